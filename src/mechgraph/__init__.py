@@ -1,0 +1,25 @@
+"""mechgraph: one graph in; exact equations of motion, machine code and motion out."""
+
+from casadi import atan2, cos, cosh, cross, dot, exp, fabs, if_else, log, norm_2, sin, sinh, sqrt, tan, tanh
+
+from .closure import CLOSURES
+from .elements.bodies import Body, Marker
+from .elements.constraints import CONSTRAINTS, Constraint
+from .elements.forces import FORCES, Effort, Force, Wrench
+from .elements.joints import JOINTS, Joint, JointKind
+from .elements.transitions import Transition, ball, move, rot, screw
+from .equations import Equations
+from .errors import (
+    ArgumentError,
+    AssemblyError,
+    MechgraphError,
+    ModelError,
+    SimulationError,
+    UnsupportedError,
+)
+from .formalisms import FORMALISMS
+from .motion import Motion
+from .system import System
+from .topology import Topology
+
+__version__ = "0.1.0"

@@ -1,0 +1,163 @@
+"""How constraints are closed: from M u̇ = f + Aᵀλ and A u̇ + b = 0 to u̇ and λ.
+
+Three ways, each in two guises. ``solve`` works on numbers (batches by leading axes): it reveals the rank, so redundant
+rows and singular positions are nothing special, and of all multipliers it gives those of least norm. ``expression``
+works on symbols, for integrators and kernels: no branches; dependent rows are met by proximal iterations, which converge
+to the same u̇.
+
+- ``multipliers``: the bordered system in (u̇, λ) at once;
+- ``null-space``: the equations projected on the motions that the constraints leave, then λ from what remains;
+- ``udwadia-kalaba``: Gauss' principle, u̇ = a + M^(−½) (A M^(−½))⁺ (−b − A a) with a = M⁻¹ f (a Cholesky factor serves
+  for the root).
+
+M may be singular where A makes up for it: every way first adds the void term s Aᵀ (A u̇ + b) to the left side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+
+RANK_TOLERANCE = 1e-9  # singular values of A below this fraction of the largest count as zero
+PROXIMAL = 1e-8  # regularization of the symbolic solve, relative; its error falls by this factor at each iteration
+ITERATIONS = 3
+
+Solution = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Closure:
+    """One way of closing: on numbers, giving (u̇, λ), and on expressions, giving u̇."""
+
+    solve: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], Solution]
+    expression: Callable[[SX, SX, SX, SX], SX]
+
+
+# --- numbers ---------------------------------------------------------------------------------------------------------
+
+
+def _multipliers(M: np.ndarray, f: np.ndarray, A: np.ndarray, b: np.ndarray) -> Solution:
+    n, m = M.shape[-1], A.shape[-2]
+    scale_M, scale_A = _size(M), _size(A)
+    K = np.zeros((*M.shape[:-2], n + m, n + m))
+    K[..., :n, :n] = M / scale_M
+    K[..., n:, :n] = A / scale_A
+    K[..., :n, n:] = np.swapaxes(A, -1, -2) / scale_A
+    right = np.concatenate([f / scale_M[..., 0], -b / scale_A[..., 0]], axis=-1)
+    x = _apply(np.linalg.pinv(K, rcond=RANK_TOLERANCE * 1e-2, hermitian=True), right)
+    x = x + _apply(np.linalg.pinv(K, rcond=RANK_TOLERANCE * 1e-2, hermitian=True), right - _apply(K, x))
+    return x[..., :n], -x[..., n:] * (scale_M / scale_A)[..., 0]
+
+
+def _null_space(M: np.ndarray, f: np.ndarray, A: np.ndarray, b: np.ndarray) -> Solution:
+    U, inverse, Vt = _svd(A)
+    V = np.swapaxes(Vt, -1, -2)
+    particular = -_apply(V, inverse * _apply(np.swapaxes(U, -1, -2), b))
+    blocked = (V * (inverse > 0)[..., None, :]) @ Vt
+    free = np.eye(M.shape[-1]) - blocked  # the projector on the motions that the constraints leave
+    projected = free @ M @ free + _size(M) * blocked
+    udot = particular + _apply(free, _solve(projected, _apply(free, f - _apply(M, particular))))
+    return udot, _apply(U, inverse * _apply(Vt, _apply(M, udot) - f))
+
+
+def _udwadia_kalaba(M: np.ndarray, f: np.ndarray, A: np.ndarray, b: np.ndarray) -> Solution:
+    s = _size(M) / _size(A) ** 2
+    At = np.swapaxes(A, -1, -2)
+    M, f = M + s * At @ A, f - s[..., 0] * _apply(At, b)
+    L = np.linalg.cholesky(M)
+    Lt = np.swapaxes(L, -1, -2)
+    B = np.swapaxes(np.linalg.solve(L, At), -1, -2)
+    U, inverse, Vt = _svd(B)
+    unconstrained = _solve(Lt, _solve(L, f))
+    excess = inverse * _apply(np.swapaxes(U, -1, -2), -b - _apply(A, unconstrained))
+    udot = unconstrained + _solve(Lt, _apply(np.swapaxes(Vt, -1, -2), excess))
+    return udot, _apply(U, inverse * excess)
+
+
+def _svd(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """U, the inverses of the singular values (zero for those that count as zero), Vᵀ."""
+    U, sigma, Vt = np.linalg.svd(A, full_matrices=False)
+    largest = sigma.max(axis=-1, keepdims=True, initial=0)
+    kept = sigma > RANK_TOLERANCE * largest
+    return U, np.where(kept, 1 / np.where(kept, sigma, 1), 0), Vt
+
+
+def rank(A: np.ndarray) -> int:
+    """Numerical rank of one Jacobian, with the same tolerance as the closures."""
+    return int((_svd(A)[1] > 0).sum())
+
+
+def _size(A: np.ndarray) -> np.ndarray:
+    """Largest entry, with two axes kept for broadcasting; one for an empty or zero matrix."""
+    size = np.abs(A).max(axis=(-1, -2), keepdims=True, initial=0)
+    return np.where(size > 0, size, 1.0)
+
+
+def _apply(A: np.ndarray, x: np.ndarray) -> np.ndarray:
+    return (A @ x[..., None])[..., 0]
+
+
+def _solve(A: np.ndarray, x: np.ndarray) -> np.ndarray:
+    return np.linalg.solve(A, x[..., None])[..., 0]
+
+
+# --- expressions -----------------------------------------------------------------------------------------------------
+
+
+def _multipliers_expression(M: SX, f: SX, A: SX, b: SX) -> SX:
+    M, f = _completed(M, f, A, b)
+    n, m = M.shape[0], A.shape[0]
+    epsilon = PROXIMAL * ca.trace(A @ A.T) / ca.trace(M) * n / m
+    factor = ca.ldl(ca.densify(ca.blockcat([[M, A.T], [A, -epsilon * SX.eye(m)]])), False)
+    x = SX.zeros(n + m)
+    for _ in range(ITERATIONS):
+        x = ca.ldl_solve(ca.vertcat(f, -b - epsilon * x[n:]), *factor)
+    return x[:n]
+
+
+def _null_space_expression(M: SX, f: SX, A: SX, b: SX) -> SX:
+    gram = A @ A.T
+    particular = -A.T @ _proximal(gram, b)
+    blocked = A.T @ _proximal(gram, A)
+    free = SX.eye(M.shape[0]) - blocked
+    projected = free.T @ M @ free + (ca.trace(M) / M.shape[0]) * blocked
+    return particular + free @ _solve_definite(projected, free.T @ (f - M @ particular))
+
+
+def _udwadia_kalaba_expression(M: SX, f: SX, A: SX, b: SX) -> SX:
+    M, f = _completed(M, f, A, b)
+    factor = ca.ldl(ca.densify(M), False)
+    unconstrained, columns = ca.ldl_solve(f, *factor), ca.ldl_solve(ca.densify(A.T), *factor)
+    return unconstrained + columns @ _proximal(A @ columns, -b - A @ unconstrained)
+
+
+def _completed(M: SX, f: SX, A: SX, b: SX) -> tuple[SX, SX]:
+    """M + s AᵀA and f − s Aᵀb: the same motion, and no longer singular where the constraints make up for M."""
+    s = ca.trace(M) / M.shape[0] / (ca.trace(A @ A.T) / A.shape[0])
+    return M + s * A.T @ A, f - s * A.T @ b
+
+
+def _proximal(gram: SX, right: SX) -> SX:
+    """gram⁺ right for a positive semidefinite matrix: λ ← λ + (gram + ε)⁻¹ (right − gram λ)."""
+    m = gram.shape[0]
+    epsilon = PROXIMAL * ca.trace(gram) / m
+    factor = ca.ldl(ca.densify(gram + epsilon * SX.eye(m)), False)
+    out = ca.ldl_solve(ca.densify(right), *factor)
+    for _ in range(ITERATIONS - 1):
+        out = out + ca.ldl_solve(right - gram @ out, *factor)
+    return out
+
+
+def _solve_definite(M: SX, right: SX) -> SX:
+    return ca.ldl_solve(right, *ca.ldl(ca.densify(M), False))
+
+
+CLOSURES: dict[str, Closure] = {
+    "multipliers": Closure(_multipliers, _multipliers_expression),
+    "null-space": Closure(_null_space, _null_space_expression),
+    "udwadia-kalaba": Closure(_udwadia_kalaba, _udwadia_kalaba_expression),
+}

@@ -1,0 +1,140 @@
+"""Constraints beyond joints, and the closing of cut joints.
+
+A constraint is a small class that, given the motion ``m``, states its rows, each of which is to stay zero, at one
+level: position φ(q, t), velocity ψ(q, u, t) (linear in the speeds or not) or acceleration. Derivatives, action and
+reaction follow from the rows; see ``equations.py``.
+
+To add a constraint, write such a class in a new file and list it in ``CONSTRAINTS``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import casadi as ca
+from casadi import SX
+
+from ..errors import ModelError
+from ..vectors import scalar
+from .bodies import Body, Marker, marker_on
+from .joints import Joint, Rows
+
+if TYPE_CHECKING:
+    from ..motion import Motion
+
+Level = Literal["position", "velocity", "acceleration"]
+
+
+class Constraint(ABC):
+    """Rows that stay zero, at one level."""
+
+    name: str
+    level: Level = "position"
+
+    def joints(self) -> Sequence[str]:
+        """Joints or coordinates that it refers to by name."""
+        return ()
+
+    def places(self) -> Sequence[Marker]:
+        """Markers that it refers to."""
+        return ()
+
+    @abstractmethod
+    def rows(self, m: Motion) -> Rows:
+        """(label, expression) for each scalar equation."""
+
+
+class Distance(Constraint):
+    """Two points at a fixed (or prescribed) distance: (|r|² − l²) / 2l = 0."""
+
+    def __init__(self, name: str, a: Body | Marker, b: Body | Marker, length: Any):
+        self.name, self.a, self.b = name, marker_on(a), marker_on(b)
+        self.length = scalar(length, "length")
+        if self.length.is_constant() and float(self.length) <= 0:
+            raise ModelError(f"length must be positive, got {float(self.length):g}; to join two points use a spherical joint")
+
+    def places(self) -> Sequence[Marker]:
+        return (self.a, self.b)
+
+    def rows(self, m: Motion) -> Rows:
+        gap = m.position(self.b) - m.position(self.a)
+        return [("", (ca.dot(gap, gap) - self.length**2) / (2 * self.length))]
+
+
+class Coupling(Constraint):
+    """Σ c q = constant, for coordinates of joints: gears, belts, differentials."""
+
+    def __init__(self, name: str, coefficients: Mapping[str, Any], constant: Any = 0):
+        self.name = name
+        self.coefficients = {key: scalar(value, f"coefficient of {key!r}") for key, value in coefficients.items()}
+        self.constant = scalar(constant, "constant")
+        if not self.coefficients:
+            raise ModelError("a coupling needs at least one coordinate")
+
+    def joints(self) -> Sequence[str]:
+        return tuple(self.coefficients)
+
+    def rows(self, m: Motion) -> Rows:
+        return [("", sum((c * m.coordinate(key) for key, c in self.coefficients.items()), -self.constant))]
+
+
+class Servo(Constraint):
+    """A coordinate as a known function of time; its multiplier is the effort that the drive supplies."""
+
+    def __init__(self, name: str, coordinate: str, value: Any):
+        self.name, self.target = name, str(getattr(coordinate, "name", coordinate))
+        self.value = scalar(value, "value")
+
+    def joints(self) -> Sequence[str]:
+        return (self.target,)
+
+    def rows(self, m: Motion) -> Rows:
+        return [("", m.coordinate(self.target) - self.value)]
+
+
+class Expression(Constraint):
+    """The user's own rows: exactly one of ``position``, ``velocity``, ``acceleration``, a function of the motion."""
+
+    def __init__(
+        self,
+        name: str,
+        position: Callable[[Motion], Any] | None = None,
+        velocity: Callable[[Motion], Any] | None = None,
+        acceleration: Callable[[Motion], Any] | None = None,
+    ):
+        levels: dict[Level, Any] = {"position": position, "velocity": velocity, "acceleration": acceleration}
+        given = [level for level, function in levels.items() if function is not None]
+        if len(given) != 1:
+            raise ModelError(f"give exactly one of position=, velocity=, acceleration=, got {len(given)}")
+        self.name, self.level, self.function = name, given[0], levels[given[0]]
+        if not callable(self.function):
+            raise ModelError(f"{self.level}= must be a function of the motion, such as lambda m: m.position(tip)[2]")
+
+    def rows(self, m: Motion) -> Rows:
+        value = self.function(m)
+        entries = list(value) if isinstance(value, (list, tuple)) else ca.vertsplit(ca.densify(SX(value)))
+        labels = [""] if len(entries) == 1 else [str(i + 1) for i in range(len(entries))]
+        return [(label, scalar(entry, self.name)) for label, entry in zip(labels, entries, strict=True)]
+
+
+class Closing(Constraint):
+    """A cut joint: its kind's equations on the relative pose of its two frames (of its chain's end, if it carries one)."""
+
+    def __init__(self, joint: Joint):
+        self.name, self.joint = joint.name, joint
+
+    def places(self) -> Sequence[Marker]:
+        return (self.joint.parent, self.joint.child)
+
+    def rows(self, m: Motion) -> Rows:
+        return self.joint.kind.closing(*m.across(self.joint))
+
+
+CONSTRAINTS: dict[str, type[Constraint]] = {
+    "distance": Distance,
+    "coupling": Coupling,
+    "servo": Servo,
+    "constrain": Expression,
+}

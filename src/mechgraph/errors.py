@@ -1,0 +1,52 @@
+"""The one family of exceptions: every message names the culprit and the fix."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class MechgraphError(Exception):
+    """Base of everything that mechgraph raises on purpose."""
+
+
+class ModelError(MechgraphError, ValueError):
+    """The description is wrong; ``problems`` lists everything that was found, not only the first."""
+
+    def __init__(self, problems: str | Iterable[str]) -> None:
+        self.problems = [problems] if isinstance(problems, str) else list(problems)
+        lines = self.problems
+        super().__init__(lines[0] if len(lines) == 1 else "\n".join([f"{len(lines)} problems:", *(f"  - {p}" for p in lines)]))
+
+
+class UnsupportedError(MechgraphError, ValueError):
+    """A combination of formalism, closure, method and system that is not supported."""
+
+
+class ArgumentError(MechgraphError, ValueError):
+    """A call got the wrong numbers: too few, too many, NaN, an unknown name."""
+
+
+class AssemblyError(MechgraphError):
+    """No state satisfies all constraints; ``residuals`` maps constraint rows to what is left."""
+
+    def __init__(self, message: str, residuals: dict[str, float] | None = None) -> None:
+        super().__init__(message)
+        self.residuals = residuals or {}
+
+
+class SimulationError(MechgraphError):
+    """A run stopped early; ``trajectory`` keeps everything that was computed before."""
+
+    def __init__(self, message: str, trajectory: object = None) -> None:
+        super().__init__(message)
+        self.trajectory = trajectory
+
+
+def unknown(kind: str, name: object, known: Iterable[str]) -> str:
+    """«unknown joint 'elbw'; did you mean 'elbow'? Known: …»."""
+    names = list(known)
+    close = difflib.get_close_matches(str(name), names, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ";"
+    shown = ", ".join(names[:30]) + (" …" if len(names) > 30 else "") if names else "none"
+    return f"unknown {kind} {name!r}{hint} Known: {shown}"

@@ -1,0 +1,138 @@
+"""Gibbs–Appell: the energy of accelerations S, walked along the graph; ∂S/∂u̇ = Q.
+
+Garifulin, *Computer simulation of the dynamics of systems of solids*; equation numbers are those of the source, corrected.
+S is a polynomial of u and u̇ whose terms with u̇ are (2)
+
+    S = ½ Σ A_jk u̇_j u̇_k + Σ K_ij,k u_i u_j u̇_k + Σ D_ik u_i u̇_k + Σ H_k u̇_k + …
+
+so that the developed equations are A u̇ + (uᵀ K_k u)_k + Dᵀ u + H = Q (3, 34). The coefficients are found by
+differentiation, or, as in the source, by probing: S is evaluated at unit velocities and accelerations, and since the
+degrees are known the differences are exact. For quaternions u are quasi-velocities, and nothing else changes.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import casadi as ca
+from casadi import SX
+
+from ..errors import UnsupportedError
+from ..kinematics import Kinematics
+from ..loads import actions, generalized, gravity_potential
+from .dynamics import Dynamics
+
+COEFFICIENTS = ("differentiation", "probing")
+
+
+def derive(kinematics: Kinematics, coefficients: str = "differentiation") -> Dynamics:
+    """Dynamics from the energy of accelerations; ``coefficients`` says how A, K, D, H are found."""
+    if coefficients not in COEFFICIENTS:
+        raise UnsupportedError(f"appell: coefficients must be one of {COEFFICIENTS}, got {coefficients!r}")
+    tables = cache(lambda: (_probe if coefficients == "probing" else _differentiate)(kinematics))
+    Q = cache(lambda: applied_forces(kinematics))
+    symbols = kinematics.symbols
+
+    def f() -> SX:
+        if coefficients == "differentiation":
+            return Q() - ca.substitute(_left_side(kinematics), symbols.udot, SX.zeros(symbols.u.numel()))
+        _, K, D, H = tables()
+        return Q() - ca.vertcat(SX(0, 1), *(symbols.u.T @ K_k @ symbols.u for K_k in K)) - D.T @ symbols.u - H
+
+    def M() -> SX:
+        if coefficients == "differentiation":
+            return ca.jacobian(_left_side(kinematics), symbols.udot)
+        return tables()[0]
+
+    named = {name: (lambda i=i: tables()[i]) for i, name in enumerate("AKDH")}  # type: ignore[misc]
+    return Dynamics(M, f, coefficients={**named, "Q": Q, "S": lambda: acceleration_energy(kinematics)})
+
+
+# --- the energy of accelerations -------------------------------------------------------------------------------------
+
+
+def acceleration_energy(kinematics: Kinematics) -> SX:
+    """S = Σ S_j over all bodies, up to terms without u̇."""
+    accelerations = kinematics.accelerations(kinematics.symbols.udot)
+    total = SX(0)
+    for j, body in enumerate(kinematics.carried):
+        if body is not None and not body.weightless:
+            (epsilon, w), omega = accelerations[j], kinematics.twists[j][0]
+            total += _body_energy(body.mass, body.com, body.inertia_at_origin, w, epsilon, omega)
+    return total
+
+
+def _body_energy(m: SX, c: SX, Theta: SX, w: SX, epsilon: SX, omega: SX) -> SX:
+    """S_j = ½ m w² + m (w×ε)·c + m (w×ω)·(ω×c) + ½ ε·Θε + (ε×ω)·Θω (8), in the axes of frame j."""
+    return (
+        m * ca.dot(w, w) / 2
+        + m * ca.dot(ca.cross(w, epsilon), c)
+        + m * ca.dot(ca.cross(w, omega), ca.cross(omega, c))
+        + ca.dot(epsilon, Theta @ epsilon) / 2
+        + ca.dot(ca.cross(epsilon, omega), Theta @ omega)
+    )
+
+
+def _left_side(kinematics: Kinematics) -> SX:
+    """∂S/∂u̇ (1)."""
+    return ca.densify(ca.gradient(acceleration_energy(kinematics), kinematics.symbols.udot))
+
+
+def applied_forces(kinematics: Kinematics) -> SX:
+    """Q = Q₁ + Q₂: virtual work of springs, drives and friction, and gravity as −∂Π/∂q (29)."""
+    gravity = -kinematics.N.T @ ca.gradient(gravity_potential(kinematics), kinematics.symbols.q)
+    return generalized(kinematics, actions(kinematics)) + gravity
+
+
+# --- the coefficients of the developed equations ---------------------------------------------------------------------
+
+Tables = tuple[SX, list[SX], SX, SX]  # A, K (a matrix for each k), D, H
+
+
+def _differentiate(kinematics: Kinematics) -> Tables:
+    """The coefficients as derivatives of ∂S/∂u̇ at u = 0, u̇ = 0."""
+    u, udot = kinematics.symbols.u, kinematics.symbols.udot
+    n = u.numel()
+    left = _left_side(kinematics)
+    A = ca.jacobian(left, udot)
+    bias = ca.substitute(left, udot, SX.zeros(n))
+    slope = ca.jacobian(bias, u)
+    at_rest = (u, SX.zeros(n))
+    K = [ca.substitute(ca.jacobian(slope[k, :].T, u), *at_rest) / 2 for k in range(n)]
+    return A, K, ca.substitute(slope, *at_rest).T, ca.substitute(bias, *at_rest)
+
+
+def _probe(kinematics: Kinematics) -> Tables:
+    """The coefficients from values of S at unit velocities and accelerations (§5 of the source, steps 1–5)."""
+    symbols = kinematics.symbols
+    n = symbols.u.numel()
+    energy = ca.Function("S", [symbols.u, symbols.udot], [acceleration_energy(kinematics)], {"allow_free": True})
+    e = [SX.eye(n)[:, k] for k in range(n)]
+    rest = SX(n, 1)
+
+    def S(u: SX, udot: SX) -> SX:
+        return energy.call([u, udot], True, False)[0]
+
+    S0 = S(rest, rest)
+    A, D, H = SX.zeros(n, n), SX.zeros(n, n), SX.zeros(n)
+    K = [SX.zeros(n, n) for _ in range(n)]
+    for k in range(n):  # (14), (15)
+        s1 = S(rest, e[k])
+        A[k, k] = S(rest, 2 * e[k]) - 2 * s1 + S0
+        H[k] = s1 - S0 - A[k, k] / 2
+    for j in range(n):
+        for k in range(j):  # (17)
+            A[j, k] = A[k, j] = S(rest, e[j] + e[k]) - S0 - A[j, j] / 2 - A[k, k] / 2 - H[j] - H[k]
+    for i in range(n):
+        sigma_1, sigma_2 = S(e[i], rest), S(2 * e[i], rest)
+        for k in range(n):
+            s11, s21 = S(e[i], e[k]), S(2 * e[i], e[k])
+            K[k][i, i] = (s21 - sigma_2 - 2 * s11 + 2 * sigma_1 + H[k] + A[k, k] / 2) / 2
+            D[i, k] = s11 - sigma_1 - H[k] - A[k, k] / 2 - K[k][i, i]
+    for i in range(n):
+        for j in range(i):
+            sigma = S(e[i] + e[j], rest)
+            for k in range(n):  # (25)
+                rest_of_it = H[k] + D[i, k] + D[j, k] + K[k][i, i] + K[k][j, j] + A[k, k] / 2
+                K[k][i, j] = K[k][j, i] = (S(e[i] + e[j], e[k]) - sigma - rest_of_it) / 2
+    return A, K, D, H

@@ -1,0 +1,23 @@
+"""What a formalism delivers: the mass matrix and forces of M u̇ = f + Aᵀλ, and whatever else it knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from casadi import SX
+
+
+@dataclass(frozen=True, eq=False)
+class Dynamics:
+    """``M`` and ``f`` as functions that derive them; cheaper routes where the formalism has them.
+
+    ``solve(τ)`` gives u̇ = M⁻¹ (f + τ) and ``inverse(u̇)`` gives τ = M u̇ − f, both in O(n).
+    ``coefficients`` are the formalism's own named quantities (Appell's A, K, D, H, for one).
+    """
+
+    M: Callable[[], SX]
+    f: Callable[[], SX]
+    solve: Callable[[SX], SX] | None = None
+    inverse: Callable[[SX], SX] | None = None
+    coefficients: Mapping[str, Callable[[], SX | list[SX]]] = field(default_factory=dict)

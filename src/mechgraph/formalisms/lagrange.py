@@ -1,0 +1,92 @@
+"""Lagrange: kinetic and potential energy, differentiated exactly.
+
+The energies are built from *positions* alone: v = ṙ and ω from Rᵀ Ṙ by differentiating the poses, so that this page
+shares nothing with the recursions of the others but the poses. With coordinates q of any number (quaternions, too),
+q̇ = N u and the d'Alembert–Lagrange principle,
+
+    Nᵀ ( d/dt ∂T/∂q̇ − ∂T/∂q + ∂Π/∂q ) = Q,
+
+which for N = 1 is Lagrange's equation and else its projection on the admissible velocities (the terms along the
+quaternion's norm drop out, so how T is continued off the unit sphere does not matter).
+
+``form="explicit"`` uses the coefficient formulas for revolute trees; see ``lagrange_explicit.py``.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import casadi as ca
+from casadi import SX
+
+from ..errors import UnsupportedError
+from ..kinematics import Kinematics
+from ..loads import actions, potential, split
+from . import lagrange_explicit
+from .dynamics import Dynamics
+
+FORMS = ("energy", "explicit")
+
+
+def derive(kinematics: Kinematics, form: str = "energy") -> Dynamics:
+    """Dynamics from the energies, or by the explicit coefficients of a revolute tree."""
+    if form not in FORMS:
+        raise UnsupportedError(f"lagrange: form must be one of {FORMS}, got {form!r}")
+    Q = cache(lambda: applied_forces(kinematics) - kinematics.N.T @ ca.gradient(potential(kinematics), kinematics.symbols.q))
+    if form == "explicit":
+        return lagrange_explicit.derive(kinematics, Q)
+    terms = cache(lambda: _terms(kinematics))
+    return Dynamics(
+        M=lambda: terms()[0],
+        f=lambda: Q() - terms()[1],
+        coefficients={"T": lambda: kinetic_energy(kinematics, kinematics.qdot), "V": lambda: potential(kinematics)},
+    )
+
+
+def kinetic_energy(kinematics: Kinematics, qdot: SX) -> SX:
+    """T = Σ ½ m v_C² + ½ ω·I ω, from the derivatives of the poses along q̇ and t."""
+    total = SX(0)
+    for j, body in enumerate(kinematics.carried):
+        if body is not None and not body.weightless:
+            R, p = kinematics.poses[j]
+            v = _rate(kinematics, p + R @ body.com, qdot)
+            omega = _angular_velocity(kinematics, R, qdot)
+            total += body.mass * ca.dot(v, v) / 2 + ca.dot(omega, body.inertia @ omega) / 2
+    return total
+
+
+def _terms(kinematics: Kinematics) -> tuple[SX, SX]:
+    """M = Nᵀ ∂²T/∂q̇² N, and the rest of the left side, Nᵀ (d/dt ∂T/∂q̇ − ∂T/∂q) at u̇ = 0."""
+    symbols, N = kinematics.symbols, kinematics.N
+    qdot = SX.sym("qdot", symbols.q.numel())
+    T = kinetic_energy(kinematics, qdot)
+    momentum = ca.gradient(T, qdot)
+    mass = ca.jacobian(momentum, qdot)
+    qddot = ca.jtimes(kinematics.qdot, symbols.q, kinematics.qdot)  # Ṅ u
+    rest = mass @ qddot + _rate(kinematics, momentum, qdot) - ca.gradient(T, symbols.q)
+    M, rest = (ca.substitute(x, qdot, kinematics.qdot) for x in (mass, rest))
+    return N.T @ M @ N, N.T @ rest
+
+
+def applied_forces(kinematics: Kinematics) -> SX:
+    """Q of everything without a potential, by virtual work: Nᵀ Σ (∂r/∂q)ᵀ F + (∂ω/∂q̇)ᵀ τ."""
+    symbols, N = kinematics.symbols, kinematics.N
+    wrenches, Q = split(kinematics, actions(kinematics, conservative=False))
+    qdot = SX.sym("qdot", symbols.q.numel())
+    for wrench in wrenches:
+        R, p = kinematics.poses[kinematics.body_frame[wrench.marker.body.name]]
+        Q += N.T @ ca.jtimes(p + R @ wrench.marker.at, symbols.q, wrench.force, True)
+        Q += N.T @ ca.jtimes(_angular_velocity(kinematics, R, qdot), qdot, R.T @ wrench.torque, True)
+    return Q
+
+
+def _rate(kinematics: Kinematics, expression: SX, qdot: SX) -> SX:
+    """Total time derivative of a function of q and t (of a column)."""
+    symbols = kinematics.symbols
+    return ca.jtimes(expression, symbols.q, qdot) + ca.jtimes(expression, symbols.t, SX(1))
+
+
+def _angular_velocity(kinematics: Kinematics, R: SX, qdot: SX) -> SX:
+    """ω in body axes from Rᵀ Ṙ = ω̃."""
+    rates = ca.reshape(_rate(kinematics, ca.vec(ca.densify(R)), qdot), 3, 3)
+    return ca.vertcat(ca.dot(R[:, 2], rates[:, 1]), ca.dot(R[:, 0], rates[:, 2]), ca.dot(R[:, 1], rates[:, 0]))

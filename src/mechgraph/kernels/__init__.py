@@ -1,0 +1,5 @@
+"""Expression graph → callable. One interface for every tier: NumPy arrays in and out, batches by leading axes."""
+
+from .interpreter import Kernel
+
+__all__ = ["Kernel"]

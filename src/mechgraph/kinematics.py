@@ -1,0 +1,307 @@
+"""Kinematics along the tree: the frames that the joints' transitions lead through, and how each moves.
+
+Every moving transition ends in a frame of its own; constants and functions of time between two of them are its
+placement. All vectors of a frame are components in the frame's own axes (Garifulin, §3 and eq. 10 of the source).
+With i the frame's parent, d its origin in i, R = R_ij, and (ω_r, v_r) its motion relative to i:
+
+    ω_j = Rᵀ ω_i + ω_r                    v_j = Rᵀ (v_i + ω_i × d) + v_r
+    ε_j = Rᵀ ε_i + S_ω u̇ + c_ω           w_j = Rᵀ (w_i + ε_i × d) + S_v u̇ + c_v
+
+with v, w the velocity and acceleration of its origin and c what does not depend on u̇.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import casadi as ca
+from casadi import SX
+
+from .elements.bodies import Body, Marker
+from .elements.joints import Joint
+from .elements.transitions import Transition
+from .system import System
+from .topology import Arc, Topology
+
+Pair = tuple[SX, SX]  # (angular, linear)
+
+
+@dataclass(frozen=True, eq=False)
+class Symbols:
+    """The variables of the equations and their names, in the order of the arrays."""
+
+    q: SX
+    u: SX
+    udot: SX
+    w: SX
+    p: SX
+    t: SX
+    coordinates: tuple[str, ...]
+    speeds: tuple[str, ...]
+    inputs: tuple[str, ...]
+    parameters: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A frame of the tree. ``speeds`` are the indices in u of the speeds that move it; none if its motion is given."""
+
+    parent: int
+    joint: Joint | None
+    R: SX
+    d: SX
+    S: Pair
+    speeds: tuple[int, ...]
+    relative: Pair  # ω_r, v_r
+    known: Pair  # derivatives of the prescribed part of (ω_r, v_r)
+
+
+@dataclass(frozen=True, eq=False)
+class Kinematics:
+    """Frames parents first (0 is ground), which of them carry the bodies, and q̇ = N u (n is zero: time drives no q)."""
+
+    system: System
+    topology: Topology
+    symbols: Symbols
+    frames: tuple[Frame, ...]
+    body_frame: dict[str, int]
+    chain_end: dict[str, int]  # frame at the end of the chain of each cut joint that carries its coordinates
+    joint_coordinates: dict[str, tuple[int, ...]]  # by joint and by coordinate name
+    joint_speeds: dict[str, tuple[int, ...]]
+    N: SX
+    reference: tuple[float, ...]
+
+    @cached_property
+    def carried(self) -> tuple[Body | None, ...]:
+        """The body that rides on each frame."""
+        riders: list[Body | None] = [None] * len(self.frames)
+        for name, index in self.body_frame.items():
+            if name != "ground":
+                riders[index] = self.system.bodies[name]
+        return tuple(riders)
+
+    @cached_property
+    def qdot(self) -> SX:
+        """q̇ = N u."""
+        return self.N @ self.symbols.u
+
+    @cached_property
+    def poses(self) -> list[tuple[SX, SX]]:
+        """(R_0j, p_j) of every frame: turning into world axes, and position in the world."""
+        out = [(SX.eye(3), SX.zeros(3))]
+        for frame in self.frames[1:]:
+            R, p = out[frame.parent]
+            out.append((R @ frame.R, p + R @ frame.d))
+        return out
+
+    @cached_property
+    def twists(self) -> list[Pair]:
+        """(ω_j, v_j) of every frame."""
+        out: list[Pair] = [(SX.zeros(3), SX.zeros(3))]
+        for frame in self.frames[1:]:
+            omega, v = out[frame.parent]
+            Rt, (omega_r, v_r) = frame.R.T, frame.relative
+            out.append((Rt @ omega + omega_r, Rt @ (v + ca.cross(omega, frame.d)) + v_r))
+        return out
+
+    @cached_property
+    def biases(self) -> list[Pair]:
+        """(c_ω, c_v) of every frame: centripetal, Coriolis and prescribed accelerations."""
+        out: list[Pair] = [(SX.zeros(3), SX.zeros(3))]
+        for frame in self.frames[1:]:
+            omega = self.twists[frame.parent][0]
+            turned, (omega_r, v_r), (known_w, known_v) = frame.R.T @ omega, frame.relative, frame.known
+            centripetal = frame.R.T @ ca.cross(omega, ca.cross(omega, frame.d)) + ca.cross(2 * turned + omega_r, v_r)
+            out.append((ca.cross(turned, omega_r) + known_w, centripetal + known_v))
+        return out
+
+    def accelerations(self, udot: SX | None = None, base: SX | None = None, biased: bool = True) -> list[Pair]:
+        """(ε_j, w_j) of every frame for given u̇ (zero if None); ``base`` is the acceleration of ground (−g serves as gravity)."""
+        out: list[Pair] = [(SX.zeros(3), SX.zeros(3) if base is None else base)]
+        for j, frame in enumerate(self.frames[1:], start=1):
+            out.append(self.outward(frame, out[frame.parent], self.biases[j] if biased else None, udot))
+        return out
+
+    @staticmethod
+    def outward(frame: Frame, inboard: Pair, bias: Pair | None, udot: SX | None) -> Pair:
+        """One step of the recursion for (ε, w)."""
+        epsilon, w = frame.R.T @ inboard[0], frame.R.T @ (inboard[1] + ca.cross(inboard[0], frame.d))
+        if bias is not None:
+            epsilon, w = epsilon + bias[0], w + bias[1]
+        if udot is not None and frame.speeds:
+            own = udot[list(frame.speeds)]
+            epsilon, w = epsilon + frame.S[0] @ own, w + frame.S[1] @ own
+        return epsilon, w
+
+
+def derive_kinematics(system: System, topology: Topology) -> Kinematics:
+    """Walk the tree once and lay out coordinates, speeds and frames."""
+    return _Walk(system, topology).result()
+
+
+class _Walk:
+    """The one place where frames are laid: joint after joint, transition after transition."""
+
+    def __init__(self, system: System, topology: Topology) -> None:
+        self.system, self.topology = system, topology
+        self.frames: list[Frame] = [_fixed_frame(-1, None, SX.eye(3), SX.zeros(3))]
+        self.body_frame, self.chain_end = {"ground": 0}, {}
+        carried = [joint for joint in topology.cut if not joint.kind.closes]
+        self._name_variables([*(arc.joint for arc in topology.arcs), *carried])
+        for arc in topology.arcs:
+            self._lay_arc(arc)
+        for joint in carried:
+            self._lay_chain(joint)
+
+    def _name_variables(self, joints: list[Joint]) -> None:
+        self.q_index: dict[str, tuple[int, ...]] = {}
+        self.u_index: dict[str, tuple[int, ...]] = {}
+        coordinates: list[str] = []
+        speeds: list[str] = []
+        for joint in joints:
+            _number(self.q_index, joint, joint.coordinates, coordinates)
+            _number(self.u_index, joint, joint.speeds, speeds)
+        self.coordinates, self.speeds = coordinates, speeds
+        self.q, self.u = _symbols(coordinates), _symbols(speeds)
+        self.udot = _symbols([f"{name}'" for name in speeds])
+        self.rates: list[tuple[tuple[int, ...], tuple[int, ...], SX]] = []
+        self.reference = [0.0] * len(coordinates)
+
+    def _lay_arc(self, arc: Arc) -> None:
+        """Frames from the inboard to the outboard body of an arc."""
+        joint = arc.joint
+        near, far = (joint.child, joint.parent) if arc.reversed else (joint.parent, joint.child)
+        steps = list(self._numbered(joint))
+        if arc.reversed:
+            steps = [(step.reversed(), q, u) for step, q, u in reversed(steps)]
+        end, pending = self._lay_steps(self.body_frame[arc.inboard], joint, near, steps)
+        R, d = _then(pending, _inverse(far))
+        if not _is_identity(R, d):
+            end = self._lay_fixed(end, joint, R, d)
+        elif end == self.body_frame[arc.inboard]:
+            end = self._lay_fixed(end, joint, SX.eye(3), SX.zeros(3))
+        self.body_frame[arc.outboard] = end
+
+    def _lay_chain(self, joint: Joint) -> None:
+        """Frames of a cut joint that carries its own coordinates, from its parent to the end of its chain."""
+        steps = list(self._numbered(joint))
+        end, pending = self._lay_steps(self.body_frame[joint.parent.body.name], joint, joint.parent, steps)
+        self.chain_end[joint.name] = self._lay_fixed(end, joint, *pending)
+
+    def _numbered(self, joint: Joint) -> Iterator[tuple[Transition, tuple[int, ...], tuple[int, ...]]]:
+        """The joint's transitions with the indices of their coordinates and speeds."""
+        qs, us = iter(self.q_index[joint.name]), iter(self.u_index[joint.name])
+        for step in joint.transitions:
+            moving = step.moves
+            yield (
+                step,
+                tuple(next(qs) for _ in step.coordinates) if moving else (),
+                tuple(next(us) for _ in step.speeds) if moving else (),
+            )
+
+    def _lay_steps(self, start: int, joint: Joint, near: Marker, steps: list) -> tuple[int, tuple[SX, SX]]:
+        frame, pending = start, (near.rotation, near.at)
+        for step, q, u in steps:
+            if not step.moves:
+                pending = _then(pending, step.pose(step.amount))
+                continue
+            if ca.depends_on(ca.vertcat(ca.vec(pending[0]), pending[1]), self.system.time):
+                frame, pending = self._lay_fixed(frame, joint, *pending), (SX.eye(3), SX.zeros(3))
+            frame = self._lay_moving(frame, joint, pending, step, q, u)
+            pending = (SX.eye(3), SX.zeros(3))
+        return frame, pending
+
+    def _lay_moving(self, parent: int, joint: Joint, place: tuple, step: Transition, q: tuple, u: tuple) -> int:
+        x, s = self.q[list(q)], self.u[list(u)]
+        R, d = _then(place, step.pose(x))
+        S = step.subspace(x)
+        self.rates.append((q, u, step.rates(x)))
+        for index, value in zip(q, step.reference, strict=True):
+            self.reference[index] = value
+        zero = SX.zeros(3)
+        return self._add(Frame(parent, joint, R, d, S, u, (S[0] @ s, S[1] @ s), (zero, zero)))
+
+    def _lay_fixed(self, parent: int, joint: Joint, R: SX, d: SX) -> int:
+        """A frame at a constant place or with a motion prescribed by functions of time."""
+        frame = _fixed_frame(parent, joint, R, d)
+        t = self.system.time
+        if ca.depends_on(ca.vertcat(ca.vec(R), d), t):
+            turning = R.T @ _rate(R, t)
+            relative = (ca.vertcat(turning[2, 1], turning[0, 2], turning[1, 0]), R.T @ _rate(d, t))
+            known = (_rate(relative[0], t), _rate(relative[1], t))
+            frame = Frame(parent, joint, R, d, frame.S, (), relative, known)
+        return self._add(frame)
+
+    def _add(self, frame: Frame) -> int:
+        self.frames.append(frame)
+        return len(self.frames) - 1
+
+    def result(self) -> Kinematics:
+        N = SX(len(self.coordinates), len(self.speeds))
+        for q, u, block in self.rates:
+            N[list(q), list(u)] = block
+        system = self.system
+        symbols = Symbols(
+            q=self.q,
+            u=self.u,
+            udot=self.udot,
+            w=ca.vertcat(SX(0, 1), *system.inputs.values()),
+            p=ca.vertcat(SX(0, 1), *system.parameters.values()),
+            t=system.time,
+            coordinates=tuple(self.coordinates),
+            speeds=tuple(self.speeds),
+            inputs=tuple(system.inputs),
+            parameters=tuple(system.parameters),
+        )
+        return Kinematics(
+            system,
+            self.topology,
+            symbols,
+            tuple(self.frames),
+            self.body_frame,
+            self.chain_end,
+            self.q_index,
+            self.u_index,
+            N,
+            tuple(self.reference),
+        )
+
+
+def _symbols(names: list[str]) -> SX:
+    return ca.vertcat(SX(0, 1), *(SX.sym(name) for name in names))
+
+
+def _number(index: dict[str, tuple[int, ...]], joint: Joint, names: list[str], taken: list[str]) -> None:
+    first = len(taken)
+    taken.extend(names)
+    index.update({name: (first + k,) for k, name in enumerate(names)})
+    index[joint.name] = tuple(range(first, first + len(names)))
+
+
+def _fixed_frame(parent: int, joint: Joint | None, R: SX, d: SX) -> Frame:
+    zero, none = SX.zeros(3), SX.zeros(3, 0)
+    return Frame(parent, joint, R, d, (none, none), (), (zero, zero), (zero, zero))
+
+
+def _rate(expression: SX, t: SX) -> SX:
+    """Time derivative of an explicit function of time."""
+    return ca.densify(ca.jtimes(expression, t, SX(1)) if expression.shape[1] == 1 else _columns_rate(expression, t))
+
+
+def _columns_rate(matrix: SX, t: SX) -> SX:
+    return ca.horzcat(*(ca.jtimes(column, t, SX(1)) for column in ca.horzsplit(matrix)))
+
+
+def _then(first: tuple[SX, SX], second: tuple[SX, SX]) -> tuple[SX, SX]:
+    """Pose ``second`` placed in pose ``first``."""
+    return ca.densify(first[0] @ second[0]), first[1] + first[0] @ second[1]
+
+
+def _inverse(place: Marker) -> tuple[SX, SX]:
+    return place.rotation.T, -(place.rotation.T @ place.at)
+
+
+def _is_identity(R: SX, d: SX) -> bool:
+    return bool(d.is_zero()) and bool((R - SX.eye(3)).is_zero())

@@ -1,0 +1,93 @@
+"""What the forces of a system do: their actions on the motion, as wrenches on frames or as generalized forces."""
+
+from __future__ import annotations
+
+import casadi as ca
+from casadi import SX
+
+from .elements.bodies import marker_on
+from .elements.forces import Action, Effort, Wrench
+from .kinematics import Kinematics, Pair
+from .motion import Motion, at_rest
+
+
+def actions(kinematics: Kinematics, conservative: bool = True) -> list[Action]:
+    """The actions of all forces (gravity is not among them); without the conservative parts, if told so."""
+    m = Motion(kinematics)
+    out: list[Action] = []
+    for force in kinematics.system.forces.values():
+        if conservative:
+            out += force.conservative(m)
+        out += force.nonconservative(m)
+    return out
+
+
+def potential(kinematics: Kinematics) -> SX:
+    """Potential energy of the forces and of gravity, Π = −g · Σ m r_C."""
+    m = Motion(kinematics)
+    springs = sum((force.potential(m) for force in kinematics.system.forces.values()), SX(0))
+    return springs + gravity_potential(kinematics)
+
+
+def gravity_potential(kinematics: Kinematics) -> SX:
+    """Π = −g · Σ m r_C."""
+    g, out = kinematics.system.gravity, SX(0)
+    for index, body in enumerate(kinematics.carried):
+        if body is not None:
+            R, p = kinematics.poses[index]
+            out = out - ca.dot(g, body.mass * p + R @ body.first_moment)
+    return out
+
+
+def split(kinematics: Kinematics, acting: list[Action]) -> tuple[list[Wrench], SX]:
+    """Wrenches on bodies, and efforts along the speeds; an effort in a cut joint becomes a pair of wrenches."""
+    wrenches: list[Wrench] = []
+    efforts = SX.zeros(kinematics.symbols.u.numel())
+    for action in acting:
+        indices = _speed_indices(kinematics, action) if isinstance(action, Effort) else None
+        if isinstance(action, Wrench):
+            wrenches.append(action)
+        elif indices is not None:
+            efforts[list(indices)] += action.values
+        else:
+            wrenches += _cut_joint_effort(kinematics, action)
+    return wrenches, efforts
+
+
+def _speed_indices(kinematics: Kinematics, effort: Effort) -> tuple[int, ...] | None:
+    speeds = kinematics.joint_speeds
+    return speeds.get(effort.joint, speeds.get(f"{effort.joint}'"))
+
+
+def _cut_joint_effort(kinematics: Kinematics, effort: Effort) -> list[Wrench]:
+    m = Motion(kinematics, varied="velocity")
+    speed, out = m.speed(effort.joint), []
+    for body, variation in m.variations.items():
+        wrench = ca.substitute(ca.jacobian(speed, variation), *at_rest(m)).T @ effort.values
+        out.append(Wrench(marker_on(kinematics.system.bodies[body]), wrench[:3], wrench[3:]))
+    return out
+
+
+def on_frames(kinematics: Kinematics, wrenches: list[Wrench]) -> dict[int, Pair]:
+    """(torque about the frame's origin, force) on each frame that carries a loaded body, in the frame's own axes."""
+    out: dict[int, Pair] = {}
+    for wrench in wrenches:
+        index = kinematics.body_frame[wrench.marker.body.name]
+        if index == 0:
+            continue
+        Rt = kinematics.poses[index][0].T
+        force = Rt @ wrench.force
+        torque = Rt @ wrench.torque + ca.cross(wrench.marker.at, force)
+        old = out.get(index, (SX.zeros(3), SX.zeros(3)))
+        out[index] = (old[0] + torque, old[1] + force)
+    return out
+
+
+def generalized(kinematics: Kinematics, acting: list[Action]) -> SX:
+    """Generalized forces by virtual power: Σ (∂v_P/∂u)ᵀ F + (∂ω/∂u)ᵀ τ, plus the efforts."""
+    m, u = Motion(kinematics), kinematics.symbols.u
+    wrenches, out = split(kinematics, acting)
+    for wrench in wrenches:
+        out += ca.jtimes(m.velocity(wrench.marker), u, wrench.force, True)
+        out += ca.jtimes(m.angular_velocity(wrench.marker), u, wrench.torque, True)
+    return out

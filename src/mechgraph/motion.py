@@ -1,0 +1,197 @@
+"""``Motion``: the motion of a system as seen from outside, the same whatever coordinates a formalism uses.
+
+Forces, constraints and outputs are written with it. Vectors are world components unless ``in_frame=`` is given.
+
+A motion can be *varied*: then every body that is asked for carries six extra unknowns, a small displacement (or twist,
+or acceleration) of its own. The derivative of a constraint's row with respect to them is the wrench that the row's
+unit multiplier exerts on that body: action and reaction come from there.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import casadi as ca
+from casadi import SX
+
+from .elements.bodies import Body, Marker, marker_on
+from .elements.joints import Joint
+from .errors import ModelError, unknown
+from .kinematics import Kinematics
+from .vectors import axis
+
+Place = Body | Marker | str
+
+
+class Motion:
+    """Position, velocity, acceleration, rotation of bodies and markers; coordinates and speeds of joints; time."""
+
+    def __init__(self, kinematics: Kinematics, varied: Literal["position", "velocity", "acceleration"] | None = None):
+        self._k, self._varied = kinematics, varied
+        self.variations: dict[str, SX] = {}  # by body: displacement (3) and rotation (3) of its frame, in the world
+
+    @property
+    def time(self) -> SX:
+        """Time."""
+        return self._k.symbols.t
+
+    # --- bodies and markers --------------------------------------------------------------------------------------
+
+    def position(self, place: Place, in_frame: Place | None = None) -> SX:
+        """Position of the origin of a marker or body; with ``in_frame``, as seen from that frame."""
+        at = self._position(*self._locate(place))
+        if in_frame is None:
+            return at
+        return self.rotation(in_frame).T @ (at - self.position(in_frame))
+
+    def rotation(self, place: Place, in_frame: Place | None = None) -> SX:
+        """The matrix that turns components in the marker or body into world (or ``in_frame``) components."""
+        R = self._rotation(*self._locate(place))
+        return R if in_frame is None else self.rotation(in_frame).T @ R
+
+    def axis(self, place: Place, direction: Any, in_frame: Place | None = None) -> SX:
+        """A direction fixed in the marker or body (``"x"``, ``"-y"``, three numbers)."""
+        return self.rotation(place, in_frame) @ axis(direction)
+
+    def angular_velocity(self, place: Place, in_frame: Place | None = None) -> SX:
+        """Angular velocity; ``in_frame`` turns the components only."""
+        index, marker = self._locate(place)
+        omega = self._k.poses[index][0] @ self._k.twists[index][0]
+        if self._varied == "velocity":
+            omega = omega + self._variation(marker)[3:]
+        return self._turned(omega, in_frame)
+
+    def velocity(self, place: Place, in_frame: Place | None = None) -> SX:
+        """Velocity of the origin; ``in_frame`` turns the components only."""
+        index, marker = self._locate(place)
+        R, (omega, v) = self._k.poses[index][0], self._k.twists[index]
+        out = R @ (v + ca.cross(omega, marker.at))
+        if self._varied == "velocity":
+            out = out + self._carried(index, marker)
+        return self._turned(out, in_frame)
+
+    def acceleration(self, place: Place, in_frame: Place | None = None) -> SX:
+        """Acceleration of the origin; ``in_frame`` turns the components only."""
+        index, marker = self._locate(place)
+        R, omega = self._k.poses[index][0], self._k.twists[index][0]
+        epsilon, w = self._accelerations[index]
+        out = R @ (w + ca.cross(epsilon, marker.at) + ca.cross(omega, ca.cross(omega, marker.at)))
+        if self._varied == "acceleration":
+            out = out + self._carried(index, marker)
+        return self._turned(out, in_frame)
+
+    def angular_acceleration(self, place: Place, in_frame: Place | None = None) -> SX:
+        """Angular acceleration; ``in_frame`` turns the components only."""
+        index, marker = self._locate(place)
+        out = self._k.poses[index][0] @ self._accelerations[index][0]
+        if self._varied == "acceleration":
+            out = out + self._variation(marker)[3:]
+        return self._turned(out, in_frame)
+
+    # --- joints --------------------------------------------------------------------------------------------------
+
+    def coordinate(self, name: str) -> SX:
+        """Coordinate(s) of a joint, by the joint's or the coordinate's name; measured, if the joint is cut."""
+        if name in self._k.joint_coordinates:
+            return self._k.symbols.q[list(self._k.joint_coordinates[name])]
+        joint, rows = self._cut_joint(name, "coordinates")
+        return joint.kind.measure(*self.across(joint))[rows]
+
+    def speed(self, name: str) -> SX:
+        """Speed(s) of a joint, by the joint's, coordinate's or speed's name; measured, if the joint is cut."""
+        k = self._k
+        if name in k.joint_speeds:
+            return k.symbols.u[list(k.joint_speeds[name])]
+        if f"{name}'" in k.joint_speeds:
+            return k.symbols.u[list(k.joint_speeds[f"{name}'"])]
+        joint, rows = self._cut_joint(name.removesuffix("'"), "coordinates")
+        return self._measured_rate(joint)[rows]
+
+    def relative(self, a: Place, b: Place) -> tuple[SX, SX]:
+        """Pose of b in a: rotation, and position in a's axes."""
+        return self.rotation(b, in_frame=a), self.position(b, in_frame=a)
+
+    def across(self, joint: Joint) -> tuple[SX, SX]:
+        """Pose of a cut joint's child frame in its parent frame (in the end of its chain, if it carries one)."""
+        if joint.name not in self._k.chain_end:
+            return self.relative(joint.parent, joint.child)
+        index = self._k.chain_end[joint.name]
+        end = Marker(joint.name, joint.parent.body, SX.zeros(3), SX.eye(3))
+        R, p = self._rotation(index, end), self._position(index, end)
+        return R.T @ self.rotation(joint.child), R.T @ (self.position(joint.child) - p)
+
+    # --- inside --------------------------------------------------------------------------------------------------
+
+    @property
+    def _accelerations(self) -> list[tuple[SX, SX]]:
+        if not hasattr(self, "_cached_accelerations"):
+            self._cached_accelerations = self._k.accelerations(self._k.symbols.udot)
+        return self._cached_accelerations
+
+    def _locate(self, place: Place) -> tuple[int, Marker]:
+        system = self._k.system
+        if isinstance(place, str):
+            known = {"ground": system.ground, **system.bodies, **system.markers}
+            if place not in known:
+                raise ModelError(unknown("body or marker", place, known))
+            place = known[place]
+        marker = marker_on(place)
+        if marker.body.name not in self._k.body_frame:
+            raise ModelError(unknown("body", marker.body.name, self._k.body_frame))
+        return self._k.body_frame[marker.body.name], marker
+
+    def _position(self, index: int, marker: Marker) -> SX:
+        R, p = self._k.poses[index]
+        out = p + R @ marker.at
+        return out + self._carried(index, marker) if self._varied == "position" else out
+
+    def _rotation(self, index: int, marker: Marker) -> SX:
+        R = self._k.poses[index][0] @ marker.rotation
+        return R + ca.skew(self._variation(marker)[3:]) @ R if self._varied == "position" else R
+
+    def _variation(self, marker: Marker) -> SX:
+        body = marker.body
+        if body is self._k.system.ground:
+            return SX.zeros(6)
+        return self.variations.setdefault(body.name, SX.sym(f"delta {body.name}", 6))
+
+    def _carried(self, index: int, marker: Marker) -> SX:
+        """What the variation of a body adds to the motion of a point that it carries."""
+        variation = self._variation(marker)
+        R, p = self._k.poses[index]
+        arm = p + R @ marker.at - self._k.poses[self._k.body_frame[marker.body.name]][1]
+        return variation[:3] + ca.cross(variation[3:], arm)
+
+    def _turned(self, vector: SX, frame: Place | None) -> SX:
+        return vector if frame is None else self.rotation(frame).T @ vector
+
+    def _cut_joint(self, name: str, attribute: str) -> tuple[Joint, list[int]]:
+        for joint in self._k.topology.cut:
+            names = getattr(joint, attribute)
+            if name == joint.name:
+                return joint, list(range(len(names)))
+            if name in names:
+                return joint, [names.index(name)]
+        known = [*self._k.joint_coordinates, *(joint.name for joint in self._k.topology.cut)]
+        raise ModelError(unknown("joint or coordinate", name, known))
+
+    def _measured_rate(self, joint: Joint) -> SX:
+        """Rate of a cut joint's coordinates, with the variations of the twists of the two bodies that it joins."""
+        if len(joint.speeds) != len(joint.coordinates):
+            raise ModelError(f"joint {joint.name!r} is cut and has no speeds to measure; say cut=True for another joint of its loop")
+        symbols = self._k.symbols
+        measured = joint.kind.measure(*Motion(self._k).across(joint))
+        rate = ca.jtimes(measured, symbols.q, self._k.qdot) + ca.jtimes(measured, symbols.t, SX(1))
+        if self._varied == "velocity":
+            moved = Motion(self._k, varied="position")
+            measured = joint.kind.measure(*moved.across(joint))
+            for body, variation in moved.variations.items():
+                J = ca.substitute(ca.jacobian(measured, variation), *at_rest(moved))
+                rate = rate + J @ self._variation(marker_on(self._k.system.bodies[body]))
+        return rate
+
+
+def at_rest(motion: Motion) -> tuple[SX, SX]:
+    """All variations of a motion, and the zeros to put in their place."""
+    symbols = ca.vertcat(SX(0, 1), *motion.variations.values())
+    return symbols, SX.zeros(symbols.numel())

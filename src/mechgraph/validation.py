@@ -1,0 +1,111 @@
+"""Everything that can be wrong with a description, found before any mechanics, all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import casadi as ca
+import networkx as nx
+import numpy as np
+from casadi import SX
+
+from .elements.bodies import Body
+from .elements.constraints import Constraint
+from .elements.forces import Force
+from .errors import unknown
+from .system import System
+
+
+def problems(system: System) -> Iterator[str]:
+    """The problems of a system, each a sentence that names the culprit and the fix."""
+    for body in system.bodies.values():
+        if not system.is_broken(body.name):
+            yield from _body_problems(system, body)
+    for name, marker in system.markers.items():
+        if ca.depends_on(ca.vertcat(marker.at, ca.vec(marker.rotation)), system.time):
+            yield f"marker {name!r}: its place must not depend on time; put it on a body with a driven joint"
+    yield from _foreign_symbols(system)
+    for store in (system.forces, system.constraints):
+        for element in store.values():
+            yield from _reference_problems(system, element)
+    yield from _connection_problems(system)
+
+
+def _body_problems(system: System, body: Body) -> Iterator[str]:
+    constants = ca.vertcat(body.mass, body.com, ca.vec(body.inertia))
+    if ca.depends_on(constants, system.time):
+        yield f"body {body.name!r}: mass, com and inertia must not depend on time"
+        return
+    if body.weightless or _foreign(system, constants):
+        return
+    numbers = system.default_value(constants).ravel()
+    mass, inertia = numbers[0], numbers[4:].reshape(3, 3)
+    if mass < 0 or (mass == 0 and not system.is_unphysical(body.name)):
+        yield f"body {body.name!r}: mass must be positive, got {mass:g}; a massless one is made by frame()"
+    elif not system.is_unphysical(body.name):
+        yield from _inertia_problems(body.name, inertia)
+
+
+def _inertia_problems(name: str, inertia: np.ndarray) -> Iterator[str]:
+    scale = np.abs(inertia).max()
+    if np.abs(inertia - inertia.T).max() > 1e-12 * scale:
+        yield f"body {name!r}: the inertia matrix is not symmetric"
+        return
+    a, b, c = np.linalg.eigvalsh(inertia)
+    if a < -1e-9 * scale:
+        yield f"body {name!r}: the central inertia has the negative principal value {a:.6g}; check inertia_about and the signs"
+    elif a + b < c * (1 - 1e-9):
+        yield (
+            f"body {name!r}: the principal inertias {a:.6g}, {b:.6g}, {c:.6g} break the triangle inequality (no body has "
+            "them); check the data or say allow_unphysical=True"
+        )
+
+
+def _foreign(system: System, expression: SX) -> list[str]:
+    own = {symbol.__hash__() for symbol in (system.time, *system.parameters.values(), *system.inputs.values())}
+    return [symbol.name() for symbol in ca.symvar(expression) if symbol.__hash__() not in own]
+
+
+def _foreign_symbols(system: System) -> Iterator[str]:
+    for kind, name, expression in _numbers(system):
+        for symbol in _foreign(system, expression):
+            yield f"{kind} {name!r}: uses {symbol!r}, which is not a parameter, input or the time of this system"
+
+
+def _numbers(system: System) -> Iterator[tuple[str, str, SX]]:
+    for body in system.bodies.values():
+        yield "body", body.name, ca.vertcat(body.mass, body.com, ca.vec(body.inertia))
+    for joint in system.joints.values():
+        for frame in (joint.parent, joint.child):
+            yield "joint", joint.name, ca.vertcat(frame.at, ca.vec(frame.rotation))
+        for step in joint.transitions:
+            if not isinstance(step.amount, str):
+                yield "joint", joint.name, step.amount
+
+
+def _reference_problems(system: System, element: Force | Constraint) -> Iterator[str]:
+    kind = type(element).__name__
+    for name in element.joints():
+        known = [*system.joints, *(c for joint in system.joints.values() for c in joint.coordinates)]
+        if name not in known and not system.is_broken(name):
+            yield f"{kind} {element.name!r}: {unknown('joint or coordinate', name, dict.fromkeys(known))}"
+    for marker in element.places():
+        if marker.body is not system.ground and system.bodies.get(marker.body.name) is not marker.body:
+            yield f"{kind} {element.name!r}: body {marker.body.name!r} belongs to another system"
+
+
+def _connection_problems(system: System) -> Iterator[str]:
+    graph = nx.Graph()
+    graph.add_nodes_from(["ground", *system.bodies])
+    graph.add_edges_from((j.parent.body.name, j.child.body.name) for j in system.joints.values())
+    reached = nx.node_connected_component(graph, "ground")
+    loose = [name for name in system.bodies if name not in reached]
+    if loose and not any(system.is_broken(name) for name in (*system.bodies, *_broken_joints(system))):
+        names = ", ".join(repr(name) for name in loose)
+        yield f"no path of joints from ground to {names}; join them, with free() if nothing holds them"
+    if not system.bodies:
+        yield "the system has no bodies; add one with body()"
+
+
+def _broken_joints(system: System) -> list[str]:
+    return [name for name in system._broken if name not in system.bodies]

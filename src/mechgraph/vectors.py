@@ -1,0 +1,222 @@
+"""Three-vectors, rotations and quaternions on CasADi ``SX``, and reading them from what a user may write.
+
+Rotation matrix ``R_ab`` takes components in frame b to components in frame a. Quaternions are scalar-first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+
+from .errors import ModelError
+
+AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
+
+
+def scalar(value: Any, what: str = "value") -> SX:
+    """One finite number or one expression as a 1x1 ``SX``."""
+    try:
+        result = SX(value) if not isinstance(value, str) else None
+    except (TypeError, NotImplementedError, RuntimeError):
+        result = None
+    if result is None or result.shape != (1, 1):
+        raise ModelError(f"{what} must be one number or expression, got {value!r}")
+    result = ca.densify(result)
+    if result.is_constant() and not math.isfinite(float(result)):
+        raise ModelError(f"{what} must be finite, got {value!r}")
+    return result
+
+
+def column(values: Any, size: int = 3, what: str = "vector") -> SX:
+    """``size`` numbers or expressions as a column; accepts lists, tuples, arrays (also of ``SX``) and ``SX``."""
+    if isinstance(values, (SX, ca.DM)):
+        entries: list[Any] = [values[i] for i in range(values.numel())]
+    elif isinstance(values, (Sequence, np.ndarray)) and not isinstance(values, str):
+        entries = list(np.ravel(values)) if isinstance(values, np.ndarray) else list(values)
+    else:
+        raise ModelError(f"{what} must be {size} numbers, got {values!r}")
+    if len(entries) != size:
+        raise ModelError(f"{what} must have {size} numbers, got {len(entries)}")
+    return ca.vertcat(*(scalar(entry, what) for entry in entries))
+
+
+def matrix3(values: Any, what: str) -> SX:
+    """A 3x3 matrix of numbers or expressions."""
+    if isinstance(values, (SX, ca.DM)):
+        if values.shape != (3, 3):
+            raise ModelError(f"{what} must be 3x3, got {values.shape[0]}x{values.shape[1]}")
+        return ca.densify(SX(values))
+    rows = list(values)
+    if len(rows) != 3:
+        raise ModelError(f"{what} must have 3 rows, got {len(rows)}")
+    return ca.vertcat(*(column(row, 3, what).T for row in rows))
+
+
+def axis(value: Any, what: str = "axis") -> SX:
+    """A unit vector from ``"x"``, ``"-y"`` or three numbers of length one."""
+    if isinstance(value, str):
+        sign, letter = (-1.0, value[1:]) if value.startswith("-") else (1.0, value)
+        if letter not in AXES:
+            raise ModelError(f"{what} {value!r} is not one of 'x', 'y', 'z', '-x', '-y', '-z' or three numbers")
+        return SX(ca.DM([sign * c for c in AXES[letter]]))
+    result = column(value, 3, what)
+    if result.is_constant():
+        numbers = np.array(ca.DM(result)).ravel()
+        length = float(np.linalg.norm(numbers))
+        if length == 0:
+            raise ModelError(f"{what} is zero; give a direction such as 'z' or (0, 0, 1)")
+        if abs(length - 1) > 1e-9:
+            unit = ", ".join(f"{c:.12g}" for c in numbers / length)
+            raise ModelError(f"{what} has length {length:.6g}, not 1; the unit axis is ({unit})")
+        result = SX(ca.DM(numbers / length))
+    return result
+
+
+def tidy(matrix: SX) -> SX:
+    """Constant entries within one rounding of 0 and ±1 made exact, so that right angles leave structural zeros."""
+    out = ca.densify(matrix)
+    for i in range(out.numel()):
+        entry = out[i]
+        if entry.is_constant():
+            value = float(entry)
+            nearest = round(value)
+            if abs(value - nearest) < 4e-16 and nearest in (-1, 0, 1):
+                out[i] = nearest
+    return out
+
+
+def turn(direction: SX, angle: Any) -> SX:
+    """Rotation by ``angle`` about the unit vector ``direction`` (Rodrigues): ``1 + sin·ẽ + (1−cos)·ẽ²``.
+
+    The columns of an axis-aligned turn keep their exact zeros and ones.
+    """
+    e, c, s = direction, ca.cos(SX(angle)), ca.sin(SX(angle))
+    if _coordinate_axis(e):
+        return tidy(_axis_turn(e, c, s))
+    return tidy(c * SX.eye(3) + s * ca.skew(e) + (1 - c) * (e @ e.T))
+
+
+def _coordinate_axis(e: SX) -> bool:
+    return bool(e.is_constant()) and sorted(abs(float(e[i])) for i in range(3)) == [0.0, 0.0, 1.0]
+
+
+def _axis_turn(e: SX, c: SX, s: SX) -> SX:
+    k = next(i for i in range(3) if float(e[i]) != 0)
+    i, j = (k + 1) % 3, (k + 2) % 3
+    R = ca.densify(SX.eye(3))
+    R[i, i], R[j, j] = c, c
+    R[i, j], R[j, i] = -float(e[k]) * s, float(e[k]) * s
+    return R
+
+
+def quaternion_matrix(q: SX) -> SX:
+    """R(q) of a scalar-first unit quaternion."""
+    w, x, y, z = (q[i] for i in range(4))
+    return ca.vertcat(
+        ca.horzcat(1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
+        ca.horzcat(2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
+        ca.horzcat(2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
+    )
+
+
+def quaternion_rates(q: SX) -> SX:
+    """N in q̇ = N ω, with ω in the turned frame: q̇ = ½ q∘(0, ω)."""
+    w, x, y, z = (q[i] for i in range(4))
+    return 0.5 * ca.vertcat(ca.horzcat(-x, -y, -z), ca.horzcat(w, -z, y), ca.horzcat(z, w, -x), ca.horzcat(-y, x, w))
+
+
+def orientation(value: Any, what: str = "orientation") -> SX:
+    """A rotation from a 3x3 matrix, a scalar-first quaternion, or turns such as ``[("z", 0.3), ("x", 1.2)]``."""
+    if value is None:
+        return SX.eye(3)
+    if _is_turns(value):
+        R = SX.eye(3)
+        for direction, angle in value:
+            R = R @ turn(axis(direction, f"{what}: axis"), scalar(angle, f"{what}: angle"))
+        return tidy(R)
+    if _length(value) == 4:
+        return tidy(quaternion_matrix(_unit_quaternion(value, what)))
+    if _length(value) in (3, 9):
+        return _rotation_matrix(matrix3(value, what), what)
+    raise ModelError(f"{what} must be a 3x3 matrix, a quaternion (4 numbers, scalar first) or turns [('z', 0.3), …]")
+
+
+def _is_turns(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and len(value) > 0 and all(
+        isinstance(item, (list, tuple)) and len(item) == 2 for item in value
+    )
+
+
+def _length(value: Any) -> int:
+    return int(value.numel()) if isinstance(value, (SX, ca.DM)) else len(value) if hasattr(value, "__len__") else 0
+
+
+def _unit_quaternion(value: Any, what: str) -> SX:
+    q = column(value, 4, what)
+    if q.is_constant():
+        length = float(ca.norm_2(ca.DM(q)))
+        if abs(length - 1) > 1e-9:
+            raise ModelError(f"{what}: the quaternion has norm {length:.6g}, not 1; divide it by its norm")
+        q = q / length
+    return q
+
+
+def _rotation_matrix(R: SX, what: str) -> SX:
+    if R.is_constant():
+        numbers = np.array(ca.DM(R))
+        if np.abs(numbers.T @ numbers - np.eye(3)).max() > 1e-9 or np.linalg.det(numbers) < 0:
+            raise ModelError(f"{what}: the matrix is not a rotation (orthonormal columns, determinant +1)")
+    return tidy(R)
+
+
+def normals(e: SX) -> tuple[SX, SX]:
+    """Two unit vectors that complete ``e`` to a right-handed frame (e, n1, n2)."""
+    R = shortest_turn_to_z(e)
+    return R[0, :].T, R[1, :].T
+
+
+def shortest_turn_to_z(e: SX) -> SX:
+    """The matrix L with L e = (0, 0, 1): Lemma 1 of Dolgii, Sesekin and Chupin at α = 0, safe for every e.
+
+    For e₃ < 0 the half turn X = diag(1, −1, −1) goes first, so that 1 + e₃ is never small.
+    """
+    if e.is_constant():
+        return tidy(_lemma_1(e) if float(e[2]) >= 0 else _lemma_1(_X @ e) @ _X)
+    down = e[2] < 0
+    L = _lemma_1(ca.if_else(down, _X @ e, e))
+    return ca.if_else(down, L @ _X, L)
+
+
+_X = ca.diag(ca.SX([1, -1, -1]))
+
+
+def _lemma_1(e: SX) -> SX:
+    e1, e2, e3 = (e[i] for i in range(3))
+    k = 1 + e3
+    return ca.vertcat(
+        ca.horzcat((k - e1 * e1) / k, -e1 * e2 / k, -e1),
+        ca.horzcat(-e1 * e2 / k, (k - e2 * e2) / k, -e2),
+        ca.horzcat(e1, e2, e3),
+    )
+
+
+def angle_about(e: SX, R: SX) -> SX:
+    """The angle in (−π, π] of a rotation R about ``e``."""
+    n1, n2 = normals(e)
+    return ca.atan2(ca.dot(n2, R @ n1), ca.dot(n1, R @ n1))
+
+
+def vee(R: SX) -> SX:
+    """½ (R − Rᵀ) as a vector: sin(angle) times the axis; zero for R = 1."""
+    return 0.5 * ca.vertcat(R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1])
+
+
+def quaternion_of(R: SX) -> SX:
+    """The unit quaternion of R with non-negative scalar part (valid away from half turns)."""
+    w = 0.5 * ca.sqrt(ca.fmax(1 + R[0, 0] + R[1, 1] + R[2, 2], 0))
+    return ca.vertcat(w, vee(R) / (2 * w))
