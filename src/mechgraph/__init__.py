@@ -19,6 +19,8 @@ from .errors import (
 )
 from .formalisms import FORMALISMS
 from .motion import Motion
+from .results import Trajectory, load
+from .studies.simulate import Event
 from .system import System
 from .topology import Topology
 

@@ -86,9 +86,10 @@ def _svd(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return U, np.where(kept, 1 / np.where(kept, sigma, 1), 0), Vt
 
 
-def rank(A: np.ndarray) -> int:
-    """Numerical rank of one Jacobian, with the same tolerance as the closures."""
-    return int((_svd(A)[1] > 0).sum())
+def rank(A: np.ndarray, tolerance: float = RANK_TOLERANCE) -> int:
+    """Numerical rank of one Jacobian, by default with the tolerance of the closures."""
+    sigma = np.linalg.svd(A, compute_uv=False)
+    return int((sigma > tolerance * sigma.max(initial=0)).sum())
 
 
 def _size(A: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from .closure import CLOSURES, rank
+from .closure import CLOSURES, RANK_TOLERANCE, rank
 from .elements.constraints import Closing, Constraint, Level
 from .errors import ArgumentError, ModelError, UnsupportedError, unknown
 from .formalisms import DEFAULT, FORMALISMS, Dynamics
@@ -300,6 +300,19 @@ class Equations:
         kernel = self._kernel(("reaction", joint), lambda: [self.reaction_expression(joint)], [1], self._forces_symbols)
         return kernel(*arguments, np.concatenate([udot, lam], axis=-1))[0]
 
+    def power_along(self, run: Trajectory) -> np.ndarray:
+        """``power`` at every time of a run."""
+        arguments = self._arguments(run.q, run.u, run.time, run.w, dict(run.parameters))
+        kernel = self._kernel("power", lambda: [self.power], [0], self._forces_symbols)
+        return kernel(*arguments, np.concatenate([run.udot, run.multipliers], axis=-1))[0]
+
+    def violation_along(self, run: Trajectory) -> np.ndarray:
+        """Largest violation of φ, ψ and the quaternions' norms at every time of a run."""
+        p = dict(run.parameters)
+        parts = [self.position_violation(run.q, run.time, p), self.velocity_violation(run.q, run.u, run.time, p)]
+        parts += [np.linalg.norm(run.q[:, list(four)], axis=1, keepdims=True) - 1 for four in self.kinematics.quaternions]
+        return np.abs(np.concatenate(parts, axis=1)).max(axis=1, initial=0.0)
+
     # --- reactions -----------------------------------------------------------------------------------------------
 
     def reaction_expression(self, joint: str) -> SX:
@@ -444,9 +457,20 @@ class Equations:
 
     def redundant(self, q: Numbers, t: Any = 0.0) -> list[str]:
         """Names of the rows of A that depend on the rows before them at a configuration."""
-        A = self.constraint_jacobian(q, None, t)
-        ranks = [rank(A[:k]) if k else 0 for k in range(len(A) + 1)]
-        return [name for k, name in enumerate(self.constraints) if ranks[k + 1] == ranks[k]]
+        return [self.constraints[k] for k in self._dependent(self.constraint_jacobian(q, None, t))]
+
+    @staticmethod
+    def _dependent(A: np.ndarray, tolerance: float = RANK_TOLERANCE) -> list[int]:
+        """Indices of the rows of A that depend on the rows before them."""
+        ranks = [rank(A[:k], tolerance) if k else 0 for k in range(len(A) + 1)]
+        return [k for k in range(len(A)) if ranks[k + 1] == ranks[k]]
+
+    def lost_rows(self, q_before: np.ndarray, q: np.ndarray, t: np.ndarray, parameters: Any = None) -> list[str]:
+        """Names of rows of A that depend on others at q and did not at ``q_before``."""
+        now, before = (
+            set(self._dependent(self.constraint_jacobian(x, None, s, parameters), 1e-4)) for x, s in ((q, t[1]), (q_before, t[0]))
+        )
+        return [name for k, name in enumerate(self.constraints) if k in now - before]
 
     # --- inside --------------------------------------------------------------------------------------------------
 

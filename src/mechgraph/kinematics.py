@@ -72,6 +72,7 @@ class Kinematics:
     joint_speeds: dict[str, tuple[int, ...]]
     N: SX
     reference: tuple[float, ...]
+    quaternions: tuple[tuple[int, ...], ...]  # indices in q of each unit quaternion
 
     @cached_property
     def carried(self) -> tuple[Body | None, ...]:
@@ -266,6 +267,7 @@ class _Walk:
             self.u_index,
             N,
             tuple(self.reference),
+            tuple(q for q, u, _ in self.rates if len(q) > len(u)),
         )
 
 

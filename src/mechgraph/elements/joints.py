@@ -43,6 +43,10 @@ class JointKind(ABC):
     @abstractmethod
     def measure(self, R: SX, r: SX) -> SX: ...
 
+    def aligned(self, R: SX) -> SX:
+        """Positive if the closing equations hold the right way round: they also hold with the axis turned over."""
+        return SX(1)
+
 
 def _along(e: SX, r: SX) -> Rows:
     n1, n2 = normals(e)
@@ -77,6 +81,9 @@ class Revolute(JointKind):
     def measure(self, R: SX, r: SX) -> SX:
         return angle_about(self.e, R)
 
+    def aligned(self, R: SX) -> SX:
+        return ca.dot(self.e, R @ self.e)
+
 
 class Prismatic(JointKind):
     """One translation along ``axis``."""
@@ -93,6 +100,9 @@ class Prismatic(JointKind):
     def measure(self, R: SX, r: SX) -> SX:
         return ca.dot(self.e, r)
 
+    def aligned(self, R: SX) -> SX:
+        return ca.trace(R)
+
 
 class Cylindrical(JointKind):
     """Rotation (``.angle``) about and translation (``.shift``) along one ``axis``."""
@@ -108,6 +118,9 @@ class Cylindrical(JointKind):
 
     def measure(self, R: SX, r: SX) -> SX:
         return ca.vertcat(angle_about(self.e, R), ca.dot(self.e, r))
+
+    def aligned(self, R: SX) -> SX:
+        return ca.dot(self.e, R @ self.e)
 
 
 class ScrewJoint(JointKind):
@@ -128,6 +141,9 @@ class ScrewJoint(JointKind):
 
     def measure(self, R: SX, r: SX) -> SX:
         return ca.dot(self.e, r) / self.pitch
+
+    def aligned(self, R: SX) -> SX:
+        return ca.dot(self.e, R @ self.e)
 
 
 class Universal(JointKind):
@@ -177,6 +193,9 @@ class Planar(JointKind):
     def measure(self, R: SX, r: SX) -> SX:
         return ca.vertcat(ca.dot(self.n1, r), ca.dot(self.n2, r), angle_about(self.e, R))
 
+    def aligned(self, R: SX) -> SX:
+        return ca.dot(self.e, R @ self.e)
+
 
 class Spherical(JointKind):
     """Any rotation: quaternion ``.q0`` … ``.q3``, speeds ``.wx``, ``.wy``, ``.wz`` in the child's joint axes."""
@@ -216,6 +235,9 @@ class Fixed(JointKind):
     def measure(self, R: SX, r: SX) -> SX:
         return SX(0, 1)
 
+    def aligned(self, R: SX) -> SX:
+        return ca.trace(R)
+
 
 class Chain(JointKind):
     """The general joint: any chain of transitions. It closes a loop by carrying its own coordinates."""
@@ -239,6 +261,9 @@ class Chain(JointKind):
 
     def measure(self, R: SX, r: SX) -> SX:
         raise TypeError("a chain carries its coordinates; it does not measure them")
+
+    def aligned(self, R: SX) -> SX:
+        return ca.trace(R)
 
 
 JOINTS: dict[str, type[JointKind]] = {

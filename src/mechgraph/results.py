@@ -1,0 +1,233 @@
+"""Results: typed, self-describing, with their diagnostics."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .errors import ArgumentError, unknown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .equations import Equations
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """A motion on a grid of times, and everything that can be asked of it.
+
+    ``run["elbow"]`` is a coordinate, ``run["elbow'"]`` its speed; joints, bodies and markers (positions), inputs and
+    outputs go by name, too. Rows of every array belong to ``time``.
+    """
+
+    name: str
+    time: np.ndarray
+    q: np.ndarray
+    u: np.ndarray
+    w: np.ndarray
+    parameters: Mapping[str, float]
+    columns: Mapping[str, tuple[str, ...]]  # names of coordinates, speeds, inputs, constraints
+    outcome: str = "finished"
+    statistics: Mapping[str, Any] = field(default_factory=dict)
+    events: Mapping[str, np.ndarray] = field(default_factory=dict)
+    equations: Equations | None = None
+    stored: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    # --- by name -------------------------------------------------------------------------------------------------
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        for kind, values in (("coordinates", self.q), ("speeds", self.u), ("inputs", self.w)):
+            if name in self.columns[kind]:
+                return values[:, self.columns[kind].index(name)]
+        return self._derived(name)
+
+    def _derived(self, name: str) -> np.ndarray:
+        """Whole joints, cut joints, bodies, markers and outputs: they need the equations."""
+        known = dict.fromkeys(n for kind in ("coordinates", "speeds", "inputs") for n in self.columns[kind])
+        if self.equations is None:
+            raise ArgumentError(f"{unknown('column', name, known)}; give load(…, system=) to ask for more")
+        k, system = self.equations.kinematics, self.equations.system
+        if name in k.joint_coordinates:
+            return self.q[:, list(k.joint_coordinates[name])]
+        if name in k.joint_speeds:
+            return self.u[:, list(k.joint_speeds[name])]
+        if name in system.outputs:
+            return self._trimmed(self.observe(system.outputs[name]))
+        if name in system.bodies or name in system.markers:
+            return self.observe(lambda m: m.position(name))
+        return self._cut_joint(name)
+
+    def _cut_joint(self, name: str) -> np.ndarray:
+        assert self.equations is not None
+        rate = name.endswith("'")
+        for joint in self.equations.kinematics.topology.cut:
+            names = joint.speeds if rate else joint.coordinates
+            if name == joint.name + ("'" if rate else "") or name in names:
+                quantity = (lambda m: m.speed(name)) if rate else (lambda m: m.coordinate(name))
+                values = self._trimmed(self.observe(quantity))
+                return values if rate or values.shape[-1:] == (4,) else np.unwrap(values, axis=0)
+        system = self.equations.system
+        known = [n for kind in ("coordinates", "speeds", "inputs") for n in self.columns[kind]]
+        raise ArgumentError(unknown("name", name, [*known, *system.joints, *system.bodies, *system.markers, *system.outputs]))
+
+    @staticmethod
+    def _trimmed(values: np.ndarray) -> np.ndarray:
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    def observe(self, quantity: Any) -> np.ndarray:
+        """Any quantity of the motion along the run, e.g. ``run.observe(lambda m: m.velocity(tip))``."""
+        eqs = self._need()
+        return eqs.observe(quantity, self.q, self.u, self.time, self.w, dict(self.parameters))
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def __repr__(self) -> str:
+        span = f"{self.time[0]:g} … {self.time[-1]:g} s" if len(self) else "empty"
+        return f"<Trajectory of {self.name!r}: {span}, {len(self)} times, {self.outcome}>"
+
+    # --- diagnostics ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def kinetic(self) -> np.ndarray:
+        """Kinetic energy T."""
+        return self._stored("kinetic", lambda e: e.kinetic_energy(self.q, self.u, self.time, dict(self.parameters)))
+
+    @cached_property
+    def potential(self) -> np.ndarray:
+        """Potential energy V of gravity and springs."""
+        return self._stored("potential", lambda e: e.potential_energy(self.q, self.time, dict(self.parameters)))
+
+    @property
+    def energy(self) -> np.ndarray:
+        """T + V."""
+        return self.kinetic + self.potential
+
+    @cached_property
+    def power(self) -> np.ndarray:
+        """Power of everything that changes T + V: drives, dampers, inputs, servo constraints."""
+        return self._stored("power", lambda e: e.power_along(self))
+
+    @cached_property
+    def violation(self) -> np.ndarray:
+        """Largest violation of the position and velocity constraints and of the quaternions' norms, at each time."""
+        return self._stored("violation", lambda e: e.violation_along(self))
+
+    @cached_property
+    def _solution(self) -> tuple[np.ndarray, np.ndarray]:
+        if "udot" in self.stored:
+            return self.stored["udot"], self.stored["multipliers"]
+        return self._need().solve(self.q, self.u, self.time, self.w, dict(self.parameters))
+
+    @property
+    def udot(self) -> np.ndarray:
+        """Accelerations u̇."""
+        return self._solution[0]
+
+    @property
+    def multipliers(self) -> np.ndarray:
+        """Multipliers λ, a column for each name in ``columns["constraints"]``."""
+        return self._solution[1]
+
+    def reaction(self, joint: str) -> np.ndarray:
+        """(force, moment) of a joint on its child, world components at the child's joint frame: six columns."""
+        return self._need().reaction(joint, self.q, self.u, self.time, self.w, dict(self.parameters))
+
+    def _stored(self, name: str, compute: Any) -> np.ndarray:
+        return self.stored[name] if name in self.stored else compute(self._need())
+
+    def _need(self) -> Equations:
+        if self.equations is None:
+            raise ArgumentError("this trajectory was loaded without its system; use load(path, system=…)")
+        return self.equations
+
+    def summary(self) -> str:
+        """Outcome, statistics and diagnostics in a few lines."""
+        e = self.energy
+        scale = max(float(np.ptp(self.kinetic)), float(np.abs(e).max()), 1e-300)
+        lines = [
+            repr(self),
+            f"  energy      {e[0]:.9g} → {e[-1]:.9g}  (change {e[-1] - e[0]:+.3g}, spread {np.ptp(e) / scale:.2g} of its scale)",
+            f"  violation   {self.violation.max(initial=0):.2g} at most",
+            *(f"  {key:<11} {value}" for key, value in self.statistics.items()),
+            *(f"  event {name!r} at {', '.join(f'{t:.6g}' for t in times) or 'no time'}" for name, times in self.events.items()),
+        ]
+        return "\n".join(lines)
+
+    # --- other forms ---------------------------------------------------------------------------------------------
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A pandas table: time as index; coordinates, speeds, inputs, energy and violation as columns."""
+        import pandas as pd
+
+        names = [*self.columns["coordinates"], *self.columns["speeds"], *self.columns["inputs"]]
+        table = pd.DataFrame(np.hstack([self.q, self.u, self.w]), columns=names, index=pd.Index(self.time, name="time"))
+        return table.assign(energy=self.energy, violation=self.violation)
+
+    def save(self, path: str | Path) -> Path:
+        """Write to a ``.npz`` file (arrays and one JSON text; nothing in it is code)."""
+        path = Path(path).with_suffix(".npz")
+        meta = {
+            "format": FORMAT,
+            "name": self.name,
+            "columns": {key: list(value) for key, value in self.columns.items()},
+            "parameters": dict(self.parameters),
+            "outcome": self.outcome,
+            "statistics": dict(self.statistics),
+            "events": {key: list(map(float, value)) for key, value in self.events.items()},
+        }
+        np.savez_compressed(
+            path, meta=np.array(json.dumps(meta)), time=self.time, q=self.q, u=self.u, w=self.w, kinetic=self.kinetic,
+            potential=self.potential, power=self.power, violation=self.violation, udot=self.udot, multipliers=self.multipliers,
+        )  # fmt: skip
+        return path
+
+    # --- looking at it -------------------------------------------------------------------------------------------
+
+    def plot(self, *names: str, path: str | Path | None = None) -> Any:
+        """Plot columns by name (coordinates by default) with energy and violation; save to ``path`` if given."""
+        from .show.plot import plot
+
+        return plot(self, names, path)
+
+    def view(self, path: str | Path | None = None, **options: Any) -> Any:
+        """A 3-D animation: an interactive page (``.html``) or a picture that moves (``.gif``)."""
+        from .show.view import view
+
+        return view(self, path, **options)
+
+    def report(self, path: str | Path) -> Path:
+        """One self-contained page: the model, its equations' sizes, the run, plots and the animation."""
+        from .show.report import report
+
+        return report(self, path)
+
+
+def load(path: str | Path, system: Any = None) -> Trajectory:
+    """Read a saved trajectory; with its ``system`` it can compute everything that a fresh one can."""
+    try:
+        with np.load(Path(path), allow_pickle=False) as file:
+            meta = json.loads(str(file["meta"]))
+            arrays = {key: file[key] for key in file.files if key != "meta"}
+    except (KeyError, ValueError, OSError, zipfile.BadZipFile) as error:
+        raise ArgumentError(f"{path}: not a trajectory saved by mechgraph ({error})") from None
+    if meta.get("format") != FORMAT:
+        raise ArgumentError(f"{path}: format {meta.get('format')!r} is not known to this version (expected {FORMAT})")
+    equations = None if system is None else system.equations()
+    columns = {key: tuple(value) for key, value in meta["columns"].items()}
+    if equations is not None and columns["coordinates"] != equations.coordinates:
+        raise ArgumentError(f"{path}: its coordinates {columns['coordinates']} are not those of system {system.name!r}")
+    return Trajectory(
+        meta["name"], arrays.pop("time"), arrays.pop("q"), arrays.pop("u"), arrays.pop("w"), meta["parameters"], columns,
+        meta["outcome"], meta["statistics"], {k: np.array(v) for k, v in meta["events"].items()}, equations, arrays,
+    )  # fmt: skip

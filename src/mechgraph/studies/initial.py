@@ -1,0 +1,319 @@
+"""Initial assembly: from what the user named to a state that satisfies every constraint.
+
+Positions first: Gauss–Newton steps of least norm on φ = 0 and the named values, starting at the reference
+configuration; then, where freedom is left, towards the point nearest to the reference. Velocities then solve ψ = 0 and
+the named speeds with the least norm. What could not be satisfied is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from ..closure import CLOSURES
+from ..elements.constraints import Closing
+from ..elements.transitions import Rotation
+from ..equations import Equations
+from ..errors import ArgumentError, AssemblyError, unknown
+from ..motion import Motion
+
+TOLERANCE = 1e-11
+ATTEMPTS = 40
+
+
+@dataclass
+class Wishes:
+    """What ``start`` asks for: values of coordinates, of cut joints' coordinates (measured), and of speeds."""
+
+    coordinates: dict[int, float] = field(default_factory=dict)
+    measured: dict[str, float] = field(default_factory=dict)
+    speeds: dict[int, float] = field(default_factory=dict)
+    measured_speeds: dict[str, float] = field(default_factory=dict)
+
+
+def assemble(
+    equations: Equations, start: Any = None, t: float = 0.0, parameters: Any = None, guess: Any = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """A consistent (q, u).
+
+    ``start`` is a mapping of names to values (coordinates, speeds, whole joints), or a pair (q, u); ``guess`` is a
+    mapping of values to begin at, for mechanisms that can be assembled in several ways.
+    """
+    if isinstance(start, tuple):
+        return _given(equations, start, t, parameters)
+    wishes = read_start(equations, start or {})
+    context = {"t": t, "parameters": parameters}
+    q = _positions(equations, wishes, _guess(equations, guess), context)
+    return q, _velocities(equations, wishes, q, context)
+
+
+def _given(equations: Equations, start: tuple, t: float, parameters: Any) -> tuple[np.ndarray, np.ndarray]:
+    q, u = equations._arguments(start[0], start[1] if len(start) > 1 else None, t, None, parameters)[:2]
+    rows = np.concatenate([equations.position_violation(q, t, parameters), equations.velocity_violation(q, u, t, parameters)])
+    names = [*equations.constraints[: equations.phi.numel()], *(f"rate of {n}" for n in equations.constraints)]
+    _report(dict(zip(names, rows, strict=False)), 1e-6, "the given start (q, u) contradicts the constraints")
+    q, u = project(equations, q[None], u[None], np.array([t]), parameters)
+    return q[0], u[0]
+
+
+# --- reading what the user wrote -------------------------------------------------------------------------------------
+
+
+def read_start(equations: Equations, start: Mapping[str, Any]) -> Wishes:
+    """Sort the named values; every unknown name and wrong count is reported at once."""
+    wishes, problems = Wishes(), []
+    for name, value in start.items():
+        try:
+            _read_one(equations, wishes, name, np.atleast_1d(np.asarray(value, dtype=float)))
+        except (ArgumentError, TypeError, ValueError) as error:
+            problems.append(f"start: {error}")
+    if problems:
+        raise ArgumentError("\n".join(problems))
+    return wishes
+
+
+def _read_one(equations: Equations, wishes: Wishes, name: str, values: np.ndarray) -> None:
+    if not np.isfinite(values).all():
+        raise ArgumentError(f"{name!r} is not finite")
+    k = equations.kinematics
+    if name in k.joint_coordinates:
+        wishes.coordinates.update(_matched(name, k.joint_coordinates[name], values))
+        _check_unit(k, name, values)
+    elif name in k.joint_speeds or name.removesuffix("'") in k.joint_speeds:
+        indices = k.joint_speeds.get(name, k.joint_speeds.get(name.removesuffix("'"), ()))
+        wishes.speeds.update(_matched(name, indices, values))
+    else:
+        _read_cut(equations, wishes, name, values)
+
+
+def _matched(name: str, indices: tuple[int, ...], values: np.ndarray) -> dict[int, float]:
+    if len(values) != len(indices):
+        raise ArgumentError(f"{name!r} needs {len(indices)} numbers, got {len(values)}")
+    return dict(zip(indices, values, strict=True))
+
+
+def _check_unit(k: Any, name: str, values: np.ndarray) -> None:
+    given = dict(zip(k.joint_coordinates[name], values, strict=True))
+    for four in k.quaternions:
+        norm = np.linalg.norm([given[i] for i in four]) if set(four) <= set(given) else 1.0
+        if abs(norm - 1) > 1e-6:
+            raise ArgumentError(f"{name!r}: the quaternion has norm {norm:.6g}, not 1")
+
+
+def _read_cut(equations: Equations, wishes: Wishes, name: str, values: np.ndarray) -> None:
+    k = equations.kinematics
+    for joint in k.topology.cut:
+        for names, store in ((joint.coordinates, wishes.measured), (joint.speeds, wishes.measured_speeds)):
+            whole = joint.name if store is wishes.measured else f"{joint.name}'"
+            if name == whole or name in names:
+                chosen = list(names) if name == whole else [name]
+                store.update({chosen[i]: v for i, v in _matched(name, tuple(range(len(chosen))), values).items()})
+                return
+    known = dict.fromkeys([*k.joint_coordinates, *k.joint_speeds, *(j.name for j in k.topology.cut)])
+    raise ArgumentError(unknown("coordinate, speed or joint", name, known))
+
+
+def _guess(equations: Equations, guess: Any) -> np.ndarray:
+    q = np.array(equations.kinematics.reference)
+    for index, value in read_start(equations, guess or {}).coordinates.items():
+        q[index] = value
+    return q
+
+
+# --- positions -------------------------------------------------------------------------------------------------------
+
+
+def _positions(equations: Equations, wishes: Wishes, reference: np.ndarray, context: dict) -> np.ndarray:
+    rows = _PositionRows(equations, wishes, context)
+    first = reference.copy()
+    for index, value in wishes.coordinates.items():
+        first[index] = value
+    if not rows.names:
+        return first
+    random = np.random.default_rng(0)
+    best, best_residual = first, np.full(len(rows.names), np.inf)
+    for attempt in range(ATTEMPTS):
+        scale = 0.0 if attempt == 0 else 0.1 * 1.2**attempt
+        q, residual = _settle(equations, rows, _moved(equations, first, scale * random.standard_normal(len(equations.speeds))))
+        if np.abs(residual).max() < TOLERANCE * 10 and rows.aligned(q):
+            return _nearest(equations, rows, q, reference)
+        if np.abs(residual).max() < np.abs(best_residual).max():
+            best, best_residual = q, residual
+    what = "the start contradicts the constraints" if wishes.coordinates or wishes.measured else "the mechanism cannot be assembled"
+    if np.abs(best_residual).max() < TOLERANCE * 10:
+        raise AssemblyError(f"{what}: it closes only with a joint's axis turned over; give a start or a guess nearer to it")
+    _report(dict(zip(rows.names, best_residual, strict=True)), TOLERANCE * 10, what)
+    return best
+
+
+class _PositionRows:
+    """φ, the named coordinates and the measured coordinates of cut joints, as one residual with its Jacobian."""
+
+    def __init__(self, equations: Equations, wishes: Wishes, context: dict) -> None:
+        self.equations, self.context = equations, context
+        self.fixed, self.values = list(wishes.coordinates), np.array(list(wishes.coordinates.values()))
+        self.targets = np.array(list(wishes.measured.values()))
+        self.angular = np.array([_is_angle(equations, name) for name in wishes.measured], dtype=bool)
+        m = Motion(equations.kinematics)
+        measured = ca.vertcat(ca.SX(0, 1), *(m.coordinate(name) for name in wishes.measured))
+        slope = ca.jacobian(measured, equations.symbols.q) @ equations.N
+        self.kernel = equations._kernel(("measured", tuple(wishes.measured)), lambda: [measured, slope, equations.N], [1, 2, 2])
+        count = equations.phi.numel()
+        self.count = count
+        self.names = [*equations.constraints[:count], *(equations.coordinates[i] for i in self.fixed), *wishes.measured]
+        closings = [c for c in equations._constraints if isinstance(c, Closing)]
+        right_way = ca.vertcat(ca.SX(0, 1), *(c.joint.kind.aligned(m.across(c.joint)[0]) for c in closings))
+        self.right_way = equations._kernel("aligned", lambda: [right_way], [1])
+
+    def __call__(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        eqs, t, p = self.equations, self.context["t"], self.context["parameters"]
+        measured, slope, N = self.kernel(*eqs._arguments(q, None, t, None, p))
+        gap = measured - self.targets
+        gap = np.where(self.angular, np.arctan2(np.sin(gap), np.cos(gap)), gap)
+        residual = np.concatenate([eqs.position_violation(q, t, p), q[self.fixed] - self.values, gap])
+        A = eqs.constraint_jacobian(q, None, t, p)[: self.count]
+        return residual, np.vstack([A, N[self.fixed], slope])
+
+    def aligned(self, q: np.ndarray) -> bool:
+        values = self.right_way(*self.equations._arguments(q, None, self.context["t"], None, self.context["parameters"]))[0]
+        return bool((values > 0).all())
+
+
+def _is_angle(equations: Equations, coordinate: str) -> bool:
+    """True if a cut joint's coordinate is an angle, known up to whole turns only."""
+    for joint in equations.kinematics.topology.cut:
+        steps = [step for step in joint.transitions for _ in step.coordinates]
+        if coordinate in joint.coordinates:
+            return isinstance(steps[joint.coordinates.index(coordinate)], Rotation)
+    return False
+
+
+def _settle(equations: Equations, rows: _PositionRows, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Levenberg–Marquardt steps until the residual vanishes or nothing helps any more."""
+    residual, J = rows(q)
+    damping = 1e-3
+    for _ in range(200):
+        size = np.linalg.norm(residual)
+        if not np.isfinite(size) or np.abs(residual).max() < TOLERANCE:
+            break
+        lam = min(damping, size) * max(size, 1e-12)
+        trial = _moved(equations, q, -J.T @ np.linalg.solve(J @ J.T + lam * np.eye(len(J)), residual))
+        new, new_J = rows(trial)
+        if np.isfinite(new).all() and np.linalg.norm(new) < size:
+            q, residual, J, damping = trial, new, new_J, damping / 5
+        else:
+            damping *= 10
+            if damping > 1e8:
+                break
+    return q, residual
+
+
+def _nearest(equations: Equations, rows: _PositionRows, q: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    """Slide along what the constraints leave free towards the reference configuration."""
+    for _ in range(50):
+        residual, J = rows(q)
+        inverse = np.linalg.pinv(J, rcond=1e-9)
+        N = rows.kernel(*equations._arguments(q, None, 0.0, None, None))[2]
+        towards = np.linalg.pinv(N) @ (reference - q)
+        free = towards - inverse @ (J @ towards)
+        if np.linalg.norm(free) < 1e-10:
+            break
+        trial, left = _settle(equations, rows, _moved(equations, q, free - inverse @ residual))
+        closer = np.linalg.norm(trial - reference) < np.linalg.norm(q - reference)
+        if np.abs(left).max() > TOLERANCE * 10 or not closer or not rows.aligned(trial):
+            break
+        q = trial
+    return q
+
+
+def _moved(equations: Equations, q: np.ndarray, step: np.ndarray) -> np.ndarray:
+    """q displaced by a step along the speeds, quaternions kept on the unit sphere."""
+    return normalized(equations, q + equations.coordinate_rates(q, step))
+
+
+def normalized(equations: Equations, q: np.ndarray) -> np.ndarray:
+    """Quaternions divided by their norms (batches by leading axes)."""
+    q = q.copy()
+    for four in map(list, equations.kinematics.quaternions):
+        q[..., four] /= np.linalg.norm(q[..., four], axis=-1, keepdims=True)
+    return q
+
+
+# --- velocities ------------------------------------------------------------------------------------------------------
+
+
+def _velocities(equations: Equations, wishes: Wishes, q: np.ndarray, context: dict) -> np.ndarray:
+    fixed, values = list(wishes.speeds), np.array(list(wishes.speeds.values()))
+    m = Motion(equations.kinematics)
+    measured = ca.vertcat(ca.SX(0, 1), *(m.speed(name) for name in wishes.measured_speeds))
+    slope = ca.jacobian(measured, equations.symbols.u)
+    kernel = equations._kernel(("rates", tuple(wishes.measured_speeds)), lambda: [measured, slope], [1, 2])
+    targets = np.array(list(wishes.measured_speeds.values()))
+    t, p = context["t"], context["parameters"]
+    count = equations.psi.numel()
+
+    def rows(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        rates, rates_slope = kernel(*equations._arguments(q, u, t, None, p))
+        residual = np.concatenate([equations.velocity_violation(q, u, t, p), u[fixed] - values, rates - targets])
+        A = equations.constraint_jacobian(q, u, t, p)[:count]
+        return residual, np.vstack([A, np.eye(len(u))[fixed], rates_slope])
+
+    u = np.zeros(len(equations.speeds))
+    u[fixed] = values
+    for _ in range(50):
+        residual, J = rows(u)
+        if not residual.size or np.abs(residual).max() < 1e-13 * max(1.0, np.abs(u).max()):
+            break
+        u = u - np.linalg.pinv(J, rcond=1e-9) @ residual
+    residual = rows(u)[0]
+    names = [*(f"rate of {n}" for n in equations.constraints[:count]), *(equations.speeds[i] for i in fixed), *wishes.measured_speeds]
+    limit = 1e-9 * max(1.0, float(np.abs(u).max(initial=0)))
+    _report(dict(zip(names, residual, strict=True)), limit, "the start contradicts the constraints at velocity level")
+    return u
+
+
+def _report(residuals: dict[str, float], limit: float, what: str) -> None:
+    """Raise with the rows that are left, the worst first."""
+    left = {name: float(value) for name, value in residuals.items() if not abs(value) <= limit}
+    if left:
+        worst = sorted(left, key=lambda name: -abs(left[name]))[:8]
+        listed = ", ".join(f"{name} ({left[name]:+.3g})" for name in worst)
+        raise AssemblyError(f"{what}; not satisfied: {listed}. Change the named values, the geometry, or give guess={{…}}", left)
+
+
+# --- keeping a motion on its constraints -----------------------------------------------------------------------------
+
+
+def project(
+    equations: Equations, q: np.ndarray, u: np.ndarray, t: np.ndarray, parameters: Any = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Nearest states (in the metric of the kinetic energy) that satisfy all constraints; a batch of states at times t."""
+    q = normalized(equations, q)
+    count = equations.phi.numel()
+    if not equations.constraints:
+        return q, u
+    for _ in range(8):
+        violation = equations.position_violation(q, t, parameters)
+        if not violation.size or np.abs(violation).max() < 1e-14:
+            break
+        step = _least_step(equations, q, u, t, parameters, violation, slice(0, count))
+        q = normalized(equations, q + equations.coordinate_rates(q, step))
+    for _ in range(3):
+        violation = equations.velocity_violation(q, u, t, parameters)
+        if not violation.size or np.abs(violation).max() < 1e-14:
+            break
+        u = u + _least_step(equations, q, u, t, parameters, violation, slice(0, equations.psi.numel()))
+    return q, u
+
+
+def _least_step(
+    equations: Equations, q: np.ndarray, u: np.ndarray, t: np.ndarray, parameters: Any, rows: np.ndarray, which: slice
+) -> np.ndarray:
+    """The step x with A x = −rows that has the least kinetic energy: the closure, without forces."""
+    M = equations.mass_matrix(q, t, parameters)
+    A = equations.constraint_jacobian(q, u, t, parameters)[..., which, :]
+    return CLOSURES["udwadia-kalaba"].solve(M, np.zeros_like(u), A, rows)[0]

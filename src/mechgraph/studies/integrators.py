@@ -1,0 +1,139 @@
+"""Integrators, by name. Each is built for one right-hand side and advances a state over a grid of times.
+
+``cvodes`` (variable-order Adams, for most mechanisms) and ``cvodes-bdf`` (stiff ones) run the whole expression in
+SUNDIALS through CasADi; the others are SciPy's.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from scipy.integrate import solve_ivp
+
+
+class IntegrationFailure(Exception):
+    """The integrator gave up."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """ẏ = f(t, y) as an expression of y, t and the constants ``p``; ``signal`` gives inputs that are Python functions."""
+
+    y: SX
+    t: SX
+    p: SX
+    w: SX
+    rhs: SX
+    constants: np.ndarray
+    signal: Callable[[float, np.ndarray], np.ndarray] | None = None
+
+
+class Integrator(ABC):
+    """Advances a state; counts what it did."""
+
+    def __init__(self, problem: Problem, rtol: float, atol: float) -> None:
+        self.problem, self.rtol, self.atol = problem, rtol, atol
+        self.steps = self.evaluations = 0
+
+    @abstractmethod
+    def advance(self, t: float, y: np.ndarray, times: np.ndarray) -> np.ndarray:
+        """States at ``times`` (equidistant, ascending, after t), a row each."""
+
+
+class Cvodes(Integrator):
+    """CVODES on the interval [0, 1] of s, with t = t₀ + h s, so that one compiled problem serves every interval."""
+
+    options: dict = {"linear_multistep_method": "adams", "nonlinear_solver_iteration": "functional"}
+
+    def __init__(self, problem: Problem, rtol: float, atol: float) -> None:
+        super().__init__(problem, rtol, atol)
+        self._built: dict[int, ca.Function] = {}
+        s, t0, h = SX.sym("s"), SX.sym("t0"), SX.sym("h")
+        rhs = h * ca.substitute(problem.rhs, problem.t, t0 + h * s)
+        self._dae = {"x": problem.y, "t": s, "p": ca.vertcat(t0, h, problem.p), "ode": rhs}
+
+    def advance(self, t: float, y: np.ndarray, times: np.ndarray) -> np.ndarray:
+        integrator = self._integrator(len(times))
+        constants = np.concatenate([[t, times[-1] - t], self.problem.constants])
+        try:
+            out = integrator(x0=y, p=constants)["xf"]
+        except RuntimeError as error:
+            raise IntegrationFailure(_reason(str(error))) from None
+        finally:
+            statistics = integrator.stats()
+            self.steps += statistics.get("nsteps", 0)
+            self.evaluations += statistics.get("nfevals", 0)
+        result = np.array(out).T
+        if not np.isfinite(result).all():
+            raise IntegrationFailure("the state is no longer finite")
+        return result
+
+    def _integrator(self, count: int) -> ca.Function:
+        if count not in self._built:
+            options = {
+                "reltol": self.rtol, "abstol": self.atol, "max_num_steps": 1_000_000, "print_time": False,
+                "show_eval_warnings": False, "expand": False, **self.options,
+            }  # fmt: skip
+            grid = np.linspace(0, 1, count + 1)[1:]
+            self._built[count] = ca.integrator("run", "cvodes", self._dae, 0.0, list(grid), options)
+        return self._built[count]
+
+
+class CvodesBdf(Cvodes):
+    """CVODES with backward differentiation and exact Jacobians, for stiff systems."""
+
+    options = {"linear_multistep_method": "bdf", "nonlinear_solver_iteration": "newton"}  # noqa: RUF012
+
+
+class SciPy(Integrator):
+    """One of SciPy's methods; inputs may be Python functions."""
+
+    method = "DOP853"
+
+    def __init__(self, problem: Problem, rtol: float, atol: float) -> None:
+        super().__init__(problem, rtol, atol)
+        self._f = ca.Function("f", [problem.y, problem.t, problem.w, problem.p], [problem.rhs], {"cse": True})
+
+    def _rhs(self, t: float, y: np.ndarray) -> np.ndarray:
+        problem = self.problem
+        w = problem.signal(t, y) if problem.signal is not None else np.zeros(problem.w.numel())
+        return np.array(self._f(y, t, w, problem.constants)).ravel()
+
+    def advance(self, t: float, y: np.ndarray, times: np.ndarray) -> np.ndarray:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            out = solve_ivp(self._rhs, (t, times[-1]), y, self.method, times, rtol=max(self.rtol, 3e-14), atol=self.atol)
+        self.evaluations += out.nfev
+        self.steps += out.nfev // 12
+        if not out.success or out.y.shape[1] < len(times) or not np.isfinite(out.y).all():
+            raise IntegrationFailure(out.message)
+        return out.y.T
+
+
+def _scipy(name: str) -> type[SciPy]:
+    return type(name, (SciPy,), {"method": name})
+
+
+METHODS: dict[str, type[Integrator]] = {
+    "cvodes": Cvodes,
+    "cvodes-bdf": CvodesBdf,
+    "dop853": SciPy,
+    "rk45": _scipy("RK45"),
+    "radau": _scipy("Radau"),
+    "bdf": _scipy("BDF"),
+    "lsoda": _scipy("LSODA"),
+}
+
+
+def _reason(text: str) -> str:
+    """The one telling line of a CasADi message."""
+    for line in text.splitlines():
+        if "returned" in line or "failed" in line.lower():
+            return line.strip()
+    return text.splitlines()[-1].strip() if text else "unknown"

@@ -1,0 +1,353 @@
+"""Simulation: from a partial start to a trajectory on a grid, with error control, constraints kept, events and progress."""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from scipy.optimize import brentq
+from tqdm import tqdm
+
+from ..closure import CLOSURES
+from ..equations import Equations
+from ..errors import ArgumentError, SimulationError, UnsupportedError, unknown
+from ..motion import Motion
+from ..results import Trajectory
+from .initial import assemble, normalized, project
+from .integrators import METHODS, IntegrationFailure, Integrator, Problem
+
+DRIFT = ("projection", "baumgarte", "none")
+DRIFT_LIMIT = 1e-7  # violation before projection at which the stretches between projections are made shorter
+
+
+@dataclass(frozen=True)
+class Event:
+    """A zero of a quantity of the motion: rising (+1), falling (−1) or either (0); ``stop`` ends the run there."""
+
+    quantity: Callable[[Motion], Any]
+    direction: int = 0
+    stop: bool = True
+
+
+def simulate(
+    equations: Equations,
+    duration: float,
+    start: Any = None,
+    *,
+    step: float | None = None,
+    rtol: float = 1e-8,
+    atol: float | None = None,
+    method: str | None = None,
+    drift: str = "projection",
+    baumgarte: float = 10.0,
+    inputs: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, float] | None = None,
+    events: Mapping[str, Event | Callable[[Motion], Any]] | None = None,
+    guess: Mapping[str, float] | None = None,
+    t0: float = 0.0,
+    progress: bool | None = None,
+) -> Trajectory:
+    """Motion over ``duration`` seconds from ``start`` (see ``assemble``).
+
+    ``step`` is the spacing of the output (duration/500 if not given); the integrator chooses its own by ``rtol`` and
+    ``atol`` (rtol/100). ``method`` is a name in ``METHODS``. ``drift`` says how constraints are kept: projection on all
+    of them, Baumgarte's terms with rate ``baumgarte``, or none. ``inputs`` are numbers, expressions of the system's
+    time, or Python functions of t or of (t, q, u). ``events`` are zeros of quantities of the motion.
+
+    A run that fails raises ``SimulationError``, which keeps the motion up to there; one that is interrupted returns it.
+    """
+    times = _grid(duration, step, t0)
+    context = _Context.make(equations, inputs, parameters)
+    integrator = _integrator(equations, context, method, rtol, rtol / 100 if atol is None else atol, drift, baumgarte)
+    state = assemble(equations, start, t0, parameters, guess)
+    recorder = _Recorder(context, times, *state, drift == "projection")
+    watch = _Watch(context, events or {})
+    began = clock.perf_counter()
+    outcome, reason = "finished", ""
+    try:
+        _run(integrator, recorder, watch, progress)
+        if watch.stopped:
+            outcome = f"stopped by event {watch.stopped!r}"
+    except KeyboardInterrupt:
+        outcome = "interrupted"
+    except IntegrationFailure as failure:
+        outcome, reason = "failed", str(failure)
+    spent = clock.perf_counter() - began
+    trajectory = recorder.trajectory(outcome, watch, _statistics(integrator, recorder, rtol, spent))
+    if outcome == "failed":
+        raise SimulationError(_diagnosis(context, trajectory, reason), trajectory)
+    return trajectory
+
+
+def _grid(duration: float, step: float | None, t0: float) -> np.ndarray:
+    if not np.isfinite(duration) or duration <= 0:
+        raise ArgumentError(f"duration must be a positive number of seconds, got {duration!r}")
+    if step is not None and not (np.isfinite(step) and 0 < step <= duration):
+        raise ArgumentError(f"step must be positive and not above the duration {duration:g}, got {step!r}")
+    count = 500 if step is None else max(1, round(duration / step))
+    if step is not None and abs(count * step - duration) > 1e-9 * duration:
+        raise ArgumentError(f"duration {duration:g} is not a whole number of steps {step:g}; the nearest is {count * step:g}")
+    return t0 + duration * np.arange(count + 1) / count
+
+
+# --- inputs and parameters -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Context:
+    """Equations with their inputs (expressions of time, or a Python signal) and parameters fixed."""
+
+    equations: Equations
+    expressions: SX
+    signal: Callable[[float, np.ndarray], np.ndarray] | None
+    parameters: dict[str, float]
+
+    @staticmethod
+    def make(equations: Equations, inputs: Mapping[str, Any] | None, parameters: Mapping[str, float] | None) -> _Context:
+        values = {**equations.system.defaults, **(parameters or {})}
+        equations._numbers("parameters", equations.parameters, values)
+        given = dict(inputs or {})
+        wrong = [unknown("input", name, equations.inputs) for name in given if name not in equations.inputs]
+        if wrong:
+            raise ArgumentError("; ".join(wrong))
+        functions = {name: value for name, value in given.items() if callable(value)}
+        expressions = ca.vertcat(
+            SX(0, 1), *(equations.symbols.w[i] if n in functions else SX(given.get(n, 0.0)) for i, n in enumerate(equations.inputs))
+        )
+        signal = _signal(equations, functions, expressions) if functions else None
+        return _Context(equations, expressions, signal, values)
+
+    def inputs_at(self, t: np.ndarray, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """w at a batch of times and states."""
+        if self.signal is not None:
+            return np.array([self.signal(*state) for state in zip(t, np.hstack([q, u]), strict=True)])
+        s = self.equations.symbols
+        f = ca.Function("w", [s.t, s.p], [self.expressions])
+        return np.array(f(t[None], list(self.parameters.values()))).reshape(len(self.equations.inputs), len(t)).T
+
+
+def _signal(
+    equations: Equations, functions: dict[str, Callable], expressions: SX
+) -> Callable[[float, np.ndarray], np.ndarray]:
+    import inspect
+
+    s, nq = equations.symbols, len(equations.coordinates)
+    known = ca.Function("w", [s.t, s.w, s.p], [expressions])
+    by_state = {name: len(inspect.signature(f).parameters) > 1 for name, f in functions.items()}
+
+    def signal(t: float, y: np.ndarray) -> np.ndarray:
+        w = np.zeros(len(equations.inputs))
+        for name, function in functions.items():
+            value = function(t, y[:nq], y[nq:]) if by_state[name] else function(t)
+            w[equations.inputs.index(name)] = float(value)
+        return np.array(known(t, w, list(equations.system.defaults.values()))).ravel()
+
+    return signal
+
+
+def _integrator(
+    equations: Equations, context: _Context, method: str | None, rtol: float, atol: float, drift: str, rate: float
+) -> Integrator:
+    if drift not in DRIFT:
+        raise UnsupportedError(unknown("way to keep constraints (drift)", drift, DRIFT))
+    if method is None:
+        method = "cvodes" if context.signal is None else "dop853"
+    if method not in METHODS:
+        raise UnsupportedError(unknown("method", method, METHODS))
+    if context.signal is not None and method.startswith("cvodes"):
+        scipy = ", ".join(name for name in METHODS if not name.startswith("cvodes"))
+        raise UnsupportedError(f"{method} runs no Python functions as inputs; use an expression of system.time, or one of {scipy}")
+    if not (0 < rtol < 1 and atol > 0):
+        raise ArgumentError(f"tolerances must be positive and rtol below one, got rtol={rtol!r}, atol={atol!r}")
+    s = equations.symbols
+    udot = _stabilized(equations, rate) if drift == "baumgarte" and equations.constraints else equations.udot
+    rhs = ca.vertcat(equations.kinematics.qdot, udot)
+    if context.signal is None:
+        rhs = ca.substitute(rhs, s.w, context.expressions) if s.w.numel() else rhs
+    problem = Problem(
+        ca.vertcat(s.q, s.u), s.t, s.p, s.w, ca.cse(rhs), np.array(list(context.parameters.values())), context.signal
+    )
+    return METHODS[method](problem, rtol, atol)
+
+
+def _stabilized(equations: Equations, rate: float) -> SX:
+    """u̇ with Baumgarte's terms: φ̈ + 2 a φ̇ + a² φ = 0 and ψ̇ + a ψ = 0."""
+    count, total = equations.phi.numel(), len(equations.constraints)
+    psi = equations.psi
+    terms = ca.vertcat(2 * rate * psi[:count] + rate**2 * equations.phi, rate * psi[count:], SX.zeros(total - psi.numel()))
+    return CLOSURES[equations.closure].expression(equations.M, equations.f, equations.A, equations.b + terms)
+
+
+# --- the run ---------------------------------------------------------------------------------------------------------
+
+
+class _Recorder:
+    """The motion so far; every stretch is projected on the constraints before it is kept."""
+
+    def __init__(self, context: _Context, times: np.ndarray, q: np.ndarray, u: np.ndarray, projecting: bool) -> None:
+        self.context, self.times, self.projecting = context, times, projecting
+        self.t, self.q, self.u = [times[:1]], [q[None]], [u[None]]
+        self.done = 0  # index in the grid of the last recorded time
+        self.drift = 0.0
+
+    @property
+    def last(self) -> tuple[float, np.ndarray]:
+        return float(self.t[-1][-1]), np.concatenate([self.q[-1][-1], self.u[-1][-1]])
+
+    def projected(self, times: np.ndarray, states: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        """Positions and speeds on the constraints, and how far they had drifted."""
+        eqs, p = self.context.equations, self.context.parameters
+        q, u = np.split(states, [len(eqs.coordinates)], axis=1)
+        if not self.projecting:
+            return normalized(eqs, q), u, 0.0
+        violation = np.abs(eqs.position_violation(q, times, p)).max(initial=0.0)
+        return *project(eqs, q, u, times, p), float(violation)
+
+    def keep(self, times: np.ndarray, q: np.ndarray, u: np.ndarray, drift: float, on_grid: int) -> None:
+        self.t.append(times)
+        self.q.append(q)
+        self.u.append(u)
+        self.done += on_grid
+        self.drift = max(self.drift, drift)
+
+    def trajectory(self, outcome: str, watch: _Watch, statistics: dict) -> Trajectory:
+        eqs = self.context.equations
+        t, q, u = (np.concatenate(parts) for parts in (self.t, self.q, self.u))
+        columns = {"coordinates": eqs.coordinates, "speeds": eqs.speeds, "inputs": eqs.inputs, "constraints": eqs.constraints}
+        w = self.context.inputs_at(t, q, u)
+        found = {name: np.array(times) for name, times in watch.found.items()}
+        return Trajectory(eqs.system.name, t, q, u, w, self.context.parameters, columns, outcome, statistics, found, eqs)
+
+
+def _run(integrator: Integrator, recorder: _Recorder, watch: _Watch, progress: bool | None) -> None:
+    """Stretch after stretch: integrate, project, look for events, keep. Stretches adapt to the drift they allow."""
+    total = len(recorder.times) - 1
+    stretch = _first_stretch(total, recorder)
+    with tqdm(total=total, unit="step", delay=1.0, leave=False, disable=None if progress is None else not progress) as bar:
+        while recorder.done < total and not watch.stopped:
+            t, y = recorder.last
+            times = recorder.times[recorder.done + 1 : recorder.done + 1 + stretch]
+            try:
+                q, u, drift = recorder.projected(times, integrator.advance(t, y, times))
+            except IntegrationFailure:
+                if stretch == 1:
+                    raise
+                stretch = max(1, stretch // 4)
+                continue
+            count = watch.look(integrator, recorder, (t, y), times, np.hstack([q, u]))
+            recorder.keep(times[:count], q[:count], u[:count], drift, count)
+            watch.finish(recorder)
+            bar.update(count)
+            stretch = _next_stretch(stretch, drift, total)
+
+
+def _first_stretch(total: int, recorder: _Recorder) -> int:
+    """A power of two (few integrators are built), an eighth of the run, or less where constraints have to be kept."""
+    part = 32 if recorder.context.equations.constraints else 8
+    return int(2 ** max(0, np.floor(np.log2(max(1, total / part)))))
+
+
+def _next_stretch(stretch: int, drift: float, total: int) -> int:
+    if drift > DRIFT_LIMIT:
+        return max(1, stretch // 2)
+    return stretch * 2 if drift < DRIFT_LIMIT / 100 and stretch * 16 <= total else stretch
+
+
+class _Watch:
+    """Events: sign changes between grid points, located by integrating to the very moment."""
+
+    def __init__(self, context: _Context, events: Mapping[str, Event | Callable]) -> None:
+        self.events = {name: e if isinstance(e, Event) else Event(e) for name, e in events.items()}
+        self.found: dict[str, list[float]] = {name: [] for name in events}
+        self.stopped = ""
+        self.context = context
+        self._end: tuple[float, np.ndarray] | None = None
+
+    def values(self, name: str, times: np.ndarray, states: np.ndarray) -> np.ndarray:
+        eqs = self.context.equations
+        q, u = np.split(states, [len(eqs.coordinates)], axis=1)
+        w = self.context.inputs_at(times, q, u)
+        return eqs.observe(self.events[name].quantity, q, u, times, w, self.context.parameters)[:, 0]
+
+    def look(self, integrator: Integrator, recorder: _Recorder, before: tuple, times: np.ndarray, states: np.ndarray) -> int:
+        """How many of the new points to keep: all, or those before the first event that stops the run."""
+        all_times, all_states = np.concatenate([[before[0]], times]), np.vstack([before[1], states])
+        stops = []
+        for name, event in self.events.items():
+            values = self.values(name, all_times, all_states)
+            for k in np.flatnonzero(_crossings(values, event.direction)):
+                moment, state = self._locate(integrator, recorder, name, all_times, all_states, k)
+                if event.stop:
+                    stops.append((moment, name, state))
+                    break
+                self.found[name].append(moment)
+        if not stops:
+            return len(times)
+        moment, self.stopped, state = min(stops, key=lambda stop: stop[0])
+        self.found = {name: [t for t in found if t <= moment] for name, found in self.found.items()}
+        self.found[self.stopped].append(moment)
+        self._end = (moment, state)
+        return int(np.searchsorted(times, moment))
+
+    def finish(self, recorder: _Recorder) -> None:
+        """Record the moment of the event that stopped the run."""
+        if self._end is not None and self._end[0] > recorder.last[0]:
+            moment, state = self._end
+            q, u, drift = recorder.projected(np.array([moment]), state[None])
+            recorder.keep(np.array([moment]), q, u, drift, 0)
+
+    def _locate(
+        self, integrator: Integrator, recorder: _Recorder, name: str, times: np.ndarray, states: np.ndarray, k: int
+    ) -> tuple[float, np.ndarray]:
+        def state_at(t: float) -> np.ndarray:
+            return integrator.advance(times[k], states[k], np.array([t]))[0] if t > times[k] else states[k]
+
+        def value(t: float) -> float:
+            return float(self.values(name, np.array([t]), state_at(t)[None])[0])
+
+        first, last = value(times[k]), value(times[k + 1])
+        moment = times[k + 1] if first * last > 0 or last == 0 else brentq(value, times[k], times[k + 1], xtol=1e-13, rtol=1e-14)
+        return float(moment), state_at(moment)
+
+
+def _crossings(values: np.ndarray, direction: int) -> np.ndarray:
+    before, after = values[:-1], values[1:]
+    rising, falling = (before < 0) & (after >= 0), (before > 0) & (after <= 0)
+    return rising if direction > 0 else falling if direction < 0 else rising | falling
+
+
+# --- what to say about it --------------------------------------------------------------------------------------------
+
+
+def _statistics(integrator: Integrator, recorder: _Recorder, rtol: float, spent: float) -> dict[str, Any]:
+    name = next(name for name, kind in METHODS.items() if type(integrator) is kind)
+    eqs = recorder.context.equations
+    return {
+        "formalism": eqs.formalism,
+        "closure": eqs.closure if eqs.constraints else "none needed",
+        "method": name,
+        "rtol": rtol,
+        "steps": int(integrator.steps),
+        "evaluations": int(integrator.evaluations),
+        "drift": recorder.drift,
+        "seconds": round(spent, 4),
+    }
+
+
+def _diagnosis(context: _Context, trajectory: Trajectory, reason: str) -> str:
+    """What failed, where, when, and what to try."""
+    eqs, t = context.equations, float(trajectory.time[-1])
+    lines = [f"the run stopped after t = {t:.6g} s: {reason}."]
+    lost = eqs.lost_rows(trajectory.q[0], trajectory.q[-1], trajectory.time[[0, -1]], context.parameters)
+    if lost:
+        lines.append(f"It met a singular configuration: {', '.join(lost)} lost their independence there.")
+    fastest = int(np.abs(trajectory.u[-1]).argmax()) if trajectory.u.size else 0
+    if trajectory.u.size:
+        lines.append(f"The fastest speed there is {eqs.speeds[fastest]!r} = {trajectory.u[-1][fastest]:.4g}.")
+    lines.append("Try method='cvodes-bdf' (stiff), a smaller rtol, or another start; .trajectory of this error keeps the motion so far.")
+    return " ".join(lines)
