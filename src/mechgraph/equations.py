@@ -22,6 +22,7 @@ from .closure import CLOSURES, RANK_TOLERANCE, rank
 from .elements.constraints import Closing, Constraint, Level
 from .errors import ArgumentError, ModelError, UnsupportedError, unknown
 from .formalisms import DEFAULT, FORMALISMS, Dynamics
+from .formalisms.dynamics import Coefficient
 from .formalisms.newton_euler import loading, transmitted
 from .kernels import Kernel
 from .kinematics import Kinematics, Pair, Symbols, derive_kinematics
@@ -293,8 +294,10 @@ class Equations:
         """Any quantity of the motion (a column), e.g. ``lambda m: m.velocity(tip)``."""
         return self._evaluate(quantity, lambda: _column(quantity(Motion(self.kinematics))), 1, q, u, t, inputs, parameters)
 
-    def reaction(self, joint: str, q: Numbers, u: Numbers, t: Any = 0.0, inputs: Any = None, parameters: Any = None) -> np.ndarray:
-        """(force, moment) that a joint's parent exerts on its child through it: world components, at the child's joint frame."""
+    def reaction(
+        self, joint: str, q: Numbers, u: Numbers, t: Any = 0.0, inputs: Any = None, parameters: Any = None
+    ) -> np.ndarray:
+        """(force, moment) of a joint's parent on its child through it: world components, at the child's joint frame."""
         arguments = self._arguments(q, u, t, inputs, parameters)
         udot, lam = self.solve(q, u, t, inputs, parameters)
         kernel = self._kernel(("reaction", joint), lambda: [self.reaction_expression(joint)], [1], self._forces_symbols)
@@ -468,7 +471,8 @@ class Equations:
     def lost_rows(self, q_before: np.ndarray, q: np.ndarray, t: np.ndarray, parameters: Any = None) -> list[str]:
         """Names of rows of A that depend on others at q and did not at ``q_before``."""
         now, before = (
-            set(self._dependent(self.constraint_jacobian(x, None, s, parameters), 1e-4)) for x, s in ((q, t[1]), (q_before, t[0]))
+            set(self._dependent(self.constraint_jacobian(x, None, s, parameters), 1e-4))
+            for x, s in ((q, t[1]), (q_before, t[0]))
         )
         return [name for k, name in enumerate(self.constraints) if k in now - before]
 
@@ -478,7 +482,7 @@ class Equations:
         """``eqs.appell.A``: the named coefficients of the formalism, each a function on arrays."""
         if name.startswith("_") or name.replace("_", "-") != self.__dict__.get("formalism"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return SimpleNamespace(**{key: Coefficient(self, key, make) for key, make in self.dynamics.coefficients.items()})
+        return SimpleNamespace(**{key: Quantity(self, key, value) for key, value in self.dynamics.coefficients.items()})
 
     def _kernel(self, key: Any, results: Callable[[], list[SX]], axes: list[int], *extra: SX) -> Kernel:
         if key not in self._kernels:
@@ -527,29 +531,27 @@ class Equations:
         return f"the mass matrix is singular: nothing that moves with {culprit!r} has inertia; give it mass or constrain it"
 
 
-class Coefficient:
+class Quantity:
     """A named coefficient of a formalism: ``expression`` is the CasADi expression, a call evaluates it on arrays.
 
-    A table such as Appell's K is given as K[i, j, k].
+    A list of matrices is stacked along the last axis: Appell's K is K[i, j, k].
     """
 
-    def __init__(self, equations: Equations, name: str, make: Callable[[], SX | list[SX]]) -> None:
-        self._equations, self._name, self._make = equations, name, make
+    def __init__(self, equations: Equations, name: str, coefficient: Coefficient) -> None:
+        self._equations, self._name, self._coefficient = equations, name, coefficient
 
     @cached_property
-    def expression(self) -> SX | list[SX]:
+    def expression(self) -> Any:
         """The expression; a list of matrices for a table."""
-        return self._make()
+        return self._coefficient.derive()
 
     def __call__(
-        self, q: Numbers, u: Numbers | None = None, t: Any = 0.0, inputs: Any = None, parameters: Any = None,
-        udot: Numbers | None = None,
-    ) -> np.ndarray:  # fmt: skip
+        self, q: Numbers, u: Numbers | None = None, t: Any = 0.0, inputs: Any = None, parameters: Any = None, udot: Any = None
+    ) -> np.ndarray:
         """Its value."""
-        eqs, table = self._equations, isinstance(self.expression, list)
+        eqs, table = self._equations, self._coefficient.axes == 3
         results = list(self.expression) if table else [self.expression]
-        axes = [2 if r.shape[1] > 1 or table or r.shape[0] == len(eqs.speeds) == 1 and self._name in ("A", "D") else
-                0 if r.shape == (1, 1) and len(eqs.speeds) != 1 else 1 for r in results]  # fmt: skip
+        axes = [min(self._coefficient.axes, 2)] * len(results)
         kernel = eqs._kernel(("coefficient", self._name), lambda: results, axes, eqs.symbols.udot)
         values = kernel(*eqs._arguments(q, u, t, inputs, parameters), eqs._numbers("accelerations", eqs.speeds, udot))
         return np.stack(values, axis=-1) if table else values[0]

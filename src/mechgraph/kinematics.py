@@ -119,7 +119,7 @@ class Kinematics:
         return out
 
     def accelerations(self, udot: SX | None = None, base: SX | None = None, biased: bool = True) -> list[Pair]:
-        """(ε_j, w_j) of every frame for given u̇ (zero if None); ``base`` is the acceleration of ground (−g serves as gravity)."""
+        """(ε_j, w_j) of every frame for given u̇ (zero if None); ``base``, the acceleration of ground, is −g to include gravity."""
         out: list[Pair] = [(SX.zeros(3), SX.zeros(3) if base is None else base)]
         for j, frame in enumerate(self.frames[1:], start=1):
             out.append(self.outward(frame, out[frame.parent], self.biases[j] if biased else None, udot))
@@ -148,7 +148,8 @@ class _Walk:
     def __init__(self, system: System, topology: Topology) -> None:
         self.system, self.topology = system, topology
         self.frames: list[Frame] = [_fixed_frame(-1, None, SX.eye(3), SX.zeros(3))]
-        self.body_frame, self.chain_end = {"ground": 0}, {}
+        self.body_frame: dict[str, int] = {"ground": 0}
+        self.chain_end: dict[str, int] = {}
         carried = [joint for joint in topology.cut if not joint.kind.closes]
         self._name_variables([*(arc.joint for arc in topology.arcs), *carried])
         for arc in topology.arcs:

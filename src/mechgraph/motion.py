@@ -131,11 +131,12 @@ class Motion:
     def _locate(self, place: Place) -> tuple[int, Marker]:
         system = self._k.system
         if isinstance(place, str):
-            known = {"ground": system.ground, **system.bodies, **system.markers}
+            known: dict[str, Body | Marker] = {"ground": system.ground, **system.bodies, **system.markers}
             if place not in known:
                 raise ModelError(unknown("body or marker", place, known))
-            place = known[place]
-        marker = marker_on(place)
+            marker = marker_on(known[place])
+        else:
+            marker = marker_on(place)
         if marker.body.name not in self._k.body_frame:
             raise ModelError(unknown("body", marker.body.name, self._k.body_frame))
         return self._k.body_frame[marker.body.name], marker
@@ -178,7 +179,9 @@ class Motion:
     def _measured_rate(self, joint: Joint) -> SX:
         """Rate of a cut joint's coordinates, with the variations of the twists of the two bodies that it joins."""
         if len(joint.speeds) != len(joint.coordinates):
-            raise ModelError(f"joint {joint.name!r} is cut and has no speeds to measure; say cut=True for another joint of its loop")
+            raise ModelError(
+                f"joint {joint.name!r} is cut and has no speeds to measure; say cut=True for another joint of its loop"
+            )
         symbols = self._k.symbols
         measured = joint.kind.measure(*Motion(self._k).across(joint))
         rate = ca.jtimes(measured, symbols.q, self._k.qdot) + ca.jtimes(measured, symbols.t, SX(1))

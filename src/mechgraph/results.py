@@ -157,10 +157,13 @@ class Trajectory:
         scale = max(float(np.ptp(self.kinetic)), float(np.abs(e).max()), 1e-300)
         lines = [
             repr(self),
-            f"  energy      {e[0]:.9g} → {e[-1]:.9g}  (change {e[-1] - e[0]:+.3g}, spread {np.ptp(e) / scale:.2g} of its scale)",
+            f"  energy      {e[0]:.9g} → {e[-1]:.9g}  (change {e[-1] - e[0]:+.3g}, spread {np.ptp(e) / scale:.2g} relative)",
             f"  violation   {self.violation.max(initial=0):.2g} at most",
             *(f"  {key:<11} {value}" for key, value in self.statistics.items()),
-            *(f"  event {name!r} at {', '.join(f'{t:.6g}' for t in times) or 'no time'}" for name, times in self.events.items()),
+            *(
+                f"  event {name!r} at {', '.join(f'{t:.6g}' for t in times) or 'no time'}"
+                for name, times in self.events.items()
+            ),
         ]
         return "\n".join(lines)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import networkx as nx
 import numpy as np
@@ -86,14 +87,16 @@ def topology(system: System) -> Topology:
     if bridges:
         raise ModelError(f"joint {name!r}: cut=True, but it closes no loop; nothing else holds its child" for name in bridges)
     cut = tuple(joint for name, joint in system.joints.items() if name not in kept)
-    loops = tuple(tuple([joint.name, *_tree_path(tree, joint)]) for joint in cut)
+    loops = tuple((joint.name, *_tree_path(tree, joint)) for joint in cut)
     return Topology(tuple(arc.outboard for arc in arcs), arcs, cut, loops)
 
 
 def _weights(system: System) -> dict[str, float]:
     """Light joints enter the tree first: kept by request, then those without closing equations of their own, then those
     that a force or constraint measures, then those with few freedoms."""
-    wanted = {name.split(".")[0] for store in (system.forces, system.constraints) for e in store.values() for name in e.joints()}
+    wanted = {
+        name.split(".")[0] for store in (system.forces, system.constraints) for e in store.values() for name in e.joints()
+    }
     weights = {}
     for name, joint in system.joints.items():
         weight = float(len(joint.speeds))
@@ -114,4 +117,4 @@ def _arcs(system: System, tree: nx.Graph) -> list[Arc]:
 
 def _tree_path(tree: nx.Graph, joint: Joint) -> list[str]:
     bodies = nx.shortest_path(tree, joint.child.body.name, joint.parent.body.name)
-    return [tree.edges[a, b]["joint"] for a, b in zip(bodies, bodies[1:], strict=False)]
+    return [tree.edges[a, b]["joint"] for a, b in pairwise(bodies)]

@@ -147,8 +147,10 @@ def orientation(value: Any, what: str = "orientation") -> SX:
 
 
 def _is_turns(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and len(value) > 0 and all(
-        isinstance(item, (list, tuple)) and len(item) == 2 for item in value
+    return (
+        isinstance(value, (list, tuple))
+        and len(value) > 0
+        and all(isinstance(item, (list, tuple)) and len(item) == 2 for item in value)
     )
 
 

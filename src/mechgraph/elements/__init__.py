@@ -1,0 +1,1 @@
+"""What can stand on the graph: bodies, joints, forces, constraints."""

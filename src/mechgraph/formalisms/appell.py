@@ -20,7 +20,7 @@ from casadi import SX
 from ..errors import UnsupportedError
 from ..kinematics import Kinematics
 from ..loads import actions, generalized, gravity_potential
-from .dynamics import Dynamics
+from .dynamics import Coefficient, Dynamics
 
 COEFFICIENTS = ("differentiation", "probing")
 
@@ -44,8 +44,18 @@ def derive(kinematics: Kinematics, coefficients: str = "differentiation") -> Dyn
             return ca.jacobian(_left_side(kinematics), symbols.udot)
         return tables()[0]
 
-    named = {name: (lambda i=i: tables()[i]) for i, name in enumerate("AKDH")}  # type: ignore[misc]
-    return Dynamics(M, f, coefficients={**named, "Q": Q, "S": lambda: acceleration_energy(kinematics)})
+    return Dynamics(
+        M,
+        f,
+        coefficients={
+            "A": Coefficient(2, lambda: tables()[0]),
+            "K": Coefficient(3, lambda: tables()[1]),
+            "D": Coefficient(2, lambda: tables()[2]),
+            "H": Coefficient(1, lambda: tables()[3]),
+            "Q": Coefficient(1, Q),
+            "S": Coefficient(0, lambda: acceleration_energy(kinematics)),
+        },
+    )
 
 
 # --- the energy of accelerations -------------------------------------------------------------------------------------

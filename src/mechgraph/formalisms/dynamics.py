@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from casadi import SX
+
+
+@dataclass(frozen=True, eq=False)
+class Coefficient:
+    """A named quantity: a number (``axes`` 0), a vector (1), a matrix (2), or a list of matrices (3)."""
+
+    axes: int
+    derive: Callable[[], Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,4 +29,4 @@ class Dynamics:
     f: Callable[[], SX]
     solve: Callable[[SX], SX] | None = None
     inverse: Callable[[SX], SX] | None = None
-    coefficients: Mapping[str, Callable[[], SX | list[SX]]] = field(default_factory=dict)
+    coefficients: Mapping[str, Coefficient] = field(default_factory=dict)

@@ -23,7 +23,7 @@ from ..errors import UnsupportedError
 from ..kinematics import Kinematics
 from ..loads import actions, potential, split
 from . import lagrange_explicit
-from .dynamics import Dynamics
+from .dynamics import Coefficient, Dynamics
 
 FORMS = ("energy", "explicit")
 
@@ -39,7 +39,10 @@ def derive(kinematics: Kinematics, form: str = "energy") -> Dynamics:
     return Dynamics(
         M=lambda: terms()[0],
         f=lambda: Q() - terms()[1],
-        coefficients={"T": lambda: kinetic_energy(kinematics, kinematics.qdot), "V": lambda: potential(kinematics)},
+        coefficients={
+            "T": Coefficient(0, lambda: kinetic_energy(kinematics, kinematics.qdot)),
+            "V": Coefficient(0, lambda: potential(kinematics)),
+        },
     )
 
 

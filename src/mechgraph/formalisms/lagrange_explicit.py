@@ -24,7 +24,7 @@ from ..elements.bodies import Body
 from ..errors import UnsupportedError
 from ..kinematics import Frame, Kinematics
 from ..vectors import shortest_turn_to_z
-from .dynamics import Dynamics
+from .dynamics import Coefficient, Dynamics
 
 E3 = SX(ca.DM([0, 0, 1]))
 
@@ -61,10 +61,10 @@ def derive(kinematics: Kinematics, Q: Callable[[], SX]) -> Dynamics:
         M=lambda: alphas()[2],
         f=f,
         coefficients={
-            "alpha_0": lambda: alphas()[0],
-            "alpha_b": lambda: alphas()[1],
-            "alpha_bc": lambda: alphas()[2],
-            "turns": lambda: [hinge.turn for hinge in hinges(kinematics)],
+            "alpha_0": Coefficient(0, lambda: alphas()[0]),
+            "alpha_b": Coefficient(1, lambda: alphas()[1]),
+            "alpha_bc": Coefficient(2, lambda: alphas()[2]),
+            "turns": Coefficient(3, lambda: [hinge.turn for hinge in hinges(kinematics)]),
         },
     )
 
@@ -93,7 +93,9 @@ def hinges(kinematics: Kinematics) -> list[Hinge]:
 
 def _base_frame(kinematics: Kinematics) -> int:
     """The frame of the external body s₀: the last frame before the hinges that moves by functions of time."""
-    driven = [j for j, frame in enumerate(kinematics.frames) if not frame.relative[0].is_zero() or not frame.relative[1].is_zero()]
+    driven = [
+        j for j, frame in enumerate(kinematics.frames) if not frame.relative[0].is_zero() or not frame.relative[1].is_zero()
+    ]
     base = 0
     for j in (j for j in driven if not kinematics.frames[j].speeds):
         if kinematics.frames[j].parent != base:
@@ -175,7 +177,9 @@ def coefficients(kinematics: Kinematics) -> tuple[SX, SX, SX]:
     return alpha_0, alpha_b, ca.tril2symm(alpha_bc)
 
 
-def _velocities(kinematics: Kinematics, tree: list[Hinge]) -> tuple[list[SX], list[SX], list[dict[int, SX]], list[dict[int, SX]]]:
+def _velocities(
+    kinematics: Kinematics, tree: list[Hinge]
+) -> tuple[list[SX], list[SX], list[dict[int, SX]], list[dict[int, SX]]]:
     """For each body, in its own axes: w = B_a0 Ω₀, W (the velocity of its point with the base alone moving), and for each
     hinge b on its path u_ab = B_ab e_b (Lemma 2) and C_ab (Lemma 3, by its recursion)."""
     omega, V = _base_motion(kinematics)

@@ -1,0 +1,1 @@
+"""What people see: descriptions, readable equations, plots, animations, reports."""

@@ -1,0 +1,1 @@
+"""What equations are used for: assembly, simulation, inverse dynamics."""

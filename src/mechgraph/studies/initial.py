@@ -99,7 +99,7 @@ def _matched(name: str, indices: tuple[int, ...], values: np.ndarray) -> dict[in
 def _check_unit(k: Any, name: str, values: np.ndarray) -> None:
     given = dict(zip(k.joint_coordinates[name], values, strict=True))
     for four in k.quaternions:
-        norm = np.linalg.norm([given[i] for i in four]) if set(four) <= set(given) else 1.0
+        norm = float(np.linalg.norm([given[i] for i in four])) if set(four) <= set(given) else 1.0
         if abs(norm - 1) > 1e-6:
             raise ArgumentError(f"{name!r}: the quaternion has norm {norm:.6g}, not 1")
 
@@ -143,7 +143,11 @@ def _positions(equations: Equations, wishes: Wishes, reference: np.ndarray, cont
             return _nearest(equations, rows, q, reference)
         if np.abs(residual).max() < np.abs(best_residual).max():
             best, best_residual = q, residual
-    what = "the start contradicts the constraints" if wishes.coordinates or wishes.measured else "the mechanism cannot be assembled"
+    what = (
+        "the start contradicts the constraints"
+        if wishes.coordinates or wishes.measured
+        else "the mechanism cannot be assembled"
+    )
     if np.abs(best_residual).max() < TOLERANCE * 10:
         raise AssemblyError(f"{what}: it closes only with a joint's axis turned over; give a start or a guess nearer to it")
     _report(dict(zip(rows.names, best_residual, strict=True)), TOLERANCE * 10, what)
@@ -197,7 +201,7 @@ def _settle(equations: Equations, rows: _PositionRows, q: np.ndarray) -> tuple[n
     residual, J = rows(q)
     damping = 1e-3
     for _ in range(200):
-        size = np.linalg.norm(residual)
+        size = float(np.linalg.norm(residual))
         if not np.isfinite(size) or np.abs(residual).max() < TOLERANCE:
             break
         lam = min(damping, size) * max(size, 1e-12)
@@ -270,7 +274,11 @@ def _velocities(equations: Equations, wishes: Wishes, q: np.ndarray, context: di
             break
         u = u - np.linalg.pinv(J, rcond=1e-9) @ residual
     residual = rows(u)[0]
-    names = [*(f"rate of {n}" for n in equations.constraints[:count]), *(equations.speeds[i] for i in fixed), *wishes.measured_speeds]
+    names = [
+        *(f"rate of {n}" for n in equations.constraints[:count]),
+        *(equations.speeds[i] for i in fixed),
+        *wishes.measured_speeds,
+    ]
     limit = 1e-9 * max(1.0, float(np.abs(u).max(initial=0)))
     _report(dict(zip(names, residual, strict=True)), limit, "the start contradicts the constraints at velocity level")
     return u
@@ -282,7 +290,9 @@ def _report(residuals: dict[str, float], limit: float, what: str) -> None:
     if left:
         worst = sorted(left, key=lambda name: -abs(left[name]))[:8]
         listed = ", ".join(f"{name} ({left[name]:+.3g})" for name in worst)
-        raise AssemblyError(f"{what}; not satisfied: {listed}. Change the named values, the geometry, or give guess={{…}}", left)
+        raise AssemblyError(
+            f"{what}; not satisfied: {listed}. Change the named values, the geometry, or give guess={{…}}", left
+        )
 
 
 # --- keeping a motion on its constraints -----------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import casadi as ca
 import numpy as np
@@ -49,7 +50,7 @@ class Integrator(ABC):
 class Cvodes(Integrator):
     """CVODES on the interval [0, 1] of s, with t = t₀ + h s, so that one compiled problem serves every interval."""
 
-    options: dict = {"linear_multistep_method": "adams", "nonlinear_solver_iteration": "functional"}
+    options: ClassVar[dict[str, str]] = {"linear_multistep_method": "adams", "nonlinear_solver_iteration": "functional"}
 
     def __init__(self, problem: Problem, rtol: float, atol: float) -> None:
         super().__init__(problem, rtol, atol)
@@ -76,7 +77,7 @@ class Cvodes(Integrator):
 
     def _integrator(self, count: int) -> ca.Function:
         if count not in self._built:
-            options = {
+            options: dict[str, Any] = {
                 "reltol": self.rtol, "abstol": self.atol, "max_num_steps": 1_000_000, "print_time": False,
                 "show_eval_warnings": False, "expand": False, **self.options,
             }  # fmt: skip
@@ -88,7 +89,7 @@ class Cvodes(Integrator):
 class CvodesBdf(Cvodes):
     """CVODES with backward differentiation and exact Jacobians, for stiff systems."""
 
-    options = {"linear_multistep_method": "bdf", "nonlinear_solver_iteration": "newton"}  # noqa: RUF012
+    options: ClassVar[dict[str, str]] = {"linear_multistep_method": "bdf", "nonlinear_solver_iteration": "newton"}
 
 
 class SciPy(Integrator):

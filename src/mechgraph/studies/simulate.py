@@ -117,7 +117,8 @@ class _Context:
             raise ArgumentError("; ".join(wrong))
         functions = {name: value for name, value in given.items() if callable(value)}
         expressions = ca.vertcat(
-            SX(0, 1), *(equations.symbols.w[i] if n in functions else SX(given.get(n, 0.0)) for i, n in enumerate(equations.inputs))
+            SX(0, 1),
+            *(equations.symbols.w[i] if n in functions else SX(given.get(n, 0.0)) for i, n in enumerate(equations.inputs)),
         )
         signal = _signal(equations, functions, expressions) if functions else None
         return _Context(equations, expressions, signal, values)
@@ -131,9 +132,7 @@ class _Context:
         return np.array(f(t[None], list(self.parameters.values()))).reshape(len(self.equations.inputs), len(t)).T
 
 
-def _signal(
-    equations: Equations, functions: dict[str, Callable], expressions: SX
-) -> Callable[[float, np.ndarray], np.ndarray]:
+def _signal(equations: Equations, functions: dict[str, Callable], expressions: SX) -> Callable[[float, np.ndarray], np.ndarray]:
     import inspect
 
     s, nq = equations.symbols, len(equations.coordinates)
@@ -161,7 +160,9 @@ def _integrator(
         raise UnsupportedError(unknown("method", method, METHODS))
     if context.signal is not None and method.startswith("cvodes"):
         scipy = ", ".join(name for name in METHODS if not name.startswith("cvodes"))
-        raise UnsupportedError(f"{method} runs no Python functions as inputs; use an expression of system.time, or one of {scipy}")
+        raise UnsupportedError(
+            f"{method} runs no Python functions as inputs; use an expression of system.time, or one of {scipy}"
+        )
     if not (0 < rtol < 1 and atol > 0):
         raise ArgumentError(f"tolerances must be positive and rtol below one, got rtol={rtol!r}, atol={atol!r}")
     s = equations.symbols
@@ -281,7 +282,7 @@ class _Watch:
         for name, event in self.events.items():
             values = self.values(name, all_times, all_states)
             for k in np.flatnonzero(_crossings(values, event.direction)):
-                moment, state = self._locate(integrator, recorder, name, all_times, all_states, k)
+                moment, state = self._locate(integrator, recorder, name, all_times, all_states, int(k))
                 if event.stop:
                     stops.append((moment, name, state))
                     break
@@ -311,7 +312,9 @@ class _Watch:
             return float(self.values(name, np.array([t]), state_at(t)[None])[0])
 
         first, last = value(times[k]), value(times[k + 1])
-        moment = times[k + 1] if first * last > 0 or last == 0 else brentq(value, times[k], times[k + 1], xtol=1e-13, rtol=1e-14)
+        moment = (
+            times[k + 1] if first * last > 0 or last == 0 else brentq(value, times[k], times[k + 1], xtol=1e-13, rtol=1e-14)
+        )
         return float(moment), state_at(moment)
 
 
@@ -349,5 +352,7 @@ def _diagnosis(context: _Context, trajectory: Trajectory, reason: str) -> str:
     fastest = int(np.abs(trajectory.u[-1]).argmax()) if trajectory.u.size else 0
     if trajectory.u.size:
         lines.append(f"The fastest speed there is {eqs.speeds[fastest]!r} = {trajectory.u[-1][fastest]:.4g}.")
-    lines.append("Try method='cvodes-bdf' (stiff), a smaller rtol, or another start; .trajectory of this error keeps the motion so far.")
+    lines.append(
+        "Try method='cvodes-bdf' (stiff), a smaller rtol, or another start; .trajectory of this error keeps the motion so far."
+    )
     return " ".join(lines)
