@@ -10,12 +10,15 @@ A file defines, at its top level:
 | ``GUESS`` | where assembly begins, for mechanisms that close in several ways | ``{}`` |
 | ``DURATION`` | seconds worth watching | 5.0 |
 | ``OPTIONS`` | keyword arguments of ``simulate`` that make a good run | ``{}`` |
-| ``check() -> dict[str, float]`` | compares with what is known from elsewhere: asserts, and returns the errors by name | none |
+| ``check() -> dict[str, float]`` | compares with what is known from elsewhere (see ``verified``); returns the errors by name | none |
+
+Run as a script, a file of the gallery presents itself: description, then check.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,7 +95,7 @@ def _execute(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"mechgraph_example_{path.stem}", path)
     if spec is None or spec.loader is None:
         raise ArgumentError(f"{path}: not a Python file; give one that ends in .py")
-    module = importlib.util.module_from_spec(spec)
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
     except SyntaxError as error:
@@ -111,3 +114,29 @@ def _builder(module: ModuleType, path: Path) -> Callable[..., System]:
         raise ArgumentError(f"{path}: defines {what}; define a function system() that returns the one to use")
     (only,) = found.values()
     return lambda: only
+
+
+# --- for the files themselves ----------------------------------------------------------------------------------------
+
+
+def verified(comparisons: Mapping[str, tuple[float, float]]) -> dict[str, float]:
+    """The errors by name, from (error, bound) by name; raises ``AssertionError`` with all that are beyond their bounds.
+
+    >>> verified({"energy": (3e-12, 1e-9)})
+    {'energy': 3e-12}
+    """
+    errors = {name: float(error) for name, (error, _) in comparisons.items()}
+    beyond = [
+        f"{name}: {errors[name]:.3g} > {bound:g}" for name, (_, bound) in comparisons.items() if not errors[name] <= bound
+    ]
+    if beyond:
+        raise AssertionError("; ".join(beyond))
+    return errors
+
+
+def present(system: System, check: Callable[[], dict[str, float]]) -> None:
+    """Print a system's description and the errors of its check."""
+    print(system.describe())
+    print("\nCheck")
+    for name, error in check().items():
+        print(f"  {name:<44} {error:.2g}")
