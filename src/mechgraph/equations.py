@@ -19,14 +19,16 @@ import numpy as np
 from casadi import SX
 
 from .closure import CLOSURES, RANK_TOLERANCE, rank
+from .elements.bodies import marker_on
 from .elements.constraints import Closing, Constraint, Level
+from .elements.forces import Wrench
 from .errors import ArgumentError, ModelError, UnsupportedError, unknown
 from .formalisms import DEFAULT, FORMALISMS, Dynamics
 from .formalisms.dynamics import Coefficient
-from .formalisms.newton_euler import loading, transmitted
+from .formalisms.newton_euler import transmitted
 from .kernels import Kernel
 from .kinematics import Kinematics, Pair, Symbols, derive_kinematics
-from .loads import actions, potential, split
+from .loads import actions, on_frames, potential, split
 from .motion import Motion, Place, at_rest
 from .system import System
 
@@ -336,10 +338,7 @@ class Equations:
         """Force, moment and point of action of a tree joint: what its first frame receives from inboard."""
         k = self.kinematics
         arc = next(arc for arc in k.topology.arcs if arc.joint.name == joint)
-        inboard = k.body_frame[arc.inboard]
-        first = k.body_frame[arc.outboard]
-        while k.frames[first].parent != inboard:
-            first = k.frames[first].parent
+        first = next(j for j, frame in enumerate(k.frames) if frame.joint is arc.joint)
         (R, p), (moment, force) = k.poses[first], self._transmitted[first]
         sign = -1 if arc.reversed else 1
         return sign * (R @ force), sign * (R @ moment), p
@@ -395,13 +394,10 @@ class Equations:
     @cached_property
     def _transmitted(self) -> list[Pair]:
         """(moment, force) that each frame receives from its parent, with applied and constraint wrenches, as of u̇ and λ."""
-        k, m = self.kinematics, Motion(self.kinematics)
-        loads, _ = loading(k)
-        for body, (force, torque) in self._constraint_wrenches.items():
-            Rt = m.rotation(body).T
-            index = k.body_frame[body]
-            old = loads.get(index, (SX.zeros(3), SX.zeros(3)))
-            loads[index] = (old[0] + Rt @ torque, old[1] + Rt @ force)
+        k, bodies = self.kinematics, self.system.bodies
+        applied, _ = split(k, actions(k))
+        constraints = [Wrench(marker_on(bodies[name]), *wrench) for name, wrench in self._constraint_wrenches.items()]
+        loads = on_frames(k, [*applied, *constraints])
         return transmitted(k, loads, self.symbols.udot)
 
     # --- constraints ---------------------------------------------------------------------------------------------

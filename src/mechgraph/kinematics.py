@@ -1,8 +1,8 @@
 """Kinematics along the tree: the frames that the joints' transitions lead through, and how each moves.
 
-Every moving transition ends in a frame of its own; constants and functions of time between two of them are its
-placement. All vectors of a frame are components in the frame's own axes (Garifulin, §3 and eq. 10 of the source).
-With i the frame's parent, d its origin in i, R = R_ij, and (ω_r, v_r) its motion relative to i:
+Every moving transition ends in a frame of its own (and a joint that moves by no coordinate in one, too); constants and
+functions of time before it are its placement, constants after it place the body in it. All vectors of a frame are
+components in the frame's own axes (Garifulin, §3 and eq. 10 of the source). With i the frame's parent, d its origin in i, R = R_ij, and (ω_r, v_r) its motion relative to i:
 
     ω_j = Rᵀ ω_i + ω_r                    v_j = Rᵀ (v_i + ω_i × d) + v_r
     ε_j = Rᵀ ε_i + S_ω u̇ + c_ω           w_j = Rᵀ (w_i + ε_i × d) + S_v u̇ + c_v
@@ -24,6 +24,7 @@ from .elements.joints import Joint
 from .elements.transitions import Transition
 from .system import System
 from .topology import Arc, Topology
+from .vectors import tidy
 
 Pair = tuple[SX, SX]  # (angular, linear)
 
@@ -67,6 +68,7 @@ class Kinematics:
     symbols: Symbols
     frames: tuple[Frame, ...]
     body_frame: dict[str, int]
+    body_pose: dict[str, tuple[SX, SX]]  # constant rotation and origin of each body's frame in the frame that it rides on
     chain_end: dict[str, int]  # frame at the end of the chain of each cut joint that carries its coordinates
     joint_coordinates: dict[str, tuple[int, ...]]  # by joint and by coordinate name
     joint_speeds: dict[str, tuple[int, ...]]
@@ -76,12 +78,17 @@ class Kinematics:
 
     @cached_property
     def carried(self) -> tuple[Body | None, ...]:
-        """The body that rides on each frame."""
+        """The body that rides on each frame, with its mass centre and inertia in the axes of that frame."""
         riders: list[Body | None] = [None] * len(self.frames)
-        for name, index in self.body_frame.items():
-            if name != "ground":
-                riders[index] = self.system.bodies[name]
+        for body in self.system.bodies.values():
+            R, d = self.body_pose[body.name]
+            riders[self.body_frame[body.name]] = Body(body.name, body.mass, d + R @ body.com, R @ body.inertia @ R.T)
         return tuple(riders)
+
+    def place(self, marker: Marker) -> tuple[int, SX, SX]:
+        """The frame that a marker rides on, its origin there, and its rotation there."""
+        R, d = self.body_pose[marker.body.name]
+        return self.body_frame[marker.body.name], d + R @ marker.at, R @ marker.rotation
 
     @cached_property
     def qdot(self) -> SX:
@@ -119,7 +126,7 @@ class Kinematics:
         return out
 
     def accelerations(self, udot: SX | None = None, base: SX | None = None, biased: bool = True) -> list[Pair]:
-        """(ε_j, w_j) of every frame for given u̇ (zero if None); ``base``, the acceleration of ground, is −g to include gravity."""
+        """(ε_j, w_j) of every frame for given u̇ (zero if None); ``base`` is that of ground (−g for gravity)."""
         out: list[Pair] = [(SX.zeros(3), SX.zeros(3) if base is None else base)]
         for j, frame in enumerate(self.frames[1:], start=1):
             out.append(self.outward(frame, out[frame.parent], self.biases[j] if biased else None, udot))
@@ -149,6 +156,7 @@ class _Walk:
         self.system, self.topology = system, topology
         self.frames: list[Frame] = [_fixed_frame(-1, None, SX.eye(3), SX.zeros(3))]
         self.body_frame: dict[str, int] = {"ground": 0}
+        self.body_pose: dict[str, tuple[SX, SX]] = {"ground": (SX.eye(3), SX.zeros(3))}
         self.chain_end: dict[str, int] = {}
         carried = [joint for joint in topology.cut if not joint.kind.closes]
         self._name_variables([*(arc.joint for arc in topology.arcs), *carried])
@@ -178,18 +186,18 @@ class _Walk:
         steps = list(self._numbered(joint))
         if arc.reversed:
             steps = [(step.reversed(), q, u) for step, q, u in reversed(steps)]
-        end, pending = self._lay_steps(self.body_frame[arc.inboard], joint, near, steps)
-        R, d = _then(pending, _inverse(far))
-        if not _is_identity(R, d):
-            end = self._lay_fixed(end, joint, R, d)
-        elif end == self.body_frame[arc.inboard]:
-            end = self._lay_fixed(end, joint, SX.eye(3), SX.zeros(3))
-        self.body_frame[arc.outboard] = end
+        start = self.body_frame[arc.inboard]
+        end, pending = self._lay_steps(start, joint, _then(self.body_pose[arc.inboard], (near.rotation, near.at)), steps)
+        pose = _then(pending, _inverse(far))
+        if end == start or self._driven(pose):
+            end, pose = self._lay_fixed(end, joint, *pose), (SX.eye(3), SX.zeros(3))
+        self.body_frame[arc.outboard], self.body_pose[arc.outboard] = end, pose
 
     def _lay_chain(self, joint: Joint) -> None:
         """Frames of a cut joint that carries its own coordinates, from its parent to the end of its chain."""
         steps = list(self._numbered(joint))
-        end, pending = self._lay_steps(self.body_frame[joint.parent.body.name], joint, joint.parent, steps)
+        parent, near = joint.parent.body.name, (joint.parent.rotation, joint.parent.at)
+        end, pending = self._lay_steps(self.body_frame[parent], joint, _then(self.body_pose[parent], near), steps)
         self.chain_end[joint.name] = self._lay_fixed(end, joint, *pending)
 
     def _numbered(self, joint: Joint) -> Iterator[tuple[Transition, tuple[int, ...], tuple[int, ...]]]:
@@ -203,17 +211,22 @@ class _Walk:
                 tuple(next(us) for _ in step.speeds) if moving else (),
             )
 
-    def _lay_steps(self, start: int, joint: Joint, near: Marker, steps: list) -> tuple[int, tuple[SX, SX]]:
-        frame, pending = start, (near.rotation, near.at)
+    def _lay_steps(self, start: int, joint: Joint, near: tuple[SX, SX], steps: list) -> tuple[int, tuple[SX, SX]]:
+        """Lay the frames of a chain that begins at pose ``near`` of a frame: the last one, and the pose that is left in it."""
+        frame, pending = start, near
         for step, q, u in steps:
             if not step.moves:
                 pending = _then(pending, step.pose(step.amount))
                 continue
-            if ca.depends_on(ca.vertcat(ca.vec(pending[0]), pending[1]), self.system.time):
+            if self._driven(pending):
                 frame, pending = self._lay_fixed(frame, joint, *pending), (SX.eye(3), SX.zeros(3))
-            frame = self._lay_moving(frame, joint, pending, step, q, u)
-            pending = (SX.eye(3), SX.zeros(3))
+            C, step = step.aligned()
+            frame = self._lay_moving(frame, joint, _then(pending, (C, SX.zeros(3))), step, q, u)
+            pending = (C.T, SX.zeros(3))
         return frame, pending
+
+    def _driven(self, pose: tuple[SX, SX]) -> bool:
+        return bool(ca.depends_on(ca.vertcat(ca.vec(pose[0]), pose[1]), self.system.time))
 
     def _lay_moving(self, parent: int, joint: Joint, place: tuple, step: Transition, q: tuple, u: tuple) -> int:
         x, s = self.q[list(q)], self.u[list(u)]
@@ -229,7 +242,7 @@ class _Walk:
         """A frame at a constant place or with a motion prescribed by functions of time."""
         frame = _fixed_frame(parent, joint, R, d)
         t = self.system.time
-        if ca.depends_on(ca.vertcat(ca.vec(R), d), t):
+        if self._driven((R, d)):
             turning = R.T @ _rate(R, t)
             relative = (ca.vertcat(turning[2, 1], turning[0, 2], turning[1, 0]), R.T @ _rate(d, t))
             known = (_rate(relative[0], t), _rate(relative[1], t))
@@ -263,6 +276,7 @@ class _Walk:
             symbols,
             tuple(self.frames),
             self.body_frame,
+            self.body_pose,
             self.chain_end,
             self.q_index,
             self.u_index,
@@ -299,12 +313,8 @@ def _columns_rate(matrix: SX, t: SX) -> SX:
 
 def _then(first: tuple[SX, SX], second: tuple[SX, SX]) -> tuple[SX, SX]:
     """Pose ``second`` placed in pose ``first``."""
-    return ca.densify(first[0] @ second[0]), first[1] + first[0] @ second[1]
+    return tidy(first[0] @ second[0]), first[1] + first[0] @ second[1]
 
 
 def _inverse(place: Marker) -> tuple[SX, SX]:
     return place.rotation.T, -(place.rotation.T @ place.at)
-
-
-def _is_identity(R: SX, d: SX) -> bool:
-    return bool(d.is_zero()) and bool((R - SX.eye(3)).is_zero())

@@ -72,12 +72,12 @@ def on_frames(kinematics: Kinematics, wrenches: list[Wrench]) -> dict[int, Pair]
     """(torque about the frame's origin, force) on each frame that carries a loaded body, in the frame's own axes."""
     out: dict[int, Pair] = {}
     for wrench in wrenches:
-        index = kinematics.body_frame[wrench.marker.body.name]
+        index, at, _ = kinematics.place(wrench.marker)
         if index == 0:
             continue
         Rt = kinematics.poses[index][0].T
         force = Rt @ wrench.force
-        torque = Rt @ wrench.torque + ca.cross(wrench.marker.at, force)
+        torque = Rt @ wrench.torque + ca.cross(at, force)
         old = out.get(index, (SX.zeros(3), SX.zeros(3)))
         out[index] = (old[0] + torque, old[1] + force)
     return out

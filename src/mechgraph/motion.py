@@ -9,6 +9,7 @@ unit multiplier exerts on that body: action and reaction come from there.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import casadi as ca
@@ -21,6 +22,16 @@ from .kinematics import Kinematics
 from .vectors import axis
 
 Place = Body | Marker | str
+
+
+@dataclass(frozen=True, eq=False)
+class _Spot:
+    """A place on the tree: a frame, an origin and a rotation in it; and the body that takes the reaction there."""
+
+    body: Body
+    frame: int
+    at: SX
+    rotation: SX
 
 
 class Motion:
@@ -39,14 +50,14 @@ class Motion:
 
     def position(self, place: Place, in_frame: Place | None = None) -> SX:
         """Position of the origin of a marker or body; with ``in_frame``, as seen from that frame."""
-        at = self._position(*self._locate(place))
+        at = self._position(self._locate(place))
         if in_frame is None:
             return at
         return self.rotation(in_frame).T @ (at - self.position(in_frame))
 
     def rotation(self, place: Place, in_frame: Place | None = None) -> SX:
         """The matrix that turns components in the marker or body into world (or ``in_frame``) components."""
-        R = self._rotation(*self._locate(place))
+        R = self._rotation(self._locate(place))
         return R if in_frame is None else self.rotation(in_frame).T @ R
 
     def axis(self, place: Place, direction: Any, in_frame: Place | None = None) -> SX:
@@ -55,37 +66,37 @@ class Motion:
 
     def angular_velocity(self, place: Place, in_frame: Place | None = None) -> SX:
         """Angular velocity; ``in_frame`` turns the components only."""
-        index, marker = self._locate(place)
-        omega = self._k.poses[index][0] @ self._k.twists[index][0]
+        spot = self._locate(place)
+        omega = self._k.poses[spot.frame][0] @ self._k.twists[spot.frame][0]
         if self._varied == "velocity":
-            omega = omega + self._variation(marker)[3:]
+            omega = omega + self._variation(spot.body)[3:]
         return self._turned(omega, in_frame)
 
     def velocity(self, place: Place, in_frame: Place | None = None) -> SX:
         """Velocity of the origin; ``in_frame`` turns the components only."""
-        index, marker = self._locate(place)
-        R, (omega, v) = self._k.poses[index][0], self._k.twists[index]
-        out = R @ (v + ca.cross(omega, marker.at))
+        spot = self._locate(place)
+        R, (omega, v) = self._k.poses[spot.frame][0], self._k.twists[spot.frame]
+        out = R @ (v + ca.cross(omega, spot.at))
         if self._varied == "velocity":
-            out = out + self._carried(index, marker)
+            out = out + self._carried(spot)
         return self._turned(out, in_frame)
 
     def acceleration(self, place: Place, in_frame: Place | None = None) -> SX:
         """Acceleration of the origin; ``in_frame`` turns the components only."""
-        index, marker = self._locate(place)
-        R, omega = self._k.poses[index][0], self._k.twists[index][0]
-        epsilon, w = self._accelerations[index]
-        out = R @ (w + ca.cross(epsilon, marker.at) + ca.cross(omega, ca.cross(omega, marker.at)))
+        spot = self._locate(place)
+        R, omega = self._k.poses[spot.frame][0], self._k.twists[spot.frame][0]
+        epsilon, w = self._accelerations[spot.frame]
+        out = R @ (w + ca.cross(epsilon, spot.at) + ca.cross(omega, ca.cross(omega, spot.at)))
         if self._varied == "acceleration":
-            out = out + self._carried(index, marker)
+            out = out + self._carried(spot)
         return self._turned(out, in_frame)
 
     def angular_acceleration(self, place: Place, in_frame: Place | None = None) -> SX:
         """Angular acceleration; ``in_frame`` turns the components only."""
-        index, marker = self._locate(place)
-        out = self._k.poses[index][0] @ self._accelerations[index][0]
+        spot = self._locate(place)
+        out = self._k.poses[spot.frame][0] @ self._accelerations[spot.frame][0]
         if self._varied == "acceleration":
-            out = out + self._variation(marker)[3:]
+            out = out + self._variation(spot.body)[3:]
         return self._turned(out, in_frame)
 
     # --- joints --------------------------------------------------------------------------------------------------
@@ -115,9 +126,8 @@ class Motion:
         """Pose of a cut joint's child frame in its parent frame (in the end of its chain, if it carries one)."""
         if joint.name not in self._k.chain_end:
             return self.relative(joint.parent, joint.child)
-        index = self._k.chain_end[joint.name]
-        end = Marker(joint.name, joint.parent.body, SX.zeros(3), SX.eye(3))
-        R, p = self._rotation(index, end), self._position(index, end)
+        end = _Spot(joint.parent.body, self._k.chain_end[joint.name], SX.zeros(3), SX.eye(3))
+        R, p = self._rotation(end), self._position(end)
         return R.T @ self.rotation(joint.child), R.T @ (self.position(joint.child) - p)
 
     # --- inside --------------------------------------------------------------------------------------------------
@@ -128,7 +138,7 @@ class Motion:
             self._cached_accelerations = self._k.accelerations(self._k.symbols.udot)
         return self._cached_accelerations
 
-    def _locate(self, place: Place) -> tuple[int, Marker]:
+    def _locate(self, place: Place) -> _Spot:
         system = self._k.system
         if isinstance(place, str):
             known: dict[str, Body | Marker] = {"ground": system.ground, **system.bodies, **system.markers}
@@ -139,29 +149,27 @@ class Motion:
             marker = marker_on(place)
         if marker.body.name not in self._k.body_frame:
             raise ModelError(unknown("body", marker.body.name, self._k.body_frame))
-        return self._k.body_frame[marker.body.name], marker
+        return _Spot(marker.body, *self._k.place(marker))
 
-    def _position(self, index: int, marker: Marker) -> SX:
-        R, p = self._k.poses[index]
-        out = p + R @ marker.at
-        return out + self._carried(index, marker) if self._varied == "position" else out
+    def _position(self, spot: _Spot) -> SX:
+        R, p = self._k.poses[spot.frame]
+        out = p + R @ spot.at
+        return out + self._carried(spot) if self._varied == "position" else out
 
-    def _rotation(self, index: int, marker: Marker) -> SX:
-        R = self._k.poses[index][0] @ marker.rotation
-        return R + ca.skew(self._variation(marker)[3:]) @ R if self._varied == "position" else R
+    def _rotation(self, spot: _Spot) -> SX:
+        R = self._k.poses[spot.frame][0] @ spot.rotation
+        return R + ca.skew(self._variation(spot.body)[3:]) @ R if self._varied == "position" else R
 
-    def _variation(self, marker: Marker) -> SX:
-        body = marker.body
+    def _variation(self, body: Body) -> SX:
         if body is self._k.system.ground:
             return SX.zeros(6)
         return self.variations.setdefault(body.name, SX.sym(f"delta {body.name}", 6))
 
-    def _carried(self, index: int, marker: Marker) -> SX:
+    def _carried(self, spot: _Spot) -> SX:
         """What the variation of a body adds to the motion of a point that it carries."""
-        variation = self._variation(marker)
-        R, p = self._k.poses[index]
-        arm = p + R @ marker.at - self._k.poses[self._k.body_frame[marker.body.name]][1]
-        return variation[:3] + ca.cross(variation[3:], arm)
+        variation, origin = self._variation(spot.body), _Spot(spot.body, *self._k.place(marker_on(spot.body)))
+        (R, p), (R_o, p_o) = self._k.poses[spot.frame], self._k.poses[origin.frame]
+        return variation[:3] + ca.cross(variation[3:], p + R @ spot.at - p_o - R_o @ origin.at)
 
     def _turned(self, vector: SX, frame: Place | None) -> SX:
         return vector if frame is None else self.rotation(frame).T @ vector
@@ -190,7 +198,7 @@ class Motion:
             measured = joint.kind.measure(*moved.across(joint))
             for body, variation in moved.variations.items():
                 J = ca.substitute(ca.jacobian(measured, variation), *at_rest(moved))
-                rate = rate + J @ self._variation(marker_on(self._k.system.bodies[body]))
+                rate = rate + J @ self._variation(self._k.system.bodies[body])
         return rate
 
 

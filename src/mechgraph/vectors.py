@@ -96,12 +96,13 @@ def turn(direction: SX, angle: Any) -> SX:
     The columns of an axis-aligned turn keep their exact zeros and ones.
     """
     e, c, s = direction, ca.cos(SX(angle)), ca.sin(SX(angle))
-    if _coordinate_axis(e):
+    if is_coordinate_axis(e):
         return tidy(_axis_turn(e, c, s))
     return tidy(c * SX.eye(3) + s * ca.skew(e) + (1 - c) * (e @ e.T))
 
 
-def _coordinate_axis(e: SX) -> bool:
+def is_coordinate_axis(e: SX) -> bool:
+    """True for the constants ±x, ±y, ±z."""
     return bool(e.is_constant()) and sorted(abs(float(e[i])) for i in range(3)) == [0.0, 0.0, 1.0]
 
 

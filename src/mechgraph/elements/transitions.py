@@ -7,7 +7,8 @@ of time, or by a constant. Its questions, with x the amount:
 - ``subspace(x)``: Sω, Sv, the relative angular velocity and velocity per unit speed, **in the new frame's axes**
   (chosen such that its time derivative times the speeds vanishes);
 - ``rates(x)``: N in ẋ = N s, the identity except for quaternions;
-- ``reversed()``: the same motion walked from the new frame back to the old one, with the same coordinate.
+- ``reversed()``: the same motion walked from the new frame back to the old one, with the same coordinate;
+- ``aligned()``: a constant rotation C and a transition along a coordinate axis that, between C and Cᵀ, is the same motion.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import casadi as ca
 from casadi import SX
 
 from ..errors import ModelError
-from ..vectors import axis, quaternion_matrix, quaternion_rates, scalar, turn
+from ..vectors import axis, is_coordinate_axis, quaternion_matrix, quaternion_rates, scalar, shortest_turn_to_z, turn
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,12 +62,28 @@ class Transition(ABC):
     @abstractmethod
     def reversed(self) -> Transition: ...
 
+    def aligned(self) -> tuple[SX, Transition]:
+        return SX.eye(3), self
+
 
 @dataclass(frozen=True, eq=False)
-class Rotation(Transition):
-    """Turn by ``amount`` about the unit vector ``direction``."""
+class Directed(Transition):
+    """A transition about or along one ``direction``, a unit vector."""
 
     direction: SX
+
+    def reversed(self) -> Transition:
+        return replace(self, direction=-self.direction)
+
+    def aligned(self) -> tuple[SX, Transition]:
+        if not self.direction.is_constant() or is_coordinate_axis(self.direction):
+            return SX.eye(3), self
+        return shortest_turn_to_z(self.direction).T, replace(self, direction=axis("z"))
+
+
+@dataclass(frozen=True, eq=False)
+class Rotation(Directed):
+    """Turn by ``amount`` about ``direction``."""
 
     def pose(self, x: SX) -> tuple[SX, SX]:
         return turn(self.direction, x), SX.zeros(3)
@@ -74,15 +91,10 @@ class Rotation(Transition):
     def subspace(self, x: SX) -> tuple[SX, SX]:
         return self.direction, SX.zeros(3)
 
-    def reversed(self) -> Transition:
-        return replace(self, direction=-self.direction)
-
 
 @dataclass(frozen=True, eq=False)
-class Translation(Transition):
-    """Shift by ``amount`` along the unit vector ``direction``."""
-
-    direction: SX
+class Translation(Directed):
+    """Shift by ``amount`` along ``direction``."""
 
     def pose(self, x: SX) -> tuple[SX, SX]:
         return SX.eye(3), self.direction * x
@@ -90,15 +102,11 @@ class Translation(Transition):
     def subspace(self, x: SX) -> tuple[SX, SX]:
         return SX.zeros(3), self.direction
 
-    def reversed(self) -> Transition:
-        return replace(self, direction=-self.direction)
-
 
 @dataclass(frozen=True, eq=False)
-class Screw(Transition):
+class Screw(Directed):
     """Turn by ``amount`` about ``direction`` and shift along it by ``pitch`` (metres per radian) times as much."""
 
-    direction: SX
     pitch: SX
 
     def pose(self, x: SX) -> tuple[SX, SX]:
@@ -106,9 +114,6 @@ class Screw(Transition):
 
     def subspace(self, x: SX) -> tuple[SX, SX]:
         return self.direction, self.pitch * self.direction
-
-    def reversed(self) -> Transition:
-        return replace(self, direction=-self.direction)
 
 
 @dataclass(frozen=True, eq=False)

@@ -77,8 +77,9 @@ def applied_forces(kinematics: Kinematics) -> SX:
     wrenches, Q = split(kinematics, actions(kinematics, conservative=False))
     qdot = SX.sym("qdot", symbols.q.numel())
     for wrench in wrenches:
-        R, p = kinematics.poses[kinematics.body_frame[wrench.marker.body.name]]
-        Q += N.T @ ca.jtimes(p + R @ wrench.marker.at, symbols.q, wrench.force, True)
+        index, at, _ = kinematics.place(wrench.marker)
+        R, p = kinematics.poses[index]
+        Q += N.T @ ca.jtimes(p + R @ at, symbols.q, wrench.force, True)
         Q += N.T @ ca.jtimes(_angular_velocity(kinematics, R, qdot), qdot, R.T @ wrench.torque, True)
     return Q
 

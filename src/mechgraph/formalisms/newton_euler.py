@@ -15,6 +15,8 @@ with accelerations of points rather than spatial accelerations.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import casadi as ca
 from casadi import SX
 
@@ -145,11 +147,13 @@ def _symmetric_outer(a: SX, b: SX) -> SX:
 def _sandwich(R: SX, A: SX) -> SX:
     """R A Rᵀ of a symmetric A, the lower triangle copied from the upper."""
     half = R @ A
-    out = SX.zeros(3, 3)
-    for i in range(3):
-        for j in range(i, 3):
-            out[i, j] = out[j, i] = ca.dot(half[i, :].T, R[j, :].T)
-    return out
+    return _symmetric(lambda i, k: half[i, :] @ R[k, :].T)
+
+
+def _symmetric(entry: Callable[[int, int], SX]) -> SX:
+    """A symmetric 3x3 matrix from the entries of its upper triangle."""
+    xx, xy, xz, yy, yz, zz = (entry(i, k) for i in range(3) for k in range(i, 3))
+    return ca.vertcat(ca.horzcat(xx, xy, xz), ca.horzcat(xy, yy, yz), ca.horzcat(xz, yz, zz))
 
 
 # --- articulated bodies ----------------------------------------------------------------------------------------------
@@ -199,16 +203,12 @@ def _released(frame: Frame, inertia: Inertia, wrench: Pair, tau: SX) -> tuple[In
     gain = _solve_small(D, ca.horzcat(U_w.T, U_v.T, residual))
     K_w, K_v, r = gain[:, :3].T, gain[:, 3:6].T, gain[:, 6]
     J, H, M = inertia
-    left = (_minus_symmetric(J, K_w, U_w), H - K_w @ U_v.T, _minus_symmetric(M, K_v, U_v))
+    left = (
+        _symmetric(lambda i, k: J[i, k] - K_w[i, :] @ U_w[k, :].T),
+        H - K_w @ U_v.T,
+        _symmetric(lambda i, k: M[i, k] - K_v[i, :] @ U_v[k, :].T),
+    )
     return left, (wrench[0] + U_w @ r, wrench[1] + U_v @ r), (K_w, K_v, r)
-
-
-def _minus_symmetric(A: SX, K: SX, U: SX) -> SX:
-    out = SX.zeros(3, 3)
-    for i in range(3):
-        for j in range(i, 3):
-            out[i, j] = out[j, i] = A[i, j] - ca.dot(K[i, :].T, U[j, :].T)
-    return out
 
 
 def _solve_small(D: SX, right: SX) -> SX:
@@ -229,7 +229,7 @@ def _inertia_inward(frame: Frame, inertia: Inertia) -> Inertia:
     J, M = _sandwich(R, inertia[0]), _sandwich(R, inertia[2])
     H = R @ inertia[1] @ R.T
     H_shifted = H + d @ M
-    return J - H @ d + d @ H_shifted.T, H_shifted, M
+    return _symmetric(lambda i, k: J[i, k] - H[i, :] @ d[:, k] + d[i, :] @ H_shifted[k, :].T), H_shifted, M
 
 
 def _accelerations_outward(kinematics: Kinematics, gains: list[tuple[SX, SX, SX]]) -> SX:
