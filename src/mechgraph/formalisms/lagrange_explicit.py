@@ -48,6 +48,7 @@ class Hinge:
 
 def derive(kinematics: Kinematics, Q: Callable[[], SX]) -> Dynamics:
     """Dynamics from α₀, α_b and α_bc."""
+    hinges(kinematics)  # refuses at once what is not a revolute tree
     alphas = cache(lambda: coefficients(kinematics))
 
     def f() -> SX:
@@ -174,7 +175,7 @@ def coefficients(kinematics: Kinematics) -> tuple[SX, SX, SX]:
             for c in (c for c in u if c <= b):
                 mixed = ca.dot(ca.cross(C[c], u[b]) + ca.cross(C[b], u[c]), md)
                 alpha_bc[b, c] += m * ca.dot(C[b], C[c]) + mixed + ca.dot(J @ u[b], u[c])
-    return alpha_0, alpha_b, ca.tril2symm(alpha_bc)
+    return alpha_0, alpha_b, ca.tril2symm(ca.tril(alpha_bc))
 
 
 def _velocities(
