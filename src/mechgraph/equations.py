@@ -449,14 +449,17 @@ class Equations:
 
     # --- mobility ------------------------------------------------------------------------------------------------
 
-    def mobility(self, q: Numbers, t: Any = 0.0) -> int:
-        """Number of independent speeds at a configuration: speeds minus the rank of A."""
-        A = self.constraint_jacobian(q, None, t)
+    def mobility(self, q: Numbers, t: Any = 0.0, u: Numbers | None = None) -> int:
+        """Number of independent speeds at a configuration: speeds minus the rank of A.
+
+        ``u`` matters where a constraint is not linear in the speeds.
+        """
+        A = self.constraint_jacobian(q, u, t)
         return len(self.speeds) - (rank(A) if A.size else 0)
 
-    def redundant(self, q: Numbers, t: Any = 0.0) -> list[str]:
+    def redundant(self, q: Numbers, t: Any = 0.0, u: Numbers | None = None) -> list[str]:
         """Names of the rows of A that depend on the rows before them at a configuration."""
-        return [self.constraints[k] for k in self._dependent(self.constraint_jacobian(q, None, t))]
+        return [self.constraints[k] for k in self._dependent(self.constraint_jacobian(q, u, t))]
 
     @staticmethod
     def _dependent(A: np.ndarray, tolerance: float = RANK_TOLERANCE) -> list[int]:
