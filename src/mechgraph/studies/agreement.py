@@ -104,7 +104,7 @@ class Agreement:
 
     def table(self) -> list[tuple[str, ...]]:
         """The header and the rows as text; what a formalism's further rows only repeat is left out."""
-        out = [("formalism", "closure", "M", "f", "accelerations", "reactions", "derived in")]
+        out: list[tuple[str, ...]] = [("formalism", "closure", "M", "f", "accelerations", "reactions", "derived in")]
         for before, row in zip((None, *self.rows), self.rows, strict=False):
             cells = _cells(row)
             repeated = before is not None and before.formalism == row.formalism

@@ -1,0 +1,242 @@
+"""``describe``: what was understood of a system, as text.
+
+The Grübler count is 6·bodies − Σ (6 − freedoms of each joint) − further constraint rows; the numerical mobility is the
+number of speeds minus the rank of A at an assembled configuration. Where the two differ, rows are redundant, and they
+are named.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+
+from ..elements.forces import JointSpring
+from ..elements.joints import JOINTS, Joint
+from ..elements.transitions import Ball, Transition
+from ..equations import Equations
+from ..errors import AssemblyError
+from ..studies.agreement import random_states
+from ..system import System
+from ..topology import Topology
+
+WIDTH = 118
+MATRIX_LIMIT = 12  # bodies; incidence matrices of larger systems are not printed
+NAMES_LIMIT = 24  # names of one kind that are written out
+GENERIC_STATES = 3
+
+
+def describe(system: System) -> str:
+    """Bodies, tree, cut joints, loops, incidence, coordinates, what hangs on them, and mobility."""
+    equations = system.equations()
+    tree = equations.kinematics.topology
+    parts = [
+        _heading(system),
+        _section("Bodies", _bodies(system)),
+        _section("Tree", _tree(tree)),
+        _section("Loops", _loops(tree)),
+        _section(
+            "Incidence S (bodies × joints of the tree) and S⁻¹ (joints × bodies: the paths from ground)", _incidence(tree)
+        ),
+        _section("Variables", _variables(equations)),
+        _section("Forces", _forces(system)),
+        _section("Constraints", _constraints(equations)),
+        _section("Mobility", _mobility(equations)),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _section(title: str, lines: Iterable[str]) -> str:
+    listed = [_wrapped(f"  {line}".rstrip()) for line in lines]
+    return "\n".join([title, *listed]) if listed else ""
+
+
+def _wrapped(line: str) -> str:
+    if len(line) <= WIDTH:
+        return line
+    return textwrap.fill(line, WIDTH, subsequent_indent=" " * 15, break_on_hyphens=False, drop_whitespace=False)
+
+
+def _heading(system: System) -> str:
+    counts = [(len(system.bodies), "body", "bodies"), (len(system.joints), "joint", "joints")]
+    return f"{system.name}: {', '.join(f'{n} {one if n == 1 else many}' for n, one, many in counts)}"
+
+
+# --- the graph -------------------------------------------------------------------------------------------------------
+
+
+def _bodies(system: System) -> Iterator[str]:
+    width = max((len(name) for name in system.bodies), default=0)
+    for name, body in system.bodies.items():
+        mass = "a frame, no mass" if body.weightless else f"{_value(system, body.mass)} kg"
+        carried = [marker.name for marker in system.markers.values() if marker.body is body]
+        yield f"{name:<{width}}  {mass}{_listed('  markers: ', carried)}"
+
+
+def _tree(tree: Topology) -> Iterator[str]:
+    yield "ground"
+    yield from _branches(tree, "ground", "")
+
+
+def _branches(tree: Topology, inboard: str, indent: str) -> Iterator[str]:
+    arcs = [arc for arc in tree.arcs if arc.inboard == inboard]
+    for k, arc in enumerate(arcs):
+        last = k == len(arcs) - 1
+        turned = ", against its direction" if arc.reversed else ""
+        yield f"{indent}{'└─' if last else '├─'} {arc.outboard}   by {arc.joint.name!r} ({kind_of(arc.joint)}{turned})"
+        yield from _branches(tree, arc.outboard, indent + ("   " if last else "│  "))
+
+
+def kind_of(joint: Joint) -> str:
+    """The short name of a joint's kind; a chain by its transitions."""
+    short = {kind: name for name, kind in JOINTS.items()}.get(type(joint.kind))
+    return short or " · ".join(_step(step) for step in joint.transitions) or "nothing"
+
+
+def _step(step: Transition) -> str:
+    word = type(step).__name__.lower()
+    if isinstance(step, Ball):
+        return word
+    return f"{word} {step.amount}" if isinstance(step.amount, str) else f"{word} by {_short(step.amount)}"
+
+
+def _loops(tree: Topology) -> Iterator[str]:
+    for joint, loop in zip(tree.cut, tree.loops, strict=True):
+        around = " → ".join(loop)
+        yield f"{joint.name!r} ({kind_of(joint)}) is cut; it joins {joint.parent.body.name!r} to {joint.child.body.name!r}"
+        yield f"   around: {around}"
+
+
+def _incidence(tree: Topology) -> Iterator[str]:
+    n = len(tree.bodies)
+    if n > MATRIX_LIMIT:
+        yield f"{n} by {n}; see system.topology().incidence and .paths"
+    elif n > 1:
+        width = max(len(body) for body in tree.bodies)
+        for body, row, inverse in zip(tree.bodies, tree.incidence, tree.paths, strict=True):
+            yield f"{body:<{width}}  {_signs(row)}    {_signs(inverse)}"
+
+
+def _signs(row: np.ndarray) -> str:
+    return " ".join(f"{entry:2d}" if entry else " ·" for entry in row)
+
+
+# --- what hangs on it ------------------------------------------------------------------------------------------------
+
+
+def _variables(equations: Equations) -> Iterator[str]:
+    system = equations.system
+    yield f"gravity      ({', '.join(_value(system, g) for g in ca.vertsplit(ca.densify(system.gravity)))}) m/s²"
+    yield f"coordinates  {_names(equations.coordinates)}"
+    yield f"speeds       {_names(equations.speeds)}"
+    for label, names in (("inputs", system.inputs), ("outputs", system.outputs)):
+        if names:
+            yield f"{label:<11}  {_names(list(names))}"
+    if system.parameters:
+        yield f"parameters   {_names([f'{name} = {value:g}' for name, value in system.defaults.items()])}"
+
+
+def _forces(system: System) -> Iterator[str]:
+    for name, force in system.forces.items():
+        kind = "spring and damper" if isinstance(force, JointSpring) else _words(type(force).__name__)
+        yield f"{name} ({kind}){_listed(' on ', [*force.joints(), *(marker.name for marker in force.places())])}"
+
+
+def _constraints(equations: Equations) -> Iterator[str]:
+    """The rows of A, by the constraint that they come from."""
+    for name, rows in _row_names(equations).items():
+        detail = "" if rows == [name] else f": {', '.join(row.removeprefix(f'{name}: ') for row in rows)}"
+        yield f"{name} ({len(rows)} row{'s' if len(rows) > 1 else ''}){detail}"
+
+
+def _row_names(equations: Equations) -> dict[str, list[str]]:
+    """The names of the rows of each cut joint and constraint."""
+    owners = [*(joint.name for joint in equations.kinematics.topology.cut), *equations.system.constraints]
+    rows = {owner: [row for row in equations.constraints if row == owner or row.startswith(f"{owner}: ")] for owner in owners}
+    return {owner: names for owner, names in rows.items() if names}
+
+
+# --- mobility --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Mobility:
+    """Freedoms by count and by rank: at the assembled reference configuration and at generic ones near to it."""
+
+    gruebler: int
+    formula: str
+    reference: int
+    generic: int
+    redundant: tuple[str, ...]  # rows that depend on others at a generic configuration
+
+
+def mobility(equations: Equations) -> Mobility:
+    """Count and rank; raises ``AssemblyError`` if no configuration satisfies the constraints."""
+    q, u = equations.assemble()
+    found = [(equations.mobility(q, 0.0, u), equations.redundant(q, 0.0, u))]
+    if equations.constraints:
+        near = random_states(equations, GENERIC_STATES, spread=0.2)
+        states = zip(near.q, near.u, near.t, strict=True)
+        found += [(equations.mobility(q, t, u), equations.redundant(q, t, u)) for q, u, t in states]
+    generic, redundant = min(found, key=lambda pair: pair[0])
+    count, formula = gruebler(equations)
+    return Mobility(count, formula, found[0][0], generic, tuple(redundant))
+
+
+def gruebler(equations: Equations) -> tuple[int, str]:
+    """6·bodies − Σ (6 − f) − further rows, and how it was counted."""
+    system = equations.system
+    bodies, lost = len(system.bodies), sum(6 - len(joint.speeds) for joint in system.joints.values())
+    own = {joint.name for joint in equations.kinematics.topology.cut}
+    rows = sum(len(names) for owner, names in _row_names(equations).items() if owner not in own)
+    further = f" − {rows} (constraints)" if rows else ""
+    return 6 * bodies - lost - rows, f"6·{bodies} − {lost} (joints){further}"
+
+
+def _mobility(equations: Equations) -> Iterator[str]:
+    count, formula = gruebler(equations)
+    yield f"Grübler      {formula} = {count}"
+    try:
+        found = mobility(equations)
+    except AssemblyError as error:
+        yield f"numerical    unknown, because assembly failed: {error}"
+        return
+    special = (
+        "" if found.reference == found.generic else f"; {found.reference} at the reference configuration, which is singular"
+    )
+    yield f"numerical    {found.generic}{special}"
+    if found.redundant:
+        yield f"redundant    {len(found.redundant)} of {len(equations.constraints)} rows: {', '.join(found.redundant)}"
+
+
+# --- words and numbers -----------------------------------------------------------------------------------------------
+
+
+def _value(system: System, expression: SX) -> str:
+    """A number, or an expression of parameters with its default value."""
+    number = f"{float(system.default_value(expression).item()):.6g}"
+    return number if expression.is_constant() else f"{_short(expression)} = {number}"
+
+
+def _short(expression: SX, limit: int = 28) -> str:
+    text = str(expression)
+    text = text[1:-1] if text.startswith("(") else text  # CasADi prints every sum and product in brackets
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def _names(names: Sequence[str]) -> str:
+    more = f", … ({len(names)} in all)" if len(names) > NAMES_LIMIT else ""
+    return (", ".join(names[:NAMES_LIMIT]) or "none") + more
+
+
+def _listed(before: str, names: Sequence[str]) -> str:
+    return before + ", ".join(names) if names else ""
+
+
+def _words(name: str) -> str:
+    """``SpringDamper`` as «spring damper»."""
+    return "".join(f" {c.lower()}" if c.isupper() else c for c in name).strip()
