@@ -1,5 +1,5 @@
 """Expression graph → callable. One interface for every tier: NumPy arrays in and out, batches by leading axes."""
 
-from .interpreter import Kernel
+from .kernel import Kernel
 
 __all__ = ["Kernel"]

@@ -1,0 +1,171 @@
+"""``Kernel``: an expression graph as a function on NumPy arrays, in tiers that are chosen as the work comes.
+
+1. CasADi's interpreter: needs no compiler and starts at once.
+2. Machine code: C printed by ``emit``, one state or several in the lanes of a vector register, compiled and cached.
+
+A kernel begins in the interpreter unless its machine code is in the cache. When the time spent interpreting reaches what
+compiling is expected to take, a compiler starts in the background, and the kernel changes over when it is done. So short
+work never waits for a compiler and long work always gets one. ``compile()`` forces the change and waits.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+
+from .compiler import CompilationFailure, build, cached, find_compiler, key_of, lanes, log
+from .emit import emit, emitter_text
+from .native import Native, Single
+from .program import trace
+
+SECONDS_PER_OPERATION = 2e-4  # of compiling, roughly
+
+
+class Kernel:
+    """A function of vectors: arrays with the vector as last axis in, arrays out; any leading axes are a batch.
+
+    ``axes`` says for each result whether it is a number (0), a vector (1) or a matrix (2).
+
+    >>> x = SX.sym("x", 2)
+    >>> square = Kernel("square", [x], [x * x], axes=[1])
+    >>> square(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    [array([[ 1.,  4.],
+           [ 9., 16.]])]
+    """
+
+    def __init__(
+        self,
+        name: str,
+        arguments: Sequence[SX],
+        results: Sequence[SX],
+        axes: Sequence[int],
+        defaults: Sequence[np.ndarray] = (),
+    ) -> None:
+        dense = [ca.densify(result) for result in results]
+        self.function = ca.Function(name, list(arguments), dense, {"cse": True})
+        self.blocks = [result.shape for result in dense]
+        self.shapes = [block[:count] for block, count in zip(self.blocks, axes, strict=True)]
+        self.sizes = [argument.numel() for argument in arguments]
+        self.defaults = defaults
+        self._tiers = {width: _Tier(self, width) for width in (1, lanes())}
+        self._single: Single | None = None
+
+    # --- calling -------------------------------------------------------------------------------------------------
+
+    def __call__(self, *arguments: np.ndarray, threads: int = 1) -> list[np.ndarray]:
+        arrays = [np.asarray(argument, dtype=float) for argument in arguments]
+        batch = np.broadcast_shapes(*(array.shape[:-1] for array in arrays))
+        count = int(np.prod(batch))
+        if count == 0:
+            return [np.zeros((*batch, *shape)) for shape in self.shapes]
+        rows = [_rows(array, batch, count) for array in arrays]
+        native = self._tiers[lanes() if count > 1 else 1].native()
+        values = native.batch(rows, count, threads) if native is not None else self._interpret(rows, count)
+        return [value.reshape(*batch, *shape) for value, shape in zip(values, self.shapes, strict=True)]
+
+    def quick(self, q: np.ndarray, u: np.ndarray | None, t: float) -> np.ndarray | None:
+        """The first result for one state, all other arguments at their defaults, by machine code and in a few microseconds.
+
+        None if there is no machine code yet, the arguments are not plain vectors, or a result is not finite: then the
+        kernel is to be called in the ordinary way.
+        """
+        single = self._single
+        if single is None or type(q) is not np.ndarray or q.shape != single.arguments[0].shape:
+            return None
+        if u is not None and (type(u) is not np.ndarray or u.shape != single.arguments[1].shape):
+            return None
+        single.arguments[0][:] = q
+        single.arguments[1][:] = 0.0 if u is None else u
+        single.arguments[2][0] = t
+        return None if single.call() else single.results[0].copy()
+
+    def _interpret(self, rows: list[np.ndarray], count: int) -> list[np.ndarray]:
+        began = time.perf_counter()
+        outputs = self.function.call([ca.DM(np.broadcast_to(row, (count, row.shape[1])).T) for row in rows])
+        stacks = (np.array(out).reshape(block[0], count, block[1]) for out, block in zip(outputs, self.blocks, strict=True))
+        values = [np.ascontiguousarray(np.moveaxis(stack, 1, 0)) for stack in stacks]
+        self._tiers[lanes() if count > 1 else 1].spent += time.perf_counter() - began
+        return values
+
+    def take_single(self, single: Single) -> None:
+        """Machine code for single states has come: set its arguments to their defaults."""
+        for argument, value in zip(single.arguments, self.defaults, strict=False):
+            argument[:] = value
+        self._single = single
+
+    # --- tiers ---------------------------------------------------------------------------------------------------
+
+    def compile(self, batch: bool = True) -> bool:
+        """Change over to machine code now; False if there is no compiler."""
+        return all([self._tiers[width].force() for width in ({1, lanes()} if batch else {1})])
+
+    @property
+    def tier(self) -> str:
+        """What serves single states now."""
+        return "machine code" if self._tiers[1].ready is not None else "interpreter"
+
+
+class _Tier:
+    """Machine code of one width, when it is worth while."""
+
+    def __init__(self, kernel: Kernel, width: int) -> None:
+        self.kernel, self.width = kernel, width
+        self.ready: Native | None = None
+        self.spent = 0.0
+        self._state = "cold"  # cold → looked up → compiling → done (or failed)
+        self._lock = threading.Lock()
+
+    def native(self) -> Native | None:
+        """The machine code, if it is there; starts the compiler if it has become worth while."""
+        if self.ready is None and self._state in ("cold", "looked up"):
+            self._consider()
+        return self.ready
+
+    def _consider(self) -> None:
+        if self._state == "cold" and find_compiler() is not None:
+            self._load(cached(self.key))
+        if self._state == "cold":
+            self._state = "looked up" if find_compiler() is not None else "failed"
+        if self._state == "looked up" and self.spent > SECONDS_PER_OPERATION * self.kernel.function.n_instructions():
+            self._state = "compiling"
+            threading.Thread(target=self.force, daemon=True).start()
+
+    def force(self) -> bool:
+        """Load or build the machine code and wait for it."""
+        with self._lock:
+            if self.ready is None and find_compiler() is not None:
+                try:
+                    self._load(cached(self.key) or build(self.key, self.source()))
+                except (CompilationFailure, OSError) as failure:
+                    self._state = "failed"
+                    log.warning("the interpreter goes on: %s", failure)
+        return self.ready is not None
+
+    def _load(self, library: Path | None) -> None:
+        if library is not None:
+            self.ready, self._state = Native(library, "kernel", self.kernel.sizes, self.kernel.shapes), "done"
+            if self.width == 1:
+                self.kernel.take_single(Single(self.ready, "kernel"))
+
+    @property
+    def key(self) -> str:
+        """Everything that decides the code; taken from the function itself, so that a hit needs no printing."""
+        return key_of(self.kernel.function.serialize({}), str(self.width), emitter_text())
+
+    def source(self) -> str:
+        """The C text."""
+        return emit(trace(self.kernel.function), "kernel", self.width, self.kernel.blocks)
+
+
+def _rows(array: np.ndarray, batch: tuple[int, ...], count: int) -> np.ndarray:
+    """One row for each state, or one for all."""
+    size = array.shape[-1]
+    if array.size == size:
+        return array.reshape(1, size)
+    return np.broadcast_to(array, (*batch, size)).reshape(count, size)

@@ -1,0 +1,65 @@
+"""A compiled kernel: a library loaded by ctypes and called on NumPy arrays."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+
+class Native:
+    """The driver ``NAME`` of one library; see ``emit.DRIVER`` for its arguments."""
+
+    def __init__(self, library: Path, name: str, sizes: Sequence[int], shapes: Sequence[tuple[int, ...]]) -> None:
+        self.library = ctypes.CDLL(str(library))
+        self.function = getattr(self.library, name)
+        self.function.restype = ctypes.c_int
+        self.sizes, self.shapes = tuple(sizes), list(shapes)
+        self.counts = [int(np.prod(shape)) for shape in shapes]
+
+    def batch(self, arrays: Sequence[np.ndarray], count: int, threads: int = 1) -> list[np.ndarray]:
+        """Results for ``count`` states; each array has one row for each state, or one row for all."""
+        arrays = [np.ascontiguousarray(array, dtype=float) for array in arrays]
+        out = [np.empty((count, *shape)) for shape in self.shapes]
+        inputs = _pointers(arrays)
+        strides = (ctypes.c_long * max(1, len(arrays)))(*(a.shape[1] if len(a) > 1 else 0 for a in arrays))
+        outputs = _pointers(out)
+        ends = np.linspace(0, count, max(1, threads) + 1).astype(int)
+        spans = [(int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True) if b > a]
+
+        def run(span: tuple[int, int]) -> None:
+            self.function(ctypes.c_long(span[0]), ctypes.c_long(span[1]), inputs, strides, outputs)
+
+        if len(spans) == 1:
+            run(spans[0])
+        else:
+            list(_pool().map(run, spans))
+        return out
+
+
+class Single:
+    """One state with as little around the call as Python allows: ``arguments`` are to be filled, ``results`` to be copied."""
+
+    def __init__(self, native: Native, name: str) -> None:
+        x, y = np.zeros(max(1, sum(native.sizes))), np.zeros(max(1, sum(native.counts)))
+        self.arguments = np.split(x[: sum(native.sizes)], np.cumsum(native.sizes)[:-1])
+        parts = np.split(y[: sum(native.counts)], np.cumsum(native.counts)[:-1])
+        self.results = [part.reshape(shape) for part, shape in zip(parts, native.shapes, strict=True)]
+        function = getattr(native.library, f"{name}_one")
+        function.restype = ctypes.c_int
+        self._buffers = x, y
+        self.call = functools.partial(function, ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(y.ctypes.data))
+
+
+def _pointers(arrays: Sequence[np.ndarray]) -> ctypes.Array:
+    return (ctypes.c_void_p * max(1, len(arrays)))(*(array.ctypes.data for array in arrays))
+
+
+@functools.cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="mechgraph")

@@ -1,0 +1,110 @@
+"""A CasADi function as a list of operations, each value computed once: what the C emitter prints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+
+# CasADi's operations by the names that lanes.h gives them
+UNARY = {
+    ca.OP_NEG: "neg", ca.OP_EXP: "exp", ca.OP_LOG: "log", ca.OP_SQRT: "sqrt", ca.OP_SIN: "sin", ca.OP_COS: "cos",
+    ca.OP_TAN: "tan", ca.OP_ASIN: "asin", ca.OP_ACOS: "acos", ca.OP_ATAN: "atan", ca.OP_FLOOR: "floor", ca.OP_CEIL: "ceil",
+    ca.OP_FABS: "fabs", ca.OP_SIGN: "sign", ca.OP_NOT: "not", ca.OP_SINH: "sinh", ca.OP_COSH: "cosh", ca.OP_TANH: "tanh",
+    ca.OP_ASINH: "asinh", ca.OP_ACOSH: "acosh", ca.OP_ATANH: "atanh", ca.OP_ERF: "erf", ca.OP_LOG1P: "log1p",
+    ca.OP_EXPM1: "expm1",
+}  # fmt: skip
+BINARY = {
+    ca.OP_ADD: "add", ca.OP_SUB: "sub", ca.OP_MUL: "mul", ca.OP_DIV: "div", ca.OP_POW: "pow", ca.OP_CONSTPOW: "pow",
+    ca.OP_LT: "lt", ca.OP_LE: "le", ca.OP_EQ: "eq", ca.OP_NE: "ne", ca.OP_AND: "and", ca.OP_OR: "or", ca.OP_FMOD: "fmod",
+    ca.OP_REMAINDER: "remainder", ca.OP_COPYSIGN: "copysign", ca.OP_IF_ELSE_ZERO: "if_else_zero", ca.OP_FMIN: "fmin",
+    ca.OP_FMAX: "fmax", ca.OP_ATAN2: "atan2", ca.OP_HYPOT: "hypot",
+}  # fmt: skip
+COMMUTATIVE = {"add", "mul", "eq", "ne", "and", "or", "hypot"}
+
+Value = tuple  # ("input", argument, index), ("constant", number) or (operation, value numbers …)
+
+
+@dataclass(frozen=True)
+class Program:
+    """``values`` in order of computation; ``outputs[k]`` are the numbers of the values of result k, column by column."""
+
+    values: list[Value]
+    outputs: list[list[int]]
+    sizes: tuple[int, ...]  # of the arguments
+
+    @property
+    def operations(self) -> int:
+        """How many values are computed (neither inputs nor constants)."""
+        return sum(value[0] not in ("input", "constant") for value in self.values)
+
+
+def trace(function: ca.Function) -> Program:
+    """The operations of an ``SX`` function, with equal ones merged and unused ones dropped."""
+    builder = _Builder()
+    work: dict[int, int] = {}
+    outputs: list[list[int]] = [[-1] * function.nnz_out(k) for k in range(function.n_out())]
+    for k in range(function.n_instructions()):
+        code, target, source = function.instruction_id(k), function.instruction_output(k), function.instruction_input(k)
+        if code == ca.OP_INPUT:
+            work[target[0]] = builder.number(("input", source[0], source[1]))
+        elif code == ca.OP_OUTPUT:
+            outputs[target[0]][target[1]] = work[source[0]]
+        elif code == ca.OP_CONST:
+            work[target[0]] = builder.number(("constant", function.instruction_constant(k)))
+        else:
+            work[target[0]] = builder.operation(code, [work[slot] for slot in source])
+    return _used(Program(builder.values, outputs, tuple(function.nnz_in(i) for i in range(function.n_in()))))
+
+
+class _Builder:
+    """Numbers values; the same operation on the same values is the same value."""
+
+    def __init__(self) -> None:
+        self.values: list[Value] = []
+        self.known: dict[Value, int] = {}
+
+    def number(self, value: Value) -> int:
+        found = self.known.get(value)
+        if found is None:
+            found = self.known[value] = len(self.values)
+            self.values.append(value)
+        return found
+
+    def operation(self, code: int, arguments: Sequence[int]) -> int:
+        a = arguments[0]
+        if code == ca.OP_ASSIGN:
+            return a
+        if code == ca.OP_SQ:
+            return self.number(("mul", a, a))
+        if code == ca.OP_TWICE:
+            return self.number(("add", a, a))
+        if code == ca.OP_INV:
+            return self.number(("div", self.number(("constant", 1.0)), a))
+        if code in UNARY:
+            return self.number((UNARY[code], a))
+        if code in BINARY:
+            name, b = BINARY[code], arguments[1]
+            return self.number((name, *sorted((a, b))) if name in COMMUTATIVE else (name, a, b))
+        raise NotImplementedError(f"operation {code} of CasADi has no C form here")
+
+
+def _used(program: Program) -> Program:
+    """Only what the outputs need, in the same order."""
+    needed = [False] * len(program.values)
+    for output in program.outputs:
+        for number in output:
+            needed[number] = True
+    for number in range(len(program.values) - 1, -1, -1):
+        value = program.values[number]
+        if needed[number] and value[0] not in ("input", "constant"):
+            for argument in value[1:]:
+                needed[argument] = True
+    new = {old: k for k, old in enumerate(n for n, flag in enumerate(needed) if flag)}
+    values = [_renumbered(program.values[old], new) for old in new]
+    return Program(values, [[new[n] for n in output] for output in program.outputs], program.sizes)
+
+
+def _renumbered(value: Value, new: dict[int, int]) -> Value:
+    return value if value[0] in ("input", "constant") else (value[0], *(new[a] for a in value[1:]))
