@@ -1,0 +1,363 @@
+"""From a description to the first number: how long derivation takes, here and in SymPy, and what an evaluation then costs.
+
+    python benchmarks/derivation.py            all sizes; rewrites the section "derivation" of RESULTS.md
+    python benchmarks/derivation.py --quick    small sizes, prints only
+
+1. A chain of 30 bodies on spatial revolutes by ``newton-euler``, phase by phase. The aim is one second for all.
+2. The planar pendulum of n links: every formalism against SymPy's KanesMethod and LagrangesMethod. Each point is a
+   process of its own; imports are not counted. Every number is checked: all must give the same accelerations.
+3. One evaluation of the forward dynamics by CasADi's interpreter against Pinocchio's compiled recursion.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import importlib.metadata
+import json
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+import mechgraph as mg
+
+RESULTS = Path(__file__).with_name("RESULTS.md")
+BUDGET = 60.0  # seconds that one point may take, imports included
+LONG = 2.0  # seconds from which a point is measured once
+GRAVITY = 9.81
+AGREEMENT = 1e-9  # relative; the peers solve other systems of linear equations, so a few digits are lost
+
+State = tuple[np.ndarray, np.ndarray]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="small sizes; print only")
+    parser.add_argument("--point", nargs=2, metavar=("TOOL", "N"), help="one point of the pendulum table, as JSON")
+    options = parser.parse_args()
+    if options.point:
+        print(json.dumps(pendulum_point(options.point[0], int(options.point[1]))))
+        return
+    sections = [
+        versions(),
+        chain_section([3] if options.quick else [7, 30]),
+        pendulum_section([1, 2], 1) if options.quick else pendulum_section(range(1, 11), 3),
+        evaluation_section([3] if options.quick else [7, 30]),
+    ]
+    text = "\n\n".join(sections)
+    print(text)
+    if not options.quick:
+        write_section("derivation", text)
+
+
+# --- 1. a spatial chain, phase by phase ------------------------------------------------------------------------------
+
+
+def spatial_chain(n: int, seed: int = 1) -> mg.System:
+    """n bodies, each turning about a random axis at a random place of the one before."""
+    random = np.random.default_rng(seed)
+    system = mg.System(f"chain of {n}", gravity=(0, 0, -GRAVITY))
+    parent = system.ground
+    for k in range(n):
+        inertia, com, at = np.diag(random.uniform(1, 2, 3)), random.uniform(-0.3, 0.3, 3), random.uniform(-0.5, 0.5, 3)
+        body = system.body(f"body {k}", mass=random.uniform(1, 3), com=com, inertia=inertia)
+        turned = [("z", random.uniform(-3, 3)), ("x", random.uniform(-3, 3))]
+        system.revolute(f"q{k}", parent, body, axis="z", at=at, orientation=turned)
+        parent = body
+    return system
+
+
+def chain_section(sizes: Iterable[int]) -> str:
+    rows = [chain_row(n) for n in sizes]
+    head = ["bodies", "description", "kinematics and tracing", "kernel and first number", "all", "operations"]
+    return "### Spatial chain, forward dynamics by `newton-euler`\n\n" + table(head, rows)
+
+
+def chain_row(n: int) -> list[str]:
+    laps = [perf_counter()]
+    system = spatial_chain(n)
+    laps.append(perf_counter())
+    equations = system.equations("newton-euler")
+    expression = equations.udot
+    laps.append(perf_counter())
+    equations.accelerations(np.zeros(n), np.zeros(n))
+    laps.append(perf_counter())
+    phases = [*np.diff(laps), laps[-1] - laps[0]]
+    return [str(n), *map(seconds, phases), f"{operations(equations, expression):,}"]
+
+
+def operations(equations: mg.Equations, expression: object) -> int:
+    """Operations of the kernel, shared subexpressions counted once."""
+    import casadi as ca
+
+    s = equations.symbols
+    return int(ca.Function("f", [s.q, s.u, s.t, s.w, s.p], [expression], {"cse": True}).n_instructions())
+
+
+# --- 2. the planar pendulum against SymPy ----------------------------------------------------------------------------
+
+
+def pendulum_state(n: int) -> State:
+    """Angles to the vertical and their rates, all different."""
+    k = np.arange(1, n + 1)
+    return 0.3 + 0.1 * np.sin(k), 0.5 * np.cos(k)
+
+
+def masses_and_lengths(n: int) -> State:
+    k = np.arange(n)
+    return 1 + 0.1 * k, 0.5 + 0.05 * k
+
+
+def joint_state(n: int) -> State:
+    """The same state in angles between neighbours."""
+    angles, rates = (np.diff(x, prepend=0.0) for x in pendulum_state(n))
+    return angles, rates
+
+
+def pendulum_by_mechgraph(n: int, formalism: str) -> np.ndarray:
+    """Point masses on massless rods as a chain of revolutes; masses and lengths are parameters."""
+    system = mg.System("pendulum", gravity=(0, -GRAVITY, 0))
+    parent, at = system.ground, (0, 0, 0)
+    for k, (mass, length) in enumerate(zip(*masses_and_lengths(n), strict=True)):
+        end = (0, -system.parameter(f"l{k}", length), 0)
+        body = system.body(f"rod {k}", mass=system.parameter(f"m{k}", mass), com=end, inertia=0)
+        system.revolute(f"q{k}", parent, body, axis="z", at=at)
+        parent, at = body, end
+    return np.cumsum(system.equations(formalism).accelerations(*joint_state(n)))
+
+
+def pendulum_by_sympy(n: int, method: str, angles: str) -> np.ndarray:
+    """The same pendulum in SymPy, lambdified with shared subexpressions."""
+    import sympy as sm
+    from sympy.physics import mechanics as me
+
+    q, m, lengths, g = me.dynamicsymbols(f"q:{n}"), sm.symbols(f"m:{n}"), sm.symbols(f"l:{n}"), sm.Symbol("g")
+    rates = me.dynamicsymbols(f"u:{n}") if method == "KanesMethod" else [angle.diff() for angle in q]
+    frame, particles, loads = sympy_pendulum(q, rates, m, lengths, g, angles)
+    if method == "KanesMethod":
+        solver = me.KanesMethod(frame, q_ind=q, u_ind=rates, kd_eqs=[a.diff() - b for a, b in zip(q, rates, strict=True)])
+        solver.kanes_equations(particles, loads)
+    else:
+        solver = me.LagrangesMethod(me.Lagrangian(frame, *particles), q)
+        solver.form_lagranges_equations()
+    function = sm.lambdify([q, rates, m, lengths, g], [solver.mass_matrix, solver.forcing], cse=True)
+    state = joint_state(n) if angles == "joint" else pendulum_state(n)
+    mass, force = function(*state, *masses_and_lengths(n), GRAVITY)
+    found = np.linalg.solve(mass, force).ravel()
+    return np.cumsum(found) if angles == "joint" else found
+
+
+def sympy_pendulum(q: list, rates: list, m: list, lengths: list, g: object, angles: str) -> tuple:
+    """Frame, particles and loads, in angles to the vertical or between neighbours."""
+    from sympy.physics import mechanics as me
+
+    frame, particles, loads = me.ReferenceFrame("I"), [], []
+    rod, hook = frame, me.Point("O")
+    point = hook
+    point.set_vel(frame, 0)
+    for k, length in enumerate(lengths):
+        base = rod if angles == "joint" else frame
+        rod = base.orientnew(f"B{k}", "Axis", [q[k], base.z])
+        rod.set_ang_vel(base, rates[k] * base.z)
+        outer = point.locatenew(f"P{k}", -length * rod.y)
+        outer.v2pt_theory(point, frame, rod)
+        particles.append(me.Particle(f"Pa{k}", outer, m[k]))
+        particles[-1].potential_energy = m[k] * g * outer.pos_from(hook).dot(frame.y)
+        loads.append((outer, -m[k] * g * frame.y))
+        point = outer
+    return frame, particles, loads
+
+
+SYMPY = {  # column: method, angles, the formalism to compare with
+    "KanesMethod": ("KanesMethod", "vertical", "kane"),
+    "KanesMethod, joint angles": ("KanesMethod", "joint", "kane"),
+    "LagrangesMethod": ("LagrangesMethod", "vertical", "lagrange"),
+    "LagrangesMethod, joint angles": ("LagrangesMethod", "joint", "lagrange"),
+}
+TOOLS: dict[str, Callable[[int], np.ndarray]] = {
+    **{name: (lambda n, name=name: pendulum_by_mechgraph(n, name)) for name in mg.FORMALISMS},
+    **{name: (lambda n, how=how: pendulum_by_sympy(n, *how[:2])) for name, how in SYMPY.items()},
+}
+
+
+def pendulum_point(tool: str, n: int) -> dict[str, Any]:
+    """Seconds from nothing to the accelerations at one state, and the accelerations."""
+    import sympy.physics.mechanics  # noqa: F401  (imported before the clock starts)
+
+    began = perf_counter()
+    values = TOOLS[tool](n)
+    return {"seconds": perf_counter() - began, "values": values.tolist()}
+
+
+def pendulum_section(sizes: Iterable[int], repeats: int) -> str:
+    """A table of times and one of ratios."""
+    measured = dict(pendulum_times(sizes, repeats))
+    times = [[str(n), *(seconds(spent[tool]) for tool in TOOLS)] for n, spent in measured.items()]
+    ratios = [[str(n), *(ratio(spent[peer], spent[how[2]]) for peer, how in SYMPY.items())] for n, spent in measured.items()]
+    head = ["n", *mg.FORMALISMS, *(f"SymPy {name}" for name in SYMPY)]
+    quotients = ["n", *(f"SymPy {peer} / `{how[2]}`" for peer, how in SYMPY.items())]
+    return "\n\n".join(
+        [
+            "### Planar pendulum of n links: from nothing to the first accelerations",
+            "mechgraph works in joint angles. SymPy is given angles to the vertical, which suit it best on this pendulum, and "
+            f"joint angles, which a mechanism has. A dash: not done within {BUDGET:.0f} s.",
+            table(head, times),
+            "How many times longer SymPy takes than the formalism of the same name:",
+            table(quotients, ratios),
+        ]
+    )
+
+
+def pendulum_times(sizes: Iterable[int], repeats: int) -> Iterator[tuple[int, dict[str, float | None]]]:
+    """n and the seconds of every tool; one that ran out of its budget is not asked for longer pendulums."""
+    finished = dict.fromkeys(TOOLS, True)
+    for n in sizes:
+        points = {tool: measured_apart(tool, n, repeats) if finished[tool] else None for tool in TOOLS}
+        finished = {tool: point is not None for tool, point in points.items()}
+        check_agreement(n, points)
+        yield n, {tool: None if point is None else float(point["seconds"]) for tool, point in points.items()}
+
+
+def ratio(peer: float | None, own: float | None) -> str:
+    return "–" if peer is None or own is None else f"{peer / own:.1f}" if peer < 10 * own else f"{peer / own:.0f}"
+
+
+def measured_apart(tool: str, n: int, repeats: int) -> dict[str, Any] | None:
+    """The fastest of some runs (of the first one, if it is long); None if it takes longer than the budget."""
+    points = []
+    for _ in range(repeats):
+        points.append(run_apart(tool, n))
+        if points[0] is None or points[0]["seconds"] > LONG:
+            return points[0]
+    return min((point for point in points if point is not None), key=lambda point: point["seconds"])
+
+
+def run_apart(tool: str, n: int) -> dict[str, Any] | None:
+    """``pendulum_point`` in a fresh process, or None if it takes longer than the budget."""
+    command = [sys.executable, __file__, "--point", tool, str(n)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=BUDGET, check=True)
+    except subprocess.TimeoutExpired:
+        return None
+    return dict(json.loads(done.stdout))
+
+
+def check_agreement(n: int, points: dict[str, dict[str, Any] | None]) -> None:
+    values = {tool: np.array(point["values"]) for tool, point in points.items() if point is not None}
+    reference = values["newton-euler"]
+    for tool, value in values.items():
+        error = np.abs(value - reference).max() / np.abs(reference).max()
+        if not error < AGREEMENT:
+            raise SystemExit(f"{tool} with n = {n} is off by {error:.1e}")
+
+
+# --- 3. one evaluation against Pinocchio -----------------------------------------------------------------------------
+
+
+def evaluation_section(sizes: Iterable[int]) -> str:
+    title = "### One evaluation of the forward dynamics, in microseconds"
+    try:
+        import pinocchio
+    except ImportError:
+        return f"{title}\n\nPinocchio (package `pin`, the extra `bench`) is not installed."
+    rows = [evaluation_row(n, pinocchio) for n in sizes]
+    head = ["bodies", "`accelerations`, one state", "in a batch of 1000", "Pinocchio `aba`", "batch / Pinocchio"]
+    return f"{title}\n\n{table(head, rows)}"
+
+
+def evaluation_row(n: int, pin: Any) -> list[str]:
+    system, random = spatial_chain(n), np.random.default_rng(2)
+    equations = system.equations("newton-euler")
+    q, u = random.standard_normal((2, 1000, n))
+    model = pinocchio_chain(system, pin)
+    data, zero = model.createData(), np.zeros(n)
+    reference = np.array([pin.aba(model, data, a, b, zero) for a, b in zip(q, u, strict=True)])
+    error = np.abs(equations.accelerations(q, u) - reference).max() / np.abs(reference).max()
+    if not error < AGREEMENT:
+        raise SystemExit(f"the chain of {n} is off Pinocchio's by {error:.1e}")
+    one = best(lambda: equations.accelerations(q[0], u[0]))
+    batch = best(lambda: equations.accelerations(q, u)) / len(q)
+    peer = best(lambda: [pin.aba(model, data, a, b, zero) for a, b in zip(q, u, strict=True)]) / len(q)
+    return [str(n), *(f"{1e6 * x:.1f}" for x in (one, batch, peer)), f"{batch / peer:.1f}"]
+
+
+def pinocchio_chain(system: mg.System, pin: Any) -> Any:
+    """The same chain as a Pinocchio model, read from the description's numbers."""
+    model, parent = pin.Model(), 0
+    model.gravity.linear = system.default_value(system.gravity).ravel()
+    for joint in system.joints.values():
+        place = pin.SE3(system.default_value(joint.parent.rotation), system.default_value(joint.parent.at).ravel())
+        parent = model.addJoint(parent, pin.JointModelRZ(), place, joint.name)
+        body = joint.child.body
+        numbers = (system.default_value(x) for x in (body.mass, body.com, body.inertia))
+        mass, com, inertia = next(numbers), next(numbers), next(numbers)
+        model.appendBodyToJoint(parent, pin.Inertia(float(mass[0, 0]), com.ravel(), inertia), pin.SE3.Identity())
+    return model
+
+
+def best(call: Callable[[], object], repeats: int = 7) -> float:
+    """Least of several times, each over as many calls as take 20 ms or more."""
+    count = 1
+    while (spent := timed(call, count)) < 0.02:
+        count *= 2
+    return min([spent, *(timed(call, count) for _ in range(repeats - 1))]) / count
+
+
+def timed(call: Callable[[], object], count: int) -> float:
+    began = perf_counter()
+    for _ in range(count):
+        call()
+    return perf_counter() - began
+
+
+# --- writing it down -------------------------------------------------------------------------------------------------
+
+
+def versions() -> str:
+    tools = [f"mechgraph {mg.__version__}", f"Python {platform.python_version()}"]
+    tools += [f"{name} {version}" for name in ("casadi", "numpy", "sympy", "pin") if (version := installed(name))]
+    return f"{datetime.date.today():%Y-%m-%d}; {processor()}; {', '.join(tools)}."
+
+
+def installed(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def processor() -> str:
+    """The processor's model, where the system tells."""
+    info = Path("/proc/cpuinfo")
+    found = re.search(r"model name\s*:\s*(.+)", info.read_text()) if info.exists() else None
+    return found[1] if found else platform.machine()
+
+
+def seconds(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f} s" if value < 10 else f"{value:.1f} s"
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---:"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def write_section(name: str, text: str) -> None:
+    """Put a section between its two marks in RESULTS.md; other benchmarks have theirs."""
+    first, last = f"<!-- begin {name} -->", f"<!-- end {name} -->"
+    old = RESULTS.read_text() if RESULTS.exists() else f"# Results\n\n{first}\n{last}\n"
+    if first not in old:
+        old = f"{old.rstrip()}\n\n{first}\n{last}\n"
+    before, rest = old.split(first)
+    RESULTS.write_text(f"{before}{first}\n\n## Derivation\n\n{text}\n\n{last}{rest.split(last)[1]}")
+
+
+if __name__ == "__main__":
+    main()
