@@ -1,0 +1,294 @@
+"""Seeded random mechanisms: every joint type, drives, springs, forces, inputs and parameters.
+
+A ``Build`` keeps the calls that made its system as text, so that a failing one can be read and repeated:
+``python tests/random_systems.py 17`` prints tree 17.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from dataclasses import dataclass, field
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+import mechgraph as mg
+
+# Directions of exact length one and rotations of exact norm one, so that the text of a system repeats it to the last bit.
+AXES = [
+    *("x", "y", "z", "-x", "-y", "-z"),
+    *({(s * a, b, t * c) for a, b, c in itertools.permutations((0.0, 0.6, 0.8)) for s in (1, -1) for t in (1, -1)}),
+    *(axis for a, b, c in itertools.permutations((0.36, 0.48, 0.8)) for axis in ((a, b, c), (-a, b, -c), (a, -b, -c))),
+]
+AXES[6:] = sorted(AXES[6:])
+QUATERNIONS = [*itertools.permutations((0.1, -0.5, 0.5, 0.7)), (0.5, -0.5, 0.5, 0.5), (0.0, 1.0, 0.0, 0.0)]
+
+JOINT_NAMES = (*mg.JOINTS, "chain")
+
+
+@dataclass
+class Build:
+    """A system, the random numbers that it is made of, and the calls that made it."""
+
+    seed: int
+    kinds: tuple[str, ...] = JOINT_NAMES
+    driven: bool = True  # by functions of time
+    system: mg.System = field(init=False)
+    lines: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.random = np.random.default_rng(self.seed)
+
+    def begin(self, **options: Any) -> None:
+        self.system = mg.System(f"random {self.seed}", **options)
+        self.lines.append(f"s = mg.System({_text([], options)}); t = s.time")
+
+    def __call__(self, method: str, *arguments: Any, **options: Any) -> Any:
+        """Call a method of the system and write it down."""
+        self.lines.append(f"s.{method}({_text(arguments, options)})")
+        return getattr(self.system, method)(*arguments, **options)
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+    # --- numbers ---------------------------------------------------------------------------------------------------
+
+    def chance(self, probability: float) -> bool:
+        return bool(self.random.random() < probability)
+
+    def pick(self, options: Any) -> Any:
+        return options[int(self.random.integers(len(options)))]
+
+    def number(self, low: float = -1.0, high: float = 1.0) -> float:
+        return round(float(self.random.uniform(low, high)), 3)
+
+    def vector(self, size: float = 0.6) -> tuple[float, ...]:
+        return tuple(self.number(-size, size) for _ in range(3))
+
+    def axis(self) -> Any:
+        return self.pick(AXES)
+
+    def rotation(self) -> Any:
+        """An orientation in each of the ways of writing one."""
+        return self.pick([[(self.axis(), self.number(-3, 3)), (self.axis(), self.number(-3, 3))], self.pick(QUATERNIONS),
+                          [[0.36, 0.48, -0.8], [-0.8, 0.6, 0.0], [0.48, 0.64, 0.6]], None])  # fmt: skip
+
+    def wave(self) -> ca.SX:
+        """A smooth function of time."""
+        return self.number() + self.number() * mg.sin(self.number(0.5, 2) * self.system.time + self.number())
+
+    def places(self) -> dict[str, Any]:
+        """Where a joint sits on its two bodies."""
+        options = {
+            "at": self.vector(),
+            "orientation": self.rotation(),
+            "child_at": self.vector(),
+            "child_orientation": self.rotation(),
+        }
+        return {key: value for key, value in options.items() if value is not None and self.chance(0.7)}
+
+    # --- bodies ----------------------------------------------------------------------------------------------------
+
+    def body(self, name: str) -> mg.Body:
+        """A body with the inertia of a few particles, written in one of the ways of writing it."""
+        mass: Any = self.number(0.5, 3)
+        com = self.vector(0.4)
+        r = self.random.uniform(-0.4, 0.4, (6, 3))
+        inertia = np.round(float(mass) * sum(r_i @ r_i * np.eye(3) - np.outer(r_i, r_i) for r_i in r) / 6 + 0.02 * np.eye(3), 4)
+        origin = inertia + mass * (np.dot(com, com) * np.eye(3) - np.outer(com, com))
+        if self.chance(0.1):
+            mass = self("parameter", f"mass of {name}", mass)
+        way = self.pick(["matrix", "six", "three", "origin"])
+        if way == "matrix":
+            return self("body", name, mass, com, inertia.tolist())
+        if way == "six":
+            return self("body", name, mass=mass, com=com, inertia=tuple(float(inertia[k]) for k in _SIX))
+        if way == "three":
+            return self(
+                "body", name, mass=mass, com=com, inertia=tuple(float(x) for x in np.round(np.linalg.eigvalsh(inertia), 4))
+            )
+        return self("body", name, mass=mass, com=com, inertia=origin.tolist(), inertia_about="origin")
+
+    # --- joints ----------------------------------------------------------------------------------------------------
+
+    def kind_options(self, kind: str) -> dict[str, Any]:
+        """What the joint types want to know beside places."""
+        options: dict[str, Any] = {}
+        if kind in ("revolute", "prismatic", "cylindrical", "screw", "planar"):
+            options["axis"] = self.axis()
+        if kind == "screw":
+            options["pitch"] = self.number(0.05, 0.4)
+        if kind == "universal" and self.chance(0.7):
+            options["axis"], options["second_axis"] = self.pick(
+                [("z", "-x"), ((0.6, 0.8, 0.0), (-0.8, 0.6, 0.0)), ("y", (0.6, 0.0, -0.8))]
+            )
+        if kind in ("revolute", "prismatic", "cylindrical", "screw", "universal", "planar") and self.chance(0.3):
+            options |= {"stiffness": self.number(1, 20), "damping": self.number(0, 2), "rest": self.number(-0.5, 0.5)}
+        return options
+
+    def steps(self, coordinates: int, drives: int = 1) -> list[mg.Transition]:
+        """A chain with so many coordinates (no two alike, so that none is idle), constants and functions of time between."""
+        shapes = ["rot x", "rot y", "rot z", "move x", "move y", "move z", *(["screw z"] if "screw" in self.kinds else [])]
+        shapes = list(self.random.permutation(shapes)[:coordinates])
+        chain = [self._step(shape, f"c{i}") for i, shape in enumerate(shapes)]
+        for amount in [self.number(), *(self.wave() for _ in range(drives))]:
+            chain.insert(int(self.random.integers(len(chain) + 1)), self._step(self.pick(["rot", "move", "screw"]), amount))
+        return chain
+
+    def _step(self, shape: str, amount: Any) -> mg.Transition:
+        way, _, letter = shape.partition(" ")
+        direction = letter or self.axis()
+        if way == "screw":
+            return mg.screw(direction, self.number(0.05, 0.3), amount)
+        return (mg.rot if way == "rot" else mg.move)(direction, amount)
+
+    def joint(self, name: str, kind: str, inboard: str, outboard: str, **options: Any) -> mg.Joint:
+        """A joint between two bodies, walked from either side."""
+        ends = (outboard, inboard) if self.chance(0.35) else (inboard, outboard)
+        if kind == "chain":
+            chain = self.steps(int(self.random.integers(1, 4)), self.pick([0, 1]) if self.driven else 0)
+            return self("joint", name, *ends, chain, **self.places(), **options)
+        return self(kind, name, *ends, **self.kind_options(kind), **self.places(), **options)
+
+    # --- forces ----------------------------------------------------------------------------------------------------
+
+    def forces(self) -> None:
+        """Something of every force that there is."""
+        bodies = list(self.system.bodies)
+        t = self.system.time
+        for i in range(int(self.random.integers(0, 3))):
+            a = self("marker", f"m{i}", self.pick(bodies), self.vector(), self.rotation())
+            b = self("marker", f"n{i}", self.pick([*bodies, "ground"]), (2.0 + i, self.number(), self.number()))
+            self(
+                "spring_damper",
+                f"spring {i}",
+                a.name,
+                b.name,
+                self.number(1, 30),
+                self.number(0, 3),
+                self.pick([0.0, self.number(0.2, 1)]),
+            )
+        if self.chance(0.5):
+            self(
+                "force",
+                "push",
+                self.pick(bodies),
+                (self.number(), 2 * mg.sin(3 * t), self.number()),
+                frame=self.pick(["world", "body"]),
+            )
+        if self.chance(0.4):
+            body = self.pick(bodies)
+            self("force", "drag", body, Drag(body, self.number(0.1, 1)))
+        if self.chance(0.4):
+            self("body_torque", "twist", self.pick(bodies), self.vector(2), frame=self.pick(["world", "body"]))
+        moved = [name for joint in self.system.joints.values() for name in (joint.coordinates if _scalar(joint) else ())]
+        if moved and self.chance(0.6):
+            self("torque", "motor", self.pick(moved), self("input", "w"))
+        balls = [joint.name for joint in self.system.joints.values() if len(joint.speeds) in (3, 6)]
+        if balls and self.chance(0.5):
+            name = self.pick(balls)
+            self("torque", "wrist", name, [self.number() for _ in self.system.joints[name].speeds])
+
+
+_SIX = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+
+
+@dataclass(frozen=True)
+class Drag:
+    """A force against the velocity of a body's origin."""
+
+    body: str
+    factor: float
+
+    def __call__(self, m: mg.Motion) -> ca.SX:
+        return -self.factor * m.velocity(self.body)
+
+
+def _scalar(joint: mg.Joint) -> bool:
+    return len(joint.speeds) == len(joint.coordinates)
+
+
+def _text(arguments: Any, options: dict[str, Any]) -> str:
+    return ", ".join([*(repr(a) for a in arguments), *(f"{key}={value!r}" for key, value in options.items())])
+
+
+# --- trees -----------------------------------------------------------------------------------------------------------
+
+MOST_SPEEDS = 20
+
+
+def random_tree(seed: int, kinds: tuple[str, ...] = JOINT_NAMES, driven: bool = True, forces: bool = True) -> Build:
+    """A tree of 1–12 bodies; tree k begins with the k-th joint type, so that every type is met often."""
+    build = Build(seed, kinds, driven)
+    build.begin(gravity=build.pick([build.vector(9.8), (0, 0, -9.81), (0, 0, 0)]))
+    inboard = ["ground"]
+    if driven and build.chance(0.3):
+        inboard = [_moving_base(build)]
+    for i in range(1 + int(12 * build.random.random() ** 3)):  # few bodies more often than many
+        kind = kinds[seed % len(kinds)] if i == 0 else build.pick(kinds)
+        if sum(len(joint.speeds) for joint in build.system.joints.values()) + 6 > MOST_SPEEDS:
+            break
+        build.body(f"b{i}")
+        build.joint(f"j{i}", kind, build.pick(inboard[-3:]), f"b{i}")
+        inboard.append(f"b{i}")
+    _give_freedom(build)
+    if forces:
+        build.forces()
+    return build
+
+
+def _moving_base(build: Build) -> str:
+    """A base that time moves; half of the time a body with mass."""
+    build.body("base") if build.chance(0.5) else build("frame", "base")
+    t = build.system.time
+    chain = [mg.move("x", 0.5 * mg.sin(1.1 * t + 0.2)), mg.move("y", 0.3 * mg.sin(1.7 * t)), mg.rot("z", 0.6 * mg.sin(1.3 * t))]
+    chain += [mg.rot("y", 0.4 * mg.cos(0.9 * t)), mg.screw("x", 0.2, 0.3 * mg.sin(2.1 * t))]
+    build("joint", "drive", *build.pick([("ground", "base"), ("base", "ground")]), chain, **build.places())
+    return "base"
+
+
+def _give_freedom(build: Build) -> None:
+    """A tree of fixed joints gets one more body that can move."""
+    if not any(joint.speeds for joint in build.system.joints.values()):
+        build.body("last")
+        build.joint("last joint", "revolute", list(build.system.bodies)[-2], "last")
+
+
+# --- states ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class State:
+    """Arguments of the functions on arrays."""
+
+    q: np.ndarray
+    u: np.ndarray
+    t: float
+    inputs: np.ndarray
+    parameters: dict[str, float]
+
+    @property
+    def at(self) -> dict[str, Any]:
+        return {"t": self.t, "inputs": self.inputs, "parameters": self.parameters}
+
+    @property
+    def place(self) -> dict[str, Any]:
+        return {"t": self.t, "parameters": self.parameters}
+
+
+def random_state(equations: mg.Equations, seed: int, speed: float = 1.0) -> State:
+    """Any coordinates (unit quaternions), speeds, time, inputs, and parameters near their defaults."""
+    random = np.random.default_rng([seed, 1])
+    q = random.uniform(-1, 1, len(equations.coordinates))
+    for four in map(list, equations.kinematics.quaternions):
+        q[four] = random.standard_normal(4)
+        q[four] /= np.linalg.norm(q[four])
+    parameters = {name: value * random.uniform(0.9, 1.1) for name, value in equations.system.defaults.items()}
+    u = speed * random.uniform(-1, 1, len(equations.speeds))
+    return State(q, u, float(random.uniform(0, 3)), random.uniform(-2, 2, len(equations.inputs)), parameters)
+
+
+if __name__ == "__main__":
+    print(random_tree(int(sys.argv[1])))
