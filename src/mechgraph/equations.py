@@ -26,7 +26,7 @@ from .errors import ArgumentError, ModelError, UnsupportedError, unknown
 from .formalisms import DEFAULT, FORMALISMS, Dynamics
 from .formalisms.dynamics import Coefficient
 from .formalisms.newton_euler import transmitted
-from .kernels import Kernel
+from .kernels import Kernel, flow
 from .kinematics import Kinematics, Pair, Symbols, derive_kinematics
 from .loads import actions, on_frames, potential, split
 from .motion import Motion, Place, at_rest
@@ -34,6 +34,8 @@ from .system import System
 
 if TYPE_CHECKING:
     from .results import Trajectory
+    from .show.readable import Readable
+    from .studies.rollout import Rollouts
 
 Numbers = Sequence[float] | np.ndarray | Mapping[str, float]
 
@@ -73,6 +75,7 @@ class Equations:
         self.kinematics, self.dynamics = kinematics, dynamics
         self.formalism, self.closure = formalism, closure
         self._kernels: dict[Any, Kernel] = {}
+        self._rollout: flow.Rollout | None = None
 
     # --- names ---------------------------------------------------------------------------------------------------
 
@@ -160,6 +163,21 @@ class Equations:
         return ca.ldl_solve(self.f, *ca.ldl(ca.densify(self.M), False))
 
     @cached_property
+    def kept(self) -> SX | None:
+        """(q, u) brought back to the constraints by one Newton step, of least kinetic energy; None if nothing is to keep."""
+        s, nearest = self.symbols, CLOSURES["udwadia-kalaba"].expression
+        if not self.psi.numel() and not self.kinematics.quaternions:
+            return None
+        q, u, still = s.q, s.u, SX.zeros(s.u.numel())
+        if self.phi.numel():
+            q = q + self.N @ nearest(self.M, still, self.A[: self.phi.numel(), :], self.phi)
+        for four in map(list, self.kinematics.quaternions):
+            q[four] = q[four] / ca.norm_2(q[four])
+        if self.psi.numel():
+            u = u + nearest(self.M, still, self.A[: self.psi.numel(), :], ca.substitute(self.psi, s.q, q))
+        return ca.vertcat(q, u)
+
+    @cached_property
     def kinetic(self) -> SX:
         """T = Σ ½ m v_C² + ½ ω·I ω."""
         total = SX(0)
@@ -192,6 +210,12 @@ class Equations:
         for body, (force, torque) in self._constraint_wrenches.items():
             total += ca.dot(force, m.velocity(body)) + ca.dot(torque, m.angular_velocity(body))
         return total + ca.dot(self._constraint_efforts, self.symbols.u)
+
+    def motion(self, udot: SX | None = None, keep: bool = True) -> flow.Motion:
+        """q̇, u̇ and the way back to the constraints, for integrators in machine code."""
+        s = self.symbols
+        kept = self.kept if keep else None
+        return flow.Motion(s.q, s.u, s.t, s.w, s.p, self.kinematics.qdot, self.udot if udot is None else udot, kept)
 
     # --- functions on arrays -------------------------------------------------------------------------------------
 
@@ -279,6 +303,18 @@ class Equations:
 
         return simulate(self, duration, start, **options)
 
+    def rollout(self, q: Any, u: Any, **options: Any) -> Rollouts:
+        """Many trajectories at once with a fixed step, in machine code; see ``studies/rollout.py`` for the options."""
+        from .studies.rollout import rollout
+
+        return rollout(self, q, u, **options)
+
+    def rollout_kernel(self) -> flow.Rollout:
+        """The compiled rollout of these equations."""
+        if self._rollout is None:
+            self._rollout = flow.Rollout(self.motion())
+        return self._rollout
+
     def position(self, place: Place, q: Numbers, t: Any = 0.0, parameters: Any = None) -> np.ndarray:
         """Position of a body's or marker's origin in the world."""
         return self.observe(lambda m: m.position(place), q, None, t, parameters=parameters)
@@ -317,6 +353,26 @@ class Equations:
         parts = [self.position_violation(run.q, run.time, p), self.velocity_violation(run.q, run.u, run.time, p)]
         parts += [np.linalg.norm(run.q[:, list(four)], axis=1, keepdims=True) - 1 for four in self.kinematics.quaternions]
         return np.abs(np.concatenate(parts, axis=1)).max(axis=1, initial=0.0)
+
+    # --- for people ----------------------------------------------------------------------------------------------
+
+    def to_sympy(self, simplify: bool = True) -> Readable:
+        """N, M, f, φ, ψ, A, b as SymPy matrices of symbols with the user's names."""
+        from .show.readable import to_sympy
+
+        return to_sympy(self, simplify)
+
+    def show(self, simplify: bool = True) -> str:
+        """The equations as text."""
+        from .show.readable import equations_text
+
+        return equations_text(self, simplify)
+
+    def latex(self, simplify: bool = True) -> str:
+        """The equations as LaTeX."""
+        from .show.readable import equations_latex
+
+        return equations_latex(self, simplify)
 
     # --- reactions -----------------------------------------------------------------------------------------------
 

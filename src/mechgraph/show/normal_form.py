@@ -1,0 +1,331 @@
+"""A normal form for the expressions of mechanics: sums of products, in which equal things cancel.
+
+Expressions of mechanisms are polynomials of symbols and of sines and cosines. Written as sums of products with sin² = 1 − cos²
+they have one form only, so that simplification is arithmetic and takes no search. Anything else (roots, quotients of sums,
+…) enters as one more generator. From the normal form three ways of writing are tried, with cosines, with sines, and with
+sines and cosines of sums of angles, and the shortest one is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
+from functools import reduce
+from itertools import permutations
+from math import gcd, lcm
+
+import casadi as ca
+import sympy as sp
+
+from .expressions import meant, operate, rational
+
+Monomial = tuple[tuple[int, int], ...]  # (generator, exponent), by generator; exponents may be negative
+Terms = dict[Monomial, Fraction]
+Waves = dict[tuple[sp.Expr, bool], Fraction]  # (angle, whether it is a sine) → amount
+ONE: Monomial = ()
+CANCELLED = Fraction(1, 10**13)  # what is left of a sum below this fraction of its parts is rounding
+MOST_ANGLES = 5  # up to which sums without one of them are tried
+LARGEST_COMMON_FACTOR = 60  # numbers are factored out if what is left are integers up to this
+
+
+class TooLarge(Exception):
+    """The expression has too many terms to be read."""
+
+
+class NormalForm:
+    """The algebra of sums of products; ``budget`` bounds the work, ``limit`` the number of terms."""
+
+    def __init__(self, budget: int = 100_000, limit: int = 400) -> None:
+        self.budget, self.limit = budget, limit
+        self.generators: list[sp.Expr] = []
+        self._index: dict[sp.Expr, int] = {}
+        self._cosine_of: dict[int, int] = {}  # generator of a sine → generator of its cosine
+        self._sine_of: dict[int, int] = {}
+
+    # --- the algebra ---------------------------------------------------------------------------------------------
+
+    def constant(self, value: float) -> Terms:
+        return {ONE: meant(value)} if value else {}
+
+    def symbol(self, symbol: sp.Expr) -> Terms:
+        if symbol not in self._index:
+            self._index[symbol] = len(self.generators)
+            self.generators.append(symbol)
+        return {((self._index[symbol], 1),): Fraction(1)}
+
+    def apply(self, operation: int, arguments: list[Terms], number: int) -> Terms:
+        if operation in _RULES:
+            return _RULES[operation](self, *arguments)
+        return self.symbol(operate(operation, [self.expression(argument) for argument in arguments]))
+
+    def add(self, a: Terms, b: Terms, sign: int = 1) -> Terms:
+        out = dict(a)
+        for monomial, coefficient in b.items():
+            _accumulate(out, monomial, sign * coefficient)
+        return self._checked(out)
+
+    def multiply(self, a: Terms, b: Terms) -> Terms:
+        self.budget -= len(a) * len(b)
+        if self.budget < 0:
+            raise TooLarge
+        out: Terms = {}
+        for first, x in a.items():
+            for second, y in b.items():
+                self._reduce_into(out, _product(first, second), x * y)
+        return self._checked(out)
+
+    def _reduce_into(self, out: Terms, monomial: Monomial, coefficient: Fraction) -> None:
+        """Add a term, with sin² = 1 − cos²."""
+        for generator, exponent in monomial:
+            if exponent >= 2 and generator in self._cosine_of:
+                rest = _product(monomial, ((generator, -2),))
+                self._reduce_into(out, rest, coefficient)
+                self._reduce_into(out, _product(rest, ((self._cosine_of[generator], 2),)), -coefficient)
+                return
+        _accumulate(out, monomial, coefficient)
+
+    def divide(self, a: Terms, b: Terms) -> Terms:
+        if len(b) == 1:
+            ((monomial, coefficient),) = b.items()
+            return self.multiply(a, {tuple((g, -e) for g, e in monomial): 1 / coefficient})
+        return self.multiply(a, self.symbol(1 / self.expression(b)))
+
+    def power(self, a: Terms, exponent: Terms) -> Terms:
+        n = exponent.get(ONE, Fraction(0))
+        if set(exponent) <= {ONE} and n.denominator == 1 and 0 <= n <= 8:
+            return reduce(self.multiply, [a] * int(n), {ONE: Fraction(1)})
+        return self.symbol(self.expression(a) ** self.expression(exponent))
+
+    def cos_sin(self, angle: Terms) -> tuple[Terms, Terms]:
+        """Cosine and sine, by those of its parts where it is a sum of whole multiples of symbols."""
+        if not angle:
+            return {ONE: Fraction(1)}, {}
+        if ONE in angle or any(n.denominator != 1 or abs(n) > 4 for n in angle.values()):
+            return self._whole_angle(angle)
+        c, s = {ONE: Fraction(1)}, {}  # type: tuple[Terms, Terms]
+        for monomial, n in angle.items():
+            part, sign = self._pair(self._product_of(monomial)), 1 if n > 0 else -1
+            for _ in range(abs(int(n))):
+                pc, ps = part[0], {m: sign * x for m, x in part[1].items()}
+                c, s = (
+                    self.add(self.multiply(c, pc), self.multiply(s, ps), -1),
+                    self.add(self.multiply(s, pc), self.multiply(c, ps)),
+                )
+        return c, s
+
+    def _whole_angle(self, angle: Terms) -> tuple[Terms, Terms]:
+        sign = 1 if angle[min(angle)] > 0 else -1
+        c, s = self._pair(self.expression({m: sign * x for m, x in angle.items()}))
+        return c, {m: sign * x for m, x in s.items()}
+
+    def _pair(self, angle: sp.Expr) -> tuple[Terms, Terms]:
+        c, s = self.symbol(sp.cos(angle)), self.symbol(sp.sin(angle))
+        cosine, sine = (self._index[f(angle)] for f in (sp.cos, sp.sin))
+        self._cosine_of[sine], self._sine_of[cosine] = cosine, sine
+        return c, s
+
+    def _checked(self, terms: Terms) -> Terms:
+        if len(terms) > self.limit:
+            raise TooLarge
+        return terms
+
+    # --- ways of writing it --------------------------------------------------------------------------------------
+
+    def expression(self, terms: Terms, outer: frozenset[sp.Expr] = frozenset()) -> sp.Expr:
+        """The shortest of the ways of writing; ``outer`` are symbols (parameters) to be taken out of brackets first."""
+        if len(terms) < 2:
+            return self._sum(terms)
+        candidates = [self._bracketed(form, order, outer) for form in self._forms(terms) for order in permutations(range(3))]
+        return min(candidates, key=_length)
+
+    def _forms(self, terms: Terms) -> Iterator[dict[tuple[Monomial, sp.Expr], Fraction]]:
+        """Terms as (monomial without sines and cosines, their product): by cosines, by sines, by sums of angles.
+
+        The sums are of all angles or of all but one, because a product with the others may be shorter.
+        """
+        yield self._split(terms)
+        yield self._split(self._by_sines(terms))
+        used = {self._cosine_of.get(g, g) for monomial in terms for g, _ in self._circular(monomial)}
+        if all(abs(e) <= 4 for monomial in terms for _, e in self._circular(monomial)):
+            yield self._by_sums(terms, -1)
+            if 1 < len(used) <= MOST_ANGLES:
+                yield from (self._by_sums(terms, cosine) for cosine in sorted(used))
+
+    def _split(self, terms: Terms) -> dict[tuple[Monomial, sp.Expr], Fraction]:
+        return {(self._rest(m), self._product_of(self._circular(m))): x for m, x in terms.items()}
+
+    def _by_sines(self, terms: Terms) -> Terms:
+        """cos² = 1 − sin² put back in."""
+        out: Terms = {}
+        for monomial, coefficient in terms.items():
+            pending = [(monomial, coefficient)]
+            while pending:
+                m, x = pending.pop()
+                even = next((g for g, e in m if g in self._sine_of and e >= 2), None)
+                if even is None:
+                    _accumulate(out, m, x)
+                    continue
+                rest = _product(m, ((even, -2),))
+                pending += [(rest, x), (_product(rest, ((self._sine_of[even], 2),)), -x)]
+        return out
+
+    def _by_sums(self, terms: Terms, kept: int) -> dict[tuple[Monomial, sp.Expr], Fraction]:
+        """Products of sines and cosines, but for those of one angle (by its cosine), as sines and cosines of sums."""
+        out: dict[tuple[Monomial, sp.Expr], Fraction] = {}
+        for monomial, coefficient in terms.items():
+            circular = self._circular(monomial)
+            factor = self._product_of(tuple((g, e) for g, e in circular if self._cosine_of.get(g, g) == kept))
+            waves = self._waves(tuple((g, e) for g, e in circular if self._cosine_of.get(g, g) != kept))
+            for wave, amount in waves.items():
+                _accumulate(out, (self._rest(monomial), factor * wave), coefficient * amount)
+        return out
+
+    def _waves(self, circular: Monomial) -> dict[sp.Expr, Fraction]:
+        """cos a cos b = ½ cos(a + b) + ½ cos(a − b), and so on: a product of waves as a sum."""
+        waves: Waves = {(sp.S.Zero, False): Fraction(1)}
+        for generator, exponent in circular:
+            if exponent < 0:
+                return {self._product_of(circular): Fraction(1)}
+            angle, sine = self.generators[generator].args[0], generator in self._cosine_of
+            for _ in range(exponent):
+                waves = _times_wave(waves, angle, sine)
+        return _as_functions(waves)
+
+    def _bracketed(self, form: dict[tuple[Monomial, sp.Expr], Fraction], order: tuple[int, ...], outer: frozenset) -> sp.Expr:
+        """Terms with common factors out of brackets, taken out in the given order of parameters, waves, and the rest."""
+        rows = []
+        for (monomial, wave), x in form.items():
+            parameters = tuple((g, e) for g, e in monomial if self.generators[g] in outer)
+            rest = tuple((g, e) for g, e in monomial if self.generators[g] not in outer)
+            factors = (self._product_of(parameters), wave, self._product_of(rest))
+            rows.append((x, tuple(factors[k] for k in order)))
+        return sp.Mul(*_brackets(rows))
+
+    def _sum(self, terms: Terms) -> sp.Expr:
+        return sp.Add(*(rational(x) * self._product_of(m) for m, x in terms.items()))
+
+    def _product_of(self, monomial: Monomial) -> sp.Expr:
+        return sp.Mul(*(self.generators[g] ** e for g, e in monomial))
+
+    def _circular(self, monomial: Monomial) -> Monomial:
+        return tuple((g, e) for g, e in monomial if g in self._cosine_of or g in self._sine_of)
+
+    def _rest(self, monomial: Monomial) -> Monomial:
+        return tuple((g, e) for g, e in monomial if g not in self._cosine_of and g not in self._sine_of)
+
+
+def _accumulate(out: dict, key: object, amount: Fraction) -> None:
+    """Add to an entry; what is only rounding of a cancelled sum goes."""
+    old = out.get(key, Fraction(0))
+    new = old + amount
+    if abs(new) <= CANCELLED * max(abs(old), abs(amount)):
+        out.pop(key, None)
+    else:
+        out[key] = new
+
+
+def _product(a: Monomial, b: Monomial) -> Monomial:
+    exponents = dict(a)
+    for generator, exponent in b:
+        exponents[generator] = exponents.get(generator, 0) + exponent
+    return tuple(sorted((g, e) for g, e in exponents.items() if e))
+
+
+# --- waves -----------------------------------------------------------------------------------------------------------
+
+
+def _times_wave(waves: Waves, b: sp.Expr, sine: bool) -> Waves:
+    out: Waves = {}
+    half = Fraction(1, 2)
+    for (a, is_sine), x in waves.items():
+        if is_sine and sine:  # sin a sin b = ½ cos(a − b) − ½ cos(a + b)
+            pairs = [(a - b, False, half), (a + b, False, -half)]
+        elif is_sine:  # sin a cos b = ½ sin(a + b) + ½ sin(a − b)
+            pairs = [(a + b, True, half), (a - b, True, half)]
+        elif sine:  # cos a sin b = ½ sin(a + b) − ½ sin(a − b)
+            pairs = [(a + b, True, half), (a - b, True, -half)]
+        else:
+            pairs = [(a + b, False, half), (a - b, False, half)]
+        for angle, kind, factor in pairs:
+            _accumulate(out, (angle, kind), x * factor)
+    return out
+
+
+def _as_functions(waves: Waves) -> dict[sp.Expr, Fraction]:
+    out: dict[sp.Expr, Fraction] = {}
+    for (angle, sine), x in waves.items():
+        value = sp.sin(angle) if sine else sp.cos(angle)  # SymPy takes the sign of the angle out
+        sign, function = value.as_coeff_Mul()
+        if value != 0:
+            _accumulate(out, function if not value.is_number else sp.S.One, x * Fraction(int(sign)))
+    return out
+
+
+# --- brackets --------------------------------------------------------------------------------------------------------
+
+Rows = list[tuple[Fraction, tuple[sp.Expr, ...]]]  # coefficient, and factors to be taken out one after the other
+
+
+def _brackets(rows: Rows) -> tuple[sp.Expr, sp.Expr]:
+    """Σ x·a·b·c as common·Σ a·(Σ b·(Σ x·c)): the number to go in front, and the rest."""
+    if len(rows) == 1:
+        ((x, factors),) = rows
+        return rational(x), sp.Mul(*factors)
+    number, common = _common_number([x for x, _ in rows]), _common_factor(rows)
+    rows = [(x / number, (factors[0] / common, *factors[1:])) for x, factors in rows]
+    if len(rows[0][1]) == 1:
+        inner = _factored(sp.Add(*(rational(x) * factors[0] for x, factors in rows)))
+    else:
+        inner = sp.Add(*(sp.Mul(key, *_brackets(group)) for key, group in _grouped(rows)))
+    return rational(number), sp.Mul(common, inner)
+
+
+def _factored(total: sp.Expr) -> sp.Expr:
+    """(a + b)² rather than a² + 2 a b + b²."""
+    plain = len(total.args) <= 6 and total.is_polynomial(*total.free_symbols)
+    return sp.factor(total) if plain and len(total.args) > 2 else total
+
+
+def _grouped(rows: Rows) -> Iterable[tuple[sp.Expr, Rows]]:
+    groups: dict[sp.Expr, Rows] = {}
+    for x, (first, *others) in rows:
+        groups.setdefault(first, []).append((x, tuple(others)))
+    return groups.items()
+
+
+def _common_factor(rows: Rows) -> sp.Expr:
+    """The product of powers that all first factors share."""
+    powers = [factors[0].as_powers_dict() for _, factors in rows]
+    shared = set(powers[0]).intersection(*powers[1:])
+    exponents = {base: min((p[base] for p in powers), key=lambda e: (abs(e), e)) for base in shared if not base.is_number}
+    same_sign = {b: e for b, e in exponents.items() if all(p[b] * e > 0 for p in powers)}
+    return sp.Mul(*(base**exponent for base, exponent in same_sign.items()))
+
+
+def _common_number(numbers: list[Fraction]) -> Fraction:
+    """A number to take out: it leaves small integers; minus, if all are negative."""
+    common = Fraction(reduce(gcd, (x.numerator for x in numbers)), reduce(lcm, (x.denominator for x in numbers)))
+    if max(abs(x / common) for x in numbers) > LARGEST_COMMON_FACTOR:
+        common = Fraction(1)
+    return -common if all(x < 0 for x in numbers) else common
+
+
+def _length(expression: sp.Expr) -> int:
+    return int(expression.count_ops())
+
+
+_RULES: dict[int, Callable[..., Terms]] = {
+    ca.OP_ASSIGN: lambda self, a: a,
+    ca.OP_ADD: NormalForm.add,
+    ca.OP_SUB: lambda self, a, b: self.add(a, b, -1),
+    ca.OP_NEG: lambda self, a: {m: -x for m, x in a.items()},
+    ca.OP_TWICE: lambda self, a: {m: 2 * x for m, x in a.items()},
+    ca.OP_MUL: NormalForm.multiply,
+    ca.OP_SQ: lambda self, a: self.multiply(a, a),
+    ca.OP_DIV: NormalForm.divide,
+    ca.OP_INV: lambda self, a: self.divide({ONE: Fraction(1)}, a),
+    ca.OP_POW: NormalForm.power,
+    ca.OP_CONSTPOW: NormalForm.power,
+    ca.OP_COS: lambda self, a: self.cos_sin(a)[0],
+    ca.OP_SIN: lambda self, a: self.cos_sin(a)[1],
+}

@@ -1,0 +1,274 @@
+"""Equations for people: SymPy matrices, plain text and LaTeX.
+
+What is small is written in its normal form (``normal_form.py``); what is large keeps the shared subexpressions that it was
+born with, each with a name t1, t2, … SymPy is never on the way to a number.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import sympy as sp
+from sympy.printing.latex import LatexPrinter
+from sympy.printing.str import StrPrinter
+
+from ..equations import Equations
+from .expressions import Named, Plain, evaluate
+from .names import latex_name, text_name
+from .normal_form import NormalForm, Terms, TooLarge
+
+QUANTITIES = ("N", "M", "f", "phi", "psi", "A", "b")
+DIGITS = 6  # of numbers in text and LaTeX
+LONGEST_ENTRY = 60  # terms of an entry that is still read in its normal form
+WIDEST_MATRIX = 120  # characters (as plain text) of a row of a matrix that is printed as one in LaTeX
+PLAIN_LIMIT = 400  # operations up to which nothing gets a name, if no simplification is asked for
+
+
+@dataclass(frozen=True)
+class Readable:
+    """Equations in SymPy: ``readable["M"]`` and so on, as expressions of ``symbols`` (by the user's names).
+
+    Where expressions are large, entries refer to ``definitions``: names of subexpressions, in order of dependence.
+    """
+
+    matrices: Mapping[str, sp.Matrix]
+    symbols: Mapping[str, sp.Symbol]
+    definitions: tuple[tuple[sp.Symbol, sp.Expr], ...] = ()
+
+    def __getitem__(self, name: str) -> sp.Matrix:
+        return self.matrices[name]
+
+    def function(self, *names: str) -> Callable[..., list[Any]]:
+        """A NumPy function of the values of ``symbols``, in their order, that returns the named matrices."""
+        wanted = [self.matrices[name] for name in names]
+        return sp.lambdify(
+            list(self.symbols.values()), wanted, "numpy", cse=lambda entries: (list(self.definitions), list(entries))
+        )
+
+
+def to_sympy(equations: Equations, simplify: bool = True, quantities: Sequence[str] = QUANTITIES) -> Readable:
+    """N, M, f, φ, ψ, A, b as SymPy matrices; ``simplify`` writes what is small in its shortest normal form.
+
+    >>> import mechgraph as mg
+    >>> arm = mg.System("pendulum", gravity=(0, 0, -10))
+    >>> m, l = arm.parameter("m", 1.0), arm.parameter("l", 1.0)
+    >>> rod = arm.body("rod", mass=m, com=(0, 0, -l), inertia=0)
+    >>> hinge = arm.revolute("theta", arm.ground, rod, axis="y")
+    >>> readable = to_sympy(arm.equations("lagrange"))
+    >>> readable["M"][0], readable["f"][0]
+    (l**2*m, -10*l*m*sin(theta))
+    """
+    symbols = _symbols(equations)
+    matrices: dict[str, sp.Matrix] = {}
+    large: list[str] = []
+    for name in quantities:
+        short = _normal_form(equations, name, symbols) if simplify else None
+        if short is None:
+            large.append(name)
+        else:
+            matrices[name] = short
+    shared, definitions = _shared(equations, large, symbols, simplify)
+    matrices |= shared
+    return Readable({name: matrices[name] for name in quantities}, symbols, definitions)
+
+
+def _symbols(equations: Equations) -> dict[str, sp.Symbol]:
+    """A symbol for each variable, under its own name; time is t."""
+    names = [*equations.coordinates, *equations.speeds, *equations.inputs, *equations.parameters]
+    time = "t" if "t" not in names else "time"
+    return {name: sp.Symbol(name, real=True) for name in [*names, time]}
+
+
+def _function(equations: Equations, names: Sequence[str]) -> ca.Function:
+    s = equations.symbols
+    results = [ca.densify(getattr(equations, name)) for name in names]
+    return ca.Function("readable", [ca.vertcat(s.q, s.u, s.w, s.p, s.t)], results, {"cse": True})
+
+
+def _matrix(equations: Equations, name: str, entries: Sequence[sp.Expr]) -> sp.Matrix:
+    rows, columns = getattr(equations, name).shape
+    return sp.Matrix(rows, columns, lambda i, j: entries[j * rows + i])
+
+
+def _normal_form(equations: Equations, name: str, symbols: Mapping[str, sp.Symbol]) -> sp.Matrix | None:
+    """The matrix in its shortest normal form; None if that would be too long to read."""
+    algebra = NormalForm()
+    parameters = frozenset(symbols[parameter] for parameter in equations.parameters)
+    try:
+        (entries,) = evaluate(_function(equations, [name]), list(symbols.values()), algebra)
+    except TooLarge:
+        return None
+    if max(map(len, entries), default=0) > LONGEST_ENTRY:
+        return None
+    known: dict[frozenset, sp.Expr] = {}  # half of a symmetric matrix is written once
+    return _matrix(equations, name, [_written(algebra, entry, parameters, known) for entry in entries])
+
+
+def _written(algebra: NormalForm, entry: Terms, parameters: frozenset, known: dict[frozenset, sp.Expr]) -> sp.Expr:
+    key = frozenset(entry.items())
+    if key not in known:
+        known[key] = algebra.expression(entry, parameters)
+    return known[key]
+
+
+def _shared(
+    equations: Equations, names: Sequence[str], symbols: Mapping[str, sp.Symbol], simplify: bool
+) -> tuple[dict[str, sp.Matrix], tuple[tuple[sp.Symbol, sp.Expr], ...]]:
+    """Matrices that are written as they were derived, with names for shared subexpressions unless they are small."""
+    if not names:
+        return {}, ()
+    function = _function(equations, names)
+    small = not simplify and function.n_instructions() < PLAIN_LIMIT
+    algebra = Plain() if small else Named(function, list(symbols))
+    results = evaluate(function, list(symbols.values()), algebra)
+    matrices = {name: _matrix(equations, name, entries) for name, entries in zip(names, results, strict=True)}
+    return matrices, tuple(algebra.definitions) if isinstance(algebra, Named) else ()
+
+
+# --- plain text ------------------------------------------------------------------------------------------------------
+
+
+def equations_text(equations: Equations, simplify: bool = True) -> str:
+    """The equations as text, entry by entry; entries that are zero and the lower half of M are left out."""
+    readable = to_sympy(equations, simplify, _shown(equations))
+    printer = _TextPrinter(readable.symbols)
+    parts = [
+        f"{equations.system.name}, by {equations.formalism}:  {_shape(equations)}",
+        _defined(readable, printer),
+        *(_entries(equations, readable, name, printer) for name in readable.matrices),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _shown(equations: Equations) -> list[str]:
+    """The quantities that say something about these equations."""
+    trivial = bool((equations.N - ca.SX.eye(equations.N.shape[0])).is_zero()) if equations.N.is_square() else False
+    shown = [] if trivial else ["N"]
+    shown += ["M", "f"]
+    if equations.phi.numel():
+        shown.append("phi")
+    if equations.psi.numel() > equations.phi.numel():
+        shown.append("psi")
+    return [*shown, "A", "b"] if equations.constraints else shown
+
+
+def _shape(equations: Equations) -> str:
+    reaction = " + Aᵀ λ" if equations.constraints else ""
+    closing = ",  A u̇ + b = 0" if equations.constraints else ""
+    return f"M u̇ = f{reaction}{closing}"
+
+
+def _defined(readable: Readable, printer: _TextPrinter) -> str:
+    lines = [_line(str(name), printer.doprint(value)) for name, value in readable.definitions]
+    return "\n".join(["with", *lines]) if lines else ""
+
+
+def _entries(equations: Equations, readable: Readable, name: str, printer: _TextPrinter) -> str:
+    matrix, title = readable[name], TITLES[name]
+    lines = [
+        _line(f"{LETTERS[name]}[{', '.join(label)}]", printer.doprint(matrix[i, j]))
+        for i, j, label in _labelled(equations, name, matrix)
+        if matrix[i, j] != 0
+    ]
+    return "\n".join([title, *(lines or ["  nothing but zeros"])])
+
+
+def _line(left: str, right: str) -> str:
+    return textwrap.fill(f"  {left} = {right}", 118, subsequent_indent=" " * 6, break_long_words=False, break_on_hyphens=False)
+
+
+TITLES = {
+    "N": "Kinematics q̇ = N u",
+    "M": "Mass matrix M (symmetric)",
+    "f": "Forces f",
+    "phi": "Position constraints φ = 0",
+    "psi": "Velocity constraints ψ = 0",
+    "A": "Constraint Jacobian A",
+    "b": "Rest of the accelerations b",
+}
+LETTERS = {"N": "N", "M": "M", "f": "f", "phi": "φ", "psi": "ψ", "A": "A", "b": "b"}
+
+
+def _labelled(equations: Equations, name: str, matrix: sp.Matrix) -> Iterator[tuple[int, int, list[str]]]:
+    """Indices and names of the entries that are shown."""
+    speeds = [text_name(speed) for speed in equations.speeds]
+    rows = {"N": [text_name(q) for q in equations.coordinates], "M": speeds, "f": speeds}.get(name, list(equations.constraints))
+    for i in range(matrix.rows):
+        for j in range(i if name == "M" else 0, matrix.cols):
+            yield i, j, [rows[i], speeds[j]] if name in ("N", "M", "A") else [rows[i]]
+
+
+def _shortened(expression: sp.Expr) -> sp.Expr:
+    """Fractions that nobody writes as such become decimals."""
+    long = {number for number in expression.atoms(sp.Rational) if number.q > 16 or number.q % 5 == 0 or abs(number.p) > 10**6}
+    return expression.xreplace({number: sp.Float(number, DIGITS) for number in long})
+
+
+class _TextPrinter(StrPrinter):
+    """SymPy's plain text with the names, powers and products of printed formulas: l²·m·cos(θ1)."""
+
+    def __init__(self, symbols: Mapping[str, sp.Symbol]) -> None:
+        super().__init__({"full_prec": False})
+        self._names = {symbol: text_name(name) for name, symbol in symbols.items()}
+
+    def _print_Symbol(self, symbol: sp.Symbol) -> str:
+        return self._names.get(symbol, symbol.name)
+
+    def doprint(self, expression: sp.Expr) -> str:
+        text = super().doprint(_shortened(expression))
+        text = re.sub(r"\*\*(\d+)", lambda power: power.group(1).translate(_RAISED), text)
+        return text.replace("**", "^").replace("*", "·")
+
+
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+# --- LaTeX -----------------------------------------------------------------------------------------------------------
+
+
+def equations_latex(equations: Equations, simplify: bool = True) -> str:
+    """The equations as LaTeX (``align*`` of amsmath): the variables, definitions, then each quantity.
+
+    Rows of φ, ψ, A, b are numbered as in ``equations.constraints``.
+    """
+    readable = to_sympy(equations, simplify, _shown(equations))
+    names = {symbol: latex_name(name) for name, symbol in readable.symbols.items()}
+    names |= {symbol: f"{symbol.name[0]}_{{{symbol.name[1:]}}}" for symbol, _ in readable.definitions}
+    printer = LatexPrinter({"symbol_names": names, "full_prec": False, "mat_str": "bmatrix", "mat_delim": ""})
+    lines = [*_latex_heading(equations)]
+    lines += [f"{names[symbol]} &= {printer.doprint(_shortened(value))}" for symbol, value in readable.definitions]
+    for name in readable.matrices:
+        lines += _latex_quantity(readable[name].applyfunc(_shortened), name, printer)
+    return "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}"
+
+
+def _latex_heading(equations: Equations) -> Iterator[str]:
+    def column(names: Sequence[str]) -> str:
+        return rf"\left({', '.join(latex_name(name) for name in names)}\right)^{{\mathsf T}}"
+
+    yield f"q &= {column(equations.coordinates)}"
+    yield f"u &= {column(equations.speeds)}"
+    yield r"M \dot{u} &= f" + (r" + A^{\mathsf T} \lambda" if equations.constraints else "")
+    if equations.constraints:
+        yield r"A \dot{u} + b &= 0"
+
+
+LATEX_LETTERS = {"N": "N", "M": "M", "f": "f", "phi": r"\varphi", "psi": r"\psi", "A": "A", "b": "b"}
+
+
+def _latex_quantity(matrix: sp.Matrix, name: str, printer: LatexPrinter) -> Iterator[str]:
+    """As one matrix if that fits on a page, else entry by entry."""
+    letter = LATEX_LETTERS[name]
+    if max((sum(len(str(entry)) for entry in matrix.row(i)) for i in range(matrix.rows)), default=0) <= WIDEST_MATRIX:
+        yield f"{letter} &= {printer.doprint(matrix)}"
+        return
+    for i in range(matrix.rows):
+        for j in range(i if name == "M" else 0, matrix.cols):
+            if matrix[i, j] != 0:
+                index = f"{i + 1}" if matrix.cols == 1 else f"{i + 1}, {j + 1}"
+                yield f"{letter}_{{{index}}} &= {printer.doprint(matrix[i, j])}"
