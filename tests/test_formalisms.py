@@ -1,0 +1,234 @@
+"""What belongs to one formalism: Appell's coefficients, Lagrange's explicit form, options and their refusal."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import mechgraph as mg
+from measure import force_gap, gap, mass_gap
+from mechgraph.vectors import shortest_turn_to_z
+from random_systems import JOINT_NAMES, Build, random_state, random_tree
+
+SCALAR_KINDS = tuple(kind for kind in JOINT_NAMES if kind not in ("spherical", "free"))
+
+
+def numbers(equations, state, expression):
+    """An expression at a state."""
+    s = equations.symbols
+    function = ca.Function("f", [s.q, s.u, s.t, s.w, s.p, s.udot], [ca.densify(expression)])
+    return np.array(function(state.q, state.u, state.t, state.inputs, list(state.parameters.values()), 0))
+
+
+def small_tree(seed, kinds, **options) -> Build:
+    """A tree of at most eight speeds."""
+    return next(
+        build
+        for build in (random_tree(1000 * seed + k, kinds, **options) for k in range(100))
+        if sum(len(joint.speeds) for joint in build.system.joints.values()) <= 8
+    )
+
+
+# --- Appell ----------------------------------------------------------------------------------------------------------
+
+
+def both_ways(build):
+    return [build.system.equations("appell", coefficients=way) for way in ("differentiation", "probing")]
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_appell_probing_is_exact(seed):
+    """The source's differences at unit velocities and accelerations give what differentiation gives."""
+    build = small_tree(seed, JOINT_NAMES)
+    by_derivative, by_probing = both_ways(build)
+    state = random_state(by_derivative, seed)
+    M = by_derivative.mass_matrix(state.q, **state.place)
+    size = np.abs(M).max() + np.abs(by_derivative.appell.H(state.q, **state.place)).max()
+    for name in "AKDH":
+        a, b = (getattr(e.appell, name)(state.q, **state.place) for e in (by_derivative, by_probing))
+        assert a.shape == b.shape
+        assert np.abs(a - b).max() < 1e-12 * (size + np.abs(a).max()), f"{name}\n{build}"
+    assert mass_gap(M, by_probing.mass_matrix(state.q, **state.place)) < 1e-11, str(build)
+    f, other = (e.forces(state.q, state.u, **state.at) for e in (by_derivative, by_probing))
+    assert force_gap(M, f, other, state.u) < 1e-11, str(build)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_appell_coefficients_make_the_developed_equations(seed):
+    """A u̇ + uᵀK u + Dᵀu + H = Q (3), at the accelerations of the articulated-body recursion."""
+    build = small_tree(seed, JOINT_NAMES)
+    equations = build.system.equations("appell")
+    state = random_state(equations, seed)
+    udot = build.system.equations("newton-euler").accelerations(state.q, state.u, **state.at)
+    A, K, D, H = (getattr(equations.appell, name)(state.q, **state.place) for name in "AKDH")
+    Q = equations.appell.Q(state.q, state.u, **state.at)
+    left = A @ udot + np.einsum("ijk,i,j->k", K, state.u, state.u) + D.T @ state.u + H
+    assert force_gap(A, Q, left, state.u) < 1e-10, str(build)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_appell_quadratic_terms_are_christoffel_brackets(seed):
+    """K_ij,k = ½ (∂_i A_jk + ∂_j A_ik − ∂_k A_ij), where u = q̇."""
+    build = small_tree(seed, SCALAR_KINDS)
+    equations = build.system.equations("appell")
+    state = random_state(equations, seed)
+    n = len(equations.speeds)
+    slopes = numbers(equations, state, ca.jacobian(ca.vec(ca.densify(equations.M)), equations.symbols.q)).reshape(n, n, n)
+    brackets = (np.einsum("jki->ijk", slopes) + np.einsum("ikj->ijk", slopes) - slopes) / 2
+    K = equations.appell.K(state.q, **state.place)
+    assert np.abs(K - brackets).max() < 1e-11 * np.abs(equations.mass_matrix(state.q, **state.place)).max(), str(build)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_appell_linear_terms_follow_the_drives(seed):
+    """D + Dᵀ = 2 ∂A/∂t, where u = q̇; D = 0 and H = 0 where nothing is driven."""
+    build = small_tree(seed, SCALAR_KINDS)
+    equations = build.system.equations("appell")
+    state = random_state(equations, seed)
+    rate = ca.reshape(ca.jtimes(ca.vec(ca.densify(equations.M)), equations.symbols.t, ca.SX(1)), *equations.M.shape)
+    D = equations.appell.D(state.q, **state.place)
+    size = np.abs(equations.mass_matrix(state.q, **state.place)).max()
+    assert np.abs(D + D.T - 2 * numbers(equations, state, rate)).max() < 1e-11 * size, str(build)
+
+    still = small_tree(seed, JOINT_NAMES, driven=False).system.equations("appell")
+    state = random_state(still, seed)
+    assert not np.any(still.appell.D(state.q, **state.place))
+    assert not np.any(still.appell.H(state.q, **state.place))
+
+
+def test_appell_coefficients_have_the_shapes_of_their_indices():
+    for bodies in (1, 3):
+        build = Build(bodies)
+        build.begin(gravity=(0, 0, -9.81))
+        for i in range(bodies):
+            build.body(f"b{i}")
+            build.joint(f"j{i}", "revolute", f"b{i - 1}" if i else "ground", f"b{i}")
+        equations = build.system.equations("appell")
+        q, batch = np.zeros(bodies), np.zeros((4, bodies))
+        shapes = {"A": (bodies, bodies), "K": (bodies,) * 3, "D": (bodies, bodies), "H": (bodies,), "Q": (bodies,), "S": ()}
+        for name, shape in shapes.items():
+            assert getattr(equations.appell, name)(q).shape == shape, name
+            assert getattr(equations.appell, name)(batch).shape == (4, *shape), name
+
+
+def test_coefficients_belong_to_their_formalism():
+    equations = random_tree(1).system.equations("kane")
+    with pytest.raises(AttributeError, match="appell"):
+        _ = equations.appell
+
+
+# --- Lagrange, explicit ----------------------------------------------------------------------------------------------
+
+
+def revolute_tree(seed: int, bodies: int = 5) -> Build:
+    """Revolutes (some reversed, with springs, forces, fixed bodies and universals between) on a base that moves and turns."""
+    build = Build(seed)
+    build.begin(gravity=build.vector(9.8))
+    t = build.system.time
+    inboard = ["ground"]
+    if seed % 4:
+        build("frame", "base")
+        chain = [mg.move("x", mg.sin(1.3 * t)), mg.move("y", 0.5 * mg.cos(2 * t)), mg.move("z", 0.3 * t**2)]
+        if seed % 4 > 1:
+            chain += [mg.rot("z", 0.6 * mg.sin(1.3 * t)), mg.rot((0.6, 0.0, 0.8), 0.4 * t)]
+        build("joint", "drive", "ground", "base", chain, **build.places())
+        inboard = ["base"]
+    for i in range(bodies):
+        build.body(f"b{i}")
+        kind = {0: "fixed", 1: "universal"}.get(seed % 3, "revolute") if i == 2 else "revolute"
+        build.joint(f"j{i}", kind, build.pick(inboard[-3:]), f"b{i}")
+        inboard.append(f"b{i}")
+    build.forces()
+    return build
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_explicit_lagrange_is_lagrange(seed):
+    """α_bc = M, and Theorem 1 and its equations hold on a base that moves (and turns)."""
+    build = revolute_tree(seed)
+    energy, explicit = (build.system.equations("lagrange", form=form) for form in ("energy", "explicit"))
+    state = random_state(energy, seed)
+    M = energy.mass_matrix(state.q, **state.place)
+    alpha_bc = explicit.lagrange.alpha_bc(state.q, **state.place)
+    assert mass_gap(M, alpha_bc) < 1e-11, str(build)
+    assert mass_gap(M, explicit.mass_matrix(state.q, **state.place)) < 1e-11, str(build)
+    f, other = (e.forces(state.q, state.u, **state.at) for e in (energy, explicit))
+    assert force_gap(M, f, other, state.u) < 1e-11, str(build)
+    alpha_0, alpha_b = (getattr(explicit.lagrange, name)(state.q, **state.place) for name in ("alpha_0", "alpha_b"))
+    T = (alpha_0 - 2 * alpha_b @ state.u + state.u @ alpha_bc @ state.u) / 2
+    assert abs(T - explicit.kinetic_energy(state.q, state.u, **state.place)) < 1e-12 * abs(T), str(build)
+
+
+HINGES = ("revolute", "universal", "fixed")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in mg.JOINTS if kind not in HINGES])
+def test_explicit_lagrange_refuses_all_but_hinges(kind):
+    build = Build(3)
+    build.begin()
+    build.body("b0")
+    build.joint("odd one", kind, "ground", "b0")
+    with pytest.raises(mg.UnsupportedError, match=r"lagrange.*explicit.*revolute"):
+        build.system.equations("lagrange", form="explicit")
+
+
+def test_explicit_lagrange_refuses_a_chain_with_a_shift():
+    build = Build(3)
+    build.begin()
+    build.body("b0")
+    build("joint", "odd one", "ground", "b0", [mg.rot("x", "a"), mg.move("y", "b")])
+    with pytest.raises(mg.UnsupportedError, match="odd one"):
+        build.system.equations("lagrange", form="explicit")
+
+
+def test_explicit_lagrange_refuses_a_drive_inside_the_tree():
+    build = revolute_tree(0, bodies=2)
+    t = build.system.time
+    build.body("extra")
+    build("joint", "inner drive", "b1", "extra", [mg.rot("x", mg.sin(t))])
+    with pytest.raises(mg.UnsupportedError, match="base"):
+        build.system.equations("lagrange", form="explicit")
+
+
+@pytest.mark.parametrize("e3", [1.0, 0.3, 0.0, -1e-12, -0.5, -1 + 1e-4, -1 + 1e-8, -1 + 1e-13, -1.0])
+def test_lemma_1_turns_every_axis_to_z(e3):
+    """Orthogonal, and A e = z, also next to e₃ = −1 where the printed formula divides by nothing."""
+    across = np.sqrt(max(0.0, 1 - e3**2))
+    for angle in (0.0, 0.7, 2.0, 4.0):
+        e = np.array([across * np.cos(angle), across * np.sin(angle), e3])
+        e /= np.linalg.norm(e)
+        symbol = ca.SX.sym("e", 3)
+        for turn in (ca.DM(shortest_turn_to_z(ca.SX(ca.DM(e)))), ca.Function("L", [symbol], [shortest_turn_to_z(symbol)])(e)):
+            L = np.array(turn)
+            assert np.abs(L @ L.T - np.eye(3)).max() < 1e-14
+            assert np.abs(L @ e - [0, 0, 1]).max() < 1e-14
+            assert np.linalg.det(L) > 0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_explicit_lagrange_shows_its_turns(seed):
+    build = revolute_tree(seed)
+    explicit = build.system.equations("lagrange", form="explicit")
+    turns = explicit.lagrange.turns(np.zeros(len(explicit.coordinates)))
+    assert turns.shape == (3, 3, len(explicit.coordinates))
+    assert gap(np.einsum("ijk,ljk->kil", turns, turns), np.broadcast_to(np.eye(3), (turns.shape[2], 3, 3))) < 1e-14
+
+
+# --- options ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("formalism", "options"),
+    [
+        ("appel", {}),
+        ("appell", {"coefficients": "guessing"}),
+        ("lagrange", {"form": "implicit"}),
+        ("kane", {"form": "energy"}),
+        ("newton-euler", {"closure": "glue"}),
+    ],
+)
+def test_what_is_not_supported_is_said_at_once(formalism, options):
+    with pytest.raises(mg.UnsupportedError) as error:
+        random_tree(1).system.equations(formalism, **options)
+    assert "\n" not in str(error.value)
