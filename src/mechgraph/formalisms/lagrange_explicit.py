@@ -35,9 +35,11 @@ class Hinge:
 
     ``turn`` is A_{bb⁺} (Lemma 1, at α = 0) from the inboard body's frame to the hinge's, ``arm`` is d_{bb⁺} from the
     hinge's point to the inboard body's; ``moment`` is m d_aa, with d_aa from the mass centre to the hinge's point, and
-    ``inertia`` J_a is about the hinge's point, both in the body's frame of the source.
+    ``inertia`` J_a is about the hinge's point, both in the body's frame of the source. ``speed`` is the index of its
+    angle's rate in u (hinges come parents first, and those of a joint walked backwards in the other order than in u).
     """
 
+    speed: int
     inboard: int
     turn: SX
     arm: SX
@@ -65,7 +67,7 @@ def derive(kinematics: Kinematics, Q: Callable[[], SX]) -> Dynamics:
             "alpha_0": Coefficient(0, lambda: alphas()[0]),
             "alpha_b": Coefficient(1, lambda: alphas()[1]),
             "alpha_bc": Coefficient(2, lambda: alphas()[2]),
-            "turns": Coefficient(3, lambda: [hinge.turn for hinge in hinges(kinematics)]),
+            "turns": Coefficient(3, lambda: [hinge.turn for hinge in sorted(hinges(kinematics), key=lambda h: h.speed)]),
         },
     )
 
@@ -88,7 +90,7 @@ def hinges(kinematics: Kinematics) -> list[Hinge]:
         to_source.append(turn @ C @ R)
         mass, first, inertia = _inertia_on(kinematics, j, number)
         C_a = to_source[-1]
-        out.append(Hinge(b, turn, -(C @ d), mass, -(C_a @ first), C_a @ inertia @ C_a.T))
+        out.append(Hinge(kinematics.frames[j].speeds[0], b, turn, -(C @ d), mass, -(C_a @ first), C_a @ inertia @ C_a.T))
     return out
 
 
@@ -175,7 +177,8 @@ def coefficients(kinematics: Kinematics) -> tuple[SX, SX, SX]:
             for c in (c for c in u if c <= b):
                 mixed = ca.dot(ca.cross(C[c], u[b]) + ca.cross(C[b], u[c]), md)
                 alpha_bc[b, c] += m * ca.dot(C[b], C[c]) + mixed + ca.dot(J @ u[b], u[c])
-    return alpha_0, alpha_b, ca.tril2symm(ca.tril(alpha_bc))
+    order = sorted(range(n), key=lambda a: tree[a].speed)
+    return alpha_0, alpha_b[order], ca.tril2symm(ca.tril(alpha_bc))[order, order]
 
 
 def _velocities(
@@ -189,7 +192,7 @@ def _velocities(
     us: list[dict[int, SX]] = []
     Cs: list[dict[int, SX]] = []
     for a, hinge in enumerate(tree):
-        step = _spin(kinematics.symbols.q[a]) @ hinge.turn
+        step = _spin(kinematics.symbols.q[hinge.speed]) @ hinge.turn
         b = hinge.inboard
         w, W = (omega, V) if b < 0 else (ws[b], Ws[b])
         u, C = ({}, {}) if b < 0 else (us[b], Cs[b])

@@ -42,7 +42,7 @@ class Compiler:
 
 @functools.cache
 def find_compiler() -> Compiler | None:
-    """``MECHGRAPH_CC`` if set ("none" for no compiler), else gcc, cc, clang, or ziglang; None, with one line, if there is none."""
+    """``MECHGRAPH_CC`` if set ("none" for none), else gcc, cc, clang or ziglang; None, with one line, if there is none."""
     wanted = os.environ.get("MECHGRAPH_CC", "")
     if wanted == "none":
         return None

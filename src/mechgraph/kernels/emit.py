@@ -62,24 +62,42 @@ EXPORT int NAME_one(const double *x, double *y) {
 """
 
 
-def lanes_header() -> str:
-    """The text of lanes.h."""
-    return files(__package__).joinpath("lanes.h").read_text(encoding="utf-8")
+def text_of(name: str) -> str:
+    """The text of a file beside this one."""
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 @functools.cache
 def emitter_text() -> str:
     """Everything that decides how a program is printed; part of the cache's key."""
-    package = files(__package__)
-    return "".join(package.joinpath(name).read_text(encoding="utf-8") for name in ("lanes.h", "program.py", "emit.py"))
+    return "".join(map(text_of, ("lanes.h", "integrate.h", "rollout.h", "program.py", "emit.py")))
 
 
 def emit(program: Program, name: str, lanes: int, shapes: list[tuple[int, int]]) -> str:
     """A C file with ``NAME_run`` (one evaluation on V) and the driver ``NAME`` over a batch; results row by row."""
-    body, workspace = _Printer(program, shapes).blocks(name)
+    body, workspace = functions({name: (program, shapes)})
     places = max(1, sum(program.sizes)), max(1, workspace), max(1, sum(len(output) for output in program.outputs))
     drivers = [_driver(program, name, places, lanes), _single(name, places) if lanes == 1 else ""]
-    return "\n".join([f"#define LANES {lanes}", EXPORT, lanes_header(), *body, *drivers])
+    return "\n".join([prelude(lanes), *body, *drivers])
+
+
+def emit_with(driver: str, programs: dict[str, tuple[Program, list[tuple[int, int]]]], lanes: int, sizes: dict[str, int]) -> str:
+    """A C file with ``NAME_run`` for each program and a driver that calls them; ``sizes`` are defined for it, and WORK."""
+    body, workspace = functions(programs)
+    defined = {**sizes, "WORK": max(1, workspace)}
+    definitions = "\n".join(f"#define {key} {value}" for key, value in defined.items())
+    return "\n".join([prelude(lanes), *body, definitions, text_of(driver)])
+
+
+def functions(programs: dict[str, tuple[Program, list[tuple[int, int]]]]) -> tuple[list[str], int]:
+    """The texts of ``NAME_run`` for each program, and the size of the workspace that serves them all."""
+    printed = [_Printer(program, shapes).blocks(name) for name, (program, shapes) in programs.items()]
+    return [text for texts, _ in printed for text in texts], max(size for _, size in printed)
+
+
+def prelude(lanes: int) -> str:
+    """What every file begins with."""
+    return "\n".join([f"#define LANES {lanes}", EXPORT, text_of("lanes.h")])
 
 
 EXPORT = """#ifdef _WIN32

@@ -67,7 +67,7 @@ class Kernel:
         rows = [_rows(array, batch, count) for array in arrays]
         native = self._tiers[lanes() if count > 1 else 1].native()
         values = native.batch(rows, count, threads) if native is not None else self._interpret(rows, count)
-        return [value.reshape(*batch, *shape) for value, shape in zip(values, self.shapes, strict=True)]
+        return [value.reshape((*batch, *shape)) for value, shape in zip(values, self.shapes, strict=True)]
 
     def quick(self, q: np.ndarray, u: np.ndarray | None, t: float) -> np.ndarray | None:
         """The first result for one state, all other arguments at their defaults, by machine code and in a few microseconds.
@@ -103,7 +103,8 @@ class Kernel:
 
     def compile(self, batch: bool = True) -> bool:
         """Change over to machine code now; False if there is no compiler."""
-        return all([self._tiers[width].force() for width in ({1, lanes()} if batch else {1})])
+        done = [self._tiers[width].force() for width in ({1, lanes()} if batch else {1})]
+        return all(done)
 
     @property
     def tier(self) -> str:

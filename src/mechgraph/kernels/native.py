@@ -7,6 +7,7 @@ import functools
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -29,8 +30,8 @@ class Native:
         inputs = _pointers(arrays)
         strides = (ctypes.c_long * max(1, len(arrays)))(*(a.shape[1] if len(a) > 1 else 0 for a in arrays))
         outputs = _pointers(out)
-        ends = np.linspace(0, count, max(1, threads) + 1).astype(int)
-        spans = [(int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True) if b > a]
+        ends = [count * k // max(1, threads) for k in range(max(1, threads) + 1)]
+        spans = [(a, b) for a, b in pairwise(ends) if b > a]
 
         def run(span: tuple[int, int]) -> None:
             self.function(ctypes.c_long(span[0]), ctypes.c_long(span[1]), inputs, strides, outputs)
@@ -38,7 +39,7 @@ class Native:
         if len(spans) == 1:
             run(spans[0])
         else:
-            list(_pool().map(run, spans))
+            list(pool().map(run, spans))
         return out
 
 
@@ -61,5 +62,6 @@ def _pointers(arrays: Sequence[np.ndarray]) -> ctypes.Array:
 
 
 @functools.cache
-def _pool() -> ThreadPoolExecutor:
+def pool() -> ThreadPoolExecutor:
+    """The threads that share the chunks of a batch."""
     return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="mechgraph")

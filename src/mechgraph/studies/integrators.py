@@ -1,7 +1,7 @@
 """Integrators, by name. Each is built for one right-hand side and advances a state over a grid of times.
 
 ``cvodes`` (variable-order Adams, for most mechanisms) and ``cvodes-bdf`` (stiff ones) run the whole expression in
-SUNDIALS through CasADi; the others are SciPy's.
+SUNDIALS through CasADi; ``rk8`` runs in machine code (it needs a compiler); the others are SciPy's.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import numpy as np
 from casadi import SX
 from scipy.integrate import solve_ivp
 
+from ..kernels.flow import Integrate, Motion
+
 
 class IntegrationFailure(Exception):
     """The integrator gave up."""
@@ -24,15 +26,24 @@ class IntegrationFailure(Exception):
 
 @dataclass(frozen=True)
 class Problem:
-    """ẏ = f(t, y) as an expression of y, t and the constants ``p``; ``signal`` gives inputs that are Python functions."""
+    """ẏ = f(t, y), y = (q, u), for a motion whose inputs are expressions of time, or a Python function (``signal``)."""
 
-    y: SX
-    t: SX
-    p: SX
-    w: SX
-    rhs: SX
+    motion: Motion
+    inputs: SX
     constants: np.ndarray
     signal: Callable[[float, np.ndarray], np.ndarray] | None = None
+
+    @property
+    def y(self) -> SX:
+        """The state (q, u)."""
+        return ca.vertcat(self.motion.q, self.motion.u)
+
+    @property
+    def rhs(self) -> SX:
+        """ẏ, with the inputs put in unless a Python function gives them."""
+        rhs = ca.vertcat(self.motion.qdot, self.motion.udot)
+        known = self.signal is None and self.motion.w.numel()
+        return ca.cse(ca.substitute(rhs, self.motion.w, self.inputs) if known else rhs)
 
 
 class Integrator(ABC):
@@ -56,8 +67,8 @@ class Cvodes(Integrator):
         super().__init__(problem, rtol, atol)
         self._built: dict[int, ca.Function] = {}
         s, t0, h = SX.sym("s"), SX.sym("t0"), SX.sym("h")
-        rhs = h * ca.substitute(problem.rhs, problem.t, t0 + h * s)
-        self._dae = {"x": problem.y, "t": s, "p": ca.vertcat(t0, h, problem.p), "ode": rhs}
+        rhs = h * ca.substitute(problem.rhs, problem.motion.t, t0 + h * s)
+        self._dae = {"x": problem.y, "t": s, "p": ca.vertcat(t0, h, problem.motion.p), "ode": rhs}
 
     def advance(self, t: float, y: np.ndarray, times: np.ndarray) -> np.ndarray:
         integrator = self._integrator(len(times))
@@ -92,6 +103,24 @@ class CvodesBdf(Cvodes):
     options: ClassVar[dict[str, str]] = {"linear_multistep_method": "bdf", "nonlinear_solver_iteration": "newton"}
 
 
+class Compiled(Integrator):
+    """Dormand and Prince's method of order 8 in machine code, constraints kept at every step."""
+
+    def __init__(self, problem: Problem, rtol: float, atol: float) -> None:
+        super().__init__(problem, rtol, atol)
+        self._run = Integrate(problem.motion, problem.inputs)
+        self._step = 0.0
+
+    def advance(self, t: float, y: np.ndarray, times: np.ndarray) -> np.ndarray:
+        arguments = (t, y, times, self.problem.constants, self.rtol, self.atol, self._step)
+        out, failed, (step, steps, evaluations, reached) = self._run(*arguments)
+        self.steps, self.evaluations = self.steps + int(steps), self.evaluations + int(evaluations)
+        if failed:
+            raise IntegrationFailure(f"the step became too small at t = {reached:.6g}")
+        self._step = step
+        return out
+
+
 class SciPy(Integrator):
     """One of SciPy's methods; inputs may be Python functions."""
 
@@ -99,11 +128,12 @@ class SciPy(Integrator):
 
     def __init__(self, problem: Problem, rtol: float, atol: float) -> None:
         super().__init__(problem, rtol, atol)
-        self._f = ca.Function("f", [problem.y, problem.t, problem.w, problem.p], [problem.rhs], {"cse": True})
+        motion = problem.motion
+        self._f = ca.Function("f", [problem.y, motion.t, motion.w, motion.p], [problem.rhs])
 
     def _rhs(self, t: float, y: np.ndarray) -> np.ndarray:
         problem = self.problem
-        w = problem.signal(t, y) if problem.signal is not None else np.zeros(problem.w.numel())
+        w = problem.signal(t, y) if problem.signal is not None else np.zeros(problem.motion.w.numel())
         return np.array(self._f(y, t, w, problem.constants)).ravel()
 
     def advance(self, t: float, y: np.ndarray, times: np.ndarray) -> np.ndarray:
@@ -124,6 +154,7 @@ def _scipy(name: str) -> type[SciPy]:
 METHODS: dict[str, type[Integrator]] = {
     "cvodes": Cvodes,
     "cvodes-bdf": CvodesBdf,
+    "rk8": Compiled,
     "dop853": SciPy,
     "rk45": _scipy("RK45"),
     "radau": _scipy("Radau"),

@@ -19,7 +19,7 @@ from ..errors import ArgumentError, SimulationError, UnsupportedError, unknown
 from ..motion import Motion
 from ..results import Trajectory
 from .initial import assemble, normalized, project
-from .integrators import METHODS, IntegrationFailure, Integrator, Problem
+from .integrators import METHODS, IntegrationFailure, Integrator, Problem, SciPy
 
 DRIFT = ("projection", "baumgarte", "none")
 DRIFT_LIMIT = 1e-7  # violation before projection at which the stretches between projections are made shorter
@@ -158,21 +158,16 @@ def _integrator(
         method = "cvodes" if context.signal is None else "dop853"
     if method not in METHODS:
         raise UnsupportedError(unknown("method", method, METHODS))
-    if context.signal is not None and method.startswith("cvodes"):
-        scipy = ", ".join(name for name in METHODS if not name.startswith("cvodes"))
+    if context.signal is not None and not issubclass(METHODS[method], SciPy):
+        scipy = ", ".join(name for name, kind in METHODS.items() if issubclass(kind, SciPy))
         raise UnsupportedError(
             f"{method} runs no Python functions as inputs; use an expression of system.time, or one of {scipy}"
         )
     if not (0 < rtol < 1 and atol > 0):
         raise ArgumentError(f"tolerances must be positive and rtol below one, got rtol={rtol!r}, atol={atol!r}")
-    s = equations.symbols
     udot = _stabilized(equations, rate) if drift == "baumgarte" and equations.constraints else equations.udot
-    rhs = ca.vertcat(equations.kinematics.qdot, udot)
-    if context.signal is None:
-        rhs = ca.substitute(rhs, s.w, context.expressions) if s.w.numel() else rhs
-    problem = Problem(
-        ca.vertcat(s.q, s.u), s.t, s.p, s.w, ca.cse(rhs), np.array(list(context.parameters.values())), context.signal
-    )
+    motion = equations.motion(udot, keep=drift == "projection")
+    problem = Problem(motion, context.expressions, np.array(list(context.parameters.values())), context.signal)
     return METHODS[method](problem, rtol, atol)
 
 

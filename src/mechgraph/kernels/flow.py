@@ -1,0 +1,118 @@
+"""Whole motions in machine code: an error-controlled integrator for one trajectory, rollouts for many."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from itertools import pairwise
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+
+from .compiler import build, cached, key_of, lanes
+from .emit import emit_with, emitter_text
+from .native import pool
+from .program import trace
+
+METHODS = ("rk4", "symplectic")
+
+
+@dataclass(frozen=True)
+class Motion:
+    """What moves: q̇ and u̇ as expressions, and ``keep``, the state brought back to its constraints (None if it has none)."""
+
+    q: SX
+    u: SX
+    t: SX
+    w: SX
+    p: SX
+    qdot: SX
+    udot: SX
+    keep: SX | None
+
+    def functions(self, arguments: list[SX], **results: SX) -> dict[str, ca.Function]:
+        """Named functions of the arguments; ``keep`` among them, the identity if there is nothing to keep."""
+        state = ca.vertcat(self.q, self.u)
+        every = {**results, "keep": state if self.keep is None else self.keep}
+        return {name: ca.Function(name, arguments, [ca.densify(value)], {"cse": True}) for name, value in every.items()}
+
+
+class Integrate:
+    """``kernel_integrate`` of integrate.h for one right-hand side; inputs are expressions of time and parameters."""
+
+    def __init__(self, motion: Motion, inputs: SX) -> None:
+        y = ca.vertcat(motion.q, motion.u)
+        substitute = (lambda e: ca.substitute(e, motion.w, inputs)) if motion.w.numel() else (lambda e: e)
+        flow = substitute(ca.vertcat(motion.qdot, motion.udot))
+        functions = motion.functions([y, motion.t, motion.p], flow=flow)
+        sizes = {"N": y.numel(), "P": motion.p.numel(), "KEEPING": int(motion.keep is not None)}
+        self.function = _library("integrate.h", functions, 1, sizes).kernel_integrate
+        self.function.restype = ctypes.c_int
+        self.size = y.numel()
+
+    def __call__(
+        self, t: float, y: np.ndarray, times: np.ndarray, constants: np.ndarray, rtol: float, atol: float, step: float
+    ) -> tuple[np.ndarray, bool, np.ndarray]:
+        """States at ``times``, whether it failed, and (step to go on with, steps, evaluations, time reached)."""
+        out, memory = np.empty((len(times), self.size)), np.array([step, 0.0, 0.0, 0.0])
+        y, times, constants = (np.ascontiguousarray(a, dtype=float) for a in (y, times, constants))
+        failed = self.function(
+            ctypes.c_double(t), _at(y), ctypes.c_long(len(times)), _at(times), _at(out), _at(constants),
+            ctypes.c_double(rtol), ctypes.c_double(atol), ctypes.c_long(10_000_000), _at(memory),
+        )  # fmt: skip
+        return out, bool(failed), memory
+
+
+class Rollout:
+    """``kernel_rollout`` of rollout.h: many trajectories with a fixed step."""
+
+    def __init__(self, motion: Motion) -> None:
+        arguments = [motion.q, motion.u, motion.t, motion.w, motion.p]
+        functions = motion.functions(arguments, accelerate=motion.udot, rate=motion.qdot)
+        names = {"NQ": motion.q, "NU": motion.u, "NW": motion.w, "NP": motion.p}
+        sizes = {**{name: symbol.numel() for name, symbol in names.items()}, "KEEPING": int(motion.keep is not None)}
+        self.function = _library("rollout.h", functions, lanes(), sizes).kernel_rollout
+        self.size, self.inputs = sizes["NQ"] + sizes["NU"], sizes["NW"]
+
+    def __call__(
+        self, start: np.ndarray, inputs: np.ndarray, parameters: np.ndarray, t0: float, step: float, steps: int, every: int,
+        method: str, threads: int,
+    ) -> np.ndarray:  # fmt: skip
+        """States of each trajectory (first axis) at each record (second axis).
+
+        ``inputs`` has axes (steps, inputs) or (trajectories, steps, inputs), ``parameters`` one row or one for each.
+        """
+        count = len(start)
+        start, inputs, parameters = (np.ascontiguousarray(a, dtype=float) for a in (start, inputs, parameters))
+        out = np.empty((count, steps // every + 1, self.size))
+        input_stride = steps * self.inputs if inputs.ndim == 3 else 0
+        parameter_stride = parameters.shape[1] if len(parameters) > 1 else 0
+
+        def run(span: tuple[int, int]) -> None:
+            self.function(
+                ctypes.c_long(span[0]), ctypes.c_long(span[1]), _at(start), _at(inputs), ctypes.c_long(input_stride),
+                _at(parameters), ctypes.c_long(parameter_stride), ctypes.c_double(t0), ctypes.c_double(step),
+                ctypes.c_long(steps), ctypes.c_long(every), ctypes.c_int(METHODS.index(method)), _at(out),
+            )  # fmt: skip
+
+        spans = [(a, b) for a, b in pairwise(count * k // threads for k in range(threads + 1)) if b > a]
+        if len(spans) == 1:
+            run(spans[0])
+        else:
+            list(pool().map(run, spans))
+        return out
+
+
+def _library(driver: str, functions: dict[str, ca.Function], width: int, sizes: dict[str, int]) -> ctypes.CDLL:
+    """The driver compiled with its functions, from the cache if it is there."""
+    key = key_of(driver, *(f.serialize({}) for f in functions.values()), str(width), str(sizes), emitter_text())
+    library = cached(key)
+    if library is None:
+        programs = {name: (trace(f), [f.size_out(0)]) for name, f in functions.items()}
+        library = build(key, emit_with(driver, programs, width, sizes))
+    return ctypes.CDLL(str(library))
+
+
+def _at(array: np.ndarray) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.ctypes.data)

@@ -1,0 +1,71 @@
+/* Fixed-step integration of many trajectories, LANES at once, entirely in machine code.
+
+   The printed code before this defines NQ, NU, NW, NP, WORK and, with x = (q, u, t, inputs, parameters),
+   accelerate_run(x, w, udot), rate_run(x, w, qdot), keep_run(x, w, (q, u)). */
+
+#define N (NQ + NU)
+#define X (N + 1 + NW + NP)
+
+static void slopes(const V *x, V *w, V *ydot) {
+    rate_run(x, w, ydot);
+    accelerate_run(x, w, ydot + NQ);
+}
+
+/* Explicit Runge-Kutta of order 4; the inputs are held over the step. */
+static void step_rk4(V *x, V *w, double h) {
+    V y[N], k[N], sum[N], t = x[N];
+    memcpy(y, x, sizeof y);
+    static const double node[] = {0.5, 0.5, 1.0}, weight[] = {2.0, 2.0, 1.0};
+    slopes(x, w, sum);
+    memcpy(k, sum, sizeof k);
+    for (int s = 0; s < 3; s++) {
+        for (int i = 0; i < N; i++) x[i] = y[i] + h * node[s] * k[i];
+        x[N] = t + h * node[s];
+        slopes(x, w, k);
+        for (int i = 0; i < N; i++) sum[i] += weight[s] * k[i];
+    }
+    for (int i = 0; i < N; i++) x[i] = y[i] + h / 6.0 * sum[i];
+    x[N] = t + h;
+}
+
+/* Symplectic Euler: speeds with the accelerations at the old state, then coordinates with the new speeds. */
+static void step_symplectic(V *x, V *w, double h) {
+    V udot[NU + 1], qdot[NQ + 1];
+    accelerate_run(x, w, udot);
+    for (int i = 0; i < NU; i++) x[NQ + i] += h * udot[i];
+    rate_run(x, w, qdot);
+    for (int i = 0; i < NQ; i++) x[i] += h * qdot[i];
+    x[N] += h;
+}
+
+/* Trajectories first ... last - 1. start: N for each; inputs: NW for each step (input_stride 0) or for each step of each
+   trajectory; parameters: NP for each (parameter_stride 0: one for all); out: records x N for each, the first record
+   being the start and one for each `every` steps after it. method 0: rk4, 1: symplectic. */
+EXPORT int kernel_rollout(long first, long last, const double *start, const double *inputs, long input_stride,
+                          const double *parameters, long parameter_stride, double t0, double h, long steps, long every,
+                          int method, double *out) {
+    long records = steps / every + 1;
+    V *memory = aligned_alloc(64, (sizeof(V) * (X + N + WORK + 1) + 63) & ~63UL), check = S(0.0);
+    V *x = memory, *kept = x + X, *w = kept + N;
+    for (long g = first; g < last; g += LANES) {
+#define EACH_LANE for (int lane = 0; lane < LANES; lane++) for (long r = g + lane < last ? g + lane : last - 1, once = 1; once; once = 0)
+        EACH_LANE for (long i = 0; i < N; i++) LANE(x[i], lane) = start[r * N + i];
+        EACH_LANE for (long i = 0; i < NP; i++) LANE(x[N + 1 + NW + i], lane) = parameters[r * parameter_stride + i];
+        x[N] = S(t0);
+        for (long s = 0; s <= steps; s++) {
+            if (s % every == 0)
+                EACH_LANE for (long i = 0; i < N; i++) out[(r * records + s / every) * N + i] = LANE(x[i], lane);
+            if (s == steps) break;
+            EACH_LANE for (long i = 0; i < NW; i++) LANE(x[N + 1 + i], lane) = inputs[r * input_stride + s * NW + i];
+            if (method == 0) step_rk4(x, w, h); else step_symplectic(x, w, h);
+            x[N] = S(t0 + (s + 1) * h);
+            if (KEEPING) {
+                keep_run(x, w, kept);
+                memcpy(x, kept, N * sizeof(V));
+            }
+        }
+        for (long i = 0; i < N; i++) check += x[i] * 0.0;
+    }
+    free(memory);
+    return !all_within(check, 1.0);
+}

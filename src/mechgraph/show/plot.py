@@ -1,0 +1,160 @@
+"""Plots of a run: coordinates (or any columns), energy, violation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ..elements.joints import Joint
+from ..elements.transitions import Ball, Translation
+from ..errors import ArgumentError
+from ..results import Trajectory
+from ..system import System
+from .palette import INK, LINES, MUTED, color
+
+LEGEND_LIMIT = 16  # curves of one panel that are named
+TITLES = {
+    "rad": "angle (rad)",
+    "m": "displacement (m)",
+    "rad/s": "angular speed (rad/s)",
+    "m/s": "speed (m/s)",
+    "1": "quaternion",
+    "": "value",
+}
+
+
+@dataclass
+class Panel:
+    """One set of axes: curves (label, values) with a common unit."""
+
+    title: str
+    curves: list[tuple[str, np.ndarray]] = field(default_factory=list)
+    logarithmic: bool = False
+
+
+def plot(run: Trajectory, names: Sequence[str] = (), path: str | Path | None = None) -> Figure:
+    """A figure with the named columns (all coordinates by default), the energies and the violation of the constraints.
+
+    It belongs to nobody: no window, no pyplot state. Saved to ``path`` (.png, .svg, .pdf) if that is given.
+    """
+    if not len(run):
+        raise ArgumentError("there is nothing to plot: the run is empty")
+    panels = [*columns(run, names), energies(run), *violations(run)]
+    figure = Figure(figsize=(9, 2.3 * len(panels) + 0.5), layout="constrained")
+    figure.suptitle(_title(run), color=INK, fontsize=12, x=0.01, ha="left")
+    all_axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
+    for axes, panel in zip(all_axes, panels, strict=True):
+        _draw(axes, run.time, panel)
+        _mark_events(axes, run)
+    all_axes[-1].set_xlabel("time (s)", color=MUTED)
+    if path is not None:
+        _save(figure, Path(path))
+    return figure
+
+
+def _title(run: Trajectory) -> str:
+    how = [str(run.statistics[key]) for key in ("formalism", "method") if key in run.statistics]
+    return f"{run.name}: {', '.join([run.outcome, *how])}"
+
+
+def _save(figure: Figure, path: Path) -> None:
+    try:
+        figure.savefig(path, dpi=140)
+    except ValueError as error:
+        raise ArgumentError(f"{path}: {error}") from None
+
+
+# --- what is shown ---------------------------------------------------------------------------------------------------
+
+
+def columns(run: Trajectory, names: Sequence[str] = ()) -> list[Panel]:
+    """The named columns in panels of one unit each; without names the coordinates."""
+    known = units(run.equations.system) if run.equations is not None else {}
+    panels: dict[str, Panel] = {}
+    for name in names or run.columns["coordinates"]:
+        unit = known.get(name, "")
+        panels.setdefault(unit, Panel(TITLES[unit])).curves.extend(_curves(name, run[name]))
+    return list(panels.values())
+
+
+def _curves(name: str, values: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    if values.ndim == 1:
+        yield name, values
+    else:
+        letters = "xyz" if values.shape[1] == 3 else [str(k + 1) for k in range(values.shape[1])]
+        yield from ((f"{name} {letter}", values[:, k]) for k, letter in enumerate(letters))
+
+
+def units(system: System) -> dict[str, str]:
+    """Units of coordinates, speeds, and positions of bodies and markers, by name."""
+    out = dict.fromkeys([*system.bodies, *system.markers], "m")
+    for joint in system.joints.values():
+        out |= dict(zip(joint.coordinates, _joint_units(joint), strict=True))
+        out |= dict(zip(joint.speeds, _joint_units(joint, "/s"), strict=True))
+    return out
+
+
+def _joint_units(joint: Joint, rate: str = "") -> Iterable[str]:
+    for step in (step for step in joint.transitions if step.moves):
+        if isinstance(step, Ball):
+            yield from ["rad/s"] * 3 if rate else ["1"] * 4
+        else:
+            yield ("m" if isinstance(step, Translation) else "rad") + rate
+
+
+def energies(run: Trajectory) -> Panel:
+    """T, V and their sum."""
+    return Panel("energy (J)", [("kinetic", run.kinetic), ("potential", run.potential), ("total", run.energy)])
+
+
+def violations(run: Trajectory) -> list[Panel]:
+    """Largest violation of constraints and quaternions; nothing for a tree without any."""
+    if not run.violation.any():
+        return []
+    return [Panel("largest violation of the constraints", [("", np.maximum(run.violation, 1e-17))], logarithmic=True)]
+
+
+# --- how it is drawn -------------------------------------------------------------------------------------------------
+
+
+def _draw(axes: Axes, time: np.ndarray, panel: Panel) -> None:
+    for k, (label, values) in enumerate(panel.curves):
+        axes.plot(time, values, color=color(k), linewidth=1.5, label=label, solid_capstyle="round")
+    axes.set_title(panel.title, loc="left", fontsize=9.5, color=MUTED)
+    if panel.logarithmic:
+        axes.set_yscale("log")
+        axes.minorticks_off()
+    axes.set_xlim(time[0], time[-1] if time[-1] > time[0] else None)
+    _style(axes)
+    if panel.curves[0][0]:
+        _legend(axes, len(panel.curves))
+
+
+def _style(axes: Axes) -> None:
+    axes.grid(color=LINES, linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.tick_params(colors=MUTED, labelsize=8.5, length=0)
+    for side, spine in axes.spines.items():
+        spine.set_visible(side == "bottom")
+        spine.set_color(LINES)
+
+
+def _legend(axes: Axes, count: int) -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    shown = min(count, LEGEND_LIMIT)
+    title = f"and {count - shown} more" if count > shown else None
+    axes.legend(
+        handles[:shown], labels[:shown], title=title, title_fontsize=8, fontsize=8, labelcolor=INK, frameon=False,
+        loc="upper left", bbox_to_anchor=(1.005, 1.03), ncols=1 if shown <= 8 else 2, handlelength=1.4, borderaxespad=0,
+    )  # fmt: skip
+
+
+def _mark_events(axes: Axes, run: Trajectory) -> None:
+    for times in run.events.values():
+        for moment in times:
+            axes.axvline(moment, color=MUTED, linewidth=0.8, linestyle=(0, (4, 3)))
