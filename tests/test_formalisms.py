@@ -137,7 +137,7 @@ def revolute_tree(seed: int, bodies: int = 5) -> Build:
     for i in range(bodies):
         build.body(f"b{i}")
         kind = {0: "fixed", 1: "universal"}.get(seed % 3, "revolute") if i == 2 else "revolute"
-        build.joint(f"j{i}", kind, build.pick(inboard[-3:]), f"b{i}")
+        build.joint(f"j{i}", kind, "b1" if kind == "fixed" else build.pick(inboard[-3:]), f"b{i}")
         inboard.append(f"b{i}")
     build.forces()
     return build
