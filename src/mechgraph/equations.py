@@ -9,27 +9,29 @@ Rows of A come in this order: derivatives of the position constraints, velocity 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from functools import cached_property
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import casadi as ca
 import numpy as np
 from casadi import SX
 
+from .arguments import Numbers, numbers
 from .closure import CLOSURES, RANK_TOLERANCE, rank
-from .elements.bodies import marker_on
-from .elements.constraints import Closing, Constraint, Level
-from .elements.forces import Wrench
+from .constrained import Constrained
+from .derivatives import derivative
 from .errors import ArgumentError, ModelError, UnsupportedError, unknown
 from .formalisms import DEFAULT, FORMALISMS, Dynamics
 from .formalisms.dynamics import Coefficient
-from .formalisms.newton_euler import transmitted
 from .kernels import Kernel, flow
-from .kinematics import Kinematics, Pair, Symbols, derive_kinematics
-from .loads import actions, on_frames, potential, split
-from .motion import Motion, Place, at_rest
+from .kinematics import Kinematics, Symbols, derive_kinematics
+from .loads import potential
+from .motion import Motion, Place
+from .reactions import Reactions
 from .system import System
 
 if TYPE_CHECKING:
@@ -37,7 +39,8 @@ if TYPE_CHECKING:
     from .show.readable import Readable
     from .studies.rollout import Rollouts
 
-Numbers = Sequence[float] | np.ndarray | Mapping[str, float]
+
+CLOSED = 1e-11  # relative error of A u̇ + b = 0 up to which a closure inside a kernel is taken
 
 
 def derive(system: System, formalism: str | None = None, closure: str = "multipliers", **options: Any) -> Equations:
@@ -74,7 +77,10 @@ class Equations:
     def __init__(self, kinematics: Kinematics, dynamics: Dynamics, formalism: str, closure: str) -> None:
         self.kinematics, self.dynamics = kinematics, dynamics
         self.formalism, self.closure = formalism, closure
+        self.constrained = Constrained(kinematics)
+        self.reactions = Reactions(kinematics, self.constrained)
         self._kernels: dict[Any, Kernel] = {}
+        self._observed: WeakKeyDictionary[Any, Kernel] = WeakKeyDictionary()
         self._rollout: flow.Rollout | None = None
 
     # --- names ---------------------------------------------------------------------------------------------------
@@ -109,10 +115,10 @@ class Equations:
         """Names of p."""
         return self.symbols.parameters
 
-    @cached_property
+    @property
     def constraints(self) -> tuple[str, ...]:
         """Names of the rows of A, and so of λ."""
-        return tuple(name for rows in self._rows.values() for name, _ in rows)
+        return self.constrained.names
 
     # --- expressions ---------------------------------------------------------------------------------------------
 
@@ -131,27 +137,25 @@ class Equations:
         """Applied minus inertia forces f(q, u, t, w)."""
         return ca.densify(self.dynamics.f())
 
-    @cached_property
+    @property
     def phi(self) -> SX:
         """Position constraints φ(q, t)."""
-        return _stack(self._rows["position"])
+        return self.constrained.phi
 
-    @cached_property
+    @property
     def psi(self) -> SX:
         """Velocity constraints ψ(q, u, t): the rates of φ, then those given at this level."""
-        return ca.vertcat(self._rate(self.phi), _stack(self._rows["velocity"]))
+        return self.constrained.psi
 
-    @cached_property
+    @property
     def A(self) -> SX:
         """Constraint Jacobian: ∂ψ/∂u, then the rows given at acceleration level."""
-        given = ca.jacobian(_stack(self._rows["acceleration"]), self.symbols.udot)
-        return ca.vertcat(ca.jacobian(self.psi, self.symbols.u), given)
+        return self.constrained.A
 
-    @cached_property
+    @property
     def b(self) -> SX:
         """The rest of the acceleration level A u̇ + b = 0."""
-        still = (self.symbols.udot, SX.zeros(self.symbols.u.numel()))
-        return ca.densify(ca.vertcat(self._rate(self.psi), ca.substitute(_stack(self._rows["acceleration"]), *still)))
+        return self.constrained.b
 
     @cached_property
     def udot(self) -> SX:
@@ -163,12 +167,18 @@ class Equations:
         return ca.ldl_solve(self.f, *ca.ldl(ca.densify(self.M), False))
 
     @cached_property
+    def tau(self) -> SX:
+        """M u̇ − f for u̇ as symbols: recursive Newton–Euler where the formalism has it."""
+        udot = self.symbols.udot
+        return self.dynamics.inverse(udot) if self.dynamics.inverse is not None else self.M @ udot - self.f
+
+    @cached_property
     def kept(self) -> SX | None:
         """(q, u) brought back to the constraints by one Newton step, of least kinetic energy; None if nothing is to keep."""
         s, nearest = self.symbols, CLOSURES["udwadia-kalaba"].expression
         if not self.psi.numel() and not self.kinematics.quaternions:
             return None
-        q, u, still = s.q, s.u, SX.zeros(s.u.numel())
+        q, u, still = SX(s.q), s.u, SX.zeros(s.u.numel())
         if self.phi.numel():
             q = q + self.N @ nearest(self.M, still, self.A[: self.phi.numel(), :], self.phi)
         for four in map(list, self.kinematics.quaternions):
@@ -193,23 +203,10 @@ class Equations:
         """V: gravity and the conservative parts of all forces."""
         return potential(self.kinematics)
 
-    @cached_property
+    @property
     def power(self) -> SX:
-        """Power that changes T + V: of all non-conservative forces, of driven joints and constraints, and ∂V/∂t.
-
-        An expression of (q, u, t, w) and of u̇ and λ, because drives have to move what they drive.
-        """
-        m, k = Motion(self.kinematics), self.kinematics
-        wrenches, efforts = split(k, actions(k, conservative=False))
-        total = ca.dot(efforts, self.symbols.u) + self._potential_rate()
-        for wrench in wrenches:
-            total += ca.dot(wrench.force, m.velocity(wrench.marker)) + ca.dot(wrench.torque, m.angular_velocity(wrench.marker))
-        for frame, (moment, force) in zip(k.frames, self._transmitted, strict=True):
-            if not frame.speeds:
-                total += ca.dot(moment, frame.relative[0]) + ca.dot(force, frame.relative[1])
-        for body, (force, torque) in self._constraint_wrenches.items():
-            total += ca.dot(force, m.velocity(body)) + ca.dot(torque, m.angular_velocity(body))
-        return total + ca.dot(self._constraint_efforts, self.symbols.u)
+        """Power that changes T + V, an expression of u̇ and λ as well, because drives have to move what they drive."""
+        return self.reactions.power
 
     def motion(self, udot: SX | None = None, keep: bool = True) -> flow.Motion:
         """q̇, u̇ and the way back to the constraints, for integrators in machine code."""
@@ -219,43 +216,59 @@ class Equations:
 
     # --- functions on arrays -------------------------------------------------------------------------------------
 
-    def mass_matrix(self, q: Numbers, t: Any = 0.0, parameters: Any = None) -> np.ndarray:
+    def mass_matrix(self, q: Numbers, t: Any = 0.0, parameters: Any = None, threads: int = 1) -> np.ndarray:
         """M(q, t), symmetric."""
-        return self._evaluate("M", lambda: self.M, 2, q, t=t, parameters=parameters)
+        return self.evaluate("M", lambda: self.M, 2, q, None, t, None, parameters, threads)
 
-    def forces(self, q: Numbers, u: Numbers, t: Any = 0.0, inputs: Any = None, parameters: Any = None) -> np.ndarray:
+    def forces(
+        self, q: Numbers, u: Numbers, t: Any = 0.0, inputs: Any = None, parameters: Any = None, threads: int = 1
+    ) -> np.ndarray:
         """f(q, u, t, w): applied minus inertia forces."""
-        return self._evaluate("f", lambda: self.f, 1, q, u, t, inputs, parameters)
+        return self.evaluate("f", lambda: self.f, 1, q, u, t, inputs, parameters, threads)
 
     def constraint_jacobian(self, q: Numbers, u: Numbers | None = None, t: Any = 0.0, parameters: Any = None) -> np.ndarray:
         """A(q, u, t), a row for each name in ``constraints``."""
-        return self._evaluate("A", lambda: self.A, 2, q, u, t, None, parameters)
+        return self.evaluate("A", lambda: self.A, 2, q, u, t, None, parameters)
 
     def position_violation(self, q: Numbers, t: Any = 0.0, parameters: Any = None) -> np.ndarray:
         """φ(q, t)."""
-        return self._evaluate("phi", lambda: self.phi, 1, q, None, t, None, parameters)
+        return self.evaluate("phi", lambda: self.phi, 1, q, None, t, None, parameters)
 
     def velocity_violation(self, q: Numbers, u: Numbers, t: Any = 0.0, parameters: Any = None) -> np.ndarray:
         """ψ(q, u, t)."""
-        return self._evaluate("psi", lambda: self.psi, 1, q, u, t, None, parameters)
+        return self.evaluate("psi", lambda: self.psi, 1, q, u, t, None, parameters)
 
     def coordinate_rates(self, q: Numbers, u: Numbers) -> np.ndarray:
         """q̇ = N u."""
-        return self._evaluate("qdot", lambda: self.kinematics.qdot, 1, q, u)
+        return self.evaluate("qdot", lambda: self.kinematics.qdot, 1, q, u)
 
     def kinetic_energy(self, q: Numbers, u: Numbers, t: Any = 0.0, parameters: Any = None) -> np.ndarray:
         """T."""
-        return self._evaluate("T", lambda: self.kinetic, 0, q, u, t, None, parameters)
+        return self.evaluate("T", lambda: self.kinetic, 0, q, u, t, None, parameters)
 
     def potential_energy(self, q: Numbers, t: Any = 0.0, parameters: Any = None) -> np.ndarray:
         """V."""
-        return self._evaluate("V", lambda: self.potential, 0, q, None, t, None, parameters)
+        return self.evaluate("V", lambda: self.potential, 0, q, None, t, None, parameters)
 
-    def accelerations(self, q: Numbers, u: Numbers, t: Any = 0.0, inputs: Any = None, parameters: Any = None) -> np.ndarray:
-        """u̇ with all constraints."""
+    def accelerations(
+        self, q: Numbers, u: Numbers, t: Any = 0.0, inputs: Any = None, parameters: Any = None, threads: int = 1
+    ) -> np.ndarray:
+        """u̇ with all constraints.
+
+        With constraints the closure runs inside the kernel, which also says how well they are met; states where that is
+        not to rounding (singular positions) are solved again by ``solve``, which reveals the rank.
+        """
         if not self.constraints:
-            return self._evaluate("udot", lambda: self.udot, 1, q, u, t, inputs, parameters)
-        return self.solve(q, u, t, inputs, parameters)[0]
+            return self.evaluate("udot", lambda: self.udot, 1, q, u, t, inputs, parameters, threads)
+        out = self.evaluate("closed", self._udot_and_error, 1, q, u, t, inputs, parameters, threads)
+        udot, error = out[..., :-1], out[..., -1]
+        return udot if (error < CLOSED).all() else self.solve(q, u, t, inputs, parameters)[0]
+
+    def _udot_and_error(self) -> SX:
+        """u̇ and the largest |A u̇ + b| relative to the terms that make it up."""
+        udot = self.udot
+        size = ca.norm_1(ca.vec(self.A)) * ca.norm_inf(udot) + ca.norm_inf(self.b) + 1e-300
+        return ca.vertcat(udot, ca.norm_inf(self.A @ udot + self.b) / size)
 
     def multipliers(self, q: Numbers, u: Numbers, t: Any = 0.0, inputs: Any = None, parameters: Any = None) -> np.ndarray:
         """λ, the least-norm ones where constraints are redundant."""
@@ -265,8 +278,8 @@ class Equations:
         self, q: Numbers, u: Numbers, t: Any = 0.0, inputs: Any = None, parameters: Any = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """(u̇, λ) by the closure; it reveals the rank, so redundant rows and singular positions are met."""
-        arguments = self._arguments(q, u, t, inputs, parameters)
-        kernel = self._kernel("MfAb", lambda: [self.M, self.f, self.A, self.b], [2, 1, 2, 1])
+        arguments = self.arguments(q, u, t, inputs, parameters)
+        kernel = self.kernel("MfAb", lambda: [self.M, self.f, self.A, self.b], [2, 1, 2, 1])
         M, f, A, b = kernel(*arguments)
         try:
             if not self.constraints:
@@ -276,14 +289,52 @@ class Equations:
             raise ArgumentError(self._singular(*(np.reshape(a, (-1, a.shape[-1]))[0] for a in (f, M)))) from None
 
     def efforts(
-        self, q: Numbers, u: Numbers, udot: Numbers, t: Any = 0.0, inputs: Any = None, parameters: Any = None
+        self,
+        q: Numbers,
+        u: Numbers,
+        udot: Numbers,
+        t: Any = 0.0,
+        inputs: Any = None,
+        parameters: Any = None,
+        threads: int = 1,
     ) -> np.ndarray:
         """τ = M u̇ − f: the efforts along the speeds that the accelerations u̇ need beyond what is applied."""
-        inverse = self.dynamics.inverse or (lambda a: self.M @ a - self.f)
-        arguments = self._arguments(q, u, t, inputs, parameters)
-        extra = self._numbers("accelerations", self.speeds, udot)
-        kernel = self._kernel("tau", lambda: [inverse(self.symbols.udot)], [1], self.symbols.udot)
-        return kernel(*arguments, extra)[0]
+        arguments = self.arguments(q, u, t, inputs, parameters)
+        extra = numbers("accelerations", self.speeds, udot)
+        kernel = self.kernel("tau", lambda: [self.tau], [1], self.symbols.udot)
+        return kernel(*arguments, extra, threads=threads)[0]
+
+    def jacobian(
+        self,
+        of: str,
+        wrt: str,
+        q: Numbers,
+        u: Numbers | None = None,
+        udot: Any = None,
+        t: Any = 0.0,
+        inputs: Any = None,
+        parameters: Any = None,
+        threads: int = 1,
+    ) -> np.ndarray:
+        """Exact derivatives of ``of`` (see ``derivatives.FUNCTIONS``) with respect to q, u, inputs, parameters or t.
+
+        The rows are those of the function, the columns those of the variable; a matrix is taken column by column.
+        """
+        kernel = self.kernel((of, wrt), lambda: [derivative(self, of, wrt)], [2], self.symbols.udot)
+        arguments = self.arguments(q, u, t, inputs, parameters)
+        return kernel(*arguments, numbers("accelerations", self.speeds, udot), threads=threads)[0]
+
+    def compile(self) -> bool:
+        """Machine code for every function that has been called, and for ``accelerations``, now; False without a compiler."""
+        self.accelerations(np.array(self.kinematics.reference), np.zeros(len(self.speeds)))
+        done = [kernel.compile() for kernel in self._kernels.values()]
+        return all(done)
+
+    def export_c(self, path: str | Path) -> list[Path]:
+        """Portable C of these equations: a header, a source, and a test that reproduces reference values."""
+        from .formats.c import export_c
+
+        return export_c(self, path)
 
     def inverse_dynamics(self, motion: Any, u: Any = None, udot: Any = None, **options: Any) -> np.ndarray:
         """Efforts along the speeds for a motion: a ``Trajectory``, or q, u, u̇ as arrays (trees only)."""
@@ -317,34 +368,57 @@ class Equations:
 
     def position(self, place: Place, q: Numbers, t: Any = 0.0, parameters: Any = None) -> np.ndarray:
         """Position of a body's or marker's origin in the world."""
-        return self.observe(lambda m: m.position(place), q, None, t, parameters=parameters)
+        key = ("position", place if isinstance(place, str) else id(place))
+        return self.evaluate(key, lambda: Motion(self.kinematics).position(place), 1, q, None, t, None, parameters)
 
     def rotation(self, place: Place, q: Numbers, t: Any = 0.0, parameters: Any = None) -> np.ndarray:
         """Rotation matrix of a body or marker: its components to world components."""
-        return self._evaluate(
-            ("rotation", _key(place)), lambda: Motion(self.kinematics).rotation(place), 2, q, None, t, None, parameters
-        )
+        key = ("rotation", place if isinstance(place, str) else id(place))
+        return self.evaluate(key, lambda: Motion(self.kinematics).rotation(place), 2, q, None, t, None, parameters)
 
     def observe(
-        self, quantity: Callable[[Motion], Any], q: Numbers, u: Numbers | None = None, t: Any = 0.0, inputs: Any = None,
+        self,
+        quantity: Callable[[Motion], Any],
+        q: Numbers,
+        u: Numbers | None = None,
+        t: Any = 0.0,
+        inputs: Any = None,
         parameters: Any = None,
-    ) -> np.ndarray:  # fmt: skip
-        """Any quantity of the motion (a column), e.g. ``lambda m: m.velocity(tip)``."""
-        return self._evaluate(quantity, lambda: _column(quantity(Motion(self.kinematics))), 1, q, u, t, inputs, parameters)
+        udot: Any = None,
+    ) -> np.ndarray:
+        """Any quantity of the motion (a column), e.g. ``lambda m: m.velocity(tip)``.
+
+        If it asks for accelerations and ``udot`` is not given, they are those of the motion.
+        """
+        kernel = self._observed.get(quantity)
+        if kernel is None:
+            kernel = self._observed[quantity] = self._observer(quantity)
+        arguments = self.arguments(q, u, t, inputs, parameters)
+        if kernel.accelerated and udot is None:
+            udot = self.solve(q, arguments[1], t, inputs, parameters)[0]
+        return kernel(*arguments, numbers("accelerations", self.speeds, udot))[0]
+
+    def _observer(self, quantity: Callable[[Motion], Any]) -> Kernel:
+        value, s = _column(quantity(Motion(self.kinematics))), self.symbols
+        kernel = self._built([value], [1], s.udot)
+        kernel.accelerated = bool(ca.depends_on(value, s.udot))
+        return kernel
 
     def reaction(
         self, joint: str, q: Numbers, u: Numbers, t: Any = 0.0, inputs: Any = None, parameters: Any = None
     ) -> np.ndarray:
         """(force, moment) of a joint's parent on its child through it: world components, at the child's joint frame."""
-        arguments = self._arguments(q, u, t, inputs, parameters)
+        if joint not in self.system.joints:
+            raise ArgumentError(unknown("joint", joint, self.system.joints))
+        arguments = self.arguments(q, u, t, inputs, parameters)
         udot, lam = self.solve(q, u, t, inputs, parameters)
-        kernel = self._kernel(("reaction", joint), lambda: [self.reaction_expression(joint)], [1], self._forces_symbols)
+        kernel = self.kernel(("reaction", joint), lambda: [self.reactions.of(joint)], [1], self.force_symbols)
         return kernel(*arguments, np.concatenate([udot, lam], axis=-1))[0]
 
     def power_along(self, run: Trajectory) -> np.ndarray:
         """``power`` at every time of a run."""
-        arguments = self._arguments(run.q, run.u, run.time, run.w, dict(run.parameters))
-        kernel = self._kernel("power", lambda: [self.power], [0], self._forces_symbols)
+        arguments = self.arguments(run.q, run.u, run.time, run.w, dict(run.parameters))
+        kernel = self.kernel("power", lambda: [self.power], [0], self.force_symbols)
         return kernel(*arguments, np.concatenate([run.udot, run.multipliers], axis=-1))[0]
 
     def violation_along(self, run: Trajectory) -> np.ndarray:
@@ -373,135 +447,6 @@ class Equations:
         from .show.readable import equations_latex
 
         return equations_latex(self, simplify)
-
-    # --- reactions -----------------------------------------------------------------------------------------------
-
-    def reaction_expression(self, joint: str) -> SX:
-        """(force, moment) of a joint on its child as an expression of (q, u, t, w), u̇ and λ."""
-        known = self.system.joints
-        if joint not in known:
-            raise ArgumentError(unknown("joint", joint, known))
-        child = known[joint].child
-        m, k = Motion(self.kinematics), self.kinematics
-        if any(cut.name == joint for cut in k.topology.cut):
-            force, torque = self._closing_wrench(joint)
-            at = m.position(child.body)
-        else:
-            force, torque, at = self._tree_wrench(joint)
-        return ca.vertcat(force, torque + ca.cross(at - m.position(child), force))
-
-    def _tree_wrench(self, joint: str) -> tuple[SX, SX, SX]:
-        """Force, moment and point of action of a tree joint: what its first frame receives from inboard."""
-        k = self.kinematics
-        arc = next(arc for arc in k.topology.arcs if arc.joint.name == joint)
-        first = next(j for j, frame in enumerate(k.frames) if frame.joint is arc.joint)
-        (R, p), (moment, force) = k.poses[first], self._transmitted[first]
-        sign = -1 if arc.reversed else 1
-        return sign * (R @ force), sign * (R @ moment), p
-
-    def _closing_wrench(self, joint: str) -> tuple[SX, SX]:
-        """Force and moment about its origin that a cut joint exerts on its child body, from its multipliers."""
-        constraint = next(c for c in self._constraints if isinstance(c, Closing) and c.name == joint)
-        child = constraint.joint.child.body.name
-        rows = self._row_slices[joint]
-        if child == "ground":
-            m, other = Motion(self.kinematics), constraint.joint.parent.body.name
-            force, torque = self._wrench_of(constraint, rows)[other]
-            return -force, -(torque + ca.cross(m.position(other), force))
-        return self._wrench_of(constraint, rows)[child]
-
-    @cached_property
-    def _lambda(self) -> SX:
-        return SX.sym("lambda", len(self.constraints))
-
-    @property
-    def _forces_symbols(self) -> SX:
-        return ca.vertcat(self.symbols.udot, self._lambda)
-
-    @cached_property
-    def _constraint_wrenches(self) -> dict[str, tuple[SX, SX]]:
-        """Force and torque (about the body's origin, world axes) that all constraints exert on each body."""
-        out: dict[str, tuple[SX, SX]] = {}
-        for constraint in self._constraints:
-            for body, (force, torque) in self._wrench_of(constraint, self._row_slices[constraint.name]).items():
-                old = out.get(body, (SX.zeros(3), SX.zeros(3)))
-                out[body] = (old[0] + force, old[1] + torque)
-        return out
-
-    def _wrench_of(self, constraint: Constraint, rows: slice) -> dict[str, tuple[SX, SX]]:
-        """Virtual work: the derivatives of the rows with respect to the variations of each body, times λ."""
-        m = Motion(self.kinematics, varied=constraint.level)
-        value = _stack(constraint.rows(m))
-        out = {}
-        for body, variation in m.variations.items():
-            wrench = ca.substitute(ca.jacobian(value, variation), *at_rest(m)).T @ self._lambda[rows]
-            out[body] = (wrench[:3], wrench[3:])
-        return out
-
-    @cached_property
-    def _constraint_efforts(self) -> SX:
-        """Efforts of constraints that act along coordinates (couplings, servos): what is left of Aᵀλ beside the wrenches."""
-        m, u = Motion(self.kinematics), self.symbols.u
-        out = self.A.T @ self._lambda
-        for body, (force, torque) in self._constraint_wrenches.items():
-            out -= ca.jtimes(m.velocity(body), u, force, True) + ca.jtimes(m.angular_velocity(body), u, torque, True)
-        return out
-
-    @cached_property
-    def _transmitted(self) -> list[Pair]:
-        """(moment, force) that each frame receives from its parent, with applied and constraint wrenches, as of u̇ and λ."""
-        k, bodies = self.kinematics, self.system.bodies
-        applied, _ = split(k, actions(k))
-        constraints = [Wrench(marker_on(bodies[name]), *wrench) for name, wrench in self._constraint_wrenches.items()]
-        loads = on_frames(k, [*applied, *constraints])
-        return transmitted(k, loads, self.symbols.udot)
-
-    # --- constraints ---------------------------------------------------------------------------------------------
-
-    @cached_property
-    def _constraints(self) -> list[Constraint]:
-        closings = [Closing(joint) for joint in self.kinematics.topology.cut]
-        return [*closings, *self.system.constraints.values()]
-
-    @cached_property
-    def _rows(self) -> dict[Level, list[tuple[str, SX]]]:
-        """(name, expression) of all rows, by level."""
-        m = Motion(self.kinematics)
-        out: dict[Level, list[tuple[str, SX]]] = {"position": [], "velocity": [], "acceleration": []}
-        for constraint in self._constraints:
-            for label, value in constraint.rows(m):
-                _check_level(constraint, value, self.symbols)
-                out[constraint.level].append((f"{constraint.name}: {label}" if label else constraint.name, value))
-        return out
-
-    @cached_property
-    def _row_slices(self) -> dict[str, slice]:
-        """Where the rows of each constraint are among the rows of A."""
-        out, start = {}, 0
-        for level in self._rows:
-            for constraint in (c for c in self._constraints if c.level == level):
-                count = len(constraint.rows(Motion(self.kinematics)))
-                out[constraint.name] = slice(start, start + count)
-                start += count
-        return out
-
-    def _rate(self, expression: SX) -> SX:
-        """Time derivative along the motion, at u̇ = 0."""
-        s = self.symbols
-        return ca.jtimes(expression, s.q, self.kinematics.qdot) + ca.jtimes(expression, s.t, SX(1))
-
-    def _potential_rate(self) -> SX:
-        """∂V/∂t of what time changes directly: springs' data, and poses by driven joints (their own power subtracts it)."""
-        m, k = Motion(self.kinematics), self.kinematics
-        wrenches, efforts = split(k, [a for force in k.system.forces.values() for a in force.conservative(m)])
-        rate = self._rate(self.potential) + ca.dot(efforts, self.symbols.u)
-        for wrench in wrenches:
-            rate += ca.dot(wrench.force, m.velocity(wrench.marker)) + ca.dot(wrench.torque, m.angular_velocity(wrench.marker))
-        for j, body in enumerate(k.carried):
-            if body is not None:
-                R, (omega, v) = k.poses[j][0], k.twists[j]
-                rate += body.mass * ca.dot(k.system.gravity, R @ (v + ca.cross(omega, body.com)))
-        return rate
 
     # --- mobility ------------------------------------------------------------------------------------------------
 
@@ -539,51 +484,54 @@ class Equations:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return SimpleNamespace(**{key: Quantity(self, key, value) for key, value in self.dynamics.coefficients.items()})
 
-    def _kernel(self, key: Any, results: Callable[[], list[SX]], axes: list[int], *extra: SX) -> Kernel:
+    def kernel(self, key: Any, results: Callable[[], list[SX]], axes: list[int], *extra: SX) -> Kernel:
+        """The kernel kept under ``key``; a function of q, u, t, w, p and the ``extra`` symbols, built at the first call."""
         if key not in self._kernels:
-            s = self.symbols
-            try:
-                defaults = self._arguments(None, None, 0.0, None, None)
-                self._kernels[key] = Kernel("kernel", [s.q, s.u, s.t, s.w, s.p, *extra], results(), axes, defaults)
-            except RuntimeError as error:
-                raise ModelError(f"an expression of the model uses a symbol that is not of this system: {error}") from None
+            self._kernels[key] = self._built(results(), axes, *extra)
         return self._kernels[key]
 
-    def _evaluate(
-        self, key: Any, result: Callable[[], SX], axes: int, q: Any, u: Any = None, t: Any = 0.0, inputs: Any = None,
+    def _built(self, results: list[SX], axes: list[int], *extra: SX) -> Kernel:
+        s, defaults = self.symbols, self.arguments(None, None, 0.0, None, None)
+        try:
+            return Kernel("kernel", [s.q, s.u, s.t, s.w, s.p, *extra], results, axes, defaults)
+        except RuntimeError as error:
+            raise ModelError(f"an expression of the model uses a symbol that is not of this system: {error}") from None
+
+    @property
+    def force_symbols(self) -> SX:
+        """(u̇, λ): what reactions and power depend on beside q, u, t, w, p."""
+        return ca.vertcat(self.symbols.udot, self.constrained.multipliers)
+
+    def evaluate(
+        self,
+        key: Any,
+        result: Callable[[], SX],
+        axes: int,
+        q: Any,
+        u: Any = None,
+        t: Any = 0.0,
+        inputs: Any = None,
         parameters: Any = None,
-    ) -> np.ndarray:  # fmt: skip
+        threads: int = 1,
+    ) -> np.ndarray:
+        """One expression on arrays, by the kernel kept under ``key``."""
         if inputs is None and parameters is None and key in self._kernels:
             value = self._kernels[key].quick(q, u, t)
             if value is not None:
                 return value
-        return self._kernel(key, lambda: [result()], [axes])(*self._arguments(q, u, t, inputs, parameters))[0]
+        kernel = self.kernel(key, lambda: [result()], [axes])
+        return kernel(*self.arguments(q, u, t, inputs, parameters), threads=threads)[0]
 
-    def _arguments(self, q: Any, u: Any, t: Any, inputs: Any, parameters: Any) -> list[np.ndarray]:
+    def arguments(self, q: Any, u: Any, t: Any, inputs: Any, parameters: Any) -> list[np.ndarray]:
         """q, u, t, w, p as arrays with a last axis; what is not given is zero (parameters: their defaults)."""
         defaults = np.array(list(self.system.defaults.values()))
         return [
-            self._numbers("coordinates", self.coordinates, q, np.array(self.kinematics.reference)),
-            self._numbers("speeds", self.speeds, u),
+            numbers("coordinates", self.coordinates, q, np.array(self.kinematics.reference)),
+            numbers("speeds", self.speeds, u),
             np.asarray(t, dtype=float)[..., None],
-            self._numbers("inputs", self.inputs, inputs),
-            self._numbers("parameters", self.parameters, parameters, defaults),
+            numbers("inputs", self.inputs, inputs),
+            numbers("parameters", self.parameters, parameters, defaults),
         ]
-
-    def _numbers(self, kind: str, names: Sequence[str], values: Any, default: np.ndarray | None = None) -> np.ndarray:
-        base = np.zeros(len(names)) if default is None else default
-        if values is None:
-            return base
-        if isinstance(values, Mapping):
-            return _from_mapping(kind, names, values, base)
-        array = np.asarray(values, dtype=float)
-        if array.shape[-1:] != (len(names),):
-            got = array.shape[-1] if array.ndim else "a single number"
-            raise ArgumentError(f"{kind}: expected {len(names)} numbers ({', '.join(names) or 'none'}), got {got}")
-        if not np.isfinite(array).all():
-            bad = names[int(np.argwhere(~np.isfinite(array))[0][-1])]
-            raise ArgumentError(f"{kind}: {bad!r} is not finite")
-        return array
 
     def _singular(self, f: np.ndarray, M: np.ndarray) -> str:
         values, vectors = np.linalg.eigh(np.atleast_2d(M[-len(f) :]))
@@ -612,36 +560,11 @@ class Quantity:
         eqs, table = self._equations, self._coefficient.axes == 3
         results = list(self.expression) if table else [self.expression]
         axes = [min(self._coefficient.axes, 2)] * len(results)
-        kernel = eqs._kernel(("coefficient", self._name), lambda: results, axes, eqs.symbols.udot)
-        values = kernel(*eqs._arguments(q, u, t, inputs, parameters), eqs._numbers("accelerations", eqs.speeds, udot))
+        kernel = eqs.kernel(("coefficient", self._name), lambda: results, axes, eqs.symbols.udot)
+        values = kernel(*eqs.arguments(q, u, t, inputs, parameters), numbers("accelerations", eqs.speeds, udot))
         return np.stack(values, axis=-1) if table else values[0]
-
-
-def _stack(rows: list[tuple[str, SX]]) -> SX:
-    return ca.vertcat(SX(0, 1), *(value for _, value in rows))
 
 
 def _column(value: Any) -> SX:
     entries = value if isinstance(value, (list, tuple)) else [value]
     return ca.vertcat(*(SX(entry) for entry in entries))
-
-
-def _key(place: Place) -> Any:
-    return place if isinstance(place, str) else id(place)
-
-
-def _from_mapping(kind: str, names: Sequence[str], values: Mapping[str, Any], base: np.ndarray) -> np.ndarray:
-    wrong = [name for name in values if name not in names]
-    if wrong:
-        raise ArgumentError("; ".join(unknown(kind.rstrip("s"), name, names) for name in wrong))
-    columns = [np.asarray(values.get(name, base[k]), dtype=float) for k, name in enumerate(names)]
-    return np.stack(np.broadcast_arrays(*columns), axis=-1) if columns else base
-
-
-def _check_level(constraint: Constraint, value: SX, symbols: Symbols) -> None:
-    used = {"position": ca.vertcat(symbols.u, symbols.udot), "velocity": symbols.udot}.get(constraint.level)
-    if used is not None and ca.depends_on(value, used):
-        raise ModelError(
-            f"constraint {constraint.name!r}: a {constraint.level} constraint must not use "
-            f"{'velocities or accelerations' if constraint.level == 'position' else 'accelerations'}; give it at that level"
-        )

@@ -2,7 +2,8 @@
 
 Every moving transition ends in a frame of its own (and a joint that moves by no coordinate in one, too); constants and
 functions of time before it are its placement, constants after it place the body in it. All vectors of a frame are
-components in the frame's own axes (Garifulin, §3 and eq. 10 of the source). With i the frame's parent, d its origin in i, R = R_ij, and (ω_r, v_r) its motion relative to i:
+components in the frame's own axes (Garifulin, §3 and eq. 10 of the source). With i the frame's parent, d its
+origin in i, R = R_ij, and (ω_r, v_r) its motion relative to i:
 
     ω_j = Rᵀ ω_i + ω_r                    v_j = Rᵀ (v_i + ω_i × d) + v_r
     ε_j = Rᵀ ε_i + S_ω u̇ + c_ω           w_j = Rᵀ (w_i + ε_i × d) + S_v u̇ + c_v
@@ -94,6 +95,11 @@ class Kinematics:
     def qdot(self) -> SX:
         """q̇ = N u."""
         return self.N @ self.symbols.u
+
+    def rate(self, expression: SX) -> SX:
+        """Time derivative of a column along the motion, at u̇ = 0."""
+        s = self.symbols
+        return ca.jtimes(expression, s.q, self.qdot) + ca.jtimes(expression, s.t, SX(1))
 
     @cached_property
     def poses(self) -> list[tuple[SX, SX]]:

@@ -81,7 +81,9 @@ def emit(program: Program, name: str, lanes: int, shapes: list[tuple[int, int]])
     return "\n".join([prelude(lanes), *body, *drivers])
 
 
-def emit_with(driver: str, programs: dict[str, tuple[Program, list[tuple[int, int]]]], lanes: int, sizes: dict[str, int]) -> str:
+def emit_with(
+    driver: str, programs: dict[str, tuple[Program, list[tuple[int, int]]]], lanes: int, sizes: dict[str, int]
+) -> str:
     """A C file with ``NAME_run`` for each program and a driver that calls them; ``sizes`` are defined for it, and WORK."""
     body, workspace = functions(programs)
     defined = {**sizes, "WORK": max(1, workspace)}
@@ -100,6 +102,7 @@ def prelude(lanes: int) -> str:
     return "\n".join([f"#define LANES {lanes}", EXPORT, text_of("lanes.h")])
 
 
+SIGNATURE = "const V *restrict x, V *restrict w, V *restrict y"
 EXPORT = """#ifdef _WIN32
 #define EXPORT __declspec(dllexport)
 #else
@@ -163,7 +166,7 @@ class _Printer:
         direct = "".join(f"    y[{p}] = {self._operand(n)};\n" for n, p in self._direct_results())
         return [
             *texts,
-            f"static void {name}_run(const V *restrict x, V *restrict w, V *restrict y) {{\n{calls}{direct}}}",
+            f"static void {name}_run({SIGNATURE}) {{\n{calls}{direct}}}",
         ], size
 
     def _workspace(self, members: list[list[int]]) -> tuple[dict[int, int], int]:
@@ -200,7 +203,7 @@ class _Printer:
             lines += [f"w[{slots[n]}] = v{n};"] if n in slots else []
             lines += [f"y[{p}] = v{n};" for p in self.results.get(n, ())]
         body = "\n    ".join(lines)
-        return f"static void __attribute__((noinline)) {name}_{k}(const V *restrict x, V *restrict w, V *restrict y) {{\n    {body}\n}}"
+        return f"static NOINLINE void {name}_{k}({SIGNATURE}) {{\n    {body}\n}}"
 
     def _statement(self, n: int) -> Iterator[str]:
         value = self.values[n]

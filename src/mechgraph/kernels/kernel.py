@@ -53,6 +53,7 @@ class Kernel:
         self.shapes = [block[:count] for block, count in zip(self.blocks, axes, strict=True)]
         self.sizes = [argument.numel() for argument in arguments]
         self.defaults = defaults
+        self.accelerated = False  # set by an owner whose last argument is to be computed for it
         self._tiers = {width: _Tier(self, width) for width in (1, lanes())}
         self._single: Single | None = None
 

@@ -5,6 +5,14 @@
 #include <stdint.h>
 #include <string.h>
 
+#ifdef __GNUC__
+#define NOINLINE __attribute__((noinline))
+#define UNLIKELY(condition) __builtin_expect(condition, 0)
+#else
+#define NOINLINE
+#define UNLIKELY(condition) (condition)
+#endif
+
 #if LANES == 1
 typedef double V;
 typedef int64_t VI;
@@ -103,7 +111,7 @@ static inline int all_within(V a, double limit) {
 /* Sine and cosine: reduction by pi/2 in pieces of 33 bits (exact products up to 2^20 quarter turns), then the minimax
    polynomials of the Sun C library with the low part of the reduced argument. Beyond, the C library. */
 static inline void v_sincos(V a, V *sine, V *cosine) {
-    if (__builtin_expect(!all_within(a, 1.6e6), 0)) {
+    if (UNLIKELY(!all_within(a, 1.6e6))) {
         for (int i = 0; i < LANES; i++) { LANE(*sine, i) = sin(LANE(a, i)); LANE(*cosine, i) = cos(LANE(a, i)); }
         return;
     }

@@ -175,18 +175,18 @@ Reactions = Callable[..., list[np.ndarray]]  # of the state, u̇ and λ
 def _reactions(equations: Equations) -> Reactions:
     """All joints' reactions as one function of the state, u̇ and λ: they need no formalism beyond these."""
     joints = equations.system.joints
-    return equations._kernel(
+    return equations.kernel(
         "all reactions",
-        lambda: [ca.vertcat(ca.SX(0, 1), *(equations.reaction_expression(name) for name in joints))],
+        lambda: [ca.vertcat(ca.SX(0, 1), *(equations.reactions.of(name) for name in joints))],
         [1],
-        equations._forces_symbols,
+        equations.force_symbols,
     )
 
 
 def _values(equations: Equations, at: States, reactions: Reactions) -> Iterator[tuple[str, _Values]]:
     """By closure; derived and evaluated once for all of them."""
     M, f = equations.mass_matrix(at.q, at.t), equations.forces(at.q, at.u, at.t, at.w)
-    arguments = equations._arguments(at.q, at.u, at.t, at.w, None)
+    arguments = equations.arguments(at.q, at.u, at.t, at.w, None)
     for closure, udot, multipliers in _solutions(equations, at, M, f):
         transmitted = reactions(*arguments, np.concatenate([udot, multipliers], axis=-1))[0]
         yield closure, _Values(M, f, udot, transmitted)
@@ -198,7 +198,7 @@ def _solutions(equations: Equations, at: States, M: np.ndarray, f: np.ndarray) -
         yield "none needed", equations.accelerations(at.q, at.u, at.t, at.w), np.zeros((len(at.t), 0))
         return
     A = equations.constraint_jacobian(at.q, at.u, at.t)
-    b = equations._evaluate("b", lambda: equations.b, 1, at.q, at.u, at.t)
+    b = equations.evaluate("b", lambda: equations.b, 1, at.q, at.u, at.t)
     for name, closure in CLOSURES.items():
         yield name, *closure.solve(M, f, A, b)
 

@@ -15,7 +15,6 @@ import casadi as ca
 import numpy as np
 
 from ..closure import CLOSURES
-from ..elements.constraints import Closing
 from ..elements.transitions import Rotation
 from ..equations import Equations
 from ..errors import ArgumentError, AssemblyError, unknown
@@ -52,7 +51,7 @@ def assemble(
 
 
 def _given(equations: Equations, start: tuple, t: float, parameters: Any) -> tuple[np.ndarray, np.ndarray]:
-    q, u = equations._arguments(start[0], start[1] if len(start) > 1 else None, t, None, parameters)[:2]
+    q, u = equations.arguments(start[0], start[1] if len(start) > 1 else None, t, None, parameters)[:2]
     rows = np.concatenate([equations.position_violation(q, t, parameters), equations.velocity_violation(q, u, t, parameters)])
     names = [*equations.constraints[: equations.phi.numel()], *(f"rate of {n}" for n in equations.constraints)]
     _report(dict(zip(names, rows, strict=False)), 1e-6, "the given start (q, u) contradicts the constraints")
@@ -165,17 +164,17 @@ class _PositionRows:
         m = Motion(equations.kinematics)
         measured = ca.vertcat(ca.SX(0, 1), *(m.coordinate(name) for name in wishes.measured))
         slope = ca.jacobian(measured, equations.symbols.q) @ equations.N
-        self.kernel = equations._kernel(("measured", tuple(wishes.measured)), lambda: [measured, slope, equations.N], [1, 2, 2])
+        self.kernel = equations.kernel(("measured", tuple(wishes.measured)), lambda: [measured, slope, equations.N], [1, 2, 2])
         count = equations.phi.numel()
         self.count = count
         self.names = [*equations.constraints[:count], *(equations.coordinates[i] for i in self.fixed), *wishes.measured]
-        closings = [c for c in equations._constraints if isinstance(c, Closing)]
+        closings = equations.constrained.closings
         right_way = ca.vertcat(ca.SX(0, 1), *(c.joint.kind.aligned(m.across(c.joint)[0]) for c in closings))
-        self.right_way = equations._kernel("aligned", lambda: [right_way], [1])
+        self.right_way = equations.kernel("aligned", lambda: [right_way], [1])
 
     def __call__(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         eqs, t, p = self.equations, self.context["t"], self.context["parameters"]
-        measured, slope, N = self.kernel(*eqs._arguments(q, None, t, None, p))
+        measured, slope, N = self.kernel(*eqs.arguments(q, None, t, None, p))
         gap = measured - self.targets
         gap = np.where(self.angular, np.arctan2(np.sin(gap), np.cos(gap)), gap)
         residual = np.concatenate([eqs.position_violation(q, t, p), q[self.fixed] - self.values, gap])
@@ -183,7 +182,7 @@ class _PositionRows:
         return residual, np.vstack([A, N[self.fixed], slope])
 
     def aligned(self, q: np.ndarray) -> bool:
-        values = self.right_way(*self.equations._arguments(q, None, self.context["t"], None, self.context["parameters"]))[0]
+        values = self.right_way(*self.equations.arguments(q, None, self.context["t"], None, self.context["parameters"]))[0]
         return bool((values > 0).all())
 
 
@@ -221,7 +220,7 @@ def _nearest(equations: Equations, rows: _PositionRows, q: np.ndarray, reference
     for _ in range(50):
         residual, J = rows(q)
         inverse = np.linalg.pinv(J, rcond=1e-9)
-        N = rows.kernel(*equations._arguments(q, None, 0.0, None, None))[2]
+        N = rows.kernel(*equations.arguments(q, None, 0.0, None, None))[2]
         towards = np.linalg.pinv(N) @ (reference - q)
         free = towards - inverse @ (J @ towards)
         if np.linalg.norm(free) < 1e-10:
@@ -255,13 +254,13 @@ def _velocities(equations: Equations, wishes: Wishes, q: np.ndarray, context: di
     m = Motion(equations.kinematics)
     measured = ca.vertcat(ca.SX(0, 1), *(m.speed(name) for name in wishes.measured_speeds))
     slope = ca.jacobian(measured, equations.symbols.u)
-    kernel = equations._kernel(("rates", tuple(wishes.measured_speeds)), lambda: [measured, slope], [1, 2])
+    kernel = equations.kernel(("rates", tuple(wishes.measured_speeds)), lambda: [measured, slope], [1, 2])
     targets = np.array(list(wishes.measured_speeds.values()))
     t, p = context["t"], context["parameters"]
     count = equations.psi.numel()
 
     def rows(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        rates, rates_slope = kernel(*equations._arguments(q, u, t, None, p))
+        rates, rates_slope = kernel(*equations.arguments(q, u, t, None, p))
         residual = np.concatenate([equations.velocity_violation(q, u, t, p), u[fixed] - values, rates - targets])
         A = equations.constraint_jacobian(q, u, t, p)[:count]
         return residual, np.vstack([A, np.eye(len(u))[fixed], rates_slope])

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import numbers
 from ..equations import Equations
 from ..errors import ArgumentError, UnsupportedError, unknown
 from ..kernels.compiler import CompilationFailure
-from ..kernels.flow import METHODS, Rollout
+from ..kernels.flow import METHODS
 from .initial import project
 
 
@@ -55,7 +56,9 @@ def rollout(
     if method not in METHODS:
         raise UnsupportedError(unknown("method", method, METHODS))
     if not (np.isfinite(step) and step > 0 and steps >= 1 and every >= 1 and steps % every == 0):
-        raise ArgumentError(f"step must be positive and every a divisor of steps, got step={step}, steps={steps}, every={every}")
+        raise ArgumentError(
+            f"step must be positive and every a divisor of steps, got step={step}, steps={steps}, every={every}"
+        )
     q, u, p = _states(equations, q, u, parameters)
     if equations.constraints:
         q, u = project(equations, q, u, np.full(len(q), t0), p if len(p) == len(q) else p[0])
@@ -70,7 +73,7 @@ def rollout(
 
 
 def _states(equations: Equations, q: Any, u: Any, parameters: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    q, u, _, _, p = equations._arguments(q, u, 0.0, None, parameters)
+    q, u, _, _, p = equations.arguments(q, u, 0.0, None, parameters)
     count = np.broadcast_shapes(q.shape[:-1], u.shape[:-1])
     if len(count) > 1:
         raise ArgumentError(f"rollouts take one batch axis, got states of shape {q.shape} and {u.shape}")
@@ -84,7 +87,7 @@ def _states(equations: Equations, q: Any, u: Any, parameters: Any) -> tuple[np.n
 def _inputs(equations: Equations, inputs: Any, count: int, steps: int) -> np.ndarray:
     width = len(equations.inputs)
     if inputs is None or isinstance(inputs, Mapping):
-        return np.broadcast_to(equations._numbers("inputs", equations.inputs, inputs), (steps, width))
+        return np.broadcast_to(numbers("inputs", equations.inputs, inputs), (steps, width))
     array = np.asarray(inputs, dtype=float)
     if array.shape not in ((steps, width), (count, steps, width)):
         shapes = f"({steps}, {width}) or ({count}, {steps}, {width})"

@@ -13,6 +13,7 @@ from casadi import SX
 from scipy.optimize import brentq
 from tqdm import tqdm
 
+from ..arguments import numbers
 from ..closure import CLOSURES
 from ..equations import Equations
 from ..errors import ArgumentError, SimulationError, UnsupportedError, unknown
@@ -110,7 +111,7 @@ class _Context:
     @staticmethod
     def make(equations: Equations, inputs: Mapping[str, Any] | None, parameters: Mapping[str, float] | None) -> _Context:
         values = {**equations.system.defaults, **(parameters or {})}
-        equations._numbers("parameters", equations.parameters, values)
+        numbers("parameters", equations.parameters, values)
         given = dict(inputs or {})
         wrong = [unknown("input", name, equations.inputs) for name in given if name not in equations.inputs]
         if wrong:

@@ -1,0 +1,145 @@
+"""Portable C: a header with the names, a source, and a test program that reproduces reference values."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+
+from ..equations import Equations
+from ..errors import ArgumentError
+from ..kernels.emit import functions, prelude
+from ..kernels.program import trace
+
+ARGUMENTS = ("q", "u", "t", "w", "p")
+TOLERANCE = 1e-10
+
+
+def export_c(equations: Equations, path: str | Path) -> list[Path]:
+    """Write ``NAME.h``, ``NAME.c`` and ``NAME_test.c`` beside each other; ``path`` is the name with or without a suffix.
+
+    Build the test with ``cc -O2 NAME.c NAME_test.c -lm``; it ends with 0 if all reference values are reproduced.
+    """
+    target = Path(path).with_suffix("")
+    name = target.name
+    if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
+        raise ArgumentError(f"{name!r} is no name for C functions; use letters, digits and _")
+    made = _functions(equations)
+    texts = {
+        f"{name}.h": _header(equations, name, made),
+        f"{name}.c": _source(name, made),
+        f"{name}_test.c": _test(equations, name, made),
+    }
+    for file, text in texts.items():
+        (target.parent / file).write_text(text, encoding="utf-8")
+    return [target.parent / file for file in texts]
+
+
+def _functions(equations: Equations) -> dict[str, ca.Function]:
+    """The exported functions; matrices are transposed because C stores them row by row."""
+    s = equations.symbols
+    results: dict[str, SX] = {
+        "accelerations": equations.udot,
+        "mass_matrix": ca.densify(equations.M).T,
+        "forces": equations.f,
+        "coordinate_rates": equations.kinematics.qdot,
+        "energies": ca.vertcat(equations.kinetic, equations.potential),
+    }
+    if equations.constraints:
+        results |= {"constraints": ca.vertcat(equations.phi, equations.psi), "constraint_jacobian": ca.densify(equations.A).T}
+    arguments = [s.q, s.u, s.t, s.w, s.p]
+    return {key: ca.Function(key, arguments, [ca.densify(ca.vec(value))], {"cse": True}) for key, value in results.items()}
+
+
+def _prototype(name: str, function: ca.Function) -> str:
+    arguments = "const double *q, const double *u, double t, const double *w, const double *p"
+    return f"void {name}_{function.name()}({arguments}, double *out /* {function.nnz_out(0)} */)"
+
+
+def _header(equations: Equations, name: str, made: dict[str, ca.Function]) -> str:
+    guard = f"{name.upper()}_H"
+    lists = {
+        "q, coordinates": equations.coordinates,
+        "u, speeds": equations.speeds,
+        "w, inputs": equations.inputs,
+        "p, parameters": equations.parameters,
+        "rows of the constraints": equations.constraints,
+    }
+    listed = "\n".join(f"   {kind}: {', '.join(_comment(n) for n in names) or 'none'}" for kind, names in lists.items())
+    prototypes = "\n".join(f"{_prototype(name, function)};" for function in made.values())
+    title = _comment(equations.system.name)
+    return (
+        f"/* Equations of motion of '{title}' ({equations.formalism}). Matrices are stored row by row.\n{listed} */\n"
+        f"#ifndef {guard}\n#define {guard}\n{prototypes}\n#endif\n"
+    )
+
+
+def _comment(text: str) -> str:
+    return text.replace("*/", "* /").replace("\n", " ")
+
+
+def _source(name: str, made: dict[str, ca.Function]) -> str:
+    programs = {key: (trace(function), [function.size_out(0)]) for key, function in made.items()}
+    body, workspace = functions(programs)
+    first = next(iter(made.values()))
+    sizes = [first.nnz_in(k) for k in range(len(ARGUMENTS))]
+    wrappers = [
+        f"{_prototype(name, function)} {{\n    double x[{max(1, sum(sizes))}], work[{max(1, workspace)}];\n{_pack(sizes)}"
+        f"    {key}_run(x, work, out);\n}}"
+        for key, function in made.items()
+    ]
+    return "\n".join([f'#include "{name}.h"', prelude(1), *body, *wrappers, ""])
+
+
+def _pack(sizes: list[int]) -> str:
+    lines, offset = [], 0
+    for argument, size in zip(ARGUMENTS, sizes, strict=True):
+        if argument == "t":
+            lines.append(f"    x[{offset}] = t;\n")
+        elif size:
+            lines.append(f"    for (int i = 0; i < {size}; i++) x[{offset} + i] = {argument}[i];\n")
+        offset += size
+    return "".join(lines)
+
+
+def _test(equations: Equations, name: str, made: dict[str, ca.Function]) -> str:
+    """A main that evaluates every function at a reference state and compares."""
+    random = np.random.default_rng(1)
+    q = np.array(equations.kinematics.reference) + 0.3 * random.standard_normal(len(equations.coordinates))
+    for four in map(list, equations.kinematics.quaternions):
+        q[four] /= np.linalg.norm(q[four])
+    values = {
+        "q": q,
+        "u": random.standard_normal(len(equations.speeds)),
+        "w": random.standard_normal(len(equations.inputs)),
+        "p": np.array(list(equations.system.defaults.values())),
+    }
+    arrays = "\n".join(f"    const double {key}[] = {_array(value)};" for key, value in values.items())
+    arguments = [values["q"], values["u"], 0.3, values["w"], values["p"]]
+    checks = "\n".join(_check(name, function, np.array(function(*arguments)).ravel()) for function in made.values())
+    return (
+        f'#include "{name}.h"\n#include <math.h>\n#include <stdio.h>\n\nint main(void) {{\n    int failures = 0;\n'
+        f"{arrays}\n{checks}\n    return failures;\n}}\n"
+    )
+
+
+def _check(name: str, function: ca.Function, expected: np.ndarray) -> str:
+    key, size = function.name(), max(1, len(expected))
+    return f"""    {{
+        double out[{size}] = {{0}}, worst = 0.0, scale = 1e-300;
+        const double expected[] = {_array(expected)};
+        {name}_{key}(q, u, 0.3, w, p, out);
+        for (int i = 0; i < {len(expected)}; i++) {{
+            worst = fmax(worst, fabs(out[i] - expected[i]));
+            scale = fmax(scale, fabs(expected[i]));
+        }}
+        printf("%-20s relative error %.1e\\n", "{key}", worst / scale);
+        if (!(worst <= {TOLERANCE!r} * scale)) failures++;
+    }}"""
+
+
+def _array(values: np.ndarray) -> str:
+    return "{" + (", ".join(repr(float(v)) for v in values) or "0") + "}"

@@ -1,0 +1,90 @@
+"""Reactions of joints and the power that changes the energy, as expressions of (q, u, t, w), u̇ and λ."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import casadi as ca
+from casadi import SX
+
+from .constrained import Constrained
+from .elements.bodies import marker_on
+from .elements.forces import Action, Wrench
+from .formalisms.newton_euler import transmitted
+from .kinematics import Kinematics, Pair
+from .loads import actions, on_frames, potential, split
+from .motion import Motion
+
+
+class Reactions:
+    """What passes through the joints, from Newton's and Euler's equations of the bodies outboard of them."""
+
+    def __init__(self, kinematics: Kinematics, constrained: Constrained) -> None:
+        self.kinematics, self.constrained = kinematics, constrained
+
+    def of(self, joint: str) -> SX:
+        """(force, moment) of a joint's parent on its child: world components, at the child's joint frame."""
+        m, child = Motion(self.kinematics), self.kinematics.system.joints[joint].child
+        cut = any(c.name == joint for c in self.constrained.closings)
+        force, torque, at = self._through_cut(joint) if cut else self._through_tree(joint)
+        return ca.vertcat(force, torque + ca.cross(at - m.position(child), force))
+
+    def _through_tree(self, joint: str) -> tuple[SX, SX, SX]:
+        """Force, moment and point of action of a tree joint: what its first frame receives from inboard."""
+        k = self.kinematics
+        arc = next(arc for arc in k.topology.arcs if arc.joint.name == joint)
+        first = next(j for j, frame in enumerate(k.frames) if frame.joint is arc.joint)
+        (R, p), (moment, force) = k.poses[first], self.transmitted[first]
+        sign = -1 if arc.reversed else 1
+        return sign * (R @ force), sign * (R @ moment), p
+
+    def _through_cut(self, joint: str) -> tuple[SX, SX, SX]:
+        """Force, moment and point of action of a cut joint, from its multipliers (by reaction, if its child is ground)."""
+        m, closing = Motion(self.kinematics), next(c for c in self.constrained.closings if c.name == joint)
+        wrenches, child = self.constrained.wrenches_of(closing), closing.joint.child.body
+        if child.name in wrenches:
+            return *wrenches[child.name], m.position(child)
+        other = closing.joint.parent.body
+        force, torque = wrenches.get(other.name, (SX.zeros(3), SX.zeros(3)))
+        return -force, -torque, m.position(other)
+
+    @cached_property
+    def transmitted(self) -> list[Pair]:
+        """(moment, force) that each frame receives from its parent, with applied and constraint wrenches."""
+        k, bodies = self.kinematics, self.kinematics.system.bodies
+        applied, _ = split(k, actions(k))
+        constraints = [Wrench(marker_on(bodies[name]), *wrench) for name, wrench in self.constrained.wrenches.items()]
+        return transmitted(k, on_frames(k, [*applied, *constraints]), k.symbols.udot)
+
+    # --- power ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def power(self) -> SX:
+        """d(T + V)/dt: power of all non-conservative forces, of driven joints, of constraints, and ∂V/∂t."""
+        k, constrained = self.kinematics, self.constrained
+        bodies = k.system.bodies
+        constraints: list[Action] = [Wrench(marker_on(bodies[name]), *w) for name, w in constrained.wrenches.items()]
+        total = self._power_of([*actions(k, conservative=False), *constraints]) + ca.dot(constrained.efforts, k.symbols.u)
+        for frame, (moment, force) in zip(k.frames, self.transmitted, strict=True):
+            if not frame.speeds:
+                total += ca.dot(moment, frame.relative[0]) + ca.dot(force, frame.relative[1])
+        return total + self._potential_rate()
+
+    def _power_of(self, acting: list[Action]) -> SX:
+        m = Motion(self.kinematics)
+        wrenches, efforts = split(self.kinematics, acting)
+        total = ca.dot(efforts, self.kinematics.symbols.u)
+        for wrench in wrenches:
+            total += ca.dot(wrench.force, m.velocity(wrench.marker)) + ca.dot(wrench.torque, m.angular_velocity(wrench.marker))
+        return total
+
+    def _potential_rate(self) -> SX:
+        """What time alone does to V (a spring whose length is driven): V̇ plus the power of all conservative forces."""
+        k, m = self.kinematics, Motion(self.kinematics)
+        springs = [action for force in k.system.forces.values() for action in force.conservative(m)]
+        rate = k.rate(potential(k)) + self._power_of(springs)
+        for j, body in enumerate(k.carried):
+            if body is not None:
+                R, (omega, v) = k.poses[j][0], k.twists[j]
+                rate += body.mass * ca.dot(k.system.gravity, R @ (v + ca.cross(omega, body.com)))
+        return rate
