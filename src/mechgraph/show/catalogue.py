@@ -30,7 +30,7 @@ def _row(example: Example) -> str:
         len(equations.kinematics.topology.loops),
         len(equations.speeds),
         len(equations.constraints),
-        equations.mobility(q, u),
+        equations.mobility(q, u=u),
     )
     title = example.title.rstrip(".").replace("|", "\\|")
     return f"| [{example.name}](../gallery/{example.path.name}) | {title} | {' | '.join(map(str, counts))} |"

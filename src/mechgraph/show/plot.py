@@ -59,7 +59,12 @@ def plot(run: Trajectory, names: Sequence[str] = (), path: str | Path | None = N
 
 def _title(run: Trajectory) -> str:
     how = [str(run.statistics[key]) for key in ("formalism", "method") if key in run.statistics]
-    return f"{run.name}: {', '.join([run.outcome, *how])}"
+    return _plain(f"{run.name}: {', '.join([run.outcome, *how])}")
+
+
+def _plain(text: str) -> str:
+    """A name, never a formula."""
+    return text.replace("$", r"\$")
 
 
 def _save(figure: Figure, path: Path) -> None:
@@ -124,7 +129,7 @@ def violations(run: Trajectory) -> list[Panel]:
 
 def _draw(axes: Axes, time: np.ndarray, panel: Panel) -> None:
     for k, (label, values) in enumerate(panel.curves):
-        axes.plot(time, values, color=color(k), linewidth=1.5, label=label, solid_capstyle="round")
+        axes.plot(time, values, color=color(k), linewidth=1.5, label=_plain(label), solid_capstyle="round")
     axes.set_title(panel.title, loc="left", fontsize=9.5, color=MUTED)
     if panel.logarithmic:
         axes.set_yscale("log")
@@ -145,8 +150,8 @@ def _style(axes: Axes) -> None:
 
 
 def _legend(axes: Axes, count: int) -> None:
-    handles, labels = axes.get_legend_handles_labels()
-    shown = min(count, LEGEND_LIMIT)
+    handles, shown = axes.get_lines(), min(count, LEGEND_LIMIT)
+    labels = [str(handle.get_label()) for handle in handles]
     title = f"and {count - shown} more" if count > shown else None
     axes.legend(
         handles[:shown], labels[:shown], title=title, title_fontsize=8, fontsize=8, labelcolor=INK, frameon=False,
