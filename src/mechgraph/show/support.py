@@ -8,6 +8,9 @@ accelerations must be those of the first formalism with the first closure.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -20,8 +23,9 @@ from ..elements.transitions import move, rot
 from ..equations import Equations
 from ..errors import UnsupportedError
 from ..formalisms import FORMALISMS
+from ..kernels.compiler import find_compiler
 from ..studies.agreement import VARIANTS
-from ..studies.integrators import METHODS
+from ..studies.integrators import METHODS, Compiled
 from ..studies.simulate import DRIFT, Event
 from ..system import System
 
@@ -154,6 +158,7 @@ def _four_bar() -> System:
 # --- studies ---------------------------------------------------------------------------------------------------------
 
 
+ROLLOUTS = "rollouts"
 STUDIES: dict[str, Callable[[Equations, tuple], Any]] = {
     "accelerations": lambda e, s: e.accelerations(*s),
     "multipliers": lambda e, s: e.multipliers(*s),
@@ -162,7 +167,16 @@ STUDIES: dict[str, Callable[[Equations, tuple], Any]] = {
     "simulation": lambda e, s: e.simulate(0.01, s, step=0.01).energy,
     "events": lambda e, s: e.simulate(0.01, s, step=0.01, events={"top": Event(lambda m: m.coordinate("crank"), stop=False)}),
     "inverse dynamics": lambda e, s: e.inverse_dynamics(s[0], s[1], s[1]),
+    "exact derivatives": lambda e, s: e.jacobian("accelerations", "q", *s),
+    ROLLOUTS: lambda e, s: e.rollout(s[0][None], s[1][None], step=0.01, steps=1),
+    "text and LaTeX": lambda e, s: (e.show(), e.latex()),
+    "C export": lambda e, s: _export(e),
 }
+
+
+def _export(equations: Equations) -> None:
+    with TemporaryDirectory() as folder:
+        equations.export_c(Path(folder) / "model")
 
 
 def _studies() -> list[str]:
@@ -172,24 +186,30 @@ def _studies() -> list[str]:
     open_chain.revolute("coupler", first, second, axis="y", at=(1, 0, 0))
     tree, loop = open_chain.equations(), _four_bar().equations()
     states = (tree.assemble(), loop.assemble({"crank": 1.0}, guess={"coupler": 1.0}))
-    rows = [
-        [name, *(_cell(lambda e=e, s=s, run=run: run(e, s)) for e, s in zip((tree, loop), states, strict=True))]  # type: ignore[misc]
-        for name, run in STUDIES.items()
-    ]
+    rows = [[name, *(_study_cell(name, e, s) for e, s in zip((tree, loop), states, strict=True))] for name in STUDIES]
     return [
         "## Studies",
-        "They use `Equations` alone, so formalism and closure do not matter.",
+        "They use `Equations` alone, so formalism and closure do not matter. Rollouts need a C compiler.",
         _table(["study", "trees", "with constraints"], rows),
     ]
+
+
+def _study_cell(name: str, equations: Equations, state: tuple) -> str:
+    return _cell(lambda: STUDIES[name](equations, state), compiled=name == ROLLOUTS)
 
 
 def _methods() -> list[str]:
     rows = [[f"`{name}`", _method_cell(name, 0.0), _method_cell(name, lambda t: 0.0)] for name in METHODS]
     return [
         "### Integrators",
-        f"By `method=`. Constraints are kept by `drift=` {', '.join(f'`{name}`' for name in DRIFT)}.",
+        f"By `method=`. Constraints are kept by `drift=` {', '.join(f'`{name}`' for name in DRIFT)}. {_compiled()}",
         _table(["method", "inputs as numbers and expressions of time", "inputs as Python functions"], rows),
     ]
+
+
+def _compiled() -> str:
+    names = ", ".join(f"`{name}`" for name, kind in METHODS.items() if issubclass(kind, Compiled))
+    return f"Needs a C compiler: {names}."
 
 
 def _method_cell(method: str, signal: Any) -> str:
@@ -197,7 +217,8 @@ def _method_cell(method: str, signal: Any) -> str:
     body = _block(system, "body")
     system.revolute("crank", system.ground, body, axis="y")
     system.torque("motor", "crank", system.input("w"))
-    return _cell(lambda: system.equations().simulate(0.01, step=0.01, method=method, inputs={"w": signal}))
+    run = partial(system.equations().simulate, 0.01, step=0.01, method=method, inputs={"w": signal})
+    return _cell(run, compiled=issubclass(METHODS[method], Compiled) and not callable(signal))
 
 
 # --- forces and constraints ------------------------------------------------------------------------------------------
@@ -222,7 +243,10 @@ def _described(kinds: dict[str, Any]) -> list[list[str]]:
 # --- the page --------------------------------------------------------------------------------------------------------
 
 
-def _cell(attempt: Callable[[], Any]) -> str:
+def _cell(attempt: Callable[[], Any], compiled: bool = False) -> str:
+    """The outcome of an attempt; one that has to be compiled is taken on trust where there is no compiler."""
+    if compiled and find_compiler() is None:
+        return YES
     try:
         attempt()
     except UnsupportedError:

@@ -1,0 +1,253 @@
+"""Moving pictures without a browser: rods and boxes drawn pixel by pixel into a depth buffer, frames written as GIF."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from matplotlib import font_manager
+from PIL import Image, ImageDraw, ImageFont
+
+from ..errors import ArgumentError
+from .palette import INK, MUTED, PAPER
+from .scene import Box, Rod, Scene
+
+SMOOTH = 2  # pixels are computed this many times finer and averaged
+MOST_FRAMES = 240
+ANGLE = 0.54  # of view, from top to bottom
+ELEVATION, AZIMUTH = 0.30, 0.55
+
+
+@dataclass(frozen=True)
+class Camera:
+    """A perspective view: ``axes`` are its right, up and backward directions as rows."""
+
+    eye: np.ndarray
+    axes: np.ndarray
+    focal: float  # pixels
+    centre: np.ndarray  # pixel of the optical axis
+
+    def project(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Pixels (…, 2) and depths (…) of points in the world."""
+        local = (points - self.eye) @ self.axes.T
+        depth = -local[..., 2]
+        pixels = self.centre + self.focal * local[..., :2] * np.array([1.0, -1.0]) / depth[..., None]
+        return pixels, depth
+
+
+def camera_of(seen: Scene, width: int, height: int) -> Camera:
+    """The first look of the interactive page."""
+    aside = np.cross(seen.up, seen.across)
+    back = np.cos(ELEVATION) * (np.cos(AZIMUTH) * seen.across + np.sin(AZIMUTH) * aside) + np.sin(ELEVATION) * seen.up
+    distance = 1.15 * seen.radius / (np.tan(ANGLE / 2) * min(1.0, width / height))
+    right = np.cross(seen.up, back)
+    right /= np.linalg.norm(right)
+    axes = np.array([right, np.cross(back, right), back])
+    return Camera(seen.centre + distance * back, axes, height / 2 / np.tan(ANGLE / 2), np.array([width, height]) / 2)
+
+
+def animation(seen: Scene, path: Path, speed: float, title: str, size: tuple[int, int] = (600, 450), frames: int = 20) -> Path:
+    """Write a GIF of about ``frames`` a second; long runs get fewer, so that there are never more than 240."""
+    if not (min(size) >= 32 and max(size) <= 4000 and 1 <= frames <= 50):
+        raise ArgumentError(f"size must be within 32 … 4000 pixels and frames within 1 … 50, got {size} and {frames}")
+    length = float(seen.time[-1] - seen.time[0]) / speed
+    count = int(np.clip(round(length * frames), 1, MOST_FRAMES))
+    rows = np.searchsorted(seen.time, np.linspace(seen.time[0], seen.time[-1], count, endpoint=False)).clip(
+        0, len(seen.time) - 1
+    )
+    stage = Stage(seen, title, *size)
+    images = [stage.picture(int(row)) for row in rows]
+    palette = _palette(images)
+    quantized = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
+    pause = max(20, round(1000 * length / count / 10) * 10)
+    quantized[0].save(path, save_all=True, append_images=quantized[1:], duration=pause, loop=0, optimize=False)
+    return path
+
+
+def _palette(images: list[Image.Image]) -> Image.Image:
+    """One set of colours for all frames, from a few of them."""
+    chosen = images[:: max(1, len(images) // 6)]
+    width, height = images[0].size
+    sheet = Image.new("RGB", (width, height * len(chosen)))
+    for k, image in enumerate(chosen):
+        sheet.paste(image, (0, k * height))
+    return sheet.quantize(255)
+
+
+class Stage:
+    """Everything that stays the same from frame to frame, and the drawing of one."""
+
+    def __init__(self, seen: Scene, title: str, width: int, height: int) -> None:
+        self.seen, self.title, self.size = seen, title, (width, height)
+        self.camera = camera_of(seen, SMOOTH * width, SMOOTH * height)
+        aside = np.cross(seen.up, seen.across)
+        light = seen.up + 0.45 * seen.across + 0.55 * aside
+        self.light = light / np.linalg.norm(light)
+        self.ground = self._grid(Image.new("RGB", (SMOOTH * width, SMOOTH * height), PAPER))
+        font = font_manager.findfont("DejaVu Sans")
+        self.fonts = ImageFont.truetype(font, round(height / 28)), ImageFont.truetype(font, round(height / 34))
+
+    def picture(self, row: int) -> Image.Image:
+        """The frame at one time."""
+        under = self._trails(self._shadows(self.ground.copy(), row), row)
+        buffer = Buffer(np.asarray(under, dtype=np.float32) / 255)
+        axes = self.camera.axes
+        sky, sun = axes @ self.seen.up, axes @ self.light
+        for solid, R, p in zip(self.seen.solids, self.seen.rotations[row], self.seen.positions[row], strict=True):
+            for rod in solid.rods:
+                buffer.rod(self.camera, rod, p + R @ rod.a, p + R @ rod.b, sky, sun)
+            for box in solid.boxes:
+                buffer.box(self.camera, box, p + R @ box.centre, R @ box.axes, sky, sun)
+        image = Image.fromarray((np.clip(buffer.colors, 0, 1) * 255).astype(np.uint8))
+        return self._caption(image.resize(self.size, Image.Resampling.BOX), row)
+
+    def _caption(self, image: Image.Image, row: int) -> Image.Image:
+        draw = ImageDraw.Draw(image)
+        margin = self.size[1] // 32
+        draw.text((margin, margin), self.title, fill=INK, font=self.fonts[0])
+        draw.text((margin, self.size[1] - margin), f"{self.seen.time[row]:.2f} s", fill=MUTED, font=self.fonts[1], anchor="ls")
+        return image
+
+    def _grid(self, image: Image.Image) -> Image.Image:
+        """Lines on the ground that fade with the distance."""
+        draw, seen = ImageDraw.Draw(image), self.seen
+        aside = np.cross(seen.up, seen.across)
+        step, foot = grid_step(seen.radius), seen.centre + (seen.floor - seen.centre @ seen.up) * seen.up
+        reach = int(np.ceil(3.5 * seen.radius / step))
+        parts = np.linspace(-reach, reach, 4 * reach + 1) * step
+        for d, e in ((seen.across, aside), (aside, seen.across)):
+            for i in range(-reach, reach + 1):
+                self._fading_line(draw, foot + i * step * d + parts[:, None] * e, foot, reach * step)
+        return image
+
+    def _fading_line(self, draw: ImageDraw.ImageDraw, points: np.ndarray, centre: np.ndarray, reach: float) -> None:
+        pixels, depth = self.camera.project(points)
+        shade = np.linalg.norm(points - centre, axis=1) / reach
+        for k in np.flatnonzero((depth[:-1] > 0) & (depth[1:] > 0) & (shade[:-1] < 1)):
+            grey = round(255 - 48 * (1 - shade[k]) ** 1.2)
+            draw.line([tuple(pixels[k]), tuple(pixels[k + 1])], fill=(grey - 3, grey, grey + 2), width=SMOOTH)
+
+    def _shadows(self, image: Image.Image, row: int) -> Image.Image:
+        mask = Image.new("L", image.size, 0)
+        draw, seen = ImageDraw.Draw(mask), self.seen
+        for solid, R, p in zip(seen.solids, seen.rotations[row], seen.positions[row], strict=True):
+            for rod in solid.rods:
+                self._shadow(draw, np.array([p + R @ rod.a, p + R @ rod.b]), rod.radius)
+            for box in solid.boxes:
+                self._shadow(draw, np.array([p + R @ box.centre] * 2), float(np.mean(box.half)))
+        image.paste((206, 213, 222), mask=mask)
+        return image
+
+    def _shadow(self, draw: ImageDraw.ImageDraw, points: np.ndarray, radius: float) -> None:
+        seen = self.seen
+        height = points @ seen.up - seen.floor
+        pixels, depth = self.camera.project(points - np.outer(height / (self.light @ seen.up), self.light))
+        size = float(radius * self.camera.focal / depth.mean())
+        draw.line([tuple(p) for p in pixels], fill=255, width=max(1, round(2 * size * 0.8)))
+        for x, y in pixels:
+            draw.ellipse([x - size, y - 0.6 * size, x + size, y + 0.6 * size], fill=255)
+
+    def _trails(self, image: Image.Image, row: int) -> Image.Image:
+        """Paths of the last part of the run, fading into the past."""
+        draw = ImageDraw.Draw(image)
+        past = 0.45 * float(self.seen.time[-1] - self.seen.time[0])
+        for trail in self.seen.trails:
+            pixels, _ = self.camera.project(trail.points[: row + 1])
+            age = (self.seen.time[row] - self.seen.time[: row + 1]) / (past or 1.0)
+            tint = _rgb(trail.color)
+            for k in np.flatnonzero(age[:-1] < 1):
+                mixed = 1 - (1 - tint) * (1 - age[k]) * 0.85
+                fill = tuple(int(v) for v in mixed * 255)
+                draw.line([tuple(pixels[k]), tuple(pixels[k + 1])], fill=fill, width=2 * SMOOTH)
+        return image
+
+
+def grid_step(radius: float) -> float:
+    """1, 2 or 5 times a power of ten, somewhat below 0.6 of the radius."""
+    power = 10 ** np.floor(np.log10(radius))
+    return float(max(s * power for s in (0.5, 1, 2, 5) if s * power < 0.6 * radius))
+
+
+class Buffer:
+    """Colours and depths of pixels; nearer things win."""
+
+    def __init__(self, colors: np.ndarray) -> None:
+        self.colors = colors.copy()
+        self.depths: np.ndarray = np.full(colors.shape[:2], np.inf, dtype=np.float32)
+
+    def rod(self, camera: Camera, rod: Rod, a: np.ndarray, b: np.ndarray, sky: np.ndarray, sun: np.ndarray) -> None:
+        """A capsule: in the picture a thick line with round ends, its normals those of a round bar."""
+        (pa, pb), (za, zb) = camera.project(np.array([a, b]))
+        if min(za, zb) <= rod.radius:
+            return
+        ra, rb = (camera.focal * rod.radius / z for z in (za, zb))
+        window = self._window(np.array([pa - ra, pa + ra, pb - rb, pb + rb]))
+        x, y = self._pixels(window)
+        x, y, dx, dy = x - float(pa[0]), y - float(pa[1]), float(pb[0] - pa[0]), float(pb[1] - pa[1])
+        along = np.clip((x * dx + y * dy) / max(dx * dx + dy * dy, 1e-9), 0, 1)
+        r = float(ra) + along * float(rb - ra)
+        nx, ny = (x - along * dx) / r, (y - along * dy) / r
+        rise = 1 - nx**2 - ny**2
+        h = np.sqrt(np.maximum(rise, 0))
+        depth = float(za) + along * float(zb - za) - h * float(rod.radius)
+        self._put(window, rise > 0, depth, (nx, -ny, h), _rgb(rod.color), sky, sun)
+
+    def box(self, camera: Camera, box: Box, centre: np.ndarray, axes: np.ndarray, sky: np.ndarray, sun: np.ndarray) -> None:
+        """Its faces that look at the eye."""
+        for k in range(3):
+            for side in (-1.0, 1.0):
+                normal, u, v = side * axes[:, k], axes[:, (k + 1) % 3], axes[:, (k + 2) % 3]
+                middle = centre + box.half[k] * normal
+                if (camera.eye - middle) @ normal > 0:
+                    u, v = box.half[(k + 1) % 3] * u, box.half[(k + 2) % 3] * v
+                    corners = np.array([middle - u - v, middle + u - v, middle + u + v, middle - u + v])
+                    self._face(camera, corners, camera.axes @ normal, _rgb(box.color), sky, sun)
+
+    def _face(
+        self, camera: Camera, corners: np.ndarray, normal: np.ndarray, tint: np.ndarray, sky: np.ndarray, sun: np.ndarray
+    ) -> None:
+        pixels, depths = camera.project(corners)
+        if depths.min() <= 0:
+            return
+        window = self._window(pixels)
+        x, y = self._pixels(window)
+        following = np.roll(pixels, -1, axis=0)
+        sides = [(q[0] - p[0]) * (y - p[1]) - (q[1] - p[1]) * (x - p[0]) for p, q in zip(pixels, following, strict=True)]
+        inside = np.all([s >= 0 for s in sides], axis=0) | np.all([s <= 0 for s in sides], axis=0)
+        plane = np.linalg.lstsq(np.column_stack([pixels, np.ones(4)]), depths, rcond=None)[0]
+        depth = plane[0] * x + plane[1] * y + plane[2]
+        self._put(window, inside, depth, tuple(np.broadcast_to(n, x.shape) for n in normal), tint, sky, sun)
+
+    def _window(self, pixels: np.ndarray) -> tuple[slice, slice]:
+        height, width = self.depths.shape
+        low = np.clip(np.floor(pixels.min(axis=0)), 0, [width, height]).astype(int)
+        high = np.clip(np.ceil(pixels.max(axis=0)) + 1, 0, [width, height]).astype(int)
+        return slice(low[1], high[1]), slice(low[0], high[0])
+
+    @staticmethod
+    def _pixels(window: tuple[slice, slice]) -> tuple[np.ndarray, np.ndarray]:
+        grid = np.mgrid[window[0], window[1]].astype(np.float32)
+        return grid[1], grid[0]
+
+    def _put(
+        self, window: tuple, inside: np.ndarray, depth: np.ndarray, normals: tuple[np.ndarray, ...], tint: np.ndarray,
+        sky: np.ndarray, sun: np.ndarray,
+    ) -> None:  # fmt: skip
+        near = inside & (depth < self.depths[window])
+        self.depths[window][near] = depth[near]
+        self.colors[window][near] = _lit(np.stack([n[near] for n in normals], axis=-1), tint, sky, sun)
+
+
+def _lit(normals: np.ndarray, tint: np.ndarray, sky: np.ndarray, sun: np.ndarray) -> np.ndarray:
+    """The light of the interactive page: sky and ground, sun, and a highlight."""
+    half = sun + np.array([0.0, 0.0, 1.0])
+    above = (0.5 + 0.5 * normals @ sky)[:, None]
+    direct = np.maximum(normals @ sun, 0)[:, None]
+    shine = np.maximum(normals @ (half / np.linalg.norm(half)), 0)[:, None] ** 48
+    ambient = (1 - above) * np.array([0.30, 0.31, 0.36]) + above * np.array([0.62, 0.65, 0.70])
+    return np.sqrt(tint**2 * (ambient + direct * np.array([0.62, 0.59, 0.54])) + 0.16 * shine)
+
+
+def _rgb(text: str) -> np.ndarray:
+    return np.array([int(text[k : k + 2], 16) for k in (1, 3, 5)]) / 255

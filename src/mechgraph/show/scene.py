@@ -1,0 +1,305 @@
+"""What is seen of a run: shapes on bodies, derived from the graph, and where the bodies are at each time.
+
+A body is drawn as rods through the points that matter on it: its joints, its markers and its centre of mass, joined by
+the shortest tree. One that hangs on a single point reaches as far as the uniform rod with its inertia would; one whose
+points coincide is the box with its inertia.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from scipy.sparse.csgraph import minimum_spanning_tree
+from scipy.spatial.distance import pdist, squareform
+from scipy.spatial.transform import Rotation as Turn
+
+from ..elements.bodies import Body, Marker
+from ..elements.joints import Joint
+from ..elements.transitions import Rotation, Translation
+from ..equations import Equations
+from ..results import Trajectory
+from .palette import color
+
+MOST_FRAMES = 600
+MOST_TRAILS = 6
+DARK = "#3d4855"  # joints
+GROUND = "#8b97a4"
+SLENDER = 0.035  # radius of rods over the size of a typical body
+
+
+@dataclass(frozen=True)
+class Rod:
+    """A rounded rod from a to b."""
+
+    a: np.ndarray
+    b: np.ndarray
+    radius: float
+    color: str
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box with half edges along the columns of ``axes``."""
+
+    centre: np.ndarray
+    half: np.ndarray
+    axes: np.ndarray
+    color: str
+
+
+@dataclass(frozen=True)
+class Solid:
+    """The shapes that ride on a body, in its frame; balls are rods of no length."""
+
+    name: str
+    color: str
+    rods: tuple[Rod, ...]
+    boxes: tuple[Box, ...] = ()
+
+
+@dataclass(frozen=True)
+class Trail:
+    """The path of a point."""
+
+    name: str
+    color: str
+    points: np.ndarray
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Solids (ground first) with their poses at each time: ``positions`` (n, solids, 3), ``rotations`` (n, solids, 3, 3)."""
+
+    title: str
+    time: np.ndarray
+    solids: tuple[Solid, ...]
+    positions: np.ndarray
+    rotations: np.ndarray
+    trails: tuple[Trail, ...]
+    up: np.ndarray
+    floor: float  # height of the ground grid along ``up``
+    centre: np.ndarray
+    radius: float  # of a ball around everything
+    across: np.ndarray  # the horizontal direction in which least happens: to look along
+    thickness: float
+
+    @property
+    def quaternions(self) -> np.ndarray:
+        """Scalar-first quaternions (n, solids, 4), without jumps of sign along time."""
+        count, solids = self.rotations.shape[:2]
+        q = Turn.from_matrix(self.rotations.reshape(-1, 3, 3)).as_quat()[:, [3, 0, 1, 2]].reshape(count, solids, 4)
+        flips = np.cumprod(np.where((q[1:] * q[:-1]).sum(axis=-1) < 0, -1.0, 1.0), axis=0)
+        return np.concatenate([q[:1], q[1:] * flips[..., None]])
+
+
+def scene(run: Trajectory, most_frames: int = MOST_FRAMES) -> Scene:
+    """The scene of a run, on at most ``most_frames`` of its times."""
+    sample = _Sample.of(run, most_frames)
+    points = {name: list(_points(sample, name)) for name in ["ground", *sample.bodies]}
+    thickness = SLENDER * _typical_size(sample, points)
+    solids = tuple(_solid(sample, k, name, points[name], thickness) for k, name in enumerate(points))
+    positions, rotations = _poses(sample, list(points))
+    trails = tuple(_trails(sample, {s.name: s.color for s in solids}))
+    up = _up(sample)
+    seen = _cloud(solids, positions, rotations)
+    centre, radius = (seen.min(axis=0) + seen.max(axis=0)) / 2, max(float(np.ptp(seen, axis=0).max()) / 2, 4 * thickness)
+    floor = float((seen @ up).min()) - 2 * thickness
+    return Scene(
+        run.name, sample.time, solids, positions, rotations, trails, up, floor, centre, radius, _across(seen, up), thickness
+    )
+
+
+# --- numbers ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """A run on fewer times."""
+
+    equations: Equations
+    run: Trajectory
+    rows: np.ndarray
+
+    @staticmethod
+    def of(run: Trajectory, most: int) -> _Sample:
+        rows = np.unique(np.linspace(0, len(run) - 1, min(len(run), most)).round().astype(int))
+        return _Sample(run._need(), run, rows)
+
+    @property
+    def time(self) -> np.ndarray:
+        return self.run.time[self.rows]
+
+    @property
+    def bodies(self) -> dict[str, Body]:
+        return self.equations.system.bodies
+
+    @property
+    def arguments(self) -> tuple[np.ndarray, np.ndarray, dict[str, float]]:
+        return self.run.q[self.rows], self.time, dict(self.run.parameters)
+
+    def constant(self, expression: SX) -> np.ndarray:
+        """A number of the description with the run's parameters, at the run's first time."""
+        s = self.equations.symbols
+        values = [float(self.run.parameters[name]) for name in s.parameters]
+        function = ca.Function("constant", [s.p, s.t, s.w], [ca.densify(expression)])
+        out = np.array(function(values, float(self.run.time[0]), np.zeros(len(s.inputs))))
+        return out.ravel() if out.shape[1] == 1 else out
+
+
+def _poses(sample: _Sample, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    q, t, p = sample.arguments
+    positions = np.stack([sample.equations.position(name, q, t, p) for name in names], axis=1)
+    rotations = np.stack([sample.equations.rotation(name, q, t, p) for name in names], axis=1)
+    return positions, rotations
+
+
+def _points(sample: _Sample, body: str) -> Iterator[np.ndarray]:
+    """Points of a body that shapes lead through: joints, markers, and the centre of mass of one that has mass."""
+    system = sample.equations.system
+    frames: list[Marker] = [end for joint in system.joints.values() for end in (joint.parent, joint.child)]
+    frames += [] if body == "ground" else list(system.markers.values())
+    yield from (sample.constant(frame.at) for frame in frames if frame.body.name == body)
+    if body != "ground" and not system.bodies[body].weightless:
+        yield sample.constant(system.bodies[body].com)
+
+
+def _typical_size(sample: _Sample, points: dict[str, list[np.ndarray]]) -> float:
+    """The median extent of the bodies that have one; else the size of their boxes."""
+    spans = [pdist(np.array(p)).max() for name, p in points.items() if len(p) > 1 and name != "ground"]
+    spans = [span for span in spans if span > 0]
+    boxes = [2 * float(_box_of(sample, body)[0].max()) for body in sample.bodies.values() if not body.weightless]
+    sizes = spans or [box for box in boxes if box > 0] or [1.0]
+    return float(np.median(sizes))
+
+
+# --- shapes ----------------------------------------------------------------------------------------------------------
+
+
+def _solid(sample: _Sample, k: int, name: str, points: list[np.ndarray], thickness: float) -> Solid:
+    if name == "ground":
+        return Solid(name, GROUND, (*_pins(sample, name, 1.1 * thickness), *_rails(sample, name, thickness)))
+    body, tint = sample.bodies[name], color(k - 1)
+    distinct = _distinct(points, 0.5 * thickness)
+    rods = [Rod(a, b, thickness, tint) for a, b in _skeleton([*distinct, *_far_end(sample, body, distinct)])]
+    boxes = () if rods or body.weightless else (_box(sample, body, thickness, tint),)
+    if rods and not body.weightless:
+        com = sample.constant(body.com)
+        rods.append(Rod(com, com, 1.7 * thickness, tint))
+    return Solid(name, tint, (*rods, *_pins(sample, name, thickness), *_rails(sample, name, thickness)), boxes)
+
+
+def _distinct(points: Iterable[np.ndarray], tolerance: float) -> list[np.ndarray]:
+    out: list[np.ndarray] = []
+    for point in points:
+        if all(np.linalg.norm(point - other) > tolerance for other in out):
+            out.append(point)
+    return out
+
+
+def _skeleton(points: list[np.ndarray]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The shortest tree through all points."""
+    if len(points) > 1:
+        tree = minimum_spanning_tree(squareform(pdist(np.array(points)))).tocoo()
+        yield from ((points[i], points[j]) for i, j in zip(tree.row, tree.col, strict=True))
+
+
+def _far_end(sample: _Sample, body: Body, points: list[np.ndarray]) -> list[np.ndarray]:
+    """Where a body on one point ends: the end of the uniform rod with its inertia across the line through its centre."""
+    if body.weightless or len(points) != 2:
+        return []
+    com = sample.constant(body.com)
+    start = max(points, key=lambda point: float(np.linalg.norm(point - com)))
+    direction = (com - start) / np.linalg.norm(com - start)
+    inertia, mass = sample.constant(body.inertia).reshape(3, 3), float(sample.constant(body.mass).item())
+    across = (np.trace(inertia) - direction @ inertia @ direction) / 2
+    if mass <= 0 or across <= 0 or np.linalg.norm(points[0] - points[1]) > 1.001 * np.linalg.norm(com - start):
+        return []
+    return [com + direction * min(np.sqrt(3 * across / mass), np.linalg.norm(com - start))]
+
+
+def _box_of(sample: _Sample, body: Body) -> tuple[np.ndarray, np.ndarray]:
+    """Half edges and axes of the uniform box with a body's inertia: a² = 3 (I_b + I_c − I_a) / 2m."""
+    inertia, mass = sample.constant(body.inertia).reshape(3, 3), float(sample.constant(body.mass).item())
+    values, axes = np.linalg.eigh(inertia)
+    squares = 1.5 * (values.sum() - 2 * values) / mass if mass > 0 else np.zeros(3)
+    if np.linalg.det(axes) < 0:
+        axes[:, 2] *= -1
+    return np.sqrt(np.maximum(squares, 0)), axes
+
+
+def _box(sample: _Sample, body: Body, thickness: float, tint: str) -> Box:
+    half, axes = _box_of(sample, body)
+    return Box(sample.constant(body.com), np.clip(half, 1.6 * thickness, 20 * thickness), axes, tint)
+
+
+def _pins(sample: _Sample, body: str, thickness: float) -> Iterator[Rod]:
+    """Joints that turn, drawn on their parents: a pin along the axis of a single turn, else a ball."""
+    for joint in sample.equations.system.joints.values():
+        turning = any(not isinstance(step, Translation) for step in joint.transitions)
+        if joint.parent.body.name == body and turning:
+            at, direction = sample.constant(joint.parent.at), _pin_direction(sample, joint)
+            reach = np.zeros(3) if direction is None else 1.3 * thickness * direction
+            yield Rod(at - reach, at + reach, (1.5 if direction is None else 1.25) * thickness, DARK)
+
+
+def _pin_direction(sample: _Sample, joint: Joint) -> np.ndarray | None:
+    steps = joint.transitions
+    if len(steps) != 1 or not isinstance(steps[0], Rotation):
+        return None
+    return sample.constant(joint.parent.rotation @ steps[0].direction)
+
+
+def _rails(sample: _Sample, body: str, thickness: float) -> Iterator[Rod]:
+    """The stretch of line that each sliding joint on this body covers during the run."""
+    for joint in sample.equations.system.joints.values():
+        steps = joint.transitions
+        if joint.parent.body.name == body and len(steps) == 1 and isinstance(steps[0], Translation) and steps[0].moves:
+            shifts = sample.run[joint.name][sample.rows]
+            at, direction = sample.constant(joint.parent.at), sample.constant(joint.parent.rotation @ steps[0].direction)
+            low, high = float(shifts.min()) - 6 * thickness, float(shifts.max()) + 6 * thickness
+            yield Rod(at + low * direction, at + high * direction, 0.4 * thickness, GROUND)
+
+
+# --- around it -------------------------------------------------------------------------------------------------------
+
+
+def _trails(sample: _Sample, colors: dict[str, str]) -> Iterator[Trail]:
+    """Paths of the markers on bodies; without markers, of the mass centres of the outermost bodies."""
+    system = sample.equations.system
+    chosen = [marker for marker in system.markers.values() if marker.body is not system.ground]
+    if not chosen:
+        inner = {arc.inboard for arc in sample.equations.kinematics.topology.arcs}
+        ends = [body for name, body in sample.bodies.items() if name not in inner]
+        chosen = [Marker(body.name, body, body.com, SX.eye(3)) for body in ends]
+    q, t, p = sample.arguments
+    for marker in chosen[:MOST_TRAILS]:
+        yield Trail(marker.name, colors[marker.body.name], sample.equations.position(marker, q, t, p))
+
+
+def _up(sample: _Sample) -> np.ndarray:
+    gravity = sample.constant(sample.equations.system.gravity)
+    size = float(np.linalg.norm(gravity))
+    return -gravity / size if size > 0 else np.array([0.0, 0.0, 1.0])
+
+
+def _cloud(solids: tuple[Solid, ...], positions: np.ndarray, rotations: np.ndarray) -> np.ndarray:
+    """Every point of every shape at every time, in the world."""
+    out = []
+    for k, solid in enumerate(solids):
+        local = [point for rod in solid.rods for point in (rod.a, rod.b)]
+        local += [box.centre + sign * (box.axes @ box.half) for box in solid.boxes for sign in (-1, 1)]
+        out += [positions[:, k] + rotations[:, k] @ point for point in local]
+    return np.concatenate(out) if out else np.zeros((1, 3))
+
+
+def _across(seen: np.ndarray, up: np.ndarray) -> np.ndarray:
+    """The horizontal direction of least extent, such that x (else y) of the world points to the right of who looks along it."""
+    flat = seen - seen.mean(axis=0)
+    flat = flat - np.outer(flat @ up, up)
+    values, vectors = np.linalg.eigh(flat.T @ flat + 1e9 * max(1.0, float((flat**2).sum())) * np.outer(up, up))
+    across = vectors[:, int(np.argmin(values))]
+    return across if np.cross(up, across) @ [1.0, 0.1, 0.01] > 0 else -across

@@ -1,0 +1,119 @@
+"""A run in motion: an interactive page (one file, nothing from the network) or a moving picture."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError
+from ..results import Trajectory
+from .picture import animation
+from .scene import Box, Rod, Scene, Solid, scene
+
+TEMPLATE = Path(__file__).with_name("view.html")
+ELEVATION, AZIMUTH = 0.30, 0.55  # of the first look, from the direction in which least happens
+
+
+@dataclass(frozen=True)
+class Page:
+    """An interactive page; notebooks show it, ``str`` is its HTML."""
+
+    html: str
+    height: int = 520
+
+    def __str__(self) -> str:
+        return self.html
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<iframe srcdoc="{html.escape(self.html)}" style="width:100%;height:{self.height}px;border:0;border-radius:10px" '
+            'title="animation"></iframe>'
+        )
+
+
+def view(
+    run: Trajectory, path: str | Path | None = None, *, speed: float = 1.0, title: str | None = None, **options: Any
+) -> Any:
+    """Show a run: ``path`` ending in .html writes an interactive page, in .gif a moving picture; each returns its path.
+
+    Without a path the page is returned; notebooks display it. ``speed`` is how fast time runs; ``options`` of a moving
+    picture are ``size`` (pixels) and ``frames`` a second.
+    """
+    if not len(run):
+        raise ArgumentError("there is nothing to see: the run is empty")
+    if not speed > 0:
+        raise ArgumentError(f"speed must be positive, got {speed!r}")
+    suffix = ".html" if path is None else Path(path).suffix.lower()
+    if suffix == ".gif":
+        return animation(scene(run), Path(str(path)), speed, title or run.name, **options)
+    if suffix not in (".html", ".htm"):
+        raise ArgumentError(f"{path}: the view is written as .html (interactive) or .gif")
+    if options:
+        raise ArgumentError(f"an interactive page has no option {', '.join(options)}")
+    page = Page(page_of(scene(run), title or run.name, subtitle(run), speed))
+    if path is None:
+        return page
+    Path(path).write_text(page.html, encoding="utf-8")
+    return Path(path)
+
+
+def subtitle(run: Trajectory) -> str:
+    """How the run was made, in a few words."""
+    how = [str(run.statistics[key]) for key in ("formalism", "method") if key in run.statistics]
+    return " · ".join([*how, f"{run.time[-1] - run.time[0]:g} s"])
+
+
+def page_of(seen: Scene, title: str, note: str, speed: float) -> str:
+    """The page: the template with its title and its data, neither of which can end the script that it stands in."""
+    page = TEMPLATE.read_text(encoding="utf-8")
+    return page.replace("__TITLE__", html.escape(title)).replace("__DATA__", script_json(_data(seen, title, note, speed)))
+
+
+def script_json(value: Any) -> str:
+    """JSON that is safe inside a script element."""
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _data(seen: Scene, title: str, note: str, speed: float) -> dict[str, Any]:
+    poses = np.concatenate([seen.positions, seen.quaternions], axis=-1)
+    return {
+        "title": title, "subtitle": note, "speed": speed, "time": [round(float(t), 6) for t in seen.time],
+        "solids": [_solid(solid) for solid in seen.solids], "poses": _packed(poses),
+        "trails": [{"name": t.name, "color": t.color, "points": _packed(t.points)} for t in seen.trails],
+        "up": _numbers(seen.up), "floor": seen.floor, "centre": _numbers(seen.centre), "radius": seen.radius,
+        "across": _numbers(seen.across), "thickness": seen.thickness, "azimuth": AZIMUTH, "elevation": ELEVATION,
+    }  # fmt: skip
+
+
+def _solid(solid: Solid) -> dict[str, Any]:
+    return {
+        "name": solid.name,
+        "color": solid.color,
+        "rods": [_rod(rod) for rod in solid.rods],
+        "boxes": [_box(box) for box in solid.boxes],
+    }
+
+
+def _rod(rod: Rod) -> dict[str, Any]:
+    return {"a": _numbers(rod.a), "b": _numbers(rod.b), "radius": float(rod.radius), "color": rod.color}
+
+
+def _box(box: Box) -> dict[str, Any]:
+    axes = [_numbers(axis) for axis in box.axes.T]
+    return {"centre": _numbers(box.centre), "half": _numbers(box.half), "axes": axes, "color": box.color}
+
+
+def _numbers(vector: np.ndarray) -> list[float]:
+    return [float(f"{x:.7g}") for x in vector]
+
+
+def _packed(values: np.ndarray) -> str:
+    """Single-precision numbers as base64."""
+    return base64.b64encode(np.ascontiguousarray(values, dtype="<f4").tobytes()).decode("ascii")
