@@ -237,7 +237,7 @@ def _elements() -> list[str]:
 
 
 def _described(kinds: dict[str, Any]) -> list[list[str]]:
-    return [[f"`{name}`", str(kind.__doc__).splitlines()[0]] for name, kind in kinds.items()]
+    return [[f"`{name}`", str(kind.__doc__).splitlines()[0].replace("``", "`")] for name, kind in kinds.items()]
 
 
 # --- the page --------------------------------------------------------------------------------------------------------
