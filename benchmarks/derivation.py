@@ -6,7 +6,7 @@
 1. A chain of 30 bodies on spatial revolutes by ``newton-euler``, phase by phase. The aim is one second for all.
 2. The planar pendulum of n links: every formalism against SymPy's KanesMethod and LagrangesMethod. Each point is a
    process of its own; imports are not counted. Every number is checked: all must give the same accelerations.
-3. One evaluation of the forward dynamics by CasADi's interpreter against Pinocchio's compiled recursion.
+3. One evaluation of the forward dynamics, interpreted and compiled, against Pinocchio's articulated-body recursion.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ import argparse
 import datetime
 import importlib.metadata
 import json
+import os
 import platform
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from time import perf_counter
@@ -40,16 +42,18 @@ State = tuple[np.ndarray, np.ndarray]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small sizes; print only")
-    parser.add_argument("--point", nargs=2, metavar=("TOOL", "N"), help="one point of the pendulum table, as JSON")
+    parser.add_argument("--point", nargs=2, metavar=("TOOL", "N"), help="one point of a table, as JSON")
     options = parser.parse_args()
     if options.point:
-        print(json.dumps(pendulum_point(options.point[0], int(options.point[1]))))
+        tool, n = options.point[0], int(options.point[1])
+        measure = {"chain": chain_point, "evaluation": evaluation_point}.get(tool, lambda n: pendulum_point(tool, n))
+        print(json.dumps(measure(n)))
         return
     sections = [
         versions(),
-        chain_section([3] if options.quick else [7, 30]),
-        pendulum_section([1, 2], 1) if options.quick else pendulum_section(range(1, 11), 3),
-        evaluation_section([3] if options.quick else [7, 30]),
+        chain_section([7], 1) if options.quick else chain_section([7, 30], 3),
+        pendulum_section([2], 1) if options.quick else pendulum_section(range(1, 11), 3),
+        evaluation_section([7] if options.quick else [7, 30]),
     ]
     text = "\n\n".join(sections)
     print(text)
@@ -74,13 +78,20 @@ def spatial_chain(n: int, seed: int = 1) -> mg.System:
     return system
 
 
-def chain_section(sizes: Iterable[int]) -> str:
-    rows = [chain_row(n) for n in sizes]
+def chain_section(sizes: Iterable[int], repeats: int) -> str:
+    rows = [chain_row(n, measured_apart("chain", n, repeats)) for n in sizes]
     head = ["bodies", "description", "kinematics and tracing", "kernel and first number", "all", "operations"]
     return "### Spatial chain, forward dynamics by `newton-euler`\n\n" + table(head, rows)
 
 
-def chain_row(n: int) -> list[str]:
+def chain_row(n: int, point: dict[str, Any] | None) -> list[str]:
+    if point is None:
+        return [str(n), *["–"] * 5]
+    return [str(n), *map(seconds, [*point["phases"], point["seconds"]]), f"{point['operations']:,}"]
+
+
+def chain_point(n: int) -> dict[str, Any]:
+    """Seconds of each phase and of all, and the length of the result."""
     laps = [perf_counter()]
     system = spatial_chain(n)
     laps.append(perf_counter())
@@ -89,8 +100,8 @@ def chain_row(n: int) -> list[str]:
     laps.append(perf_counter())
     equations.accelerations(np.zeros(n), np.zeros(n))
     laps.append(perf_counter())
-    phases = [*np.diff(laps), laps[-1] - laps[0]]
-    return [str(n), *map(seconds, phases), f"{operations(equations, expression):,}"]
+    count = operations(equations, expression)
+    return {"phases": np.diff(laps).tolist(), "seconds": laps[-1] - laps[0], "operations": count}
 
 
 def operations(equations: mg.Equations, expression: object) -> int:
@@ -189,8 +200,8 @@ TOOLS: dict[str, Callable[[int], np.ndarray]] = {
 
 def pendulum_point(tool: str, n: int) -> dict[str, Any]:
     """Seconds from nothing to the accelerations at one state, and the accelerations."""
-    import sympy.physics.mechanics  # noqa: F401  (imported before the clock starts)
-
+    if tool in SYMPY:
+        import sympy.physics.mechanics  # noqa: F401  (before the clock starts)
     began = perf_counter()
     values = TOOLS[tool](n)
     return {"seconds": perf_counter() - began, "values": values.tolist()}
@@ -239,13 +250,17 @@ def measured_apart(tool: str, n: int, repeats: int) -> dict[str, Any] | None:
     return min((point for point in points if point is not None), key=lambda point: point["seconds"])
 
 
-def run_apart(tool: str, n: int) -> dict[str, Any] | None:
-    """``pendulum_point`` in a fresh process, or None if it takes longer than the budget."""
+def run_apart(tool: str, n: int, **environment: str | None) -> dict[str, Any] | None:
+    """One point in a fresh process with an empty cache of machine code, or None if it takes longer than the budget."""
     command = [sys.executable, __file__, "--point", tool, str(n)]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=BUDGET, check=True)
-    except subprocess.TimeoutExpired:
-        return None
+    with tempfile.TemporaryDirectory() as cache:
+        changes = {"MECHGRAPH_CACHE": cache, **{key: value for key, value in environment.items() if value is not None}}
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=BUDGET, check=True, env={**os.environ, **changes}
+            )
+        except subprocess.TimeoutExpired:
+            return None
     return dict(json.loads(done.stdout))
 
 
@@ -262,30 +277,66 @@ def check_agreement(n: int, points: dict[str, dict[str, Any] | None]) -> None:
 
 
 def evaluation_section(sizes: Iterable[int]) -> str:
-    title = "### One evaluation of the forward dynamics, in microseconds"
-    try:
-        import pinocchio
-    except ImportError:
+    """Interpreted and compiled; the tiers are measured in processes of their own, because they change over by themselves."""
+    title = "### One evaluation of the forward dynamics"
+    if installed("pin") is None:
         return f"{title}\n\nPinocchio (package `pin`, the extra `bench`) is not installed."
-    rows = [evaluation_row(n, pinocchio) for n in sizes]
-    head = ["bodies", "`accelerations`, one state", "in a batch of 1000", "Pinocchio `aba`", "batch / Pinocchio"]
-    return f"{title}\n\n{table(head, rows)}"
+    rows = []
+    for n in sizes:
+        plain, native = (run_apart("evaluation", n, MECHGRAPH_CC=compiler) for compiler in ("none", None))
+        rows += [evaluation_row(n, "interpreter", plain), evaluation_row(n, "machine code", native)]
+    head = [
+        "bodies",
+        "tier",
+        "compiled in",
+        "one state",
+        "in a batch of 1000",
+        "Pinocchio `aba`",
+        "one / Pinocchio",
+        "batch / Pinocchio",
+    ]
+    note = (
+        "`accelerations` on arrays, one core, against Pinocchio called from Python once for each state. Both single calls pay "
+        "for Python; a batch pays once, which is a part of its advantage."
+    )
+    return f"{title}\n\n{note}\n\n{table(head, rows)}"
 
 
-def evaluation_row(n: int, pin: Any) -> list[str]:
+def evaluation_row(n: int, tier: str, point: dict[str, Any] | None) -> list[str]:
+    if point is None or point["tier"] != tier:
+        return [str(n), tier, *["–"] * 6]
+    spent = "" if tier == "interpreter" else seconds(point["compiling"])
+    micro = (f"{1e6 * point[key]:.2f} µs" for key in ("one", "batch", "peer"))
+    return [str(n), tier, spent, *micro, *(f"{point[key] / point['peer']:.2f}" for key in ("one", "batch"))]
+
+
+def evaluation_point(n: int) -> dict[str, Any]:
+    """Seconds of one evaluation, with the check that Pinocchio gives the same."""
+    import pinocchio as pin
+
     system, random = spatial_chain(n), np.random.default_rng(2)
     equations = system.equations("newton-euler")
     q, u = random.standard_normal((2, 1000, n))
+    began = perf_counter()
+    compiled = equations.compile()
+    compiling = perf_counter() - began
     model = pinocchio_chain(system, pin)
     data, zero = model.createData(), np.zeros(n)
-    reference = np.array([pin.aba(model, data, a, b, zero) for a, b in zip(q, u, strict=True)])
+
+    def peer() -> list[np.ndarray]:
+        return [pin.aba(model, data, a, b, zero) for a, b in zip(q, u, strict=True)]
+
+    reference = np.array([value.copy() for value in peer()])
     error = np.abs(equations.accelerations(q, u) - reference).max() / np.abs(reference).max()
     if not error < AGREEMENT:
         raise SystemExit(f"the chain of {n} is off Pinocchio's by {error:.1e}")
-    one = best(lambda: equations.accelerations(q[0], u[0]))
-    batch = best(lambda: equations.accelerations(q, u)) / len(q)
-    peer = best(lambda: [pin.aba(model, data, a, b, zero) for a, b in zip(q, u, strict=True)]) / len(q)
-    return [str(n), *(f"{1e6 * x:.1f}" for x in (one, batch, peer)), f"{batch / peer:.1f}"]
+    return {
+        "tier": "machine code" if compiled else "interpreter",
+        "compiling": compiling,
+        "one": best(lambda: equations.accelerations(q[0], u[0])),
+        "batch": best(lambda: equations.accelerations(q, u)) / len(q),
+        "peer": best(peer) / len(q),
+    }
 
 
 def pinocchio_chain(system: mg.System, pin: Any) -> Any:
