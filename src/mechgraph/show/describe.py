@@ -8,8 +8,9 @@ are named.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -30,8 +31,11 @@ NAMES_LIMIT = 24  # names of one kind that are written out
 GENERIC_STATES = 3
 
 
-def describe(system: System) -> str:
-    """Bodies, tree, cut joints, loops, incidence, coordinates, what hangs on them, and mobility."""
+def describe(system: System, guess: Mapping[str, Any] | None = None) -> str:
+    """Bodies, tree, cut joints, loops, incidence, coordinates, what hangs on them, and mobility.
+
+    ``guess`` is where assembly begins, as in ``assemble``.
+    """
     equations = system.equations()
     tree = equations.kinematics.topology
     parts = [
@@ -45,7 +49,7 @@ def describe(system: System) -> str:
         _section("Variables", _variables(equations)),
         _section("Forces", _forces(system)),
         _section("Constraints", _constraints(equations)),
-        _section("Mobility", _mobility(equations)),
+        _section("Mobility", _mobility(equations, guess)),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -58,7 +62,8 @@ def _section(title: str, lines: Iterable[str]) -> str:
 def _wrapped(line: str) -> str:
     if len(line) <= WIDTH:
         return line
-    return textwrap.fill(line, WIDTH, subsequent_indent=" " * 15, break_on_hyphens=False, drop_whitespace=False)
+    parts = textwrap.wrap(line, WIDTH, subsequent_indent=" " * 15, break_on_hyphens=False, drop_whitespace=False)
+    return "\n".join(part.rstrip() for part in parts)
 
 
 def _heading(system: System) -> str:
@@ -174,12 +179,12 @@ class Mobility:
     redundant: tuple[str, ...]  # rows that depend on others at a generic configuration
 
 
-def mobility(equations: Equations) -> Mobility:
+def mobility(equations: Equations, guess: Mapping[str, Any] | None = None) -> Mobility:
     """Count and rank; raises ``AssemblyError`` if no configuration satisfies the constraints."""
-    q, u = equations.assemble()
+    q, u = equations.assemble(guess=guess)
     found = [(equations.mobility(q, 0.0, u), equations.redundant(q, 0.0, u))]
     if equations.constraints:
-        near = random_states(equations, GENERIC_STATES, spread=0.2)
+        near = random_states(equations, GENERIC_STATES, guess=guess, spread=0.2)
         states = zip(near.q, near.u, near.t, strict=True)
         found += [(equations.mobility(q, t, u), equations.redundant(q, t, u)) for q, u, t in states]
     generic, redundant = min(found, key=lambda pair: pair[0])
@@ -197,11 +202,11 @@ def gruebler(equations: Equations) -> tuple[int, str]:
     return 6 * bodies - lost - rows, f"6·{bodies} − {lost} (joints){further}"
 
 
-def _mobility(equations: Equations) -> Iterator[str]:
+def _mobility(equations: Equations, guess: Mapping[str, Any] | None) -> Iterator[str]:
     count, formula = gruebler(equations)
     yield f"Grübler      {formula} = {count}"
     try:
-        found = mobility(equations)
+        found = mobility(equations, guess)
     except AssemblyError as error:
         yield f"numerical    unknown, because assembly failed: {error}"
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -125,7 +126,7 @@ class Stage:
         pixels, depth = self.camera.project(points)
         shade = np.linalg.norm(points - centre, axis=1) / reach
         for k in np.flatnonzero((depth[:-1] > 0) & (depth[1:] > 0) & (shade[:-1] < 1)):
-            grey = round(255 - 48 * (1 - shade[k]) ** 1.2)
+            grey = round(253 - 66 * (1 - shade[k]) ** 1.2)
             draw.line([tuple(pixels[k]), tuple(pixels[k + 1])], fill=(grey - 3, grey, grey + 2), width=SMOOTH)
 
     def _shadows(self, image: Image.Image, row: int) -> Image.Image:
@@ -134,19 +135,22 @@ class Stage:
         for solid, R, p in zip(seen.solids, seen.rotations[row], seen.positions[row], strict=True):
             for rod in solid.rods:
                 self._shadow(draw, np.array([p + R @ rod.a, p + R @ rod.b]), rod.radius)
-            for box in solid.boxes:
-                self._shadow(draw, np.array([p + R @ box.centre] * 2), float(np.mean(box.half)))
+            for _, corners in (face for box in solid.boxes for face in faces(box, p + R @ box.centre, R @ box.axes)):
+                draw.polygon([tuple(pixel) for pixel in self.camera.project(self._on_ground(corners))[0]], fill=255)
         image.paste((206, 213, 222), mask=mask)
         return image
 
     def _shadow(self, draw: ImageDraw.ImageDraw, points: np.ndarray, radius: float) -> None:
-        seen = self.seen
-        height = points @ seen.up - seen.floor
-        pixels, depth = self.camera.project(points - np.outer(height / (self.light @ seen.up), self.light))
+        pixels, depth = self.camera.project(self._on_ground(points))
         size = float(radius * self.camera.focal / depth.mean())
         draw.line([tuple(p) for p in pixels], fill=255, width=max(1, round(2 * size * 0.8)))
         for x, y in pixels:
             draw.ellipse([x - size, y - 0.6 * size, x + size, y + 0.6 * size], fill=255)
+
+    def _on_ground(self, points: np.ndarray) -> np.ndarray:
+        """Where the light throws points."""
+        height = points @ self.seen.up - self.seen.floor
+        return points - np.outer(height / (self.light @ self.seen.up), self.light)
 
     def _trails(self, image: Image.Image, row: int) -> Image.Image:
         """Paths of the last part of the run, fading into the past."""
@@ -167,6 +171,15 @@ def grid_step(radius: float) -> float:
     """1, 2 or 5 times a power of ten, somewhat below 0.6 of the radius."""
     power = 10 ** np.floor(np.log10(radius))
     return float(max(s * power for s in (0.5, 1, 2, 5) if s * power < 0.6 * radius))
+
+
+def faces(box: Box, centre: np.ndarray, axes: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Outward normal and four corners of each face."""
+    for k in range(3):
+        u, v = (box.half[j] * axes[:, j] for j in ((k + 1) % 3, (k + 2) % 3))
+        for normal in (-axes[:, k], axes[:, k]):
+            middle = centre + box.half[k] * normal
+            yield normal, np.array([middle - u - v, middle + u - v, middle + u + v, middle - u + v])
 
 
 class Buffer:
@@ -195,14 +208,9 @@ class Buffer:
 
     def box(self, camera: Camera, box: Box, centre: np.ndarray, axes: np.ndarray, sky: np.ndarray, sun: np.ndarray) -> None:
         """Its faces that look at the eye."""
-        for k in range(3):
-            for side in (-1.0, 1.0):
-                normal, u, v = side * axes[:, k], axes[:, (k + 1) % 3], axes[:, (k + 2) % 3]
-                middle = centre + box.half[k] * normal
-                if (camera.eye - middle) @ normal > 0:
-                    u, v = box.half[(k + 1) % 3] * u, box.half[(k + 2) % 3] * v
-                    corners = np.array([middle - u - v, middle + u - v, middle + u + v, middle - u + v])
-                    self._face(camera, corners, camera.axes @ normal, _rgb(box.color), sky, sun)
+        for normal, corners in faces(box, centre, axes):
+            if (camera.eye - corners[0]) @ normal > 0:
+                self._face(camera, corners, camera.axes @ normal, _rgb(box.color), sky, sun)
 
     def _face(
         self, camera: Camera, corners: np.ndarray, normal: np.ndarray, tint: np.ndarray, sky: np.ndarray, sun: np.ndarray

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,8 +72,14 @@ def subtitle(run: Trajectory) -> str:
 
 def page_of(seen: Scene, title: str, note: str, speed: float) -> str:
     """The page: the template with its title and its data, neither of which can end the script that it stands in."""
-    page = TEMPLATE.read_text(encoding="utf-8")
-    return page.replace("__TITLE__", html.escape(title)).replace("__DATA__", script_json(_data(seen, title, note, speed)))
+    return fill(
+        TEMPLATE.read_text(encoding="utf-8"), TITLE=html.escape(title), DATA=script_json(_data(seen, title, note, speed))
+    )
+
+
+def fill(template: str, **values: str) -> str:
+    """The template with every ``__NAME__`` replaced, in one pass: what is put in is not looked at again."""
+    return re.sub(r"__([A-Z]+)__", lambda match: values[match.group(1)], template)
 
 
 def script_json(value: Any) -> str:

@@ -1,0 +1,164 @@
+"""One self-contained page about a run: animation, plots, the system, its equations, and how the formalisms agree."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+
+from ..equations import Equations
+from ..errors import ArgumentError, MechgraphError
+from ..results import Trajectory
+from ..studies.agreement import agreement
+from .describe import describe
+from .plot import plot
+from .readable import equations_text
+from .view import fill, subtitle, view
+
+STATES = 3  # at which the formalisms are compared
+LARGEST_SYSTEM = 16  # speeds up to which the formalisms are compared and the equations are printed
+LONGEST_TEXT = 20_000  # characters of equations
+
+
+def report(run: Trajectory, path: str | Path) -> Path:
+    """Write the page; it needs nothing but itself."""
+    path = Path(path)
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise ArgumentError(f"{path}: a report is written as .html")
+    equations = run._need()
+    sections = [
+        ("Motion", view(run)._repr_html_()),
+        ("Run", _facts(run)),
+        ("Plots", _picture(run)),
+        ("System", _verbatim(describe(equations.system))),
+        ("Agreement of the formalisms", _agreement(run, equations)),
+        ("Sizes of the equations", _sizes(equations)),
+        ("Equations", _equations(equations)),
+    ]
+    body = "\n".join(f"<section><h2>{escape(title)}</h2>\n{content}</section>" for title, content in sections)
+    lead = f"{run.outcome} · {subtitle(run)}"
+    path.write_text(fill(PAGE, TITLE=escape(run.name), LEAD=escape(lead), BODY=body), encoding="utf-8")
+    return path
+
+
+# --- sections --------------------------------------------------------------------------------------------------------
+
+
+def _facts(run: Trajectory) -> str:
+    energy = run.energy
+    rows = [
+        ("outcome", run.outcome),
+        ("time", f"{run.time[0]:g} … {run.time[-1]:g} s in {len(run)} stored steps"),
+        ("energy T + V", f"{energy[0]:.9g} J at first, {energy[-1]:.9g} J at last; it changes by {np.ptp(energy):.2g} J"),
+        ("largest violation", f"{run.violation.max(initial=0):.2g}"),
+        *((key, _text(value)) for key, value in run.statistics.items()),
+        *((f"parameter {name}", f"{value:g}") for name, value in run.parameters.items()),
+        *((f"event {name}", ", ".join(f"{t:.6g} s" for t in times) or "never") for name, times in run.events.items()),
+    ]
+    return _table((), rows)
+
+
+def _picture(run: Trajectory) -> str:
+    stream = io.BytesIO()
+    plot(run).savefig(stream, format="png", dpi=130)
+    return f'<img alt="plots" src="data:image/png;base64,{base64.b64encode(stream.getvalue()).decode("ascii")}">'
+
+
+def _agreement(run: Trajectory, equations: Equations) -> str:
+    if len(equations.speeds) > LARGEST_SYSTEM:
+        return f"<p>Not compared here, because there are more than {LARGEST_SYSTEM} speeds; see mechgraph check.</p>"
+    guess = dict(zip(equations.coordinates, run.q[0], strict=True))
+    try:
+        found = agreement(equations.system, STATES, guess=guess)
+    except MechgraphError as error:
+        return f"<p>Not compared: {escape(str(error))}</p>"
+    header, *rows = found.table()
+    notes = "".join(f"<p>{escape(row.formalism)}: {escape(row.note)}</p>" for row in found.rows if row.note)
+    return f"{_table(header, rows)}<p>{escape(found.verdict)}</p>{notes}"
+
+
+def _sizes(equations: Equations) -> str:
+    """Operations of each quantity, with shared subexpressions counted once."""
+    s = equations.symbols
+    names = ["M", "f", *(["phi", "psi", "A", "b"] if equations.constraints else [])]
+    rows = []
+    for name in names:
+        value = getattr(equations, name)
+        function = ca.Function("size", [s.q, s.u, s.t, s.w, s.p], [value], {"cse": True})
+        rows.append((name, " × ".join(map(str, value.shape)), str(value.nnz()), str(function.n_instructions())))
+    return _table(("quantity", "shape", "entries not zero", "operations"), rows)
+
+
+def _equations(equations: Equations) -> str:
+    if len(equations.speeds) > LARGEST_SYSTEM:
+        return f"<p>Not printed, because there are more than {LARGEST_SYSTEM} speeds; see mechgraph equations.</p>"
+    text = equations_text(equations)
+    if len(text) > LONGEST_TEXT:
+        return f"<p>Too long for this page ({len(text):,} characters); see mechgraph equations.</p>"
+    return _verbatim(text)
+
+
+# --- pieces ----------------------------------------------------------------------------------------------------------
+
+
+def _text(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _verbatim(text: str) -> str:
+    return f"<pre>{escape(text)}</pre>"
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    head = f"<thead>{_row(header, 'th')}</thead>" if header else ""
+    return f'<div class="wide"><table>{head}<tbody>{"".join(_row(row, "td") for row in rows)}</tbody></table></div>'
+
+
+def _row(cells: Sequence[str], tag: str) -> str:
+    return f"<tr>{''.join(_cells(cells, tag))}</tr>"
+
+
+def _cells(cells: Sequence[str], tag: str) -> Iterator[str]:
+    yield from (f"<{tag}>{escape(cell)}</{tag}>" for cell in cells)
+
+
+PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>__TITLE__</title>
+<style>
+  body { margin: 0; background: #f4f6f9; color: #1d2733;
+         font: 15px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif; }
+  main { max-width: 1020px; margin: 0 auto; padding: 36px 20px 60px; }
+  h1 { font-size: 26px; letter-spacing: -0.02em; margin: 0; }
+  main > p { color: #6b7885; margin: 4px 0 22px; }
+  section { background: #fff; border-radius: 14px; padding: 18px 22px 20px; margin: 16px 0;
+            box-shadow: 0 1px 2px rgba(29, 39, 51, .06), 0 4px 16px rgba(29, 39, 51, .05); }
+  h2 { font-size: 15px; font-weight: 600; margin: 0 0 12px; }
+  section p { margin: 10px 0 0; color: #46525f; font-size: 14px; }
+  pre { font: 12.5px/1.5 ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; margin: 0; overflow-x: auto; }
+  img { width: 100%; height: auto; display: block; }
+  .wide { overflow-x: auto; }
+  table { border-collapse: collapse; font-size: 13.5px; font-variant-numeric: tabular-nums; }
+  th { text-align: left; color: #6b7885; font-weight: 500; }
+  th, td { padding: 4px 22px 4px 0; border-bottom: 1px solid #eef1f5; white-space: nowrap; }
+  tbody tr:last-child td { border-bottom: 0; }
+  td:first-child { color: #46525f; }
+</style>
+</head>
+<body>
+<main>
+<h1>__TITLE__</h1>
+<p>__LEAD__</p>
+__BODY__
+</main>
+</body>
+</html>
+"""
