@@ -37,6 +37,8 @@ GRAVITY = 9.81
 AGREEMENT = 1e-9  # relative; the peers solve other systems of linear equations, so a few digits are lost
 
 State = tuple[np.ndarray, np.ndarray]
+Point = dict[str, Any]  # what is measured: seconds and more
+Run = Callable[[str, int], Point | None]
 
 
 def main() -> None:
@@ -46,15 +48,13 @@ def main() -> None:
     options = parser.parse_args()
     if options.point:
         tool, n = options.point[0], int(options.point[1])
-        measure = {"chain": chain_point, "evaluation": evaluation_point}.get(tool, lambda n: pendulum_point(tool, n))
-        print(json.dumps(measure(n)))
+        print(json.dumps(run_here(tool, n)))
         return
-    sections = [
-        versions(),
-        chain_section([7], 1) if options.quick else chain_section([7, 30], 3),
-        pendulum_section([2], 1) if options.quick else pendulum_section(range(1, 11), 3),
-        evaluation_section([7] if options.quick else [7, 30]),
-    ]
+    if options.quick:
+        sections = [versions(), chain_section([7], run_apart), pendulum_section([1, 2], run_here), evaluation_section([7])]
+    else:
+        sections = [versions(), chain_section([7, 30], fastest), pendulum_section(range(1, 11), fastest)]
+        sections.append(evaluation_section([7, 30]))
     text = "\n\n".join(sections)
     print(text)
     if not options.quick:
@@ -78,19 +78,19 @@ def spatial_chain(n: int, seed: int = 1) -> mg.System:
     return system
 
 
-def chain_section(sizes: Iterable[int], repeats: int) -> str:
-    rows = [chain_row(n, measured_apart("chain", n, repeats)) for n in sizes]
+def chain_section(sizes: Iterable[int], run: Run) -> str:
+    rows = [chain_row(n, run("chain", n)) for n in sizes]
     head = ["bodies", "description", "kinematics and tracing", "kernel and first number", "all", "operations"]
     return "### Spatial chain, forward dynamics by `newton-euler`\n\n" + table(head, rows)
 
 
-def chain_row(n: int, point: dict[str, Any] | None) -> list[str]:
+def chain_row(n: int, point: Point | None) -> list[str]:
     if point is None:
         return [str(n), *["–"] * 5]
     return [str(n), *map(seconds, [*point["phases"], point["seconds"]]), f"{point['operations']:,}"]
 
 
-def chain_point(n: int) -> dict[str, Any]:
+def chain_point(n: int) -> Point:
     """Seconds of each phase and of all, and the length of the result."""
     laps = [perf_counter()]
     system = spatial_chain(n)
@@ -198,7 +198,7 @@ TOOLS: dict[str, Callable[[int], np.ndarray]] = {
 }
 
 
-def pendulum_point(tool: str, n: int) -> dict[str, Any]:
+def pendulum_point(tool: str, n: int) -> Point:
     """Seconds from nothing to the accelerations at one state, and the accelerations."""
     if tool in SYMPY:
         import sympy.physics.mechanics  # noqa: F401  (before the clock starts)
@@ -207,9 +207,9 @@ def pendulum_point(tool: str, n: int) -> dict[str, Any]:
     return {"seconds": perf_counter() - began, "values": values.tolist()}
 
 
-def pendulum_section(sizes: Iterable[int], repeats: int) -> str:
+def pendulum_section(sizes: Iterable[int], run: Run) -> str:
     """A table of times and one of ratios."""
-    measured = dict(pendulum_times(sizes, repeats))
+    measured = dict(pendulum_times(sizes, run))
     times = [[str(n), *(seconds(spent[tool]) for tool in TOOLS)] for n, spent in measured.items()]
     ratios = [[str(n), *(ratio(spent[peer], spent[how[2]]) for peer, how in SYMPY.items())] for n, spent in measured.items()]
     head = ["n", *mg.FORMALISMS, *(f"SymPy {name}" for name in SYMPY)]
@@ -226,11 +226,11 @@ def pendulum_section(sizes: Iterable[int], repeats: int) -> str:
     )
 
 
-def pendulum_times(sizes: Iterable[int], repeats: int) -> Iterator[tuple[int, dict[str, float | None]]]:
+def pendulum_times(sizes: Iterable[int], run: Run) -> Iterator[tuple[int, dict[str, float | None]]]:
     """n and the seconds of every tool; one that ran out of its budget is not asked for longer pendulums."""
     finished = dict.fromkeys(TOOLS, True)
     for n in sizes:
-        points = {tool: measured_apart(tool, n, repeats) if finished[tool] else None for tool in TOOLS}
+        points = {tool: run(tool, n) if finished[tool] else None for tool in TOOLS}
         finished = {tool: point is not None for tool, point in points.items()}
         check_agreement(n, points)
         yield n, {tool: None if point is None else float(point["seconds"]) for tool, point in points.items()}
@@ -240,31 +240,7 @@ def ratio(peer: float | None, own: float | None) -> str:
     return "–" if peer is None or own is None else f"{peer / own:.1f}" if peer < 10 * own else f"{peer / own:.0f}"
 
 
-def measured_apart(tool: str, n: int, repeats: int) -> dict[str, Any] | None:
-    """The fastest of some runs (of the first one, if it is long); None if it takes longer than the budget."""
-    points = []
-    for _ in range(repeats):
-        points.append(run_apart(tool, n))
-        if points[0] is None or points[0]["seconds"] > LONG:
-            return points[0]
-    return min((point for point in points if point is not None), key=lambda point: point["seconds"])
-
-
-def run_apart(tool: str, n: int, **environment: str | None) -> dict[str, Any] | None:
-    """One point in a fresh process with an empty cache of machine code, or None if it takes longer than the budget."""
-    command = [sys.executable, __file__, "--point", tool, str(n)]
-    with tempfile.TemporaryDirectory() as cache:
-        changes = {"MECHGRAPH_CACHE": cache, **{key: value for key, value in environment.items() if value is not None}}
-        try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=BUDGET, check=True, env={**os.environ, **changes}
-            )
-        except subprocess.TimeoutExpired:
-            return None
-    return dict(json.loads(done.stdout))
-
-
-def check_agreement(n: int, points: dict[str, dict[str, Any] | None]) -> None:
+def check_agreement(n: int, points: dict[str, Point | None]) -> None:
     values = {tool: np.array(point["values"]) for tool, point in points.items() if point is not None}
     reference = values["newton-euler"]
     for tool, value in values.items():
@@ -283,7 +259,7 @@ def evaluation_section(sizes: Iterable[int]) -> str:
         return f"{title}\n\nPinocchio (package `pin`, the extra `bench`) is not installed."
     rows = []
     for n in sizes:
-        plain, native = (run_apart("evaluation", n, MECHGRAPH_CC=compiler) for compiler in ("none", None))
+        plain, native = run_apart("evaluation", n, MECHGRAPH_CC="none"), run_apart("evaluation", n)
         rows += [evaluation_row(n, "interpreter", plain), evaluation_row(n, "machine code", native)]
     head = [
         "bodies",
@@ -302,7 +278,7 @@ def evaluation_section(sizes: Iterable[int]) -> str:
     return f"{title}\n\n{note}\n\n{table(head, rows)}"
 
 
-def evaluation_row(n: int, tier: str, point: dict[str, Any] | None) -> list[str]:
+def evaluation_row(n: int, tier: str, point: Point | None) -> list[str]:
     if point is None or point["tier"] != tier:
         return [str(n), tier, *["–"] * 6]
     spent = "" if tier == "interpreter" else seconds(point["compiling"])
@@ -310,7 +286,7 @@ def evaluation_row(n: int, tier: str, point: dict[str, Any] | None) -> list[str]
     return [str(n), tier, spent, *micro, *(f"{point[key] / point['peer']:.2f}" for key in ("one", "batch"))]
 
 
-def evaluation_point(n: int) -> dict[str, Any]:
+def evaluation_point(n: int) -> Point:
     """Seconds of one evaluation, with the check that Pinocchio gives the same."""
     import pinocchio as pin
 
@@ -351,6 +327,37 @@ def pinocchio_chain(system: mg.System, pin: Any) -> Any:
         mass, com, inertia = next(numbers), next(numbers), next(numbers)
         model.appendBodyToJoint(parent, pin.Inertia(float(mass[0, 0]), com.ravel(), inertia), pin.SE3.Identity())
     return model
+
+
+# --- measuring -------------------------------------------------------------------------------------------------------
+
+
+def run_here(tool: str, n: int) -> Point:
+    """One point in this process."""
+    measure = {"chain": chain_point, "evaluation": evaluation_point}.get(tool)
+    return pendulum_point(tool, n) if measure is None else measure(n)
+
+
+def run_apart(tool: str, n: int, **environment: str) -> Point | None:
+    """One point in a fresh process with an empty cache of machine code, or None if it takes longer than the budget."""
+    command = [sys.executable, __file__, "--point", tool, str(n)]
+    with tempfile.TemporaryDirectory() as cache:
+        env = {**os.environ, "MECHGRAPH_CACHE": cache, **environment}
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=BUDGET, check=True, env=env)
+        except subprocess.TimeoutExpired:
+            return None
+    return dict(json.loads(done.stdout))
+
+
+def fastest(tool: str, n: int, repeats: int = 3) -> Point | None:
+    """The fastest of some runs; of the first one only, if it is long."""
+    points = []
+    for _ in range(repeats):
+        points.append(run_apart(tool, n))
+        if points[0] is None or points[0]["seconds"] > LONG:
+            return points[0]
+    return min((point for point in points if point is not None), key=lambda point: point["seconds"])
 
 
 def best(call: Callable[[], object], repeats: int = 7) -> float:

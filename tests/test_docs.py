@@ -202,20 +202,19 @@ def test_explicit_lagrange_gives_appells_H_and_D():
     assert np.abs(appell.appell.D([0.4, -0.7], t=0.9) - D).max() < 1e-13
 
 
-def test_probing_takes_as_many_values_as_the_page_says(monkeypatch):
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_probing_takes_as_many_values_as_the_page_says(n, monkeypatch):
     """1 + 4n + 2n² + ½ n (n − 1)(n + 2) evaluations of S."""
-    counted = []
-    monkeypatch.setattr(mg.formalisms.appell.ca, "Function", counting(mg.formalisms.appell.ca.Function, counted))
-    for n in (1, 2, 3):
-        system = mg.System("chain")
-        parent = system.ground
-        for k in range(n):
-            body = system.body(f"body {k}", mass=1.0, com=(1, 0, 0), inertia=(1, 1, 1))
-            system.revolute(f"q{k}", parent, body)
-            parent = body
-        counted.clear()
-        _ = system.equations("appell", coefficients="probing").appell.A.expression
-        assert len(counted) == 1 + 4 * n + 2 * n**2 + n * (n - 1) * (n + 2) // 2
+    system, calls = mg.System("chain"), []
+    parent = system.ground
+    for k in range(n):
+        body = system.body(f"body {k}", mass=1.0, com=(1, 0, 0), inertia=(1, 1, 1))
+        system.revolute(f"q{k}", parent, body)
+        parent = body
+    coefficient = system.equations("appell", coefficients="probing").appell.A
+    monkeypatch.setattr(ca, "Function", counting(ca.Function, calls))
+    _ = coefficient.expression
+    assert len(calls) == 1 + 4 * n + 2 * n**2 + n * (n - 1) * (n + 2) // 2
 
 
 def counting(function, calls):
