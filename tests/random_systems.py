@@ -15,6 +15,7 @@ import casadi as ca
 import numpy as np
 
 import mechgraph as mg
+from mechgraph.vectors import orientation
 
 # Directions of exact length one and rotations of exact norm one, so that the text of a system repeats it to the last bit.
 AXES = [
@@ -254,6 +255,131 @@ def _give_freedom(build: Build) -> None:
     if not any(joint.speeds for joint in build.system.joints.values()):
         build.body("last")
         build.joint("last joint", "revolute", list(build.system.bodies)[-2], "last")
+
+
+# --- loops -----------------------------------------------------------------------------------------------------------
+
+LINKS = ("revolute", "prismatic", "cylindrical", "screw", "universal", "planar", "spherical", "chain", "revolute", "revolute")
+
+
+@dataclass
+class Loop:
+    """A system with closed loops and a configuration at which they close exactly: coordinates of every joint by name."""
+
+    build: Build
+    t: float
+    configuration: dict[str, float]
+
+    @property
+    def system(self) -> mg.System:
+        return self.build.system
+
+    def q(self, equations: mg.Equations) -> np.ndarray:
+        return np.array([self.configuration[name] for name in equations.coordinates])
+
+    def __str__(self) -> str:
+        return f"{self.build}\nt = {self.t}\nconfiguration = {self.configuration}"
+
+
+def random_loop(seed: int, kind: str, closings: int = 1, spare: int = 1) -> Loop:
+    """A chain of bodies whose end is joined to ground (or to the first body) by a joint of ``kind``, which is cut.
+
+    The chain has ``spare`` more speeds than the closing joints take. The child's frame of a closing joint is put where
+    the joint closes exactly at a random configuration. More ``closings`` join further bodies of the chain.
+    """
+    build = Build(seed)
+    build.begin(gravity=build.pick([build.vector(9.8), (0, 0, -9.81)]))
+    first = _moving_base(build) if build.chance(0.3) else "ground"
+    needed = closings * _rows_of(kind) + spare
+    links = _links(build, first, needed + (1 if build.chance(0.5) else 0), needed)
+    build.forces()
+    equations = build.system.equations("newton-euler")
+    state = random_state(equations, seed)
+    loop = Loop(build, state.t, dict(zip(equations.coordinates, state.q, strict=True)))
+    poses = {name: _pose(equations, name, state) for name in ("ground", *build.system.bodies)}
+    anchors = [first, *(links[0] for _ in range(closings - 1))]
+    for i, anchor in enumerate(anchors):
+        _close(loop, poses, f"close {i}", kind, anchor, links[-1 - i])
+    return loop
+
+
+def _rows_of(kind: str) -> int:
+    """Equations of a cut joint: six minus its freedoms; a chain brings its coordinates along."""
+    freedoms = {
+        "revolute": 1,
+        "prismatic": 1,
+        "cylindrical": 2,
+        "screw": 1,
+        "universal": 2,
+        "planar": 3,
+        "spherical": 3,
+        "free": 6,
+    }
+    return 6 - freedoms.get(kind, 0)
+
+
+def _links(build: Build, first: str, wanted: int, needed: int) -> list[str]:
+    """Bodies one after the other until they have as many speeds as wanted."""
+    names, kinds = [first], [build.pick(LINKS) for _ in range(30)]
+    while (speeds := sum(len(joint.speeds) for joint in build.system.joints.values())) < wanted or len(names) < 4:
+        name = f"b{len(names)}"
+        build.body(name)
+        build.joint(f"j{len(names)}", kinds.pop() if speeds < needed + 2 else "revolute", names[-1], name)
+        names.append(name)
+    return names[1:]
+
+
+def _close(loop: Loop, poses: dict[str, Any], name: str, kind: str, parent: str, child: str) -> None:
+    """Join two bodies where they are: T_a P X(x) = T_b C gives the child's frame C."""
+    build = loop.build
+    at, turned = build.vector(), build.rotation()
+    if kind == "chain":
+        options: dict[str, Any] = {}
+        steps = build.steps(2, build.pick([0, 1]))
+    else:
+        options = build.kind_options(kind)
+        steps = mg.JOINTS[kind](**{key: value for key, value in options.items() if key not in _SPRING}).transitions()
+    R, d = poses[parent]
+    R, d = _then((R, d), (_number(orientation(turned)), at))
+    local: list[float] = []
+    for step in steps:
+        x = _amount(build, step)
+        local += x if step.moves else []
+        value = step.pose(ca.SX(ca.DM(x)) if step.moves else ca.substitute(step.amount, build.system.time, loop.t))
+        R, d = _then((R, d), (_number(value[0]), _number(value[1]).ravel()))
+    R_b, d_b = poses[child]
+    places = {"at": at, "orientation": turned, "child_at": tuple((R_b.T @ (d - d_b)).tolist())}
+    places["child_orientation"] = (R_b.T @ R).tolist()
+    joint = build(
+        *(("joint", name, parent, child, steps) if kind == "chain" else (kind, name, parent, child)),
+        **options,
+        **places,
+        cut=True,
+    )
+    loop.configuration |= dict(zip(joint.coordinates, local, strict=True))
+
+
+_SPRING = ("stiffness", "damping", "rest")
+
+
+def _amount(build: Build, step: mg.Transition) -> list[float]:
+    x = build.random.uniform(-0.8, 0.8, len(step.coordinates))
+    if len(x) == 4:
+        x = np.array([1.0, *(0.8 * x[1:])])
+        x /= np.linalg.norm(x)
+    return [float(value) for value in x]
+
+
+def _pose(equations: mg.Equations, body: str, state: State) -> tuple[np.ndarray, np.ndarray]:
+    return equations.rotation(body, state.q, **state.place), equations.position(body, state.q, **state.place)
+
+
+def _then(a: tuple[np.ndarray, np.ndarray], b: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    return a[0] @ b[0], a[1] + a[0] @ np.asarray(b[1])
+
+
+def _number(value: ca.SX) -> np.ndarray:
+    return np.array(ca.evalf(value))
 
 
 # --- states ----------------------------------------------------------------------------------------------------------

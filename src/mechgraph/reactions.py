@@ -9,7 +9,8 @@ from casadi import SX
 
 from .constrained import Constrained
 from .elements.bodies import marker_on
-from .elements.forces import Action, Wrench
+from .elements.forces import Action, Effort, Wrench
+from .elements.joints import Joint
 from .formalisms.newton_euler import transmitted
 from .kinematics import Kinematics, Pair
 from .loads import actions, on_frames, potential, split
@@ -39,14 +40,21 @@ class Reactions:
         return sign * (R @ force), sign * (R @ moment), p
 
     def _through_cut(self, joint: str) -> tuple[SX, SX, SX]:
-        """Force, moment and point of action of a cut joint, from its multipliers (by reaction, if its child is ground)."""
+        """Force, moment and point of action of a cut joint: multipliers and efforts (by reaction, if its child is ground)."""
         m, closing = Motion(self.kinematics), next(c for c in self.constrained.closings if c.name == joint)
-        wrenches, child = self.constrained.wrenches_of(closing), closing.joint.child.body
-        if child.name in wrenches:
-            return *wrenches[child.name], m.position(child)
-        other = closing.joint.parent.body
-        force, torque = wrenches.get(other.name, (SX.zeros(3), SX.zeros(3)))
-        return -force, -torque, m.position(other)
+        parent, child = closing.joint.parent.body, closing.joint.child.body
+        body, sign = (parent, -1) if child is self.kinematics.system.ground else (child, 1)
+        force, torque = self.constrained.wrenches_of(closing).get(body.name, (SX.zeros(3), SX.zeros(3)))
+        for wrench in self._springs_in(closing.joint):
+            if wrench.marker.body is body:
+                force, torque = force + wrench.force, torque + wrench.torque
+        return sign * force, sign * torque, m.position(body)
+
+    def _springs_in(self, joint: Joint) -> list[Wrench]:
+        """Efforts in a cut joint, as wrenches about the origins of the two bodies (in a tree joint they are transmitted)."""
+        own = {joint.name, *joint.coordinates, *joint.speeds}
+        efforts = [a for a in actions(self.kinematics) if isinstance(a, Effort) and a.joint in own]
+        return split(self.kinematics, efforts)[0]
 
     @cached_property
     def transmitted(self) -> list[Pair]:

@@ -1,0 +1,363 @@
+"""Closed loops: every joint type as the one that closes, every closure, every formalism, every choice of the cut.
+
+Random loops close exactly at a known configuration (``random_loop``). Reactions are held against Newton's and Euler's
+equations of every single body, written here from positions, velocities and accelerations alone.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import mechgraph as mg
+from measure import acceleration_gap, gap
+from mechgraph.elements.forces import BodyTorque, PointForce, SpringDamper
+from random_systems import JOINT_NAMES, Loop, State, random_loop, random_state
+
+SEEDS = range(4)
+EVERY = [(kind, seed) for kind in JOINT_NAMES for seed in SEEDS]
+
+
+@cache
+def loop(kind: str, seed: int, **options: int) -> tuple[Loop, mg.Equations, State]:
+    """A loop, its equations and a state that satisfies its constraints."""
+    made = random_loop(seed, kind, **options)
+    equations = made.system.equations("newton-euler")
+    return made, equations, consistent(made, equations, seed)
+
+
+def consistent(made: Loop, equations: mg.Equations, seed: int) -> State:
+    """The configuration of the loop, with speeds (the nearest to random ones) that keep it closed."""
+    state = random_state(equations, seed)
+    q, place = made.q(equations), {"t": made.t, "parameters": state.parameters}
+    A = equations.constraint_jacobian(q, None, **place)
+    u = state.u - np.linalg.pinv(A, rcond=1e-9) @ equations.velocity_violation(q, state.u, **place)
+    return State(q, u, made.t, state.inputs, state.parameters)
+
+
+def reactions(equations: mg.Equations, state: State) -> dict[str, np.ndarray]:
+    return {name: equations.reaction(name, state.q, state.u, **state.at) for name in equations.system.joints}
+
+
+# --- closures and formalisms -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kind", "seed"), EVERY)
+def test_the_configuration_closes_and_the_speeds_keep_it(kind, seed):
+    made, equations, state = loop(kind, seed)
+    assert [joint.name for joint in equations.kinematics.topology.cut] == ["close 0"]
+    assert np.abs(equations.position_violation(state.q, **state.place)).max(initial=0) < 1e-13, str(made)
+    assert np.abs(equations.velocity_violation(state.q, state.u, **state.place)).max(initial=0) < 1e-12, str(made)
+    assert np.linalg.norm(state.u) > 1e-3
+
+
+@pytest.mark.parametrize(("kind", "seed"), EVERY)
+def test_closures_and_formalisms_give_the_same_accelerations_and_multipliers(kind, seed):
+    made, equations, state = loop(kind, seed)
+    M = equations.mass_matrix(state.q, **state.place)
+    udot, multipliers = equations.solve(state.q, state.u, **state.at)
+    for formalism in mg.FORMALISMS:
+        other = made.system.equations(formalism)
+        for closure in mg.CLOSURES.values() if other.constraints else ():
+            there, forces = closure.solve(*terms(other, state))
+            assert acceleration_gap(M, udot, there, state.u) < 1e-9, f"{formalism}\n{made}"
+            assert gap(multipliers, forces) < 1e-9, f"{formalism}\n{made}"
+
+
+def terms(equations: mg.Equations, state: State) -> tuple[np.ndarray, ...]:
+    """M, f, A and b at a state."""
+    s = equations.symbols
+    function = ca.Function("MfAb", [s.q, s.u, s.t, s.w, s.p], [equations.M, equations.f, equations.A, equations.b])
+    M, f, A, b = (np.array(x) for x in function(state.q, state.u, state.t, state.inputs, list(state.parameters.values())))
+    return M, f.ravel(), A, b.ravel()
+
+
+@pytest.mark.parametrize("closure", mg.CLOSURES)
+@pytest.mark.parametrize(("kind", "seed"), EVERY[::2])
+def test_the_expression_of_a_closure_is_its_solution(kind, seed, closure):
+    """What integrators are given: no branches, proximal steps in the place of a rank decision."""
+    made, equations, state = loop(kind, seed)
+    other = mg.Equations(equations.kinematics, equations.dynamics, "newton-euler", closure)
+    s = other.symbols
+    expression = ca.Function("udot", [s.q, s.u, s.t, s.w, s.p], [other.udot])
+    there = np.array(expression(state.q, state.u, state.t, state.inputs, list(state.parameters.values()))).ravel()
+    udot = equations.accelerations(state.q, state.u, **state.at)
+    assert acceleration_gap(equations.mass_matrix(state.q, **state.place), udot, there, state.u) < 1e-9, str(made)
+
+
+# --- reactions -------------------------------------------------------------------------------------------------------
+
+
+def imbalance(equations: mg.Equations, state: State) -> dict[str, float]:
+    """How far each body is from m a = ΣF and I α + ω × I ω = ΣM about its mass centre, relative to the largest term."""
+    left = {}
+    through = reactions(equations, state)
+    for name, body in equations.system.bodies.items():
+        R = equations.rotation(name, state.q, **state.place)
+        com, mass, inertia = (parameter_value(equations, state, x) for x in (body.com, body.mass, body.inertia))
+        centre = mg.Marker("centre", body, ca.SX(ca.DM(com)), ca.SX.eye(3))
+        seen = observe(equations, state, lambda m, at=centre: ca.vertcat(*(getattr(m, what)(at) for what in MOTION)))
+        position, acceleration, omega, alpha = np.split(seen, 4)
+        world_inertia = R @ inertia @ R.T
+        needed = np.concatenate([mass.item() * acceleration, world_inertia @ alpha + np.cross(omega, world_inertia @ omega)])
+        terms = [needed, -np.concatenate([mass.item() * gravity(equations), np.zeros(3)])]
+        terms += [-wrench for wrench in joint_wrenches(equations, state, name, position, through)]
+        terms += [-wrench for wrench in applied_wrenches(equations, state, name, position)]
+        left[name] = float(np.linalg.norm(sum(terms)) / max(1.0, *(np.linalg.norm(term) for term in terms)))
+    return left
+
+
+MOTION = ("position", "acceleration", "angular_velocity", "angular_acceleration")
+
+
+def observe(equations, state, quantity):
+    return equations.observe(quantity, state.q, state.u, **state.at)
+
+
+def parameter_value(equations, state, expression):
+    return np.array(ca.Function("x", [equations.symbols.p], [ca.densify(expression)])(list(state.parameters.values())))
+
+
+def gravity(equations):
+    return np.array(ca.DM(equations.system.gravity)).ravel()
+
+
+def joint_wrenches(equations, state, body, centre, through):
+    """(force, moment about the mass centre) that the joints of a body exert on it."""
+    for name, joint in equations.system.joints.items():
+        sign = {joint.child.body.name: 1, joint.parent.body.name: -1}.get(body, 0)
+        if sign:
+            force, moment = np.split(sign * through[name], 2)
+            at = equations.position(joint.child, state.q, **state.place)
+            yield np.concatenate([force, moment + np.cross(at - centre, force)])
+
+
+def applied_wrenches(equations, state, body, centre):
+    """(force, moment about the mass centre) of the springs and forces on a body, by their definitions."""
+    for element in equations.system.forces.values():
+        if isinstance(element, SpringDamper):
+            for end, other in ((element.a, element.b), (element.b, element.a)):
+                if end.body.name == body:
+                    force = spring_force(equations, state, element, end, other)
+                    at = equations.position(end, state.q, **state.place)
+                    yield np.concatenate([force, np.cross(at - centre, force)])
+        elif isinstance(element, PointForce) and element.at.body.name == body:
+            value = observe(equations, state, element.value if callable(element.value) else lambda m, e=element: e.value)
+            value = equations.rotation(element.at, state.q, **state.place) @ value if element.frame == "body" else value
+            at = equations.position(element.at, state.q, **state.place)
+            turning = isinstance(element, BodyTorque)
+            yield np.concatenate([0 * value, value] if turning else [value, np.cross(at - centre, value)])
+
+
+def spring_force(equations, state, spring, end, other):
+    k, c, length = (float(x) for x in (spring.stiffness, spring.damping, spring.length))
+    line = equations.position(other, state.q, **state.place) - equations.position(end, state.q, **state.place)
+    rate = observe(equations, state, lambda m: m.velocity(other) - m.velocity(end))
+    distance = np.linalg.norm(line)
+    return (k * (distance - length) + c * rate @ line / distance) * line / distance
+
+
+@pytest.mark.parametrize(("kind", "seed"), EVERY)
+def test_reactions_balance_every_body(kind, seed):
+    """With the closures in turn: their multipliers are the same, as shown above."""
+    made, equations, state = loop(kind, seed)
+    closure = list(mg.CLOSURES)[seed % len(mg.CLOSURES)]
+    other = mg.Equations(equations.kinematics, equations.dynamics, "newton-euler", closure)
+    for body, left in imbalance(other, state).items():
+        assert left < 1e-9, f"{body}\n{made}"
+
+
+@pytest.mark.parametrize("formalism", mg.FORMALISMS)
+def test_reactions_do_not_depend_on_the_formalism(formalism):
+    made, equations, state = loop("universal", 1)
+    there, here = (reactions(e, state) for e in (made.system.equations(formalism), equations))
+    for joint, wrench in here.items():
+        assert gap(wrench, there[joint]) < 1e-9, joint
+
+
+# --- the choice of the cut -------------------------------------------------------------------------------------------
+
+
+def recut(made: Loop, chosen: str) -> mg.System:
+    """The same system with another joint cut."""
+    system = made.system
+    other = mg.System(system.name, gravity=(0, 0, 0))
+    for name in ("time", "ground", "gravity", "bodies", "markers", "forces", "constraints", "parameters", "defaults", "inputs"):
+        setattr(other, name, getattr(system, name))
+    other.joints = {
+        name: mg.Joint(name, joint.parent, joint.child, joint.kind, cut=name == chosen or None)
+        for name, joint in system.joints.items()
+    }
+    return other
+
+
+@pytest.mark.parametrize("kind", JOINT_NAMES)
+def test_the_choice_of_the_cut_does_not_matter(kind):
+    """Accelerations of all bodies and reactions of all joints are the same whichever joint of the loop is cut."""
+    made, equations, state = loop(kind, 1)
+    redundant = equations.redundant(state.q, state.t)
+    seen = body_accelerations(equations, state)
+    through = reactions(equations, state)
+    for chosen in equations.kinematics.topology.loops[0][1:]:
+        if not made.system.joints[chosen].speeds:
+            continue
+        other = recut(made, chosen).equations("newton-euler")
+        assert chosen in [joint.name for joint in other.kinematics.topology.cut]
+        there = same_state(made, equations, state, other)
+        assert np.abs(other.velocity_violation(there.q, there.u, **there.place)).max(initial=0) < 1e-9
+        for body, value in body_accelerations(other, there).items():
+            assert gap(seen[body], value, floor=1.0) < 1e-9, f"{chosen} {body}\n{made}"
+        for joint, wrench in reactions(other, there).items() if not redundant else ():
+            assert gap(through[joint], wrench, floor=1.0) < 1e-9, f"{chosen} {joint}\n{made}"
+
+
+def same_state(made: Loop, equations: mg.Equations, state: State, other: mg.Equations) -> State:
+    """The same physical state in the variables of another cut."""
+    speeds = {
+        name: value for joint in made.system.joints.values() for name, value in speeds_of(equations, state, joint).items()
+    }
+    q, u = made.q(other), np.array([speeds[name] for name in other.speeds])
+    return State(q, u, state.t, state.inputs, state.parameters)
+
+
+def speeds_of(equations: mg.Equations, state: State, joint: mg.Joint) -> dict[str, float]:
+    """Speeds of any joint, cut or not; those of a cut ball from the relative motion of its two frames."""
+
+    def relative(m: mg.Motion) -> ca.SX:
+        p, c = joint.parent, joint.child
+        turning, moving = m.angular_velocity(p), m.velocity(c) - m.velocity(p)
+        moving = moving - ca.cross(turning, m.position(c) - m.position(p))
+        return ca.vertcat(m.rotation(p).T @ moving, m.rotation(c).T @ (m.angular_velocity(c) - turning))
+
+    if len(joint.speeds) == len(joint.coordinates) or joint.name in equations.kinematics.joint_speeds:
+        values = observe(equations, state, lambda m: m.speed(joint.name)) if joint.speeds else []
+    else:
+        values = observe(equations, state, relative)[-len(joint.speeds) :]
+    return dict(zip(joint.speeds, values, strict=True))
+
+
+def body_accelerations(equations: mg.Equations, state: State) -> dict[str, np.ndarray]:
+    return {
+        name: observe(equations, state, lambda m, n=name: ca.vertcat(m.acceleration(n), m.angular_acceleration(n)))
+        for name in equations.system.bodies
+    }
+
+
+@pytest.mark.parametrize(("kind", "seed"), EVERY)
+def test_a_cut_joint_measures_its_coordinates_and_speeds(kind, seed):
+    made, equations, state = loop(kind, seed)
+    joint = made.system.joints["close 0"]
+    if not joint.coordinates:
+        return
+    measured = observe(equations, state, lambda m: m.coordinate("close 0"))
+    expected = np.array([made.configuration[name] for name in joint.coordinates])
+    assert gap(expected, measured, floor=1.0) < 1e-12, str(made)
+    if len(joint.speeds) == len(joint.coordinates):
+        rate = observe(equations, state, lambda m: m.speed("close 0"))
+        step, rates = 1e-6, equations.coordinate_rates(state.q, state.u)
+        later, earlier = (
+            equations.observe(lambda m: m.coordinate("close 0"), state.q + h * rates, state.u, state.t + h)
+            for h in (step, -step)
+        )
+        assert gap(rate, (later - earlier) / (2 * step), floor=1.0) < 1e-8  # limited by the finite difference
+
+
+# --- more than one loop ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", SEEDS[:2])
+@pytest.mark.parametrize("kind", ["spherical", "planar", "universal", "cylindrical", "chain"])
+def test_two_loops_that_share_bodies(kind, seed):
+    made, equations, state = loop(kind, seed, closings=2)
+    assert len(equations.kinematics.topology.cut) == 2
+    udot, multipliers = equations.solve(state.q, state.u, **state.at)
+    known = terms(equations, state)
+    for closure in mg.CLOSURES.values():
+        there, forces = closure.solve(*known)
+        assert acceleration_gap(known[0], udot, there, state.u) < 1e-9, str(made)
+        assert gap(multipliers, forces) < 1e-9, str(made)
+    for body, left in imbalance(equations, state).items():
+        assert left < 1e-9, f"{body}\n{made}"
+
+
+# --- known linkages --------------------------------------------------------------------------------------------------
+
+
+def fourbar(*kinds: str) -> mg.System:
+    """Crank, coupler and rocker in the plane y = 0, on joints of the kinds given, with a motor on the crank."""
+    s = mg.System("four-bar", gravity=(0, 0, -9.81))
+    crank, coupler, rocker = (
+        s.body(name, mass=m, com=(length / 2, 0, 0), inertia=(0.01, m * length**2 / 12, m * length**2 / 12))
+        for name, m, length in (("crank", 1.0, 1.0), ("coupler", 2.0, 2.5), ("rocker", 1.5, 2.0))
+    )
+    ends = [(s.ground, crank, 0, 0), (crank, coupler, 1.0, 0), (s.ground, rocker, 2.0, 0), (rocker, coupler, 2.0, 2.5)]
+    for name, kind, (parent, child, at, child_at) in zip("ABCD", kinds, ends, strict=True):
+        axis = {} if kind == "spherical" else {"axis": "y"}
+        getattr(s, kind)(name, parent, child, at=(at, 0, 0), child_at=(child_at, 0, 0), **axis, cut=name == "D" or None)
+    s.torque("motor", "A", 3.0)
+    return s
+
+
+START = {"A": -1.0, "A'": 2.0}
+ELBOW = {"B": 0.3, "C": -1.5}
+
+
+@pytest.mark.parametrize("closure", mg.CLOSURES)
+def test_a_planar_fourbar_of_spatial_revolutes_has_three_redundant_rows(closure):
+    """Its motion and its forces in the plane are those of the same linkage on joints that leave nothing redundant."""
+    spatial = fourbar("revolute", "revolute", "revolute", "revolute").equations("newton-euler", closure)
+    q, u = spatial.assemble(START, guess=ELBOW)
+    assert spatial.redundant(q) == ["D: position y", "D: tilt 1", "D: tilt 2"]
+    assert spatial.mobility(q) == 1
+    plain = fourbar("revolute", "revolute", "cylindrical", "spherical").equations("newton-euler", closure)
+    there = plain.assemble({**dict(zip(spatial.coordinates[:2], q, strict=False)), "C.angle": q[2], "A'": 2.0})
+    assert plain.redundant(there[0]) == []
+    assert plain.mobility(there[0]) == 1
+    for body in spatial.system.bodies:
+        quantity = body_motion(body)
+        assert gap(spatial.observe(quantity, q, u), plain.observe(quantity, *there)) < 1e-9
+    for joint in "ABCD":
+        force, other = spatial.reaction(joint, q, u), plain.reaction(joint, *there)
+        assert gap(force[[0, 2]], other[[0, 2]]) < 1e-9
+    assert abs(spatial.reaction("A", q, u)[4] - 3.0) < 1e-10  # what passes about the pin's axis is the motor's torque
+
+
+def body_motion(body: str):
+    return lambda m: ca.vertcat(*(getattr(m, what)(body) for what in MOTION))
+
+
+def test_a_spatial_rssr_linkage():
+    """Crank and rocker on skew axes, a rod on two balls between: one freedom, and the rod's idle spin beside it."""
+    s = mg.System("RSSR", gravity=(0, 0, -9.81))
+    crank = s.body("crank", mass=1.0, com=(0.2, 0, 0), inertia=(0.01, 0.02, 0.02))
+    rod = s.body("rod", mass=0.5, com=(0.6, 0, 0), inertia=(0.001, 0.05, 0.05))
+    rocker = s.body("rocker", mass=2.0, com=(0, 0.4, 0), inertia=(0.1, 0.02, 0.1))
+    s.revolute("crank pin", s.ground, crank, axis="z")
+    s.spherical("ball 1", crank, rod, at=(0.4, 0, 0))
+    s.revolute("rocker pin", s.ground, rocker, axis="x", at=(0.9, 0.3, 0.4))
+    s.spherical("ball 2", rocker, rod, at=(0, 0.8, 0), child_at=(1.2, 0, 0))
+    for closure in mg.CLOSURES:
+        equations = s.equations("kane", closure)
+        q, u = equations.assemble({"crank pin": 0.4, "crank pin'": 5.0})
+        assert equations.mobility(q) == 2
+        assert equations.redundant(q) == []
+        state = State(q, u, 0.0, np.zeros(0), {})
+        assert max(imbalance(equations, state).values()) < 1e-9
+
+
+def test_a_loop_between_ground_and_ground_is_a_body_held_twice():
+    """A door on two hinges: five rows of the second are redundant, and the two carry it together."""
+    s = mg.System("door", gravity=(0, 0, -9.81))
+    door = s.body("door", mass=20, com=(0.4, 0, 0), inertia=(1, 2, 3))
+    s.revolute("lower", s.ground, door, at=(0, 0, -1), child_at=(0, 0, -1))
+    s.revolute("upper", s.ground, door, at=(0, 0, 1), child_at=(0, 0, 1))
+    equations = s.equations()
+    assert equations.mobility([0.3]) == 1
+    assert len(equations.redundant([0.3])) == 5
+    state = State(np.array([0.3]), np.array([1.5]), 0.0, np.zeros(0), {})
+    assert max(imbalance(equations, state).values()) < 1e-12
+    total = equations.reaction("lower", state.q, state.u) + equations.reaction("upper", state.q, state.u)
+    assert abs(total[2] - 20 * 9.81) < 1e-9
