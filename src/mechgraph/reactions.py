@@ -53,7 +53,7 @@ class Reactions:
     def _springs_in(self, joint: Joint) -> list[Wrench]:
         """Efforts in a cut joint, as wrenches about the origins of the two bodies (in a tree joint they are transmitted)."""
         own = {joint.name, *joint.coordinates, *joint.speeds}
-        efforts = [a for a in actions(self.kinematics) if isinstance(a, Effort) and a.joint in own]
+        efforts: list[Action] = [a for a in actions(self.kinematics) if isinstance(a, Effort) and a.joint in own]
         return split(self.kinematics, efforts)[0]
 
     @cached_property
