@@ -40,10 +40,17 @@ class Problem:
 
     @property
     def rhs(self) -> SX:
-        """ẏ, with the inputs put in unless a Python function gives them."""
-        rhs = ca.vertcat(self.motion.qdot, self.motion.udot)
-        known = self.signal is None and self.motion.w.numel()
-        return ca.cse(ca.substitute(rhs, self.motion.w, self.inputs) if known else rhs)
+        """ẏ at the state brought back to its constraints, with the inputs put in unless a Python function gives them.
+
+        For methods that cannot keep the constraints at their own steps. An error φ = σ x across a constraint whose
+        singular value σ falls to zero would grow as 1/σ if it fed back on the motion; this way it stays what it is.
+        """
+        m, state = self.motion, self.y
+        rhs = ca.vertcat(m.qdot, m.udot)
+        if m.keep is not None:
+            rhs = ca.Function("rhs", [state, m.t, m.w, m.p], [rhs])(m.keep, m.t, m.w, m.p)
+        known = self.signal is None and m.w.numel()
+        return ca.cse(ca.substitute(rhs, m.w, self.inputs) if known else rhs)
 
 
 class Integrator(ABC):
