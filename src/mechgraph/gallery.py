@@ -2,15 +2,18 @@
 
 A file defines, at its top level:
 
-| name | what it is | if missing |
-|---|---|---|
-| docstring | the first line is the title | the file's name |
-| ``system(**options) -> System`` | builds the description; every argument has a default (a plain ``System`` is fine, too) | an error |
-| ``START`` | what ``simulate`` and ``assemble`` start from: a mapping of names to values | ``{}`` |
-| ``GUESS`` | where assembly begins, for mechanisms that close in several ways | ``{}`` |
-| ``DURATION`` | seconds worth watching | 5.0 |
-| ``OPTIONS`` | keyword arguments of ``simulate`` that make a good run | ``{}`` |
-| ``check() -> dict[str, float]`` | compares with what is known from elsewhere (see ``verified``); returns the errors by name | none |
+- ``system(**options) -> System``: builds the description; every argument has a default. One plain ``System`` object
+  serves as well.
+
+It may define
+
+- a docstring, the first line of which is the title;
+- ``START``: what ``simulate`` and ``assemble`` start from, a mapping of names to values;
+- ``GUESS``: where assembly begins, for mechanisms that close in several ways;
+- ``DURATION``: seconds worth watching;
+- ``OPTIONS``: keyword arguments of ``simulate`` that make a good run;
+- ``check() -> dict[str, float]``: compares with what is known from elsewhere and returns the errors by name; it raises
+  ``AssertionError`` if one is too large (see ``verified``).
 
 Run as a script, a file of the gallery presents itself: description, then check.
 """
