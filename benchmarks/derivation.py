@@ -344,9 +344,11 @@ def run_apart(tool: str, n: int, **environment: str) -> Point | None:
     with tempfile.TemporaryDirectory() as cache:
         env = {**os.environ, "MECHGRAPH_CACHE": cache, **environment}
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=BUDGET, check=True, env=env)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=BUDGET, env=env)
         except subprocess.TimeoutExpired:
             return None
+    if done.returncode:
+        raise SystemExit(f"{tool} with n = {n} failed:\n{done.stderr}")
     return dict(json.loads(done.stdout))
 
 
