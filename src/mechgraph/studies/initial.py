@@ -7,7 +7,7 @@ the named speeds with the least norm. What could not be satisfied is named.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -265,22 +265,36 @@ def _velocities(equations: Equations, wishes: Wishes, q: np.ndarray, context: di
         A = equations.constraint_jacobian(q, u, t, p)[:count]
         return residual, np.vstack([A, np.eye(len(u))[fixed], rates_slope])
 
-    u = np.zeros(len(equations.speeds))
-    u[fixed] = values
-    for _ in range(50):
-        residual, J = rows(u)
-        if not residual.size or np.abs(residual).max() < 1e-13 * max(1.0, np.abs(u).max()):
+    start = np.zeros(len(equations.speeds))
+    start[fixed] = values
+    u = _settled_speeds(rows, start)
+    random = np.random.default_rng(0)
+    for _ in range(ATTEMPTS):  # rows that are not linear in the speeds may have no slope at rest
+        if np.abs(rows(u)[0]).max(initial=0.0) <= _speed_limit(u):
             break
-        u = u - np.linalg.pinv(J, rcond=1e-9) @ residual
-    residual = rows(u)[0]
+        u = _settled_speeds(rows, start + random.standard_normal(len(start)))
     names = [
         *(f"rate of {n}" for n in equations.constraints[:count]),
         *(equations.speeds[i] for i in fixed),
         *wishes.measured_speeds,
     ]
-    limit = 1e-9 * max(1.0, float(np.abs(u).max(initial=0)))
-    _report(dict(zip(names, residual, strict=True)), limit, "the start contradicts the constraints at velocity level")
+    residuals = dict(zip(names, rows(u)[0], strict=True))
+    _report(residuals, _speed_limit(u), "the start contradicts the constraints at velocity level")
     return u
+
+
+def _settled_speeds(rows: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], u: np.ndarray) -> np.ndarray:
+    """Gauss–Newton steps of least norm; one suffices where all rows are linear."""
+    for _ in range(50):
+        residual, J = rows(u)
+        if not residual.size or np.abs(residual).max() < 1e-13 * max(1.0, np.abs(u).max()):
+            break
+        u = u - np.linalg.pinv(J, rcond=1e-9) @ residual
+    return u
+
+
+def _speed_limit(u: np.ndarray) -> float:
+    return 1e-9 * max(1.0, float(np.abs(u).max(initial=0)))
 
 
 def _report(residuals: dict[str, float], limit: float, what: str) -> None:

@@ -1,0 +1,574 @@
+"""What people see: description, equations, plots, animation, report, agreement."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from html.parser import HTMLParser
+
+import casadi as ca
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import sympy as sp
+from PIL import Image
+
+import mechgraph as mg
+from mechgraph.show import names, picture
+from mechgraph.show.expressions import OPERATIONS, Plain, evaluate
+from mechgraph.show.normal_form import NormalForm
+from mechgraph.show.readable import equations_latex, equations_text, to_sympy
+from mechgraph.show.scene import Rod, scene
+from mechgraph.studies import agreement as agreement_module
+from mechgraph.studies.agreement import agreement, random_states
+from random_systems import random_tree
+
+
+def four_bar(coupler: float = 4.0) -> mg.System:
+    """The planar four-bar of spatial revolutes: five rows close it, three of them redundant."""
+    s = mg.System("four-bar", gravity=(0, 0, -9.8))
+    A, B, C = (s.body(name, mass=20, com=(2, 0, 0), inertia=(0.2, 26, 26)) for name in "ABC")
+    s.revolute("qA", s.ground, A, axis="y")
+    s.revolute("qB", A, B, axis="y", at=(4, 0, 0))
+    s.revolute("qC", s.ground, C, axis="y", at=(-2, 0, 0))
+    s.revolute("close", B, C, axis="y", at=(coupler, 0, 0), child_at=(4, 0, 0))
+    return s
+
+
+def double_pendulum() -> mg.System:
+    """Two point masses m on rods l, with the textbook's parameters."""
+    s = mg.System("double pendulum")
+    m, length, g = s.parameter("m", 1.2), s.parameter("l", 0.7), s.parameter("g", 9.81)
+    s.gravity = ca.vertcat(0, 0, -g)
+    upper = s.body("upper", mass=m, com=(0, 0, -length), inertia=0)
+    lower = s.body("lower", mass=m, com=(0, 0, -length), inertia=0)
+    s.revolute("theta1", s.ground, upper, axis="y")
+    s.revolute("theta2", upper, lower, axis="y", at=(0, 0, -length))
+    s.marker("tip", lower, at=(0, 0, -length))
+    return s
+
+
+def chain(count: int) -> mg.System:
+    s = mg.System(f"chain of {count}")
+    last = s.ground
+    for k in range(count):
+        body = s.body(f"b{k}", mass=1, com=(0.5, 0, 0), inertia=(0.1, 0.1, 0.1))
+        s.revolute(f"j{k}", last, body, axis="xyz"[k % 3], at=(1, 0, 0))
+        last = body
+    return s
+
+
+@pytest.fixture(scope="module")
+def loop_run() -> mg.Trajectory:
+    return four_bar().equations().simulate(0.5, {"qA": 1.3, "qA'": 3.0}, guess={"qB": 1.8}, step=0.02)
+
+
+@pytest.fixture(scope="module")
+def hostile_run() -> mg.Trajectory:
+    """Names that would break a page, a formula or a plot if they were not escaped."""
+    s = mg.System("</script><b>&'\"__DATA__ __BODY__ $x", gravity=(0, -9.81, 0))
+    body = s.body("<i>body_{1}$", mass=1.0, com=(0, -0.5, 0), inertia=(0.02, 0.01, 0.02))
+    s.revolute("</td>_hinge", s.ground, body, axis="z")
+    return s.equations().simulate(0.3, {"</td>_hinge": 1.0}, step=0.05)
+
+
+# --- description -----------------------------------------------------------------------------------------------------
+
+
+def test_description_of_a_loop_names_its_redundant_rows() -> None:
+    text = four_bar().describe()
+    assert "6·3 − 20 (joints) = -2" in text
+    assert "numerical    1\n" in text
+    assert "redundant    3 of 5 rows: close: position y, close: tilt 1, close: tilt 2" in text
+    assert "around: close → qC → qA → qB" in text
+    assert "└─ B   by 'qB' (revolute)" in text
+    assert "A   1 -1  ·     1  1  ·" in text  # a row of S and of its inverse
+
+
+def test_description_lists_everything_that_hangs_on_the_graph() -> None:
+    s = double_pendulum()
+    s.torque("motor", "theta2", s.input("effort"))
+    s.servo("drive", "theta1", 0.1 * mg.sin(s.time))
+    text = s.describe()
+    for part in (
+        "m = 1.2 kg",
+        "markers: tip",
+        "inputs       effort",
+        "m = 1.2, l = 0.7, g = 9.81",
+        "motor (joint torque) on theta2",
+        "drive (1 row)",
+        "6·2 − 10 (joints) − 1 (constraints) = 1",
+        "theta1', theta2'",
+        "-g = -9.81",
+    ):
+        assert part in text, part
+
+
+def test_description_says_so_if_assembly_fails() -> None:
+    text = four_bar(coupler=40.0).describe()
+    assert "unknown, because assembly failed" in text
+    assert "close: position x" in text.split("assembly failed")[1]
+
+
+def test_description_tells_a_singular_reference_from_the_generic_mobility() -> None:
+    s = mg.System("flat parallelogram")
+    left, top, right = (s.body(n, mass=1, com=(0.5, 0, 0), inertia=(0, 0.1, 0.1)) for n in ("left", "top", "right"))
+    s.revolute("a", s.ground, left, axis="z")
+    s.revolute("b", left, top, axis="z", at=(1, 0, 0))
+    s.revolute("c", s.ground, right, axis="z", at=(2, 0, 0))
+    s.revolute("d", top, right, axis="z", at=(2, 0, 0), child_at=(1, 0, 0))
+    assert "numerical    1; 2 at the reference configuration, which is singular" in s.describe()
+
+
+def test_description_of_a_large_system_leaves_the_matrices_out() -> None:
+    assert "14 by 14; see system.topology().incidence" in chain(14).describe()
+
+
+def test_description_of_a_wrong_model_raises_with_all_problems() -> None:
+    s = mg.System("wrong")
+    s.body("a", mass=-1, inertia=0)
+    s.body("b", mass=1, inertia=0)
+    with pytest.raises(mg.ModelError) as error:
+        s.describe()
+    assert "'a'" in str(error.value)
+    assert "'b'" in str(error.value)
+
+
+# --- equations for people --------------------------------------------------------------------------------------------
+
+
+def symbols_and_values(equations: mg.Equations, seed: int = 0) -> np.ndarray:
+    s = equations.symbols
+    size = sum(x.numel() for x in (s.q, s.u, s.w, s.p, s.t))
+    return np.random.default_rng(seed).uniform(0.2, 1.5, size)
+
+
+def casadi_values(equations: mg.Equations, quantities: tuple[str, ...], x: np.ndarray) -> list[np.ndarray]:
+    s = equations.symbols
+    results = [ca.densify(getattr(equations, name)) for name in quantities]
+    function = ca.Function("f", [ca.vertcat(s.q, s.u, s.w, s.p, s.t)], results)
+    return [np.array(value) for value in function.call([x])]
+
+
+def assert_round_trip(equations: mg.Equations, simplify: bool) -> None:
+    readable = to_sympy(equations, simplify)
+    quantities = tuple(readable.matrices)
+    x = symbols_and_values(equations)
+    found = readable.function(*quantities)(*x)
+    for name, mine, expected in zip(quantities, found, casadi_values(equations, quantities, x), strict=True):
+        scale = np.abs(expected).max(initial=1e-300)
+        np.testing.assert_allclose(
+            np.array(mine, dtype=float).reshape(expected.shape), expected, atol=1e-13 * scale, err_msg=name
+        )
+
+
+@pytest.mark.parametrize("simplify", [True, False])
+@pytest.mark.parametrize("formalism", list(mg.FORMALISMS))
+def test_sympy_has_the_numbers_of_casadi(formalism: str, simplify: bool) -> None:
+    assert_round_trip(double_pendulum().equations(formalism), simplify)
+    assert_round_trip(four_bar().equations(formalism), simplify)
+
+
+@pytest.mark.parametrize("simplify", [True, False])
+@pytest.mark.parametrize("seed", [1, 4, 5, 6])
+def test_sympy_has_the_numbers_of_random_trees(seed: int, simplify: bool) -> None:
+    assert_round_trip(random_tree(seed).system.equations(), simplify)
+
+
+@pytest.mark.parametrize("algebra", [Plain, NormalForm])
+def test_every_operation_has_its_counterpart(algebra: type) -> None:
+    x, y = ca.SX.sym("x"), ca.SX.sym("y")
+    values = np.array([0.37, 0.83])
+    results = [
+        x + y,
+        x - y,
+        x * y,
+        x / y,
+        -x,
+        1 / y,
+        x**2,
+        2 * x,
+        x**y,
+        x**2.5,
+        x**3,
+        ca.sqrt(x),
+        ca.exp(x),
+        ca.log(y),
+        ca.sin(x),
+        ca.cos(y),
+        ca.tan(x),
+        ca.asin(x),
+        ca.acos(x),
+        ca.atan(x),
+        ca.atan2(x, y),
+        ca.sinh(x),
+        ca.cosh(x),
+        ca.tanh(x),
+        ca.asinh(x),
+        ca.acosh(1 + x),
+        ca.atanh(x),
+        ca.erf(x),
+        ca.fabs(-x),
+        ca.sign(-y),
+        ca.copysign(x, -y),
+        ca.floor(3 * x),
+        ca.ceil(3 * x),
+        ca.fmod(-5 * y, x),
+        ca.fmin(x, y),
+        ca.fmax(x, y),
+        x < y,
+        x <= y,
+        x == y,
+        x != y,
+        ca.logic_not(x < y),
+        ca.logic_and(x < y, y),
+        ca.logic_or(x > y, x),
+        ca.if_else(x > y, x, 2 * y),
+        ca.hypot(x, y),
+        ca.log1p(x),
+        ca.expm1(x),
+        ca.sin(x + 2 * y + 0.3),
+        ca.cos(3 * x - y) / (x + y) ** 2,
+        ca.norm_2(ca.vertcat(x, y)) ** 2,
+    ]
+    function = ca.Function("f", [ca.vertcat(x, y)], [ca.vertcat(*results)])
+    used = {function.instruction_id(k) for k in range(function.n_instructions())} - {ca.OP_INPUT, ca.OP_OUTPUT, ca.OP_CONST}
+    assert used | {ca.OP_ASSIGN} == set(OPERATIONS)
+    symbols = sp.symbols("x y", real=True)
+    form = algebra()
+    (entries,) = evaluate(function, symbols, form)
+    expressions = [form.expression(entry) for entry in entries] if algebra is NormalForm else entries
+    mine = [float(sp.N(e.subs(dict(zip(symbols, map(sp.Float, values), strict=True))))) for e in map(sp.sympify, expressions)]
+    np.testing.assert_allclose(mine, np.array(function(values)).ravel(), rtol=1e-13)
+
+
+def test_unknown_operation_is_refused_by_name() -> None:
+    x = ca.SX.sym("x")
+    function = ca.Function("f", [x], [ca.erfinv(x)])
+    with pytest.raises(mg.UnsupportedError, match="no SymPy counterpart"):
+        evaluate(function, sp.symbols("x,"), Plain())
+
+
+def test_double_pendulum_prints_as_in_the_textbook() -> None:
+    for formalism in mg.FORMALISMS:
+        text = equations_text(double_pendulum().equations(formalism))
+        assert "M[θ1', θ1'] = l²·m·(2·cos(θ2) + 3)" in text
+        assert "M[θ1', θ2'] = l²·m·(cos(θ2) + 1)" in text
+        assert "M[θ2', θ2'] = l²·m\n" in text
+        assert "f[θ1'] = l·m·(-g·(2·sin(θ1) + sin(θ1 + θ2)) + l·θ2'·(2·θ1' + θ2')·sin(θ2))" in text
+        assert "f[θ2'] = -l·m·(g·sin(θ1 + θ2) + l·θ1'²·sin(θ2))" in text
+
+
+def test_constraints_print_by_row_name() -> None:
+    text = four_bar().equations().show()
+    assert "φ[close: position x] = -4·cos(qB) - 2·cos(qA + qB) + 4·cos(qA + qB - qC) - 4" in text
+    assert "2·(qA' + qB')²·cos(qA + qB)" in text  # b: squares are found
+    assert "tilt" not in text  # rows that are nothing but zeros are left out
+
+
+def test_quaternion_kinematics_and_velocity_constraints_are_shown() -> None:
+    s = mg.System("ball")
+    body = s.body("body", mass=1, inertia=(1, 2, 2.5))
+    s.spherical("j", s.ground, body)
+    s.constrain("no spin", velocity=lambda m: m.angular_velocity(body)[2])
+    text = s.equations().show()
+    assert "N[j.q0, j.wx] = -j.q1/2" in text
+    assert "ψ[no spin]" in text
+
+
+def test_large_equations_keep_their_shared_subexpressions() -> None:
+    equations = chain(7).equations()
+    readable = to_sympy(equations)
+    defined = {symbol for symbol, _ in readable.definitions}
+    assert defined
+    used = set().union(*(entry.free_symbols for entry in readable["f"]))
+    assert used & defined
+    assert max(value.count_ops() for _, value in readable.definitions) < 100
+    assert_round_trip(equations, True)
+
+
+def test_names_of_subexpressions_avoid_the_users_names() -> None:
+    s = mg.System("t1")
+    body = s.body("b", mass=s.parameter("t1", 1.0), com=(1, 0, 0), inertia=0)
+    s.spherical("j", s.ground, body)
+    s.force("push", body, lambda m: [mg.exp(mg.sin(m.position(body)[k] + m.coordinate("j")[k])) for k in range(3)])
+    readable = to_sympy(s.equations(), simplify=False, quantities=("M", "f"))
+    assert "t1" not in {symbol.name for symbol, _ in readable.definitions}
+
+
+def test_normal_form_cancels_what_is_equal() -> None:
+    x, y = ca.SX.sym("x"), ca.SX.sym("y")
+    zero = [ca.sin(x) ** 2 + ca.cos(x) ** 2 - 1, (x + y) ** 2 - x**2 - 2 * x * y - y**2, 0.1 * x + 0.2 * x - 0.3 * x,
+            ca.sin(x + y) - ca.sin(x) * ca.cos(y) - ca.cos(x) * ca.sin(y), ca.cos(2 * x) - 1 + 2 * ca.sin(x) ** 2]  # fmt: skip
+    function = ca.Function("f", [ca.vertcat(x, y)], [ca.vertcat(*zero)])
+    (entries,) = evaluate(function, sp.symbols("x y", real=True), NormalForm())
+    assert entries == [{}] * len(zero)
+
+
+def test_latex_is_balanced_and_names_are_symbols() -> None:
+    text = double_pendulum().equations().latex()
+    assert r"u &= \left(\dot{\theta}_{1}, \dot{\theta}_{2}\right)^{\mathsf T}" in text
+    assert r"l^{2} m \left(2 \cos{\left(\theta_{2} \right)} + 3\right)" in text
+    loop = equations_latex(four_bar().equations("kane"))
+    assert r"\varphi &=" in loop
+    for source in (text, loop):
+        assert source.count("{") == source.count("}")
+        assert source.count(r"\left") == source.count(r"\right")
+        assert source.count(r"\begin{") == source.count(r"\end{")
+
+
+def test_latex_names_escape_what_latex_reads() -> None:
+    assert names.latex_name("a&b%c#d$'") == r"\dot{\mathrm{a\&b\%c\#d\$}}"
+    assert names.latex_name("omega_max") == r"\omega_{\mathrm{max}}"
+    assert names.latex_name("q12''") == r"\ddot{q}_{12}"
+
+
+# --- plots -----------------------------------------------------------------------------------------------------------
+
+
+def test_plot_has_panels_with_units_and_leaves_no_state(loop_run: mg.Trajectory, tmp_path) -> None:
+    figure = loop_run.plot(path=tmp_path / "run.png")
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles == ["angle (rad)", "energy (J)", "largest violation of the constraints"]
+    assert [line.get_label() for line in figure.axes[0].get_lines()] == ["qA", "qB", "qC"]
+    np.testing.assert_array_equal(figure.axes[0].get_lines()[1].get_ydata(), loop_run["qB"])
+    assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG\r\n")
+    assert plt.get_fignums() == []
+
+
+def test_plot_takes_any_column_and_refuses_unknown_ones(loop_run: mg.Trajectory) -> None:
+    figure = loop_run.plot("close", "qA'", "B")
+    assert [axes.get_title(loc="left") for axes in figure.axes[:3]] == [
+        "angle (rad)",
+        "angular speed (rad/s)",
+        "displacement (m)",
+    ]
+    assert [line.get_label() for line in figure.axes[2].get_lines()] == ["B x", "B y", "B z"]
+    with pytest.raises(mg.ArgumentError, match="did you mean 'qA'"):
+        loop_run.plot("qAA")
+    with pytest.raises(mg.ArgumentError, match="format"):
+        loop_run.plot(path="run.xyz")
+
+
+def test_units_of_every_kind_of_joint() -> None:
+    s = mg.System("units")
+    a, b = s.body("a", mass=1, inertia=(1, 1, 1)), s.body("b", mass=1, inertia=(1, 1, 1))
+    s.free("f", s.ground, a)
+    s.cylindrical("c", a, b)
+    from mechgraph.show.plot import units
+
+    known = units(s)
+    assert (known["f.x"], known["f.q0"], known["f.wx"], known["f.x'"]) == ("m", "1", "rad/s", "m/s")
+    assert (known["c.angle"], known["c.shift'"]) == ("rad", "m/s")
+
+
+# --- scenes and animations -------------------------------------------------------------------------------------------
+
+
+def test_joined_points_stay_together_in_the_scene(loop_run: mg.Trajectory) -> None:
+    seen = scene(loop_run)
+    index = {solid.name: k for k, solid in enumerate(seen.solids)}
+    for joint in loop_run.equations.system.joints.values():
+        ends = [
+            seen.positions[:, index[end.body.name]] + seen.rotations[:, index[end.body.name]] @ np.array(ca.DM(end.at)).ravel()
+            for end in (joint.parent, joint.child)
+        ]
+        np.testing.assert_allclose(ends[0], ends[1], atol=1e-9)
+    np.testing.assert_array_equal(seen.up, [0, 0, 1])
+    np.testing.assert_allclose(np.abs(seen.across), [0, 1, 0], atol=1e-9)  # one looks at the plane that it moves in
+
+
+def test_a_hanging_bar_reaches_its_end(hostile_run: mg.Trajectory) -> None:
+    seen = scene(hostile_run)
+    ends = [rod.b for rod in seen.solids[1].rods] + [rod.a for rod in seen.solids[1].rods]
+    assert min(point[1] for point in ends) == pytest.approx(-0.5 - np.sqrt(3 * 0.02))
+    np.testing.assert_array_equal(seen.up, [0, 1, 0])
+
+
+def test_a_body_without_extent_is_the_box_with_its_inertia() -> None:
+    s = mg.System("brick")
+    a, b, c = 0.2, 0.3, 0.7  # edges
+    m = 2.0
+    inertia = (m * (b**2 + c**2) / 12, m * (a**2 + c**2) / 12, m * (a**2 + b**2) / 12)
+    s.free("f", s.ground, s.body("brick", mass=m, inertia=inertia))
+    run = s.equations().simulate(1.0, {"f.wx": 1.0}, step=0.5)
+    (box,) = scene(run).solids[1].boxes
+    np.testing.assert_allclose(sorted(2 * box.half), [a, b, c], rtol=1e-12)
+
+
+class Parsed(HTMLParser):
+    """Tags with their attributes, and the text of each script."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict]] = []
+        self.scripts: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_data(self, data: str) -> None:
+        if self.tags and self.tags[-1][0] == "script":
+            self.scripts[-1] += data
+
+
+def assert_self_contained(page: str) -> None:
+    assert "http:" not in page
+    assert "https:" not in page
+    for tag, attributes in Parsed(page).tags:
+        assert tag not in ("link", "object", "embed"), tag
+        assert attributes.get("src", "data:").startswith("data:")
+
+
+def test_page_holds_the_motion_itself(loop_run: mg.Trajectory, tmp_path) -> None:
+    path = loop_run.view(tmp_path / "run.html")
+    page = path.read_text(encoding="utf-8")
+    assert_self_contained(page)
+    data = json.loads(Parsed(page).scripts[0])
+    poses = np.frombuffer(base64.b64decode(data["poses"]), "<f4").reshape(len(loop_run), len(data["solids"]), 7)
+    assert [solid["name"] for solid in data["solids"]] == ["ground", "A", "B", "C"]
+    np.testing.assert_allclose(data["time"], loop_run.time, atol=1e-6)
+    np.testing.assert_allclose(poses[:, 2, :3], loop_run["B"], atol=1e-6)
+    half = (loop_run["qA"] + loop_run["qB"]) / 2  # B turns about y by the sum of two angles
+    np.testing.assert_allclose(np.abs(poses[:, 2, 3]), np.abs(np.cos(half)), atol=1e-6)
+    assert (np.einsum("tbk,tbk->tb", poses[1:, :, 3:], poses[:-1, :, 3:]) > 0).all()  # no jumps of sign
+
+
+def test_hostile_names_stay_names(hostile_run: mg.Trajectory, tmp_path) -> None:
+    page = hostile_run.view(tmp_path / "x.html").read_text(encoding="utf-8")
+    parsed = Parsed(page)
+    assert [tag for tag, _ in parsed.tags if tag in ("b", "td")] == []
+    data = json.loads(parsed.scripts[0])
+    assert data["title"] == hostile_run.name
+    report = hostile_run.report(tmp_path / "r.html").read_text(encoding="utf-8")
+    assert_self_contained(report)
+    assert [tag for tag, _ in Parsed(report).tags if tag in ("b", "script")] == []
+    assert "&lt;i&gt;body_{1}$" in report
+
+
+def test_notebooks_get_a_frame(loop_run: mg.Trajectory) -> None:
+    page = loop_run.view()
+    (frame,) = [attributes for tag, attributes in Parsed(page._repr_html_()).tags if tag == "iframe"]
+    assert frame["srcdoc"] == str(page)
+
+
+def test_gif_has_frames_of_the_asked_size(loop_run: mg.Trajectory, tmp_path) -> None:
+    path = loop_run.view(tmp_path / "run.gif", size=(160, 120), frames=20, speed=0.5)
+    assert path.read_bytes().startswith(b"GIF89a")
+    with Image.open(path) as image:
+        assert image.size == (160, 120)
+        assert image.n_frames == 20  # half a second at half speed, 20 a second
+        assert image.info["duration"] == 50
+        image.seek(5)
+        early = np.asarray(image.convert("RGB"), dtype=int)
+        image.seek(19)
+        assert np.abs(np.asarray(image.convert("RGB"), dtype=int) - early).max() > 100
+
+
+def test_view_refuses_what_it_cannot_write(loop_run: mg.Trajectory) -> None:
+    with pytest.raises(mg.ArgumentError, match=r"\.html \(interactive\) or \.gif"):
+        loop_run.view("run.mp4")
+    with pytest.raises(mg.ArgumentError, match="speed"):
+        loop_run.view(speed=0)
+    with pytest.raises(mg.ArgumentError, match="size"):
+        loop_run.view("run.gif", size=(5, 5))
+    with pytest.raises(mg.ArgumentError, match=r"\.html"):
+        loop_run.report("run.txt")
+
+
+def test_nearer_things_hide_farther_ones() -> None:
+    camera = picture.Camera(np.array([0.0, 0, 10]), np.eye(3), 100.0, np.array([50.0, 50.0]))
+    near, far = (
+        Rod(np.array([-1.0, 0, z]), np.array([1.0, 0, z]), 0.5, tint) for z, tint in ((2.0, "#ff0000"), (0.0, "#00ff00"))
+    )
+    up, sun = np.array([0.0, 1, 0]), np.array([0.0, 0, 1])
+    images = []
+    for order in ((near, far), (far, near)):
+        buffer = picture.Buffer(np.ones((100, 100, 3), dtype=np.float32))
+        for rod in order:
+            buffer.rod(camera, rod, rod.a, rod.b, up, sun)
+        images.append(buffer.colors)
+    np.testing.assert_array_equal(images[0], images[1])
+    red, green, _ = images[0][50, 50]
+    assert red > 2 * green
+    assert images[0][5, 5].tolist() == [1, 1, 1]
+
+
+# --- report ----------------------------------------------------------------------------------------------------------
+
+
+def test_report_tells_everything(loop_run: mg.Trajectory, tmp_path) -> None:
+    page = loop_run.report(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert_self_contained(page)
+    for part in (
+        "All agree at 3 random states",
+        "Grübler",
+        "redundant    3 of 5 rows",
+        "udwadia-kalaba",
+        "Sizes of the equations",
+        "M[qA&#x27;, qA&#x27;] = 320·cos(qB) + 532",
+        "newton-euler · cvodes",
+        "largest violation",
+    ):
+        assert part in page, part
+    kinds = [tag for tag, _ in Parsed(page).tags]
+    assert kinds.count("iframe") == 1
+    assert kinds.count("img") == 1
+    image = re.search(r"data:image/png;base64,([A-Za-z0-9+/=]+)", page)
+    assert base64.b64decode(image.group(1)).startswith(b"\x89PNG")
+
+
+# --- agreement -------------------------------------------------------------------------------------------------------
+
+
+def test_all_formalisms_and_closures_agree_on_a_loop() -> None:
+    found = agreement(four_bar())
+    assert found.ok
+    assert found.worst < 1e-12
+    assert len(found.rows) == 6 * 3  # four formalisms, two of them in two ways; three closures
+    assert {row.closure for row in found.rows} == set(mg.CLOSURES)
+    assert "All agree at 5 random states of 'four-bar'" in str(found)
+
+
+def test_agreement_is_reproducible_and_depends_on_the_seed() -> None:
+    errors = [[row.errors for row in agreement(double_pendulum(), seed=seed).rows] for seed in (3, 3, 4)]
+    assert errors[0] == errors[1] != errors[2]
+
+
+def test_disagreement_is_found_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(kinematics):
+        right = mg.FORMALISMS["kane"](kinematics)
+        return type(right)(right.M, lambda: right.f() * (1 + 1e-8))
+
+    monkeypatch.setitem(agreement_module.FORMALISMS, "careless", wrong)
+    found = agreement(four_bar(), states=2)
+    assert not found.ok
+    assert found.verdict.startswith("DISAGREEMENT")
+    assert "careless / multipliers" in found.verdict
+    assert "kane" not in found.verdict.replace("careless", "")
+
+
+def test_a_form_that_does_not_serve_is_noted() -> None:
+    s = mg.System("slide", gravity=(0, 0, -9.81))
+    s.prismatic("x", s.ground, s.body("a", mass=1, inertia=(1, 1, 1)), axis="z")
+    found = agreement(s)
+    (note,) = [row for row in found.rows if row.note]
+    assert note.formalism == "lagrange (explicit)"
+    assert found.ok
+    assert "'x' is not a revolute" in " ".join(str(found).split())
+    with pytest.raises(mg.ArgumentError, match="at least 1"):
+        agreement(s, states=0)
+
+
+def test_random_states_satisfy_all_constraints() -> None:
+    s = four_bar()
+    s.constrain("slow", velocity=lambda m: m.speed("qA'") ** 2 - 0.25)  # not linear in the speeds
+    equations = s.equations()
+    at = random_states(equations, 6, seed=2)
+    assert np.abs(equations.position_violation(at.q, at.t)).max() < 1e-10
+    assert np.abs(equations.velocity_violation(at.q, at.u, at.t)).max() < 1e-9
+    assert np.ptp(at.q, axis=0).min() > 0.05
