@@ -10,7 +10,7 @@ to the same u̇.
 - ``udwadia-kalaba``: Gauss' principle, u̇ = a + M^(−½) (A M^(−½))⁺ (−b − A a) with a = M⁻¹ f (a Cholesky factor serves
   for the root).
 
-M may be singular where A makes up for it: every way first adds the void term s Aᵀ (A u̇ + b) to the left side.
+M may be singular where A makes up for it: ``complete`` adds the void term s Aᵀ (A u̇ + b) to the left side.
 """
 
 from __future__ import annotations
@@ -110,13 +110,12 @@ def _solve(A: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def _multipliers_expression(M: SX, f: SX, A: SX, b: SX) -> SX:
-    M, f = _completed(M, f, A, b)
     n, m = M.shape[0], A.shape[0]
     epsilon = PROXIMAL * ca.trace(A @ A.T) / ca.trace(M) * n / m
-    factor = ca.ldl(ca.densify(ca.blockcat([[M, A.T], [A, -epsilon * SX.eye(m)]])), False)
+    bordered = _Factor(ca.blockcat([[M, A.T], [A, -epsilon * SX.eye(m)]]), n)
     x = SX.zeros(n + m)
     for _ in range(ITERATIONS):
-        x = ca.ldl_solve(ca.vertcat(f, -b - epsilon * x[n:]), *factor)
+        x = bordered.solve(ca.vertcat(f, -b - epsilon * x[n:]))
     return x[:n]
 
 
@@ -126,35 +125,52 @@ def _null_space_expression(M: SX, f: SX, A: SX, b: SX) -> SX:
     blocked = A.T @ _proximal(gram, A)
     free = SX.eye(M.shape[0]) - blocked
     projected = free.T @ M @ free + (ca.trace(M) / M.shape[0]) * blocked
-    return particular + free @ _solve_definite(projected, free.T @ (f - M @ particular))
+    return particular + free @ _Factor(projected).solve(free.T @ (f - M @ particular))
 
 
 def _udwadia_kalaba_expression(M: SX, f: SX, A: SX, b: SX) -> SX:
-    M, f = _completed(M, f, A, b)
-    factor = ca.ldl(ca.densify(M), False)
-    unconstrained, columns = ca.ldl_solve(f, *factor), ca.ldl_solve(ca.densify(A.T), *factor)
+    factor = _Factor(M)
+    unconstrained, columns = factor.solve(f), factor.solve(A.T)
     return unconstrained + columns @ _proximal(A @ columns, -b - A @ unconstrained)
 
 
-def _completed(M: SX, f: SX, A: SX, b: SX) -> tuple[SX, SX]:
+def complete(M: SX, f: SX, A: SX, b: SX) -> tuple[SX, SX]:
     """M + s AᵀA and f − s Aᵀb: the same motion, and no longer singular where the constraints make up for M."""
     s = ca.trace(M) / M.shape[0] / (ca.trace(A @ A.T) / A.shape[0])
     return M + s * A.T @ A, f - s * A.T @ b
 
 
+def solve_tree(M: SX, right: SX) -> SX:
+    """M⁻¹ right, for a positive definite M."""
+    return _Factor(M).solve(right)
+
+
 def _proximal(gram: SX, right: SX) -> SX:
     """gram⁺ right for a positive semidefinite matrix: λ ← λ + (gram + ε)⁻¹ (right − gram λ)."""
     m = gram.shape[0]
-    epsilon = PROXIMAL * ca.trace(gram) / m
-    factor = ca.ldl(ca.densify(gram + epsilon * SX.eye(m)), False)
-    out = ca.ldl_solve(ca.densify(right), *factor)
+    factor = _Factor(gram + PROXIMAL * ca.trace(gram) / m * SX.eye(m), 0)
+    out = factor.solve(right)
     for _ in range(ITERATIONS - 1):
-        out = out + ca.ldl_solve(right - gram @ out, *factor)
+        out = out + factor.solve(right - gram @ out)
     return out
 
 
-def _solve_definite(M: SX, right: SX) -> SX:
-    return ca.ldl_solve(right, *ca.ldl(ca.densify(M), False))
+class _Factor:
+    """LDLᵀ of a symmetric matrix, without pivoting: the first ``n`` rows (speeds) from the last to the first, then the others.
+
+    Speeds are numbered from the root of the tree outward; eliminated from the leaves inward they leave no fill
+    (Featherstone, *Rigid Body Dynamics Algorithms*, §6.5).
+    """
+
+    def __init__(self, K: SX, n: int | None = None) -> None:
+        n = K.shape[0] if n is None else n
+        self.order = [*range(n - 1, -1, -1), *range(n, K.shape[0])]
+        K = ca.project(K, K.sparsity().unite(K.sparsity().T))  # what is zero in one triangle only is not left out
+        self.factor = ca.ldl(K[self.order, self.order], False)
+        self.back = [self.order.index(k) for k in range(K.shape[0])]
+
+    def solve(self, right: SX) -> SX:
+        return ca.ldl_solve(ca.densify(right)[self.order, :], *self.factor)[self.back, :]
 
 
 CLOSURES: dict[str, Closure] = {

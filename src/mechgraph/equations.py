@@ -21,7 +21,7 @@ import numpy as np
 from casadi import SX
 
 from .arguments import Numbers, numbers
-from .closure import CLOSURES, RANK_TOLERANCE, rank
+from .closure import CLOSURES, RANK_TOLERANCE, complete, rank, solve_tree
 from .constrained import Constrained
 from .derivatives import derivative
 from .errors import ArgumentError, ModelError, UnsupportedError, unknown
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from .studies.rollout import Rollouts
 
 
+ARGUMENTS = ("coordinates", "speeds", "time", "inputs", "parameters", "accelerations")
 CLOSED = 1e-11  # relative error of A u̇ + b = 0 up to which a closure inside a kernel is taken
 
 
@@ -161,10 +162,30 @@ class Equations:
     def udot(self) -> SX:
         """u̇(q, u, t, w) with all constraints, as one expression: the articulated-body recursion, or the closure."""
         if self.constraints:
-            return CLOSURES[self.closure].expression(self.M, self.f, self.A, self.b)
+            return self.closed(self.f, self.b)
         if self.dynamics.solve is not None:
             return self.dynamics.solve(SX.zeros(self.symbols.u.numel()))
-        return ca.ldl_solve(self.f, *ca.ldl(ca.densify(self.M), False))
+        return solve_tree(self.M, self.f)
+
+    def closed(self, f: SX, b: SX, rows: slice = slice(None)) -> SX:
+        """u̇ from M u̇ = f + Aᵀλ, A u̇ + b = 0 by the closure, for any f and b (and some of the rows)."""
+        M, A = self.M, self.A[rows, :]
+        if self._massless:
+            M, f = complete(M, f, A, b)
+        return CLOSURES[self.closure].expression(M, f, A, b)
+
+    @cached_property
+    def _massless(self) -> bool:
+        """True if some motion has no inertia, so that only constraints determine it: M is singular."""
+        if self.kinematics.chain_end:
+            return True
+        s = self.symbols
+        random = np.random.default_rng(0)
+        q = np.array(self.kinematics.reference) + random.uniform(-1, 1, len(self.coordinates))
+        f = ca.Function("M", [s.q, s.t, s.p], [ca.densify(self.M)])
+        M = np.array(f(q, 0.0, list(self.system.defaults.values())))
+        scale = np.sqrt(np.maximum(np.diag(M), 0))
+        return not scale.all() or bool(np.linalg.eigvalsh(M / np.outer(scale, scale))[0] < 1e-12)
 
     @cached_property
     def tau(self) -> SX:
@@ -175,16 +196,16 @@ class Equations:
     @cached_property
     def kept(self) -> SX | None:
         """(q, u) brought back to the constraints by one Newton step, of least kinetic energy; None if nothing is to keep."""
-        s, nearest = self.symbols, CLOSURES["udwadia-kalaba"].expression
+        s = self.symbols
         if not self.psi.numel() and not self.kinematics.quaternions:
             return None
         q, u, still = SX(s.q), s.u, SX.zeros(s.u.numel())
         if self.phi.numel():
-            q = q + self.N @ nearest(self.M, still, self.A[: self.phi.numel(), :], self.phi)
+            q = q + self.N @ self.closed(still, self.phi, slice(0, self.phi.numel()))
         for four in map(list, self.kinematics.quaternions):
             q[four] = q[four] / ca.norm_2(q[four])
         if self.psi.numel():
-            u = u + nearest(self.M, still, self.A[: self.psi.numel(), :], ca.substitute(self.psi, s.q, q))
+            u = u + self.closed(still, ca.substitute(self.psi, s.q, q), slice(0, self.psi.numel()))
         return ca.vertcat(q, u)
 
     @cached_property
@@ -493,7 +514,7 @@ class Equations:
     def _built(self, results: list[SX], axes: list[int], *extra: SX) -> Kernel:
         s, defaults = self.symbols, self.arguments(None, None, 0.0, None, None)
         try:
-            return Kernel("kernel", [s.q, s.u, s.t, s.w, s.p, *extra], results, axes, defaults)
+            return Kernel("kernel", [s.q, s.u, s.t, s.w, s.p, *extra], results, axes, defaults, ARGUMENTS)
         except RuntimeError as error:
             raise ModelError(f"an expression of the model uses a symbol that is not of this system: {error}") from None
 
@@ -528,7 +549,7 @@ class Equations:
         return [
             numbers("coordinates", self.coordinates, q, np.array(self.kinematics.reference)),
             numbers("speeds", self.speeds, u),
-            np.asarray(t, dtype=float)[..., None],
+            numbers("time", ("t",), np.asarray(t)[..., None]),
             numbers("inputs", self.inputs, inputs),
             numbers("parameters", self.parameters, parameters, defaults),
         ]

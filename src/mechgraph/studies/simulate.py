@@ -14,7 +14,6 @@ from scipy.optimize import brentq
 from tqdm import tqdm
 
 from ..arguments import numbers
-from ..closure import CLOSURES
 from ..equations import Equations
 from ..errors import ArgumentError, SimulationError, UnsupportedError, unknown
 from ..motion import Motion
@@ -177,7 +176,7 @@ def _stabilized(equations: Equations, rate: float) -> SX:
     count, total = equations.phi.numel(), len(equations.constraints)
     psi = equations.psi
     terms = ca.vertcat(2 * rate * psi[:count] + rate**2 * equations.phi, rate * psi[count:], SX.zeros(total - psi.numel()))
-    return CLOSURES[equations.closure].expression(equations.M, equations.f, equations.A, equations.b + terms)
+    return equations.closed(equations.f, equations.b + terms)
 
 
 # --- the run ---------------------------------------------------------------------------------------------------------
