@@ -386,6 +386,15 @@ def test_a_hanging_bar_reaches_its_end(hostile_run: mg.Trajectory) -> None:
     np.testing.assert_array_equal(seen.up, [0, 1, 0])
 
 
+def test_a_body_held_at_its_centre_reaches_to_its_joints_only() -> None:
+    s = mg.System("crank")
+    crank = s.body("crank", mass=1, inertia=(0.2, 0.1, 0.1))
+    s.revolute("turn", s.ground, crank, axis="x")
+    s.marker("pin", crank, at=(0, -0.5, 0))
+    seen = scene(s.equations().simulate(0.1, {"turn'": 1.0}, step=0.05))
+    assert {rod.a[1] for rod in seen.solids[1].rods} | {rod.b[1] for rod in seen.solids[1].rods} == {0.0, -0.5}
+
+
 def test_a_body_without_extent_is_the_box_with_its_inertia() -> None:
     s = mg.System("brick")
     a, b, c = 0.2, 0.3, 0.7  # edges

@@ -158,13 +158,18 @@ def _poses(sample: _Sample, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _points(sample: _Sample, body: str) -> Iterator[np.ndarray]:
-    """Points of a body that shapes lead through: joints, markers, and the centre of mass of one that has mass."""
+    """Points of a body that shapes lead through: those that hold it, and the centre of mass of one that has mass."""
+    yield from _held(sample, body)
+    if body != "ground" and not sample.bodies[body].weightless:
+        yield sample.constant(sample.bodies[body].com)
+
+
+def _held(sample: _Sample, body: str) -> Iterator[np.ndarray]:
+    """Joints and markers."""
     system = sample.equations.system
     frames: list[Marker] = [end for joint in system.joints.values() for end in (joint.parent, joint.child)]
     frames += [] if body == "ground" else list(system.markers.values())
     yield from (sample.constant(frame.at) for frame in frames if frame.body.name == body)
-    if body != "ground" and not system.bodies[body].weightless:
-        yield sample.constant(system.bodies[body].com)
 
 
 def _typical_size(sample: _Sample, points: dict[str, list[np.ndarray]]) -> float:
@@ -184,7 +189,7 @@ def _solid(sample: _Sample, k: int, name: str, points: list[np.ndarray], thickne
         return Solid(name, GROUND, (*_pins(sample, name, 1.1 * thickness), *_rails(sample, name, thickness)))
     body, tint = sample.bodies[name], color(k - 1)
     distinct = _distinct(points, 0.5 * thickness)
-    rods = [Rod(a, b, thickness, tint) for a, b in _skeleton([*distinct, *_far_end(sample, body, distinct)])]
+    rods = [Rod(a, b, thickness, tint) for a, b in _skeleton([*distinct, *_far_end(sample, body, 0.5 * thickness)])]
     boxes = () if rods or body.weightless else (_box(sample, body, thickness, tint),)
     if rods and not body.weightless:
         com = sample.constant(body.com)
@@ -207,18 +212,17 @@ def _skeleton(points: list[np.ndarray]) -> Iterator[tuple[np.ndarray, np.ndarray
         yield from ((points[i], points[j]) for i, j in zip(tree.row, tree.col, strict=True))
 
 
-def _far_end(sample: _Sample, body: Body, points: list[np.ndarray]) -> list[np.ndarray]:
+def _far_end(sample: _Sample, body: Body, tolerance: float) -> list[np.ndarray]:
     """Where a body on one point ends: the end of the uniform rod with its inertia across the line through its centre."""
-    if body.weightless or len(points) != 2:
+    held = _distinct(_held(sample, body.name), tolerance)
+    arm = sample.constant(body.com) - (held[0] if held else 0.0)
+    reach, mass = float(np.linalg.norm(arm)), float(sample.constant(body.mass).item())
+    if len(held) != 1 or mass <= 0 or reach <= tolerance:
         return []
-    com = sample.constant(body.com)
-    start = max(points, key=lambda point: float(np.linalg.norm(point - com)))
-    direction = (com - start) / np.linalg.norm(com - start)
-    inertia, mass = sample.constant(body.inertia).reshape(3, 3), float(sample.constant(body.mass).item())
-    across = (np.trace(inertia) - direction @ inertia @ direction) / 2
-    if mass <= 0 or across <= 0 or np.linalg.norm(points[0] - points[1]) > 1.001 * np.linalg.norm(com - start):
-        return []
-    return [com + direction * min(np.sqrt(3 * across / mass), np.linalg.norm(com - start))]
+    inertia, along = sample.constant(body.inertia).reshape(3, 3), arm / reach
+    across = max(0.0, (np.trace(inertia) - along @ inertia @ along) / 2)
+    beyond = min(float(np.sqrt(3 * across / mass)), reach)
+    return [held[0] + (reach + beyond) * along] if beyond > tolerance else []
 
 
 def _box_of(sample: _Sample, body: Body) -> tuple[np.ndarray, np.ndarray]:

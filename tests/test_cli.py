@@ -1,0 +1,193 @@
+"""The ``mechgraph`` command: what it prints, what it writes, and what it says to bad input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from PIL import Image
+
+import mechgraph as mg
+from mechgraph import cli, gallery
+
+PENDULUM = '''"""A pendulum of the user's own.
+
+More about it.
+"""
+import mechgraph as mg
+
+START = {"theta": 1.0}
+DURATION = 0.4
+
+
+def system():
+    s = mg.System("own pendulum", gravity=(0, 0, -9.81))
+    length = s.parameter("length", 0.5)
+    rod = s.body("rod", mass=1.0, com=(0, 0, -length), inertia=0)
+    s.revolute("theta", s.ground, rod, axis="y")
+    return s
+'''
+
+
+def call(*arguments: str) -> Result:
+    return CliRunner().invoke(cli.main, list(arguments))
+
+
+def ok(*arguments: str) -> str:
+    result = call(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def refused(*arguments: str) -> str:
+    """The message of a command that fails because of its input: exit code 2, no traceback."""
+    result = call(*arguments)
+    assert result.exit_code == 2, result.output
+    assert isinstance(result.exception, SystemExit)
+    assert "Traceback" not in result.output
+    return result.output
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> str:
+    path = tmp_path / "own.py"
+    path.write_text(PENDULUM, encoding="utf-8")
+    return str(path)
+
+
+def test_help_lists_every_command_and_warns_that_files_are_executed() -> None:
+    text = ok("--help")
+    for command in ("demo", "run", "check", "describe", "equations", "gallery"):
+        assert f"\n  {command} " in text
+        assert "Usage: mechgraph" in ok(command, "--help") or "Usage: main" in ok(command, "--help")
+    assert "executed" in text
+    assert mg.__version__ in ok("--version")
+
+
+def test_gallery_lists_names_with_titles_and_runs_a_check() -> None:
+    text = ok("gallery")
+    for name in gallery.names():
+        assert f"{name} " in text
+    assert gallery.load("double_pendulum").title in text
+    assert "all within their bounds" in ok("gallery", "double_pendulum")
+
+
+def test_describe_takes_a_name_or_a_file(own: str) -> None:
+    assert "└─ lower   by 'elbow' (revolute)" in ok("describe", "double_pendulum")
+    assert "own pendulum: 1 body, 1 joint" in ok("describe", own)
+    assert "length = 0.5" in ok("describe", own)
+
+
+def test_equations_as_text_and_latex(own: str) -> None:
+    text = ok("equations", own, "--formalism", "lagrange")
+    assert "own pendulum, by lagrange" in text
+    assert "M[θ', θ'] = length²" in text
+    assert r"\dot{u} &= f" in ok("equations", own, "--format", "latex")
+    assert "M[θ', θ']" in ok("equations", own, "--no-simplify")
+
+
+def test_check_prints_the_table_and_its_verdict(own: str) -> None:
+    text = ok("check", own, "--states", "3", "--seed", "7")
+    assert "lagrange (explicit)" in text
+    assert "All agree at 3 random states of 'own pendulum'" in text
+
+
+def test_check_fails_if_formalisms_disagree(own: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(kinematics):
+        right = mg.FORMALISMS["kane"](kinematics)
+        return type(right)(lambda: 2 * right.M(), right.f)
+
+    monkeypatch.setitem(mg.FORMALISMS, "careless", wrong)
+    result = call("check", own)
+    assert result.exit_code == 1
+    assert "DISAGREEMENT" in result.output
+
+
+def test_run_writes_what_is_asked_for(own: str, tmp_path: Path) -> None:
+    out, plot, view, report = (tmp_path / name for name in ("run.npz", "run.png", "run.html", "report.html"))
+    text = ok("run", own, "--duration", "0.2", "--step", "0.1", "--set", "length=0.25", "--set", "theta'=-2",
+              "--formalism", "kane", "--out", str(out), "--plot", str(plot), "--view", str(view), "--report", str(report))  # fmt: skip
+    assert "kane" in text
+    run = mg.load(out)
+    np.testing.assert_allclose(run.time, [0, 0.1, 0.2])
+    assert (run["theta"][0], run["theta'"][0], run.parameters["length"]) == (1.0, -2.0, 0.25)
+    assert run.statistics["formalism"] == "kane"
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    assert "poses" in view.read_text(encoding="utf-8")
+    assert "Agreement of the formalisms" in report.read_text(encoding="utf-8")
+    assert text.count("wrote ") == 4
+
+
+def test_run_uses_the_models_own_start_and_duration(own: str, tmp_path: Path) -> None:
+    ok("run", own, "--out", str(tmp_path / "run.npz"), "--rtol", "1e-6", "--method", "dop853")
+    run = mg.load(tmp_path / "run.npz")
+    assert (run.time[-1], run["theta"][0], run.statistics["rtol"], run.statistics["method"]) == (0.4, 1.0, 1e-6, "dop853")
+
+
+def test_a_run_that_fails_keeps_what_was_computed(tmp_path: Path) -> None:
+    path = tmp_path / "failing.py"
+    failing = PENDULUM.replace("    return s", '    s.torque("dying", "theta", mg.sqrt(0.2 - s.time))\n    return s')
+    path.write_text(failing, encoding="utf-8")
+    message = refused("run", str(path), "--step", "0.01", "--out", str(tmp_path / "part.npz"))
+    assert "the run stopped after t =" in message
+    kept = mg.load(tmp_path / "part.npz")
+    assert kept.outcome == "failed"
+    assert 0 < kept.time[-1] < 0.21
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["describe", "double_pendulm"], "did you mean 'double_pendulum'"),
+        (["describe", "nowhere.py"], "nowhere.py: no such file"),
+        (["run", "double_pendulum", "--set", "elbow"], "write name=number"),
+        (["run", "double_pendulum", "--set", "elbow=one"], "write name=number"),
+        (["run", "double_pendulum", "--set", "elbw=1"], "did you mean 'elbow'"),
+        (["run", "double_pendulum", "--duration", "-1"], "duration must be a positive number"),
+        (["run", "double_pendulum", "--duration", "0.1", "--view", "x.mp4"], ".html (interactive) or .gif"),
+        (["run", "double_pendulum", "--formalism", "newton"], "'newton' is not one of 'newton-euler'"),
+        (["check", "double_pendulum", "--states", "0"], "x>=1"),
+        (["run", "double_pendulum", "--duration", "0.1", "--out", "/nowhere/x.npz"], "No such file or directory"),
+    ],
+)
+def test_bad_input_gets_one_clear_message(arguments: list[str], message: str) -> None:
+    assert message in refused(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("x = 1", "defines no System"),
+        ("import mechgraph as mg\na, b = mg.System(), mg.System()", "defines 2 Systems"),
+        ("def broken(:", "not valid Python"),
+        ("\nprint(undefined)", "line 2: NameError: name 'undefined' is not defined"),
+        ("def system():\n    return 1 / 0", "line 2: ZeroDivisionError"),
+        ("import mechgraph as mg\ns = mg.System('s')\ns.body('lost', mass=-1, inertia=0)", "'lost'"),
+    ],
+)
+def test_wrong_files_get_one_clear_message(source: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "wrong.py"
+    path.write_text(source, encoding="utf-8")
+    assert message in refused("describe", str(path))
+
+
+def test_demo_does_the_whole_job(tmp_path: Path) -> None:
+    out = tmp_path / "demo"
+    text = ok("demo", "--out", str(out))
+    for part in ("Tree", "Loops", "numerical", "newton-euler", "appell (probing)", "udwadia-kalaba", "All agree", "violation"):
+        assert part in text, part
+    written = {path.name for path in out.iterdir()}
+    assert written == {"plots.png", "animation.html", "animation.gif", "report.html", "trajectory.npz"}
+    assert all(str(out / name) in text for name in written)
+    assert (out / "plots.png").read_bytes().startswith(b"\x89PNG")
+    with Image.open(out / "animation.gif") as image:
+        assert image.format == "GIF"
+        assert image.n_frames > 10
+    assert mg.load(out / "trajectory.npz").violation.max() < 1e-9
+    for name in ("animation.html", "report.html"):
+        page = (out / name).read_text(encoding="utf-8")
+        assert page.startswith("<!DOCTYPE html>")
+        assert "http:" not in page
+        assert "https:" not in page
