@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import casadi as ca
 import numpy as np
 from casadi import SX
-from scipy.integrate import solve_ivp
+from scipy.integrate import BDF, DOP853, LSODA, RK45, OdeSolver, Radau
 
 from ..kernels.flow import Integrate, Motion
 
@@ -40,17 +40,24 @@ class Problem:
 
     @property
     def rhs(self) -> SX:
-        """ẏ at the state brought back to its constraints, with the inputs put in unless a Python function gives them.
+        """ẏ, with the inputs put in unless a Python function gives them."""
+        return self._finished(ca.vertcat(self.motion.qdot, self.motion.udot))
 
-        For methods that cannot keep the constraints at their own steps. An error φ = σ x across a constraint whose
-        singular value σ falls to zero would grow as 1/σ if it fed back on the motion; this way it stays what it is.
+    @property
+    def rhs_kept(self) -> SX:
+        """ẏ at the state brought back to its constraints, for methods that cannot keep them at every step of their own.
+
+        An error φ = σ x across a constraint whose singular value σ falls to zero would grow as 1/σ if it fed back on the
+        motion; this way it stays what it is.
         """
-        m, state = self.motion, self.y
-        rhs = ca.vertcat(m.qdot, m.udot)
-        if m.keep is not None:
-            rhs = ca.Function("rhs", [state, m.t, m.w, m.p], [rhs])(m.keep, m.t, m.w, m.p)
-        known = self.signal is None and m.w.numel()
-        return ca.cse(ca.substitute(rhs, m.w, self.inputs) if known else rhs)
+        m, rhs = self.motion, ca.vertcat(self.motion.qdot, self.motion.udot)
+        if m.keep is None:
+            return self.rhs
+        return self._finished(ca.Function("rhs", [self.y, m.t, m.w, m.p], [rhs])(m.keep, m.t, m.w, m.p))
+
+    def _finished(self, rhs: SX) -> SX:
+        known = self.signal is None and self.motion.w.numel()
+        return ca.cse(ca.substitute(rhs, self.motion.w, self.inputs) if known else rhs)
 
 
 class Integrator(ABC):
@@ -74,7 +81,7 @@ class Cvodes(Integrator):
         super().__init__(problem, rtol, atol)
         self._built: dict[int, ca.Function] = {}
         s, t0, h = SX.sym("s"), SX.sym("t0"), SX.sym("h")
-        rhs = h * ca.substitute(problem.rhs, problem.motion.t, t0 + h * s)
+        rhs = h * ca.substitute(problem.rhs_kept, problem.motion.t, t0 + h * s)
         self._dae = {"x": problem.y, "t": s, "p": ca.vertcat(t0, h, problem.motion.p), "ode": rhs}
 
     def advance(self, t: float, y: np.ndarray, times: np.ndarray) -> np.ndarray:
@@ -131,12 +138,19 @@ class Compiled(Integrator):
 class SciPy(Integrator):
     """One of SciPy's methods; inputs may be Python functions."""
 
-    method = "DOP853"
+    method: type[OdeSolver]
 
     def __init__(self, problem: Problem, rtol: float, atol: float) -> None:
         super().__init__(problem, rtol, atol)
-        motion = problem.motion
-        self._f = ca.Function("f", [problem.y, motion.t, motion.w, motion.p], [problem.rhs])
+        self._f = self._function(self._slope)
+
+    @property
+    def _slope(self) -> SX:
+        return self.problem.rhs_kept
+
+    def _function(self, value: SX) -> ca.Function:
+        motion = self.problem.motion
+        return ca.Function("f", [self.problem.y, motion.t, motion.w, motion.p], [value], {"cse": True})
 
     def _rhs(self, t: float, y: np.ndarray) -> np.ndarray:
         problem = self.problem
@@ -146,27 +160,60 @@ class SciPy(Integrator):
     def advance(self, t: float, y: np.ndarray, times: np.ndarray) -> np.ndarray:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
-            out = solve_ivp(self._rhs, (t, times[-1]), y, self.method, times, rtol=max(self.rtol, 3e-14), atol=self.atol)
-        self.evaluations += out.nfev
-        self.steps += out.nfev // 12
-        if not out.success or out.y.shape[1] < len(times) or not np.isfinite(out.y).all():
-            raise IntegrationFailure(out.message)
-        return out.y.T
+            solver = self.method(self._rhs, t, y, times[-1], rtol=max(self.rtol, 3e-14), atol=self.atol)
+            out = np.vstack([times[:0, None] * y, *self._stretches(solver, times)])
+        self.evaluations += solver.nfev
+        return out
+
+    def _stretches(self, solver: OdeSolver, times: np.ndarray) -> Iterator[np.ndarray]:
+        """States at the times that each step passes."""
+        while times.size:
+            message = solver.step()
+            self.steps += 1
+            if solver.status == "failed" or not np.isfinite(solver.y).all():
+                raise IntegrationFailure(message or "the state is no longer finite")
+            passed = int(np.searchsorted(times, solver.t, side="right"))
+            if passed:
+                yield solver.dense_output()(times[:passed]).T
+            times = times[passed:]
+            self._keep(solver)
+
+    def _keep(self, solver: OdeSolver) -> None:
+        """Nothing: a method with a memory of former steps must not have its state moved."""
 
 
-def _scipy(name: str) -> type[SciPy]:
-    return type(name, (SciPy,), {"method": name})
+class RungeKutta(SciPy):
+    """One of SciPy's explicit one-step methods, constraints kept at every step."""
+
+    def __init__(self, problem: Problem, rtol: float, atol: float) -> None:
+        super().__init__(problem, rtol, atol)
+        keep = problem.motion.keep
+        self._kept = None if keep is None else self._function(keep)
+
+    @property
+    def _slope(self) -> SX:
+        return self.problem.rhs
+
+    def _keep(self, solver: OdeSolver) -> None:
+        if self._kept is not None:
+            w = np.zeros(self.problem.motion.w.numel())  # the constraints do not depend on the inputs
+            solver.y = np.array(self._kept(solver.y, solver.t, w, self.problem.constants)).ravel()
+            solver.f = self._rhs(solver.t, solver.y)
+
+
+def _scipy(base: type[SciPy], kind: type[OdeSolver]) -> type[SciPy]:
+    return type(kind.__name__, (base,), {"method": kind})
 
 
 METHODS: dict[str, type[Integrator]] = {
     "cvodes": Cvodes,
     "cvodes-bdf": CvodesBdf,
     "rk8": Compiled,
-    "dop853": SciPy,
-    "rk45": _scipy("RK45"),
-    "radau": _scipy("Radau"),
-    "bdf": _scipy("BDF"),
-    "lsoda": _scipy("LSODA"),
+    "dop853": _scipy(RungeKutta, DOP853),
+    "rk45": _scipy(RungeKutta, RK45),
+    "radau": _scipy(SciPy, Radau),
+    "bdf": _scipy(SciPy, BDF),
+    "lsoda": _scipy(SciPy, LSODA),
 }
 
 
