@@ -6,17 +6,19 @@ user; a library is loaded only from a folder that nobody else can write to, and 
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import hashlib
 import importlib.util
 import logging
 import os
 import platform
-import shutil
+import shlex
 import stat
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +31,7 @@ log = logging.getLogger("mechgraph")
 
 
 class CompilationFailure(Exception):
-    """The compiler is missing or refused the source."""
+    """There is no machine code: no compiler, or it refused the source, or its result cannot be loaded."""
 
 
 @dataclass(frozen=True)
@@ -40,29 +42,41 @@ class Compiler:
     version: str
 
 
-@functools.cache
 def find_compiler() -> Compiler | None:
-    """``MECHGRAPH_CC`` if set ("none" for none), else gcc, cc, clang or ziglang; None, with one line, if there is none."""
-    wanted = os.environ.get("MECHGRAPH_CC", "")
+    """The command in ``MECHGRAPH_CC`` ("none" for none), else gcc, cc, clang or ziglang; None, with one line, if none works.
+
+    What was found is remembered as long as the environment stays the same.
+    """
+    return _find_compiler(os.environ.get("MECHGRAPH_CC", ""), os.environ.get("PATH", ""))
+
+
+@functools.cache
+def _find_compiler(wanted: str, path: str) -> Compiler | None:
     if wanted == "none":
         return None
-    for command in [(wanted,)] if wanted else [("gcc",), ("cc",), ("clang",), _zig()]:
-        if command and (shutil.which(command[0]) or Path(command[0]).exists()):
-            version = _version(command)
-            if version:
-                return Compiler(command, version)
-    log.warning("no C compiler found: expressions are interpreted; for machine code install gcc or `pip install ziglang`")
+    for command in [shlex.split(wanted, posix=os.name == "posix")] if wanted else [["gcc"], ["cc"], ["clang"], _zig()]:
+        version = _version(command)
+        if version:
+            return Compiler(tuple(command), version)
+    if wanted:
+        log.warning("MECHGRAPH_CC: %r does not answer to --version; expressions are interpreted", wanted)
+    else:
+        log.warning("no C compiler found: expressions are interpreted; for machine code install gcc or `pip install ziglang`")
     return None
 
 
-def _zig() -> tuple[str, ...]:
-    return (sys.executable, "-m", "ziglang", "cc") if importlib.util.find_spec("ziglang") else ()
+def _zig() -> list[str]:
+    """The compiler inside the ``ziglang`` package, started without Python around it."""
+    package = importlib.util.find_spec("ziglang")
+    folders = package.submodule_search_locations if package else None
+    plain = ["-nostdlib"] if sys.platform == "linux" else []  # else it first builds a run-time library, in 15 s
+    return [str(Path(folders[0]) / "zig"), "cc", *plain] if folders else []
 
 
-def _version(command: tuple[str, ...]) -> str:
+def _version(command: list[str]) -> str:
     try:
         out = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=20, check=True)
-    except (OSError, subprocess.SubprocessError):
+    except (OSError, IndexError, subprocess.SubprocessError):
         return ""
     return out.stdout.splitlines()[0] if out.stdout else ""
 
@@ -91,21 +105,31 @@ def lanes() -> int:
 # --- the cache -------------------------------------------------------------------------------------------------------
 
 
-@functools.cache
 def cache_folder() -> Path:
-    """``MECHGRAPH_CACHE``, or mechgraph in the user's cache folder; a temporary one if that is not safe."""
-    base = os.environ.get("MECHGRAPH_CACHE") or os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
-    folder = Path(base) if base else Path.home() / ".cache"
-    folder = folder if os.environ.get("MECHGRAPH_CACHE") else folder / "mechgraph"
+    """``MECHGRAPH_CACHE``, or mechgraph in the user's cache folder; a temporary one, with one line, if that is not safe."""
+    given = os.environ.get("MECHGRAPH_CACHE")
+    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or "~/.cache"
+    return _safe_folder(Path(given) if given else Path(base) / "mechgraph")
+
+
+@functools.cache
+def _safe_folder(wanted: Path) -> Path:
     try:
+        folder = wanted.expanduser().absolute()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if _is_private(folder):
             return folder
-        reason = "others can write to it"
-    except OSError as error:
+        reason = "it belongs to somebody else or others can write to it"
+    except (OSError, RuntimeError) as error:
         reason = str(error)
-    log.warning("the cache folder %s is not used (%s); compiling into a temporary one", folder, reason)
-    return Path(tempfile.mkdtemp(prefix="mechgraph-"))
+    log.warning("the cache folder %s is not used (%s); compiling into a temporary one", wanted, reason)
+    return Path(_temporary_folder().name)
+
+
+@functools.cache
+def _temporary_folder() -> tempfile.TemporaryDirectory:
+    """Removed when Python ends."""
+    return tempfile.TemporaryDirectory(prefix="mechgraph-", ignore_cleanup_errors=True)
 
 
 def _is_private(path: Path) -> bool:
@@ -118,23 +142,29 @@ def _is_private(path: Path) -> bool:
 def key_of(*parts: str | bytes) -> str:
     """The name under which a library is cached."""
     digest = hashlib.sha256()
-    compiler = find_compiler()
-    for part in (*parts, str(compiler), " ".join(FLAGS), processor()):
+    for part in (*parts, str(find_compiler()), " ".join(FLAGS), processor()):
         data = part.encode() if isinstance(part, str) else part
         digest.update(len(data).to_bytes(8, "little") + data)
     return digest.hexdigest()
+
+
+def load(key: str, source: Callable[[], str]) -> ctypes.CDLL:
+    """The library of that key, from the cache or built from its source."""
+    try:
+        return ctypes.CDLL(str(cached(key) or build(key, source())))
+    except OSError as error:
+        raise CompilationFailure(f"the compiled library cannot be made or loaded: {error}") from None
 
 
 def cached(key: str) -> Path | None:
     """The library of that key, if it is there, private, and what was built."""
     library, record = _paths(key)
     try:
-        expected = record.read_text().strip()
-        content = library.read_bytes()
-    except OSError:
+        safe = _is_private(library) and _is_private(library.parent)
+        whole = safe and hashlib.sha256(library.read_bytes()).hexdigest() == record.read_text().strip()
+    except (OSError, UnicodeDecodeError):
         return None
-    safe = _is_private(library) and _is_private(library.parent)
-    return library if safe and hashlib.sha256(content).hexdigest() == expected else None
+    return library if whole else None
 
 
 def build(key: str, source: str) -> Path:
@@ -143,17 +173,33 @@ def build(key: str, source: str) -> Path:
     if compiler is None:
         raise CompilationFailure("no C compiler")
     library, record = _paths(key)
-    with tempfile.TemporaryDirectory(dir=cache_folder()) as work:
+    with tempfile.TemporaryDirectory(dir=library.parent) as work:
         text, made, note = (Path(work) / name for name in ("kernel.c", "kernel.so", "kernel.sha256"))
         text.write_text(source, encoding="utf-8")
-        done = subprocess.run([*compiler.command, *FLAGS, "-o", str(made), str(text), "-lm"], capture_output=True, text=True)
-        if done.returncode:
-            raise CompilationFailure(f"{' '.join(compiler.command)} failed: {done.stderr.strip()[:2000]}")
+        _run([*compiler.command, *FLAGS, "-o", str(made), str(text), "-lm", "-lc"])
         made.chmod(0o700)
         note.write_text(hashlib.sha256(made.read_bytes()).hexdigest())
         os.replace(note, record)
         os.replace(made, library)
     return library
+
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+        log.debug("%s\n%s", shlex.join(command), done.stderr)
+        raise CompilationFailure(f"{command[0]} failed: {next((line for line in lines if 'error' in line), lines[0])}")
+
+
+def report(failure: CompilationFailure) -> None:
+    """One clear line for a compiler that does not work, however many kernels it is tried for."""
+    compiler = str(find_compiler())
+    log.log(logging.DEBUG if compiler in _reported else logging.WARNING, "expressions are interpreted: %s", failure)
+    _reported.add(compiler)
+
+
+_reported: set[str] = set()
 
 
 def _paths(key: str) -> tuple[Path, Path]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from collections.abc import Iterator
 from importlib.resources import files
 
@@ -20,7 +21,7 @@ INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 
 DRIVER = """
 /* States first … last - 1: argument k of state i begins at in[k] + i * stride[k] (stride 0: one for all states),
-   result k at out[k] + i * its size. Returns 1 if a result is not finite. */
+   result k at out[k] + i * its size. Returns 0, or 1 if a result is not finite, or 2 if there is no memory. */
 EXPORT int NAME(long first, long last, const double *const *in, const long *stride, double *const *out) {
     static const long size[] = {SIZES}, count[] = {COUNTS};
     MEMORY
@@ -50,12 +51,14 @@ EXPORT int NAME(long first, long last, const double *const *in, const long *stri
 """
 
 SINGLE = """
-/* One state: all arguments one after the other in x, all results in y. Returns 1 if a result is not finite. */
+/* One state: all arguments one after the other in x, all results in y. Returns 0, or 1 if a number is not finite, or 2 if
+   there is no memory. */
 EXPORT int NAME_one(const double *x, double *y) {
     WORKSPACE
     double check = 0.0;
     NAME_run(x, w, y);
-    for (long i = 0; i < COUNT; i++) check += y[i] * 0.0;
+    for (long i = 0; i < ARGUMENTS; i++) check += x[i] * 0.0;
+    for (long i = 0; i < RESULTS; i++) check += y[i] * 0.0;
     FREE
     return check != 0.0;
 }
@@ -116,8 +119,8 @@ def _driver(program: Program, name: str, places: tuple[int, int, int], lanes: in
     if 8 * lanes * sum(places) <= STACK:
         memory, free = f"V x[{nx}], w[{nw}], y[{ny}];", ""
     else:
-        memory = f"V *x = aligned_alloc(64, sizeof(V) * {sum(places)} + 64 & ~63UL), *w = x + {nx}, *y = w + {nw};"
-        free = "free(x);"
+        memory = f"V *x = aligned_alloc(64, (sizeof(V) * {sum(places)} + 63) & ~63UL), *w = x + {nx}, *y = w + {nw};"
+        memory, free = f"{memory}\n    if (!x) return 2;", "free(x);"
     return (
         DRIVER.replace("NAME", name)
         .replace("SIZES", ", ".join(map(str, program.sizes)) or "0")
@@ -130,11 +133,11 @@ def _driver(program: Program, name: str, places: tuple[int, int, int], lanes: in
 
 
 def _single(name: str, places: tuple[int, int, int]) -> str:
-    _, nw, ny = places
+    nx, nw, ny = places
     on_stack = 8 * nw <= STACK
-    memory = f"V w[{nw}];" if on_stack else f"V *w = malloc({8 * nw});"
+    memory = f"V w[{nw}];" if on_stack else f"V *w = malloc({8 * nw});\n    if (!w) return 2;"
     text = SINGLE.replace("NAME", name).replace("WORKSPACE", memory).replace("FREE", "" if on_stack else "free(w);")
-    return text.replace("COUNT", str(ny))
+    return text.replace("ARGUMENTS", str(nx)).replace("RESULTS", str(ny))
 
 
 class _Printer:
@@ -162,12 +165,9 @@ class _Printer:
             members[block].append(n)
         slots, size = self._workspace(members)
         texts = [self._block(name, k, numbers, slots) for k, numbers in enumerate(members)]
-        calls = "".join(f"    {name}_{k}(x, w, y);\n" for k in range(len(members)))
-        direct = "".join(f"    y[{p}] = {self._operand(n)};\n" for n, p in self._direct_results())
-        return [
-            *texts,
-            f"static void {name}_run({SIGNATURE}) {{\n{calls}{direct}}}",
-        ], size
+        calls = [f"{name}_{k}(x, w, y);" for k in range(len(members))]
+        direct = [f"y[{p}] = {self._operand(n)};" for n, p in self._direct_results()]
+        return [*texts, f"static void {name}_run({SIGNATURE}) {_braced(calls + direct)}"], size
 
     def _workspace(self, members: list[list[int]]) -> tuple[dict[int, int], int]:
         """Places in the workspace for values used in later blocks; a place is free again after the last use."""
@@ -202,8 +202,7 @@ class _Printer:
             lines += self._statement(n)
             lines += [f"w[{slots[n]}] = v{n};"] if n in slots else []
             lines += [f"y[{p}] = v{n};" for p in self.results.get(n, ())]
-        body = "\n    ".join(lines)
-        return f"static NOINLINE void {name}_{k}({SIGNATURE}) {{\n    {body}\n}}"
+        return f"static NOINLINE void {name}_{k}({SIGNATURE}) {_braced(lines)}"
 
     def _statement(self, n: int) -> Iterator[str]:
         value = self.values[n]
@@ -217,16 +216,17 @@ class _Printer:
     def _expression(self, value: Value) -> str:
         operation, *arguments = value
         if operation in INFIX:
-            a, b = (self._literal(n) for n in arguments)
-            return f"{a} {INFIX[operation]} {b}"
+            return self._infix(INFIX[operation], *arguments)
         if operation == "neg":
             return f"-{self._operand(arguments[0])}"
         return f"v_{operation}({', '.join(self._operand(n) for n in arguments)})"
 
-    def _literal(self, n: int) -> str:
-        """An operand of an infix operator; constants stay scalar, the compiler spreads them."""
-        value = self.values[n]
-        return _number(value[1]) if value[0] == "constant" else self._operand(n)
+    def _infix(self, sign: str, a: int, b: int) -> str:
+        """A constant beside a variable stays scalar: the compiler spreads it."""
+        left, right = self.values[a], self.values[b]
+        if right[0] == "constant":
+            return f"{self._operand(a)} {sign} {_number(right[1])}"
+        return f"{_number(left[1]) if left[0] == 'constant' else self._operand(a)} {sign} {self._operand(b)}"
 
     def _operand(self, n: int) -> str:
         value = self.values[n]
@@ -258,6 +258,13 @@ def _partners(values: list[Value]) -> dict[int, int]:
     found = {value: n for n, value in enumerate(values) if value[0] in ("sin", "cos")}
     other = {"sin": "cos", "cos": "sin"}
     return {n: found[other[op], a] for (op, a), n in found.items() if (other[op], a) in found}
+
+
+def _braced(lines: list[str]) -> str:
+    """The body of a block; arguments that it does not use are named, for compilers that warn of them."""
+    body = "\n    ".join(lines)
+    unused = "".join(f"(void){name}; " for name in "xwy" if not re.search(rf"\b{name}\b", body))
+    return f"{{\n    {unused}{body}\n}}"
 
 
 def _number(value: float) -> str:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
-from itertools import pairwise
 
 import casadi as ca
 import numpy as np
 from casadi import SX
 
-from .compiler import build, cached, key_of, lanes
+from .compiler import key_of, lanes, load
 from .emit import emit_with, emitter_text
-from .native import pool
+from .native import share
 from .program import trace
 
 METHODS = ("rk4", "symplectic")
@@ -89,29 +88,26 @@ class Rollout:
         input_stride = steps * self.inputs if inputs.ndim == 3 else 0
         parameter_stride = parameters.shape[1] if len(parameters) > 1 else 0
 
-        def run(span: tuple[int, int]) -> None:
-            self.function(
-                ctypes.c_long(span[0]), ctypes.c_long(span[1]), _at(start), _at(inputs), ctypes.c_long(input_stride),
+        def run(first: int, last: int) -> int:
+            return self.function(
+                ctypes.c_long(first), ctypes.c_long(last), _at(start), _at(inputs), ctypes.c_long(input_stride),
                 _at(parameters), ctypes.c_long(parameter_stride), ctypes.c_double(t0), ctypes.c_double(step),
                 ctypes.c_long(steps), ctypes.c_long(every), ctypes.c_int(METHODS.index(method)), _at(out),
             )  # fmt: skip
 
-        spans = [(a, b) for a, b in pairwise(count * k // threads for k in range(threads + 1)) if b > a]
-        if len(spans) == 1:
-            run(spans[0])
-        else:
-            list(pool().map(run, spans))
+        share(run, count, threads)
         return out
 
 
 def _library(driver: str, functions: dict[str, ca.Function], width: int, sizes: dict[str, int]) -> ctypes.CDLL:
     """The driver compiled with its functions, from the cache if it is there."""
     key = key_of(driver, *(f.serialize({}) for f in functions.values()), str(width), str(sizes), emitter_text())
-    library = cached(key)
-    if library is None:
+
+    def source() -> str:
         programs = {name: (trace(f), [f.size_out(0)]) for name, f in functions.items()}
-        library = build(key, emit_with(driver, programs, width, sizes))
-    return ctypes.CDLL(str(library))
+        return emit_with(driver, programs, width, sizes)
+
+    return load(key, source)
 
 
 def _at(array: np.ndarray) -> ctypes.c_void_p:

@@ -13,24 +13,27 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 import casadi as ca
 import numpy as np
 from casadi import SX
 
-from .compiler import CompilationFailure, build, cached, find_compiler, key_of, lanes, log
+from ..errors import ArgumentError
+from .compiler import CompilationFailure, cached, find_compiler, key_of, lanes, load, report
 from .emit import emit, emitter_text
 from .native import Native, Single
 from .program import trace
 
 SECONDS_PER_OPERATION = 2e-4  # of compiling, roughly
+SINGLES = 4  # threads that can evaluate single states of one kernel in the quick way at the same time
+FLOAT = np.dtype(float)
 
 
 class Kernel:
     """A function of vectors: arrays with the vector as last axis in, arrays out; any leading axes are a batch.
 
-    ``axes`` says for each result whether it is a number (0), a vector (1) or a matrix (2).
+    ``axes`` says for each result whether it is a number (0), a vector (1) or a matrix (2); ``names`` are the arguments'
+    names in messages.
 
     >>> x = SX.sym("x", 2)
     >>> square = Kernel("square", [x], [x * x], axes=[1])
@@ -46,22 +49,24 @@ class Kernel:
         results: Sequence[SX],
         axes: Sequence[int],
         defaults: Sequence[np.ndarray] = (),
+        names: Sequence[str] = (),
     ) -> None:
         dense = [ca.densify(result) for result in results]
         self.function = ca.Function(name, list(arguments), dense, {"cse": True})
         self.blocks = [result.shape for result in dense]
         self.shapes = [block[:count] for block, count in zip(self.blocks, axes, strict=True)]
         self.sizes = [argument.numel() for argument in arguments]
-        self.defaults = defaults
+        self._last_axes = [(size,) for size in self.sizes]
+        self.defaults, self.names = defaults, names
         self.accelerated = False  # set by an owner whose last argument is to be computed for it
         self._tiers = {width: _Tier(self, width) for width in (1, lanes())}
-        self._single: Single | None = None
+        self._singles: list[Single] = []  # those that no thread is using
 
     # --- calling -------------------------------------------------------------------------------------------------
 
     def __call__(self, *arguments: np.ndarray, threads: int = 1) -> list[np.ndarray]:
         arrays = [np.asarray(argument, dtype=float) for argument in arguments]
-        batch = np.broadcast_shapes(*(array.shape[:-1] for array in arrays))
+        batch = self._batch(arrays)
         count = int(np.prod(batch))
         if count == 0:
             return [np.zeros((*batch, *shape)) for shape in self.shapes]
@@ -70,21 +75,43 @@ class Kernel:
         values = native.batch(rows, count, threads) if native is not None else self._interpret(rows, count)
         return [value.reshape((*batch, *shape)) for value, shape in zip(values, self.shapes, strict=True)]
 
+    def _batch(self, arrays: list[np.ndarray]) -> tuple[int, ...]:
+        """The leading axes of a call."""
+        if [array.shape[-1:] for array in arrays] != self._last_axes:
+            raise ArgumentError(f"expected last axes {self._last_axes}, got {self._told(arrays)}")
+        try:
+            return np.broadcast_shapes(*(array.shape[:-1] for array in arrays))
+        except ValueError:
+            raise ArgumentError(f"the leading axes do not fit together: {self._told(arrays)}") from None
+
+    def _told(self, arrays: list[np.ndarray]) -> str:
+        names = [*self.names, *(f"argument {k}" for k in range(len(self.names), len(arrays)))]
+        return ", ".join(f"{name} {array.shape}" for name, array in zip(names, arrays, strict=False))
+
     def quick(self, q: np.ndarray, u: np.ndarray | None, t: float) -> np.ndarray | None:
         """The first result for one state, all other arguments at their defaults, by machine code and in a few microseconds.
 
-        None if there is no machine code yet, the arguments are not plain vectors, or a result is not finite: then the
-        kernel is to be called in the ordinary way.
+        None if there is no machine code yet, the arguments are not plain vectors of floats, or a number is not finite: then
+        the kernel is to be called in the ordinary way.
         """
-        single = self._single
-        if single is None or type(q) is not np.ndarray or q.shape != single.arguments[0].shape:
+        if type(q) is not np.ndarray or q.dtype is not FLOAT or not isinstance(t, float | int):
             return None
-        if u is not None and (type(u) is not np.ndarray or u.shape != single.arguments[1].shape):
+        if u is not None and (type(u) is not np.ndarray or u.dtype is not FLOAT):
             return None
-        single.arguments[0][:] = q
-        single.arguments[1][:] = 0.0 if u is None else u
-        single.arguments[2][0] = t
-        return None if single.call() else single.results[0].copy()
+        try:
+            single = self._singles.pop()  # nobody else can have it now
+        except IndexError:
+            return None
+        try:
+            positions, speeds, time, *_ = single.arguments
+            if q.shape != positions.shape or (u is not None and u.shape != speeds.shape):
+                return None
+            positions[:] = q
+            speeds[:] = 0.0 if u is None else u
+            time[0] = t
+            return None if single.call() else single.results[0].copy()
+        finally:
+            self._singles.append(single)
 
     def _interpret(self, rows: list[np.ndarray], count: int) -> list[np.ndarray]:
         began = time.perf_counter()
@@ -94,11 +121,13 @@ class Kernel:
         self._tiers[lanes() if count > 1 else 1].spent += time.perf_counter() - began
         return values
 
-    def take_single(self, single: Single) -> None:
-        """Machine code for single states has come: set its arguments to their defaults."""
-        for argument, value in zip(single.arguments, self.defaults, strict=False):
-            argument[:] = value
-        self._single = single
+    def take(self, native: Native) -> None:
+        """Machine code for single states has come: make it ready for several threads, all arguments at their defaults."""
+        for _ in range(SINGLES):
+            single = Single(native, "kernel")
+            for argument, value in zip(single.arguments, self.defaults, strict=False):
+                argument[:] = value
+            self._singles.append(single)
 
     # --- tiers ---------------------------------------------------------------------------------------------------
 
@@ -130,10 +159,10 @@ class _Tier:
         return self.ready
 
     def _consider(self) -> None:
-        if self._state == "cold" and find_compiler() is not None:
-            self._load(cached(self.key))
         if self._state == "cold":
             self._state = "looked up" if find_compiler() is not None else "failed"
+            if self._state == "looked up" and cached(self.key) is not None:
+                self.force()
         if self._state == "looked up" and self.spent > SECONDS_PER_OPERATION * self.kernel.function.n_instructions():
             self._state = "compiling"
             threading.Thread(target=self.force, daemon=True).start()
@@ -143,17 +172,16 @@ class _Tier:
         with self._lock:
             if self.ready is None and find_compiler() is not None:
                 try:
-                    self._load(cached(self.key) or build(self.key, self.source()))
-                except (CompilationFailure, OSError) as failure:
+                    self._take(Native(load(self.key, self.source), "kernel", self.kernel.sizes, self.kernel.shapes))
+                except CompilationFailure as failure:
                     self._state = "failed"
-                    log.warning("the interpreter goes on: %s", failure)
+                    report(failure)
         return self.ready is not None
 
-    def _load(self, library: Path | None) -> None:
-        if library is not None:
-            self.ready, self._state = Native(library, "kernel", self.kernel.sizes, self.kernel.shapes), "done"
-            if self.width == 1:
-                self.kernel.take_single(Single(self.ready, "kernel"))
+    def _take(self, native: Native) -> None:
+        if self.width == 1:
+            self.kernel.take(native)
+        self.ready, self._state = native, "done"
 
     @property
     def key(self) -> str:

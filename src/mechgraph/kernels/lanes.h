@@ -25,7 +25,7 @@ static inline V from_bits(VI i) { V a; memcpy(&a, &i, 8); return a; }
 #else
 typedef double V __attribute__((vector_size(8 * LANES)));
 typedef int64_t VI __attribute__((vector_size(8 * LANES)));
-#define S(c) ((V){0} + (c))
+#define S(c) ((c) - (V){0}) /* spread; minus because 0 + -0 would be 0 */
 static inline VI bits(V a) { return (VI)a; }
 static inline V from_bits(VI i) { return (V)i; }
 #define LANE(a, i) ((a)[i])
@@ -109,12 +109,14 @@ static inline int all_within(V a, double limit) {
 }
 
 /* Sine and cosine: reduction by pi/2 in pieces of 33 bits (exact products up to 2^20 quarter turns), then the minimax
-   polynomials of the Sun C library with the low part of the reduced argument. Beyond, the C library. */
+   polynomials of the Sun C library with the low part of the reduced argument. Beyond, the C library, for those lanes. */
+#define LARGE 1.6e6
+static NOINLINE void large_sincos(const V *a, V *sine, V *cosine) {
+    for (int i = 0; i < LANES; i++)
+        if (!(fabs(LANE(*a, i)) < LARGE)) { LANE(*sine, i) = sin(LANE(*a, i)); LANE(*cosine, i) = cos(LANE(*a, i)); }
+}
+
 static inline void v_sincos(V a, V *sine, V *cosine) {
-    if (UNLIKELY(!all_within(a, 1.6e6))) {
-        for (int i = 0; i < LANES; i++) { LANE(*sine, i) = sin(LANE(a, i)); LANE(*cosine, i) = cos(LANE(a, i)); }
-        return;
-    }
     V shifted = a * 6.36619772367581382433e-01 + 0x1.8p52;
     V k = shifted - 0x1.8p52;
     VI n = bits(shifted);
@@ -131,8 +133,9 @@ static inline void v_sincos(V a, V *sine, V *cosine) {
     V hz = 0.5 * z, w = 1.0 - hz;
     V c = w + (((1.0 - w) - hz) + (z * pc - r * y));
     VI odd = -(n & 1);
-    *sine = from_bits(bits(choose(odd, c, s)) ^ ((n & 2) << 62));
-    *cosine = from_bits(bits(choose(odd, s, c)) ^ (((n + 1) & 2) << 62));
+    *sine = from_bits(bits(choose(odd, c, s)) ^ (INT64_MIN & -(n >> 1 & 1)));
+    *cosine = from_bits(bits(choose(odd, s, c)) ^ (INT64_MIN & -((n + 1) >> 1 & 1)));
+    if (UNLIKELY(!all_within(a, LARGE))) large_sincos(&a, sine, cosine);
 }
 static inline V v_sin(V a) { V s, c; v_sincos(a, &s, &c); return s; }
 static inline V v_cos(V a) { V s, c; v_sincos(a, &s, &c); return c; }

@@ -5,20 +5,21 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
+
+OUT_OF_MEMORY = 2  # what a driver returns; 0 and 1 tell whether all is finite
 
 
 class Native:
     """The driver ``NAME`` of one library; see ``emit.DRIVER`` for its arguments."""
 
-    def __init__(self, library: Path, name: str, sizes: Sequence[int], shapes: Sequence[tuple[int, ...]]) -> None:
-        self.library = ctypes.CDLL(str(library))
-        self.function = getattr(self.library, name)
+    def __init__(self, library: ctypes.CDLL, name: str, sizes: Sequence[int], shapes: Sequence[tuple[int, ...]]) -> None:
+        self.library = library
+        self.function = getattr(library, name)
         self.function.restype = ctypes.c_int
         self.sizes, self.shapes = tuple(sizes), list(shapes)
         self.counts = [int(np.prod(shape)) for shape in shapes]
@@ -30,21 +31,19 @@ class Native:
         inputs = _pointers(arrays)
         strides = (ctypes.c_long * max(1, len(arrays)))(*(a.shape[1] if len(a) > 1 else 0 for a in arrays))
         outputs = _pointers(out)
-        ends = [count * k // max(1, threads) for k in range(max(1, threads) + 1)]
-        spans = [(a, b) for a, b in pairwise(ends) if b > a]
 
-        def run(span: tuple[int, int]) -> None:
-            self.function(ctypes.c_long(span[0]), ctypes.c_long(span[1]), inputs, strides, outputs)
+        def run(first: int, last: int) -> int:
+            return self.function(ctypes.c_long(first), ctypes.c_long(last), inputs, strides, outputs)
 
-        if len(spans) == 1:
-            run(spans[0])
-        else:
-            list(pool().map(run, spans))
+        share(run, count, threads)
         return out
 
 
 class Single:
-    """One state with as little around the call as Python allows: ``arguments`` are to be filled, ``results`` to be copied."""
+    """One state with as little around the call as Python allows: ``arguments`` are to be filled, ``results`` to be copied.
+
+    Only one thread at a time may use it.
+    """
 
     def __init__(self, native: Native, name: str) -> None:
         x, y = np.zeros(max(1, sum(native.sizes))), np.zeros(max(1, sum(native.counts)))
@@ -57,6 +56,15 @@ class Single:
         self.call = functools.partial(function, ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(y.ctypes.data))
 
 
+def share(run: Callable[[int, int], int], count: int, threads: int) -> None:
+    """``run(first, last)`` on all of ``count`` states, in as many parts as there are threads."""
+    threads = min(max(1, threads), count)
+    spans = list(pairwise(count * k // threads for k in range(threads + 1))) if count else []
+    codes = [run(*span) for span in spans] if threads <= 1 else list(pool().map(run, *zip(*spans, strict=True)))
+    if OUT_OF_MEMORY in codes:
+        raise MemoryError("no memory for the workspace of a kernel")
+
+
 def _pointers(arrays: Sequence[np.ndarray]) -> ctypes.Array:
     return (ctypes.c_void_p * max(1, len(arrays)))(*(array.ctypes.data for array in arrays))
 
@@ -65,3 +73,7 @@ def _pointers(arrays: Sequence[np.ndarray]) -> ctypes.Array:
 def pool() -> ThreadPoolExecutor:
     """The threads that share the chunks of a batch."""
     return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="mechgraph")
+
+
+if hasattr(os, "register_at_fork"):  # a forked process has the pool but none of its threads
+    os.register_at_fork(after_in_child=pool.cache_clear)

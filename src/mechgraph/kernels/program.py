@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import casadi as ca
 
+from .compiler import CompilationFailure
+
 # CasADi's operations by the names that lanes.h gives them
 UNARY = {
     ca.OP_NEG: "neg", ca.OP_EXP: "exp", ca.OP_LOG: "log", ca.OP_SQRT: "sqrt", ca.OP_SIN: "sin", ca.OP_COS: "cos",
@@ -87,7 +89,7 @@ class _Builder:
         if code in BINARY:
             name, b = BINARY[code], arguments[1]
             return self.number((name, *sorted((a, b))) if name in COMMUTATIVE else (name, a, b))
-        raise NotImplementedError(f"operation {code} of CasADi has no C form here")
+        raise CompilationFailure(f"operation {code} of CasADi has no C form here")
 
 
 def _used(program: Program) -> Program:
