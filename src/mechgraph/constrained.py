@@ -34,20 +34,25 @@ class Constrained:
         for constraint in self.constraints:
             rows = constraint.rows(m)
             for _, value in rows:
-                self._check_level(constraint, value)
+                self._check(constraint, value)
             out[constraint.name] = [
                 (f"{constraint.name}: {label}" if label else constraint.name, value) for label, value in rows
             ]
         return out
 
-    def _check_level(self, constraint: Constraint, value: SX) -> None:
-        s = self.kinematics.symbols
-        barred = {"position": ca.vertcat(s.u, s.udot), "velocity": s.udot}.get(constraint.level)
-        if barred is not None and ca.depends_on(value, barred):
-            what = "velocities or accelerations" if constraint.level == "position" else "accelerations"
-            raise ModelError(
-                f"constraint {constraint.name!r}: a {constraint.level} constraint must not use {what}; give it at that level"
-            )
+    def _check(self, constraint: Constraint, value: SX) -> None:
+        """Refuse rows that use what has no meaning at their level."""
+        s, level = self.kinematics.symbols, constraint.level
+        barred = {"position": ca.vertcat(s.u, s.udot), "velocity": s.udot}.get(level, SX(0, 1))
+        if ca.depends_on(value, barred):
+            what = "velocities or accelerations" if level == "position" else "accelerations"
+            raise ModelError(f"constraint {constraint.name!r}: a {level} constraint must not use {what}; give it at that level")
+        if level != "acceleration" and ca.depends_on(value, s.w):
+            raise ModelError(f"constraint {constraint.name!r}: uses an input, which has no known rate; use a function of time")
+        if level == "acceleration" and ca.depends_on(ca.jacobian(value, s.udot), s.udot):
+            raise ModelError(f"constraint {constraint.name!r}: an acceleration constraint must be linear in the accelerations")
+        for symbol in s.strangers(value):
+            raise ModelError(f"constraint {constraint.name!r}: uses {symbol!r}, which is not a symbol of this system")
 
     def _at(self, level: Level) -> list[tuple[str, SX]]:
         return [row for c in self.constraints if c.level == level for row in self._rows[c.name]]

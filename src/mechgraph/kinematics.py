@@ -45,6 +45,14 @@ class Symbols:
     inputs: tuple[str, ...]
     parameters: tuple[str, ...]
 
+    @cached_property
+    def _hashes(self) -> frozenset[int]:
+        return frozenset(x.__hash__() for x in ca.symvar(ca.vertcat(self.q, self.u, self.udot, self.w, self.p, self.t)))
+
+    def strangers(self, expression: SX) -> list[str]:
+        """Names of the symbols of an expression that are none of these variables."""
+        return [x.name() for x in ca.symvar(expression) if x.__hash__() not in self._hashes]
+
 
 @dataclass(frozen=True, eq=False)
 class Frame:

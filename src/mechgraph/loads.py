@@ -6,7 +6,8 @@ import casadi as ca
 from casadi import SX
 
 from .elements.bodies import marker_on
-from .elements.forces import Action, Effort, Wrench
+from .elements.forces import Action, Effort, Force, Wrench
+from .errors import ModelError
 from .kinematics import Kinematics, Pair
 from .motion import Motion, at_rest
 
@@ -16,10 +17,19 @@ def actions(kinematics: Kinematics, conservative: bool = True) -> list[Action]:
     m = Motion(kinematics)
     out: list[Action] = []
     for force in kinematics.system.forces.values():
-        if conservative:
-            out += force.conservative(m)
-        out += force.nonconservative(m)
+        acting = [*(force.conservative(m) if conservative else ()), *force.nonconservative(m)]
+        _check(kinematics, force, acting)
+        out += acting
     return out
+
+
+def _check(kinematics: Kinematics, force: Force, acting: list[Action]) -> None:
+    values = [ca.vertcat(a.force, a.torque) if isinstance(a, Wrench) else SX(a.values) for a in acting]
+    value, symbols = ca.vertcat(SX(0, 1), *values), kinematics.symbols
+    if ca.depends_on(value, symbols.udot):
+        raise ModelError(f"force {force.name!r}: must not depend on accelerations; give the body more mass or add a constraint")
+    for symbol in symbols.strangers(value):
+        raise ModelError(f"force {force.name!r}: uses {symbol!r}, which is not a symbol of this system")
 
 
 def potential(kinematics: Kinematics) -> SX:

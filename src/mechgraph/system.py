@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -54,26 +55,37 @@ class System:
         self._names: set[str] = {"ground"}
         self._broken: set[str] = set()
         self._unphysical: set[str] = set()
-        self.gravity: SX = self._try("gravity", "gravity", lambda: column(gravity, 3, "gravity"), SX.zeros(3))
+        self.gravity = gravity
+
+    @property
+    def gravity(self) -> SX:
+        """Acceleration of gravity, world components; set it anew to use parameters in it."""
+        return self._gravity
+
+    @gravity.setter
+    def gravity(self, value: Any) -> None:
+        self._gravity: SX = self._try("system", self.name, lambda: column(value, 3, "gravity"), SX.zeros(3))
 
     # --- numbers with a name -------------------------------------------------------------------------------------
 
     def parameter(self, name: str, value: float) -> SX:
         """A named number that can be changed after derivation; usable in any number of the model."""
-        self._claim(name, "parameter")
-        number = self._try("parameter", name, lambda: float(scalar(value, "value")), 0.0)
+        name = self._claim(name, "parameter")
+        number = self._try("parameter", name, lambda: _constant(value), 0.0)
         self.parameters[name], self.defaults[name] = SX.sym(name), number
         return self.parameters[name]
 
     def input(self, name: str) -> SX:
         """A named signal from outside, zero unless a study is told otherwise."""
-        self._claim(name, "input")
+        name = self._claim(name, "input")
         self.inputs[name] = SX.sym(name)
         return self.inputs[name]
 
     def output(self, name: str, value: Callable[[Motion], Any]) -> None:
         """A quantity of the user's own, a function of the motion; results carry it under ``name``."""
-        self._claim(name, "output")
+        name = self._claim(name, "output")
+        if not callable(value):
+            self._problems.append(f"output {name!r}: it must be a function of the motion, such as lambda m: m.position(tip)[2]")
         self.outputs[name] = value
 
     # --- vertices ------------------------------------------------------------------------------------------------
@@ -92,7 +104,7 @@ class System:
         ``allow_unphysical`` accepts published data that no mass distribution has (zero mass with inertia, or
         principal inertias that break the triangle inequality).
         """
-        self._claim(name, "body")
+        name = self._claim(name, "body")
         if allow_unphysical:
             self._unphysical.add(name)
         body = self._try("body", name, lambda: _make_body(name, mass, com, inertia, inertia_about), Body(name))
@@ -101,13 +113,13 @@ class System:
 
     def frame(self, name: str) -> Body:
         """A body without mass: an intermediate frame between joints."""
-        self._claim(name, "body")
+        name = self._claim(name, "body")
         self.bodies[name] = Body(name)
         return self.bodies[name]
 
     def marker(self, name: str, body: Body | Marker | str, at: Any = (0, 0, 0), orientation: Any = None) -> Marker:
         """A named frame fixed on a body."""
-        self._claim(name, "marker")
+        name = self._claim(name, "marker")
         fallback = Marker(name, self.ground, SX.zeros(3), SX.eye(3))
         self.markers[name] = self._try("marker", name, lambda: self._frame_on(name, body, at, orientation), fallback)
         return self.markers[name]
@@ -135,7 +147,7 @@ class System:
         ``at``/``orientation`` place its frame on the parent, ``child_at``/``child_orientation`` on the child.
         ``stiffness``, ``damping``, ``rest`` are a spring and damper along its coordinates.
         """
-        self._claim(name, "joint")
+        name = self._claim(name, "joint")
 
         def build() -> Joint:
             kind = transitions if isinstance(transitions, JointKind) else Chain(transitions)
@@ -143,6 +155,8 @@ class System:
             end = self._frame_on(f"{name}:child", child, child_at, child_orientation)
             if start.body is end.body:
                 raise ModelError(f"joins body {start.body.name!r} to itself")
+            if cut not in (True, False, None):
+                raise ModelError(f"cut must be True, False or None, got {cut!r}")
             return Joint(name, start, end, kind, cut)
 
         joint: Joint | None = self._try("joint", name, build, None)
@@ -162,15 +176,16 @@ class System:
         if not (_is_zero(stiffness) and _is_zero(damping)):
             spring: JointSpring | None = self._try("joint", joint.name, build, None)
             if spring is not None:
-                self.forces[spring.name] = spring
+                self.add(spring)
 
     # --- everything else -----------------------------------------------------------------------------------------
 
     def add(self, element: Force | Constraint) -> Any:
         """Hang a force or constraint (of one's own class, too) on the graph."""
-        self._claim(element.name, type(element).__name__)
+        if not isinstance(element, (Force, Constraint)):
+            raise ModelError(f"add() takes a Force or a Constraint, got {element!r}")
         store: dict[str, Any] = self.forces if isinstance(element, Force) else self.constraints
-        store[element.name] = element
+        store[self._claim(element.name, type(element).__name__)] = element
         return element
 
     if TYPE_CHECKING:
@@ -221,20 +236,23 @@ class System:
         """True if the body was declared with ``allow_unphysical``."""
         return name in self._unphysical
 
-    def _claim(self, name: str, kind: str) -> None:
+    def _claim(self, name: Any, kind: str) -> str:
+        """The name, if it is one and free; else something to go on with, and a problem."""
         if not isinstance(name, str) or not name.strip():
             self._problems.append(f"{kind} needs a name, got {name!r}")
+            name = f"{kind} {len(self._problems)} without a name"
+            self._broken.add(name)
         elif name in self._names:
             self._problems.append(f"{kind} {name!r}: the name is taken; every element needs its own")
-        else:
-            self._names.add(name)
+        self._names.add(name)
+        return name
 
     def _try(self, kind: str, name: str, build: Callable[[], Any], fallback: Any) -> Any:
         try:
             return build()
         except ModelError as error:
             self._problems.extend(f"{kind} {name!r}: {problem}" for problem in error.problems)
-            self._broken.add(name)
+            self._broken.add(str(name))
             return fallback
 
     def _place(self, place: Body | Marker | str) -> Marker:
@@ -244,14 +262,9 @@ class System:
                 raise ModelError(f"body {found.body.name!r} belongs to another system")
             return found
         known: Mapping[str, Body | Marker] = {"ground": self.ground, **self.bodies, **self.markers}
-        if place not in known:
+        if not isinstance(place, str) or place not in known:
             raise ModelError(unknown("body or marker", place, known))
         return marker_on(known[place])
-
-    def _resolve(self, argument: Any) -> Any:
-        """A body or marker given by its name; anything else unchanged."""
-        known: Mapping[str, Any] = {"ground": self.ground, **self.bodies, **self.markers}
-        return known.get(argument, argument) if isinstance(argument, str) else argument
 
     def _frame_on(self, name: str, place: Body | Marker | str, at: Any, turned: Any) -> Marker:
         base = self._place(place)
@@ -267,19 +280,33 @@ def _make_body(name: str, mass: Any, com: Any, inertia: Any, about: str) -> Body
     return Body(name, m, c, read_inertia(inertia, about, m, c))
 
 
+def _constant(value: Any) -> float:
+    number = scalar(value, "value")
+    if not number.is_constant():
+        raise ModelError(f"value must be a number, got the expression {value!r}; use the expression itself where it is needed")
+    return float(number)
+
+
 def _is_zero(value: Any) -> bool:
     return isinstance(value, (int, float)) and value == 0
 
 
 def _joint_method(kind: type[JointKind]) -> Callable[..., Any]:
     """``system.revolute(name, parent, child, axis=…, at=…)``: keywords of the kind go there, the others to ``joint``."""
-    import inspect
-
     own = set(inspect.signature(kind).parameters)
+    common = {key for key, p in inspect.signature(System.joint).parameters.items() if p.kind is p.KEYWORD_ONLY}
 
     def method(self: System, name: str, parent: Any, child: Any, **options: Any) -> Joint | None:
         mine = {key: options.pop(key) for key in own & set(options)}
-        built = self._try("joint", name, lambda: kind(**mine), None)
+
+        def build() -> JointKind:
+            wrong = [unknown("option", key, sorted(own | common)) for key in options if key not in common]
+            if wrong:
+                raise ModelError(wrong)
+            bound = _bound(kind, (), mine)
+            return kind(*bound.args, **bound.kwargs)
+
+        built = self._try("joint", name, build, None)
         if built is None:
             return None
         return self.joint(name, parent, child, built, **options)
@@ -290,16 +317,29 @@ def _joint_method(kind: type[JointKind]) -> Callable[..., Any]:
 
 def _element_method(make: type) -> Callable[..., Any]:
     """``system.distance(name, …)``: builds the element and adds it; markers and bodies may be given by name."""
+    places = {key for key, p in inspect.signature(make).parameters.items() if "Marker" in str(p.annotation)}
 
     def method(self: System, name: str, *arguments: Any, **options: Any) -> Any:
         def build() -> Any:
-            return make(name, *(self._resolve(a) for a in arguments), **options)
+            bound = _bound(make, (name, *arguments), options)
+            bound.arguments |= {key: self._place(bound.arguments[key]) for key in places & set(bound.arguments)}
+            return make(*bound.args, **bound.kwargs)
 
         element = self._try(make.__name__.lower(), name, build, None)
         return self.add(element) if element is not None else None
 
     method.__doc__ = make.__doc__
     return method
+
+
+def _bound(make: type, arguments: tuple, options: dict[str, Any]) -> inspect.BoundArguments:
+    """The arguments of a call; too few, too many or unknown ones are a problem of the description."""
+    signature = inspect.signature(make)
+    try:
+        return signature.bind(*arguments, **options)
+    except TypeError as error:
+        wanted = ", ".join(str(p.replace(annotation=p.empty)) for p in signature.parameters.values())
+        raise ModelError(f"{error}; it takes ({wanted})") from None
 
 
 for _name, _kind in JOINTS.items():

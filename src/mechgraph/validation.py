@@ -12,6 +12,7 @@ from casadi import SX
 from .elements.bodies import Body
 from .elements.constraints import Constraint
 from .elements.forces import Force
+from .elements.transitions import Directed
 from .errors import unknown
 from .system import System
 
@@ -24,7 +25,9 @@ def problems(system: System) -> Iterator[str]:
     for name, marker in system.markers.items():
         if ca.depends_on(ca.vertcat(marker.at, ca.vec(marker.rotation)), system.time):
             yield f"marker {name!r}: its place must not depend on time; put it on a body with a driven joint"
-    yield from _foreign_symbols(system)
+    yield from _symbol_problems(system)
+    yield from _axis_problems(system)
+    yield from _name_problems(system)
     for store in (system.forces, system.constraints):
         for element in store.values():
             yield from _reference_problems(system, element)
@@ -62,25 +65,63 @@ def _inertia_problems(name: str, inertia: np.ndarray) -> Iterator[str]:
 
 
 def _foreign(system: System, expression: SX) -> list[str]:
-    own = {symbol.__hash__() for symbol in (system.time, *system.parameters.values(), *system.inputs.values())}
+    own = {symbol.__hash__() for symbol in (system.time, *system.parameters.values())}
     return [symbol.name() for symbol in ca.symvar(expression) if symbol.__hash__() not in own]
 
 
-def _foreign_symbols(system: System) -> Iterator[str]:
-    for kind, name, expression in _numbers(system):
+def _symbol_problems(system: System) -> Iterator[str]:
+    for what, expression in _numbers(system):
         for symbol in _foreign(system, expression):
-            yield f"{kind} {name!r}: uses {symbol!r}, which is not a parameter, input or the time of this system"
+            if symbol in system.inputs:
+                yield f"{what}: uses the input {symbol!r}; an input has no known rate, so it may act in forces only"
+            else:
+                yield f"{what}: uses {symbol!r}, which is not a parameter or the time of this system"
 
 
-def _numbers(system: System) -> Iterator[tuple[str, str, SX]]:
+def _numbers(system: System) -> Iterator[tuple[str, SX]]:
+    """Every number of the graph; those of forces and constraints are seen when they are derived."""
+    yield "gravity", system.gravity
     for body in system.bodies.values():
-        yield "body", body.name, ca.vertcat(body.mass, body.com, ca.vec(body.inertia))
+        yield f"body {body.name!r}", ca.vertcat(body.mass, body.com, ca.vec(body.inertia))
+    for name, marker in system.markers.items():
+        yield f"marker {name!r}", ca.vertcat(marker.at, ca.vec(marker.rotation))
     for joint in system.joints.values():
         for frame in (joint.parent, joint.child):
-            yield "joint", joint.name, ca.vertcat(frame.at, ca.vec(frame.rotation))
+            yield f"joint {joint.name!r}", ca.vertcat(frame.at, ca.vec(frame.rotation))
         for step in joint.transitions:
-            if not isinstance(step.amount, str):
-                yield "joint", joint.name, step.amount
+            amount = SX(0) if isinstance(step.amount, str) else step.amount
+            yield f"joint {joint.name!r}", ca.vertcat(amount, step.constants)
+
+
+def _axis_problems(system: System) -> Iterator[str]:
+    for name, joint in system.joints.items():
+        for step in joint.transitions:
+            if ca.depends_on(step.constants, system.time):
+                yield f"joint {name!r}: its axis (or pitch) must not depend on time; turn the joint's frame by orientation="
+            elif isinstance(step, Directed) and not _foreign(system, step.direction):
+                length = float(np.linalg.norm(system.default_value(step.direction)))
+                if abs(length - 1) > 1e-9:
+                    yield f"joint {name!r}: its axis has length {length:.6g}, not 1, with the parameters at their defaults"
+
+
+def _name_problems(system: System) -> Iterator[str]:
+    """Results go by name, so names of coordinates and speeds must not be those of something else."""
+    stores = (
+        system.bodies,
+        system.markers,
+        system.forces,
+        system.constraints,
+        system.parameters,
+        system.inputs,
+        system.outputs,
+    )
+    taken = {"ground", *system.joints, *(name for store in stores for name in store)}
+    for joint in system.joints.values():
+        own = [name for name in (*joint.coordinates, *joint.speeds) if name != joint.name]
+        for name in own:
+            if name in taken:
+                yield f"joint {joint.name!r}: its variable {name!r} has the name of another element; rename one of them"
+        taken.update(own)
 
 
 def _reference_problems(system: System, element: Force | Constraint) -> Iterator[str]:

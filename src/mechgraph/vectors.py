@@ -36,7 +36,7 @@ def column(values: Any, size: int = 3, what: str = "vector") -> SX:
     """``size`` numbers or expressions as a column; accepts lists, tuples, arrays (also of ``SX``) and ``SX``."""
     if isinstance(values, (SX, ca.DM)):
         entries: list[Any] = [values[i] for i in range(values.numel())]
-    elif isinstance(values, (Sequence, np.ndarray)) and not isinstance(values, str):
+    elif isinstance(values, (Sequence, np.ndarray)) and not isinstance(values, (str, bytes)):
         entries = list(np.ravel(values)) if isinstance(values, np.ndarray) else list(values)
     else:
         raise ModelError(f"{what} must be {size} numbers, got {values!r}")

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import casadi as ca
+import numpy as np
 from casadi import SX
 
 from ..errors import ModelError
-from ..vectors import column, matrix3, scalar
+from ..vectors import column, matrix3
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,21 +72,21 @@ def read_inertia(value: Any, about: str, mass: SX, com: SX) -> SX:
 
 
 def _inertia_matrix(value: Any) -> SX:
-    count = value.numel() if isinstance(value, (SX, ca.DM)) else len(value) if hasattr(value, "__len__") else 1
-    if count == 1 and _is_zero(value):
+    if isinstance(value, (int, float, np.number)) and value == 0:
         return SX.zeros(3, 3)
-    if count == 9 or (count == 3 and hasattr(value[0], "__len__") and not isinstance(value, SX)):
+    count = (
+        value.numel() if isinstance(value, (SX, ca.DM)) else len(value) if isinstance(value, (list, tuple, np.ndarray)) else 0
+    )
+    if count == 9 or (count == 3 and isinstance(value[0], (list, tuple, np.ndarray))):
         return matrix3(value, "inertia")
     if count == 3:
         return ca.densify(ca.diag(column(value, 3, "inertia")))
     if count == 6:
         xx, yy, zz, xy, xz, yz = (column(value, 6, "inertia")[i] for i in range(6))
         return ca.vertcat(ca.horzcat(xx, xy, xz), ca.horzcat(xy, yy, yz), ca.horzcat(xz, yz, zz))
-    raise ModelError("inertia must be 3 numbers (diagonal), 6 (xx yy zz xy xz yz), a 3x3 matrix, or 0 for a point mass")
-
-
-def _is_zero(value: Any) -> bool:
-    return bool(scalar(value if not hasattr(value, "__len__") else value[0], "inertia").is_zero())
+    raise ModelError(
+        f"inertia must be 3 numbers (diagonal), 6 (xx yy zz xy xz yz), a 3x3 matrix, or 0 for a point mass, got {value!r}"
+    )
 
 
 def _steiner(c: SX) -> SX:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import casadi as ca
+import numpy as np
 from casadi import SX
 
 from ..errors import ModelError
@@ -114,9 +115,11 @@ class Expression(Constraint):
 
     def rows(self, m: Motion) -> Rows:
         value = self.function(m)
-        entries = list(value) if isinstance(value, (list, tuple)) else ca.vertsplit(ca.densify(SX(value)))
+        entries = list(value) if isinstance(value, (list, tuple, np.ndarray)) else [value]
+        if len(entries) == 1 and isinstance(entries[0], SX):
+            entries = ca.vertsplit(ca.densify(ca.vec(entries[0])))
         labels = [""] if len(entries) == 1 else [str(i + 1) for i in range(len(entries))]
-        return [(label, scalar(entry, self.name)) for label, entry in zip(labels, entries, strict=True)]
+        return [(label, scalar(entry, f"constraint {self.name!r}")) for label, entry in zip(labels, entries, strict=True)]
 
 
 class Closing(Constraint):

@@ -245,6 +245,10 @@ class Chain(JointKind):
     closes = False
 
     def __init__(self, transitions: Sequence[Transition]) -> None:
+        if not isinstance(transitions, (list, tuple)):
+            raise ModelError(
+                f"a joint's chain is a list such as [mg.rot('x', 'alpha'), mg.move('z', 0.3)], got {transitions!r}"
+            )
         for step in transitions:
             if not isinstance(step, Transition):
                 raise ModelError(f"a joint's chain is made of mg.rot, mg.move, mg.screw and mg.ball, got {step!r}")

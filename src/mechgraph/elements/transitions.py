@@ -50,6 +50,11 @@ class Transition(ABC):
         """Values of its coordinates in the reference configuration."""
         return tuple(0.0 for _ in self.coordinates)
 
+    @property
+    def constants(self) -> SX:
+        """Its own numbers beside the amount, which must not change in time."""
+        return SX(0, 1)
+
     def rates(self, x: SX) -> SX:
         return SX.eye(x.numel())
 
@@ -71,6 +76,10 @@ class Directed(Transition):
     """A transition about or along one ``direction``, a unit vector."""
 
     direction: SX
+
+    @property
+    def constants(self) -> SX:
+        return self.direction
 
     def reversed(self) -> Transition:
         return replace(self, direction=-self.direction)
@@ -108,6 +117,10 @@ class Screw(Directed):
     """Turn by ``amount`` about ``direction`` and shift along it by ``pitch`` (metres per radian) times as much."""
 
     pitch: SX
+
+    @property
+    def constants(self) -> SX:
+        return ca.vertcat(self.direction, self.pitch)
 
     def pose(self, x: SX) -> tuple[SX, SX]:
         return turn(self.direction, x), self.pitch * self.direction * x
@@ -184,8 +197,10 @@ def screw(direction: Any, pitch: Any, by: Any) -> Screw:
 
 
 def ball(name: str = "") -> Ball:
-    """Any turn, by a unit quaternion."""
-    return Ball(name)
+    """Any turn, by a unit quaternion ``name.q0`` … ``name.q3``."""
+    if not isinstance(name, str):
+        raise ModelError(f"ball: its quaternion needs a name, got {name!r}")
+    return Ball(_amount(name, "ball") if name else "")
 
 
 def shift(offset: SX) -> list[Translation]:
