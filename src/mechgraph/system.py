@@ -34,8 +34,8 @@ class System:
     >>> arm = mg.System("pendulum", gravity=(0, 0, -9.81))
     >>> rod = arm.body("rod", mass=1.0, com=(0, 0, -0.5), inertia=(0.08, 0.08, 0.001))
     >>> hinge = arm.revolute("hinge", arm.ground, rod, axis="y")
-    >>> arm.equations().accelerations([0.0], [0.0])
-    array([0.])
+    >>> arm.equations().mass_matrix([0.0])
+    array([[0.33]])
     """
 
     def __init__(self, name: str = "system", gravity: Any = (0, 0, 0)) -> None:
