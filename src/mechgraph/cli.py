@@ -19,7 +19,6 @@ from .formalisms import DEFAULT, FORMALISMS
 from .gallery import Example
 from .results import Trajectory
 from .show.describe import describe as describe_system
-from .show.readable import equations_latex, equations_text
 from .studies.agreement import agreement
 from .studies.integrators import METHODS
 from .system import System
@@ -274,6 +273,8 @@ def equations(model: str, formalism: str, style: str, no_simplify: bool) -> None
 
     What is small is written in its shortest normal form, what is large with names for shared subexpressions.
     """
+    from .show.readable import equations_latex, equations_text  # SymPy takes its time to load, and no other command needs it
+
     derived = build(load(model)).equations(formalism)
     write = equations_latex if style == "latex" else equations_text
     click.echo(write(derived, simplify=not no_simplify))

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from functools import reduce
-from itertools import permutations
 from math import gcd, lcm
 
 import casadi as ca
@@ -21,11 +20,17 @@ from .expressions import meant, operate, rational
 
 Monomial = tuple[tuple[int, int], ...]  # (generator, exponent), by generator; exponents may be negative
 Terms = dict[Monomial, Fraction]
+Form = dict[tuple[Monomial, sp.Expr], Fraction]  # (monomial without sines and cosines, product of those) → coefficient
+Symbols = frozenset[sp.Symbol]
+NONE: Symbols = frozenset()
 Waves = dict[tuple[sp.Expr, bool], Fraction]  # (angle, whether it is a sine) → amount
 ONE: Monomial = ()
 CANCELLED = Fraction(1, 10**13)  # what is left of a sum below this fraction of its parts is rounding
 MOST_ANGLES = 5  # up to which sums without one of them are tried
 LARGEST_COMMON_FACTOR = 60  # numbers are factored out if what is left are integers up to this
+
+
+ORDERS = ((0, 2, 1, 3), (0, 1, 2, 3), (0, 1, 3, 2), (0, 3, 2, 1), (1, 0, 2, 3), (2, 0, 1, 3), (3, 0, 2, 1))
 
 
 class TooLarge(Exception):
@@ -131,14 +136,14 @@ class NormalForm:
 
     # --- ways of writing it --------------------------------------------------------------------------------------
 
-    def expression(self, terms: Terms, outer: frozenset[sp.Expr] = frozenset()) -> sp.Expr:
-        """The shortest of the ways of writing; ``outer`` are symbols (parameters) to be taken out of brackets first."""
+    def expression(self, terms: Terms, parameters: Symbols = NONE, speeds: Symbols = NONE) -> sp.Expr:
+        """The shortest of the ways of writing; parameters and speeds are kept together where brackets are set."""
         if len(terms) < 2:
             return self._sum(terms)
-        candidates = [self._bracketed(form, order, outer) for form in self._forms(terms) for order in permutations(range(3))]
-        return min(candidates, key=_length)
+        classes = (parameters, speeds)
+        return min((self._bracketed(form, order, classes) for form in self._forms(terms) for order in ORDERS), key=_length)
 
-    def _forms(self, terms: Terms) -> Iterator[dict[tuple[Monomial, sp.Expr], Fraction]]:
+    def _forms(self, terms: Terms) -> Iterator[Form]:
         """Terms as (monomial without sines and cosines, their product): by cosines, by sines, by sums of angles.
 
         The sums are of all angles or of all but one, because a product with the others may be shorter.
@@ -151,7 +156,7 @@ class NormalForm:
             if 1 < len(used) <= MOST_ANGLES:
                 yield from (self._by_sums(terms, cosine) for cosine in sorted(used))
 
-    def _split(self, terms: Terms) -> dict[tuple[Monomial, sp.Expr], Fraction]:
+    def _split(self, terms: Terms) -> Form:
         return {(self._rest(m), self._product_of(self._circular(m))): x for m, x in terms.items()}
 
     def _by_sines(self, terms: Terms) -> Terms:
@@ -169,9 +174,9 @@ class NormalForm:
                 pending += [(rest, x), (_product(rest, ((self._sine_of[even], 2),)), -x)]
         return out
 
-    def _by_sums(self, terms: Terms, kept: int) -> dict[tuple[Monomial, sp.Expr], Fraction]:
+    def _by_sums(self, terms: Terms, kept: int) -> Form:
         """Products of sines and cosines, but for those of one angle (by its cosine), as sines and cosines of sums."""
-        out: dict[tuple[Monomial, sp.Expr], Fraction] = {}
+        out: Form = {}
         for monomial, coefficient in terms.items():
             circular = self._circular(monomial)
             factor = self._product_of(tuple((g, e) for g, e in circular if self._cosine_of.get(g, g) == kept))
@@ -191,13 +196,16 @@ class NormalForm:
                 waves = _times_wave(waves, angle, sine)
         return _as_functions(waves)
 
-    def _bracketed(self, form: dict[tuple[Monomial, sp.Expr], Fraction], order: tuple[int, ...], outer: frozenset) -> sp.Expr:
-        """Terms with common factors out of brackets, taken out in the given order of parameters, waves, and the rest."""
+    def _bracketed(self, form: Form, order: tuple[int, ...], classes: tuple[Symbols, Symbols]) -> sp.Expr:
+        """Common factors out of brackets, in the given order of parameters (0), speeds (1), waves (2) and the rest (3)."""
         rows = []
         for (monomial, wave), x in form.items():
-            parameters = tuple((g, e) for g, e in monomial if self.generators[g] in outer)
-            rest = tuple((g, e) for g, e in monomial if self.generators[g] not in outer)
-            factors = (self._product_of(parameters), wave, self._product_of(rest))
+            parts: list[list[tuple[int, int]]] = [[], [], []]
+            for generator, exponent in monomial:
+                kind = next((k for k, known in enumerate(classes) if self.generators[generator] in known), 2)
+                parts[kind].append((generator, exponent))
+            parameters, speeds, rest = (self._product_of(tuple(part)) for part in parts)
+            factors = (parameters, speeds, wave, rest)
             rows.append((x, tuple(factors[k] for k in order)))
         return sp.Mul(*_brackets(rows))
 
@@ -282,8 +290,9 @@ def _brackets(rows: Rows) -> tuple[sp.Expr, sp.Expr]:
 
 def _factored(total: sp.Expr) -> sp.Expr:
     """(a + b)² rather than a² + 2 a b + b²."""
-    plain = len(total.args) <= 6 and total.is_polynomial(*total.free_symbols)
-    return sp.factor(total) if plain and len(total.args) > 2 else total
+    if not 2 < len(total.args) <= 6 or not total.is_polynomial(*total.free_symbols):
+        return total
+    return min(total, sp.factor(total), key=_length)
 
 
 def _grouped(rows: Rows) -> Iterable[tuple[sp.Expr, Rows]]:

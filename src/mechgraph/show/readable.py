@@ -20,7 +20,7 @@ from sympy.printing.str import StrPrinter
 from ..equations import Equations
 from .expressions import Named, Plain, evaluate
 from .names import latex_name, text_name
-from .normal_form import NormalForm, Terms, TooLarge
+from .normal_form import NormalForm, TooLarge
 
 QUANTITIES = ("N", "M", "f", "phi", "psi", "A", "b")
 DIGITS = 6  # of numbers in text and LaTeX
@@ -98,22 +98,19 @@ def _matrix(equations: Equations, name: str, entries: Sequence[sp.Expr]) -> sp.M
 def _normal_form(equations: Equations, name: str, symbols: Mapping[str, sp.Symbol]) -> sp.Matrix | None:
     """The matrix in its shortest normal form; None if that would be too long to read."""
     algebra = NormalForm()
-    parameters = frozenset(symbols[parameter] for parameter in equations.parameters)
     try:
         (entries,) = evaluate(_function(equations, [name]), list(symbols.values()), algebra)
     except TooLarge:
         return None
     if max(map(len, entries), default=0) > LONGEST_ENTRY:
         return None
+    parameters, speeds = (frozenset(symbols[each] for each in kind) for kind in (equations.parameters, equations.speeds))
     known: dict[frozenset, sp.Expr] = {}  # half of a symmetric matrix is written once
-    return _matrix(equations, name, [_written(algebra, entry, parameters, known) for entry in entries])
-
-
-def _written(algebra: NormalForm, entry: Terms, parameters: frozenset, known: dict[frozenset, sp.Expr]) -> sp.Expr:
-    key = frozenset(entry.items())
-    if key not in known:
-        known[key] = algebra.expression(entry, parameters)
-    return known[key]
+    for entry in entries:
+        key = frozenset(entry.items())
+        if key not in known:
+            known[key] = algebra.expression(entry, parameters, speeds)
+    return _matrix(equations, name, [known[frozenset(entry.items())] for entry in entries])
 
 
 def _shared(
