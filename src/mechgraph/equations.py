@@ -76,12 +76,14 @@ class Equations:
     """
 
     def __init__(self, kinematics: Kinematics, dynamics: Dynamics, formalism: str, closure: str) -> None:
-        self.kinematics, self.dynamics = kinematics, dynamics
+        self.kinematics: Kinematics = kinematics
+        self.dynamics = dynamics
         self.formalism, self.closure = formalism, closure
         self.constrained = Constrained(kinematics)
         self.reactions = Reactions(kinematics, self.constrained)
         self._kernels: dict[Any, Kernel] = {}
         self._observed: WeakKeyDictionary[Any, Kernel] = WeakKeyDictionary()
+        self._motions: dict[bool, flow.Motion] = {}
         self._rollout: flow.Rollout | None = None
 
     # --- names ---------------------------------------------------------------------------------------------------
@@ -230,10 +232,15 @@ class Equations:
         return self.reactions.power
 
     def motion(self, udot: SX | None = None, keep: bool = True) -> flow.Motion:
-        """q̇, u̇ and the way back to the constraints, for integrators in machine code."""
-        s = self.symbols
+        """q̇, u̇ (or another one) and the way back to the constraints, for integrators in machine code."""
+        s, plain = self.symbols, udot is None
+        if plain and keep in self._motions:
+            return self._motions[keep]
         kept = self.kept if keep else None
-        return flow.Motion(s.q, s.u, s.t, s.w, s.p, self.kinematics.qdot, self.udot if udot is None else udot, kept)
+        motion = flow.Motion(s.q, s.u, s.t, s.w, s.p, self.kinematics.qdot, self.udot if plain else udot, kept)
+        if plain:
+            self._motions[keep] = motion
+        return motion
 
     # --- functions on arrays -------------------------------------------------------------------------------------
 

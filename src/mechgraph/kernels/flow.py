@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import casadi as ca
 import numpy as np
@@ -17,7 +17,7 @@ from .program import trace
 METHODS = ("rk4", "symplectic")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Motion:
     """What moves: q̇ and u̇ as expressions, and ``keep``, the state brought back to its constraints (None if it has none)."""
 
@@ -29,6 +29,13 @@ class Motion:
     qdot: SX
     udot: SX
     keep: SX | None
+    compiled: dict[str, Integrate] = field(default_factory=dict)
+
+    def integrate(self, inputs: SX) -> Integrate:
+        """The compiled integrator for these inputs (expressions of time and parameters), built once."""
+        if str(inputs) not in self.compiled:
+            self.compiled[str(inputs)] = Integrate(self, inputs)
+        return self.compiled[str(inputs)]
 
     def functions(self, arguments: list[SX], **results: SX) -> dict[str, ca.Function]:
         """Named functions of the arguments; ``keep`` among them, the identity if there is nothing to keep."""

@@ -22,6 +22,7 @@ from ..motion import Motion
 
 TOLERANCE = 1e-11
 ATTEMPTS = 40
+PROJECTED = 1e-13  # violation that needs no further projection
 
 
 @dataclass
@@ -321,13 +322,13 @@ def project(
         return q, u
     for _ in range(8):
         violation = equations.position_violation(q, t, parameters)
-        if not violation.size or np.abs(violation).max() < 1e-14:
+        if not violation.size or np.abs(violation).max() < PROJECTED:
             break
         step = _least_step(equations, q, u, t, parameters, violation, slice(0, count))
         q = normalized(equations, q + equations.coordinate_rates(q, step))
     for _ in range(3):
         violation = equations.velocity_violation(q, u, t, parameters)
-        if not violation.size or np.abs(violation).max() < 1e-14:
+        if not violation.size or np.abs(violation).max() < PROJECTED:
             break
         u = u + _least_step(equations, q, u, t, parameters, violation, slice(0, equations.psi.numel()))
     return q, u

@@ -17,7 +17,7 @@ import numpy as np
 from casadi import SX
 from scipy.integrate import BDF, DOP853, LSODA, RK45, OdeSolver, Radau
 
-from ..kernels.flow import Integrate, Motion
+from ..kernels.flow import Motion
 
 
 class IntegrationFailure(Exception):
@@ -62,6 +62,8 @@ class Problem:
 
 class Integrator(ABC):
     """Advances a state; counts what it did."""
+
+    keeps = False  # True if it keeps the constraints itself, at every step
 
     def __init__(self, problem: Problem, rtol: float, atol: float) -> None:
         self.problem, self.rtol, self.atol = problem, rtol, atol
@@ -120,9 +122,11 @@ class CvodesBdf(Cvodes):
 class Compiled(Integrator):
     """Dormand and Prince's method of order 8 in machine code, constraints kept at every step."""
 
+    keeps = True
+
     def __init__(self, problem: Problem, rtol: float, atol: float) -> None:
         super().__init__(problem, rtol, atol)
-        self._run = Integrate(problem.motion, problem.inputs)
+        self._run = problem.motion.integrate(problem.inputs)
         self._step = 0.0
 
     def advance(self, t: float, y: np.ndarray, times: np.ndarray) -> np.ndarray:

@@ -165,7 +165,7 @@ def _integrator(
         )
     if not (0 < rtol < 1 and atol > 0):
         raise ArgumentError(f"tolerances must be positive and rtol below one, got rtol={rtol!r}, atol={atol!r}")
-    udot = _stabilized(equations, rate) if drift == "baumgarte" and equations.constraints else equations.udot
+    udot = _stabilized(equations, rate) if drift == "baumgarte" and equations.constraints else None
     motion = equations.motion(udot, keep=drift == "projection")
     problem = Problem(motion, context.expressions, np.array(list(context.parameters.values())), context.signal)
     return METHODS[method](problem, rtol, atol)
@@ -223,7 +223,7 @@ class _Recorder:
 def _run(integrator: Integrator, recorder: _Recorder, watch: _Watch, progress: bool | None) -> None:
     """Stretch after stretch: integrate, project, look for events, keep. Stretches adapt to the drift they allow."""
     total = len(recorder.times) - 1
-    stretch = _first_stretch(total, recorder)
+    stretch = _first_stretch(total, recorder, integrator)
     with tqdm(total=total, unit="step", delay=1.0, leave=False, disable=None if progress is None else not progress) as bar:
         while recorder.done < total and not watch.stopped:
             t, y = recorder.last
@@ -242,9 +242,9 @@ def _run(integrator: Integrator, recorder: _Recorder, watch: _Watch, progress: b
             stretch = _next_stretch(stretch, drift, total)
 
 
-def _first_stretch(total: int, recorder: _Recorder) -> int:
+def _first_stretch(total: int, recorder: _Recorder, integrator: Integrator) -> int:
     """A power of two (few integrators are built), an eighth of the run, or less where constraints have to be kept."""
-    part = 32 if recorder.context.equations.constraints else 8
+    part = 32 if recorder.context.equations.constraints and not integrator.keeps else 8
     return int(2 ** max(0, np.floor(np.log2(max(1, total / part)))))
 
 

@@ -1,0 +1,315 @@
+"""What an evaluation, a rollout and a simulated loop cost, here and in the peers, measured alternately in one process.
+
+    python benchmarks/kernels.py            all sizes; rewrites the section "kernels" of RESULTS.md and the plot
+    python benchmarks/kernels.py --quick    small sizes, prints only
+
+Every comparison begins with a check that all programs compute the same numbers. Times are medians over repeats in which
+the programs take turns, so that what disturbs the machine disturbs all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+
+import matplotlib
+import models
+import mujoco
+import mujoco.rollout
+import numpy as np
+import pinocchio as pin
+from derivation import table, versions, write_section
+
+import mechgraph as mg
+
+matplotlib.use("Agg")
+BATCH = 4096
+PLOT = Path(__file__).with_name("cost.svg")
+Call = Callable[[], object]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="small sizes, print only")
+    quick = parser.parse_args().quick
+    parts = [
+        f"## Kernels\n\n{versions()} Batches of {BATCH} states; times in microseconds for one state.",
+        *(evaluation_section(name, links, quick) for name, links in (("arm, 7 freedoms", models.arm()), humanoid())),
+        rollout_section(quick),
+        size_section([2, 10] if quick else [2, 5, 10, 20, 50, 100, 200, 500, 1000], quick),
+    ]
+    text = "\n\n".join(parts)
+    print(text)
+    if not quick:
+        write_section("kernels", text)
+
+
+def humanoid() -> tuple[str, list[models.Link]]:
+    return "humanoid-like tree, 38 freedoms", models.humanoid()
+
+
+# --- measuring -------------------------------------------------------------------------------------------------------
+
+
+def medians(calls: dict[str, Call], repeats: int = 15) -> dict[str, float]:
+    """Seconds of each call: medians over rounds in which the calls take turns, each long enough to be measured."""
+    counts = {name: _count(call) for name, call in calls.items()}
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(repeats):
+        for name, call in calls.items():
+            began = perf_counter()
+            for _ in range(counts[name]):
+                call()
+            times[name].append((perf_counter() - began) / counts[name])
+    return {name: float(np.median(values)) for name, values in times.items()}
+
+
+def _count(call: Call, least: float = 0.01) -> int:
+    call()
+    began = perf_counter()
+    call()
+    return max(1, int(least / max(perf_counter() - began, 1e-7)))
+
+
+def microseconds(value: float | None) -> str:
+    return "–" if value is None else f"{value * 1e6:.3g}"
+
+
+def ratio(peer: float | None, own: float) -> str:
+    return "–" if peer is None else f"{peer / own:.3g}"
+
+
+# --- one tree in three programs --------------------------------------------------------------------------------------
+
+
+class Peers:
+    """One tree in mechgraph, Pinocchio and MuJoCo, with states that all three understand."""
+
+    def __init__(self, links: list[models.Link], count: int = BATCH) -> None:
+        self.equations = models.to_mechgraph(links).equations()
+        self.pin, self.mj = models.to_pinocchio(links), models.to_mujoco(links)
+        self.data, self.mj_data = self.pin.createData(), mujoco.MjData(self.mj)
+        random, eqs = np.random.default_rng(0), self.equations
+        self.q = random.uniform(-1, 1, (count, len(eqs.coordinates)))
+        for four in map(list, eqs.kinematics.quaternions):
+            self.q[:, four] /= np.linalg.norm(self.q[:, four], axis=1, keepdims=True)
+        self.u, self.a = random.uniform(-1, 1, (2, count, len(eqs.speeds)))
+        self.Q, self.V = np.asfortranarray(self._pin_q().T), np.asfortranarray(self._pin_v().T)
+        self.A = np.asfortranarray(self.a.T)
+        self.zero = np.zeros(len(eqs.speeds))
+        self.floating = bool(eqs.kinematics.quaternions)
+        self.check()
+
+    def _pin_q(self) -> np.ndarray:
+        q = self.q.copy()
+        for four in map(list, self.equations.kinematics.quaternions):
+            q[:, four] = q[:, np.roll(four, -1)]  # scalar last
+        return q
+
+    def _pin_v(self) -> np.ndarray:
+        v = self.u.copy()
+        if self.equations.kinematics.quaternions:  # Pinocchio takes the base's velocity in the base's axes
+            R = self.equations.rotation(self.equations.kinematics.topology.bodies[0], self.q)
+            v[:, :3] = np.einsum("kji,kj->ki", R, v[:, :3])
+        return v
+
+    def check(self) -> None:
+        """All three give the same accelerations."""
+        own = self.equations.accelerations(self.q[:1], self.u[:1])[0]
+        self.mj_data.qpos[:], self.mj_data.qvel[:] = self.q[0], self.u[0]
+        mujoco.mj_forward(self.mj, self.mj_data)
+        peer = pin.aba(self.pin, self.data, self.Q[:, 0], self.V[:, 0], self.zero)
+        if self.floating:
+            R = self.equations.rotation(self.equations.kinematics.topology.bodies[0], self.q[0])
+            peer[:3] = R @ (peer[:3] + np.cross(self.u[0, 3:6], self.V[:3, 0]))
+        for name, value in (("MuJoCo", self.mj_data.qacc), ("Pinocchio", peer)):
+            error = np.abs(value - own).max() / np.abs(own).max()
+            assert error < 1e-9, f"{name} differs by {error:.1e}"
+
+
+def evaluation_section(title: str, links: list[models.Link], quick: bool) -> str:
+    peers = Peers(links, 64 if quick else BATCH)
+    compile_seconds = _compile(peers)
+    rows = [*_single_rows(peers), *_in_c_rows(peers), *_batch_rows(peers, 1), *_batch_rows(peers, 2), *_derivative_rows(peers)]
+    head = ["", "mechgraph", "Pinocchio", "MuJoCo", "Pinocchio / mechgraph", "MuJoCo / mechgraph"]
+    kernel = peers.equations.kernel("udot", lambda: [peers.equations.udot], [1])
+    note = f"Forward dynamics is {kernel.function.n_instructions():,} operations; its machine code for single states and for batches took {compile_seconds:.1f} s to compile."
+    return f"### {title}\n\n{note}\n\n{table(head, rows)}"
+
+
+def _compile(peers: Peers) -> float:
+    eqs, q, u, a = peers.equations, peers.q, peers.u, peers.a
+    eqs.accelerations(q[0], u[0])
+    began = perf_counter()
+    eqs.compile()
+    seconds = perf_counter() - began
+    eqs.mass_matrix(q[0])
+    eqs.efforts(q[0], u[0], a[0])
+    for of, wrt in (("accelerations", "q"), ("accelerations", "u"), ("efforts", "q"), ("efforts", "u")):
+        eqs.jacobian(of, wrt, q[0], u[0], a[0])
+    eqs.compile()
+    return seconds
+
+
+def _row(title: str, times: dict[str, float], states: int = 1) -> list[str]:
+    own, other, third = (times[k] / states if k in times else None for k in ("mechgraph", "Pinocchio", "MuJoCo"))
+    assert own is not None
+    return [title, microseconds(own), microseconds(other), microseconds(third), ratio(other, own), ratio(third, own)]
+
+
+def _single_rows(peers: Peers) -> list[list[str]]:
+    """Single calls from Python."""
+    eqs, q, u, a = peers.equations, peers.q[0], peers.u[0], peers.a[0]
+    Q, V, A = peers.Q[:, 0].copy(), peers.V[:, 0].copy(), peers.A[:, 0].copy()
+    model, data, zero, mj, mjd = peers.pin, peers.data, peers.zero, peers.mj, peers.mj_data
+
+    def forward() -> None:
+        mjd.qpos[:], mjd.qvel[:] = q, u
+        mujoco.mj_forward(mj, mjd)
+
+    def inverse() -> None:
+        mjd.qpos[:], mjd.qvel[:], mjd.qacc[:] = q, u, a
+        mujoco.mj_inverse(mj, mjd)
+
+    cases: dict[str, dict[str, Call]] = {
+        "forward dynamics, one call from Python": {
+            "mechgraph": lambda: eqs.accelerations(q, u),
+            "Pinocchio": lambda: pin.aba(model, data, Q, V, zero),
+            "MuJoCo": forward,
+        },
+        "inverse dynamics, one call from Python": {
+            "mechgraph": lambda: eqs.efforts(q, u, a),
+            "Pinocchio": lambda: pin.rnea(model, data, Q, V, A),
+            "MuJoCo": inverse,
+        },
+        "mass matrix, one call from Python": {
+            "mechgraph": lambda: eqs.mass_matrix(q),
+            "Pinocchio": lambda: pin.crba(model, data, Q),
+        },
+    }
+    return [_row(title, medians(calls)) for title, calls in cases.items()]
+
+
+def _in_c_rows(peers: Peers) -> list[list[str]]:
+    """Single states one after the other, the loop in C (in C++ for Pinocchio)."""
+    eqs, count = peers.equations, len(peers.q)
+    kernel = eqs.kernel("udot", lambda: [eqs.udot], [1])
+    native = kernel._tiers[1].native()
+    assert native is not None
+    rows = [np.ascontiguousarray(a) for a in (peers.q, peers.u, np.zeros((1, 1)), np.zeros((1, 0)), np.zeros((1, 0)))]
+    pool, TAU, out = pin.ModelPool(peers.pin, 1), np.zeros_like(peers.V), np.zeros_like(peers.V)
+    calls: dict[str, Call] = {
+        "mechgraph": lambda: native.batch(rows, count),
+        "Pinocchio": lambda: pin.abaInParallel(1, pool, peers.Q, peers.V, TAU, out),
+    }
+    return [_row("forward dynamics, one state at a time in C", medians(calls), count)]
+
+
+def _batch_rows(peers: Peers, threads: int) -> list[list[str]]:
+    eqs, count = peers.equations, len(peers.q)
+    pool, TAU, out = pin.ModelPool(peers.pin, threads), np.zeros_like(peers.V), np.zeros_like(peers.V)
+    what = f"batch, {threads} thread{'s' * (threads > 1)}"
+    cases: dict[str, dict[str, Call]] = {
+        f"forward dynamics, {what}": {
+            "mechgraph": lambda: eqs.accelerations(peers.q, peers.u, threads=threads),
+            "Pinocchio": lambda: pin.abaInParallel(threads, pool, peers.Q, peers.V, TAU, out),
+        },
+        f"inverse dynamics, {what}": {
+            "mechgraph": lambda: eqs.efforts(peers.q, peers.u, peers.a, threads=threads),
+            "Pinocchio": lambda: pin.rneaInParallel(threads, pool, peers.Q, peers.V, peers.A, out),
+        },
+        f"mass matrix, {what}": {"mechgraph": lambda: eqs.mass_matrix(peers.q, threads=threads)},
+    }
+    return [_row(title, medians(calls, 9), count) for title, calls in cases.items()]
+
+
+def _derivative_rows(peers: Peers) -> list[list[str]]:
+    """∂/∂q and ∂/∂u together; Pinocchio has no batch for them, so its C++ is called state by state."""
+    eqs, count, model, data = peers.equations, len(peers.q), peers.pin, peers.data
+    Q, V, A, zero = peers.Q[:, 0].copy(), peers.V[:, 0].copy(), peers.A[:, 0].copy(), peers.zero
+
+    def own(of: str) -> Call:
+        return lambda: [eqs.jacobian(of, wrt, peers.q, peers.u, peers.a) for wrt in ("q", "u")]
+
+    forward = medians({"mechgraph": own("accelerations"), "Pinocchio": lambda: pin.computeABADerivatives(model, data, Q, V, zero)}, 7)
+    inverse = medians({"mechgraph": own("efforts"), "Pinocchio": lambda: pin.computeRNEADerivatives(model, data, Q, V, A)}, 7)
+    for times in (forward, inverse):
+        times["mechgraph"] /= count
+    return [_row("derivatives of forward dynamics, batch", forward), _row("derivatives of inverse dynamics, batch", inverse)]
+
+
+# --- rollouts --------------------------------------------------------------------------------------------------------
+
+
+def rollout_section(quick: bool) -> str:
+    """Steps of many trajectories: symplectic Euler on both sides, and Runge–Kutta 4."""
+    peers = Peers(models.arm(), 64 if quick else BATCH)
+    steps, h = 50, 0.002
+    state = np.hstack([np.zeros((len(peers.q), 1)), peers.q, peers.u])
+    rows = []
+    for method, integrator in (("symplectic", mujoco.mjtIntegrator.mjINT_EULER), ("rk4", mujoco.mjtIntegrator.mjINT_RK4)):
+        peers.mj.opt.integrator, peers.mj.opt.timestep = integrator, h
+        data = mujoco.MjData(peers.mj)
+        calls: dict[str, Call] = {
+            "mechgraph": lambda method=method: peers.equations.rollout(peers.q, peers.u, step=h, steps=steps, method=method),  # type: ignore[misc]
+            "MuJoCo": lambda data=data: mujoco.rollout.rollout(peers.mj, data, state, nstep=steps),  # type: ignore[misc]
+        }
+        own = peers.equations.rollout(peers.q[:2], peers.u[:2], step=h, steps=steps, method=method)
+        other = mujoco.rollout.rollout(peers.mj, data, state[:2], nstep=steps)[0]
+        error = np.abs(other[:, -1, 1 : 1 + peers.q.shape[1]] - own.q[:, -1]).max()
+        assert error < 1e-8, f"{method}: rollouts differ by {error:.1e}"
+        times = medians(calls, 3)
+        rows.append(_row(f"one step, {method}", times, len(peers.q) * steps))
+    head = ["", "mechgraph", "Pinocchio", "MuJoCo", "Pinocchio / mechgraph", "MuJoCo / mechgraph"]
+    return f"### Rollouts of the arm, {len(peers.q)} trajectories of {steps} steps, one thread\n\n{table(head, rows)}"
+
+
+# --- cost against size -----------------------------------------------------------------------------------------------
+
+
+def size_section(sizes: list[int], quick: bool) -> str:
+    """Forward dynamics of chains: a batch in machine code up to 200 bodies, the interpreter beyond; one thread."""
+    rows, points = [], []
+    for n in sizes:
+        peers = Peers(models.chain(n), 16 if quick else max(16, min(BATCH, 40_000 // n)))
+        eqs, count = peers.equations, len(peers.q)
+        native = n <= 200 and eqs.compile()
+        pool, TAU, out = pin.ModelPool(peers.pin, 1), np.zeros_like(peers.V), np.zeros_like(peers.V)
+
+        def forward(peers: Peers = peers) -> None:
+            peers.mj_data.qpos[:], peers.mj_data.qvel[:] = peers.q[0], peers.u[0]
+            mujoco.mj_forward(peers.mj, peers.mj_data)
+
+        calls: dict[str, Call] = {
+            "mechgraph": lambda eqs=eqs, peers=peers: eqs.accelerations(peers.q, peers.u),  # type: ignore[misc]
+            "Pinocchio": lambda peers=peers, pool=pool, TAU=TAU, out=out: pin.abaInParallel(1, pool, peers.Q, peers.V, TAU, out),  # type: ignore[misc]
+            "MuJoCo": forward,
+        }
+        times = medians(calls, 5)
+        times = {key: value / (1 if key == "MuJoCo" else count) for key, value in times.items()}
+        points.append((n, native, times))
+        rows.append([*_row(str(n), times), "machine code" if native else "interpreter", microseconds(times["mechgraph"] / n)])
+    if not quick:
+        _plot(points)
+    head = ["bodies", "mechgraph", "Pinocchio", "MuJoCo", "Pinocchio / mechgraph", "MuJoCo / mechgraph", "by", "for each body"]
+    return f"### Forward dynamics of a spatial chain against its size, batch, one thread\n\n{table(head, rows)}\n\n![cost](cost.svg)"
+
+
+def _plot(points: list[tuple[int, bool, dict[str, float]]]) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.subplots()
+    for name in ("mechgraph", "Pinocchio", "MuJoCo"):
+        axes.loglog([n for n, _, _ in points], [times[name] * 1e6 for _, _, times in points], "o-", label=name)
+    axes.set(xlabel="bodies in the chain", ylabel="µs for one state", title="Forward dynamics of a spatial chain")
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.savefig(PLOT, metadata={"Date": None})
+
+
+if __name__ == "__main__":
+    main()
