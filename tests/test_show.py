@@ -561,6 +561,14 @@ def test_disagreement_is_found_and_named(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "kane" not in found.verdict.replace("careless", "")
 
 
+def test_reactions_that_are_nothing_but_rounding_are_no_disagreement() -> None:
+    s = mg.System("point on a bar", gravity=(0, -9.81, 0))
+    point = s.body("point", mass=1.0, inertia=0)
+    s.joint("P", s.ground, point, [mg.move("x", "x"), mg.move("y", "y")])  # it carries nothing
+    s.distance("bar", s.ground, point, 1.0)
+    assert agreement(s, guess={"P.x": -1.0}).ok
+
+
 def test_a_form_that_does_not_serve_is_noted() -> None:
     s = mg.System("slide", gravity=(0, 0, -9.81))
     s.prismatic("x", s.ground, s.body("a", mass=1, inertia=(1, 1, 1)), axis="z")

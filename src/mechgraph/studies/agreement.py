@@ -217,8 +217,7 @@ def _compare(
         return
     seconds = clock.perf_counter() - began
     for closure, found in _values(equations, at, reactions):
-        M, f, udot, transmitted = (_relative(getattr(found, name), getattr(expected, name)) for name in _QUANTITIES)
-        yield Row(label, closure, M, f, udot, transmitted, seconds)
+        yield Row(label, closure, *_errors(found, expected, at.u), seconds)
 
 
 def _derived(system: System, formalism: str, options: Mapping[str, str]) -> Equations:
@@ -230,15 +229,31 @@ def _derived(system: System, formalism: str, options: Mapping[str, str]) -> Equa
     return equations
 
 
-_QUANTITIES = ("M", "f", "accelerations", "reactions")
+def _errors(found: _Values, expected: _Values, u: np.ndarray) -> tuple[float, float, float, float]:
+    """Largest differences at each state over the largest entry of the reference there; the worst state counts.
+
+    Forces, accelerations and reactions may cancel to nothing, so they are measured against what they are sums of, too:
+    inertia forces M u², u², and the forces.
+    """
+    M, squares = _largest(expected.M), _largest(u) ** 2
+    f = np.maximum(_largest(expected.f), M * squares)
+    udot = np.maximum(_largest(expected.accelerations), squares)
+    transmitted = np.maximum(_largest(expected.reactions), f)
+    return (
+        _worst(found.M - expected.M, M),
+        _worst(found.f - expected.f, f),
+        _worst(found.accelerations - expected.accelerations, udot),
+        _worst(found.reactions - expected.reactions, transmitted),
+    )
 
 
-def _relative(found: np.ndarray, expected: np.ndarray) -> float:
-    """Largest difference at each state over the largest entry of the reference there; the worst state counts."""
-    axes = tuple(range(1, expected.ndim))
-    scale = np.abs(expected).max(axis=axes, initial=0.0)
-    error = np.abs(found - expected).max(axis=axes, initial=0.0)
-    return float(np.max(error / np.where(scale > 0, scale, 1.0), initial=0.0))
+def _worst(difference: np.ndarray, scale: np.ndarray) -> float:
+    return float(np.max(_largest(difference) / np.where(scale > 0, scale, 1.0), initial=0.0))
+
+
+def _largest(values: np.ndarray) -> np.ndarray:
+    """The largest entry at each state."""
+    return np.abs(values).reshape(len(values), -1).max(axis=1, initial=0.0)
 
 
 # --- states ----------------------------------------------------------------------------------------------------------
