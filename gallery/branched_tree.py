@@ -1,9 +1,9 @@
 """Branched tree on a moving base: six bodies, revolute joints about oblique axes.
 
 The example of the explicit Lagrange form (Yu. Dolgii, A. Sesekin, I. Chupin, *Using graphs in modeling the movements of a
-manipulation robot*), which names no numbers: a spatial tree whose bodies hang on bodies (0, 1, 2, 2, 4, 5), on a base point that
-moves with the velocity V₁ = (sin 1.3t, ½ cos 2t, 0.3 t²). Axes, places, masses and inertias are random (seed 7), so that
-nothing is special; springs and dampers, ours, keep the angles bounded.
+manipulation robot*), which names no numbers: a spatial tree whose bodies hang on bodies (0, 1, 2, 2, 4, 5), on a base
+point that moves with the velocity V₁ = (sin 1.3t, ½ cos 2t, 0.3 t²). All numbers are ours: axes, places, masses and
+inertias are random (seed 7), so that nothing is special; springs and dampers keep the angles bounded.
 
 Checks: the paper's coefficients α₀, α_b, α_bc give the kinetic energy, T = ½ (α₀ − 2 Σ α_b φ̇_b + Σ α_bc φ̇_b φ̇_c); the
 reaction at the base is the rate of the momentum of all bodies less their weight; work is the change of energy.

@@ -9,7 +9,8 @@ at the rate s = (I − J)/I ω_z, and the body turns about its moment of momentu
 q = q(h, |h| t/I) q(z, s t). Top (L. Landau, E. Lifshitz, *Mechanics*, §37): with E the energy, M the momentum and
 M² > 2 E I₂,
 
-    ω₁ = √((2E I₃ − M²)/(I₁ (I₃ − I₁))) cn τ,  ω₂ = √((2E I₃ − M²)/(I₂ (I₃ − I₂))) sn τ,  ω₃ = √((M² − 2E I₁)/(I₃ (I₃ − I₁))) dn τ,
+    ω₁ = √((2E I₃ − M²)/(I₁ (I₃ − I₁))) cn τ,    ω₂ = √((2E I₃ − M²)/(I₂ (I₃ − I₂))) sn τ,
+    ω₃ = √((M² − 2E I₁)/(I₃ (I₃ − I₁))) dn τ,
     τ = t √((I₃ − I₂)(M² − 2E I₁)/(I₁ I₂ I₃)),    k² = (I₂ − I₁)(2E I₃ − M²)/((I₃ − I₂)(M² − 2E I₁)).
 """
 
@@ -19,7 +20,7 @@ from scipy.special import ellipj
 import mechgraph as mg
 from mechgraph.gallery import present, verified
 
-I, J, SPIN = 0.04, 0.02, np.array([2.0, 4.0, 6.0])
+ACROSS, ALONG, SPIN = 0.04, 0.02, np.array([2.0, 4.0, 6.0])
 TOP, TUMBLE = np.array([1.0, 2.0, 3.0]), np.array([1.0, 0.0, 0.6])
 DRIFT = np.array([0.1, -0.05, 0.02])
 START = {
@@ -34,7 +35,7 @@ OPTIONS = {"rtol": 1e-13, "step": 0.05}
 def system() -> mg.System:
     """Two bodies on free joints."""
     space = mg.System("free bodies")
-    spindle = space.body("spindle", mass=1.0, inertia=(I, I, J))
+    spindle = space.body("spindle", mass=1.0, inertia=(ACROSS, ACROSS, ALONG))
     top = space.body("top", mass=10.0, inertia=TOP)
     space.free("precessing", space.ground, spindle)
     space.free("tumbling", space.ground, top, at=(2, 0, 0))
@@ -43,11 +44,11 @@ def system() -> mg.System:
 
 def spindle_exact(t: float) -> tuple[np.ndarray, np.ndarray]:
     """Quaternion and ω of the spindle (body components)."""
-    h, s = np.array([I, I, J]) * SPIN, (I - J) / I * SPIN[2]
+    h, s = np.array([ACROSS, ACROSS, ALONG]) * SPIN, (ACROSS - ALONG) / ACROSS * SPIN[2]
     c, d = np.cos(s * t), np.sin(s * t)
     omega = np.array([SPIN[0] * c + SPIN[1] * d, -SPIN[0] * d + SPIN[1] * c, SPIN[2]])
     size = np.linalg.norm(h)
-    precession = quaternion(h / size, size / I * t)
+    precession = quaternion(h / size, size / ACROSS * t)
     return product(precession, quaternion(np.array([0, 0, 1.0]), s * t)), omega
 
 
