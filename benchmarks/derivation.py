@@ -51,11 +51,10 @@ def main() -> None:
         print(json.dumps(run_here(tool, n)))
         return
     if options.quick:
-        sections = [versions(), chain_section([7], run_apart), pendulum_section([1, 2], run_here), evaluation_section([7])]
+        sections = [chain_section([7], run_apart), pendulum_section([1, 2], run_here), evaluation_section([7])]
     else:
-        sections = [versions(), chain_section([7, 30], fastest), pendulum_section(range(1, 11), fastest)]
-        sections.append(evaluation_section([7, 30]))
-    text = "\n\n".join(sections)
+        sections = [chain_section([7, 30], fastest), pendulum_section(range(1, 11), fastest), evaluation_section([7, 30])]
+    text = "\n\n".join(["## Derivation", versions(), *sections])
     print(text)
     if not options.quick:
         write_section("derivation", text)
@@ -383,7 +382,13 @@ def timed(call: Callable[[], object], count: int) -> float:
 def versions() -> str:
     tools = [f"mechgraph {mg.__version__}", f"Python {platform.python_version()}"]
     tools += [f"{name} {version}" for name in ("casadi", "numpy", "sympy", "pin") if (version := installed(name))]
-    return f"{datetime.date.today():%Y-%m-%d}; {processor()}; {', '.join(tools)}."
+    return f"{datetime.date.today():%Y-%m-%d}; {processor()}, {load()}; {', '.join(tools)}."
+
+
+def load() -> str:
+    """How busy the machine is: what else runs on it makes times longer and less certain."""
+    cores = f"{os.cpu_count()} cores"
+    return f"{cores} with a load of {os.getloadavg()[1]:.1f}" if hasattr(os, "getloadavg") else cores
 
 
 def installed(package: str) -> str | None:
@@ -416,7 +421,7 @@ def write_section(name: str, text: str) -> None:
     if first not in old:
         old = f"{old.rstrip()}\n\n{first}\n{last}\n"
     before, rest = old.split(first)
-    RESULTS.write_text(f"{before}{first}\n\n## Derivation\n\n{text}\n\n{last}{rest.split(last)[1]}")
+    RESULTS.write_text(f"{before}{first}\n\n{text}\n\n{last}{rest.split(last)[1]}")
 
 
 if __name__ == "__main__":
