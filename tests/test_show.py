@@ -351,6 +351,13 @@ def test_plot_takes_any_column_and_refuses_unknown_ones(loop_run: mg.Trajectory)
         loop_run.plot(path="run.xyz")
 
 
+def test_plot_of_a_loaded_run_needs_no_system(loop_run: mg.Trajectory, tmp_path) -> None:
+    loaded = mg.load(loop_run.save(tmp_path / "run.npz"))
+    assert [axes.get_title(loc="left") for axes in loaded.plot().axes][:2] == ["value", "energy (J)"]
+    with pytest.raises(mg.ArgumentError, match="without its system"):
+        loaded.view()
+
+
 def test_units_of_every_kind_of_joint() -> None:
     s = mg.System("units")
     a, b = s.body("a", mass=1, inertia=(1, 1, 1)), s.body("b", mass=1, inertia=(1, 1, 1))
@@ -384,6 +391,22 @@ def test_a_hanging_bar_reaches_its_end(hostile_run: mg.Trajectory) -> None:
     ends = [rod.b for rod in seen.solids[1].rods] + [rod.a for rod in seen.solids[1].rods]
     assert min(point[1] for point in ends) == pytest.approx(-0.5 - np.sqrt(3 * 0.02))
     np.testing.assert_array_equal(seen.up, [0, 1, 0])
+
+
+def test_springs_and_bars_reach_from_end_to_end() -> None:
+    s = mg.System("held", gravity=(0, 0, -9.81))
+    body = s.body("body", mass=1, inertia=(0.1, 0.1, 0.1))
+    s.free("f", s.ground, body)
+    hook = s.marker("hook", s.ground, at=(0, 0, 2))
+    s.spring_damper("spring", hook, body, stiffness=50)
+    s.distance("bar", s.marker("side", s.ground, at=(1, 0, 0)), body, 1.0)
+    run = s.equations().simulate(0.2, guess={"f.x": 0.1}, step=0.1)
+    spring, bar = scene(run).links
+    for link, anchor in ((spring, [0, 0, 2]), (bar, [1, 0, 0])):
+        points = link.points(1, 0.05)
+        np.testing.assert_allclose(points[0], anchor, atol=1e-12)
+        np.testing.assert_allclose(points[-1], run["body"][1], atol=1e-12)
+    assert len(spring.path) > len(bar.path) == 2
 
 
 def test_a_body_held_at_its_centre_reaches_to_its_joints_only() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from .scene import Box, Rod, Scene
 
 SMOOTH = 2  # pixels are computed this many times finer and averaged
 MOST_FRAMES = 240
+LINK = "#7a8794"
 ANGLE = 0.54  # of view, from top to bottom
 ELEVATION, AZIMUTH = 0.30, 0.55
 
@@ -41,7 +43,7 @@ def camera_of(seen: Scene, width: int, height: int) -> Camera:
     """The first look of the interactive page."""
     aside = np.cross(seen.up, seen.across)
     back = np.cos(ELEVATION) * (np.cos(AZIMUTH) * seen.across + np.sin(AZIMUTH) * aside) + np.sin(ELEVATION) * seen.up
-    distance = 1.15 * seen.radius / (np.tan(ANGLE / 2) * min(1.0, width / height))
+    distance = 1.25 * seen.radius / (np.tan(ANGLE / 2) * min(1.0, width / height))
     right = np.cross(seen.up, back)
     right /= np.linalg.norm(right)
     axes = np.array([right, np.cross(back, right), back])
@@ -100,8 +102,14 @@ class Stage:
                 buffer.rod(self.camera, rod, p + R @ rod.a, p + R @ rod.b, sky, sun)
             for box in solid.boxes:
                 buffer.box(self.camera, box, p + R @ box.centre, R @ box.axes, sky, sun)
+        for a, b in self._link_pieces(row):
+            buffer.rod(self.camera, Rod(a, b, 0.3 * self.seen.thickness, LINK), a, b, sky, sun)
         image = Image.fromarray((np.clip(buffer.colors, 0, 1) * 255).astype(np.uint8))
         return self._caption(image.resize(self.size, Image.Resampling.BOX), row)
+
+    def _link_pieces(self, row: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        for link in self.seen.links:
+            yield from pairwise(link.points(row, self.seen.thickness))
 
     def _caption(self, image: Image.Image, row: int) -> Image.Image:
         draw = ImageDraw.Draw(image)
@@ -137,6 +145,8 @@ class Stage:
                 self._shadow(draw, np.array([p + R @ rod.a, p + R @ rod.b]), rod.radius)
             for _, corners in (face for box in solid.boxes for face in faces(box, p + R @ box.centre, R @ box.axes)):
                 draw.polygon([tuple(pixel) for pixel in self.camera.project(self._on_ground(corners))[0]], fill=255)
+        for piece in self._link_pieces(row):
+            self._shadow(draw, np.array(piece), 0.3 * seen.thickness)
         image.paste((206, 213, 222), mask=mask)
         return image
 

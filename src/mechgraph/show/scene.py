@@ -7,7 +7,7 @@ points coincide is the box with its inertia.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import casadi as ca
@@ -18,6 +18,8 @@ from scipy.spatial.distance import pdist, squareform
 from scipy.spatial.transform import Rotation as Turn
 
 from ..elements.bodies import Body, Marker
+from ..elements.constraints import Constraint
+from ..elements.forces import Force
 from ..elements.joints import Joint
 from ..elements.transitions import Rotation, Translation
 from ..equations import Equations
@@ -28,6 +30,16 @@ MOST_FRAMES = 600
 MOST_TRAILS = 6
 DARK = "#3d4855"  # joints
 GROUND = "#8b97a4"
+STRAIGHT = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+ZIGZAG = np.array(
+    [
+        [0.0, 0.0, 0.0],
+        [0.0, 0.0, 0.175],
+        *([2.0 * (-1) ** k, 0.0, 0.2 + 0.05 * k] for k in range(13)),
+        [0.0, 0.0, 0.825],
+        [0.0, 0.0, 1.0],
+    ]
+)
 SLENDER = 0.035  # radius of rods over the size of a typical body
 
 
@@ -71,6 +83,25 @@ class Trail:
 
 
 @dataclass(frozen=True)
+class Link:
+    """What acts between two points: a straight line (constraints) or a zigzag (forces), stretched between its ends.
+
+    ``path`` leads from (0, 0, 0) to (0, 0, 1), its first two coordinates across in units of the scene's thickness.
+    """
+
+    name: str
+    path: np.ndarray
+    ends: np.ndarray  # (n, 2, 3)
+
+    def points(self, row: int, thickness: float) -> np.ndarray:
+        """The path in the world at one time."""
+        a, b = self.ends[row]
+        side = np.cross(b - a, [0.31, 0.52, 0.79])
+        side /= max(float(np.linalg.norm(side)), 1e-300)
+        return a + thickness * np.outer(self.path[:, 0], side) + np.outer(self.path[:, 2], b - a)
+
+
+@dataclass(frozen=True)
 class Scene:
     """Solids (ground first) with their poses at each time: ``positions`` (n, solids, 3), ``rotations`` (n, solids, 3, 3)."""
 
@@ -80,6 +111,7 @@ class Scene:
     positions: np.ndarray
     rotations: np.ndarray
     trails: tuple[Trail, ...]
+    links: tuple[Link, ...]
     up: np.ndarray
     floor: float  # height of the ground grid along ``up``
     centre: np.ndarray
@@ -104,12 +136,24 @@ def scene(run: Trajectory, most_frames: int = MOST_FRAMES) -> Scene:
     solids = tuple(_solid(sample, k, name, points[name], thickness) for k, name in enumerate(points))
     positions, rotations = _poses(sample, list(points))
     trails = tuple(_trails(sample, {s.name: s.color for s in solids}))
-    up = _up(sample)
-    seen = _cloud(solids, positions, rotations)
+    links, up = tuple(_links(sample)), _up(sample)
+    seen = np.concatenate([_cloud(solids, positions, rotations), *(link.ends.reshape(-1, 3) for link in links)])
     centre, radius = (seen.min(axis=0) + seen.max(axis=0)) / 2, max(float(np.ptp(seen, axis=0).max()) / 2, 4 * thickness)
     floor = float((seen @ up).min()) - 2 * thickness
     return Scene(
-        run.name, sample.time, solids, positions, rotations, trails, up, floor, centre, radius, _across(seen, up), thickness
+        run.name,
+        sample.time,
+        solids,
+        positions,
+        rotations,
+        trails,
+        links,
+        up,
+        floor,
+        centre,
+        radius,
+        _across(seen, up),
+        thickness,
     )
 
 
@@ -185,16 +229,18 @@ def _typical_size(sample: _Sample, points: dict[str, list[np.ndarray]]) -> float
 
 
 def _solid(sample: _Sample, k: int, name: str, points: list[np.ndarray], thickness: float) -> Solid:
+    joints = (*_pins(sample, name, thickness), *_rails(sample, name, thickness))
     if name == "ground":
-        return Solid(name, GROUND, (*_pins(sample, name, 1.1 * thickness), *_rails(sample, name, thickness)))
+        return Solid(name, GROUND, (*joints, *_anchors(sample, name, thickness)))
     body, tint = sample.bodies[name], color(k - 1)
     distinct = _distinct(points, 0.5 * thickness)
     rods = [Rod(a, b, thickness, tint) for a, b in _skeleton([*distinct, *_far_end(sample, body, 0.5 * thickness)])]
-    boxes = () if rods or body.weightless else (_box(sample, body, thickness, tint),)
-    if rods and not body.weightless:
-        com = sample.constant(body.com)
-        rods.append(Rod(com, com, 1.7 * thickness, tint))
-    return Solid(name, tint, (*rods, *_pins(sample, name, thickness), *_rails(sample, name, thickness)), boxes)
+    if body.weightless:
+        return Solid(name, tint, (*rods, *joints, *_anchors(sample, name, thickness)))
+    if not rods and _box_of(sample, body)[0].any():
+        return Solid(name, tint, joints, (_box(sample, body, thickness, tint),))
+    com = sample.constant(body.com)
+    return Solid(name, tint, (*rods, Rod(com, com, (1.7 if rods else 2.5) * thickness, tint), *joints))
 
 
 def _distinct(points: Iterable[np.ndarray], tolerance: float) -> list[np.ndarray]:
@@ -250,6 +296,13 @@ def _pins(sample: _Sample, body: str, thickness: float) -> Iterator[Rod]:
             yield Rod(at - reach, at + reach, (1.5 if direction is None else 1.25) * thickness, DARK)
 
 
+def _anchors(sample: _Sample, body: str, thickness: float) -> Iterator[Rod]:
+    """Points of a body without a shape that a force or constraint holds on to."""
+    for _, ends in _spans(sample):
+        for at in (sample.constant(end.at) for end in ends if end.body.name == body):
+            yield Rod(at, at, 1.3 * thickness, DARK)
+
+
 def _pin_direction(sample: _Sample, joint: Joint) -> np.ndarray | None:
     steps = joint.transitions
     if len(steps) != 1 or not isinstance(steps[0], Rotation):
@@ -268,6 +321,22 @@ def _rails(sample: _Sample, body: str, thickness: float) -> Iterator[Rod]:
             yield Rod(at + low * direction, at + high * direction, 0.4 * thickness, GROUND)
 
 
+def _spans(sample: _Sample) -> Iterator[tuple[Force | Constraint, Sequence[Marker]]]:
+    """Forces and constraints between two points."""
+    system = sample.equations.system
+    elements: list[Force | Constraint] = [*system.forces.values(), *system.constraints.values()]
+    for element in elements:
+        if len(element.places()) == 2:
+            yield element, element.places()
+
+
+def _links(sample: _Sample) -> Iterator[Link]:
+    q, t, p = sample.arguments
+    for element, ends in _spans(sample):
+        places = [sample.equations.position(end, q, t, p) for end in ends]
+        yield Link(element.name, ZIGZAG if isinstance(element, Force) else STRAIGHT, np.stack(places, axis=1))
+
+
 # --- around it -------------------------------------------------------------------------------------------------------
 
 
@@ -277,7 +346,7 @@ def _trails(sample: _Sample, colors: dict[str, str]) -> Iterator[Trail]:
     chosen = [marker for marker in system.markers.values() if marker.body is not system.ground]
     if not chosen:
         inner = {arc.inboard for arc in sample.equations.kinematics.topology.arcs}
-        ends = [body for name, body in sample.bodies.items() if name not in inner]
+        ends = [body for name, body in sample.bodies.items() if name not in inner and not body.weightless]
         chosen = [Marker(body.name, body, body.com, SX.eye(3)) for body in ends]
     q, t, p = sample.arguments
     for marker in chosen[:MOST_TRAILS]:

@@ -94,6 +94,7 @@ def _data(seen: Scene, title: str, note: str, speed: float) -> dict[str, Any]:
         "title": title, "subtitle": note, "speed": speed, "time": [round(float(t), 6) for t in seen.time],
         "solids": [_solid(solid) for solid in seen.solids], "poses": _packed(poses),
         "trails": [{"name": t.name, "color": t.color, "points": _packed(t.points)} for t in seen.trails],
+        "links": [{"name": k.name, "path": [_numbers(p) for p in k.path], "ends": _packed(k.ends)} for k in seen.links],
         "up": _numbers(seen.up), "floor": seen.floor, "centre": _numbers(seen.centre), "radius": seen.radius,
         "across": _numbers(seen.across), "thickness": seen.thickness, "azimuth": AZIMUTH, "elevation": ELEVATION,
     }  # fmt: skip
