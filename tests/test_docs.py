@@ -12,8 +12,10 @@ from pathlib import Path
 import casadi as ca
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import mechgraph as mg
+from mechgraph import cli
 from mechgraph.show import catalogue, support
 
 ROOT = Path(__file__).parents[1]
@@ -79,6 +81,16 @@ def test_benchmark_runs_small_sizes():
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("###") == 3
+
+
+COMMANDS = re.findall(r"^mechgraph (.*?)(?: +#.*)?$", (ROOT / "README.md").read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_of_the_readme_run(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(cli.main, command.split())
+    assert done.exit_code == 0, done.output
 
 
 def test_workflow_runs_the_two_commands_of_the_readme():
