@@ -194,12 +194,12 @@ def _run(command: list[str]) -> None:
 
 def report(failure: CompilationFailure) -> None:
     """One clear line for a compiler that does not work, however many kernels it is tried for."""
-    compiler = str(find_compiler())
-    log.log(logging.DEBUG if compiler in _reported else logging.WARNING, "expressions are interpreted: %s", failure)
-    _reported.add(compiler)
+    what = type(failure), find_compiler()
+    log.log(logging.DEBUG if what in _reported else logging.WARNING, "interpreted, not compiled: %s", failure)
+    _reported.add(what)
 
 
-_reported: set[str] = set()
+_reported: set[tuple[type[CompilationFailure], Compiler | None]] = set()
 
 
 def _paths(key: str) -> tuple[Path, Path]:

@@ -28,6 +28,10 @@ COMMUTATIVE = {"add", "mul", "eq", "ne", "and", "or", "hypot"}
 Value = tuple  # ("input", argument, index), ("constant", number) or (operation, value numbers …)
 
 
+class Untranslatable(CompilationFailure):
+    """An expression uses an operation that has no C form."""
+
+
 @dataclass(frozen=True)
 class Program:
     """``values`` in order of computation; ``outputs[k]`` are the numbers of the values of result k, column by column."""
@@ -89,7 +93,7 @@ class _Builder:
         if code in BINARY:
             name, b = BINARY[code], arguments[1]
             return self.number((name, *sorted((a, b))) if name in COMMUTATIVE else (name, a, b))
-        raise CompilationFailure(f"operation {code} of CasADi has no C form here")
+        raise Untranslatable(f"operation {code} of CasADi has no C form here")
 
 
 def _used(program: Program) -> Program:
