@@ -35,7 +35,7 @@ from .reactions import Reactions
 from .system import System
 
 if TYPE_CHECKING:
-    from .results import Trajectory
+    from .results import LinearModel, Trajectory
     from .show.readable import Readable
     from .studies.rollout import Rollouts
 
@@ -76,11 +76,12 @@ class Equations:
     """
 
     def __init__(self, kinematics: Kinematics, dynamics: Dynamics, formalism: str, closure: str) -> None:
-        self.kinematics: Kinematics = kinematics
+        self.tree = kinematics  # in joint coordinates, whatever those of the formalism are
+        self.kinematics: Kinematics = dynamics.kinematics or kinematics
         self.dynamics = dynamics
         self.formalism, self.closure = formalism, closure
-        self.constrained = Constrained(kinematics)
-        self.reactions = Reactions(kinematics, self.constrained)
+        self.constrained = Constrained(self.kinematics)
+        self.reactions = Reactions(self.kinematics, self.constrained)
         self._kernels: dict[Any, Kernel] = {}
         self._observed: WeakKeyDictionary[Any, Kernel] = WeakKeyDictionary()
         self._motions: dict[bool, flow.Motion] = {}
@@ -381,6 +382,24 @@ class Equations:
         from .studies.simulate import simulate
 
         return simulate(self, duration, start, **options)
+
+    def linearize(self, at: Any = None, **options: Any) -> LinearModel:
+        """The linear model about a state, on the constraints; see ``studies/linearize.py`` for the options."""
+        from .studies.linearize import linearize
+
+        return linearize(self, at, **options)
+
+    def equilibrium(self, guess: Any = None, **options: Any) -> tuple[np.ndarray, np.ndarray]:
+        """A state of rest (q, u = 0) near a guess."""
+        from .studies.equilibrium import equilibrium
+
+        return equilibrium(self, guess, **options)
+
+    def steady(self, guess: Any = None, **options: Any) -> tuple[np.ndarray, np.ndarray]:
+        """A state (q, u) with constant speeds near a guess; see ``studies/equilibrium.py`` for the options."""
+        from .studies.equilibrium import steady
+
+        return steady(self, guess, **options)
 
     def rollout(self, q: Any, u: Any, **options: Any) -> Rollouts:
         """Many trajectories at once with a fixed step, in machine code; see ``studies/rollout.py`` for the options."""

@@ -83,7 +83,12 @@ class Kinematics:
     joint_speeds: dict[str, tuple[int, ...]]
     N: SX
     reference: tuple[float, ...]
-    quaternions: tuple[tuple[int, ...], ...]  # indices in q of each unit quaternion
+    quaternion_speeds: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]  # indices in q of unit quaternions, in u of their ω
+
+    @property
+    def quaternions(self) -> tuple[tuple[int, ...], ...]:
+        """Indices in q of each unit quaternion."""
+        return tuple(q for q, _ in self.quaternion_speeds)
 
     @cached_property
     def carried(self) -> tuple[Body | None, ...]:
@@ -296,7 +301,7 @@ class _Walk:
             self.u_index,
             N,
             tuple(self.reference),
-            tuple(q for q, u, _ in self.rates if len(q) > len(u)),
+            tuple((q, u) for q, u, _ in self.rates if len(q) > len(u)),
         )
 
 

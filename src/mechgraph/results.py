@@ -216,6 +216,55 @@ class Trajectory:
         return report(self, path)
 
 
+@dataclass(frozen=True, eq=False)
+class LinearModel:
+    """x' = A x + B w, y = C x + D w about a state: deviations of the named states, inputs and outputs.
+
+    ``Z`` gives the deviations of all coordinates and speeds (``variations``) for those of the states.
+    """
+
+    A: np.ndarray
+    B: np.ndarray
+    C: np.ndarray
+    D: np.ndarray
+    states: tuple[str, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    Z: np.ndarray
+    variations: tuple[str, ...]
+    q: np.ndarray
+    u: np.ndarray
+    t: float = 0.0
+
+    def eigenvalues(self) -> np.ndarray:
+        """Eigenvalues of A, the most unstable first."""
+        values = np.linalg.eigvals(self.A)
+        return values[np.argsort(-values.real, kind="stable")]
+
+    def modes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Eigenvalues, the most unstable first, and for each a column with the motion of all ``variations``."""
+        values, vectors = np.linalg.eig(self.A)
+        order = np.argsort(-values.real, kind="stable")
+        return values[order], self.Z @ vectors[:, order]
+
+    def is_stable(self, tolerance: float = 1e-9) -> bool:
+        """True if no eigenvalue has a real part above the tolerance (relative to the largest eigenvalue)."""
+        values = self.eigenvalues()
+        return bool(values.size == 0 or values[0].real <= tolerance * max(1.0, float(np.abs(values).max())))
+
+    def to_control(self) -> Any:
+        """The same as a ``control.StateSpace`` (needs the package ``control``)."""
+        try:
+            import control
+        except ImportError:
+            raise ArgumentError("to_control() needs the package control: pip install control") from None
+        names = {"states": list(self.states), "inputs": list(self.inputs), "outputs": list(self.outputs)}
+        return control.ss(self.A, self.B, self.C, self.D, **{key: value for key, value in names.items() if value})
+
+    def __repr__(self) -> str:
+        return f"<LinearModel: {len(self.states)} states, {len(self.inputs)} inputs, {len(self.outputs)} outputs>"
+
+
 def load(path: str | Path, system: Any = None) -> Trajectory:
     """Read a saved trajectory; with its ``system`` it can compute everything that a fresh one can."""
     try:

@@ -8,6 +8,8 @@ from typing import Any
 
 from casadi import SX
 
+from ..kinematics import Kinematics
+
 
 @dataclass(frozen=True, eq=False)
 class Coefficient:
@@ -22,7 +24,8 @@ class Dynamics:
     """``M`` and ``f`` as functions that derive them; cheaper routes where the formalism has them.
 
     ``solve(τ)`` gives u̇ = M⁻¹ (f + τ) and ``inverse(u̇)`` gives τ = M u̇ − f, both in O(n).
-    ``coefficients`` are the formalism's own named quantities (Appell's A, K, D, H, for one).
+    ``coefficients`` are the formalism's own named quantities (Appell's A, K, D, H, for one). A formalism in coordinates
+    of its own brings its ``kinematics``.
     """
 
     M: Callable[[], SX]
@@ -30,3 +33,4 @@ class Dynamics:
     solve: Callable[[SX], SX] | None = None
     inverse: Callable[[SX], SX] | None = None
     coefficients: Mapping[str, Coefficient] = field(default_factory=dict)
+    kinematics: Kinematics | None = None

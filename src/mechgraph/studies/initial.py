@@ -13,8 +13,11 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
+from casadi import SX
+from scipy.spatial.transform import Rotation as Rotation3
 
 from ..closure import CLOSURES
+from ..elements.bodies import Marker
 from ..elements.transitions import Rotation
 from ..equations import Equations
 from ..errors import ArgumentError, AssemblyError, unknown
@@ -45,6 +48,9 @@ def assemble(
     """
     if isinstance(start, tuple):
         return _given(equations, start, t, parameters)
+    if equations.kinematics is not equations.tree and not _names_own(equations, start or {}):
+        joint = equations.system.equations()
+        return to_absolute(equations, joint, *assemble(joint, start, t, parameters, guess), t, parameters)
     wishes = read_start(equations, start or {})
     context = {"t": t, "parameters": parameters}
     q = _positions(equations, wishes, _guess(equations, guess), context)
@@ -58,6 +64,38 @@ def _given(equations: Equations, start: tuple, t: float, parameters: Any) -> tup
     _report(dict(zip(names, rows, strict=False)), 1e-6, "the given start (q, u) contradicts the constraints")
     q, u = project(equations, q[None], u[None], np.array([t]), parameters)
     return q[0], u[0]
+
+
+def _names_own(equations: Equations, start: Mapping[str, Any]) -> bool:
+    """True if a start names coordinates or speeds of bodies, which only absolute coordinates have."""
+    own = {*equations.coordinates, *equations.speeds, *equations.system.bodies}
+    return any(name in own for name in start)
+
+
+def to_absolute(
+    equations: Equations, joint: Equations, q: np.ndarray, u: np.ndarray, t: Any = 0.0, parameters: Any = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The state of equations in absolute coordinates that is the state (q, u) of those in joint coordinates (batches, too)."""
+    k = equations.kinematics
+    q_out = np.broadcast_to(np.array(k.reference), (*q.shape[:-1], len(k.reference))).copy()
+    u_out = np.zeros((*u.shape[:-1], len(equations.speeds)))
+    for name, body in equations.system.bodies.items():
+        centre = Marker(name, body, body.com, SX.eye(3))
+        turn = Rotation3.from_matrix(joint.rotation(body, q, t, parameters)).as_quat(scalar_first=True)
+        place = joint.position(centre, q, t, parameters)
+        twist = joint.observe(_twist_of(centre), q, u, t, None, parameters)
+        q_out[..., list(k.joint_coordinates[name])] = np.concatenate([place, turn], axis=-1)
+        u_out[..., list(k.joint_speeds[name])] = twist
+    for carried in k.chain_end:
+        for source, target, old, new in ((joint.kinematics.joint_coordinates, k.joint_coordinates, q, q_out),
+                                         (joint.kinematics.joint_speeds, k.joint_speeds, u, u_out)):  # fmt: skip
+            new[..., list(target[carried])] = old[..., list(source[carried])]
+    return q_out, u_out
+
+
+def _twist_of(place: Marker) -> Callable[[Motion], list[SX]]:
+    """Velocity in world axes and angular velocity in the place's own."""
+    return lambda m: [m.velocity(place), m.angular_velocity(place, in_frame=place)]
 
 
 # --- reading what the user wrote -------------------------------------------------------------------------------------

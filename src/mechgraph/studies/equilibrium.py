@@ -1,0 +1,63 @@
+"""Equilibria and steady motions: states whose speeds do not change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from ..equations import Equations
+from ..errors import AssemblyError
+from .initial import normalized
+
+TOLERANCE = 1e-9
+
+
+def equilibrium(equations: Equations, guess: Mapping[str, Any] | None = None, **options: Any) -> tuple[np.ndarray, np.ndarray]:
+    """A state of rest, u = 0 and u̇ = 0, on the constraints, near the guess (names as in a start)."""
+    return steady(equations, guess, hold=[*equations.speeds], **options)
+
+
+def steady(
+    equations: Equations,
+    guess: Mapping[str, Any] | None = None,
+    *,
+    hold: Sequence[str] = (),
+    t: float = 0.0,
+    inputs: Any = None,
+    parameters: Any = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """A state with constant speeds, u̇ = 0, on the constraints, near the guess.
+
+    The coordinates and speeds named in ``hold`` stay as they are in the guess; as many as the family of steady motions has
+    parameters make the answer definite.
+    """
+    q, u = equations.assemble(guess, t=t, parameters=parameters)
+    n, held = len(equations.speeds), set(hold)
+    moving = [
+        k for k, name in enumerate(equations.speeds) if name.removesuffix("'") not in held or name == name.removesuffix("'")
+    ]
+    faster = [k for k, name in enumerate(equations.speeds) if name not in held]
+
+    def state(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        step, rate = np.zeros(n), u.copy()
+        step[moving], rate[faster] = x[: len(moving)], u[faster] + x[len(moving) :]
+        return normalized(equations, q + equations.coordinate_rates(q, step)), rate
+
+    def residual(x: np.ndarray) -> np.ndarray:
+        here, rate = state(x)
+        udot = equations.accelerations(here, rate, t, inputs, parameters)
+        gaps = equations.position_violation(here, t, parameters), equations.velocity_violation(here, rate, t, parameters)
+        return np.concatenate([udot, *gaps])
+
+    found = least_squares(residual, np.zeros(len(moving) + len(faster)), xtol=1e-15, ftol=1e-15, gtol=1e-15)
+    left = np.abs(found.fun).max(initial=0.0)
+    if left > TOLERANCE:
+        worst = equations.speeds[int(np.abs(found.fun[:n]).argmax())]
+        raise AssemblyError(
+            f"no steady state found near the guess: {worst!r} still changes (residual {left:.3g}); "
+            "give a guess nearer to it, or hold fewer names"
+        )
+    return state(found.x)
