@@ -88,6 +88,9 @@ class Build:
             "child_at": self.vector(),
             "child_orientation": self.rotation(),
         }
+        if self.driven and self.chance(0.15):  # a joint's frame may itself be moved by time
+            options |= {self.pick(["at", "child_at"]): (self.wave(), 0.1, self.wave())}
+            options |= {self.pick(["orientation", "child_orientation"]): [("x", self.wave()), ((0.0, 0.6, 0.8), self.wave())]}
         return {key: value for key, value in options.items() if value is not None and self.chance(0.7)}
 
     # --- bodies ----------------------------------------------------------------------------------------------------
@@ -131,7 +134,7 @@ class Build:
 
     def steps(self, coordinates: int, drives: int = 1) -> list[mg.Transition]:
         """A chain with so many coordinates (no two alike, so that none is idle), constants and functions of time between."""
-        shapes = ["rot x", "rot y", "rot z", "move x", "move y", "move z", *(["screw z"] if "screw" in self.kinds else [])]
+        shapes = ["rot x", "rot y", "rot z", "move x", "move y", "move z", *(["screw"] if "screw" in self.kinds else [])]
         shapes = list(self.random.permutation(shapes)[:coordinates])
         chain = [self._step(shape, f"c{i}") for i, shape in enumerate(shapes)]
         for amount in [self.number(), *(self.wave() for _ in range(drives))]:
@@ -140,9 +143,9 @@ class Build:
 
     def _step(self, shape: str, amount: Any) -> mg.Transition:
         way, _, letter = shape.partition(" ")
-        direction = letter or self.axis()
         if way == "screw":
-            return mg.screw(direction, self.number(0.05, 0.3), amount)
+            return mg.screw((0.36, 0.48, 0.8), self.number(0.05, 0.3), amount)
+        direction = letter or self.axis()
         return (mg.rot if way == "rot" else mg.move)(direction, amount)
 
     def joint(self, name: str, kind: str, inboard: str, outboard: str, **options: Any) -> mg.Joint:

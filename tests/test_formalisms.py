@@ -123,7 +123,7 @@ def test_coefficients_belong_to_their_formalism():
 
 def revolute_tree(seed: int, bodies: int = 5) -> Build:
     """Revolutes (some reversed, with springs, forces, fixed bodies and universals between) on a base that moves and turns."""
-    build = Build(seed)
+    build = Build(seed, driven=False)
     build.begin(gravity=build.vector(9.8))
     t = build.system.time
     inboard = ["ground"]
