@@ -5,8 +5,9 @@ The benchmark of O. Brüls, A. Cardona, M. Arnold, Mechanism and Machine Theory 
 −4.61538 rad/s about z of the body, orientation 1 at the start. Nothing is chosen by us.
 
 The checks: the quaternion at t = 0.2 s as computed by two published codes (EXUDYN's test heavyTop.py, which quotes its own
-value and a Runge–Kutta solution in MATLAB); first integrals, energy, the moment of momentum about the vertical and about the axis;
-and the nutation z_C = cos θ, which Jacobi's function gives: ż_C² is a cubic of z_C with roots z₁ < z₂ < z₃, and
+value and a Runge–Kutta solution in MATLAB); the first integrals, energy and the moments of momentum about the vertical and
+about the axis; and the nutation z_C = cos θ, which Jacobi's function gives: ż_C² is a cubic of z_C with roots
+z₁ < z₂ < z₃, and
 
     z_C = z₁ + (z₂ − z₁) sn²(K − √(β (z₃ − z₁)/4) t, k),    k² = (z₂ − z₁)/(z₃ − z₁),
 

@@ -14,8 +14,9 @@ the free-running start with a turning crank.
 
 by a servo and forbids the spin; the torque on the crank that does it is the one that leaves the servo nothing to do. Its
 check is the source's inverse dynamics, re-computed to six digits: crank angle and speed, torque u₁, guide forces y, z and
-friction x = −μ sign(ṡ) √(y² + z²). Friction depends on the guide's reaction, which depends on friction: forces are affine in the
-two inputs (u₁, x), so three evaluations give the coefficients and the friction law is one scalar equation for x.
+friction x = −μ sign(ṡ) √(y² + z²). Friction depends on the guide's reaction, which depends on friction; the library has no
+such force, and none is needed here: forces are affine in the two inputs (u₁, x), so three evaluations give the
+coefficients, and the friction law is one scalar equation for x.
 """
 
 import numpy as np
