@@ -21,7 +21,7 @@ from ..elements.bodies import Body, Marker
 from ..elements.constraints import Constraint
 from ..elements.forces import Force
 from ..elements.joints import Joint
-from ..elements.transitions import Rotation, Translation
+from ..elements.transitions import Rotation, Transition, Translation
 from ..equations import Equations
 from ..results import Trajectory
 from .palette import color
@@ -132,9 +132,9 @@ def scene(run: Trajectory, most_frames: int = MOST_FRAMES) -> Scene:
     """The scene of a run, on at most ``most_frames`` of its times."""
     sample = _Sample.of(run, most_frames)
     points = {name: list(_points(sample, name)) for name in ["ground", *sample.bodies]}
-    thickness = SLENDER * _typical_size(sample, points)
-    solids = tuple(_solid(sample, k, name, points[name], thickness) for k, name in enumerate(points))
     positions, rotations = _poses(sample, list(points))
+    thickness = _thickness(_typical_size(sample, points), _spread(points, positions, rotations))
+    solids = tuple(_solid(sample, k, name, points[name], thickness) for k, name in enumerate(points))
     trails = tuple(_trails(sample, {s.name: s.color for s in solids}))
     links, up = tuple(_links(sample)), _up(sample)
     seen = np.concatenate([_cloud(solids, positions, rotations), *(link.ends.reshape(-1, 3) for link in links)])
@@ -209,20 +209,72 @@ def _points(sample: _Sample, body: str) -> Iterator[np.ndarray]:
 
 
 def _held(sample: _Sample, body: str) -> Iterator[np.ndarray]:
-    """Joints and markers."""
+    """Joints (their frames, and where they turn or slide) and markers."""
     system = sample.equations.system
-    frames: list[Marker] = [end for joint in system.joints.values() for end in (joint.parent, joint.child)]
-    frames += [] if body == "ground" else list(system.markers.values())
-    yield from (sample.constant(frame.at) for frame in frames if frame.body.name == body)
+    for joint in system.joints.values():
+        hinge = _hinge(sample, joint)
+        for end, at in ((joint.parent, hinge.on_parent), (joint.child, hinge.on_child)):
+            if end.body.name == body:
+                yield from (sample.constant(end.at), at)
+    if body != "ground":
+        yield from (sample.constant(marker.at) for marker in system.markers.values() if marker.body.name == body)
+
+
+@dataclass(frozen=True)
+class _Hinge:
+    """Where a joint moves: after the constant steps that lead to its first moving one, and before those that end it."""
+
+    on_parent: np.ndarray
+    on_child: np.ndarray
+    moving: tuple[Transition, ...]
+    direction: np.ndarray | None  # of a joint with a single step that turns or slides, on the parent
+
+
+def _hinge(sample: _Sample, joint: Joint) -> _Hinge:
+    steps = joint.transitions
+    fixed = [not step.moves and not ca.depends_on(SX(step.amount), sample.equations.symbols.t) for step in steps]
+    lead = fixed.index(False) if False in fixed else 0
+    tail = fixed[::-1].index(False) if False in fixed else 0
+    R, d = _place(sample, joint.parent, steps[:lead])
+    T, e = (sample.constant(x) for x in _chain(steps[len(steps) - tail :]))
+    C, c = _place(sample, joint.child, [])
+    moving = tuple(steps[lead : len(steps) - tail])
+    single = moving[0] if len(moving) == 1 else None
+    direction = R @ sample.constant(single.direction) if isinstance(single, (Rotation, Translation)) else None
+    return _Hinge(d, c - C @ T.T @ e, moving, direction)
+
+
+def _place(sample: _Sample, frame: Marker, steps: Sequence[Transition]) -> tuple[np.ndarray, np.ndarray]:
+    """Axes and origin, on its body, of a frame that constant steps lead to."""
+    R, d = _chain(steps)
+    return sample.constant(frame.rotation @ R), sample.constant(frame.at + frame.rotation @ d)
+
+
+def _chain(steps: Sequence[Transition]) -> tuple[SX, SX]:
+    R, d = SX.eye(3), SX.zeros(3)
+    for step in steps:
+        turn, shift = step.pose(SX(step.amount))
+        R, d = R @ turn, d + R @ shift
+    return R, d
 
 
 def _typical_size(sample: _Sample, points: dict[str, list[np.ndarray]]) -> float:
-    """The median extent of the bodies that have one; else the size of their boxes."""
-    spans = [pdist(np.array(p)).max() for name, p in points.items() if len(p) > 1 and name != "ground"]
-    spans = [span for span in spans if span > 0]
+    """The median extent of the bodies that are not small beside the others; without any, that of their boxes."""
+    spans = [float(pdist(np.array(p)).max()) for name, p in points.items() if len(p) > 1 and name != "ground"]
     boxes = [2 * float(_box_of(sample, body)[0].max()) for body in sample.bodies.values() if not body.weightless]
-    sizes = spans or [box for box in boxes if box > 0] or [1.0]
-    return float(np.median(sizes))
+    sizes = [size for size in spans if size > 0] or [size for size in boxes if size > 0] or [1.0]
+    return float(np.median([size for size in sizes if size >= 0.3 * max(sizes)]))
+
+
+def _spread(points: dict[str, list[np.ndarray]], positions: np.ndarray, rotations: np.ndarray) -> float:
+    """Half the extent of the whole motion."""
+    seen = [positions[:, k] + rotations[:, k] @ p for k, own in enumerate(points.values()) for p in own]
+    return float(np.ptp(np.concatenate(seen), axis=0).max()) / 2 if seen else 0.0
+
+
+def _thickness(size: float, spread: float) -> float:
+    """Radius of rods: slender beside a typical body, but still visible where bodies move far."""
+    return min(max(SLENDER * size, 0.012 * spread), 2.5 * SLENDER * size)
 
 
 # --- shapes ----------------------------------------------------------------------------------------------------------
@@ -288,12 +340,27 @@ def _box(sample: _Sample, body: Body, thickness: float, tint: str) -> Box:
 
 def _pins(sample: _Sample, body: str, thickness: float) -> Iterator[Rod]:
     """Joints that turn, drawn on their parents: a pin along the axis of a single turn, else a ball."""
-    for joint in sample.equations.system.joints.values():
-        turning = any(not isinstance(step, Translation) for step in joint.transitions)
-        if joint.parent.body.name == body and turning:
-            at, direction = sample.constant(joint.parent.at), _pin_direction(sample, joint)
-            reach = np.zeros(3) if direction is None else 1.3 * thickness * direction
-            yield Rod(at - reach, at + reach, (1.5 if direction is None else 1.25) * thickness, DARK)
+    for hinge in (_hinge(sample, joint) for joint in _joints_on(sample, body)):
+        if any(not isinstance(step, Translation) for step in hinge.moving):
+            reach = np.zeros(3) if hinge.direction is None else 1.3 * thickness * hinge.direction
+            radius = (1.5 if hinge.direction is None else 1.25) * thickness
+            yield Rod(hinge.on_parent - reach, hinge.on_parent + reach, radius, DARK)
+
+
+def _joints_on(sample: _Sample, body: str) -> Iterator[Joint]:
+    """Joints whose parent is a body."""
+    yield from (joint for joint in sample.equations.system.joints.values() if joint.parent.body.name == body)
+
+
+def _rails(sample: _Sample, body: str, thickness: float) -> Iterator[Rod]:
+    """The stretch of line that each sliding joint on this body covers during the run."""
+    for joint in _joints_on(sample, body):
+        hinge = _hinge(sample, joint)
+        if hinge.direction is not None and isinstance(hinge.moving[0], Translation) and hinge.moving[0].moves:
+            shifts = sample.run[joint.name][sample.rows]
+            low, high = float(shifts.min()) - 6 * thickness, float(shifts.max()) + 6 * thickness
+            at, direction = hinge.on_parent, hinge.direction
+            yield Rod(at + low * direction, at + high * direction, 0.4 * thickness, GROUND)
 
 
 def _anchors(sample: _Sample, body: str, thickness: float) -> Iterator[Rod]:
@@ -301,24 +368,6 @@ def _anchors(sample: _Sample, body: str, thickness: float) -> Iterator[Rod]:
     for _, ends in _spans(sample):
         for at in (sample.constant(end.at) for end in ends if end.body.name == body):
             yield Rod(at, at, 1.3 * thickness, DARK)
-
-
-def _pin_direction(sample: _Sample, joint: Joint) -> np.ndarray | None:
-    steps = joint.transitions
-    if len(steps) != 1 or not isinstance(steps[0], Rotation):
-        return None
-    return sample.constant(joint.parent.rotation @ steps[0].direction)
-
-
-def _rails(sample: _Sample, body: str, thickness: float) -> Iterator[Rod]:
-    """The stretch of line that each sliding joint on this body covers during the run."""
-    for joint in sample.equations.system.joints.values():
-        steps = joint.transitions
-        if joint.parent.body.name == body and len(steps) == 1 and isinstance(steps[0], Translation) and steps[0].moves:
-            shifts = sample.run[joint.name][sample.rows]
-            at, direction = sample.constant(joint.parent.at), sample.constant(joint.parent.rotation @ steps[0].direction)
-            low, high = float(shifts.min()) - 6 * thickness, float(shifts.max()) + 6 * thickness
-            yield Rod(at + low * direction, at + high * direction, 0.4 * thickness, GROUND)
 
 
 def _spans(sample: _Sample) -> Iterator[tuple[Force | Constraint, Sequence[Marker]]]:
