@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 from casadi import SX
+from scipy.sparse.csgraph import connected_components
 
 RANK_TOLERANCE = 1e-9  # singular values of A below this fraction of the largest count as zero
 PROXIMAL = 1e-8  # regularization of the symbolic solve, relative; its error falls by this factor at each iteration
@@ -92,6 +93,17 @@ def rank(A: np.ndarray, tolerance: float = RANK_TOLERANCE) -> int:
     return int((sigma > tolerance * sigma.max(initial=0)).sum())
 
 
+def is_singular(M: np.ndarray) -> bool:
+    """True if a symmetric positive semidefinite matrix has no inverse, block by block."""
+    scale = np.sqrt(np.maximum(np.diag(M), 0))
+    if not scale.all():
+        return True
+    scaled = M / np.outer(scale, scale)
+    count, labels = connected_components(scaled != 0, directed=False)
+    blocks = (np.flatnonzero(labels == k) for k in range(count))
+    return any(np.linalg.eigvalsh(scaled[np.ix_(block, block)])[0] < 1e-12 for block in blocks)
+
+
 def _size(A: np.ndarray) -> np.ndarray:
     """Largest entry, with two axes kept for broadcasting; one for an empty or zero matrix."""
     size = np.abs(A).max(axis=(-1, -2), keepdims=True, initial=0)
@@ -111,7 +123,7 @@ def _solve(A: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 def _multipliers_expression(M: SX, f: SX, A: SX, b: SX) -> SX:
     n, m = M.shape[0], A.shape[0]
-    epsilon = PROXIMAL * ca.trace(A @ A.T) / ca.trace(M) * n / m
+    epsilon = PROXIMAL * ca.sumsqr(A) / ca.trace(M) * n / m
     bordered = _Factor(ca.blockcat([[M, A.T], [A, -epsilon * SX.eye(m)]]), n)
     x = SX.zeros(n + m)
     for _ in range(ITERATIONS):
@@ -136,7 +148,7 @@ def _udwadia_kalaba_expression(M: SX, f: SX, A: SX, b: SX) -> SX:
 
 def complete(M: SX, f: SX, A: SX, b: SX) -> tuple[SX, SX]:
     """M + s AᵀA and f − s Aᵀb: the same motion, and no longer singular where the constraints make up for M."""
-    s = ca.trace(M) / M.shape[0] / (ca.trace(A @ A.T) / A.shape[0])
+    s = ca.trace(M) / M.shape[0] / (ca.sumsqr(A) / A.shape[0])
     return M + s * A.T @ A, f - s * A.T @ b
 
 

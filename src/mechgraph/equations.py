@@ -21,7 +21,7 @@ import numpy as np
 from casadi import SX
 
 from .arguments import Numbers, numbers
-from .closure import CLOSURES, RANK_TOLERANCE, complete, rank, solve_tree
+from .closure import CLOSURES, RANK_TOLERANCE, complete, is_singular, rank, solve_tree
 from .constrained import Constrained
 from .derivatives import derivative
 from .errors import ArgumentError, ModelError, UnsupportedError, unknown
@@ -186,9 +186,7 @@ class Equations:
         random = np.random.default_rng(0)
         q = np.array(self.kinematics.reference) + random.uniform(-1, 1, len(self.coordinates))
         f = ca.Function("M", [s.q, s.t, s.p], [ca.densify(self.M)])
-        M = np.array(f(q, 0.0, list(self.system.defaults.values())))
-        scale = np.sqrt(np.maximum(np.diag(M), 0))
-        return not scale.all() or bool(np.linalg.eigvalsh(M / np.outer(scale, scale))[0] < 1e-12)
+        return is_singular(np.array(f(q, 0.0, list(self.system.defaults.values()))))
 
     @cached_property
     def tau(self) -> SX:
