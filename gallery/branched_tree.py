@@ -18,7 +18,7 @@ from mechgraph.gallery import present, verified
 PARENTS = (0, 1, 2, 2, 4, 5)
 GRAVITY = np.array([0, 0, -9.81])
 START = {"phi1": 0.4, "phi4": -0.6, "phi6": 1.0}
-DURATION = 5.0
+DURATION = 3.0
 OPTIONS = {"rtol": 1e-11}
 
 

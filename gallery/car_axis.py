@@ -1,4 +1,4 @@
-"""Car axis: two wheels' point masses on springs over a bumpy road, with constraints that depend on time.
+"""Car axis: a chassis on two springs over a bumpy road, with constraints that depend on time.
 
 Problem *caraxis* of the test set for initial value problem solvers (Bari; S. Schneider), a stiff system of index 3. The
 left wheel stands on a flat road, the right one on a bumpy one, at (x_b, y_b) = (√(L² − y_b²), r sin ωt); chassis ends l and r
