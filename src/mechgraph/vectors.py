@@ -220,6 +220,16 @@ def vee(R: SX) -> SX:
 
 
 def quaternion_of(R: SX) -> SX:
-    """The unit quaternion of R with non-negative scalar part (valid away from half turns)."""
-    w = 0.5 * ca.sqrt(ca.fmax(1 + R[0, 0] + R[1, 1] + R[2, 2], 0))
-    return ca.vertcat(w, vee(R) / (2 * w))
+    """The unit quaternion of R with non-negative scalar part: the largest column of 4 q qᵀ, so that half turns are safe."""
+    (a, b, c), (d, e, f), (g, h, i) = ([R[row, column] for column in range(3)] for row in range(3))
+    K = ca.vertcat(
+        ca.horzcat(1 + a + e + i, h - f, c - g, d - b),
+        ca.horzcat(h - f, 1 + a - e - i, b + d, c + g),
+        ca.horzcat(c - g, b + d, 1 - a + e - i, f + h),
+        ca.horzcat(d - b, c + g, f + h, 1 - a - e + i),
+    )
+    best, size = K[:, 0], K[0, 0]
+    for k in range(1, 4):
+        better = K[k, k] > size
+        best, size = ca.if_else(better, K[:, k], best), ca.fmax(K[k, k], size)
+    return ca.if_else(best[0] < 0, -best, best) / ca.norm_2(best)

@@ -8,6 +8,8 @@ A kind answers three questions, and nothing outside this file asks which kind it
   row with a name;
 - ``measure(R, r)``: its coordinates from that pose.
 
+Where the closing equations also hold the wrong way round, ``aligned(R, r)`` tells which is the right one.
+
 To add a kind, write such a class in a new file and list it in ``JOINTS``: it gets a short name on ``System``.
 """
 
@@ -43,7 +45,7 @@ class JointKind(ABC):
     @abstractmethod
     def measure(self, R: SX, r: SX) -> SX: ...
 
-    def aligned(self, R: SX) -> SX:
+    def aligned(self, R: SX, r: SX) -> SX:
         """Positive if the closing equations hold the right way round: they also hold with the axis turned over."""
         return SX(1)
 
@@ -81,7 +83,7 @@ class Revolute(JointKind):
     def measure(self, R: SX, r: SX) -> SX:
         return angle_about(self.e, R)
 
-    def aligned(self, R: SX) -> SX:
+    def aligned(self, R: SX, r: SX) -> SX:
         return ca.dot(self.e, R @ self.e)
 
 
@@ -100,7 +102,7 @@ class Prismatic(JointKind):
     def measure(self, R: SX, r: SX) -> SX:
         return ca.dot(self.e, r)
 
-    def aligned(self, R: SX) -> SX:
+    def aligned(self, R: SX, r: SX) -> SX:
         return ca.trace(R)
 
 
@@ -119,7 +121,7 @@ class Cylindrical(JointKind):
     def measure(self, R: SX, r: SX) -> SX:
         return ca.vertcat(angle_about(self.e, R), ca.dot(self.e, r))
 
-    def aligned(self, R: SX) -> SX:
+    def aligned(self, R: SX, r: SX) -> SX:
         return ca.dot(self.e, R @ self.e)
 
 
@@ -135,15 +137,17 @@ class ScrewJoint(JointKind):
         return [Screw("angle", self.e, self.pitch)]
 
     def closing(self, R: SX, r: SX) -> Rows:
-        # The angle is known only up to whole turns, so the advance is compared through the sine of the difference.
-        advance = self.pitch * ca.sin(ca.dot(self.e, r) / self.pitch - angle_about(self.e, R))
-        return [*_along(self.e, r), *_parallel(self.e, R), ("advance", advance)]
+        return [*_along(self.e, r), *_parallel(self.e, R), ("advance", self.pitch * ca.sin(self._off_thread(R, r)))]
+
+    def _off_thread(self, R: SX, r: SX) -> SX:
+        """How far the advance is from the angle, which is known only up to whole turns: compare by sine and cosine."""
+        return ca.dot(self.e, r) / self.pitch - angle_about(self.e, R)
 
     def measure(self, R: SX, r: SX) -> SX:
         return ca.dot(self.e, r) / self.pitch
 
-    def aligned(self, R: SX) -> SX:
-        return ca.dot(self.e, R @ self.e)
+    def aligned(self, R: SX, r: SX) -> SX:
+        return ca.fmin(ca.dot(self.e, R @ self.e), ca.cos(self._off_thread(R, r)))
 
 
 class Universal(JointKind):
@@ -193,7 +197,7 @@ class Planar(JointKind):
     def measure(self, R: SX, r: SX) -> SX:
         return ca.vertcat(ca.dot(self.n1, r), ca.dot(self.n2, r), angle_about(self.e, R))
 
-    def aligned(self, R: SX) -> SX:
+    def aligned(self, R: SX, r: SX) -> SX:
         return ca.dot(self.e, R @ self.e)
 
 
@@ -235,7 +239,7 @@ class Fixed(JointKind):
     def measure(self, R: SX, r: SX) -> SX:
         return SX(0, 1)
 
-    def aligned(self, R: SX) -> SX:
+    def aligned(self, R: SX, r: SX) -> SX:
         return ca.trace(R)
 
 
@@ -266,7 +270,7 @@ class Chain(JointKind):
     def measure(self, R: SX, r: SX) -> SX:
         raise TypeError("a chain carries its coordinates; it does not measure them")
 
-    def aligned(self, R: SX) -> SX:
+    def aligned(self, R: SX, r: SX) -> SX:
         return ca.trace(R)
 
 

@@ -208,7 +208,7 @@ class _PositionRows:
         self.count = count
         self.names = [*equations.constraints[:count], *(equations.coordinates[i] for i in self.fixed), *wishes.measured]
         closings = equations.constrained.closings
-        right_way = ca.vertcat(ca.SX(0, 1), *(c.joint.kind.aligned(m.across(c.joint)[0]) for c in closings))
+        right_way = ca.vertcat(ca.SX(0, 1), *(c.joint.kind.aligned(*m.across(c.joint)) for c in closings))
         self.right_way = equations.kernel("aligned", lambda: [right_way], [1])
 
     def __call__(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
