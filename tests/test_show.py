@@ -15,6 +15,7 @@ import sympy as sp
 from PIL import Image
 
 import mechgraph as mg
+from mechgraph.formalisms import absolute
 from mechgraph.show import names, picture
 from mechgraph.show.expressions import OPERATIONS, Plain, evaluate
 from mechgraph.show.normal_form import NormalForm
@@ -251,7 +252,7 @@ def test_unknown_operation_is_refused_by_name() -> None:
 
 
 def test_double_pendulum_prints_as_in_the_textbook() -> None:
-    for formalism in mg.FORMALISMS:
+    for formalism in ("newton-euler", "appell", "lagrange", "kane"):
         text = equations_text(double_pendulum().equations(formalism))
         assert "M[θ1', θ1'] = l²·m·(2·cos(θ2) + 3)" in text
         assert "M[θ1', θ2'] = l²·m·(cos(θ2) + 1)" in text
@@ -365,7 +366,7 @@ def test_units_of_every_kind_of_joint() -> None:
     s.cylindrical("c", a, b)
     from mechgraph.show.plot import units
 
-    known = units(s)
+    known = units(s.equations())
     assert (known["f.x"], known["f.q0"], known["f.wx"], known["f.x'"]) == ("m", "1", "rad/s", "m/s")
     assert (known["c.angle"], known["c.shift'"]) == ("rad", "m/s")
 
@@ -561,7 +562,7 @@ def test_all_formalisms_and_closures_agree_on_a_loop() -> None:
     found = agreement(four_bar())
     assert found.ok
     assert found.worst < 1e-12
-    assert len(found.rows) == 6 * 3  # four formalisms, two of them in two ways; three closures
+    assert len(found.rows) == (len(mg.FORMALISMS) + 2) * 3  # two of them in two ways; three closures
     assert {row.closure for row in found.rows} == set(mg.CLOSURES)
     assert "All agree at 5 random states of 'four-bar'" in str(found)
 
@@ -582,6 +583,31 @@ def test_disagreement_is_found_and_named(monkeypatch: pytest.MonkeyPatch) -> Non
     assert found.verdict.startswith("DISAGREEMENT")
     assert "careless / multipliers" in found.verdict
     assert "kane" not in found.verdict.replace("careless", "")
+
+
+def test_a_formalism_in_its_own_coordinates_is_compared_in_the_world(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(agreement_module.FORMALISMS, "absolute", absolute.derive)
+    for system, unique in ((double_pendulum(), True), (four_bar(), False)):  # redundant rows: reactions are not unique
+        rows = agreement(system, states=2, formalisms=["absolute"]).rows
+        assert all(row.ok and row.M is None and row.f is None for row in rows)
+        assert [row.reactions is not None for row in rows] == [unique] * 3
+
+    def wrong(kinematics):
+        right = absolute.derive(kinematics)
+        return type(right)(right.M, lambda: right.f() * (1 + 1e-8), kinematics=right.kinematics)
+
+    monkeypatch.setitem(agreement_module.FORMALISMS, "absolute", wrong)
+    assert not agreement(four_bar(), states=2, formalisms=["absolute"]).ok
+
+
+def test_a_run_in_absolute_coordinates_looks_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(agreement_module.FORMALISMS, "absolute", absolute.derive)
+    runs = [double_pendulum().equations(name).simulate(0.2, {"theta1": 1.0}, step=0.1) for name in ("kane", "absolute")]
+    mine, other = (scene(run) for run in runs)
+    np.testing.assert_allclose(mine.positions, other.positions, atol=1e-7)
+    assert [trail.name for trail in mine.trails] == [trail.name for trail in other.trails]
+    titles = [axes.get_title(loc="left") for axes in runs[1].plot().axes]
+    assert titles[:2] == ["displacement (m)", "quaternion"]
 
 
 def test_reactions_that_are_nothing_but_rounding_are_no_disagreement() -> None:

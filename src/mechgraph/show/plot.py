@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 
 from ..elements.joints import Joint
 from ..elements.transitions import Ball, Translation
+from ..equations import Equations
 from ..errors import ArgumentError
 from ..results import Trajectory
-from ..system import System
 from .palette import INK, LINES, MUTED, color
 
 LEGEND_LIMIT = 16  # curves of one panel that are named
@@ -79,7 +79,7 @@ def _save(figure: Figure, path: Path) -> None:
 
 def columns(run: Trajectory, names: Sequence[str] = ()) -> list[Panel]:
     """The named columns in panels of one unit each; without names the coordinates."""
-    known = units(run.equations.system) if run.equations is not None else {}
+    known = units(run.equations) if run.equations is not None else {}
     panels: dict[str, Panel] = {}
     for name in names or run.columns["coordinates"]:
         unit = known.get(name, "")
@@ -95,10 +95,12 @@ def _curves(name: str, values: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
         yield from ((f"{name} {letter}", values[:, k]) for k, letter in enumerate(letters))
 
 
-def units(system: System) -> dict[str, str]:
+def units(equations: Equations) -> dict[str, str]:
     """Units of coordinates, speeds, and positions of bodies and markers, by name."""
+    system = equations.system
     out = dict.fromkeys([*system.bodies, *system.markers], "m")
-    for joint in system.joints.values():
+    own = [arc.joint for arc in equations.kinematics.topology.arcs]  # other than the user's in absolute coordinates
+    for joint in (*own, *system.joints.values()):
         out |= dict(zip(joint.coordinates, _joint_units(joint), strict=True))
         out |= dict(zip(joint.speeds, _joint_units(joint, "/s"), strict=True))
     return out

@@ -394,7 +394,7 @@ def _trails(sample: _Sample, colors: dict[str, str]) -> Iterator[Trail]:
     system = sample.equations.system
     chosen = [marker for marker in system.markers.values() if marker.body is not system.ground]
     if not chosen:
-        inner = {arc.inboard for arc in sample.equations.kinematics.topology.arcs}
+        inner = {arc.inboard for arc in sample.equations.tree.topology.arcs}
         ends = [body for name, body in sample.bodies.items() if name not in inner and not body.weightless]
         chosen = [Marker(body.name, body, body.com, SX.eye(3)) for body in ends]
     q, t, p = sample.arguments

@@ -1,26 +1,30 @@
 """Agreement: every formalism and closure on one system, compared at random consistent states.
 
 In the same coordinates the formalisms must agree in M and f to rounding, and every formalism with every closure in the
-accelerations and the reactions of all joints. The reference is ``newton-euler`` with ``multipliers``.
+accelerations and the reactions of all joints. A formalism in coordinates of its own is compared in the accelerations of
+all bodies instead, and in the reactions where no constraint is redundant (else they are not unique). The reference is
+``newton-euler`` with ``multipliers``.
 """
 
 from __future__ import annotations
 
 import textwrap
 import time as clock
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
-from ..closure import CLOSURES, RANK_TOLERANCE
+from ..closure import CLOSURES, RANK_TOLERANCE, rank
 from ..equations import Equations
 from ..errors import ArgumentError, AssemblyError, UnsupportedError
 from ..formalisms import DEFAULT, FORMALISMS
+from ..kernels import Kernel
+from ..motion import Motion
 from ..system import System
-from .initial import assemble, normalized, project
+from .initial import assemble, normalized, project, to_absolute
 
 TOLERANCES = (1e-11, 1e-11, 1e-9, 1e-9)  # relative; accelerations and reactions carry the condition of M and A as well
 WELL_CONDITIONED = 1e-3  # states nearer to a singular position than this ratio of singular values of A are not compared
@@ -45,27 +49,28 @@ class States:
 class Row:
     """One formalism (with its options) and closure: largest errors relative to the reference, and what deriving took.
 
-    ``seconds`` is the time to derive M and f; ``note`` says why a row has no errors.
+    None stands for what cannot be compared. ``seconds`` is the time to derive M and f; ``note`` says why a row has no errors.
     """
 
     formalism: str
     closure: str
-    M: float = np.nan
-    f: float = np.nan
-    accelerations: float = np.nan
-    reactions: float = np.nan
+    M: float | None = None
+    f: float | None = None
+    accelerations: float | None = None
+    reactions: float | None = None
     seconds: float = np.nan
     note: str = ""
 
     @property
-    def errors(self) -> tuple[float, float, float, float]:
+    def errors(self) -> tuple[float | None, ...]:
         """Errors in M, f, accelerations, reactions."""
         return self.M, self.f, self.accelerations, self.reactions
 
     @property
     def ok(self) -> bool:
         """True if all errors are at rounding level, or if the formalism says that it does not serve this system."""
-        return bool(self.note) or all(e < limit for e, limit in zip(self.errors, TOLERANCES, strict=True))
+        compared = [(e, limit) for e, limit in zip(self.errors, TOLERANCES, strict=True) if e is not None]
+        return bool(self.note) or all(error < limit for error, limit in compared)
 
 
 @dataclass(frozen=True)
@@ -84,7 +89,7 @@ class Agreement:
     @property
     def worst(self) -> float:
         """The largest error of all rows."""
-        return max((error for row in self.rows if not row.note for error in row.errors), default=0.0)
+        return max((error for row in self.rows for error in row.errors if error is not None), default=0.0)
 
     def __str__(self) -> str:
         table = self.table()
@@ -115,7 +120,8 @@ class Agreement:
 def _cells(row: Row) -> tuple[str, ...]:
     if row.note:
         return (row.formalism, "not compared", "", "", "", "", "")
-    return (row.formalism, row.closure, *(f"{error:.1e}" if error else "0" for error in row.errors), f"{row.seconds:.3f} s")
+    errors = ("–" if error is None else f"{error:.1e}" if error else "0" for error in row.errors)
+    return (row.formalism, row.closure, *errors, f"{row.seconds:.3f} s")
 
 
 def _aligned(cells: Sequence[str], widths: Sequence[int]) -> list[str]:
@@ -146,13 +152,11 @@ def agreement(
     """
     if states < 1:
         raise ArgumentError(f"states must be at least 1, got {states}")
-    reference = system.equations(DEFAULT)
-    at, reactions = random_states(reference, states, seed, guess), _reactions(reference)
-    expected = next(_values(reference, at, reactions))[1]
+    reference = _Reference.of(system.equations(DEFAULT), states, seed, guess)
     rows: list[Row] = []
     for formalism in FORMALISMS if formalisms is None else formalisms:
         for options in VARIANTS.get(formalism, ({},)):
-            rows += _compare(system, formalism, options, at, expected, reactions)
+            rows += _compare(reference, formalism, options)
     return Agreement(system.name, states, tuple(rows))
 
 
@@ -161,35 +165,53 @@ def agreement(
 
 @dataclass(frozen=True)
 class _Values:
-    """M, f, accelerations and reactions at all states."""
+    """What is compared, at all states: M, f, u̇, the joints' reactions, and the bodies' accelerations."""
 
     M: np.ndarray
     f: np.ndarray
-    accelerations: np.ndarray
+    udot: np.ndarray
     reactions: np.ndarray
+    bodies: np.ndarray
 
 
-Reactions = Callable[..., list[np.ndarray]]  # of the state, u̇ and λ
+@dataclass(frozen=True)
+class _Reference:
+    """The reference's equations, the states, and its values there."""
+
+    equations: Equations
+    at: States
+    values: _Values
+    consequences: Kernel
+    redundant: bool
+
+    @staticmethod
+    def of(equations: Equations, states: int, seed: int, guess: Mapping[str, Any] | None) -> _Reference:
+        at, consequences = random_states(equations, states, seed, guess), _consequences(equations)
+        A = equations.constraint_jacobian(at.q, at.u, at.t)
+        redundant = any(rank(each) < len(each) for each in A)
+        return _Reference(equations, at, next(_values(equations, at, consequences))[1], consequences, redundant)
 
 
-def _reactions(equations: Equations) -> Reactions:
-    """All joints' reactions as one function of the state, u̇ and λ: they need no formalism beyond these."""
-    joints = equations.system.joints
+def _consequences(equations: Equations) -> Kernel:
+    """All joints' reactions and all bodies' accelerations as a function of the state, u̇ and λ."""
+    m, system = Motion(equations.kinematics), equations.system
     return equations.kernel(
-        "all reactions",
-        lambda: [ca.vertcat(ca.SX(0, 1), *(equations.reactions.of(name) for name in joints))],
-        [1],
+        "consequences",
+        lambda: [
+            ca.vertcat(ca.SX(0, 1), *(equations.reactions.of(name) for name in system.joints)),
+            ca.vertcat(ca.SX(0, 1), *(ca.vertcat(m.acceleration(b), m.angular_acceleration(b)) for b in system.bodies)),
+        ],
+        [1, 1],
         equations.force_symbols,
     )
 
 
-def _values(equations: Equations, at: States, reactions: Reactions) -> Iterator[tuple[str, _Values]]:
+def _values(equations: Equations, at: States, consequences: Kernel) -> Iterator[tuple[str, _Values]]:
     """By closure; derived and evaluated once for all of them."""
     M, f = equations.mass_matrix(at.q, at.t), equations.forces(at.q, at.u, at.t, at.w)
     arguments = equations.arguments(at.q, at.u, at.t, at.w, None)
     for closure, udot, multipliers in _solutions(equations, at, M, f):
-        transmitted = reactions(*arguments, np.concatenate([udot, multipliers], axis=-1))[0]
-        yield closure, _Values(M, f, udot, transmitted)
+        yield closure, _Values(M, f, udot, *consequences(*arguments, np.concatenate([udot, multipliers], axis=-1)))
 
 
 def _solutions(equations: Equations, at: States, M: np.ndarray, f: np.ndarray) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
@@ -203,21 +225,19 @@ def _solutions(equations: Equations, at: States, M: np.ndarray, f: np.ndarray) -
         yield name, *closure.solve(M, f, A, b)
 
 
-def _compare(
-    system: System, formalism: str, options: Mapping[str, str], at: States, expected: _Values, reactions: Reactions
-) -> Iterator[Row]:
+def _compare(reference: _Reference, formalism: str, options: Mapping[str, str]) -> Iterator[Row]:
     label = " ".join([formalism, *(f"({value})" for value in options.values())])
     began = clock.perf_counter()
     try:
-        equations = _derived(system, formalism, options)
+        equations = _derived(reference.equations.system, formalism, options)
     except UnsupportedError as error:
         if not options:
             raise
         yield Row(label, "", note=str(error))
         return
     seconds = clock.perf_counter() - began
-    for closure, found in _values(equations, at, reactions):
-        yield Row(label, closure, *_errors(found, expected, at.u), seconds)
+    for closure, errors in _errors_of(reference, equations):
+        yield Row(label, closure, *errors, seconds)
 
 
 def _derived(system: System, formalism: str, options: Mapping[str, str]) -> Equations:
@@ -229,7 +249,22 @@ def _derived(system: System, formalism: str, options: Mapping[str, str]) -> Equa
     return equations
 
 
-def _errors(found: _Values, expected: _Values, u: np.ndarray) -> tuple[float, float, float, float]:
+Errors = tuple[float | None, float | None, float, float | None]
+
+
+def _errors_of(reference: _Reference, equations: Equations) -> Iterator[tuple[str, Errors]]:
+    """Errors by closure."""
+    at, expected = reference.at, reference.values
+    if equations.kinematics is equations.tree:
+        for closure, found in _values(equations, at, reference.consequences):
+            yield closure, _errors(found, expected, at.u)
+        return
+    own = States(*to_absolute(equations, reference.equations, at.q, at.u, at.t), at.t, at.w)
+    for closure, found in _values(equations, own, _consequences(equations)):
+        yield closure, _errors_in_the_world(found, expected, at.u, reference.redundant)
+
+
+def _errors(found: _Values, expected: _Values, u: np.ndarray) -> Errors:
     """Largest differences at each state over the largest entry of the reference there; the worst state counts.
 
     Forces, accelerations and reactions may cancel to nothing, so they are measured against what they are sums of, too:
@@ -237,14 +272,21 @@ def _errors(found: _Values, expected: _Values, u: np.ndarray) -> tuple[float, fl
     """
     M, squares = _largest(expected.M), _largest(u) ** 2
     f = np.maximum(_largest(expected.f), M * squares)
-    udot = np.maximum(_largest(expected.accelerations), squares)
-    transmitted = np.maximum(_largest(expected.reactions), f)
     return (
         _worst(found.M - expected.M, M),
         _worst(found.f - expected.f, f),
-        _worst(found.accelerations - expected.accelerations, udot),
-        _worst(found.reactions - expected.reactions, transmitted),
+        _worst(found.udot - expected.udot, np.maximum(_largest(expected.udot), squares)),
+        _worst(found.reactions - expected.reactions, np.maximum(_largest(expected.reactions), f)),
     )
+
+
+def _errors_in_the_world(found: _Values, expected: _Values, u: np.ndarray, redundant: bool) -> Errors:
+    """The same for a formalism in coordinates of its own: accelerations of bodies, and reactions if they are unique."""
+    squares = _largest(u) ** 2
+    forces = np.maximum(_largest(expected.f), _largest(expected.M) * squares)
+    bodies = _worst(found.bodies - expected.bodies, np.maximum(_largest(expected.bodies), squares))
+    reactions = _worst(found.reactions - expected.reactions, np.maximum(_largest(expected.reactions), forces))
+    return None, None, bodies, None if redundant else reactions
 
 
 def _worst(difference: np.ndarray, scale: np.ndarray) -> float:
