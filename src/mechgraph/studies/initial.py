@@ -243,7 +243,8 @@ def _settle(equations: Equations, rows: _PositionRows, q: np.ndarray) -> tuple[n
         if not np.isfinite(size) or np.abs(residual).max() < TOLERANCE:
             break
         lam = min(damping, size) * max(size, 1e-12)
-        trial = _moved(equations, q, -J.T @ np.linalg.solve(J @ J.T + lam * np.eye(len(J)), residual))
+        # Redundant rows leave J Jᵀ singular to rounding once the damping is small, so the equations are solved by least squares.
+        trial = _moved(equations, q, -J.T @ np.linalg.lstsq(J @ J.T + lam * np.eye(len(J)), residual, rcond=None)[0])
         new, new_J = rows(trial)
         if np.isfinite(new).all() and np.linalg.norm(new) < size:
             q, residual, J, damping = trial, new, new_J, damping / 5

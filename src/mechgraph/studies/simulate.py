@@ -175,7 +175,8 @@ def _stabilized(equations: Equations, rate: float) -> SX:
     """u̇ with Baumgarte's terms: φ̈ + 2 a φ̇ + a² φ = 0 and ψ̇ + a ψ = 0."""
     count, total = equations.phi.numel(), len(equations.constraints)
     psi = equations.psi
-    terms = ca.vertcat(2 * rate * psi[:count] + rate**2 * equations.phi, rate * psi[count:], SX.zeros(total - psi.numel()))
+    held = 2 * rate * psi[:count, :] + rate**2 * equations.phi
+    terms = ca.vertcat(held, rate * psi[count:, :], SX.zeros(total - psi.numel()))
     return equations.closed(equations.f, equations.b + terms)
 
 
