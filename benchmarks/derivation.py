@@ -191,6 +191,7 @@ def sympy_pendulum(q: list, rates: list, m: list, lengths: list, g: object, angl
     return frame, particles, loads
 
 
+FORMALISMS = ("newton-euler", "appell", "lagrange", "kane")  # those in joint angles
 SYMPY = {  # column: method, angles, the formalism to compare with
     "KanesMethod": ("KanesMethod", "vertical", "kane"),
     "KanesMethod, joint angles": ("KanesMethod", "joint", "kane"),
@@ -198,7 +199,7 @@ SYMPY = {  # column: method, angles, the formalism to compare with
     "LagrangesMethod, joint angles": ("LagrangesMethod", "joint", "lagrange"),
 }
 TOOLS: dict[str, Callable[[int], np.ndarray]] = {
-    **{name: (lambda n, name=name: pendulum_by_mechgraph(n, name)) for name in mg.FORMALISMS},
+    **{name: (lambda n, name=name: pendulum_by_mechgraph(n, name)) for name in FORMALISMS},
     **{name: (lambda n, how=how: pendulum_by_sympy(n, *how[:2])) for name, how in SYMPY.items()},
 }
 
@@ -217,7 +218,7 @@ def pendulum_section(sizes: Iterable[int], run: Run) -> str:
     measured = dict(pendulum_times(sizes, run))
     times = [[str(n), *(seconds(spent[tool]) for tool in TOOLS)] for n, spent in measured.items()]
     ratios = [[str(n), *(ratio(spent[peer], spent[how[2]]) for peer, how in SYMPY.items())] for n, spent in measured.items()]
-    head = ["n", *mg.FORMALISMS, *(f"SymPy {name}" for name in SYMPY)]
+    head = ["n", *FORMALISMS, *(f"SymPy {name}" for name in SYMPY)]
     quotients = ["n", *(f"SymPy {peer} / `{how[2]}`" for peer, how in SYMPY.items())]
     return "\n\n".join(
         [
