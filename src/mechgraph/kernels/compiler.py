@@ -192,14 +192,14 @@ def _run(command: list[str]) -> None:
         raise CompilationFailure(f"{command[0]} failed: {next((line for line in lines if 'error' in line), lines[0])}")
 
 
-def report(failure: CompilationFailure) -> None:
+def report(failure: CompilationFailure, consequence: str = "interpreted, not compiled") -> None:
     """One clear line for a compiler that does not work, however many kernels it is tried for."""
-    what = type(failure), find_compiler()
-    log.log(logging.DEBUG if what in _reported else logging.WARNING, "interpreted, not compiled: %s", failure)
+    what = type(failure), find_compiler(), consequence
+    log.log(logging.DEBUG if what in _reported else logging.WARNING, "%s: %s", consequence, failure)
     _reported.add(what)
 
 
-_reported: set[tuple[type[CompilationFailure], Compiler | None]] = set()
+_reported: set[tuple] = set()
 
 
 def _paths(key: str) -> tuple[Path, Path]:

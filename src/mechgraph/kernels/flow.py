@@ -11,10 +11,12 @@ from casadi import SX
 
 from .compiler import key_of, lanes, load
 from .emit import emit_with, emitter_text
-from .native import share
+from .native import OUT_OF_MEMORY, share
 from .program import trace
 
 METHODS = ("rk4", "symplectic")
+STEPS_PER_CALL = 2000
+GO_ON = 3  # what the integrator returns after so many steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,10 +34,11 @@ class Motion:
     compiled: dict[str, Integrate] = field(default_factory=dict)
 
     def integrate(self, inputs: SX) -> Integrate:
-        """The compiled integrator for these inputs (expressions of time and parameters), built once."""
-        if str(inputs) not in self.compiled:
-            self.compiled[str(inputs)] = Integrate(self, inputs)
-        return self.compiled[str(inputs)]
+        """The compiled integrator for these inputs (expressions of time, parameters and ``w``), built once."""
+        key = ca.Function("inputs", [self.t, self.w, self.p], [inputs]).serialize({})
+        if key not in self.compiled:
+            self.compiled[key] = Integrate(self, inputs)
+        return self.compiled[key]
 
     def functions(self, arguments: list[SX], **results: SX) -> dict[str, ca.Function]:
         """Named functions of the arguments; ``keep`` among them, the identity if there is nothing to keep."""
@@ -45,14 +48,18 @@ class Motion:
 
 
 class Integrate:
-    """``kernel_integrate`` of integrate.h for one right-hand side; inputs are expressions of time and parameters."""
+    """``kernel_integrate`` of integrate.h for one right-hand side.
+
+    Inputs are expressions of time and parameters, or ``w`` itself where they are numbers, to be told at each call.
+    """
 
     def __init__(self, motion: Motion, inputs: SX) -> None:
         y = ca.vertcat(motion.q, motion.u)
         substitute = (lambda e: ca.substitute(e, motion.w, inputs)) if motion.w.numel() else (lambda e: e)
         flow = substitute(ca.vertcat(motion.qdot, motion.udot))
-        functions = motion.functions([y, motion.t, motion.p], flow=flow)
-        sizes = {"N": y.numel(), "P": motion.p.numel(), "KEEPING": int(motion.keep is not None)}
+        constants = ca.vertcat(motion.p, motion.w)
+        functions = motion.functions([y, motion.t, constants], flow=flow)
+        sizes = {"N": y.numel(), "P": constants.numel(), "KEEPING": int(motion.keep is not None)}
         self.function = _library("integrate.h", functions, 1, sizes).kernel_integrate
         self.function.restype = ctypes.c_int
         self.size = y.numel()
@@ -60,14 +67,21 @@ class Integrate:
     def __call__(
         self, t: float, y: np.ndarray, times: np.ndarray, constants: np.ndarray, rtol: float, atol: float, step: float
     ) -> tuple[np.ndarray, bool, np.ndarray]:
-        """States at ``times``, whether it failed, and (step to go on with, steps, evaluations, time reached)."""
-        out, memory = np.empty((len(times), self.size)), np.array([step, 0.0, 0.0, 0.0])
-        y, times, constants = (np.ascontiguousarray(a, dtype=float) for a in (y, times, constants))
-        failed = self.function(
-            ctypes.c_double(t), _at(y), ctypes.c_long(len(times)), _at(times), _at(out), _at(constants),
-            ctypes.c_double(rtol), ctypes.c_double(atol), ctypes.c_long(10_000_000), _at(memory),
-        )  # fmt: skip
-        return out, bool(failed), memory
+        """States at ``times``, whether it failed, and (step to go on with, steps, evaluations, time reached).
+
+        ``constants`` are the parameters, then the inputs. It returns to Python now and then, which may want to interrupt it.
+        """
+        out, memory = np.empty((len(times), self.size)), np.array([step, 0.0, 0.0, t, 0.0])
+        y, times, constants = np.array(y, dtype=float), *(np.ascontiguousarray(a, dtype=float) for a in (times, constants))
+        code = GO_ON
+        while code == GO_ON:
+            code = self.function(
+                _at(y), ctypes.c_long(len(times)), _at(times), _at(out), _at(constants), ctypes.c_double(rtol),
+                ctypes.c_double(atol), ctypes.c_long(STEPS_PER_CALL), _at(memory),
+            )  # fmt: skip
+        if code == OUT_OF_MEMORY:
+            raise MemoryError("no memory for the integrator")
+        return out, bool(code), memory[:4]
 
 
 class Rollout:

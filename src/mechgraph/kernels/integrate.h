@@ -137,23 +137,25 @@ static void interpolate(double *out, double x, const double *y, const double (*F
     }
 }
 
-/* From (t, y) to the last of `times` (ascending), states at them in `out`. memory: step size to begin with (0: to be
-   found; left as that to go on with), steps, evaluations, time reached. Returns 0, or 1 if the step became too small
-   or too many were needed. */
-EXPORT int kernel_integrate(double t, const double *start, long count, const double *times, double *out,
-                            const double *constants, double rtol, double atol, long limit, double *memory) {
-    double y[N], fresh[N], stage[N], end = times[count - 1], h = memory[0];
+/* On to the last of `times` (ascending), states at them in `out`. `y` is the state, and memory the step size to go on with
+   (0: to be found), counts of steps and evaluations, the time, and how many outputs are done: both are left so that the
+   same call goes on. Returns 0 at the end, 1 if the step became too small, 2 without memory, 3 after `limit` steps. */
+EXPORT int kernel_integrate(double *y, long count, const double *times, double *out, const double *constants, double rtol,
+                            double atol, long limit, double *memory) {
+    double fresh[N], stage[N], end = times[count - 1], h = memory[0], t = memory[3];
     double (*K)[N] = malloc(sizeof(double[16][N])), (*F)[N] = malloc(sizeof(double[7][N]));
     Flow f = {.w = malloc(sizeof(double) * WORK), .evaluations = 0};
-    long done = 0, steps = 0;
-    int failed = 0;
-    memcpy(f.x + N + 1, constants, P * sizeof(double));
-    memcpy(y, start, sizeof y);
-    flow(&f, t, y, K[0]);
-    if (h <= 0) h = first_step(&f, t, y, K[0], end - t, rtol, atol);
-    int rejected = 0;
-    while (done < count) {
-        if (steps++ >= limit || h < 1e-14 * fmax(fabs(t), fabs(end - t))) { failed = 1; break; }
+    long done = memory[4], steps = 0;
+    int code = K && F && f.w ? 0 : 2, rejected = 0;
+    if (!code) {
+        memcpy(f.x + N + 1, constants, P * sizeof(double));
+        flow(&f, t, y, K[0]);
+        if (h <= 0) h = first_step(&f, t, y, K[0], end - t, rtol, atol);
+    }
+    while (!code && done < count) {
+        if (h < 1e-14 * fmax(fabs(t), fabs(end - t))) { code = 1; break; }
+        if (steps >= limit && !rejected) { code = 3; break; }
+        steps++;
         double left = end - t, step = h < left * 0.999999 ? h : left;
         for (int k = 1; k < 12; k++) {
             combine(stage, y, step, (const double(*)[N])K, RK_A[k], k);
@@ -167,8 +169,7 @@ EXPORT int kernel_integrate(double t, const double *start, long count, const dou
             rejected = 1;
             continue;
         }
-        double next = t + step;
-        if (step == left) next = end;
+        double next = step == left ? end : t + step;
         int have = 0;
         for (; done < count && times[done] <= next; done++) {
             double *to = out + done * N;
@@ -180,15 +181,16 @@ EXPORT int kernel_integrate(double t, const double *start, long count, const dou
             keep(&f, times[done], to);
         }
         keep(&f, next, fresh);
-        memcpy(y, fresh, sizeof y);
+        memcpy(y, fresh, sizeof fresh);
         t = next;
         double factor = error == 0 ? 10 : fmin(10, fmax(0.2, 0.9 * pow(error, -1.0 / 8.0)));
         if (rejected && factor > 1) factor = 1;
         rejected = 0;
         if (step == h || factor < 1) h = step * factor;
-        if (done < count) flow(&f, t, y, K[0]);
+        if (!KEEPING) memcpy(K[0], K[12], sizeof fresh); /* the last slope is the first of the next step */
+        else if (done < count) flow(&f, t, y, K[0]);
     }
     free(K), free(F), free(f.w);
-    memory[0] = h, memory[1] = steps, memory[2] = f.evaluations, memory[3] = t;
-    return failed;
+    memory[0] = h, memory[1] += steps, memory[2] += f.evaluations, memory[3] = t, memory[4] = done;
+    return code;
 }

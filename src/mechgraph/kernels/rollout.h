@@ -38,14 +38,27 @@ static void step_symplectic(V *x, V *w, double h) {
     x[N] += h;
 }
 
+/* Newton steps back to the constraints, until the last one was so small that the next would be rounding. */
+static void settle(V *x, V *w, V *kept) {
+    for (int k = 0; k < 6; k++) {
+        V change = S(0.0);
+        keep_run(x, w, kept);
+        for (int i = 0; i < N; i++) change = v_fmax(change, v_fabs(kept[i] - x[i]) - 1e-7 * v_fabs(x[i]));
+        memcpy(x, kept, N * sizeof(V));
+        if (all_within(change, 1e-7)) return;
+    }
+}
+
 /* Trajectories first ... last - 1. start: N for each; inputs: NW for each step (input_stride 0) or for each step of each
    trajectory; parameters: NP for each (parameter_stride 0: one for all); out: records x N for each, the first record
-   being the start and one for each `every` steps after it. method 0: rk4, 1: symplectic. */
+   being the start and one for each `every` steps after it. method 0: rk4, 1: symplectic. Returns 0, or 1 if a trajectory
+   is no longer finite at its end, or 2 if there is no memory. */
 EXPORT int kernel_rollout(long first, long last, const double *start, const double *inputs, long input_stride,
                           const double *parameters, long parameter_stride, double t0, double h, long steps, long every,
                           int method, double *out) {
     long records = steps / every + 1;
     V *memory = aligned_alloc(64, (sizeof(V) * (X + N + WORK + 1) + 63) & ~63UL), check = S(0.0);
+    if (!memory) return 2;
     V *x = memory, *kept = x + X, *w = kept + N;
     for (long g = first; g < last; g += LANES) {
 #define EACH_LANE for (int lane = 0; lane < LANES; lane++) for (long r = g + lane < last ? g + lane : last - 1, once = 1; once; once = 0)
@@ -59,10 +72,7 @@ EXPORT int kernel_rollout(long first, long last, const double *start, const doub
             EACH_LANE for (long i = 0; i < NW; i++) LANE(x[N + 1 + i], lane) = inputs[r * input_stride + s * NW + i];
             if (method == 0) step_rk4(x, w, h); else step_symplectic(x, w, h);
             x[N] = S(t0 + (s + 1) * h);
-            if (KEEPING) {
-                keep_run(x, w, kept);
-                memcpy(x, kept, N * sizeof(V));
-            }
+            if (KEEPING) settle(x, w, kept);
         }
         for (long i = 0; i < N; i++) check += x[i] * 0.0;
     }

@@ -163,7 +163,7 @@ def _studies() -> list[str]:
     rows = [[name, *(_study_cell(name, e, s) for e, s in zip((tree, loop), states, strict=True))] for name in STUDIES]
     return [
         "## Studies",
-        "They use `Equations` alone, so formalism and closure do not matter. Rollouts need a C compiler.",
+        "They use `Equations` alone, so formalism and closure do not matter. Without a C compiler rollouts are interpreted.",
         _table(["study", "trees", "with constraints"], rows),
     ]
 
@@ -191,7 +191,7 @@ def _methods() -> list[str]:
 
 def _compiled() -> str:
     names = ", ".join(f"`{name}`" for name, kind in METHODS.items() if issubclass(kind, Compiled))
-    return f"Needs a C compiler: {names}."
+    return f"Without a C compiler `dop853`, the same method, takes the place of {names}."
 
 
 def _method_cell(method: str, signal: Any) -> str:

@@ -1,7 +1,8 @@
 """Integrators, by name. Each is built for one right-hand side and advances a state over a grid of times.
 
 ``cvodes`` (variable-order Adams, for most mechanisms) and ``cvodes-bdf`` (stiff ones) run the whole expression in
-SUNDIALS through CasADi; ``rk8`` runs in machine code (it needs a compiler); the others are SciPy's.
+SUNDIALS through CasADi; ``rk8`` runs in machine code; the others are SciPy's. Without a C compiler ``dop853``, which is the
+same method, takes the place of ``rk8``.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from casadi import SX
 from scipy.integrate import BDF, DOP853, LSODA, RK45, OdeSolver, Radau
 
+from ..kernels.compiler import CompilationFailure, report
 from ..kernels.flow import Motion
 
 
@@ -64,6 +66,7 @@ class Integrator(ABC):
     """Advances a state; counts what it did."""
 
     keeps = False  # True if it keeps the constraints itself, at every step
+    tier = "interpreter"  # what evaluates the right-hand side
 
     def __init__(self, problem: Problem, rtol: float, atol: float) -> None:
         self.problem, self.rtol, self.atol = problem, rtol, atol
@@ -123,14 +126,18 @@ class Compiled(Integrator):
     """Dormand and Prince's method of order 8 in machine code, constraints kept at every step."""
 
     keeps = True
+    tier = "machine code"
 
     def __init__(self, problem: Problem, rtol: float, atol: float) -> None:
         super().__init__(problem, rtol, atol)
-        self._run = problem.motion.integrate(problem.inputs)
+        w = list(zip(ca.vertsplit(problem.inputs), ca.vertsplit(problem.motion.w), strict=True))
+        numbers = [float(value) if value.is_constant() else 0.0 for value, _ in w]  # told, so that others need no new code
+        self._run = problem.motion.integrate(ca.vertcat(SX(0, 1), *(s if value.is_constant() else value for value, s in w)))
+        self._constants = np.concatenate([problem.constants, numbers])
         self._step = 0.0
 
     def advance(self, t: float, y: np.ndarray, times: np.ndarray) -> np.ndarray:
-        arguments = (t, y, times, self.problem.constants, self.rtol, self.atol, self._step)
+        arguments = (t, y, times, self._constants, self.rtol, self.atol, self._step)
         out, failed, (step, steps, evaluations, reached) = self._run(*arguments)
         self.steps, self.evaluations = self.steps + int(steps), self.evaluations + int(evaluations)
         if failed:
@@ -219,6 +226,15 @@ METHODS: dict[str, type[Integrator]] = {
     "bdf": _scipy(SciPy, BDF),
     "lsoda": _scipy(SciPy, LSODA),
 }
+
+
+def make_integrator(method: str, problem: Problem, rtol: float, atol: float) -> Integrator:
+    """The method of that name, or the same one in SciPy where there is no machine code."""
+    try:
+        return METHODS[method](problem, rtol, atol)
+    except CompilationFailure as failure:
+        report(failure, "dop853 instead of rk8")
+        return METHODS["dop853"](problem, rtol, atol)
 
 
 def _reason(text: str) -> str:

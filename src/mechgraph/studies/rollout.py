@@ -1,8 +1,9 @@
-"""Rollouts: many trajectories at once with a fixed step, entirely in machine code."""
+"""Rollouts: many trajectories at once with a fixed step, entirely in machine code if there is a compiler."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,19 +12,25 @@ import numpy as np
 from ..arguments import numbers
 from ..equations import Equations
 from ..errors import ArgumentError, UnsupportedError, unknown
-from ..kernels.compiler import CompilationFailure
+from ..kernels.compiler import CompilationFailure, report
 from ..kernels.flow import METHODS
 from .initial import project
+
+TOLERANCE = 1e-9  # of the constraints at the start
 
 
 @dataclass(frozen=True, eq=False)
 class Rollouts:
-    """Trajectories: ``q`` and ``u`` have axes (trajectory, time, variable); ``run["elbow"]`` is one variable of all."""
+    """Trajectories: ``q`` and ``u`` have axes (trajectory, time, variable); ``run["elbow"]`` is one variable of all.
+
+    A trajectory that runs away ends in numbers that are not finite. ``tier`` says what computed them.
+    """
 
     time: np.ndarray
     q: np.ndarray
     u: np.ndarray
     equations: Equations
+    tier: str
 
     def __getitem__(self, name: str) -> np.ndarray:
         for names, values in ((self.equations.coordinates, self.q), (self.equations.speeds, self.u)):
@@ -48,48 +55,109 @@ def rollout(
 ) -> Rollouts:
     """Integrate a batch of states over ``steps`` steps of length ``step``.
 
-    ``q``, ``u``: a row for each trajectory. ``inputs``: numbers by name, or an array with axes (steps, inputs) or
-    (trajectories, steps, inputs), held over each step. ``parameters``: by name, or a row for each trajectory. ``every``
-    says which steps are recorded. ``method`` is ``"rk4"`` or ``"symplectic"`` (Euler's). With constraints, every step ends
-    on them.
+    ``q``, ``u``: a row for each trajectory, or one for all. ``inputs``: by name or as an array, with axes (inputs),
+    (steps, inputs) or (trajectories, steps, inputs), held over each step. ``parameters``: by name, or a row for each
+    trajectory. ``every`` says which steps are recorded. ``method`` is ``"rk4"`` or ``"symplectic"`` (Euler's). With
+    constraints, every step ends on them.
     """
     if method not in METHODS:
         raise UnsupportedError(unknown("method", method, METHODS))
-    if not (np.isfinite(step) and step > 0 and steps >= 1 and every >= 1 and steps % every == 0):
+    steps, every, threads = _whole(steps=steps, every=every, threads=threads)
+    if steps % every or not (np.isfinite(step) and step > 0 and np.isfinite(t0)):
         raise ArgumentError(
-            f"step must be positive and every a divisor of steps, got step={step}, steps={steps}, every={every}"
+            f"step must be positive and every a divisor of steps, got step={step}, steps={steps}, every={every}, t0={t0}"
         )
     q, u, p = _states(equations, q, u, parameters)
-    if equations.constraints:
-        q, u = project(equations, q, u, np.full(len(q), t0), p if len(p) == len(q) else p[0])
     w = _inputs(equations, inputs, len(q), steps)
+    q, u = _on_constraints(equations, q, u, np.full(len(q), t0), p)
+    start, grid = np.hstack([q, u]), (t0, step, steps, every)
     try:
-        kernel = equations.rollout_kernel()
+        states, tier = equations.rollout_kernel()(start, w, p, *grid, method, threads), "machine code"
     except CompilationFailure as failure:
-        raise UnsupportedError(f"rollouts run in machine code and need a C compiler ({failure}); use simulate()") from None
-    states = kernel(np.hstack([q, u]), w, p, t0, step, steps, every, method, max(1, threads))
+        report(failure, "rollouts in the interpreter")
+        states, tier = _interpreted(equations, start, w, p, *grid, method), "interpreter"
     positions, speeds = np.split(states, [q.shape[1]], axis=2)
-    return Rollouts(t0 + step * every * np.arange(states.shape[1]), positions, speeds, equations)
+    return Rollouts(t0 + step * every * np.arange(states.shape[1]), positions, speeds, equations, tier)
+
+
+def _whole(**values: Any) -> list[int]:
+    """Positive whole numbers."""
+    try:
+        out = [operator.index(value) for value in values.values()]
+    except TypeError:
+        out = [0]
+    if min(out) < 1:
+        raise ArgumentError(f"expected positive whole numbers, got {', '.join(f'{k}={v!r}' for k, v in values.items())}")
+    return out
 
 
 def _states(equations: Equations, q: Any, u: Any, parameters: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """q and u with a row for each trajectory, parameters with a row for each or one for all."""
     q, u, _, _, p = equations.arguments(q, u, 0.0, None, parameters)
-    count = np.broadcast_shapes(q.shape[:-1], u.shape[:-1])
+    told = f"coordinates {q.shape}, speeds {u.shape}, parameters {p.shape}"
+    try:
+        count = np.broadcast_shapes(q.shape[:-1], u.shape[:-1], p.shape[:-1], (1,))
+    except ValueError:
+        raise ArgumentError(f"the numbers of trajectories do not fit together: {told}") from None
     if len(count) > 1:
-        raise ArgumentError(f"rollouts take one batch axis, got states of shape {q.shape} and {u.shape}")
-    rows = count[0] if count else 1
-    p = np.atleast_2d(p)
-    if len(p) not in (1, rows):
-        raise ArgumentError(f"parameters: expected one row or {rows}, got {len(p)}")
-    return np.broadcast_to(q, (rows, q.shape[-1])), np.broadcast_to(u, (rows, u.shape[-1])), p
+        raise ArgumentError(f"rollouts take one batch axis, got {told}")
+    return np.broadcast_to(q, (*count, q.shape[-1])), np.broadcast_to(u, (*count, u.shape[-1])), np.atleast_2d(p)
+
+
+def _on_constraints(
+    equations: Equations, q: np.ndarray, u: np.ndarray, t: np.ndarray, p: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The states nearest to those given that satisfy all constraints."""
+    q, u = project(equations, q, u, t, p)
+    rows = np.hstack([equations.position_violation(q, t, p), equations.velocity_violation(q, u, t, p)])
+    left = ~(np.abs(rows) < TOLERANCE * (1 + np.abs(u).max(axis=1, initial=0, keepdims=True)))
+    if left.any():
+        trajectory, row = np.argwhere(left)[0]
+        names = [*equations.constraints[: equations.phi.numel()], *(f"rate of {name}" for name in equations.constraints)]
+        raise ArgumentError(
+            f"trajectory {trajectory} does not begin on the constraints, and no state nearby does: {names[row]} is left at "
+            f"{rows[trajectory, row]:.3g}; use assemble() to find a start"
+        )
+    return q, u
 
 
 def _inputs(equations: Equations, inputs: Any, count: int, steps: int) -> np.ndarray:
-    width = len(equations.inputs)
-    if inputs is None or isinstance(inputs, Mapping):
-        return np.broadcast_to(numbers("inputs", equations.inputs, inputs), (steps, width))
-    array = np.asarray(inputs, dtype=float)
-    if array.shape not in ((steps, width), (count, steps, width)):
-        shapes = f"({steps}, {width}) or ({count}, {steps}, {width})"
-        raise ArgumentError(f"inputs: expected an array of shape {shapes}, got {array.shape}")
-    return array
+    """Inputs with axes (steps, inputs) or (trajectories, steps, inputs)."""
+    w = numbers("inputs", equations.inputs, inputs)
+    axes = (count, steps, len(equations.inputs)) if w.ndim == 3 else (steps, len(equations.inputs))
+    try:
+        return np.broadcast_to(w, axes)
+    except ValueError:
+        wanted = f"(inputs), (steps, inputs) or (trajectories, steps, inputs) = {(count, steps, len(equations.inputs))}"
+        raise ArgumentError(f"inputs: expected axes {wanted}, got {w.shape}") from None
+
+
+def _interpreted(
+    equations: Equations, y: np.ndarray, w: np.ndarray, p: np.ndarray, t0: float, h: float, steps: int, every: int, method: str
+) -> np.ndarray:
+    """The same in NumPy, one step of all trajectories at a time: where there is no compiler."""
+    nq, records = len(equations.coordinates), [y]
+    for k in range(steps):
+        t, inputs = t0 + k * h, w[..., k, :]
+
+        def slope(y: np.ndarray, t: float, inputs: np.ndarray = inputs) -> np.ndarray:
+            q, u = y[:, :nq], y[:, nq:]
+            return np.hstack([equations.coordinate_rates(q, u), equations.accelerations(q, u, t, inputs, p)])
+
+        y = _rk4(slope, y, t, h) if method == "rk4" else _symplectic(slope, y, t, h, nq)
+        y = np.hstack(project(equations, y[:, :nq], y[:, nq:], np.full(len(y), t + h), p))
+        records += [y] if (k + 1) % every == 0 else []
+    return np.stack(records, axis=1)
+
+
+def _rk4(slope: Callable[..., np.ndarray], y: np.ndarray, t: float, h: float) -> np.ndarray:
+    k1 = slope(y, t)
+    k2 = slope(y + h / 2 * k1, t + h / 2)
+    k3 = slope(y + h / 2 * k2, t + h / 2)
+    return y + h / 6 * (k1 + 2 * k2 + 2 * k3 + slope(y + h * k3, t + h))
+
+
+def _symplectic(slope: Callable[..., np.ndarray], y: np.ndarray, t: float, h: float, nq: int) -> np.ndarray:
+    speeds = np.where(np.arange(y.shape[1]) < nq, 0, 1)
+    y = y + h * speeds * slope(y, t)
+    return y + h * (1 - speeds) * slope(y, t)
