@@ -19,7 +19,7 @@ from ..errors import ArgumentError, SimulationError, UnsupportedError, unknown
 from ..motion import Motion
 from ..results import Trajectory
 from .initial import assemble, normalized, project
-from .integrators import METHODS, IntegrationFailure, Integrator, Problem, SciPy
+from .integrators import METHODS, IntegrationFailure, Integrator, Problem, SciPy, make_integrator
 
 DRIFT = ("projection", "baumgarte", "none")
 DRIFT_LIMIT = 1e-7  # violation before projection at which the stretches between projections are made shorter
@@ -168,7 +168,7 @@ def _integrator(
     udot = _stabilized(equations, rate) if drift == "baumgarte" and equations.constraints else None
     motion = equations.motion(udot, keep=drift == "projection")
     problem = Problem(motion, context.expressions, np.array(list(context.parameters.values())), context.signal)
-    return METHODS[method](problem, rtol, atol)
+    return make_integrator(method, problem, rtol, atol)
 
 
 def _stabilized(equations: Equations, rate: float) -> SX:
@@ -330,6 +330,7 @@ def _statistics(integrator: Integrator, recorder: _Recorder, rtol: float, spent:
         "formalism": eqs.formalism,
         "closure": eqs.closure if eqs.constraints else "none needed",
         "method": name,
+        "tier": integrator.tier,
         "rtol": rtol,
         "steps": int(integrator.steps),
         "evaluations": int(integrator.evaluations),
