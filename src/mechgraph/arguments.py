@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,40 @@ from .errors import ArgumentError, unknown
 Numbers = Sequence[float] | np.ndarray | Mapping[str, float]
 
 
+def number(what: str, value: Any, positive: bool = False) -> float:
+    """One finite number, above zero if it has to be."""
+    try:
+        result = float("nan") if isinstance(value, (str, bytes)) else float(value)
+    except (TypeError, ValueError):
+        result = float("nan")
+    if not np.isfinite(result) or (positive and result <= 0):
+        raise ArgumentError(f"{what} must be a {'positive ' if positive else ''}number, got {value!r}")
+    return result
+
+
+def named(what: str, values: Any) -> dict[str, Any]:
+    """A mapping of names to values, empty if there is none."""
+    if values is None:
+        return {}
+    if not isinstance(values, Mapping):
+        raise ArgumentError(f"{what} must be a mapping of names to values such as {{'name': 1.0}}, got {values!r}")
+    return dict(values)
+
+
+def one_of(kind: str, name: Any, known: Collection[str], error: type[Exception] = ArgumentError) -> str:
+    """A name that is known."""
+    if not isinstance(name, str) or name not in known:
+        raise error(unknown(kind, name, known))
+    return name
+
+
 def numbers(kind: str, names: Sequence[str], values: Any, default: np.ndarray | None = None) -> np.ndarray:
     """Values for ``names`` as an array with them as last axis: from an array, or from a mapping of some of the names."""
     base = np.zeros(len(names)) if default is None else default
     if values is None:
         return base
     try:
-        array = _from_mapping(kind, names, values, base) if isinstance(values, Mapping) else np.asarray(values, dtype=float)
+        array = _from_mapping(kind, names, values, base) if isinstance(values, Mapping) else _real(values)
     except (TypeError, ValueError) as error:
         if isinstance(error, ArgumentError):
             raise
@@ -32,9 +59,26 @@ def numbers(kind: str, names: Sequence[str], values: Any, default: np.ndarray | 
     return array
 
 
+def times(values: Any) -> np.ndarray:
+    """Times, one or a batch, with one more axis at the end."""
+    try:
+        return numbers("time", ("t",), np.asarray(values)[..., None])
+    except ValueError as error:
+        if isinstance(error, ArgumentError):
+            raise
+        raise ArgumentError(f"time must be a number or an array of them, got {values!r}") from None
+
+
+def _real(values: Any) -> np.ndarray:
+    array = np.asarray(values)
+    if np.iscomplexobj(array):
+        raise TypeError("complex numbers")
+    return array.astype(float)
+
+
 def _from_mapping(kind: str, names: Sequence[str], values: Mapping[str, Any], base: np.ndarray) -> np.ndarray:
     wrong = [name for name in values if name not in names]
     if wrong:
         raise ArgumentError("; ".join(unknown(kind.removesuffix("s"), name, names) for name in wrong))
-    columns = [np.asarray(values.get(name, base[k]), dtype=float) for k, name in enumerate(names)]
+    columns = [_real(values.get(name, base[k])) for k, name in enumerate(names)]
     return np.stack(np.broadcast_arrays(*columns), axis=-1) if columns else base

@@ -20,11 +20,12 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from .arguments import Numbers, numbers
-from .closure import CLOSURES, RANK_TOLERANCE, complete, is_singular, rank, solve_tree
+from .arguments import Numbers, numbers, one_of, times
+from .closure import CLOSURES, RANK_TOLERANCE, balance, complete, is_singular, rank, solve_tree
 from .constrained import Constrained
 from .derivatives import derivative
-from .errors import ArgumentError, ModelError, UnsupportedError, unknown
+from .elements.bodies import Body, Marker
+from .errors import ArgumentError, ModelError, UnsupportedError
 from .formalisms import DEFAULT, FORMALISMS, Dynamics
 from .formalisms.dynamics import Coefficient
 from .kernels import Kernel, flow
@@ -47,10 +48,8 @@ CLOSED = 1e-11  # relative error of A u̇ + b = 0 up to which a closure inside a
 def derive(system: System, formalism: str | None = None, closure: str = "multipliers", **options: Any) -> Equations:
     """Equations of a system by a formalism (see ``FORMALISMS``) with a closure (see ``CLOSURES``)."""
     formalism = DEFAULT if formalism is None else formalism
-    if formalism not in FORMALISMS:
-        raise UnsupportedError(unknown("formalism", formalism, FORMALISMS))
-    if closure not in CLOSURES:
-        raise UnsupportedError(unknown("closure", closure, CLOSURES))
+    one_of("formalism", formalism, FORMALISMS, UnsupportedError)
+    one_of("closure", closure, CLOSURES, UnsupportedError)
     kinematics = derive_kinematics(system, system.topology())
     try:
         dynamics = FORMALISMS[formalism](kinematics, **options)
@@ -175,6 +174,7 @@ class Equations:
         M, A = self.M, self.A[rows, :]
         if self._massless:
             M, f = complete(M, f, A, b)
+        A, b = balance(M, A, b)
         return CLOSURES[self.closure].expression(M, f, A, b)
 
     @cached_property
@@ -413,13 +413,15 @@ class Equations:
 
     def position(self, place: Place, q: Numbers, t: Any = 0.0, parameters: Any = None) -> np.ndarray:
         """Position of a body's or marker's origin in the world."""
-        key = ("position", place if isinstance(place, str) else id(place))
-        return self.evaluate(key, lambda: Motion(self.kinematics).position(place), 1, q, None, t, None, parameters)
+        return self.evaluate(
+            ("position", _place(place)), lambda: Motion(self.kinematics).position(place), 1, q, None, t, None, parameters
+        )
 
     def rotation(self, place: Place, q: Numbers, t: Any = 0.0, parameters: Any = None) -> np.ndarray:
         """Rotation matrix of a body or marker: its components to world components."""
-        key = ("rotation", place if isinstance(place, str) else id(place))
-        return self.evaluate(key, lambda: Motion(self.kinematics).rotation(place), 2, q, None, t, None, parameters)
+        return self.evaluate(
+            ("rotation", _place(place)), lambda: Motion(self.kinematics).rotation(place), 2, q, None, t, None, parameters
+        )
 
     def observe(
         self,
@@ -435,6 +437,8 @@ class Equations:
 
         If it asks for accelerations and ``udot`` is not given, they are those of the motion.
         """
+        if not callable(quantity):
+            raise ArgumentError(f"observe takes a function of the motion such as lambda m: m.velocity(tip), got {quantity!r}")
         kernel = self._observed.get(quantity)
         if kernel is None:
             kernel = self._observed[quantity] = self._observer(quantity)
@@ -453,8 +457,7 @@ class Equations:
         self, joint: str, q: Numbers, u: Numbers, t: Any = 0.0, inputs: Any = None, parameters: Any = None
     ) -> np.ndarray:
         """(force, moment) of a joint's parent on its child through it: world components, at the child's joint frame."""
-        if joint not in self.system.joints:
-            raise ArgumentError(unknown("joint", joint, self.system.joints))
+        one_of("joint", joint, self.system.joints)
         arguments = self.arguments(q, u, t, inputs, parameters)
         udot, lam = self.solve(q, u, t, inputs, parameters)
         kernel = self.kernel(("reaction", joint), lambda: [self.reactions.of(joint)], [1], self.force_symbols)
@@ -573,7 +576,7 @@ class Equations:
         return [
             numbers("coordinates", self.coordinates, q, np.array(self.kinematics.reference)),
             numbers("speeds", self.speeds, u),
-            numbers("time", ("t",), np.asarray(t)[..., None]),
+            times(t),
             numbers("inputs", self.inputs, inputs),
             numbers("parameters", self.parameters, parameters, defaults),
         ]
@@ -612,4 +615,15 @@ class Quantity:
 
 def _column(value: Any) -> SX:
     entries = value if isinstance(value, (list, tuple)) else [value]
-    return ca.vertcat(*(SX(entry) for entry in entries))
+    try:
+        return ca.vertcat(*(SX(entry) for entry in entries))
+    except (NotImplementedError, RuntimeError, TypeError):
+        raise ArgumentError(
+            f"a quantity of the motion must be a number, an expression or a list of them, got {value!r}"
+        ) from None
+
+
+def _place(place: Any) -> Place:
+    if not isinstance(place, (str, Body, Marker)):
+        raise ArgumentError(f"expected a body, a marker or the name of one, got {place!r}")
+    return place

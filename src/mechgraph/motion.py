@@ -147,8 +147,8 @@ class Motion:
             marker = marker_on(known[place])
         else:
             marker = marker_on(place)
-        if marker.body.name not in self._k.body_frame:
-            raise ModelError(unknown("body", marker.body.name, self._k.body_frame))
+        if marker.body is not system.ground and system.bodies.get(marker.body.name) is not marker.body:
+            raise ModelError(f"body {marker.body.name!r} belongs to another system")
         return _Spot(marker.body, *self._k.place(marker))
 
     def _position(self, spot: _Spot) -> SX:

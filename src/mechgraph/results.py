@@ -271,7 +271,7 @@ def load(path: str | Path, system: Any = None) -> Trajectory:
         with np.load(Path(path), allow_pickle=False) as file:
             meta = json.loads(str(file["meta"]))
             arrays = {key: file[key] for key in file.files if key != "meta"}
-    except (KeyError, ValueError, OSError, zipfile.BadZipFile) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
         raise ArgumentError(f"{path}: not a trajectory saved by mechgraph ({error})") from None
     if meta.get("format") != FORMAT:
         raise ArgumentError(f"{path}: format {meta.get('format')!r} is not known to this version (expected {FORMAT})")

@@ -16,6 +16,7 @@ import numpy as np
 from casadi import SX
 from scipy.spatial.transform import Rotation as Rotation3
 
+from ..arguments import named, number
 from ..closure import CLOSURES
 from ..elements.bodies import Marker
 from ..elements.transitions import Rotation
@@ -46,19 +47,25 @@ def assemble(
     ``start`` is a mapping of names to values (coordinates, speeds, whole joints), or a pair (q, u); ``guess`` is a
     mapping of values to begin at, for mechanisms that can be assembled in several ways.
     """
+    t = number("t", t)
     if isinstance(start, tuple):
         return _given(equations, start, t, parameters)
-    if equations.kinematics is not equations.tree and not _names_own(equations, start or {}):
+    start = named("start (or the pair (q, u))", start)
+    if equations.kinematics is not equations.tree and not _names_own(equations, start):
         joint = equations.system.equations()
         return to_absolute(equations, joint, *assemble(joint, start, t, parameters, guess), t, parameters)
-    wishes = read_start(equations, start or {})
+    wishes = read_start(equations, start)
     context = {"t": t, "parameters": parameters}
     q = _positions(equations, wishes, _guess(equations, guess), context)
     return q, _velocities(equations, wishes, q, context)
 
 
 def _given(equations: Equations, start: tuple, t: float, parameters: Any) -> tuple[np.ndarray, np.ndarray]:
-    q, u = equations.arguments(start[0], start[1] if len(start) > 1 else None, t, None, parameters)[:2]
+    if len(start) != 2:
+        raise ArgumentError(f"start must be a mapping of names to values or the pair (q, u), got {len(start)} values")
+    q, u = equations.arguments(*start, t, None, parameters)[:2]
+    if q.ndim > 1 or u.ndim > 1:
+        raise ArgumentError("start: the pair (q, u) must be one state; for many at once use rollout")
     rows = np.concatenate([equations.position_violation(q, t, parameters), equations.velocity_violation(q, u, t, parameters)])
     names = [*equations.constraints[: equations.phi.numel()], *(f"rate of {n}" for n in equations.constraints)]
     _report(dict(zip(names, rows, strict=False)), 1e-6, "the given start (q, u) contradicts the constraints")
@@ -101,22 +108,30 @@ def _twist_of(place: Marker) -> Callable[[Motion], list[SX]]:
 # --- reading what the user wrote -------------------------------------------------------------------------------------
 
 
-def read_start(equations: Equations, start: Mapping[str, Any]) -> Wishes:
+def read_start(equations: Equations, start: Mapping[str, Any], what: str = "start") -> Wishes:
     """Sort the named values; every unknown name and wrong count is reported at once."""
     wishes, problems = Wishes(), []
     for name, value in start.items():
         try:
-            _read_one(equations, wishes, name, np.atleast_1d(np.asarray(value, dtype=float)))
-        except (ArgumentError, TypeError, ValueError) as error:
-            problems.append(f"start: {error}")
+            _read_one(equations, wishes, str(name), _values(name, value))
+        except ArgumentError as error:
+            problems.append(f"{what}: {error}")
     if problems:
         raise ArgumentError("\n".join(problems))
     return wishes
 
 
+def _values(name: str, value: Any) -> np.ndarray:
+    try:
+        values = np.atleast_1d(np.asarray(value))
+        if values.ndim > 1 or values.dtype.kind not in "iuf" or not np.isfinite(values).all():
+            raise ValueError
+    except ValueError:
+        raise ArgumentError(f"{name!r} must be one finite number or a list of them, got {value!r}") from None
+    return values.astype(float)
+
+
 def _read_one(equations: Equations, wishes: Wishes, name: str, values: np.ndarray) -> None:
-    if not np.isfinite(values).all():
-        raise ArgumentError(f"{name!r} is not finite")
     k = equations.kinematics
     if name in k.joint_coordinates:
         wishes.coordinates.update(_matched(name, k.joint_coordinates[name], values))
@@ -157,7 +172,7 @@ def _read_cut(equations: Equations, wishes: Wishes, name: str, values: np.ndarra
 
 def _guess(equations: Equations, guess: Any) -> np.ndarray:
     q = np.array(equations.kinematics.reference)
-    for index, value in read_start(equations, guess or {}).coordinates.items():
+    for index, value in read_start(equations, named("guess", guess), "guess").coordinates.items():
         q[index] = value
     return q
 
@@ -243,7 +258,7 @@ def _settle(equations: Equations, rows: _PositionRows, q: np.ndarray) -> tuple[n
         if not np.isfinite(size) or np.abs(residual).max() < TOLERANCE:
             break
         lam = min(damping, size) * max(size, 1e-12)
-        # Redundant rows leave J Jᵀ singular to rounding once the damping is small, so the equations are solved by least squares.
+        # Redundant rows leave J Jᵀ singular to rounding once the damping is small; least squares do not mind.
         trial = _moved(equations, q, -J.T @ np.linalg.lstsq(J @ J.T + lam * np.eye(len(J)), residual, rcond=None)[0])
         new, new_J = rows(trial)
         if np.isfinite(new).all() and np.linalg.norm(new) < size:

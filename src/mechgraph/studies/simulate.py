@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time as clock
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,11 +14,12 @@ from casadi import SX
 from scipy.optimize import brentq
 from tqdm import tqdm
 
-from ..arguments import numbers
+from ..arguments import named, number, numbers, one_of
 from ..equations import Equations
-from ..errors import ArgumentError, SimulationError, UnsupportedError, unknown
+from ..errors import ArgumentError, ModelError, SimulationError, UnsupportedError
 from ..motion import Motion
 from ..results import Trajectory
+from ..vectors import scalar
 from .initial import assemble, normalized, project
 from .integrators import METHODS, IntegrationFailure, Integrator, Problem, SciPy, make_integrator
 
@@ -63,10 +65,11 @@ def simulate(
     """
     times = _grid(duration, step, t0)
     context = _Context.make(equations, inputs, parameters)
-    integrator = _integrator(equations, context, method, rtol, rtol / 100 if atol is None else atol, drift, baumgarte)
+    watch = _Watch(context, named("events", events))
+    integrator = _integrator(equations, context, method, rtol, atol, drift, number("baumgarte", baumgarte, positive=True))
     state = assemble(equations, start, t0, parameters, guess)
+    watch.begin(times[:1], np.concatenate(state)[None])
     recorder = _Recorder(context, times, *state, drift == "projection")
-    watch = _Watch(context, events or {})
     began = clock.perf_counter()
     outcome, reason = "finished", ""
     try:
@@ -84,13 +87,11 @@ def simulate(
     return trajectory
 
 
-def _grid(duration: float, step: float | None, t0: float) -> np.ndarray:
-    if not np.isfinite(duration) or duration <= 0:
-        raise ArgumentError(f"duration must be a positive number of seconds, got {duration!r}")
-    if step is not None and not (np.isfinite(step) and 0 < step <= duration):
-        raise ArgumentError(f"step must be positive and not above the duration {duration:g}, got {step!r}")
-    count = 500 if step is None else max(1, round(duration / step))
-    if step is not None and abs(count * step - duration) > 1e-9 * duration:
+def _grid(duration: Any, step: Any, t0: Any) -> np.ndarray:
+    duration, t0 = number("duration", duration, positive=True), number("t0", t0)
+    step = duration / 500 if step is None else number("step", step, positive=True)
+    count = max(1, round(duration / step))
+    if abs(count * step - duration) > 1e-9 * duration:
         raise ArgumentError(f"duration {duration:g} is not a whole number of steps {step:g}; the nearest is {count * step:g}")
     return t0 + duration * np.arange(count + 1) / count
 
@@ -109,19 +110,23 @@ class _Context:
 
     @staticmethod
     def make(equations: Equations, inputs: Mapping[str, Any] | None, parameters: Mapping[str, float] | None) -> _Context:
-        values = {**equations.system.defaults, **(parameters or {})}
-        numbers("parameters", equations.parameters, values)
-        given = dict(inputs or {})
-        wrong = [unknown("input", name, equations.inputs) for name in given if name not in equations.inputs]
-        if wrong:
-            raise ArgumentError("; ".join(wrong))
+        values = {**equations.system.defaults, **named("parameters", parameters)}
+        constants = numbers("parameters", equations.parameters, values)
+        if constants.ndim > 1:
+            raise ArgumentError("parameters: a run takes one number for each; for many runs at once use rollout")
+        given = named("inputs", inputs)
+        for name in given:
+            one_of("input", name, equations.inputs)
         functions = {name: value for name, value in given.items() if callable(value)}
         expressions = ca.vertcat(
             SX(0, 1),
-            *(equations.symbols.w[i] if n in functions else SX(given.get(n, 0.0)) for i, n in enumerate(equations.inputs)),
+            *(
+                equations.symbols.w[i] if name in functions else _input(equations, name, given.get(name, 0.0))
+                for i, name in enumerate(equations.inputs)
+            ),
         )
-        signal = _signal(equations, functions, expressions) if functions else None
-        return _Context(equations, expressions, signal, values)
+        signal = _signal(equations, functions, expressions, constants) if functions else None
+        return _Context(equations, expressions, signal, dict(zip(equations.parameters, map(float, constants), strict=True)))
 
     def inputs_at(self, t: np.ndarray, q: np.ndarray, u: np.ndarray) -> np.ndarray:
         """w at a batch of times and states."""
@@ -132,39 +137,66 @@ class _Context:
         return np.array(f(t[None], list(self.parameters.values()))).reshape(len(self.equations.inputs), len(t)).T
 
 
-def _signal(equations: Equations, functions: dict[str, Callable], expressions: SX) -> Callable[[float, np.ndarray], np.ndarray]:
-    import inspect
+def _input(equations: Equations, name: str, value: Any) -> SX:
+    """A number, or an expression of time and parameters."""
+    try:
+        expression = scalar(value, f"input {name!r}")
+    except ModelError as error:
+        raise ArgumentError(f"{error}, or a Python function of t or of (t, q, u)") from None
+    s = equations.symbols
+    if ca.depends_on(expression, ca.vertcat(s.q, s.u, s.w)) or s.strangers(expression):
+        raise ArgumentError(f"input {name!r}: an expression may use the system's time and parameters only, got {value!r}")
+    return expression
 
+
+def _signal(
+    equations: Equations, functions: dict[str, Callable], expressions: SX, constants: np.ndarray
+) -> Callable[[float, np.ndarray], np.ndarray]:
+    """All inputs at (t, y), where some of them are Python functions of t or of (t, q, u)."""
     s, nq = equations.symbols, len(equations.coordinates)
     known = ca.Function("w", [s.t, s.w, s.p], [expressions])
-    by_state = {name: len(inspect.signature(f).parameters) > 1 for name, f in functions.items()}
+    by_state = {name: _takes_state(f) for name, f in functions.items()}
+
+    def value(name: str, t: float, y: np.ndarray) -> float:
+        try:
+            return float(functions[name](t, y[:nq], y[nq:]) if by_state[name] else functions[name](t))
+        except Exception as error:  # the user's own code: whatever it raises must not lose the motion so far
+            raise IntegrationFailure(f"input {name!r} failed at t = {t:.6g}: {type(error).__name__}: {error}") from error
 
     def signal(t: float, y: np.ndarray) -> np.ndarray:
         w = np.zeros(len(equations.inputs))
-        for name, function in functions.items():
-            value = function(t, y[:nq], y[nq:]) if by_state[name] else function(t)
-            w[equations.inputs.index(name)] = float(value)
-        return np.array(known(t, w, list(equations.system.defaults.values()))).ravel()
+        for name in functions:
+            w[equations.inputs.index(name)] = value(name, t, y)
+        return np.array(known(t, w, constants)).ravel()
 
     return signal
 
 
+def _takes_state(function: Callable) -> bool:
+    """True for functions of (t, q, u), False for functions of t (also of those without a readable signature)."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty for p in parameters) > 1
+
+
 def _integrator(
-    equations: Equations, context: _Context, method: str | None, rtol: float, atol: float, drift: str, rate: float
+    equations: Equations, context: _Context, method: str | None, rtol: float, atol: float | None, drift: str, rate: float
 ) -> Integrator:
-    if drift not in DRIFT:
-        raise UnsupportedError(unknown("way to keep constraints (drift)", drift, DRIFT))
+    one_of("way to keep constraints (drift)", drift, DRIFT, UnsupportedError)
     if method is None:
         method = "cvodes" if context.signal is None else "dop853"
-    if method not in METHODS:
-        raise UnsupportedError(unknown("method", method, METHODS))
+    one_of("method", method, METHODS, UnsupportedError)
     if context.signal is not None and not issubclass(METHODS[method], SciPy):
         scipy = ", ".join(name for name, kind in METHODS.items() if issubclass(kind, SciPy))
         raise UnsupportedError(
             f"{method} runs no Python functions as inputs; use an expression of system.time, or one of {scipy}"
         )
-    if not (0 < rtol < 1 and atol > 0):
-        raise ArgumentError(f"tolerances must be positive and rtol below one, got rtol={rtol!r}, atol={atol!r}")
+    rtol = number("rtol", rtol, positive=True)
+    atol = rtol / 100 if atol is None else number("atol", atol, positive=True)
+    if rtol >= 1:
+        raise ArgumentError(f"rtol must be below one, got {rtol!r}")
     udot = _stabilized(equations, rate) if drift == "baumgarte" and equations.constraints else None
     motion = equations.motion(udot, keep=drift == "projection")
     problem = Problem(motion, context.expressions, np.array(list(context.parameters.values())), context.signal)
@@ -255,11 +287,20 @@ def _next_stretch(stretch: int, drift: float, total: int) -> int:
     return stretch * 2 if drift < DRIFT_LIMIT / 100 and stretch * 16 <= total else stretch
 
 
+def _check_event(name: str, event: Event) -> None:
+    if not callable(event.quantity):
+        raise ArgumentError(f"event {name!r} must be an mg.Event or a function of the motion, got {event.quantity!r}")
+    if event.direction not in (-1, 0, 1):
+        raise ArgumentError(f"event {name!r}: direction must be -1, 0 or 1, got {event.direction!r}")
+
+
 class _Watch:
     """Events: sign changes between grid points, located by integrating to the very moment."""
 
     def __init__(self, context: _Context, events: Mapping[str, Event | Callable]) -> None:
         self.events = {name: e if isinstance(e, Event) else Event(e) for name, e in events.items()}
+        for name, event in self.events.items():
+            _check_event(name, event)
         self.found: dict[str, list[float]] = {name: [] for name in events}
         self.stopped = ""
         self.context = context
@@ -269,14 +310,21 @@ class _Watch:
         eqs = self.context.equations
         q, u = np.split(states, [len(eqs.coordinates)], axis=1)
         w = self.context.inputs_at(times, q, u)
-        return eqs.observe(self.events[name].quantity, q, u, times, w, self.context.parameters)[:, 0]
+        return eqs.observe(self.events[name].quantity, q, u, times, w, self.context.parameters)
+
+    def begin(self, times: np.ndarray, states: np.ndarray) -> None:
+        """Try every event at the start, so that a wrong one is known before the work."""
+        for name in self.events:
+            size = self.values(name, times, states).shape[1]
+            if size != 1:
+                raise ArgumentError(f"event {name!r} must be the zero of one number, got {size}")
 
     def look(self, integrator: Integrator, recorder: _Recorder, before: tuple, times: np.ndarray, states: np.ndarray) -> int:
         """How many of the new points to keep: all, or those before the first event that stops the run."""
         all_times, all_states = np.concatenate([[before[0]], times]), np.vstack([before[1], states])
         stops = []
         for name, event in self.events.items():
-            values = self.values(name, all_times, all_states)
+            values = self.values(name, all_times, all_states)[:, 0]
             for k in np.flatnonzero(_crossings(values, event.direction)):
                 moment, state = self._locate(integrator, recorder, name, all_times, all_states, int(k))
                 if event.stop:
@@ -305,7 +353,7 @@ class _Watch:
             return integrator.advance(times[k], states[k], np.array([t]))[0] if t > times[k] else states[k]
 
         def value(t: float) -> float:
-            return float(self.values(name, np.array([t]), state_at(t)[None])[0])
+            return float(self.values(name, np.array([t]), state_at(t)[None])[0, 0])
 
         first, last = value(times[k]), value(times[k + 1])
         moment = (
