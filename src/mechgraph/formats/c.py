@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -13,6 +14,7 @@ from ..equations import Equations
 from ..errors import ArgumentError
 from ..kernels.emit import functions, prelude
 from ..kernels.program import trace
+from ..studies.initial import normalized
 
 ARGUMENTS = ("q", "u", "t", "w", "p")
 TOLERANCE = 1e-10
@@ -73,12 +75,13 @@ def _header(equations: Equations, name: str, made: dict[str, ca.Function]) -> st
     title = _comment(equations.system.name)
     return (
         f"/* Equations of motion of '{title}' ({equations.formalism}). Matrices are stored row by row.\n{listed} */\n"
-        f"#ifndef {guard}\n#define {guard}\n{prototypes}\n#endif\n"
+        f'#ifndef {guard}\n#define {guard}\n\n#ifdef __cplusplus\nextern "C" {{\n#endif\n\n{prototypes}\n\n'
+        "#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
     )
 
 
 def _comment(text: str) -> str:
-    return text.replace("*/", "* /").replace("\n", " ")
+    return text.replace("*/", "* /").replace("/*", "/ *").replace("\n", " ")
 
 
 def _source(name: str, made: dict[str, ca.Function]) -> str:
@@ -101,43 +104,59 @@ def _pack(sizes: list[int]) -> str:
             lines.append(f"    x[{offset}] = t;\n")
         elif size:
             lines.append(f"    for (int i = 0; i < {size}; i++) x[{offset} + i] = {argument}[i];\n")
+        else:
+            lines.append(f"    (void){argument};\n")
         offset += size
     return "".join(lines)
 
 
+CHECK = """
+static int check(const char *name, int size, const double *out, const double *expected) {
+    double scale = 1e-6, worst = 0.0; /* smaller numbers are noise */
+    int wrong = 0;
+    for (int i = 0; i < size; i++) scale = fmax(scale, fabs(expected[i]));
+    for (int i = 0; i < size; i++) {
+        double error = fabs(out[i] - expected[i]) / scale;
+        if (!(error <= TOLERANCE)) wrong = 1;
+        worst = fmax(worst, error);
+    }
+    printf("%-20s %s, relative error %.1e\\n", name, wrong ? "WRONG" : "right", worst);
+    return wrong;
+}
+"""
+
+
 def _test(equations: Equations, name: str, made: dict[str, ca.Function]) -> str:
     """A main that evaluates every function at a reference state and compares."""
-    random = np.random.default_rng(1)
-    q = np.array(equations.kinematics.reference) + 0.3 * random.standard_normal(len(equations.coordinates))
-    for four in map(list, equations.kinematics.quaternions):
-        q[four] /= np.linalg.norm(q[four])
-    values = {
-        "q": q,
-        "u": random.standard_normal(len(equations.speeds)),
-        "w": random.standard_normal(len(equations.inputs)),
-        "p": np.array(list(equations.system.defaults.values())),
-    }
-    arrays = "\n".join(f"    const double {key}[] = {_array(value)};" for key, value in values.items())
-    arguments = [values["q"], values["u"], 0.3, values["w"], values["p"]]
-    checks = "\n".join(_check(name, function, np.array(function(*arguments)).ravel()) for function in made.values())
+    values = _reference(equations, made)
+    arrays = "\n".join(f"    const double {key}[] = {_array(value)};" for key, value in values.items() if key != "t")
+    calls = "\n".join(_call(name, f, np.array(f(*values.values())).ravel()) for f in made.values())
     return (
-        f'#include "{name}.h"\n#include <math.h>\n#include <stdio.h>\n\nint main(void) {{\n    int failures = 0;\n'
-        f"{arrays}\n{checks}\n    return failures;\n}}\n"
+        f'#include "{name}.h"\n#include <math.h>\n#include <stdio.h>\n{CHECK.replace("TOLERANCE", repr(TOLERANCE))}\n'
+        f"int main(void) {{\n    int failures = 0;\n{arrays}\n    const double t = {values['t']!r};\n{calls}\n"
+        "    return failures;\n}\n"
     )
 
 
-def _check(name: str, function: ca.Function, expected: np.ndarray) -> str:
-    key, size = function.name(), max(1, len(expected))
+def _reference(equations: Equations, made: dict[str, ca.Function]) -> dict[str, Any]:
+    """A random state, near the reference configuration, at which every function is finite."""
+    random = np.random.default_rng(1)
+    dq, u, w = (random.standard_normal(len(n)) for n in (equations.coordinates, equations.speeds, equations.inputs))
+    for size in (0.3, 0.1, 0.01, 0.0):
+        q = normalized(equations, np.array(equations.kinematics.reference) + size * dq)
+        values = {"q": q, "u": u, "t": 0.3, "w": w, "p": np.array(list(equations.system.defaults.values()))}
+        if all(np.isfinite(np.array(f(*values.values()))).all() for f in made.values()):
+            return values
+    raise ArgumentError("no reference values: the equations are not finite near the reference configuration")
+
+
+def _call(name: str, function: ca.Function, expected: np.ndarray) -> str:
+    key, size = function.name(), len(expected)
     return f"""    {{
-        double out[{size}] = {{0}}, worst = 0.0, scale = 1e-300;
+        double out[{max(1, size)}] = {{0}};
         const double expected[] = {_array(expected)};
-        {name}_{key}(q, u, 0.3, w, p, out);
-        for (int i = 0; i < {len(expected)}; i++) {{
-            worst = fmax(worst, fabs(out[i] - expected[i]));
-            scale = fmax(scale, fabs(expected[i]));
-        }}
-        printf("%-20s relative error %.1e\\n", "{key}", worst / scale);
-        if (!(worst <= {TOLERANCE!r} * scale)) failures++;
+        {name}_{key}(q, u, t, w, p, out);
+        failures += check("{key}", {size}, out, expected);
     }}"""
 
 

@@ -6,9 +6,11 @@
 #include <string.h>
 
 #ifdef __GNUC__
+#define INLINE static inline __attribute__((unused))
 #define NOINLINE __attribute__((noinline))
 #define UNLIKELY(condition) __builtin_expect(condition, 0)
 #else
+#define INLINE static inline
 #define NOINLINE
 #define UNLIKELY(condition) (condition)
 #endif
@@ -17,8 +19,8 @@
 typedef double V;
 typedef int64_t VI;
 #define S(c) (c)
-static inline VI bits(V a) { VI i; memcpy(&i, &a, 8); return i; }
-static inline V from_bits(VI i) { V a; memcpy(&a, &i, 8); return a; }
+INLINE VI bits(V a) { VI i; memcpy(&i, &a, 8); return i; }
+INLINE V from_bits(VI i) { V a; memcpy(&a, &i, 8); return a; }
 #define LANE(a, i) (a)
 #define TRUTH(mask) ((V)(mask))
 #define MASK(condition) (-(VI)(condition))
@@ -26,48 +28,48 @@ static inline V from_bits(VI i) { V a; memcpy(&a, &i, 8); return a; }
 typedef double V __attribute__((vector_size(8 * LANES)));
 typedef int64_t VI __attribute__((vector_size(8 * LANES)));
 #define S(c) ((c) - (V){0}) /* spread; minus because 0 + -0 would be 0 */
-static inline VI bits(V a) { return (VI)a; }
-static inline V from_bits(VI i) { return (V)i; }
+INLINE VI bits(V a) { return (VI)a; }
+INLINE V from_bits(VI i) { return (V)i; }
 #define LANE(a, i) ((a)[i])
 #define TRUTH(mask) ((V)((mask) & bits(S(1.0))))
 #define MASK(condition) (condition)
 #endif
 
 #define EACH(name, expression)                                      \
-    static inline V name(V a) {                                     \
+    INLINE V name(V a) {                                     \
         V r;                                                        \
         for (int i = 0; i < LANES; i++) { double x = LANE(a, i); LANE(r, i) = (expression); } \
         return r;                                                   \
     }
 #define EACH2(name, expression)                                     \
-    static inline V name(V a, V b) {                                \
+    INLINE V name(V a, V b) {                                \
         V r;                                                        \
         for (int i = 0; i < LANES; i++) { double x = LANE(a, i), y = LANE(b, i); LANE(r, i) = (expression); } \
         return r;                                                   \
     }
 
-static inline V choose(VI mask, V a, V b) { return from_bits((bits(a) & mask) | (bits(b) & ~mask)); }
+INLINE V choose(VI mask, V a, V b) { return from_bits((bits(a) & mask) | (bits(b) & ~mask)); }
 
-static inline V v_fabs(V a) { return from_bits(bits(a) & INT64_MAX); }
-static inline V v_lt(V a, V b) { return TRUTH(a < b); }
-static inline V v_le(V a, V b) { return TRUTH(a <= b); }
-static inline V v_eq(V a, V b) { return TRUTH(a == b); }
-static inline V v_ne(V a, V b) { return TRUTH(a != b); }
-static inline V v_and(V a, V b) { return TRUTH((a != 0.0) & (b != 0.0)); }
-static inline V v_or(V a, V b) { return TRUTH((a != 0.0) | (b != 0.0)); }
-static inline V v_not(V a) { return TRUTH(a == 0.0); }
-static inline V v_if_else_zero(V a, V b) { return choose(MASK(a != 0.0), b, S(0.0)); }
-static inline V v_fmin(V a, V b) { return choose(MASK((a < b) | (b != b)), a, b); }
-static inline V v_fmax(V a, V b) { return choose(MASK((a > b) | (b != b)), a, b); }
-static inline V v_sign(V a) { return choose(MASK(a == 0.0) | MASK(a != a), a, TRUTH(a > 0.0) - TRUTH(a < 0.0)); }
-static inline V v_copysign(V a, V b) { return from_bits((bits(a) & INT64_MAX) | (bits(b) & INT64_MIN)); }
+INLINE V v_fabs(V a) { return from_bits(bits(a) & INT64_MAX); }
+INLINE V v_lt(V a, V b) { return TRUTH(a < b); }
+INLINE V v_le(V a, V b) { return TRUTH(a <= b); }
+INLINE V v_eq(V a, V b) { return TRUTH(a == b); }
+INLINE V v_ne(V a, V b) { return TRUTH(a != b); }
+INLINE V v_and(V a, V b) { return TRUTH((a != 0.0) & (b != 0.0)); }
+INLINE V v_or(V a, V b) { return TRUTH((a != 0.0) | (b != 0.0)); }
+INLINE V v_not(V a) { return TRUTH(a == 0.0); }
+INLINE V v_if_else_zero(V a, V b) { return choose(MASK(a != 0.0), b, S(0.0)); }
+INLINE V v_fmin(V a, V b) { return choose(MASK((a < b) | (b != b)), a, b); }
+INLINE V v_fmax(V a, V b) { return choose(MASK((a > b) | (b != b)), a, b); }
+INLINE V v_sign(V a) { return choose(MASK(a == 0.0) | MASK(a != a), a, TRUTH(a > 0.0) - TRUTH(a < 0.0)); }
+INLINE V v_copysign(V a, V b) { return from_bits((bits(a) & INT64_MAX) | (bits(b) & INT64_MIN)); }
 
 #if defined(__AVX512F__) && LANES == 8
 #include <immintrin.h>
-static inline V v_sqrt(V a) { return (V)_mm512_sqrt_pd((__m512d)a); }
+INLINE V v_sqrt(V a) { return (V)_mm512_sqrt_pd((__m512d)a); }
 #elif defined(__AVX__) && LANES == 4
 #include <immintrin.h>
-static inline V v_sqrt(V a) { return (V)_mm256_sqrt_pd((__m256d)a); }
+INLINE V v_sqrt(V a) { return (V)_mm256_sqrt_pd((__m256d)a); }
 #else
 EACH(v_sqrt, sqrt(x))
 #endif
@@ -96,13 +98,13 @@ EACH2(v_remainder, remainder(x, y))
 EACH2(v_hypot, hypot(x, y))
 
 /* a - b as r + e exactly (Knuth). */
-static inline V difference(V a, V b, V *e) {
+INLINE V difference(V a, V b, V *e) {
     V r = a - b, z = r - a;
     *e = (a - (r - z)) - (b + z);
     return r;
 }
 
-static inline int all_within(V a, double limit) {
+INLINE int all_within(V a, double limit) {
     for (int i = 0; i < LANES; i++)
         if (!(fabs(LANE(a, i)) < limit)) return 0;
     return 1;
@@ -116,7 +118,7 @@ static NOINLINE void large_sincos(const V *a, V *sine, V *cosine) {
         if (!(fabs(LANE(*a, i)) < LARGE)) { LANE(*sine, i) = sin(LANE(*a, i)); LANE(*cosine, i) = cos(LANE(*a, i)); }
 }
 
-static inline void v_sincos(V a, V *sine, V *cosine) {
+INLINE void v_sincos(V a, V *sine, V *cosine) {
     V shifted = a * 6.36619772367581382433e-01 + 0x1.8p52;
     V k = shifted - 0x1.8p52;
     VI n = bits(shifted);
@@ -137,5 +139,5 @@ static inline void v_sincos(V a, V *sine, V *cosine) {
     *cosine = from_bits(bits(choose(odd, s, c)) ^ (INT64_MIN & -((n + 1) >> 1 & 1)));
     if (UNLIKELY(!all_within(a, LARGE))) large_sincos(&a, sine, cosine);
 }
-static inline V v_sin(V a) { V s, c; v_sincos(a, &s, &c); return s; }
-static inline V v_cos(V a) { V s, c; v_sincos(a, &s, &c); return c; }
+INLINE V v_sin(V a) { V s, c; v_sincos(a, &s, &c); return s; }
+INLINE V v_cos(V a) { V s, c; v_sincos(a, &s, &c); return c; }
