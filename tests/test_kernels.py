@@ -769,24 +769,23 @@ def test_the_compiler_of_the_ziglang_package(monkeypatch, own_cache):
 # --- tiers -----------------------------------------------------------------------------------------------------------
 
 
-def wait_for_machine_code(k: Kernel, *arguments: np.ndarray) -> None:
-    deadline = time.monotonic() + 120
-    while k.tier != "machine code":
-        assert time.monotonic() < deadline, "the background compiler never finished"
-        time.sleep(0.02)
-        k(*arguments)
-
-
 @pytest.mark.usefixtures("own_cache")
-def test_kernels_change_over_when_it_is_worth_while(monkeypatch):
-    k, x = small_kernel(0.1), np.array([1.0, 3.0])
+@pytest.mark.parametrize("batch", [(), (5,)])
+def test_kernels_change_over_when_it_is_worth_while(monkeypatch, batch):
+    """Not before; then in the background, while calls go on; single states and batches each for themselves."""
+    k, x = small_kernel(0.1), np.ones((*batch, 2)) / 3
+    tier = k._tiers[compiler.lanes() if batch else 1]
     monkeypatch.setattr(kernel, "SECONDS_PER_OPERATION", 1e9)
-    for _ in range(5):
-        before = k(x)[0]
-    assert k.tier == "interpreter"
+    before = [k(x)[0] for _ in range(5)][-1]
+    assert (tier.ready, k.tier) == (None, "interpreter")
     monkeypatch.setattr(kernel, "SECONDS_PER_OPERATION", 0.0)
-    wait_for_machine_code(k, x)
+    deadline = time.monotonic() + 120
+    while tier.ready is None:
+        assert time.monotonic() < deadline, "the background compiler never finished"
+        assert np.array_equal(k(x)[0], before)
+        time.sleep(0.01)
     assert np.array_equal(k(x)[0], before)
+    assert k.tier == ("interpreter" if batch else "machine code")
 
 
 @pytest.mark.usefixtures("own_cache")

@@ -26,7 +26,7 @@ from .program import trace
 
 SECONDS_PER_OPERATION = 2e-4  # of compiling, roughly
 SINGLES = 4  # threads that can evaluate single states of one kernel in the quick way at the same time
-FLOAT = np.dtype(float)
+FLOAT, NUMBER = np.dtype(float), (float, int)
 
 
 class Kernel:
@@ -94,7 +94,7 @@ class Kernel:
         None if there is no machine code yet, the arguments are not plain vectors of floats, or a number is not finite: then
         the kernel is to be called in the ordinary way.
         """
-        if type(q) is not np.ndarray or q.dtype is not FLOAT or not isinstance(t, float | int):
+        if type(q) is not np.ndarray or q.dtype is not FLOAT or not isinstance(t, NUMBER):
             return None
         if u is not None and (type(u) is not np.ndarray or u.dtype is not FLOAT):
             return None
@@ -103,12 +103,12 @@ class Kernel:
         except IndexError:
             return None
         try:
-            positions, speeds, time, *_ = single.arguments
-            if q.shape != positions.shape or (u is not None and u.shape != speeds.shape):
+            arguments = single.arguments
+            if q.shape != arguments[0].shape or (u is not None and u.shape != arguments[1].shape):
                 return None
-            positions[:] = q
-            speeds[:] = 0.0 if u is None else u
-            time[0] = t
+            arguments[0][:] = q
+            arguments[1][:] = 0.0 if u is None else u
+            arguments[2][0] = t
             return None if single.call() else single.results[0].copy()
         finally:
             self._singles.append(single)
