@@ -8,7 +8,6 @@ with the reference, by ``agreement``; one that disagrees is an error and not a c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -24,7 +23,7 @@ from ..equations import Equations
 from ..errors import UnsupportedError
 from ..kernels.compiler import find_compiler
 from ..studies.agreement import Row, agreement
-from ..studies.integrators import METHODS, Compiled
+from ..studies.integrators import METHODS
 from ..studies.simulate import DRIFT, Event
 from ..system import System
 
@@ -184,14 +183,10 @@ def _methods() -> list[str]:
     rows = [[f"`{name}`", _method_cell(name, 0.0), _method_cell(name, lambda t: 0.0)] for name in METHODS]
     return [
         "### Integrators",
-        f"By `method=`. Constraints are kept by `drift=` {', '.join(f'`{name}`' for name in DRIFT)}. {_compiled()}",
+        f"By `method=`. Constraints are kept by `drift=` {', '.join(f'`{name}`' for name in DRIFT)}. `rk8` is machine code; "
+        "without a C compiler `dop853` takes its place.",
         _table(["method", "inputs as numbers and expressions of time", "inputs as Python functions"], rows),
     ]
-
-
-def _compiled() -> str:
-    names = ", ".join(f"`{name}`" for name, kind in METHODS.items() if issubclass(kind, Compiled))
-    return f"Without a C compiler `dop853`, the same method, takes the place of {names}."
 
 
 def _method_cell(method: str, signal: Any) -> str:
@@ -199,8 +194,7 @@ def _method_cell(method: str, signal: Any) -> str:
     body = _block(system, "body")
     system.revolute("crank", system.ground, body, axis="y")
     system.torque("motor", "crank", system.input("w"))
-    run = partial(system.equations().simulate, 0.01, step=0.01, method=method, inputs={"w": signal})
-    return _cell(run, compiled=issubclass(METHODS[method], Compiled) and not callable(signal))
+    return _cell(lambda: system.equations().simulate(0.01, step=0.01, method=method, inputs={"w": signal}))
 
 
 # --- forces and constraints ------------------------------------------------------------------------------------------
