@@ -8,6 +8,7 @@ with the reference, by ``agreement``; one that disagrees is an error and not a c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,7 +22,6 @@ from ..elements.joints import JOINTS
 from ..elements.transitions import move, rot
 from ..equations import Equations
 from ..errors import UnsupportedError
-from ..kernels.compiler import find_compiler
 from ..studies.agreement import Row, agreement
 from ..studies.integrators import METHODS
 from ..studies.simulate import DRIFT, Event
@@ -135,7 +135,6 @@ def _four_bar() -> System:
 # --- studies ---------------------------------------------------------------------------------------------------------
 
 
-ROLLOUTS = "rollouts"
 STUDIES: dict[str, Callable[[Equations, tuple], Any]] = {
     "accelerations": lambda e, s: e.accelerations(*s),
     "multipliers": lambda e, s: e.multipliers(*s),
@@ -145,7 +144,7 @@ STUDIES: dict[str, Callable[[Equations, tuple], Any]] = {
     "events": lambda e, s: e.simulate(0.01, s, step=0.01, events={"top": Event(lambda m: m.coordinate("crank"), stop=False)}),
     "inverse dynamics": lambda e, s: e.inverse_dynamics(s[0], s[1], s[1]),
     "exact derivatives": lambda e, s: e.jacobian("accelerations", "q", *s),
-    ROLLOUTS: lambda e, s: e.rollout(s[0][None], s[1][None], step=0.01, steps=1),
+    "rollouts": lambda e, s: e.rollout(s[0][None], s[1][None], step=0.01, steps=1),
     "text and LaTeX": lambda e, s: (e.show(), e.latex()),
     "C export": lambda e, s: _export(e),
 }
@@ -159,7 +158,8 @@ def _export(equations: Equations) -> None:
 def _studies() -> list[str]:
     tree, loop = _chain().equations(), _four_bar().equations()
     states = (tree.assemble(), loop.assemble({"crank": 1.0}, guess={"coupler": 1.0}))
-    rows = [[name, *(_study_cell(name, e, s) for e, s in zip((tree, loop), states, strict=True))] for name in STUDIES]
+    pairs = list(zip((tree, loop), states, strict=True))
+    rows = [[name, *(_cell(partial(study, e, s)) for e, s in pairs)] for name, study in STUDIES.items()]
     return [
         "## Studies",
         "They use `Equations` alone, so formalism and closure do not matter. Without a C compiler rollouts are interpreted.",
@@ -173,10 +173,6 @@ def _chain() -> System:
     system.revolute("crank", system.ground, first, axis="y")
     system.revolute("coupler", first, second, axis="y", at=(1, 0, 0))
     return system
-
-
-def _study_cell(name: str, equations: Equations, state: tuple) -> str:
-    return _cell(lambda: STUDIES[name](equations, state), compiled=name == ROLLOUTS)
 
 
 def _methods() -> list[str]:
@@ -219,10 +215,7 @@ def _described(kinds: dict[str, Any]) -> list[list[str]]:
 # --- the page --------------------------------------------------------------------------------------------------------
 
 
-def _cell(attempt: Callable[[], Any], compiled: bool = False) -> str:
-    """The outcome of an attempt; one that has to be compiled is taken on trust where there is no compiler."""
-    if compiled and find_compiler() is None:
-        return YES
+def _cell(attempt: Callable[[], Any]) -> str:
     try:
         attempt()
     except UnsupportedError:
