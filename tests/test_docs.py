@@ -93,6 +93,15 @@ def test_commands_of_the_readme_run(command, tmp_path, monkeypatch):
     assert done.exit_code == 0, done.output
 
 
+def test_times_of_the_readme_are_those_of_the_results():
+    comparison = (ROOT / "README.md").read_text().split("## How it compares")[1].split("\n## ")[0]
+    results = (ROOT / "benchmarks" / "RESULTS.md").read_text()
+    times = re.findall(r"\d+\.\d+ (?:s|µs)\b", comparison)
+    assert len(times) > 20
+    for quoted in [*times, *re.findall(r"\d{4}-\d\d-\d\d", comparison)]:
+        assert re.search(rf"(?<![\d.]){re.escape(quoted)}", results), quoted
+
+
 def test_workflow_runs_the_two_commands_of_the_readme():
     readme, workflow = (ROOT / "README.md").read_text(), (ROOT / ".github" / "workflows" / "test.yml").read_text()
     for command in ("make demo", "make test"):
