@@ -224,7 +224,8 @@ def pendulum_section(sizes: Iterable[int], run: Run) -> str:
         [
             "### Planar pendulum of n links: from nothing to the first accelerations",
             "mechgraph works in joint angles. SymPy is given angles to the vertical, which suit it best on this pendulum, and "
-            f"joint angles, which a mechanism has. A dash: not done within {BUDGET} s, or not tried because a shorter pendulum was not.",
+            f"joint angles, which a mechanism has. A dash: not done within {BUDGET} s, or not tried because a shorter pendulum "
+            "was not.",
             table(head, times),
             "How many times longer SymPy takes than the formalism of the same name:",
             table(quotients, ratios),
