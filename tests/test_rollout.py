@@ -332,10 +332,11 @@ def test_outputs_between_its_steps_are_as_good():
 
 
 def test_inputs_that_are_functions_of_time():
-    """x″ = −4 x + sin t from rest: x = (sin t)/3 − (sin 2t)/6."""
+    """x″ = −4 x + a sin t from rest: x = a (sin t)/3 − a (sin 2t)/6, also for amplitudes that are printed alike."""
     t = oscillation().system.time
-    run = oscillation().simulate(6.0, {}, method="rk8", rtol=1e-11, inputs={"push": mg.sin(t)})
-    assert gap(run["x"], np.sin(run.time) / 3 - np.sin(2 * run.time) / 6) < 1e-10
+    for a in (1.0, 123456.7, 123456.8):
+        run = oscillation().simulate(6.0, {}, method="rk8", rtol=1e-11, inputs={"push": a * mg.sin(t)})
+        assert gap(run["x"], a * np.sin(run.time) / 3 - a * np.sin(2 * run.time) / 6) < 1e-10 * a
     late = oscillation().simulate(1.0, {}, method="rk8", rtol=1e-11, inputs={"push": mg.sin(t)}, t0=np.pi)
     s = late.time - np.pi
     assert gap(late["x"], -np.sin(s) / 3 + np.sin(2 * s) / 6) < 1e-10
