@@ -526,6 +526,12 @@ def test_many_threads_call_one_kernel_at_once():
     assert len(eqs.kernel("udot", list, [])._singles) == kernel.SINGLES
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_driver_without_memory_is_an_error(threads):
+    with pytest.raises(MemoryError):
+        native.share(lambda first, last: native.OUT_OF_MEMORY if last == 4 else 0, 4, threads)
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_forked_process_has_threads_of_its_own():
     eqs = compiled_arm()

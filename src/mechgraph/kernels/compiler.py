@@ -69,7 +69,7 @@ def _zig() -> list[str]:
     """The compiler inside the ``ziglang`` package, started without Python around it."""
     package = importlib.util.find_spec("ziglang")
     folders = package.submodule_search_locations if package else None
-    plain = ["-nostdlib"] if sys.platform == "linux" else []  # else it first builds a run-time library, in 15 s
+    plain = ["-nostdlib", "-lc"] if sys.platform == "linux" else []  # else it first builds a run-time library, in 15 s
     return [str(Path(folders[0]) / "zig"), "cc", *plain] if folders else []
 
 
@@ -176,7 +176,7 @@ def build(key: str, source: str) -> Path:
     with tempfile.TemporaryDirectory(dir=library.parent) as work:
         text, made, note = (Path(work) / name for name in ("kernel.c", "kernel.so", "kernel.sha256"))
         text.write_text(source, encoding="utf-8")
-        _run([*compiler.command, *FLAGS, "-o", str(made), str(text), "-lm", "-lc"])
+        _run([*compiler.command, *FLAGS, "-o", str(made), str(text), "-lm"])
         made.chmod(0o700)
         note.write_text(hashlib.sha256(made.read_bytes()).hexdigest())
         os.replace(note, record)
