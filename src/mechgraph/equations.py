@@ -286,7 +286,8 @@ class Equations:
         not to rounding (singular positions) are solved again by ``solve``, which reveals the rank.
         """
         if not self.constraints:
-            return self.evaluate("udot", lambda: self.udot, 1, q, u, t, inputs, parameters, threads)
+            udot = self.evaluate("udot", lambda: self.udot, 1, q, u, t, inputs, parameters, threads)
+            return udot if np.isfinite(udot).all() else self.solve(q, u, t, inputs, parameters)[0]
         out = self.evaluate("closed", self._udot_and_error, 1, q, u, t, inputs, parameters, threads)
         udot, error = out[..., :-1], out[..., -1]
         return udot if (error < CLOSED).all() else self.solve(q, u, t, inputs, parameters)[0]
@@ -305,15 +306,17 @@ class Equations:
         self, q: Numbers, u: Numbers, t: Any = 0.0, inputs: Any = None, parameters: Any = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """(u̇, λ) by the closure; it reveals the rank, so redundant rows and singular positions are met."""
-        arguments = self.arguments(q, u, t, inputs, parameters)
-        kernel = self.kernel("MfAb", lambda: [self.M, self.f, self.A, self.b], [2, 1, 2, 1])
-        M, f, A, b = kernel(*arguments)
+        M, f, A, b = self._terms(*self.arguments(q, u, t, inputs, parameters))
         try:
             if not self.constraints:
                 return np.linalg.solve(M, f[..., None])[..., 0], b
             return CLOSURES[self.closure].solve(M, f, A, b)
         except np.linalg.LinAlgError:
-            raise ArgumentError(self._singular(*(np.reshape(a, (-1, a.shape[-1]))[0] for a in (f, M)))) from None
+            raise ArgumentError(self.idle_message(q, u, t, parameters)) from None
+
+    @property
+    def _terms(self) -> Kernel:
+        return self.kernel("MfAb", lambda: [self.M, self.f, self.A, self.b], [2, 1, 2, 1])
 
     def efforts(
         self,
@@ -524,6 +527,21 @@ class Equations:
         )
         return [name for k, name in enumerate(self.constraints) if k in now - before]
 
+    def idle(self, q: Numbers, u: Numbers | None = None, t: Any = 0.0, parameters: Any = None) -> str | None:
+        """A speed that neither inertia nor a constraint determines, so that u̇ is not unique; None if there is none."""
+        n = len(self.speeds)
+        M, _, A, _ = self._terms(*self.arguments(q, u, t, None, parameters))
+        M = M.reshape(int(np.prod(M.shape[:-2])), n, n)
+        culprits = (_undetermined(m, a) for m, a in zip(M, A.reshape(len(M), len(self.constraints), n), strict=True))
+        return next((self.speeds[k] for k in culprits if k is not None), None)
+
+    def idle_message(self, q: Numbers, u: Numbers | None, t: Any, parameters: Any) -> str:
+        """What to say where the accelerations are not determined."""
+        return (
+            f"the mass matrix is singular: nothing that moves with {self.idle(q, u, t, parameters)!r} has inertia; "
+            "give it mass or inertia, or constrain it"
+        )
+
     # --- inside --------------------------------------------------------------------------------------------------
 
     def __getattr__(self, name: str) -> Any:
@@ -581,11 +599,6 @@ class Equations:
             numbers("parameters", self.parameters, parameters, defaults),
         ]
 
-    def _singular(self, f: np.ndarray, M: np.ndarray) -> str:
-        values, vectors = np.linalg.eigh(np.atleast_2d(M[-len(f) :]))
-        culprit = self.speeds[int(np.abs(vectors[:, 0]).argmax())] if len(values) else "?"
-        return f"the mass matrix is singular: nothing that moves with {culprit!r} has inertia; give it mass or constrain it"
-
 
 class Quantity:
     """A named coefficient of a formalism: ``expression`` is the CasADi expression, a call evaluates it on arrays.
@@ -621,6 +634,17 @@ def _column(value: Any) -> SX:
         raise ArgumentError(
             f"a quantity of the motion must be a number, an expression or a list of them, got {value!r}"
         ) from None
+
+
+def _undetermined(M: np.ndarray, A: np.ndarray) -> int | None:
+    """Index of the speed that moves most along the null direction of M + AᵀA, both made free of units; None if regular."""
+    diagonal = np.diag(M)
+    largest = diagonal.max(initial=0) or 1.0
+    d = np.sqrt(np.where(diagonal > 1e-14 * largest, diagonal, largest))  # less than that is rounding
+    rows = A / d
+    rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
+    values, vectors = np.linalg.eigh(M / np.outer(d, d) + rows.T @ rows)
+    return int(np.abs(vectors[:, 0]).argmax()) if len(values) and values[0] < 1e-12 else None
 
 
 def _place(place: Any) -> Place:

@@ -33,6 +33,15 @@ class Motion:
     keep: SX | None
     compiled: dict[str, Integrate] = field(default_factory=dict)
 
+    @property
+    def slope(self) -> SX:
+        """(q̇, u̇), taken at the state brought back to its constraints: what a step's stages leave across them does no harm.
+
+        Near a singular position it would else grow without bound.
+        """
+        slope = ca.vertcat(self.qdot, self.udot)
+        return slope if self.keep is None else ca.substitute(slope, ca.vertcat(self.q, self.u), self.keep)
+
     def integrate(self, inputs: SX) -> Integrate:
         """The compiled integrator for these inputs (expressions of time, parameters and ``w``), built once."""
         key = ca.Function("inputs", [self.t, self.w, self.p], [inputs]).serialize({})
@@ -56,7 +65,7 @@ class Integrate:
     def __init__(self, motion: Motion, inputs: SX) -> None:
         y = ca.vertcat(motion.q, motion.u)
         substitute = (lambda e: ca.substitute(e, motion.w, inputs)) if motion.w.numel() else (lambda e: e)
-        flow = substitute(ca.vertcat(motion.qdot, motion.udot))
+        flow = substitute(motion.slope)
         constants = ca.vertcat(motion.p, motion.w)
         functions = motion.functions([y, motion.t, constants], flow=flow)
         sizes = {"N": y.numel(), "P": constants.numel(), "KEEPING": int(motion.keep is not None)}

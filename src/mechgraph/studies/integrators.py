@@ -52,10 +52,7 @@ class Problem:
         An error φ = σ x across a constraint whose singular value σ falls to zero would grow as 1/σ if it fed back on the
         motion; this way it stays what it is.
         """
-        m, rhs = self.motion, ca.vertcat(self.motion.qdot, self.motion.udot)
-        if m.keep is None:
-            return self.rhs
-        return self._finished(ca.Function("rhs", [self.y, m.t, m.w, m.p], [rhs])(m.keep, m.t, m.w, m.p))
+        return self._finished(self.motion.slope)
 
     def _finished(self, rhs: SX) -> SX:
         known = self.signal is None and self.motion.w.numel()
@@ -75,6 +72,15 @@ class Integrator(ABC):
     @abstractmethod
     def advance(self, t: float, y: np.ndarray, times: np.ndarray) -> np.ndarray:
         """States at ``times`` (equidistant, ascending, after t), a row each."""
+
+
+class Still(Integrator):
+    """For systems without coordinates: time alone moves them."""
+
+    keeps = True
+
+    def advance(self, t: float, y: np.ndarray, times: np.ndarray) -> np.ndarray:
+        return np.zeros((len(times), 0))
 
 
 class Cvodes(Integrator):

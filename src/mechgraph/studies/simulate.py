@@ -21,7 +21,7 @@ from ..motion import Motion
 from ..results import Trajectory
 from ..vectors import scalar
 from .initial import assemble, normalized, project
-from .integrators import METHODS, IntegrationFailure, Integrator, Problem, SciPy, make_integrator
+from .integrators import METHODS, IntegrationFailure, Integrator, Problem, SciPy, Still, make_integrator
 
 DRIFT = ("projection", "baumgarte", "none")
 DRIFT_LIMIT = 1e-7  # violation before projection at which the stretches between projections are made shorter
@@ -68,6 +68,7 @@ def simulate(
     watch = _Watch(context, named("events", events))
     integrator = _integrator(equations, context, method, rtol, atol, drift, number("baumgarte", baumgarte, positive=True))
     state = assemble(equations, start, t0, parameters, guess)
+    _check_determined(context, *state, t0)
     watch.begin(times[:1], np.concatenate(state)[None])
     recorder = _Recorder(context, times, *state, drift == "projection")
     began = clock.perf_counter()
@@ -94,6 +95,19 @@ def _grid(duration: Any, step: Any, t0: Any) -> np.ndarray:
     if abs(count * step - duration) > 1e-9 * duration:
         raise ArgumentError(f"duration {duration:g} is not a whole number of steps {step:g}; the nearest is {count * step:g}")
     return t0 + duration * np.arange(count + 1) / count
+
+
+def _check_determined(context: _Context, q: np.ndarray, u: np.ndarray, t: float) -> None:
+    """Refuse a start where something that moves has no inertia: the accelerations would be any or none."""
+    eqs, p = context.equations, context.parameters
+    if eqs.constraints:
+        determined = eqs.idle(q, u, t, p) is None
+    else:
+        s = eqs.symbols
+        udot = ca.Function("udot", [s.q, s.u, s.t, s.w, s.p], [eqs.udot])
+        determined = bool(np.isfinite(np.array(udot(q, u, t, 0, list(p.values())))).all())
+    if not determined:
+        raise ArgumentError(eqs.idle_message(q, u, t, p))
 
 
 # --- inputs and parameters -------------------------------------------------------------------------------------------
@@ -200,6 +214,8 @@ def _integrator(
     udot = _stabilized(equations, rate) if drift == "baumgarte" and equations.constraints else None
     motion = equations.motion(udot, keep=drift == "projection")
     problem = Problem(motion, context.expressions, np.array(list(context.parameters.values())), context.signal)
+    if not problem.y.numel():
+        return Still(problem, rtol, atol)
     return make_integrator(method, problem, rtol, atol)
 
 
@@ -372,7 +388,7 @@ def _crossings(values: np.ndarray, direction: int) -> np.ndarray:
 
 
 def _statistics(integrator: Integrator, recorder: _Recorder, rtol: float, spent: float) -> dict[str, Any]:
-    name = next(name for name, kind in METHODS.items() if type(integrator) is kind)
+    name = next((name for name, kind in METHODS.items() if type(integrator) is kind), "none needed")
     eqs = recorder.context.equations
     return {
         "formalism": eqs.formalism,
