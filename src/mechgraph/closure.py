@@ -151,7 +151,7 @@ def balance(M: SX, A: SX, b: SX) -> tuple[SX, SX]:
     The motion is the same, and what the proximal iterations take for zero no longer depends on the size of a row.
     """
     size = (A * A) @ (1 / ca.diag(M))
-    scale = 1 / ca.sqrt(size + 1e-16 * ca.sum1(size) / A.shape[0] + 1e-300)
+    scale = 1 / ca.sqrt(size + 1e-10 * ca.sum1(size) / A.shape[0] + 1e-300)  # rows of mere rounding stay small
     return ca.diag(scale) @ A, scale * b
 
 
