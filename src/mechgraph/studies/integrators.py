@@ -47,7 +47,7 @@ class Problem:
 
     @property
     def rhs_kept(self) -> SX:
-        """ẏ at the state brought back to its constraints, for methods that cannot keep them at every step of their own.
+        """ẏ at the state brought back to its constraints.
 
         An error φ = σ x across a constraint whose singular value σ falls to zero would grow as 1/σ if it fed back on the
         motion; this way it stays what it is.
@@ -159,11 +159,7 @@ class SciPy(Integrator):
 
     def __init__(self, problem: Problem, rtol: float, atol: float) -> None:
         super().__init__(problem, rtol, atol)
-        self._f = self._function(self._slope)
-
-    @property
-    def _slope(self) -> SX:
-        return self.problem.rhs_kept
+        self._f = self._function(problem.rhs_kept)
 
     def _function(self, value: SX) -> ca.Function:
         motion = self.problem.motion
@@ -206,10 +202,6 @@ class RungeKutta(SciPy):
         super().__init__(problem, rtol, atol)
         keep = problem.motion.keep
         self._kept = None if keep is None else self._function(keep)
-
-    @property
-    def _slope(self) -> SX:
-        return self.problem.rhs
 
     def _keep(self, solver: OdeSolver) -> None:
         if self._kept is not None:
