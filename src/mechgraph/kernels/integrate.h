@@ -142,7 +142,7 @@ static void interpolate(double *out, double x, const double *y, const double (*F
    same call goes on. Returns 0 at the end, 1 if the step became too small, 2 without memory, 3 after `limit` steps. */
 EXPORT int kernel_integrate(double *y, long count, const double *times, double *out, const double *constants, double rtol,
                             double atol, long limit, double *memory) {
-    double fresh[N], stage[N], end = times[count - 1], h = memory[0], t = memory[3];
+    double fresh[N], stage[N], end = times[count - 1], h = memory[0], t = memory[3], span = end - t;
     double (*K)[N] = malloc(sizeof(double[16][N])), (*F)[N] = malloc(sizeof(double[7][N]));
     Flow f = {.w = malloc(sizeof(double) * WORK), .evaluations = 0};
     long done = memory[4], steps = 0;
