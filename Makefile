@@ -15,6 +15,8 @@ test: .venv/test
 
 bench: .venv/bench
 	$(BIN)/python benchmarks/derivation.py
+	$(BIN)/python benchmarks/kernels.py
+	$(BIN)/python benchmarks/loops.py
 
 .venv/runtime: pyproject.toml
 	$(PYTHON) -m venv .venv
