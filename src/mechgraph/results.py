@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,6 +46,8 @@ class Trajectory:
     # --- by name -------------------------------------------------------------------------------------------------
 
     def __getitem__(self, name: str) -> np.ndarray:
+        if not isinstance(name, str):
+            raise ArgumentError(f"a trajectory is indexed by names such as {self.columns['coordinates'][:1]}, got {name!r}")
         for kind, values in (("coordinates", self.q), ("speeds", self.u), ("inputs", self.w)):
             if name in self.columns[kind]:
                 return values[:, self.columns[kind].index(name)]
@@ -59,8 +61,8 @@ class Trajectory:
         k, system = self.equations.kinematics, self.equations.system
         if name in k.joint_coordinates:
             return self.q[:, list(k.joint_coordinates[name])]
-        if name in k.joint_speeds:
-            return self.u[:, list(k.joint_speeds[name])]
+        if name.removesuffix("'") in k.joint_speeds:
+            return self.u[:, list(k.joint_speeds[name.removesuffix("'")])]
         if name in system.outputs:
             return self._trimmed(self.observe(system.outputs[name]))
         if name in system.bodies or name in system.markers:
@@ -73,9 +75,11 @@ class Trajectory:
         for joint in self.equations.kinematics.topology.cut:
             names = joint.speeds if rate else joint.coordinates
             if name == joint.name + ("'" if rate else "") or name in names:
-                quantity = (lambda m: m.speed(name)) if rate else (lambda m: m.coordinate(name))
-                values = self._trimmed(self.observe(quantity))
-                return values if rate or values.shape[-1:] == (4,) else np.unwrap(values, axis=0)
+                values = self.observe((lambda m: m.speed(name)) if rate else (lambda m: m.coordinate(name)))
+                if not rate:
+                    angles = [i for i, n in enumerate([name] if name in names else names) if n in joint.angles]
+                    values[:, angles] = np.unwrap(values[:, angles], axis=0)
+                return self._trimmed(values)
         system = self.equations.system
         known = [n for kind in ("coordinates", "speeds", "inputs") for n in self.columns[kind]]
         raise ArgumentError(unknown("name", name, [*known, *system.joints, *system.bodies, *system.markers, *system.outputs]))
@@ -179,7 +183,8 @@ class Trajectory:
 
     def save(self, path: str | Path) -> Path:
         """Write to a ``.npz`` file (arrays and one JSON text; nothing in it is code)."""
-        path = Path(path).with_suffix(".npz")
+        path = Path(path)
+        path = path if path.suffix == ".npz" else path.with_name(f"{path.name}.npz")
         meta = {
             "format": FORMAT,
             "name": self.name,
@@ -268,18 +273,38 @@ class LinearModel:
 def load(path: str | Path, system: Any = None) -> Trajectory:
     """Read a saved trajectory; with its ``system`` it can compute everything that a fresh one can."""
     try:
-        with np.load(Path(path), allow_pickle=False) as file:
-            meta = json.loads(str(file["meta"]))
-            arrays = {key: file[key] for key in file.files if key != "meta"}
+        run = _read(Path(path))
     except (AttributeError, KeyError, TypeError, ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        raise ArgumentError(f"{path}: not a trajectory saved by mechgraph ({error})") from None
-    if meta.get("format") != FORMAT:
-        raise ArgumentError(f"{path}: format {meta.get('format')!r} is not known to this version (expected {FORMAT})")
-    equations = None if system is None else system.equations()
+        raise ArgumentError(f"{path}: not a trajectory saved by mechgraph ({type(error).__name__}: {error})") from None
+    if system is None:
+        return run
+    equations = system.equations(run.statistics.get("formalism"))
+    for kind, names in (("coordinates", equations.coordinates), ("speeds", equations.speeds), ("inputs", equations.inputs)):
+        if run.columns[kind] != names:
+            raise ArgumentError(f"{path}: its {kind} {run.columns[kind]} are not those of system {system.name!r}")
+    return replace(run, equations=equations)
+
+
+def _read(path: Path) -> Trajectory:
+    with np.load(path, allow_pickle=False) as file:
+        meta = json.loads(str(file["meta"]))
+        arrays = {key: file[key] for key in file.files if key != "meta"}
+    if meta["format"] != FORMAT:
+        raise ValueError(f"format {meta['format']!r} is not known to this version, which reads {FORMAT}")
     columns = {key: tuple(value) for key, value in meta["columns"].items()}
-    if equations is not None and columns["coordinates"] != equations.coordinates:
-        raise ArgumentError(f"{path}: its coordinates {columns['coordinates']} are not those of system {system.name!r}")
+    states = {key: arrays.pop(key) for key in ("time", "q", "u", "w")}
+    shapes = {"time": (), "q": columns["coordinates"], "u": columns["speeds"], "w": columns["inputs"]}
+    for key, names in shapes.items():
+        wanted = (len(states["time"]), *([len(names)] if key != "time" else []))
+        if states[key].shape != wanted:
+            raise ValueError(f"{key} has the shape {states[key].shape}, not {wanted}")
     return Trajectory(
-        meta["name"], arrays.pop("time"), arrays.pop("q"), arrays.pop("u"), arrays.pop("w"), meta["parameters"], columns,
-        meta["outcome"], meta["statistics"], {k: np.array(v) for k, v in meta["events"].items()}, equations, arrays,
-    )  # fmt: skip
+        name=meta["name"],
+        **states,
+        parameters=meta["parameters"],
+        columns=columns,
+        outcome=meta["outcome"],
+        statistics=meta["statistics"],
+        events={key: np.array(value) for key, value in meta["events"].items()},
+        stored=arrays,
+    )

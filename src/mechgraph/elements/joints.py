@@ -315,6 +315,12 @@ class Joint:
         return self._full([name for step in self._moving for name in step.speeds], "'")
 
     @property
+    def angles(self) -> list[str]:
+        """Names of the coordinates that can be measured up to whole turns only."""
+        steps = [step for step in self._moving for _ in step.coordinates]
+        return [name for name, step in zip(self.coordinates, steps, strict=True) if isinstance(step, Rotation)]
+
+    @property
     def _moving(self) -> list[Transition]:
         return [step for step in self.transitions if step.moves]
 

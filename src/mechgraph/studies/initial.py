@@ -19,7 +19,6 @@ from scipy.spatial.transform import Rotation as Rotation3
 from ..arguments import named, number
 from ..closure import CLOSURES
 from ..elements.bodies import Marker
-from ..elements.transitions import Rotation
 from ..equations import Equations
 from ..errors import ArgumentError, AssemblyError, unknown
 from ..motion import Motion
@@ -214,7 +213,8 @@ class _PositionRows:
         self.equations, self.context = equations, context
         self.fixed, self.values = list(wishes.coordinates), np.array(list(wishes.coordinates.values()))
         self.targets = np.array(list(wishes.measured.values()))
-        self.angular = np.array([_is_angle(equations, name) for name in wishes.measured], dtype=bool)
+        angles = {name for joint in equations.kinematics.topology.cut for name in joint.angles}
+        self.angular = np.array([name in angles for name in wishes.measured], dtype=bool)
         m = Motion(equations.kinematics)
         measured = ca.vertcat(ca.SX(0, 1), *(m.coordinate(name) for name in wishes.measured))
         slope = ca.jacobian(measured, equations.symbols.q) @ equations.N
@@ -238,15 +238,6 @@ class _PositionRows:
     def aligned(self, q: np.ndarray) -> bool:
         values = self.right_way(*self.equations.arguments(q, None, self.context["t"], None, self.context["parameters"]))[0]
         return bool((values > 0).all())
-
-
-def _is_angle(equations: Equations, coordinate: str) -> bool:
-    """True if a cut joint's coordinate is an angle, known up to whole turns only."""
-    for joint in equations.kinematics.topology.cut:
-        steps = [step for step in joint.transitions for _ in step.coordinates]
-        if coordinate in joint.coordinates:
-            return isinstance(steps[joint.coordinates.index(coordinate)], Rotation)
-    return False
 
 
 def _settle(equations: Equations, rows: _PositionRows, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
