@@ -511,21 +511,19 @@ class Equations:
 
     def redundant(self, q: Numbers, t: Any = 0.0, u: Numbers | None = None) -> list[str]:
         """Names of the rows of A that depend on the rows before them at a configuration."""
-        return [self.constraints[k] for k in self._dependent(self.constraint_jacobian(q, u, t))]
-
-    @staticmethod
-    def _dependent(A: np.ndarray, tolerance: float = RANK_TOLERANCE) -> list[int]:
-        """Indices of the rows of A that depend on the rows before them."""
-        ranks = [rank(A[:k], tolerance) if k else 0 for k in range(len(A) + 1)]
-        return [k for k in range(len(A)) if ranks[k + 1] == ranks[k]]
+        A = self.constraint_jacobian(q, u, t)
+        ranks = [rank(A[:k]) if k else 0 for k in range(len(A) + 1)]
+        return [name for k, name in enumerate(self.constraints) if ranks[k + 1] == ranks[k]]
 
     def lost_rows(self, q_before: np.ndarray, q: np.ndarray, t: np.ndarray, parameters: Any = None) -> list[str]:
-        """Names of rows of A that depend on others at q and did not at ``q_before``."""
-        now, before = (
-            set(self._dependent(self.constraint_jacobian(x, None, s, parameters), 1e-4))
-            for x, s in ((q, t[1]), (q_before, t[0]))
-        )
-        return [name for k, name in enumerate(self.constraints) if k in now - before]
+        """Names of the rows of A that are losing their hold at q: they make up a combination ten times weaker than before."""
+        before = np.linalg.svd(self.constraint_jacobian(q_before, None, t[0], parameters), compute_uv=False)
+        U, now, _ = np.linalg.svd(self.constraint_jacobian(q, None, t[1], parameters))
+        last = int((before > RANK_TOLERANCE * before.max(initial=0)).sum()) - 1
+        if last < 0 or now[last] > 0.1 * before[last]:
+            return []
+        part = np.abs(U[:, last])
+        return [name for name, share in zip(self.constraints, part, strict=True) if share > 0.5 * part.max()]
 
     def idle(self, q: Numbers, u: Numbers | None = None, t: Any = 0.0, parameters: Any = None) -> str | None:
         """A speed that neither inertia nor a constraint determines, so that u̇ is not unique; None if there is none."""

@@ -7,6 +7,7 @@ same method, takes the place of ``rk8``.
 
 from __future__ import annotations
 
+import re
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -114,7 +115,8 @@ class Cvodes(Integrator):
     def _integrator(self, count: int) -> ca.Function:
         if count not in self._built:
             options: dict[str, Any] = {
-                "reltol": self.rtol, "abstol": self.atol, "max_num_steps": 1_000_000, "print_time": False,
+                "reltol": self.rtol, "abstol": self.atol, "max_num_steps": 1_000_000, "min_step_size": 1e-14,
+                "disable_internal_warnings": True, "print_time": False,
                 "show_eval_warnings": False, "expand": False, **self.options,
             }  # fmt: skip
             grid = np.linspace(0, 1, count + 1)[1:]
@@ -236,8 +238,19 @@ def make_integrator(method: str, problem: Problem, rtol: float, atol: float) -> 
 
 
 def _reason(text: str) -> str:
-    """The one telling line of a CasADi message."""
-    for line in text.splitlines():
-        if "returned" in line or "failed" in line.lower():
-            return line.strip()
-    return text.splitlines()[-1].strip() if text else "unknown"
+    """What a CasADi message says, in words."""
+    found = re.search(r"CV_\w+", text)
+    if found is None:
+        return text.splitlines()[-1].strip() if text else "unknown"
+    return f"{REASONS.get(found.group(), 'the integrator gave up')} ({found.group()})"
+
+
+REASONS = {
+    "CV_ERR_FAILURE": "the step became too small",
+    "CV_CONV_FAILURE": "the step became too small",
+    "CV_TOO_MUCH_WORK": "too many steps were needed",
+    "CV_TOO_MUCH_ACC": "the tolerance is below what rounding allows",
+    "CV_RHSFUNC_FAIL": "the accelerations are not finite",
+    "CV_FIRST_RHSFUNC_ERR": "the accelerations are not finite",
+    "CV_REPTD_RHSFUNC_ERR": "the accelerations are not finite",
+}

@@ -409,7 +409,7 @@ def _diagnosis(context: _Context, trajectory: Trajectory, reason: str) -> str:
     lines = [f"the run stopped after t = {t:.6g} s: {reason}."]
     lost = eqs.lost_rows(trajectory.q[0], trajectory.q[-1], trajectory.time[[0, -1]], context.parameters)
     if lost:
-        lines.append(f"It met a singular configuration: {', '.join(lost)} lost their independence there.")
+        lines.append(f"It is near a singular configuration: {', '.join(lost)} lost their hold there.")
     fastest = int(np.abs(trajectory.u[-1]).argmax()) if trajectory.u.size else 0
     if trajectory.u.size:
         lines.append(f"The fastest speed there is {eqs.speeds[fastest]!r} = {trajectory.u[-1][fastest]:.4g}.")
