@@ -61,8 +61,9 @@ class Trajectory:
         k, system = self.equations.kinematics, self.equations.system
         if name in k.joint_coordinates:
             return self.q[:, list(k.joint_coordinates[name])]
-        if name.removesuffix("'") in k.joint_speeds:
-            return self.u[:, list(k.joint_speeds[name.removesuffix("'")])]
+        joint = name.removesuffix("'")
+        if joint in k.joint_coordinates and joint in k.joint_speeds:
+            return self.u[:, list(k.joint_speeds[joint])]
         if name in system.outputs:
             return self._trimmed(self.observe(system.outputs[name]))
         if name in system.bodies or name in system.markers:

@@ -131,13 +131,14 @@ def _values(name: str, value: Any) -> np.ndarray:
 
 
 def _read_one(equations: Equations, wishes: Wishes, name: str, values: np.ndarray) -> None:
-    k = equations.kinematics
+    k, joint = equations.kinematics, name.removesuffix("'")
     if name in k.joint_coordinates:
         wishes.coordinates.update(_matched(name, k.joint_coordinates[name], values))
         _check_unit(k, name, values)
-    elif name in k.joint_speeds or name.removesuffix("'") in k.joint_speeds:
-        indices = k.joint_speeds.get(name, k.joint_speeds.get(name.removesuffix("'"), ()))
-        wishes.speeds.update(_matched(name, indices, values))
+    elif name in k.joint_speeds:
+        wishes.speeds.update(_matched(name, k.joint_speeds[name], values))
+    elif joint in k.joint_coordinates and joint in k.joint_speeds:
+        wishes.speeds.update(_matched(name, k.joint_speeds[joint], values))
     else:
         _read_cut(equations, wishes, name, values)
 

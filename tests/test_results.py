@@ -1,0 +1,211 @@
+"""Trajectories: everything by name, diagnostics, pandas, save and load."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+import mechgraph as mg
+from measure import gap
+
+
+def machine() -> mg.System:
+    """A slider-crank with everything that has a name: input, parameter, marker, outputs, a cut joint."""
+    s = mg.System("slider-crank", gravity=(0, 0, -9.81))
+    crank = s.body("crank", mass=1.0, com=(0.25, 0, 0), inertia=(0.01, 0.05, 0.05))
+    rod = s.body("rod", mass=s.parameter("rod mass", 0.7), com=(0.6, 0, 0), inertia=(0.01, 0.08, 0.08))
+    piston = s.body("piston", mass=0.4, inertia=(0.01, 0.01, 0.01))
+    s.revolute("pin", s.ground, crank, axis="y")
+    s.universal("crosshead", crank, rod, axis="y", second_axis="z", at=(0.5, 0, 0))
+    s.prismatic("slide", s.ground, piston, axis="x")
+    s.spherical("wrist", rod, piston, at=(1.2, 0, 0), cut=True)
+    tip = s.marker("tip", rod, (1.2, 0.1, 0))
+    s.torque("motor", "pin", s.input("torque"))
+    s.output("height", lambda m: m.position(tip)[2])
+    s.output("tip speed", lambda m: m.velocity(tip))
+    return s
+
+
+START = {"pin": 0.6, "pin'": 4.0}
+
+
+@pytest.fixture(scope="module")
+def run() -> mg.Trajectory:
+    return machine().equations("kane").simulate(1.0, START, inputs={"torque": 0.5}, rtol=1e-10)
+
+
+# --- by name ---------------------------------------------------------------------------------------------------------
+
+
+def test_everything_goes_by_name(run):
+    n = len(run)
+    assert run["pin"].shape == run["pin'"].shape == run["torque"].shape == (n,)
+    assert np.array_equal(run["pin"], run.q[:, 0])
+    assert np.array_equal(run["crosshead"], run.q[:, 1:3])
+    assert np.array_equal(run["crosshead'"], run.u[:, 1:3])
+    assert np.array_equal(run["crosshead.second'"], run.u[:, 2])
+    assert run["tip"].shape == run["rod"].shape == (n, 3)
+    assert np.array_equal(run["height"], run["tip"][:, 2])
+    assert run["tip speed"].shape == (n, 3)
+    assert np.array_equal(run["torque"], np.full(n, 0.5))
+
+
+def test_a_cut_joint_goes_by_name_too(run):
+    assert run["wrist"].shape == (len(run), 4)
+    assert np.abs(np.linalg.norm(run["wrist"], axis=1) - 1).max() < 1e-14
+    assert np.array_equal(run["wrist.q2"], run["wrist"][:, 2])
+
+
+def test_cut_angles_are_unwound_and_cut_shifts_are_left_alone():
+    """A wheel told twice: the second hinge is cut and turns with the first; a cut slide in millimetres jumps by more than π."""
+    s = mg.System("twice")
+    a, b = (s.body(name, mass=1.0, inertia=(1, 1, 1)) for name in "ab")
+    s.revolute("first", s.ground, a)
+    s.revolute("second", s.ground, a, cut=True)
+    s.prismatic("fast", s.ground, b)
+    s.prismatic("same", s.ground, b, cut=True)
+    run = s.equations().simulate(2.0, {"first'": 20.0, "fast'": 5000.0}, step=0.1)
+    assert gap(run["first"], run["second"]) < 1e-9
+    assert gap(run["first'"], run["second'"]) < 1e-9
+    assert gap(run["fast"], run["same"]) < 1e-9
+
+
+@pytest.mark.parametrize("name", ["pn", "crosshead.third", "pin''", "", 3, None, ["pin"]])
+def test_unknown_names_are_answered_with_the_known_ones(run, name):
+    with pytest.raises(mg.ArgumentError, match="pin"):
+        run[name]
+
+
+def test_quantities_of_ones_own(run):
+    speed = run.observe(lambda m: mg.norm_2(m.velocity("piston")))
+    assert gap(speed[:, 0], np.abs(run["slide'"])) < 1e-14
+    acceleration = run.observe(lambda m: m.acceleration("piston"))[:, 0]
+    rate = np.gradient(run["slide'"], run.time, edge_order=2)
+    assert gap(acceleration[1:-1], rate[1:-1]) < 1e-3  # limited by the finite difference
+    assert np.array_equal(acceleration, run.udot[:, -1])
+
+
+# --- diagnostics -----------------------------------------------------------------------------------------------------
+
+
+def test_energy_power_violation_reactions_and_multipliers_belong_to_the_times(run):
+    n = len(run)
+    for values in (run.kinetic, run.potential, run.energy, run.power, run.violation):
+        assert values.shape == (n,)
+    assert run.reaction("wrist").shape == (n, 6)
+    assert run.multipliers.shape == (n, len(run.columns["constraints"]))
+    assert gap(run.power, 0.5 * run["pin'"]) < 1e-9
+    assert gap(np.trapezoid(run.power, run.time), np.float64(run.energy[-1] - run.energy[0])) < 1e-4
+
+
+def test_a_summary_for_people(run):
+    text = run.summary()
+    assert "slider-crank" in text
+    assert "energy" in text
+    assert "kane" in text
+
+
+# --- other forms -----------------------------------------------------------------------------------------------------
+
+
+def test_to_pandas(run):
+    table = run.to_dataframe()
+    assert table.index.name == "time"
+    assert list(table.columns) == [*run.columns["coordinates"], *run.columns["speeds"], "torque", "energy", "violation"]
+    assert np.array_equal(table["pin"], run["pin"])
+    assert np.array_equal(table.index, run.time)
+
+
+def test_saved_and_loaded_it_is_the_same(run, tmp_path):
+    path = run.save(tmp_path / "run v1.5")
+    assert path.name == "run v1.5.npz"
+    back = mg.load(path)
+    for name in ("time", "q", "u", "w", "energy", "power", "violation", "udot", "multipliers"):
+        assert np.array_equal(getattr(back, name), getattr(run, name)), name
+    assert back.columns == run.columns
+    assert dict(back.parameters) == dict(run.parameters)
+    assert back.outcome == "finished"
+    assert back.statistics == json.loads(json.dumps(run.statistics))
+    assert np.array_equal(back["pin"], run["pin"])
+    assert back.to_dataframe().equals(run.to_dataframe())
+    with pytest.raises(mg.ArgumentError, match="system="):
+        back["tip"]
+    with pytest.raises(mg.ArgumentError, match="system="):
+        back.reaction("pin")
+
+
+def test_with_its_system_a_loaded_run_can_do_everything(run, tmp_path):
+    back = mg.load(run.save(tmp_path / "run"), machine())
+    assert back.equations.formalism == "kane"
+    assert gap(run["tip"], back["tip"]) < 1e-14
+    assert gap(run.reaction("wrist"), back.reaction("wrist")) < 1e-9
+    other = mg.System("other")
+    other.revolute("j", other.ground, other.body("b", mass=1.0, inertia=0))
+    with pytest.raises(mg.ArgumentError, match="other"):
+        mg.load(tmp_path / "run.npz", other)
+
+
+def test_events_and_a_stopped_run_survive(tmp_path):
+    run = machine().equations().simulate(1.0, START, events={"top": lambda m: m.position("tip")[2]})
+    back = mg.load(run.save(tmp_path / "stopped"))
+    assert back.outcome == run.outcome
+    assert np.array_equal(back.events["top"], run.events["top"])
+
+
+class Trap:
+    """A pickle that would create a file when it is read."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (open, (str(self.path), "w"))
+
+
+def test_garbage_and_pickles_are_refused(tmp_path, run):
+    trap = tmp_path / "trap"
+    bad = {
+        "missing": None,
+        "empty": b"",
+        "text": b"time,q\n0,1\n",
+        "pickle": pickle.dumps(Trap(trap)),
+    }
+    for name, content in bad.items():
+        if content is not None:
+            (tmp_path / f"{name}.npz").write_bytes(content)
+        with pytest.raises(mg.ArgumentError, match=name):
+            mg.load(tmp_path / f"{name}.npz")
+    np.save(tmp_path / "plain.npy", np.zeros(3))
+    np.savez(tmp_path / "other.npz", a=np.zeros(3))
+    np.savez(tmp_path / "object.npz", meta=np.array([Trap(trap)], dtype=object))
+    meta = {"format": 1, "name": "x", "columns": {}, "parameters": {}, "outcome": "", "statistics": {}, "events": {}}
+    np.savez(tmp_path / "future.npz", meta=np.array(json.dumps(meta | {"format": 99})))
+    np.savez(tmp_path / "lacking.npz", meta=np.array(json.dumps(meta)))
+    np.savez(tmp_path / "list.npz", meta=np.array("[1, 2]"))
+    kinds = {"coordinates": ["q"], "speeds": [], "inputs": [], "constraints": []}
+    sizes = {"time": np.zeros(3), "q": np.zeros((2, 1)), "u": np.zeros((3, 0)), "w": np.zeros((3, 0))}
+    np.savez(tmp_path / "sizes.npz", meta=np.array(json.dumps(meta | {"columns": kinds})), **sizes)
+    for name in ("plain.npy", "other.npz", "object.npz", "future.npz", "lacking.npz", "list.npz", "sizes.npz"):
+        with pytest.raises(mg.ArgumentError, match=name):
+            mg.load(tmp_path / name)
+    assert not trap.exists()
+
+
+def test_inverse_dynamics_of_a_run_returns_its_inputs():
+    s = mg.System("arm", gravity=(0, 0, -9.81))
+    a, b = (s.body(name, mass=1.0, com=(0, 0, -0.4), inertia=(0.1, 0.1, 0.05)) for name in "ab")
+    s.revolute("one", s.ground, a, axis="y")
+    s.revolute("two", a, b, axis="x", at=(0, 0, -0.8))
+    s.torque("motor", "two", s.input("w"))
+    equations = s.equations()
+    run = equations.simulate(1.0, {"one": 0.4}, inputs={"w": mg.sin(5 * s.time)}, rtol=1e-10)
+    assert np.abs(equations.inverse_dynamics(run)).max() < 1e-10  # nothing is needed beyond what acts
+    bare = equations.inverse_dynamics(run.q, run.u, run.udot, t=run.time)
+    assert gap(np.column_stack([0 * run["w"], run["w"]]), bare) < 1e-10
+    with pytest.raises(mg.UnsupportedError, match="servo"):
+        machine().equations().inverse_dynamics(np.zeros(4), np.zeros(4), np.zeros(4))
+    with pytest.raises(mg.ArgumentError, match="udot"):
+        equations.inverse_dynamics([0, 0])
