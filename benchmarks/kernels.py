@@ -10,8 +10,7 @@ the programs take turns, so that what disturbs the machine disturbs all of them.
 from __future__ import annotations
 
 import argparse
-import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter
 
@@ -23,8 +22,6 @@ import numpy as np
 import pinocchio as pin
 from derivation import table, versions, write_section
 
-import mechgraph as mg
-
 matplotlib.use("Agg")
 BATCH = 4096
 PLOT = Path(__file__).with_name("cost.svg")
@@ -35,20 +32,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small sizes, print only")
     quick = parser.parse_args().quick
-    parts = [
-        f"## Kernels\n\n{versions()} Batches of {BATCH} states; times in microseconds for one state.",
-        *(evaluation_section(name, links, quick) for name, links in (("arm, 7 freedoms", models.arm()), humanoid())),
-        rollout_section(quick),
-        size_section([2, 10] if quick else [2, 5, 10, 20, 50, 100, 200, 500, 1000], quick),
-    ]
-    text = "\n\n".join(parts)
-    print(text)
+    parts = [f"## Kernels\n\n{versions()} Batches of {BATCH} states; times in microseconds for one state."]
+    for section in sections(quick):
+        print(section, flush=True)
+        parts.append(section)
     if not quick:
-        write_section("kernels", text)
+        write_section("kernels", "\n\n".join(parts))
 
 
-def humanoid() -> tuple[str, list[models.Link]]:
-    return "humanoid-like tree, 38 freedoms", models.humanoid()
+def sections(quick: bool) -> Iterator[str]:
+    yield evaluation_section("arm, 7 freedoms", models.arm(), quick)
+    yield evaluation_section("humanoid-like tree, 38 freedoms", models.humanoid(), quick)
+    yield rollout_section(quick)
+    yield size_section([2, 10] if quick else [2, 5, 10, 20, 50, 100, 200, 500, 1000], quick)
 
 
 # --- measuring -------------------------------------------------------------------------------------------------------
@@ -90,8 +86,8 @@ class Peers:
 
     def __init__(self, links: list[models.Link], count: int = BATCH) -> None:
         self.equations = models.to_mechgraph(links).equations()
-        self.pin, self.mj = models.to_pinocchio(links), models.to_mujoco(links)
-        self.data, self.mj_data = self.pin.createData(), mujoco.MjData(self.mj)
+        self.pin, self.mj = models.to_pinocchio(links), models.to_mujoco(links) if len(links) <= 200 else None
+        self.data, self.mj_data = self.pin.createData(), None if self.mj is None else mujoco.MjData(self.mj)
         random, eqs = np.random.default_rng(0), self.equations
         self.q = random.uniform(-1, 1, (count, len(eqs.coordinates)))
         for four in map(list, eqs.kinematics.quaternions):
@@ -119,13 +115,16 @@ class Peers:
     def check(self) -> None:
         """All three give the same accelerations."""
         own = self.equations.accelerations(self.q[:1], self.u[:1])[0]
-        self.mj_data.qpos[:], self.mj_data.qvel[:] = self.q[0], self.u[0]
-        mujoco.mj_forward(self.mj, self.mj_data)
+        values = {}
+        if self.mj_data is not None:
+            self.mj_data.qpos[:], self.mj_data.qvel[:] = self.q[0], self.u[0]
+            mujoco.mj_forward(self.mj, self.mj_data)
+            values["MuJoCo"] = self.mj_data.qacc
         peer = pin.aba(self.pin, self.data, self.Q[:, 0], self.V[:, 0], self.zero)
         if self.floating:
             R = self.equations.rotation(self.equations.kinematics.topology.bodies[0], self.q[0])
             peer[:3] = R @ (peer[:3] + np.cross(self.u[0, 3:6], self.V[:3, 0]))
-        for name, value in (("MuJoCo", self.mj_data.qacc), ("Pinocchio", peer)):
+        for name, value in {**values, "Pinocchio": peer}.items():
             error = np.abs(value - own).max() / np.abs(own).max()
             assert error < 1e-9, f"{name} differs by {error:.1e}"
 
@@ -136,7 +135,10 @@ def evaluation_section(title: str, links: list[models.Link], quick: bool) -> str
     rows = [*_single_rows(peers), *_in_c_rows(peers), *_batch_rows(peers, 1), *_batch_rows(peers, 2), *_derivative_rows(peers)]
     head = ["", "mechgraph", "Pinocchio", "MuJoCo", "Pinocchio / mechgraph", "MuJoCo / mechgraph"]
     kernel = peers.equations.kernel("udot", lambda: [peers.equations.udot], [1])
-    note = f"Forward dynamics is {kernel.function.n_instructions():,} operations; its machine code for single states and for batches took {compile_seconds:.1f} s to compile."
+    note = (
+        f"Forward dynamics is {kernel.function.n_instructions():,} operations; its machine code for single states and for batches "
+        f"took {compile_seconds:.1f} s to compile."
+    )
     return f"### {title}\n\n{note}\n\n{table(head, rows)}"
 
 
@@ -234,7 +236,9 @@ def _derivative_rows(peers: Peers) -> list[list[str]]:
     def own(of: str) -> Call:
         return lambda: [eqs.jacobian(of, wrt, peers.q, peers.u, peers.a) for wrt in ("q", "u")]
 
-    forward = medians({"mechgraph": own("accelerations"), "Pinocchio": lambda: pin.computeABADerivatives(model, data, Q, V, zero)}, 7)
+    forward = medians(
+        {"mechgraph": own("accelerations"), "Pinocchio": lambda: pin.computeABADerivatives(model, data, Q, V, zero)}, 7
+    )
     inverse = medians({"mechgraph": own("efforts"), "Pinocchio": lambda: pin.computeRNEADerivatives(model, data, Q, V, A)}, 7)
     for times in (forward, inverse):
         times["mechgraph"] /= count
@@ -285,9 +289,12 @@ def size_section(sizes: list[int], quick: bool) -> str:
 
         calls: dict[str, Call] = {
             "mechgraph": lambda eqs=eqs, peers=peers: eqs.accelerations(peers.q, peers.u),  # type: ignore[misc]
-            "Pinocchio": lambda peers=peers, pool=pool, TAU=TAU, out=out: pin.abaInParallel(1, pool, peers.Q, peers.V, TAU, out),  # type: ignore[misc]
-            "MuJoCo": forward,
+            "Pinocchio": lambda peers=peers, pool=pool, TAU=TAU, out=out: pin.abaInParallel(
+                1, pool, peers.Q, peers.V, TAU, out
+            ),  # type: ignore[misc]
         }
+        if peers.mj is not None:
+            calls["MuJoCo"] = forward
         times = medians(calls, 5)
         times = {key: value / (1 if key == "MuJoCo" else count) for key, value in times.items()}
         points.append((n, native, times))
@@ -295,7 +302,8 @@ def size_section(sizes: list[int], quick: bool) -> str:
     if not quick:
         _plot(points)
     head = ["bodies", "mechgraph", "Pinocchio", "MuJoCo", "Pinocchio / mechgraph", "MuJoCo / mechgraph", "by", "for each body"]
-    return f"### Forward dynamics of a spatial chain against its size, batch, one thread\n\n{table(head, rows)}\n\n![cost](cost.svg)"
+    title = "### Forward dynamics of a spatial chain against its size, batch, one thread"
+    return f"{title}\n\n{table(head, rows)}\n\n![cost](cost.svg)"
 
 
 def _plot(points: list[tuple[int, bool, dict[str, float]]]) -> None:
@@ -304,7 +312,8 @@ def _plot(points: list[tuple[int, bool, dict[str, float]]]) -> None:
     figure = Figure(figsize=(6, 4), layout="constrained")
     axes = figure.subplots()
     for name in ("mechgraph", "Pinocchio", "MuJoCo"):
-        axes.loglog([n for n, _, _ in points], [times[name] * 1e6 for _, _, times in points], "o-", label=name)
+        measured = [(n, times[name] * 1e6) for n, _, times in points if name in times]
+        axes.loglog(*zip(*measured, strict=True), "o-", label=name)
     axes.set(xlabel="bodies in the chain", ylabel="µs for one state", title="Forward dynamics of a spatial chain")
     axes.grid(alpha=0.3)
     axes.legend()

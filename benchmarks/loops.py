@@ -31,7 +31,16 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes, print only")
     quick = parser.parse_args().quick
     rows = [row for n in ([1] if quick else [1, 2, 10, 40]) for row in _rows(n, quick)]
-    head = ["N", "accuracy", "mechgraph", "Exudyn", "MuJoCo", "Exudyn / mechgraph", "MuJoCo / mechgraph", "mechgraph's violation"]
+    head = [
+        "N",
+        "accuracy",
+        "mechgraph",
+        "Exudyn",
+        "MuJoCo",
+        "Exudyn / mechgraph",
+        "MuJoCo / mechgraph",
+        "mechgraph's violation",
+    ]
     text = (
         f"## Loops\n\n{versions()} N four-bars in a row, {END:g} s, seconds of computing until the wanted accuracy "
         "(absolute, of a position of size 1) is met. A dash: not reached with steps down to the limit, or not stable.\n\n"
@@ -181,8 +190,11 @@ def by_mujoco(n: int, h: float, truth: np.ndarray) -> Run:
         inner = f'<body name="h{k + 1}" pos="1 0 0" quat="{back}">{hinge}{inertial}</body>' if k < n else ""
         bodies.append(f'<body name="v{k}" pos="{k} 0 0" quat="{turn}">{hinge}{inertial}{inner}</body>')
         if k:
-            closings.append(f'<connect body1="h{k}" body2="v{k}" anchor="1 0 0" solref="{2 * h!r} 1" solimp="0.99999 0.99999 0.001"/>')
-    option = f'<option gravity="0 {-GRAVITY} 0" timestep="{h!r}" integrator="RK4" tolerance="1e-14" iterations="200"><flag contact="disable"/></option>'
+            closings.append(
+                f'<connect body1="h{k}" body2="v{k}" anchor="1 0 0" solref="{2 * h!r} 1" solimp="0.99999 0.99999 0.001"/>'
+            )
+    solver = 'integrator="RK4" tolerance="1e-14" iterations="200"'
+    option = f'<option gravity="0 {-GRAVITY} 0" timestep="{h!r}" {solver}><flag contact="disable"/></option>'
     text = f"<mujoco>{option}<worldbody>{''.join(bodies)}</worldbody><equality>{''.join(closings)}</equality></mujoco>"
     model = mujoco.MjModel.from_xml_string(text)
     data = mujoco.MjData(model)

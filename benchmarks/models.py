@@ -82,7 +82,7 @@ def to_mechgraph(links: list[Link]) -> mg.System:
     return system
 
 
-def to_pinocchio(links: list[Link]):  # noqa: ANN201
+def to_pinocchio(links: list[Link]):
     """The tree as a Pinocchio model."""
     import pinocchio as pin
 
@@ -99,7 +99,7 @@ def to_pinocchio(links: list[Link]):  # noqa: ANN201
     return model
 
 
-def to_mujoco(links: list[Link]):  # noqa: ANN201
+def to_mujoco(links: list[Link]):
     """The tree as a MuJoCo model without contacts."""
     import mujoco
 
@@ -107,21 +107,25 @@ def to_mujoco(links: list[Link]):  # noqa: ANN201
     for k, link in enumerate(links):
         children.setdefault(link.parent, []).append(k)
 
-    def body(k: int) -> str:
+    inside: dict[int, str] = {}  # the text of each body, leaves first
+
+    def text_of(k: int) -> str:
         link = links[k]
         numbers = {"at": link.at, "quat": _quaternion(*link.turn), "com": link.com, "inertia": link.inertia}
         text = {key: " ".join(repr(float(v)) for v in value) for key, value in numbers.items()}
         axis = {"x": "1 0 0", "y": "0 1 0", "z": "0 0 1"}.get(link.axis or "")
         joint = "<freejoint/>" if link.axis is None else f'<joint type="hinge" axis="{axis}"/>'
-        inside = "".join(body(child) for child in children.get(k, []))
         return (
             f'<body name="{link.name}" pos="{text["at"]}" quat="{text["quat"]}">{joint}'
-            f'<inertial pos="{text["com"]}" mass="{link.mass!r}" diaginertia="{text["inertia"]}"/>{inside}</body>'
+            f'<inertial pos="{text["com"]}" mass="{link.mass!r}" diaginertia="{text["inertia"]}"/>'
+            f"{''.join(inside[child] for child in children.get(k, []))}</body>"
         )
 
+    for k in reversed(range(len(links))):
+        inside[k] = text_of(k)
     gravity = " ".join(map(str, GRAVITY))
     flags = '<flag contact="disable" constraint="disable"/>'
-    world = "".join(body(k) for k in children[-1])
+    world = "".join(inside[k] for k in children[-1])
     option = f'<option gravity="{gravity}" timestep="0.002" integrator="Euler">{flags}</option>'
     return mujoco.MjModel.from_xml_string(f"<mujoco>{option}<worldbody>{world}</worldbody></mujoco>")
 

@@ -286,6 +286,11 @@ class Equations:
         not to rounding (singular positions) are solved again by ``solve``, which reveals the rank.
         """
         if not self.constraints:
+            kernel = self._kernels.get("udot")
+            if kernel is not None and inputs is None and parameters is None:
+                udot = kernel.quick(q, u, t)  # type: ignore[arg-type]
+                if udot is not None:
+                    return udot
             udot = self.evaluate("udot", lambda: self.udot, 1, q, u, t, inputs, parameters, threads)
             return udot if np.isfinite(udot).all() else self.solve(q, u, t, inputs, parameters)[0]
         out = self.evaluate("closed", self._udot_and_error, 1, q, u, t, inputs, parameters, threads)
@@ -329,10 +334,13 @@ class Equations:
         threads: int = 1,
     ) -> np.ndarray:
         """τ = M u̇ − f: the efforts along the speeds that the accelerations u̇ need beyond what is applied."""
-        arguments = self.arguments(q, u, t, inputs, parameters)
-        extra = numbers("accelerations", self.speeds, udot)
         kernel = self.kernel("tau", lambda: [self.tau], [1], self.symbols.udot)
-        return kernel(*arguments, extra, threads=threads)[0]
+        if inputs is None and parameters is None:
+            tau = kernel.quick(q, u, t, udot)  # type: ignore[arg-type]
+            if tau is not None:
+                return tau
+        arguments = self.arguments(q, u, t, inputs, parameters)
+        return kernel(*arguments, numbers("accelerations", self.speeds, udot), threads=threads)[0]
 
     def jacobian(
         self,

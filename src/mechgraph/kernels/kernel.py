@@ -25,6 +25,7 @@ from .native import Native, Single
 from .program import trace
 
 SECONDS_PER_OPERATION = 2e-4  # of compiling, roughly
+AUTOMATIC = 100_000  # operations up to which a compiler starts by itself: beyond, it may need many gigabytes
 SINGLES = 4  # threads that can evaluate single states of one kernel in the quick way at the same time
 FLOAT, NUMBER = np.dtype(float), (float, int)
 
@@ -88,8 +89,8 @@ class Kernel:
         names = [*self.names, *(f"argument {k}" for k in range(len(self.names), len(arrays)))]
         return ", ".join(f"{name} {array.shape}" for name, array in zip(names, arrays, strict=False))
 
-    def quick(self, q: np.ndarray, u: np.ndarray | None, t: float) -> np.ndarray | None:
-        """The first result for one state, all other arguments at their defaults, by machine code and in a few microseconds.
+    def quick(self, q: np.ndarray, u: np.ndarray | None, t: float, udot: np.ndarray | None = None) -> np.ndarray | None:
+        """The first result for one state, inputs and parameters at their defaults, by machine code and in a few microseconds.
 
         None if there is no machine code yet, the arguments are not plain vectors of floats, or a number is not finite: then
         the kernel is to be called in the ordinary way.
@@ -97,6 +98,8 @@ class Kernel:
         if type(q) is not np.ndarray or q.dtype is not FLOAT or not isinstance(t, NUMBER):
             return None
         if u is not None and (type(u) is not np.ndarray or u.dtype is not FLOAT):
+            return None
+        if udot is not None and (type(udot) is not np.ndarray or udot.dtype is not FLOAT):
             return None
         try:
             single = self._singles.pop()  # nobody else can have it now
@@ -109,6 +112,10 @@ class Kernel:
             arguments[0][:] = q
             arguments[1][:] = 0.0 if u is None else u
             arguments[2][0] = t
+            if udot is not None:
+                if udot.shape != arguments[5].shape:
+                    return None
+                arguments[5][:] = udot
             return None if single.call() else single.results[0].copy()
         finally:
             self._singles.append(single)
@@ -163,7 +170,8 @@ class _Tier:
             self._state = "looked up" if find_compiler() is not None else "failed"
             if self._state == "looked up" and cached(self.key) is not None:
                 self.force()
-        if self._state == "looked up" and self.spent > SECONDS_PER_OPERATION * self.kernel.function.n_instructions():
+        size = self.kernel.function.n_instructions()
+        if self._state == "looked up" and size < AUTOMATIC and self.spent > SECONDS_PER_OPERATION * size:
             self._state = "compiling"
             threading.Thread(target=self.force, daemon=True).start()
 
