@@ -69,6 +69,8 @@ class Coupling(Constraint):
 
     def __init__(self, name: str, coefficients: Mapping[str, Any], constant: Any = 0):
         self.name = name
+        if not isinstance(coefficients, Mapping):
+            raise ModelError(f"coefficients must be a mapping such as {{'j1': 1.0, 'j2': -2.5}}, got {coefficients!r}")
         self.coefficients = {key: scalar(value, f"coefficient of {key!r}") for key, value in coefficients.items()}
         self.constant = scalar(constant, "constant")
         if not self.coefficients:

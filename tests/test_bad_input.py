@@ -1,0 +1,502 @@
+"""Bad input: every error is of the one family, names the element and the fix, and all problems come at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mechgraph as mg
+
+INERTIA = (0.1, 0.1, 0.1)
+
+
+def good() -> mg.System:
+    """Two bodies, a loop, an input, a parameter, a marker: everything right."""
+    s = mg.System("good", gravity=(0, 0, -9.81))
+    a, b = (s.body(name, mass=1.0, com=(0, 0, -0.5), inertia=INERTIA) for name in "ab")
+    s.revolute("hinge", s.ground, a, axis="y")
+    s.spherical("ball", a, b, at=(0, 0, -1))
+    s.torque("motor", "hinge", s.parameter("gain", 1.0) * s.input("w"))
+    s.marker("tip", b, (0, 0, -1))
+    return s
+
+
+def problems(s: mg.System) -> list[str]:
+    with pytest.raises(mg.ModelError) as error:
+        s.equations()
+    assert isinstance(error.value, mg.MechgraphError)
+    return error.value.problems
+
+
+# --- descriptions ----------------------------------------------------------------------------------------------------
+
+DESCRIPTIONS = {
+    # what is done to the good system: (what the message must say)
+    "missing mass": (lambda s: s.body("c", inertia=INERTIA), ["body 'c'", "mass", "frame()"]),
+    "missing inertia": (lambda s: s.body("c", mass=1.0), ["body 'c'", "inertia", "0 for a point mass"]),
+    "zero mass": (lambda s: joined(s, mass=0.0), ["body 'c'", "positive", "frame()"]),
+    "negative mass": (lambda s: joined(s, mass=-2.0), ["body 'c'", "positive", "-2"]),
+    "NaN mass": (lambda s: joined(s, mass=np.nan), ["body 'c'", "mass", "finite"]),
+    "infinite com": (lambda s: joined(s, com=(0, np.inf, 0)), ["body 'c'", "com", "finite"]),
+    "triangle": (lambda s: joined(s, inertia=(1, 1, 3)), ["body 'c'", "triangle inequality", "allow_unphysical"]),
+    "negative inertia": (lambda s: joined(s, inertia=(1, 1, -0.1)), ["body 'c'", "negative", "inertia_about"]),
+    "asymmetric inertia": (lambda s: joined(s, inertia=[[1, 0.1, 0], [0, 1, 0], [0, 0, 1]]), ["body 'c'", "symmetric"]),
+    "four inertias": (lambda s: joined(s, inertia=(1, 1, 1, 0)), ["body 'c'", "3 numbers", "6"]),
+    "inertia about nothing": (lambda s: joined(s, inertia_about="centre"), ["body 'c'", "'com' or 'origin'", "centre"]),
+    "two numbers": (lambda s: joined(s, com=(1, 2)), ["body 'c'", "com", "3 numbers", "got 2"]),
+    "time in a mass": (lambda s: joined(s, mass=1 + s.time), ["body 'c'", "time"]),
+    "input in a mass": (lambda s: joined(s, mass=1 + s.inputs["w"]), ["body 'c'", "input 'w'", "forces only"]),
+    "zero axis": (lambda s: extra(s, axis=(0, 0, 0)), ["joint 'extra'", "axis", "zero"]),
+    "long axis": (lambda s: extra(s, axis=(0, 3, 4)), ["joint 'extra'", "length 5", "(0, 0.6, 0.8)"]),
+    "axis letter": (lambda s: extra(s, axis="w"), ["joint 'extra'", "'w'", "'x', 'y', 'z'"]),
+    "turning axis": (lambda s: extra(s, axis=(mg.cos(s.time), mg.sin(s.time), 0)), ["joint 'extra'", "time", "orientation="]),
+    "long axis by parameter": (lambda s: extra(s, axis=(0, 2 * s.parameters["gain"], 0)), ["joint 'extra'", "length 2"]),
+    "pitch in time": (lambda s: extra(s, "screw", pitch=s.time), ["joint 'extra'", "pitch", "time"]),
+    "no pitch": (lambda s: extra(s, "screw", pitch=0), ["joint 'extra'", "pitch is zero", "revolute"]),
+    "pitch missing": (lambda s: extra(s, "screw"), ["joint 'extra'", "'pitch'", "it takes"]),
+    "skew universal": (lambda s: extra(s, "universal", second_axis=(0.6, 0.8, 0)), ["joint 'extra'", "perpendicular"]),
+    "no rotation": (lambda s: extra(s, orientation=[[1, 0, 0], [0, 1, 0], [0, 0, 2]]), ["joint 'extra'", "not a rotation"]),
+    "mirror": (lambda s: extra(s, orientation=[[1, 0, 0], [0, 1, 0], [0, 0, -1]]), ["joint 'extra'", "determinant +1"]),
+    "quaternion": (lambda s: extra(s, orientation=(1, 1, 0, 0)), ["joint 'extra'", "norm", "divide"]),
+    "input in a place": (lambda s: extra(s, at=(s.inputs["w"], 0, 0)), ["joint 'extra'", "input 'w'"]),
+    "option": (lambda s: extra(s, axsi="y"), ["joint 'extra'", "'axsi'", "did you mean 'axis'"]),
+    "cut": (lambda s: extra(s, cut="yes"), ["joint 'extra'", "cut", "True, False or None"]),
+    "to itself": (lambda s: s.revolute("extra", "a", "a"), ["joint 'extra'", "'a'", "itself"]),
+    "cut bridge": (lambda s: extra(s, cut=True), ["joint 'extra'", "no loop"]),
+    "unknown body": (lambda s: s.revolute("extra", "gruond", "a"), ["joint 'extra'", "'gruond'", "did you mean 'ground'"]),
+    "foreign body": (lambda s: s.revolute("extra", good().bodies["a"], "a"), ["joint 'extra'", "'a'", "another system"]),
+    "spring in a ball": (lambda s: extra(s, "spherical", stiffness=1.0), ["joint 'extra'", "scalar coordinates"]),
+    "spring in nothing": (lambda s: extra(s, "fixed", damping=1.0), ["joint 'extra'", "coordinate"]),
+    "springs too many": (lambda s: extra(s, "planar", stiffness=(1.0, 2.0)), ["stiffness", "3 numbers", "got 2"]),
+    "chain of nothing": (lambda s: s.joint("extra", "a", "ground", None), ["joint 'extra'", "list", "mg.rot"]),
+    "chain of numbers": (lambda s: s.joint("extra", "a", "ground", [1, 2]), ["joint 'extra'", "mg.rot"]),
+    "chain with one name": (
+        lambda s: s.joint("extra", "a", "ground", [mg.rot("x", "q"), mg.move("x", "q")]),
+        ["joint 'extra'", "same coordinate name"],
+    ),
+    "name taken": (lambda s: s.marker("motor", "a"), ["marker 'motor'", "taken"]),
+    "name of a speed": (lambda s: s.marker("hinge'", "a"), ["hinge'", "rename"]),
+    "name of a coordinate": (lambda s: extra(s, "revolute", name="ball.q0"), ["ball.q0", "rename"]),
+    "no name": (lambda s: s.body("", 1.0, inertia=INERTIA), ["needs a name"]),
+    "loose bodies": (lambda s: (s.body("c", 1.0, inertia=INERTIA), s.frame("d")), ["ground", "'c', 'd'", "free()"]),
+    "moving marker": (lambda s: s.marker("m", "a", (s.time, 0, 0)), ["marker 'm'", "time", "driven joint"]),
+    "marker nowhere": (lambda s: s.marker("m", "c"), ["marker 'm'", "unknown body or marker 'c'"]),
+    "marker on a joint": (lambda s: s.marker("m", s.joints["hinge"]), ["marker 'm'", "body or marker"]),
+    "foreign symbol": (lambda s: joined(s, mass=1 + good().parameters["gain"]), ["body 'c'", "'gain'", "of this system"]),
+    "foreign gravity": (lambda s: setattr(s, "gravity", (0, 0, good().parameters["gain"])), ["gravity", "'gain'"]),
+    "gravity": (lambda s: setattr(s, "gravity", (0, -9.81)), ["gravity", "3 numbers"]),
+    "parameter of parameters": (lambda s: s.parameter("p", 2 * s.parameters["gain"]), ["parameter 'p'", "number"]),
+    "torque on nothing": (lambda s: s.torque("t", "hing", 1.0), ["'t'", "'hing'", "did you mean 'hinge'"]),
+    "spring on nothing": (lambda s: s.spring_damper("k", "tip", "tpi", 1.0), ["'k'", "'tpi'", "did you mean 'tip'"]),
+    "foreign spring": (lambda s: s.spring_damper("k", "tip", good().markers["tip"], 1.0), ["'k'", "another system"]),
+    "force of two": (lambda s: s.force("f", "tip", (1, 2)), ["'f'", "3 numbers"]),
+    "force frame": (lambda s: s.force("f", "tip", (1, 2, 3), frame="local"), ["'f'", "'world' or 'body'", "local"]),
+    "force too many": (lambda s: s.force("f", "tip", (1, 2, 3), "world", 4), ["'f'", "too many", "it takes"]),
+    "distance": (lambda s: s.distance("d", "tip", "ground", 0.0), ["'d'", "positive", "spherical"]),
+    "distance without length": (lambda s: s.distance("d", "tip", "ground"), ["'d'", "'length'", "it takes"]),
+    "coupling of nothing": (lambda s: s.coupling("c", {}), ["'c'", "at least one"]),
+    "coupling of unknown": (lambda s: s.coupling("c", {"hinge": 1, "elbow": 2}), ["'c'", "'elbow'", "hinge"]),
+    "coupling of a list": (lambda s: s.coupling("c", [1, 2]), ["'c'", "mapping"]),
+    "servo of unknown": (lambda s: s.servo("c", "elbow", 0), ["'c'", "'elbow'"]),
+    "two levels": (lambda s: s.constrain("c", position=len, velocity=len), ["'c'", "exactly one"]),
+    "no level": (lambda s: s.constrain("c"), ["'c'", "exactly one"]),
+    "no function": (lambda s: s.constrain("c", position=0.0), ["'c'", "function of the motion"]),
+    "output": (lambda s: s.output("o", 5), ["output 'o'", "function of the motion"]),
+}  # fmt: skip
+
+
+def joined(s: mg.System, **options) -> None:
+    """A third body with something wrong about it, joined."""
+    s.free("joined", s.ground, s.body("c", **({"mass": 1.0, "inertia": INERTIA} | options)))
+
+
+def extra(s: mg.System, kind: str = "revolute", name: str = "extra", **options) -> None:
+    """A joint with something wrong about it."""
+    getattr(s, kind)(name, s.ground, s.body("c", mass=1.0, inertia=INERTIA), **options)
+
+
+@pytest.mark.parametrize("what", DESCRIPTIONS)
+def test_a_wrong_description_is_named_with_its_fix(what):
+    spoil, words = DESCRIPTIONS[what]
+    s = good()
+    spoil(s)
+    (problem,) = problems(s)
+    for word in words:
+        assert word in problem
+    assert "casadi" not in problem.lower()
+
+
+def test_the_good_system_is_good():
+    good().equations()
+
+
+def test_all_problems_come_at_once():
+    s = mg.System("wrong in many ways", gravity=(0, 0))
+    s.body("light", mass=0.0, inertia=INERTIA)
+    s.body("odd", mass=1.0, inertia=(1, 1, 5))
+    s.body("empty")
+    s.revolute("one", "ground", "light", axis=(0, 0, 2))
+    s.revolute("two", "light", "ood")
+    s.revolute("two", "light", "odd")
+    s.torque("motor", "three", 1.0)
+    s.distance("rod", "light", "odd", -1.0)
+    s.marker("m", "odd", at=(1, 2))
+    with pytest.raises(mg.ModelError) as error:
+        s.check()
+    found = error.value.problems
+    for culprit in ("gravity", "'light'", "'odd'", "'empty'", "'one'", "'ood'", "taken", "'three'", "'rod'", "marker 'm'"):
+        assert any(culprit in problem for problem in found), culprit
+    assert len(found) == 10
+    assert str(error.value).startswith("10 problems:")
+
+
+def test_one_mistake_is_told_once():
+    """A joint that could not be read does not make its body loose, nor its spring unknown."""
+    s = good()
+    s.revolute("elbow", "b", s.body("c", mass=1.0, inertia=INERTIA), axis=(0, 0, 3), stiffness=1.0)
+    s.torque("motor 2", "elbow", 1.0)
+    assert len(problems(s)) == 1
+
+
+def test_a_system_without_bodies():
+    assert problems(mg.System("empty")) == ["the system has no bodies; add one with body()"]
+
+
+# --- wrong types, everywhere -----------------------------------------------------------------------------------------
+
+WRONG = [
+    None,
+    "x",
+    b"abc",
+    [1, 2],
+    {},
+    {1: 2, 3: 4, 5: 6},
+    float("nan"),
+    1j,
+    object(),
+    lambda m: 0,
+    [[1, 2], [3]],
+    ["a", "b", "c"],
+]
+ALLOWED = {("orientation", None), ("child_orientation", None), ("cut", None), ("axis", "x"), ("name", "x")}
+
+
+def allowed(argument: str, value: object) -> bool:
+    return isinstance(value, (str, type(None))) and (argument, value) in ALLOWED
+
+
+@pytest.mark.parametrize("value", WRONG, ids=lambda value: repr(value)[:12])
+@pytest.mark.parametrize("argument", ["name", "mass", "com", "inertia", "inertia_about"])
+def test_wrong_types_in_a_body(argument, value):
+    if allowed(argument, value):
+        return
+    s = good()
+    options = {"name": "c", "mass": 1.0, "com": (0, 0, 0), "inertia": INERTIA} | {argument: value}
+    s.free("joined", s.ground, s.body(**options))
+    assert problems(s)
+
+
+JOINT_ARGUMENTS = [
+    *("name", "parent", "child", "axis", "at", "orientation", "child_at", "child_orientation"),
+    *("stiffness", "damping", "rest", "cut"),
+]
+
+
+@pytest.mark.parametrize("value", WRONG, ids=lambda value: repr(value)[:12])
+@pytest.mark.parametrize("argument", JOINT_ARGUMENTS)
+def test_wrong_types_in_a_joint(argument, value):
+    if allowed(argument, value):
+        return
+    s = good()
+    options = {"name": "k", "parent": "b", "child": s.body("c", 1.0, inertia=INERTIA), "stiffness": 1.0} | {argument: value}
+    s.revolute(**options)
+    assert problems(s)
+
+
+@pytest.mark.parametrize("value", WRONG, ids=lambda value: repr(value)[:12])
+@pytest.mark.parametrize("method", ["parameter", "input", "output", "marker", "frame", *mg.FORCES, *mg.CONSTRAINTS])
+def test_wrong_types_in_everything_else(method, value):
+    """The wrong value in the place of each argument in turn, the name included."""
+    right = {
+        "parameter": ("p", 1.0),
+        "input": ("i",),
+        "output": ("o", lambda m: m.time),
+        "marker": ("m", "a", (0, 0, 0)),
+        "frame": ("f",),
+        "spring_damper": ("e", "tip", "ground", 1.0, 1.0, 1.0),
+        "torque": ("e", "hinge", 1.0),
+        "force": ("e", "tip", (1, 2, 3), "world"),
+        "body_torque": ("e", "tip", (1, 2, 3), "world"),
+        "distance": ("e", "tip", "ground", 1.0),
+        "coupling": ("e", {"hinge": 1.0}, 0.5),
+        "servo": ("e", "hinge", 0.5),
+        "constrain": ("e", lambda m: m.position("tip")[2]),
+    }[method]
+    for k in range(len(right)):
+        fine = (
+            (k == 0 and value == "x") or (callable(value) and callable(right[k])) or (method == "constrain" and value is None)
+        )
+        fine = fine or (callable(value) and method in ("torque", "force", "body_torque") and k == 2)
+        s = good()
+        getattr(s, method)(*(value if i == k else argument for i, argument in enumerate(right)))
+        if not fine:
+            with pytest.raises(mg.MechgraphError):
+                s.equations().accelerations([0, 1, 0, 0, 0], [0, 0, 0, 0])
+
+
+@pytest.mark.parametrize("value", WRONG, ids=lambda value: repr(value)[:12])
+def test_wrong_types_in_transitions(value):
+    for make in (
+        lambda: mg.rot(value, "a"),
+        lambda: mg.move("z", value),
+        lambda: mg.screw("z", value, "a"),
+        lambda: mg.rot("z", value),
+        lambda: mg.ball(value),
+        lambda: mg.System().add(value),
+    ):
+        if isinstance(value, str):  # "x" is an axis and a name
+            continue
+        with pytest.raises(mg.MechgraphError):
+            make()
+
+
+def test_a_coordinates_name_has_letters():
+    for name in ("", "a.b", "a'", "a b"):
+        with pytest.raises(mg.ModelError, match="name"):
+            mg.rot("z", name)
+
+
+# --- functions of the motion -----------------------------------------------------------------------------------------
+
+FUNCTIONS = {
+    "unknown place": (lambda s: s.force("f", "tip", lambda m: m.velocity("tipp")), ["'tipp'", "did you mean 'tip'"]),
+    "unknown joint": (lambda s: s.force("f", "tip", lambda m: (m.speed("hing"), 0, 0)), ["'hing'", "did you mean 'hinge'"]),
+    "two numbers": (lambda s: s.force("f", "tip", lambda m: (1, 2)), ["force 'f'", "3 numbers"]),
+    "nothing": (lambda s: s.force("f", "tip", lambda m: None), ["force 'f'", "3 numbers"]),
+    "accelerations": (lambda s: s.force("f", "tip", lambda m: -m.acceleration("tip")), ["force 'f'", "accelerations"]),
+    "foreign symbol": (lambda s: s.force("f", "tip", (good().parameters["gain"], 0, 0)), ["force 'f'", "'gain'"]),
+    "torque of two": (lambda s: s.torque("f", "ball", lambda m: (1, 2)), ["torque 'f'", "3 numbers"]),
+    "constraint of nothing": (lambda s: s.constrain("c", position=lambda m: None), ["constraint 'c'", "None"]),
+    "constraint of text": (lambda s: s.constrain("c", position=lambda m: "z"), ["constraint 'c'", "'z'"]),
+    "position of velocities": (
+        lambda s: s.constrain("c", position=lambda m: m.velocity("tip")[0]), ["constraint 'c'", "velocities", "level"],
+    ),
+    "velocity of accelerations": (
+        lambda s: s.constrain("c", velocity=lambda m: m.acceleration("tip")[0]), ["constraint 'c'", "accelerations", "level"],
+    ),
+    "square of accelerations": (
+        lambda s: s.constrain("c", acceleration=lambda m: m.acceleration("tip")[0] ** 2 - 1), ["constraint 'c'", "linear"],
+    ),
+    "input in a constraint": (lambda s: s.servo("c", "hinge", s.inputs["w"]), ["constraint 'c'", "input", "function of time"]),
+    "foreign constraint": (
+        lambda s: s.constrain("c", position=lambda m: m.position("tip")[0] - good().parameters["gain"]),
+        ["constraint 'c'", "'gain'"],
+    ),
+    "foreign body": (lambda s: s.force("f", "tip", lambda m: m.velocity(OTHER.bodies["a"])), ["'a'", "another system"]),
+}  # fmt: skip
+OTHER = good()
+
+
+@pytest.mark.parametrize("what", FUNCTIONS)
+def test_a_wrong_function_of_the_motion_is_named(what):
+    spoil, words = FUNCTIONS[what]
+    s = good()
+    spoil(s)
+    with pytest.raises(mg.ModelError) as error:
+        s.equations().accelerations([0, 1, 0, 0, 0], [0, 0, 0, 0])
+    for word in words:
+        assert word in str(error.value)
+    assert "casadi" not in str(error.value).lower()
+
+
+# --- calls -----------------------------------------------------------------------------------------------------------
+
+Q, U = [0.1, 1, 0, 0, 0], [0, 0, 0, 0]
+CALLS = {
+    "too few": (lambda e: e.accelerations([1.0], U), ["coordinates", "expected 5", "got 1"]),
+    "too many": (lambda e: e.accelerations(Q, [0] * 5), ["speeds", "expected 4", "got 5"]),
+    "one number": (lambda e: e.accelerations(3.0, U), ["coordinates", "single number"]),
+    "NaN": (lambda e: e.accelerations([0, 1, 0, np.nan, 0], U), ["'ball.q2'", "finite"]),
+    "NaN in a batch": (lambda e: e.accelerations(Q, [U, [0, 0, np.inf, 0]]), ["'ball.wy'", "finite"]),
+    "NaN time": (lambda e: e.accelerations(Q, U, np.nan), ["time", "finite"]),
+    "unknown coordinate": (lambda e: e.accelerations({"hing": 1.0}, U), ["'hing'", "did you mean 'hinge'"]),
+    "unknown input": (lambda e: e.accelerations(Q, U, inputs={"v": 1.0}), ["'v'", "w"]),
+    "unknown parameter": (lambda e: e.accelerations(Q, U, parameters={"gian": 1.0}), ["'gian'", "did you mean 'gain'"]),
+    "unknown joint": (lambda e: e.reaction("elbow", Q, U), ["'elbow'", "hinge"]),
+    "unknown marker": (lambda e: e.position("top", Q), ["'top'", "did you mean 'tip'"]),
+    "unknown in a start": (lambda e: e.assemble({"hing": 1.0, "ball": [1, 2]}), ["'hing'", "'ball' needs 4 numbers, got 2"]),
+    "NaN in a start": (lambda e: e.assemble({"hinge": np.nan}), ["'hinge'", "finite"]),
+    "second prime": (lambda e: e.assemble({"hinge''": 1.0}), ["hinge''", "Known"]),
+    "start quaternion": (lambda e: e.assemble({"ball": [1, 1, 0, 0]}), ["'ball'", "norm 1.41421"]),
+    "start of three": (lambda e: e.assemble((Q, U, U)), ["(q, u)", "3"]),
+    "start of many": (lambda e: e.assemble(([Q, Q], [U, U])), ["one state"]),
+    "start list": (lambda e: e.assemble([Q, U]), ["start", "mapping"]),
+    "guess": (lambda e: e.assemble({}, guess={"hing": 1.0}), ["guess", "'hing'", "did you mean 'hinge'"]),
+    "formalism": (lambda e: e.system.equations("newton"), ["'newton'", "newton-euler"]),
+    "duration": (lambda e: e.simulate(-1.0), ["duration", "positive", "-1.0"]),
+    "no duration": (lambda e: e.simulate(None), ["duration", "None"]),
+    "step": (lambda e: e.simulate(1.0, step=0.0), ["step", "positive"]),
+    "long step": (lambda e: e.simulate(1.0, step=3.0), ["whole number of steps"]),
+    "rtol": (lambda e: e.simulate(1.0, rtol=0.0), ["rtol", "positive"]),
+    "large rtol": (lambda e: e.simulate(1.0, rtol=2.0), ["rtol", "below one"]),
+    "atol": (lambda e: e.simulate(1.0, atol="small"), ["atol", "'small'"]),
+    "method": (lambda e: e.simulate(1.0, method="euler"), ["'euler'", "cvodes"]),
+    "drift": (lambda e: e.simulate(1.0, drift="glue"), ["'glue'", "projection"]),
+    "inputs": (lambda e: e.simulate(1.0, inputs={"v": 1.0}), ["'v'", "w"]),
+    "input of a string": (lambda e: e.simulate(1.0, inputs={"w": "sin(t)"}), ["input 'w'", "function of t"]),
+    "NaN input": (lambda e: e.simulate(1.0, inputs={"w": np.nan}), ["input 'w'", "finite"]),
+    "foreign input": (lambda e: e.simulate(1.0, inputs={"w": mg.sin(good().time)}), ["input 'w'", "time"]),
+    "parameters": (lambda e: e.simulate(1.0, parameters={"gain": np.nan}), ["'gain'", "finite"]),
+    "many parameters": (lambda e: e.simulate(1.0, parameters={"gain": [1, 2]}), ["parameters", "one number"]),
+    "events": (lambda e: e.simulate(1.0, events=[lambda m: m.time]), ["events", "mapping"]),
+    "event": (lambda e: e.simulate(1.0, events={"e": 3.0}), ["event 'e'", "function of the motion"]),
+    "event of three": (lambda e: e.simulate(1.0, events={"e": lambda m: m.position("tip")}), ["event 'e'", "one number", "3"]),
+    "event of nowhere": (lambda e: e.simulate(1.0, events={"e": lambda m: m.position("top")[0]}), ["'top'", "tip"]),
+    "event direction": (lambda e: e.simulate(1.0, events={"e": mg.Event(lambda m: m.time, 2)}), ["'e'", "-1, 0 or 1"]),
+    "t0": (lambda e: e.simulate(1.0, t0="now"), ["t0", "'now'"]),
+    "observe": (lambda e: e.observe("tip", Q, U), ["function of the motion", "'tip'"]),
+    "observe nothing": (lambda e: e.observe(lambda m: None, Q, U), ["quantity", "None"]),
+    "inverse": (lambda e: e.inverse_dynamics(Q), ["Trajectory", "udot"]),
+    "load": (lambda e: mg.load("nowhere.npz"), ["nowhere.npz"]),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def equations() -> mg.Equations:
+    return good().equations()
+
+
+@pytest.mark.parametrize("what", CALLS)
+def test_a_wrong_call_is_named_with_its_fix(equations, what):
+    call, words = CALLS[what]
+    with pytest.raises(mg.MechgraphError) as error:
+        call(equations)
+    for word in words:
+        assert word in str(error.value)
+    assert "casadi" not in str(error.value).lower()
+
+
+@pytest.mark.parametrize("value", WRONG, ids=lambda value: repr(value)[:12])
+def test_wrong_types_in_calls(equations, value):
+    e = equations
+    calls = {
+        "q": lambda: e.accelerations(value, U),
+        "u": lambda: e.accelerations(Q, value),
+        "t": lambda: e.accelerations(Q, U, value),
+        "inputs": lambda: e.accelerations(Q, U, inputs=value),
+        "parameters": lambda: e.accelerations(Q, U, parameters=value),
+        "reaction": lambda: e.reaction(value, Q, U),
+        "position": lambda: e.position(value, Q),
+        "rotation": lambda: e.rotation(value, Q),
+        "observe": lambda: e.observe(value, Q, U),
+        "start": lambda: e.assemble(value),
+        "start value": lambda: e.assemble({"hinge": value}),
+        "start speed": lambda: e.assemble({"hinge'": value}),
+        "guess": lambda: e.assemble({}, guess=value),
+        "assembly time": lambda: e.assemble({}, t=value),
+        "duration": lambda: e.simulate(value),
+        "step": lambda: e.simulate(0.1, step=value),
+        "rtol": lambda: e.simulate(0.1, rtol=value),
+        "atol": lambda: e.simulate(0.1, atol=value),
+        "method": lambda: e.simulate(0.1, method=value),
+        "drift": lambda: e.simulate(0.1, drift=value),
+        "baumgarte": lambda: e.simulate(0.1, drift="baumgarte", baumgarte=value),
+        "run inputs": lambda: e.simulate(0.1, inputs=value),
+        "run input": lambda: e.simulate(0.1, inputs={"w": value}),
+        "run parameters": lambda: e.simulate(0.1, parameters=value),
+        "run parameter": lambda: e.simulate(0.1, parameters={"gain": value}),
+        "events": lambda: e.simulate(0.1, events=value),
+        "event": lambda: e.simulate(0.1, events={"e": value}),
+        "direction": lambda: e.simulate(0.1, events={"e": mg.Event(lambda m: m.time, direction=value)}),
+        "t0": lambda: e.simulate(0.1, t0=value),
+        "formalism": lambda: e.system.equations(value),
+        "closure": lambda: e.system.equations("kane", value),
+        "load": lambda: mg.load(value),
+    }
+    optional = {
+        "q",
+        "u",
+        "inputs",
+        "parameters",
+        "start",
+        "guess",
+        "step",
+        "atol",
+        "method",
+        "run inputs",
+        "run parameters",
+        "events",
+    }
+    for what, call in calls.items():
+        fine = (value is None and what in {*optional, "formalism"}) or (
+            value == {} and what in optional - {"step", "atol", "method"}
+        )
+        fine = fine or (callable(value) and what in ("observe", "run input", "event")) or (value == [1, 2] and what == "t")
+        if not fine:
+            with pytest.raises(mg.MechgraphError):
+                call()
+
+
+# --- assembly --------------------------------------------------------------------------------------------------------
+
+
+def fourbar(ground: float = 2.0) -> mg.System:
+    s = mg.System("four-bar")
+    crank, coupler, rocker = (s.body(name, mass=1.0, inertia=INERTIA) for name in ("crank", "coupler", "rocker"))
+    s.revolute("A", s.ground, crank, axis="y")
+    s.revolute("B", crank, coupler, axis="y", at=(1, 0, 0))
+    s.revolute("C", s.ground, rocker, axis="y", at=(ground, 0, 0))
+    s.revolute("D", rocker, coupler, axis="y", at=(2, 0, 0), child_at=(2.5, 0, 0), cut=True)
+    return s
+
+
+def test_a_loop_that_cannot_be_assembled_is_named():
+    with pytest.raises(mg.AssemblyError, match=r"cannot be assembled; not satisfied: D: position x") as error:
+        fourbar(ground=9.0).equations().assemble()
+    assert error.value.residuals["D: position x"] != 0
+    with pytest.raises(mg.AssemblyError, match="guess="):
+        fourbar(ground=9.0).equations().simulate(1.0)
+
+
+def test_a_start_that_contradicts_the_loop_is_named():
+    with pytest.raises(mg.AssemblyError, match="the start contradicts the constraints") as error:
+        fourbar().equations().assemble({"A": 0.3, "B": 2.9, "C": 0.1})
+    assert set(error.value.residuals) & {"A", "B", "C"}
+    with pytest.raises(mg.AssemblyError, match="velocity level"):
+        fourbar().equations().assemble({"A": -1.0, "A'": 1.0, "B'": 1.0, "C'": 7.0}, guess={"B": 0.3, "C": -1.5})
+
+
+def test_a_start_that_contradicts_a_drive_is_named():
+    s = good()
+    s.servo("drive", "hinge", 0.3 + s.time)
+    with pytest.raises(mg.AssemblyError, match="drive"):
+        s.equations().assemble({"hinge": 0.5})
+    with pytest.raises(mg.AssemblyError, match="rate of drive"):
+        s.equations().assemble({"hinge'": 0.5})
+
+
+def test_what_has_no_inertia_is_named():
+    s = good()
+    s.revolute("idle", "b", s.frame("pointer"))
+    e = s.equations()
+    for call in (
+        lambda: e.accelerations([*Q, 0], [*U, 0]),
+        lambda: e.solve([*Q, 0], [*U, 0]),
+        lambda: e.accelerations([[*Q, 0]] * 3, [*U, 0]),
+        lambda: e.simulate(1.0),
+    ):
+        with pytest.raises(mg.ArgumentError, match=r"singular.*idle'"):
+            call()
+
+
+@pytest.mark.parametrize("closure", mg.CLOSURES)
+def test_an_idle_spin_in_a_loop_is_named_before_the_run(closure):
+    """A thin rod between two balls: nothing resists its spin, so no run can be right."""
+    s = mg.System("rod")
+    arm = s.body("arm", mass=1.0, com=(0.5, 0, 0), inertia=INERTIA)
+    rod = s.body("rod", mass=1.0, com=(0.5, 0, 0), inertia=(0, 0.1, 0.1))
+    s.revolute("pin", s.ground, arm)
+    s.spherical("ball", arm, rod, at=(1, 0, 0))
+    s.spherical("end", s.ground, rod, at=(1, 1, 0), child_at=(1, 0, 0))
+    with pytest.raises(mg.ArgumentError, match=r"singular.*\.wx"):
+        s.equations("newton-euler", closure).simulate(1.0)
