@@ -24,6 +24,7 @@ from derivation import table, versions, write_section
 
 matplotlib.use("Agg")
 BATCH = 4096
+PEERS = 200  # bodies up to which chains are told to the peers
 PLOT = Path(__file__).with_name("cost.svg")
 Call = Callable[[], object]
 
@@ -86,8 +87,8 @@ class Peers:
 
     def __init__(self, links: list[models.Link], count: int = BATCH) -> None:
         self.equations = models.to_mechgraph(links).equations()
-        self.pin, self.mj = models.to_pinocchio(links), models.to_mujoco(links) if len(links) <= 200 else None
-        self.data, self.mj_data = self.pin.createData(), None if self.mj is None else mujoco.MjData(self.mj)
+        self.pin, self.mj = models.to_pinocchio(links), models.to_mujoco(links)
+        self.data, self.mj_data = self.pin.createData(), mujoco.MjData(self.mj)
         random, eqs = np.random.default_rng(0), self.equations
         self.q = random.uniform(-1, 1, (count, len(eqs.coordinates)))
         for four in map(list, eqs.kinematics.quaternions):
@@ -115,16 +116,13 @@ class Peers:
     def check(self) -> None:
         """All three give the same accelerations."""
         own = self.equations.accelerations(self.q[:1], self.u[:1])[0]
-        values = {}
-        if self.mj_data is not None:
-            self.mj_data.qpos[:], self.mj_data.qvel[:] = self.q[0], self.u[0]
-            mujoco.mj_forward(self.mj, self.mj_data)
-            values["MuJoCo"] = self.mj_data.qacc
+        self.mj_data.qpos[:], self.mj_data.qvel[:] = self.q[0], self.u[0]
+        mujoco.mj_forward(self.mj, self.mj_data)
         peer = pin.aba(self.pin, self.data, self.Q[:, 0], self.V[:, 0], self.zero)
         if self.floating:
             R = self.equations.rotation(self.equations.kinematics.topology.bodies[0], self.q[0])
             peer[:3] = R @ (peer[:3] + np.cross(self.u[0, 3:6], self.V[:3, 0]))
-        for name, value in {**values, "Pinocchio": peer}.items():
+        for name, value in (("MuJoCo", self.mj_data.qacc), ("Pinocchio", peer)):
             error = np.abs(value - own).max() / np.abs(own).max()
             assert error < 1e-9, f"{name} differs by {error:.1e}"
 
@@ -136,8 +134,8 @@ def evaluation_section(title: str, links: list[models.Link], quick: bool) -> str
     head = ["", "mechgraph", "Pinocchio", "MuJoCo", "Pinocchio / mechgraph", "MuJoCo / mechgraph"]
     kernel = peers.equations.kernel("udot", lambda: [peers.equations.udot], [1])
     note = (
-        f"Forward dynamics is {kernel.function.n_instructions():,} operations; its machine code for single states and for batches "
-        f"took {compile_seconds:.1f} s to compile."
+        f"Forward dynamics is {kernel.function.n_instructions():,} operations; its machine code for single states and for "
+        f"batches took {compile_seconds:.1f} s to compile."
     )
     return f"### {title}\n\n{note}\n\n{table(head, rows)}"
 
@@ -278,25 +276,8 @@ def size_section(sizes: list[int], quick: bool) -> str:
     """Forward dynamics of chains: a batch in machine code up to 200 bodies, the interpreter beyond; one thread."""
     rows, points = [], []
     for n in sizes:
-        peers = Peers(models.chain(n), 16 if quick else max(16, min(BATCH, 40_000 // n)))
-        eqs, count = peers.equations, len(peers.q)
-        native = n <= 200 and eqs.compile()
-        pool, TAU, out = pin.ModelPool(peers.pin, 1), np.zeros_like(peers.V), np.zeros_like(peers.V)
-
-        def forward(peers: Peers = peers) -> None:
-            peers.mj_data.qpos[:], peers.mj_data.qvel[:] = peers.q[0], peers.u[0]
-            mujoco.mj_forward(peers.mj, peers.mj_data)
-
-        calls: dict[str, Call] = {
-            "mechgraph": lambda eqs=eqs, peers=peers: eqs.accelerations(peers.q, peers.u),  # type: ignore[misc]
-            "Pinocchio": lambda peers=peers, pool=pool, TAU=TAU, out=out: pin.abaInParallel(
-                1, pool, peers.Q, peers.V, TAU, out
-            ),  # type: ignore[misc]
-        }
-        if peers.mj is not None:
-            calls["MuJoCo"] = forward
-        times = medians(calls, 5)
-        times = {key: value / (1 if key == "MuJoCo" else count) for key, value in times.items()}
+        count = 16 if quick else max(16, min(BATCH, 40_000 // n))
+        native, times = _chain_times(n, count) if n <= PEERS else _own_chain_times(n, count)
         points.append((n, native, times))
         rows.append([*_row(str(n), times), "machine code" if native else "interpreter", microseconds(times["mechgraph"] / n)])
     if not quick:
@@ -304,6 +285,32 @@ def size_section(sizes: list[int], quick: bool) -> str:
     head = ["bodies", "mechgraph", "Pinocchio", "MuJoCo", "Pinocchio / mechgraph", "MuJoCo / mechgraph", "by", "for each body"]
     title = "### Forward dynamics of a spatial chain against its size, batch, one thread"
     return f"{title}\n\n{table(head, rows)}\n\n![cost](cost.svg)"
+
+
+def _chain_times(n: int, count: int) -> tuple[bool, dict[str, float]]:
+    peers = Peers(models.chain(n), count)
+    eqs = peers.equations
+    native = eqs.compile()
+    pool, TAU, out = pin.ModelPool(peers.pin, 1), np.zeros_like(peers.V), np.zeros_like(peers.V)
+
+    def forward() -> None:
+        peers.mj_data.qpos[:], peers.mj_data.qvel[:] = peers.q[0], peers.u[0]
+        mujoco.mj_forward(peers.mj, peers.mj_data)
+
+    calls: dict[str, Call] = {
+        "mechgraph": lambda: eqs.accelerations(peers.q, peers.u),
+        "Pinocchio": lambda: pin.abaInParallel(1, pool, peers.Q, peers.V, TAU, out),
+        "MuJoCo": forward,
+    }
+    times = medians(calls, 5)
+    return native, {key: value / (1 if key == "MuJoCo" else count) for key, value in times.items()}
+
+
+def _own_chain_times(n: int, count: int) -> tuple[bool, dict[str, float]]:
+    """Beyond: Pinocchio's data of 500 bodies take 8 GB (a table with the third power of the size), MuJoCo's time is cubic."""
+    eqs = models.to_mechgraph(models.chain(n)).equations()
+    q, u = np.random.default_rng(0).uniform(-1, 1, (2, count, n))
+    return False, {"mechgraph": medians({"mechgraph": lambda: eqs.accelerations(q, u)}, 3)["mechgraph"] / count}
 
 
 def _plot(points: list[tuple[int, bool, dict[str, float]]]) -> None:
