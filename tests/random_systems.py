@@ -360,6 +360,8 @@ def _close(loop: Loop, poses: dict[str, Any], name: str, kind: str, parent: str,
         cut=True,
     )
     loop.configuration |= dict(zip(joint.coordinates, local, strict=True))
+    if joint.coordinates and _scalar(joint) and build.chance(0.5):
+        build("torque", f"effort in {name}", build.pick(joint.coordinates), build.number(-3, 3))
 
 
 _SPRING = ("stiffness", "damping", "rest")

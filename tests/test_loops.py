@@ -178,6 +178,38 @@ def test_reactions_do_not_depend_on_the_formalism(formalism):
         assert gap(wrench, there[joint]) < 1e-9, joint
 
 
+@pytest.mark.parametrize(("kind", "seed"), EVERY)
+def test_power_is_the_rate_of_energy(kind, seed):
+    """d(T+V)/dt along the motion, by exact differentiation, is the power of forces, drives and constraints."""
+    made, equations, state = loop(kind, seed)
+    s = equations.symbols
+    udot = equations.solve(state.q, state.u, **state.at)[0]
+    rates = [
+        ca.jtimes(energy, s.q, equations.kinematics.qdot) + ca.jtimes(energy, s.u, s.udot) + ca.jtimes(energy, s.t, ca.SX(1))
+        for energy in (equations.kinetic, equations.potential)
+    ]
+    numbers = (state.q, state.u, state.t, state.inputs, list(state.parameters.values()), udot)
+    kinetic, potential = (float(x) for x in ca.Function("rates", [s.q, s.u, s.t, s.w, s.p, s.udot], rates)(*numbers))
+    rows = (np.array([state.t]), state.q[None], state.u[None], state.inputs[None])
+    power = equations.power_along(mg.Trajectory("moment", *rows, state.parameters, {}, equations=equations))[0]
+    size = abs(kinetic) + abs(potential) + abs(power) + equations.kinetic_energy(state.q, state.u, **state.place)
+    assert abs(kinetic + potential - power) < 1e-9 * size, str(made)
+
+
+def test_a_servo_in_a_cut_joint_acts_through_it():
+    """The drive of a cut joint passes its effort through that joint, as it does when another joint is cut."""
+    passed = []
+    for cut in ("A", "D"):
+        s = fourbar(*("revolute",) * 3, "revolute", cut=cut)
+        s.servo("drive", "A", -1.0 + 2.0 * s.time)
+        equations = s.equations()
+        q, u = equations.assemble({}, guess={"B": 0.3, "C": -1.5, "A": -1.0, "D": 1.0})
+        state = State(q, u, 0.0, np.zeros(0), {})
+        assert max(imbalance(equations, state).values()) < 1e-9
+        passed.append(equations.reaction("A", q, u)[[0, 2, 4]])
+    assert gap(*passed) < 1e-9
+
+
 # --- the choice of the cut -------------------------------------------------------------------------------------------
 
 
@@ -286,7 +318,7 @@ def test_two_loops_that_share_bodies(kind, seed):
 # --- known linkages --------------------------------------------------------------------------------------------------
 
 
-def fourbar(*kinds: str) -> mg.System:
+def fourbar(*kinds: str, cut: str = "D") -> mg.System:
     """Crank, coupler and rocker in the plane y = 0, on joints of the kinds given, with a motor on the crank."""
     s = mg.System("four-bar", gravity=(0, 0, -9.81))
     crank, coupler, rocker = (
@@ -296,7 +328,7 @@ def fourbar(*kinds: str) -> mg.System:
     ends = [(s.ground, crank, 0, 0), (crank, coupler, 1.0, 0), (s.ground, rocker, 2.0, 0), (rocker, coupler, 2.0, 2.5)]
     for name, kind, (parent, child, at, child_at) in zip("ABCD", kinds, ends, strict=True):
         axis = {} if kind == "spherical" else {"axis": "y"}
-        getattr(s, kind)(name, parent, child, at=(at, 0, 0), child_at=(child_at, 0, 0), **axis, cut=name == "D" or None)
+        getattr(s, kind)(name, parent, child, at=(at, 0, 0), child_at=(child_at, 0, 0), **axis, cut=name == cut or None)
     s.torque("motor", "A", 3.0)
     return s
 

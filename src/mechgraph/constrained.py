@@ -105,12 +105,13 @@ class Constrained:
             start += count
         return out
 
-    def wrenches_of(self, constraint: Constraint) -> dict[str, ForceTorque]:
+    def wrenches_of(self, constraint: Constraint, through: str | None = None) -> dict[str, ForceTorque]:
         """Force and torque (about the body's origin, world axes) of one constraint on each body.
 
-        Virtual work: the derivatives of the rows with respect to the variations of each body, times λ.
+        Virtual work: the derivatives of the rows with respect to the variations of each body, times λ. With ``through``,
+        only the part that acts along the coordinates of that cut joint (a servo, a coupling).
         """
-        m = Motion(self.kinematics, varied=constraint.level)
+        m = Motion(self.kinematics, varied=constraint.level, through=through)
         value = ca.vertcat(SX(0, 1), *(row for _, row in constraint.rows(m)))
         own, out = self.multipliers[self._slices[constraint.name]], {}
         for body, variation in m.variations.items():

@@ -10,12 +10,13 @@ unit multiplier exerts on that body: action and reaction come from there.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import casadi as ca
 from casadi import SX
 
 from .elements.bodies import Body, Marker, marker_on
+from .elements.constraints import Level
 from .elements.joints import Joint
 from .errors import ModelError, unknown
 from .kinematics import Kinematics
@@ -37,8 +38,11 @@ class _Spot:
 class Motion:
     """Position, velocity, acceleration, rotation of bodies and markers; coordinates and speeds of joints; time."""
 
-    def __init__(self, kinematics: Kinematics, varied: Literal["position", "velocity", "acceleration"] | None = None):
-        self._k, self._varied = kinematics, varied
+    def __init__(self, kinematics: Kinematics, varied: Level | None = None, through: str | None = None):
+        """``through`` names a cut joint: then nothing is varied but what is measured across it."""
+        self._k, self._through = kinematics, through
+        self._varied: Level | None = varied if through is None else None
+        self._varied_across = varied
         self.variations: dict[str, SX] = {}  # by body: displacement (3) and rotation (3) of its frame, in the world
 
     @property
@@ -106,7 +110,7 @@ class Motion:
         if name in self._k.joint_coordinates:
             return self._k.symbols.q[list(self._k.joint_coordinates[name])]
         joint, rows = self._cut_joint(name, "coordinates")
-        return joint.kind.measure(*self.across(joint))[rows]
+        return joint.kind.measure(*self._measuring(joint).across(joint))[rows]
 
     def speed(self, name: str) -> SX:
         """Speed(s) of a joint, by the joint's, coordinate's or speed's name; measured, if the joint is cut."""
@@ -116,7 +120,7 @@ class Motion:
         if f"{name}'" in k.joint_speeds:
             return k.symbols.u[list(k.joint_speeds[f"{name}'"])]
         joint, rows = self._cut_joint(name.removesuffix("'"), "coordinates")
-        return self._measured_rate(joint)[rows]
+        return self._measuring(joint)._measured_rate(joint)[rows]
 
     def relative(self, a: Place, b: Place) -> tuple[SX, SX]:
         """Pose of b in a: rotation, and position in a's axes."""
@@ -183,6 +187,14 @@ class Motion:
                 return joint, [names.index(name)]
         known = [*self._k.joint_coordinates, *(joint.name for joint in self._k.topology.cut)]
         raise ModelError(unknown("joint or coordinate", name, known))
+
+    def _measuring(self, joint: Joint) -> Motion:
+        """The motion that the coordinates of a cut joint are measured in."""
+        if self._through != joint.name:
+            return self
+        across = Motion(self._k, self._varied_across)
+        across.variations = self.variations
+        return across
 
     def _measured_rate(self, joint: Joint) -> SX:
         """Rate of a cut joint's coordinates, with the variations of the twists of the two bodies that it joins."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
 import casadi as ca
 from casadi import SX
 
-from .constrained import Constrained
+from .constrained import Constrained, ForceTorque
 from .elements.bodies import marker_on
 from .elements.forces import Action, Effort, Wrench
 from .elements.joints import Joint
@@ -44,17 +45,19 @@ class Reactions:
         m, closing = Motion(self.kinematics), next(c for c in self.constrained.closings if c.name == joint)
         parent, child = closing.joint.parent.body, closing.joint.child.body
         body, sign = (parent, -1) if child is self.kinematics.system.ground else (child, 1)
-        force, torque = self.constrained.wrenches_of(closing).get(body.name, (SX.zeros(3), SX.zeros(3)))
-        for wrench in self._springs_in(closing.joint):
-            if wrench.marker.body is body:
-                force, torque = force + wrench.force, torque + wrench.torque
+        parts = [self.constrained.wrenches_of(closing), *self._efforts_in(closing.joint)]
+        force = sum((part[body.name][0] for part in parts if body.name in part), SX.zeros(3))
+        torque = sum((part[body.name][1] for part in parts if body.name in part), SX.zeros(3))
         return sign * force, sign * torque, m.position(body)
 
-    def _springs_in(self, joint: Joint) -> list[Wrench]:
-        """Efforts in a cut joint, as wrenches about the origins of the two bodies (in a tree joint they are transmitted)."""
+    def _efforts_in(self, joint: Joint) -> Iterator[dict[str, ForceTorque]]:
+        """Wrenches on the two bodies of springs, motors and servos in a cut joint (in a tree joint they are transmitted)."""
         own = {joint.name, *joint.coordinates, *joint.speeds}
         efforts: list[Action] = [a for a in actions(self.kinematics) if isinstance(a, Effort) and a.joint in own]
-        return split(self.kinematics, efforts)[0]
+        for wrench in split(self.kinematics, efforts)[0]:
+            yield {wrench.marker.body.name: (wrench.force, wrench.torque)}
+        for constraint in self.kinematics.system.constraints.values():
+            yield self.constrained.wrenches_of(constraint, through=joint.name)
 
     @cached_property
     def transmitted(self) -> list[Pair]:
