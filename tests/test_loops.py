@@ -230,7 +230,7 @@ def recut(made: Loop, chosen: str) -> mg.System:
 def test_the_choice_of_the_cut_does_not_matter(kind):
     """Accelerations of all bodies and reactions of all joints are the same whichever joint of the loop is cut."""
     made, equations, state = loop(kind, 1)
-    redundant = equations.redundant(state.q, state.t)
+    redundant = equations.redundant(state.q, t=state.t)
     seen = body_accelerations(equations, state)
     through = reactions(equations, state)
     for chosen in equations.kinematics.topology.loops[0][1:]:

@@ -509,7 +509,7 @@ class Equations:
 
     # --- mobility ------------------------------------------------------------------------------------------------
 
-    def mobility(self, q: Numbers, t: Any = 0.0, u: Numbers | None = None) -> int:
+    def mobility(self, q: Numbers, u: Numbers | None = None, t: Any = 0.0) -> int:
         """Number of independent speeds at a configuration: speeds minus the rank of A.
 
         ``u`` matters where a constraint is not linear in the speeds.
@@ -517,7 +517,7 @@ class Equations:
         A = self.constraint_jacobian(q, u, t)
         return len(self.speeds) - (rank(A) if A.size else 0)
 
-    def redundant(self, q: Numbers, t: Any = 0.0, u: Numbers | None = None) -> list[str]:
+    def redundant(self, q: Numbers, u: Numbers | None = None, t: Any = 0.0) -> list[str]:
         """Names of the rows of A that depend on the rows before them at a configuration."""
         A = self.constraint_jacobian(q, u, t)
         ranks = [rank(A[:k]) if k else 0 for k in range(len(A) + 1)]

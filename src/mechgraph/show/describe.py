@@ -182,11 +182,11 @@ class Mobility:
 def mobility(equations: Equations, guess: Mapping[str, Any] | None = None) -> Mobility:
     """Count and rank; raises ``AssemblyError`` if no configuration satisfies the constraints."""
     q, u = equations.assemble(guess=guess)
-    found = [(equations.mobility(q, 0.0, u), equations.redundant(q, 0.0, u))]
+    found = [(equations.mobility(q, u), equations.redundant(q, u))]
     if equations.constraints:
         near = random_states(equations, GENERIC_STATES, guess=guess, spread=0.2)
         states = zip(near.q, near.u, near.t, strict=True)
-        found += [(equations.mobility(q, t, u), equations.redundant(q, t, u)) for q, u, t in states]
+        found += [(equations.mobility(q, u, t), equations.redundant(q, u, t)) for q, u, t in states]
     generic, redundant = min(found, key=lambda pair: pair[0])
     count, formula = gruebler(equations)
     return Mobility(count, formula, found[0][0], generic, tuple(redundant))
