@@ -6,7 +6,13 @@ and radians, light and heavy bodies count alike.
 
 from __future__ import annotations
 
+import casadi as ca
 import numpy as np
+
+import mechgraph as mg
+from mechgraph.formalisms import absolute
+from mechgraph.studies.initial import to_absolute
+from random_systems import State
 
 
 def scales(M: np.ndarray) -> np.ndarray:
@@ -41,3 +47,25 @@ def gap(a: np.ndarray, b: np.ndarray, floor: float = 0.0) -> float:
 def _ratio(difference: np.ndarray, *sizes: np.ndarray) -> float:
     size = sum(float(np.linalg.norm(s)) for s in sizes)
     return float(np.linalg.norm(difference)) / (size or 1.0)
+
+
+# --- formalisms in coordinates of their own --------------------------------------------------------------------------
+
+
+def absolute_gaps(equations: mg.Equations, state: State) -> dict[str, float]:
+    """How far absolute coordinates are from joint coordinates, by body (accelerations) and by joint (reactions)."""
+    system = equations.system
+    dynamics = absolute.derive(equations.kinematics)
+    free = mg.Equations(equations.kinematics, dynamics, "absolute", "multipliers")
+    q, u = to_absolute(free, equations, state.q, state.u, state.t, state.parameters)
+    assert np.abs(free.position_violation(q, **state.place)).max() < 1e-11
+    gaps = {}
+    for body in system.bodies:
+        seen = [
+            e.observe(lambda m, b=body: ca.vertcat(m.acceleration(b), m.angular_acceleration(b)), *s, **state.at)
+            for e, s in ((equations, (state.q, state.u)), (free, (q, u)))
+        ]
+        gaps[body] = gap(*seen, floor=1.0)
+    for joint in system.joints if not (equations.constraints and equations.redundant(state.q, t=state.t)) else ():
+        gaps[joint] = gap(equations.reaction(joint, state.q, state.u, **state.at), free.reaction(joint, q, u, **state.at), 1.0)
+    return gaps

@@ -360,8 +360,9 @@ def _close(loop: Loop, poses: dict[str, Any], name: str, kind: str, parent: str,
         cut=True,
     )
     loop.configuration |= dict(zip(joint.coordinates, local, strict=True))
-    if joint.coordinates and _scalar(joint) and build.chance(0.5):
-        build("torque", f"effort in {name}", build.pick(joint.coordinates), build.number(-3, 3))
+    if joint.coordinates and build.chance(0.5):
+        efforts = [build.number(-3, 3) for _ in joint.speeds]
+        build("torque", f"effort in {name}", name, efforts if len(efforts) > 1 else efforts[0])
 
 
 _SPRING = ("stiffness", "damping", "rest")

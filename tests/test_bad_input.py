@@ -328,6 +328,7 @@ CALLS = {
     "NaN in a start": (lambda e: e.assemble({"hinge": np.nan}), ["'hinge'", "finite"]),
     "second prime": (lambda e: e.assemble({"hinge''": 1.0}), ["hinge''", "Known"]),
     "start quaternion": (lambda e: e.assemble({"ball": [1, 1, 0, 0]}), ["'ball'", "norm 1.41421"]),
+    "pair quaternion": (lambda e: e.assemble(([0, 0, 0, 0, 0], U)), ["'ball.q0'", "norm 0"]),
     "start of three": (lambda e: e.assemble((Q, U, U)), ["(q, u)", "3"]),
     "start of many": (lambda e: e.assemble(([Q, Q], [U, U])), ["one state"]),
     "start list": (lambda e: e.assemble([Q, U]), ["start", "mapping"]),

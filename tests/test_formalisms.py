@@ -22,11 +22,11 @@ def numbers(equations, state, expression):
 
 
 def small_tree(seed, kinds, **options) -> Build:
-    """A tree of at most eight speeds."""
+    """A tree of at most six speeds."""
     return next(
         build
         for build in (random_tree(1000 * seed + k, kinds, **options) for k in range(100))
-        if sum(len(joint.speeds) for joint in build.system.joints.values()) <= 8
+        if sum(len(joint.speeds) for joint in build.system.joints.values()) <= 6
     )
 
 
@@ -37,7 +37,7 @@ def both_ways(build):
     return [build.system.equations("appell", coefficients=way) for way in ("differentiation", "probing")]
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(16))
 def test_appell_probing_is_exact(seed):
     """The source's differences at unit velocities and accelerations give what differentiation gives."""
     build = small_tree(seed, JOINT_NAMES)
@@ -54,7 +54,7 @@ def test_appell_probing_is_exact(seed):
     assert force_gap(M, f, other, state.u) < 1e-11, str(build)
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(16))
 def test_appell_coefficients_make_the_developed_equations(seed):
     """A u̇ + uᵀK u + Dᵀu + H = Q (3), at the accelerations of the articulated-body recursion."""
     build = small_tree(seed, JOINT_NAMES)
@@ -67,7 +67,7 @@ def test_appell_coefficients_make_the_developed_equations(seed):
     assert force_gap(A, Q, left, state.u) < 1e-10, str(build)
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(16))
 def test_appell_quadratic_terms_are_christoffel_brackets(seed):
     """K_ij,k = ½ (∂_i A_jk + ∂_j A_ik − ∂_k A_ij), where u = q̇."""
     build = small_tree(seed, SCALAR_KINDS)
@@ -80,7 +80,7 @@ def test_appell_quadratic_terms_are_christoffel_brackets(seed):
     assert np.abs(K - brackets).max() < 1e-11 * np.abs(equations.mass_matrix(state.q, **state.place)).max(), str(build)
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(16))
 def test_appell_linear_terms_follow_the_drives(seed):
     """D + Dᵀ = 2 ∂A/∂t, where u = q̇; D = 0 and H = 0 where nothing is driven."""
     build = small_tree(seed, SCALAR_KINDS)
@@ -143,7 +143,7 @@ def revolute_tree(seed: int, bodies: int = 5) -> Build:
     return build
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(16))
 def test_explicit_lagrange_is_lagrange(seed):
     """α_bc = M, and Theorem 1 and its equations hold on a base that moves (and turns)."""
     build = revolute_tree(seed)

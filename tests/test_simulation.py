@@ -292,6 +292,22 @@ def test_cut_joints_can_be_told_too():
     assert gap(q, whole_turn) < 1e-9
 
 
+def test_a_cut_ball_can_be_told_too():
+    """Its quaternion of either sign, and its speeds."""
+    s = mg.System("two ways")
+    body = s.body("b", mass=1.0, inertia=(1, 1, 1))
+    s.free("loose", s.ground, body)
+    s.spherical("socket", s.ground, body, at=(1, 0, 0), child_at=(0, 0.5, 0), cut=True)
+    equations = s.equations()
+    for sign in (1, -1):
+        q, u = equations.assemble({"socket": np.array([0.6, 0, 0.8, 0]) * sign, "socket.wx": 2.0, "socket.wz": 1.0})
+        assert equations.observe(lambda m: m.coordinate("socket"), q) == pytest.approx([0.6, 0, 0.8, 0], abs=1e-9)
+        assert equations.observe(lambda m: m.speed("socket"), q, u) == pytest.approx([2, 0, 1], abs=1e-9)
+    run = equations.simulate(0.1, (q, u))
+    assert run["socket.wx"][0] == pytest.approx(2.0)
+    assert run["socket'"].shape == (len(run), 3)
+
+
 def test_a_start_beside_the_constraints_is_projected_if_near_and_refused_if_not():
     equations = fourbar().equations()
     q, u = equations.assemble(START, guess=ELBOW)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import mechgraph as mg
-from measure import acceleration_gap, force_gap, gap, mass_gap, scales
+from measure import absolute_gaps, acceleration_gap, force_gap, gap, mass_gap, scales
 from mujoco_models import KINDS, Oracle
 from random_systems import JOINT_NAMES, Build, State, random_state, random_tree
 
@@ -120,6 +120,13 @@ def one_moment(equations: mg.Equations, state: State) -> mg.Trajectory:
     columns = {"coordinates": equations.coordinates, "speeds": equations.speeds, "inputs": equations.inputs, "constraints": ()}
     rows = (np.array([state.t]), state.q[None], state.u[None], state.inputs[None])
     return mg.Trajectory(equations.system.name, *rows, state.parameters, columns, equations=equations)
+
+
+@pytest.mark.parametrize("seed", TREES[1::10])
+def test_absolute_coordinates_give_the_same_accelerations_and_reactions(seed):
+    build, equations, state = tree(seed)
+    for name, distance in absolute_gaps(equations, state).items():
+        assert distance < 1e-9, f"{name}\n{build}"
 
 
 @pytest.mark.parametrize("seed", TREES[::20])

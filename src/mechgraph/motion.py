@@ -10,7 +10,7 @@ unit multiplier exerts on that body: action and reaction come from there.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import casadi as ca
 from casadi import SX
@@ -19,7 +19,7 @@ from .elements.bodies import Body, Marker, marker_on
 from .elements.constraints import Level
 from .elements.joints import Joint
 from .errors import ModelError, unknown
-from .kinematics import Kinematics
+from .kinematics import Kinematics, Pair
 from .vectors import axis
 
 Place = Body | Marker | str
@@ -109,7 +109,7 @@ class Motion:
         """Coordinate(s) of a joint, by the joint's or the coordinate's name; measured, if the joint is cut."""
         if name in self._k.joint_coordinates:
             return self._k.symbols.q[list(self._k.joint_coordinates[name])]
-        joint, rows = self._cut_joint(name, "coordinates")
+        joint, rows = self._cut_joint(name, name, "coordinates")
         return joint.kind.measure(*self._measuring(joint).across(joint))[rows]
 
     def speed(self, name: str) -> SX:
@@ -119,8 +119,8 @@ class Motion:
             return k.symbols.u[list(k.joint_speeds[name])]
         if f"{name}'" in k.joint_speeds:
             return k.symbols.u[list(k.joint_speeds[f"{name}'"])]
-        joint, rows = self._cut_joint(name.removesuffix("'"), "coordinates")
-        return self._measuring(joint)._measured_rate(joint)[rows]
+        joint, rows = self._cut_joint(name.removesuffix("'"), name if name in self._cut_speeds else f"{name}'", "speeds")
+        return self._measuring(joint)._measured_speeds(joint)[rows]
 
     def relative(self, a: Place, b: Place) -> tuple[SX, SX]:
         """Pose of b in a: rotation, and position in a's axes."""
@@ -178,15 +178,27 @@ class Motion:
     def _turned(self, vector: SX, frame: Place | None) -> SX:
         return vector if frame is None else self.rotation(frame).T @ vector
 
-    def _cut_joint(self, name: str, attribute: str) -> tuple[Joint, list[int]]:
+    @property
+    def _cut_speeds(self) -> set[str]:
+        return {name for joint in self._k.topology.cut for name in joint.speeds}
+
+    def _cut_joint(self, whole: str, name: str, variables: Literal["coordinates", "speeds"]) -> tuple[Joint, list[int]]:
+        """The cut joint of that name, or with a variable of that name; and which of its variables are meant."""
         for joint in self._k.topology.cut:
-            names = getattr(joint, attribute)
-            if name == joint.name:
+            names = joint.coordinates if variables == "coordinates" else joint.speeds
+            if whole == joint.name:
                 return joint, list(range(len(names)))
             if name in names:
                 return joint, [names.index(name)]
         known = [*self._k.joint_coordinates, *(joint.name for joint in self._k.topology.cut)]
-        raise ModelError(unknown("joint or coordinate", name, known))
+        raise ModelError(unknown("joint or coordinate", whole, known))
+
+    def _twist_across(self, joint: Joint) -> Pair:
+        """Relative angular velocity in the child's joint axes, and the rate of the child's joint origin in the parent's."""
+        a, b = joint.parent, joint.child
+        turning, arm = self.angular_velocity(a), self.position(b) - self.position(a)
+        moving = self.velocity(b) - self.velocity(a) - ca.cross(turning, arm)
+        return self.rotation(b).T @ (self.angular_velocity(b) - turning), self.rotation(a).T @ moving
 
     def _measuring(self, joint: Joint) -> Motion:
         """The motion that the coordinates of a cut joint are measured in."""
@@ -196,12 +208,11 @@ class Motion:
         across.variations = self.variations
         return across
 
-    def _measured_rate(self, joint: Joint) -> SX:
-        """Rate of a cut joint's coordinates, with the variations of the twists of the two bodies that it joins."""
-        if len(joint.speeds) != len(joint.coordinates):
-            raise ModelError(
-                f"joint {joint.name!r} is cut and has no speeds to measure; say cut=True for another joint of its loop"
-            )
+    def _measured_speeds(self, joint: Joint) -> SX:
+        """Speeds of a cut joint, with the variations of the twists of the two bodies that it joins."""
+        quasi = joint.kind.speeds(*self._twist_across(joint))
+        if quasi is not None:
+            return quasi
         symbols = self._k.symbols
         measured = joint.kind.measure(*Motion(self._k).across(joint))
         rate = ca.jtimes(measured, symbols.q, self._k.qdot) + ca.jtimes(measured, symbols.t, SX(1))

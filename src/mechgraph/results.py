@@ -72,14 +72,13 @@ class Trajectory:
 
     def _cut_joint(self, name: str) -> np.ndarray:
         assert self.equations is not None
-        rate = name.endswith("'")
         for joint in self.equations.kinematics.topology.cut:
-            names = joint.speeds if rate else joint.coordinates
-            if name == joint.name + ("'" if rate else "") or name in names:
-                values = self.observe((lambda m: m.speed(name)) if rate else (lambda m: m.coordinate(name)))
-                if not rate:
-                    angles = [i for i, n in enumerate([name] if name in names else names) if n in joint.angles]
-                    values[:, angles] = np.unwrap(values[:, angles], axis=0)
+            if name in (f"{joint.name}'", *joint.speeds):
+                return self._trimmed(self.observe(lambda m: m.speed(name)))
+            if name in (joint.name, *joint.coordinates):
+                values = self.observe(lambda m: m.coordinate(name))
+                angles = [i for i, n in enumerate(joint.coordinates if name == joint.name else [name]) if n in joint.angles]
+                values[:, angles] = np.unwrap(values[:, angles], axis=0)
                 return self._trimmed(values)
         system = self.equations.system
         known = [n for kind in ("coordinates", "speeds", "inputs") for n in self.columns[kind]]

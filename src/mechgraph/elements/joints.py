@@ -45,6 +45,13 @@ class JointKind(ABC):
     @abstractmethod
     def measure(self, R: SX, r: SX) -> SX: ...
 
+    def speeds(self, omega: SX, v: SX) -> SX | None:
+        """Its speeds, if they are quasi-velocities: from the child's relative angular velocity (in its joint axes) and ṙ.
+
+        None if they are the rates of what ``measure`` gives.
+        """
+        return None
+
     def aligned(self, R: SX, r: SX) -> SX:
         """Positive if the closing equations hold the right way round: they also hold with the axis turned over."""
         return SX(1)
@@ -213,6 +220,9 @@ class Spherical(JointKind):
     def measure(self, R: SX, r: SX) -> SX:
         return quaternion_of(R)
 
+    def speeds(self, omega: SX, v: SX) -> SX | None:
+        return omega
+
 
 class Free(JointKind):
     """All six freedoms: ``.x``, ``.y``, ``.z`` in the parent's joint axes, then a rotation as in spherical."""
@@ -225,6 +235,9 @@ class Free(JointKind):
 
     def measure(self, R: SX, r: SX) -> SX:
         return ca.vertcat(r, quaternion_of(R))
+
+    def speeds(self, omega: SX, v: SX) -> SX | None:
+        return ca.vertcat(v, omega)
 
 
 class Fixed(JointKind):

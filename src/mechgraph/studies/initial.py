@@ -19,6 +19,7 @@ from scipy.spatial.transform import Rotation as Rotation3
 from ..arguments import named, number
 from ..closure import CLOSURES
 from ..elements.bodies import Marker
+from ..elements.joints import Joint
 from ..equations import Equations
 from ..errors import ArgumentError, AssemblyError, unknown
 from ..motion import Motion
@@ -65,6 +66,7 @@ def _given(equations: Equations, start: tuple, t: float, parameters: Any) -> tup
     q, u = equations.arguments(*start, t, None, parameters)[:2]
     if q.ndim > 1 or u.ndim > 1:
         raise ArgumentError("start: the pair (q, u) must be one state; for many at once use rollout")
+    _check_quaternions(equations, q)
     rows = np.concatenate([equations.position_violation(q, t, parameters), equations.velocity_violation(q, u, t, parameters)])
     names = [*equations.constraints[: equations.phi.numel()], *(f"rate of {n}" for n in equations.constraints)]
     _report(dict(zip(names, rows, strict=False)), 1e-6, "the given start (q, u) contradicts the constraints")
@@ -149,6 +151,13 @@ def _matched(name: str, indices: tuple[int, ...], values: np.ndarray) -> dict[in
     return dict(zip(indices, values, strict=True))
 
 
+def _check_quaternions(equations: Equations, q: np.ndarray) -> None:
+    for four in map(list, equations.kinematics.quaternions):
+        norm = float(np.linalg.norm(q[four]))
+        if abs(norm - 1) > 1e-6:
+            raise ArgumentError(f"start: the quaternion {equations.coordinates[four[0]]!r} … has norm {norm:.6g}, not 1")
+
+
 def _check_unit(k: Any, name: str, values: np.ndarray) -> None:
     given = dict(zip(k.joint_coordinates[name], values, strict=True))
     for four in k.quaternions:
@@ -164,10 +173,24 @@ def _read_cut(equations: Equations, wishes: Wishes, name: str, values: np.ndarra
             whole = joint.name if store is wishes.measured else f"{joint.name}'"
             if name == whole or name in names:
                 chosen = list(names) if name == whole else [name]
-                store.update({chosen[i]: v for i, v in _matched(name, tuple(range(len(chosen))), values).items()})
+                matched = _matched(name, tuple(range(len(chosen))), values)
+                if name == joint.name:
+                    matched = _upright(joint, matched)
+                store.update({chosen[i]: v for i, v in matched.items()})
                 return
     known = dict.fromkeys([*k.joint_coordinates, *k.joint_speeds, *(j.name for j in k.topology.cut)])
     raise ArgumentError(unknown("coordinate, speed or joint", name, known))
+
+
+def _upright(joint: Joint, values: dict[int, float]) -> dict[int, float]:
+    """Quaternions with a non-negative scalar part, as a cut joint measures them."""
+    values, first = dict(values), 0
+    for step in joint.transitions:
+        count = len(step.coordinates) if step.moves else 0
+        if count == 4 and values[first] < 0:
+            values |= {i: -values[i] for i in range(first, first + 4)}
+        first += count
+    return values
 
 
 def _guess(equations: Equations, guess: Any) -> np.ndarray:
