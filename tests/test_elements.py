@@ -458,7 +458,7 @@ class OnSphere(mg.Constraint):
     def __init__(self, name, at, radius):
         self.name, self.at, self.radius = name, at, radius
 
-    def rows(self, m):
+    def position(self, m):
         r = m.position(self.at)
         return [("radius", (ca.dot(r, r) - self.radius**2) / 2)]
 

@@ -54,6 +54,21 @@ def _multipliers(M: np.ndarray, f: np.ndarray, A: np.ndarray, b: np.ndarray) -> 
     return x[..., :n], -x[..., n:] * (scale_M / scale_A)[..., 0]
 
 
+def solve_dragged(M: np.ndarray, f: np.ndarray, A: np.ndarray, G: np.ndarray, b: np.ndarray) -> Solution:
+    """(u̇, λ) of M u̇ = f + Gᵀλ, A u̇ + b = 0: where friction goes with the constraint forces, for every closure."""
+    n, m = M.shape[-1], A.shape[-2]
+    scale_M, scale_A = _size(M), _size(A)
+    K = np.zeros((*M.shape[:-2], n + m, n + m))
+    K[..., :n, :n] = M / scale_M
+    K[..., n:, :n] = A / scale_A
+    K[..., :n, n:] = -np.swapaxes(G, -1, -2) / scale_A
+    right = np.concatenate([f / scale_M[..., 0], -b / scale_A[..., 0]], axis=-1)
+    inverse = np.linalg.pinv(K, rcond=RANK_TOLERANCE * 1e-2)
+    x = _apply(inverse, right)
+    x = x + _apply(inverse, right - _apply(K, x))
+    return x[..., :n], x[..., n:] * (scale_M / scale_A)[..., 0]
+
+
 def _null_space(M: np.ndarray, f: np.ndarray, A: np.ndarray, b: np.ndarray) -> Solution:
     U, inverse, Vt = _svd(A)
     V = np.swapaxes(Vt, -1, -2)
@@ -145,14 +160,27 @@ def _udwadia_kalaba_expression(M: SX, f: SX, A: SX, b: SX) -> SX:
     return unconstrained + columns @ _proximal(A @ columns, -b - A @ unconstrained)
 
 
-def balance(M: SX, A: SX, b: SX) -> tuple[SX, SX]:
-    """A and b with every row divided such that A M⁻¹ Aᵀ has a diagonal near one, whatever units and masses are.
+def balance(M: SX, A: SX) -> SX:
+    """What to multiply every row of A (and b) with such that A M⁻¹ Aᵀ has a diagonal near one, whatever units and masses are.
 
     The motion is the same, and what the proximal iterations take for zero no longer depends on the size of a row.
     """
     size = (A * A) @ (1 / ca.diag(M))
-    scale = 1 / ca.sqrt(size + 1e-10 * ca.sum1(size) / A.shape[0] + 1e-300)  # rows of mere rounding stay small
-    return ca.diag(scale) @ A, scale * b
+    return 1 / ca.sqrt(size + 1e-10 * ca.sum1(size) / A.shape[0] + 1e-300)  # rows of mere rounding stay small
+
+
+def drag(M: SX, f: SX, A: SX, G: SX, b: SX) -> SX:
+    """u̇ where the constraint forces are not normal to the constraints: M u̇ = f + Gᵀλ, A u̇ + b = 0 (sliding friction).
+
+    No closure can leave λ out here, so this serves for all: A M⁻¹Gᵀ λ = −b − A M⁻¹f, which is not symmetric.
+    """
+    factor = _Factor(M)
+    alone, columns = factor.solve(f), factor.solve(G.T)
+    gram, right = A @ columns, -b - A @ alone
+    lam = SX.zeros(A.shape[0])
+    for _ in range(ITERATIONS):
+        lam = lam + ca.solve(gram + PROXIMAL * SX.eye(A.shape[0]), right - gram @ lam)
+    return alone + columns @ lam
 
 
 def complete(M: SX, f: SX, A: SX, b: SX) -> tuple[SX, SX]:

@@ -7,12 +7,14 @@ from functools import cached_property
 import casadi as ca
 from casadi import SX
 
-from .elements.constraints import Closing, Constraint, Level
+from .elements.constraints import LEVELS, Closing, Constraint, Level
+from .elements.element import Action, Wrench
+from .elements.joints import Rows
 from .errors import ModelError
 from .kinematics import Kinematics
+from .loads import generalized
 from .motion import Motion, at_rest
 
-LEVELS: tuple[Level, ...] = ("position", "velocity", "acceleration")
 ForceTorque = tuple[SX, SX]
 
 
@@ -28,21 +30,22 @@ class Constrained:
         self.constraints: list[Constraint] = [*self.closings, *kinematics.system.constraints.values()]
 
     @cached_property
-    def _rows(self) -> dict[str, list[tuple[str, SX]]]:
-        """(name, expression) of the rows of each constraint."""
+    def _rows(self) -> dict[Level, list[tuple[Constraint, list[tuple[str, SX]]]]]:
+        """At each level, (name, expression) of the rows of each constraint that has any."""
         m, out = Motion(self.kinematics), {}
-        for constraint in self.constraints:
-            rows = constraint.rows(m)
-            for _, value in rows:
-                self._check(constraint, value)
-            out[constraint.name] = [
-                (f"{constraint.name}: {label}" if label else constraint.name, value) for label, value in rows
-            ]
+        for level in LEVELS:
+            stated = ((constraint, constraint.rows(m, level)) for constraint in self.constraints)
+            out[level] = [(constraint, self._named(constraint, level, rows)) for constraint, rows in stated if rows]
         return out
 
-    def _check(self, constraint: Constraint, value: SX) -> None:
+    def _named(self, constraint: Constraint, level: Level, rows: Rows) -> list[tuple[str, SX]]:
+        for _, value in rows:
+            self._check(constraint, level, value)
+        return [(f"{constraint.name}: {label}" if label else constraint.name, value) for label, value in rows]
+
+    def _check(self, constraint: Constraint, level: Level, value: SX) -> None:
         """Refuse rows that use what has no meaning at their level."""
-        s, level = self.kinematics.symbols, constraint.level
+        s = self.kinematics.symbols
         barred = {"position": ca.vertcat(s.u, s.udot), "velocity": s.udot}.get(level, SX(0, 1))
         if ca.depends_on(value, barred):
             what = "velocities or accelerations" if level == "position" else "accelerations"
@@ -55,7 +58,7 @@ class Constrained:
             raise ModelError(f"constraint {constraint.name!r}: uses {symbol!r}, which is not a symbol of this system")
 
     def _at(self, level: Level) -> list[tuple[str, SX]]:
-        return [row for c in self.constraints if c.level == level for row in self._rows[c.name]]
+        return [row for _, rows in self._rows[level] for row in rows]
 
     def _values(self, level: Level) -> SX:
         return ca.vertcat(SX(0, 1), *(value for _, value in self._at(level)))
@@ -96,14 +99,19 @@ class Constrained:
         return SX.sym("lambda", len(self.names))
 
     @cached_property
-    def _slices(self) -> dict[str, slice]:
-        """Where the rows of each constraint are among the rows of A."""
-        out, start = {}, 0
-        for constraint in (c for level in LEVELS for c in self.constraints if c.level == level):
-            count = len(self._rows[constraint.name])
-            out[constraint.name] = slice(start, start + count)
-            start += count
+    def _indices(self) -> dict[str, dict[Level, list[int]]]:
+        """Where the rows of each constraint are among the rows of A, by level."""
+        out: dict[str, dict[Level, list[int]]] = {constraint.name: {} for constraint in self.constraints}
+        start = 0
+        for level in LEVELS:
+            for constraint, rows in self._rows[level]:
+                out[constraint.name][level] = list(range(start, start + len(rows)))
+                start += len(rows)
         return out
+
+    def rows_of(self, constraint: str) -> list[int]:
+        """Indices of the rows of a constraint, by name: position rows, then velocity rows, then acceleration rows."""
+        return [index for indices in self._indices[constraint].values() for index in indices]
 
     def wrenches_of(self, constraint: Constraint, through: str | None = None) -> dict[str, ForceTorque]:
         """Force and torque (about the body's origin, world axes) of one constraint on each body.
@@ -111,13 +119,38 @@ class Constrained:
         Virtual work: the derivatives of the rows with respect to the variations of each body, times λ. With ``through``,
         only the part that acts along the coordinates of that cut joint (a servo, a coupling).
         """
-        m = Motion(self.kinematics, varied=constraint.level, through=through)
-        value = ca.vertcat(SX(0, 1), *(row for _, row in constraint.rows(m)))
-        own, out = self.multipliers[self._slices[constraint.name]], {}
-        for body, variation in m.variations.items():
-            wrench = ca.substitute(ca.jacobian(value, variation), *at_rest(m)).T @ own
-            out[body] = (wrench[:3], wrench[3:])
+        out: dict[str, ForceTorque] = {}
+        for level, indices in self._indices[constraint.name].items():
+            m = Motion(self.kinematics, varied=level, through=through)
+            value = ca.vertcat(*(row for _, row in constraint.rows(m, level)))
+            for body, variation in m.variations.items():
+                wrench = ca.substitute(ca.jacobian(value, variation), *at_rest(m)).T @ self.multipliers[indices]
+                _include(out, body, wrench[:3], wrench[3:])
+        for action in self.dragged_by(constraint) if through is None else ():
+            if isinstance(action, Wrench) and action.marker.body is not self.kinematics.system.ground:
+                m, body = Motion(self.kinematics), action.marker.body.name
+                arm = m.position(action.marker) - m.position(body)
+                _include(out, body, action.force, action.torque + ca.cross(arm, action.force))
         return out
+
+    # --- what is dragged along with them: friction ----------------------------------------------------------------
+
+    def dragged_by(self, constraint: Constraint) -> list[Action]:
+        """Actions of one constraint in proportion to its multipliers."""
+        return constraint.dragged(Motion(self.kinematics), self.multipliers[self.rows_of(constraint.name)])
+
+    @cached_property
+    def dragging(self) -> bool:
+        """True if constraint forces drag others along, so that M u̇ = f + Gᵀλ with G ≠ A."""
+        return any(self.dragged_by(constraint) for constraint in self.constraints)
+
+    @cached_property
+    def G(self) -> SX:
+        """Directions of the constraint forces: A, and the generalized forces of what each multiplier drags along."""
+        if not self.dragging:
+            return self.A
+        acting = [action for constraint in self.constraints for action in self.dragged_by(constraint)]
+        return self.A + ca.jacobian(generalized(self.kinematics, acting), self.multipliers).T
 
     @cached_property
     def wrenches(self) -> dict[str, ForceTorque]:
@@ -125,15 +158,19 @@ class Constrained:
         out: dict[str, ForceTorque] = {}
         for constraint in self.constraints:
             for body, (force, torque) in self.wrenches_of(constraint).items():
-                old = out.get(body, (SX.zeros(3), SX.zeros(3)))
-                out[body] = (old[0] + force, old[1] + torque)
+                _include(out, body, force, torque)
         return out
 
     @cached_property
     def efforts(self) -> SX:
-        """Efforts of constraints that act along coordinates (couplings, servos): what is left of Aᵀλ beside the wrenches."""
+        """Efforts of constraints that act along coordinates (couplings, servos): what is left of Gᵀλ beside the wrenches."""
         m, u = Motion(self.kinematics), self.kinematics.symbols.u
-        out = self.A.T @ self.multipliers
+        out = self.G.T @ self.multipliers
         for body, (force, torque) in self.wrenches.items():
             out -= ca.jtimes(m.velocity(body), u, force, True) + ca.jtimes(m.angular_velocity(body), u, torque, True)
         return out
+
+
+def _include(wrenches: dict[str, ForceTorque], body: str, force: SX, torque: SX) -> None:
+    old = wrenches.get(body, (SX.zeros(3), SX.zeros(3)))
+    wrenches[body] = (old[0] + force, old[1] + torque)

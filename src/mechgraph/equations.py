@@ -2,7 +2,9 @@
 
 With coordinates q, speeds u, inputs w, parameters p, time t:
 
-    q̇ = N u,    M u̇ = f + Aᵀ λ,    φ(q, t) = 0,    ψ(q, u, t) = 0,    A u̇ + b = 0.
+    q̇ = N u,    M u̇ = f + Aᵀ λ,    φ(q, t) = 0,    ψ(q, u, t) = 0,    A u̇ + b = 0
+
+(with G in place of A in the dynamics where friction goes with the constraint forces).
 
 Rows of A come in this order: derivatives of the position constraints, velocity constraints, acceleration constraints.
 """
@@ -21,7 +23,7 @@ import numpy as np
 from casadi import SX
 
 from .arguments import Numbers, numbers, one_of, times
-from .closure import CLOSURES, RANK_TOLERANCE, balance, complete, is_singular, rank, solve_tree
+from .closure import CLOSURES, RANK_TOLERANCE, balance, complete, drag, is_singular, rank, solve_dragged, solve_tree
 from .constrained import Constrained
 from .derivatives import derivative
 from .elements.bodies import Body, Marker
@@ -169,13 +171,17 @@ class Equations:
             return self.dynamics.solve(SX.zeros(self.symbols.u.numel()))
         return solve_tree(self.M, self.f)
 
-    def closed(self, f: SX, b: SX, rows: slice = slice(None)) -> SX:
-        """u̇ from M u̇ = f + Aᵀλ, A u̇ + b = 0 by the closure, for any f and b (and some of the rows)."""
-        M, A = self.M, self.A[rows, :]
+    def closed(self, f: SX, b: SX) -> SX:
+        """u̇ from M u̇ = f + Gᵀλ, A u̇ + b = 0 by the closure, for any f and b."""
+        return self._closed(f, b, self.A, self.constrained.G if self.constrained.dragging else None)
+
+    def _closed(self, f: SX, b: SX, A: SX, G: SX | None = None) -> SX:
+        M = self.M
         if self._massless:
             M, f = complete(M, f, A, b)
-        A, b = balance(M, A, b)
-        return CLOSURES[self.closure].expression(M, f, A, b)
+        scale = balance(M, A)
+        A, b = ca.diag(scale) @ A, scale * b
+        return CLOSURES[self.closure].expression(M, f, A, b) if G is None else drag(M, f, A, ca.diag(scale) @ G, b)
 
     @cached_property
     def _massless(self) -> bool:
@@ -202,11 +208,11 @@ class Equations:
             return None
         q, u, still = SX(s.q), s.u, SX.zeros(s.u.numel())
         if self.phi.numel():
-            q = q + self.N @ self.closed(still, self.phi, slice(0, self.phi.numel()))
+            q = q + self.N @ self._closed(still, self.phi, self.A[: self.phi.numel(), :])
         for four in map(list, self.kinematics.quaternions):
             q[four] = q[four] / ca.norm_2(q[four])
         if self.psi.numel():
-            u = u + self.closed(still, ca.substitute(self.psi, s.q, q), slice(0, self.psi.numel()))
+            u = u + self._closed(still, ca.substitute(self.psi, s.q, q), self.A[: self.psi.numel(), :])
         return ca.vertcat(q, u)
 
     @cached_property
@@ -315,6 +321,9 @@ class Equations:
         try:
             if not self.constraints:
                 return np.linalg.solve(M, f[..., None])[..., 0], b
+            if self.constrained.dragging:
+                G = self.evaluate("G", lambda: self.constrained.G, 2, q, u, t, inputs, parameters)
+                return solve_dragged(M, f, A, G, b)
             return CLOSURES[self.closure].solve(M, f, A, b)
         except np.linalg.LinAlgError:
             raise ArgumentError(self.idle_message(q, u, t, parameters)) from None

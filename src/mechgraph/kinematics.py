@@ -78,7 +78,7 @@ class Kinematics:
     frames: tuple[Frame, ...]
     body_frame: dict[str, int]
     body_pose: dict[str, tuple[SX, SX]]  # constant rotation and origin of each body's frame in the frame that it rides on
-    chain_end: dict[str, int]  # frame at the end of the chain of each cut joint that carries its coordinates
+    chain_end: dict[str, int]  # frame at the end of each chain: cut joints that carry their coordinates, wandering points
     joint_coordinates: dict[str, tuple[int, ...]]  # by joint and by coordinate name
     joint_speeds: dict[str, tuple[int, ...]]
     N: SX
@@ -178,6 +178,7 @@ class _Walk:
         self.body_pose: dict[str, tuple[SX, SX]] = {"ground": (SX.eye(3), SX.zeros(3))}
         self.chain_end: dict[str, int] = {}
         carried = [joint for joint in topology.cut if not joint.kind.closes]
+        carried += [chain for constraint in system.constraints.values() for chain in constraint.chains()]
         self._name_variables([*(arc.joint for arc in topology.arcs), *carried])
         for arc in topology.arcs:
             self._lay_arc(arc)
@@ -213,7 +214,7 @@ class _Walk:
         self.body_frame[arc.outboard], self.body_pose[arc.outboard] = end, pose
 
     def _lay_chain(self, joint: Joint) -> None:
-        """Frames of a cut joint that carries its own coordinates, from its parent to the end of its chain."""
+        """Frames of a chain that carries its own coordinates (of a cut joint, of a constraint), from its parent to its end."""
         steps = list(self._numbered(joint))
         parent, near = joint.parent.body.name, (joint.parent.rotation, joint.parent.at)
         end, pending = self._lay_steps(self.body_frame[parent], joint, _then(self.body_pose[parent], near), steps)

@@ -6,36 +6,36 @@ import casadi as ca
 from casadi import SX
 
 from .elements.bodies import marker_on
-from .elements.forces import Action, Effort, Force, Wrench
+from .elements.element import Action, Effort, Element, Wrench
 from .errors import ModelError
 from .kinematics import Kinematics, Pair
 from .motion import Motion, at_rest
 
 
 def actions(kinematics: Kinematics, conservative: bool = True) -> list[Action]:
-    """The actions of all forces (gravity is not among them); without the conservative parts, if told so."""
+    """The actions of all forces and constraints (not of gravity, nor of multipliers), with or without conservative parts."""
     m = Motion(kinematics)
     out: list[Action] = []
-    for force in kinematics.system.forces.values():
-        acting = [*(force.conservative(m) if conservative else ()), *force.nonconservative(m)]
-        _check(kinematics, force, acting)
+    for element in kinematics.system.elements:
+        acting = [*(element.conservative(m) if conservative else ()), *element.nonconservative(m)]
+        _check(kinematics, element, acting)
         out += acting
     return out
 
 
-def _check(kinematics: Kinematics, force: Force, acting: list[Action]) -> None:
+def _check(kinematics: Kinematics, element: Element, acting: list[Action]) -> None:
     values = [ca.vertcat(a.force, a.torque) if isinstance(a, Wrench) else SX(a.values) for a in acting]
     value, symbols = ca.vertcat(SX(0, 1), *values), kinematics.symbols
     if ca.depends_on(value, symbols.udot):
-        raise ModelError(f"force {force.name!r}: must not depend on accelerations; give the body more mass or add a constraint")
+        raise ModelError(f"force {element.name!r}: must not use accelerations; give the body more mass or add a constraint")
     for symbol in symbols.strangers(value):
-        raise ModelError(f"force {force.name!r}: uses {symbol!r}, which is not a symbol of this system")
+        raise ModelError(f"force {element.name!r}: uses {symbol!r}, which is not a symbol of this system")
 
 
 def potential(kinematics: Kinematics) -> SX:
     """Potential energy of the forces and of gravity, Π = −g · Σ m r_C."""
     m = Motion(kinematics)
-    springs = sum((force.potential(m) for force in kinematics.system.forces.values()), SX(0))
+    springs = sum((element.potential(m) for element in kinematics.system.elements), SX(0))
     return springs + gravity_potential(kinematics)
 
 

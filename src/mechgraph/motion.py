@@ -130,9 +130,13 @@ class Motion:
         """Pose of a cut joint's child frame in its parent frame (in the end of its chain, if it carries one)."""
         if joint.name not in self._k.chain_end:
             return self.relative(joint.parent, joint.child)
-        end = _Spot(joint.parent.body, self._k.chain_end[joint.name], SX.zeros(3), SX.eye(3))
+        end = self._end(joint)
         R, p = self._rotation(end), self._position(end)
         return R.T @ self.rotation(joint.child), R.T @ (self.position(joint.child) - p)
+
+    def wandering(self, chain: Joint) -> SX:
+        """Position of the end of a constraint's chain (see ``Constraint.chains``), as a point of the body that it is on."""
+        return self._position(self._end(chain))
 
     # --- inside --------------------------------------------------------------------------------------------------
 
@@ -141,6 +145,9 @@ class Motion:
         if not hasattr(self, "_cached_accelerations"):
             self._cached_accelerations = self._k.accelerations(self._k.symbols.udot)
         return self._cached_accelerations
+
+    def _end(self, chain: Joint) -> _Spot:
+        return _Spot(chain.parent.body, self._k.chain_end[chain.name], SX.zeros(3), SX.eye(3))
 
     def _locate(self, place: Place) -> _Spot:
         system = self._k.system

@@ -10,7 +10,7 @@ from casadi import SX
 
 from .constrained import Constrained, ForceTorque
 from .elements.bodies import marker_on
-from .elements.forces import Action, Effort, Wrench
+from .elements.element import Action, Effort, Wrench
 from .elements.joints import Joint
 from .formalisms.newton_euler import transmitted
 from .kinematics import Kinematics, Pair
@@ -92,7 +92,7 @@ class Reactions:
     def _potential_rate(self) -> SX:
         """What time alone does to V (a spring whose length is driven): V̇ plus the power of all conservative forces."""
         k, m = self.kinematics, Motion(self.kinematics)
-        springs = [action for force in k.system.forces.values() for action in force.conservative(m)]
+        springs = [action for element in k.system.elements for action in element.conservative(m)]
         rate = k.rate(potential(k)) + self._power_of(springs)
         for j, body in enumerate(k.carried):
             if body is not None:

@@ -12,6 +12,7 @@ from casadi import SX
 
 from .elements.bodies import Body, Marker, marker_on, read_inertia
 from .elements.constraints import CONSTRAINTS, Constraint
+from .elements.element import Element
 from .elements.forces import FORCES, Force, JointSpring
 from .elements.joints import JOINTS, Chain, Joint, JointKind
 from .elements.transitions import Ball, Transition
@@ -184,9 +185,14 @@ class System:
         """Hang a force or constraint (of one's own class, too) on the graph."""
         if not isinstance(element, (Force, Constraint)):
             raise ModelError(f"add() takes a Force or a Constraint, got {element!r}")
-        store: dict[str, Any] = self.forces if isinstance(element, Force) else self.constraints
+        store: dict[str, Any] = self.constraints if isinstance(element, Constraint) else self.forces
         store[self._claim(element.name, type(element).__name__)] = element
         return element
+
+    @property
+    def elements(self) -> list[Element]:
+        """All forces and constraints."""
+        return [*self.forces.values(), *self.constraints.values()]
 
     if TYPE_CHECKING:
 

@@ -110,9 +110,7 @@ def _spanning_tree(system: System) -> nx.Graph:
 def _weights(system: System) -> dict[str, float]:
     """Light joints enter the tree first: kept by request, then those without closing equations of their own, then those
     that a force or constraint measures, then those with few freedoms."""
-    wanted = {
-        name.split(".")[0] for store in (system.forces, system.constraints) for e in store.values() for name in e.joints()
-    }
+    wanted = {name.split(".")[0] for element in system.elements for name in element.joints()}
     weights = {}
     for name, joint in system.joints.items():
         weight = float(len(joint.speeds))

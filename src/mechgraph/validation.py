@@ -10,8 +10,7 @@ import numpy as np
 from casadi import SX
 
 from .elements.bodies import Body
-from .elements.constraints import Constraint
-from .elements.forces import Force
+from .elements.element import Element
 from .elements.transitions import Directed
 from .errors import unknown
 from .system import System
@@ -28,9 +27,8 @@ def problems(system: System) -> Iterator[str]:
     yield from _symbol_problems(system)
     yield from _axis_problems(system)
     yield from _name_problems(system)
-    for store in (system.forces, system.constraints):
-        for element in store.values():
-            yield from _reference_problems(system, element)
+    for element in system.elements:
+        yield from _reference_problems(system, element)
     yield from _connection_problems(system)
 
 
@@ -124,7 +122,7 @@ def _name_problems(system: System) -> Iterator[str]:
         taken.update(own)
 
 
-def _reference_problems(system: System, element: Force | Constraint) -> Iterator[str]:
+def _reference_problems(system: System, element: Element) -> Iterator[str]:
     kind = type(element).__name__
     for name in element.joints():
         known = [*system.joints, *(c for joint in system.joints.values() for c in joint.coordinates)]

@@ -1,15 +1,14 @@
 """Constraints beyond joints, and the closing of cut joints.
 
-A constraint is a small class that, given the motion ``m``, states its rows, each of which is to stay zero, at one
-level: position φ(q, t), velocity ψ(q, u, t) (linear in the speeds or not) or acceleration. Derivatives, action and
-reaction follow from the rows; see ``equations.py``.
+A constraint is a small class that, given the motion ``m``, states its rows, each of which is to stay zero: ``position``
+φ(q, t), ``velocity`` ψ(q, u, t) (linear in the speeds or not), ``acceleration``. Derivatives, action and reaction follow
+from the rows; see ``constrained.py``.
 
 To add a constraint, write such a class in a new file and list it in ``CONSTRAINTS``.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,6 +19,7 @@ from casadi import SX
 from ..errors import ModelError
 from ..vectors import scalar
 from .bodies import Body, Marker, marker_on
+from .element import Action, Element
 from .joints import Joint, Rows
 
 if TYPE_CHECKING:
@@ -28,23 +28,39 @@ if TYPE_CHECKING:
 Level = Literal["position", "velocity", "acceleration"]
 
 
-class Constraint(ABC):
-    """Rows that stay zero, at one level."""
+LEVELS: tuple[Level, ...] = ("position", "velocity", "acceleration")
 
-    name: str
-    level: Level = "position"
 
-    def joints(self) -> Sequence[str]:
-        """Joints or coordinates that it refers to by name."""
+class Constraint(Element):
+    """Rows that stay zero, each a (label, expression) of the motion, at any of three levels.
+
+    Its multipliers are the efforts that keep them so, and come by themselves: those of the position rows, then those of the
+    velocity rows, then those of the acceleration rows.
+    """
+
+    def position(self, m: Motion) -> Rows:
+        """Rows φ(q, t)."""
+        return []
+
+    def velocity(self, m: Motion) -> Rows:
+        """Rows ψ(q, u, t), linear in the speeds or not."""
+        return []
+
+    def acceleration(self, m: Motion) -> Rows:
+        """Rows that are linear in the accelerations."""
+        return []
+
+    def dragged(self, m: Motion, multipliers: SX) -> list[Action]:
+        """Actions in proportion to its own multipliers, beside those that keep the rows: sliding friction."""
+        return []
+
+    def chains(self) -> Sequence[Joint]:
+        """Points that wander on bodies, such as points of contact: chains without inertia, held by the rows alone."""
         return ()
 
-    def places(self) -> Sequence[Marker]:
-        """Markers that it refers to."""
-        return ()
-
-    @abstractmethod
-    def rows(self, m: Motion) -> Rows:
-        """(label, expression) for each scalar equation."""
+    def rows(self, m: Motion, level: Level) -> Rows:
+        """The rows of one level."""
+        return {"position": self.position, "velocity": self.velocity, "acceleration": self.acceleration}[level](m)
 
 
 class Distance(Constraint):
@@ -59,7 +75,7 @@ class Distance(Constraint):
     def places(self) -> Sequence[Marker]:
         return (self.a, self.b)
 
-    def rows(self, m: Motion) -> Rows:
+    def position(self, m: Motion) -> Rows:
         gap = m.position(self.b) - m.position(self.a)
         return [("", (ca.dot(gap, gap) - self.length**2) / (2 * self.length))]
 
@@ -79,7 +95,7 @@ class Coupling(Constraint):
     def joints(self) -> Sequence[str]:
         return tuple(self.coefficients)
 
-    def rows(self, m: Motion) -> Rows:
+    def position(self, m: Motion) -> Rows:
         return [("", sum((c * m.coordinate(key) for key, c in self.coefficients.items()), -self.constant))]
 
 
@@ -93,7 +109,7 @@ class Servo(Constraint):
     def joints(self) -> Sequence[str]:
         return (self.target,)
 
-    def rows(self, m: Motion) -> Rows:
+    def position(self, m: Motion) -> Rows:
         return [("", m.coordinate(self.target) - self.value)]
 
 
@@ -115,7 +131,9 @@ class Expression(Constraint):
         if not callable(self.function):
             raise ModelError(f"{self.level}= must be a function of the motion, such as lambda m: m.position(tip)[2]")
 
-    def rows(self, m: Motion) -> Rows:
+    def rows(self, m: Motion, level: Level) -> Rows:
+        if level != self.level:
+            return []
         value = self.function(m)
         entries = list(value) if isinstance(value, (list, tuple, np.ndarray)) else [value]
         if len(entries) == 1 and isinstance(entries[0], SX):
@@ -133,7 +151,7 @@ class Closing(Constraint):
     def places(self) -> Sequence[Marker]:
         return (self.joint.parent, self.joint.child)
 
-    def rows(self, m: Motion) -> Rows:
+    def position(self, m: Motion) -> Rows:
         return self.joint.kind.closing(*m.across(self.joint))
 
 

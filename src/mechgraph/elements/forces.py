@@ -9,9 +9,7 @@ To add a force, write such a class in a new file and list it in ``FORCES``: it g
 
 from __future__ import annotations
 
-from abc import ABC
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -20,55 +18,14 @@ from casadi import SX
 from ..errors import ModelError
 from ..vectors import column, scalar
 from .bodies import Body, Marker, marker_on
+from .element import Action, Effort, Element, Wrench
 
 if TYPE_CHECKING:
     from ..motion import Motion
 
 
-@dataclass(frozen=True, eq=False)
-class Wrench:
-    """A force at the origin of ``marker`` and a torque, world components, acting on the marker's body."""
-
-    marker: Marker
-    force: SX
-    torque: SX
-
-
-@dataclass(frozen=True, eq=False)
-class Effort:
-    """Generalized forces conjugate to the speeds of ``joint``, one for each speed."""
-
-    joint: str
-    values: SX
-
-
-Action = Wrench | Effort
-
-
-class Force(ABC):
-    """Base of all forces: nothing acts unless a subclass says so."""
-
-    name: str
-
-    def joints(self) -> Sequence[str]:
-        """Joints that it refers to by coordinate name (checked, and kept in the tree if possible)."""
-        return ()
-
-    def places(self) -> Sequence[Marker]:
-        """Markers that it refers to."""
-        return ()
-
-    def potential(self, m: Motion) -> SX:
-        """Energy of the conservative part."""
-        return SX(0)
-
-    def conservative(self, m: Motion) -> list[Action]:
-        """Actions of the conservative part: minus the gradient of the potential."""
-        return []
-
-    def nonconservative(self, m: Motion) -> list[Action]:
-        """All other actions."""
-        return []
+class Force(Element):
+    """Base of all forces."""
 
 
 def _evaluate(value: Any, m: Motion, size: int, what: str) -> SX:
@@ -79,6 +36,8 @@ def _evaluate(value: Any, m: Motion, size: int, what: str) -> SX:
 
 class SpringDamper(Force):
     """Spring and damper on the line between two points: F = k (l − length) + c l̇, pulling them together."""
+
+    passive = True
 
     def __init__(self, name: str, a: Body | Marker, b: Body | Marker, stiffness: Any = 0, damping: Any = 0, length: Any = 0):
         self.name, self.a, self.b = name, marker_on(a), marker_on(b)
@@ -118,6 +77,8 @@ class SpringDamper(Force):
 
 class JointSpring(Force):
     """Spring and damper in a joint, along each of its scalar coordinates: −k (x − rest) − c ẋ."""
+
+    passive = True
 
     def __init__(self, name: str, joint: str, count: int, stiffness: Any = 0, damping: Any = 0, rest: Any = 0):
         self.name, self.joint = name, joint

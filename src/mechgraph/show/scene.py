@@ -18,7 +18,7 @@ from scipy.spatial.distance import pdist, squareform
 from scipy.spatial.transform import Rotation as Turn
 
 from ..elements.bodies import Body, Marker
-from ..elements.constraints import Constraint
+from ..elements.element import Element
 from ..elements.forces import Force
 from ..elements.joints import Joint
 from ..elements.transitions import Rotation, Transition, Translation
@@ -370,11 +370,10 @@ def _anchors(sample: _Sample, body: str, thickness: float) -> Iterator[Rod]:
             yield Rod(at, at, 1.3 * thickness, DARK)
 
 
-def _spans(sample: _Sample) -> Iterator[tuple[Force | Constraint, Sequence[Marker]]]:
+def _spans(sample: _Sample) -> Iterator[tuple[Element, Sequence[Marker]]]:
     """Forces and constraints between two points."""
     system = sample.equations.system
-    elements: list[Force | Constraint] = [*system.forces.values(), *system.constraints.values()]
-    for element in elements:
+    for element in system.elements:
         if len(element.places()) == 2:
             yield element, element.places()
 

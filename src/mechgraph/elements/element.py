@@ -1,0 +1,62 @@
+"""What forces and constraints have in common: the places and joints that they refer to, and how they act."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from casadi import SX
+
+from .bodies import Marker
+
+if TYPE_CHECKING:
+    from ..motion import Motion
+
+
+@dataclass(frozen=True, eq=False)
+class Wrench:
+    """A force at the origin of ``marker`` and a torque, world components, acting on the marker's body."""
+
+    marker: Marker
+    force: SX
+    torque: SX
+
+
+@dataclass(frozen=True, eq=False)
+class Effort:
+    """Generalized forces conjugate to the speeds of ``joint``, one for each speed."""
+
+    joint: str
+    values: SX
+
+
+Action = Wrench | Effort
+
+
+class Element(ABC):
+    """What hangs on the graph of bodies and joints. Nothing acts unless a subclass says so."""
+
+    name: str
+    passive: bool = False  # True if its non-conservative actions only take energy: dampers, friction
+
+    def joints(self) -> Sequence[str]:
+        """Joints that it refers to by coordinate name (checked, and kept in the tree if possible)."""
+        return ()
+
+    def places(self) -> Sequence[Marker]:
+        """Markers that it refers to."""
+        return ()
+
+    def potential(self, m: Motion) -> SX:
+        """Energy of the conservative part."""
+        return SX(0)
+
+    def conservative(self, m: Motion) -> list[Action]:
+        """Actions of the conservative part: minus the gradient of the potential."""
+        return []
+
+    def nonconservative(self, m: Motion) -> list[Action]:
+        """All other actions."""
+        return []
