@@ -3,10 +3,27 @@
 from casadi import atan2, cos, cosh, cross, dot, exp, fabs, if_else, log, norm_2, sin, sinh, sqrt, tan, tanh
 
 from .closure import CLOSURES
+from .elements import CONSTRAINTS, FORCES, JOINTS
 from .elements.bodies import Body, Marker
-from .elements.constraints import CONSTRAINTS, Constraint
-from .elements.forces import FORCES, Effort, Force, Wrench
-from .elements.joints import JOINTS, Joint, JointKind
+from .elements.constraints import Constraint
+from .elements.element import Effort, Wrench
+from .elements.forces import Force
+from .elements.friction import Friction
+from .elements.joints import Joint, JointKind
+from .elements.surfaces import (
+    Box,
+    Capsule,
+    Cylinder,
+    Disc,
+    Ellipsoid,
+    Implicit,
+    Plane,
+    Point,
+    Roller,
+    Sphere,
+    Surface,
+    Torus,
+)
 from .elements.transitions import Transition, ball, move, rot, screw
 from .equations import Equations
 from .errors import (

@@ -10,11 +10,12 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from .elements import CONSTRAINTS, FORCES, JOINTS
 from .elements.bodies import Body, Marker, marker_on, read_inertia
-from .elements.constraints import CONSTRAINTS, Constraint
+from .elements.constraints import Constraint
 from .elements.element import Element
-from .elements.forces import FORCES, Force, JointSpring
-from .elements.joints import JOINTS, Chain, Joint, JointKind
+from .elements.forces import Force, JointSpring
+from .elements.joints import Chain, Joint, JointKind
 from .elements.transitions import Ball, Transition
 from .errors import ModelError, unknown
 from .vectors import column, orientation, scalar

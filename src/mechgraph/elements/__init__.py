@@ -1,1 +1,49 @@
-"""What can stand on the graph: bodies, joints, forces, constraints."""
+"""What can stand on the graph, by the short names of ``System``: ``system.revolute(…)``, ``system.distance(…)``.
+
+A new kind is a new file and an entry here.
+"""
+
+from .constraints import Constraint, Coupling, Distance, Expression, Servo
+from .forces import BodyTorque, Force, JointTorque, PointForce, SpringDamper
+from .joints import (
+    Cylindrical,
+    Fixed,
+    Free,
+    JointKind,
+    Planar,
+    Prismatic,
+    Revolute,
+    ScrewJoint,
+    Spherical,
+    Universal,
+)
+from .rolling import KnifeEdge, Rolling, Sliding
+
+JOINTS: dict[str, type[JointKind]] = {
+    "revolute": Revolute,
+    "prismatic": Prismatic,
+    "cylindrical": Cylindrical,
+    "screw": ScrewJoint,
+    "universal": Universal,
+    "planar": Planar,
+    "spherical": Spherical,
+    "free": Free,
+    "fixed": Fixed,
+}
+
+FORCES: dict[str, type[Force]] = {
+    "spring_damper": SpringDamper,
+    "torque": JointTorque,
+    "force": PointForce,
+    "body_torque": BodyTorque,
+}
+
+CONSTRAINTS: dict[str, type[Constraint]] = {
+    "distance": Distance,
+    "coupling": Coupling,
+    "servo": Servo,
+    "constrain": Expression,
+    "roll": Rolling,
+    "slide": Sliding,
+    "knife_edge": KnifeEdge,
+}

@@ -4,7 +4,7 @@ A constraint is a small class that, given the motion ``m``, states its rows, eac
 φ(q, t), ``velocity`` ψ(q, u, t) (linear in the speeds or not), ``acceleration``. Derivatives, action and reaction follow
 from the rows; see ``constrained.py``.
 
-To add a constraint, write such a class in a new file and list it in ``CONSTRAINTS``.
+To add a constraint, write such a class in a new file and list it in ``elements/__init__.py``.
 """
 
 from __future__ import annotations
@@ -153,11 +153,3 @@ class Closing(Constraint):
 
     def position(self, m: Motion) -> Rows:
         return self.joint.kind.closing(*m.across(self.joint))
-
-
-CONSTRAINTS: dict[str, type[Constraint]] = {
-    "distance": Distance,
-    "coupling": Coupling,
-    "servo": Servo,
-    "constrain": Expression,
-}

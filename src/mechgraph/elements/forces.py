@@ -4,7 +4,7 @@ A force is a small class that, given the motion ``m``, states its actions: wrenc
 coordinates. Its conservative part is stated twice, as a potential (energy methods use it) and as actions (the others
 do); a test compares the two for every force in the list.
 
-To add a force, write such a class in a new file and list it in ``FORCES``: it gets a short name on ``System``.
+To add a force, write such a class in a new file and list it in ``elements/__init__.py``: it gets a short name on ``System``.
 """
 
 from __future__ import annotations
@@ -155,11 +155,3 @@ class BodyTorque(PointForce):
 
     def nonconservative(self, m: Motion) -> list[Action]:
         return [Wrench(self.at, SX.zeros(3), self._vector(m))]
-
-
-FORCES: dict[str, type[Force]] = {
-    "spring_damper": SpringDamper,
-    "torque": JointTorque,
-    "force": PointForce,
-    "body_torque": BodyTorque,
-}

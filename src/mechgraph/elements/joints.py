@@ -287,19 +287,6 @@ class Chain(JointKind):
         return ca.trace(R)
 
 
-JOINTS: dict[str, type[JointKind]] = {
-    "revolute": Revolute,
-    "prismatic": Prismatic,
-    "cylindrical": Cylindrical,
-    "screw": ScrewJoint,
-    "universal": Universal,
-    "planar": Planar,
-    "spherical": Spherical,
-    "free": Free,
-    "fixed": Fixed,
-}
-
-
 @dataclass(frozen=True, eq=False)
 class Joint:
     """An edge of the graph: the frame ``parent`` and the frame ``child`` joined by a ``kind``.

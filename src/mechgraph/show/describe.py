@@ -16,8 +16,9 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from ..elements import JOINTS
 from ..elements.forces import JointSpring
-from ..elements.joints import JOINTS, Joint
+from ..elements.joints import Joint
 from ..elements.transitions import Ball, Transition
 from ..equations import Equations
 from ..errors import AssemblyError

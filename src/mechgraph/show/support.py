@@ -16,9 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..closure import CLOSURES
-from ..elements.constraints import CONSTRAINTS
-from ..elements.forces import FORCES
-from ..elements.joints import JOINTS
+from ..elements import CONSTRAINTS, FORCES, JOINTS
 from ..elements.transitions import move, rot
 from ..equations import Equations
 from ..errors import UnsupportedError

@@ -1,0 +1,235 @@
+"""Surfaces that roll, slide and touch. Each sits on a marker and is described in its axes; a surface of revolution turns about z.
+
+A surface says what it knows of itself, in closed form where there is one:
+
+- ``support(ν)``: the point of a convex surface that lies farthest along the unit vector ν;
+- ``nearest(c)``: the point of it next to c, and its outward normal there;
+- ``level(p)``: a function g that is negative inside, zero on the surface and positive outside.
+
+``touching.py`` finds the point of contact of two surfaces from these. A surface with corners or edges touches in several
+points: ``parts`` are the simple surfaces that it stands for.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import casadi as ca
+from casadi import SX
+
+from ..errors import ModelError
+from ..vectors import column, scalar
+from .bodies import Body, Marker, marker_on
+
+
+class Surface(ABC):
+    """A surface on a body, at a marker."""
+
+    def __init__(self, at: Body | Marker) -> None:
+        if not isinstance(at, (Body, Marker)):
+            raise ModelError(f"{type(self).__name__} sits on a body or a marker, got {at!r}")
+        self.marker = marker_on(at)
+
+    def parts(self) -> Sequence[Surface]:
+        """The simple surfaces that touch one by one."""
+        return (self,)
+
+    def support(self, nu: SX) -> SX | None:
+        """Farthest point along the unit vector ν; None if the surface does not know it."""
+        return None
+
+    def nearest(self, c: SX) -> tuple[SX, SX] | None:
+        """Nearest point to c and outward normal there; None if there is no closed form."""
+        return None
+
+    def level(self, p: SX) -> SX | None:
+        """g(p), positive outside; None if the surface has no such form."""
+        return None
+
+
+class Point(Surface):
+    """The marker's origin itself: a tip, a corner."""
+
+    def support(self, nu: SX) -> SX:
+        return SX.zeros(3)
+
+
+class Plane(Surface):
+    """The plane z = 0; outside is where z > 0."""
+
+    def nearest(self, c: SX) -> tuple[SX, SX]:
+        return ca.vertcat(c[0], c[1], 0), SX([0, 0, 1])
+
+    def level(self, p: SX) -> SX:
+        return p[2]
+
+
+class _Round(Surface):
+    """Surfaces with a radius; with ``inside``, what touches them is inside of them."""
+
+    def __init__(self, at: Body | Marker, radius: Any, inside: bool = False) -> None:
+        super().__init__(at)
+        self.radius, self.inside = _positive(radius, "radius"), inside
+
+    def _around(self, centre: SX, c: SX, radius: SX) -> tuple[SX, SX]:
+        """Nearest point and normal of a ball (or the wall of a hollow one) about ``centre``."""
+        normal = (c - centre) / ca.norm_2(c - centre)
+        return centre + radius * normal, -normal if self.inside else normal
+
+
+class Sphere(_Round):
+    """A sphere about the marker's origin."""
+
+    def support(self, nu: SX) -> SX:
+        return self.radius * nu
+
+    def nearest(self, c: SX) -> tuple[SX, SX]:
+        return self._around(SX.zeros(3), c, self.radius)
+
+    def level(self, p: SX) -> SX:
+        return _outward(self, (ca.dot(p, p) - self.radius**2) / (2 * self.radius))
+
+
+class Ellipsoid(Surface):
+    """x²/a² + y²/b² + z²/c² = 1."""
+
+    def __init__(self, at: Body | Marker, semiaxes: Any) -> None:
+        super().__init__(at)
+        self.semiaxes = column(semiaxes, 3, "semiaxes")
+        for k in range(3):
+            _positive(self.semiaxes[k], "semiaxes")
+
+    def support(self, nu: SX) -> SX:
+        squares = self.semiaxes**2
+        return squares * nu / ca.sqrt(ca.dot(squares, nu**2))
+
+    def level(self, p: SX) -> SX:
+        return (ca.sumsqr(p / self.semiaxes) - 1) / 2
+
+
+class Disc(_Round):
+    """The edge of a thin disc: a circle about z. Lying flat it has no one lowest point."""
+
+    def support(self, nu: SX) -> SX:
+        return self.radius * _radial(nu)
+
+
+class Torus(_Round):
+    """A tube of radius ``tube`` about a circle of ``radius`` about z; with ``inside``, a groove."""
+
+    def __init__(self, at: Body | Marker, radius: Any, tube: Any, inside: bool = False) -> None:
+        super().__init__(at, radius, inside)
+        self.tube = _positive(tube, "tube")
+
+    def support(self, nu: SX) -> SX:
+        return self.radius * _radial(nu) + self.tube * nu
+
+    def nearest(self, c: SX) -> tuple[SX, SX]:
+        return self._around(self.radius * _radial(c), c, self.tube)
+
+    def level(self, p: SX) -> SX:
+        from_ring = p - self.radius * _radial(p)
+        return _outward(self, (ca.dot(from_ring, from_ring) - self.tube**2) / (2 * self.tube))
+
+
+class Roller(_Round):
+    """A barrel: an arc of radius ``arc`` turned about z, of ``radius`` at its waist. Its ends are not modelled.
+
+    It is the outer part of a spindle torus: a ring of radius −(arc − radius) and a tube of radius ``arc``.
+    """
+
+    def __init__(self, at: Body | Marker, radius: Any, arc: Any) -> None:
+        super().__init__(at, radius)
+        self.arc = _positive(arc, "arc")
+
+    def support(self, nu: SX) -> SX:
+        return (self.radius - self.arc) * _radial(nu) + self.arc * nu
+
+
+class Cylinder(_Round):
+    """A cylinder about z. Of a ``length``, it stands on the edges of its ends; without, it goes on for ever (as a base)."""
+
+    def __init__(self, at: Body | Marker, radius: Any, length: Any = None, inside: bool = False) -> None:
+        super().__init__(at, radius, inside)
+        self.length = None if length is None else _positive(length, "length")
+
+    def parts(self) -> Sequence[Surface]:
+        if self.length is None:
+            return (self,)
+        return [Disc(_shifted(self.marker, SX([0, 0, side]) * self.length / 2), self.radius) for side in (-1, 1)]
+
+    def nearest(self, c: SX) -> tuple[SX, SX]:
+        return self._around(ca.vertcat(0, 0, c[2]), c, self.radius)
+
+    def level(self, p: SX) -> SX:
+        return _outward(self, (ca.sumsqr(p[:2]) - self.radius**2) / (2 * self.radius))
+
+
+class Capsule(_Round):
+    """A cylinder about z between two half spheres, whose centres are ``length`` apart."""
+
+    def __init__(self, at: Body | Marker, radius: Any, length: Any) -> None:
+        super().__init__(at, radius)
+        self.length = _positive(length, "length")
+
+    def parts(self) -> Sequence[Surface]:
+        return [Sphere(_shifted(self.marker, SX([0, 0, side]) * self.length / 2), self.radius) for side in (-1, 1)]
+
+
+class Box(Surface):
+    """A box of edges ``sides``, which touches with its eight corners."""
+
+    def __init__(self, at: Body | Marker, sides: Any) -> None:
+        super().__init__(at)
+        self.sides = column(sides, 3, "sides")
+        for k in range(3):
+            _positive(self.sides[k], "sides")
+
+    def parts(self) -> Sequence[Surface]:
+        return [Point(_shifted(self.marker, SX(list(corner)) * self.sides / 2)) for corner in product((-1, 1), repeat=3)]
+
+
+class Implicit(Surface):
+    """The user's surface g(x, y, z) = 0, with g > 0 outside. ``near`` is a point from which its points of contact are sought.
+
+    >>> from mechgraph.elements.bodies import Body
+    >>> saddle = Implicit(Body("ground"), lambda x, y, z: z - 0.1 * (x**2 - y**2))
+    """
+
+    def __init__(self, at: Body | Marker, g: Callable[[SX, SX, SX], SX], near: Any = (0, 0, 0)) -> None:
+        super().__init__(at)
+        self.g, self.near = g, column(near, 3, "near")
+        if not callable(g):
+            raise ModelError(f"g must be a function of x, y, z, got {g!r}")
+
+    def level(self, p: SX) -> SX:
+        return scalar(self.g(p[0], p[1], p[2]), "g(x, y, z)")
+
+
+SURFACES: dict[str, type[Surface]] = {
+    kind.__name__: kind for kind in (Point, Plane, Sphere, Ellipsoid, Disc, Torus, Roller, Cylinder, Capsule, Box, Implicit)
+}
+
+
+def _outward(surface: _Round, level: SX) -> SX:
+    return -level if surface.inside else level
+
+
+def _radial(v: SX) -> SX:
+    """The unit vector along the part of v that is normal to z."""
+    return ca.vertcat(v[0], v[1], 0) / ca.sqrt(v[0] ** 2 + v[1] ** 2)
+
+
+def _shifted(marker: Marker, by: SX) -> Marker:
+    return replace(marker, at=marker.at + marker.rotation @ by)
+
+
+def _positive(value: Any, what: str) -> SX:
+    number = scalar(value, what)
+    if number.is_constant() and float(number) <= 0:
+        raise ModelError(f"{what} must be positive, got {float(number):g}")
+    return number

@@ -1,0 +1,189 @@
+"""Where two surfaces touch: the point, the normal and the gap between them, as expressions of the motion.
+
+In closed form for convex surfaces on planes (support point) and for spheres on surfaces that know their nearest point.
+Otherwise a point P of the base, g(P) = 0, is found by equations: three coordinates that wander on its body, without
+inertia, held by three rows. With s the support point of the other surface against the normal n at P, these are
+
+    g(P) = 0,    t₁·(s − P) = 0,    t₂·(s − P) = 0,
+
+and the gap is n·(s − P). A surface that is known by its g alone touches a plane where its normal is that of the plane.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import casadi as ca
+from casadi import SX
+
+from ..errors import ModelError
+from ..vectors import normals
+from .bodies import Marker
+from .joints import Chain, Joint, Rows
+from .surfaces import Implicit, Plane, Sphere, Surface
+from .transitions import move
+
+if TYPE_CHECKING:
+    from ..motion import Motion
+
+
+@dataclass(frozen=True, eq=False)
+class Contact:
+    """Point and unit normal (from the base to the other surface) in the world, and the gap, negative where they overlap."""
+
+    point: SX
+    normal: SX
+    gap: SX
+
+    @property
+    def tangents(self) -> tuple[SX, SX]:
+        """Two unit vectors along the common tangent plane."""
+        return normals(self.normal)
+
+
+class Touching(ABC):
+    """A pair of simple surfaces, one on (or over) the other: its base."""
+
+    def __init__(self, name: str, surface: Surface, base: Surface) -> None:
+        self.name, self.surface, self.base = name, surface, base
+
+    @abstractmethod
+    def contact(self, m: Motion) -> Contact:
+        """Where they touch, or are next to each other."""
+
+    def held(self, m: Motion) -> Rows:
+        """Rows that hold the point of contact to its place, if it has coordinates of its own."""
+        return []
+
+    def chains(self) -> Sequence[Joint]:
+        """Its point, if it wanders."""
+        return ()
+
+    def slip(self, m: Motion, contact: Contact) -> SX:
+        """Velocity of the surface's material at the point of contact relative to that of the base."""
+        return velocity_at(m, self.surface.marker, contact.point) - velocity_at(m, self.base.marker, contact.point)
+
+    def spin(self, m: Motion, contact: Contact) -> SX:
+        """Relative angular velocity about the normal."""
+        turning = m.angular_velocity(self.surface.marker) - m.angular_velocity(self.base.marker)
+        return ca.dot(contact.normal, turning)
+
+
+class _OnPlane(Touching):
+    """A convex surface on a plane: its support point against the normal."""
+
+    def contact(self, m: Motion) -> Contact:
+        normal, point = m.axis(self.base.marker, "z"), _support(m, self.surface, -m.axis(self.base.marker, "z"))
+        return Contact(point, normal, ca.dot(normal, point - m.position(self.base.marker)))
+
+
+class _Ball(Touching):
+    """A sphere on a surface that knows its point next to the centre."""
+
+    def contact(self, m: Motion) -> Contact:
+        R, origin = m.rotation(self.base.marker), m.position(self.base.marker)
+        centre = R.T @ (m.position(self.surface.marker) - origin)
+        found = self.base.nearest(centre)
+        assert found is not None and isinstance(self.surface, Sphere)
+        point, normal = found
+        return Contact(origin + R @ point, R @ normal, ca.dot(normal, centre - point) - self.surface.radius)
+
+
+class _Wandering(Touching):
+    """A point with three coordinates on the body of ``host``, kept on it by g = 0."""
+
+    host: Surface
+
+    def chains(self) -> Sequence[Joint]:
+        steps = [move(axis, axis) for axis in "xyz"]
+        start = self.host.near if isinstance(self.host, Implicit) else SX.zeros(3)
+        marker = self.host.marker
+        placed = Marker(marker.name, marker.body, marker.at + marker.rotation @ start, marker.rotation)
+        return (Joint(f"{self.name}.point", placed, placed, Chain(steps)),)
+
+    def _point(self, m: Motion) -> tuple[SX, SX, SX]:
+        """P in the world, g(P), and the unit outward normal there."""
+        point, R = m.wandering(self.chains()[0]), m.rotation(self.host.marker)
+        local = R.T @ (point - m.position(self.host.marker))
+        p = SX.sym("p", 3)
+        g = self.host.level(p)
+        assert g is not None
+        value, slope = ca.substitute([g, ca.gradient(g, p)], [p], [local])
+        return point, value / ca.norm_2(slope), R @ (slope / ca.norm_2(slope))
+
+
+class _OnLevel(_Wandering):
+    """A convex surface on g = 0."""
+
+    def __init__(self, name: str, surface: Surface, base: Surface) -> None:
+        super().__init__(name, surface, base)
+        self.host = base
+
+    def contact(self, m: Motion) -> Contact:
+        point, _, normal = self._point(m)
+        return Contact(point, normal, ca.dot(normal, _support(m, self.surface, -normal) - point))
+
+    def held(self, m: Motion) -> Rows:
+        point, level, normal = self._point(m)
+        t1, t2 = normals(normal)
+        apart = _support(m, self.surface, -normal) - point
+        return [("on the base", level), ("beside 1", ca.dot(t1, apart)), ("beside 2", ca.dot(t2, apart))]
+
+
+class _LevelOnPlane(_Wandering):
+    """A body whose surface is known by its g, on a plane: it touches where its normal is that of the plane."""
+
+    def __init__(self, name: str, surface: Surface, base: Surface) -> None:
+        super().__init__(name, surface, base)
+        self.host = surface
+
+    def contact(self, m: Motion) -> Contact:
+        point, normal = m.wandering(self.chains()[0]), m.axis(self.base.marker, "z")
+        return Contact(point, normal, ca.dot(normal, point - m.position(self.base.marker)))
+
+    def held(self, m: Motion) -> Rows:
+        _, level, normal = self._point(m)
+        flat = [m.axis(self.base.marker, axis) for axis in "xy"]
+        return [("on the surface", level), *((f"tilt {k}", ca.dot(t, normal)) for k, t in enumerate(flat, start=1))]
+
+
+def touching(name: str, surface: Surface, base: Surface) -> list[Touching]:
+    """The pairs of simple surfaces of two surfaces, each with the way in which its point of contact is found."""
+    for given in (surface, base):
+        if not isinstance(given, Surface):
+            raise ModelError(f"give a surface such as mg.Sphere(body, 0.1), got {given!r}")
+    if surface.marker.body is base.marker.body:
+        raise ModelError(f"both surfaces are on body {base.marker.body.name!r}")
+    pairs = [(a, b) for a in surface.parts() for b in base.parts()]
+    names = [name] if len(pairs) == 1 else [f"{name} {k}" for k in range(1, len(pairs) + 1)]
+    return [_pair(own, a, b) for own, (a, b) in zip(names, pairs, strict=True)]
+
+
+def _pair(name: str, surface: Surface, base: Surface) -> Touching:
+    probe, convex = SX.sym("probe", 3), surface.support(SX.sym("nu", 3)) is not None
+    if isinstance(base, Plane) and convex:
+        return _OnPlane(name, surface, base)
+    if isinstance(surface, Sphere) and base.nearest(probe) is not None:
+        return _Ball(name, surface, base)
+    if convex and base.level(probe) is not None:
+        return _OnLevel(name, surface, base)
+    if isinstance(base, Plane) and surface.level(probe) is not None:
+        return _LevelOnPlane(name, surface, base)
+    kinds = f"{type(surface).__name__} on {type(base).__name__}"
+    raise ModelError(f"no way to find where a {kinds} touches; exchange them, or give the base as mg.Implicit")
+
+
+def velocity_at(m: Motion, marker: Marker, point: SX) -> SX:
+    """Velocity of the material of the marker's body at a point of the world."""
+    return m.velocity(marker) + ca.cross(m.angular_velocity(marker), point - m.position(marker))
+
+
+def _support(m: Motion, surface: Surface, direction: SX) -> SX:
+    """Farthest point of a convex surface along a direction of the world."""
+    R = m.rotation(surface.marker)
+    found = surface.support(R.T @ direction)
+    assert found is not None
+    return m.position(surface.marker) + R @ found
