@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import mechgraph as mg
+from mechgraph.elements.surfaces import SURFACES
 
 INERTIA = (0.1, 0.1, 0.1)
 
@@ -217,7 +218,23 @@ def test_wrong_types_in_a_joint(argument, value):
 @pytest.mark.parametrize("method", ["parameter", "input", "output", "marker", "frame", *mg.FORCES, *mg.CONSTRAINTS])
 def test_wrong_types_in_everything_else(method, value):
     """The wrong value in the place of each argument in turn, the name included."""
-    right = {
+    for k in range(len(right_arguments(good())[method])):
+        s = good()
+        right = right_arguments(s)[method]
+        fine = (
+            (k == 0 and value == "x") or (callable(value) and callable(right[k])) or (method == "constrain" and value is None)
+        )
+        fine = fine or (callable(value) and method in ("torque", "force", "body_torque") and k == 2)
+        fine = fine or (method == "knife_edge" and k == 2 and value == "x")
+        getattr(s, method)(*(value if i == k else argument for i, argument in enumerate(right)))
+        if not fine:
+            with pytest.raises(mg.MechgraphError):
+                s.equations().accelerations([0, 1, 0, 0, 0], [0, 0, 0, 0])
+
+
+def right_arguments(s: mg.System) -> dict[str, tuple]:
+    ball, floor = mg.Sphere(s.bodies["b"], 0.1), mg.Plane(s.ground)
+    return {
         "parameter": ("p", 1.0),
         "input": ("i",),
         "output": ("o", lambda m: m.time),
@@ -231,17 +248,34 @@ def test_wrong_types_in_everything_else(method, value):
         "coupling": ("e", {"hinge": 1.0}, 0.5),
         "servo": ("e", "hinge", 0.5),
         "constrain": ("e", lambda m: m.position("tip")[2]),
-    }[method]
-    for k in range(len(right)):
-        fine = (
-            (k == 0 and value == "x") or (callable(value) and callable(right[k])) or (method == "constrain" and value is None)
-        )
-        fine = fine or (callable(value) and method in ("torque", "force", "body_torque") and k == 2)
-        s = good()
-        getattr(s, method)(*(value if i == k else argument for i, argument in enumerate(right)))
-        if not fine:
-            with pytest.raises(mg.MechgraphError):
-                s.equations().accelerations([0, 1, 0, 0, 0], [0, 0, 0, 0])
+        "roll": ("e", ball, floor, True),
+        "slide": ("e", ball, floor, 0.3),
+        "knife_edge": ("e", "tip", "y"),
+    }
+
+
+@pytest.mark.parametrize("value", WRONG, ids=lambda value: repr(value)[:12])
+@pytest.mark.parametrize("kind", SURFACES)
+def test_wrong_types_in_surfaces(kind, value):
+    ground = mg.System().ground
+    right = {
+        "Point": (ground,),
+        "Plane": (ground,),
+        "Sphere": (ground, 1.0),
+        "Ellipsoid": (ground, (1, 2, 3)),
+        "Disc": (ground, 1.0),
+        "Torus": (ground, 1.0, 0.2),
+        "Roller": (ground, 0.1, 0.5),
+        "Cylinder": (ground, 1.0, 2.0),
+        "Capsule": (ground, 1.0, 2.0),
+        "Box": (ground, (1, 2, 3)),
+        "Implicit": (ground, lambda x, y, z: z, (0, 0, 0)),
+    }[kind]
+    for k, argument in enumerate(right):
+        if (callable(value) and callable(argument)) or (kind == "Cylinder" and k == 2 and value is None):
+            continue
+        with pytest.raises(mg.ModelError):
+            SURFACES[kind](*(value if i == k else given for i, given in enumerate(right)))
 
 
 @pytest.mark.parametrize("value", WRONG, ids=lambda value: repr(value)[:12])

@@ -1,4 +1,4 @@
-"""Surfaces that roll, slide and touch. Each sits on a marker and is described in its axes; a surface of revolution turns about z.
+"""Surfaces that roll, slide and touch. Each sits on a marker and is described in its axes; what is round is round about z.
 
 A surface says what it knows of itself, in closed form where there is one:
 
@@ -12,7 +12,6 @@ points: ``parts`` are the simple surfaces that it stands for.
 
 from __future__ import annotations
 
-from abc import ABC
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
@@ -26,7 +25,7 @@ from ..vectors import column, scalar
 from .bodies import Body, Marker, marker_on
 
 
-class Surface(ABC):
+class Surface:
     """A surface on a body, at a marker."""
 
     def __init__(self, at: Body | Marker) -> None:

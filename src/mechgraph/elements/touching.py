@@ -87,7 +87,8 @@ class _Ball(Touching):
         R, origin = m.rotation(self.base.marker), m.position(self.base.marker)
         centre = R.T @ (m.position(self.surface.marker) - origin)
         found = self.base.nearest(centre)
-        assert found is not None and isinstance(self.surface, Sphere)
+        assert found is not None
+        assert isinstance(self.surface, Sphere)
         point, normal = found
         return Contact(origin + R @ point, R @ normal, ca.dot(normal, centre - point) - self.surface.radius)
 
