@@ -25,7 +25,7 @@ from .elements.joints import Joint
 from .elements.transitions import Transition
 from .system import System
 from .topology import Arc, Topology
-from .vectors import tidy
+from .vectors import composed, rotated, traced
 
 Pair = tuple[SX, SX]  # (angular, linear)
 
@@ -96,13 +96,14 @@ class Kinematics:
         riders: list[Body | None] = [None] * len(self.frames)
         for body in self.system.bodies.values():
             R, d = self.body_pose[body.name]
-            riders[self.body_frame[body.name]] = Body(body.name, body.mass, d + R @ body.com, R @ body.inertia @ R.T)
+            inertia = body.inertia if R.is_eye() else R @ body.inertia @ R.T
+            riders[self.body_frame[body.name]] = Body(body.name, body.mass, _shifted(d, R, body.com), inertia)
         return tuple(riders)
 
     def place(self, marker: Marker) -> tuple[int, SX, SX]:
         """The frame that a marker rides on, its origin there, and its rotation there."""
         R, d = self.body_pose[marker.body.name]
-        return self.body_frame[marker.body.name], d + R @ marker.at, R @ marker.rotation
+        return self.body_frame[marker.body.name], _shifted(d, R, marker.at), rotated(R, marker.rotation)
 
     @cached_property
     def qdot(self) -> SX:
@@ -119,8 +120,7 @@ class Kinematics:
         """(R_0j, p_j) of every frame: turning into world axes, and position in the world."""
         out = [(SX.eye(3), SX.zeros(3))]
         for frame in self.frames[1:]:
-            R, p = out[frame.parent]
-            out.append((R @ frame.R, p + R @ frame.d))
+            out.append(_pose(*out[frame.parent], frame.R, frame.d))
         return out
 
     @cached_property
@@ -128,39 +128,59 @@ class Kinematics:
         """(ω_j, v_j) of every frame."""
         out: list[Pair] = [(SX.zeros(3), SX.zeros(3))]
         for frame in self.frames[1:]:
-            omega, v = out[frame.parent]
-            Rt, (omega_r, v_r) = frame.R.T, frame.relative
-            out.append((Rt @ omega + omega_r, Rt @ (v + ca.cross(omega, frame.d)) + v_r))
+            out.append(_twist(frame.R, frame.d, *out[frame.parent], *frame.relative))
         return out
 
     @cached_property
     def biases(self) -> list[Pair]:
         """(c_ω, c_v) of every frame: centripetal, Coriolis and prescribed accelerations."""
-        out: list[Pair] = [(SX.zeros(3), SX.zeros(3))]
-        for frame in self.frames[1:]:
-            omega = self.twists[frame.parent][0]
-            turned, (omega_r, v_r), (known_w, known_v) = frame.R.T @ omega, frame.relative, frame.known
-            centripetal = frame.R.T @ ca.cross(omega, ca.cross(omega, frame.d)) + ca.cross(2 * turned + omega_r, v_r)
-            out.append((ca.cross(turned, omega_r) + known_w, centripetal + known_v))
-        return out
+        twists = self.twists
+        moving = (_bias(f.R, f.d, twists[f.parent][0], *f.relative, *f.known) for f in self.frames[1:])
+        return [(SX.zeros(3), SX.zeros(3)), *moving]
 
     def accelerations(self, udot: SX | None = None, base: SX | None = None, biased: bool = True) -> list[Pair]:
         """(ε_j, w_j) of every frame for given u̇ (zero if None); ``base`` is that of ground (−g for gravity)."""
         out: list[Pair] = [(SX.zeros(3), SX.zeros(3) if base is None else base)]
+        still = (SX.zeros(3), SX.zeros(3))
         for j, frame in enumerate(self.frames[1:], start=1):
-            out.append(self.outward(frame, out[frame.parent], self.biases[j] if biased else None, udot))
+            own = SX.zeros(len(frame.speeds)) if udot is None else udot[list(frame.speeds), 0]
+            bias = self.biases[j] if biased else still
+            out.append(outward(frame.R, frame.d, *out[frame.parent], *bias, *frame.S, own))
         return out
 
-    @staticmethod
-    def outward(frame: Frame, inboard: Pair, bias: Pair | None, udot: SX | None) -> Pair:
-        """One step of the recursion for (ε, w)."""
-        epsilon, w = frame.R.T @ inboard[0], frame.R.T @ (inboard[1] + ca.cross(inboard[0], frame.d))
-        if bias is not None:
-            epsilon, w = epsilon + bias[0], w + bias[1]
-        if udot is not None and frame.speeds:
-            own = udot[list(frame.speeds)]
-            epsilon, w = epsilon + frame.S[0] @ own, w + frame.S[1] @ own
-        return epsilon, w
+
+# --- one step of each recursion --------------------------------------------------------------------------------------
+
+
+@traced
+def _pose(R_parent: SX, p: SX, R: SX, d: SX) -> tuple[SX, SX]:
+    return R_parent @ R, p + R_parent @ d
+
+
+@traced
+def _relative(S_w: SX, S_v: SX, own: SX) -> Pair:
+    return S_w @ own, S_v @ own
+
+
+@traced
+def _twist(R: SX, d: SX, omega: SX, v: SX, omega_r: SX, v_r: SX) -> Pair:
+    return R.T @ omega + omega_r, R.T @ (v + ca.cross(omega, d)) + v_r
+
+
+@traced
+def _bias(R: SX, d: SX, omega: SX, omega_r: SX, v_r: SX, known_w: SX, known_v: SX) -> Pair:
+    turned = R.T @ omega
+    centripetal = R.T @ ca.cross(omega, ca.cross(omega, d)) + ca.cross(2 * turned + omega_r, v_r)
+    return ca.cross(turned, omega_r) + known_w, centripetal + known_v
+
+
+@traced
+def outward(R: SX, d: SX, epsilon: SX, w: SX, c_w: SX, c_v: SX, S_w: SX, S_v: SX, own: SX) -> Pair:
+    """(ε, w) of a frame from its parent's, its bias and the u̇ of its own speeds."""
+    return R.T @ epsilon + c_w + S_w @ own, R.T @ (w + ca.cross(epsilon, d)) + c_v + S_v @ own
+
+
+# --- laying the frames -----------------------------------------------------------------------------------------------
 
 
 def derive_kinematics(system: System, topology: Topology) -> Kinematics:
@@ -246,7 +266,7 @@ class _Walk:
         return frame, pending
 
     def _driven(self, pose: tuple[SX, SX]) -> bool:
-        return bool(ca.depends_on(ca.vertcat(ca.vec(pose[0]), pose[1]), self.system.time))
+        return any(not x.is_constant() and ca.depends_on(x, self.system.time) for x in pose)
 
     def _lay_moving(self, parent: int, joint: Joint, place: tuple, step: Transition, q: tuple, u: tuple) -> int:
         x, s = self.q[list(q)], self.u[list(u)]
@@ -256,7 +276,7 @@ class _Walk:
         for index, value in zip(q, step.reference, strict=True):
             self.reference[index] = value
         zero = SX.zeros(3)
-        return self._add(Frame(parent, joint, R, d, S, u, (S[0] @ s, S[1] @ s), (zero, zero)))
+        return self._add(Frame(parent, joint, R, d, S, u, _relative(*S, s), (zero, zero)))
 
     def _lay_fixed(self, parent: int, joint: Joint, R: SX, d: SX) -> int:
         """A frame at a constant place or with a motion prescribed by functions of time."""
@@ -274,9 +294,7 @@ class _Walk:
         return len(self.frames) - 1
 
     def result(self) -> Kinematics:
-        N = SX(len(self.coordinates), len(self.speeds))
-        for q, u, block in self.rates:
-            N[list(q), list(u)] = block
+        N = ca.diagcat(SX(0, 0), *(block for _, _, block in sorted(self.rates, key=lambda rate: rate[0])))
         system = self.system
         symbols = Symbols(
             q=self.q,
@@ -333,7 +351,12 @@ def _columns_rate(matrix: SX, t: SX) -> SX:
 
 def _then(first: tuple[SX, SX], second: tuple[SX, SX]) -> tuple[SX, SX]:
     """Pose ``second`` placed in pose ``first``."""
-    return tidy(first[0] @ second[0]), first[1] + first[0] @ second[1]
+    return composed(first[0], second[0]), _shifted(first[1], first[0], second[1])
+
+
+def _shifted(d: SX, R: SX, x: SX) -> SX:
+    """d + R x."""
+    return d if x.is_zero() else rotated(R, x) if d.is_zero() else d + rotated(R, x)
 
 
 def _inverse(place: Marker) -> tuple[SX, SX]:

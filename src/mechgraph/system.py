@@ -276,6 +276,8 @@ class System:
     def _frame_on(self, name: str, place: Body | Marker | str, at: Any, turned: Any) -> Marker:
         base = self._place(place)
         at, R = column(at, 3, "at"), orientation(turned)
+        if base.at.is_zero() and base.rotation.is_eye():
+            return Marker(name, base.body, at, R)
         return Marker(name, base.body, base.at + base.rotation @ at, base.rotation @ R)
 
 

@@ -9,7 +9,6 @@ import networkx as nx
 import numpy as np
 from casadi import SX
 
-from .elements.bodies import Body
 from .elements.element import Element
 from .elements.transitions import Directed
 from .errors import unknown
@@ -18,11 +17,9 @@ from .system import System
 
 def problems(system: System) -> Iterator[str]:
     """The problems of a system, each a sentence that names the culprit and the fix."""
-    for body in system.bodies.values():
-        if not system.is_broken(body.name):
-            yield from _body_problems(system, body)
+    yield from _body_problems(system)
     for name, marker in system.markers.items():
-        if ca.depends_on(ca.vertcat(marker.at, ca.vec(marker.rotation)), system.time):
+        if _depends_on_time(system, marker.at, marker.rotation):
             yield f"marker {name!r}: its place must not depend on time; put it on a body with a driven joint"
     yield from _symbol_problems(system)
     yield from _axis_problems(system)
@@ -32,19 +29,25 @@ def problems(system: System) -> Iterator[str]:
     yield from _connection_problems(system)
 
 
-def _body_problems(system: System, body: Body) -> Iterator[str]:
-    constants = ca.vertcat(body.mass, body.com, ca.vec(body.inertia))
-    if ca.depends_on(constants, system.time):
-        yield f"body {body.name!r}: mass, com and inertia must not depend on time"
-        return
-    if body.weightless or _foreign(system, constants):
-        return
-    numbers = system.default_value(constants).ravel()
-    mass, inertia = numbers[0], numbers[4:].reshape(3, 3)
-    if mass < 0 or (mass == 0 and not system.is_unphysical(body.name)):
-        yield f"body {body.name!r}: mass must be positive, got {mass:g}; a massless one is made by frame()"
-    elif not system.is_unphysical(body.name):
-        yield from _inertia_problems(body.name, inertia)
+def _body_problems(system: System) -> Iterator[str]:
+    own, known = _own_symbols(system), []
+    for body in system.bodies.values():
+        if system.is_broken(body.name):
+            continue
+        if _depends_on_time(system, body.mass, body.com, body.inertia):
+            yield f"body {body.name!r}: mass, com and inertia must not depend on time"
+        elif not body.weightless and not _foreign(own, body.mass, body.com, body.inertia):
+            known.append(body)
+    columns = (ca.vertcat(body.mass, ca.vec(body.inertia)) for body in known)
+    for body, numbers in zip(known, system.default_value(ca.horzcat(SX(10, 0), *columns)).T, strict=True):
+        yield from _mass_problems(system, body.name, numbers[0], numbers[1:].reshape(3, 3))
+
+
+def _mass_problems(system: System, name: str, mass: float, inertia: np.ndarray) -> Iterator[str]:
+    if mass < 0 or (mass == 0 and not system.is_unphysical(name)):
+        yield f"body {name!r}: mass must be positive, got {mass:g}; a massless one is made by frame()"
+    elif not system.is_unphysical(name):
+        yield from _inertia_problems(name, inertia)
 
 
 def _inertia_problems(name: str, inertia: np.ndarray) -> Iterator[str]:
@@ -62,41 +65,52 @@ def _inertia_problems(name: str, inertia: np.ndarray) -> Iterator[str]:
         )
 
 
-def _foreign(system: System, expression: SX) -> list[str]:
-    own = {symbol.__hash__() for symbol in (system.time, *system.parameters.values())}
-    return [symbol.name() for symbol in ca.symvar(expression) if symbol.__hash__() not in own]
+def _depends_on_time(system: System, *expressions: SX) -> bool:
+    return any(not x.is_constant() and ca.depends_on(x, system.time) for x in expressions)
+
+
+def _own_symbols(system: System) -> set[int]:
+    return {symbol.__hash__() for symbol in (system.time, *system.parameters.values())}
+
+
+def _foreign(own: set[int], *expressions: SX) -> list[str]:
+    """Names of the symbols of expressions that are not the system's own."""
+    symbols = (symbol for x in expressions if not x.is_constant() for symbol in ca.symvar(x))
+    return [symbol.name() for symbol in symbols if symbol.__hash__() not in own]
 
 
 def _symbol_problems(system: System) -> Iterator[str]:
-    for what, expression in _numbers(system):
-        for symbol in _foreign(system, expression):
+    own = _own_symbols(system)
+    for what, expressions in _numbers(system):
+        for symbol in _foreign(own, *expressions):
             if symbol in system.inputs:
                 yield f"{what}: uses the input {symbol!r}; an input has no known rate, so it may act in forces only"
             else:
                 yield f"{what}: uses {symbol!r}, which is not a parameter or the time of this system"
 
 
-def _numbers(system: System) -> Iterator[tuple[str, SX]]:
+def _numbers(system: System) -> Iterator[tuple[str, list[SX]]]:
     """Every number of the graph; those of forces and constraints are seen when they are derived."""
-    yield "gravity", system.gravity
+    yield "gravity", [system.gravity]
     for body in system.bodies.values():
-        yield f"body {body.name!r}", ca.vertcat(body.mass, body.com, ca.vec(body.inertia))
+        yield f"body {body.name!r}", [body.mass, body.com, body.inertia]
     for name, marker in system.markers.items():
-        yield f"marker {name!r}", ca.vertcat(marker.at, ca.vec(marker.rotation))
+        yield f"marker {name!r}", [marker.at, marker.rotation]
     for joint in system.joints.values():
         for frame in (joint.parent, joint.child):
-            yield f"joint {joint.name!r}", ca.vertcat(frame.at, ca.vec(frame.rotation))
+            yield f"joint {joint.name!r}", [frame.at, frame.rotation]
         for step in joint.transitions:
-            amount = SX(0) if isinstance(step.amount, str) else step.amount
-            yield f"joint {joint.name!r}", ca.vertcat(amount, step.constants)
+            amount = [] if isinstance(step.amount, str) else [step.amount]
+            yield f"joint {joint.name!r}", [*amount, step.constants]
 
 
 def _axis_problems(system: System) -> Iterator[str]:
+    own = _own_symbols(system)
     for name, joint in system.joints.items():
         for step in joint.transitions:
-            if ca.depends_on(step.constants, system.time):
+            if _depends_on_time(system, step.constants):
                 yield f"joint {name!r}: its axis (or pitch) must not depend on time; turn the joint's frame by orientation="
-            elif isinstance(step, Directed) and not _foreign(system, step.direction):
+            elif isinstance(step, Directed) and not step.direction.is_constant() and not _foreign(own, step.direction):
                 length = float(np.linalg.norm(system.default_value(step.direction)))
                 if abs(length - 1) > 1e-9:
                     yield f"joint {name!r}: its axis has length {length:.6g}, not 1, with the parameters at their defaults"

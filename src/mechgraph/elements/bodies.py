@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import casadi as ca
@@ -10,7 +11,7 @@ import numpy as np
 from casadi import SX
 
 from ..errors import ModelError
-from ..vectors import column, matrix3
+from ..vectors import column, matrix3, traced
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,20 +26,20 @@ class Body:
     com: SX = field(default_factory=lambda: SX.zeros(3))
     inertia: SX = field(default_factory=lambda: SX.zeros(3, 3))
 
-    @property
+    @cached_property
     def first_moment(self) -> SX:
         """m c."""
         return self.mass * self.com
 
-    @property
+    @cached_property
     def inertia_at_origin(self) -> SX:
         """Θ = I + m (|c|² 1 − c cᵀ)."""
-        return self.inertia + self.mass * _steiner(self.com)
+        return _about_origin(self.mass, self.com, self.inertia)
 
     @property
     def weightless(self) -> bool:
         """True if the body has neither mass nor inertia."""
-        return bool(ca.vertcat(self.mass, ca.vec(self.inertia)).is_zero())
+        return bool(self.mass.is_zero() and self.inertia.is_zero())
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,3 +92,8 @@ def _inertia_matrix(value: Any) -> SX:
 
 def _steiner(c: SX) -> SX:
     return ca.dot(c, c) * SX.eye(3) - c @ c.T
+
+
+@traced
+def _about_origin(m: SX, c: SX, inertia: SX) -> SX:
+    return inertia + m * _steiner(c)

@@ -1,8 +1,10 @@
-"""Kane: partial velocities and partial angular velocities of each body, in world axes.
+"""Kane: partial velocities and partial angular velocities of all bodies, in world axes.
 
 With v_C = V u + …, ω = W u + … and a, α their derivatives at u̇ = 0 (Kane and Levinson, *Dynamics: Theory and Applications*):
 
     M = Σ m Vᵀ V + Wᵀ I W,        f = Σ Vᵀ (m g − m a) − Wᵀ (I α + ω × I ω) + generalized active forces.
+
+The rows of all bodies stand one below the other, so that each sum is one product.
 """
 
 from __future__ import annotations
@@ -13,39 +15,50 @@ from functools import cache
 import casadi as ca
 from casadi import SX
 
-from ..elements.bodies import Marker
 from ..kinematics import Kinematics
 from ..loads import actions, generalized
-from ..motion import Motion
+from ..vectors import traced
 from .dynamics import Dynamics
+
+Rows = tuple[SX, SX, SX]
 
 
 def derive(kinematics: Kinematics) -> Dynamics:
     """Dynamics from partial velocities."""
-    bodies = cache(lambda: list(_bodies(kinematics)))
+    terms = cache(lambda: _terms(kinematics))
 
     def M() -> SX:
-        n = kinematics.symbols.u.numel()
-        return sum((m * V.T @ V + W.T @ inertia @ W for m, V, W, inertia, _, _ in bodies()), SX(n, n))
+        partial, inertia, _ = terms()
+        return partial.T @ (inertia @ partial)
 
     def f() -> SX:
-        inertial = (V.T @ force + W.T @ moment for _, V, W, _, force, moment in bodies())
-        return sum(inertial, generalized(kinematics, actions(kinematics)))
+        partial, _, forces = terms()
+        return partial.T @ forces + generalized(kinematics, actions(kinematics))
 
     return Dynamics(M, f)
 
 
-def _bodies(kinematics: Kinematics) -> Iterator[tuple[SX, SX, SX, SX, SX, SX]]:
-    """For each body: mass, partial velocities V and W, central inertia, gravity minus inertia force, minus inertia moment."""
-    m, u, udot = Motion(kinematics), kinematics.symbols.u, kinematics.symbols.udot
-    still = (udot, SX.zeros(udot.numel()))
-    for body in kinematics.system.bodies.values():
-        if body.weightless:
-            continue
-        centre = Marker(body.name, body, body.com, SX.eye(3))
-        R, omega = m.rotation(body), m.angular_velocity(body)
-        V, W = ca.jacobian(m.velocity(centre), u), ca.jacobian(omega, u)
-        a, alpha = (ca.substitute(x, *still) for x in (m.acceleration(centre), m.angular_acceleration(body)))
-        inertia = R @ body.inertia @ R.T
-        moment = inertia @ alpha + ca.cross(omega, inertia @ omega)
-        yield body.mass, V, W, inertia, body.mass * (kinematics.system.gravity - a), -moment
+def _terms(kinematics: Kinematics) -> Rows:
+    """Partial velocities (V, W of each body), inertias (m, I of each), gravity and inertia forces and moments."""
+    rows = list(_rows_of_bodies(kinematics))
+    velocities, inertias, forces = zip(*rows, strict=True) if rows else ((), (), ())
+    none = SX(0, 1)
+    partial = ca.jacobian(ca.vertcat(none, *velocities), kinematics.symbols.u)
+    return partial, ca.diagcat(SX(0, 0), *inertias), ca.vertcat(none, *forces)
+
+
+def _rows_of_bodies(kinematics: Kinematics) -> Iterator[Rows]:
+    accelerations, g = kinematics.accelerations(), kinematics.system.gravity
+    for j, body in enumerate(kinematics.carried):
+        if body is not None and not body.weightless:
+            motion = (*kinematics.twists[j], *accelerations[j])
+            yield _body_rows(kinematics.poses[j][0], *motion, body.mass, body.com, body.inertia, g)
+
+
+@traced
+def _body_rows(R: SX, omega: SX, v: SX, alpha: SX, a: SX, mass: SX, c: SX, inertia: SX, gravity: SX) -> Rows:
+    """(v_C, ω), diag(m, I) and gravity minus inertia, from what is given in the axes of the frame that carries the body."""
+    velocity = ca.vertcat(R @ (v + ca.cross(omega, c)), R @ omega)
+    acceleration = R @ (a + ca.cross(alpha, c) + ca.cross(omega, ca.cross(omega, c)))
+    moment = R @ (inertia @ alpha + ca.cross(omega, inertia @ omega))
+    return velocity, ca.diagcat(mass * SX.eye(3), R @ inertia @ R.T), ca.vertcat(mass * (gravity - acceleration), -moment)

@@ -20,8 +20,9 @@ from collections.abc import Callable
 import casadi as ca
 from casadi import SX
 
-from ..kinematics import Frame, Kinematics, Pair
+from ..kinematics import Frame, Kinematics, Pair, outward
 from ..loads import actions, on_frames, split
+from ..vectors import traced
 from .dynamics import Dynamics
 
 Inertia = tuple[SX, SX, SX]  # J (3x3), H (3x3), M (3x3): moment = J ε + H w, force = Hᵀ ε + M w
@@ -57,29 +58,38 @@ def transmitted(kinematics: Kinematics, loads: dict[int, Pair], udot: SX | None)
     wrenches = [_needed(kinematics, j, accelerations[j], loads.get(j)) for j in range(len(kinematics.frames))]
     for j in range(len(kinematics.frames) - 1, 0, -1):
         frame = kinematics.frames[j]
-        wrenches[frame.parent] = _added(wrenches[frame.parent], _inward(frame, wrenches[j]))
+        wrenches[frame.parent] = _gathered(*wrenches[frame.parent], frame.R, frame.d, *wrenches[j])
     return wrenches
 
 
 def _needed(kinematics: Kinematics, j: int, acceleration: Pair, load: Pair | None) -> Pair:
     """The wrench that the body on frame j needs beyond what is applied to it."""
     moment, force = SX.zeros(3), SX.zeros(3)
-    body, (epsilon, w), omega = kinematics.carried[j], acceleration, kinematics.twists[j][0]
+    body = kinematics.carried[j]
     if body is not None and not body.weightless:
-        h, Theta = body.first_moment, body.inertia_at_origin
-        moment = Theta @ epsilon + ca.cross(h, w) + ca.cross(omega, Theta @ omega)
-        force = body.mass * w + ca.cross(epsilon, h) + ca.cross(omega, ca.cross(omega, h))
+        inertia = (body.mass, body.first_moment, body.inertia_at_origin)
+        moment, force = _newton_euler(*inertia, *acceleration, kinematics.twists[j][0])
     return (moment, force) if load is None else (moment - load[0], force - load[1])
 
 
-def _inward(frame: Frame, wrench: Pair) -> Pair:
+@traced
+def _newton_euler(mass: SX, h: SX, Theta: SX, epsilon: SX, w: SX, omega: SX) -> Pair:
+    moment = Theta @ epsilon + ca.cross(h, w) + ca.cross(omega, Theta @ omega)
+    return moment, mass * w + ca.cross(epsilon, h) + ca.cross(omega, ca.cross(omega, h))
+
+
+@traced
+def _inward(R: SX, d: SX, moment: SX, force: SX) -> Pair:
     """A wrench on a frame seen by its parent: in the parent's axes, about the parent's origin."""
-    force = frame.R @ wrench[1]
-    return frame.R @ wrench[0] + ca.cross(frame.d, force), force
+    turned = R @ force
+    return R @ moment + ca.cross(d, turned), turned
 
 
-def _added(a: Pair, b: Pair) -> Pair:
-    return a[0] + b[0], a[1] + b[1]
+@traced
+def _gathered(moment: SX, force: SX, R: SX, d: SX, outer_moment: SX, outer_force: SX) -> Pair:
+    """A frame's wrench with that of a frame outboard of it."""
+    more = _inward(R, d, outer_moment, outer_force)
+    return moment + more[0], force + more[1]
 
 
 def joint_forces(kinematics: Kinematics, wrenches: list[Pair]) -> SX:
@@ -87,12 +97,13 @@ def joint_forces(kinematics: Kinematics, wrenches: list[Pair]) -> SX:
     tau = SX.zeros(kinematics.symbols.u.numel())
     for frame, wrench in zip(kinematics.frames, wrenches, strict=True):
         if frame.speeds:
-            tau[list(frame.speeds)] = _projected(frame, wrench)
+            tau[list(frame.speeds)] = _projected(*frame.S, *wrench)
     return tau
 
 
-def _projected(frame: Frame, wrench: Pair) -> SX:
-    return frame.S[0].T @ wrench[0] + frame.S[1].T @ wrench[1]
+@traced
+def _projected(S_w: SX, S_v: SX, moment: SX, force: SX) -> SX:
+    return S_w.T @ moment + S_v.T @ force
 
 
 # --- composite bodies ------------------------------------------------------------------------------------------------
@@ -104,11 +115,10 @@ def composite(kinematics: Kinematics) -> SX:
     inertias = [_composite_inertia(kinematics, j) for j in range(len(frames))]
     M = SX(u.numel(), u.numel())
     for j in range(len(frames) - 1, 0, -1):
-        frame, (mass, h, Theta) = frames[j], inertias[j]
-        inertias[frame.parent] = _composite_added(inertias[frame.parent], _composite_inward(frame, mass, h, Theta))
+        frame = frames[j]
+        inertias[frame.parent] = _composite_gathered(*inertias[frame.parent], frame.R, frame.d, *inertias[j])
         for column, index in enumerate(frame.speeds):
-            s_w, s_v = frame.S[0][:, column], frame.S[1][:, column]
-            wrench = (Theta @ s_w + ca.cross(h, s_v), mass * s_v + ca.cross(s_w, h))
+            wrench = _composite_wrench(*inertias[j], frame.S[0][:, column], frame.S[1][:, column])
             _fill_column(M, frames, j, index, wrench)
     return M
 
@@ -116,9 +126,9 @@ def composite(kinematics: Kinematics) -> SX:
 def _fill_column(M: SX, frames: tuple[Frame, ...], j: int, index: int, wrench: Pair) -> None:
     while j > 0:
         frame = frames[j]
-        for row, value in zip(frame.speeds, ca.vertsplit(_projected(frame, wrench)) if frame.speeds else (), strict=True):
+        for row, value in zip(frame.speeds, _projected(*frame.S, *wrench).elements() if frame.speeds else (), strict=True):
             M[row, index] = M[index, row] = value
-        j, wrench = frame.parent, _inward(frame, wrench)
+        j, wrench = frame.parent, _inward(frame.R, frame.d, *wrench)
 
 
 def _composite_inertia(kinematics: Kinematics, j: int) -> tuple[SX, SX, SX]:
@@ -128,15 +138,20 @@ def _composite_inertia(kinematics: Kinematics, j: int) -> tuple[SX, SX, SX]:
     return body.mass, body.first_moment, body.inertia_at_origin
 
 
-def _composite_added(a: tuple[SX, SX, SX], b: tuple[SX, SX, SX]) -> tuple[SX, SX, SX]:
-    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
+@traced
+def _composite_wrench(mass: SX, h: SX, Theta: SX, s_w: SX, s_v: SX) -> Pair:
+    """What a unit acceleration along a joint needs."""
+    return Theta @ s_w + ca.cross(h, s_v), mass * s_v + ca.cross(s_w, h)
 
 
-def _composite_inward(frame: Frame, mass: SX, h: SX, Theta: SX) -> tuple[SX, SX, SX]:
-    """(m, h, Θ) of everything on a frame, about the parent's origin in the parent's axes."""
-    Rh, d = frame.R @ h, frame.d
-    shift = _symmetric_outer(d, Rh) + mass * (ca.dot(d, d) * SX.eye(3) - d @ d.T)
-    return mass, Rh + mass * d, _sandwich(frame.R, Theta) + shift
+@traced
+def _composite_gathered(
+    mass: SX, h: SX, Theta: SX, R: SX, d: SX, outer_mass: SX, outer_h: SX, outer_Theta: SX
+) -> tuple[SX, SX, SX]:
+    """(m, h, Θ) of a frame with those of everything on a frame outboard of it, about its own origin in its own axes."""
+    Rh = R @ outer_h
+    shift = _symmetric_outer(d, Rh) + outer_mass * (ca.dot(d, d) * SX.eye(3) - d @ d.T)
+    return mass + outer_mass, h + (Rh + outer_mass * d), Theta + (_sandwich(R, outer_Theta) + shift)
 
 
 def _symmetric_outer(a: SX, b: SX) -> SX:
@@ -165,16 +180,16 @@ def articulated(kinematics: Kinematics, loads: dict[int, Pair], tau: SX) -> SX:
     inertias = [_body_inertia(kinematics, j) for j in range(len(frames))]
     zero: Pair = (SX.zeros(3), SX.zeros(3))
     wrenches = [_needed(kinematics, j, zero, loads.get(j)) for j in range(len(frames))]
-    gains: list[tuple[SX, SX, SX]] = [(SX(0), SX(0), SX(0))] * len(frames)
+    gains: list[tuple[SX, SX, SX]] = [(SX.zeros(3, 0), SX.zeros(3, 0), SX.zeros(0))] * len(frames)
     for j in range(len(frames) - 1, 0, -1):
         frame = frames[j]
-        inertia, wrench = inertias[j], wrenches[j]
-        wrench = _added(wrench, _times(inertia, kinematics.biases[j]))
+        inertia, wrench = inertias[j], _loaded(*wrenches[j], *inertias[j], *kinematics.biases[j])
         if frame.speeds:
-            inertia, wrench, gains[j] = _released(frame, inertia, wrench, tau[list(frame.speeds)])
+            *left, K_w, K_v, r = _released(*frame.S, *inertia, *wrench, tau[list(frame.speeds)])
+            inertia, wrench, gains[j] = (left[0], left[1], left[2]), (left[3], left[4]), (K_w, K_v, r)
         if frame.parent > 0:
-            inertias[frame.parent] = _inertia_added(inertias[frame.parent], _inertia_inward(frame, inertia))
-            wrenches[frame.parent] = _added(wrenches[frame.parent], _inward(frame, wrench))
+            inertias[frame.parent] = _inertia_gathered(*inertias[frame.parent], frame.R, frame.d, *inertia)
+            wrenches[frame.parent] = _gathered(*wrenches[frame.parent], frame.R, frame.d, *wrench)
     return _accelerations_outward(kinematics, gains)
 
 
@@ -185,30 +200,39 @@ def _body_inertia(kinematics: Kinematics, j: int) -> Inertia:
     return body.inertia_at_origin, ca.skew(body.first_moment), body.mass * SX.eye(3)
 
 
-def _times(inertia: Inertia, acceleration: Pair) -> Pair:
-    J, H, M = inertia
-    return J @ acceleration[0] + H @ acceleration[1], H.T @ acceleration[0] + M @ acceleration[1]
+def _times(J: SX, H: SX, M: SX, epsilon: SX, w: SX) -> Pair:
+    return J @ epsilon + H @ w, H.T @ epsilon + M @ w
 
 
-def _released(frame: Frame, inertia: Inertia, wrench: Pair, tau: SX) -> tuple[Inertia, Pair, tuple[SX, SX, SX]]:
+@traced
+def _loaded(moment: SX, force: SX, J: SX, H: SX, M: SX, c_w: SX, c_v: SX) -> Pair:
+    """A bias wrench with what the bias acceleration needs."""
+    more = _times(J, H, M, c_w, c_v)
+    return moment + more[0], force + more[1]
+
+
+@traced
+def _released(S_w: SX, S_v: SX, J: SX, H: SX, M: SX, moment: SX, force: SX, tau: SX) -> tuple[SX, ...]:
     """Let a joint give way: what is left of inertia and bias, and (Uω D⁻¹, Uv D⁻¹, D⁻¹ r) with which u̇ = D⁻¹ r − (U D⁻¹)ᵀ a.
 
     Here a is the frame's acceleration without the joint's own u̇, bias included, U = I S, D = Sᵀ U, r = τ − Sᵀ p.
     The wrench p comes with the bias acceleration already applied.
     """
-    S_w, S_v = frame.S
-    U_w, U_v = _times(inertia, frame.S)
+    U_w, U_v = _times(J, H, M, S_w, S_v)
     D = S_w.T @ U_w + S_v.T @ U_v
-    residual = tau - _projected(frame, wrench)
+    residual = tau - (S_w.T @ moment + S_v.T @ force)
     gain = _solve_small(D, ca.horzcat(U_w.T, U_v.T, residual))
     K_w, K_v, r = gain[:, :3].T, gain[:, 3:6].T, gain[:, 6]
-    J, H, M = inertia
-    left = (
+    return (
         _symmetric(lambda i, k: J[i, k] - K_w[i, :] @ U_w[k, :].T),
         H - K_w @ U_v.T,
         _symmetric(lambda i, k: M[i, k] - K_v[i, :] @ U_v[k, :].T),
+        moment + U_w @ r,
+        force + U_v @ r,
+        K_w,
+        K_v,
+        r,
     )
-    return left, (wrench[0] + U_w @ r, wrench[1] + U_v @ r), (K_w, K_v, r)
 
 
 def _solve_small(D: SX, right: SX) -> SX:
@@ -219,32 +243,29 @@ def _solve_small(D: SX, right: SX) -> SX:
     return ca.ldl_solve(right, pivots, LT, permutation)
 
 
-def _inertia_added(a: Inertia, b: Inertia) -> Inertia:
-    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
-
-
-def _inertia_inward(frame: Frame, inertia: Inertia) -> Inertia:
-    """An articulated inertia about the parent's origin in the parent's axes."""
-    R, d = frame.R, ca.skew(frame.d)
-    J, M = _sandwich(R, inertia[0]), _sandwich(R, inertia[2])
-    H = R @ inertia[1] @ R.T
-    H_shifted = H + d @ M
-    return _symmetric(lambda i, k: J[i, k] - H[i, :] @ d[:, k] + d[i, :] @ H_shifted[k, :].T), H_shifted, M
+@traced
+def _inertia_gathered(J: SX, H: SX, M: SX, R: SX, d: SX, outer_J: SX, outer_H: SX, outer_M: SX) -> Inertia:
+    """A frame's inertia with an articulated inertia outboard of it, about its own origin in its own axes."""
+    cross = ca.skew(d)
+    J_turned, M_turned, H_turned = _sandwich(R, outer_J), _sandwich(R, outer_M), R @ outer_H @ R.T
+    H_shifted = H_turned + cross @ M_turned
+    J_shifted = _symmetric(lambda i, k: J_turned[i, k] - H_turned[i, :] @ cross[:, k] + cross[i, :] @ H_shifted[k, :].T)
+    return J + J_shifted, H + H_shifted, M + M_turned
 
 
 def _accelerations_outward(kinematics: Kinematics, gains: list[tuple[SX, SX, SX]]) -> SX:
     udot = SX.zeros(kinematics.symbols.u.numel())
     accelerations: list[Pair] = [(SX.zeros(3), -kinematics.system.gravity)]
     for j, frame in enumerate(kinematics.frames[1:], start=1):
-        rigid = kinematics.outward(frame, accelerations[frame.parent], None, None)
+        inboard = accelerations[frame.parent]
+        own = _own_acceleration(frame.R, frame.d, *inboard, *gains[j])
         if frame.speeds:
-            K_w, K_v, r = gains[j]
-            udot[list(frame.speeds)] = r - K_w.T @ rigid[0] - K_v.T @ rigid[1]
-        own = udot[list(frame.speeds)]
-        bias = kinematics.biases[j]
-        accelerations.append(
-            (rigid[0] + bias[0] + frame.S[0] @ own, rigid[1] + bias[1] + frame.S[1] @ own)
-            if frame.speeds
-            else (rigid[0] + bias[0], rigid[1] + bias[1])
-        )
+            udot[list(frame.speeds)] = own
+        accelerations.append(outward(frame.R, frame.d, *inboard, *kinematics.biases[j], *frame.S, own))
     return udot
+
+
+@traced
+def _own_acceleration(R: SX, d: SX, epsilon: SX, w: SX, K_w: SX, K_v: SX, r: SX) -> SX:
+    """u̇ of a joint, whose frame would else have the accelerations of its parent."""
+    return r - K_w.T @ (R.T @ epsilon) - K_v.T @ (R.T @ (w + ca.cross(epsilon, d)))
