@@ -4,6 +4,17 @@ from casadi import atan2, cos, cosh, cross, dot, exp, fabs, if_else, log, norm_2
 
 from .closure import CLOSURES
 from .elements import CONSTRAINTS, FORCES, JOINTS
+from .elements.axial import (
+    Acts,
+    AxialJoint,
+    FixedControlledJoint,
+    FixedIdealJoint,
+    FixedServoJoint,
+    FreeIdealJoint,
+    FreeSlideJoint,
+    Held,
+    SpringIdealJoint,
+)
 from .elements.bodies import Body, Marker
 from .elements.constraints import Constraint
 from .elements.element import Effort, Wrench

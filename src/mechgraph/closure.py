@@ -32,10 +32,10 @@ Solution = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Closure:
-    """One way of closing: on numbers, giving (u̇, λ), and on expressions, giving u̇."""
+    """One way of closing, on numbers and on expressions: from M, f, A, b to (u̇, λ)."""
 
     solve: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], Solution]
-    expression: Callable[[SX, SX, SX, SX], SX]
+    expression: Callable[[SX, SX, SX, SX], tuple[SX, SX]]
 
 
 # --- numbers ---------------------------------------------------------------------------------------------------------
@@ -136,28 +136,30 @@ def _solve(A: np.ndarray, x: np.ndarray) -> np.ndarray:
 # --- expressions -----------------------------------------------------------------------------------------------------
 
 
-def _multipliers_expression(M: SX, f: SX, A: SX, b: SX) -> SX:
+def _multipliers_expression(M: SX, f: SX, A: SX, b: SX) -> tuple[SX, SX]:
     n, m = M.shape[0], A.shape[0]
     bordered = _Factor(ca.blockcat([[M, A.T], [A, -PROXIMAL * SX.eye(m)]]), n)
     x = SX.zeros(n + m)
     for _ in range(ITERATIONS):
         x = bordered.solve(ca.vertcat(f, -b - PROXIMAL * x[n:]))
-    return x[:n]
+    return x[:n], -x[n:]
 
 
-def _null_space_expression(M: SX, f: SX, A: SX, b: SX) -> SX:
+def _null_space_expression(M: SX, f: SX, A: SX, b: SX) -> tuple[SX, SX]:
     gram = A @ A.T
     particular = -A.T @ _proximal(gram, b)
     blocked = A.T @ _proximal(gram, A)
     free = SX.eye(M.shape[0]) - blocked
     projected = free.T @ M @ free + (ca.trace(M) / M.shape[0]) * blocked
-    return particular + free @ _Factor(projected).solve(free.T @ (f - M @ particular))
+    udot = particular + free @ _Factor(projected).solve(free.T @ (f - M @ particular))
+    return udot, _proximal(gram, A @ (M @ udot - f))
 
 
-def _udwadia_kalaba_expression(M: SX, f: SX, A: SX, b: SX) -> SX:
+def _udwadia_kalaba_expression(M: SX, f: SX, A: SX, b: SX) -> tuple[SX, SX]:
     factor = _Factor(M)
     unconstrained, columns = factor.solve(f), factor.solve(A.T)
-    return unconstrained + columns @ _proximal(A @ columns, -b - A @ unconstrained)
+    lam = _proximal(A @ columns, -b - A @ unconstrained)
+    return unconstrained + columns @ lam, lam
 
 
 def balance(M: SX, A: SX) -> SX:
@@ -169,8 +171,8 @@ def balance(M: SX, A: SX) -> SX:
     return 1 / ca.sqrt(size + 1e-10 * ca.sum1(size) / A.shape[0] + 1e-300)  # rows of mere rounding stay small
 
 
-def drag(M: SX, f: SX, A: SX, G: SX, b: SX) -> SX:
-    """u̇ where the constraint forces are not normal to the constraints: M u̇ = f + Gᵀλ, A u̇ + b = 0 (sliding friction).
+def drag(M: SX, f: SX, A: SX, G: SX, b: SX) -> tuple[SX, SX]:
+    """(u̇, λ) where the constraint forces are not normal to the constraints: M u̇ = f + Gᵀλ, A u̇ + b = 0 (sliding friction).
 
     No closure can leave λ out here, so this serves for all: A M⁻¹Gᵀ λ = −b − A M⁻¹f, which is not symmetric.
     """
@@ -180,7 +182,7 @@ def drag(M: SX, f: SX, A: SX, G: SX, b: SX) -> SX:
     lam = SX.zeros(A.shape[0])
     for _ in range(ITERATIONS):
         lam = lam + ca.solve(gram + PROXIMAL * SX.eye(A.shape[0]), right - gram @ lam)
-    return alone + columns @ lam
+    return alone + columns @ lam, lam
 
 
 def complete(M: SX, f: SX, A: SX, b: SX) -> tuple[SX, SX]:

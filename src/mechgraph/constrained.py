@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
 import casadi as ca
@@ -114,11 +115,20 @@ class Constrained:
         return [index for indices in self._indices[constraint].values() for index in indices]
 
     def wrenches_of(self, constraint: Constraint, through: str | None = None) -> dict[str, ForceTorque]:
-        """Force and torque (about the body's origin, world axes) of one constraint on each body.
+        """Force and torque (about the body's origin, world axes) of one constraint on each body, friction included.
 
-        Virtual work: the derivatives of the rows with respect to the variations of each body, times λ. With ``through``,
-        only the part that acts along the coordinates of that cut joint (a servo, a coupling).
+        With ``through``, only the part that acts along the coordinates of that cut joint (a servo, a coupling).
         """
+        out = self._normal_wrenches(constraint, through)
+        for action in self.dragged_by(constraint) if through is None else ():
+            if isinstance(action, Wrench) and action.marker.body is not self.kinematics.system.ground:
+                m, body = Motion(self.kinematics), action.marker.body.name
+                arm = m.position(action.marker) - m.position(body)
+                _include(out, body, action.force, action.torque + ca.cross(arm, action.force))
+        return out
+
+    def _normal_wrenches(self, constraint: Constraint, through: str | None = None) -> dict[str, ForceTorque]:
+        """Virtual work: the derivatives of the rows with respect to the variations of each body, times λ."""
         out: dict[str, ForceTorque] = {}
         for level, indices in self._indices[constraint.name].items():
             m = Motion(self.kinematics, varied=level, through=through)
@@ -126,11 +136,6 @@ class Constrained:
             for body, variation in m.variations.items():
                 wrench = ca.substitute(ca.jacobian(value, variation), *at_rest(m)).T @ self.multipliers[indices]
                 _include(out, body, wrench[:3], wrench[3:])
-        for action in self.dragged_by(constraint) if through is None else ():
-            if isinstance(action, Wrench) and action.marker.body is not self.kinematics.system.ground:
-                m, body = Motion(self.kinematics), action.marker.body.name
-                arm = m.position(action.marker) - m.position(body)
-                _include(out, body, action.force, action.torque + ca.cross(arm, action.force))
         return out
 
     # --- what is dragged along with them: friction ----------------------------------------------------------------
@@ -161,14 +166,29 @@ class Constrained:
                 _include(out, body, force, torque)
         return out
 
-    @cached_property
-    def efforts(self) -> SX:
-        """Efforts of constraints that act along coordinates (couplings, servos): what is left of Gᵀλ beside the wrenches."""
-        m, u = Motion(self.kinematics), self.kinematics.symbols.u
-        out = self.G.T @ self.multipliers
-        for body, (force, torque) in self.wrenches.items():
-            out -= ca.jtimes(m.velocity(body), u, force, True) + ca.jtimes(m.angular_velocity(body), u, torque, True)
-        return out
+    # --- power ---------------------------------------------------------------------------------------------------
+
+    def works(self, constraint: Constraint) -> bool:
+        """False if its multipliers do no work: it holds rows that time does not move, homogeneous in the speeds."""
+        s, rows = self.kinematics.symbols, {level: ca.vertcat(SX(0, 1), *values) for level, values in self._of(constraint)}
+        if ca.depends_on(rows["position"], s.t) or rows["acceleration"].numel():
+            return True
+        slopes = ca.jacobian(rows["velocity"], s.u)
+        return bool(ca.depends_on(slopes, s.u)) or not ca.simplify(rows["velocity"] - slopes @ s.u).is_zero()
+
+    def _of(self, constraint: Constraint) -> Iterator[tuple[Level, list[SX]]]:
+        for level in LEVELS:
+            yield level, [value for c, rows in self._rows[level] if c is constraint for _, value in rows]
+
+    def power_of(self, constraint: Constraint) -> SX:
+        """Power of its multipliers: of its wrenches on the bodies, and of its efforts along coordinates (couplings, servos)."""
+        m, u, rows = Motion(self.kinematics), self.kinematics.symbols.u, self.rows_of(constraint.name)
+        total, efforts = SX(0), self.A[rows, :].T @ self.multipliers[rows]
+        for body, (force, torque) in self._normal_wrenches(constraint).items():
+            v, omega = m.velocity(body), m.angular_velocity(body)
+            total += ca.dot(force, v) + ca.dot(torque, omega)
+            efforts -= ca.jtimes(v, u, force, True) + ca.jtimes(omega, u, torque, True)
+        return total + ca.dot(efforts, u)
 
 
 def _include(wrenches: dict[str, ForceTorque], body: str, force: SX, torque: SX) -> None:

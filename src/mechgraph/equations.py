@@ -85,7 +85,7 @@ class Equations:
         self.reactions = Reactions(self.kinematics, self.constrained)
         self._kernels: dict[Any, Kernel] = {}
         self._observed: WeakKeyDictionary[Any, Kernel] = WeakKeyDictionary()
-        self._motions: dict[bool, flow.Motion] = {}
+        self._motions: dict[tuple[bool, bool], flow.Motion] = {}
         self._rollout: flow.Rollout | None = None
 
     # --- names ---------------------------------------------------------------------------------------------------
@@ -166,22 +166,32 @@ class Equations:
     def udot(self) -> SX:
         """u̇(q, u, t, w) with all constraints, as one expression: the articulated-body recursion, or the closure."""
         if self.constraints:
-            return self.closed(self.f, self.b)
+            return self._solution[0]
         if self.dynamics.solve is not None:
             return self.dynamics.solve(SX.zeros(self.symbols.u.numel()))
         return solve_tree(self.M, self.f)
 
-    def closed(self, f: SX, b: SX) -> SX:
-        """u̇ from M u̇ = f + Gᵀλ, A u̇ + b = 0 by the closure, for any f and b."""
+    @property
+    def lam(self) -> SX:
+        """λ(q, u, t, w), as one expression; of redundant constraints not the least-norm ones to the last digit."""
+        return self._solution[1] if self.constraints else SX(0, 1)
+
+    @cached_property
+    def _solution(self) -> tuple[SX, SX]:
+        return self.closed(self.f, self.b)
+
+    def closed(self, f: SX, b: SX) -> tuple[SX, SX]:
+        """(u̇, λ) from M u̇ = f + Gᵀλ, A u̇ + b = 0 by the closure, for any f and b."""
         return self._closed(f, b, self.A, self.constrained.G if self.constrained.dragging else None)
 
-    def _closed(self, f: SX, b: SX, A: SX, G: SX | None = None) -> SX:
+    def _closed(self, f: SX, b: SX, A: SX, G: SX | None = None) -> tuple[SX, SX]:
         M = self.M
         if self._massless:
             M, f = complete(M, f, A, b)
         scale = balance(M, A)
         A, b = ca.diag(scale) @ A, scale * b
-        return CLOSURES[self.closure].expression(M, f, A, b) if G is None else drag(M, f, A, ca.diag(scale) @ G, b)
+        closed = CLOSURES[self.closure].expression(M, f, A, b) if G is None else drag(M, f, A, ca.diag(scale) @ G, b)
+        return closed[0], scale * closed[1]
 
     @cached_property
     def _massless(self) -> bool:
@@ -208,11 +218,11 @@ class Equations:
             return None
         q, u, still = SX(s.q), s.u, SX.zeros(s.u.numel())
         if self.phi.numel():
-            q = q + self.N @ self._closed(still, self.phi, self.A[: self.phi.numel(), :])
+            q = q + self.N @ self._closed(still, self.phi, self.A[: self.phi.numel(), :])[0]
         for four in map(list, self.kinematics.quaternions):
             q[four] = q[four] / ca.norm_2(q[four])
         if self.psi.numel():
-            u = u + self._closed(still, ca.substitute(self.psi, s.q, q), self.A[: self.psi.numel(), :])
+            u = u + self._closed(still, ca.substitute(self.psi, s.q, q), self.A[: self.psi.numel(), :])[0]
         return ca.vertcat(q, u)
 
     @cached_property
@@ -236,15 +246,28 @@ class Equations:
         """Power that changes T + V, an expression of u̇ and λ as well, because drives have to move what they drive."""
         return self.reactions.power
 
-    def motion(self, udot: SX | None = None, keep: bool = True) -> flow.Motion:
-        """q̇, u̇ (or another one) and the way back to the constraints, for integrators in machine code."""
-        s, plain = self.symbols, udot is None
-        if plain and keep in self._motions:
-            return self._motions[keep]
-        kept = self.kept if keep else None
-        motion = flow.Motion(s.q, s.u, s.t, s.w, s.p, self.kinematics.qdot, self.udot if plain else udot, kept)
-        if plain:
-            self._motions[keep] = motion
+    @cached_property
+    def work_rates(self) -> SX:
+        """Power supplied and power dissipated, as expressions of (q, u, t, w); empty if nothing does either."""
+        powers = ca.vertcat(self.reactions.supplied, self.reactions.dissipated)
+        if powers.is_zero():
+            return SX(0, 1)
+        return ca.densify(ca.substitute(powers, self.force_symbols, ca.vertcat(self.udot, self.lam)))
+
+    def motion(self, udot: SX | None = None, keep: bool = True, account: bool = False) -> flow.Motion:
+        """q̇, u̇ (or another one) and the way back to the constraints, for integrators in machine code.
+
+        With ``account``, the work that is supplied and dissipated is integrated along.
+        """
+        s, key = self.symbols, (keep, account)
+        if udot is None and key in self._motions:
+            return self._motions[key]
+        kept, rates = self.kept if keep else None, self.work_rates if account else SX(0, 1)
+        motion = flow.Motion(
+            s.q, s.u, s.t, s.w, s.p, self.kinematics.qdot, self.udot if udot is None else udot, kept, work_rates=rates
+        )
+        if udot is None:
+            self._motions[key] = motion
         return motion
 
     # --- functions on arrays -------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Reactions of joints and the power that changes the energy, as expressions of (q, u, t, w), u̇ and λ."""
+"""Reactions of joints, and the power that is supplied and dissipated, as expressions of (q, u, t, w), u̇ and λ."""
 
 from __future__ import annotations
 
@@ -69,17 +69,30 @@ class Reactions:
 
     # --- power ---------------------------------------------------------------------------------------------------
 
-    @cached_property
+    @property
     def power(self) -> SX:
-        """d(T + V)/dt: power of all non-conservative forces, of driven joints, of constraints, and ∂V/∂t."""
-        k, constrained = self.kinematics, self.constrained
-        bodies = k.system.bodies
-        constraints: list[Action] = [Wrench(marker_on(bodies[name]), *w) for name, w in constrained.wrenches.items()]
-        total = self._power_of([*actions(k, conservative=False), *constraints]) + ca.dot(constrained.efforts, k.symbols.u)
-        for frame, (moment, force) in zip(k.frames, self.transmitted, strict=True):
-            if not frame.speeds:
+        """d(T + V)/dt."""
+        return self.supplied - self.dissipated
+
+    @cached_property
+    def dissipated(self) -> SX:
+        """Power that dampers and friction take."""
+        m = Motion(self.kinematics)
+        acting = [a for e in self.kinematics.system.elements if e.passive for a in e.nonconservative(m)]
+        acting += [action for c in self.constrained.constraints for action in self.constrained.dragged_by(c)]
+        return -self._power_of(acting)
+
+    @cached_property
+    def supplied(self) -> SX:
+        """Power of all other non-conservative forces, of driven joints, of constraints that time moves, and ∂V/∂t."""
+        k, m, constrained = self.kinematics, Motion(self.kinematics), self.constrained
+        total = self._power_of([a for e in k.system.elements if not e.passive for a in e.nonconservative(m)])
+        total += sum((constrained.power_of(c) for c in constrained.constraints if constrained.works(c)), SX(0))
+        for j, frame in enumerate(k.frames):
+            if not (frame.relative[0].is_zero() and frame.relative[1].is_zero()) and not frame.speeds:
+                moment, force = self.transmitted[j]
                 total += ca.dot(moment, frame.relative[0]) + ca.dot(force, frame.relative[1])
-        return total + self._potential_rate()
+        return total + (self._potential_rate() if ca.depends_on(potential(k), k.symbols.t) else 0)
 
     def _power_of(self, acting: list[Action]) -> SX:
         m = Motion(self.kinematics)

@@ -122,6 +122,35 @@ class Trajectory:
         """Power of everything that changes T + V: drives, dampers, inputs, servo constraints."""
         return self._stored("power", lambda e: e.power_along(self))
 
+    @property
+    def supplied(self) -> np.ndarray:
+        """Work of drives, inputs and servos since the start; negative if they took more than they gave."""
+        return self._work("supplied")
+
+    @property
+    def dissipated(self) -> np.ndarray:
+        """Energy that dampers, friction and impacts have taken since the start."""
+        return self._work("dissipated")
+
+    @property
+    def imbalance(self) -> np.ndarray:
+        """(T + V) + dissipated − supplied, less its value at the start: the error of the energy balance."""
+        total = self.energy + self.dissipated - self.supplied
+        return total - total[0]
+
+    @property
+    def _accounted(self) -> bool:
+        return "supplied" in self.stored or (self.equations is not None and not self.equations.work_rates.numel())
+
+    @property
+    def _works(self) -> dict[str, np.ndarray]:
+        return {kind: self.stored.get(kind, np.zeros(len(self))) for kind in ("supplied", "dissipated")}
+
+    def _work(self, kind: str) -> np.ndarray:
+        if not self._accounted:
+            raise ArgumentError(f"{kind}: no work was recorded; run simulate with account=True")
+        return self._works[kind]
+
     @cached_property
     def violation(self) -> np.ndarray:
         """Largest violation of the position and velocity constraints and of the quaternions' norms, at each time."""
@@ -162,6 +191,7 @@ class Trajectory:
         lines = [
             repr(self),
             f"  energy      {e[0]:.9g} → {e[-1]:.9g}  (change {e[-1] - e[0]:+.3g}, spread {np.ptp(e) / scale:.2g} relative)",
+            *self._balance(scale),
             f"  violation   {self.violation.max(initial=0):.2g} at most",
             *(f"  {key:<11} {value}" for key, value in self.statistics.items()),
             *(
@@ -170,6 +200,12 @@ class Trajectory:
             ),
         ]
         return "\n".join(lines)
+
+    def _balance(self, scale: float) -> list[str]:
+        if not self._accounted or not any(work.any() for work in self._works.values()):
+            return []
+        supplied, dissipated, error = self.supplied[-1], self.dissipated[-1], np.abs(self.imbalance).max() / scale
+        return [f"  work        {supplied:.6g} supplied, {dissipated:.6g} dissipated  (balance to {error:.2g} relative)"]
 
     # --- other forms ---------------------------------------------------------------------------------------------
 
@@ -194,10 +230,12 @@ class Trajectory:
             "statistics": dict(self.statistics),
             "events": {key: list(map(float, value)) for key, value in self.events.items()},
         }
-        np.savez_compressed(
-            path, meta=np.array(json.dumps(meta)), time=self.time, q=self.q, u=self.u, w=self.w, kinetic=self.kinetic,
-            potential=self.potential, power=self.power, violation=self.violation, udot=self.udot, multipliers=self.multipliers,
-        )  # fmt: skip
+        diagnostics = {
+            "kinetic": self.kinetic, "potential": self.potential, "power": self.power, "violation": self.violation,
+            "udot": self.udot, "multipliers": self.multipliers, **(self._works if self._accounted else {}),
+        }  # fmt: skip
+        arrays: dict[str, Any] = {"time": self.time, "q": self.q, "u": self.u, "w": self.w, **diagnostics}
+        np.savez_compressed(path, meta=np.array(json.dumps(meta)), **arrays)
         return path
 
     # --- looking at it -------------------------------------------------------------------------------------------

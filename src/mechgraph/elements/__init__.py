@@ -3,6 +3,14 @@
 A new kind is a new file and an entry here.
 """
 
+from .axial import (
+    FixedControlledJoint,
+    FixedIdealJoint,
+    FixedServoJoint,
+    FreeIdealJoint,
+    FreeSlideJoint,
+    SpringIdealJoint,
+)
 from .constraints import Constraint, Coupling, Distance, Expression, Servo
 from .forces import BodyTorque, Force, JointTorque, PointForce, SpringDamper
 from .joints import (
@@ -46,4 +54,10 @@ CONSTRAINTS: dict[str, type[Constraint]] = {
     "roll": Rolling,
     "slide": Sliding,
     "knife_edge": KnifeEdge,
+    "fixed_ideal_joint": FixedIdealJoint,
+    "free_ideal_joint": FreeIdealJoint,
+    "spring_ideal_joint": SpringIdealJoint,
+    "fixed_controlled_joint": FixedControlledJoint,
+    "free_slide_joint": FreeSlideJoint,
+    "fixed_servo_joint": FixedServoJoint,
 }

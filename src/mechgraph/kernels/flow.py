@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -21,7 +22,10 @@ GO_ON = 3  # what the integrator returns after so many steps
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """What moves: q̇ and u̇ as expressions, and ``keep``, the state brought back to its constraints (None if it has none)."""
+    """What moves: q̇ and u̇ as expressions, and ``keep``, (q, u) brought back to its constraints (None if it has none).
+
+    ``work_rates`` are integrated along with them.
+    """
 
     q: SX
     u: SX
@@ -32,14 +36,31 @@ class Motion:
     udot: SX
     keep: SX | None
     compiled: dict[str, Integrate] = field(default_factory=dict)
+    work_rates: SX = field(default_factory=lambda: SX(0, 1))
 
-    @property
+    @cached_property
+    def work(self) -> SX:
+        """What ``work_rates`` add up to, as symbols."""
+        return SX.sym("work", self.work_rates.numel())
+
+    @cached_property
+    def y(self) -> SX:
+        """The state: q, u and work."""
+        return ca.vertcat(self.q, self.u, self.work)
+
+    @cached_property
+    def kept(self) -> SX:
+        """The state brought back to its constraints."""
+        return self.y if self.keep is None else ca.vertcat(self.keep, self.work)
+
+    @cached_property
     def slope(self) -> SX:
-        """(q̇, u̇), taken at the state brought back to its constraints: what a step's stages leave across them does no harm.
+        """ẏ, taken at the state brought back to its constraints: what a step's stages leave across them does no harm.
 
-        Near a singular position it would else grow without bound.
+        Near a singular position it would else grow without bound: an error φ = σ x across a constraint whose singular value
+        σ falls to zero grows as 1/σ if it feeds back on the motion.
         """
-        slope = ca.vertcat(self.qdot, self.udot)
+        slope = ca.vertcat(self.qdot, self.udot, self.work_rates)
         return slope if self.keep is None else ca.substitute(slope, ca.vertcat(self.q, self.u), self.keep)
 
     def integrate(self, inputs: SX) -> Integrate:
@@ -50,10 +71,8 @@ class Motion:
         return self.compiled[key]
 
     def functions(self, arguments: list[SX], **results: SX) -> dict[str, ca.Function]:
-        """Named functions of the arguments; ``keep`` among them, the identity if there is nothing to keep."""
-        state = ca.vertcat(self.q, self.u)
-        every = {**results, "keep": state if self.keep is None else self.keep}
-        return {name: ca.Function(name, arguments, [ca.densify(value)], {"cse": True}) for name, value in every.items()}
+        """Named functions of the arguments."""
+        return {name: ca.Function(name, arguments, [ca.densify(value)], {"cse": True}) for name, value in results.items()}
 
 
 class Integrate:
@@ -63,11 +82,11 @@ class Integrate:
     """
 
     def __init__(self, motion: Motion, inputs: SX) -> None:
-        y = ca.vertcat(motion.q, motion.u)
+        y = motion.y
         substitute = (lambda e: ca.substitute(e, motion.w, inputs)) if motion.w.numel() else (lambda e: e)
         flow = substitute(motion.slope)
         constants = ca.vertcat(motion.p, motion.w)
-        functions = motion.functions([y, motion.t, constants], flow=flow)
+        functions = motion.functions([y, motion.t, constants], flow=flow, keep=motion.kept)
         sizes = {"N": y.numel(), "P": constants.numel(), "KEEPING": int(motion.keep is not None)}
         self.function = _library("integrate.h", functions, 1, sizes).kernel_integrate
         self.function.restype = ctypes.c_int
@@ -98,7 +117,7 @@ class Rollout:
 
     def __init__(self, motion: Motion) -> None:
         arguments = [motion.q, motion.u, motion.t, motion.w, motion.p]
-        functions = motion.functions(arguments, accelerate=motion.udot, rate=motion.qdot)
+        functions = motion.functions(arguments, accelerate=motion.udot, rate=motion.qdot, keep=motion.kept)
         names = {"NQ": motion.q, "NU": motion.u, "NW": motion.w, "NP": motion.p}
         sizes = {**{name: symbol.numel() for name, symbol in names.items()}, "KEEPING": int(motion.keep is not None)}
         self.function = _library("rollout.h", functions, lanes(), sizes).kernel_rollout

@@ -29,7 +29,7 @@ class IntegrationFailure(Exception):
 
 @dataclass(frozen=True)
 class Problem:
-    """ẏ = f(t, y), y = (q, u), for a motion whose inputs are expressions of time, or a Python function (``signal``)."""
+    """ẏ = f(t, y), y = (q, u, work), for a motion whose inputs are expressions of time, or a Python function (``signal``)."""
 
     motion: Motion
     inputs: SX
@@ -37,27 +37,10 @@ class Problem:
     signal: Callable[[float, np.ndarray], np.ndarray] | None = None
 
     @property
-    def y(self) -> SX:
-        """The state (q, u)."""
-        return ca.vertcat(self.motion.q, self.motion.u)
-
-    @property
     def rhs(self) -> SX:
-        """ẏ, with the inputs put in unless a Python function gives them."""
-        return self._finished(ca.vertcat(self.motion.qdot, self.motion.udot))
-
-    @property
-    def rhs_kept(self) -> SX:
-        """ẏ at the state brought back to its constraints.
-
-        An error φ = σ x across a constraint whose singular value σ falls to zero would grow as 1/σ if it fed back on the
-        motion; this way it stays what it is.
-        """
-        return self._finished(self.motion.slope)
-
-    def _finished(self, rhs: SX) -> SX:
-        known = self.signal is None and self.motion.w.numel()
-        return ca.cse(ca.substitute(rhs, self.motion.w, self.inputs) if known else rhs)
+        """ẏ at the state brought back to its constraints, with the inputs put in unless a Python function gives them."""
+        slope, known = self.motion.slope, self.signal is None and self.motion.w.numel()
+        return ca.cse(ca.substitute(slope, self.motion.w, self.inputs) if known else slope)
 
 
 class Integrator(ABC):
@@ -93,8 +76,8 @@ class Cvodes(Integrator):
         super().__init__(problem, rtol, atol)
         self._built: dict[int, ca.Function] = {}
         s, t0, h = SX.sym("s"), SX.sym("t0"), SX.sym("h")
-        rhs = h * ca.substitute(problem.rhs_kept, problem.motion.t, t0 + h * s)
-        self._dae = {"x": problem.y, "t": s, "p": ca.vertcat(t0, h, problem.motion.p), "ode": rhs}
+        rhs = h * ca.substitute(problem.rhs, problem.motion.t, t0 + h * s)
+        self._dae = {"x": problem.motion.y, "t": s, "p": ca.vertcat(t0, h, problem.motion.p), "ode": rhs}
 
     def advance(self, t: float, y: np.ndarray, times: np.ndarray) -> np.ndarray:
         integrator = self._integrator(len(times))
@@ -161,11 +144,11 @@ class SciPy(Integrator):
 
     def __init__(self, problem: Problem, rtol: float, atol: float) -> None:
         super().__init__(problem, rtol, atol)
-        self._f = self._function(problem.rhs_kept)
+        self._f = self._function(problem.rhs)
 
     def _function(self, value: SX) -> ca.Function:
         motion = self.problem.motion
-        return ca.Function("f", [self.problem.y, motion.t, motion.w, motion.p], [value], {"cse": True})
+        return ca.Function("f", [self.problem.motion.y, motion.t, motion.w, motion.p], [value], {"cse": True})
 
     def _rhs(self, t: float, y: np.ndarray) -> np.ndarray:
         problem = self.problem
@@ -202,8 +185,7 @@ class RungeKutta(SciPy):
 
     def __init__(self, problem: Problem, rtol: float, atol: float) -> None:
         super().__init__(problem, rtol, atol)
-        keep = problem.motion.keep
-        self._kept = None if keep is None else self._function(keep)
+        self._kept = None if problem.motion.keep is None else self._function(problem.motion.kept)
 
     def _keep(self, solver: OdeSolver) -> None:
         if self._kept is not None:

@@ -52,6 +52,7 @@ def simulate(
     events: Mapping[str, Event | Callable[[Motion], Any]] | None = None,
     guess: Mapping[str, float] | None = None,
     t0: float = 0.0,
+    account: bool = True,
     progress: bool | None = None,
 ) -> Trajectory:
     """Motion over ``duration`` seconds from ``start`` (see ``assemble``).
@@ -59,18 +60,21 @@ def simulate(
     ``step`` is the spacing of the output (duration/500 if not given); the integrator chooses its own by ``rtol`` and
     ``atol`` (rtol/100). ``method`` is a name in ``METHODS``. ``drift`` says how constraints are kept: projection on all
     of them, Baumgarte's terms with rate ``baumgarte``, or none. ``inputs`` are numbers, expressions of the system's
-    time, or Python functions of t or of (t, q, u). ``events`` are zeros of quantities of the motion.
+    time, or Python functions of t or of (t, q, u). ``events`` are zeros of quantities of the motion. With ``account`` the
+    work that drives supply and friction takes is integrated along, so that the energy balance can be seen.
 
     A run that fails raises ``SimulationError``, which keeps the motion up to there; one that is interrupted returns it.
     """
     times = _grid(duration, step, t0)
     context = _Context.make(equations, inputs, parameters)
     watch = _Watch(context, named("events", events))
-    integrator = _integrator(equations, context, method, rtol, atol, drift, number("baumgarte", baumgarte, positive=True))
+    rate = number("baumgarte", baumgarte, positive=True)
+    integrator = _integrator(equations, context, method, rtol, atol, drift, rate, account)
     state = assemble(equations, start, t0, parameters, guess)
     _check_determined(context, *state, t0)
     watch.begin(times[:1], np.concatenate(state)[None])
-    recorder = _Recorder(context, times, *state, drift == "projection")
+    work = np.zeros(integrator.problem.motion.work.numel())
+    recorder = _Recorder(context, times, *state, work, drift == "projection")
     began = clock.perf_counter()
     outcome, reason = "finished", ""
     try:
@@ -167,13 +171,13 @@ def _signal(
     equations: Equations, functions: dict[str, Callable], expressions: SX, constants: np.ndarray
 ) -> Callable[[float, np.ndarray], np.ndarray]:
     """All inputs at (t, y), where some of them are Python functions of t or of (t, q, u)."""
-    s, nq = equations.symbols, len(equations.coordinates)
+    s, nq, nu = equations.symbols, len(equations.coordinates), len(equations.speeds)
     known = ca.Function("w", [s.t, s.w, s.p], [expressions])
     by_state = {name: _takes_state(f) for name, f in functions.items()}
 
     def value(name: str, t: float, y: np.ndarray) -> float:
         try:
-            return float(functions[name](t, y[:nq], y[nq:]) if by_state[name] else functions[name](t))
+            return float(functions[name](t, y[:nq], y[nq : nq + nu]) if by_state[name] else functions[name](t))
         except Exception as error:  # the user's own code: whatever it raises must not lose the motion so far
             raise IntegrationFailure(f"input {name!r} failed at t = {t:.6g}: {type(error).__name__}: {error}") from error
 
@@ -196,7 +200,14 @@ def _takes_state(function: Callable) -> bool:
 
 
 def _integrator(
-    equations: Equations, context: _Context, method: str | None, rtol: float, atol: float | None, drift: str, rate: float
+    equations: Equations,
+    context: _Context,
+    method: str | None,
+    rtol: float,
+    atol: float | None,
+    drift: str,
+    rate: float,
+    account: bool,
 ) -> Integrator:
     one_of("way to keep constraints (drift)", drift, DRIFT, UnsupportedError)
     if method is None:
@@ -212,9 +223,9 @@ def _integrator(
     if rtol >= 1:
         raise ArgumentError(f"rtol must be below one, got {rtol!r}")
     udot = _stabilized(equations, rate) if drift == "baumgarte" and equations.constraints else None
-    motion = equations.motion(udot, keep=drift == "projection")
+    motion = equations.motion(udot, keep=drift == "projection", account=account)
     problem = Problem(motion, context.expressions, np.array(list(context.parameters.values())), context.signal)
-    if not problem.y.numel():
+    if not motion.y.numel():
         return Still(problem, rtol, atol)
     return make_integrator(method, problem, rtol, atol)
 
@@ -225,7 +236,7 @@ def _stabilized(equations: Equations, rate: float) -> SX:
     psi = equations.psi
     held = 2 * rate * psi[:count, :] + rate**2 * equations.phi
     terms = ca.vertcat(held, rate * psi[count:, :], SX.zeros(total - psi.numel()))
-    return equations.closed(equations.f, equations.b + terms)
+    return equations.closed(equations.f, equations.b + terms)[0]
 
 
 # --- the run ---------------------------------------------------------------------------------------------------------
@@ -234,39 +245,49 @@ def _stabilized(equations: Equations, rate: float) -> SX:
 class _Recorder:
     """The motion so far; every stretch is projected on the constraints before it is kept."""
 
-    def __init__(self, context: _Context, times: np.ndarray, q: np.ndarray, u: np.ndarray, projecting: bool) -> None:
+    def __init__(
+        self, context: _Context, times: np.ndarray, q: np.ndarray, u: np.ndarray, work: np.ndarray, projecting: bool
+    ) -> None:
         self.context, self.times, self.projecting = context, times, projecting
-        self.t, self.q, self.u = [times[:1]], [q[None]], [u[None]]
+        self.t, self.q, self.u, self.work = [times[:1]], [q[None]], [u[None]], [work[None]]
         self.done = 0  # index in the grid of the last recorded time
         self.drift = 0.0
 
     @property
     def last(self) -> tuple[float, np.ndarray]:
-        return float(self.t[-1][-1]), np.concatenate([self.q[-1][-1], self.u[-1][-1]])
+        return float(self.t[-1][-1]), np.concatenate([self.q[-1][-1], self.u[-1][-1], self.work[-1][-1]])
 
-    def projected(self, times: np.ndarray, states: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-        """Positions and speeds on the constraints, and how far they had drifted."""
+    def projected(self, times: np.ndarray, states: np.ndarray) -> tuple[np.ndarray, float]:
+        """States with their positions and speeds on the constraints, and how far they had drifted."""
         eqs, p = self.context.equations, self.context.parameters
-        q, u = np.split(states, [len(eqs.coordinates)], axis=1)
+        q, u, work = self.split(states)
         if not self.projecting:
-            return normalized(eqs, q), u, 0.0
+            return np.hstack([normalized(eqs, q), u, work]), 0.0
         violation = np.abs(eqs.position_violation(q, times, p)).max(initial=0.0)
-        return *project(eqs, q, u, times, p), float(violation)
+        return np.hstack([*project(eqs, q, u, times, p), work]), float(violation)
 
-    def keep(self, times: np.ndarray, q: np.ndarray, u: np.ndarray, drift: float, on_grid: int) -> None:
+    def split(self, states: np.ndarray) -> list[np.ndarray]:
+        """q, u, work."""
+        eqs = self.context.equations
+        return np.split(states, np.cumsum([len(eqs.coordinates), len(eqs.speeds)]), axis=1)
+
+    def keep(self, times: np.ndarray, states: np.ndarray, drift: float, on_grid: int) -> None:
         self.t.append(times)
-        self.q.append(q)
-        self.u.append(u)
+        for store, part in zip((self.q, self.u, self.work), self.split(states), strict=True):
+            store.append(part)
         self.done += on_grid
         self.drift = max(self.drift, drift)
 
     def trajectory(self, outcome: str, watch: _Watch, statistics: dict) -> Trajectory:
         eqs = self.context.equations
-        t, q, u = (np.concatenate(parts) for parts in (self.t, self.q, self.u))
+        t, q, u, work = (np.concatenate(parts) for parts in (self.t, self.q, self.u, self.work))
         columns = {"coordinates": eqs.coordinates, "speeds": eqs.speeds, "inputs": eqs.inputs, "constraints": eqs.constraints}
         w = self.context.inputs_at(t, q, u)
         found = {name: np.array(times) for name, times in watch.found.items()}
-        return Trajectory(eqs.system.name, t, q, u, w, self.context.parameters, columns, outcome, statistics, found, eqs)
+        stored = {} if not work.size else {"supplied": work[:, 0], "dissipated": work[:, 1]}
+        return Trajectory(
+            eqs.system.name, t, q, u, w, self.context.parameters, columns, outcome, statistics, found, eqs, stored
+        )
 
 
 def _run(integrator: Integrator, recorder: _Recorder, watch: _Watch, progress: bool | None) -> None:
@@ -278,14 +299,14 @@ def _run(integrator: Integrator, recorder: _Recorder, watch: _Watch, progress: b
             t, y = recorder.last
             times = recorder.times[recorder.done + 1 : recorder.done + 1 + stretch]
             try:
-                q, u, drift = recorder.projected(times, integrator.advance(t, y, times))
+                states, drift = recorder.projected(times, integrator.advance(t, y, times))
             except IntegrationFailure:
                 if stretch == 1:
                     raise
                 stretch = max(1, stretch // 4)
                 continue
-            count = watch.look(integrator, recorder, (t, y), times, np.hstack([q, u]))
-            recorder.keep(times[:count], q[:count], u[:count], drift, count)
+            count = watch.look(integrator, recorder, (t, y), times, states)
+            recorder.keep(times[:count], states[:count], drift, count)
             watch.finish(recorder)
             bar.update(count)
             stretch = _next_stretch(stretch, drift, total)
@@ -324,7 +345,7 @@ class _Watch:
 
     def values(self, name: str, times: np.ndarray, states: np.ndarray) -> np.ndarray:
         eqs = self.context.equations
-        q, u = np.split(states, [len(eqs.coordinates)], axis=1)
+        q, u = np.split(states, np.cumsum([len(eqs.coordinates), len(eqs.speeds)]), axis=1)[:2]
         w = self.context.inputs_at(times, q, u)
         return eqs.observe(self.events[name].quantity, q, u, times, w, self.context.parameters)
 
@@ -359,8 +380,8 @@ class _Watch:
         """Record the moment of the event that stopped the run."""
         if self._end is not None and self._end[0] > recorder.last[0]:
             moment, state = self._end
-            q, u, drift = recorder.projected(np.array([moment]), state[None])
-            recorder.keep(np.array([moment]), q, u, drift, 0)
+            states, drift = recorder.projected(np.array([moment]), state[None])
+            recorder.keep(np.array([moment]), states, drift, 0)
 
     def _locate(
         self, integrator: Integrator, recorder: _Recorder, name: str, times: np.ndarray, states: np.ndarray, k: int
