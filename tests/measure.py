@@ -6,13 +6,18 @@ and radians, light and heavy bodies count alike.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import casadi as ca
 import numpy as np
 
 import mechgraph as mg
-from mechgraph.formalisms import absolute
+from mechgraph.formalisms import coordinates_of
 from mechgraph.studies.initial import to_absolute
 from random_systems import State
+
+IN_JOINT_COORDINATES = [name for name in mg.FORMALISMS if coordinates_of(name) == "joint"]  # the same M and f
 
 
 def scales(M: np.ndarray) -> np.ndarray:
@@ -52,20 +57,30 @@ def _ratio(difference: np.ndarray, *sizes: np.ndarray) -> float:
 # --- formalisms in coordinates of their own --------------------------------------------------------------------------
 
 
+def placed(equations: mg.Equations, q: Any, u: Any, t: float = 0.0, parameters: Any = None) -> tuple[np.ndarray, np.ndarray]:
+    """A state (q, u) in joint coordinates as the equations have it in theirs."""
+    if coordinates_of(equations.formalism) == "joint":
+        return np.asarray(q, dtype=float), np.asarray(u, dtype=float)
+    joint = equations.system.equations("newton-euler")
+    return to_absolute(equations, joint, *joint.arguments(q, u, t, None, parameters)[:2], t, parameters)
+
+
+def accelerations_of(body: str) -> Callable[[mg.Motion], ca.SX]:
+    """Acceleration of a body's origin and its angular acceleration."""
+    return lambda m: ca.vertcat(m.acceleration(body), m.angular_acceleration(body))
+
+
 def absolute_gaps(equations: mg.Equations, state: State) -> dict[str, float]:
     """How far absolute coordinates are from joint coordinates, by body (accelerations) and by joint (reactions)."""
     system = equations.system
-    dynamics = absolute.derive(equations.kinematics)
-    free = mg.Equations(equations.kinematics, dynamics, "absolute", "multipliers")
-    q, u = to_absolute(free, equations, state.q, state.u, state.t, state.parameters)
+    free = system.equations("absolute")
+    q, u = placed(free, state.q, state.u, state.t, state.parameters)
     assert np.abs(free.position_violation(q, **state.place)).max() < 1e-11
     gaps = {}
     for body in system.bodies:
-        seen = [
-            e.observe(lambda m, b=body: ca.vertcat(m.acceleration(b), m.angular_acceleration(b)), *s, **state.at)
-            for e, s in ((equations, (state.q, state.u)), (free, (q, u)))
-        ]
-        gaps[body] = gap(*seen, floor=1.0)
+        seen = accelerations_of(body)
+        expected = equations.observe(seen, state.q, state.u, **state.at)
+        gaps[body] = gap(expected, free.observe(seen, q, u, **state.at), floor=1.0)
     for joint in system.joints if not (equations.constraints and equations.redundant(state.q, t=state.t)) else ():
         gaps[joint] = gap(equations.reaction(joint, state.q, state.u, **state.at), free.reaction(joint, q, u, **state.at), 1.0)
     return gaps

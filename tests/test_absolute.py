@@ -7,15 +7,9 @@ import pytest
 
 import mechgraph as mg
 from mechgraph import gallery
-from mechgraph.formalisms import absolute
 from mechgraph.studies.initial import to_absolute
 
 SYSTEMS = ("double_pendulum", "fourbar", "slider_crank_3d", "garifulin", "heavy_top", "acrobot", "puma560")
-
-
-@pytest.fixture(autouse=True)
-def listed(monkeypatch):
-    monkeypatch.setitem(mg.FORMALISMS, "absolute", absolute.derive)
 
 
 @pytest.mark.parametrize("name", SYSTEMS)

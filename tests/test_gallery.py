@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import mechgraph as mg
+from measure import IN_JOINT_COORDINATES
 from mechgraph import gallery
 from mechgraph.errors import ArgumentError
 
@@ -45,10 +46,8 @@ def test_formalisms_and_closures_agree_at_the_start(name, options):
     first = system.equations()
     q, u = first.assemble(start, guess=example.guess)
     reference = None
-    for formalism, closure in product(mg.FORMALISMS, mg.CLOSURES if first.constraints else ["multipliers"]):
+    for formalism, closure in product(IN_JOINT_COORDINATES, mg.CLOSURES if first.constraints else ["multipliers"]):
         equations = system.equations(formalism, closure=closure)
-        if equations.speeds != first.speeds:
-            continue  # compared in the world, by the next test
         found = (
             equations.mass_matrix(q),
             equations.forces(q, u),

@@ -586,7 +586,6 @@ def test_disagreement_is_found_and_named(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_formalism_in_its_own_coordinates_is_compared_in_the_world(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(agreement_module.FORMALISMS, "absolute", absolute.derive)
     for system, unique in ((double_pendulum(), True), (four_bar(), False)):  # redundant rows: reactions are not unique
         rows = agreement(system, states=2, formalisms=["absolute"]).rows
         assert all(row.ok and row.M is None and row.f is None for row in rows)
@@ -600,8 +599,7 @@ def test_a_formalism_in_its_own_coordinates_is_compared_in_the_world(monkeypatch
     assert not agreement(four_bar(), states=2, formalisms=["absolute"]).ok
 
 
-def test_a_run_in_absolute_coordinates_looks_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(agreement_module.FORMALISMS, "absolute", absolute.derive)
+def test_a_run_in_absolute_coordinates_looks_the_same() -> None:
     runs = [double_pendulum().equations(name).simulate(0.2, {"theta1": 1.0}, step=0.1) for name in ("kane", "absolute")]
     mine, other = (scene(run) for run in runs)
     np.testing.assert_allclose(mine.positions, other.positions, atol=1e-7)

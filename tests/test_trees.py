@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import mechgraph as mg
-from measure import absolute_gaps, acceleration_gap, force_gap, gap, mass_gap, scales
+from measure import IN_JOINT_COORDINATES, absolute_gaps, acceleration_gap, force_gap, gap, mass_gap, scales
 from mujoco_models import KINDS, Oracle
 from random_systems import JOINT_NAMES, Build, State, random_state, random_tree
 
@@ -45,7 +45,7 @@ def test_formalisms_agree(seed):
     build, equations, state = tree(seed)
     M, f = equations.mass_matrix(state.q, **state.place), equations.forces(state.q, state.u, **state.at)
     udot = equations.accelerations(state.q, state.u, **state.at)
-    for formalism in mg.FORMALISMS:
+    for formalism in IN_JOINT_COORDINATES:
         other_M, other_f = mass_and_forces(build.system.equations(formalism), state)
         assert mass_gap(M, other_M) < 1e-11, f"{formalism}\n{build}"
         assert force_gap(M, f, other_f, state.u) < 1e-11, f"{formalism}\n{build}"
@@ -130,7 +130,7 @@ def test_absolute_coordinates_give_the_same_accelerations_and_reactions(seed):
 
 
 @pytest.mark.parametrize("seed", TREES[::20])
-@pytest.mark.parametrize("formalism", mg.FORMALISMS)
+@pytest.mark.parametrize("formalism", IN_JOINT_COORDINATES)
 def test_functions_on_arrays_take_batches_and_names(formalism, seed):
     build, _, state = tree(seed)
     equations = build.system.equations(formalism)

@@ -88,6 +88,13 @@ class Equations:
         self._motions: dict[tuple[bool, bool], flow.Motion] = {}
         self._rollout: flow.Rollout | None = None
 
+    @cached_property
+    def jointed(self) -> Equations:
+        """The equations in joint coordinates: these, if that is what they are in, else the default formalism's."""
+        if self.kinematics is self.tree:
+            return self
+        return Equations(self.tree, FORMALISMS[DEFAULT](self.tree), DEFAULT, self.closure)
+
     # --- names ---------------------------------------------------------------------------------------------------
 
     @property

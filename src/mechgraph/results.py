@@ -59,6 +59,8 @@ class Trajectory:
         if self.equations is None:
             raise ArgumentError(f"{unknown('column', name, known)}; give load(…, system=) to ask for more")
         k, system = self.equations.kinematics, self.equations.system
+        if name in system.bodies or name in system.markers:
+            return self.observe(lambda m: m.position(name))
         if name in k.joint_coordinates:
             return self.q[:, list(k.joint_coordinates[name])]
         joint = name.removesuffix("'")
@@ -66,8 +68,6 @@ class Trajectory:
             return self.u[:, list(k.joint_speeds[joint])]
         if name in system.outputs:
             return self._trimmed(self.observe(system.outputs[name]))
-        if name in system.bodies or name in system.markers:
-            return self.observe(lambda m: m.position(name))
         return self._cut_joint(name)
 
     def _cut_joint(self, name: str) -> np.ndarray:

@@ -20,6 +20,7 @@ from ..elements import CONSTRAINTS, FORCES, JOINTS
 from ..elements.transitions import move, rot
 from ..equations import Equations
 from ..errors import UnsupportedError
+from ..formalisms import DEFAULT, FORMALISMS, coordinates_of
 from ..studies.agreement import Row, agreement
 from ..studies.integrators import METHODS
 from ..studies.simulate import DRIFT, Event
@@ -112,11 +113,15 @@ def _closures() -> list[str]:
     compared = _agreeing(_four_bar(), {"crank": 1.0, "coupler": 1.0})
     serving = {(row.formalism, row.closure) for row in compared if not row.note}
     forms = dict.fromkeys(row.formalism for row in compared)
-    rows = [[f"`{name}`", *(YES if (name, closure) in serving else NO for closure in CLOSURES)] for name in forms]
+    rows = [
+        [f"`{name}`", coordinates_of(name.split()[0]), *(YES if (name, closure) in serving else NO for closure in CLOSURES)]
+        for name in forms
+    ]
     return [
         "## Formalisms and closures",
-        "On a planar four-bar of spatial revolutes, three of whose five closing rows are redundant.",
-        _table(["formalism", *(f"`{closure}`" for closure in CLOSURES)], rows),
+        "On a planar four-bar of spatial revolutes, three of whose five closing rows are redundant. Formalisms in the same "
+        "coordinates agree in $M$ and $f$, all of them in the accelerations of the bodies and in reactions that are unique.",
+        _table(["formalism", "coordinates", *(f"`{closure}`" for closure in CLOSURES)], rows),
     ]
 
 
@@ -140,6 +145,8 @@ STUDIES: dict[str, Callable[[Equations, tuple], Any]] = {
     "initial assembly": lambda e, s: e.assemble({"crank": 1.0}, guess={"coupler": 1.0}),
     "simulation": lambda e, s: e.simulate(0.01, s, step=0.01).energy,
     "events": lambda e, s: e.simulate(0.01, s, step=0.01, events={"top": Event(lambda m: m.coordinate("crank"), stop=False)}),
+    "equilibria": lambda e, s: e.equilibrium({"crank": 1.5}),
+    "linear models": lambda e, s: e.linearize(s),
     "inverse dynamics": lambda e, s: e.inverse_dynamics(s[0], s[1], s[1]),
     "exact derivatives": lambda e, s: e.jacobian("accelerations", "q", *s),
     "rollouts": lambda e, s: e.rollout(s[0][None], s[1][None], step=0.01, steps=1),
@@ -154,14 +161,15 @@ def _export(equations: Equations) -> None:
 
 
 def _studies() -> list[str]:
-    tree, loop = _chain().equations(), _four_bar().equations()
-    states = (tree.assemble(), loop.assemble({"crank": 1.0}, guess={"coupler": 1.0}))
-    pairs = list(zip((tree, loop), states, strict=True))
+    own = [name for name in FORMALISMS if coordinates_of(name) != "joint"]
+    tree, *loops = _chain().equations(), *(_four_bar().equations(name) for name in (DEFAULT, *own))
+    states = (tree.assemble(), *(loop.assemble({"crank": 1.0}, guess={"coupler": 1.0}) for loop in loops))
+    pairs = list(zip((tree, *loops), states, strict=True))
     rows = [[name, *(_cell(partial(study, e, s)) for e, s in pairs)] for name, study in STUDIES.items()]
     return [
         "## Studies",
         "They use `Equations` alone, so formalism and closure do not matter. Without a C compiler rollouts are interpreted.",
-        _table(["study", "trees", "with constraints"], rows),
+        _table(["study", "trees", "with constraints", *(f"`{name}`" for name in own)], rows),
     ]
 
 

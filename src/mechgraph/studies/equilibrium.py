@@ -10,14 +10,15 @@ from scipy.optimize import least_squares
 
 from ..equations import Equations
 from ..errors import AssemblyError
-from .initial import normalized
+from .initial import in_joint_coordinates, normalized, to_absolute
 
 TOLERANCE = 1e-9
 
 
 def equilibrium(equations: Equations, guess: Mapping[str, Any] | None = None, **options: Any) -> tuple[np.ndarray, np.ndarray]:
     """A state of rest, u = 0 and u̇ = 0, on the constraints, near the guess (names as in a start)."""
-    return steady(equations, guess, hold=[*equations.speeds], **options)
+    joint = in_joint_coordinates(equations, guess or ())
+    return steady(equations, guess, hold=(joint or equations).speeds, **options)
 
 
 def steady(
@@ -32,8 +33,13 @@ def steady(
     """A state with constant speeds, u̇ = 0, on the constraints, near the guess.
 
     The coordinates and speeds named in ``hold`` stay as they are in the guess; as many as the family of steady motions has
-    parameters make the answer definite.
+    parameters make the answer definite. Where coordinates are not those of joints, it is found in joint coordinates, unless
+    the guess or ``hold`` names coordinates or speeds of bodies.
     """
+    joint = in_joint_coordinates(equations, [*(guess or ()), *hold])
+    if joint is not None:
+        found = steady(joint, guess, hold=hold, t=t, inputs=inputs, parameters=parameters)
+        return to_absolute(equations, joint, *found, t, parameters)
     q, u = equations.assemble(guess, t=t, parameters=parameters)
     n, held = len(equations.speeds), set(hold)
     moving = [

@@ -51,8 +51,8 @@ def assemble(
     if isinstance(start, tuple):
         return _given(equations, start, t, parameters)
     start = named("start (or the pair (q, u))", start)
-    if equations.kinematics is not equations.tree and not _names_own(equations, start):
-        joint = equations.system.equations()
+    joint = in_joint_coordinates(equations, [*start, *named("guess", guess)])
+    if joint is not None:
         return to_absolute(equations, joint, *assemble(joint, start, t, parameters, guess), t, parameters)
     wishes = read_start(equations, start)
     context = {"t": t, "parameters": parameters}
@@ -74,26 +74,33 @@ def _given(equations: Equations, start: tuple, t: float, parameters: Any) -> tup
     return q[0], u[0]
 
 
-def _names_own(equations: Equations, start: Mapping[str, Any]) -> bool:
-    """True if a start names coordinates or speeds of bodies, which only absolute coordinates have."""
-    own = {*equations.coordinates, *equations.speeds, *equations.system.bodies}
-    return any(name in own for name in start)
+def in_joint_coordinates(equations: Equations, names: Any) -> Equations | None:
+    """Equations in joint coordinates to find a state with, if these are in others and no name is one of a body's variables."""
+    if equations.kinematics is equations.tree or not _own(equations).isdisjoint(names):
+        return None
+    return equations.jointed
+
+
+def _own(equations: Equations) -> set[str]:
+    """Names of bodies, of their speeds as a whole, and of their variables."""
+    k, bodies = equations.kinematics, list(equations.system.bodies)
+    coordinates = (equations.coordinates[i] for name in bodies for i in k.joint_coordinates[name])
+    speeds = (equations.speeds[i] for name in bodies for i in k.joint_speeds[name])
+    return {*bodies, *(f"{name}'" for name in bodies), *coordinates, *speeds}
 
 
 def to_absolute(
     equations: Equations, joint: Equations, q: np.ndarray, u: np.ndarray, t: Any = 0.0, parameters: Any = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """The state of equations in absolute coordinates that is the state (q, u) of those in joint coordinates (batches, too)."""
-    k = equations.kinematics
-    q_out = np.broadcast_to(np.array(k.reference), (*q.shape[:-1], len(k.reference))).copy()
-    u_out = np.zeros((*u.shape[:-1], len(equations.speeds)))
-    for name, body in equations.system.bodies.items():
-        centre = Marker(name, body, body.com, SX.eye(3))
-        turn = Rotation3.from_matrix(joint.rotation(body, q, t, parameters)).as_quat(scalar_first=True)
-        place = joint.position(centre, q, t, parameters)
-        twist = joint.observe(_twist_of(centre), q, u, t, None, parameters)
-        q_out[..., list(k.joint_coordinates[name])] = np.concatenate([place, turn], axis=-1)
-        u_out[..., list(k.joint_speeds[name])] = twist
+    k, bodies = equations.kinematics, list(equations.system.bodies)
+    kernel = joint.kernel("bodies", lambda: _places_and_twists(joint), [1, 1, 1])
+    places, turns, twists = kernel(*joint.arguments(q, u, t, None, parameters))
+    batch = (*places.shape[:-1], len(bodies))
+    turns = Rotation3.from_matrix(turns.reshape(*batch, 3, 3)).as_quat(scalar_first=True)
+    q_out, u_out = np.zeros((*batch[:-1], len(equations.coordinates))), np.zeros((*batch[:-1], len(equations.speeds)))
+    q_out[..., [k.joint_coordinates[name] for name in bodies]] = np.concatenate([places.reshape(*batch, 3), turns], axis=-1)
+    u_out[..., [k.joint_speeds[name] for name in bodies]] = twists.reshape(*batch, 6)
     for carried in k.chain_end:
         for source, target, old, new in ((joint.kinematics.joint_coordinates, k.joint_coordinates, q, q_out),
                                          (joint.kinematics.joint_speeds, k.joint_speeds, u, u_out)):  # fmt: skip
@@ -101,9 +108,14 @@ def to_absolute(
     return q_out, u_out
 
 
-def _twist_of(place: Marker) -> Callable[[Motion], list[SX]]:
-    """Velocity in world axes and angular velocity in the place's own."""
-    return lambda m: [m.velocity(place), m.angular_velocity(place, in_frame=place)]
+def _places_and_twists(equations: Equations) -> list[SX]:
+    """Of all bodies: mass centres, rotation matrices row by row, velocities in world axes with angular ones in the body's."""
+    m = Motion(equations.kinematics)
+    centres = [Marker(name, body, body.com, SX.eye(3)) for name, body in equations.system.bodies.items()]
+    places = (m.position(centre) for centre in centres)
+    turns = (ca.vec(m.rotation(centre).T) for centre in centres)
+    twists = (ca.vertcat(m.velocity(centre), m.angular_velocity(centre, in_frame=centre)) for centre in centres)
+    return [ca.vertcat(SX(0, 1), *values) for values in (places, turns, twists)]
 
 
 # --- reading what the user wrote -------------------------------------------------------------------------------------
