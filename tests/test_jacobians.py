@@ -184,6 +184,46 @@ def test_batches_and_threads(compiled):
     assert relative(batch, single) < 1e-12
 
 
+@pytest.mark.parametrize("of", ["accelerations", "efforts", "mass_matrix", "position_violation"])
+@pytest.mark.parametrize("system", [tree, planar])
+def test_several_variables_at_once(system, of):
+    """One kernel for all gives what one for each gives."""
+    eqs = equations(system)
+    values = arguments(random_state(eqs, 2))
+    together = jacobian(eqs, of, ("q", "inputs", "u"), values)
+    assert isinstance(together, tuple)
+    for value, wrt in zip(together, ("q", "inputs", "u"), strict=True):
+        alone = jacobian(eqs, of, wrt, values)
+        assert value.shape == alone.shape
+        assert relative(value, alone) < 1e-13
+    assert len(jacobian(eqs, of, ["q"], values)) == 1
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_results_are_put_where_told(compiled):
+    eqs = tree().equations()
+    random = np.random.default_rng(0)
+    q, u, udot = (random.standard_normal((2, 5, count)) for count in (5, 4, 4))
+    old = eqs.jacobian("efforts", ("q", "u"), q[0], u[0], udot[0])
+    if compiled:
+        eqs.compile()
+    new = eqs.jacobian("efforts", ("q", "u"), q[1], u[1], udot[1])
+    again = eqs.jacobian("efforts", ("q", "u"), q[1], u[1], udot[1], out=old)
+    assert all(a is b and np.array_equal(a, c) for a, b, c in zip(again, old, new, strict=True))
+    row = np.zeros_like(new[1][0])
+    assert eqs.jacobian("efforts", "u", q[1, 0], u[1, 0], udot[1, 0], out=row) is row
+    assert np.allclose(row, new[1][0], rtol=1e-13, atol=1e-13)
+
+
+def test_results_are_put_only_where_they_fit():
+    eqs = tree().equations()
+    q, u = np.zeros((3, 5)), np.zeros((3, 4))
+    q[:, 0] = 1
+    for out in (np.zeros((3, 4, 4), dtype=np.float32), np.zeros((3, 4, 5)), np.zeros((3, 4, 8))[..., ::2], [[0.0]]):
+        with pytest.raises(mg.ArgumentError, match=r"out must be .* \[\(3, 4, 4\)\]"):
+            eqs.jacobian("efforts", "u", q, u, u, out=out)
+
+
 def test_nothing_to_differentiate_by():
     system = mg.System("plain", gravity=(0, 0, -9.81))
     system.prismatic("z", system.ground, block(system, "stone"), axis="z")

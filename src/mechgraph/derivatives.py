@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import casadi as ca
+import numpy as np
 from casadi import SX
 
-from .errors import ArgumentError, unknown
+from .arguments import one_of
+from .closure import solve_tree
 
 if TYPE_CHECKING:
     from .equations import Equations
@@ -27,20 +29,24 @@ FUNCTIONS: dict[str, Callable[[Equations], SX]] = {
 VARIABLES = {"q": "q", "u": "u", "inputs": "w", "parameters": "p", "t": "t"}
 
 
-def derivative(equations: Equations, of: str, wrt: str) -> SX:
-    """∂(of)/∂(wrt) as a matrix."""
-    if of not in FUNCTIONS:
-        raise ArgumentError(unknown("function", of, FUNCTIONS))
-    if wrt not in VARIABLES:
-        raise ArgumentError(unknown("variable", wrt, VARIABLES))
-    variable = getattr(equations.symbols, VARIABLES[wrt])
+def named(of: str, wrt: str | Sequence[str]) -> tuple[str, ...]:
+    """The name of a function and those of the variables, if all are known."""
+    variables = wrt if isinstance(wrt, (list, tuple)) else (wrt,)
+    return one_of("function", of, FUNCTIONS), *(one_of("variable", x, VARIABLES) for x in variables)
+
+
+def derivatives(equations: Equations, of: str, *wrt: str) -> list[SX]:
+    """∂(of)/∂x for each variable x named in ``wrt``, a matrix each."""
+    variables = [getattr(equations.symbols, VARIABLES[x]) for x in wrt]
     if of == "accelerations" and not equations.constraints:
-        return _of_accelerations(equations, variable)
-    return ca.jacobian(FUNCTIONS[of](equations), variable)
+        return _of_accelerations(equations, variables)
+    value = FUNCTIONS[of](equations)
+    return [ca.jacobian(value, x) for x in variables]
 
 
-def _of_accelerations(equations: Equations, variable: SX) -> SX:
+def _of_accelerations(equations: Equations, variables: list[SX]) -> list[SX]:
     """∂u̇/∂x = −M⁻¹ ∂τ/∂x at τ(u̇) = 0: inverse dynamics is the shorter thing to differentiate."""
-    udot = equations.symbols.udot
-    slope = ca.substitute(ca.jacobian(equations.tau, variable), udot, equations.udot)
-    return -ca.ldl_solve(ca.densify(slope), *ca.ldl(equations.M))
+    slopes = ca.horzcat(*(ca.jacobian(equations.tau, x) for x in variables))
+    slopes = ca.substitute(slopes, equations.symbols.udot, equations.udot)
+    ends = np.cumsum([0, *(x.numel() for x in variables)])
+    return ca.horzsplit(-solve_tree(equations.M, slopes), ends.tolist())

@@ -11,7 +11,7 @@ Rows of A come in this order: derivatives of the position constraints, velocity 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,7 +25,7 @@ from casadi import SX
 from .arguments import Numbers, numbers, one_of, times
 from .closure import CLOSURES, RANK_TOLERANCE, balance, complete, drag, is_singular, rank, solve_dragged, solve_tree
 from .constrained import Constrained
-from .derivatives import derivative
+from .derivatives import derivatives, named
 from .elements.bodies import Body, Marker
 from .errors import ArgumentError, ModelError, UnsupportedError
 from .formalisms import DEFAULT, FORMALISMS, Dynamics
@@ -384,7 +384,7 @@ class Equations:
     def jacobian(
         self,
         of: str,
-        wrt: str,
+        wrt: str | Sequence[str],
         q: Numbers,
         u: Numbers | None = None,
         udot: Any = None,
@@ -392,14 +392,20 @@ class Equations:
         inputs: Any = None,
         parameters: Any = None,
         threads: int = 1,
-    ) -> np.ndarray:
+        out: Any = None,
+    ) -> Any:
         """Exact derivatives of ``of`` (see ``derivatives.FUNCTIONS``) with respect to q, u, inputs, parameters or t.
 
-        The rows are those of the function, the columns those of the variable; a matrix is taken column by column.
+        The rows are those of the function, the columns those of the variable; a matrix is taken column by column. With
+        several variables, ``wrt=("q", "u")``, a tuple of arrays, for which what they share is computed once. ``out`` is what
+        an earlier call gave, to be written anew: a large batch then needs no fresh memory.
         """
-        kernel = self.kernel((of, wrt), lambda: [derivative(self, of, wrt)], [2], self.symbols.udot)
+        key = named(of, wrt)
+        kernel = self.kernel(key, lambda: derivatives(self, *key), [2] * (len(key) - 1), self.symbols.udot)
         arguments = self.arguments(q, u, t, inputs, parameters)
-        return kernel(*arguments, numbers("accelerations", self.speeds, udot), threads=threads)[0]
+        given = [out] if isinstance(wrt, str) and out is not None else out
+        values = kernel(*arguments, numbers("accelerations", self.speeds, udot), threads=threads, out=given)
+        return values[0] if isinstance(wrt, str) else tuple(values)
 
     def compile(self) -> bool:
         """Machine code for every function that has been called, and for ``accelerations``, now; False without a compiler."""

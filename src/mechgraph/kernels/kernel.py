@@ -65,16 +65,32 @@ class Kernel:
 
     # --- calling -------------------------------------------------------------------------------------------------
 
-    def __call__(self, *arguments: np.ndarray, threads: int = 1) -> list[np.ndarray]:
+    def __call__(self, *arguments: np.ndarray, threads: int = 1, out: Sequence[np.ndarray] | None = None) -> list[np.ndarray]:
+        """The results; in the arrays ``out``, if given, which spares a large batch the cost of fresh memory."""
         arrays = [np.asarray(argument, dtype=float) for argument in arguments]
         batch = self._batch(arrays)
         count = int(np.prod(batch))
+        if out is not None:
+            self._check_out(out, batch)
         if count == 0:
             return [np.zeros((*batch, *shape)) for shape in self.shapes]
         rows = [_rows(array, batch, count) for array in arrays]
         native = self._tiers[lanes() if count > 1 else 1].native()
-        values = native.batch(rows, count, threads) if native is not None else self._interpret(rows, count)
+        if native is not None:
+            values = native.batch(rows, count, threads, out)
+        else:
+            values = self._interpret(rows, count)
+            for array, value in zip(out or (), values, strict=False):
+                array[...] = value.reshape(array.shape)
+        if out is not None:
+            return list(out)
         return [value.reshape((*batch, *shape)) for value, shape in zip(values, self.shapes, strict=True)]
+
+    def _check_out(self, out: Sequence[np.ndarray], batch: tuple[int, ...]) -> None:
+        wanted = [(*batch, *shape) for shape in self.shapes]
+        fits = [type(a) is np.ndarray and a.dtype == FLOAT and a.flags.c_contiguous and a.flags.writeable for a in out]
+        if not all(fits) or [array.shape for array in out] != wanted:
+            raise ArgumentError(f"out must be writeable contiguous arrays of floats of the shapes {wanted}")
 
     def _batch(self, arrays: list[np.ndarray]) -> tuple[int, ...]:
         """The leading axes of a call."""

@@ -24,10 +24,12 @@ class Native:
         self.sizes, self.shapes = tuple(sizes), list(shapes)
         self.counts = [int(np.prod(shape)) for shape in shapes]
 
-    def batch(self, arrays: Sequence[np.ndarray], count: int, threads: int = 1) -> list[np.ndarray]:
-        """Results for ``count`` states; each array has one row for each state, or one row for all."""
+    def batch(
+        self, arrays: Sequence[np.ndarray], count: int, threads: int = 1, out: Sequence[np.ndarray] | None = None
+    ) -> Sequence[np.ndarray]:
+        """Results for ``count`` states, in ``out`` if given; each array has one row for each state, or one row for all."""
         arrays = [np.ascontiguousarray(array, dtype=float) for array in arrays]
-        out = [np.empty((count, *shape)) for shape in self.shapes]
+        out = [np.empty((count, *shape)) for shape in self.shapes] if out is None else out
         inputs = _pointers(arrays)
         strides = (ctypes.c_long * max(1, len(arrays)))(*(a.shape[1] if len(a) > 1 else 0 for a in arrays))
         outputs = _pointers(out)

@@ -26,6 +26,7 @@ from ..motion import Motion
 
 TOLERANCE = 1e-11
 ATTEMPTS = 40
+GIVEN = 1e-6  # violation of a state given in numbers that is taken for rounding
 PROJECTED = 1e-13  # violation that needs no further projection
 
 
@@ -67,9 +68,10 @@ def _given(equations: Equations, start: tuple, t: float, parameters: Any) -> tup
     if q.ndim > 1 or u.ndim > 1:
         raise ArgumentError("start: the pair (q, u) must be one state; for many at once use rollout")
     _check_quaternions(equations, q)
-    rows = np.concatenate([equations.position_violation(q, t, parameters), equations.velocity_violation(q, u, t, parameters)])
-    names = [*equations.constraints[: equations.phi.numel()], *(f"rate of {n}" for n in equations.constraints)]
-    _report(dict(zip(names, rows, strict=False)), 1e-6, "the given start (q, u) contradicts the constraints")
+    rows = np.concatenate(_violations(equations, q, u, np.array(t), parameters))
+    if np.abs(rows).max(initial=0.0) > GIVEN:
+        names = [*equations.constraints[: equations.phi.numel()], *(f"rate of {n}" for n in equations.constraints)]
+        _report(dict(zip(names, rows, strict=False)), GIVEN, "the given start (q, u) contradicts the constraints")
     q, u = project(equations, q[None], u[None], np.array([t]), parameters)
     return q[0], u[0]
 
@@ -397,19 +399,45 @@ def project(
     equations: Equations, q: np.ndarray, u: np.ndarray, t: np.ndarray, parameters: Any = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Nearest states (in the metric of the kinetic energy) that satisfy all constraints; a batch of states at times t."""
+    return project_measured(equations, q, u, t, parameters)[:2]
+
+
+def project_measured(
+    equations: Equations, q: np.ndarray, u: np.ndarray, t: np.ndarray, parameters: Any = None
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """What ``project`` gives, and the largest violation of a position constraint before it."""
     q = normalized(equations, q)
-    count = equations.phi.numel()
     if not equations.constraints:
-        return q, u
+        return q, u, 0.0
+    phi, psi = _violations(equations, q, u, t, parameters)
+    drift = _largest(phi)
+    if drift >= PROJECTED or _largest(psi) >= PROJECTED:
+        q, u = _projected(equations, q, u, t, parameters)
+    return q, u, drift
+
+
+def _violations(equations: Equations, q: np.ndarray, u: np.ndarray, t: np.ndarray, parameters: Any) -> list[np.ndarray]:
+    """φ and ψ."""
+    kernel = equations.kernel("phi, psi", lambda: [equations.phi, equations.psi], [1, 1])
+    return kernel(*equations.arguments(q, u, t, None, parameters))
+
+
+def _largest(violation: np.ndarray) -> float:
+    return float(np.abs(violation).max(initial=0.0))
+
+
+def _projected(
+    equations: Equations, q: np.ndarray, u: np.ndarray, t: np.ndarray, parameters: Any
+) -> tuple[np.ndarray, np.ndarray]:
     for _ in range(8):
         violation = equations.position_violation(q, t, parameters)
-        if not violation.size or np.abs(violation).max() < PROJECTED:
+        if _largest(violation) < PROJECTED:
             break
-        step = _least_step(equations, q, u, t, parameters, violation, slice(0, count))
+        step = _least_step(equations, q, u, t, parameters, violation, slice(0, equations.phi.numel()))
         q = normalized(equations, q + equations.coordinate_rates(q, step))
     for _ in range(3):
         violation = equations.velocity_violation(q, u, t, parameters)
-        if not violation.size or np.abs(violation).max() < PROJECTED:
+        if _largest(violation) < PROJECTED:
             break
         u = u + _least_step(equations, q, u, t, parameters, violation, slice(0, equations.psi.numel()))
     return q, u

@@ -20,11 +20,12 @@ from ..errors import ArgumentError, ModelError, SimulationError, UnsupportedErro
 from ..motion import Motion
 from ..results import Trajectory
 from ..vectors import scalar
-from .initial import assemble, normalized, project
+from .initial import assemble, normalized, project_measured
 from .integrators import METHODS, IntegrationFailure, Integrator, Problem, SciPy, Still, make_integrator
 
 DRIFT = ("projection", "baumgarte", "none")
 DRIFT_LIMIT = 1e-7  # violation before projection at which the stretches between projections are made shorter
+LIGHT = 10_000  # evaluations of a stretch that nobody minds to wait for
 
 
 @dataclass(frozen=True)
@@ -148,6 +149,8 @@ class _Context:
 
     def inputs_at(self, t: np.ndarray, q: np.ndarray, u: np.ndarray) -> np.ndarray:
         """w at a batch of times and states."""
+        if not self.equations.inputs:
+            return np.zeros((len(t), 0))
         if self.signal is not None:
             return np.array([self.signal(*state) for state in zip(t, np.hstack([q, u]), strict=True)])
         s = self.equations.symbols
@@ -263,8 +266,8 @@ class _Recorder:
         q, u, work = self.split(states)
         if not self.projecting:
             return np.hstack([normalized(eqs, q), u, work]), 0.0
-        violation = np.abs(eqs.position_violation(q, times, p)).max(initial=0.0)
-        return np.hstack([*project(eqs, q, u, times, p), work]), float(violation)
+        q, u, drift = project_measured(eqs, q, u, times, p)
+        return np.hstack([q, u, work]), drift
 
     def split(self, states: np.ndarray) -> list[np.ndarray]:
         """q, u, work."""
@@ -296,7 +299,7 @@ def _run(integrator: Integrator, recorder: _Recorder, watch: _Watch, progress: b
     stretch = _first_stretch(total, recorder, integrator)
     with tqdm(total=total, unit="step", delay=1.0, leave=False, disable=None if progress is None else not progress) as bar:
         while recorder.done < total and not watch.stopped:
-            t, y = recorder.last
+            (t, y), spent = recorder.last, integrator.evaluations
             times = recorder.times[recorder.done + 1 : recorder.done + 1 + stretch]
             try:
                 states, drift = recorder.projected(times, integrator.advance(t, y, times))
@@ -309,7 +312,7 @@ def _run(integrator: Integrator, recorder: _Recorder, watch: _Watch, progress: b
             recorder.keep(times[:count], states[:count], drift, count)
             watch.finish(recorder)
             bar.update(count)
-            stretch = _next_stretch(stretch, drift, total)
+            stretch = _next_stretch(stretch, drift, total, light=integrator.keeps and integrator.evaluations - spent < LIGHT)
 
 
 def _first_stretch(total: int, recorder: _Recorder, integrator: Integrator) -> int:
@@ -318,10 +321,11 @@ def _first_stretch(total: int, recorder: _Recorder, integrator: Integrator) -> i
     return int(2 ** max(0, np.floor(np.log2(max(1, total / part)))))
 
 
-def _next_stretch(stretch: int, drift: float, total: int) -> int:
+def _next_stretch(stretch: int, drift: float, total: int, light: bool) -> int:
+    """Shorter where the drift is large; longer where it is small, up to an eighth of the run unless it is light work."""
     if drift > DRIFT_LIMIT:
         return max(1, stretch // 2)
-    return stretch * 2 if drift < DRIFT_LIMIT / 100 and stretch * 16 <= total else stretch
+    return stretch * 2 if drift < DRIFT_LIMIT / 100 and (light or stretch * 16 <= total) else stretch
 
 
 def _check_event(name: str, event: Event) -> None:
