@@ -25,7 +25,7 @@ import pytest
 from casadi import SX
 
 import mechgraph as mg
-from mechgraph.kernels import Kernel, compiler, emit, kernel, native
+from mechgraph.kernels import Kernel, compiler, emit, kernel, native, roll
 from mechgraph.kernels.program import BINARY, UNARY, Program, trace
 from random_systems import random_loop, random_state, random_tree
 
@@ -216,7 +216,7 @@ def uncontracted(monkeypatch):
 @pytest.mark.parametrize("seed", range(3))
 def test_random_programs_give_the_bits_of_the_interpreter(monkeypatch, seed, block):
     """Equal values merged, unused ones dropped, blocks large or small: the same numbers."""
-    monkeypatch.setattr(emit, "BLOCK", block)
+    monkeypatch.setattr(roll, "BLOCK", block)
     function, arguments = random_function(seed, 300), random_arguments(50, seed)
     oracle = interpreted(function, *arguments)
     assert np.isfinite(oracle[0]).mean() > 0.2  # it computes something
@@ -229,13 +229,13 @@ def test_random_programs_give_the_bits_of_the_interpreter(monkeypatch, seed, blo
 def test_sines_and_cosines_pair_across_blocks(monkeypatch):
     function, arguments = random_function(7, 200, trigonometry=True), random_arguments(50, 7)
     whole = machine_code(function, compiler.lanes()).batch(arguments, 50)
-    monkeypatch.setattr(emit, "BLOCK", 7)
+    monkeypatch.setattr(roll, "BLOCK", 7)
     for mine, wanted in zip(machine_code(function, compiler.lanes()).batch(arguments, 50), whole, strict=True):
         assert same_bits(mine, wanted).all()
 
 
 def test_a_pair_is_computed_once_where_its_first_is_needed(monkeypatch):
-    monkeypatch.setattr(emit, "BLOCK", 3)
+    monkeypatch.setattr(roll, "BLOCK", 3)
     x = SX.sym("x")
     between = ca.sin(x)
     for k in range(10):
@@ -612,7 +612,7 @@ def test_the_key_depends_on_everything(monkeypatch):
 
 def test_the_printer_is_part_of_the_key():
     text = emit.emitter_text()
-    for file in ("lanes.h", "integrate.h", "rollout.h", "emit.py", "program.py"):
+    for file in ("lanes.h", "integrate.h", "rollout.h", "emit.py", "blocks.py", "roll.py", "program.py"):
         assert Path(emit.__file__).with_name(file).read_text(encoding="utf-8") in text
 
 

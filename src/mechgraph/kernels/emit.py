@@ -1,23 +1,14 @@
-"""Programs printed as C: straight-line code on V (a double, or a vector with one state in each lane), in blocks.
-
-A compiler's time grows faster than the length of a function, so long code is split into blocks of limited size, each a
-function of its own; values that pass from block to block wait in a small workspace whose places are reused.
-"""
+"""Programs printed as C on V (a double, or a vector with one state in each lane): the drivers around ``NAME_run``."""
 
 from __future__ import annotations
 
 import functools
-import math
-import re
-from collections.abc import Iterator
 from importlib.resources import files
 
-from .program import Program, Value
+from .blocks import print_blocks
+from .program import Program
 
-BLOCK = 800  # operations in a block
 STACK = 200_000  # bytes of workspace that may lie on the stack
-
-INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 
 DRIVER = """
 /* States first … last - 1: argument k of state i begins at in[k] + i * stride[k] (stride 0: one for all states),
@@ -73,7 +64,7 @@ def text_of(name: str) -> str:
 @functools.cache
 def emitter_text() -> str:
     """Everything that decides how a program is printed; part of the cache's key."""
-    return "".join(map(text_of, ("lanes.h", "integrate.h", "rollout.h", "program.py", "emit.py")))
+    return "".join(map(text_of, ("lanes.h", "integrate.h", "rollout.h", "program.py", "roll.py", "blocks.py", "emit.py")))
 
 
 def emit(program: Program, name: str, lanes: int, shapes: list[tuple[int, int]]) -> str:
@@ -96,7 +87,7 @@ def emit_with(
 
 def functions(programs: dict[str, tuple[Program, list[tuple[int, int]]]]) -> tuple[list[str], int]:
     """The texts of ``NAME_run`` for each program, and the size of the workspace that serves them all."""
-    printed = [_Printer(program, shapes).blocks(name) for name, (program, shapes) in programs.items()]
+    printed = [print_blocks(name, program, shapes) for name, (program, shapes) in programs.items()]
     return [text for texts, _ in printed for text in texts], max(size for _, size in printed)
 
 
@@ -105,7 +96,6 @@ def prelude(lanes: int) -> str:
     return "\n".join([f"#define LANES {lanes}", EXPORT, text_of("lanes.h")])
 
 
-SIGNATURE = "const V *restrict x, V *restrict w, V *restrict y"
 EXPORT = """#ifdef _WIN32
 #define EXPORT __declspec(dllexport)
 #else
@@ -138,138 +128,3 @@ def _single(name: str, places: tuple[int, int, int]) -> str:
     memory = f"V w[{nw}];" if on_stack else f"V *w = malloc({8 * nw});\n    if (!w) return 2;"
     text = SINGLE.replace("NAME", name).replace("WORKSPACE", memory).replace("FREE", "" if on_stack else "free(w);")
     return text.replace("ARGUMENTS", str(nx)).replace("RESULTS", str(ny))
-
-
-class _Printer:
-    """Splits a program into blocks and prints them."""
-
-    def __init__(self, program: Program, shapes: list[tuple[int, int]]) -> None:
-        self.values = program.values
-        self.offsets = [sum(program.sizes[:k]) for k in range(len(program.sizes))]
-        self.results = _result_places(program, shapes)
-        self.partners = _partners(program.values)
-        self.block_of = self._assign_blocks()
-
-    def _assign_blocks(self) -> dict[int, int]:
-        computed = [n for n, value in enumerate(self.values) if value[0] not in ("input", "constant")]
-        blocks = {n: k // BLOCK for k, n in enumerate(computed)}
-        for n in computed:  # a sine and the cosine of the same angle are computed together, at the first of them
-            if n in self.partners:
-                blocks[n] = min(blocks[n], blocks[self.partners[n]])
-        return blocks
-
-    def blocks(self, name: str) -> tuple[list[str], int]:
-        """The block functions and ``NAME_run`` that calls them, and the size of the workspace."""
-        members: list[list[int]] = [[] for _ in range(max(self.block_of.values(), default=-1) + 1)]
-        for n, block in self.block_of.items():
-            members[block].append(n)
-        slots, size = self._workspace(members)
-        texts = [self._block(name, k, numbers, slots) for k, numbers in enumerate(members)]
-        calls = [f"{name}_{k}(x, w, y);" for k in range(len(members))]
-        direct = [f"y[{p}] = {self._operand(n)};" for n, p in self._direct_results()]
-        return [*texts, f"static void {name}_run({SIGNATURE}) {_braced(calls + direct)}"], size
-
-    def _workspace(self, members: list[list[int]]) -> tuple[dict[int, int], int]:
-        """Places in the workspace for values used in later blocks; a place is free again after the last use."""
-        last_use: dict[int, int] = {}
-        for k, numbers in enumerate(members):
-            for n in numbers:
-                for a in self.values[n][1:]:
-                    if a in self.block_of and self.block_of[a] != k:
-                        last_use[a] = max(last_use.get(a, 0), k)
-        slots: dict[int, int] = {}
-        free: list[int] = []
-        expiring: dict[int, list[int]] = {}
-        size = 0
-        for k, numbers in enumerate(members):
-            free += expiring.pop(k - 1, [])
-            for n in (n for n in numbers if n in last_use):
-                if free:
-                    slots[n] = free.pop()
-                else:
-                    slots[n], size = size, size + 1
-                expiring.setdefault(last_use[n], []).append(slots[n])
-        return slots, size
-
-    def _block(self, name: str, k: int, numbers: list[int], slots: dict[int, int]) -> str:
-        here, lines = set(numbers), []
-        loaded: set[int] = set()
-        for n in numbers:
-            for a in self.values[n][1:]:
-                if a in slots and a not in here and a not in loaded:
-                    loaded.add(a)
-                    lines.append(f"const V v{a} = w[{slots[a]}];")
-            lines += self._statement(n)
-            lines += [f"w[{slots[n]}] = v{n};"] if n in slots else []
-            lines += [f"y[{p}] = v{n};" for p in self.results.get(n, ())]
-        return f"static NOINLINE void {name}_{k}({SIGNATURE}) {_braced(lines)}"
-
-    def _statement(self, n: int) -> Iterator[str]:
-        value = self.values[n]
-        partner = self.partners.get(n)
-        if partner is None:
-            yield f"const V v{n} = {self._expression(value)};"
-        elif partner > n:  # the first of a pair computes both
-            sine, cosine = (n, partner) if value[0] == "sin" else (partner, n)
-            yield f"V v{sine}, v{cosine}; v_sincos({self._operand(value[1])}, &v{sine}, &v{cosine});"
-
-    def _expression(self, value: Value) -> str:
-        operation, *arguments = value
-        if operation in INFIX:
-            return self._infix(INFIX[operation], *arguments)
-        if operation == "neg":
-            return f"-{self._operand(arguments[0])}"
-        return f"v_{operation}({', '.join(self._operand(n) for n in arguments)})"
-
-    def _infix(self, sign: str, a: int, b: int) -> str:
-        """A constant beside a variable stays scalar: the compiler spreads it."""
-        left, right = self.values[a], self.values[b]
-        if right[0] == "constant":
-            return f"{self._operand(a)} {sign} {_number(right[1])}"
-        return f"{_number(left[1]) if left[0] == 'constant' else self._operand(a)} {sign} {self._operand(b)}"
-
-    def _operand(self, n: int) -> str:
-        value = self.values[n]
-        if value[0] == "constant":
-            return f"S({_number(value[1])})"
-        return f"x[{self.offsets[value[1]] + value[2]}]" if value[0] == "input" else f"v{n}"
-
-    def _direct_results(self) -> Iterator[tuple[int, int]]:
-        """Results that are inputs or constants as they stand."""
-        for n, places in self.results.items():
-            if n not in self.block_of:
-                yield from ((n, place) for place in places)
-
-
-def _result_places(program: Program, shapes: list[tuple[int, int]]) -> dict[int, list[int]]:
-    """Where each value goes among the results, which are stored row by row while CasADi numbers them column by column."""
-    places: dict[int, list[int]] = {}
-    offset = 0
-    for output, (rows, columns) in zip(program.outputs, shapes, strict=True):
-        for k, n in enumerate(output):
-            column, row = divmod(k, rows)
-            places.setdefault(n, []).append(offset + row * columns + column)
-        offset += len(output)
-    return places
-
-
-def _partners(values: list[Value]) -> dict[int, int]:
-    """Sine and cosine of the same value, each by the number of the other."""
-    found = {value: n for n, value in enumerate(values) if value[0] in ("sin", "cos")}
-    other = {"sin": "cos", "cos": "sin"}
-    return {n: found[other[op], a] for (op, a), n in found.items() if (other[op], a) in found}
-
-
-def _braced(lines: list[str]) -> str:
-    """The body of a block; arguments that it does not use are named, for compilers that warn of them."""
-    body = "\n    ".join(lines)
-    unused = "".join(f"(void){name}; " for name in "xwy" if not re.search(rf"\b{name}\b", body))
-    return f"{{\n    {unused}{body}\n}}"
-
-
-def _number(value: float) -> str:
-    if math.isnan(value):
-        return "NAN"
-    if math.isinf(value):
-        return "INFINITY" if value > 0 else "-INFINITY"
-    return repr(float(value)) if value >= 0 else f"({float(value)!r})"
