@@ -41,6 +41,8 @@ LONG = 2.0  # seconds from which a point is measured once
 GRAVITY = 9.81
 AGREEMENT = 1e-9  # relative; the peers solve other systems of linear equations, so a few digits are lost
 
+PACKAGES = ("casadi", "numpy", "sympy", "pin", "mujoco", "exudyn", "drake")
+
 State = tuple[np.ndarray, np.ndarray]
 Point = dict[str, Any]  # what is measured: seconds and more
 Run = Callable[[str, int], Point | None]
@@ -56,14 +58,26 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (BUDGET, BUDGET + 5))
         print(json.dumps(run_here(tool, n)))
         return
+    figures: dict[str, Any] = {}
     if options.quick:
-        sections = [chain_section([7], run_apart), pendulum_section([1, 2], run_here), evaluation_section([7])]
+        sections = [
+            chain_section([7], run_apart, figures),
+            pendulum_section([1, 2], run_here, figures),
+            evaluation_section([7]),
+        ]
     else:
-        sections = [chain_section([7, 30], fastest), pendulum_section(range(1, 11), fastest), evaluation_section([7, 30])]
+        sections = [
+            chain_section([7, 30, 50], fastest, figures),
+            pendulum_section(range(1, 11), fastest, figures),
+            evaluation_section([7, 30]),
+        ]
     text = "\n\n".join(["## Derivation", versions(), *sections])
     print(text)
     if not options.quick:
+        from figures import record
+
         write_section("derivation", text)
+        record("derivation", figures)
 
 
 # --- 1. a spatial chain, phase by phase ------------------------------------------------------------------------------
@@ -83,20 +97,37 @@ def spatial_chain(n: int, seed: int = 1) -> mg.System:
     return system
 
 
-def chain_section(sizes: Iterable[int], run: Run) -> str:
-    rows = [chain_row(n, run("chain", n)) for n in sizes]
+def chain_section(sizes: Iterable[int], run: Run, figures: dict[str, Any]) -> str:
+    points = {n: run("chain", n) for n in sizes}
+    figures |= {f"chain of {n}": point["seconds"] for n, point in points.items() if point is not None}
+    start = cached_start(7)
+    if start is not None:
+        figures["cached start"] = start["seconds"]
     head = ["bodies", "description", "kinematics and tracing", "kernel and first number", "all", "operations"]
-    return "### Spatial chain, forward dynamics by `newton-euler`\n\n" + table(head, rows)
+    rows = [chain_row(n, point) for n, point in points.items()]
+    if start is not None:
+        rows.append(chain_row(7, start, " (machine code in the cache)"))
+    note = "Without a compiler, except for the last row: there the first number comes from machine code of an earlier process."
+    return f"### Spatial chain, forward dynamics by `newton-euler`\n\n{note}\n\n{table(head, rows)}"
 
 
-def chain_row(n: int, point: Point | None) -> list[str]:
+def cached_start(n: int) -> Point | None:
+    """A chain whose machine code another process left in the cache; None without a compiler."""
+    with tempfile.TemporaryDirectory() as cache:
+        first = run_apart("evaluation", n, MECHGRAPH_CACHE=cache)
+        return run_apart("chain", n, MECHGRAPH_CACHE=cache) if first is not None and first["tier"] == "machine code" else None
+
+
+def chain_row(n: int, point: Point | None, how: str = "") -> list[str]:
     if point is None:
         return [str(n), *["–"] * 5]
-    return [str(n), *map(seconds, [*point["phases"], point["seconds"]]), f"{point['operations']:,}"]
+    return [f"{n}{how}", *map(seconds, [*point["phases"], point["seconds"]]), f"{point['operations']:,}"]
 
 
 def chain_point(n: int) -> Point:
     """Seconds of each phase and of all, and the length of the result."""
+    import mechgraph.validation  # noqa: F401  (before the clock starts)
+
     laps = [process_time()]
     system = spatial_chain(n)
     laps.append(process_time())
@@ -208,14 +239,17 @@ def pendulum_point(tool: str, n: int) -> Point:
     """Seconds from nothing to the accelerations at one state, and the accelerations."""
     if tool in SYMPY:
         import sympy.physics.mechanics  # noqa: F401  (before the clock starts)
+    else:
+        import mechgraph.validation  # noqa: F401
     began = process_time()
     values = TOOLS[tool](n)
     return {"seconds": process_time() - began, "values": values.tolist()}
 
 
-def pendulum_section(sizes: Iterable[int], run: Run) -> str:
+def pendulum_section(sizes: Iterable[int], run: Run, figures: dict[str, Any]) -> str:
     """A table of times and one of ratios."""
     measured = dict(pendulum_times(sizes, run))
+    figures |= {f"pendulum of {n} links": {tool: x for tool, x in spent.items() if x} for n, spent in measured.items()}
     times = [[str(n), *(seconds(spent[tool]) for tool in TOOLS)] for n, spent in measured.items()]
     ratios = [[str(n), *(ratio(spent[peer], spent[how[2]]) for peer, how in SYMPY.items())] for n, spent in measured.items()]
     head = ["n", *FORMALISMS, *(f"SymPy {name}" for name in SYMPY)]
@@ -397,7 +431,7 @@ def processor_time() -> float:
 
 def versions() -> str:
     tools = [f"mechgraph {mg.__version__}", f"Python {platform.python_version()}"]
-    tools += [f"{name} {version}" for name in ("casadi", "numpy", "sympy", "pin") if (version := installed(name))]
+    tools += [f"{name} {version}" for name in PACKAGES if (version := installed(name))]
     return f"{datetime.date.today():%Y-%m-%d}; {processor()}, {load()}; {', '.join(tools)}."
 
 

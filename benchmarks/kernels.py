@@ -20,12 +20,18 @@ import mujoco
 import mujoco.rollout
 import numpy as np
 import pinocchio as pin
-from derivation import table, versions, write_section
+from derivation import installed, table, versions, write_section
+from figures import record
 
 matplotlib.use("Agg")
 BATCH = 4096
 PEERS = 200  # bodies up to which chains are told to the peers
+PEERS_NOTE = (
+    "Pinocchio and MuJoCo are called by their Python packages, Drake by its own if it is installed. What Pinocchio generates "
+    "through CasADi is not among them: its module `pinocchio.casadi` is not in the package of the index."
+)
 PLOT = Path(__file__).with_name("cost.svg")
+PROGRAMS = ("mechgraph", "Pinocchio", "MuJoCo", "Drake")
 Call = Callable[[], object]
 
 
@@ -33,7 +39,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small sizes, print only")
     quick = parser.parse_args().quick
-    parts = [f"## Kernels\n\n{versions()} Batches of {BATCH} states; times in microseconds for one state."]
+    parts = [f"## Kernels\n\n{versions()} Batches of {BATCH} states; times in microseconds for one state. {PEERS_NOTE}"]
     for section in sections(quick):
         print(section, flush=True)
         parts.append(section)
@@ -42,8 +48,8 @@ def main() -> None:
 
 
 def sections(quick: bool) -> Iterator[str]:
-    yield evaluation_section("arm, 7 freedoms", models.arm(), quick)
-    yield evaluation_section("humanoid-like tree, 38 freedoms", models.humanoid(), quick)
+    yield evaluation_section("arm", "arm, 7 freedoms", models.arm(), quick)
+    yield evaluation_section("tree", "humanoid-like tree, 38 freedoms", models.humanoid(), quick)
     yield rollout_section(quick)
     yield size_section([2, 10] if quick else [2, 5, 10, 20, 50, 100, 200, 500, 1000], quick)
 
@@ -79,15 +85,16 @@ def ratio(peer: float | None, own: float) -> str:
     return "–" if peer is None else f"{peer / own:.3g}"
 
 
-# --- one tree in three programs --------------------------------------------------------------------------------------
+# --- one tree in all programs --------------------------------------------------------------------------------------
 
 
 class Peers:
-    """One tree in mechgraph, Pinocchio and MuJoCo, with states that all three understand."""
+    """One tree in mechgraph, Pinocchio, MuJoCo and Drake, with states that all understand."""
 
     def __init__(self, links: list[models.Link], count: int = BATCH) -> None:
         self.equations = models.to_mechgraph(links).equations()
         self.pin, self.mj = models.to_pinocchio(links), models.to_mujoco(links)
+        self.drake = models.Drake(links) if installed("drake") else None
         self.data, self.mj_data = self.pin.createData(), mujoco.MjData(self.mj)
         random, eqs = np.random.default_rng(0), self.equations
         self.q = random.uniform(-1, 1, (count, len(eqs.coordinates)))
@@ -125,19 +132,43 @@ class Peers:
         for name, value in (("MuJoCo", self.mj_data.qacc), ("Pinocchio", peer)):
             error = np.abs(value - own).max() / np.abs(own).max()
             assert error < 1e-9, f"{name} differs by {error:.1e}"
+        if self.drake is not None:
+            self.check_drake()
+
+    def check_drake(self) -> None:
+        """Drake gives the same accelerations, efforts and mass matrix."""
+        eqs, drake = self.equations, self.drake
+        assert drake is not None
+        (q, u, a), n = (self.q[0], self.u[0], self.a[0]), len(eqs.speeds)
+        base = list(range(6)) if self.floating else []
+        T = np.eye(n)  # Drake's speeds from ours: the base's angular velocity is in world axes and comes first
+        if base:
+            R = eqs.rotation(eqs.kinematics.topology.bodies[0], q)
+            T[:6, :6] = np.block([[np.zeros((3, 3)), R], [np.eye(3), np.zeros((3, 3))]])
+        quaternion_first = [*range(3, 7), *range(3), *range(7, len(q))] if base else list(range(len(q)))
+        drake.q, drake.u, drake.a = q[quaternion_first], T @ u, T @ a  # ω̇ alike: R ω has the derivative R ω̇
+        found = (np.linalg.solve(T, drake.forward()), T.T @ drake.inverse(), T.T @ drake.mass_matrix() @ T)
+        for value, own in zip(found, (eqs.accelerations(q, u), eqs.efforts(q, u, a), eqs.mass_matrix(q)), strict=True):
+            error = np.abs(value - own).max() / np.abs(own).max()
+            assert error < 1e-9, f"Drake differs by {error:.1e}"
 
 
-def evaluation_section(title: str, links: list[models.Link], quick: bool) -> str:
+def evaluation_section(name: str, title: str, links: list[models.Link], quick: bool) -> str:
     peers = Peers(links, 64 if quick else BATCH)
-    compile_seconds = _compile(peers)
-    rows = [*_single_rows(peers), *_in_c_rows(peers), *_batch_rows(peers, 1), *_batch_rows(peers, 2), *_derivative_rows(peers)]
-    head = ["", "mechgraph", "Pinocchio", "MuJoCo", "Pinocchio / mechgraph", "MuJoCo / mechgraph"]
+    seconds = _compile(peers)
+    measured = {
+        title: times
+        for times_of in (_single_calls(peers), _in_c(peers), _batches(peers, 1), _batches(peers, 2), _derivatives(peers))
+        for title, times in times_of.items()
+    }
+    if not quick:
+        record(name, {**measured, "compiling": seconds})
     kernel = peers.equations.kernel("udot", lambda: [peers.equations.udot], [1])
     note = (
         f"Forward dynamics is {kernel.function.n_instructions():,} operations; its machine code for single states and for "
-        f"batches took {compile_seconds:.1f} s to compile."
+        f"batches took {seconds:.1f} s to compile."
     )
-    return f"### {title}\n\n{note}\n\n{table(head, rows)}"
+    return f"### {title}\n\n{note}\n\n{times_table(measured)}"
 
 
 def _compile(peers: Peers) -> float:
@@ -148,19 +179,25 @@ def _compile(peers: Peers) -> float:
     seconds = perf_counter() - began
     eqs.mass_matrix(q[0])
     eqs.efforts(q[0], u[0], a[0])
-    for of, wrt in (("accelerations", "q"), ("accelerations", "u"), ("efforts", "q"), ("efforts", "u")):
-        eqs.jacobian(of, wrt, q[0], u[0], a[0])
+    for of in ("accelerations", "efforts"):
+        eqs.jacobian(of, ("q", "u"), q[0], u[0], a[0])
     eqs.compile()
     return seconds
 
 
-def _row(title: str, times: dict[str, float], states: int = 1) -> list[str]:
-    own, other, third = (times[k] / states if k in times else None for k in ("mechgraph", "Pinocchio", "MuJoCo"))
-    assert own is not None
-    return [title, microseconds(own), microseconds(other), microseconds(third), ratio(other, own), ratio(third, own)]
+def times_table(measured: dict[str, dict[str, float]]) -> str:
+    """A row for each case: microseconds of each program, and how many times longer the peers take."""
+    programs = [name for name in PROGRAMS if any(name in times for times in measured.values())]
+    head = ["", *programs, *(f"{peer} / mechgraph" for peer in programs[1:])]
+    return table(head, [[title, *_cells(times, programs)] for title, times in measured.items()])
 
 
-def _single_rows(peers: Peers) -> list[list[str]]:
+def _cells(times: dict[str, float], programs: list[str]) -> list[str]:
+    found = [times.get(name) for name in programs]
+    return [*map(microseconds, found), *(ratio(peer, times["mechgraph"]) for peer in found[1:])]
+
+
+def _single_calls(peers: Peers) -> dict[str, dict[str, float]]:
     """Single calls from Python."""
     eqs, q, u, a = peers.equations, peers.q[0], peers.u[0], peers.a[0]
     Q, V, A = peers.Q[:, 0].copy(), peers.V[:, 0].copy(), peers.A[:, 0].copy()
@@ -190,10 +227,19 @@ def _single_rows(peers: Peers) -> list[list[str]]:
             "Pinocchio": lambda: pin.crba(model, data, Q),
         },
     }
-    return [_row(title, medians(calls)) for title, calls in cases.items()]
+    if peers.drake is not None:
+        for calls, call in zip(
+            cases.values(), (peers.drake.forward, peers.drake.inverse, peers.drake.mass_matrix), strict=True
+        ):
+            calls["Drake"] = call
+    return {title: medians(calls) for title, calls in cases.items()}
 
 
-def _in_c_rows(peers: Peers) -> list[list[str]]:
+def _per_state(times: dict[str, float], count: int) -> dict[str, float]:
+    return {name: value / count for name, value in times.items()}
+
+
+def _in_c(peers: Peers) -> dict[str, dict[str, float]]:
     """Single states one after the other, the loop in C (in C++ for Pinocchio)."""
     eqs, count = peers.equations, len(peers.q)
     kernel = eqs.kernel("udot", lambda: [eqs.udot], [1])
@@ -205,10 +251,10 @@ def _in_c_rows(peers: Peers) -> list[list[str]]:
         "mechgraph": lambda: native.batch(rows, count),
         "Pinocchio": lambda: pin.abaInParallel(1, pool, peers.Q, peers.V, TAU, out),
     }
-    return [_row("forward dynamics, one state at a time in C", medians(calls), count)]
+    return {"forward dynamics, one state at a time in C": _per_state(medians(calls), count)}
 
 
-def _batch_rows(peers: Peers, threads: int) -> list[list[str]]:
+def _batches(peers: Peers, threads: int) -> dict[str, dict[str, float]]:
     eqs, count = peers.equations, len(peers.q)
     pool, TAU, out = pin.ModelPool(peers.pin, threads), np.zeros_like(peers.V), np.zeros_like(peers.V)
     what = f"batch, {threads} thread{'s' * (threads > 1)}"
@@ -223,16 +269,20 @@ def _batch_rows(peers: Peers, threads: int) -> list[list[str]]:
         },
         f"mass matrix, {what}": {"mechgraph": lambda: eqs.mass_matrix(peers.q, threads=threads)},
     }
-    return [_row(title, medians(calls, 9), count) for title, calls in cases.items()]
+    return {title: _per_state(medians(calls, 9), count) for title, calls in cases.items()}
 
 
-def _derivative_rows(peers: Peers) -> list[list[str]]:
-    """∂/∂q and ∂/∂u together; Pinocchio has no batch for them, so its C++ is called state by state."""
+def _derivatives(peers: Peers) -> dict[str, dict[str, float]]:
+    """∂/∂q and ∂/∂u together, written where the last ones were, as Pinocchio does.
+
+    Pinocchio has no batch for them, so its C++ is called state by state.
+    """
     eqs, count, model, data = peers.equations, len(peers.q), peers.pin, peers.data
     Q, V, A, zero = peers.Q[:, 0].copy(), peers.V[:, 0].copy(), peers.A[:, 0].copy(), peers.zero
 
     def own(of: str) -> Call:
-        return lambda: [eqs.jacobian(of, wrt, peers.q, peers.u, peers.a) for wrt in ("q", "u")]
+        out = eqs.jacobian(of, ("q", "u"), peers.q, peers.u, peers.a)
+        return lambda: eqs.jacobian(of, ("q", "u"), peers.q, peers.u, peers.a, out=out)
 
     forward = medians(
         {"mechgraph": own("accelerations"), "Pinocchio": lambda: pin.computeABADerivatives(model, data, Q, V, zero)}, 7
@@ -240,7 +290,7 @@ def _derivative_rows(peers: Peers) -> list[list[str]]:
     inverse = medians({"mechgraph": own("efforts"), "Pinocchio": lambda: pin.computeRNEADerivatives(model, data, Q, V, A)}, 7)
     for times in (forward, inverse):
         times["mechgraph"] /= count
-    return [_row("derivatives of forward dynamics, batch", forward), _row("derivatives of inverse dynamics, batch", inverse)]
+    return {"derivatives of forward dynamics, batch": forward, "derivatives of inverse dynamics, batch": inverse}
 
 
 # --- rollouts --------------------------------------------------------------------------------------------------------
@@ -251,7 +301,7 @@ def rollout_section(quick: bool) -> str:
     peers = Peers(models.arm(), 64 if quick else BATCH)
     steps, h = 50, 0.002
     state = np.hstack([np.zeros((len(peers.q), 1)), peers.q, peers.u])
-    rows = []
+    measured = {}
     for method, integrator in (("symplectic", mujoco.mjtIntegrator.mjINT_EULER), ("rk4", mujoco.mjtIntegrator.mjINT_RK4)):
         peers.mj.opt.integrator, peers.mj.opt.timestep = integrator, h
         data = mujoco.MjData(peers.mj)
@@ -264,9 +314,10 @@ def rollout_section(quick: bool) -> str:
         error = np.abs(other[:, -1, 1 : 1 + peers.q.shape[1]] - own.q[:, -1]).max()
         assert error < 1e-8, f"{method}: rollouts differ by {error:.1e}"
         times = medians(calls, 3)
-        rows.append(_row(f"one step, {method}", times, len(peers.q) * steps))
-    head = ["", "mechgraph", "Pinocchio", "MuJoCo", "Pinocchio / mechgraph", "MuJoCo / mechgraph"]
-    return f"### Rollouts of the arm, {len(peers.q)} trajectories of {steps} steps, one thread\n\n{table(head, rows)}"
+        measured[f"one step, {method}"] = _per_state(times, len(peers.q) * steps)
+    if not quick:
+        record("rollouts", measured)
+    return f"### Rollouts of the arm, {len(peers.q)} trajectories of {steps} steps, one thread\n\n{times_table(measured)}"
 
 
 # --- cost against size -----------------------------------------------------------------------------------------------
@@ -279,9 +330,11 @@ def size_section(sizes: list[int], quick: bool) -> str:
         count = 16 if quick else max(16, min(BATCH, 40_000 // n))
         native, times = _chain_times(n, count) if n <= PEERS else _own_chain_times(n, count)
         points.append((n, native, times))
-        rows.append([*_row(str(n), times), "machine code" if native else "interpreter", microseconds(times["mechgraph"] / n)])
+        by = "machine code" if native else "interpreter"
+        rows.append([str(n), *_cells(times, list(PROGRAMS[:3])), by, microseconds(times["mechgraph"] / n)])
     if not quick:
         _plot(points)
+        record("chains", {str(n): times["mechgraph"] / n for n, _, times in points})
     head = ["bodies", "mechgraph", "Pinocchio", "MuJoCo", "Pinocchio / mechgraph", "MuJoCo / mechgraph", "by", "for each body"]
     title = "### Forward dynamics of a spatial chain against its size, batch, one thread"
     return f"{title}\n\n{table(head, rows)}\n\n![cost](cost.svg)"

@@ -1,4 +1,4 @@
-"""The same trees told to mechgraph, Pinocchio and MuJoCo, for measuring them side by side."""
+"""The same trees told to mechgraph, Pinocchio, MuJoCo and Drake, for measuring them side by side."""
 
 from __future__ import annotations
 
@@ -128,6 +128,60 @@ def to_mujoco(links: list[Link]):
     world = "".join(inside[k] for k in children[-1])
     option = f'<option gravity="{gravity}" timestep="0.002" integrator="Euler">{flags}</option>'
     return mujoco.MjModel.from_xml_string(f"<mujoco>{option}<worldbody>{world}</worldbody></mujoco>")
+
+
+class Drake:
+    """The tree in Drake, with one state (in Drake's coordinates) to compute at: each call sets it and computes anew."""
+
+    def __init__(self, links: list[Link]) -> None:
+        from pydrake.multibody.plant import MultibodyPlant
+
+        self.plant = MultibodyPlant(0.0)
+        self.plant.mutable_gravity_field().set_gravity_vector(np.array(GRAVITY))
+        bodies: list = []
+        for link in links:
+            bodies.append(self._add(link, self.plant.world_body() if link.parent < 0 else bodies[link.parent]))
+        self.plant.Finalize()
+        self.context = self.plant.CreateDefaultContext()
+        self.q, (self.u, self.a) = np.zeros(self.plant.num_positions()), np.zeros((2, self.plant.num_velocities()))
+
+    def _add(self, link: Link, parent):
+        from pydrake.math import RigidTransform, RotationMatrix
+        from pydrake.multibody import tree
+
+        inertia = tree.SpatialInertia.MakeFromCentralInertia(
+            link.mass, np.array(link.com), tree.RotationalInertia(*link.inertia)
+        )
+        body = self.plant.AddRigidBody(link.name, inertia)
+        place = RigidTransform(RotationMatrix(_rotation(*link.turn)), np.array(link.at, dtype=float))
+        if link.axis is not None:  # a body without a joint floats
+            frame = self.plant.AddFrame(tree.FixedOffsetFrame(f"{link.name} place", parent.body_frame(), place))
+            axis = np.array([float(letter == link.axis) for letter in "xyz"])
+            self.plant.AddJoint(tree.RevoluteJoint(f"{link.name} joint", frame, body.body_frame(), axis, 0.0))
+        return body
+
+    def _set(self) -> None:
+        self.plant.SetPositions(self.context, self.q)
+        self.plant.SetVelocities(self.context, self.u)
+
+    def forward(self) -> np.ndarray:
+        """Accelerations."""
+        self._set()
+        return self.plant.get_generalized_acceleration_output_port().Eval(self.context)
+
+    def inverse(self) -> np.ndarray:
+        """Generalized forces for the accelerations ``a``."""
+        from pydrake.multibody.tree import MultibodyForces
+
+        self._set()
+        forces = MultibodyForces(self.plant)
+        self.plant.CalcForceElementsContribution(self.context, forces)  # gravity
+        return self.plant.CalcInverseDynamics(self.context, self.a, forces)
+
+    def mass_matrix(self) -> np.ndarray:
+        """Mass matrix."""
+        self.plant.SetPositions(self.context, self.q)
+        return self.plant.CalcMassMatrix(self.context)
 
 
 def _rotation(axis: str, angle: float) -> np.ndarray:

@@ -281,6 +281,11 @@ class Equations:
 
     def mass_matrix(self, q: Numbers, t: Any = 0.0, parameters: Any = None, threads: int = 1) -> np.ndarray:
         """M(q, t), symmetric."""
+        kernel = self._kernels.get("M")
+        if kernel is not None and parameters is None:
+            M = kernel.quick(q, None, t)  # type: ignore[arg-type]
+            if M is not None:
+                return M
         return self.evaluate("M", lambda: self.M, 2, q, None, t, None, parameters, threads)
 
     def forces(
@@ -373,11 +378,12 @@ class Equations:
         threads: int = 1,
     ) -> np.ndarray:
         """τ = M u̇ − f: the efforts along the speeds that the accelerations u̇ need beyond what is applied."""
-        kernel = self.kernel("tau", lambda: [self.tau], [1], self.symbols.udot)
-        if inputs is None and parameters is None:
+        kernel = self._kernels.get("tau")
+        if kernel is not None and inputs is None and parameters is None:
             tau = kernel.quick(q, u, t, udot)  # type: ignore[arg-type]
             if tau is not None:
                 return tau
+        kernel = self.kernel("tau", lambda: [self.tau], [1], self.symbols.udot)
         arguments = self.arguments(q, u, t, inputs, parameters)
         return kernel(*arguments, numbers("accelerations", self.speeds, udot), threads=threads)[0]
 
