@@ -16,6 +16,7 @@ from itertools import groupby
 
 import numpy as np
 
+from .compiler import CompilationFailure
 from .program import Program
 from .roll import CONSTANT, INPUT, VALUE, Blocks, Units, rolled, units
 
@@ -38,11 +39,17 @@ RUN = """static void NAME_run(SIGNATURE) {
 }"""
 
 
-def print_blocks(name: str, program: Program, shapes: list[tuple[int, int]]) -> tuple[list[str], int]:
+class TooLong(CompilationFailure):
+    """More would be printed than a compiler is to be given unasked."""
+
+
+def print_blocks(name: str, program: Program, shapes: list[tuple[int, int]], limit: int | None = None) -> tuple[list[str], int]:
     """The texts of ``NAME_run`` and of the functions that it calls, and the size of the workspace."""
     code, results = units(program), Results(program, shapes)
     computed = results.of(code)
     blocks = rolled(code, np.bincount(computed[:, 0], minlength=2 * len(code)))
+    if limit is not None and blocks.printed > limit:
+        raise TooLong(f"{blocks.printed:,} operations to be compiled, which `compile()` does if asked")
     workspace = Workspace(code, blocks)
     kinds = [Kind(code, blocks, number, workspace, computed) for number in range(int(blocks.kind.max(initial=-1)) + 1)]
     plain = all(kind.once for kind in kinds)
@@ -199,7 +206,7 @@ class Kind:
         return texts
 
     def _constant(self, column: np.ndarray) -> str:
-        same = len(column) == 1 or len(set(column.tobytes()[k : k + 8] for k in range(0, 8 * len(column), 8))) == 1
+        same = column.tobytes() == column[:1].tobytes() * len(column)
         return f"#{number_text(column[0])}" if same else f"#c[{self.constants.number(column)}]"
 
 

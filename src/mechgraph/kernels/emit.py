@@ -67,9 +67,12 @@ def emitter_text() -> str:
     return "".join(map(text_of, ("lanes.h", "integrate.h", "rollout.h", "program.py", "roll.py", "blocks.py", "emit.py")))
 
 
-def emit(program: Program, name: str, lanes: int, shapes: list[tuple[int, int]]) -> str:
-    """A C file with ``NAME_run`` (one evaluation on V) and the driver ``NAME`` over a batch; results row by row."""
-    body, workspace = functions({name: (program, shapes)})
+def emit(program: Program, name: str, lanes: int, shapes: list[tuple[int, int]], limit: int | None = None) -> str:
+    """A C file with ``NAME_run`` (one evaluation on V) and the driver ``NAME`` over a batch; results row by row.
+
+    ``TooLong`` is raised if more operations than the limit would be printed.
+    """
+    body, workspace = print_blocks(name, program, shapes, limit)
     places = max(1, sum(program.sizes)), max(1, workspace), max(1, sum(len(output) for output in program.outputs))
     drivers = [_driver(program, name, places, lanes), _single(name, places) if lanes == 1 else ""]
     return "\n".join([prelude(lanes), *body, *drivers])

@@ -10,9 +10,12 @@ work never waits for a compiler and long work always gets one. ``compile()`` for
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Sequence
+from functools import cached_property
+from weakref import WeakSet
 
 import casadi as ca
 import numpy as np
@@ -25,7 +28,8 @@ from .native import Native, Single
 from .program import trace
 
 SECONDS_PER_OPERATION = 2e-4  # of compiling, roughly
-AUTOMATIC = 100_000  # operations up to which a compiler starts by itself: beyond, it may need many gigabytes
+LARGE = 20_000  # operations beyond which a kernel costs little more to compile if it repeats itself, as large ones do
+AUTOMATIC = 100_000  # operations that may be printed for a compiler that starts by itself: more would take it minutes
 SINGLES = 4  # threads that can evaluate single states of one kernel in the quick way at the same time
 FLOAT, NUMBER = np.dtype(float), (float, int)
 
@@ -53,7 +57,7 @@ class Kernel:
         names: Sequence[str] = (),
     ) -> None:
         dense = [ca.densify(result) for result in results]
-        self.function = ca.Function(name, list(arguments), dense, {"cse": True})
+        self.function = ca.Function(name, list(arguments), dense)
         self.blocks = [result.shape for result in dense]
         self.shapes = [block[:count] for block, count in zip(self.blocks, axes, strict=True)]
         self.sizes = [argument.numel() for argument in arguments]
@@ -136,9 +140,17 @@ class Kernel:
         finally:
             self._singles.append(single)
 
+    @cached_property
+    def _interpreted(self) -> ca.Function:
+        """The function with equal values computed once; where that search would take seconds, the function as it is."""
+        if self.function.n_instructions() > AUTOMATIC:
+            return self.function
+        arguments = self.function.sx_in()
+        return ca.Function(self.function.name(), arguments, self.function.call(arguments), {"cse": True})
+
     def _interpret(self, rows: list[np.ndarray], count: int) -> list[np.ndarray]:
         began = time.perf_counter()
-        outputs = self.function.call([ca.DM(np.broadcast_to(row, (count, row.shape[1])).T) for row in rows])
+        outputs = self._interpreted.call([ca.DM(np.broadcast_to(row, (count, row.shape[1])).T) for row in rows])
         stacks = (np.array(out).reshape(block[0], count, block[1]) for out, block in zip(outputs, self.blocks, strict=True))
         values = [np.ascontiguousarray(np.moveaxis(stack, 1, 0)) for stack in stacks]
         self._tiers[lanes() if count > 1 else 1].spent += time.perf_counter() - began
@@ -174,6 +186,7 @@ class _Tier:
         self.spent = 0.0
         self._state = "cold"  # cold → looked up → compiling → done (or failed)
         self._lock = threading.Lock()
+        _tiers.add(self)
 
     def native(self) -> Native | None:
         """The machine code, if it is there; starts the compiler if it has become worth while."""
@@ -186,35 +199,57 @@ class _Tier:
             self._state = "looked up" if find_compiler() is not None else "failed"
             if self._state == "looked up" and cached(self.key) is not None:
                 self.force()
-        size = self.kernel.function.n_instructions()
-        if self._state == "looked up" and size < AUTOMATIC and self.spent > SECONDS_PER_OPERATION * size:
+        if self._state == "looked up" and self.spent > self._expected:
             self._state = "compiling"
-            threading.Thread(target=self.force, daemon=True).start()
+            threading.Thread(target=self.force, args=[AUTOMATIC], daemon=True).start()
 
-    def force(self) -> bool:
-        """Load or build the machine code and wait for it."""
+    @property
+    def _expected(self) -> float:
+        """Seconds of compiling."""
+        return SECONDS_PER_OPERATION * min(self.kernel.function.n_instructions(), LARGE)
+
+    def force(self, limit: int | None = None) -> bool:
+        """Load or build the machine code and wait for it; not if more operations than the limit would have to be printed."""
         with self._lock:
             if self.ready is None and find_compiler() is not None:
                 try:
-                    self._take(Native(load(self.key, self.source), "kernel", self.kernel.sizes, self.kernel.shapes))
+                    library = load(self.key, lambda: self.source(limit))
+                    self._take(Native(library, "kernel", self.kernel.sizes, self.kernel.shapes))
                 except CompilationFailure as failure:
                     self._state = "failed"
                     report(failure)
         return self.ready is not None
+
+    def forget_threads(self) -> None:
+        """In a forked process: nobody holds the lock, and nobody is compiling."""
+        self._lock = threading.Lock()
+        self._state = "looked up" if self._state == "compiling" else self._state
 
     def _take(self, native: Native) -> None:
         if self.width == 1:
             self.kernel.take(native)
         self.ready, self._state = native, "done"
 
-    @property
+    @cached_property
     def key(self) -> str:
         """Everything that decides the code; taken from the function itself, so that a hit needs no printing."""
         return key_of(self.kernel.function.serialize({}), str(self.width), emitter_text())
 
-    def source(self) -> str:
+    def source(self, limit: int | None = None) -> str:
         """The C text."""
-        return emit(trace(self.kernel.function), "kernel", self.width, self.kernel.blocks)
+        return emit(trace(self.kernel.function), "kernel", self.width, self.kernel.blocks, limit)
+
+
+_tiers: WeakSet[_Tier] = WeakSet()
+
+
+def _forget_threads() -> None:
+    for tier in list(_tiers):
+        tier.forget_threads()
+
+
+if hasattr(os, "register_at_fork"):  # a forked process has the locks but none of the threads that would release them
+    os.register_at_fork(after_in_child=_forget_threads)
 
 
 def _rows(array: np.ndarray, batch: tuple[int, ...], count: int) -> np.ndarray:

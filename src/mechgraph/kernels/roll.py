@@ -102,21 +102,15 @@ def paired(values: list[Value]) -> dict[int, int]:
 
 
 def _arrays(program: Program, firsts: list[int], partners: dict[int, int], place: dict[int, int]) -> Units:
-    offsets = np.concatenate(([0], np.cumsum(program.sizes))).tolist()
+    values, offsets = program.values, np.concatenate(([0], np.cumsum(program.sizes))).tolist()
     names: dict[str, int] = {}
-    kinds, sources, numbers, operations = [], [], [], []
-    for n in firsts:
-        name, *arguments = program.values[n]
-        operations.append(names.setdefault("sincos" if n in partners else name, len(names)))
-        for a in arguments if len(arguments) == 2 else (*arguments, -1):
-            value = program.values[a] if a >= 0 else ("",)
-            is_input, is_constant = value[0] == "input", value[0] == "constant"
-            kinds.append(NOTHING if a < 0 else INPUT if is_input else CONSTANT if is_constant else VALUE)
-            sources.append(offsets[value[1]] + value[2] if is_input else place.get(a, 0))
-            numbers.append(value[1] if is_constant else 0.0)
-    shape = (len(firsts), 2)
-    kind, source = np.array(kinds, np.int8).reshape(shape), np.array(sources, np.int64).reshape(shape)
-    return Units(list(names), np.array(operations, np.int64), kind, source, np.array(numbers, float).reshape(shape), place)
+    operation = [names.setdefault("sincos" if n in partners else values[n][0], len(names)) for n in firsts]
+    kinds = [{"constant": CONSTANT, "input": INPUT}.get(value[0], VALUE) for value in values]
+    sources = [offsets[v[1]] + v[2] if v[0] == "input" else place.get(n, 0) for n, v in enumerate(values)]
+    numbers = [value[1] if value[0] == "constant" else 0.0 for value in values]
+    operands = np.array([(*values[n][1:], -1)[:2] for n in firsts], np.int64).reshape(-1, 2)  # −1: there is none
+    kind, source, number = np.array([*kinds, NOTHING]), np.array([*sources, 0]), np.array([*numbers, 0.0])
+    return Units(list(names), np.array(operation, np.int64), kind[operands], source[operands], number[operands], place)
 
 
 # --- where to cut ----------------------------------------------------------------------------------------------------
@@ -129,7 +123,7 @@ def straight(count: int) -> Blocks:
 
 
 def rolled(code: Units, results: np.ndarray) -> Blocks:
-    """Repeated blocks where the program has them, else straight-line code; ``results[k]`` says how often value k is a result."""
+    """Repeated blocks where the program has them, else straight-line code; value k is ``results[k]`` times a result."""
     if len(code) < ROLLED:
         return straight(len(code))
     found = _loosened(parse(_symbols(code, results), OFTEN, LONGEST))
@@ -137,7 +131,7 @@ def rolled(code: Units, results: np.ndarray) -> Blocks:
 
 
 def _symbols(code: Units, results: np.ndarray) -> np.ndarray:
-    """A symbol for each operation: what it is, what its operands are and, if they are near, how far back, what it results in."""
+    """A symbol for each operation: what it is, what its operands are (and how far back, if near), whether it is a result."""
     distance = 2 * np.arange(len(code))[:, None] - code.source
     far = (code.kind == VALUE) & (distance > 2 * NEAR)
     what = np.where(far, FAR, np.where(code.kind == VALUE, VALUE + distance + 1, code.kind))
@@ -161,7 +155,8 @@ def parse(symbols: np.ndarray, often: int, longest: int) -> Blocks:
         rank = np.empty(len(pairs), np.int64)
         rank[np.lexsort((random.permutation(len(pairs)), count))] = np.arange(len(pairs))
         length = np.diff(np.append(starts, end))
-        allowed = (count[which] >= often) & (length[:-1] + length[1:] <= longest)
+        enough = often * (1 + (symbols[:-1] == symbols[1:]))  # in a row of equal ones, every second pair overlaps
+        allowed = (count[which] >= enough) & (length[:-1] + length[1:] <= longest)
         joined = _peaks(np.where(allowed, rank[which], -1))
         if not len(joined):
             break

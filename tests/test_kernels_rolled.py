@@ -1,0 +1,252 @@
+"""Repeated blocks: large programs printed as loops give the numbers of straight-line code, and their code does not grow.
+
+CasADi's interpreter is the oracle; with contraction switched off, both ways of printing give its very bits where no sine
+is involved.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+
+import casadi as ca
+import numpy as np
+import pytest
+from casadi import SX
+
+import mechgraph as mg
+from mechgraph.kernels import Kernel, blocks, compiler, emit, kernel, native, roll
+from mechgraph.kernels.program import Program, trace
+
+# gcc 12 contracts sums beside differences even so, where it makes vectors of scalars
+UNCONTRACTED = (*(flag.replace("contract=fast", "contract=off") for flag in compiler.FLAGS), "-fno-tree-slp-vectorize")
+
+
+def be_eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Repeats are looked for however small the program is, and used however short they are."""
+    for name, value in {"ROLLED": 0, "WORTH": 1, "LOOSE": 0}.items():
+        monkeypatch.setattr(roll, name, value)
+
+
+@pytest.fixture
+def eager(monkeypatch):
+    be_eager(monkeypatch)
+
+
+def chain(bodies: int, axes: str = "xyz") -> mg.System:
+    random = np.random.default_rng(bodies)
+    system = mg.System("chain", gravity=(0, 0, -9.81))
+    last = system.ground
+    for k in range(bodies):
+        body = system.body(
+            f"b{k}", mass=random.uniform(1, 2), com=random.uniform(-0.1, 0.1, 3), inertia=random.uniform(0.1, 0.2, 3)
+        )
+        system.revolute(f"j{k}", last, body, axis=axes[k % len(axes)], at=(0, 0, 0.2))
+        last = body
+    return system
+
+
+def mixed_tree(bodies: int) -> mg.System:
+    random = np.random.default_rng(bodies)
+    system = mg.System("tree", gravity=(0, 0, -9.81))
+    made = [system.ground]
+    for k in range(bodies):
+        body = system.body(
+            f"b{k}", mass=random.uniform(1, 2), com=random.uniform(-0.1, 0.1, 3), inertia=random.uniform(0.1, 0.2, 3)
+        )
+        parent, kind = made[int(random.integers(max(0, k - 3), k + 1))], k % 4
+        if kind == 3:
+            system.spherical(f"j{k}", parent, body, at=(0, 0, 0.2))
+        else:
+            make = system.prismatic if kind == 1 else system.revolute
+            make(f"j{k}", parent, body, axis="xyz"[kind], at=(0, 0, 0.2))
+        made.append(body)
+    return system
+
+
+def four_bars(count: int) -> mg.System:
+    system = mg.System("four-bars", gravity=(0, -9.81, 0))
+
+    def bar(name: str, parent: mg.Body, at: tuple) -> mg.Body:
+        body = system.body(name, mass=1.0, com=(0.5, 0, 0), inertia=(0.001, 0.1, 0.1))
+        system.revolute(f"{name} joint", parent, body, axis="z", at=at)
+        return body
+
+    upright = bar("upright 0", system.ground, (0, 0, 0))
+    for k in range(1, count + 1):
+        coupler, following = bar(f"coupler {k}", upright, (1, 0, 0)), bar(f"upright {k}", system.ground, (float(k), 0, 0))
+        system.revolute(f"closing {k}", coupler, following, axis="z", at=(1, 0, 0), child_at=(1, 0, 0))
+        upright = following
+    return system
+
+
+def accelerations(system: mg.System, **options: str) -> ca.Function:
+    eqs = system.equations(**options)
+    return ca.Function("udot", [eqs.symbols.q, eqs.symbols.u], [ca.densify(eqs.udot)])
+
+
+def inverse(system: mg.System) -> ca.Function:
+    eqs = system.equations()
+    return ca.Function("tau", [eqs.symbols.q, ca.vertcat(eqs.symbols.u, eqs.symbols.udot)], [ca.densify(eqs.tau)])
+
+
+def derivatives(system: mg.System) -> ca.Function:
+    eqs = system.equations()
+    return ca.Function("J", [eqs.symbols.q, eqs.symbols.u], [ca.densify(ca.jacobian(eqs.udot, eqs.symbols.q))])
+
+
+def recursion(steps: int) -> ca.Function:
+    """Every kind of operation in a loop: sines alone and in pairs, divisions, comparisons, choices, powers."""
+    x, y = SX.sym("x", steps), SX.sym("y", 2)
+    a, out = y[0], []
+    for k in range(steps):
+        b = ca.if_else(a < x[k], ca.sin(a) / (2 + ca.cos(a)), ca.fmin(a, y[1]) - ca.sin(x[k]))
+        a = ca.sqrt(b * b + 0.1 * (k + 1)) - ca.fmax(x[k], 0.3) ** 1.5 + ca.atan2(b, 1 + a * a)
+        out.append(a * b)
+    return ca.Function("recursion", [x, y], [ca.vertcat(*out), a])
+
+
+CASES = {
+    "chain": lambda: accelerations(chain(16)),
+    "tree": lambda: accelerations(mixed_tree(14)),
+    "inverse dynamics": lambda: inverse(chain(20)),
+    "loops": lambda: accelerations(four_bars(12)),
+    "jacobian": lambda: derivatives(chain(4)),
+    "recursion": lambda: recursion(60),
+}
+
+
+def shapes_of(function: ca.Function) -> list[tuple[int, int]]:
+    return [function.size_out(k) for k in range(function.n_out())]
+
+
+def machine_code(function: ca.Function, width: int) -> native.Native:
+    source = emit.emit(trace(function), "kernel", width, shapes_of(function))
+    library = compiler.load(compiler.key_of(source), lambda: source)
+    return native.Native(library, "kernel", [function.nnz_in(k) for k in range(function.n_in())], shapes_of(function))
+
+
+def found(function: ca.Function) -> roll.Blocks:
+    """The blocks of a function's program."""
+    program = trace(function)
+    code = roll.units(program)
+    places = blocks.Results(program, shapes_of(function)).of(code)
+    return roll.rolled(code, np.bincount(places[:, 0], minlength=2 * len(code)))
+
+
+def states(function: ca.Function, count: int) -> list[np.ndarray]:
+    random = np.random.default_rng(1)
+    return [random.uniform(0.2, 0.9, (count, function.nnz_in(k))) for k in range(function.n_in())]
+
+
+@pytest.mark.parametrize("width", [1, compiler.lanes()])
+@pytest.mark.parametrize("name", CASES)
+def test_loops_give_the_bits_of_straight_line_code(monkeypatch, name, width):
+    """The operations are the same; without contraction, so are the roundings. The interpreter's sines are others."""
+    monkeypatch.setattr(compiler, "FLAGS", UNCONTRACTED)
+    function = CASES[name]()
+    arguments = states(function, 11)
+    straight = machine_code(function, width).batch(arguments, 11)
+    be_eager(monkeypatch)
+    assert found(function).printed < 0.8 * trace(function).operations  # there are loops
+    looped = machine_code(function, width).batch(arguments, 11)
+    for k, (mine, other) in enumerate(zip(looped, straight, strict=True)):
+        wanted = np.array([np.array(function.call([a[i] for a in arguments])[k]) for i in range(11)])
+        assert np.array_equal(mine, other)
+        assert np.abs(mine - wanted).max() < (1e-8 if name == "loops" else 1e-11) * np.abs(wanted).max()
+
+
+def test_code_does_not_grow_with_the_chain(monkeypatch):
+    """Twice the bodies, the same lines of code but for the tables; the program itself is twice as long."""
+    monkeypatch.setattr(roll, "ROLLED", 5000)
+    short, long = (accelerations(chain(n)) for n in (60, 120))
+    assert trace(long).operations > 1.9 * trace(short).operations
+    assert found(long).printed < 1.3 * found(short).printed < 0.5 * trace(short).operations
+
+
+def test_small_and_irregular_programs_stay_straight():
+    assert found(accelerations(chain(10))).repeated_length == 0
+    random = np.random.default_rng(0)
+    x = SX.sym("x", 3)
+    values = [x[0], x[1], x[2]]
+    for _ in range(roll.ROLLED // 2):
+        a, b = (values[k] for k in random.integers(max(0, len(values) - 200), len(values), 2))
+        values.append([a + b, a * b, a - b, ca.fmin(a, b), a / (1 + b * b)][random.integers(5)])
+    assert found(ca.Function("random", [x], [ca.vertcat(*values[-200:])])).repeated_length == 0
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("count", [0, 1, 2, 5])
+def test_tiny_programs(count):
+    x = SX.sym("x", 5)
+    function = ca.Function("f", [x], [ca.sin(x[:count]) + 1, x])
+    arguments = states(function, 3)
+    sines, same = machine_code(function, 1).batch(arguments, 3)
+    assert np.allclose(sines[:, :, 0], np.sin(arguments[0][:, :count]) + 1, rtol=1e-15)
+    assert np.array_equal(same[:, :, 0], arguments[0])
+
+
+@pytest.mark.usefixtures("eager")
+def test_constants_that_differ_stand_in_tables():
+    """Signed zeros, infinities and NaN too."""
+    numbers = [1.0, -0.0, 0.0, np.inf, -np.inf, np.nan, 1e-300, -2.5] * 3
+    values = [("input", 0, 0), *(("constant", c) for c in numbers)]
+    operations = [v for k in range(len(numbers)) for v in (("mul", 1 + k, 0), ("atan2", len(values) + 2 * k, 0))]
+    program = Program([*values, *operations], [[len(values) + 2 * k + 1 for k in range(len(numbers))]], (1,))
+    source = emit.emit(program, "kernel", 1, [(len(numbers), 1)])
+    assert "kernel_constants" in source
+    library = compiler.load(compiler.key_of(source), lambda: source)
+    (result,) = native.Native(library, "kernel", [1], [(len(numbers), 1)]).batch([np.array([[0.7]])], 1)
+    wanted = np.arctan2(np.array(numbers) * 0.7, 0.7)
+    assert np.array_equal(result.ravel(), wanted, equal_nan=True)
+    assert np.array_equal(np.signbit(result.ravel()), np.signbit(wanted))
+
+
+def test_equal_stretches_are_parsed_alike():
+    """Whatever stands between them; a row of one symbol is halved and halved again."""
+    random = np.random.default_rng(3)
+    word = random.integers(0, 40, 300)
+    text = np.concatenate([part for k in range(8) for part in (word, random.integers(100 + 20 * k, 120 + 20 * k, 30))])
+    parsed = roll.parse(text, 4, 400)
+    repeated = np.diff(parsed.start)[np.bincount(parsed.kind)[parsed.kind] >= 8]
+    assert repeated.sum() > 0.9 * 8 * len(word)
+    assert repeated.max() > 100
+    row = roll.parse(np.zeros(1024, int), 4, 64)
+    assert np.diff(row.start).tolist() == [64] * 16
+    assert len(set(row.kind)) == 1
+
+
+def test_a_compiler_is_not_given_more_than_it_should_unasked():
+    function = accelerations(chain(5))
+    with pytest.raises(blocks.TooLong, match="operations to be compiled"):
+        emit.emit(trace(function), "kernel", 1, shapes_of(function), limit=100)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_process_forked_during_a_compilation_compiles_for_itself(monkeypatch):
+    x = SX.sym("x")
+    k = Kernel("forked", [x], [x * 3], axes=[1])
+    tier = k._tiers[1]
+    started, go_on = threading.Event(), threading.Event()
+
+    def slow(*_: object) -> object:
+        started.set()
+        go_on.wait(60)
+        raise compiler.CompilationFailure("never")
+
+    monkeypatch.setattr(kernel, "load", slow)
+    thread = threading.Thread(target=tier.force)
+    thread.start()
+    started.wait(60)
+    monkeypatch.undo()
+    child = multiprocessing.get_context("fork").Process(
+        target=lambda: os._exit(int(not (k.compile(batch=False) and k(np.array([2.0]))[0][0] == 6.0)))
+    )
+    child.start()
+    child.join(60)
+    hanging = child.is_alive()
+    child.kill()
+    go_on.set()
+    thread.join()
+    assert (hanging, child.exitcode) == (False, 0)
