@@ -12,12 +12,12 @@ static void slopes(const V *x, V *w, V *ydot) {
 }
 
 /* Explicit Runge-Kutta of order 4; the inputs are held over the step. */
-static void step_rk4(V *x, V *w, double h) {
-    V y[N], k[N], sum[N], t = x[N];
-    memcpy(y, x, sizeof y);
+static void step_rk4(V *x, V *w, V *stages, double h) {
+    V *y = stages, *k = y + N, *sum = k + N, t = x[N];
+    memcpy(y, x, N * sizeof(V));
     static const double node[] = {0.5, 0.5, 1.0}, weight[] = {2.0, 2.0, 1.0};
     slopes(x, w, sum);
-    memcpy(k, sum, sizeof k);
+    memcpy(k, sum, N * sizeof(V));
     for (int s = 0; s < 3; s++) {
         for (int i = 0; i < N; i++) x[i] = y[i] + h * node[s] * k[i];
         x[N] = t + h * node[s];
@@ -29,8 +29,8 @@ static void step_rk4(V *x, V *w, double h) {
 }
 
 /* Symplectic Euler: speeds with the accelerations at the old state, then coordinates with the new speeds. */
-static void step_symplectic(V *x, V *w, double h) {
-    V udot[NU + 1], qdot[NQ + 1];
+static void step_symplectic(V *x, V *w, V *stages, double h) {
+    V *udot = stages, *qdot = udot + NU;
     accelerate_run(x, w, udot);
     for (int i = 0; i < NU; i++) x[NQ + i] += h * udot[i];
     rate_run(x, w, qdot);
@@ -57,9 +57,9 @@ EXPORT int kernel_rollout(long first, long last, const double *start, const doub
                           const double *parameters, long parameter_stride, double t0, double h, long steps, long every,
                           int method, double *out) {
     long records = steps / every + 1;
-    V *memory = aligned_alloc(64, (sizeof(V) * (X + N + WORK + 1) + 63) & ~63UL), check = S(0.0);
+    V *memory = aligned_alloc(64, (sizeof(V) * (X + N + WORK + 3 * N + 1) + 63) & ~63UL), check = S(0.0);
     if (!memory) return 2;
-    V *x = memory, *kept = x + X, *w = kept + N;
+    V *x = memory, *kept = x + X, *w = kept + N, *stages = w + WORK;
     for (long g = first; g < last; g += LANES) {
 #define EACH_LANE for (int lane = 0; lane < LANES; lane++) for (long r = g + lane < last ? g + lane : last - 1, once = 1; once; once = 0)
         EACH_LANE for (long i = 0; i < N; i++) LANE(x[i], lane) = start[r * N + i];
@@ -70,7 +70,7 @@ EXPORT int kernel_rollout(long first, long last, const double *start, const doub
                 EACH_LANE for (long i = 0; i < N; i++) out[(r * records + s / every) * N + i] = LANE(x[i], lane);
             if (s == steps) break;
             EACH_LANE for (long i = 0; i < NW; i++) LANE(x[N + 1 + i], lane) = inputs[r * input_stride + s * NW + i];
-            if (method == 0) step_rk4(x, w, h); else step_symplectic(x, w, h);
+            if (method == 0) step_rk4(x, w, stages, h); else step_symplectic(x, w, stages, h);
             x[N] = S(t0 + (s + 1) * h);
             if (KEEPING) settle(x, w, kept);
         }
