@@ -15,8 +15,6 @@ with accelerations of points rather than spatial accelerations.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import casadi as ca
 from casadi import SX
 
@@ -160,15 +158,13 @@ def _symmetric_outer(a: SX, b: SX) -> SX:
 
 
 def _sandwich(R: SX, A: SX) -> SX:
-    """R A Rᵀ of a symmetric A, the lower triangle copied from the upper."""
-    half = R @ A
-    return _symmetric(lambda i, k: half[i, :] @ R[k, :].T)
+    """R A Rᵀ of a symmetric A."""
+    return _symmetric(R @ A @ R.T)
 
 
-def _symmetric(entry: Callable[[int, int], SX]) -> SX:
-    """A symmetric 3x3 matrix from the entries of its upper triangle."""
-    xx, xy, xz, yy, yz, zz = (entry(i, k) for i in range(3) for k in range(i, 3))
-    return ca.vertcat(ca.horzcat(xx, xy, xz), ca.horzcat(xy, yy, yz), ca.horzcat(xz, yz, zz))
+def _symmetric(A: SX) -> SX:
+    """A matrix that is symmetric but for rounding, its lower triangle copied from the upper."""
+    return ca.triu2symm(ca.triu(A))
 
 
 # --- articulated bodies ----------------------------------------------------------------------------------------------
@@ -224,9 +220,9 @@ def _released(S_w: SX, S_v: SX, J: SX, H: SX, M: SX, moment: SX, force: SX, tau:
     gain = _solve_small(D, ca.horzcat(U_w.T, U_v.T, residual))
     K_w, K_v, r = gain[:, :3].T, gain[:, 3:6].T, gain[:, 6]
     return (
-        _symmetric(lambda i, k: J[i, k] - K_w[i, :] @ U_w[k, :].T),
+        _symmetric(J - K_w @ U_w.T),
         H - K_w @ U_v.T,
-        _symmetric(lambda i, k: M[i, k] - K_v[i, :] @ U_v[k, :].T),
+        _symmetric(M - K_v @ U_v.T),
         moment + U_w @ r,
         force + U_v @ r,
         K_w,
@@ -249,7 +245,7 @@ def _inertia_gathered(J: SX, H: SX, M: SX, R: SX, d: SX, outer_J: SX, outer_H: S
     cross = ca.skew(d)
     J_turned, M_turned, H_turned = _sandwich(R, outer_J), _sandwich(R, outer_M), R @ outer_H @ R.T
     H_shifted = H_turned + cross @ M_turned
-    J_shifted = _symmetric(lambda i, k: J_turned[i, k] - H_turned[i, :] @ cross[:, k] + cross[i, :] @ H_shifted[k, :].T)
+    J_shifted = _symmetric(J_turned - H_turned @ cross + cross @ H_shifted.T)
     return J + J_shifted, H + H_shifted, M + M_turned
 
 
