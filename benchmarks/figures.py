@@ -127,7 +127,7 @@ def _starting(recorded: dict[str, Any]) -> Iterator[Figure]:
         if "compiling" in recorded.get(name, {}):
             yield Figure(f"{name}: compiling forward dynamics", recorded[name]["compiling"], most=10, unit=" s")
     if "cached start" in found:
-        yield Figure("arm: from the description to machine code in the cache", 1e3 * found["cached start"], most=50, unit=" ms")
+        yield Figure("chain of 7: description to number, code in the cache", 1e3 * found["cached start"], most=50, unit=" ms")
     costs = {int(n): cost for n, cost in recorded.get("chains", {}).items() if int(n) >= 10}
     if costs:
         spread = max(costs.values()) / min(costs.values())
