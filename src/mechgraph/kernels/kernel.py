@@ -10,6 +10,7 @@ work never waits for a compiler and long work always gets one. ``compile()`` for
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 import time
@@ -28,6 +29,7 @@ from .native import Native, Single
 from .program import trace
 
 SECONDS_PER_OPERATION = 2e-4  # of compiling, roughly
+SECONDS_OF_LOOKUP = 2e-6  # for each operation, to learn the name under which machine code is cached
 LARGE = 20_000  # operations beyond which a kernel costs little more to compile if it repeats itself, as large ones do
 AUTOMATIC = 100_000  # operations that may be printed for a compiler that starts by itself: more would take it minutes
 SINGLES = 4  # threads that can evaluate single states of one kernel in the quick way at the same time
@@ -141,6 +143,11 @@ class Kernel:
             self._singles.append(single)
 
     @cached_property
+    def digest(self) -> str:
+        """A hash of the function."""
+        return hashlib.sha256(self.function.serialize({}).encode()).hexdigest()
+
+    @cached_property
     def _interpreted(self) -> ca.Function:
         """The function with equal values computed once; where that search would take seconds, the function as it is."""
         if self.function.n_instructions() > AUTOMATIC:
@@ -195,18 +202,14 @@ class _Tier:
         return self.ready
 
     def _consider(self) -> None:
-        if self._state == "cold":
+        size = self.kernel.function.n_instructions()
+        if self._state == "cold" and (size <= LARGE or self.spent > SECONDS_OF_LOOKUP * size):
             self._state = "looked up" if find_compiler() is not None else "failed"
             if self._state == "looked up" and cached(self.key) is not None:
                 self.force()
-        if self._state == "looked up" and self.spent > self._expected:
+        if self._state == "looked up" and self.spent > SECONDS_PER_OPERATION * min(size, LARGE):
             self._state = "compiling"
             threading.Thread(target=self.force, args=[AUTOMATIC], daemon=True).start()
-
-    @property
-    def _expected(self) -> float:
-        """Seconds of compiling."""
-        return SECONDS_PER_OPERATION * min(self.kernel.function.n_instructions(), LARGE)
 
     def force(self, limit: int | None = None) -> bool:
         """Load or build the machine code and wait for it; not if more operations than the limit would have to be printed."""
@@ -233,7 +236,7 @@ class _Tier:
     @cached_property
     def key(self) -> str:
         """Everything that decides the code; taken from the function itself, so that a hit needs no printing."""
-        return key_of(self.kernel.function.serialize({}), str(self.width), emitter_text())
+        return key_of(self.kernel.digest, str(self.width), emitter_text())
 
     def source(self, limit: int | None = None) -> str:
         """The C text."""
