@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import dataclass
 from importlib.resources import files
 
 from .blocks import print_blocks
@@ -67,15 +68,37 @@ def emitter_text() -> str:
     return "".join(map(text_of, ("lanes.h", "integrate.h", "rollout.h", "program.py", "roll.py", "blocks.py", "emit.py")))
 
 
-def emit(program: Program, name: str, lanes: int, shapes: list[tuple[int, int]], limit: int | None = None) -> str:
-    """A C file with ``NAME_run`` (one evaluation on V) and the driver ``NAME`` over a batch; results row by row.
+@dataclass(frozen=True)
+class Printed:
+    """``NAME_run`` of a program with all that it calls: the same text whatever the width, which only the drivers know."""
 
-    ``TooLong`` is raised if more operations than the limit would be printed.
-    """
+    name: str
+    body: list[str]
+    workspace: int
+    sizes: tuple[int, ...]  # of the arguments
+    counts: tuple[int, ...]  # of the results
+
+    @property
+    def places(self) -> tuple[int, int, int]:
+        """Places for arguments, workspace and results."""
+        return max(1, sum(self.sizes)), max(1, self.workspace), max(1, sum(self.counts))
+
+
+def printed(program: Program, name: str, shapes: list[tuple[int, int]], limit: int | None = None) -> Printed:
+    """The printed program; ``TooLong`` is raised if more operations than the limit would be printed."""
     body, workspace = print_blocks(name, program, shapes, limit)
-    places = max(1, sum(program.sizes)), max(1, workspace), max(1, sum(len(output) for output in program.outputs))
-    drivers = [_driver(program, name, places, lanes), _single(name, places) if lanes == 1 else ""]
-    return "\n".join([prelude(lanes), *body, *drivers])
+    return Printed(name, body, workspace, program.sizes, tuple(len(output) for output in program.outputs))
+
+
+def with_drivers(code: Printed, lanes: int) -> str:
+    """A C file with ``NAME_run`` (one evaluation on V) and the driver ``NAME`` over a batch; results row by row."""
+    drivers = [_driver(code, lanes), _single(code.name, code.places) if lanes == 1 else ""]
+    return "\n".join([prelude(lanes), *code.body, *drivers])
+
+
+def emit(program: Program, name: str, lanes: int, shapes: list[tuple[int, int]], limit: int | None = None) -> str:
+    """A program as a C file for one width."""
+    return with_drivers(printed(program, name, shapes, limit), lanes)
 
 
 def emit_with(
@@ -107,19 +130,19 @@ EXPORT = """#ifdef _WIN32
 #include <stdlib.h>"""
 
 
-def _driver(program: Program, name: str, places: tuple[int, int, int], lanes: int) -> str:
-    nx, nw, ny = places
-    if 8 * lanes * sum(places) <= STACK:
+def _driver(code: Printed, lanes: int) -> str:
+    nx, nw, ny = code.places
+    if 8 * lanes * (nx + nw + ny) <= STACK:
         memory, free = f"V x[{nx}], w[{nw}], y[{ny}];", ""
     else:
-        memory = f"V *x = aligned_alloc(64, (sizeof(V) * {sum(places)} + 63) & ~63UL), *w = x + {nx}, *y = w + {nw};"
+        memory = f"V *x = aligned_alloc(64, (sizeof(V) * {nx + nw + ny} + 63) & ~63UL), *w = x + {nx}, *y = w + {nw};"
         memory, free = f"{memory}\n    if (!x) return 2;", "free(x);"
     return (
-        DRIVER.replace("NAME", name)
-        .replace("SIZES", ", ".join(map(str, program.sizes)) or "0")
-        .replace("COUNTS", ", ".join(str(len(output)) for output in program.outputs))
-        .replace("ARGUMENTS", str(len(program.sizes)))
-        .replace("RESULTS", str(len(program.outputs)))
+        DRIVER.replace("NAME", code.name)
+        .replace("SIZES", ", ".join(map(str, code.sizes)) or "0")
+        .replace("COUNTS", ", ".join(map(str, code.counts)))
+        .replace("ARGUMENTS", str(len(code.sizes)))
+        .replace("RESULTS", str(len(code.counts)))
         .replace("MEMORY", memory)
         .replace("FREE", free)
     )

@@ -24,7 +24,7 @@ from casadi import SX
 
 from ..errors import ArgumentError
 from .compiler import CompilationFailure, cached, find_compiler, key_of, lanes, load, report
-from .emit import emit, emitter_text
+from .emit import Printed, emitter_text, printed, with_drivers
 from .native import Native, Single
 from .program import trace
 
@@ -68,6 +68,7 @@ class Kernel:
         self.accelerated = False  # set by an owner whose last argument is to be computed for it
         self._tiers = {width: _Tier(self, width) for width in (1, lanes())}
         self._singles: list[Single] = []  # those that no thread is using
+        self._printed: Printed | None = None
 
     # --- calling -------------------------------------------------------------------------------------------------
 
@@ -146,6 +147,17 @@ class Kernel:
     def digest(self) -> str:
         """A hash of the function."""
         return hashlib.sha256(self.function.serialize({}).encode()).hexdigest()
+
+    def printed(self, limit: int | None = None) -> Printed:
+        """The C text that is the same for all widths, kept for the next one."""
+        if self._printed is None:
+            self._printed = printed(trace(self.function), "kernel", self.blocks, limit)
+        return self._printed
+
+    def forget_text(self) -> None:
+        """Once all widths are compiled, it is no longer needed."""
+        if all(tier.ready is not None for tier in self._tiers.values()):
+            self._printed = None
 
     @cached_property
     def _interpreted(self) -> ca.Function:
@@ -232,6 +244,7 @@ class _Tier:
         if self.width == 1:
             self.kernel.take(native)
         self.ready, self._state = native, "done"
+        self.kernel.forget_text()
 
     @cached_property
     def key(self) -> str:
@@ -240,7 +253,7 @@ class _Tier:
 
     def source(self, limit: int | None = None) -> str:
         """The C text."""
-        return emit(trace(self.kernel.function), "kernel", self.width, self.kernel.blocks, limit)
+        return with_drivers(self.kernel.printed(limit), self.width)
 
 
 _tiers: WeakSet[_Tier] = WeakSet()
