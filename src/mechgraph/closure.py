@@ -21,7 +21,6 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 from casadi import SX
-from scipy.sparse.csgraph import connected_components
 
 RANK_TOLERANCE = 1e-9  # singular values of A below this fraction of the largest count as zero
 PROXIMAL = 1e-10  # regularization of the symbolic solve, relative; its error falls by this factor at each iteration
@@ -106,17 +105,6 @@ def rank(A: np.ndarray, tolerance: float = RANK_TOLERANCE) -> int:
     """Numerical rank of one Jacobian, by default with the tolerance of the closures."""
     sigma = np.linalg.svd(A, compute_uv=False)
     return int((sigma > tolerance * sigma.max(initial=0)).sum())
-
-
-def is_singular(M: np.ndarray) -> bool:
-    """True if a symmetric positive semidefinite matrix has no inverse, block by block."""
-    scale = np.sqrt(np.maximum(np.diag(M), 0))
-    if not scale.all():
-        return True
-    scaled = M / np.outer(scale, scale)
-    count, labels = connected_components(scaled != 0, directed=False)
-    blocks = (np.flatnonzero(labels == k) for k in range(count))
-    return any(np.linalg.eigvalsh(scaled[np.ix_(block, block)])[0] < 1e-12 for block in blocks)
 
 
 def _size(A: np.ndarray) -> np.ndarray:
@@ -218,7 +206,7 @@ class _Factor:
         self.order = [*range(n - 1, -1, -1), *range(n, K.shape[0])]
         K = ca.project(K, K.sparsity().unite(K.sparsity().T))  # what is zero in one triangle only is not left out
         self.factor = ca.ldl(K[self.order, self.order], False)
-        self.back = [self.order.index(k) for k in range(K.shape[0])]
+        self.back = [int(k) for k in np.argsort(self.order)]
 
     def solve(self, right: SX) -> SX:
         return ca.ldl_solve(ca.densify(right)[self.order, :], *self.factor)[self.back, :]

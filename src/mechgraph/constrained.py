@@ -36,27 +36,37 @@ class Constrained:
         m, out = Motion(self.kinematics), {}
         for level in LEVELS:
             stated = ((constraint, constraint.rows(m, level)) for constraint in self.constraints)
-            out[level] = [(constraint, self._named(constraint, level, rows)) for constraint, rows in stated if rows]
+            given = [(constraint, rows) for constraint, rows in stated if rows]
+            self._check(level, given)
+            out[level] = [(constraint, self._named(constraint, rows)) for constraint, rows in given]
         return out
 
-    def _named(self, constraint: Constraint, level: Level, rows: Rows) -> list[tuple[str, SX]]:
-        for _, value in rows:
-            self._check(constraint, level, value)
+    @staticmethod
+    def _named(constraint: Constraint, rows: Rows) -> list[tuple[str, SX]]:
         return [(f"{constraint.name}: {label}" if label else constraint.name, value) for label, value in rows]
 
-    def _check(self, constraint: Constraint, level: Level, value: SX) -> None:
-        """Refuse rows that use what has no meaning at their level."""
+    def _check(self, level: Level, given: list[tuple[Constraint, Rows]]) -> None:
+        """Refuse rows that use what has no meaning at their level; all at one look, and one by one only to name the culprit."""
+        columns = [ca.vertcat(*(value for _, value in rows)) for _, rows in given]
+        if self._fault(level, ca.vertcat(SX(0, 1), *columns)) is None:
+            return
+        for (constraint, _), column in zip(given, columns, strict=True):
+            fault = self._fault(level, column)
+            if fault is not None:
+                raise ModelError(f"constraint {constraint.name!r}: {fault}")
+
+    def _fault(self, level: Level, rows: SX) -> str | None:
         s = self.kinematics.symbols
         barred = {"position": ca.vertcat(s.u, s.udot), "velocity": s.udot}.get(level, SX(0, 1))
-        if ca.depends_on(value, barred):
+        if ca.depends_on(rows, barred):
             what = "velocities or accelerations" if level == "position" else "accelerations"
-            raise ModelError(f"constraint {constraint.name!r}: a {level} constraint must not use {what}; give it at that level")
-        if level != "acceleration" and ca.depends_on(value, s.w):
-            raise ModelError(f"constraint {constraint.name!r}: uses an input, which has no known rate; use a function of time")
-        if level == "acceleration" and ca.depends_on(ca.jacobian(value, s.udot), s.udot):
-            raise ModelError(f"constraint {constraint.name!r}: an acceleration constraint must be linear in the accelerations")
-        for symbol in s.strangers(value):
-            raise ModelError(f"constraint {constraint.name!r}: uses {symbol!r}, which is not a symbol of this system")
+            return f"a {level} constraint must not use {what}; give it at that level"
+        if level != "acceleration" and ca.depends_on(rows, s.w):
+            return "uses an input, which has no known rate; use a function of time"
+        if level == "acceleration" and ca.depends_on(ca.jacobian(rows, s.udot), s.udot):
+            return "an acceleration constraint must be linear in the accelerations"
+        strangers = s.strangers(rows)
+        return f"uses {strangers[0]!r}, which is not a symbol of this system" if strangers else None
 
     def _at(self, level: Level) -> list[tuple[str, SX]]:
         return [row for _, rows in self._rows[level] for row in rows]

@@ -11,7 +11,7 @@ Rows of A come in this order: derivatives of the position constraints, velocity 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,9 +21,11 @@ from weakref import WeakKeyDictionary
 import casadi as ca
 import numpy as np
 from casadi import SX
+from scipy.sparse import csc_matrix
 
+from . import sparse
 from .arguments import Numbers, numbers, one_of, times
-from .closure import CLOSURES, RANK_TOLERANCE, balance, complete, drag, is_singular, rank, solve_dragged, solve_tree
+from .closure import CLOSURES, RANK_TOLERANCE, balance, complete, drag, rank, solve_dragged, solve_tree
 from .constrained import Constrained
 from .derivatives import derivatives, named
 from .elements.bodies import Body, Marker
@@ -208,8 +210,8 @@ class Equations:
         s = self.symbols
         random = np.random.default_rng(0)
         q = np.array(self.kinematics.reference) + random.uniform(-1, 1, len(self.coordinates))
-        f = ca.Function("M", [s.q, s.t, s.p], [ca.densify(self.M)])
-        return is_singular(np.array(f(q, 0.0, list(self.system.defaults.values()))))
+        M = ca.Function("M", [s.q, s.t, s.p], [self.M])(q, 0.0, list(self.system.defaults.values()))
+        return sparse.is_singular(_sparse(self.M, np.array(M.nonzeros())))
 
     @cached_property
     def tau(self) -> SX:
@@ -352,6 +354,8 @@ class Equations:
         self, q: Numbers, u: Numbers, t: Any = 0.0, inputs: Any = None, parameters: Any = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """(u̇, λ) by the closure; it reveals the rank, so redundant rows and singular positions are met."""
+        if self.large and not self.constrained.dragging:
+            return self._solve_large(q, u, t, inputs, parameters)
         M, f, A, b = self._terms(*self.arguments(q, u, t, inputs, parameters))
         try:
             if not self.constraints:
@@ -362,6 +366,35 @@ class Equations:
             return CLOSURES[self.closure].solve(M, f, A, b)
         except np.linalg.LinAlgError:
             raise ArgumentError(self.idle_message(q, u, t, parameters)) from None
+
+    @property
+    def large(self) -> bool:
+        """True if dense matrices would cost more than they are worth."""
+        return len(self.speeds) + len(self.constraints) > sparse.LARGE
+
+    def _solve_large(self, q: Any, u: Any, t: Any, inputs: Any, parameters: Any) -> tuple[np.ndarray, np.ndarray]:
+        """``solve`` by sparse elimination; without constraints by the formalism's own route."""
+        if not self.constraints:
+            udot = self.evaluate("udot", lambda: self.udot, 1, q, u, t, inputs, parameters)
+            if not np.isfinite(udot).all():
+                raise ArgumentError(self.idle_message(q, u, t, parameters))
+            return udot, np.zeros((*udot.shape[:-1], 0))
+        batch, states = self.sparse_terms(q, u, t, inputs, parameters)
+        try:
+            udot, lam = zip(*(sparse.solve(*state) for state in states), strict=True)
+        except RuntimeError:
+            raise ArgumentError(self.idle_message(q, u, t, parameters)) from None
+        return np.reshape(udot, (*batch, -1)), np.reshape(lam, (*batch, -1))
+
+    def sparse_terms(
+        self, q: Any, u: Any = None, t: Any = 0.0, inputs: Any = None, parameters: Any = None
+    ) -> tuple[tuple[int, ...], Iterator[tuple[csc_matrix, np.ndarray, csc_matrix, np.ndarray]]]:
+        """The leading axes of a call, and M, f, A, b of every state in it, the matrices sparse."""
+        kernel = self.kernel("sparse MfAb", lambda: [_entries(self.M), self.f, _entries(self.A), self.b], [1, 1, 1, 1])
+        M, f, A, b = kernel(*self.arguments(q, u, t, inputs, parameters))
+        count = int(np.prod(f.shape[:-1]))
+        rows = (x.reshape(count, x.shape[-1]) for x in (M, f, A, b))
+        return f.shape[:-1], ((_sparse(self.M, m), g, _sparse(self.A, a), h) for m, g, a, h in zip(*rows, strict=True))
 
     @property
     def _terms(self) -> Kernel:
@@ -565,11 +598,16 @@ class Equations:
 
         ``u`` matters where a constraint is not linear in the speeds.
         """
+        if self.large:
+            return len(self.speeds) - len(self.constraints) + len(self.redundant(q, u, t))
         A = self.constraint_jacobian(q, u, t)
         return len(self.speeds) - (rank(A) if A.size else 0)
 
     def redundant(self, q: Numbers, u: Numbers | None = None, t: Any = 0.0) -> list[str]:
         """Names of the rows of A that depend on the rows before them at a configuration."""
+        if self.large:
+            (_, _, large, _), *_ = self.sparse_terms(q, u, t)[1]
+            return [name for name, found in zip(self.constraints, sparse.dependent(large), strict=True) if found]
         A = self.constraint_jacobian(q, u, t)
         ranks = [rank(A[:k]) if k else 0 for k in range(len(A) + 1)]
         return [name for k, name in enumerate(self.constraints) if ranks[k + 1] == ranks[k]]
@@ -586,10 +624,7 @@ class Equations:
 
     def idle(self, q: Numbers, u: Numbers | None = None, t: Any = 0.0, parameters: Any = None) -> str | None:
         """A speed that neither inertia nor a constraint determines, so that u̇ is not unique; None if there is none."""
-        n = len(self.speeds)
-        M, _, A, _ = self._terms(*self.arguments(q, u, t, None, parameters))
-        M = M.reshape(int(np.prod(M.shape[:-2])), n, n)
-        culprits = (_undetermined(m, a) for m, a in zip(M, A.reshape(len(M), len(self.constraints), n), strict=True))
+        culprits = (sparse.undetermined(M, A) for M, _, A, _ in self.sparse_terms(q, u, t, None, parameters)[1])
         return next((self.speeds[k] for k in culprits if k is not None), None)
 
     def idle_message(self, q: Numbers, u: Numbers | None, t: Any, parameters: Any) -> str:
@@ -693,15 +728,15 @@ def _column(value: Any) -> SX:
         ) from None
 
 
-def _undetermined(M: np.ndarray, A: np.ndarray) -> int | None:
-    """Index of the speed that moves most along the null direction of M + AᵀA, both made free of units; None if regular."""
-    diagonal = np.diag(M)
-    largest = diagonal.max(initial=0) or 1.0
-    d = np.sqrt(np.where(diagonal > 1e-14 * largest, diagonal, largest))  # less than that is rounding
-    rows = A / d
-    rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
-    values, vectors = np.linalg.eigh(M / np.outer(d, d) + rows.T @ rows)
-    return int(np.abs(vectors[:, 0]).argmax()) if len(values) and values[0] < 1e-12 else None
+def _entries(matrix: SX) -> SX:
+    """The entries of a sparse matrix that are there, column by column."""
+    return ca.vertcat(SX(0, 1), *matrix.nonzeros())
+
+
+def _sparse(pattern: SX, entries: np.ndarray) -> csc_matrix:
+    """The matrix of that pattern with these entries."""
+    sparsity = pattern.sparsity()
+    return csc_matrix((entries, sparsity.row(), sparsity.colind()), pattern.shape)
 
 
 def _place(place: Any) -> Place:

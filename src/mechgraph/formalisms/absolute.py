@@ -39,14 +39,10 @@ def free_bodies(system: System) -> Topology:
 
 
 def _mass_matrix(kinematics: Kinematics) -> SX:
-    """Blocks m 1, I of each body."""
-    n = kinematics.symbols.u.numel()
-    M = SX(n, n)
-    for name, body in kinematics.system.bodies.items():
-        first = kinematics.joint_speeds[name][0]
-        M[first : first + 3, first : first + 3] = body.mass * SX.eye(3)
-        M[first + 3 : first + 6, first + 3 : first + 6] = body.inertia
-    return ca.sparsify(M)
+    """Blocks m 1, I of each body; nothing for the coordinates that cut chains carry."""
+    blocks = [block for body in kinematics.system.bodies.values() for block in (body.mass * SX.eye(3), body.inertia)]
+    carried = kinematics.symbols.u.numel() - 6 * len(kinematics.system.bodies)  # by cut chains: they come last
+    return ca.sparsify(ca.diagcat(*blocks, SX(carried, carried)))
 
 
 def _forces(kinematics: Kinematics) -> SX:

@@ -16,6 +16,7 @@ import numpy as np
 from casadi import SX
 from scipy.spatial.transform import Rotation as Rotation3
 
+from .. import sparse
 from ..arguments import named, number
 from ..closure import CLOSURES
 from ..elements.bodies import Marker
@@ -324,9 +325,9 @@ def _moved(equations: Equations, q: np.ndarray, step: np.ndarray) -> np.ndarray:
 
 def normalized(equations: Equations, q: np.ndarray) -> np.ndarray:
     """Quaternions divided by their norms (batches by leading axes)."""
-    q = q.copy()
-    for four in map(list, equations.kinematics.quaternions):
-        q[..., four] /= np.linalg.norm(q[..., four], axis=-1, keepdims=True)
+    q, fours = q.copy(), list(equations.kinematics.quaternions)
+    if fours:
+        q[..., fours] /= np.linalg.norm(q[..., fours], axis=-1, keepdims=True)
     return q
 
 
@@ -429,6 +430,8 @@ def _largest(violation: np.ndarray) -> float:
 def _projected(
     equations: Equations, q: np.ndarray, u: np.ndarray, t: np.ndarray, parameters: Any
 ) -> tuple[np.ndarray, np.ndarray]:
+    if equations.large:
+        q, u = _kept(equations, q, u, t, parameters)
     for _ in range(8):
         violation = equations.position_violation(q, t, parameters)
         if _largest(violation) < PROJECTED:
@@ -443,10 +446,23 @@ def _projected(
     return q, u
 
 
+def _kept(equations: Equations, q: np.ndarray, u: np.ndarray, t: np.ndarray, parameters: Any) -> tuple[np.ndarray, np.ndarray]:
+    """States brought back by the expression that integrators keep them with, which knows the pattern; enough but for a few."""
+    kernel = equations.kernel("kept", lambda: [equations.kept], [1])
+    for _ in range(2):
+        states = kernel(*equations.arguments(q, u, t, None, parameters))[0]
+        q, u = np.split(states, [q.shape[-1]], axis=-1)
+    return q, u
+
+
 def _least_step(
     equations: Equations, q: np.ndarray, u: np.ndarray, t: np.ndarray, parameters: Any, rows: np.ndarray, which: slice
 ) -> np.ndarray:
     """The step x with A x = −rows that has the least kinetic energy: the closure, without forces."""
+    if equations.large:
+        states = equations.sparse_terms(q, u, t, None, parameters)[1]
+        none = np.zeros(u.shape[-1])
+        return np.array([sparse.solve(M, none, A[which], row)[0] for (M, _, A, _), row in zip(states, rows, strict=True)])
     M = equations.mass_matrix(q, t, parameters)
     A = equations.constraint_jacobian(q, u, t, parameters)[..., which, :]
     return CLOSURES["udwadia-kalaba"].solve(M, np.zeros_like(u), A, rows)[0]

@@ -40,7 +40,7 @@ class Problem:
     def rhs(self) -> SX:
         """ẏ at the state brought back to its constraints, with the inputs put in unless a Python function gives them."""
         slope, known = self.motion.slope, self.signal is None and self.motion.w.numel()
-        return ca.cse(ca.substitute(slope, self.motion.w, self.inputs) if known else slope)
+        return ca.substitute(slope, self.motion.w, self.inputs) if known else slope
 
 
 class Integrator(ABC):
@@ -77,7 +77,14 @@ class Cvodes(Integrator):
         self._built: dict[int, ca.Function] = {}
         s, t0, h = SX.sym("s"), SX.sym("t0"), SX.sym("h")
         rhs = h * ca.substitute(problem.rhs, problem.motion.t, t0 + h * s)
-        self._dae = {"x": problem.motion.y, "t": s, "p": ca.vertcat(t0, h, problem.motion.p), "ode": rhs}
+        self._dae = self._problem(problem.motion.y, s, ca.vertcat(t0, h, problem.motion.p), rhs)
+
+    def _problem(self, x: SX, t: SX, p: SX, ode: SX) -> dict[str, Any]:
+        """The right-hand side as a function without derivatives: nobody asks for them here, but CasADi would prepare them."""
+        unneeded = {"enable_forward": False, "enable_reverse": False, "enable_jacobian": False, "enable_fd": True}
+        f = ca.Function("f", [x, t, p], [ode], unneeded)
+        whole = [ca.MX.sym(name, symbol.numel()) for name, symbol in (("x", x), ("t", t), ("p", p))]
+        return {**dict(zip("xtp", whole, strict=True)), "ode": f(*whole)}
 
     def advance(self, t: float, y: np.ndarray, times: np.ndarray) -> np.ndarray:
         integrator = self._integrator(len(times))
@@ -111,6 +118,9 @@ class CvodesBdf(Cvodes):
     """CVODES with backward differentiation and exact Jacobians, for stiff systems."""
 
     options: ClassVar[dict[str, str]] = {"linear_multistep_method": "bdf", "nonlinear_solver_iteration": "newton"}
+
+    def _problem(self, x: SX, t: SX, p: SX, ode: SX) -> dict[str, Any]:
+        return {"x": x, "t": t, "p": p, "ode": ode}
 
 
 class Compiled(Integrator):
@@ -148,7 +158,7 @@ class SciPy(Integrator):
 
     def _function(self, value: SX) -> ca.Function:
         motion = self.problem.motion
-        return ca.Function("f", [self.problem.motion.y, motion.t, motion.w, motion.p], [value], {"cse": True})
+        return ca.Function("f", [self.problem.motion.y, motion.t, motion.w, motion.p], [value])
 
     def _rhs(self, t: float, y: np.ndarray) -> np.ndarray:
         problem = self.problem

@@ -59,7 +59,8 @@ def simulate(
     """Motion over ``duration`` seconds from ``start`` (see ``assemble``).
 
     ``step`` is the spacing of the output (duration/500 if not given); the integrator chooses its own by ``rtol`` and
-    ``atol`` (rtol/100). ``method`` is a name in ``METHODS``. ``drift`` says how constraints are kept: projection on all
+    ``atol`` (rtol/100). ``method`` is a name in ``METHODS`` (cvodes, or dop853 for
+    large systems and for inputs in Python). ``drift`` says how constraints are kept: projection on all
     of them, Baumgarte's terms with rate ``baumgarte``, or none. ``inputs`` are numbers, expressions of the system's
     time, or Python functions of t or of (t, q, u). ``events`` are zeros of quantities of the motion. With ``account`` the
     work that drives supply and friction takes is integrated along, so that the energy balance can be seen.
@@ -214,7 +215,7 @@ def _integrator(
 ) -> Integrator:
     one_of("way to keep constraints (drift)", drift, DRIFT, UnsupportedError)
     if method is None:
-        method = "cvodes" if context.signal is None else "dop853"
+        method = "cvodes" if context.signal is None and not equations.large else "dop853"
     one_of("method", method, METHODS, UnsupportedError)
     if context.signal is not None and not issubclass(METHODS[method], SciPy):
         scipy = ", ".join(name for name, kind in METHODS.items() if issubclass(kind, SciPy))
