@@ -164,13 +164,26 @@ def drag(M: SX, f: SX, A: SX, G: SX, b: SX) -> tuple[SX, SX]:
 
     No closure can leave λ out here, so this serves for all: A M⁻¹Gᵀ λ = −b − A M⁻¹f, which is not symmetric.
     """
-    factor = _Factor(M)
+    factor, m = _Factor(M), A.shape[0]
     alone, columns = factor.solve(f), factor.solve(G.T)
     gram, right = A @ columns, -b - A @ alone
-    lam = SX.zeros(A.shape[0])
+    lower, upper = _lu(gram + PROXIMAL * SX.eye(m))
+    lam = SX.zeros(m)
     for _ in range(ITERATIONS):
-        lam = lam + ca.solve(gram + PROXIMAL * SX.eye(A.shape[0]), right - gram @ lam)
+        lam = lam + ca.solve(upper, ca.solve(lower, right - gram @ lam))
     return alone + columns @ lam, lam
+
+
+def _lu(K: SX) -> tuple[SX, SX]:
+    """Triangular factors, without pivoting: the matrix is near a positive definite one."""
+    n = K.shape[0]
+    lower, upper = SX.eye(n), SX(K)
+    for k in range(n):
+        for i in range(k + 1, n):
+            if not upper[i, k].is_zero():
+                lower[i, k] = upper[i, k] / upper[k, k]
+                upper[i, k + 1 :] -= lower[i, k] * upper[k, k + 1 :]
+    return lower, ca.triu(upper)
 
 
 def complete(M: SX, f: SX, A: SX, b: SX) -> tuple[SX, SX]:

@@ -188,6 +188,8 @@ class System:
             raise ModelError(f"add() takes a Force or a Constraint, got {element!r}")
         store: dict[str, Any] = self.constraints if isinstance(element, Constraint) else self.forces
         store[self._claim(element.name, type(element).__name__)] = element
+        for name, symbol in element.parameters().items():
+            self.parameters[self._claim(name, "parameter")], self.defaults[name] = symbol, 0.0
         return element
 
     @property

@@ -12,6 +12,7 @@ from .axial import (
     SpringIdealJoint,
 )
 from .constraints import Constraint, Coupling, Distance, Expression, Servo
+from .contacts import CompliantContact, RigidContact
 from .forces import BodyTorque, Force, JointTorque, PointForce, SpringDamper
 from .joints import (
     Cylindrical,
@@ -54,6 +55,8 @@ CONSTRAINTS: dict[str, type[Constraint]] = {
     "roll": Rolling,
     "slide": Sliding,
     "knife_edge": KnifeEdge,
+    "compliant_contact": CompliantContact,
+    "rigid_contact": RigidContact,
     "fixed_ideal_joint": FixedIdealJoint,
     "free_ideal_joint": FreeIdealJoint,
     "spring_ideal_joint": SpringIdealJoint,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -44,6 +44,10 @@ class Element(ABC):
     def joints(self) -> Sequence[str]:
         """Joints that it refers to by coordinate name (checked, and kept in the tree if possible)."""
         return ()
+
+    def parameters(self) -> Mapping[str, SX]:
+        """Parameters of its own, zero unless told otherwise."""
+        return {}
 
     def places(self) -> Sequence[Marker]:
         """Markers that it refers to."""

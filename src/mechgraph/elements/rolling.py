@@ -70,7 +70,7 @@ class Sliding(Touched):
     def dragged(self, m: Motion, multipliers: SX) -> list[Action]:
         actions, row = [], 0
         for pair, contact in self._contacts(m):
-            law = self.friction.loaded(_tangential(pair.slip(m, contact), contact))
+            law = self.friction.loaded(tangential(pair.slip(m, contact), contact))
             if not law.is_zero():
                 actions += self.pressed(m, pair, contact, multipliers[row] * law)
             row += 1 + len(pair.held(m))
@@ -82,7 +82,7 @@ class Sliding(Touched):
         return [
             action
             for pair, contact in self._contacts(m)
-            for action in self.pressed(m, pair, contact, self.friction.unloaded(_tangential(pair.slip(m, contact), contact)))
+            for action in self.pressed(m, pair, contact, self.friction.unloaded(tangential(pair.slip(m, contact), contact)))
         ]
 
 
@@ -121,5 +121,6 @@ class KnifeEdge(Constraint):
         return [("", ca.dot(m.velocity(self.at), m.axis(self.at, self.across)))]
 
 
-def _tangential(slip: SX, contact: Contact) -> SX:
+def tangential(slip: SX, contact: Contact) -> SX:
+    """The part of a velocity along the tangent plane."""
     return slip - contact.normal * ca.dot(contact.normal, slip)
