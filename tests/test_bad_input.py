@@ -225,7 +225,7 @@ def test_wrong_types_in_everything_else(method, value):
             (k == 0 and value == "x") or (callable(value) and callable(right[k])) or (method == "constrain" and value is None)
         )
         fine = fine or (callable(value) and method in ("torque", "force", "body_torque") and k == 2)
-        fine = fine or (value == "x" and right[k] in ("y", "z"))
+        fine = fine or (value == "x" and right[k] in ("y", "z")) or (method == "rigid_contact" and k == 5 and value is None)
         getattr(s, method)(*(value if i == k else argument for i, argument in enumerate(right)))
         if not fine:
             with pytest.raises(mg.MechgraphError):
@@ -251,6 +251,8 @@ def right_arguments(s: mg.System) -> dict[str, tuple]:
         "roll": ("e", ball, floor, True),
         "slide": ("e", ball, floor, 0.3),
         "knife_edge": ("e", "tip", "y"),
+        "compliant_contact": ("e", ball, floor, 1e5, 1.5, 0.1, 0.3),
+        "rigid_contact": ("e", ball, floor, 0.5, 0.3, 0.4, 1e-5, 1e-5),
         "fixed_ideal_joint": ("e", "tip", "ground", "z"),
         "free_ideal_joint": ("e", "tip", "ground", "z"),
         "spring_ideal_joint": ("e", "tip", "ground", "z", 1.0, 1.0),

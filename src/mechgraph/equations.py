@@ -29,6 +29,7 @@ from .closure import CLOSURES, RANK_TOLERANCE, balance, complete, drag, rank, so
 from .constrained import Constrained
 from .derivatives import derivatives, named
 from .elements.bodies import Body, Marker
+from .elements.contacts import RigidContact
 from .errors import ArgumentError, ModelError, UnsupportedError
 from .formalisms import DEFAULT, FORMALISMS, Dynamics
 from .formalisms.dynamics import Coefficient
@@ -152,6 +153,11 @@ class Equations:
         return ca.densify(self.dynamics.f())
 
     @property
+    def contacting(self) -> bool:
+        """True if there are rigid contacts, which a simulation opens and closes."""
+        return any(isinstance(constraint, RigidContact) for constraint in self.system.constraints.values())
+
+    @property
     def phi(self) -> SX:
         """Position constraints φ(q, t)."""
         return self.constrained.phi
@@ -259,7 +265,7 @@ class Equations:
     def work_rates(self) -> SX:
         """Power supplied and power dissipated, as expressions of (q, u, t, w); empty if nothing does either."""
         powers = ca.vertcat(self.reactions.supplied, self.reactions.dissipated)
-        if powers.is_zero():
+        if powers.is_zero() and not self.contacting:
             return SX(0, 1)
         return ca.densify(ca.substitute(powers, self.force_symbols, ca.vertcat(self.udot, self.lam)))
 
@@ -560,13 +566,13 @@ class Equations:
 
     def power_along(self, run: Trajectory) -> np.ndarray:
         """``power`` at every time of a run."""
-        arguments = self.arguments(run.q, run.u, run.time, run.w, dict(run.parameters))
+        arguments = self.arguments(run.q, run.u, run.time, run.w, run.constants)
         kernel = self.kernel("power", lambda: [self.power], [0], self.force_symbols)
         return kernel(*arguments, np.concatenate([run.udot, run.multipliers], axis=-1))[0]
 
     def violation_along(self, run: Trajectory) -> np.ndarray:
         """Largest violation of φ, ψ and the quaternions' norms at every time of a run."""
-        p = dict(run.parameters)
+        p = run.constants
         parts = [self.position_violation(run.q, run.time, p), self.velocity_violation(run.q, run.u, run.time, p)]
         parts += [np.linalg.norm(run.q[:, list(four)], axis=1, keepdims=True) - 1 for four in self.kinematics.quaternions]
         return np.abs(np.concatenate(parts, axis=1)).max(axis=1, initial=0.0)

@@ -42,6 +42,12 @@ class Trajectory:
     events: Mapping[str, np.ndarray] = field(default_factory=dict)
     equations: Equations | None = None
     stored: Mapping[str, np.ndarray] = field(default_factory=dict)
+    modes: Mapping[str, np.ndarray] = field(default_factory=dict)  # of rigid contacts: parameters that switched
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        """Parameters as functions on arrays take them: numbers, and for contacts a value for each time."""
+        return {**self.parameters, **self.modes}
 
     # --- by name -------------------------------------------------------------------------------------------------
 
@@ -91,7 +97,7 @@ class Trajectory:
     def observe(self, quantity: Any) -> np.ndarray:
         """Any quantity of the motion along the run, e.g. ``run.observe(lambda m: m.velocity(tip))``."""
         eqs = self._need()
-        return eqs.observe(quantity, self.q, self.u, self.time, self.w, dict(self.parameters))
+        return eqs.observe(quantity, self.q, self.u, self.time, self.w, self.constants)
 
     def __len__(self) -> int:
         return len(self.time)
@@ -105,12 +111,12 @@ class Trajectory:
     @cached_property
     def kinetic(self) -> np.ndarray:
         """Kinetic energy T."""
-        return self._stored("kinetic", lambda e: e.kinetic_energy(self.q, self.u, self.time, dict(self.parameters)))
+        return self._stored("kinetic", lambda e: e.kinetic_energy(self.q, self.u, self.time, self.constants))
 
     @cached_property
     def potential(self) -> np.ndarray:
         """Potential energy V of gravity and springs."""
-        return self._stored("potential", lambda e: e.potential_energy(self.q, self.time, dict(self.parameters)))
+        return self._stored("potential", lambda e: e.potential_energy(self.q, self.time, self.constants))
 
     @property
     def energy(self) -> np.ndarray:
@@ -160,7 +166,7 @@ class Trajectory:
     def _solution(self) -> tuple[np.ndarray, np.ndarray]:
         if "udot" in self.stored:
             return self.stored["udot"], self.stored["multipliers"]
-        return self._need().solve(self.q, self.u, self.time, self.w, dict(self.parameters))
+        return self._need().solve(self.q, self.u, self.time, self.w, self.constants)
 
     @property
     def udot(self) -> np.ndarray:
@@ -174,7 +180,7 @@ class Trajectory:
 
     def reaction(self, joint: str) -> np.ndarray:
         """(force, moment) of a joint on its child, world components at the child's joint frame: six columns."""
-        return self._need().reaction(joint, self.q, self.u, self.time, self.w, dict(self.parameters))
+        return self._need().reaction(joint, self.q, self.u, self.time, self.w, self.constants)
 
     def _stored(self, name: str, compute: Any) -> np.ndarray:
         return self.stored[name] if name in self.stored else compute(self._need())
@@ -234,7 +240,8 @@ class Trajectory:
             "kinetic": self.kinetic, "potential": self.potential, "power": self.power, "violation": self.violation,
             "udot": self.udot, "multipliers": self.multipliers, **(self._works if self._accounted else {}),
         }  # fmt: skip
-        arrays: dict[str, Any] = {"time": self.time, "q": self.q, "u": self.u, "w": self.w, **diagnostics}
+        modes = {f"mode {name}": values for name, values in self.modes.items()}
+        arrays: dict[str, Any] = {"time": self.time, "q": self.q, "u": self.u, "w": self.w, **diagnostics, **modes}
         np.savez_compressed(path, meta=np.array(json.dumps(meta)), **arrays)
         return path
 
@@ -331,6 +338,7 @@ def _read(path: Path) -> Trajectory:
         raise ValueError(f"format {meta['format']!r} is not known to this version, which reads {FORMAT}")
     columns = {key: tuple(value) for key, value in meta["columns"].items()}
     states = {key: arrays.pop(key) for key in ("time", "q", "u", "w")}
+    modes = {key.removeprefix("mode "): arrays.pop(key) for key in list(arrays) if key.startswith("mode ")}
     shapes = {"time": (), "q": columns["coordinates"], "u": columns["speeds"], "w": columns["inputs"]}
     for key, names in shapes.items():
         wanted = (len(states["time"]), *([len(names)] if key != "time" else []))
@@ -345,4 +353,5 @@ def _read(path: Path) -> Trajectory:
         statistics=meta["statistics"],
         events={key: np.array(value) for key, value in meta["events"].items()},
         stored=arrays,
+        modes=modes,
     )

@@ -91,7 +91,7 @@ class RigidContact(Touched):
         friction: Any = 0.0,
         static: Any = None,
         resting: float = 1e-5,
-        regularization: float = 1e-6,
+        regularization: float = 1e-5,
     ) -> None:
         super().__init__(name, surface, base)
         self.restitution, self.friction = _number(restitution, "restitution"), _number(friction, "friction")

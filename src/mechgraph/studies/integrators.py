@@ -11,7 +11,7 @@ import re
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import casadi as ca
@@ -52,6 +52,10 @@ class Integrator(ABC):
     def __init__(self, problem: Problem, rtol: float, atol: float) -> None:
         self.problem, self.rtol, self.atol = problem, rtol, atol
         self.steps = self.evaluations = 0
+
+    def restart(self, constants: np.ndarray) -> None:
+        """Go on with other parameters, from another state."""
+        self.problem = replace(self.problem, constants=constants)
 
     @abstractmethod
     def advance(self, t: float, y: np.ndarray, times: np.ndarray) -> np.ndarray:
@@ -134,7 +138,12 @@ class Compiled(Integrator):
         w = list(zip(ca.vertsplit(problem.inputs), ca.vertsplit(problem.motion.w), strict=True))
         numbers = [float(value) if value.is_constant() else 0.0 for value, _ in w]  # told, so that others need no new code
         self._run = problem.motion.integrate(ca.vertcat(SX(0, 1), *(s if value.is_constant() else value for value, s in w)))
-        self._constants = np.concatenate([problem.constants, numbers])
+        self._numbers = numbers
+        self.restart(problem.constants)
+
+    def restart(self, constants: np.ndarray) -> None:
+        super().restart(constants)
+        self._constants = np.concatenate([constants, self._numbers])
         self._step = 0.0
 
     def advance(self, t: float, y: np.ndarray, times: np.ndarray) -> np.ndarray:

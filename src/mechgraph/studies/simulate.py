@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import time as clock
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import casadi as ca
@@ -20,6 +20,7 @@ from ..errors import ArgumentError, ModelError, SimulationError, UnsupportedErro
 from ..motion import Motion
 from ..results import Trajectory
 from ..vectors import scalar
+from .contacts import Contacts
 from .initial import assemble, normalized, project_measured
 from .integrators import METHODS, IntegrationFailure, Integrator, Problem, SciPy, Still, make_integrator
 
@@ -77,10 +78,11 @@ def simulate(
     watch.begin(times[:1], np.concatenate(state)[None])
     work = np.zeros(integrator.problem.motion.work.numel())
     recorder = _Recorder(context, times, *state, work, drift == "projection")
+    contacts = Contacts(equations, context) if equations.contacting else None
     began = clock.perf_counter()
     outcome, reason = "finished", ""
     try:
-        _run(integrator, recorder, watch, progress)
+        _run(integrator, recorder, watch, contacts, progress)
         if watch.stopped:
             outcome = f"stopped by event {watch.stopped!r}"
     except KeyboardInterrupt:
@@ -88,7 +90,8 @@ def simulate(
     except IntegrationFailure as failure:
         outcome, reason = "failed", str(failure)
     spent = clock.perf_counter() - began
-    trajectory = recorder.trajectory(outcome, watch, _statistics(integrator, recorder, rtol, spent))
+    statistics = _statistics(integrator, recorder, rtol, spent) | ({"impacts": contacts.count} if contacts else {})
+    trajectory = recorder.trajectory(outcome, watch, statistics)
     if outcome == "failed":
         raise SimulationError(_diagnosis(context, trajectory, reason), trajectory)
     return trajectory
@@ -256,10 +259,23 @@ class _Recorder:
         self.t, self.q, self.u, self.work = [times[:1]], [q[None]], [u[None]], [work[None]]
         self.done = 0  # index in the grid of the last recorded time
         self.drift = 0.0
+        self.switches: dict[str, float] = {}  # of rigid contacts
+        self.modes: list[dict[str, np.ndarray]] = []
 
     @property
     def last(self) -> tuple[float, np.ndarray]:
         return float(self.t[-1][-1]), np.concatenate([self.q[-1][-1], self.u[-1][-1], self.work[-1][-1]])
+
+    def ahead(self, stretch: int) -> np.ndarray:
+        """The next times of the grid; only one if the last one is beside the grid (an event), so that all are equidistant."""
+        on_grid = self.last[0] == self.times[self.done]
+        return self.times[self.done + 1 : self.done + 1 + (stretch if on_grid else 1)]
+
+    def switch(self, switches: dict[str, float]) -> np.ndarray:
+        """From now on with these switches: the parameters, as an array."""
+        self.switches = switches
+        self.context = replace(self.context, parameters={**self.context.parameters, **switches})
+        return np.array(list(self.context.parameters.values()))
 
     def projected(self, times: np.ndarray, states: np.ndarray) -> tuple[np.ndarray, float]:
         """States with their positions and speeds on the constraints, and how far they had drifted."""
@@ -279,6 +295,7 @@ class _Recorder:
         self.t.append(times)
         for store, part in zip((self.q, self.u, self.work), self.split(states), strict=True):
             store.append(part)
+        self.modes.append({name: np.full(len(times), value) for name, value in self.switches.items()})
         self.done += on_grid
         self.drift = max(self.drift, drift)
 
@@ -289,19 +306,22 @@ class _Recorder:
         w = self.context.inputs_at(t, q, u)
         found = {name: np.array(times) for name, times in watch.found.items()}
         stored = {} if not work.size else {"supplied": work[:, 0], "dissipated": work[:, 1]}
-        return Trajectory(
-            eqs.system.name, t, q, u, w, self.context.parameters, columns, outcome, statistics, found, eqs, stored
-        )
+        modes = {name: np.concatenate([part[name] for part in (self.modes[0], *self.modes)]) for name in self.switches}
+        modes = {name: values[-len(t) :] for name, values in modes.items()}
+        parameters = {name: value for name, value in self.context.parameters.items() if name not in modes}
+        return Trajectory(eqs.system.name, t, q, u, w, parameters, columns, outcome, statistics, found, eqs, stored, modes)
 
 
-def _run(integrator: Integrator, recorder: _Recorder, watch: _Watch, progress: bool | None) -> None:
+def _run(integrator: Integrator, recorder: _Recorder, watch: _Watch, contacts: Contacts | None, progress: bool | None) -> None:
     """Stretch after stretch: integrate, project, look for events, keep. Stretches adapt to the drift they allow."""
     total = len(recorder.times) - 1
     stretch = _first_stretch(total, recorder, integrator)
+    if contacts is not None:
+        _settle(integrator, recorder, contacts)
     with tqdm(total=total, unit="step", delay=1.0, leave=False, disable=None if progress is None else not progress) as bar:
         while recorder.done < total and not watch.stopped:
             (t, y), spent = recorder.last, integrator.evaluations
-            times = recorder.times[recorder.done + 1 : recorder.done + 1 + stretch]
+            times = recorder.ahead(stretch)
             try:
                 states, drift = recorder.projected(times, integrator.advance(t, y, times))
             except IntegrationFailure:
@@ -309,11 +329,30 @@ def _run(integrator: Integrator, recorder: _Recorder, watch: _Watch, progress: b
                     raise
                 stretch = max(1, stretch // 4)
                 continue
+            on_grid, met = len(times), False
+            if contacts is not None:
+                times, states, met = contacts.first_event(integrator, (t, y), times, states)
+                on_grid = len(times) - met
             count = watch.look(integrator, recorder, (t, y), times, states)
-            recorder.keep(times[:count], states[:count], drift, count)
+            recorder.keep(times[:count], states[:count], drift, min(count, on_grid))
             watch.finish(recorder)
-            bar.update(count)
+            if contacts is not None and met and not watch.stopped:
+                _settle(integrator, recorder, contacts)
+            bar.update(min(count, on_grid))
             stretch = _next_stretch(stretch, drift, total, light=integrator.keeps and integrator.evaluations - spent < LIGHT)
+
+
+def _settle(integrator: Integrator, recorder: _Recorder, contacts: Contacts) -> None:
+    """Impacts at the last state, and the modes of the contacts after it; what impacts take from T is dissipated."""
+    eqs, p = recorder.context.equations, recorder.context.parameters
+    t, y = recorder.last
+    q, u, work = (part[0] for part in recorder.split(y[None]))
+    after = contacts.settle(t, q, u)
+    if work.size:
+        work[1] += eqs.kinetic_energy(q, u, t, p) - eqs.kinetic_energy(q, after, t, p)
+    integrator.restart(recorder.switch(contacts.switches))
+    settled, _ = recorder.projected(np.array([t]), np.concatenate([q, after, work])[None])
+    recorder.keep(np.array([t]), settled, 0.0, 0)
 
 
 def _first_stretch(total: int, recorder: _Recorder, integrator: Integrator) -> int:

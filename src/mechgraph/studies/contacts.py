@@ -1,0 +1,277 @@
+"""Rigid contacts in a simulation: when they close, what an impact does, and when they stick, slide and open.
+
+Every point of contact is open, sticking or sliding. The equations hold for all of these at once: parameters switch the rows
+of each point (see ``RigidContact``). Between events the motion is smooth. Events are zeros of
+
+- the gap of an open point: an impact;
+- the normal force of a closed one: it opens;
+- the reserve μ_s N − |F_t| of a sticking one: it begins to slide;
+- the slip speed of a sliding one: it may stick.
+
+*Impacts* are met one after the other, the fastest approach first (so a row of balls passes its momentum on, as it does in
+nature), each by M Δu = Aᵀ Λ with Newton's restitution along the normal and Coulomb's cone for the tangential impulse, until
+nothing approaches. *Modes* of the points that then rest on each other follow from the accelerations: one by one, points that
+would pull are opened, and points outside of the cone slide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from scipy.optimize import brentq
+
+from ..elements.contacts import RigidContact
+from ..elements.rolling import tangential
+from ..equations import Equations
+from ..motion import Motion
+from .integrators import IntegrationFailure, Integrator
+
+TOUCH = 1e-11  # gaps above −TOUCH (in metres) are no impact yet
+NEAR = 1e-10  # closed points, and those with gaps below this, share in an impact
+STILL = 1e-12  # slower approaches (in metres per second) are none
+IMPACTS = 10_000
+STANDSTILL = 50
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of contact: its law, the names of its switches, and its rows of A."""
+
+    law: RigidContact
+    switches: tuple[str, str]
+    gap_row: int
+    slip_rows: list[int]
+
+
+class Contacts:
+    """All points of contact of a system, and their modes."""
+
+    def __init__(self, equations: Equations, context: Any) -> None:
+        self.equations, self.context = equations, context
+        self.points = list(_points(equations))
+        self.touching = np.zeros(len(self.points), dtype=bool)
+        self.sticking = np.zeros(len(self.points), dtype=bool)
+        self.static = np.array([point.law.static for point in self.points])
+        self.slow = np.array([point.law.regularization for point in self.points])
+        self.resting = np.array([point.law.resting for point in self.points])
+        self.same_pair = np.array([[a.law is b.law for b in self.points] for a in self.points], dtype=float)
+        self.allowed = np.full(len(self.points), TOUCH)  # overlap of each open point
+        self.count = 0  # of impacts
+        self._latest, self._standing = -np.inf, 0
+        self.small_force = 1e-9 * _weight(equations)  # less is rounding
+
+    @property
+    def _parameters(self) -> dict[str, float]:
+        return {**self.context.parameters, **self.switches}
+
+    @property
+    def switches(self) -> dict[str, float]:
+        """Values of the parameters that switch the rows."""
+        out: dict[str, float] = {}
+        for point, touching, sticking in zip(self.points, self.touching, self.sticking, strict=True):
+            out |= {point.switches[0]: float(touching), point.switches[1]: float(sticking)}
+        return out
+
+    # --- what can be seen ----------------------------------------------------------------------------------------
+
+    def _seen(self, t: Any, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
+        """For each point: gap, its rate, normal force, tangential force (of sticking), slip speed."""
+        eqs = self.equations
+        kernel = eqs.kernel("contacts", lambda: _quantities(eqs, self.points), [1] * 5)
+        w = self.context.inputs_at(np.atleast_1d(t), np.atleast_2d(q), np.atleast_2d(u))
+        return tuple(kernel(*eqs.arguments(q, u, t, w if np.ndim(q) > 1 else w[0], self._parameters)))
+
+    def margins(self, t: Any, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """What falls through zero at an event: two columns for each point."""
+        gap, _, normal, tangential_force, slip = self._seen(t, q, u)
+        first = np.where(self.touching, normal + self.small_force, gap + self.allowed)
+        reserve = self._reserve(normal, tangential_force) + self.small_force
+        second = np.where(self.sticking, reserve, slip - self.slow)
+        return np.concatenate([first, np.where(self.touching & (self.static > 0), second, 1.0)], axis=-1)
+
+    def _reserve(self, normal: np.ndarray, tangential_force: np.ndarray) -> np.ndarray:
+        """Σ (μ_s N − |F_t|) over the sticking points of each pair of surfaces.
+
+        How several points of one pair share the forces is not determined, so only their sum tells whether they hold.
+        """
+        each = np.where(self.sticking, self.static * normal - tangential_force, 0.0)
+        return each @ self.same_pair
+
+    def first_event(
+        self, integrator: Integrator, before: tuple[float, np.ndarray], times: np.ndarray, states: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, bool]:
+        """The stretch up to the first event, with the event as its last time; or all of it."""
+        all_times, all_states = np.concatenate([[before[0]], times]), np.vstack([before[1], states])
+        margins = self.margins(all_times, *self._split(all_states))
+        margins[0] = np.maximum(margins[0], 1e-300)  # what has just been settled is no event
+        falling = (margins[:-1] > 0) & (margins[1:] <= 0)
+        if not falling.any():
+            return times, states, False
+        k = int(falling.any(axis=1).argmax())
+        found = [self._locate(integrator, all_times[k : k + 2], all_states[k], int(c)) for c in np.flatnonzero(falling[k])]
+        moment, state = min(found, key=lambda event: event[0])
+        self._count_standstill(moment)
+        return np.append(times[:k], moment), np.vstack([states[:k], state]), True
+
+    def _locate(self, integrator: Integrator, span: np.ndarray, state: np.ndarray, column: int) -> tuple[float, np.ndarray]:
+        """The moment when a margin falls through zero: after the last halving of the span at which it was still positive."""
+
+        def state_at(t: float) -> np.ndarray:
+            return integrator.advance(span[0], state, np.array([t]))[0] if t > span[0] else state
+
+        def margin(t: float) -> float:
+            return float(self.margins(t, *self._split(state_at(t)[None]))[0, column])
+
+        first, last = span
+        while margin(first) <= 0 and last - span[0] > 1e-15 * max(1.0, abs(last)):
+            middle = (span[0] + last) / 2
+            first, last = (middle, last) if margin(middle) > 0 else (first, middle)
+        moment = last if margin(first) <= 0 else brentq(margin, first, last, xtol=1e-14, rtol=1e-15)
+        return float(moment), state_at(moment)
+
+    def _split(self, states: np.ndarray) -> list[np.ndarray]:
+        sizes = np.cumsum([len(self.equations.coordinates), len(self.equations.speeds)])
+        return np.split(states, sizes, axis=1)[:2]
+
+    def _count_standstill(self, moment: float) -> None:
+        """Give up where events follow each other without time going on."""
+        self._standing = self._standing + 1 if moment - self._latest < 1e-13 * max(1.0, abs(moment)) else 0
+        self._latest = moment
+        if self._standing > STANDSTILL:
+            raise IntegrationFailure(f"contacts open and close without end at t = {moment:.6g}")
+
+    # --- what happens at an event --------------------------------------------------------------------------------
+
+    def settle(self, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """Speeds after all impacts at a state, and new modes of the points that touch."""
+        gap = self._seen(t, q, u)[0]
+        near = np.flatnonzero(self.touching | (gap < NEAR))
+        u = self._choose_modes(t, q, self._impacts(t, q, u, near), near)
+        self.allowed = np.maximum(TOUCH, TOUCH - gap)  # who parts again may need a while to be out
+        return u
+
+    def _impacts(self, t: float, q: np.ndarray, u: np.ndarray, near: np.ndarray) -> np.ndarray:
+        response, directions, offsets = self._responses(t, q, u)
+        for _ in range(IMPACTS):
+            velocity = directions @ u + offsets  # of each point: normal, and two tangential
+            k = min(near, key=lambda k: velocity[k, 0], default=None)
+            if k is None or velocity[k, 0] > -STILL:
+                return u
+            rebounds = velocity[k, 0] < -self.resting[k]
+            u = u + response[k] @ _impulse(directions[k] @ response[k], velocity[k], self.points[k].law, rebounds)
+            self.count += int(rebounds)
+        raise IntegrationFailure(f"the impacts at t = {t:.6g} do not come to an end")
+
+    def _responses(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Δu for unit impulses along each direction of each point, with all other constraints; the directions; what time adds.
+
+        A point's velocity is its directions (3 rows) times u, plus an offset.
+        """
+        eqs = self.equations
+        kernel = eqs.kernel("impulses", lambda: _impulse_terms(eqs, self.points), [2, 2, 2, 1])
+        M, A, J, velocity = kernel(*eqs.arguments(q, u, t, None, self.context.parameters))
+        n, m = len(M), len(A)
+        K = np.block([[M, A.T], [A, np.zeros((m, m))]])
+        columns = np.linalg.pinv(K, rcond=1e-13, hermitian=True)[:n, :n] @ J.T
+        points = len(self.points)
+        offsets = (velocity - J @ u).reshape(points, 3)
+        return columns.T.reshape(points, 3, n).transpose(0, 2, 1), J.reshape(points, 3, n), offsets
+
+    def _choose_modes(self, t: float, q: np.ndarray, u: np.ndarray, near: np.ndarray) -> np.ndarray:
+        """Modes of the points that stay together, by what their forces and accelerations would be."""
+        _, rate, _, _, slip = self._seen(t, q, u)
+        candidates = np.zeros(len(self.points), dtype=bool)
+        candidates[near] = rate[near] <= self.resting[near]
+        self.sticking = candidates & (slip <= 2 * self.slow) & (self.static > 0)
+        self.touching = candidates.copy()
+        for _ in range(4 * len(self.points) + 1):
+            settled = self._held(t, q, u)
+            _, _, normal, tangential_force, _ = self._seen(t, q, settled)
+            pulling = np.where(self.touching, normal, np.inf)
+            if pulling.min(initial=np.inf) < -self.small_force / 2:
+                worst = int(pulling.argmin())
+                self.touching[worst] = self.sticking[worst] = False
+                continue
+            overstrained = self.sticking & (self._reserve(normal, tangential_force) < -self.small_force / 2)
+            if overstrained.any():
+                beyond = np.where(overstrained, tangential_force - self.static * normal, -np.inf)
+                self.sticking[int(beyond.argmax())] = False
+                continue
+            return settled
+        return self._held(t, q, u)
+
+    def _held(self, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """The nearest speeds that keep the closed points closed and the sticking ones stuck."""
+        eqs = self.equations
+        kernel = eqs.kernel("held", lambda: [eqs.M, eqs.A[: eqs.psi.numel(), :], eqs.psi], [2, 2, 1])
+        M, A, psi = kernel(*eqs.arguments(q, u, t, None, self._parameters))
+        m = len(A)
+        K = np.block([[M, A.T], [A, np.zeros((m, m))]])
+        return u - (np.linalg.pinv(K, rcond=1e-13, hermitian=True) @ np.concatenate([np.zeros(len(M)), psi]))[: len(M)]
+
+
+def _impulse(W: np.ndarray, velocity: np.ndarray, law: RigidContact, rebounds: bool) -> np.ndarray:
+    """Impulse (normal, two tangential) on a point whose velocity responds by W: it sticks, or slides on the cone."""
+    wanted = -velocity
+    wanted[0] *= 1 + law.restitution * rebounds
+    if law.static:
+        sticking = np.linalg.solve(W, wanted)
+        if sticking[0] >= 0 and np.hypot(*sticking[1:]) <= law.static * sticking[0]:
+            return sticking
+    speed = np.hypot(*velocity[1:])
+    along = np.zeros(2) if speed == 0 else -law.friction * velocity[1:] / speed
+    direction = np.array([1.0, *along])
+    return direction * wanted[0] / (W[0] @ direction)
+
+
+def _points(equations: Equations) -> Any:
+    """The points of all rigid contacts, with their rows."""
+    names = {name: k for k, name in enumerate(equations.constraints)}
+    for law in equations.system.constraints.values():
+        if isinstance(law, RigidContact):
+            for pair, (touching, sticking) in zip(law.pairs, law.switches, strict=True):
+                prefix = f"{law.name}: " if len(law.pairs) == 1 else f"{law.name}: {pair.name}, "
+                slip = [names[f"{prefix}slip {k}"] for k in (1, 2)] if law.static else []
+                yield Point(law, (touching.name(), sticking.name()), names[f"{prefix}gap"], slip)
+
+
+def _weight(equations: Equations) -> float:
+    """Of all bodies together (in an acceleration of one, without gravity)."""
+    system = equations.system
+    masses = system.default_value(ca.vertcat(*(body.mass for body in system.bodies.values())))
+    return float(masses.sum()) * (float(np.linalg.norm(system.default_value(system.gravity))) or 1.0)
+
+
+def _velocities(equations: Equations) -> list[tuple[SX, SX, SX, SX]]:
+    """Of each point: gap, its rate, and the two components of the slip, as expressions."""
+    m, out = Motion(equations.kinematics), []
+    for law in equations.system.constraints.values():
+        if isinstance(law, RigidContact):
+            for pair in law.pairs:
+                contact = pair.contact(m)
+                slip = tangential(pair.slip(m, contact), contact)
+                first, second = contact.tangents
+                rate = equations.kinematics.rate(contact.gap)
+                out.append((contact.gap, rate, ca.dot(first, slip), ca.dot(second, slip)))
+    return out
+
+
+def _quantities(equations: Equations, points: list[Point]) -> list[SX]:
+    velocities, lam = _velocities(equations), equations.lam
+    gaps, rates = (ca.vertcat(*(v[k] for v in velocities)) for k in (0, 1))
+    slips = ca.vertcat(*(ca.sqrt(v[2] ** 2 + v[3] ** 2) for v in velocities))
+    normal = ca.vertcat(*(lam[point.gap_row] for point in points))
+    stuck = ca.vertcat(*(ca.norm_2(lam[point.slip_rows]) if point.slip_rows else SX(0) for point in points))
+    return [gaps, rates, normal, stuck, slips]
+
+
+def _impulse_terms(equations: Equations, points: list[Point]) -> list[SX]:
+    """M, the rows of A that are not of contacts, the directions of all points, their velocities."""
+    own = {row for point in points for row in (point.gap_row, *point.slip_rows)}
+    others = [row for row in range(len(equations.constraints)) if row not in own]
+    velocity = ca.vertcat(*(ca.vertcat(*v[1:]) for v in _velocities(equations)))
+    return [equations.M, equations.A[others, :], ca.jacobian(velocity, equations.symbols.u), velocity]
