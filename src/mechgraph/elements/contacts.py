@@ -102,10 +102,19 @@ class RigidContact(Touched):
         if self.static < self.friction:
             raise ModelError(f"static friction {self.static:g} must not be less than sliding friction {self.friction:g}")
         self.law = Friction(self.friction, regularization=self.regularization)
-        self.switches = [(SX.sym(f"{pair.name}.touching"), SX.sym(f"{pair.name}.sticking")) for pair in self.pairs]
+        self.switches = [(SX.sym("touching"), SX.sym("sticking")) for _ in self.pairs]
 
     def parameters(self) -> dict[str, SX]:
-        return {switch.name(): switch for pair in self.switches for switch in pair}
+        return {
+            name: symbol
+            for pair, switches in zip(self.pairs, self.switches, strict=True)
+            for name, symbol in zip(self.switch_names(pair), switches, strict=True)
+        }
+
+    @staticmethod
+    def switch_names(pair: Touching) -> tuple[str, str]:
+        """Names of the parameters of a point of contact."""
+        return f"{pair.name}.touching", f"{pair.name}.sticking"
 
     def _switched(self, m: Motion) -> Iterator[tuple[Touching, Contact, SX, SX]]:
         for (pair, contact), (touching, sticking) in zip(self._contacts(m), self.switches, strict=True):

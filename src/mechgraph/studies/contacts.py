@@ -28,6 +28,7 @@ from ..elements.contacts import RigidContact
 from ..elements.rolling import tangential
 from ..equations import Equations
 from ..motion import Motion
+from .initial import project
 from .integrators import IntegrationFailure, Integrator
 
 TOUCH = 1e-11  # gaps above −TOUCH (in metres) are no impact yet
@@ -59,7 +60,6 @@ class Contacts:
         self.slow = np.array([point.law.regularization for point in self.points])
         self.resting = np.array([point.law.resting for point in self.points])
         self.same_pair = np.array([[a.law is b.law for b in self.points] for a in self.points], dtype=float)
-        self.allowed = np.full(len(self.points), TOUCH)  # overlap of each open point
         self.count = 0  # of impacts
         self._latest, self._standing = -np.inf, 0
         self.small_force = 1e-9 * _weight(equations)  # less is rounding
@@ -88,7 +88,7 @@ class Contacts:
     def margins(self, t: Any, q: np.ndarray, u: np.ndarray) -> np.ndarray:
         """What falls through zero at an event: two columns for each point."""
         gap, _, normal, tangential_force, slip = self._seen(t, q, u)
-        first = np.where(self.touching, normal + self.small_force, gap + self.allowed)
+        first = np.where(self.touching, normal + self.small_force, gap + TOUCH)
         reserve = self._reserve(normal, tangential_force) + self.small_force
         second = np.where(self.sticking, reserve, slip - self.slow)
         return np.concatenate([first, np.where(self.touching & (self.static > 0), second, 1.0)], axis=-1)
@@ -109,9 +109,13 @@ class Contacts:
         margins = self.margins(all_times, *self._split(all_states))
         margins[0] = np.maximum(margins[0], 1e-300)  # what has just been settled is no event
         falling = (margins[:-1] > 0) & (margins[1:] <= 0)
-        if not falling.any():
+        events = falling.any(axis=1)
+        creeping = (margins[1:, len(self.points) :] <= 0).any(axis=1) & ~events  # slides so slowly that it may as well stick
+        k = int((events | creeping).argmax())
+        if creeping[k]:
+            return times[: k + 1], states[: k + 1], True
+        if not events[k]:
             return times, states, False
-        k = int(falling.any(axis=1).argmax())
         found = [self._locate(integrator, all_times[k : k + 2], all_states[k], int(c)) for c in np.flatnonzero(falling[k])]
         moment, state = min(found, key=lambda event: event[0])
         self._count_standstill(moment)
@@ -146,13 +150,13 @@ class Contacts:
 
     # --- what happens at an event --------------------------------------------------------------------------------
 
-    def settle(self, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
-        """Speeds after all impacts at a state, and new modes of the points that touch."""
+    def settle(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The state after all impacts, without more overlap than allowed, and new modes of the points that touch."""
         gap = self._seen(t, q, u)[0]
         near = np.flatnonzero(self.touching | (gap < NEAR))
-        u = self._choose_modes(t, q, self._impacts(t, q, u, near), near)
-        self.allowed = np.maximum(TOUCH, TOUCH - gap)  # who parts again may need a while to be out
-        return u
+        self.touching |= gap < -2 * TOUCH
+        q = project(self.equations, q[None], u[None], np.array([t]), self._parameters)[0][0]
+        return q, self._choose_modes(t, q, self._impacts(t, q, u, near), near)
 
     def _impacts(self, t: float, q: np.ndarray, u: np.ndarray, near: np.ndarray) -> np.ndarray:
         response, directions, offsets = self._responses(t, q, u)
@@ -233,10 +237,10 @@ def _points(equations: Equations) -> Any:
     names = {name: k for k, name in enumerate(equations.constraints)}
     for law in equations.system.constraints.values():
         if isinstance(law, RigidContact):
-            for pair, (touching, sticking) in zip(law.pairs, law.switches, strict=True):
+            for pair in law.pairs:
                 prefix = f"{law.name}: " if len(law.pairs) == 1 else f"{law.name}: {pair.name}, "
                 slip = [names[f"{prefix}slip {k}"] for k in (1, 2)] if law.static else []
-                yield Point(law, (touching.name(), sticking.name()), names[f"{prefix}gap"], slip)
+                yield Point(law, law.switch_names(pair), names[f"{prefix}gap"], slip)
 
 
 def _weight(equations: Equations) -> float:

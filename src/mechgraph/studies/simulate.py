@@ -286,6 +286,11 @@ class _Recorder:
         q, u, drift = project_measured(eqs, q, u, times, p)
         return np.hstack([q, u, work]), drift
 
+    def energy(self, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """T + V."""
+        eqs, p = self.context.equations, self.context.parameters
+        return eqs.kinetic_energy(q, u, t, p) + eqs.potential_energy(q, t, p)
+
     def split(self, states: np.ndarray) -> list[np.ndarray]:
         """q, u, work."""
         eqs = self.context.equations
@@ -321,7 +326,7 @@ def _run(integrator: Integrator, recorder: _Recorder, watch: _Watch, contacts: C
     with tqdm(total=total, unit="step", delay=1.0, leave=False, disable=None if progress is None else not progress) as bar:
         while recorder.done < total and not watch.stopped:
             (t, y), spent = recorder.last, integrator.evaluations
-            times = recorder.ahead(stretch)
+            times = recorder.ahead(stretch if contacts is None else 1)  # beyond an event of contacts all is in vain
             try:
                 states, drift = recorder.projected(times, integrator.advance(t, y, times))
             except IntegrationFailure:
@@ -329,30 +334,27 @@ def _run(integrator: Integrator, recorder: _Recorder, watch: _Watch, contacts: C
                     raise
                 stretch = max(1, stretch // 4)
                 continue
-            on_grid, met = len(times), False
+            met = False
             if contacts is not None:
                 times, states, met = contacts.first_event(integrator, (t, y), times, states)
-                on_grid = len(times) - met
             count = watch.look(integrator, recorder, (t, y), times, states)
-            recorder.keep(times[:count], states[:count], drift, min(count, on_grid))
+            on_grid = int(np.isin(times[:count], recorder.times).sum())
+            recorder.keep(times[:count], states[:count], drift, on_grid)
             watch.finish(recorder)
             if contacts is not None and met and not watch.stopped:
                 _settle(integrator, recorder, contacts)
-            bar.update(min(count, on_grid))
+            bar.update(on_grid)
             stretch = _next_stretch(stretch, drift, total, light=integrator.keeps and integrator.evaluations - spent < LIGHT)
 
 
 def _settle(integrator: Integrator, recorder: _Recorder, contacts: Contacts) -> None:
-    """Impacts at the last state, and the modes of the contacts after it; what impacts take from T is dissipated."""
-    eqs, p = recorder.context.equations, recorder.context.parameters
+    """Impacts at the last state, and the modes of the contacts after it; the energy that impacts take is dissipated."""
     t, y = recorder.last
     q, u, work = (part[0] for part in recorder.split(y[None]))
     after = contacts.settle(t, q, u)
-    if work.size:
-        work[1] += eqs.kinetic_energy(q, u, t, p) - eqs.kinetic_energy(q, after, t, p)
+    work[1:] += recorder.energy(t, q, u) - recorder.energy(t, *after)
     integrator.restart(recorder.switch(contacts.switches))
-    settled, _ = recorder.projected(np.array([t]), np.concatenate([q, after, work])[None])
-    recorder.keep(np.array([t]), settled, 0.0, 0)
+    recorder.keep(np.array([t]), np.concatenate([*after, work])[None], 0.0, 0)
 
 
 def _first_stretch(total: int, recorder: _Recorder, integrator: Integrator) -> int:
