@@ -32,6 +32,7 @@ SECONDS_PER_OPERATION = 2e-4  # of compiling, roughly
 SECONDS_OF_LOOKUP = 2e-6  # for each operation, to learn the name under which machine code is cached
 LARGE = 20_000  # operations beyond which a kernel costs little more to compile if it repeats itself, as large ones do
 AUTOMATIC = 100_000  # operations that may be printed for a compiler that starts by itself: more would take it minutes
+SEARCH = 0.05  # seconds of interpreting before equal values are searched for, which takes about as long
 SINGLES = 4  # threads that can evaluate single states of one kernel in the quick way at the same time
 FLOAT, NUMBER = np.dtype(float), (float, int)
 
@@ -159,11 +160,15 @@ class Kernel:
         if all(tier.ready is not None for tier in self._tiers.values()):
             self._printed = None
 
-    @cached_property
+    @property
     def _interpreted(self) -> ca.Function:
-        """The function with equal values computed once; where that search would take seconds, the function as it is."""
-        if self.function.n_instructions() > AUTOMATIC:
-            return self.function
+        """The function as it is while little was asked of it, or where a search for equal values would take seconds."""
+        spent = sum(tier.spent for tier in self._tiers.values())
+        return self.function if spent < SEARCH or self.function.n_instructions() > AUTOMATIC else self._shared
+
+    @cached_property
+    def _shared(self) -> ca.Function:
+        """The function with equal values computed once."""
         arguments = self.function.sx_in()
         return ca.Function(self.function.name(), arguments, self.function.call(arguments), {"cse": True})
 

@@ -52,7 +52,10 @@ class Single:
         self.arguments = np.split(x[: sum(native.sizes)], np.cumsum(native.sizes)[:-1])
         parts = np.split(y[: sum(native.counts)], np.cumsum(native.counts)[:-1])
         self.results = [part.reshape(shape) for part, shape in zip(parts, native.shapes, strict=True)]
-        function = getattr(native.library, f"{name}_one")
+        library = ctypes.PyDLL(
+            native.library._name, handle=native.library._handle
+        )  # so short a call keeps the interpreter's lock
+        function = getattr(library, f"{name}_one")
         function.restype = ctypes.c_int
         self._buffers = x, y
         self.call = functools.partial(function, ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(y.ctypes.data))

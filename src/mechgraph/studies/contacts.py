@@ -109,13 +109,11 @@ class Contacts:
         margins = self.margins(all_times, *self._split(all_states))
         margins[0] = np.maximum(margins[0], 1e-300)  # what has just been settled is no event
         falling = (margins[:-1] > 0) & (margins[1:] <= 0)
-        events = falling.any(axis=1)
-        creeping = (margins[1:, len(self.points) :] <= 0).any(axis=1) & ~events  # slides so slowly that it may as well stick
+        events = np.any(falling, axis=1)
+        creeping = np.any(margins[1:, len(self.points) :] <= 0, axis=1)  # slides so slowly that it may as well stick
         k = int((events | creeping).argmax())
-        if creeping[k]:
-            return times[: k + 1], states[: k + 1], True
         if not events[k]:
-            return times, states, False
+            return (times[: k + 1], states[: k + 1], True) if creeping[k] else (times, states, False)
         found = [self._locate(integrator, all_times[k : k + 2], all_states[k], int(c)) for c in np.flatnonzero(falling[k])]
         moment, state = min(found, key=lambda event: event[0])
         self._count_standstill(moment)
