@@ -1,4 +1,4 @@
-"""Sparse elimination against singular values: the same accelerations, multipliers, ranks and culprits, on systems of both sizes."""
+"""Sparse elimination against singular values: the same accelerations, multipliers, ranks and culprits."""
 
 from __future__ import annotations
 

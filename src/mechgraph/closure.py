@@ -10,7 +10,7 @@ to the same u̇.
 - ``udwadia-kalaba``: Gauss' principle, u̇ = a + M^(−½) (A M^(−½))⁺ (−b − A a) with a = M⁻¹ f (a Cholesky factor serves
   for the root).
 
-M may be singular where A makes up for it: ``complete`` adds the void term s Aᵀ (A u̇ + b) to the left side.
+M may be singular where A makes up for it: ``completion`` tells the s of the void term s Aᵀ (A u̇ + b) on the left side.
 """
 
 from __future__ import annotations
@@ -27,14 +27,18 @@ PROXIMAL = 1e-10  # regularization of the symbolic solve, relative; its error fa
 ITERATIONS = 3
 
 Solution = tuple[np.ndarray, np.ndarray]
+Solver = Callable[[SX, SX], tuple[SX, SX]]  # of f and b
 
 
 @dataclass(frozen=True)
 class Closure:
-    """One way of closing, on numbers and on expressions: from M, f, A, b to (u̇, λ)."""
+    """One way of closing, to (u̇, λ): on numbers from M, f, A, b; on expressions from M and A to a function of f and b.
+
+    So one factorization serves for several right-hand sides.
+    """
 
     solve: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], Solution]
-    expression: Callable[[SX, SX, SX, SX], tuple[SX, SX]]
+    expression: Callable[[SX, SX, int], Solver]
 
 
 # --- numbers ---------------------------------------------------------------------------------------------------------
@@ -124,30 +128,44 @@ def _solve(A: np.ndarray, x: np.ndarray) -> np.ndarray:
 # --- expressions -----------------------------------------------------------------------------------------------------
 
 
-def _multipliers_expression(M: SX, f: SX, A: SX, b: SX) -> tuple[SX, SX]:
+def _multipliers_expression(M: SX, A: SX, iterations: int = ITERATIONS) -> Solver:
     n, m = M.shape[0], A.shape[0]
     bordered = _Factor(ca.blockcat([[M, A.T], [A, -PROXIMAL * SX.eye(m)]]), n)
-    x = SX.zeros(n + m)
-    for _ in range(ITERATIONS):
-        x = bordered.solve(ca.vertcat(f, -b - PROXIMAL * x[n:]))
-    return x[:n], -x[n:]
+
+    def solution(f: SX, b: SX) -> tuple[SX, SX]:
+        x = SX.zeros(n + m)
+        for _ in range(iterations):
+            x = bordered.solve(ca.vertcat(f, -b - PROXIMAL * x[n:]))
+        return x[:n], -x[n:]
+
+    return solution
 
 
-def _null_space_expression(M: SX, f: SX, A: SX, b: SX) -> tuple[SX, SX]:
-    gram = A @ A.T
-    particular = -A.T @ _proximal(gram, b)
-    blocked = A.T @ _proximal(gram, A)
+def _null_space_expression(M: SX, A: SX, iterations: int = ITERATIONS) -> Solver:
+    gram = _Proximal(A @ A.T, iterations)
+    blocked = A.T @ gram.solve(A)
     free = SX.eye(M.shape[0]) - blocked
-    projected = free.T @ M @ free + (ca.trace(M) / M.shape[0]) * blocked
-    udot = particular + free @ _Factor(projected).solve(free.T @ (f - M @ particular))
-    return udot, _proximal(gram, A @ (M @ udot - f))
+    projected = _Factor(free.T @ M @ free + (ca.trace(M) / M.shape[0]) * blocked)
+
+    def solution(f: SX, b: SX) -> tuple[SX, SX]:
+        particular = -A.T @ gram.solve(b)
+        udot = particular + free @ projected.solve(free.T @ (f - M @ particular))
+        return udot, gram.solve(A @ (M @ udot - f))
+
+    return solution
 
 
-def _udwadia_kalaba_expression(M: SX, f: SX, A: SX, b: SX) -> tuple[SX, SX]:
+def _udwadia_kalaba_expression(M: SX, A: SX, iterations: int = ITERATIONS) -> Solver:
     factor = _Factor(M)
-    unconstrained, columns = factor.solve(f), factor.solve(A.T)
-    lam = _proximal(A @ columns, -b - A @ unconstrained)
-    return unconstrained + columns @ lam, lam
+    columns = factor.solve(A.T)
+    gram = _Proximal(A @ columns, iterations)
+
+    def solution(f: SX, b: SX) -> tuple[SX, SX]:
+        unconstrained = factor.solve(f)
+        lam = gram.solve(-b - A @ unconstrained)
+        return unconstrained + columns @ lam, lam
+
+    return solution
 
 
 def balance(M: SX, A: SX) -> SX:
@@ -159,19 +177,24 @@ def balance(M: SX, A: SX) -> SX:
     return 1 / ca.sqrt(size + 1e-10 * ca.sum1(size) / A.shape[0] + 1e-300)  # rows of mere rounding stay small
 
 
-def drag(M: SX, f: SX, A: SX, G: SX, b: SX) -> tuple[SX, SX]:
+def drag(M: SX, A: SX, G: SX) -> Solver:
     """(u̇, λ) where the constraint forces are not normal to the constraints: M u̇ = f + Gᵀλ, A u̇ + b = 0 (sliding friction).
 
     No closure can leave λ out here, so this serves for all: A M⁻¹Gᵀ λ = −b − A M⁻¹f, which is not symmetric.
     """
     factor, m = _Factor(M), A.shape[0]
-    alone, columns = factor.solve(f), factor.solve(G.T)
-    gram, right = A @ columns, -b - A @ alone
+    columns = factor.solve(G.T)
+    gram = A @ columns
     lower, upper = _lu(gram + PROXIMAL * SX.eye(m))
-    lam = SX.zeros(m)
-    for _ in range(ITERATIONS):
-        lam = lam + ca.solve(upper, ca.solve(lower, right - gram @ lam))
-    return alone + columns @ lam, lam
+
+    def solution(f: SX, b: SX) -> tuple[SX, SX]:
+        alone, lam = factor.solve(f), SX.zeros(m)
+        right = -b - A @ alone
+        for _ in range(ITERATIONS):
+            lam = lam + ca.solve(upper, ca.solve(lower, right - gram @ lam))
+        return alone + columns @ lam, lam
+
+    return solution
 
 
 def _lu(K: SX) -> tuple[SX, SX]:
@@ -186,10 +209,9 @@ def _lu(K: SX) -> tuple[SX, SX]:
     return lower, ca.triu(upper)
 
 
-def complete(M: SX, f: SX, A: SX, b: SX) -> tuple[SX, SX]:
-    """M + s AᵀA and f − s Aᵀb: the same motion, and no longer singular where the constraints make up for M."""
-    s = ca.trace(M) / M.shape[0] / (ca.sumsqr(A) / A.shape[0])
-    return M + s * A.T @ A, f - s * A.T @ b
+def completion(M: SX, A: SX) -> SX:
+    """s of M + s AᵀA and f − s Aᵀb: the same motion, and no longer singular where the constraints make up for M."""
+    return ca.trace(M) / M.shape[0] / (ca.sumsqr(A) / A.shape[0])
 
 
 def solve_tree(M: SX, right: SX) -> SX:
@@ -197,14 +219,19 @@ def solve_tree(M: SX, right: SX) -> SX:
     return _Factor(M).solve(right)
 
 
-def _proximal(gram: SX, right: SX) -> SX:
+class _Proximal:
     """gram⁺ right for a positive semidefinite matrix: λ ← λ + (gram + ε)⁻¹ (right − gram λ)."""
-    m = gram.shape[0]
-    factor = _Factor(gram + PROXIMAL * ca.trace(gram) / m * SX.eye(m), 0)
-    out = factor.solve(right)
-    for _ in range(ITERATIONS - 1):
-        out = out + factor.solve(right - gram @ out)
-    return out
+
+    def __init__(self, gram: SX, iterations: int) -> None:
+        m = gram.shape[0]
+        self.gram, self.iterations = gram, iterations
+        self.factor = _Factor(gram + PROXIMAL * ca.trace(gram) / m * SX.eye(m), 0)
+
+    def solve(self, right: SX) -> SX:
+        out = self.factor.solve(right)
+        for _ in range(self.iterations - 1):
+            out = out + self.factor.solve(right - self.gram @ out)
+        return out
 
 
 class _Factor:

@@ -25,7 +25,7 @@ from scipy.sparse import csc_matrix
 
 from . import sparse
 from .arguments import Numbers, numbers, one_of, times
-from .closure import CLOSURES, RANK_TOLERANCE, balance, complete, drag, rank, solve_dragged, solve_tree
+from .closure import CLOSURES, ITERATIONS, RANK_TOLERANCE, Solver, balance, completion, drag, rank, solve_dragged, solve_tree
 from .constrained import Constrained
 from .derivatives import derivatives, named
 from .elements.bodies import Body, Marker
@@ -197,16 +197,22 @@ class Equations:
 
     def closed(self, f: SX, b: SX) -> tuple[SX, SX]:
         """(u̇, λ) from M u̇ = f + Gᵀλ, A u̇ + b = 0 by the closure, for any f and b."""
-        return self._closed(f, b, self.A, self.constrained.G if self.constrained.dragging else None)
+        return self._closing(self.A, self.constrained.G if self.constrained.dragging else None)(f, b)
 
-    def _closed(self, f: SX, b: SX, A: SX, G: SX | None = None) -> tuple[SX, SX]:
-        M = self.M
-        if self._massless:
-            M, f = complete(M, f, A, b)
+    def _closing(self, A: SX, G: SX | None = None, iterations: int = ITERATIONS) -> Solver:
+        """(u̇, λ) as a function of f and b; factors are those of all its calls."""
+        s = completion(self.M, A) if self._massless else None
+        M = self.M if s is None else self.M + s * A.T @ A
         scale = balance(M, A)
-        A, b = ca.diag(scale) @ A, scale * b
-        closed = CLOSURES[self.closure].expression(M, f, A, b) if G is None else drag(M, f, A, ca.diag(scale) @ G, b)
-        return closed[0], scale * closed[1]
+        scaled = ca.diag(scale) @ A
+        closure = CLOSURES[self.closure].expression
+        solver = closure(M, scaled, iterations) if G is None else drag(M, scaled, ca.diag(scale) @ G)
+
+        def solution(f: SX, b: SX) -> tuple[SX, SX]:
+            udot, lam = solver(f if s is None else f - s * A.T @ b, scale * b)
+            return udot, scale * lam
+
+        return solution
 
     @cached_property
     def _massless(self) -> bool:
@@ -232,12 +238,15 @@ class Equations:
         if not self.psi.numel() and not self.kinematics.quaternions:
             return None
         q, u, still = SX(s.q), s.u, SX.zeros(s.u.numel())
-        if self.phi.numel():
-            q = q + self.N @ self._closed(still, self.phi, self.A[: self.phi.numel(), :])[0]
+        count, total = self.phi.numel(), self.psi.numel()
+        hold = self._closing(self.A[:total, :], iterations=1) if total else None  # the next step meets what this one leaves
+        if hold is not None and count:
+            place = hold if count == total else self._closing(self.A[:count, :], iterations=1)
+            q = q + self.N @ place(still, self.phi)[0]
         for four in map(list, self.kinematics.quaternions):
             q[four] = q[four] / ca.norm_2(q[four])
-        if self.psi.numel():
-            u = u + self._closed(still, ca.substitute(self.psi, s.q, q), self.A[: self.psi.numel(), :])[0]
+        if hold is not None:
+            u = u + hold(still, ca.substitute(self.psi, s.q, q))[0]
         return ca.vertcat(q, u)
 
     @cached_property
