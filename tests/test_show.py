@@ -18,6 +18,7 @@ import mechgraph as mg
 from mechgraph.formalisms import absolute
 from mechgraph.show import names, picture
 from mechgraph.show.expressions import OPERATIONS, Plain, evaluate
+from mechgraph.show.graph import network
 from mechgraph.show.normal_form import NormalForm
 from mechgraph.show.readable import equations_latex, equations_text, to_sympy
 from mechgraph.show.scene import Rod, scene
@@ -636,3 +637,29 @@ def test_random_states_satisfy_all_constraints() -> None:
     assert np.abs(equations.position_violation(at.q, at.t)).max() < 1e-10
     assert np.abs(equations.velocity_violation(at.q, at.u, at.t)).max() < 1e-9
     assert np.ptp(at.q, axis=0).min() > 0.05
+
+
+# --- the graph -------------------------------------------------------------------------------------------------------
+
+
+def wheel_on_a_floor() -> mg.System:
+    s = mg.System("wheel on a floor", gravity=(0, 0, -9.81))
+    fork, wheel = (s.body(name, mass=1.0, inertia=(0.1, 0.1, 0.2)) for name in ("fork", "wheel"))
+    s.free("place", s.ground, fork)
+    s.revolute("axle", fork, wheel)
+    s.roll("contact", mg.Disc(wheel, 0.5), mg.Plane(s.ground))
+    s.torque("motor", "axle", 1.0)
+    return s
+
+
+def test_graph_is_bipartite_and_joins_what_is_joined(tmp_path):
+    """A free joint holds nothing and is not drawn."""
+    graph = network(wheel_on_a_floor())
+    joined = {node[1]: {neighbour[1] for neighbour in graph[node]} for node in graph if node[0] != "body"}
+    assert joined == {"axle": {"fork", "wheel"}, "contact": {"ground", "wheel"}, "motor": {"fork", "wheel"}}
+    assert all(("body" in (a[0], b[0])) and a[0] != b[0] for a, b in graph.edges)
+    wheel_on_a_floor().draw_graph(tmp_path / "graph.svg")
+    drawn = (tmp_path / "graph.svg").read_text()
+    assert drawn.startswith("<?xml")
+    with pytest.raises(mg.ArgumentError, match="graph.docx"):
+        wheel_on_a_floor().draw_graph(tmp_path / "graph.docx")

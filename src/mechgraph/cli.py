@@ -254,13 +254,18 @@ def check(model: str, states: int, seed: int) -> None:
 
 @main.command()
 @model_argument
-def describe(model: str) -> None:
+@click.option("--graph", type=click.Path(dir_okay=False, path_type=Path), help="Draw its graph (.png, .svg, .pdf).")
+def describe(model: str, graph: Path | None) -> None:
     """Print what was understood of MODEL.
 
     Bodies, tree, loops, incidence matrix, variables, mobility by count and by rank, redundant constraints.
     """
     example = load(model)
-    click.echo(describe_system(build(example), guess_of(example)))
+    system = build(example)
+    click.echo(describe_system(system, guess_of(example)))
+    if graph is not None:
+        system.draw_graph(graph)
+        click.echo(f"wrote {graph}")
 
 
 @main.command()

@@ -564,13 +564,17 @@ class Equations:
         return kernel
 
     def reaction(
-        self, joint: str, q: Numbers, u: Numbers, t: Any = 0.0, inputs: Any = None, parameters: Any = None
+        self, name: str, q: Numbers, u: Numbers, t: Any = 0.0, inputs: Any = None, parameters: Any = None
     ) -> np.ndarray:
-        """(force, moment) of a joint's parent on its child through it: world components, at the child's joint frame."""
-        one_of("joint", joint, self.system.joints)
+        """(force, moment) of a joint's parent on its child through it: world components, at the child's joint frame.
+
+        Of a constraint: on the body of its last place, at that place; of a contact on its surface, at the point of contact.
+        """
+        one_of("joint or constraint", name, [*self.system.joints, *self.system.constraints])
         arguments = self.arguments(q, u, t, inputs, parameters)
         udot, lam = self.solve(q, u, t, inputs, parameters)
-        kernel = self.kernel(("reaction", joint), lambda: [self.reactions.of(joint)], [1], self.force_symbols)
+        of = self.reactions.of if name in self.system.joints else self.reactions.of_constraint
+        kernel = self.kernel(("reaction", name), lambda: [of(name)], [1], self.force_symbols)
         return kernel(*arguments, np.concatenate([udot, lam], axis=-1))[0]
 
     def power_along(self, run: Trajectory) -> np.ndarray:

@@ -12,6 +12,7 @@ from .constrained import Constrained, ForceTorque
 from .elements.bodies import marker_on
 from .elements.element import Action, Effort, Wrench
 from .elements.joints import Joint
+from .errors import ModelError
 from .formalisms.newton_euler import transmitted
 from .kinematics import Kinematics, Pair
 from .loads import actions, on_frames, potential, split
@@ -30,6 +31,24 @@ class Reactions:
         cut = any(c.name == joint for c in self.constrained.closings)
         force, torque, at = self._through_cut(joint) if cut else self._through_tree(joint)
         return ca.vertcat(force, torque + ca.cross(at - m.position(child), force))
+
+    def of_constraint(self, name: str) -> SX:
+        """(force, moment) of a constraint on the body that it acts on, all its actions included, at its point of action."""
+        m, constraint = Motion(self.kinematics), self.kinematics.system.constraints[name]
+        receiver = constraint.acts_on(m)
+        if receiver is None:
+            raise ModelError(f"constraint {name!r} acts on no place of its own; see the multipliers for its efforts")
+        body, point = receiver[0].body, receiver[1]
+        sign = 1
+        if body is self.kinematics.system.ground:  # then by reaction, on the other one
+            body, sign = constraint.places()[0].body, -1
+        force, torque = self.constrained.wrenches_of(constraint).get(body.name, (SX.zeros(3), SX.zeros(3)))
+        torque = torque + ca.cross(m.position(body) - point, force)
+        for wrench in split(self.kinematics, [*constraint.conservative(m), *constraint.nonconservative(m)])[0]:
+            if wrench.marker.body is body:
+                force = force + wrench.force
+                torque = torque + wrench.torque + ca.cross(m.position(wrench.marker) - point, wrench.force)
+        return sign * ca.vertcat(force, torque)
 
     def _through_tree(self, joint: str) -> tuple[SX, SX, SX]:
         """Force, moment and point of action of a tree joint: what its first frame receives from inboard."""

@@ -178,9 +178,9 @@ class Trajectory:
         """Multipliers λ, a column for each name in ``columns["constraints"]``."""
         return self._solution[1]
 
-    def reaction(self, joint: str) -> np.ndarray:
-        """(force, moment) of a joint on its child, world components at the child's joint frame: six columns."""
-        return self._need().reaction(joint, self.q, self.u, self.time, self.w, self.constants)
+    def reaction(self, name: str) -> np.ndarray:
+        """(force, moment) of a joint on its child, or of a constraint (see ``Equations.reaction``): six columns, world axes."""
+        return self._need().reaction(name, self.q, self.u, self.time, self.w, self.constants)
 
     def _stored(self, name: str, compute: Any) -> np.ndarray:
         return self.stored[name] if name in self.stored else compute(self._need())

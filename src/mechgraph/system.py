@@ -221,6 +221,12 @@ class System:
 
         return describe(self)
 
+    def draw_graph(self, path: Any = None) -> Any:
+        """The graph of bodies and of what joins and loads them, as a figure; saved to ``path`` if that is given."""
+        from .show.graph import draw_graph
+
+        return draw_graph(self, path)
+
     # --- checking ------------------------------------------------------------------------------------------------
 
     def check(self) -> None:

@@ -31,6 +31,11 @@ class Touched(Constraint):
     def places(self) -> Sequence[Marker]:
         return (self.base.marker, self.surface.marker)
 
+    def acts_on(self, m: Motion) -> tuple[Marker, SX] | None:
+        if len(self.pairs) > 1:
+            return super().acts_on(m)
+        return self.surface.marker, self.pairs[0].contact(m).point
+
     def chains(self) -> Sequence[Joint]:
         return [chain for pair in self.pairs for chain in pair.chains()]
 

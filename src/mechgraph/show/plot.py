@@ -53,7 +53,7 @@ def plot(run: Trajectory, names: Sequence[str] = (), path: str | Path | None = N
         _mark_events(axes, run)
     all_axes[-1].set_xlabel("time (s)", color=MUTED)
     if path is not None:
-        _save(figure, Path(path))
+        save(figure, Path(path))
     return figure
 
 
@@ -67,7 +67,8 @@ def _plain(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def _save(figure: Figure, path: Path) -> None:
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure; the ending of the file name says how."""
     try:
         figure.savefig(path, dpi=140)
     except ValueError as error:
