@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import mechgraph as mg
-from mechgraph import gallery
+from measure import gap
+from mechgraph import cli, gallery
 from mechgraph.studies.initial import to_absolute
+from mechgraph.studies.integrators import METHODS
 
 SYSTEMS = ("double_pendulum", "fourbar", "slider_crank_3d", "garifulin", "heavy_top", "acrobot", "puma560")
 
@@ -63,3 +66,115 @@ def test_cost_is_linear_in_the_number_of_bodies():
         return eqs.kernel("udot", lambda: [eqs.udot], [1]).function.n_instructions()
 
     assert (operations(24) - operations(12)) / 12 == pytest.approx((operations(12) - operations(6)) / 6, rel=0.05)
+
+
+# --- every study -----------------------------------------------------------------------------------------------------
+
+STUDIED = ("double_pendulum", "fourbar", "heavy_top", "garifulin", "slider_crank_3d")  # tree, loop, quaternion, driven, mixed
+
+
+def both(name: str) -> tuple[gallery.Example, mg.Equations, mg.Equations]:
+    example = gallery.load(name)
+    system = example.system()
+    return example, system.equations(), system.equations("absolute")
+
+
+@pytest.mark.parametrize("name", STUDIED)
+def test_the_same_run(name):
+    """Motion, energy, power and reactions of a short run, by the names of joints and bodies."""
+    example, joint, free = both(name)
+    options = {"start": example.start, "guess": example.guess, "rtol": 1e-11, "step": 0.02}
+    expected, run = (e.simulate(0.1, **options) for e in (joint, free))
+    scalar = [name for name, each in joint.system.joints.items() if len(each.coordinates) == len(each.speeds) > 0]
+    for column in (*scalar, *joint.system.bodies):  # a measured quaternion has the other sign half of the time
+        assert gap(expected[column], run[column], floor=1.0) < 1e-8, column
+    assert gap(expected.energy, run.energy, floor=1.0) < 1e-8
+    assert gap(expected.power, run.power, floor=expected.kinetic.max()) < 1e-7
+    assert run.violation.max() < 1e-11
+    if not joint.redundant(*joint.assemble(example.start, guess=example.guess)):
+        for column in joint.system.joints:
+            assert gap(expected.reaction(column), run.reaction(column), floor=1.0) < 1e-7, column
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method(method):
+    example, joint, free = both("fourbar")
+    loose = method in ("radau", "bdf", "rk45", "cvodes-bdf", "lsoda")
+    options = {"start": example.start, "guess": example.guess, "step": 0.05}
+    expected = joint.simulate(0.1, **options, rtol=1e-10)
+    run = free.simulate(0.1, **options, rtol=1e-6 if loose else 1e-9, method=method)
+    assert np.abs(run["qA"] - expected["qA"]).max() < (1e-4 if loose else 1e-7)
+    assert run.violation.max() < 1e-11
+
+
+@pytest.mark.parametrize("drift", ["baumgarte", "none"])
+def test_other_ways_to_keep_constraints(drift):
+    example, joint, free = both("fourbar")
+    options = {"start": example.start, "guess": example.guess, "step": 0.05, "rtol": 1e-10}
+    expected, run = joint.simulate(0.2, **options), free.simulate(0.2, drift=drift, **options)
+    assert np.abs(run["qA"] - expected["qA"]).max() < 1e-6
+    assert run.violation.max() < 1e-6
+
+
+def test_a_start_by_the_names_of_bodies():
+    _, joint, free = both("double_pendulum")
+    body = next(iter(free.system.bodies))
+    q, _ = joint.assemble({joint.coordinates[0]: 0.7})
+    place = free.assemble({joint.coordinates[0]: 0.7})[0][list(free.kinematics.joint_coordinates[body])]
+    there, _ = free.assemble({body: place})
+    np.testing.assert_allclose(there[list(free.kinematics.joint_coordinates[body])], place, atol=1e-9)
+    assert np.abs(free.position_violation(there)).max() < 1e-10
+    assert joint.position(body, q) == pytest.approx(free.position(body, there), abs=1e-9)
+
+
+def test_equilibria_and_linear_models_have_the_same_frequencies():
+    _, joint, free = both("fourbar")
+    guess = {"qA": 1.5}
+    rest = [e.equilibrium(guess) for e in (joint, free)]
+    angles = [e.observe(lambda m: m.coordinate("qA"), *state) for e, state in zip((joint, free), rest, strict=True)]
+    assert angles[1] == pytest.approx(angles[0], abs=1e-9)
+    models = [e.linearize(state) for e, state in zip((joint, free), rest, strict=True)]
+    np.testing.assert_allclose(models[1].eigenvalues(), models[0].eigenvalues(), atol=1e-8)
+
+
+def test_steady_motions_are_found_in_joint_coordinates():
+    s = mg.System("governor", gravity=(0, 0, -9.81))
+    arm = s.body("arm", mass=1.0, com=(0, 0, -0.5), inertia=(0.01, 0.01, 0.001))
+    s.universal("pivot", s.ground, arm, axis="z", second_axis="y")
+    equations = s.equations("absolute")
+    q, u = equations.steady({"pivot.second": 1.0, "pivot.first'": 6.0}, hold=["pivot.first", "pivot.first'"])
+    tilt = equations.observe(lambda m: m.coordinate("pivot.second"), q)[0]
+    rate = equations.observe(lambda m: m.speed("pivot.first'"), q, u)[0]
+    inertia, moment = 0.01 + 0.25 - 0.001, 1.0 * 9.81 * 0.5  # (A − C) Ω² cos ϑ = m g l, about the pivot
+    assert rate == pytest.approx(6.0)
+    assert np.cos(tilt) == pytest.approx(moment / inertia / 36.0, rel=1e-8)
+
+
+def test_rollouts_events_c_and_pictures(tmp_path):
+    example, joint, free = both("double_pendulum")
+    state, expected = (e.assemble(example.start) for e in (free, joint))
+    rolled = free.rollout(state[0][None], state[1][None], step=1e-3, steps=50)
+    there = joint.rollout(expected[0][None], expected[1][None], step=1e-3, steps=50)
+    body = list(free.system.bodies)[-1]
+    places = [e.position(body, r.q[0, -1]) for e, r in ((free, rolled), (joint, there))]
+    np.testing.assert_allclose(*places, atol=1e-8)
+    hinge = joint.coordinates[0]
+    quantity = lambda m: m.coordinate(hinge) - example.start[hinge] / 2  # noqa: E731
+    runs = [e.simulate(1.0, example.start, step=0.1, rtol=1e-10, events={"turn": mg.Event(quantity)}) for e in (free, joint)]
+    assert runs[0].time[-1] == pytest.approx(runs[1].time[-1], abs=1e-7)
+    assert len(free.export_c(tmp_path / "model")) == 3
+    for path in (runs[0].view(tmp_path / "run.html"), runs[0].report(tmp_path / "report.html")):
+        assert (tmp_path / path.name).stat().st_size > 1000
+    loaded = mg.load(runs[0].save(tmp_path / "run.npz"), free.system)
+    np.testing.assert_array_equal(loaded[body], runs[0][body])
+
+
+def test_inverse_dynamics_names_what_works():
+    _, _, free = both("double_pendulum")
+    with pytest.raises(mg.UnsupportedError, match="use a formalism in joint coordinates, such as newton-euler"):
+        free.inverse_dynamics(*(np.zeros(n) for n in (14, 12, 12)))
+
+
+def test_the_command_line():
+    done = CliRunner().invoke(cli.main, ["run", "double_pendulum", "--formalism", "absolute", "--duration", "0.1"])
+    assert done.exit_code == 0, done.output

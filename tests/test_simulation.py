@@ -123,6 +123,12 @@ def test_an_event_is_located_and_stops_the_run():
     assert (np.diff(run.time) > 0).all()
 
 
+def test_an_event_before_the_first_output():
+    run = pendulum().equations().simulate(1.0, {"hinge": 1.0}, step=0.5, events={"soon": lambda m: m.coordinate("hinge") - 0.9})
+    assert run.outcome == "stopped by event 'soon'"
+    assert run["hinge"] == pytest.approx([1.0, 0.9], abs=1e-9)
+
+
 @pytest.mark.parametrize(("direction", "passages"), [(0, [0, 1, 2, 3]), (-1, [0, 2]), (1, [1, 3])])
 def test_events_heed_their_direction_and_need_not_stop(direction, passages):
     event = mg.Event(through_bottom, direction=direction, stop=False)

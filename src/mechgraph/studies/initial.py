@@ -29,6 +29,7 @@ TOLERANCE = 1e-11
 ATTEMPTS = 40
 GIVEN = 1e-6  # violation of a state given in numbers that is taken for rounding
 PROJECTED = 1e-13  # violation that needs no further projection
+FEW = 8  # states whose singular values are found sooner than an expression is derived
 
 
 @dataclass
@@ -430,7 +431,7 @@ def _largest(violation: np.ndarray) -> float:
 def _projected(
     equations: Equations, q: np.ndarray, u: np.ndarray, t: np.ndarray, parameters: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    if equations.large:
+    if equations.large or len(q) > FEW:
         q, u = _kept(equations, q, u, t, parameters)
     for _ in range(8):
         violation = equations.position_violation(q, t, parameters)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..equations import Equations
 from ..errors import ArgumentError, UnsupportedError
+from ..formalisms import DEFAULT
 from ..results import Trajectory
 
 
@@ -18,6 +19,11 @@ def inverse_dynamics(
 
     ``motion`` is a ``Trajectory`` or the coordinates q, with u and u̇ beside it; batches by leading axes.
     """
+    if equations.kinematics is not equations.tree:
+        raise UnsupportedError(
+            f"inverse dynamics gives efforts along the speeds of joints, which {equations.formalism} does not have; "
+            f"use a formalism in joint coordinates, such as {DEFAULT}"
+        )
     if equations.constraints:
         raise UnsupportedError(
             "inverse dynamics is for trees: with constraints the efforts are not unique. Add servo constraints for the "

@@ -297,6 +297,8 @@ class _Recorder:
         return np.split(states, np.cumsum([len(eqs.coordinates), len(eqs.speeds)]), axis=1)
 
     def keep(self, times: np.ndarray, states: np.ndarray, drift: float, on_grid: int) -> None:
+        if not len(times):
+            return
         self.t.append(times)
         for store, part in zip((self.q, self.u, self.work), self.split(states), strict=True):
             store.append(part)
