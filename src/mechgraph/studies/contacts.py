@@ -128,12 +128,18 @@ class Contacts:
         def margin(t: float) -> float:
             return float(self.margins(t, *self._split(state_at(t)[None]))[0, column])
 
-        first, last = span
-        while margin(first) <= 0 and last - span[0] > 1e-15 * max(1.0, abs(last)):
+        first, last, noise = *span, self._noise[column]
+        while margin(first) <= noise and last - span[0] > 1e-15 * max(1.0, abs(last)):
             middle = (span[0] + last) / 2
-            first, last = (middle, last) if margin(middle) > 0 else (first, middle)
-        moment = last if margin(first) <= 0 else brentq(margin, first, last, xtol=1e-14, rtol=1e-15)
+            first, last = (middle, last) if margin(middle) > noise else (first, middle)
+        moment = last if margin(first) <= noise else brentq(margin, first, last, xtol=1e-14, rtol=1e-15)
         return float(moment), state_at(moment)
+
+    @property
+    def _noise(self) -> np.ndarray:
+        """How much of each margin may be rounding."""
+        normal = np.where(self.touching, self.small_force, TOUCH)
+        return 1e-3 * np.concatenate([normal, np.where(self.sticking, self.small_force, self.slow)])
 
     def _split(self, states: np.ndarray) -> list[np.ndarray]:
         sizes = np.cumsum([len(self.equations.coordinates), len(self.equations.speeds)])
