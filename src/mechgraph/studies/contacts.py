@@ -35,7 +35,7 @@ TOUCH = 1e-11  # gaps above −TOUCH (in metres) are no impact yet
 NEAR = 1e-10  # closed points, and those with gaps below this, share in an impact
 STILL = 1e-12  # slower approaches (in metres per second) are none
 IMPACTS = 10_000
-STANDSTILL = 50
+STANDSTILL = 30
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,6 @@ class Contacts:
         self.sticking = np.zeros(len(self.points), dtype=bool)
         self.static = np.array([point.law.static for point in self.points])
         self.slow = np.array([point.law.regularization for point in self.points])
-        self.resting = np.array([point.law.resting for point in self.points])
         self.same_pair = np.array([[a.law is b.law for b in self.points] for a in self.points], dtype=float)
         self.count = 0  # of impacts
         self._latest, self._standing = -np.inf, 0
@@ -134,6 +133,11 @@ class Contacts:
             first, last = (middle, last) if margin(middle) > noise else (first, middle)
         moment = last if margin(first) <= noise else brentq(margin, first, last, xtol=1e-14, rtol=1e-15)
         return float(moment), state_at(moment)
+
+    @property
+    def resting(self) -> np.ndarray:
+        """Speeds below which points do not rebound; they double where events pile up in one moment."""
+        return np.array([point.law.resting for point in self.points]) * 2.0 ** max(0, self._standing - 5)
 
     @property
     def _noise(self) -> np.ndarray:
