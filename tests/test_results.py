@@ -86,6 +86,8 @@ def test_quantities_of_ones_own(run):
     rate = np.gradient(run["slide'"], run.time, edge_order=2)
     assert gap(acceleration[1:-1], rate[1:-1]) < 1e-3  # limited by the finite difference
     assert np.array_equal(acceleration, run.udot[:, -1])
+    turned = run.observe(lambda m: m.rotation("piston"))
+    assert np.array_equal(turned[:, 3:6], run.observe(lambda m: m.rotation("piston")[1, :]))
 
 
 # --- diagnostics -----------------------------------------------------------------------------------------------------

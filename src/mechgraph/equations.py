@@ -543,7 +543,7 @@ class Equations:
         parameters: Any = None,
         udot: Any = None,
     ) -> np.ndarray:
-        """Any quantity of the motion (a column), e.g. ``lambda m: m.velocity(tip)``.
+        """Any quantity of the motion (a column; matrices row by row), e.g. ``lambda m: m.velocity(tip)``.
 
         If it asks for accelerations and ``udot`` is not given, they are those of the motion.
         """
@@ -740,7 +740,7 @@ class Quantity:
 def _column(value: Any) -> SX:
     entries = value if isinstance(value, (list, tuple)) else [value]
     try:
-        return ca.vertcat(*(SX(entry) for entry in entries))
+        return ca.vertcat(*(ca.vec(SX(entry).T) for entry in entries))
     except (NotImplementedError, RuntimeError, TypeError):
         raise ArgumentError(
             f"a quantity of the motion must be a number, an expression or a list of them, got {value!r}"
