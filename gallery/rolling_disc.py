@@ -1,10 +1,10 @@
 """Rolling disc: a thin disc on a rough plane, against the classical equations, with its critical speeds.
 
-I. Kosenko, *How one can arrange the multibody system dynamics computer model*, compares such a disc with the classical equations
-and gives no numbers. Ours: m = R = g = 1, a uniform disc, tilt 1.2 rad, ω = (0.3, 0.5, 1.1) in the disc's axes.
+I. Kosenko, *How one can arrange the multibody system dynamics computer model*, compares such a disc with the classical
+equations and gives no numbers. Ours: m = R = g = 1, a uniform disc, tilt 1.2 rad, ω = (0.3, 0.5, 1.1) in the disc's axes.
 
-The classical equations, integrated on their own: with γ the upward vertical and r from the centre to the point of contact, all in
-the disc's axes, r = −R (γ₁, γ₂, 0)/√(γ₁² + γ₂²) and the moment of momentum about the point of contact
+The classical equations, integrated on their own: with γ the upward vertical and r from the centre to the point of contact, all
+in the disc's axes, r = −R (γ₁, γ₂, 0)/√(γ₁² + γ₂²) and the moment of momentum about the point of contact
 
     M = I ω + m r × (ω × r),    Ṁ = M × ω + m ṙ × (ω × r) + m g r × γ,    γ̇ = γ × ω.
 
@@ -30,7 +30,6 @@ START = {
     **{f"centre.q{i}": q for i, q in enumerate((np.cos(TILT / 2), np.sin(TILT / 2), 0.0, 0.0))},
     **{f"centre.w{i}": w for i, w in zip("xyz", OMEGA, strict=True)},
 }
-GUESS = {"centre.z": R}
 DURATION = 30.0
 OPTIONS = {"rtol": 1e-12, "method": "rk8", "step": 0.05}
 LONG = 300.0
@@ -45,9 +44,9 @@ def system(angles: bool = False) -> mg.System:
     disc = s.body("disc", mass=MASS, inertia=(A, A, C))
     if angles:
         turns = [mg.rot("z", "yaw"), mg.rot("x", "tilt"), mg.rot("z", "spin")]
-        s.joint("centre", s.ground, disc, [*(mg.move(axis, axis) for axis in "xyz"), *turns])
+        s.joint("centre", s.ground, disc, [*(mg.move(axis, axis) for axis in "xyz"), *turns], at=(0, 0, R))
     else:
-        s.free("centre", s.ground, disc)
+        s.free("centre", s.ground, disc, at=(0, 0, R))
     s.roll("floor", mg.Disc(disc, R), mg.Plane(s.ground))
     return s
 
@@ -82,7 +81,7 @@ def classical() -> ca.Function:
 
 def classical_error() -> tuple[float, mg.Trajectory]:
     """Largest difference in M and γ over 300 units of time, and our run."""
-    run = system().equations().simulate(LONG, START, guess=GUESS, **{**OPTIONS, "step": 0.5})
+    run = system().equations().simulate(LONG, START, **{**OPTIONS, "step": 0.5})
     gamma = run.observe(lambda m: m.axis("ground", "z", in_frame="disc"))
     ours = np.hstack([np.array(momentum()(gamma.T, run["centre'"][:, 3:].T)).T, gamma])
     problem = {"x": (y := ca.SX.sym("y", 6)), "ode": classical()(y)}
@@ -102,7 +101,7 @@ def steady_circle(theta: float, precession: float) -> float:
     equations = system(angles=True).equations()
     start = {"centre.tilt": theta, "centre.yaw'": precession, "centre.tilt'": 0.0}
     start["centre.spin'"] = turning - precession * np.cos(theta)
-    q, u = equations.assemble(start, guess=GUESS)
+    q, u = equations.assemble(start)
     angles = [equations.speeds.index(f"centre.{name}'") for name in ("yaw", "tilt", "spin")]
     return float(np.abs(equations.accelerations(q, u)[angles]).max())
 
@@ -114,7 +113,7 @@ def critical_speed(equations: mg.Equations, turning: str) -> float:
         """λ² of the pair that is real below the limit and imaginary above."""
         upright = {"centre.tilt": np.pi / 2, "centre.yaw'": 0.0, "centre.tilt'": 0.0, "centre.spin'": 0.0}
         start = {**upright, f"centre.{turning}'": speed}
-        model = equations.linearize(start, guess=GUESS, independent=[*STEADY, *(f"{name}'" for name in STEADY[2:])])
+        model = equations.linearize(start, independent=[*STEADY, *(f"{name}'" for name in STEADY[2:])])
         squares = model.eigenvalues() ** 2
         return float(squares[np.abs(squares).argmax()].real)
 
