@@ -40,7 +40,8 @@ ENDS, SIDES = {"rear": -1, "front": 1}, {"left": 1, "right": -1}
 BODIES = ["rear half", "front half", "flywheel", *(f"{end} rod" for end in ENDS)]
 BODIES += [f"{end} {side} wheel" for end in ENDS for side in SIDES]
 GAITS = {"drive": (1.0, 1.0), "rotate": (1.0, 2.0), "parking": (2.0, 3.0)}  # ω of the axles, ω′ of the flywheel
-START = {"board.x'": 0.0, "board.y'": 0.0, "board.wz": 0.0}
+REST = {"board.x'": 0.0, "board.y'": 0.0, "board.wz": 0.0}
+START = {**REST, "board.x'": 0.1}
 PERIOD = 2 * np.pi
 DURATION = 4 * PERIOD
 OPTIONS = {"rtol": 1e-9, "method": "rk8", "step": PERIOD / 100}
@@ -128,7 +129,7 @@ def run_of(equations: mg.Equations, gait: str, epsilon: float, duration: float =
     """A run of a gait from rest."""
     steering, swinging = GAITS[gait]
     parameters = {"epsilon": epsilon, "steering": steering, "swinging": swinging, **options}
-    return equations.simulate(duration, START, parameters=parameters, **OPTIONS)
+    return equations.simulate(duration, REST, parameters=parameters, **OPTIONS)
 
 
 def difference(run: mg.Trajectory, gait: str) -> float:

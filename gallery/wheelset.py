@@ -29,7 +29,7 @@ SIDES = {"left": 1, "right": -1}
 START = {"rod.x'": V, "rod.y'": 0.0, "rod.wy": 0.0, "rod.wz": YAW, "left.y": 0.0, "left.y'": 0.0, "right.y": 0.0}
 DURATION = 30.0
 OPTIONS = {"rtol": 1e-10, "method": "rk8", "step": 0.1}
-STIFFER = 4.0
+STIFFER, SHORT = 4.0, 5.0
 
 
 def system(axle: str = "springs") -> mg.System:
@@ -80,8 +80,8 @@ def check() -> dict[str, float]:
     """Nearness to the ideal circle, creep of the wheels, energy, and the rigid wheelsets."""
     equations = system().equations()
     run = equations.simulate(DURATION, START, **OPTIONS)
-    stiffer = equations.simulate(10.0, START, parameters={"c": STIFFER * STIFFNESS}, **OPTIONS)
-    near = off_circle(run)[run.time <= 10.0].max() / off_circle(stiffer).max()
+    stiffer = equations.simulate(SHORT, START, parameters={"c": STIFFER * STIFFNESS}, **OPTIONS)
+    near = off_circle(run)[run.time <= SHORT].max() / off_circle(stiffer).max()
     creep = (1 - np.exp(-run.time / TIME)) * ROD * V * YAW / (2 * STIFFNESS)
     return verified(
         {
