@@ -86,7 +86,7 @@ def system(network: bool = False) -> mg.System:
     }
     s.free("board", s.ground, halves["rear"], at=(0, 0, R))
     joints.elastic("coupler", s.marker("middle", halves["rear"]), halves["front"], (0, 0, R), "x")
-    flywheel = s.body("flywheel", mass=ROTOR, inertia=(J_ROTOR / 2, J_ROTOR / 2, J_ROTOR))
+    flywheel = s.body("flywheel", mass=ROTOR, inertia=(J_ROTOR, 0.001, J_ROTOR))  # a bar along y
     joints.servo("motor", s.marker("seat", halves["rear"]), flywheel, (0, 0, R), SWING * mg.sin(swinging * s.time))
     for end, sign in ENDS.items():
         pivot = s.marker(f"{end} pivot", halves[end], at=(sign * HALF, 0, 0))

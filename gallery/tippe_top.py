@@ -34,6 +34,7 @@ def system() -> mg.System:
     s = mg.System("tippe top", gravity=(0, 0, -G))
     top = s.body("top", mass=MASS, inertia=(I1, I1, I3))
     s.free("centre", s.ground, top, at=(0, 0, (1 - ALPHA) * R))
+    s.marker("pole", top, at=(0, 0, (1 + ALPHA) * R))  # to be seen
     ball = mg.Sphere(s.marker("middle", top, at=(0, 0, ALPHA * R)), R)
     s.slide("floor", ball, mg.Plane(s.ground), friction=mg.Friction(drag=DRAG))
     return s

@@ -1,4 +1,4 @@
-"""Moving pictures without a browser: rods and boxes drawn pixel by pixel into a depth buffer, frames written as GIF."""
+"""Moving pictures without a browser: rods, boxes and shells drawn pixel by pixel into a depth buffer, frames written as GIF."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from pathlib import Path
 import numpy as np
 from matplotlib import font_manager
 from PIL import Image, ImageDraw, ImageFont
+from scipy.spatial import ConvexHull
 
 from ..errors import ArgumentError
 from .palette import INK, MUTED, PAPER
 from .scene import Box, Rod, Scene
+from .shells import Shell
 
 SMOOTH = 2  # pixels are computed this many times finer and averaged
 MOST_FRAMES = 240
@@ -59,8 +61,9 @@ def animation(seen: Scene, path: Path, speed: float, title: str, size: tuple[int
     rows = np.searchsorted(seen.time, np.linspace(seen.time[0], seen.time[-1], count, endpoint=False)).clip(
         0, len(seen.time) - 1
     )
-    stage = Stage(seen, title, *size)
-    images = [stage.picture(int(row)) for row in rows]
+    still = Stage(seen, title, *size)
+    stages = (still if seen.path is None else Stage(seen.looked_at(row), title, *size) for row in rows)
+    images = [stage.picture(int(row)) for stage, row in zip(stages, rows, strict=True)]
     palette = _palette(images)
     quantized = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
     pause = max(20, round(1000 * length / count / 10) * 10)
@@ -102,6 +105,8 @@ class Stage:
                 buffer.rod(self.camera, rod, p + R @ rod.a, p + R @ rod.b, sky, sun)
             for box in solid.boxes:
                 buffer.box(self.camera, box, p + R @ box.centre, R @ box.axes, sky, sun)
+            for shell in solid.shells:
+                buffer.shell(self.camera, shell, p + shell.points @ R.T, shell.normals @ R.T, sky, sun)
         for a, b in self._link_pieces(row):
             buffer.rod(self.camera, Rod(a, b, 0.3 * self.seen.thickness, LINK), a, b, sky, sun)
         image = Image.fromarray((np.clip(buffer.colors, 0, 1) * 255).astype(np.uint8))
@@ -124,10 +129,11 @@ class Stage:
         aside = np.cross(seen.up, seen.across)
         step, foot = grid_step(seen.radius), seen.centre + (seen.floor - seen.centre @ seen.up) * seen.up
         reach = int(np.ceil(3.5 * seen.radius / step))
+        corner = seen.floor * seen.up + sum(round(float(foot @ d) / step) * step * d for d in (seen.across, aside))
         parts = np.linspace(-reach, reach, 4 * reach + 1) * step
         for d, e in ((seen.across, aside), (aside, seen.across)):
             for i in range(-reach, reach + 1):
-                self._fading_line(draw, foot + i * step * d + parts[:, None] * e, foot, reach * step)
+                self._fading_line(draw, corner + i * step * d + parts[:, None] * e, foot, reach * step)
         return image
 
     def _fading_line(self, draw: ImageDraw.ImageDraw, points: np.ndarray, centre: np.ndarray, reach: float) -> None:
@@ -145,6 +151,9 @@ class Stage:
                 self._shadow(draw, np.array([p + R @ rod.a, p + R @ rod.b]), rod.radius)
             for _, corners in (face for box in solid.boxes for face in faces(box, p + R @ box.centre, R @ box.axes)):
                 draw.polygon([tuple(pixel) for pixel in self.camera.project(self._on_ground(corners))[0]], fill=255)
+            for shell in solid.shells:
+                flat = self.camera.project(self._on_ground((p + shell.points @ R.T).reshape(-1, 3)))[0]
+                draw.polygon([tuple(flat[k]) for k in ConvexHull(flat, qhull_options="QJ").vertices], fill=255)
         for piece in self._link_pieces(row):
             self._shadow(draw, np.array(piece), 0.3 * seen.thickness)
         image.paste((206, 213, 222), mask=mask)
@@ -220,11 +229,23 @@ class Buffer:
         """Its faces that look at the eye."""
         for normal, corners in faces(box, centre, axes):
             if (camera.eye - corners[0]) @ normal > 0:
-                self._face(camera, corners, camera.axes @ normal, _rgb(box.color), sky, sun)
+                self._face(camera, corners, np.tile(normal, (4, 1)), _rgb(box.color), sky, sun)
+
+    def shell(
+        self, camera: Camera, shell: Shell, points: np.ndarray, normals: np.ndarray, sky: np.ndarray, sun: np.ndarray
+    ) -> None:
+        """Its quads that look at the eye."""
+        tones = [_rgb(tone) for tone in shell.tones]
+        seen = ((camera.eye - points) * normals).sum(axis=-1) > 0
+        visible = seen[:-1, :-1] | seen[1:, :-1] | seen[:-1, 1:] | seen[1:, 1:]
+        for i, j in np.argwhere(visible):
+            rows, columns = [i, i + 1, i + 1, i], [j, j, j + 1, j + 1]
+            self._face(camera, points[rows, columns], normals[rows, columns], tones[shell.tone(int(i), int(j))], sky, sun)
 
     def _face(
-        self, camera: Camera, corners: np.ndarray, normal: np.ndarray, tint: np.ndarray, sky: np.ndarray, sun: np.ndarray
+        self, camera: Camera, corners: np.ndarray, normals: np.ndarray, tint: np.ndarray, sky: np.ndarray, sun: np.ndarray
     ) -> None:
+        """A quad; depth and normals change linearly over its pixels."""
         pixels, depths = camera.project(corners)
         if depths.min() <= 0:
             return
@@ -233,9 +254,10 @@ class Buffer:
         following = np.roll(pixels, -1, axis=0)
         sides = [(q[0] - p[0]) * (y - p[1]) - (q[1] - p[1]) * (x - p[0]) for p, q in zip(pixels, following, strict=True)]
         inside = np.all([s >= 0 for s in sides], axis=0) | np.all([s <= 0 for s in sides], axis=0)
-        plane = np.linalg.lstsq(np.column_stack([pixels, np.ones(4)]), depths, rcond=None)[0]
-        depth = plane[0] * x + plane[1] * y + plane[2]
-        self._put(window, inside, depth, tuple(np.broadcast_to(n, x.shape) for n in normal), tint, sky, sun)
+        values = np.column_stack([depths, normals @ camera.axes.T])
+        slopes = np.linalg.lstsq(np.column_stack([pixels, np.ones(4)]), values, rcond=None)[0]
+        depth, *normal = (a * x + b * y + c for a, b, c in slopes.T)
+        self._put(window, inside, depth, tuple(normal), tint, sky, sun)
 
     def _window(self, pixels: np.ndarray) -> tuple[slice, slice]:
         height, width = self.depths.shape

@@ -2,13 +2,14 @@
 
 A body is drawn as rods through the points that matter on it: its joints, its markers and its centre of mass, joined by
 the shortest tree. One that hangs on a single point reaches as far as the uniform rod with its inertia would; one whose
-points coincide is the box with its inertia.
+points coincide is the box with its inertia. A body that rolls, slides or touches is drawn with its surface instead, and
+the floor is the plane on the ground that something rolls on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
@@ -17,14 +18,17 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.spatial.distance import pdist, squareform
 from scipy.spatial.transform import Rotation as Turn
 
+from ..elements.axial import AxialJoint
 from ..elements.bodies import Body, Marker
 from ..elements.element import Element
 from ..elements.forces import Force
 from ..elements.joints import Joint
+from ..elements.surfaces import Plane, Surface
 from ..elements.transitions import Rotation, Transition, Translation
 from ..equations import Equations
 from ..results import Trajectory
 from .palette import color
+from .shells import Shell, edges_of, shell_of
 
 MOST_FRAMES = 600
 MOST_TRAILS = 6
@@ -40,7 +44,9 @@ ZIGZAG = np.array(
         [0.0, 0.0, 1.0],
     ]
 )
+FAR, NEAR = 5.0, 2.0  # what travels farther than the first, in units of its own size, is followed within the second
 SLENDER = 0.035  # radius of rods over the size of a typical body
+SLIM = 0.3  # at most, over the radius of the smallest wheel
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,7 @@ class Solid:
     color: str
     rods: tuple[Rod, ...]
     boxes: tuple[Box, ...] = ()
+    shells: tuple[Shell, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -118,6 +125,11 @@ class Scene:
     radius: float  # of a ball around everything
     across: np.ndarray  # the horizontal direction in which least happens: to look along
     thickness: float
+    path: np.ndarray | None = None  # of the centre at each time, (n, 3), where the look has to follow what travels far
+
+    def looked_at(self, row: int) -> Scene:
+        """The scene with its centre where it is at one time."""
+        return self if self.path is None else replace(self, centre=self.path[row])
 
     @property
     def quaternions(self) -> np.ndarray:
@@ -133,13 +145,22 @@ def scene(run: Trajectory, most_frames: int = MOST_FRAMES) -> Scene:
     sample = _Sample.of(run, most_frames)
     points = {name: list(_points(sample, name)) for name in ["ground", *sample.bodies]}
     positions, rotations = _poses(sample, list(points))
-    thickness = _thickness(_typical_size(sample, points), _spread(points, positions, rotations))
+    wheels = [shell.radius for name in points for shell in _shells(sample, name, GROUND)]
+    thickness = min(
+        _thickness(_typical_size(sample, points), _spread(points, positions, rotations)), *(SLIM * r for r in wheels), np.inf
+    )
     solids = tuple(_solid(sample, k, name, points[name], thickness) for k, name in enumerate(points))
     trails = tuple(_trails(sample, {s.name: s.color for s in solids}))
     links, up = tuple(_links(sample)), _up(sample)
-    seen = np.concatenate([_cloud(solids, positions, rotations), *(link.ends.reshape(-1, 3) for link in links)])
+    cloud = _cloud(solids, positions, rotations)
+    seen = np.concatenate([cloud, *(link.ends.reshape(-1, 3) for link in links)])
     centre, radius = (seen.min(axis=0) + seen.max(axis=0)) / 2, max(float(np.ptp(seen, axis=0).max()) / 2, 4 * thickness)
-    floor = float((seen @ up).min()) - 2 * thickness
+    path, size = _path(solids, positions), _reach(cloud, len(sample.time))
+    if path is not None and radius > FAR * size:
+        radius = NEAR * size
+    else:
+        path = None
+    floor = _floor(sample, up, float((seen @ up).min()) - 2 * thickness)
     return Scene(
         run.name,
         sample.time,
@@ -154,6 +175,7 @@ def scene(run: Trajectory, most_frames: int = MOST_FRAMES) -> Scene:
         radius,
         _across(seen, up),
         thickness,
+        path,
     )
 
 
@@ -282,17 +304,48 @@ def _thickness(size: float, spread: float) -> float:
 
 def _solid(sample: _Sample, k: int, name: str, points: list[np.ndarray], thickness: float) -> Solid:
     joints = (*_pins(sample, name, thickness), *_rails(sample, name, thickness))
+    tint = GROUND if name == "ground" else color(k - 1)
+    shells, boxes = tuple(_shells(sample, name, tint)), tuple(_boxes(sample, name, tint))
     if name == "ground":
-        return Solid(name, GROUND, (*joints, *_anchors(sample, name, thickness)))
-    body, tint = sample.bodies[name], color(k - 1)
-    distinct = _distinct(points, 0.5 * thickness)
-    rods = [Rod(a, b, thickness, tint) for a, b in _skeleton([*distinct, *_far_end(sample, body, 0.5 * thickness)])]
+        return Solid(name, tint, (*joints, *_anchors(sample, name, thickness)), boxes, shells)
+    body, surfaced = sample.bodies[name], bool(shells or boxes)
+    ends = [] if surfaced else _far_end(sample, body, 0.5 * thickness)
+    rods = [Rod(a, b, thickness, tint) for a, b in _skeleton([*_distinct(points, 0.5 * thickness), *ends])]
+    if surfaced:
+        return Solid(name, tint, (*rods, *joints), boxes, shells)
     if body.weightless:
         return Solid(name, tint, (*rods, *joints, *_anchors(sample, name, thickness)))
     if not rods and _box_of(sample, body)[0].any():
         return Solid(name, tint, joints, (_box(sample, body, thickness, tint),))
     com = sample.constant(body.com)
     return Solid(name, tint, (*rods, Rod(com, com, (1.7 if rods else 2.5) * thickness, tint), *joints))
+
+
+def _surfaces(sample: _Sample, body: str) -> Iterator[Surface]:
+    """Surfaces on a body that roll, slide or touch, each once for every marker that it sits on."""
+    seen = set()
+    for element in sample.equations.system.elements:
+        for surface in (getattr(element, "surface", None), getattr(element, "base", None)):
+            if isinstance(surface, Surface) and surface.marker.body.name == body:
+                key = (type(surface), surface.marker)
+                if key not in seen:
+                    seen.add(key)
+                    yield surface
+
+
+def _shells(sample: _Sample, body: str, tint: str) -> Iterator[Shell]:
+    for surface in _surfaces(sample, body):
+        shell = shell_of(surface, sample.constant, tint)
+        if shell is not None:
+            yield shell
+
+
+def _boxes(sample: _Sample, body: str, tint: str) -> Iterator[Box]:
+    for surface in _surfaces(sample, body):
+        edges = edges_of(surface, sample.constant)
+        if edges is not None:
+            R, at = sample.constant(surface.marker.rotation).reshape(3, 3), sample.constant(surface.marker.at)
+            yield Box(at, edges / 2, R, tint)
 
 
 def _distinct(points: Iterable[np.ndarray], tolerance: float) -> list[np.ndarray]:
@@ -339,12 +392,17 @@ def _box(sample: _Sample, body: Body, thickness: float, tint: str) -> Box:
 
 
 def _pins(sample: _Sample, body: str, thickness: float) -> Iterator[Rod]:
-    """Joints that turn, drawn on their parents: a pin along the axis of a single turn, else a ball."""
+    """Joints that turn, drawn on their parents: a pin along the axis of a single turn, else a ball; none if free."""
     for hinge in (_hinge(sample, joint) for joint in _joints_on(sample, body)):
-        if any(not isinstance(step, Translation) for step in hinge.moving):
+        turns = [step for step in hinge.moving if not isinstance(step, Translation)]
+        if turns and len(hinge.moving) - len(turns) < 3:
             reach = np.zeros(3) if hinge.direction is None else 1.3 * thickness * hinge.direction
             radius = (1.5 if hinge.direction is None else 1.25) * thickness
             yield Rod(hinge.on_parent - reach, hinge.on_parent + reach, radius, DARK)
+    for element in sample.equations.system.elements:
+        if isinstance(element, AxialJoint) and element.a.body.name == body:
+            at, reach = sample.constant(element.a.at), 1.3 * thickness * sample.constant(element.a.rotation @ element.n)
+            yield Rod(at - reach, at + reach, 1.25 * thickness, DARK)
 
 
 def _joints_on(sample: _Sample, body: str) -> Iterator[Joint]:
@@ -371,10 +429,10 @@ def _anchors(sample: _Sample, body: str, thickness: float) -> Iterator[Rod]:
 
 
 def _spans(sample: _Sample) -> Iterator[tuple[Element, Sequence[Marker]]]:
-    """Forces and constraints between two points."""
+    """Forces and constraints between two points; what touches or is hinged there is seen otherwise."""
     system = sample.equations.system
     for element in system.elements:
-        if len(element.places()) == 2:
+        if len(element.places()) == 2 and not isinstance(element, AxialJoint) and not hasattr(element, "surface"):
             yield element, element.places()
 
 
@@ -407,14 +465,34 @@ def _up(sample: _Sample) -> np.ndarray:
     return -gravity / size if size > 0 else np.array([0.0, 0.0, 1.0])
 
 
+def _floor(sample: _Sample, up: np.ndarray, lowest: float) -> float:
+    """The height of the level plane on the ground that something rolls on; without one, below everything."""
+    planes = [surface.marker for surface in _surfaces(sample, "ground") if isinstance(surface, Plane)]
+    level = [m for m in planes if float(sample.constant(m.rotation).reshape(3, 3)[:, 2] @ up) > 1 - 1e-9]
+    return min((float(sample.constant(m.at) @ up) for m in level), default=lowest)
+
+
 def _cloud(solids: tuple[Solid, ...], positions: np.ndarray, rotations: np.ndarray) -> np.ndarray:
     """Every point of every shape at every time, in the world."""
     out = []
     for k, solid in enumerate(solids):
         local = [point for rod in solid.rods for point in (rod.a, rod.b)]
         local += [box.centre + sign * (box.axes @ box.half) for box in solid.boxes for sign in (-1, 1)]
+        local += [corner for shell in solid.shells for corner in shell.corners]
         out += [positions[:, k] + rotations[:, k] @ point for point in local]
     return np.concatenate(out) if out else np.zeros((1, 3))
+
+
+def _path(solids: tuple[Solid, ...], positions: np.ndarray) -> np.ndarray | None:
+    """The middle of all bodies at each time; None if something stands on the ground, or if there is no body."""
+    ground = solids[0]
+    fixed = ground.rods or ground.boxes or ground.shells or len(solids) == 1
+    return None if fixed else positions[:, 1:].mean(axis=1)
+
+
+def _reach(cloud: np.ndarray, times: int) -> float:
+    """Half the extent of everything at one time, at its largest."""
+    return float(np.ptp(cloud.reshape(-1, times, 3), axis=0).max()) / 2 if len(cloud) % times == 0 else np.inf
 
 
 def _across(seen: np.ndarray, up: np.ndarray) -> np.ndarray:

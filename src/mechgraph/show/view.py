@@ -16,6 +16,7 @@ from ..errors import ArgumentError
 from ..results import Trajectory
 from .picture import animation
 from .scene import Box, Rod, Scene, Solid, scene
+from .shells import Shell
 
 TEMPLATE = Path(__file__).with_name("view.html")
 ELEVATION, AZIMUTH = 0.30, 0.55  # of the first look, from the direction in which least happens
@@ -96,6 +97,7 @@ def _data(seen: Scene, title: str, note: str, speed: float) -> dict[str, Any]:
         "trails": [{"name": t.name, "color": t.color, "points": _packed(t.points)} for t in seen.trails],
         "links": [{"name": k.name, "path": [_numbers(p) for p in k.path], "ends": _packed(k.ends)} for k in seen.links],
         "up": _numbers(seen.up), "floor": seen.floor, "centre": _numbers(seen.centre), "radius": seen.radius,
+        "path": None if seen.path is None else _packed(seen.path),
         "across": _numbers(seen.across), "thickness": seen.thickness, "azimuth": AZIMUTH, "elevation": ELEVATION,
     }  # fmt: skip
 
@@ -106,6 +108,7 @@ def _solid(solid: Solid) -> dict[str, Any]:
         "color": solid.color,
         "rods": [_rod(rod) for rod in solid.rods],
         "boxes": [_box(box) for box in solid.boxes],
+        "shells": [_shell(shell) for shell in solid.shells],
     }
 
 
@@ -116,6 +119,15 @@ def _rod(rod: Rod) -> dict[str, Any]:
 def _box(box: Box) -> dict[str, Any]:
     axes = [_numbers(axis) for axis in box.axes.T]
     return {"centre": _numbers(box.centre), "half": _numbers(box.half), "axes": axes, "color": box.color}
+
+
+def _shell(shell: Shell) -> dict[str, Any]:
+    rows, columns = shell.points.shape[:2]
+    chosen = [[shell.tone(i, j) for j in range(columns - 1)] for i in range(rows - 1)]
+    return {
+        "rows": rows, "columns": columns, "points": _packed(shell.points), "normals": _packed(shell.normals),
+        "tones": shell.tones, "chosen": chosen,
+    }  # fmt: skip
 
 
 def _numbers(vector: np.ndarray) -> list[float]:
