@@ -22,6 +22,7 @@ from mechgraph.show.graph import network
 from mechgraph.show.normal_form import NormalForm
 from mechgraph.show.readable import equations_latex, equations_text, to_sympy
 from mechgraph.show.scene import Rod, scene
+from mechgraph.show.shells import shell_of
 from mechgraph.studies import agreement as agreement_module
 from mechgraph.studies.agreement import agreement, random_states
 from random_systems import random_tree
@@ -429,6 +430,96 @@ def test_a_body_without_extent_is_the_box_with_its_inertia() -> None:
     run = s.equations().simulate(1.0, {"f.wx": 1.0}, step=0.5)
     (box,) = scene(run).solids[1].boxes
     np.testing.assert_allclose(sorted(2 * box.half), [a, b, c], rtol=1e-12)
+
+
+def numbers(expression: ca.SX) -> np.ndarray:
+    value = np.array(ca.DM(expression))
+    return value.ravel() if value.shape[1] == 1 else value
+
+
+def drawn(make) -> tuple[mg.Surface, np.ndarray, np.ndarray]:
+    """A surface at the origin, and the points and normals of its shell in turned axes, brought back."""
+    s = mg.System("surface")
+    turned = s.marker(
+        "turned", s.body("body", mass=1, inertia=(1, 1, 1)), at=(0.1, 0.2, 0.3), orientation=[("x", 0.5), ("y", 1)]
+    )
+    surface = make(turned)
+    shell = shell_of(surface, numbers, "#2f6fed")
+    assert shell is not None
+    R, at = np.array(ca.DM(turned.rotation)), np.array(ca.DM(turned.at)).ravel()
+    return surface, ((shell.points - at) @ R).reshape(-1, 3), (shell.normals @ R).reshape(-1, 3)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda m: mg.Sphere(m, 0.4), lambda m: mg.Ellipsoid(m, (0.2, 0.5, 0.9)), lambda m: mg.Torus(m, 0.7, 0.2)]
+)
+def test_shells_lie_on_their_surfaces(make) -> None:
+    surface, points, normals = drawn(make)
+    p = ca.SX.sym("p", 3)
+    value, slope = (np.array(x) for x in ca.Function("g", [p], [surface.level(p), ca.gradient(surface.level(p), p)])(points.T))
+    assert np.abs(value).max() < 1e-12
+    np.testing.assert_allclose(normals, (slope / np.linalg.norm(slope, axis=0)).T, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda m: mg.Roller(m, 0.2, 0.9), lambda m: mg.Roller(m, 0.2, 0.2), lambda m: mg.Sphere(m, 0.4)]
+)
+def test_shells_have_their_points_where_they_touch(make) -> None:
+    surface, points, normals = drawn(make)
+    for point, normal in zip(points[40::7], normals[40::7], strict=True):
+        if np.hypot(*normal[:2]) > 1e-6:
+            np.testing.assert_allclose(numbers(surface.support(ca.SX(normal))), point, atol=1e-12)
+
+
+def test_discs_cylinders_and_capsules_have_their_sizes() -> None:
+    for make, half in (
+        (lambda m: mg.Disc(m, 0.4), 0.02),
+        (lambda m: mg.Cylinder(m, 0.4, 1.0), 0.5),
+        (lambda m: mg.Capsule(m, 0.4, 1.0), 0.9),
+    ):
+        _, points, normals = drawn(make)
+        assert np.hypot(points[:, 0], points[:, 1]).max() == pytest.approx(0.4)
+        assert (points[:, 2].min(), points[:, 2].max()) == pytest.approx((-half, half))
+        assert (points * normals).sum(axis=1).min() >= -1e-12  # outward
+
+
+def test_what_rolls_is_seen_in_its_shape_on_its_floor_and_followed() -> None:
+    s = mg.System("cart", gravity=(0, 0, -9.81))
+    wheel = s.body("wheel", mass=1, inertia=(0.25, 0.5, 0.25))
+    s.free("f", s.ground, wheel, at=(0, 0, 3))
+    floor = mg.Plane(s.marker("floor", s.ground, at=(0, 0, 2)))
+    s.roll("road", mg.Disc(s.marker("rim", wheel, orientation=[("x", -np.pi / 2)]), 1.0), floor)
+    equations = s.equations()
+    near, far = (scene(equations.simulate(t, {"f.x'": 4.0, "f.wz": 0.0, "f.wx": 0.0}, step=t / 10)) for t in (1.0, 10.0))
+    (shell,) = near.solids[1].shells
+    assert (near.solids[1].boxes, near.links, near.solids[0].rods) == ((), (), ())
+    assert shell.radius == pytest.approx(1.0)
+    assert near.floor == far.floor == 2.0
+    assert near.path is None
+    assert far.path is not None
+    assert far.radius < 5
+    np.testing.assert_allclose(far.looked_at(10).centre, [40, 0, 3], atol=1e-6)
+
+
+def test_boxes_are_drawn_and_hollow_surfaces_are_not() -> None:
+    s = mg.System("box in a bowl")
+    box, ball = (s.body(name, mass=1, inertia=(1, 1, 1)) for name in ("box", "ball"))
+    s.free("f", s.ground, box)
+    s.free("b", s.ground, ball, at=(3, 0, 0))
+    s.slide("bowl", mg.Sphere(ball, 0.1), mg.Sphere(s.ground, 3.1, inside=True))
+    s.add(Touching("edge", mg.Box(box, (0.1, 0.2, 0.3)), mg.Plane(s.ground)))
+    seen = scene(s.equations().simulate(0.1, {"f.wx": 0.1}, step=0.05))
+    (found,) = seen.solids[1].boxes
+    np.testing.assert_allclose(found.half, [0.05, 0.1, 0.15])
+    assert seen.solids[0].shells == ()
+    assert len(seen.solids[2].shells) == 1
+
+
+class Touching(mg.Force):
+    """A force that knows its surfaces and does nothing."""
+
+    def __init__(self, name: str, surface: mg.Surface, base: mg.Surface) -> None:
+        self.name, self.surface, self.base = name, surface, base
 
 
 class Parsed(HTMLParser):
