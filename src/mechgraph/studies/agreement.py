@@ -17,7 +17,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from ..closure import CLOSURES, RANK_TOLERANCE, rank
+from ..closure import CLOSURES, RANK_TOLERANCE, rank, solve_dragged
 from ..equations import Equations
 from ..errors import ArgumentError, AssemblyError, UnsupportedError
 from ..formalisms import DEFAULT, FORMALISMS
@@ -215,12 +215,16 @@ def _values(equations: Equations, at: States, consequences: Kernel) -> Iterator[
 
 
 def _solutions(equations: Equations, at: States, M: np.ndarray, f: np.ndarray) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """(closure, u̇, λ); without constraints by the formalism's own route."""
+    """(closure, u̇, λ); without constraints by the formalism's own route, with friction that goes with λ by the only one."""
     if not equations.constraints:
         yield "none needed", equations.accelerations(at.q, at.u, at.t, at.w), np.zeros((len(at.t), 0))
         return
     A = equations.constraint_jacobian(at.q, at.u, at.t)
     b = equations.evaluate("b", lambda: equations.b, 1, at.q, at.u, at.t)
+    if equations.constrained.dragging:
+        G = equations.evaluate("G", lambda: equations.constrained.G, 2, at.q, at.u, at.t, at.w)
+        yield "with friction", *solve_dragged(M, f, A, G, b)
+        return
     for name, closure in CLOSURES.items():
         yield name, *closure.solve(M, f, A, b)
 
