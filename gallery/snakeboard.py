@@ -18,8 +18,9 @@ The check is the reduced model, which neglects those masses and the springs, J t
     ẋ = u cos θ,   ẏ = u sin θ,   θ̇ = u tan φ / l,
     (m + J tan² φ / l²) u̇ + J tan φ (1 + tan² φ) φ̇ u / l² = −J_r tan φ ψ̈ / l.
 
-All gaits are compared with it at a small ε; the difference goes to zero in proportion to ε. Servos supply and dampers take what
-the energy balance says.
+All gaits are compared with it at small ε, with springs a hundred times as stiff, so that what is left is due to ε: the
+difference goes to zero in proportion to it. Servos supply and dampers take what the energy balance says. Network and tree are
+compared in the accelerations of all bodies at states of a run; a run of the network itself takes minutes to compile.
 """
 
 import casadi as ca
