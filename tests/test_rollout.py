@@ -429,3 +429,11 @@ def test_without_a_compiler_the_same_method_runs_in_scipy(monkeypatch, warnings_
         assert (run.statistics["method"], run.statistics["tier"]) == ("dop853", "interpreter")
         assert gap(run["x"], np.cos(2 * run.time)) < 1e-8
     assert warnings_of() == ["dop853 instead of rk8: no C compiler"]
+
+
+def test_rigid_contacts_are_refused():
+    s = mg.System("ball", gravity=(0, 0, -9.81))
+    s.prismatic("height", s.ground, s.body("ball", mass=1.0, inertia=(1, 1, 1)))
+    s.rigid_contact("floor", mg.Sphere(s.bodies["ball"], 0.1), mg.Plane(s.ground))
+    with pytest.raises(mg.UnsupportedError, match="compliant_contact"):
+        s.equations().rollout([[1.0]], [[0.0]], step=0.01, steps=10)

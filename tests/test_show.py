@@ -752,5 +752,5 @@ def test_graph_is_bipartite_and_joins_what_is_joined(tmp_path):
     wheel_on_a_floor().draw_graph(tmp_path / "graph.svg")
     drawn = (tmp_path / "graph.svg").read_text()
     assert drawn.startswith("<?xml")
-    with pytest.raises(mg.ArgumentError, match="graph.docx"):
+    with pytest.raises(mg.ArgumentError, match=r"graph\.docx"):
         wheel_on_a_floor().draw_graph(tmp_path / "graph.docx")

@@ -62,6 +62,8 @@ def rollout(
     """
     if method not in METHODS:
         raise UnsupportedError(unknown("method", method, METHODS))
+    if equations.contacting:
+        raise UnsupportedError("rollouts know no events, so no rigid contacts; use compliant_contact, or simulate")
     steps, every, threads = _whole(steps=steps, every=every, threads=threads)
     if steps % every or not (np.isfinite(step) and step > 0 and np.isfinite(t0)):
         raise ArgumentError(
