@@ -63,6 +63,14 @@ class Constraint(Element):
         """Points that wander on bodies, such as points of contact: chains without inertia, held by the rows alone."""
         return ()
 
+    def sought(self, m: Motion) -> Sequence[SX | None]:
+        """For each chain, its coordinates where assembly looks for it first; None for zeros."""
+        return [None] * len(self.chains())
+
+    def aligned(self, m: Motion) -> Sequence[SX]:
+        """What is positive the right way round, where the rows also hold another way."""
+        return ()
+
     def rows(self, m: Motion, level: Level) -> Rows:
         """The rows of one level."""
         return {"position": self.position, "velocity": self.velocity, "acceleration": self.acceleration}[level](m)
@@ -158,3 +166,6 @@ class Closing(Constraint):
 
     def position(self, m: Motion) -> Rows:
         return self.joint.kind.closing(*m.across(self.joint))
+
+    def aligned(self, m: Motion) -> Sequence[SX]:
+        return (self.joint.kind.aligned(*m.across(self.joint)),)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 class CompliantContact(Touched):
     """Surfaces that press each other where they overlap by δ = −gap (Hertz; Hunt and Crossley):
 
-    N = stiffness δ^exponent (1 + damping δ̇), never less than zero, and ``friction`` in proportion to N.
+    N = stiffness δ^exponent (1 + damping δ̇), never less than zero, and ``friction`` in proportion to N, both at the point
+    halfway between the two.
     """
 
     passive = True
@@ -47,6 +49,10 @@ class CompliantContact(Touched):
 
     def position(self, m: Motion) -> Rows:
         return [row for pair in self.pairs for row in self._labelled(pair, pair.held(m))]
+
+    def _contacts(self, m: Motion) -> Iterator[tuple[Touching, Contact]]:
+        for pair, contact in super()._contacts(m):
+            yield pair, replace(contact, point=contact.middle)
 
     def potential(self, m: Motion) -> SX:
         power = self.exponent + 1

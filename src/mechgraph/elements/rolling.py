@@ -39,6 +39,12 @@ class Touched(Constraint):
     def chains(self) -> Sequence[Joint]:
         return [chain for pair in self.pairs for chain in pair.chains()]
 
+    def sought(self, m: Motion) -> Sequence[SX | None]:
+        return [coordinates for pair in self.pairs for coordinates in pair.sought(m)]
+
+    def aligned(self, m: Motion) -> Sequence[SX]:
+        return [value for pair in self.pairs for value in pair.aligned(m)]
+
     def _labelled(self, pair: Touching, rows: Rows) -> Rows:
         """Rows of one of several pairs carry its name."""
         return rows if len(self.pairs) == 1 else [(f"{pair.name}, {label}", row) for label, row in rows]

@@ -6,8 +6,8 @@ A surface says what it knows of itself, in closed form where there is one:
 - ``nearest(c)``: the point of it next to c, and its outward normal there;
 - ``level(p)``: a function g that is negative inside, zero on the surface and positive outside.
 
-``touching.py`` finds the point of contact of two surfaces from these. A surface with corners or edges touches in several
-points: ``parts`` are the simple surfaces that it stands for.
+``touching.py`` finds the point of contact of two surfaces from these. A surface with corners or edges touches others in
+several points: ``parts`` are the simple surfaces that it stands for there.
 """
 
 from __future__ import annotations
@@ -33,9 +33,15 @@ class Surface:
             raise ModelError(f"{type(self).__name__} sits on a body or a marker, got {at!r}")
         self.marker = marker_on(at)
 
+    inside: bool = False  # True if what touches it is inside of it
+
     def parts(self) -> Sequence[Surface]:
-        """The simple surfaces that touch one by one."""
+        """The simple surfaces that touch another one by one."""
         return (self,)
+
+    def faces(self) -> Sequence[Surface]:
+        """The simple surfaces that others touch: its parts, unless it can do better."""
+        return self.parts()
 
     def support(self, nu: SX) -> SX | None:
         """Farthest point along the unit vector ν; None if the surface does not know it."""
@@ -49,9 +55,16 @@ class Surface:
         """g(p), positive outside; None if the surface has no such form."""
         return None
 
+    def beside(self, c: SX) -> SX | None:
+        """A point of it near c, where a search for points of contact may begin; None if it knows none."""
+        found = self.nearest(c)
+        return None if found is None else found[0]
+
 
 class Point(Surface):
-    """The marker's origin itself: a tip, a corner."""
+    """The marker's origin itself: a tip, a corner. A sphere of radius zero."""
+
+    radius = SX(0)
 
     def support(self, nu: SX) -> SX:
         return SX.zeros(3)
@@ -109,9 +122,12 @@ class Ellipsoid(Surface):
     def level(self, p: SX) -> SX:
         return (ca.sumsqr(p / self.semiaxes) - 1) / 2
 
+    def beside(self, c: SX) -> SX:
+        return c / ca.norm_2(c / self.semiaxes)
+
 
 class Disc(_Round):
-    """The edge of a thin disc: a circle about z. Lying flat it has no one lowest point."""
+    """The edge of a thin disc: a circle about z. Lying flat it has no one lowest point; its centre stands for all of them."""
 
     def support(self, nu: SX) -> SX:
         return self.radius * _radial(nu)
@@ -169,7 +185,7 @@ class Cylinder(_Round):
 
 
 class Capsule(_Round):
-    """A cylinder about z between two half spheres, whose centres are ``length`` apart."""
+    """A cylinder about z between two half spheres, whose centres are ``length`` apart. It touches others with its two ends."""
 
     def __init__(self, at: Body | Marker, radius: Any, length: Any) -> None:
         super().__init__(at, radius)
@@ -177,6 +193,19 @@ class Capsule(_Round):
 
     def parts(self) -> Sequence[Surface]:
         return [Sphere(_shifted(self.marker, SX([0, 0, side]) * self.length / 2), self.radius) for side in (-1, 1)]
+
+    def faces(self) -> Sequence[Surface]:
+        return (self,)
+
+    def nearest(self, c: SX) -> tuple[SX, SX]:
+        return self._around(self._middle(c), c, self.radius)
+
+    def level(self, p: SX) -> SX:
+        return (ca.sumsqr(p - self._middle(p)) - self.radius**2) / (2 * self.radius)
+
+    def _middle(self, c: SX) -> SX:
+        """The point of the axis next to c."""
+        return ca.vertcat(0, 0, ca.fmin(ca.fmax(c[2], -self.length / 2), self.length / 2))
 
 
 class Box(Surface):
@@ -208,6 +237,9 @@ class Implicit(Surface):
     def level(self, p: SX) -> SX:
         return scalar(self.g(p[0], p[1], p[2]), "g(x, y, z)")
 
+    def beside(self, c: SX) -> SX:
+        return self.near
+
 
 SURFACES: dict[str, type[Surface]] = {
     kind.__name__: kind for kind in (Point, Plane, Sphere, Ellipsoid, Disc, Torus, Roller, Cylinder, Capsule, Box, Implicit)
@@ -219,8 +251,8 @@ def _outward(surface: _Round, level: SX) -> SX:
 
 
 def _radial(v: SX) -> SX:
-    """The unit vector along the part of v that is normal to z."""
-    return ca.vertcat(v[0], v[1], 0) / ca.sqrt(v[0] ** 2 + v[1] ** 2)
+    """The unit vector along the part of v that is normal to z; zero for a v along z, which has none."""
+    return ca.vertcat(v[0], v[1], 0) / ca.sqrt(v[0] ** 2 + v[1] ** 2 + 1e-60)
 
 
 def _shifted(marker: Marker, by: SX) -> Marker:

@@ -1,6 +1,7 @@
 """Where two surfaces touch: the point, the normal and the gap between them, as expressions of the motion.
 
-In closed form for convex surfaces on planes (support point) and for spheres on surfaces that know their nearest point.
+In closed form for convex surfaces on planes (support point), and for spheres and points on surfaces that know their nearest
+point.
 Otherwise a point P of the base, g(P) = 0, is found by equations: three coordinates that wander on its body, without
 inertia, held by three rows. With s the support point of the other surface against the normal n at P, these are
 
@@ -23,7 +24,7 @@ from ..errors import ModelError
 from ..vectors import normals
 from .bodies import Marker
 from .joints import Chain, Joint, Rows
-from .surfaces import Implicit, Plane, Sphere, Surface
+from .surfaces import Implicit, Plane, Point, Sphere, Surface
 from .transitions import move
 
 if TYPE_CHECKING:
@@ -32,11 +33,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Contact:
-    """Point and unit normal (from the base to the other surface) in the world, and the gap, negative where they overlap."""
+    """Point and unit normal (from the base to the other surface) in the world, and the gap, negative where they overlap.
+
+    The point is one of the base, or (``on_base`` is False) the opposite one of the surface.
+    """
 
     point: SX
     normal: SX
     gap: SX
+    on_base: bool = True
+
+    @property
+    def middle(self) -> SX:
+        """The point halfway between base and surface."""
+        return self.point + (0.5 if self.on_base else -0.5) * self.gap * self.normal
 
     @property
     def tangents(self) -> tuple[SX, SX]:
@@ -62,6 +72,14 @@ class Touching(ABC):
         """Its point, if it wanders."""
         return ()
 
+    def sought(self, m: Motion) -> Sequence[SX | None]:
+        """Coordinates of each chain where its point is looked for first."""
+        return ()
+
+    def aligned(self, m: Motion) -> Sequence[SX]:
+        """What is positive at the point that is meant, where ``held`` also holds at others."""
+        return ()
+
     def slip(self, m: Motion, contact: Contact) -> SX:
         """Velocity of the surface's material at the point of contact relative to that of the base."""
         return velocity_at(m, self.surface.marker, contact.point) - velocity_at(m, self.base.marker, contact.point)
@@ -77,18 +95,18 @@ class _OnPlane(Touching):
 
     def contact(self, m: Motion) -> Contact:
         normal, point = m.axis(self.base.marker, "z"), _support(m, self.surface, -m.axis(self.base.marker, "z"))
-        return Contact(point, normal, ca.dot(normal, point - m.position(self.base.marker)))
+        return Contact(point, normal, ca.dot(normal, point - m.position(self.base.marker)), on_base=False)
 
 
 class _Ball(Touching):
-    """A sphere on a surface that knows its point next to the centre."""
+    """A sphere (or a point) on a surface that knows its point next to the centre."""
 
     def contact(self, m: Motion) -> Contact:
         R, origin = m.rotation(self.base.marker), m.position(self.base.marker)
         centre = R.T @ (m.position(self.surface.marker) - origin)
         found = self.base.nearest(centre)
         assert found is not None
-        assert isinstance(self.surface, Sphere)
+        assert isinstance(self.surface, (Sphere, Point))
         point, normal = found
         return Contact(origin + R @ point, R @ normal, ca.dot(normal, centre - point) - self.surface.radius)
 
@@ -99,11 +117,19 @@ class _Wandering(Touching):
     host: Surface
 
     def chains(self) -> Sequence[Joint]:
-        steps = [move(axis, axis) for axis in "xyz"]
-        start = self.host.near if isinstance(self.host, Implicit) else SX.zeros(3)
-        marker = self.host.marker
-        placed = Marker(marker.name, marker.body, marker.at + marker.rotation @ start, marker.rotation)
+        steps, marker = [move(axis, axis) for axis in "xyz"], self.host.marker
+        placed = Marker(marker.name, marker.body, marker.at + marker.rotation @ self._start, marker.rotation)
         return (Joint(f"{self.name}.point", placed, placed, Chain(steps)),)
+
+    @property
+    def _start(self) -> SX:
+        """Where the coordinates of the point are zero, in the axes of the host."""
+        return self.host.near if isinstance(self.host, Implicit) else SX.zeros(3)
+
+    def sought(self, m: Motion) -> Sequence[SX | None]:
+        other = self.base if self.host is self.surface else self.surface
+        beside = self.host.beside(m.position(other.marker, in_frame=self.host.marker))
+        return (None if beside is None else beside - self._start,)
 
     def _point(self, m: Motion) -> tuple[SX, SX, SX]:
         """P in the world, g(P), and the unit outward normal there."""
@@ -133,6 +159,13 @@ class _OnLevel(_Wandering):
         apart = _support(m, self.surface, -normal) - point
         return [("on the base", level), ("beside 1", ca.dot(t1, apart)), ("beside 2", ca.dot(t2, apart))]
 
+    def aligned(self, m: Motion) -> Sequence[SX]:
+        """The far side of the base has its normal away from the surface's centre."""
+        if isinstance(self.surface, Point):
+            return ()
+        point, _, normal = self._point(m)
+        return (ca.dot(normal, m.position(self.surface.marker) - point),)
+
 
 class _LevelOnPlane(_Wandering):
     """A body whose surface is known by its g, on a plane: it touches where its normal is that of the plane."""
@@ -143,12 +176,16 @@ class _LevelOnPlane(_Wandering):
 
     def contact(self, m: Motion) -> Contact:
         point, normal = m.wandering(self.chains()[0]), m.axis(self.base.marker, "z")
-        return Contact(point, normal, ca.dot(normal, point - m.position(self.base.marker)))
+        return Contact(point, normal, ca.dot(normal, point - m.position(self.base.marker)), on_base=False)
 
     def held(self, m: Motion) -> Rows:
         _, level, normal = self._point(m)
         flat = [m.axis(self.base.marker, axis) for axis in "xy"]
         return [("on the surface", level), *((f"tilt {k}", ca.dot(t, normal)) for k, t in enumerate(flat, start=1))]
+
+    def aligned(self, m: Motion) -> Sequence[SX]:
+        """It touches with its lower side, not with its upper one."""
+        return (-ca.dot(m.axis(self.base.marker, "z"), self._point(m)[2]),)
 
 
 def touching(name: str, surface: Surface, base: Surface) -> list[Touching]:
@@ -158,7 +195,9 @@ def touching(name: str, surface: Surface, base: Surface) -> list[Touching]:
             raise ModelError(f"give a surface such as mg.Sphere(body, 0.1), got {given!r}")
     if surface.marker.body is base.marker.body:
         raise ModelError(f"both surfaces are on body {base.marker.body.name!r}")
-    pairs = [(a, b) for a in surface.parts() for b in base.parts()]
+    if surface.inside:
+        raise ModelError("a hollow surface can only be the base: give what is inside of it first")
+    pairs = [(a, b) for a in surface.parts() for b in base.faces()]
     names = [name] if len(pairs) == 1 else [f"{name} {k}" for k in range(1, len(pairs) + 1)]
     return [_pair(own, a, b) for own, (a, b) in zip(names, pairs, strict=True)]
 
@@ -167,11 +206,11 @@ def _pair(name: str, surface: Surface, base: Surface) -> Touching:
     probe, convex = SX.sym("probe", 3), surface.support(SX.sym("nu", 3)) is not None
     if isinstance(base, Plane) and convex:
         return _OnPlane(name, surface, base)
-    if isinstance(surface, Sphere) and base.nearest(probe) is not None:
+    if isinstance(surface, (Sphere, Point)) and base.nearest(probe) is not None:
         return _Ball(name, surface, base)
     if convex and base.level(probe) is not None:
         return _OnLevel(name, surface, base)
-    if isinstance(base, Plane) and surface.level(probe) is not None:
+    if isinstance(base, Plane) and isinstance(surface, Implicit):
         return _LevelOnPlane(name, surface, base)
     kinds = f"{type(surface).__name__} on {type(base).__name__}"
     raise ModelError(f"no way to find where a {kinds} touches; exchange them, or give the base as mg.Implicit")

@@ -59,7 +59,8 @@ def assemble(
         return to_absolute(equations, joint, *assemble(joint, start, t, parameters, guess), t, parameters)
     wishes = read_start(equations, start)
     context = {"t": t, "parameters": parameters}
-    q = _positions(equations, wishes, _guess(equations, guess), context)
+    reference = _sought(equations, wishes, _guess(equations, guess), {*start, *named("guess", guess)}, context)
+    q = _positions(equations, wishes, reference, context)
     return q, _velocities(equations, wishes, q, context)
 
 
@@ -216,6 +217,24 @@ def _guess(equations: Equations, guess: Any) -> np.ndarray:
     return q
 
 
+def _sought(equations: Equations, wishes: Wishes, reference: np.ndarray, told: set[str], context: dict) -> np.ndarray:
+    """The reference, with points of contact that nobody told a place where their surfaces look for them first."""
+    m, q = Motion(equations.kinematics), reference.copy()
+    q[list(wishes.coordinates)] = list(wishes.coordinates.values())
+    places = {
+        chain: place
+        for constraint in equations.constrained.constraints
+        for chain, place in zip(constraint.chains(), constraint.sought(m), strict=True)
+        if place is not None and told.isdisjoint((chain.name, *chain.coordinates))
+    }
+    rows = [i for chain in places for i in equations.kinematics.joint_coordinates[chain.name]]
+    kernel = equations.kernel(("sought", tuple(rows)), lambda: [ca.vertcat(ca.SX(0, 1), *places.values())], [1])
+    values = kernel(*equations.arguments(q, None, context["t"], None, context["parameters"]))[0]
+    known = np.isfinite(values)  # the centre of a sphere is near to none of its points
+    reference[np.array(rows, dtype=int)[known]] = values[known]
+    return reference
+
+
 # --- positions -------------------------------------------------------------------------------------------------------
 
 
@@ -241,7 +260,10 @@ def _positions(equations: Equations, wishes: Wishes, reference: np.ndarray, cont
         else "the mechanism cannot be assembled"
     )
     if np.abs(best_residual).max() < TOLERANCE * 10:
-        raise AssemblyError(f"{what}: it closes only with a joint's axis turned over; give a start or a guess nearer to it")
+        raise AssemblyError(
+            f"{what}: it closes only the wrong way round (an axis turned over, a far side touched); "
+            "give a start or a guess nearer to it"
+        )
     _report(dict(zip(rows.names, best_residual, strict=True)), TOLERANCE * 10, what)
     return best
 
@@ -262,8 +284,7 @@ class _PositionRows:
         count = equations.phi.numel()
         self.count = count
         self.names = [*equations.constraints[:count], *(equations.coordinates[i] for i in self.fixed), *wishes.measured]
-        closings = equations.constrained.closings
-        right_way = ca.vertcat(ca.SX(0, 1), *(c.joint.kind.aligned(*m.across(c.joint)) for c in closings))
+        right_way = ca.vertcat(ca.SX(0, 1), *(value for c in equations.constrained.constraints for value in c.aligned(m)))
         self.right_way = equations.kernel("aligned", lambda: [right_way], [1])
 
     def __call__(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
