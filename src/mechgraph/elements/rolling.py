@@ -34,7 +34,7 @@ class Touched(Constraint):
     def acts_on(self, m: Motion) -> tuple[Marker, SX] | None:
         if len(self.pairs) > 1:
             return super().acts_on(m)
-        return self.surface.marker, self.pairs[0].contact(m).point
+        return self.surface.marker, next(self._contacts(m))[1].point
 
     def chains(self) -> Sequence[Joint]:
         return [chain for pair in self.pairs for chain in pair.chains()]

@@ -7,7 +7,9 @@ inertia, held by three rows. With s the support point of the other surface again
 
     g(P) = 0,    t₁·(s − P) = 0,    t₂·(s − P) = 0,
 
-and the gap is n·(s − P). A surface that is known by its g alone touches a plane where its normal is that of the plane.
+and the gap is n·(s − P) + g(P)/|∇g|. The last term is zero, but with it the gap does not change with P to first order, so that
+whatever acts along the gap leaves the massless point alone. A surface that is known by its g alone touches a plane where its
+normal is that of the plane.
 """
 
 from __future__ import annotations
@@ -150,8 +152,8 @@ class _OnLevel(_Wandering):
         self.host = base
 
     def contact(self, m: Motion) -> Contact:
-        point, _, normal = self._point(m)
-        return Contact(point, normal, ca.dot(normal, _support(m, self.surface, -normal) - point))
+        point, level, normal = self._point(m)
+        return Contact(point, normal, ca.dot(normal, _support(m, self.surface, -normal) - point) + level)
 
     def held(self, m: Motion) -> Rows:
         point, level, normal = self._point(m)
@@ -175,8 +177,8 @@ class _LevelOnPlane(_Wandering):
         self.host = surface
 
     def contact(self, m: Motion) -> Contact:
-        point, normal = m.wandering(self.chains()[0]), m.axis(self.base.marker, "z")
-        return Contact(point, normal, ca.dot(normal, point - m.position(self.base.marker)), on_base=False)
+        (point, level, _), normal = self._point(m), m.axis(self.base.marker, "z")
+        return Contact(point, normal, ca.dot(normal, point - m.position(self.base.marker)) + level, on_base=False)
 
     def held(self, m: Motion) -> Rows:
         _, level, normal = self._point(m)
