@@ -113,25 +113,27 @@ class Contacts:
         k = int((events | creeping).argmax())
         if not events[k]:
             return (times[: k + 1], states[: k + 1], True) if creeping[k] else (times, states, False)
-        found = [self._locate(integrator, all_times[k : k + 2], all_states[k], int(c)) for c in np.flatnonzero(falling[k])]
-        moment, state = min(found, key=lambda event: event[0])
+        moment, state = self._locate(integrator, all_times[k : k + 2], all_states[k], np.flatnonzero(falling[k]))
         self._count_standstill(moment)
         return np.append(times[:k], moment), np.vstack([states[:k], state]), True
 
-    def _locate(self, integrator: Integrator, span: np.ndarray, state: np.ndarray, column: int) -> tuple[float, np.ndarray]:
-        """The moment when a margin falls through zero: after the last halving of the span at which it was still positive."""
+    def _locate(
+        self, integrator: Integrator, span: np.ndarray, state: np.ndarray, columns: np.ndarray
+    ) -> tuple[float, np.ndarray]:
+        """The moment when the first of some margins falls through zero: after the last halving at which all were positive."""
+        noise = self._noise[columns]
 
         def state_at(t: float) -> np.ndarray:
             return integrator.advance(span[0], state, np.array([t]))[0] if t > span[0] else state
 
         def margin(t: float) -> float:
-            return float(self.margins(t, *self._split(state_at(t)[None]))[0, column])
+            return float((self.margins(t, *self._split(state_at(t)[None]))[0, columns] / noise).min())
 
-        first, last, noise = *span, self._noise[column]
-        while margin(first) <= noise and last - span[0] > 1e-15 * max(1.0, abs(last)):
+        first, last = span
+        while margin(first) <= 1 and last - span[0] > 1e-15 * max(1.0, abs(last)):
             middle = (span[0] + last) / 2
-            first, last = (middle, last) if margin(middle) > noise else (first, middle)
-        moment = last if margin(first) <= noise else brentq(margin, first, last, xtol=1e-14, rtol=1e-15)
+            first, last = (middle, last) if margin(middle) > 1 else (first, middle)
+        moment = last if margin(first) <= 1 else brentq(margin, first, last, xtol=1e-14, rtol=1e-15)
         return float(moment), state_at(moment)
 
     @property

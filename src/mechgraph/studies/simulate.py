@@ -60,7 +60,7 @@ def simulate(
     """Motion over ``duration`` seconds from ``start`` (see ``assemble``).
 
     ``step`` is the spacing of the output (duration/500 if not given); the integrator chooses its own by ``rtol`` and
-    ``atol`` (rtol/100). ``method`` is a name in ``METHODS`` (cvodes, or dop853 for
+    ``atol`` (rtol/100). ``method`` is a name in ``METHODS`` (cvodes; rk8 with rigid contacts; dop853 for
     large systems and for inputs in Python). ``drift`` says how constraints are kept: projection on all
     of them, Baumgarte's terms with rate ``baumgarte``, or none. ``inputs`` are numbers, expressions of the system's
     time, or Python functions of t or of (t, q, u). ``events`` are zeros of quantities of the motion. With ``account`` the
@@ -218,7 +218,7 @@ def _integrator(
 ) -> Integrator:
     one_of("way to keep constraints (drift)", drift, DRIFT, UnsupportedError)
     if method is None:
-        method = "cvodes" if context.signal is None and not equations.large else "dop853"
+        method = _default_method(equations, context)
     one_of("method", method, METHODS, UnsupportedError)
     if context.signal is not None and not issubclass(METHODS[method], SciPy):
         scipy = ", ".join(name for name, kind in METHODS.items() if issubclass(kind, SciPy))
@@ -235,6 +235,13 @@ def _integrator(
     if not motion.y.numel():
         return Still(problem, rtol, atol)
     return make_integrator(method, problem, rtol, atol)
+
+
+def _default_method(equations: Equations, context: _Context) -> str:
+    """Many short ways between events are no work for a method of many steps, which begins each with small ones."""
+    if context.signal is not None or equations.large:
+        return "dop853"
+    return "rk8" if equations.contacting else "cvodes"
 
 
 def _stabilized(equations: Equations, rate: float) -> SX:

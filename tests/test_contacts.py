@@ -1,0 +1,461 @@
+"""Contacts that come and go, against closed forms: impacts, release, sticking and sliding, elastic ones."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.spatial.transform import Rotation
+
+import mechgraph as mg
+from measure import gap, placed
+
+G = 9.81
+FORMALISMS = pytest.mark.parametrize("formalism", mg.FORMALISMS)
+
+
+def jumps(run: mg.Trajectory) -> np.ndarray:
+    """Indices of the states before events; the first one settles the start."""
+    return np.flatnonzero(np.diff(run.time) == 0)[1:]
+
+
+def impacts(run: mg.Trajectory) -> np.ndarray:
+    """Those events at which speeds change."""
+    return np.array([k for k in jumps(run) if np.abs(run.u[k + 1] - run.u[k]).max() > 1e-9], dtype=int)
+
+
+def falling(kind: str = "free", gravity: float = G, **properties) -> tuple[mg.System, mg.Body]:
+    system = mg.System("falling", gravity=(0, 0, -gravity))
+    body = system.body("body", **({"mass": 1.5, "inertia": (0.006,) * 3} | properties))
+    if kind == "free":
+        system.free("place", system.ground, body)
+    else:
+        system.prismatic("place", system.ground, body, axis="z")
+    return system, body
+
+
+# --- rigid: impacts --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def bouncing():
+    system, body = falling("up")
+    system.rigid_contact("floor", mg.Sphere(body, 0.1), mg.Plane(system.ground), restitution=0.8)
+    return system.equations().simulate(5.0, {"place": 1.1}, rtol=1e-11, step=0.01)
+
+
+def test_a_ball_bounces_at_the_known_times(bouncing):
+    """From h = 1 at T = √(2 h / g), then after 2 T eⁿ each."""
+    first = np.sqrt(2 / G)
+    expected = np.concatenate([[first], first + 2 * first * np.cumsum(0.8 ** np.arange(1, 30))])
+    k = impacts(bouncing)[:30]
+    assert np.abs(bouncing.time[k] - expected).max() < 1e-9
+    assert np.abs(bouncing.u[k + 1, 0] + 0.8 * bouncing.u[k, 0]).max() < 1e-12
+    assert np.abs(bouncing.u[k, 0] + np.sqrt(2 * G) * 0.8 ** np.arange(30)).max() < 1e-9
+
+
+def test_it_comes_to_rest_where_the_times_accumulate(bouncing):
+    """At T (1 + e) / (1 − e), after so many impacts that the next would be slower than ``resting``."""
+    end = np.sqrt(2 / G) * 1.8 / 0.2
+    count = int(np.ceil(np.log(1e-5 / np.sqrt(2 * G)) / np.log(0.8)))
+    assert bouncing.statistics["impacts"] == count
+    assert abs(bouncing.time[jumps(bouncing)[-1]] - end) < 1e-5  # the speeds below 1e-5 that are left out, over g
+    resting = bouncing.time > end
+    assert (bouncing.modes["floor.touching"][resting] == 1).all()
+    assert np.abs(bouncing["place"][resting] - 0.1).max() < 1e-10
+    assert np.abs(bouncing["place'"][resting]).max() < 1e-15
+    assert np.abs(bouncing.reaction("floor")[resting, 2] - 1.5 * G).max() < 1e-9
+    assert np.abs(bouncing.reaction("floor")[bouncing.modes["floor.touching"] == 0]).max() == 0
+
+
+def test_impacts_dissipate_what_they_take(bouncing):
+    assert np.abs(bouncing.imbalance).max() < 1e-9
+    assert abs(bouncing.dissipated[-1] - 1.5 * G) < 1e-9  # m g h
+    assert bouncing.violation.max() < 1e-10
+
+
+def cradle(count: int, restitution: float = 1.0) -> mg.System:
+    """Pendulums of unit length that just touch."""
+    system = mg.System("cradle", gravity=(0, 0, -G))
+    bobs = []
+    for k in range(count):
+        body = system.body(f"ball {k}", mass=1.0, com=(0, 0, -1), inertia=(0.004,) * 3)
+        system.revolute(f"j{k}", system.ground, body, axis="y", at=(0.2 * k, 0, 0))
+        bobs.append(mg.Sphere(system.marker(f"bob {k}", body, (0, 0, -1)), 0.1))
+    for k in range(count - 1):
+        system.rigid_contact(f"c{k}", bobs[k + 1], bobs[k], restitution=restitution)
+    return system
+
+
+@pytest.mark.parametrize("thrown", [1, 2])
+def test_as_many_balls_leave_a_cradle_as_were_thrown(thrown):
+    equations = cradle(5).equations()
+    run = equations.simulate(0.8, {f"j{k}": 0.3 for k in range(thrown)}, rtol=1e-11, step=0.02)
+    k = impacts(run)[0]
+    speed = np.sqrt(2 * G * (1 - np.cos(0.3)) / 1.004)  # of a rod's end with the ball's own inertia
+    assert np.abs(run.u[k] - np.array([-speed] * thrown + [0.0] * (5 - thrown))).max() < 1e-9
+    assert np.abs(run.u[k + 1] - np.array([0.0] * (5 - thrown) + [-speed] * thrown)).max() < 1e-9
+    assert np.ptp(run.energy) < 1e-8
+    assert run.outcome == "finished"
+
+
+def test_a_row_of_two_with_restitution():
+    """Equal masses: speeds (1 − e)/2 and (1 + e)/2 of the first."""
+    run = cradle(2, restitution=0.6).equations().simulate(0.6, {"j0": 0.3}, rtol=1e-11, step=0.05)
+    k = impacts(run)[0]
+    assert np.abs(run.u[k + 1] - run.u[k, 0] * np.array([0.2, 0.8])).max() < 1e-10
+
+
+@pytest.mark.parametrize(("friction", "sticks"), [(0.5, True), (0.1, False), (0.0, False)])
+def test_an_oblique_impact(friction, sticks):
+    """A ball: the impulse along the floor stops the slip, (2/7) m s, or is μ (1 + e) m v of the cone."""
+    system, body = falling()
+    system.rigid_contact("floor", mg.Sphere(body, 0.1), mg.Plane(system.ground), restitution=0.7, friction=friction)
+    start = {"place.z": 0.3, "place.x'": 1.0, "place.y'": -0.5, "place.wx": 2.0, "place.wy": -3.0, "place.wz": 4.0}
+    run = system.equations().simulate(0.25, start, rtol=1e-11, step=0.05)
+    (k,) = impacts(run)
+    columns = [run.columns["speeds"].index(f"place.{name}") for name in ("x'", "y'", "z'", "wx", "wy", "wz")]
+    before, after = run.u[k][columns], run.u[k + 1][columns]
+    R = run.equations.rotation("body", run.q[k])
+    spin, spin_after = R @ before[3:], R @ after[3:]
+    down = np.array([0, 0, -0.1])
+    slip = (before[:3] + np.cross(spin, down)) * [1, 1, 0]
+    normal = 1.5 * 1.7 * np.sqrt(2 * G * 0.2)
+    along = -2 / 7 * 1.5 * slip if sticks else -friction * normal * slip / np.linalg.norm(slip)
+    assert (friction * normal > 2 / 7 * 1.5 * np.linalg.norm(slip)) == sticks
+    assert np.abs(after[:3] - before[:3] - np.array([*along[:2], normal]) / 1.5).max() < 1e-9
+    assert np.abs(spin_after - spin - np.cross(down, along) / 0.006).max() < 1e-9
+    assert np.abs(run.imbalance).max() < 1e-9
+
+
+def test_an_impact_moves_all_that_hangs_together():
+    """A double pendulum's tip on a wall: M Δu is along the slope of the gap, and the tip rebounds."""
+    system = mg.System("pendulum", gravity=(0, 0, -G))
+    upper, lower = (system.body(n, mass=1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.1)) for n in ("upper", "lower"))
+    system.revolute("a", system.ground, upper, axis="y")
+    system.revolute("b", upper, lower, axis="y", at=(0, 0, -1))
+    tip = mg.Point(system.marker("tip", lower, (0, 0, -1)))
+    system.rigid_contact("wall", tip, mg.Plane(system.marker("at", system.ground, (-0.2, 0, 0), [("y", np.pi / 2)])), 0.5)
+    equations = system.equations()
+    run = equations.simulate(0.8, {"a": -0.6, "b": 0.4}, rtol=1e-11, step=0.02)
+    k = impacts(run)[0]
+    slope = tip_slope(run.q[k])
+    change = equations.mass_matrix(run.q[k]) @ (run.u[k + 1] - run.u[k])
+    assert abs(change[0] * slope[1] - change[1] * slope[0]) < 1e-9 * np.linalg.norm(change) * np.linalg.norm(slope)
+    assert abs(slope @ run.u[k + 1] + 0.5 * slope @ run.u[k]) < 1e-9
+    assert np.abs(run.imbalance).max() < 1e-8
+
+
+def tip_slope(q: np.ndarray) -> np.ndarray:
+    """Of x = −sin a − sin(a + b)."""
+    return -np.array([np.cos(q[0]) + np.cos(q.sum()), np.cos(q.sum())])
+
+
+# --- rigid: release, sticking, sliding -------------------------------------------------------------------------------
+
+
+def test_a_rod_leaves_the_wall_at_two_thirds_of_its_height():
+    system, tilt = mg.System("rod", gravity=(0, 0, -G)), 0.2
+    rod = system.body("rod", mass=1.0, inertia=(1 / 12, 1 / 12, 1e-6))
+    system.joint("place", system.ground, rod, [mg.move("x", "x"), mg.move("z", "z"), mg.rot("y", "angle")])
+    bottom, top = system.marker("bottom", rod, (0, 0, -0.5)), system.marker("top", rod, (0, 0, 0.5))
+    system.rigid_contact("floor", mg.Point(bottom), mg.Plane(system.ground))
+    system.rigid_contact("wall", mg.Point(top), mg.Plane(system.marker("side", system.ground, orientation=[("y", np.pi / 2)])))
+    equations = system.equations()
+    start = {"place.x": 0.5 * np.sin(tilt), "place.z": 0.5 * np.cos(tilt), "place.angle": -tilt}
+    run = equations.simulate(0.8, start, rtol=1e-12, step=0.02)
+    walls = run.modes["wall.touching"]
+    assert walls[1] == 1
+    leaves = int(np.flatnonzero(walls == 0)[0]) if walls[0] == 1 else int(np.flatnonzero(walls[1:] == 0)[0]) + 1
+    height = run["top"][:, 2]
+    assert abs(height[leaves] / height[0] - 2 / 3) < 1e-8
+    assert run.modes["floor.touching"].min() == 1
+    assert np.ptp(run.energy) < 1e-9
+    after = run.time > run.time[leaves]
+    assert (run["top"][after, 0] > 0).all()
+
+
+@pytest.fixture(scope="module")
+def box():
+    """A box over a floor that may slope, with a pull that grows for two seconds: one system for all of its motions."""
+    system = mg.System("box")
+    slope, pull = system.parameter("slope", 0.0), system.parameter("pull", 0.0)
+    system.gravity = [G * mg.sin(slope), 0, -G * mg.cos(slope)]
+    body = system.body("body", mass=1.0, inertia=(0.01, 0.02, 0.015))
+    system.free("place", system.ground, body)
+    surface, floor = mg.Box(body, (0.3, 0.2, 0.1)), mg.Plane(system.ground)
+    system.rigid_contact("floor", surface, floor, restitution=0.3, friction=0.3, static=0.4)
+    system.force("pull by", body, lambda m: [mg.if_else(m.time < 2.0, pull * m.time, 0), 0, 0])
+    return system.equations()
+
+
+@pytest.fixture(scope="module")
+def pulled(box):
+    return box.simulate(3.0, {"place.z": 0.05}, rtol=1e-10, step=0.02, parameters={"pull": 3.0})
+
+
+def test_a_block_breaks_away_slides_and_stops(pulled):
+    """It sticks until 3 t = μ_s m g; then m v̇ = 3 t − μ m g; then it is stopped by μ g alone."""
+    breaks = 0.4 * G / 3
+    held = pulled.time <= breaks
+    assert np.abs(pulled.u[held]).max() < 1e-12
+    sliding = (pulled.time > breaks) & (pulled.time <= 2)
+    t = pulled.time[sliding]
+    speed = 1.5 * (t**2 - breaks**2) - 0.3 * G * (t - breaks)
+    assert np.abs(pulled["place.x'"][sliding] - speed).max() < 3e-5  # 3 v₀: gained before friction is all there
+    fastest = 1.5 * (4 - breaks**2) - 0.3 * G * (2 - breaks)
+    stops = 2 + fastest / (0.3 * G)
+    assert abs(pulled.time[jumps(pulled)[-1]] - stops) < 3e-5
+    way = quad(lambda t: 1.5 * (t**2 - breaks**2) - 0.3 * G * (t - breaks), breaks, 2)[0] + fastest**2 / (0.6 * G)
+    assert abs(pulled["place.x"][-1] - way) < 1e-4
+    assert np.abs(pulled.u[-1]).max() < 1e-12
+    assert np.abs(pulled.imbalance).max() < 1e-8
+    assert abs(pulled.dissipated[-1] - 0.3 * G * way) < 1e-4
+
+
+def test_it_does_so_with_three_events(pulled):
+    """Breaks away, and sticks again; no chatter on the way."""
+    assert len(jumps(pulled)) <= 4
+    assert pulled.statistics["impacts"] == 0
+
+
+@pytest.mark.parametrize("slope", [0.3, 0.45])
+def test_a_block_on_a_slope(box, slope):
+    """It stays where tan α < μ_s, and slides with g (sin α − μ cos α) where not."""
+    run = box.simulate(0.5, {"place.z": 0.05}, rtol=1e-9, step=0.05, parameters={"slope": slope})
+    sliding = np.tan(slope) > 0.4
+    rate = G * (np.sin(slope) - 0.3 * np.cos(slope)) if sliding else 0.0
+    smooth = 0.3 * G * np.cos(slope) / rate * 1e-5 if sliding else 1e-12  # speed gained before friction is all there
+    assert np.abs(run["place.x'"] - rate * run.time).max() <= smooth
+    assert np.abs(run["place.z"] - 0.05).max() < 1e-10
+
+
+def test_a_thrown_ball_slides_then_rolls():
+    """5/7 of its speed is left, by rigid contact as by sliding; a sticking ball is a rolling one."""
+    system, body = falling()
+    system.rigid_contact("floor", mg.Sphere(body, 0.1), mg.Plane(system.ground), friction=0.2)
+    run = system.equations().simulate(0.5, {"place.z": 0.1, "place.x'": 1.0}, rtol=1e-10, step=0.02)
+    assert abs(run["place.x'"][-1] - 5 / 7) < 1e-6
+    assert run.modes["floor.sticking"][-1] == 1
+    assert abs(run.time[jumps(run)[-1]] - 2 / (7 * 0.2 * G)) < 1e-4  # the slip of the smooth law fades out
+    assert np.abs(run.imbalance).max() < 1e-9
+
+
+@FORMALISMS
+def test_closed_points_are_bilateral_ones(formalism):
+    """With its switches set, a rigid contact is a rolling or a sliding one: accelerations and reactions."""
+
+    def touching(how: str) -> mg.System:
+        system, body = falling(com=(0.01, 0.02, -0.03))
+        surface, base = mg.Ellipsoid(body, (0.3, 0.2, 0.1)), mg.Plane(system.ground)
+        if how == "contact":
+            system.rigid_contact("floor", surface, base, friction=0.3)
+        elif how == "roll":
+            system.roll("floor", surface, base)
+        else:
+            system.slide("floor", surface, base, mg.Friction(0.3, regularization=1e-5))
+        return system
+
+    contact = touching("contact").equations(formalism)
+    turn = Rotation.from_rotvec([0.3, -0.2, 0.4]).as_quat(scalar_first=True)
+    for how, sticking in (("roll", 1), ("slide", 0)):
+        other = touching(how)
+        start = {f"place.q{k}": turn[k] for k in range(4)} | {"place.wx": 1.0, "place.wz": 0.4}
+        q, u = other.equations().assemble(start, guess={"place.z": 0.2})
+        switches = {"floor.touching": 1, "floor.sticking": sticking}
+        state = placed(contact, q, u)
+        seen = contact.observe(
+            lambda m: ca.vertcat(m.acceleration("body"), m.angular_acceleration("body")), *state, parameters=switches
+        )
+        expected = other.equations().observe(lambda m: ca.vertcat(m.acceleration("body"), m.angular_acceleration("body")), q, u)
+        assert gap(expected, seen) < 1e-11
+        reaction = contact.reaction("floor", *state, parameters=switches)
+        assert gap(other.equations().reaction("floor", q, u), reaction) < 1e-11
+    opened = contact.observe(lambda m: m.acceleration("body"), *state)
+    free = falling(com=(0.01, 0.02, -0.03))[0].equations().observe(lambda m: m.acceleration("body"), q, u)
+    assert gap(free, opened) < 1e-12
+
+
+def test_a_tumbling_box_comes_to_rest(box):
+    """Many impacts of its corners, and in the end it lies on a face; the energy is accounted for."""
+    turn = Rotation.from_rotvec([0.3, 0.4, 0]).as_quat(scalar_first=True)
+    start = {"place.z": 0.25, "place.wx": 2.0, "place.x'": 0.5, **{f"place.q{k}": turn[k] for k in range(4)}}
+    run = box.simulate(1.0, start, rtol=1e-8, step=0.02)
+    assert np.abs(run.u[-1]).max() < 1e-12
+    height = run["place.z"][-1]
+    assert min(abs(height - half) for half in (0.05, 0.1, 0.15)) < 1e-9
+    assert sum(run.modes[f"floor {k}.touching"][-1] for k in range(1, 9)) == 4
+    assert np.abs(run.imbalance).max() < 1e-8 * run.energy[0]
+    assert abs(run.dissipated[-1] - (run.energy[0] - G * height)) < 1e-8
+    assert (np.diff(run.dissipated) > -1e-9).all()
+    assert run.violation.max() < 1e-9
+
+
+def test_balls_in_a_stack():
+    """Several contacts at once: three balls drop on each other without rebound, and each carries those above it."""
+    system = mg.System("stack", gravity=(0, 0, -G))
+    below: mg.Surface = mg.Plane(system.ground)
+    for k in range(3):
+        ball = system.body(f"ball {k}", mass=1.0 + k, inertia=(0.01,) * 3)
+        system.prismatic(f"z{k}", system.ground, ball, axis="z")
+        surface = mg.Sphere(ball, 0.1)
+        system.rigid_contact(f"c{k}", surface, below)
+        below = surface
+    run = system.equations().simulate(0.6, {"z0": 0.2, "z1": 0.5, "z2": 0.8}, rtol=1e-10, step=0.02)
+    assert np.abs(run.q[-1] - [0.1, 0.3, 0.5]).max() < 1e-9
+    assert np.abs(run.multipliers[-1] - G * np.array([6.0, 5.0, 3.0])).max() < 1e-8
+    assert np.abs(run.imbalance).max() < 1e-8
+
+
+def test_a_flying_ball_is_undisturbed_by_a_floor_it_does_not_meet():
+    system, body = falling()
+    system.rigid_contact("floor", mg.Sphere(body, 0.1), mg.Plane(system.ground), restitution=0.5, friction=0.3)
+    run = system.equations().simulate(0.4, {"place.z": 1.0, "place.x'": 2.0}, rtol=1e-10, step=0.1)
+    assert run.statistics["impacts"] == 0
+    assert np.abs(run["place.z"] - (1 - G * run.time**2 / 2)).max() < 1e-10
+    assert run.dissipated[-1] == 0
+
+
+def test_a_start_in_contact_with_speed_into_the_floor_begins_with_an_impact():
+    system, body = falling("up")
+    system.rigid_contact("floor", mg.Sphere(body, 0.1), mg.Plane(system.ground), restitution=0.5)
+    run = system.equations().simulate(0.1, {"place": 0.1, "place'": -2.0}, rtol=1e-10, step=0.05)
+    assert run.statistics["impacts"] == 1
+    assert abs(run["place'"][-1] - (1.0 - 0.1 * G)) < 1e-9
+
+
+# --- compliant -------------------------------------------------------------------------------------------------------
+
+ELASTIC = {
+    "sphere": (lambda at: mg.Sphere(at, 0.1), 0.1),
+    "ellipsoid": (lambda at: mg.Ellipsoid(at, (0.3, 0.2, 0.1)), 0.1),
+    "torus": (lambda at: mg.Torus(at, 0.3, 0.1), 0.1),
+    "disc": (lambda at: mg.Disc(at, 0.3), 0.0),
+    "capsule": (lambda at: mg.Capsule(_lying(at), 0.1, 0.6), 0.1),
+    "box": (lambda at: mg.Box(at, (0.4, 0.3, 0.2)), 0.1),
+    "cylinder": (lambda at: mg.Cylinder(at, 0.3, 0.2), 0.1),
+    "implicit": (
+        lambda at: mg.Implicit(at, lambda x, y, z: (x / 0.3) ** 2 + (y / 0.2) ** 2 + (z / 0.1) ** 2 - 1, near=(0, 0, -0.1)),
+        0.1,
+    ),
+}
+
+
+def _lying(at: mg.Body) -> mg.Marker:
+    return mg.Marker("lying", at, ca.SX(3, 1), ca.SX([[0, 0, 1], [0, 1, 0], [-1, 0, 0]]))
+
+
+@pytest.mark.parametrize("surface", ELASTIC)
+def test_the_deepest_point_of_a_hertz_impact(surface):
+    """m v²/2 = k δ^(5/2) / (5/2) in each point that touches; then all of it comes back."""
+    make, lowest = ELASTIC[surface]
+    system, body = falling(gravity=0.0)
+    system.compliant_contact("floor", make(body), mg.Plane(system.ground), stiffness=1e6)
+    equations = system.equations()
+    points = {"capsule": 2, "box": 4}.get(surface, 1)
+    depth = (5 * 1.5 * 2.0**2 / (4 * points * 1e6)) ** 0.4
+    deepest = {"deepest": mg.Event(lambda m: m.velocity("body")[2], direction=1, stop=False)}
+    run = equations.simulate(0.02, {"place.z": lowest + 0.01, "place.z'": -2.0}, rtol=1e-11, step=1e-3, events=deepest)
+    (moment,) = run.events["deepest"]
+    until = equations.simulate(moment, {"place.z": lowest + 0.01, "place.z'": -2.0}, rtol=1e-11, step=moment)
+    assert abs(lowest - until["place.z"][-1] - depth) < 1e-9
+    assert abs(run["place.z'"][-1] - 2.0) < 1e-8
+    assert np.ptp(run.energy) < 1e-8 * run.energy[0]
+    # Hertz: the time in contact is 2.94328… δ/v; 4/5 √π Γ(2/5)/Γ(9/10)
+    met = 0.01 / 2.0
+    assert abs((moment - met) - 2.943275 / 2 * depth / 2.0) < 1e-6
+
+
+def test_spheres_that_meet():
+    """Reduced mass; equal balls exchange their speeds."""
+    system = mg.System("spheres")
+    balls = [system.body(f"ball {k}", mass=1.0, inertia=(0.004,) * 3) for k in range(2)]
+    for k, ball in enumerate(balls):
+        system.free(f"place {k}", system.ground, ball)
+    system.compliant_contact("contact", mg.Sphere(balls[1], 0.1), mg.Sphere(balls[0], 0.1), stiffness=1e6)
+    equations = system.equations()
+    start = {"place 1.x": 0.15, "place 1.y": 0.15, "place 0.x'": 1.0, "place 0.y'": 1.0}
+    run = equations.simulate(0.03, start, rtol=1e-11, step=1e-3)
+    ends = run.observe(lambda m: ca.vertcat(m.velocity("ball 0"), m.velocity("ball 1")))[-1]
+    assert np.abs(ends - [0, 0, 0, 1, 1, 0]).max() < 1e-9
+    assert np.ptp(run.energy) < 1e-9
+
+
+def test_damping_of_hunt_and_crossley():
+    """N = k δ^(3/2) (1 + d δ̇), never less than zero; force and moment at the point halfway; friction goes with N."""
+    system, body = falling()
+    law = {"stiffness": 1e4, "damping": 0.4, "friction": mg.Friction(0.3, regularization=1e-6)}
+    system.compliant_contact("floor", mg.Sphere(body, 0.1), mg.Plane(system.ground), **law)
+    equations = system.equations()
+    for rate, factor in ((-1.0, 1.4), (0.5, 0.8), (3.0, 0.0)):
+        q, u = equations.assemble({"place.z": 0.09, "place.z'": rate, "place.x'": 0.7, "place.wy": 2.0})
+        normal = 1e4 * 0.01**1.5 * factor
+        slip = 0.7 - 2.0 * 0.095
+        assert (
+            gap(np.array([-0.3 * normal * np.sign(slip), 0, normal, 0, 0, 0]), equations.reaction("floor", q, u), 1e-9) < 1e-9
+        )
+        acceleration = equations.observe(lambda m: m.acceleration("body"), q, u)
+        assert abs(acceleration[2] - (normal / 1.5 - G)) < 1e-10
+        spin = equations.observe(lambda m: m.angular_acceleration("body"), q, u)
+        assert abs(spin[1] - 0.095 * 0.3 * normal / 0.006) < 1e-9 * normal + 1e-12
+
+
+@FORMALISMS
+def test_compliant_contacts_of_several_points_in_every_formalism(formalism):
+    """A tilted box in the floor: forces of its corners, one by one, written out."""
+    system, box = falling(inertia=(0.01, 0.02, 0.015))
+    system.compliant_contact("floor", mg.Box(box, (0.4, 0.3, 0.2)), mg.Plane(system.ground), stiffness=1e4, exponent=1.2)
+    equations = system.equations(formalism)
+    turn = Rotation.from_rotvec([0.02, 0.15, 0.3])
+    q, u = np.concatenate([[0, 0, 0.11], turn.as_quat(scalar_first=True)]), np.zeros(6)
+    corners = turn.apply([[x, y, z] for x in (-0.2, 0.2) for y in (-0.15, 0.15) for z in (-0.1, 0.1)])
+    normal = 1e4 * np.maximum(0, -(corners[:, 2] + 0.11)) ** 1.2
+    assert (normal > 0).sum() > 1
+    force = np.array([0, 0, normal.sum() - 1.5 * G])
+    moment = np.cross(corners, normal[:, None] * [0, 0, 1]).sum(0)
+    expected = np.concatenate([force / 1.5, turn.apply(turn.inv().apply(moment) / [0.01, 0.02, 0.015])])
+    state = placed(equations, q, u)
+    seen = equations.observe(lambda m: ca.vertcat(m.acceleration("body"), m.angular_acceleration("body")), *state)
+    assert gap(expected, seen) < 1e-11
+
+
+def test_stiff_contacts_tend_to_rigid_ones():
+    """A ball bounces twice without loss: the height after 1 s differs by O(k^(-2/5)), the time spent in the floor."""
+    system, body = falling("up")
+    system.rigid_contact("floor", mg.Sphere(body, 0.1), mg.Plane(system.ground), restitution=1.0)
+    rigid = system.equations().simulate(1.0, {"place": 0.3}, rtol=1e-10, step=0.05)["place"][-1]
+    soft, touching = falling("up")
+    soft.compliant_contact("floor", mg.Sphere(touching, 0.1), mg.Plane(soft.ground), stiffness=soft.parameter("k", 1.0))
+    equations, errors = soft.equations(), []
+    for stiffness in (1e7, 32e7, 32**2 * 1e7):
+        run = equations.simulate(1.0, {"place": 0.3}, rtol=1e-10, step=0.05, parameters={"k": stiffness})
+        errors.append(abs(run["place"][-1] - rigid))
+    assert errors[0] < 0.02
+    assert abs(errors[0] / errors[1] - 4) < 0.2  # 32^(2/5) = 4
+    assert abs(errors[1] / errors[2] - 4) < 0.1
+
+
+# --- what is refused -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"restitution": 1.5}, "restitution must be from 0 to 1"),
+        ({"friction": -0.1}, "friction must be a number that is not negative"),
+        ({"friction": 0.3, "static": 0.2}, "static friction 0.2 must not be less"),
+    ],
+)
+def test_wrong_numbers_are_refused(options, words):
+    system, body = falling()
+    system.rigid_contact("floor", mg.Sphere(body, 0.1), mg.Plane(system.ground), **options)
+    with pytest.raises(mg.ModelError, match=words):
+        system.equations()
+
+
+def test_a_compliant_contact_needs_a_stiffness():
+    system, body = falling()
+    system.compliant_contact("floor", mg.Sphere(body, 0.1), mg.Plane(system.ground), stiffness=0)
+    with pytest.raises(mg.ModelError, match="use rigid_contact"):
+        system.equations()
