@@ -233,7 +233,7 @@ def _impulse(W: np.ndarray, velocity: np.ndarray, law: RigidContact, rebounds: b
     wanted = -velocity
     wanted[0] *= 1 + law.restitution * rebounds
     if law.static:
-        sticking = np.linalg.solve(W, wanted)
+        sticking = np.linalg.lstsq(W, wanted, rcond=1e-12)[0]  # joints may leave it no way to slip along a tangent
         if sticking[0] >= 0 and np.hypot(*sticking[1:]) <= law.static * sticking[0]:
             return sticking
     speed = np.hypot(*velocity[1:])
