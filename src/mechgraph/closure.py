@@ -25,6 +25,7 @@ from casadi import SX
 RANK_TOLERANCE = 1e-9  # singular values of A below this fraction of the largest count as zero
 PROXIMAL = 1e-10  # regularization of the symbolic solve, relative; its error falls by this factor at each iteration
 ITERATIONS = 3
+NOTHING = 1e-200  # beside anything; where all rows are switched off (contacts that are open) it keeps 0/0 away
 
 Solution = tuple[np.ndarray, np.ndarray]
 Solver = Callable[[SX, SX], tuple[SX, SX]]  # of f and b
@@ -211,7 +212,7 @@ def _lu(K: SX) -> tuple[SX, SX]:
 
 def completion(M: SX, A: SX) -> SX:
     """s of M + s AᵀA and f − s Aᵀb: the same motion, and no longer singular where the constraints make up for M."""
-    return ca.trace(M) / M.shape[0] / (ca.sumsqr(A) / A.shape[0])
+    return ca.trace(M) / M.shape[0] / (ca.sumsqr(A) / A.shape[0] + NOTHING)
 
 
 def solve_tree(M: SX, right: SX) -> SX:
@@ -225,7 +226,7 @@ class _Proximal:
     def __init__(self, gram: SX, iterations: int) -> None:
         m = gram.shape[0]
         self.gram, self.iterations = gram, iterations
-        self.factor = _Factor(gram + PROXIMAL * ca.trace(gram) / m * SX.eye(m), 0)
+        self.factor = _Factor(gram + (PROXIMAL * ca.trace(gram) / m + NOTHING) * SX.eye(m), 0)
 
     def solve(self, right: SX) -> SX:
         out = self.factor.solve(right)

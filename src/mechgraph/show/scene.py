@@ -210,7 +210,7 @@ class _Sample:
     def constant(self, expression: SX) -> np.ndarray:
         """A number of the description with the run's parameters, at the run's first time."""
         s = self.equations.symbols
-        values = [float(self.run.parameters.get(name, s.defaults[name])) for name in s.parameters]  # contacts switch theirs
+        values = [float(self.run.parameters.get(name, self.equations.system.defaults[name])) for name in s.parameters]
         function = ca.Function("constant", [s.p, s.t, s.w], [ca.densify(expression)])
         out = np.array(function(values, float(self.run.time[0]), np.zeros(len(s.inputs))))
         return out.ravel() if out.shape[1] == 1 else out
