@@ -5,11 +5,11 @@ T = √(2h/g) with the speed gT, and then after flights of 2Teⁿ; so it makes i
 
     T (1 + e) / (1 − e),
 
-at which all of m g h is dissipated. Below ``RESTING`` (10⁻⁵ m/s) it is not thrown up any more: that ends the run early by no more
-than 2 ``RESTING`` / (g (1 − e)).
+when all of m g h is dissipated. Slower than ``RESTING`` (10⁻⁵ m/s) it is not thrown up any more, so that here it lies still
+earlier, by no more than 2 ``RESTING`` / (g (1 − e)).
 
-Thrown with a speed v along a rough floor, the uniform ball grips it in the impact if μ (1 + e) g T ≥ 2v/7, and goes on with 5v/7
-rolling; else it slides throughout, and loses μ (1 + e) g T. All data are chosen by us.
+Thrown with a speed v along a rough floor, the uniform ball grips it in the impact if μ (1 + e) g T ≥ 2v/7, and goes on rolling
+with 5v/7; else it slides throughout the impact, and loses μ (1 + e) g T. All data are chosen by us.
 """
 
 import numpy as np

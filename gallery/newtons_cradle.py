@@ -9,6 +9,8 @@ the next, the only way out that keeps momentum and energy. With a restitution e 
 the speed of the first. All data are chosen by us.
 """
 
+from itertools import pairwise
+
 import numpy as np
 from scipy.special import ellipk
 
@@ -31,7 +33,7 @@ def system(restitution: float = 1.0) -> mg.System:
         ball = s.body(f"ball {k}", mass=MASS, com=(0, 0, -LENGTH), inertia=(0.4 * MASS * RADIUS**2,) * 3)
         s.revolute(f"swing {k}", s.ground, ball, axis="y", at=(2 * RADIUS * k, 0, 0))
         spheres.append(mg.Sphere(s.marker(f"centre {k}", ball, at=(0, 0, -LENGTH)), RADIUS))
-    for k, (left, right) in enumerate(zip(spheres, spheres[1:], strict=False), start=1):
+    for k, (left, right) in enumerate(pairwise(spheres), start=1):
         s.rigid_contact(f"contact {k}", right, left, restitution=restitution)
     return s
 
@@ -58,7 +60,10 @@ def check() -> dict[str, float]:
             "two balls passed on": (np.abs(double - [0, 0, 0, 1, 1]).max(), 1e-10),
             "lossy: speed of the last ball": (abs(faded[-1] - 0.95 ** (BALLS - 1)), 1e-10),
             "lossy: momentum": (abs(faded.sum() - 1), 1e-10),
-            "lift after a period, on the grid": (np.abs(back - LIFT * np.eye(BALLS)[0]).max(), G / LENGTH * LIFT * late**2 / 2 + 1e-9),
+            "lift after a period, on the grid": (
+                np.abs(back - LIFT * np.eye(BALLS)[0]).max(),
+                G / LENGTH * LIFT * late**2 / 2 + 1e-9,
+            ),
             "energy drift, relative": (np.ptp(one.energy) / one.kinetic.max(), 1e-10),
             "energy balance, lossy, relative": (np.abs(lossy.imbalance).max() / lossy.kinetic.max(), 1e-10),
             "violation": (max(run.violation.max() for run in (one, two, lossy)), 1e-9),
