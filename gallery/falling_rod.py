@@ -5,8 +5,8 @@ A uniform rod of length L leans on a smooth wall and a smooth floor, at the angl
     θ̇² = (3g/L)(cos θ₀ − cos θ),
 
 and the force of the wall is (3/4) m g sin θ (3 cos θ − 2 cos θ₀): it ends at cos θ = (2/3) cos θ₀, where the upper end has lost
-a third of its height. From then on nothing pushes sideways: the speed (1/3) √(g L cos³ θ₀) of the mass centre along the floor is
-kept, also through the impact of the upper end on the floor (without restitution), which takes the rest of the energy.
+a third of its height. From then on nothing pushes sideways: the speed (1/3) √(g L cos³ θ₀) of the mass centre along the floor
+is kept, also through the impact of the upper end on the floor (without restitution), which takes the rest of the energy.
 
 With friction on the floor alone the rod stands as long as tan θ₀ ≤ 2μ. Data are chosen by us.
 """

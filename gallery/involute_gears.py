@@ -7,8 +7,8 @@ flanks touch on a common tangent of the base circles, inclined by α, cos α = (
 
 apart. So the ratio is −r₁/r₂ = −z₁/z₂ at any centre distance, and j = 2 (r₁ + r₂)(inv α − inv α₀), inv x = tan x − x, is the
 backlash of teeth that are as thick as their gaps on the pitch circles. Pairs of teeth follow each other at the base pitch
-p = 2πr/z; a pair touches at s = ±r₁ φ₁ + r₁ (π/2z₁ + inv α₀ + α) from the tangent point of the pinion, as long as that is inside of
-both tip circles.
+p = 2πr/z; a pair touches at s = ±r₁ φ₁ + r₁ (π/2z₁ + inv α₀ + α) from the tangent point of the pinion, as long as that is
+inside of both tip circles.
 
 Compliant teeth (``InvoluteTeeth``, a force) press each other with k δ (1 + d δ̇) where they overlap by δ = −gap. Beyond the tips
 the gap is wider by x²/2ρ, x being the distance from the last regular point: so the load passes smoothly from tooth to tooth,
@@ -37,11 +37,11 @@ PITCH = np.pi * MODULE * np.cos(CUTTER)  # of the base circles
 STIFFNESS, DAMPING, CORNER = 1.4e8, 1.0, 5e-3  # N/m, s/m, m
 MASSES = 7850 * 0.01 * np.pi * PITCH_RADII**2
 INERTIAS = MASSES * PITCH_RADII**2 / 2
-TORQUE, SPEED = 10.0, 60.0
+TORQUE, SPEED = 10.0, 10.0
 FORCE = TORQUE / BASE_RADII[0]  # of the teeth, at constant speed
 START = {"pinion": FORCE / (2 * STIFFNESS) / BASE_RADII[0], "pinion'": SPEED, "wheel'": -SPEED * TEETH[0] / TEETH[1]}
-DURATION = 0.06
-OPTIONS = {"rtol": 1e-11, "method": "rk8", "step": 2e-5}
+DURATION = 1.0
+OPTIONS = {"rtol": 1e-12, "method": "rk8", "step": 1e-4}
 
 
 def involute(x: float) -> float:
@@ -146,12 +146,20 @@ def system(teeth: str = "compliant", apart: float = 1.0, load: float = TORQUE, d
         disc = s.body(f"{name} disc", mass=mass, inertia=(inertia / 2, inertia / 2, inertia))
         s.revolute(name, s.ground, disc, axis="z", at=(x, 0, 0))
         axles.append(s.marker(f"{name} axle", disc))
+        _show_teeth(s, disc, len(axles) - 1)
     mesh = (Mesh if teeth == "rigid" else InvoluteTeeth)("mesh", axles, ["pinion", "wheel"], pair)
     mesh.damping = damping
     s.add(mesh)
     s.torque("drive", "pinion", load)
     s.torque("brake", "wheel", load * TEETH[1] / TEETH[0])
     return s
+
+
+def _show_teeth(s: mg.System, disc: mg.Body, gear: int) -> None:
+    """A marker for each tooth on the pitch circle, for the eye."""
+    for k in range(TEETH[gear]):
+        angle = (2 * k + gear) * np.pi / TEETH[gear] + gear * np.pi  # the wheel has a gap towards the pinion
+        s.marker(f"{disc.name} {k + 1}", disc, at=PITCH_RADII[gear] * np.array([np.cos(angle), np.sin(angle), 0]))
 
 
 # --- the flanks themselves: independent of the formulas above ------------------------------------------------------------
