@@ -16,8 +16,8 @@ friction). Data are chosen by us: six balls of steel, d = 20 mm, D = 80 mm, ρ =
 steel's, and friction regularized by 0.05 m/s, so that a run takes a second.
 
 ``system(load="axial")`` presses the rings together with 300 N; α is 30° when they just touch. ``load="radial"`` has a clearance
-of 5 µm instead, and 300 N across. With ``load="none"`` rings, cage and balls are free in space: then the momentum of the whole is
-constant. ``rolling=True`` replaces all contacts by ideal rolling: then (1) is exact.
+of 5 µm instead, and 300 N across. With ``load="none"`` rings, cage and balls are free in space: then the momentum of the whole
+is constant. ``rolling=True`` replaces all contacts by ideal rolling: then (1) is exact.
 """
 
 from collections.abc import Callable
