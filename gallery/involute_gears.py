@@ -38,8 +38,9 @@ STIFFNESS, DAMPING, CORNER = 1.4e8, 1.0, 5e-3  # N/m, s/m, m
 MASSES = 7850 * 0.01 * np.pi * PITCH_RADII**2
 INERTIAS = MASSES * PITCH_RADII**2 / 2
 TORQUE, SPEED = 10.0, 10.0
+BRAKE = TORQUE * TEETH[1] / TEETH[0]
 FORCE = TORQUE / BASE_RADII[0]  # of the teeth, at constant speed
-START = {"pinion": FORCE / (2 * STIFFNESS) / BASE_RADII[0], "pinion'": SPEED, "wheel'": -SPEED * TEETH[0] / TEETH[1]}
+START = {"pinion'": SPEED, "wheel'": -SPEED * TEETH[0] / TEETH[1]}
 DURATION = 1.0
 OPTIONS = {"rtol": 1e-12, "method": "rk8", "step": 1e-4}
 
@@ -138,8 +139,10 @@ def _within(x: SX, least: float) -> SX:
     return x - PITCH * ca.floor((x - least) / PITCH)
 
 
-def system(teeth: str = "compliant", apart: float = 1.0, load: float = TORQUE, damping: float = DAMPING) -> mg.System:
-    """Pinion (ground's origin) and wheel (on x), driven and braked with torques that balance each other."""
+def system(
+    teeth: str = "compliant", apart: float = 1.0, drive: float = TORQUE, brake: float = BRAKE, damping: float = DAMPING
+) -> mg.System:
+    """Pinion (ground's origin) and wheel (on x), driven and braked; the torques balance each other if not told otherwise."""
     s, pair = mg.System("involute gears"), Pair(apart)
     axles = []
     for name, mass, inertia, x in zip(("pinion", "wheel"), MASSES, INERTIAS, (0, pair.distance), strict=True):
@@ -150,8 +153,8 @@ def system(teeth: str = "compliant", apart: float = 1.0, load: float = TORQUE, d
     mesh = (Mesh if teeth == "rigid" else InvoluteTeeth)("mesh", axles, ["pinion", "wheel"], pair)
     mesh.damping = damping
     s.add(mesh)
-    s.torque("drive", "pinion", load)
-    s.torque("brake", "wheel", load * TEETH[1] / TEETH[0])
+    s.torque("drive", "pinion", drive)
+    s.torque("brake", "wheel", brake)
     return s
 
 
@@ -229,7 +232,7 @@ def rattle(apart: float) -> tuple[float, mg.Trajectory]:
     """A pinion free between the flanks, without damping: error of the way between leaving one and meeting the other (m)."""
     half, speed = Pair(apart).backlash / 2, 2.0
     meets = {name: mg.Event(lambda m, at=at: ahead(m) - at, stop=False) for name, at in (("drives", half), ("coasts", -half))}
-    equations = system(apart=apart, load=0, damping=0).equations()
+    equations = system(apart=apart, drive=0, brake=0, damping=0).equations()
     run = equations.simulate(0.1, {"pinion'": speed}, events=meets, **OPTIONS)
     leaves, meets_again = run.events["drives"][1], run.events["coasts"][0]
     return abs(BASE_RADII[0] * speed * (meets_again - leaves) - 2 * half), run
@@ -237,10 +240,12 @@ def rattle(apart: float) -> tuple[float, mg.Trajectory]:
 
 def ripple(run: mg.Trajectory) -> dict[str, tuple[float, float]]:
     """Under load the teeth yield by F/k or F/2k, as one or two pairs bear it; (error, bound) by name."""
-    pairs, turned = FORCE / (STIFFNESS * lead(run)), run["pinion"][-1] - run["pinion"][0]
+    settled = slice(int(0.01 / OPTIONS["step"]), None)
+    pairs, (pinion, wheel) = FORCE / (STIFFNESS * lead(run)[settled]), (run[name][settled] for name in ("pinion", "wheel"))
+    turned = pinion[-1] - pinion[0]
     changes = np.sum((pairs[:-1] < 1.5) & (pairs[1:] >= 1.5))
     share, corner = np.mean(pairs > 1.5), 2 * np.sqrt(2 * CORNER * FORCE / STIFFNESS) / PITCH
-    mean = (run["wheel"][-1] - run["wheel"][0]) / turned + TEETH[0] / TEETH[1]
+    mean = (wheel[-1] - wheel[0]) / turned + TEETH[0] / TEETH[1]
     return {
         "compliant: ratio, mean": (abs(mean), FORCE / STIFFNESS / (BASE_RADII[1] * turned)),
         "compliant: whole pairs bear the load (median)": (np.median(np.abs(pairs - pairs.round())), 1e-2),

@@ -14,7 +14,10 @@ from mechgraph.errors import ArgumentError
 VARIANTS = {  # examples that can be built in more than one way
     "a02_fourbar": [{"N": 1}, {"N": 3}],
     "acrobot": [{"damped": False}],
+    "bouncing_ball": [{"friction": 0.5}],
     "garifulin": [{"base": "free"}, {"base": "elementary"}],
+    "involute_gears": [{"teeth": "rigid", "brake": 0.0}],
+    "omni_vehicle": [{"rollers": 0}],
     "puma560": [{"data": "akb"}],
     "rolling_disc": [{"angles": True}],
     "slider_crank_3d": [{"driven": True}],
