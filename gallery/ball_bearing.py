@@ -63,6 +63,8 @@ def system(load: str = "axial", balls: int = BALLS, rolling: bool = False) -> mg
         "inner": mg.Torus(inner, R_PITCH + offset, GROOVE, inside=True),
         "outer": mg.Torus(outer, R_PITCH - offset, GROOVE, inside=True),
     }
+    for ring, radius in ((inner, R_PITCH - 1.3 * R_BALL), (outer, R_PITCH + 1.3 * R_BALL)):
+        _show_ring(s, ring, radius)
     for k in range(balls):
         _ball(s, k, 2 * np.pi * k / balls, races, rolling)
     if load != "none":
@@ -84,6 +86,12 @@ def _ball(s: mg.System, k: int, angle: float, races: dict[str, mg.Surface], roll
     if not rolling:
         wall = mg.Cylinder(pocket, R_BALL + PLAY, inside=True)
         s.compliant_contact(f"cage {k + 1}", mg.Sphere(ball, R_BALL), wall, HERTZ / 10, damping=100 * DAMPING)
+
+
+def _show_ring(s: mg.System, ring: mg.Body, radius: float) -> None:
+    """Markers around a ring, for the eye."""
+    for k, angle in enumerate(np.linspace(0, 2 * np.pi, 24, endpoint=False), start=1):
+        s.marker(f"{ring.name} {k}", ring, at=radius * np.array([np.cos(angle), np.sin(angle), 0]))
 
 
 # --- statics ---------------------------------------------------------------------------------------------------------------
