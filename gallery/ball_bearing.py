@@ -178,8 +178,8 @@ def axial() -> dict[str, tuple[float, float]]:
     balls = (around(run)[-1] - around(run)[half]) / turned
     cage = (run["cage turn"][-1] - run["cage turn"][half]) / turned
     return {
-        "axial: rate of the balls over (1), less 1": (np.abs(balls / cage_rate(alpha) - 1).max(), 2 * overlap / R_BALL),
-        "axial: the same, flattened balls": (np.abs(balls / cage_rate(alpha, R_BALL - overlap) - 1).max(), 2e-4),
+        "axial: rate of the balls over (1), less 1": (np.abs(balls / cage_rate(alpha) - 1).max(), overlap / R_BALL),
+        "axial: the same, flattened balls": (np.abs(balls / cage_rate(alpha, R_BALL - overlap / 2) - 1).max(), 2e-4),
         "axial: rate of the cage over theirs, less 1": (abs(cage / balls.mean() - 1), 2 * PLAY / R_PITCH / turned),
         "axial: energy balance, relative": (np.abs(run.imbalance).max() / run.energy[0], 1e-8),
         "axial: violation": (run.violation.max(), 1e-9),

@@ -36,7 +36,7 @@ WHEEL_INERTIA = 4e-4
 DRIVE = {"v_x": 0.3, "v_y": 0.0, "Ω": 0.0}
 START = {"drive.x'": DRIVE["v_x"]}
 DURATION = 2.0
-OPTIONS = {"rtol": 1e-10, "method": "rk8", "step": 0.005}
+OPTIONS = {"rtol": 1e-11, "method": "rk8", "step": 0.005}
 
 
 class OmniWheel(mg.Constraint):
@@ -123,11 +123,11 @@ def body_speeds(yaw: np.ndarray, x: np.ndarray, y: np.ndarray, rate: np.ndarray)
 
 
 def rolling_radius(rollers: int, turned: np.ndarray | None = None) -> np.ndarray:
-    """(2), over R, for wheels turned by an angle; without it on average."""
-    pitch = 2 * np.pi / rollers
+    """(2), over R, for wheels turned by an angle (without it, on average), less half of what they yield."""
+    pitch, arc = 2 * np.pi / rollers, ARC - sink(rollers) / 2
     if turned is None:
-        return (ARC + (R - ARC) * np.sin(pitch / 2) / (pitch / 2)) / R
-    return (ARC + (R - ARC) * np.cos((turned + pitch / 2) % pitch - pitch / 2)) / R
+        return (arc + (R - ARC) * np.sin(pitch / 2) / (pitch / 2)) / R
+    return (arc + (R - ARC) * np.cos((turned + pitch / 2) % pitch - pitch / 2)) / R
 
 
 def sink(rollers: int) -> float:
