@@ -325,6 +325,75 @@ def test_a_start_in_contact_with_speed_into_the_floor_begins_with_an_impact():
     assert abs(run["place'"][-1] - (1.0 - 0.1 * G)) < 1e-9
 
 
+def test_a_start_in_the_floor_is_refused():
+    system, body = falling("up")
+    system.rigid_contact("floor", mg.Sphere(body, 0.1), mg.Plane(system.ground))
+    with pytest.raises(mg.ArgumentError, match=r"overlap at the start: floor by 0\.05 m"):
+        system.equations().simulate(1.0, {"place": 0.05})
+
+
+def tray(driven: bool) -> mg.System:
+    """A ball over a plate that goes up and down, by a joint that time moves or by a servo."""
+    system, body = falling("up")
+    height = 0.1 * mg.sin(8 * system.time)
+    if driven:
+        plate = system.frame("plate")
+        system.joint("up", system.ground, plate, [mg.move("z", height)])
+    else:
+        plate = system.body("plate", mass=2.0, inertia=(1, 1, 1))
+        system.prismatic("up", system.ground, plate, axis="z")
+        system.servo("drive", "up", height)
+    system.rigid_contact("floor", mg.Sphere(body, 0.1), mg.Plane(plate), restitution=0.5)
+    return system
+
+
+def test_a_plate_that_moves_throws_its_ball():
+    """Impacts in the frame of the plate; what it gives is supplied, what is lost is dissipated, however it is driven."""
+    runs = [tray(driven).equations().simulate(2.0, {"place": 0.4}, rtol=1e-10, step=0.01) for driven in (True, False)]
+    first, second = runs
+    for run in runs:
+        k = impacts(run)
+        moving = 0.8 * np.cos(8 * run.time[k])
+        before, after = run["place'"][k] - moving, run["place'"][k + 1] - moving
+        rebounding = before < -2e-5  # slower rebounds than 1e-5 are none
+        assert np.abs(after + 0.5 * before)[rebounding].max() < 1e-9
+        lost = np.diff(run.dissipated)[k]
+        assert np.abs(lost - 0.75 * (before**2 - after**2)).max() < 1e-9  # m/2 of the speeds relative to the plate
+        assert np.abs(run.imbalance).max() < 1e-8
+        assert run.statistics["impacts"] > 3
+    assert np.abs(first["place"] - second["place"]).max() < 1e-8
+    assert np.abs(first.dissipated - second.dissipated).max() < 1e-8
+    plate = 0.64 * (np.cos(8 * first.time) ** 2 - 1) + 2 * G * 0.1 * np.sin(8 * first.time)  # its own energy
+    assert np.abs(first.supplied + plate - second.supplied).max() < 1e-8
+
+
+@pytest.mark.parametrize("formalism", ["newton-euler", "absolute"])
+def test_the_same_bounces_by_other_equations(formalism):
+    """An ellipsoid drops on a plane, or on the same plane as a level set: impacts, sliding, rocking."""
+    turn = Rotation.from_rotvec([0.3, 0.2, 0.1]).as_quat(scalar_first=True)
+    start = {"place.z": 0.5, "place.x'": 0.3, **{f"place.q{k}": turn[k] for k in range(4)}}
+    ends = []
+    for base in (mg.Plane, lambda at: mg.Implicit(at, lambda x, y, z: 3 * z)):
+        system, body = falling(inertia=(0.006, 0.007, 0.008))
+        system.rigid_contact("floor", mg.Ellipsoid(body, (0.3, 0.2, 0.1)), base(system.ground), restitution=0.5, friction=0.3)
+        run = system.equations(formalism).simulate(0.45, start, rtol=1e-10, step=0.05)
+        assert run.statistics["impacts"] > 10
+        assert np.abs(run.imbalance).max() < 1e-8
+        ends.append(np.concatenate([run["body"][-1], run.observe(lambda m: m.angular_velocity("body"))[-1]]))
+    assert np.abs(ends[0] - ends[1]).max() < 1e-6
+
+
+@pytest.mark.parametrize("surface", [lambda at: mg.Cylinder(at, 0.1, 0.2), lambda at: mg.Torus(at, 0.2, 0.1)])
+def test_what_stands_upright_falls_upright(surface):
+    """Flat ends and rings have no one lowest point, but land as they should."""
+    system, body = falling()
+    system.rigid_contact("floor", surface(body), mg.Plane(system.ground), friction=0.2)
+    run = system.equations().simulate(0.5, {"place.z": 0.3}, rtol=1e-9, step=0.05)
+    assert abs(run["place.z"][-1] - 0.1) < 1e-10
+    assert np.abs(run.u[-1]).max() < 1e-12
+    assert abs(run.dissipated[-1] - 1.5 * G * 0.2) < 1e-9
+
+
 # --- compliant -------------------------------------------------------------------------------------------------------
 
 ELASTIC = {

@@ -367,6 +367,31 @@ def test_points_are_not_found_on_the_far_side():
         assert abs(equations.observe(lambda m: pair.contact(m).gap, *state)[0] - 0.4) < 1e-10  # as assembly closes rows
 
 
+def test_assembly_moves_points_of_contact_and_leaves_the_bodies_alone():
+    """What nobody named stays at its reference: places, turns and speeds, though a point of contact has to go far and fast."""
+    system = two_bodies(lambda at: mg.Ellipsoid(at, (0.3, 0.2, 0.1)), RESTS["implicit ellipsoid"])
+    equations = system.equations()
+    turn = Rotation.from_rotvec([0.3, 0.2, 0.1]).as_quat(scalar_first=True)
+    q, u = equations.assemble({"above.x": 0.4, "above.z": 1.5, "above.x'": 2.0, **{f"above.q{k}": turn[k] for k in range(4)}})
+    expected = np.concatenate([[0.4, 0, 1.5], turn, [0, 0, 0, 1, 0, 0, 0]])
+    assert np.abs(q[:14] - expected).max() < 1e-9
+    assert np.abs(u[:12] - np.eye(12)[0] * 2).max() < 1e-12
+    assert np.linalg.norm(u[12:]) > 0.1
+
+
+def test_a_rolling_disc_is_assembled_on_its_edge():
+    system = mg.System("disc")
+    body = system.body("disc", mass=1.0, inertia=(1, 1, 2))
+    system.free("place", system.ground, body)
+    system.roll("floor", mg.Disc(body, 0.5), mg.Plane(system.ground))
+    equations = system.equations()
+    q, u = equations.assemble()
+    assert abs(equations.rotation("disc", q)[2, 2]) < 1 - 1e-7
+    assert np.isfinite(equations.accelerations(q, u)).all()
+    with pytest.raises(mg.AssemblyError, match="a disc lying flat"):
+        equations.assemble({"place.q0": 1.0, "place.q1": 0.0, "place.q2": 0.0, "place.q3": 0.0})
+
+
 def test_pairs_without_an_answer_are_refused():
     system = mg.System("refused")
     body = system.body("body", mass=1.0, inertia=(1, 1, 1))

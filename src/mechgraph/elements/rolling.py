@@ -73,6 +73,9 @@ class Sliding(Touched):
         super().__init__(name, surface, base)
         self.friction = Friction.of(friction)
 
+    def aligned(self, m: Motion) -> Sequence[SX]:
+        return [*super().aligned(m), *(value for pair in self.pairs for value in pair.on_edge(m))]
+
     def position(self, m: Motion) -> Rows:
         return [
             row for pair, contact in self._contacts(m) for row in self._labelled(pair, [("gap", contact.gap), *pair.held(m)])

@@ -34,6 +34,7 @@ class Surface:
         self.marker = marker_on(at)
 
     inside: bool = False  # True if what touches it is inside of it
+    ring: bool = False  # True if it has no one lowest point where its z axis is upright
 
     def parts(self) -> Sequence[Surface]:
         """The simple surfaces that touch another one by one."""
@@ -129,12 +130,16 @@ class Ellipsoid(Surface):
 class Disc(_Round):
     """The edge of a thin disc: a circle about z. Lying flat it has no one lowest point; its centre stands for all of them."""
 
+    ring = True
+
     def support(self, nu: SX) -> SX:
         return self.radius * _radial(nu)
 
 
 class Torus(_Round):
     """A tube of radius ``tube`` about a circle of ``radius`` about z; with ``inside``, a groove."""
+
+    ring = True
 
     def __init__(self, at: Body | Marker, radius: Any, tube: Any, inside: bool = False) -> None:
         super().__init__(at, radius, inside)
@@ -156,6 +161,8 @@ class Roller(_Round):
 
     It is the outer part of a spindle torus: a ring of radius −(arc − radius) and a tube of radius ``arc``.
     """
+
+    ring = True
 
     def __init__(self, at: Body | Marker, radius: Any, arc: Any) -> None:
         super().__init__(at, radius)
@@ -252,7 +259,7 @@ def _outward(surface: _Round, level: SX) -> SX:
 
 def _radial(v: SX) -> SX:
     """The unit vector along the part of v that is normal to z; zero for a v along z, which has none."""
-    return ca.vertcat(v[0], v[1], 0) / ca.sqrt(v[0] ** 2 + v[1] ** 2 + 1e-60)
+    return ca.vertcat(v[0], v[1], 0) / ca.sqrt(v[0] ** 2 + v[1] ** 2 + 1e-24)
 
 
 def _shifted(marker: Marker, by: SX) -> Marker:

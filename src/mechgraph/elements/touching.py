@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from ..motion import Motion
 
 
+FLAT = 1e-6  # sin² of the tilt up to which a disc is lying flat
+
+
 @dataclass(frozen=True, eq=False)
 class Contact:
     """Point and unit normal (from the base to the other surface) in the world, and the gap, negative where they overlap.
@@ -81,6 +84,12 @@ class Touching(ABC):
     def aligned(self, m: Motion) -> Sequence[SX]:
         """What is positive at the point that is meant, where ``held`` also holds at others."""
         return ()
+
+    def on_edge(self, m: Motion) -> Sequence[SX]:
+        """Positive if a disc or torus is not lying flat: then it would have no one point of contact."""
+        if not self.surface.ring:
+            return ()
+        return (1 - ca.dot(m.axis(self.surface.marker, "z"), self.contact(m).normal) ** 2 - FLAT,)
 
     def slip(self, m: Motion, contact: Contact) -> SX:
         """Velocity of the surface's material at the point of contact relative to that of the base."""

@@ -27,8 +27,9 @@ from scipy.optimize import brentq
 from ..elements.contacts import RigidContact
 from ..elements.rolling import tangential
 from ..equations import Equations
+from ..errors import ArgumentError
 from ..motion import Motion
-from .initial import project
+from .initial import GIVEN, project
 from .integrators import IntegrationFailure, Integrator
 
 TOUCH = 1e-11  # gaps above −TOUCH (in metres) are no impact yet
@@ -160,28 +161,45 @@ class Contacts:
 
     # --- what happens at an event --------------------------------------------------------------------------------
 
-    def settle(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The state after all impacts, without more overlap than allowed, and new modes of the points that touch."""
+    def check_start(self, t: float, q: np.ndarray, u: np.ndarray) -> None:
+        """Refuse a start in which surfaces overlap."""
+        overlaps = zip(self.points, -self._seen(t, q, u)[0], strict=True)
+        deep = {point.switches[0].removesuffix(".touching"): depth for point, depth in overlaps if depth > GIVEN}
+        if deep:
+            listed = ", ".join(f"{name} by {depth:.3g} m" for name, depth in deep.items())
+            raise ArgumentError(f"surfaces overlap at the start: {listed}; change the start, or use compliant_contact")
+
+    def settle(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        """The state after all impacts, without more overlap than allowed, and new modes of the points that touch.
+
+        And the work that moving bases did on the way: u·MΔu of the means before and after, less what is lost at the points.
+        """
         gap = self._seen(t, q, u)[0]
         near = np.flatnonzero(self.touching | (gap < NEAR))
         self.touching |= gap < -2 * TOUCH
         q = project(self.equations, q[None], u[None], np.array([t]), self._parameters)[0][0]
-        return q, self._choose_modes(t, q, self._impacts(t, q, u, near), near)
+        u, given = self._impacts(t, q, u, near)
+        return q, self._choose_modes(t, q, u, near), given
 
-    def _impacts(self, t: float, q: np.ndarray, u: np.ndarray, near: np.ndarray) -> np.ndarray:
-        response, directions, offsets = self._responses(t, q, u)
+    def _impacts(self, t: float, q: np.ndarray, u: np.ndarray, near: np.ndarray) -> tuple[np.ndarray, float]:
+        M, response, directions, offsets = self._responses(t, q, u)
+        given = 0.0
         for _ in range(IMPACTS):
             velocity = directions @ u + offsets  # of each point: normal, and two tangential
             k = min(near, key=lambda k: velocity[k, 0], default=None)
             if k is None or velocity[k, 0] > -STILL:
-                return u
+                return u, given
             rebounds = velocity[k, 0] < -self.resting[k]
-            u = u + response[k] @ _impulse(directions[k] @ response[k], velocity[k], self.points[k].law, rebounds)
+            impulse = _impulse(directions[k] @ response[k], velocity[k], self.points[k].law, rebounds)
+            change = response[k] @ impulse
+            mean = u + change / 2
+            given += mean @ M @ change - impulse @ (directions[k] @ mean + offsets[k])
+            u = u + change
             self.count += int(rebounds)
         raise IntegrationFailure(f"the impacts at t = {t:.6g} do not come to an end")
 
-    def _responses(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Δu for unit impulses along each direction of each point, with all other constraints; the directions; what time adds.
+    def _responses(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """M; Δu for unit impulses along the directions of each point, with all other constraints; directions; what time adds.
 
         A point's velocity is its directions (3 rows) times u, plus an offset.
         """
@@ -193,7 +211,7 @@ class Contacts:
         columns = np.linalg.pinv(K, rcond=1e-13, hermitian=True)[:n, :n] @ J.T
         points = len(self.points)
         offsets = (velocity - J @ u).reshape(points, 3)
-        return columns.T.reshape(points, 3, n).transpose(0, 2, 1), J.reshape(points, 3, n), offsets
+        return M, columns.T.reshape(points, 3, n).transpose(0, 2, 1), J.reshape(points, 3, n), offsets
 
     def _choose_modes(self, t: float, q: np.ndarray, u: np.ndarray, near: np.ndarray) -> np.ndarray:
         """Modes of the points that stay together, by what their forces and accelerations would be."""

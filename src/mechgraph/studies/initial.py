@@ -261,7 +261,7 @@ def _positions(equations: Equations, wishes: Wishes, reference: np.ndarray, cont
     )
     if np.abs(best_residual).max() < TOLERANCE * 10:
         raise AssemblyError(
-            f"{what}: it closes only the wrong way round (an axis turned over, a far side touched); "
+            f"{what}: it closes only the wrong way round (an axis turned over, a far side touched, a disc lying flat); "
             "give a start or a guess nearer to it"
         )
     _report(dict(zip(rows.names, best_residual, strict=True)), TOLERANCE * 10, what)
@@ -323,21 +323,48 @@ def _settle(equations: Equations, rows: _PositionRows, q: np.ndarray) -> tuple[n
 
 
 def _nearest(equations: Equations, rows: _PositionRows, q: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    """Slide along what the constraints leave free towards the reference configuration."""
+    """Slide along what the constraints leave free towards the reference configuration, wherever points of contact get to."""
+    points = _points(equations)
+    bodies = np.delete(
+        np.arange(len(q)), [i for chain in _chains(equations) for i in equations.kinematics.joint_coordinates[chain]]
+    )
     for _ in range(50):
         residual, J = rows(q)
-        inverse = np.linalg.pinv(J, rcond=1e-9)
         N = rows.kernel(*equations.arguments(q, None, 0.0, None, None))[2]
         towards = np.linalg.pinv(N) @ (reference - q)
-        free = towards - inverse @ (J @ towards)
+        towards[points] = 0
+        free = towards - _least(J, J @ towards, points)
         if np.linalg.norm(free) < 1e-10:
             break
-        trial, left = _settle(equations, rows, _moved(equations, q, free - inverse @ residual))
-        closer = np.linalg.norm(trial - reference) < np.linalg.norm(q - reference)
+        trial, left = _settle(equations, rows, _moved(equations, q, free - _least(J, residual, points)))
+        closer = np.linalg.norm((trial - reference)[bodies]) < np.linalg.norm((q - reference)[bodies])
         if np.abs(left).max() > TOLERANCE * 10 or not closer or not rows.aligned(trial):
             break
         q = trial
     return q
+
+
+def _chains(equations: Equations) -> list[str]:
+    """Names of the points of contact that wander."""
+    return [chain.name for constraint in equations.constrained.constraints for chain in constraint.chains()]
+
+
+def _points(equations: Equations) -> list[int]:
+    """Their speeds."""
+    return [i for chain in _chains(equations) for i in equations.kinematics.joint_speeds[chain]]
+
+
+def _least(J: np.ndarray, right: np.ndarray, points: list[int]) -> np.ndarray:
+    """x of least norm with J x = right, where the moves of points of contact count for nothing."""
+    if not points:
+        return np.linalg.pinv(J, rcond=1e-9) @ right
+    own, others = J[:, points], np.delete(J, points, axis=1)
+    inverse = np.linalg.pinv(own, rcond=1e-9)
+    rest = np.eye(len(J)) - own @ inverse  # what the points cannot do
+    x, rows = np.zeros(J.shape[1]), np.delete(np.arange(J.shape[1]), points)
+    x[rows] = np.linalg.pinv(rest @ others, rcond=1e-9) @ (rest @ right)
+    x[points] = inverse @ (right - others @ x[rows])
+    return x
 
 
 def _moved(equations: Equations, q: np.ndarray, step: np.ndarray) -> np.ndarray:
@@ -374,12 +401,13 @@ def _velocities(equations: Equations, wishes: Wishes, q: np.ndarray, context: di
 
     start = np.zeros(len(equations.speeds))
     start[fixed] = values
-    u = _settled_speeds(rows, start)
+    points = _points(equations)
+    u = _settled_speeds(rows, start, points)
     random = np.random.default_rng(0)
     for _ in range(ATTEMPTS):  # rows that are not linear in the speeds may have no slope at rest
         if np.abs(rows(u)[0]).max(initial=0.0) <= _speed_limit(u):
             break
-        u = _settled_speeds(rows, start + random.standard_normal(len(start)))
+        u = _settled_speeds(rows, start + random.standard_normal(len(start)), points)
     names = [
         *(f"rate of {n}" for n in equations.constraints[:count]),
         *(equations.speeds[i] for i in fixed),
@@ -390,13 +418,15 @@ def _velocities(equations: Equations, wishes: Wishes, q: np.ndarray, context: di
     return u
 
 
-def _settled_speeds(rows: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], u: np.ndarray) -> np.ndarray:
+def _settled_speeds(
+    rows: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], u: np.ndarray, points: list[int]
+) -> np.ndarray:
     """Gauss–Newton steps of least norm; one suffices where all rows are linear."""
     for _ in range(50):
         residual, J = rows(u)
         if not residual.size or np.abs(residual).max() < 1e-13 * max(1.0, np.abs(u).max()):
             break
-        u = u - np.linalg.pinv(J, rcond=1e-9) @ residual
+        u = u - _least(J, residual, points)
     return u
 
 

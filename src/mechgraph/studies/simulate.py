@@ -79,6 +79,8 @@ def simulate(
     work = np.zeros(integrator.problem.motion.work.numel())
     recorder = _Recorder(context, times, *state, work, drift == "projection")
     contacts = Contacts(equations, context) if equations.contacting else None
+    if contacts is not None:
+        contacts.check_start(t0, *state)
     began = clock.perf_counter()
     outcome, reason = "finished", ""
     try:
@@ -357,11 +359,11 @@ def _run(integrator: Integrator, recorder: _Recorder, watch: _Watch, contacts: C
 
 
 def _settle(integrator: Integrator, recorder: _Recorder, contacts: Contacts) -> None:
-    """Impacts at the last state, and the modes of the contacts after it; the energy that impacts take is dissipated."""
+    """Impacts at the last state, and the modes of the contacts after it; what impacts take of the energy is dissipated."""
     t, y = recorder.last
     q, u, work = (part[0] for part in recorder.split(y[None]))
-    after = contacts.settle(t, q, u)
-    work[1:] += recorder.energy(t, q, u) - recorder.energy(t, *after)
+    *after, given = contacts.settle(t, q, u)
+    work += [given, recorder.energy(t, q, u) - recorder.energy(t, *after) + given] if work.size else 0
     integrator.restart(recorder.switch(contacts.switches))
     recorder.keep(np.array([t]), np.concatenate([*after, work])[None], 0.0, 0)
 
