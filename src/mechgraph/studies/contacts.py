@@ -178,8 +178,9 @@ class Contacts:
         near = np.flatnonzero(self.touching | (gap < NEAR))
         self.touching |= gap < -2 * TOUCH
         q = project(self.equations, q[None], u[None], np.array([t]), self._parameters)[0][0]
-        u, given = self._impacts(t, q, u, near)
-        return q, self._choose_modes(t, q, u, near), given
+        u, by_impacts = self._impacts(t, q, u, near)
+        u, by_rest = self._choose_modes(t, q, u, near)
+        return q, u, by_impacts + by_rest
 
     def _impacts(self, t: float, q: np.ndarray, u: np.ndarray, near: np.ndarray) -> tuple[np.ndarray, float]:
         M, response, directions, offsets = self._responses(t, q, u)
@@ -213,8 +214,8 @@ class Contacts:
         offsets = (velocity - J @ u).reshape(points, 3)
         return M, columns.T.reshape(points, 3, n).transpose(0, 2, 1), J.reshape(points, 3, n), offsets
 
-    def _choose_modes(self, t: float, q: np.ndarray, u: np.ndarray, near: np.ndarray) -> np.ndarray:
-        """Modes of the points that stay together, by what their forces and accelerations would be."""
+    def _choose_modes(self, t: float, q: np.ndarray, u: np.ndarray, near: np.ndarray) -> tuple[np.ndarray, float]:
+        """Modes of the points that stay together, by what their forces and accelerations would be; see ``_held``."""
         _, rate, _, _, slip = self._seen(t, q, u)
         candidates = np.zeros(len(self.points), dtype=bool)
         candidates[near] = rate[near] <= self.resting[near]
@@ -222,7 +223,7 @@ class Contacts:
         self.touching = candidates.copy()
         for _ in range(4 * len(self.points) + 1):
             settled = self._held(t, q, u)
-            _, _, normal, tangential_force, _ = self._seen(t, q, settled)
+            _, _, normal, tangential_force, _ = self._seen(t, q, settled[0])
             pulling = np.where(self.touching, normal, np.inf)
             if pulling.min(initial=np.inf) < -self.small_force / 2:
                 worst = int(pulling.argmin())
@@ -236,14 +237,16 @@ class Contacts:
             return settled
         return self._held(t, q, u)
 
-    def _held(self, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
-        """The nearest speeds that keep the closed points closed and the sticking ones stuck."""
+    def _held(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, float]:
+        """The nearest speeds that keep closed points closed and sticking ones stuck, and the work of moving bases in it."""
         eqs = self.equations
         kernel = eqs.kernel("held", lambda: [eqs.M, eqs.A[: eqs.psi.numel(), :], eqs.psi], [2, 2, 1])
         M, A, psi = kernel(*eqs.arguments(q, u, t, None, self._parameters))
         m = len(A)
         K = np.block([[M, A.T], [A, np.zeros((m, m))]])
-        return u - (np.linalg.pinv(K, rcond=1e-13, hermitian=True) @ np.concatenate([np.zeros(len(M)), psi]))[: len(M)]
+        found = np.linalg.pinv(K, rcond=1e-13, hermitian=True) @ np.concatenate([np.zeros(len(M)), psi])
+        change, impulse = -found[: len(M)], found[len(M) :]
+        return u + change, float((u + change / 2) @ M @ change - impulse @ psi / 2)
 
 
 def _impulse(W: np.ndarray, velocity: np.ndarray, law: RigidContact, rebounds: bool) -> np.ndarray:
