@@ -185,7 +185,7 @@ def box():
     body = system.body("body", mass=1.0, inertia=(0.01, 0.02, 0.015))
     system.free("place", system.ground, body)
     surface, floor = mg.Box(body, (0.3, 0.2, 0.1)), mg.Plane(system.ground)
-    system.rigid_contact("floor", surface, floor, restitution=0.3, friction=0.3, static=0.4)
+    system.rigid_contact("floor", surface, floor, restitution=0.1, friction=0.3, static=0.4)
     system.force("pull by", body, lambda m: [mg.if_else(m.time < 2.0, pull * m.time, 0), 0, 0])
     return system.equations()
 
