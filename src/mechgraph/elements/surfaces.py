@@ -90,7 +90,7 @@ class _Round(Surface):
 
     def _around(self, centre: SX, c: SX, radius: SX) -> tuple[SX, SX]:
         """Nearest point and normal of a ball (or the wall of a hollow one) about ``centre``."""
-        normal = (c - centre) / ca.norm_2(c - centre)
+        normal = (c - centre) / ca.sqrt(ca.sumsqr(c - centre) + 1e-60)  # zero in the very middle, which is near to no point
         return centre + radius * normal, -normal if self.inside else normal
 
 
