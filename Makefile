@@ -17,6 +17,7 @@ bench: .venv/bench
 	$(BIN)/python benchmarks/derivation.py
 	$(BIN)/python benchmarks/kernels.py
 	$(BIN)/python benchmarks/loops.py
+	$(BIN)/python benchmarks/large.py
 
 .venv/runtime: pyproject.toml
 	$(PYTHON) -m venv .venv

@@ -71,8 +71,8 @@ class Motion:
         return self.compiled[key]
 
     def functions(self, arguments: list[SX], **results: SX) -> dict[str, ca.Function]:
-        """Named functions of the arguments."""
-        return {name: ca.Function(name, arguments, [ca.densify(value)], {"cse": True}) for name, value in results.items()}
+        """Named functions of the arguments; equal values are merged when they are traced."""
+        return {name: ca.Function(name, arguments, [ca.densify(value)]) for name, value in results.items()}
 
 
 class Integrate:

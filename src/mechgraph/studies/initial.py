@@ -29,7 +29,7 @@ TOLERANCE = 1e-11
 ATTEMPTS = 40
 GIVEN = 1e-6  # violation of a state given in numbers that is taken for rounding
 PROJECTED = 1e-13  # violation that needs no further projection
-FEW = 8  # states whose singular values are found sooner than an expression is derived
+FEW = 1  # states whose singular values are found sooner than an expression is derived
 
 
 @dataclass
@@ -239,10 +239,11 @@ def _sought(equations: Equations, wishes: Wishes, reference: np.ndarray, told: s
 
 
 def _positions(equations: Equations, wishes: Wishes, reference: np.ndarray, context: dict) -> np.ndarray:
-    rows = _PositionRows(equations, wishes, context)
     first = reference.copy()
-    for index, value in wishes.coordinates.items():
-        first[index] = value
+    first[list(wishes.coordinates)] = list(wishes.coordinates.values())
+    if _independent(equations, wishes) and np.abs(normalized(equations, first) - first).max(initial=0.0) < TOLERANCE:
+        return normalized(equations, first)
+    rows = _PositionRows(equations, wishes, context)
     if not rows.names:
         return first
     random = np.random.default_rng(0)
@@ -266,6 +267,11 @@ def _positions(equations: Equations, wishes: Wishes, reference: np.ndarray, cont
         )
     _report(dict(zip(rows.names, best_residual, strict=True)), TOLERANCE * 10, what)
     return best
+
+
+def _independent(equations: Equations, wishes: Wishes) -> bool:
+    """True if nothing couples the coordinates: what is named stands, and the rest stays at the reference."""
+    return not equations.constraints and not wishes.measured and not wishes.measured_speeds
 
 
 class _PositionRows:
@@ -385,6 +391,10 @@ def normalized(equations: Equations, q: np.ndarray) -> np.ndarray:
 
 def _velocities(equations: Equations, wishes: Wishes, q: np.ndarray, context: dict) -> np.ndarray:
     fixed, values = list(wishes.speeds), np.array(list(wishes.speeds.values()))
+    start = np.zeros(len(equations.speeds))
+    start[fixed] = values
+    if _independent(equations, wishes):
+        return start
     m = Motion(equations.kinematics)
     measured = ca.vertcat(ca.SX(0, 1), *(m.speed(name) for name in wishes.measured_speeds))
     slope = ca.jacobian(measured, equations.symbols.u)
@@ -399,8 +409,6 @@ def _velocities(equations: Equations, wishes: Wishes, q: np.ndarray, context: di
         A = equations.constraint_jacobian(q, u, t, p)[:count]
         return residual, np.vstack([A, np.eye(len(u))[fixed], rates_slope])
 
-    start = np.zeros(len(equations.speeds))
-    start[fixed] = values
     points = _points(equations)
     u = _settled_speeds(rows, start, points)
     random = np.random.default_rng(0)
