@@ -112,7 +112,9 @@ def chain_section(sizes: Iterable[int], run: Run, figures: dict[str, Any]) -> st
 
 
 def cached_start(n: int) -> Point | None:
-    """A chain whose machine code another process left in the cache; None without a compiler."""
+    """A chain whose machine code another process left in the cache; None without a compiler, or without Pinocchio to check it."""
+    if installed("pin") is None:
+        return None
     with tempfile.TemporaryDirectory() as cache:
         first = run_apart("evaluation", n, MECHGRAPH_CACHE=cache)
         return run_apart("chain", n, MECHGRAPH_CACHE=cache) if first is not None and first["tier"] == "machine code" else None
