@@ -112,7 +112,7 @@ def chain_section(sizes: Iterable[int], run: Run, figures: dict[str, Any]) -> st
 
 
 def cached_start(n: int) -> Point | None:
-    """A chain whose machine code another process left in the cache; None without a compiler, or without Pinocchio to check it."""
+    """A chain whose machine code another process left in the cache; None without a compiler or Pinocchio."""
     if installed("pin") is None:
         return None
     with tempfile.TemporaryDirectory() as cache:
