@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 from derivation import table, versions, write_section
+from loops import exudyn_settings
 from loops import system as four_bars
 from scipy.spatial.transform import Rotation
 
@@ -237,7 +238,7 @@ def by_exudyn(model: Chain, h: float) -> Run:
         else:
             mbs.CreateGenericJoint(itemNumbers=pair, position=place, constrainedAxes=axes, useGlobalFrame=True)
     mbs.Assemble()
-    settings = exudyn_settings(exu, model.duration, h)
+    settings = exudyn_settings(exu, model.duration, h, sparse=True)
     began = perf_counter()
     try:
         mbs.SolveDynamic(settings)
@@ -248,18 +249,6 @@ def by_exudyn(model: Chain, h: float) -> Run:
         mbs.GetObjectOutputBody(numbers[name], exu.OutputVariableType.Position, [-model.half, 0, 0]) for name in watched(model)
     ]
     return seconds, np.concatenate(where)
-
-
-def exudyn_settings(exu: Any, duration: float, h: float) -> Any:
-    settings = exu.SimulationSettings()
-    settings.timeIntegration.numberOfSteps, settings.timeIntegration.endTime = round(duration / h), duration
-    settings.timeIntegration.generalizedAlpha.spectralRadius = 0.95
-    settings.timeIntegration.generalizedAlpha.computeInitialAccelerations = True
-    settings.timeIntegration.newton.useModifiedNewton = True
-    settings.timeIntegration.verboseMode = settings.displayStatistics = 0
-    settings.solutionSettings.writeSolutionToFile = False
-    settings.linearSolverType = exu.LinearSolverType.EigenSparse
-    return settings
 
 
 if __name__ == "__main__":

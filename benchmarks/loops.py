@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 from derivation import table, versions, write_section
@@ -129,6 +130,20 @@ def by_mechgraph(n: int, rtol: float, truth: np.ndarray) -> Run:
 # --- Exudyn ----------------------------------------------------------------------------------------------------------
 
 
+def exudyn_settings(exu: Any, duration: float, h: float, sparse: bool) -> Any:
+    """Generalized alpha with steps of h; nothing is written."""
+    settings = exu.SimulationSettings()
+    settings.timeIntegration.numberOfSteps, settings.timeIntegration.endTime = round(duration / h), duration
+    settings.timeIntegration.generalizedAlpha.spectralRadius = 0.95
+    settings.timeIntegration.generalizedAlpha.computeInitialAccelerations = True
+    settings.timeIntegration.newton.useModifiedNewton = True
+    settings.timeIntegration.verboseMode = settings.displayStatistics = 0
+    settings.solutionSettings.writeSolutionToFile = False
+    if sparse:
+        settings.linearSolverType = exu.LinearSolverType.EigenSparse
+    return settings
+
+
 def by_exudyn(n: int, h: float, truth: np.ndarray) -> Run:
     """Planar rigid bodies and revolute joints, generalized-alpha (second order), sparse solver for the larger ones."""
     import exudyn as exu
@@ -163,16 +178,8 @@ def by_exudyn(n: int, h: float, truth: np.ndarray) -> Run:
     tip = {"bodyNumber": first_body, "localPosition": [0.5, 0, 0], "outputVariableType": exu.OutputVariableType.Position}
     sensor = mbs.AddSensor(eu.SensorBody(**tip, storeInternal=True, writeToFile=False))
     mbs.Assemble()
-    settings = exu.SimulationSettings()
-    settings.timeIntegration.numberOfSteps, settings.timeIntegration.endTime = round(END / h), END
-    settings.timeIntegration.generalizedAlpha.spectralRadius = 0.95
-    settings.timeIntegration.generalizedAlpha.computeInitialAccelerations = True
-    settings.timeIntegration.newton.useModifiedNewton = True
-    settings.timeIntegration.verboseMode = settings.displayStatistics = 0
-    settings.solutionSettings.writeSolutionToFile = False
+    settings = exudyn_settings(exu, END, h, sparse=n > 5)
     settings.solutionSettings.sensorsWritePeriod = END / OUTPUTS
-    if n > 5:
-        settings.linearSolverType = exu.LinearSolverType.EigenSparse
     began = perf_counter()
     try:
         mbs.SolveDynamic(settings)

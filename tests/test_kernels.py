@@ -862,3 +862,10 @@ def test_a_thousand_bodies_give_numbers(monkeypatch):
     udot = equations.accelerations(q, u)
     efforts, gravity = equations.efforts(q, u, udot), equations.efforts(q, u, 0 * udot)
     assert np.abs(efforts).max() < 1e-9 * np.abs(gravity).max()
+
+
+@pytest.mark.parametrize("threads", ["two", 0, -3, 1.5, None])
+def test_threads_are_a_positive_whole_number(threads):
+    x = SX.sym("x", 2)
+    with pytest.raises(mg.ArgumentError, match="threads"):
+        Kernel("square", [x], [x * x], axes=[1])(np.ones((3, 2)), threads=threads)

@@ -81,7 +81,7 @@ def test_states_far_from_their_constraints_are_brought_back(monkeypatch):
     random = np.random.default_rng(0)
     near = (q + 1e-3 * random.standard_normal(len(q)), u + 0.1 * random.standard_normal(len(u)))
     near[0][3:7] /= np.linalg.norm(near[0][3:7])
-    from mechgraph.studies.initial import project
+    from mechgraph.studies.projection import project
 
     q, u = (x[0] for x in project(equations, near[0][None], near[1][None], np.zeros(1)))
     assert np.abs(equations.position_violation(q)).max() < 1e-13

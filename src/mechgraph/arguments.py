@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -21,6 +22,17 @@ def number(what: str, value: Any, positive: bool = False) -> float:
     if not np.isfinite(result) or (positive and result <= 0):
         raise ArgumentError(f"{what} must be a {'positive ' if positive else ''}number, got {value!r}")
     return result
+
+
+def whole(**values: Any) -> list[int]:
+    """Positive whole numbers."""
+    try:
+        out = [operator.index(value) for value in values.values()]
+    except TypeError:
+        out = [0]
+    if min(out) < 1:
+        raise ArgumentError(f"expected positive whole numbers, got {', '.join(f'{k}={v!r}' for k, v in values.items())}")
+    return out
 
 
 def named(what: str, values: Any) -> dict[str, Any]:

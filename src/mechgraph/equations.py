@@ -29,6 +29,7 @@ from .kernels import Kernel, flow
 from .kinematics import Kinematics, derive_kinematics
 from .motion import Motion, Place
 from .system import System
+from .vectors import NOT_AN_EXPRESSION
 
 if TYPE_CHECKING:
     from .results import LinearModel, Trajectory
@@ -526,7 +527,7 @@ def _column(value: Any) -> SX:
     entries = value if isinstance(value, (list, tuple)) else [value]
     try:
         return ca.vertcat(*(ca.vec(SX(entry).T) for entry in entries))
-    except (NotImplementedError, RuntimeError, TypeError):
+    except NOT_AN_EXPRESSION:
         raise ArgumentError(
             f"a quantity of the motion must be a number, an expression or a list of them, got {value!r}"
         ) from None

@@ -17,6 +17,7 @@ from casadi import SX
 from .errors import ModelError
 
 Traced = TypeVar("Traced", bound=Callable[..., Any])
+NOT_AN_EXPRESSION = (NotImplementedError, RuntimeError, TypeError)  # what CasADi raises for a value that it cannot take
 AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
 
@@ -45,7 +46,7 @@ def scalar(value: Any, what: str = "value") -> SX:
     """One finite number or one expression as a 1x1 ``SX``."""
     try:
         result = value if isinstance(value, SX) else SX(value) if not isinstance(value, str) else None
-    except (TypeError, NotImplementedError, RuntimeError):
+    except NOT_AN_EXPRESSION:
         result = None
     if result is None or result.shape != (1, 1):
         raise ModelError(f"{what} must be one number or expression, got {value!r}")

@@ -112,9 +112,7 @@ class Ellipsoid(Surface):
 
     def __init__(self, at: Body | Marker, semiaxes: Any) -> None:
         super().__init__(at)
-        self.semiaxes = column(semiaxes, 3, "semiaxes")
-        for k in range(3):
-            _positive(self.semiaxes[k], "semiaxes")
+        self.semiaxes = ca.vertcat(*(_positive(length, "semiaxes") for length in ca.vertsplit(column(semiaxes, 3, "semiaxes"))))
 
     def support(self, nu: SX) -> SX:
         squares = self.semiaxes**2
@@ -220,9 +218,7 @@ class Box(Surface):
 
     def __init__(self, at: Body | Marker, sides: Any) -> None:
         super().__init__(at)
-        self.sides = column(sides, 3, "sides")
-        for k in range(3):
-            _positive(self.sides[k], "sides")
+        self.sides = ca.vertcat(*(_positive(length, "sides") for length in ca.vertsplit(column(sides, 3, "sides"))))
 
     def parts(self) -> Sequence[Surface]:
         return [Point(_shifted(self.marker, SX(list(corner)) * self.sides / 2)) for corner in product((-1, 1), repeat=3)]

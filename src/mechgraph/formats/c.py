@@ -14,7 +14,7 @@ from ..equations import Equations
 from ..errors import ArgumentError
 from ..kernels.emit import functions, prelude
 from ..kernels.program import trace
-from ..studies.initial import normalized
+from ..studies.projection import normalized
 
 ARGUMENTS = ("q", "u", "t", "w", "p")
 TOLERANCE = 1e-10

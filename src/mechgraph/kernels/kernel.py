@@ -22,6 +22,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from ..arguments import whole
 from ..errors import ArgumentError
 from .compiler import CompilationFailure, cached, find_compiler, key_of, lanes, load, report
 from .emit import Printed, emitter_text, printed, with_drivers
@@ -83,6 +84,7 @@ class Kernel:
         if count == 0:
             return [np.zeros((*batch, *shape)) for shape in self.shapes]
         rows = [_rows(array, batch, count) for array in arrays]
+        (threads,) = whole(threads=threads)
         native = self._tiers[lanes() if count > 1 else 1].native()
         if native is not None:
             values = native.batch(rows, count, threads, out)

@@ -24,7 +24,8 @@ from ..formalisms import DEFAULT, FORMALISMS
 from ..kernels import Kernel
 from ..motion import Motion
 from ..system import System
-from .initial import assemble, normalized, project, to_absolute
+from .initial import assemble, to_absolute
+from .projection import normalized, project
 
 TOLERANCES = (1e-11, 1e-11, 1e-9, 1e-9)  # relative; accelerations and reactions carry the condition of M and A as well
 WELL_CONDITIONED = 1e-3  # states nearer to a singular position than this ratio of singular values of A are not compared

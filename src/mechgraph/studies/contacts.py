@@ -29,8 +29,9 @@ from ..elements.rolling import tangential
 from ..equations import Equations
 from ..errors import ArgumentError
 from ..motion import Motion
-from .initial import GIVEN, project
+from .initial import GIVEN
 from .integrators import IntegrationFailure, Integrator
+from .projection import project
 
 TOUCH = 1e-11  # gaps above −TOUCH (in metres) are no impact yet
 NEAR = 1e-10  # closed points, and those with gaps below this, share in an impact

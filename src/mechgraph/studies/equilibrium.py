@@ -10,7 +10,8 @@ from scipy.optimize import least_squares
 
 from ..equations import Equations
 from ..errors import AssemblyError
-from .initial import in_joint_coordinates, normalized, to_absolute
+from .initial import in_joint_coordinates, to_absolute
+from .projection import normalized
 
 TOLERANCE = 1e-9
 

@@ -7,8 +7,7 @@ the named speeds with the least norm. What could not be satisfied is named.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any
 
 import casadi as ca
@@ -16,30 +15,17 @@ import numpy as np
 from casadi import SX
 from scipy.spatial.transform import Rotation as Rotation3
 
-from .. import sparse
 from ..arguments import named, number
-from ..closure import CLOSURES
 from ..elements.bodies import Marker
-from ..elements.joints import Joint
 from ..equations import Equations
-from ..errors import ArgumentError, AssemblyError, unknown
+from ..errors import ArgumentError, AssemblyError
 from ..motion import Motion
+from .projection import normalized, project, violations
+from .wishes import Wishes, check_quaternions, read_start
 
 TOLERANCE = 1e-11
 ATTEMPTS = 40
 GIVEN = 1e-6  # violation of a state given in numbers that is taken for rounding
-PROJECTED = 1e-13  # violation that needs no further projection
-FEW = 1  # states whose singular values are found sooner than an expression is derived
-
-
-@dataclass
-class Wishes:
-    """What ``start`` asks for: values of coordinates, of cut joints' coordinates (measured), and of speeds."""
-
-    coordinates: dict[int, float] = field(default_factory=dict)
-    measured: dict[str, float] = field(default_factory=dict)
-    speeds: dict[int, float] = field(default_factory=dict)
-    measured_speeds: dict[str, float] = field(default_factory=dict)
 
 
 def assemble(
@@ -70,8 +56,8 @@ def _given(equations: Equations, start: tuple, t: float, parameters: Any) -> tup
     q, u = equations.arguments(*start, t, None, parameters)[:2]
     if q.ndim > 1 or u.ndim > 1:
         raise ArgumentError("start: the pair (q, u) must be one state; for many at once use rollout")
-    _check_quaternions(equations, q)
-    rows = np.concatenate(_violations(equations, q, u, np.array(t), parameters))
+    check_quaternions(equations, q)
+    rows = np.concatenate(violations(equations, q, u, np.array(t), parameters))
     if np.abs(rows).max(initial=0.0) > GIVEN:
         names = [*equations.constraints[: equations.phi.numel()], *(f"rate of {n}" for n in equations.constraints)]
         _report(dict(zip(names, rows, strict=False)), GIVEN, "the given start (q, u) contradicts the constraints")
@@ -121,93 +107,6 @@ def _places_and_twists(equations: Equations) -> list[SX]:
     turns = (ca.vec(m.rotation(centre).T) for centre in centres)
     twists = (ca.vertcat(m.velocity(centre), m.angular_velocity(centre, in_frame=centre)) for centre in centres)
     return [ca.vertcat(SX(0, 1), *values) for values in (places, turns, twists)]
-
-
-# --- reading what the user wrote -------------------------------------------------------------------------------------
-
-
-def read_start(equations: Equations, start: Mapping[str, Any], what: str = "start") -> Wishes:
-    """Sort the named values; every unknown name and wrong count is reported at once."""
-    wishes, problems = Wishes(), []
-    for name, value in start.items():
-        try:
-            _read_one(equations, wishes, str(name), _values(name, value))
-        except ArgumentError as error:
-            problems.append(f"{what}: {error}")
-    if problems:
-        raise ArgumentError("\n".join(problems))
-    return wishes
-
-
-def _values(name: str, value: Any) -> np.ndarray:
-    try:
-        values = np.atleast_1d(np.asarray(value))
-        if values.ndim > 1 or values.dtype.kind not in "iuf" or not np.isfinite(values).all():
-            raise ValueError
-    except ValueError:
-        raise ArgumentError(f"{name!r} must be one finite number or a list of them, got {value!r}") from None
-    return values.astype(float)
-
-
-def _read_one(equations: Equations, wishes: Wishes, name: str, values: np.ndarray) -> None:
-    k, joint = equations.kinematics, name.removesuffix("'")
-    if name in k.joint_coordinates:
-        wishes.coordinates.update(_matched(name, k.joint_coordinates[name], values))
-        _check_unit(k, name, values)
-    elif name in k.joint_speeds:
-        wishes.speeds.update(_matched(name, k.joint_speeds[name], values))
-    elif joint in k.joint_coordinates and joint in k.joint_speeds:
-        wishes.speeds.update(_matched(name, k.joint_speeds[joint], values))
-    else:
-        _read_cut(equations, wishes, name, values)
-
-
-def _matched(name: str, indices: tuple[int, ...], values: np.ndarray) -> dict[int, float]:
-    if len(values) != len(indices):
-        raise ArgumentError(f"{name!r} needs {len(indices)} numbers, got {len(values)}")
-    return dict(zip(indices, values, strict=True))
-
-
-def _check_quaternions(equations: Equations, q: np.ndarray) -> None:
-    for four in map(list, equations.kinematics.quaternions):
-        norm = float(np.linalg.norm(q[four]))
-        if abs(norm - 1) > 1e-6:
-            raise ArgumentError(f"start: the quaternion {equations.coordinates[four[0]]!r} … has norm {norm:.6g}, not 1")
-
-
-def _check_unit(k: Any, name: str, values: np.ndarray) -> None:
-    given = dict(zip(k.joint_coordinates[name], values, strict=True))
-    for four in k.quaternions:
-        norm = float(np.linalg.norm([given[i] for i in four])) if set(four) <= set(given) else 1.0
-        if abs(norm - 1) > 1e-6:
-            raise ArgumentError(f"{name!r}: the quaternion has norm {norm:.6g}, not 1")
-
-
-def _read_cut(equations: Equations, wishes: Wishes, name: str, values: np.ndarray) -> None:
-    k = equations.kinematics
-    for joint in k.topology.cut:
-        for names, store in ((joint.coordinates, wishes.measured), (joint.speeds, wishes.measured_speeds)):
-            whole = joint.name if store is wishes.measured else f"{joint.name}'"
-            if name == whole or name in names:
-                chosen = list(names) if name == whole else [name]
-                matched = _matched(name, tuple(range(len(chosen))), values)
-                if name == joint.name:
-                    matched = _upright(joint, matched)
-                store.update({chosen[i]: v for i, v in matched.items()})
-                return
-    known = dict.fromkeys([*k.joint_coordinates, *k.joint_speeds, *(j.name for j in k.topology.cut)])
-    raise ArgumentError(unknown("coordinate, speed or joint", name, known))
-
-
-def _upright(joint: Joint, values: dict[int, float]) -> dict[int, float]:
-    """Quaternions with a non-negative scalar part, as a cut joint measures them."""
-    values, first = dict(values), 0
-    for step in joint.transitions:
-        count = len(step.coordinates) if step.moves else 0
-        if count == 4 and values[first] < 0:
-            values |= {i: -values[i] for i in range(first, first + 4)}
-        first += count
-    return values
 
 
 def _guess(equations: Equations, guess: Any) -> np.ndarray:
@@ -378,14 +277,6 @@ def _moved(equations: Equations, q: np.ndarray, step: np.ndarray) -> np.ndarray:
     return normalized(equations, q + equations.coordinate_rates(q, step))
 
 
-def normalized(equations: Equations, q: np.ndarray) -> np.ndarray:
-    """Quaternions divided by their norms (batches by leading axes)."""
-    q, fours = q.copy(), list(equations.kinematics.quaternions)
-    if fours:
-        q[..., fours] /= np.linalg.norm(q[..., fours], axis=-1, keepdims=True)
-    return q
-
-
 # --- velocities ------------------------------------------------------------------------------------------------------
 
 
@@ -451,78 +342,3 @@ def _report(residuals: dict[str, float], limit: float, what: str) -> None:
         raise AssemblyError(
             f"{what}; not satisfied: {listed}. Change the named values, the geometry, or give guess={{…}}", left
         )
-
-
-# --- keeping a motion on its constraints -----------------------------------------------------------------------------
-
-
-def project(
-    equations: Equations, q: np.ndarray, u: np.ndarray, t: np.ndarray, parameters: Any = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Nearest states (in the metric of the kinetic energy) that satisfy all constraints; a batch of states at times t."""
-    return project_measured(equations, q, u, t, parameters)[:2]
-
-
-def project_measured(
-    equations: Equations, q: np.ndarray, u: np.ndarray, t: np.ndarray, parameters: Any = None
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """What ``project`` gives, and the largest violation of a position constraint before it."""
-    q = normalized(equations, q)
-    if not equations.constraints:
-        return q, u, 0.0
-    phi, psi = _violations(equations, q, u, t, parameters)
-    drift = _largest(phi)
-    if drift >= PROJECTED or _largest(psi) >= PROJECTED:
-        q, u = _projected(equations, q, u, t, parameters)
-    return q, u, drift
-
-
-def _violations(equations: Equations, q: np.ndarray, u: np.ndarray, t: np.ndarray, parameters: Any) -> list[np.ndarray]:
-    """φ and ψ."""
-    kernel = equations.kernel("phi, psi", lambda: [equations.phi, equations.psi], [1, 1])
-    return kernel(*equations.arguments(q, u, t, None, parameters))
-
-
-def _largest(violation: np.ndarray) -> float:
-    return float(np.abs(violation).max(initial=0.0))
-
-
-def _projected(
-    equations: Equations, q: np.ndarray, u: np.ndarray, t: np.ndarray, parameters: Any
-) -> tuple[np.ndarray, np.ndarray]:
-    if equations.large or len(q) > FEW:
-        q, u = _kept(equations, q, u, t, parameters)
-    for _ in range(8):
-        violation = equations.position_violation(q, t, parameters)
-        if _largest(violation) < PROJECTED:
-            break
-        step = _least_step(equations, q, u, t, parameters, violation, slice(0, equations.phi.numel()))
-        q = normalized(equations, q + equations.coordinate_rates(q, step))
-    for _ in range(3):
-        violation = equations.velocity_violation(q, u, t, parameters)
-        if _largest(violation) < PROJECTED:
-            break
-        u = u + _least_step(equations, q, u, t, parameters, violation, slice(0, equations.psi.numel()))
-    return q, u
-
-
-def _kept(equations: Equations, q: np.ndarray, u: np.ndarray, t: np.ndarray, parameters: Any) -> tuple[np.ndarray, np.ndarray]:
-    """States brought back by the expression that integrators keep them with, which knows the pattern; enough but for a few."""
-    kernel = equations.kernel("kept", lambda: [equations.kept], [1])
-    for _ in range(2):
-        states = kernel(*equations.arguments(q, u, t, None, parameters))[0]
-        q, u = np.split(states, [q.shape[-1]], axis=-1)
-    return q, u
-
-
-def _least_step(
-    equations: Equations, q: np.ndarray, u: np.ndarray, t: np.ndarray, parameters: Any, rows: np.ndarray, which: slice
-) -> np.ndarray:
-    """The step x with A x = −rows that has the least kinetic energy: the closure, without forces."""
-    if equations.large:
-        states = equations.sparse_terms(q, u, t, None, parameters)[1]
-        none = np.zeros(u.shape[-1])
-        return np.array([sparse.solve(M, none, A[which], row)[0] for (M, _, A, _), row in zip(states, rows, strict=True)])
-    M = equations.mass_matrix(q, t, parameters)
-    A = equations.constraint_jacobian(q, u, t, parameters)[..., which, :]
-    return CLOSURES["udwadia-kalaba"].solve(M, np.zeros_like(u), A, rows)[0]

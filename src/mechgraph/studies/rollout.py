@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..arguments import numbers
+from ..arguments import numbers, whole
 from ..equations import Equations
 from ..errors import ArgumentError, UnsupportedError, unknown
 from ..kernels.compiler import CompilationFailure, report
 from ..kernels.flow import METHODS
-from .initial import project
+from .projection import project
 
 TOLERANCE = 1e-9  # of the constraints at the start
 
@@ -64,7 +63,7 @@ def rollout(
         raise UnsupportedError(unknown("method", method, METHODS))
     if equations.contacting:
         raise UnsupportedError("rollouts know no events, so no rigid contacts; use compliant_contact, or simulate")
-    steps, every, threads = _whole(steps=steps, every=every, threads=threads)
+    steps, every, threads = whole(steps=steps, every=every, threads=threads)
     if steps % every or not (np.isfinite(step) and step > 0 and np.isfinite(t0)):
         raise ArgumentError(
             f"step must be positive and every a divisor of steps, got step={step}, steps={steps}, every={every}, t0={t0}"
@@ -80,17 +79,6 @@ def rollout(
         states, tier = _interpreted(equations, start, w, p, *grid, method), "interpreter"
     positions, speeds = np.split(states, [q.shape[1]], axis=2)
     return Rollouts(t0 + step * every * np.arange(states.shape[1]), positions, speeds, equations, tier)
-
-
-def _whole(**values: Any) -> list[int]:
-    """Positive whole numbers."""
-    try:
-        out = [operator.index(value) for value in values.values()]
-    except TypeError:
-        out = [0]
-    if min(out) < 1:
-        raise ArgumentError(f"expected positive whole numbers, got {', '.join(f'{k}={v!r}' for k, v in values.items())}")
-    return out
 
 
 def _states(equations: Equations, q: Any, u: Any, parameters: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

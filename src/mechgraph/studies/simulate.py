@@ -21,8 +21,9 @@ from ..motion import Motion
 from ..results import Trajectory
 from ..vectors import scalar
 from .contacts import Contacts
-from .initial import assemble, normalized, project_measured
+from .initial import assemble
 from .integrators import METHODS, IntegrationFailure, Integrator, Problem, SciPy, Still, make_integrator
+from .projection import normalized, project_measured
 
 DRIFT = ("projection", "baumgarte", "none")
 DRIFT_LIMIT = 1e-7  # violation before projection at which the stretches between projections are made shorter
