@@ -115,9 +115,7 @@ def _check_determined(context: _Context, q: np.ndarray, u: np.ndarray, t: float)
     if eqs.constraints:
         determined = eqs.idle(q, u, t, p) is None
     else:
-        s = eqs.symbols
-        udot = ca.Function("udot", [s.q, s.u, s.t, s.w, s.p], [eqs.udot])
-        determined = bool(np.isfinite(np.array(udot(q, u, t, 0, list(p.values())))).all())
+        determined = bool(np.isfinite(eqs.evaluate("udot", lambda: eqs.udot, 1, q, u, t, None, p)).all())
     if not determined:
         raise ArgumentError(eqs.idle_message(q, u, t, p))
 
