@@ -45,32 +45,22 @@ class Closure:
 # --- numbers ---------------------------------------------------------------------------------------------------------
 
 
-def _multipliers(M: np.ndarray, f: np.ndarray, A: np.ndarray, b: np.ndarray) -> Solution:
+def bordered(M: np.ndarray, f: np.ndarray, A: np.ndarray, b: np.ndarray, G: np.ndarray | None = None) -> Solution:
+    """(u̇, λ) of M u̇ = f + Gᵀλ, A u̇ + b = 0 at once.
+
+    G is A, unless friction goes with the constraint forces: then no closure can leave λ out, and this serves for all.
+    """
     n, m = M.shape[-1], A.shape[-2]
     scale_M, scale_A = _size(M), _size(A)
     K = np.zeros((*M.shape[:-2], n + m, n + m))
     K[..., :n, :n] = M / scale_M
     K[..., n:, :n] = A / scale_A
-    K[..., :n, n:] = np.swapaxes(A, -1, -2) / scale_A
+    K[..., :n, n:] = np.swapaxes(A if G is None else G, -1, -2) / scale_A
     right = np.concatenate([f / scale_M[..., 0], -b / scale_A[..., 0]], axis=-1)
-    x = _apply(np.linalg.pinv(K, rcond=RANK_TOLERANCE * 1e-2, hermitian=True), right)
-    x = x + _apply(np.linalg.pinv(K, rcond=RANK_TOLERANCE * 1e-2, hermitian=True), right - _apply(K, x))
-    return x[..., :n], -x[..., n:] * (scale_M / scale_A)[..., 0]
-
-
-def solve_dragged(M: np.ndarray, f: np.ndarray, A: np.ndarray, G: np.ndarray, b: np.ndarray) -> Solution:
-    """(u̇, λ) of M u̇ = f + Gᵀλ, A u̇ + b = 0: where friction goes with the constraint forces, for every closure."""
-    n, m = M.shape[-1], A.shape[-2]
-    scale_M, scale_A = _size(M), _size(A)
-    K = np.zeros((*M.shape[:-2], n + m, n + m))
-    K[..., :n, :n] = M / scale_M
-    K[..., n:, :n] = A / scale_A
-    K[..., :n, n:] = -np.swapaxes(G, -1, -2) / scale_A
-    right = np.concatenate([f / scale_M[..., 0], -b / scale_A[..., 0]], axis=-1)
-    inverse = np.linalg.pinv(K, rcond=RANK_TOLERANCE * 1e-2)
+    inverse = np.linalg.pinv(K, rcond=RANK_TOLERANCE * 1e-2, hermitian=G is None)
     x = _apply(inverse, right)
     x = x + _apply(inverse, right - _apply(K, x))
-    return x[..., :n], x[..., n:] * (scale_M / scale_A)[..., 0]
+    return x[..., :n], -x[..., n:] * (scale_M / scale_A)[..., 0]
 
 
 def _null_space(M: np.ndarray, f: np.ndarray, A: np.ndarray, b: np.ndarray) -> Solution:
@@ -254,7 +244,7 @@ class _Factor:
 
 
 CLOSURES: dict[str, Closure] = {
-    "multipliers": Closure(_multipliers, _multipliers_expression),
+    "multipliers": Closure(bordered, _multipliers_expression),
     "null-space": Closure(_null_space, _null_space_expression),
     "udwadia-kalaba": Closure(_udwadia_kalaba, _udwadia_kalaba_expression),
 }

@@ -18,7 +18,7 @@ from scipy.sparse import csc_matrix
 
 from . import sparse
 from .arguments import Numbers, numbers, one_of, times
-from .closure import CLOSURES, RANK_TOLERANCE, rank, solve_dragged
+from .closure import CLOSURES, RANK_TOLERANCE, bordered, rank
 from .derivatives import derivatives, named
 from .elements.bodies import Body, Marker
 from .errors import ArgumentError, ModelError, UnsupportedError
@@ -166,7 +166,7 @@ class Equations(Expressions):
                 return np.linalg.solve(M, f[..., None])[..., 0], b
             if self.constrained.dragging:
                 G = self.evaluate("G", lambda: self.constrained.G, 2, q, u, t, inputs, parameters)
-                return solve_dragged(M, f, A, G, b)
+                return bordered(M, f, A, b, G)
             return CLOSURES[self.closure].solve(M, f, A, b)
         except np.linalg.LinAlgError:
             raise ArgumentError(self.idle_message(q, u, t, parameters)) from None

@@ -17,7 +17,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from ..closure import CLOSURES, RANK_TOLERANCE, rank, solve_dragged
+from ..closure import CLOSURES, RANK_TOLERANCE, bordered, rank
 from ..equations import Equations
 from ..errors import ArgumentError, AssemblyError, UnsupportedError
 from ..formalisms import DEFAULT, FORMALISMS
@@ -224,7 +224,7 @@ def _solutions(equations: Equations, at: States, M: np.ndarray, f: np.ndarray) -
     b = equations.evaluate("b", lambda: equations.b, 1, at.q, at.u, at.t)
     if equations.constrained.dragging:
         G = equations.evaluate("G", lambda: equations.constrained.G, 2, at.q, at.u, at.t, at.w)
-        yield "with friction", *solve_dragged(M, f, A, G, b)
+        yield "with friction", *bordered(M, f, A, b, G)
         return
     for name, closure in CLOSURES.items():
         yield name, *closure.solve(M, f, A, b)
