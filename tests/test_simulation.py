@@ -426,3 +426,21 @@ def test_a_system_that_time_alone_moves_has_a_run_too():
     assert run["load"][:, 2] == pytest.approx(np.sin(run.time))
     assert run.reaction("lift")[:, 2] == pytest.approx(2.0 * (G - np.sin(run.time)))
     assert run.energy == pytest.approx(2.0 * G * np.sin(run.time) + np.cos(run.time) ** 2)
+
+
+@pytest.mark.parametrize("method", ["cvodes", "rk8", "dop853"])
+def test_constraints_that_contradict_each_other_on_the_way_stop_the_run(method):
+    def slider(*values) -> mg.Equations:
+        system = mg.System("slider")
+        block = system.body("block", mass=1.0, inertia=0)
+        system.prismatic("x", system.ground, block, axis="x")
+        for k, value in enumerate(values):
+            system.servo(f"drive {k}", "x", value(system))
+        return system.equations()
+
+    with pytest.raises(mg.SimulationError, match=r"drive .* is off by .* contradict each other") as caught:
+        slider(lambda s: 0.0, lambda s: s.time**2).simulate(1.0, method=method)
+    assert caught.value.trajectory.violation.max() < 1e-6
+    with pytest.raises(mg.SimulationError, match=r"jumps|too small") as caught:
+        slider(lambda s: mg.if_else(s.time < 0.5, 0.0, 1.0)).simulate(1.0, method=method)
+    assert caught.value.trajectory.time[-1] == pytest.approx(0.5, abs=0.01)

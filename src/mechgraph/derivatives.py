@@ -20,7 +20,7 @@ FUNCTIONS: dict[str, Callable[[Equations], SX]] = {
     "efforts": lambda e: e.tau,
     "forces": lambda e: e.f,
     "mass_matrix": lambda e: ca.vec(ca.densify(e.M)),
-    "coordinate_rates": lambda e: e.N @ e.symbols.u,
+    "coordinate_rates": lambda e: e.kinematics.qdot,
     "position_violation": lambda e: e.phi,
     "velocity_violation": lambda e: e.psi,
     "kinetic_energy": lambda e: e.kinetic,

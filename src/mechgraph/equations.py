@@ -4,7 +4,8 @@ machine code behind them, and the studies.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,9 +27,10 @@ from .expressions import Expressions, sparse_matrix
 from .formalisms import DEFAULT, FORMALISMS, Dynamics
 from .formalisms.dynamics import Coefficient
 from .kernels import Kernel, flow
-from .kinematics import Kinematics, derive_kinematics
+from .kinematics import Kinematics
 from .motion import Motion, Place
 from .system import System
+from .turns import counting_kinematics
 from .vectors import NOT_AN_EXPRESSION
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ def derive(system: System, formalism: str | None = None, closure: str = "multipl
     formalism = DEFAULT if formalism is None else formalism
     one_of("formalism", formalism, FORMALISMS, UnsupportedError)
     one_of("closure", closure, CLOSURES, UnsupportedError)
-    kinematics = derive_kinematics(system, system.topology())
+    kinematics = counting_kinematics(system, system.topology())
     try:
         dynamics = FORMALISMS[formalism](kinematics, **options)
     except TypeError as error:
@@ -112,9 +114,9 @@ class Equations(Expressions):
         """ψ(q, u, t)."""
         return self.evaluate("psi", lambda: self.psi, 1, q, u, t, None, parameters)
 
-    def coordinate_rates(self, q: Numbers, u: Numbers) -> np.ndarray:
-        """q̇ = N u."""
-        return self.evaluate("qdot", lambda: self.kinematics.qdot, 1, q, u)
+    def coordinate_rates(self, q: Numbers, u: Numbers, t: Any = 0.0, parameters: Any = None) -> np.ndarray:
+        """q̇ = N u (and what time drives of the coordinates that count turns)."""
+        return self.evaluate("qdot", lambda: self.kinematics.qdot, 1, q, u, t, None, parameters)
 
     def kinetic_energy(self, q: Numbers, u: Numbers, t: Any = 0.0, parameters: Any = None) -> np.ndarray:
         """T."""
@@ -489,12 +491,22 @@ class Equations(Expressions):
         """q, u, t, w, p as arrays with a last axis; what is not given is zero (parameters: their defaults)."""
         defaults = np.array(list(self.system.defaults.values()))
         return [
-            numbers("coordinates", self.coordinates, q, np.array(self.kinematics.reference)),
+            numbers("coordinates", self.coordinates, self._counting(q), np.array(self.kinematics.reference)),
             numbers("speeds", self.speeds, u),
             times(t),
             numbers("inputs", self.inputs, inputs),
             numbers("parameters", self.parameters, parameters, defaults),
         ]
+
+    def _counting(self, q: Any) -> Any:
+        """Coordinates, with zeros for those that count turns if these are left out: angles are within half a turn of zero."""
+        counted = len(self.kinematics.counted)
+        if counted and not isinstance(q, Mapping):
+            with suppress(TypeError, ValueError):  # the reader of numbers says what is wrong with them
+                array = np.asarray(q, dtype=float)
+                if array.shape[-1:] == (len(self.coordinates) - counted,):
+                    return np.concatenate([array, np.zeros((*array.shape[:-1], counted))], axis=-1)
+        return q
 
 
 class Quantity:

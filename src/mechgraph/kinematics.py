@@ -13,8 +13,8 @@ with v, w the velocity and acceleration of its origin and c what does not depend
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import casadi as ca
@@ -70,7 +70,10 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class Kinematics:
-    """Frames parents first (0 is ground), which of them carry the bodies, and q̇ = N u (n is zero: time drives no q)."""
+    """Frames parents first (0 is ground), which of them carry the bodies, and q̇ = N u + n.
+
+    n is zero but for the coordinates that count turns (see ``turns.py``): time drives no other.
+    """
 
     system: System
     topology: Topology
@@ -84,6 +87,8 @@ class Kinematics:
     N: SX
     reference: tuple[float, ...]
     quaternion_speeds: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]  # indices in q of unit quaternions, in u of their ω
+    n: SX | None = None
+    counted: Mapping[str, int] = field(default_factory=dict)  # by angle: the index in q of what counts its turns
 
     @property
     def quaternions(self) -> tuple[tuple[int, ...], ...]:
@@ -107,8 +112,9 @@ class Kinematics:
 
     @cached_property
     def qdot(self) -> SX:
-        """q̇ = N u."""
-        return self.N @ self.symbols.u
+        """q̇ = N u + n."""
+        rates = self.N @ self.symbols.u
+        return rates if self.n is None else rates + self.n
 
     def rate(self, expression: SX) -> SX:
         """Time derivative of a column along the motion, at u̇ = 0."""

@@ -9,7 +9,9 @@ unit multiplier exerts on that body: action and reaction come from there.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import casadi as ca
@@ -105,12 +107,25 @@ class Motion:
 
     # --- joints --------------------------------------------------------------------------------------------------
 
-    def coordinate(self, name: str) -> SX:
-        """Coordinate(s) of a joint, by the joint's or the coordinate's name; measured, if the joint is cut."""
-        if name in self._k.joint_coordinates:
+    def coordinate(self, name: str, near: Any = None) -> SX:
+        """Coordinate(s) of a joint, by the joint's or the coordinate's name; measured, if the joint is cut.
+
+        Angles that are measured come with all their turns if a force or constraint asks for them, else within half a turn
+        of zero; with ``near``, within half a turn of that, which spares counting.
+        """
+        if name in self._k.joint_coordinates and name not in self._k.counted:
             return self._k.symbols.q[list(self._k.joint_coordinates[name])]
         joint, rows = self._cut_joint(name, name, "coordinates")
-        return joint.kind.measure(*self._measuring(joint).across(joint))[rows]
+        measured, names = joint.kind.measure(*self._measuring(joint).across(joint)), joint.coordinates
+        for row in (row for row in rows if names[row] in joint.angles):
+            measured[row] = self.turned(names[row], measured[row], partial(self.speed, names[row]), near)
+        return measured[rows]
+
+    def turned(self, name: str, angle: SX, rate: Callable[[], SX], near: Any = None) -> SX:
+        """An angle that is measured up to whole turns only, in the turn that it is in, or near a value; see ``turns.py``."""
+        if near is None and name in self._k.counted:
+            near = self._k.symbols.q[self._k.counted[name]]
+        return angle if near is None else angle + 2 * ca.pi * ca.floor((near - angle) / (2 * ca.pi) + 0.5)
 
     def speed(self, name: str) -> SX:
         """Speed(s) of a joint, by the joint's, coordinate's or speed's name; measured, if the joint is cut."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -85,9 +86,10 @@ class AxialJoint(Constraint):
         carried += ca.cross(omega, ca.cross(omega, arm)) + 2 * ca.cross(omega, self._relative_velocity(m))
         return ca.dot(m.axis(self.a, self.n), m.acceleration(self.b) - carried)
 
-    def angle(self, m: Motion) -> SX:
-        """φ of B relative to A, in (−π, π]."""
-        return angle_about(self.n, m.rotation(self.b, in_frame=self.a))
+    def angle(self, m: Motion, near: Any = None) -> SX:
+        """φ of B relative to A, with all its turns, or within half a turn of a value."""
+        within = angle_about(self.n, m.rotation(self.b, in_frame=self.a))
+        return m.turned(f"{self.name} angle", within, partial(self.angle_rate, m), near)
 
     def angle_rate(self, m: Motion) -> SX:
         """φ̇."""
@@ -205,7 +207,7 @@ class FreeSlideJoint(FreeIdealJoint):
     """A prismatic joint: F = 0, φ = 0."""
 
     def rotary(self, m: Motion) -> Held | Acts:
-        return Held(self.angle(m))
+        return Held(self.angle(m, near=0.0))
 
 
 class FixedServoJoint(FixedIdealJoint):
@@ -228,7 +230,7 @@ class FixedServoJoint(FixedIdealJoint):
 
     def rotary(self, m: Motion) -> Held | Acts:
         if self.given is not None:
-            return Held(self.angle(m) - self.given)
+            return Held(self.angle(m, near=self.given) - self.given)
         assert self.law is not None
         wanted = scalar(self.law(m.time, self.angle(m), self.angle_rate(m)), f"{self.name!r}: law")
         return Held(self.angle_acceleration(m) - wanted, "acceleration")

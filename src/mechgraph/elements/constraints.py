@@ -123,7 +123,7 @@ class Servo(Constraint):
         return (self.target,)
 
     def position(self, m: Motion) -> Rows:
-        return [("", m.coordinate(self.target) - self.value)]
+        return [("", m.coordinate(self.target, near=self.value) - self.value)]
 
 
 class Expression(Constraint):

@@ -17,16 +17,17 @@ from casadi import SX
 
 from ..elements.bodies import Marker
 from ..elements.joints import Free, Joint
-from ..kinematics import Kinematics, derive_kinematics
+from ..kinematics import Kinematics
 from ..loads import actions, on_frames, split
 from ..system import System
 from ..topology import Arc, Topology
+from ..turns import counting_kinematics
 from .dynamics import Dynamics
 
 
 def derive(kinematics: Kinematics) -> Dynamics:
     """Dynamics of the free bodies; the joints follow as constraints."""
-    own = derive_kinematics(kinematics.system, free_bodies(kinematics.system))
+    own = counting_kinematics(kinematics.system, free_bodies(kinematics.system))
     return Dynamics(lambda: _mass_matrix(own), lambda: _forces(own), kinematics=own)
 
 

@@ -69,6 +69,13 @@ static void keep(Flow *f, double t, double *y) {
     keep_run(f->x, f->w, y);
 }
 
+/* Whether two states are so far apart that no drift explains it: a constraint has jumped. */
+static int apart(const double *a, const double *b) {
+    for (int i = 0; i < N; i++)
+        if (!(fabs(a[i] - b[i]) <= 1e-2 * (1 + fabs(a[i])))) return 1;
+    return 0;
+}
+
 /* y + h sum_k weight_k K_k */
 static void combine(double *out, const double *y, double h, const double (*K)[N], const double *weight, int count) {
     for (int i = 0; i < N; i++) out[i] = 0.0;
@@ -142,7 +149,7 @@ static void interpolate(double *out, double x, const double *y, const double (*F
    same call goes on. Returns 0 at the end, 1 if the step became too small, 2 without memory, 3 after `limit` steps. */
 EXPORT int kernel_integrate(double *y, long count, const double *times, double *out, const double *constants, double rtol,
                             double atol, long limit, double *memory) {
-    double fresh[N], stage[N], end = times[count - 1], h = memory[0], t = memory[3], span = end - t;
+    double fresh[N], kept[N], stage[N], end = times[count - 1], h = memory[0], t = memory[3], span = end - t;
     double (*K)[N] = malloc(sizeof(double[16][N])), (*F)[N] = malloc(sizeof(double[7][N]));
     Flow f = {.w = malloc(sizeof(double) * WORK), .evaluations = 0};
     long done = memory[4], steps = 0;
@@ -171,6 +178,13 @@ EXPORT int kernel_integrate(double *y, long count, const double *times, double *
             continue;
         }
         double next = step == left ? end : t + step;
+        memcpy(kept, fresh, sizeof fresh);
+        keep(&f, next, kept);
+        if (apart(fresh, kept)) {
+            h = 0.2 * step;
+            rejected = 1;
+            continue;
+        }
         int have = 0;
         for (; done < count && times[done] <= next; done++) {
             double *to = out + done * N;
@@ -181,8 +195,7 @@ EXPORT int kernel_integrate(double *y, long count, const double *times, double *
             }
             keep(&f, times[done], to);
         }
-        keep(&f, next, fresh);
-        memcpy(y, fresh, sizeof fresh);
+        memcpy(y, kept, sizeof kept);
         t = next;
         double factor = error == 0 ? 10 : fmin(10, fmax(0.2, 0.9 * pow(error, -1.0 / 8.0)));
         if (rejected && factor > 1) factor = 1;

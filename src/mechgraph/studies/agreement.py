@@ -25,7 +25,7 @@ from ..kernels import Kernel
 from ..motion import Motion
 from ..system import System
 from .initial import assemble, to_absolute
-from .projection import normalized, project
+from .projection import moved, project
 
 TOLERANCES = (1e-11, 1e-11, 1e-9, 1e-9)  # relative; accelerations and reactions carry the condition of M and A as well
 WELL_CONDITIONED = 1e-3  # states nearer to a singular position than this ratio of singular values of A are not compared
@@ -325,7 +325,7 @@ def _random_state(equations: Equations, first: np.ndarray, random: np.random.Gen
     t, q = float(random.uniform()), first
     for attempt in range(12):
         step = spread * 0.7**attempt * random.standard_normal(len(equations.speeds))
-        near = normalized(equations, first + equations.coordinate_rates(first, step))
+        near = moved(equations, first, step)
         try:
             q = assemble(equations, t=t, guess=dict(zip(equations.coordinates, near, strict=True)))[0]
         except AssemblyError:

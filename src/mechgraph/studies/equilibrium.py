@@ -11,7 +11,7 @@ from scipy.optimize import least_squares
 from ..equations import Equations
 from ..errors import AssemblyError
 from .initial import in_joint_coordinates, to_absolute
-from .projection import normalized
+from .projection import moved
 
 TOLERANCE = 1e-9
 
@@ -51,7 +51,7 @@ def steady(
     def state(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         step, rate = np.zeros(n), u.copy()
         step[moving], rate[faster] = x[: len(moving)], u[faster] + x[len(moving) :]
-        return normalized(equations, q + equations.coordinate_rates(q, step)), rate
+        return moved(equations, q, step), rate
 
     def residual(x: np.ndarray) -> np.ndarray:
         here, rate = state(x)

@@ -20,7 +20,8 @@ from ..elements.bodies import Marker
 from ..equations import Equations
 from ..errors import ArgumentError, AssemblyError
 from ..motion import Motion
-from .projection import normalized, project, violations
+from ..turns import angles_asked_for
+from .projection import moved, normalized, project, violations
 from .wishes import Wishes, check_quaternions, read_start
 
 TOLERANCE = 1e-11
@@ -47,6 +48,7 @@ def assemble(
     context = {"t": t, "parameters": parameters}
     reference = _sought(equations, wishes, _guess(equations, guess), {*start, *named("guess", guess)}, context)
     q = _positions(equations, wishes, reference, context)
+    q = _turned(equations, equations, q, q, t, parameters)
     return q, _velocities(equations, wishes, q, context)
 
 
@@ -57,6 +59,7 @@ def _given(equations: Equations, start: tuple, t: float, parameters: Any) -> tup
     if q.ndim > 1 or u.ndim > 1:
         raise ArgumentError("start: the pair (q, u) must be one state; for many at once use rollout")
     check_quaternions(equations, q)
+    q = _turned(equations, equations, q, q.copy(), t, parameters)
     rows = np.concatenate(violations(equations, q, u, np.array(t), parameters))
     if np.abs(rows).max(initial=0.0) > GIVEN:
         names = [*equations.constraints[: equations.phi.numel()], *(f"rate of {n}" for n in equations.constraints)]
@@ -96,7 +99,21 @@ def to_absolute(
         for source, target, old, new in ((joint.kinematics.joint_coordinates, k.joint_coordinates, q, q_out),
                                          (joint.kinematics.joint_speeds, k.joint_speeds, u, u_out)):  # fmt: skip
             new[..., list(target[carried])] = old[..., list(source[carried])]
-    return q_out, u_out
+    return _turned(equations, joint, q, q_out, t, parameters), u_out
+
+
+def _turned(equations: Equations, source: Equations, q: np.ndarray, out: np.ndarray, t: Any, parameters: Any) -> np.ndarray:
+    """``out``, with the turns of all angles as they are at the state q of ``source``."""
+    names = list(equations.kinematics.counted)
+    if names:
+        kernel = source.kernel(("turned", *names), lambda: [_angles(source, names)], [1])
+        out[..., list(equations.kinematics.counted.values())] = kernel(*source.arguments(q, None, t, None, parameters))[0]
+    return out
+
+
+def _angles(equations: Equations, names: list[str]) -> SX:
+    m, asked = Motion(equations.kinematics), angles_asked_for(equations.kinematics)
+    return ca.vertcat(*(asked[name][0] if name in asked else m.coordinate(name) for name in names))
 
 
 def _places_and_twists(equations: Equations) -> list[SX]:
@@ -149,7 +166,7 @@ def _positions(equations: Equations, wishes: Wishes, reference: np.ndarray, cont
     best, best_residual = first, np.full(len(rows.names), np.inf)
     for attempt in range(ATTEMPTS):
         scale = 0.0 if attempt == 0 else 0.1 * 1.2**attempt
-        q, residual = _settle(equations, rows, _moved(equations, first, scale * random.standard_normal(len(equations.speeds))))
+        q, residual = _settle(equations, rows, moved(equations, first, scale * random.standard_normal(len(equations.speeds))))
         if np.abs(residual).max() < TOLERANCE * 10 and rows.aligned(q):
             return _nearest(equations, rows, q, reference)
         if np.abs(residual).max() < np.abs(best_residual).max():
@@ -194,6 +211,7 @@ class _PositionRows:
 
     def __call__(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         eqs, t, p = self.equations, self.context["t"], self.context["parameters"]
+        q = _turned(eqs, eqs, q, q.copy(), t, p)
         measured, slope, N = self.kernel(*eqs.arguments(q, None, t, None, p))
         gap = measured - self.targets
         gap = np.where(self.angular, np.arctan2(np.sin(gap), np.cos(gap)), gap)
@@ -216,7 +234,7 @@ def _settle(equations: Equations, rows: _PositionRows, q: np.ndarray) -> tuple[n
             break
         lam = min(damping, size) * max(size, 1e-12)
         # Redundant rows leave J Jᵀ singular to rounding once the damping is small; least squares do not mind.
-        trial = _moved(equations, q, -J.T @ np.linalg.lstsq(J @ J.T + lam * np.eye(len(J)), residual, rcond=None)[0])
+        trial = moved(equations, q, -J.T @ np.linalg.lstsq(J @ J.T + lam * np.eye(len(J)), residual, rcond=None)[0])
         new, new_J = rows(trial)
         if np.isfinite(new).all() and np.linalg.norm(new) < size:
             q, residual, J, damping = trial, new, new_J, damping / 5
@@ -229,19 +247,18 @@ def _settle(equations: Equations, rows: _PositionRows, q: np.ndarray) -> tuple[n
 
 def _nearest(equations: Equations, rows: _PositionRows, q: np.ndarray, reference: np.ndarray) -> np.ndarray:
     """Slide along what the constraints leave free towards the reference configuration, wherever points of contact get to."""
-    points = _points(equations)
-    bodies = np.delete(
-        np.arange(len(q)), [i for chain in _chains(equations) for i in equations.kinematics.joint_coordinates[chain]]
-    )
+    points, k = _points(equations), equations.kinematics
+    uncounted = np.delete(np.arange(len(q)), list(k.counted.values()))
+    bodies = np.setdiff1d(uncounted, [i for chain in _chains(equations) for i in k.joint_coordinates[chain]])
     for _ in range(50):
         residual, J = rows(q)
         N = rows.kernel(*equations.arguments(q, None, 0.0, None, None))[2]
-        towards = np.linalg.pinv(N) @ (reference - q)
+        towards = np.linalg.pinv(N[uncounted]) @ (reference - q)[uncounted]
         towards[points] = 0
         free = towards - _least(J, J @ towards, points)
         if np.linalg.norm(free) < 1e-10:
             break
-        trial, left = _settle(equations, rows, _moved(equations, q, free - _least(J, residual, points)))
+        trial, left = _settle(equations, rows, moved(equations, q, free - _least(J, residual, points)))
         closer = np.linalg.norm((trial - reference)[bodies]) < np.linalg.norm((q - reference)[bodies])
         if np.abs(left).max() > TOLERANCE * 10 or not closer or not rows.aligned(trial):
             break
@@ -270,11 +287,6 @@ def _least(J: np.ndarray, right: np.ndarray, points: list[int]) -> np.ndarray:
     x[rows] = np.linalg.pinv(rest @ others, rcond=1e-9) @ (rest @ right)
     x[points] = inverse @ (right - others @ x[rows])
     return x
-
-
-def _moved(equations: Equations, q: np.ndarray, step: np.ndarray) -> np.ndarray:
-    """q displaced by a step along the speeds, quaternions kept on the unit sphere."""
-    return normalized(equations, q + equations.coordinate_rates(q, step))
 
 
 # --- velocities ------------------------------------------------------------------------------------------------------

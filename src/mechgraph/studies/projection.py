@@ -22,6 +22,11 @@ def normalized(equations: Equations, q: np.ndarray) -> np.ndarray:
     return q
 
 
+def moved(equations: Equations, q: np.ndarray, step: np.ndarray) -> np.ndarray:
+    """q displaced by a step along the speeds, N step, quaternions kept on the unit sphere."""
+    return normalized(equations, q + equations.evaluate("N u", lambda: equations.N @ equations.symbols.u, 1, q, step))
+
+
 def project(
     equations: Equations, q: np.ndarray, u: np.ndarray, t: np.ndarray, parameters: Any = None
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -63,7 +68,7 @@ def _projected(
         if _largest(violation) < PROJECTED:
             break
         step = _least_step(equations, q, u, t, parameters, violation, slice(0, equations.phi.numel()))
-        q = normalized(equations, q + equations.coordinate_rates(q, step))
+        q = moved(equations, q, step)
     for _ in range(3):
         violation = equations.velocity_violation(q, u, t, parameters)
         if _largest(violation) < PROJECTED:

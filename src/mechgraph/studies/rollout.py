@@ -132,7 +132,7 @@ def _interpreted(
 
         def slope(y: np.ndarray, t: float, inputs: np.ndarray = inputs) -> np.ndarray:
             q, u = y[:, :nq], y[:, nq:]
-            return np.hstack([equations.coordinate_rates(q, u), equations.accelerations(q, u, t, inputs, p)])
+            return np.hstack([equations.coordinate_rates(q, u, t, p), equations.accelerations(q, u, t, inputs, p)])
 
         y = _rk4(slope, y, t, h) if method == "rk4" else _symplectic(slope, y, t, h, nq)
         y = np.hstack(project(equations, y[:, :nq], y[:, nq:], np.full(len(y), t + h), p))

@@ -23,10 +23,11 @@ from ..vectors import scalar
 from .contacts import Contacts
 from .initial import assemble
 from .integrators import METHODS, IntegrationFailure, Integrator, Problem, SciPy, Still, make_integrator
-from .projection import normalized, project_measured
+from .projection import normalized, project_measured, violations
 
 DRIFT = ("projection", "baumgarte", "none")
 DRIFT_LIMIT = 1e-7  # violation before projection at which the stretches between projections are made shorter
+KEPT, JUMP = 1e-6, 1e-2  # violation after projection, and before it (in proportion to the coordinates), that fails a run
 LIGHT = 10_000  # evaluations of a stretch that nobody minds to wait for
 
 
@@ -291,8 +292,25 @@ class _Recorder:
         q, u, work = self.split(states)
         if not self.projecting:
             return np.hstack([normalized(eqs, q), u, work]), 0.0
+        before = q
         q, u, drift = project_measured(eqs, q, u, times, p)
+        if drift > DRIFT_LIMIT:
+            self._check_kept(before, q, u, times, drift)
         return np.hstack([q, u, work]), drift
+
+    def _check_kept(self, before: np.ndarray, q: np.ndarray, u: np.ndarray, times: np.ndarray, drift: float) -> None:
+        """Refuse states that no projection brings back to the constraints, or only one that moves things by a jump."""
+        eqs, p = self.context.equations, self.context.parameters
+        left = violations(eqs, q, u, times, p)[0]
+        if drift > JUMP * max(1.0, np.abs(q).max()):
+            left = eqs.position_violation(before, times, p)
+        elif np.abs(left).max() < KEPT:
+            return
+        state, row = np.unravel_index(np.abs(left).argmax(), left.shape)
+        raise IntegrationFailure(
+            f"{eqs.constraints[row]!r} is off by {abs(left[state, row]):.2g} at t = {times[state]:.6g}: constraints contradict "
+            "each other there, or one of them jumps"
+        )
 
     def energy(self, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
         """T + V."""

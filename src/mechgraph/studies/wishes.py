@@ -91,7 +91,11 @@ def _read_cut(equations: Equations, wishes: Wishes, name: str, values: np.ndarra
                 matched = _matched(name, tuple(range(len(chosen))), values)
                 if name == joint.name:
                     matched = _upright(joint, matched)
-                store.update({chosen[i]: v for i, v in matched.items()})
+                for i, value in matched.items():
+                    if chosen[i] in k.counted:
+                        wishes.coordinates[k.counted[chosen[i]]] = value
+                    else:
+                        store[chosen[i]] = value
                 return
     known = dict.fromkeys([*k.joint_coordinates, *k.joint_speeds, *(j.name for j in k.topology.cut)])
     raise ArgumentError(unknown("coordinate, speed or joint", name, known))
