@@ -361,7 +361,7 @@ def test_rolling_where_the_base_is_carried_by_the_tree():
     [
         ({"coulomb": -0.1}, "coulomb must not be negative"),
         ({"viscous": -1}, "viscous must not be negative"),
-        ({"regularization": 0}, "regularization must be a positive speed"),
+        ({"regularization": 0}, "regularization must be positive"),
     ],
 )
 def test_wrong_laws_are_refused(options, words):

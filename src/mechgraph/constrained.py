@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterator
 from functools import cached_property
+from typing import Any
 
 import casadi as ca
 from casadi import SX
@@ -11,10 +13,11 @@ from casadi import SX
 from .elements.constraints import LEVELS, Closing, Constraint, Level
 from .elements.element import Action, Wrench
 from .elements.joints import Rows
-from .errors import ModelError
+from .errors import ModelError, blamed
 from .kinematics import Kinematics
 from .loads import generalized
 from .motion import Motion, at_rest
+from .vectors import NO_NUMBER, has_nan, scalar
 
 ForceTorque = tuple[SX, SX]
 
@@ -31,18 +34,18 @@ class Constrained:
         self.constraints: list[Constraint] = [*self.closings, *kinematics.system.constraints.values()]
 
     @cached_property
-    def _rows(self) -> dict[Level, list[tuple[Constraint, list[tuple[str, SX]]]]]:
+    def _rows(self) -> dict[Level, list[tuple[Constraint, Rows]]]:
         """At each level, (name, expression) of the rows of each constraint that has any."""
         m, out = Motion(self.kinematics), {}
         for level in LEVELS:
-            stated = ((constraint, constraint.rows(m, level)) for constraint in self.constraints)
+            stated = ((constraint, _stated(constraint, m, level)) for constraint in self.constraints)
             given = [(constraint, rows) for constraint, rows in stated if rows]
             self._check(level, given)
             out[level] = [(constraint, self._named(constraint, rows)) for constraint, rows in given]
         return out
 
     @staticmethod
-    def _named(constraint: Constraint, rows: Rows) -> list[tuple[str, SX]]:
+    def _named(constraint: Constraint, rows: Rows) -> Rows:
         return [(f"{constraint.name}: {label}" if label else constraint.name, value) for label, value in rows]
 
     def _check(self, level: Level, given: list[tuple[Constraint, Rows]]) -> None:
@@ -65,10 +68,12 @@ class Constrained:
             return "uses an input, which has no known rate; use a function of time"
         if level == "acceleration" and ca.depends_on(ca.jacobian(rows, s.udot), s.udot):
             return "an acceleration constraint must be linear in the accelerations"
+        if has_nan(rows):
+            return NO_NUMBER
         strangers = s.strangers(rows)
         return f"uses {strangers[0]!r}, which is not a symbol of this system" if strangers else None
 
-    def _at(self, level: Level) -> list[tuple[str, SX]]:
+    def _at(self, level: Level) -> Rows:
         return [row for _, rows in self._rows[level] for row in rows]
 
     def _values(self, level: Level) -> SX:
@@ -142,7 +147,7 @@ class Constrained:
         out: dict[str, ForceTorque] = {}
         for level, indices in self._indices[constraint.name].items():
             m = Motion(self.kinematics, varied=level, through=through)
-            value = ca.vertcat(*(row for _, row in constraint.rows(m, level)))
+            value = ca.vertcat(*(row for _, row in _stated(constraint, m, level)))
             for body, variation in m.variations.items():
                 wrench = ca.substitute(ca.jacobian(value, variation), *at_rest(m)).T @ self.multipliers[indices]
                 _include(out, body, wrench[:3], wrench[3:])
@@ -152,7 +157,9 @@ class Constrained:
 
     def dragged_by(self, constraint: Constraint) -> list[Action]:
         """Actions of one constraint in proportion to its multipliers."""
-        return constraint.dragged(Motion(self.kinematics), self.multipliers[self.rows_of(constraint.name)])
+        multipliers = self.multipliers[self.rows_of(constraint.name)]
+        with blamed(f"constraint {constraint.name!r}"):
+            return constraint.dragged(Motion(self.kinematics), multipliers)
 
     @cached_property
     def dragging(self) -> bool:
@@ -199,6 +206,19 @@ class Constrained:
             total += ca.dot(force, v) + ca.dot(torque, omega)
             efforts -= ca.jtimes(v, u, force, True) + ca.jtimes(omega, u, torque, True)
         return total + ca.dot(efforts, u)
+
+
+def _stated(constraint: Constraint, m: Motion, level: Level) -> Rows:
+    """The rows of a constraint at a level, read with care: it may be the user's own."""
+    with blamed(f"constraint {constraint.name!r}"):
+        rows = constraint.rows(m, level)
+        if not isinstance(rows, (list, tuple)) or not all(_is_row(row) for row in rows):
+            raise ModelError(f"{level} must be a list of rows (label, expression), got {reprlib.repr(rows)}")
+        return [(label, scalar(value, f"row {label!r}" if label else "its row")) for label, value in rows]
+
+
+def _is_row(row: Any) -> bool:
+    return isinstance(row, (list, tuple)) and len(row) == 2 and isinstance(row[0], str)
 
 
 def _include(wrenches: dict[str, ForceTorque], body: str, force: SX, torque: SX) -> None:

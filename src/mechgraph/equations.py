@@ -22,6 +22,7 @@ from .arguments import Numbers, numbers, one_of, times
 from .closure import CLOSURES, RANK_TOLERANCE, bordered, rank
 from .derivatives import derivatives, named
 from .elements.bodies import Body, Marker
+from .elements.limits import Limits
 from .errors import ArgumentError, ModelError, UnsupportedError
 from .expressions import Expressions, sparse_matrix
 from .formalisms import DEFAULT, FORMALISMS, Dynamics
@@ -77,6 +78,13 @@ class Equations(Expressions):
         self._kernels: dict[Any, Kernel] = {}
         self._observed: WeakKeyDictionary[Any, Kernel] = WeakKeyDictionary()
         self._rollout: flow.Rollout | None = None
+        self._limits = Limits(self.system)
+        own = {key: Quantity(self, key, value) for key, value in dynamics.coefficients.items()}
+        setattr(self, formalism.replace("-", "_"), SimpleNamespace(**own))  # eqs.appell.A
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, formalism: str) -> SimpleNamespace: ...  # its named coefficients, each a function on arrays
 
     @cached_property
     def jointed(self) -> Equations:
@@ -448,12 +456,6 @@ class Equations(Expressions):
 
     # --- inside --------------------------------------------------------------------------------------------------
 
-    def __getattr__(self, name: str) -> Any:
-        """``eqs.appell.A``: the named coefficients of the formalism, each a function on arrays."""
-        if name.startswith("_") or name.replace("_", "-") != self.__dict__.get("formalism"):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return SimpleNamespace(**{key: Quantity(self, key, value) for key, value in self.dynamics.coefficients.items()})
-
     def kernel(self, key: Any, results: Callable[[], list[SX]], axes: list[int], *extra: SX) -> Kernel:
         """The kernel kept under ``key``; a function of q, u, t, w, p and the ``extra`` symbols, built at the first call."""
         if key not in self._kernels:
@@ -489,13 +491,12 @@ class Equations(Expressions):
 
     def arguments(self, q: Any, u: Any, t: Any, inputs: Any, parameters: Any) -> list[np.ndarray]:
         """q, u, t, w, p as arrays with a last axis; what is not given is zero (parameters: their defaults)."""
-        defaults = np.array(list(self.system.defaults.values()))
         return [
             numbers("coordinates", self.coordinates, self._counting(q), np.array(self.kinematics.reference)),
             numbers("speeds", self.speeds, u),
             times(t),
             numbers("inputs", self.inputs, inputs),
-            numbers("parameters", self.parameters, parameters, defaults),
+            self._constants(parameters),
         ]
 
     def _counting(self, q: Any) -> Any:
@@ -507,6 +508,14 @@ class Equations(Expressions):
                 if array.shape[-1:] == (len(self.coordinates) - counted,):
                     return np.concatenate([array, np.zeros((*array.shape[:-1], counted))], axis=-1)
         return q
+
+    def _constants(self, parameters: Any) -> np.ndarray:
+        """p, within the limits that elements set."""
+        p = numbers("parameters", self.parameters, parameters, np.array(list(self.system.defaults.values())))
+        problems = [] if parameters is None else list(self._limits.problems(p))
+        if problems:
+            raise ArgumentError(f"parameters: {'; '.join(problems)}")
+        return p
 
 
 class Quantity:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class MechgraphError(Exception):
@@ -41,6 +42,25 @@ class SimulationError(MechgraphError):
     def __init__(self, message: str, trajectory: object = None) -> None:
         super().__init__(message)
         self.trajectory = trajectory
+
+
+@contextmanager
+def blamed(culprit: str) -> Iterator[None]:
+    """Whatever goes wrong inside, in the user's own code too, is a problem of the culprit."""
+    try:
+        yield
+    except ModelError as error:
+        raise ModelError(f"{culprit}: {problem}" for problem in error.problems) from error
+    except MechgraphError:
+        raise
+    except Exception as error:
+        raise ModelError(f"{culprit}: {_told(error)}") from error
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, RuntimeError) and "truth value" in str(error):  # CasADi's, of an expression
+        return "an expression is neither true nor false, so Python's if, and, min, max cannot use it; use mg.if_else"
+    return f"{type(error).__name__}: {error}"
 
 
 def unknown(kind: str, name: object, known: Iterable[str]) -> str:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+from typing import Any
+
 import casadi as ca
 from casadi import SX
 
 from .elements.bodies import marker_on
+from .elements.constraints import Constraint
 from .elements.element import Action, Effort, Element, Wrench
-from .errors import ModelError
+from .errors import ModelError, blamed
 from .kinematics import Kinematics, Pair
 from .motion import Motion, at_rest
+from .vectors import NO_NUMBER, has_nan, scalar
 
 
 def actions(kinematics: Kinematics, conservative: bool = True) -> list[Action]:
@@ -17,26 +22,51 @@ def actions(kinematics: Kinematics, conservative: bool = True) -> list[Action]:
     m = Motion(kinematics)
     out: list[Action] = []
     for element in kinematics.system.elements:
-        acting = [*(element.conservative(m) if conservative else ()), *element.nonconservative(m)]
-        _check(kinematics, element, acting)
+        with _blamed(element):
+            acting = [*(element.conservative(m) if conservative else ()), *element.nonconservative(m)]
+            _check(kinematics, ca.vertcat(SX(0, 1), *(_components(action, m) for action in acting)))
         out += acting
     return out
 
 
-def _check(kinematics: Kinematics, element: Element, acting: list[Action]) -> None:
-    values = [ca.vertcat(a.force, a.torque) if isinstance(a, Wrench) else SX(a.values) for a in acting]
-    value, symbols = ca.vertcat(SX(0, 1), *values), kinematics.symbols
+def _blamed(element: Element) -> AbstractContextManager[None]:
+    return blamed(f"{'constraint' if isinstance(element, Constraint) else 'force'} {element.name!r}")
+
+
+def _components(action: Action, m: Motion) -> SX:
+    """What an action consists of, if it is one."""
+    if isinstance(action, Wrench):
+        return ca.vertcat(_sized(action.force, 3, "force"), _sized(action.torque, 3, "torque"))
+    if isinstance(action, Effort):
+        return _sized(action.values, m.speed(action.joint).numel(), "effort")
+    raise ModelError(f"its actions must be mg.Wrench or mg.Effort, got {action!r}")
+
+
+def _sized(value: Any, size: int, what: str) -> SX:
+    column = SX(value)
+    if column.shape != (size, 1):
+        raise ModelError(f"{what} must have {size} numbers, got {column.shape[0]}x{column.shape[1]}")
+    return column
+
+
+def _check(kinematics: Kinematics, value: SX) -> None:
+    symbols = kinematics.symbols
     if ca.depends_on(value, symbols.udot):
-        raise ModelError(f"force {element.name!r}: must not use accelerations; give the body more mass or add a constraint")
+        raise ModelError("must not use accelerations; give the body more mass or add a constraint")
+    if has_nan(value):
+        raise ModelError(NO_NUMBER)
     for symbol in symbols.strangers(value):
-        raise ModelError(f"force {element.name!r}: uses {symbol!r}, which is not a symbol of this system")
+        raise ModelError(f"uses {symbol!r}, which is not a symbol of this system")
 
 
 def potential(kinematics: Kinematics) -> SX:
     """Potential energy of the forces and of gravity, Π = −g · Σ m r_C."""
     m = Motion(kinematics)
-    springs = sum((element.potential(m) for element in kinematics.system.elements), SX(0))
-    return springs + gravity_potential(kinematics)
+    total = gravity_potential(kinematics)
+    for element in kinematics.system.elements:
+        with _blamed(element):
+            total = total + scalar(element.potential(m), "potential")
+    return total
 
 
 def gravity_potential(kinematics: Kinematics) -> SX:

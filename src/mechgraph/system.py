@@ -187,7 +187,9 @@ class System:
         if not isinstance(element, (Force, Constraint)):
             raise ModelError(f"add() takes a Force or a Constraint, got {element!r}")
         store: dict[str, Any] = self.constraints if isinstance(element, Constraint) else self.forces
-        store[self._claim(element.name, type(element).__name__)] = element
+        name = self._claim(getattr(element, "name", None), type(element).__name__)
+        if not self.is_broken(name):
+            store[name] = element
         for name, symbol in element.parameters().items():
             self.parameters[self._claim(name, "parameter")], self.defaults[name] = symbol, 0.0
         return element

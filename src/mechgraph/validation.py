@@ -10,6 +10,7 @@ import numpy as np
 from casadi import SX
 
 from .elements.element import Element
+from .elements.limits import Limits
 from .elements.transitions import Directed
 from .errors import unknown
 from .system import System
@@ -26,6 +27,7 @@ def problems(system: System) -> Iterator[str]:
     yield from _name_problems(system)
     for element in system.elements:
         yield from _reference_problems(system, element)
+    yield from Limits(system).problems(np.array(list(system.defaults.values())))
     yield from _connection_problems(system)
 
 

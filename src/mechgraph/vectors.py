@@ -49,12 +49,26 @@ def scalar(value: Any, what: str = "value") -> SX:
     except NOT_AN_EXPRESSION:
         result = None
     if result is None or result.shape != (1, 1):
-        raise ModelError(f"{what} must be one number or expression, got {value!r}")
+        told = f"a {value.shape[0]}x{value.shape[1]} matrix" if isinstance(value, SX) else repr(value)
+        raise ModelError(f"{what} must be one number or expression, got {told}")
     if not result.is_dense():
         result = ca.densify(result)
     if result.is_constant() and not math.isfinite(float(result)):
         raise ModelError(f"{what} must be finite, got {value!r}")
     return result
+
+
+def has_nan(x: SX) -> bool:
+    """True if NaN is among the constants of an expression: 0/0 leaves it, and ``math.sin(x)``, which knows numbers only."""
+    symbols = ca.vertcat(SX(0, 1), *ca.symvar(x))
+    f = ca.Function("f", [symbols], [x])
+    if not np.isnan(np.array(f(np.linspace(0.3, 0.7, symbols.numel())))).any():  # the quick answer; a state may give NaN, too
+        return False
+    constants = (f.instruction_constant(k) for k in range(f.n_instructions()) if f.instruction_id(k) == ca.OP_CONST)
+    return any(math.isnan(constant) for constant in constants)
+
+
+NO_NUMBER = "is not a number (NaN); functions such as math.sin take no expressions, use mg.sin"
 
 
 def column(values: Any, size: int = 3, what: str = "vector") -> SX:

@@ -152,7 +152,7 @@ class Expression(Constraint):
         if len(entries) == 1 and isinstance(entries[0], SX):
             entries = ca.vertsplit(ca.densify(ca.vec(entries[0])))
         labels = [""] if len(entries) == 1 else [str(i + 1) for i in range(len(entries))]
-        return [(label, scalar(entry, f"constraint {self.name!r}")) for label, entry in zip(labels, entries, strict=True)]
+        return list(zip(labels, entries, strict=True))
 
 
 class Closing(Constraint):

@@ -14,6 +14,7 @@ from ..vectors import scalar
 from .element import Action
 from .friction import Friction
 from .joints import Rows
+from .limits import Limit
 from .rolling import Touched, tangential
 from .surfaces import Surface
 from .touching import Contact, Touching
@@ -44,8 +45,12 @@ class CompliantContact(Touched):
         super().__init__(name, surface, base)
         self.stiffness, self.exponent = scalar(stiffness, "stiffness"), scalar(exponent, "exponent")
         self.damping, self.friction = scalar(damping, "damping"), Friction.of(friction)
-        if self.stiffness.is_constant() and float(self.stiffness) <= 0:
-            raise ModelError(f"stiffness must be positive, got {float(self.stiffness):g}; for a rigid one use rigid_contact")
+        self.limits += [
+            Limit("stiffness", self.stiffness, hint="; for a rigid one use rigid_contact"),
+            Limit("exponent", self.exponent),
+            Limit("damping", self.damping, positive=False),
+            *self.friction.limits,
+        ]
 
     def position(self, m: Motion) -> Rows:
         return [row for pair in self.pairs for row in self._labelled(pair, pair.held(m))]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from casadi import SX
 
 from .bodies import Marker
+from .limits import Limit
 
 if TYPE_CHECKING:
     from ..motion import Motion
@@ -39,6 +40,7 @@ class Element(ABC):
     """What hangs on the graph of bodies and joints. Nothing acts unless a subclass says so."""
 
     name: str
+    limits: Sequence[Limit] = ()  # of its numbers
     passive: bool = False  # True if its non-conservative actions only take energy: dampers, friction
 
     def joints(self) -> Sequence[str]:

@@ -127,7 +127,7 @@ class JointTorque(Force):
 
     def nonconservative(self, m: Motion) -> list[Action]:
         size = m.speed(self.joint).numel()
-        return [Effort(self.joint, _evaluate(self.value, m, size, f"torque {self.name!r}"))]
+        return [Effort(self.joint, _evaluate(self.value, m, size, "torque"))]
 
 
 class PointForce(Force):
@@ -143,7 +143,7 @@ class PointForce(Force):
         return (self.at,)
 
     def _vector(self, m: Motion) -> SX:
-        vector = _evaluate(self.value, m, 3, f"force {self.name!r}")
+        vector = _evaluate(self.value, m, 3, "value")
         return m.rotation(self.at) @ vector if self.frame == "body" else vector
 
     def nonconservative(self, m: Motion) -> list[Action]:

@@ -15,8 +15,8 @@ from typing import Any
 import casadi as ca
 from casadi import SX
 
-from ..errors import ModelError
 from ..vectors import scalar
+from .limits import Limit
 
 
 class Friction:
@@ -36,12 +36,11 @@ class Friction:
         self.stribeck = scalar(stribeck, "stribeck")
         self.drag, self.viscous = scalar(drag, "drag"), scalar(viscous, "viscous")
         self.regularization = scalar(regularization, "regularization")
-        for what, least in {"coulomb": 0, "static": 0, "drag": 0, "viscous": 0}.items():
-            value = getattr(self, what)
-            if value.is_constant() and float(value) < least:
-                raise ModelError(f"{what} must not be negative, got {float(value):g}")
-        if self.regularization.is_constant() and float(self.regularization) <= 0:
-            raise ModelError(f"regularization must be a positive speed, got {float(self.regularization):g}")
+        self.limits = [
+            *(Limit(what, getattr(self, what), positive=False) for what in ("coulomb", "drag", "viscous")),
+            Limit("static minus coulomb", self.static - self.coulomb, positive=False),
+            *(Limit(what, getattr(self, what)) for what in ("stribeck", "regularization")),
+        ]
 
     @staticmethod
     def of(value: Any) -> Friction:

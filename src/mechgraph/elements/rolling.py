@@ -14,6 +14,7 @@ from .constraints import Constraint
 from .element import Action, Wrench
 from .friction import Friction
 from .joints import Joint, Rows
+from .limits import Limit
 from .surfaces import Surface
 from .touching import Contact, Touching, touching
 
@@ -27,6 +28,7 @@ class Touched(Constraint):
     def __init__(self, name: str, surface: Surface, base: Surface) -> None:
         self.name, self.surface, self.base = name, surface, base
         self.pairs = touching(name, surface, base)
+        self.limits: list[Limit] = [*surface.limits, *base.limits]
 
     def places(self) -> Sequence[Marker]:
         return (self.base.marker, self.surface.marker)
@@ -72,6 +74,7 @@ class Sliding(Touched):
     def __init__(self, name: str, surface: Surface, base: Surface, friction: Any = 0) -> None:
         super().__init__(name, surface, base)
         self.friction = Friction.of(friction)
+        self.limits += self.friction.limits
 
     def aligned(self, m: Motion) -> Sequence[SX]:
         return [*super().aligned(m), *(value for pair in self.pairs for value in pair.on_edge(m))]

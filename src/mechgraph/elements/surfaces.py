@@ -18,11 +18,13 @@ from itertools import product
 from typing import Any
 
 import casadi as ca
+import numpy as np
 from casadi import SX
 
-from ..errors import ModelError
-from ..vectors import column, scalar
+from ..errors import ModelError, blamed
+from ..vectors import NO_NUMBER, column, has_nan, scalar
 from .bodies import Body, Marker, marker_on
+from .limits import Limit
 
 
 class Surface:
@@ -32,9 +34,15 @@ class Surface:
         if not isinstance(at, (Body, Marker)):
             raise ModelError(f"{type(self).__name__} sits on a body or a marker, got {at!r}")
         self.marker = marker_on(at)
+        self.limits: list[Limit] = []
 
     inside: bool = False  # True if what touches it is inside of it
     ring: bool = False  # True if it has no one lowest point where its z axis is upright
+
+    def _length(self, value: Any, what: str) -> SX:
+        """A number that must be positive."""
+        self.limits.append(Limit(what, scalar(value, what)))
+        return self.limits[-1].value
 
     def parts(self) -> Sequence[Surface]:
         """The simple surfaces that touch another one by one."""
@@ -86,7 +94,9 @@ class _Round(Surface):
 
     def __init__(self, at: Body | Marker, radius: Any, inside: bool = False) -> None:
         super().__init__(at)
-        self.radius, self.inside = _positive(radius, "radius"), inside
+        self.radius, self.inside = self._length(radius, "radius"), inside
+        if inside not in (True, False):
+            raise ModelError(f"inside must be True or False, got {inside!r}")
 
     def _around(self, centre: SX, c: SX, radius: SX) -> tuple[SX, SX]:
         """Nearest point and normal of a ball (or the wall of a hollow one) about ``centre``."""
@@ -112,7 +122,9 @@ class Ellipsoid(Surface):
 
     def __init__(self, at: Body | Marker, semiaxes: Any) -> None:
         super().__init__(at)
-        self.semiaxes = ca.vertcat(*(_positive(length, "semiaxes") for length in ca.vertsplit(column(semiaxes, 3, "semiaxes"))))
+        self.semiaxes = ca.vertcat(
+            *(self._length(length, "semiaxes") for length in ca.vertsplit(column(semiaxes, 3, "semiaxes")))
+        )
 
     def support(self, nu: SX) -> SX:
         squares = self.semiaxes**2
@@ -141,7 +153,7 @@ class Torus(_Round):
 
     def __init__(self, at: Body | Marker, radius: Any, tube: Any, inside: bool = False) -> None:
         super().__init__(at, radius, inside)
-        self.tube = _positive(tube, "tube")
+        self.tube = self._length(tube, "tube")
 
     def support(self, nu: SX) -> SX:
         return self.radius * _radial(nu) + self.tube * nu
@@ -164,7 +176,7 @@ class Roller(_Round):
 
     def __init__(self, at: Body | Marker, radius: Any, arc: Any) -> None:
         super().__init__(at, radius)
-        self.arc = _positive(arc, "arc")
+        self.arc = self._length(arc, "arc")
 
     def support(self, nu: SX) -> SX:
         return (self.radius - self.arc) * _radial(nu) + self.arc * nu
@@ -175,7 +187,7 @@ class Cylinder(_Round):
 
     def __init__(self, at: Body | Marker, radius: Any, length: Any = None, inside: bool = False) -> None:
         super().__init__(at, radius, inside)
-        self.length = None if length is None else _positive(length, "length")
+        self.length = None if length is None else self._length(length, "length")
 
     def parts(self) -> Sequence[Surface]:
         if self.length is None:
@@ -194,7 +206,7 @@ class Capsule(_Round):
 
     def __init__(self, at: Body | Marker, radius: Any, length: Any) -> None:
         super().__init__(at, radius)
-        self.length = _positive(length, "length")
+        self.length = self._length(length, "length")
 
     def parts(self) -> Sequence[Surface]:
         return [Sphere(_shifted(self.marker, SX([0, 0, side]) * self.length / 2), self.radius) for side in (-1, 1)]
@@ -218,7 +230,7 @@ class Box(Surface):
 
     def __init__(self, at: Body | Marker, sides: Any) -> None:
         super().__init__(at)
-        self.sides = ca.vertcat(*(_positive(length, "sides") for length in ca.vertsplit(column(sides, 3, "sides"))))
+        self.sides = ca.vertcat(*(self._length(length, "sides") for length in ca.vertsplit(column(sides, 3, "sides"))))
 
     def parts(self) -> Sequence[Surface]:
         return [Point(_shifted(self.marker, SX(list(corner)) * self.sides / 2)) for corner in product((-1, 1), repeat=3)]
@@ -236,9 +248,21 @@ class Implicit(Surface):
         self.g, self.near = g, column(near, 3, "near")
         if not callable(g):
             raise ModelError(f"g must be a function of x, y, z, got {g!r}")
+        self._probe()
 
     def level(self, p: SX) -> SX:
-        return scalar(self.g(p[0], p[1], p[2]), "g(x, y, z)")
+        with blamed("g(x, y, z)"):
+            return scalar(self.g(p[0], p[1], p[2]), "it")
+
+    def _probe(self) -> None:
+        """Refuse a g without a number or a slope where points of contact are sought."""
+        p = SX.sym("p", 3)
+        level = self.level(p)
+        if has_nan(level):
+            raise ModelError(f"g(x, y, z) {NO_NUMBER}")
+        slope = ca.substitute(ca.gradient(level, p), p, self.near)
+        if slope.is_constant() and not np.any(np.array(ca.DM(slope))):
+            raise ModelError("g(x, y, z) has no slope at near, so no normal there; give another near, or another g")
 
     def beside(self, c: SX) -> SX:
         return self.near
@@ -260,10 +284,3 @@ def _radial(v: SX) -> SX:
 
 def _shifted(marker: Marker, by: SX) -> Marker:
     return replace(marker, at=marker.at + marker.rotation @ by)
-
-
-def _positive(value: Any, what: str) -> SX:
-    number = scalar(value, what)
-    if number.is_constant() and float(number) <= 0:
-        raise ModelError(f"{what} must be positive, got {float(number):g}")
-    return number

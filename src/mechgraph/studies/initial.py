@@ -169,7 +169,7 @@ def _positions(equations: Equations, wishes: Wishes, reference: np.ndarray, cont
         q, residual = _settle(equations, rows, moved(equations, first, scale * random.standard_normal(len(equations.speeds))))
         if np.abs(residual).max() < TOLERANCE * 10 and rows.aligned(q):
             return _nearest(equations, rows, q, reference)
-        if np.abs(residual).max() < np.abs(best_residual).max():
+        if attempt == 0 or np.abs(residual).max() < np.abs(best_residual).max():
             best, best_residual = q, residual
     what = (
         "the start contradicts the constraints"
@@ -217,11 +217,17 @@ class _PositionRows:
         gap = np.where(self.angular, np.arctan2(np.sin(gap), np.cos(gap)), gap)
         residual = np.concatenate([eqs.position_violation(q, t, p), q[self.fixed] - self.values, gap])
         A = eqs.constraint_jacobian(q, None, t, p)[: self.count]
-        return residual, np.vstack([A, N[self.fixed], slope])
+        return _with_slopes(residual, np.vstack([A, N[self.fixed], slope]))
 
     def aligned(self, q: np.ndarray) -> bool:
         values = self.right_way(*self.equations.arguments(q, None, self.context["t"], None, self.context["parameters"]))[0]
         return bool((values > 0).all())
+
+
+def _with_slopes(residual: np.ndarray, J: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same; rows without a value or a slope there (0/0, a root at zero) are infinitely wrong, and named so in the end."""
+    known = np.isfinite(residual) & np.isfinite(J).all(axis=1)
+    return np.where(known, residual, np.inf), np.where(known[:, None], J, 0.0)
 
 
 def _settle(equations: Equations, rows: _PositionRows, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -310,7 +316,7 @@ def _velocities(equations: Equations, wishes: Wishes, q: np.ndarray, context: di
         rates, rates_slope = kernel(*equations.arguments(q, u, t, None, p))
         residual = np.concatenate([equations.velocity_violation(q, u, t, p), u[fixed] - values, rates - targets])
         A = equations.constraint_jacobian(q, u, t, p)[:count]
-        return residual, np.vstack([A, np.eye(len(u))[fixed], rates_slope])
+        return _with_slopes(residual, np.vstack([A, np.eye(len(u))[fixed], rates_slope]))
 
     points = _points(equations)
     u = _settled_speeds(rows, start, points)
@@ -335,7 +341,7 @@ def _settled_speeds(
     """Gauss–Newton steps of least norm; one suffices where all rows are linear."""
     for _ in range(50):
         residual, J = rows(u)
-        if not residual.size or np.abs(residual).max() < 1e-13 * max(1.0, np.abs(u).max()):
+        if not np.isfinite(residual).all() or np.abs(residual).max(initial=0.0) < 1e-13 * max(1.0, np.abs(u).max(initial=0.0)):
             break
         u = u - _least(J, residual, points)
     return u
