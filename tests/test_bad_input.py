@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -103,7 +106,34 @@ DESCRIPTIONS = {
     "no level": (lambda s: s.constrain("c"), ["'c'", "exactly one"]),
     "no function": (lambda s: s.constrain("c", position=0.0), ["'c'", "function of the motion"]),
     "output": (lambda s: s.output("o", 5), ["output 'o'", "function of the motion"]),
+    "own without a name": (lambda s: s.add(Own(None)), ["Own needs a name", "None"]),
+    "radius by parameter": (lambda s: touched(s, "roll", radius=s.parameter("r", -0.1)), ["'c'", "radius", "positive", "-0.1"]),
+    "friction by parameter": (lambda s: touched(s, "slide", friction=s.parameter("mu", -1)), ["'c'", "coulomb", "negative"]),
+    "exponent zero": (lambda s: touched(s, "compliant_contact", stiffness=1e4, exponent=0), ["'c'", "exponent", "positive"]),
+    "driving damper": (lambda s: touched(s, "compliant_contact", stiffness=1e4, damping=-1), ["'c'", "damping", "negative"]),
 }  # fmt: skip
+
+
+class Own(mg.Constraint):
+    """A constraint of the user's own, with the rows that ``velocity`` gives."""
+
+    def __init__(self, velocity, name: str | None = "c") -> None:
+        if velocity is not None:
+            self.name, self.velocity = name, velocity
+
+
+class OwnForce(mg.Force):
+    """A force of the user's own, with the actions that ``acting`` gives."""
+
+    name = "f"
+
+    def __init__(self, acting) -> None:
+        self.nonconservative = acting
+
+
+def touched(s: mg.System, kind: str, radius=0.1, **options) -> None:
+    """A contact with something wrong about it."""
+    getattr(s, kind)("c", mg.Sphere(s.bodies["b"], radius), mg.Plane(s.ground), **options)
 
 
 def joined(s: mg.System, **options) -> None:
@@ -317,7 +347,25 @@ FUNCTIONS = {
     "nothing": (lambda s: s.force("f", "tip", lambda m: None), ["force 'f'", "3 numbers"]),
     "accelerations": (lambda s: s.force("f", "tip", lambda m: -m.acceleration("tip")), ["force 'f'", "accelerations"]),
     "foreign symbol": (lambda s: s.force("f", "tip", (good().parameters["gain"], 0, 0)), ["force 'f'", "'gain'"]),
-    "torque of two": (lambda s: s.torque("f", "ball", lambda m: (1, 2)), ["torque 'f'", "3 numbers"]),
+    "torque of two": (lambda s: s.torque("f", "ball", lambda m: (1, 2)), ["force 'f'", "torque", "3 numbers"]),
+    "typo in a force": (lambda s: s.force("f", "tip", lambda m: m.speeds("tip")), ["force 'f'", "AttributeError", "'speeds'"]),
+    "if in a force": (lambda s: s.torque("f", "hinge", lambda m: 1 if m.time > 1 else 0), ["force 'f'", "mg.if_else"]),
+    "NaN in a force": (lambda s: s.torque("f", "hinge", lambda m: m.time + math.sin(m.time)), ["force 'f'", "NaN", "mg.sin"]),
+    "own force of nothing": (lambda s: s.add(OwnForce(lambda m: None)), ["force 'f'", "NoneType"]),
+    "own force of numbers": (lambda s: s.add(OwnForce(lambda m: [1.0])), ["force 'f'", "mg.Wrench", "1.0"]),
+    "own force of two": (lambda s: s.add(OwnForce(lambda m: [mg.Effort("ball", [1, 2])])), ["force 'f'", "3 numbers", "2x1"]),
+    "own force nowhere": (lambda s: s.add(OwnForce(lambda m: [mg.Effort("hing", 1.0)])), ["force 'f'", "did you mean 'hinge'"]),
+    "typo": (lambda s: s.constrain("c", velocity=lambda m: m.speeds("b")), ["constraint 'c'", "AttributeError", "'speeds'"]),
+    "division": (lambda s: s.add(Own(lambda m: 1 / 0)), ["constraint 'c'", "ZeroDivisionError"]),
+    "if": (lambda s: s.constrain("c", position=lambda m: max(m.time, 0)), ["constraint 'c'", "mg.if_else"]),
+    "NaN": (lambda s: s.add(Own(lambda m: [("v", m.speed("hinge") + math.sin(m.time))])), ["constraint 'c'", "NaN", "mg.sin"]),
+    "own of nothing": (lambda s: s.add(Own(lambda m: None)), ["constraint 'c'", "velocity", "(label, expression)", "None"]),
+    "own bare": (lambda s: s.add(Own(lambda m: m.speed("hinge"))), ["constraint 'c'", "(label, expression)"]),
+    "own of three": (lambda s: s.add(Own(lambda m: [("v", m.speed("hinge"), 1)])), ["constraint 'c'", "(label, expression)"]),
+    "own vector": (lambda s: s.add(Own(lambda m: [("v", m.velocity("tip"))])), ["constraint 'c'", "row 'v'", "3x1"]),
+    "own nowhere": (lambda s: s.add(Own(lambda m: [("v", m.velocity("tpi")[0])])), ["constraint 'c'", "did you mean 'tip'"]),
+    "servo of a ball": (lambda s: s.servo("c", "ball", 1.0), ["constraint 'c'", "one number", "4x1"]),
+    "edge": (lambda s: s.knife_edge("c", "tip", across=(0, 2, 0)), ["constraint 'c'", "length 2"]),
     "constraint of nothing": (lambda s: s.constrain("c", position=lambda m: None), ["constraint 'c'", "None"]),
     "constraint of text": (lambda s: s.constrain("c", position=lambda m: "z"), ["constraint 'c'", "'z'"]),
     "position of velocities": (
@@ -349,6 +397,68 @@ def test_a_wrong_function_of_the_motion_is_named(what):
     for word in words:
         assert word in str(error.value)
     assert "casadi" not in str(error.value).lower()
+
+
+def test_an_error_inside_is_told_as_it_is():
+    """An AttributeError on the way to an attribute must not look as if that attribute were missing."""
+    e = good().equations()
+    e.dynamics = replace(e.dynamics, M=lambda: object().typo)
+    with pytest.raises(AttributeError, match="'typo'"):
+        _ = e.M
+
+
+@pytest.mark.parametrize(
+    ("g", "word"),
+    [
+        (lambda x, y: x, "TypeError"),
+        (lambda x, y, z: z if x > 0 else -z, "mg.if_else"),
+        (lambda x, y, z: z + math.sin(x), "mg.sin"),
+        (lambda x, y, z: 1.0, "no slope"),
+        (lambda x, y, z: z**2, "no slope"),
+        (lambda x, y, z: [x, z], "one number"),
+    ],
+)
+def test_a_wrong_surface_of_the_users_own_is_refused_at_once(g, word):
+    with pytest.raises(mg.ModelError, match=word) as error:
+        mg.Implicit(mg.System().ground, g)
+    assert "g(x, y, z)" in str(error.value)
+
+
+def test_a_row_without_a_slope_is_named_by_the_assembly():
+    s = good()
+    s.constrain("c", position=lambda m: mg.sqrt(-1 - m.coordinate("hinge") ** 2))
+    with pytest.raises(mg.AssemblyError, match=r"not satisfied: c \(\+inf\)\. Change"):
+        s.equations().assemble()
+    s = good()
+    s.constrain("c", velocity=lambda m: mg.sqrt(m.coordinate("hinge")) * m.speed("hinge") / m.coordinate("hinge"))
+    with pytest.raises(mg.AssemblyError, match=r"not satisfied: rate of c \(\+inf\)\. Change"):
+        s.equations().assemble()
+
+
+def test_wrong_laws_of_friction_and_hollows_are_refused_at_once():
+    for make, words in (
+        (lambda: mg.Friction(0.3, static=0.1), "static minus coulomb"),
+        (lambda: mg.Friction(0.1, static=0.2, stribeck=0), "stribeck must be positive"),
+        (lambda: mg.Sphere(mg.System().ground, 1.0, inside="no"), "inside must be True or False, got 'no'"),
+    ):
+        with pytest.raises(mg.ModelError, match=words):
+            make()
+
+
+def test_values_of_parameters_keep_the_limits_of_the_numbers_that_they_make_up():
+    s = mg.System("ball", gravity=(0, 0, -9.81))
+    s.free("p", s.ground, s.body("b", mass=1.0, inertia=INERTIA))
+    mu = s.parameter("mu", 0.3) * (1 + s.time)  # what time makes of it is not looked at
+    s.compliant_contact("c", mg.Sphere(s.bodies["b"], s.parameter("r", 0.1)), mg.Plane(s.ground), 1e4, damping=mu)
+    e = s.equations()
+    q, u = e.assemble({"p.z": 0.1}, parameters={"mu": -1.0})
+    for call in (
+        lambda: e.simulate(0.1, {"p.z": 0.1}, parameters={"r": -0.1}),
+        lambda: e.accelerations(q, u, parameters={"r": -0.1}),
+        lambda: e.rollout(q, u, step=0.01, steps=1, parameters={"r": [0.1, -0.1]}),
+    ):
+        with pytest.raises(mg.ArgumentError, match=r"parameters: CompliantContact 'c': radius must be positive, got -0\.1"):
+            call()
 
 
 # --- calls -----------------------------------------------------------------------------------------------------------
@@ -401,6 +511,29 @@ CALLS = {
     "observe nothing": (lambda e: e.observe(lambda m: None, Q, U), ["quantity", "None"]),
     "inverse": (lambda e: e.inverse_dynamics(Q), ["Trajectory", "udot"]),
     "load": (lambda e: mg.load("nowhere.npz"), ["nowhere.npz"]),
+    "observe a typo": (lambda e: e.observe(lambda m: m.speeds("tip"), Q, U), ["quantity", "AttributeError", "'speeds'"]),
+    "observe NaN": (lambda e: e.observe(lambda m: m.time + math.sin(m.time), Q, U), ["quantity", "NaN", "mg.sin"]),
+    "event that divides": (lambda e: e.simulate(1.0, events={"e": lambda m: 1 / 0}), ["quantity", "ZeroDivisionError"]),
+    "equilibrium near a number": (lambda e: e.equilibrium(3), ["guess", "mapping", "3"]),
+    "equilibria": (lambda e: e.equilibrium(parameters={"gain": [1, 2]}), ["one state", "rollout"]),
+    "equilibria of inputs": (lambda e: e.equilibrium(inputs={"w": [1, 2]}), ["one state", "rollout"]),
+    "hold nothing": (lambda e: e.steady(hold=None), ["hold", "list of names", "None"]),
+    "hold the unknown": (lambda e: e.steady(hold=["hing"]), ["hold", "'hing'", "did you mean 'hinge'"]),
+    "hold a quaternion": (lambda e: e.steady(hold=["ball.q0"]), ["hold", "'ball.q0'", "ball.wx"]),
+    "outputs": (lambda e: e.linearize(outputs="hinge"), ["output", "list of names", "'hinge'"]),
+    "output of a list": (lambda e: e.linearize(outputs=[["hinge"]]), ["output", "['hinge']"]),
+    "independent": (lambda e: e.linearize(independent=3), ["coordinate or speed", "list of names", "3"]),
+    "independent twice": (lambda e: e.linearize(independent=["hinge"] * 8), ["coordinate or speed", "twice"]),
+    "linear models": (lambda e: e.linearize(inputs={"w": [1, 2]}), ["one state", "rollout"]),
+    "rollout step": (lambda e: e.rollout(Q, U, step="a", steps=1), ["step", "positive number", "'a'"]),
+    "rollout t0": (lambda e: e.rollout(Q, U, step=0.1, steps=1, t0=None), ["t0", "None"]),
+    "out": (lambda e: e.jacobian("accelerations", ("q", "u"), Q, U, out=3), ["out", "arrays"]),
+    "agreement of none": (lambda e: mg.agreement(None), ["System", "None"]),
+    "agreement at text": (lambda e: mg.agreement(e.system, states="x"), ["whole", "states='x'"]),
+    "agreement at parts": (lambda e: mg.agreement(e.system, states=1.5), ["whole", "states=1.5"]),
+    "agreement seed": (lambda e: mg.agreement(e.system, states=1, seed=-1), ["whole", "seed=-1"]),
+    "agreement of a number": (lambda e: mg.agreement(e.system, formalisms=3), ["formalism", "list of names", "3"]),
+    "agreement of numbers": (lambda e: mg.agreement(e.system, formalisms=[3]), ["formalism", "3", "kane"]),
 }  # fmt: skip
 
 

@@ -716,7 +716,7 @@ def test_a_form_that_does_not_serve_is_noted() -> None:
     assert note.formalism == "lagrange (explicit)"
     assert found.ok
     assert "'x' is not a revolute" in " ".join(str(found).split())
-    with pytest.raises(mg.ArgumentError, match="at least 1"):
+    with pytest.raises(mg.ArgumentError, match="states=0"):
         agreement(s, states=0)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,14 +24,16 @@ def number(what: str, value: Any, positive: bool = False) -> float:
     return result
 
 
-def whole(**values: Any) -> list[int]:
-    """Positive whole numbers."""
+def whole(least: int = 1, **values: Any) -> list[int]:
+    """Whole numbers, positive unless zero is allowed as the ``least``."""
     try:
         out = [operator.index(value) for value in values.values()]
     except TypeError:
-        out = [0]
-    if min(out) < 1:
-        raise ArgumentError(f"expected positive whole numbers, got {', '.join(f'{k}={v!r}' for k, v in values.items())}")
+        out = [-1]
+    if min(out) < least:
+        raise ArgumentError(
+            f"expected {'positive ' if least else ''}whole numbers, got {', '.join(f'{k}={v!r}' for k, v in values.items())}"
+        )
     return out
 
 
@@ -49,6 +51,23 @@ def one_of(kind: str, name: Any, known: Collection[str], error: type[Exception] 
     if not isinstance(name, str) or name not in known:
         raise error(unknown(kind, name, known))
     return name
+
+
+def some_of(kind: str, names: Any, known: Collection[str], error: type[Exception] = ArgumentError) -> tuple[str, ...]:
+    """Names that are known, none of them twice."""
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise error(f"{kind}: expected a list of names, got {names!r}")
+    out = tuple(one_of(kind, name, known, error) for name in names)
+    if len(set(out)) < len(out):
+        raise error(f"{kind}: a name stands twice in {', '.join(out)}")
+    return out
+
+
+def one_state(arguments: list[np.ndarray]) -> list[np.ndarray]:
+    """The arguments of a call that takes no batch."""
+    if any(array.ndim > 1 for array in arguments):
+        raise ArgumentError("expected one state, so one number for each input and parameter; for many at once use rollout")
+    return arguments
 
 
 def numbers(kind: str, names: Sequence[str], values: Any, default: np.ndarray | None = None) -> np.ndarray:

@@ -23,7 +23,7 @@ from .closure import CLOSURES, RANK_TOLERANCE, bordered, rank
 from .derivatives import derivatives, named
 from .elements.bodies import Body, Marker
 from .elements.limits import Limits
-from .errors import ArgumentError, ModelError, UnsupportedError
+from .errors import ArgumentError, ModelError, UnsupportedError, blamed
 from .expressions import Expressions, sparse_matrix
 from .formalisms import DEFAULT, FORMALISMS, Dynamics
 from .formalisms.dynamics import Coefficient
@@ -32,7 +32,7 @@ from .kinematics import Kinematics
 from .motion import Motion, Place
 from .system import System
 from .turns import counting_kinematics
-from .vectors import NOT_AN_EXPRESSION
+from .vectors import NO_NUMBER, NOT_AN_EXPRESSION, has_nan
 
 if TYPE_CHECKING:
     from .results import LinearModel, Trajectory
@@ -359,7 +359,10 @@ class Equations(Expressions):
         return kernel(*arguments, numbers("accelerations", self.speeds, udot))[0]
 
     def _observer(self, quantity: Callable[[Motion], Any]) -> Kernel:
-        value, s = _column(quantity(Motion(self.kinematics))), self.symbols
+        with blamed("quantity of the motion"):
+            value, s = _column(quantity(Motion(self.kinematics))), self.symbols
+            if has_nan(value):
+                raise ModelError(NO_NUMBER)
         kernel = self._built([value], [1], s.udot)
         kernel.accelerated = bool(ca.depends_on(value, s.udot))
         return kernel

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from typing import Any
 
 import casadi as ca
@@ -19,18 +18,19 @@ from .vectors import NO_NUMBER, has_nan, scalar
 
 def actions(kinematics: Kinematics, conservative: bool = True) -> list[Action]:
     """The actions of all forces and constraints (not of gravity, nor of multipliers), with or without conservative parts."""
-    m = Motion(kinematics)
-    out: list[Action] = []
+    m, out = Motion(kinematics), []
+    stated: list[tuple[Element, SX]] = []
     for element in kinematics.system.elements:
-        with _blamed(element):
+        with blamed(_culprit(element)):
             acting = [*(element.conservative(m) if conservative else ()), *element.nonconservative(m)]
-            _check(kinematics, ca.vertcat(SX(0, 1), *(_components(action, m) for action in acting)))
+            stated.append((element, ca.vertcat(SX(0, 1), *(_components(action, m) for action in acting))))
         out += acting
+    _check(kinematics, stated)
     return out
 
 
-def _blamed(element: Element) -> AbstractContextManager[None]:
-    return blamed(f"{'constraint' if isinstance(element, Constraint) else 'force'} {element.name!r}")
+def _culprit(element: Element) -> str:
+    return f"{'constraint' if isinstance(element, Constraint) else 'force'} {element.name!r}"
 
 
 def _components(action: Action, m: Motion) -> SX:
@@ -49,14 +49,24 @@ def _sized(value: Any, size: int, what: str) -> SX:
     return column
 
 
-def _check(kinematics: Kinematics, value: SX) -> None:
+def _check(kinematics: Kinematics, stated: list[tuple[Element, SX]]) -> None:
+    """Refuse what forces must not use; all at one look, and one by one only to name the culprit."""
+    if _fault(kinematics, ca.vertcat(SX(0, 1), *(value for _, value in stated))) is None:
+        return
+    for element, value in stated:
+        fault = _fault(kinematics, value)
+        if fault is not None:
+            raise ModelError(f"{_culprit(element)}: {fault}")
+
+
+def _fault(kinematics: Kinematics, value: SX) -> str | None:
     symbols = kinematics.symbols
     if ca.depends_on(value, symbols.udot):
-        raise ModelError("must not use accelerations; give the body more mass or add a constraint")
+        return "must not use accelerations; give the body more mass or add a constraint"
     if has_nan(value):
-        raise ModelError(NO_NUMBER)
-    for symbol in symbols.strangers(value):
-        raise ModelError(f"uses {symbol!r}, which is not a symbol of this system")
+        return NO_NUMBER
+    strangers = symbols.strangers(value)
+    return f"uses {strangers[0]!r}, which is not a symbol of this system" if strangers else None
 
 
 def potential(kinematics: Kinematics) -> SX:
@@ -64,7 +74,7 @@ def potential(kinematics: Kinematics) -> SX:
     m = Motion(kinematics)
     total = gravity_potential(kinematics)
     for element in kinematics.system.elements:
-        with _blamed(element):
+        with blamed(_culprit(element)):
             total = total + scalar(element.potential(m), "potential")
     return total
 

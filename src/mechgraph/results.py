@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import ArgumentError, unknown
+from .errors import ArgumentError, blamed, unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,7 +73,8 @@ class Trajectory:
         if joint in k.joint_coordinates and joint in k.joint_speeds:
             return self.u[:, list(k.joint_speeds[joint])]
         if name in system.outputs:
-            return self._trimmed(self.observe(system.outputs[name]))
+            with blamed(f"output {name!r}"):
+                return self._trimmed(self.observe(system.outputs[name]))
         return self._cut_joint(name)
 
     def _cut_joint(self, name: str) -> np.ndarray:

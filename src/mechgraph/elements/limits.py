@@ -60,7 +60,7 @@ class Limits:
         """What is wrong with values of the parameters, one set of them or a batch."""
         if not self.limits:
             return
-        values = np.array(self._values(parameters.reshape(-1, len(self.parameters)).T)).min(axis=1)
+        values = np.array(self._values(parameters.reshape(-1, len(self.parameters)).T)).min(axis=1, initial=np.inf)
         for (culprit, limit), value in zip(self.limits, values, strict=True):
             if not limit.met(value):
                 yield f"{culprit}: {limit.problem(value)}"

@@ -98,8 +98,10 @@ class Kernel:
 
     def _check_out(self, out: Sequence[np.ndarray], batch: tuple[int, ...]) -> None:
         wanted = [(*batch, *shape) for shape in self.shapes]
-        fits = [type(a) is np.ndarray and a.dtype == FLOAT and a.flags.c_contiguous and a.flags.writeable for a in out]
-        if not all(fits) or [array.shape for array in out] != wanted:
+        fits = isinstance(out, (list, tuple)) and all(
+            type(a) is np.ndarray and a.dtype == FLOAT and a.flags.c_contiguous and a.flags.writeable for a in out
+        )
+        if not fits or [array.shape for array in out] != wanted:
             raise ArgumentError(f"out must be writeable contiguous arrays of floats of the shapes {wanted}")
 
     def _batch(self, arrays: list[np.ndarray]) -> tuple[int, ...]:

@@ -17,6 +17,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from ..arguments import some_of, whole
 from ..closure import CLOSURES, RANK_TOLERANCE, bordered, rank
 from ..equations import Equations
 from ..errors import ArgumentError, AssemblyError, UnsupportedError
@@ -151,11 +152,13 @@ def agreement(
     >>> mg.agreement(arm).ok
     True
     """
-    if states < 1:
-        raise ArgumentError(f"states must be at least 1, got {states}")
+    if not isinstance(system, System):
+        raise ArgumentError(f"agreement compares the formalisms of a System, got {system!r}")
+    (states,) = whole(states=states)
+    chosen = some_of("formalism", FORMALISMS if formalisms is None else formalisms, FORMALISMS, UnsupportedError)
     reference = _Reference.of(system.equations(DEFAULT), states, seed, guess)
     rows: list[Row] = []
-    for formalism in FORMALISMS if formalisms is None else formalisms:
+    for formalism in chosen:
         for options in VARIANTS.get(formalism, ({},)):
             rows += _compare(reference, formalism, options)
     return Agreement(system.name, states, tuple(rows))
@@ -314,6 +317,7 @@ def random_states(
     Coordinates are moved by steps of about ``spread`` along the speeds and assembled again, with smaller steps where that
     fails; random speeds are projected on ψ = 0.
     """
+    (seed,) = whole(least=0, seed=seed)
     random = np.random.default_rng(seed)
     first = assemble(equations, t=0.0, guess=guess)[0]
     drawn = [_random_state(equations, first, random, spread) for _ in range(count)]

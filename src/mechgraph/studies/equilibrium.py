@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import least_squares
 
+from ..arguments import named, one_state, some_of
 from ..equations import Equations
 from ..errors import AssemblyError
 from .initial import in_joint_coordinates, to_absolute
@@ -18,8 +19,20 @@ TOLERANCE = 1e-9
 
 def equilibrium(equations: Equations, guess: Mapping[str, Any] | None = None, **options: Any) -> tuple[np.ndarray, np.ndarray]:
     """A state of rest, u = 0 and u̇ = 0, on the constraints, near the guess (names as in a start)."""
-    joint = in_joint_coordinates(equations, guess or ())
+    joint = _in_joint_coordinates(equations, guess, ())
     return steady(equations, guess, hold=(joint or equations).speeds, **options)
+
+
+def _in_joint_coordinates(equations: Equations, guess: Any, hold: Sequence[str]) -> Equations | None:
+    """As ``in_joint_coordinates``; a guess may also be the pair (q, u), which is in the equations' own."""
+    held = _held(hold, equations, equations.jointed)
+    return None if isinstance(guess, tuple) else in_joint_coordinates(equations, [*named("guess", guess), *held])
+
+
+def _held(hold: Any, *equations: Equations) -> tuple[str, ...]:
+    """Names of speeds, and of the coordinates whose rates they are."""
+    known = [name for each in equations for speed in each.speeds for name in (speed.removesuffix("'"), speed)]
+    return some_of("coordinate or speed to hold", hold, dict.fromkeys(known))
 
 
 def steady(
@@ -37,12 +50,13 @@ def steady(
     parameters make the answer definite. Where coordinates are not those of joints, it is found in joint coordinates, unless
     the guess or ``hold`` names coordinates or speeds of bodies.
     """
-    joint = in_joint_coordinates(equations, [*(guess or ()), *hold])
+    joint = _in_joint_coordinates(equations, guess, hold)
     if joint is not None:
         found = steady(joint, guess, hold=hold, t=t, inputs=inputs, parameters=parameters)
         return to_absolute(equations, joint, *found, t, parameters)
+    one_state(equations.arguments(None, None, t, inputs, parameters))
     q, u = equations.assemble(guess, t=t, parameters=parameters)
-    n, held = len(equations.speeds), set(hold)
+    n, held = len(equations.speeds), set(_held(hold, equations))
     moving = [
         k for k, name in enumerate(equations.speeds) if name.removesuffix("'") not in held or name == name.removesuffix("'")
     ]

@@ -15,7 +15,7 @@ import numpy as np
 from casadi import SX
 from scipy.spatial.transform import Rotation as Rotation3
 
-from ..arguments import named, number
+from ..arguments import named, number, one_state
 from ..elements.bodies import Marker
 from ..equations import Equations
 from ..errors import ArgumentError, AssemblyError
@@ -38,6 +38,7 @@ def assemble(
     mapping of values to begin at, for mechanisms that can be assembled in several ways.
     """
     t = number("t", t)
+    one_state(equations.arguments(None, None, t, None, parameters))
     if isinstance(start, tuple):
         return _given(equations, start, t, parameters)
     start = named("start (or the pair (q, u))", start)

@@ -24,9 +24,10 @@ import scipy.linalg
 from casadi import SX
 from scipy.spatial.transform import Rotation
 
+from ..arguments import one_state, some_of
 from ..closure import RANK_TOLERANCE
 from ..equations import Equations
-from ..errors import ArgumentError, unknown
+from ..errors import ArgumentError, blamed
 from ..motion import Motion
 from ..results import LinearModel, Trajectory
 
@@ -52,15 +53,17 @@ def linearize(
         q, u, t, inputs = at.q[-1], at.u[-1], float(at.time[-1]), at.w[-1] if inputs is None else inputs
     else:
         q, u = equations.assemble(at, t=t, parameters=parameters, guess=guess)
-    matrices = _matrices(equations, tuple(outputs or ()), q, u, t, inputs, parameters)
+    watchable = [*equations.coordinates, *equations.speeds, *equations.system.outputs]
+    chosen = some_of("output", () if outputs is None else outputs, watchable)
+    matrices = _matrices(equations, chosen, q, u, t, inputs, parameters)
     flow, by_input, rows, watched, watched_input = _seen_by_parent(equations, q, u, *matrices)
     names = [*_variation_names(equations), *equations.speeds]
     kept = _independent(names, rows, independent)
     Z = _expansion(rows, kept)
     A, B = (flow @ Z)[kept], by_input[kept]
     states = tuple(names[k] for k in kept)
-    C, D = (watched @ Z, watched_input) if outputs else (np.eye(len(kept)), np.zeros((len(kept), len(equations.inputs))))
-    return LinearModel(A, B, C, D, states, equations.inputs, tuple(outputs) if outputs else states, Z, tuple(names), q, u, t)
+    C, D = (watched @ Z, watched_input) if chosen else (np.eye(len(kept)), np.zeros((len(kept), len(equations.inputs))))
+    return LinearModel(A, B, C, D, states, equations.inputs, chosen or states, Z, tuple(names), q, u, t)
 
 
 def _variation_names(equations: Equations) -> list[str]:
@@ -86,7 +89,7 @@ def _matrices(equations: Equations, outputs: tuple[str, ...], *state: Any) -> li
         return [ca.vertcat(top, bottom), by_input, rows, seen, ca.jacobian(watched, s.w)]
 
     kernel = equations.kernel(("linearize", outputs), build, [2] * 5)
-    return kernel(*equations.arguments(*state))
+    return kernel(*one_state(equations.arguments(*state)))
 
 
 def _seen_by_parent(
@@ -121,10 +124,9 @@ def _watched(equations: Equations, outputs: tuple[str, ...]) -> SX:
             values.append(equations.symbols.u[equations.speeds.index(name)])
         elif name in equations.coordinates:
             values.append(equations.symbols.q[equations.coordinates.index(name)])
-        elif name in system.outputs:
-            values.append(SX(system.outputs[name](m)))
         else:
-            raise ArgumentError(unknown("output", name, [*equations.coordinates, *equations.speeds, *system.outputs]))
+            with blamed(f"output {name!r}"):
+                values.append(SX(system.outputs[name](m)))
     return ca.vertcat(SX(0, 1), *values)
 
 
@@ -139,9 +141,7 @@ def _independent(names: list[str], rows: np.ndarray, wanted: Sequence[str] | Non
             return list(range(len(names)))
         _, _, order = scipy.linalg.qr(rows, mode="economic", pivoting=True)
         return sorted(int(k) for k in order[_rank(rows) :])
-    wrong = [name for name in wanted if name not in names]
-    if wrong:
-        raise ArgumentError(unknown("coordinate or speed", wrong[0], names))
+    wanted = some_of("coordinate or speed", wanted, names)
     if len(wanted) != free:
         raise ArgumentError(f"independent: there are {free} independent variations here, got {len(wanted)} names")
     kept = [names.index(name) for name in wanted]

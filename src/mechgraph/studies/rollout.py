@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import numbers, whole
+from ..arguments import number, numbers, one_of, whole
 from ..equations import Equations
 from ..errors import ArgumentError, UnsupportedError, unknown
 from ..kernels.compiler import CompilationFailure, report
@@ -59,15 +59,13 @@ def rollout(
     trajectory. ``every`` says which steps are recorded. ``method`` is ``"rk4"`` or ``"symplectic"`` (Euler's). With
     constraints, every step ends on them.
     """
-    if method not in METHODS:
-        raise UnsupportedError(unknown("method", method, METHODS))
+    one_of("method", method, METHODS, UnsupportedError)
     if equations.contacting:
         raise UnsupportedError("rollouts know no events, so no rigid contacts; use compliant_contact, or simulate")
+    step, t0 = number("step", step, positive=True), number("t0", t0)
     steps, every, threads = whole(steps=steps, every=every, threads=threads)
-    if steps % every or not (np.isfinite(step) and step > 0 and np.isfinite(t0)):
-        raise ArgumentError(
-            f"step must be positive and every a divisor of steps, got step={step}, steps={steps}, every={every}, t0={t0}"
-        )
+    if steps % every:
+        raise ArgumentError(f"every must be a divisor of steps, got steps={steps}, every={every}")
     q, u, p = _states(equations, q, u, parameters)
     w = _inputs(equations, inputs, len(q), steps)
     q, u = _on_constraints(equations, q, u, np.full(len(q), t0), p)
