@@ -210,10 +210,14 @@ def touching(name: str, surface: Surface, base: Surface) -> list[Touching]:
         raise ModelError("a hollow surface can only be the base: give what is inside of it first")
     pairs = [(a, b) for a in surface.parts() for b in base.faces()]
     names = [name] if len(pairs) == 1 else [f"{name} {k}" for k in range(1, len(pairs) + 1)]
-    return [_pair(own, a, b) for own, (a, b) in zip(names, pairs, strict=True)]
+    found = [_pair(own, a, b) for own, (a, b) in zip(names, pairs, strict=True)]
+    if None in found:
+        kinds = f"{type(surface).__name__} on {type(base).__name__}"
+        raise ModelError(f"no way to find where a {kinds} touches; exchange them, or give the base as mg.Implicit")
+    return [pair for pair in found if pair is not None]
 
 
-def _pair(name: str, surface: Surface, base: Surface) -> Touching:
+def _pair(name: str, surface: Surface, base: Surface) -> Touching | None:
     probe, convex = SX.sym("probe", 3), surface.support(SX.sym("nu", 3)) is not None
     if isinstance(base, Plane) and convex:
         return _OnPlane(name, surface, base)
@@ -223,8 +227,7 @@ def _pair(name: str, surface: Surface, base: Surface) -> Touching:
         return _OnLevel(name, surface, base)
     if isinstance(base, Plane) and isinstance(surface, Implicit):
         return _LevelOnPlane(name, surface, base)
-    kinds = f"{type(surface).__name__} on {type(base).__name__}"
-    raise ModelError(f"no way to find where a {kinds} touches; exchange them, or give the base as mg.Implicit")
+    return None
 
 
 def velocity_at(m: Motion, marker: Marker, point: SX) -> SX:

@@ -188,17 +188,37 @@ class Contacts:
         given = 0.0
         for _ in range(IMPACTS):
             velocity = directions @ u + offsets  # of each point: normal, and two tangential
-            k = min(near, key=lambda k: velocity[k, 0], default=None)
-            if k is None or velocity[k, 0] > -STILL:
+            fastest = min(near, key=lambda k: velocity[k, 0], default=None)
+            if fastest is None or velocity[fastest, 0] > -STILL:
                 return u, given
-            rebounds = velocity[k, 0] < -self.resting[k]
-            impulse = _impulse(directions[k] @ response[k], velocity[k], self.points[k].law, rebounds)
-            change = response[k] @ impulse
+            rebounds = bool(velocity[fastest, 0] < -self.resting[fastest])
+            met = near[(velocity[near, 0] < -STILL) & (self.same_pair[fastest, near] > 0)]
+            hit, impulse = self._impact(fastest, met, response, directions, velocity, rebounds)
+            change = np.einsum("pnd,pd->n", response[hit], impulse)
             mean = u + change / 2
-            given += mean @ M @ change - impulse @ (directions[k] @ mean + offsets[k])
+            given += mean @ M @ change - np.vdot(impulse, directions[hit] @ mean + offsets[hit])
             u = u + change
             self.count += int(rebounds)
         raise IntegrationFailure(f"the impacts at t = {t:.6g} do not come to an end")
+
+    def _impact(
+        self, fastest: int, met: np.ndarray, response: np.ndarray, directions: np.ndarray, velocity: np.ndarray, rebounds: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Which points are hit, and the impulses on them: all that were ``met``, less those that would pull.
+
+        The fastest alone, if nothing of the others is left, or if together they would add energy.
+        """
+        law = self.points[fastest].law
+        while len(met) > 1:
+            W = np.einsum("pin,qnj->piqj", directions[met], response[met])
+            impulse = _impulses(W, velocity[met], law, rebounds)
+            pulling = impulse[:, 0] < -1e-12 * np.abs(impulse).max()
+            gained = np.vdot(impulse, velocity[met] + np.einsum("piqj,qj->pi", W, impulse) / 2)
+            if not pulling.any() and gained <= 0:
+                return met, impulse
+            met = met[~pulling] if pulling.any() else met[:0]
+        alone = np.array([fastest])
+        return alone, _impulses((directions[fastest] @ response[fastest])[None, :, None, :], velocity[alone], law, rebounds)
 
     def _responses(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """M; Δu for unit impulses along the directions of each point, with all other constraints; directions; what time adds.
@@ -250,18 +270,23 @@ class Contacts:
         return u + change, float((u + change / 2) @ M @ change - impulse @ psi / 2)
 
 
-def _impulse(W: np.ndarray, velocity: np.ndarray, law: RigidContact, rebounds: bool) -> np.ndarray:
-    """Impulse (normal, two tangential) on a point whose velocity responds by W: it sticks, or slides on the cone."""
+def _impulses(W: np.ndarray, velocity: np.ndarray, law: RigidContact, rebounds: bool) -> np.ndarray:
+    """Impulses (normal, two tangential) on points of one pair, whose velocities respond by W: they stick, or slide on the cone.
+
+    The smallest ones where they are not determined (four corners of a box), so that what is symmetric stays so.
+    """
     wanted = -velocity
-    wanted[0] *= 1 + law.restitution * rebounds
+    wanted[:, 0] *= 1 + law.restitution * rebounds
     if law.static:
-        sticking = np.linalg.lstsq(W, wanted, rcond=1e-12)[0]  # joints may leave it no way to slip along a tangent
-        if sticking[0] >= 0 and np.hypot(*sticking[1:]) <= law.static * sticking[0]:
+        sticking = np.linalg.lstsq(W.reshape(wanted.size, -1), wanted.ravel(), rcond=1e-12)[0].reshape(wanted.shape)
+        along = np.hypot(*sticking[:, 1:].T)
+        if (sticking[:, 0] >= 0).all() and along.sum() <= law.static * sticking[:, 0].sum():
             return sticking
-    speed = np.hypot(*velocity[1:])
-    along = np.zeros(2) if speed == 0 else -law.friction * velocity[1:] / speed
-    direction = np.array([1.0, *along])
-    return direction * wanted[0] / (W[0] @ direction)
+    speed = np.hypot(*velocity[:, 1:].T)[:, None]
+    against = np.divide(-law.friction * velocity[:, 1:], speed, out=np.zeros_like(velocity[:, 1:]), where=speed > 0)
+    direction = np.hstack([np.ones_like(speed), against])
+    normal = np.linalg.lstsq(np.einsum("pqj,qj->pq", W[:, 0], direction), wanted[:, 0], rcond=1e-12)[0]
+    return direction * normal[:, None]
 
 
 def _points(equations: Equations) -> Any:
