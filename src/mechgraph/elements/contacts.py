@@ -17,7 +17,7 @@ from .joints import Rows
 from .limits import Limit
 from .rolling import Touched, tangential
 from .surfaces import Surface
-from .touching import Contact, Touching
+from .touching import Contact, RingOnPlane, Touching
 
 if TYPE_CHECKING:
     from ..motion import Motion
@@ -56,8 +56,9 @@ class CompliantContact(Touched):
         return [row for pair in self.pairs for row in self._labelled(pair, pair.held(m))]
 
     def _contacts(self, m: Motion) -> Iterator[tuple[Touching, Contact]]:
-        for pair, contact in super()._contacts(m):
-            yield pair, replace(contact, point=contact.middle)
+        for pair in self.pairs:
+            for contact in pair.pressing(m):
+                yield pair, replace(contact, point=contact.middle)
 
     def potential(self, m: Motion) -> SX:
         power = self.exponent + 1
@@ -70,7 +71,7 @@ class CompliantContact(Touched):
         return [a for pair, c in self._contacts(m) for a in self.pressed(m, pair, c, self._passive(m, pair, c))]
 
     def _elastic(self, contact: Contact) -> SX:
-        return self.stiffness * _overlap(contact) ** self.exponent
+        return self.stiffness * _overlap(contact) ** self.exponent * contact.share
 
     def _passive(self, m: Motion, pair: Touching, contact: Contact) -> SX:
         """Damping along the normal and friction along the tangent plane."""
@@ -90,7 +91,7 @@ class RigidContact(Touched):
     (``friction`` μ, ``static`` μ_s to break away), and part again.
 
     Each point of contact has two parameters, ``name.touching`` and ``name.sticking`` (0 or 1), which ``simulate`` sets as the
-    motion goes. Below the speed ``resting`` it does not rebound. Sliding friction is made smooth below ``regularization``.
+    motion goes, and ``name.flat`` if it is a ring on a plane. Below the speed ``resting`` it does not rebound. Sliding friction is made smooth below ``regularization``.
     """
 
     def __init__(
@@ -113,7 +114,7 @@ class RigidContact(Touched):
         if self.static < self.friction:
             raise ModelError(f"static friction {self.static:g} must not be less than sliding friction {self.friction:g}")
         self.law = Friction(self.friction, regularization=self.regularization)
-        self.switches = [(SX.sym("touching"), SX.sym("sticking")) for _ in self.pairs]
+        self.switches = [[SX.sym(name) for name in self.switch_names(pair)] for pair in self.pairs]
 
     def parameters(self) -> dict[str, SX]:
         return {
@@ -123,20 +124,25 @@ class RigidContact(Touched):
         }
 
     @staticmethod
-    def switch_names(pair: Touching) -> tuple[str, str]:
+    def switch_names(pair: Touching) -> list[str]:
         """Names of the parameters of a point of contact."""
-        return f"{pair.name}.touching", f"{pair.name}.sticking"
+        return [f"{pair.name}.{what}" for what in ("touching", "sticking", "flat")[: 3 if isinstance(pair, RingOnPlane) else 2]]
+
+    def _contacts(self, m: Motion) -> Iterator[tuple[Touching, Contact]]:
+        for pair, switches in zip(self.pairs, self.switches, strict=True):
+            yield pair, pair.laid(m, switches[2]) if isinstance(pair, RingOnPlane) else pair.contact(m)
 
     def _switched(self, m: Motion) -> Iterator[tuple[Touching, Contact, SX, SX]]:
-        for (pair, contact), (touching, sticking) in zip(self._contacts(m), self.switches, strict=True):
+        for (pair, contact), (touching, sticking, *_) in zip(self._contacts(m), self.switches, strict=True):
             yield pair, contact, touching, sticking
 
     def position(self, m: Motion) -> Rows:
-        return [
-            row
-            for pair, contact, touching, _ in self._switched(m)
-            for row in self._labelled(pair, [("gap", touching * contact.gap), *pair.held(m)])
-        ]
+        rows: Rows = []
+        for (pair, contact), (touching, _, *flat) in zip(self._contacts(m), self.switches, strict=True):
+            level = pair.level(m) if isinstance(pair, RingOnPlane) else []
+            own = [("gap", touching * contact.gap), *pair.held(m), *((label, flat[0] * row) for label, row in level)]
+            rows += self._labelled(pair, own)
+        return rows
 
     def velocity(self, m: Motion) -> Rows:
         if not self.static:
@@ -158,7 +164,7 @@ class RigidContact(Touched):
         for pair, contact, touching, sticking in self._switched(m):
             law = self.law.loaded(tangential(pair.slip(m, contact), contact))
             actions += self.pressed(m, pair, contact, touching * (1 - sticking) * multipliers[row] * law)
-            row += 1 + len(pair.held(m))
+            row += 1 + len(pair.held(m)) + 2 * isinstance(pair, RingOnPlane)
         return actions
 
 

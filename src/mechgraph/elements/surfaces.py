@@ -144,7 +144,7 @@ class Disc(_Round):
     ring = True
 
     def support(self, nu: SX) -> SX:
-        return self.radius * _radial(nu)
+        return self.radius * radial(nu)
 
 
 class Torus(_Round):
@@ -157,13 +157,13 @@ class Torus(_Round):
         self.tube = self._length(tube, "tube")
 
     def support(self, nu: SX) -> SX:
-        return self.radius * _radial(nu) + self.tube * nu
+        return self.radius * radial(nu) + self.tube * nu
 
     def nearest(self, c: SX) -> tuple[SX, SX]:
-        return self._around(self.radius * _radial(c), c, self.tube)
+        return self._around(self.radius * radial(c), c, self.tube)
 
     def level(self, p: SX) -> SX:
-        from_ring = p - self.radius * _radial(p)
+        from_ring = p - self.radius * radial(p)
         return _outward(self, (ca.dot(from_ring, from_ring) - self.tube**2) / (2 * self.tube))
 
 
@@ -180,7 +180,7 @@ class Roller(_Round):
         self.arc = self._length(arc, "arc")
 
     def support(self, nu: SX) -> SX:
-        return (self.radius - self.arc) * _radial(nu) + self.arc * nu
+        return (self.radius - self.arc) * radial(nu) + self.arc * nu
 
 
 class Cylinder(_Round):
@@ -278,7 +278,7 @@ def _outward(surface: _Round, level: SX) -> SX:
     return -level if surface.inside else level
 
 
-def _radial(v: SX) -> SX:
+def radial(v: SX) -> SX:
     """The unit vector along the part of v that is normal to z; zero for a v along z, which has none."""
     return ca.vertcat(v[0], v[1], 0) / ca.sqrt(v[0] ** 2 + v[1] ** 2 + 1e-24)
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import casadi as ca
@@ -26,7 +26,7 @@ from ..errors import ModelError
 from ..vectors import normals
 from .bodies import Marker
 from .joints import Chain, Joint, Rows
-from .surfaces import Implicit, Plane, Point, Sphere, Surface
+from .surfaces import Disc, Implicit, Plane, Point, Sphere, Surface, Torus, radial
 from .transitions import move
 
 if TYPE_CHECKING:
@@ -40,13 +40,15 @@ FLAT = 1e-6  # sin² of the tilt up to which a disc is lying flat
 class Contact:
     """Point and unit normal (from the base to the other surface) in the world, and the gap, negative where they overlap.
 
-    The point is one of the base, or (``on_base`` is False) the opposite one of the surface.
+    The point is one of the base, or (``on_base`` is False) the opposite one of the surface. ``share`` is the rate of the gap
+    for a unit of normal velocity at the point: one, unless the gap stands for several points.
     """
 
     point: SX
     normal: SX
     gap: SX
     on_base: bool = True
+    share: SX = SX(1)
 
     @property
     def middle(self) -> SX:
@@ -68,6 +70,10 @@ class Touching(ABC):
     @abstractmethod
     def contact(self, m: Motion) -> Contact:
         """Where they touch, or are next to each other."""
+
+    def pressing(self, m: Motion) -> Sequence[Contact]:
+        """All contacts that press where surfaces give way."""
+        return (self.contact(m),)
 
     def held(self, m: Motion) -> Rows:
         """Rows that hold the point of contact to its place, if it has coordinates of its own."""
@@ -107,6 +113,42 @@ class _OnPlane(Touching):
     def contact(self, m: Motion) -> Contact:
         normal, point = m.axis(self.base.marker, "z"), _support(m, self.surface, -m.axis(self.base.marker, "z"))
         return Contact(point, normal, ca.dot(normal, point - m.position(self.base.marker)), on_base=False)
+
+
+class RingOnPlane(_OnPlane):
+    """A disc or a torus on a plane: on its lowest point, or, lying flat, on all of its ring."""
+
+    def arm(self, m: Motion) -> SX:
+        """From the middle of the ring to its lowest point; zero if there is none."""
+        assert isinstance(self.surface, (Disc, Torus))
+        R = m.rotation(self.surface.marker)
+        return self.surface.radius * R @ radial(-R.T @ m.axis(self.base.marker, "z"))
+
+    def rise(self, m: Motion) -> SX:
+        """Height of the middle of the ring over its lowest point."""
+        return -ca.dot(m.axis(self.base.marker, "z"), self.arm(m))
+
+    def laid(self, m: Motion, flat: SX) -> Contact:
+        """The contact at the lowest point (``flat`` is 0), or at the middle of the ring (1)."""
+        lowest, arm = self.contact(m), flat * self.arm(m)
+        return replace(lowest, point=lowest.point - arm, gap=lowest.gap - ca.dot(lowest.normal, arm))
+
+    def level(self, m: Motion) -> Rows:
+        """Rows of a ring that lies flat; their multipliers are the moment of its pressure about the middle."""
+        axis = m.axis(self.surface.marker, "z")
+        return [(f"level {k}", ca.dot(t, axis)) for k, t in enumerate(self.contact(m).tangents, start=1)]
+
+    def pressing(self, m: Motion) -> Sequence[Contact]:
+        """The lowest point, deep by δ, and from when the middle of the ring is deep by c > 0 the far side, by c²/δ.
+
+        That is as deep as the lowest point where the ring lies flat, less by twice the rise b where it nearly does (as the
+        opposite point is), and it joins both without a step: no matter which point is the lowest of a flat ring.
+        """
+        lowest, rise = self.contact(m), self.rise(m)
+        middle = ca.fmax(0, -lowest.gap - rise)
+        part = middle / (middle + rise + 1e-30)
+        point = lowest.point - self.arm(m) * (1 + middle / (middle + 2 * rise + 1e-30))
+        return lowest, replace(lowest, point=point, gap=-middle * part, share=part * (2 - part))
 
 
 class _Ball(Touching):
@@ -220,7 +262,7 @@ def touching(name: str, surface: Surface, base: Surface) -> list[Touching]:
 def _pair(name: str, surface: Surface, base: Surface) -> Touching | None:
     probe, convex = SX.sym("probe", 3), surface.support(SX.sym("nu", 3)) is not None
     if isinstance(base, Plane) and convex:
-        return _OnPlane(name, surface, base)
+        return (RingOnPlane if isinstance(surface, (Disc, Torus)) else _OnPlane)(name, surface, base)
     if isinstance(surface, (Sphere, Point)) and base.nearest(probe) is not None:
         return _Ball(name, surface, base)
     if convex and base.level(probe) is not None:
