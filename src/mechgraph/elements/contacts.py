@@ -91,7 +91,8 @@ class RigidContact(Touched):
     (``friction`` μ, ``static`` μ_s to break away), and part again.
 
     Each point of contact has two parameters, ``name.touching`` and ``name.sticking`` (0 or 1), which ``simulate`` sets as the
-    motion goes, and ``name.flat`` if it is a ring on a plane. Below the speed ``resting`` it does not rebound. Sliding friction is made smooth below ``regularization``.
+    motion goes, and ``name.flat`` if it is a ring on a plane. Below the speed ``resting`` it does not rebound. Sliding
+    friction is made smooth below ``regularization``.
     """
 
     def __init__(
@@ -131,6 +132,10 @@ class RigidContact(Touched):
     def _contacts(self, m: Motion) -> Iterator[tuple[Touching, Contact]]:
         for pair, switches in zip(self.pairs, self.switches, strict=True):
             yield pair, pair.laid(m, switches[2]) if isinstance(pair, RingOnPlane) else pair.contact(m)
+
+    def touching(self, m: Motion) -> list[tuple[Touching, Contact]]:
+        """All points, open ones, too."""
+        return list(self._contacts(m))
 
     def _switched(self, m: Motion) -> Iterator[tuple[Touching, Contact, SX, SX]]:
         for (pair, contact), (touching, sticking, *_) in zip(self._contacts(m), self.switches, strict=True):

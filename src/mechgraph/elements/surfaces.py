@@ -142,6 +142,7 @@ class Disc(_Round):
     """The edge of a thin disc: a circle about z. Lying flat it has no one lowest point; its centre stands for all of them."""
 
     ring = True
+    tube = SX(0)
 
     def support(self, nu: SX) -> SX:
         return self.radius * radial(nu)
@@ -280,7 +281,12 @@ def _outward(surface: _Round, level: SX) -> SX:
 
 def radial(v: SX) -> SX:
     """The unit vector along the part of v that is normal to z; zero for a v along z, which has none."""
-    return ca.vertcat(v[0], v[1], 0) / ca.sqrt(v[0] ** 2 + v[1] ** 2 + 1e-24)
+    return ca.vertcat(v[0], v[1], 0) / across(v)
+
+
+def across(v: SX) -> SX:
+    """The length of the part of v that is normal to z; never quite zero."""
+    return ca.sqrt(v[0] ** 2 + v[1] ** 2 + 1e-40)
 
 
 def _shifted(marker: Marker, by: SX) -> Marker:

@@ -26,7 +26,7 @@ from ..errors import ModelError
 from ..vectors import normals
 from .bodies import Marker
 from .joints import Chain, Joint, Rows
-from .surfaces import Disc, Implicit, Plane, Point, Sphere, Surface, Torus, radial
+from .surfaces import Disc, Implicit, Plane, Point, Sphere, Surface, Torus, across, radial
 from .transitions import move
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Contact:
     normal: SX
     gap: SX
     on_base: bool = True
-    share: SX = SX(1)
+    share: SX | float = 1.0
 
     @property
     def middle(self) -> SX:
@@ -118,20 +118,37 @@ class _OnPlane(Touching):
 class RingOnPlane(_OnPlane):
     """A disc or a torus on a plane: on its lowest point, or, lying flat, on all of its ring."""
 
+    @property
+    def radius(self) -> SX:
+        """Of the ring."""
+        return self._ring.radius
+
+    @property
+    def _ring(self) -> Disc | Torus:
+        assert isinstance(self.surface, (Disc, Torus))
+        return self.surface
+
+    def _down(self, m: Motion) -> SX:
+        """In the axes of the ring."""
+        return -m.rotation(self.surface.marker).T @ m.axis(self.base.marker, "z")
+
     def arm(self, m: Motion) -> SX:
         """From the middle of the ring to its lowest point; zero if there is none."""
-        assert isinstance(self.surface, (Disc, Torus))
-        R = m.rotation(self.surface.marker)
-        return self.surface.radius * R @ radial(-R.T @ m.axis(self.base.marker, "z"))
+        return self.radius * m.rotation(self.surface.marker) @ radial(self._down(m))
 
     def rise(self, m: Motion) -> SX:
-        """Height of the middle of the ring over its lowest point."""
-        return -ca.dot(m.axis(self.base.marker, "z"), self.arm(m))
+        """Height of the middle of the ring over its lowest point: not by the arm, which turns fast where that is small."""
+        return self.radius * across(self._down(m))
+
+    def contact(self, m: Motion) -> Contact:
+        return self.laid(m, SX(0))
 
     def laid(self, m: Motion, flat: SX) -> Contact:
         """The contact at the lowest point (``flat`` is 0), or at the middle of the ring (1)."""
-        lowest, arm = self.contact(m), flat * self.arm(m)
-        return replace(lowest, point=lowest.point - arm, gap=lowest.gap - ca.dot(lowest.normal, arm))
+        normal = m.axis(self.base.marker, "z")
+        middle = m.position(self.surface.marker) - self._ring.tube * normal
+        gap = ca.dot(normal, middle - m.position(self.base.marker)) - (1 - flat) * self.rise(m)
+        return Contact(middle + (1 - flat) * self.arm(m), normal, gap, on_base=False)
 
     def level(self, m: Motion) -> Rows:
         """Rows of a ring that lies flat; their multipliers are the moment of its pressure about the middle."""

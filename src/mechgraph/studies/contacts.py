@@ -6,10 +6,13 @@ of each point (see ``RigidContact``). Between events the motion is smooth. Event
 - the gap of an open point: an impact;
 - the normal force of a closed one: it opens;
 - the reserve μ_s N − |F_t| of a sticking one: it begins to slide;
-- the slip speed of a sliding one: it may stick.
+- the slip speed of a sliding one: it may stick;
+- the rise of a ring (disc, torus) that touches a plane with its lowest point: it falls flat;
+- the reserve r N − |M| of one that lies flat, whose pressure has the moment M about its middle: it tips over its edge.
 
 *Impacts* are met one after the other, the fastest approach first (so a row of balls passes its momentum on, as it does in
-nature), each by M Δu = Aᵀ Λ with Newton's restitution along the normal and Coulomb's cone for the tangential impulse, until
+nature; points of one pair of surfaces together, a ring that lies flat with four of its points), each by M Δu = Aᵀ Λ with
+Newton's restitution along the normal and Coulomb's cone for the tangential impulse, until
 nothing approaches. *Modes* of the points that then rest on each other follow from the accelerations: one by one, points that
 would pull are opened, and points outside of the cone slide.
 """
@@ -26,6 +29,7 @@ from scipy.optimize import brentq
 
 from ..elements.contacts import RigidContact
 from ..elements.rolling import tangential
+from ..elements.touching import Contact, RingOnPlane, Touching
 from ..equations import Equations
 from ..errors import ArgumentError
 from ..motion import Motion
@@ -35,6 +39,7 @@ from .projection import project
 
 TOUCH = 1e-11  # gaps above −TOUCH (in metres) are no impact yet
 NEAR = 1e-10  # closed points, and those with gaps below this, share in an impact
+FLAT = 1e-10  # rings whose middle is less than this (in metres) over their lowest point lie flat
 STILL = 1e-12  # slower approaches (in metres per second) are none
 IMPACTS = 10_000
 STANDSTILL = 30
@@ -45,9 +50,10 @@ class Point:
     """One point of contact: its law, the names of its switches, and its rows of A."""
 
     law: RigidContact
-    switches: tuple[str, str]
+    switches: list[str]
     gap_row: int
     slip_rows: list[int]
+    level_rows: list[int]
 
 
 class Contacts:
@@ -58,6 +64,8 @@ class Contacts:
         self.points = list(_points(equations))
         self.touching = np.zeros(len(self.points), dtype=bool)
         self.sticking = np.zeros(len(self.points), dtype=bool)
+        self.flat = np.zeros(len(self.points), dtype=bool)
+        self.rings = np.array([bool(point.level_rows) for point in self.points])
         self.static = np.array([point.law.static for point in self.points])
         self.slow = np.array([point.law.regularization for point in self.points])
         self.same_pair = np.array([[a.law is b.law for b in self.points] for a in self.points], dtype=float)
@@ -73,8 +81,8 @@ class Contacts:
     def switches(self) -> dict[str, float]:
         """Values of the parameters that switch the rows."""
         out: dict[str, float] = {}
-        for point, touching, sticking in zip(self.points, self.touching, self.sticking, strict=True):
-            out |= {point.switches[0]: float(touching), point.switches[1]: float(sticking)}
+        for point, *modes in zip(self.points, self.touching, self.sticking, self.flat, strict=True):
+            out |= {name: float(mode) for name, mode in zip(point.switches, modes, strict=False)}
         return out
 
     # --- what can be seen ----------------------------------------------------------------------------------------
@@ -86,13 +94,25 @@ class Contacts:
         w = self.context.inputs_at(np.atleast_1d(t), np.atleast_2d(q), np.atleast_2d(u))
         return tuple(kernel(*eqs.arguments(q, u, t, w if np.ndim(q) > 1 else w[0], self._parameters)))
 
+    def _rings(self, t: Any, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
+        """For each point: radius of the ring, moment of its pressure, its rise with two derivatives; ones if it is none."""
+        if not self.rings.any():
+            return (np.ones((*np.shape(q)[:-1], len(self.points))),) * 5
+        eqs = self.equations
+        kernel = eqs.kernel("rings", lambda: _ring_quantities(eqs, self.points), [1] * 5)
+        w = self.context.inputs_at(np.atleast_1d(t), np.atleast_2d(q), np.atleast_2d(u))
+        return tuple(kernel(*eqs.arguments(q, u, t, w if np.ndim(q) > 1 else w[0], self._parameters)))
+
     def margins(self, t: Any, q: np.ndarray, u: np.ndarray) -> np.ndarray:
-        """What falls through zero at an event: two columns for each point."""
+        """What falls through zero at an event: three columns for each point."""
         gap, _, normal, tangential_force, slip = self._seen(t, q, u)
         first = np.where(self.touching, normal + self.small_force, gap + TOUCH)
         reserve = self._reserve(normal, tangential_force) + self.small_force
         second = np.where(self.sticking, reserve, slip - self.slow)
-        return np.concatenate([first, np.where(self.touching & (self.static > 0), second, 1.0)], axis=-1)
+        second = np.where(self.touching & (self.static > 0), second, 1.0)
+        radius, moment, rise, _, _ = self._rings(t, q, u)
+        third = np.where(self.flat, normal - moment / radius + self.small_force, rise - FLAT)
+        return np.concatenate([first, second, np.where(self.touching & self.rings, third, 1.0)], axis=-1)
 
     def _reserve(self, normal: np.ndarray, tangential_force: np.ndarray) -> np.ndarray:
         """Σ (μ_s N − |F_t|) over the sticking points of each pair of surfaces.
@@ -111,13 +131,50 @@ class Contacts:
         margins[0] = np.maximum(margins[0], 1e-300)  # what has just been settled is no event
         falling = (margins[:-1] > 0) & (margins[1:] <= 0)
         events = np.any(falling, axis=1)
-        creeping = np.any(margins[1:, len(self.points) :] <= 0, axis=1)  # slides so slowly that it may as well stick
+        n = len(self.points)
+        creeping = np.any(margins[1:, n : 2 * n] <= 0, axis=1)  # slides so slowly that it may as well stick
         k = int((events | creeping).argmax())
         if not events[k]:
             return (times[: k + 1], states[: k + 1], True) if creeping[k] else (times, states, False)
         moment, state = self._locate(integrator, all_times[k : k + 2], all_states[k], np.flatnonzero(falling[k]))
         self._count_standstill(moment)
         return np.append(times[:k], moment), np.vstack([states[:k], state]), True
+
+    def advance(self, integrator: Integrator, t: float, y: np.ndarray, end: float) -> tuple[np.ndarray, np.ndarray]:
+        """The state at ``end``, or where a ring falls flat before: there its lowest point jumps, and no step goes over it.
+
+        Time after time, a part of what is left of the fall at the present rate.
+        """
+        rolling = self.touching & self.rings & ~self.flat
+        if not rolling.any():
+            return np.array([end]), integrator.advance(t, y, np.array([end]))
+        now, span = t, end - t
+        while now < end:
+            rise, *rates = (part[rolling] for part in self._rings(now, *(part[0] for part in self._split(y[None])))[2:])
+            if now > t and rise.min() < FLAT:
+                break
+            span = min(
+                span, end - now, *(0.9 * _time_to_zero(*ring) for ring in zip(rise, *rates, strict=True) if ring[0] > FLAT)
+            )
+            reached = self._step(integrator, now, y, span, rolling)
+            if reached is not None:
+                now, y, span = (now + span if now + span < end else end), reached, end - now
+            elif (span := span / 2) < 1e-15 * max(1.0, abs(now)):
+                raise IntegrationFailure(f"{self._names(rolling)} lies nearly flat, and turns too fast there, at t = {now:.6g}")
+        return np.array([now]), y[None]
+
+    def _step(self, integrator: Integrator, t: float, y: np.ndarray, span: float, rolling: np.ndarray) -> np.ndarray | None:
+        """One step, unless it fails, or goes over a flat ring: then the other side has the full speed into the plane."""
+        try:
+            reached = integrator.advance(t, y, np.array([t + span]))
+        except IntegrationFailure:
+            return None
+        state = [part[0] for part in self._split(reached)]
+        speed, rate = np.abs(self._seen(t + span, *state)[1]), np.abs(self._rings(t + span, *state)[3])
+        return None if (rolling & (speed > rate) & (speed > 1e-6)).any() else reached[0]
+
+    def _names(self, chosen: np.ndarray) -> str:
+        return ", ".join(repr(point.switches[0].removesuffix(".touching")) for point in np.array(self.points)[chosen])
 
     def _locate(
         self, integrator: Integrator, span: np.ndarray, state: np.ndarray, columns: np.ndarray
@@ -147,7 +204,8 @@ class Contacts:
     def _noise(self) -> np.ndarray:
         """How much of each margin may be rounding."""
         normal = np.where(self.touching, self.small_force, TOUCH)
-        return 1e-3 * np.concatenate([normal, np.where(self.sticking, self.small_force, self.slow)])
+        tangential = np.where(self.sticking, self.small_force, self.slow)
+        return 1e-3 * np.concatenate([normal, tangential, np.where(self.flat, self.small_force, FLAT)])
 
     def _split(self, states: np.ndarray) -> list[np.ndarray]:
         sizes = np.cumsum([len(self.equations.coordinates), len(self.equations.speeds)])
@@ -175,25 +233,30 @@ class Contacts:
 
         And the work that moving bases did on the way: u·MΔu of the means before and after, less what is lost at the points.
         """
+        self.flat[:] = False
         gap = self._seen(t, q, u)[0]
         near = np.flatnonzero(self.touching | (gap < NEAR))
         self.touching |= gap < -2 * TOUCH
+        self.flat[near] = (self.rings & (self._rings(t, q, u)[2] < 2 * FLAT))[near]
         q = project(self.equations, q[None], u[None], np.array([t]), self._parameters)[0][0]
         u, by_impacts = self._impacts(t, q, u, near)
         u, by_rest = self._choose_modes(t, q, u, near)
         return q, u, by_impacts + by_rest
 
     def _impacts(self, t: float, q: np.ndarray, u: np.ndarray, near: np.ndarray) -> tuple[np.ndarray, float]:
-        M, response, directions, offsets = self._responses(t, q, u)
+        M, response, directions, offsets, owners = self._responses(t, q, u)
+        near = np.flatnonzero(np.isin(owners, near))
+        resting, same_pair = self.resting[owners], self.same_pair[np.ix_(owners, owners)]
         given = 0.0
         for _ in range(IMPACTS):
             velocity = directions @ u + offsets  # of each point: normal, and two tangential
             fastest = min(near, key=lambda k: velocity[k, 0], default=None)
             if fastest is None or velocity[fastest, 0] > -STILL:
                 return u, given
-            rebounds = bool(velocity[fastest, 0] < -self.resting[fastest])
-            met = near[(velocity[near, 0] < -STILL) & (self.same_pair[fastest, near] > 0)]
-            hit, impulse = self._impact(fastest, met, response, directions, velocity, rebounds)
+            rebounds = bool(velocity[fastest, 0] < -resting[fastest])
+            met = near[(velocity[near, 0] < -STILL) & (same_pair[fastest, near] > 0)]
+            law = self.points[owners[fastest]].law
+            hit, impulse = _impact(int(fastest), met, response, directions, velocity, law, rebounds)
             change = np.einsum("pnd,pd->n", response[hit], impulse)
             mean = u + change / 2
             given += mean @ M @ change - np.vdot(impulse, directions[hit] @ mean + offsets[hit])
@@ -201,39 +264,26 @@ class Contacts:
             self.count += int(rebounds)
         raise IntegrationFailure(f"the impacts at t = {t:.6g} do not come to an end")
 
-    def _impact(
-        self, fastest: int, met: np.ndarray, response: np.ndarray, directions: np.ndarray, velocity: np.ndarray, rebounds: bool
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Which points are hit, and the impulses on them: all that were ``met``, less those that would pull.
-
-        The fastest alone, if nothing of the others is left, or if together they would add energy.
-        """
-        law = self.points[fastest].law
-        while len(met) > 1:
-            W = np.einsum("pin,qnj->piqj", directions[met], response[met])
-            impulse = _impulses(W, velocity[met], law, rebounds)
-            pulling = impulse[:, 0] < -1e-12 * np.abs(impulse).max()
-            gained = np.vdot(impulse, velocity[met] + np.einsum("piqj,qj->pi", W, impulse) / 2)
-            if not pulling.any() and gained <= 0:
-                return met, impulse
-            met = met[~pulling] if pulling.any() else met[:0]
-        alone = np.array([fastest])
-        return alone, _impulses((directions[fastest] @ response[fastest])[None, :, None, :], velocity[alone], law, rebounds)
-
-    def _responses(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def _responses(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
         """M; Δu for unit impulses along the directions of each point, with all other constraints; directions; what time adds.
 
-        A point's velocity is its directions (3 rows) times u, plus an offset.
+        A point's velocity is its directions (3 rows) times u, plus an offset. The last are the owners: a ring that lies flat
+        has four points.
         """
         eqs = self.equations
         kernel = eqs.kernel("impulses", lambda: _impulse_terms(eqs, self.points), [2, 2, 2, 1])
-        M, A, J, velocity = kernel(*eqs.arguments(q, u, t, None, self.context.parameters))
-        n, m = len(M), len(A)
+        M, A, twists, velocity = kernel(*eqs.arguments(q, u, t, None, self._parameters))
+        n, m, points = len(M), len(A), len(self.points)
         K = np.block([[M, A.T], [A, np.zeros((m, m))]])
-        columns = np.linalg.pinv(K, rcond=1e-13, hermitian=True)[:n, :n] @ J.T
-        points = len(self.points)
-        offsets = (velocity - J @ u).reshape(points, 3)
-        return M, columns.T.reshape(points, 3, n).transpose(0, 2, 1), J.reshape(points, 3, n), offsets
+        inverse = np.linalg.pinv(K, rcond=1e-13, hermitian=True)[:n, :n]
+        twists, velocity = twists.reshape(points, 6, n), velocity.reshape(points, 6)
+        radius = self._rings(t, q, u)[0]
+        arms = [_around(radius[k], velocity[k]) if self.flat[k] else [np.zeros(2)] for k in range(points)]
+        owners = np.repeat(np.arange(points), [len(a) for a in arms])
+        at = np.array([_moved(arm) for around in arms for arm in around]).reshape(-1, 3, 6)
+        directions = at @ twists[owners]
+        offsets = np.einsum("pij,pj->pi", at, velocity[owners]) - directions @ u
+        return M, inverse @ directions.transpose(0, 2, 1), directions, offsets, owners
 
     def _choose_modes(self, t: float, q: np.ndarray, u: np.ndarray, near: np.ndarray) -> tuple[np.ndarray, float]:
         """Modes of the points that stay together, by what their forces and accelerations would be; see ``_held``."""
@@ -242,13 +292,19 @@ class Contacts:
         candidates[near] = rate[near] <= self.resting[near]
         self.sticking = candidates & (slip <= 2 * self.slow) & (self.static > 0)
         self.touching = candidates.copy()
-        for _ in range(4 * len(self.points) + 1):
+        self.flat &= candidates
+        for _ in range(5 * len(self.points) + 1):
             settled = self._held(t, q, u)
             _, _, normal, tangential_force, _ = self._seen(t, q, settled[0])
             pulling = np.where(self.touching, normal, np.inf)
             if pulling.min(initial=np.inf) < -self.small_force / 2:
                 worst = int(pulling.argmin())
-                self.touching[worst] = self.sticking[worst] = False
+                self.touching[worst] = self.sticking[worst] = self.flat[worst] = False
+                continue
+            radius, moment, *_ = self._rings(t, q, settled[0])
+            tipping = np.where(self.flat, moment / radius - normal, -np.inf)
+            if tipping.max(initial=-np.inf) > self.small_force / 2:
+                self.flat[int(tipping.argmax())] = False
                 continue
             overstrained = self.sticking & (self._reserve(normal, tangential_force) < -self.small_force / 2)
             if overstrained.any():
@@ -270,6 +326,31 @@ class Contacts:
         return u + change, float((u + change / 2) @ M @ change - impulse @ psi / 2)
 
 
+def _impact(
+    fastest: int,
+    met: np.ndarray,
+    response: np.ndarray,
+    directions: np.ndarray,
+    velocity: np.ndarray,
+    law: RigidContact,
+    rebounds: bool,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which points are hit, and the impulses on them: all that were ``met``, less those that would pull.
+
+    The fastest alone, if nothing of the others is left, or if together they would add energy.
+    """
+    while len(met) > 1:
+        W = np.einsum("pin,qnj->piqj", directions[met], response[met])
+        impulse = _impulses(W, velocity[met], law, rebounds)
+        pulling = impulse[:, 0] < -1e-12 * np.abs(impulse).max()
+        gained = np.vdot(impulse, velocity[met] + np.einsum("piqj,qj->pi", W, impulse) / 2)
+        if not pulling.any() and gained <= 0:
+            return met, impulse
+        met = met[~pulling] if pulling.any() else met[:0]
+    alone = np.array([fastest])
+    return alone, _impulses((directions[fastest] @ response[fastest])[None, :, None, :], velocity[alone], law, rebounds)
+
+
 def _impulses(W: np.ndarray, velocity: np.ndarray, law: RigidContact, rebounds: bool) -> np.ndarray:
     """Impulses (normal, two tangential) on points of one pair, whose velocities respond by W: they stick, or slide on the cone.
 
@@ -289,6 +370,26 @@ def _impulses(W: np.ndarray, velocity: np.ndarray, law: RigidContact, rebounds: 
     return direction * normal[:, None]
 
 
+def _time_to_zero(value: float, rate: float, change: float) -> float:
+    """Of what is positive now, and goes on with its rate and the change of it; infinite if it never is zero."""
+    root = np.sqrt(max(0.0, rate**2 - 2 * value * change))
+    return 2 * value / (root - rate) if root > rate and rate**2 >= 2 * value * change else np.inf
+
+
+def _around(radius: float, twist: np.ndarray) -> list[np.ndarray]:
+    """Arms (along two tangents) from the middle of a flat ring to four points of it, one of them the fastest down or up."""
+    steepest = np.array([-twist[5], twist[4]])
+    size = np.hypot(*steepest)
+    x, y = radius * steepest / size if size > 0 else (radius, 0.0)
+    return [np.array(arm) for arm in ((x, y), (-y, x), (-x, -y), (y, -x))]
+
+
+def _moved(arm: np.ndarray) -> np.ndarray:
+    """v + ω × arm, all in the axes of a contact (normal, two tangents), as a matrix over (v, ω)."""
+    x, y = arm
+    return np.hstack([np.eye(3), [[0, y, -x], [-y, 0, 0], [x, 0, 0]]])
+
+
 def _points(equations: Equations) -> Any:
     """The points of all rigid contacts, with their rows."""
     names = {name: k for k, name in enumerate(equations.constraints)}
@@ -297,7 +398,8 @@ def _points(equations: Equations) -> Any:
             for pair in law.pairs:
                 prefix = f"{law.name}: " if len(law.pairs) == 1 else f"{law.name}: {pair.name}, "
                 slip = [names[f"{prefix}slip {k}"] for k in (1, 2)] if law.static else []
-                yield Point(law, law.switch_names(pair), names[f"{prefix}gap"], slip)
+                level = [names[f"{prefix}level {k}"] for k in (1, 2)] if isinstance(pair, RingOnPlane) else []
+                yield Point(law, law.switch_names(pair), names[f"{prefix}gap"], slip, level)
 
 
 def _weight(equations: Equations) -> float:
@@ -307,17 +409,19 @@ def _weight(equations: Equations) -> float:
     return float(masses.sum()) * (float(np.linalg.norm(system.default_value(system.gravity))) or 1.0)
 
 
+def _pairs(equations: Equations) -> list[tuple[Touching, Contact]]:
+    m, laws = Motion(equations.kinematics), equations.system.constraints.values()
+    return [found for law in laws if isinstance(law, RigidContact) for found in law.touching(m)]
+
+
 def _velocities(equations: Equations) -> list[tuple[SX, SX, SX, SX]]:
     """Of each point: gap, its rate, and the two components of the slip, as expressions."""
     m, out = Motion(equations.kinematics), []
-    for law in equations.system.constraints.values():
-        if isinstance(law, RigidContact):
-            for pair in law.pairs:
-                contact = pair.contact(m)
-                slip = tangential(pair.slip(m, contact), contact)
-                first, second = contact.tangents
-                rate = equations.kinematics.rate(contact.gap)
-                out.append((contact.gap, rate, ca.dot(first, slip), ca.dot(second, slip)))
+    for pair, contact in _pairs(equations):
+        slip = tangential(pair.slip(m, contact), contact)
+        first, second = contact.tangents
+        rate = equations.kinematics.rate(contact.gap)
+        out.append((contact.gap, rate, ca.dot(first, slip), ca.dot(second, slip)))
     return out
 
 
@@ -330,9 +434,27 @@ def _quantities(equations: Equations, points: list[Point]) -> list[SX]:
     return [gaps, rates, normal, stuck, slips]
 
 
+def _ring_quantities(equations: Equations, points: list[Point]) -> list[SX]:
+    m, out = Motion(equations.kinematics), []
+    for (pair, _), point in zip(_pairs(equations), points, strict=True):
+        if isinstance(pair, RingOnPlane):
+            rise, moment = pair.rise(m), ca.norm_2(equations.lam[point.level_rows])
+            rate = equations.kinematics.rate(rise)
+            change = equations.kinematics.rate(rate) + ca.jtimes(rate, equations.symbols.u, equations.udot)
+            out.append(ca.vertcat(pair.radius, moment, rise, rate, change))
+        else:
+            out.append(SX.ones(5))
+    return ca.horzsplit(ca.horzcat(*out).T)
+
+
 def _impulse_terms(equations: Equations, points: list[Point]) -> list[SX]:
-    """M, the rows of A that are not of contacts, the directions of all points, their velocities."""
-    own = {row for point in points for row in (point.gap_row, *point.slip_rows)}
+    """M, the rows of A that are not of contacts, the twists (velocity, rotation) of all points as rows, their values."""
+    own = {row for point in points for row in (point.gap_row, *point.slip_rows, *point.level_rows)}
     others = [row for row in range(len(equations.constraints)) if row not in own]
-    velocity = ca.vertcat(*(ca.vertcat(*v[1:]) for v in _velocities(equations)))
-    return [equations.M, equations.A[others, :], ca.jacobian(velocity, equations.symbols.u), velocity]
+    m, twists = Motion(equations.kinematics), []
+    for (pair, contact), velocity in zip(_pairs(equations), _velocities(equations), strict=True):
+        axes = ca.horzcat(contact.normal, *contact.tangents)
+        turning = m.angular_velocity(pair.surface.marker) - m.angular_velocity(pair.base.marker)
+        twists.append(ca.vertcat(*velocity[1:], axes.T @ turning))
+    twist = ca.vertcat(*twists)
+    return [equations.M, equations.A[others, :], ca.jacobian(twist, equations.symbols.u), twist]

@@ -356,7 +356,11 @@ def _run(integrator: Integrator, recorder: _Recorder, watch: _Watch, contacts: C
             (t, y), spent = recorder.last, integrator.evaluations
             times = recorder.ahead(stretch if contacts is None else 1)  # beyond an event of contacts all is in vain
             try:
-                states, drift = recorder.projected(times, integrator.advance(t, y, times))
+                if contacts is None:
+                    reached = integrator.advance(t, y, times)
+                else:
+                    times, reached = contacts.advance(integrator, t, y, times[0])
+                states, drift = recorder.projected(times, reached)
             except IntegrationFailure:
                 if stretch == 1:
                     raise
