@@ -56,6 +56,12 @@ class Point:
     level_rows: list[int]
 
 
+class EndlessContacts(IntegrationFailure):
+    """Events without end in one moment."""
+
+    hint = "Give the rigid contacts a larger speed resting=…, below which nothing rebounds"
+
+
 class Contacts:
     """All points of contact of a system, and their modes."""
 
@@ -136,7 +142,11 @@ class Contacts:
         k = int((events | creeping).argmax())
         if not events[k]:
             return (times[: k + 1], states[: k + 1], True) if creeping[k] else (times, states, False)
-        moment, state = self._locate(integrator, all_times[k : k + 2], all_states[k], np.flatnonzero(falling[k]))
+        falling[k, 2 * n :] &= self.flat  # ``advance`` has gone up to where rings fall flat
+        columns = np.flatnonzero(falling[k])
+        if not len(columns):
+            return times[: k + 1], states[: k + 1], True
+        moment, state = self._locate(integrator, all_times[k : k + 2], all_states[k], columns)
         self._count_standstill(moment)
         return np.append(times[:k], moment), np.vstack([states[:k], state]), True
 
@@ -216,7 +226,7 @@ class Contacts:
         self._standing = self._standing + 1 if moment - self._latest < 1e-13 * max(1.0, abs(moment)) else 0
         self._latest = moment
         if self._standing > STANDSTILL:
-            raise IntegrationFailure(f"contacts open and close without end at t = {moment:.6g}")
+            raise EndlessContacts(f"contacts open and close without end at t = {moment:.6g}")
 
     # --- what happens at an event --------------------------------------------------------------------------------
 
@@ -358,14 +368,16 @@ def _impulses(W: np.ndarray, velocity: np.ndarray, law: RigidContact, rebounds: 
     """
     wanted = -velocity
     wanted[:, 0] *= 1 + law.restitution * rebounds
+    sticking = np.zeros_like(wanted)
     if law.static:
         sticking = np.linalg.lstsq(W.reshape(wanted.size, -1), wanted.ravel(), rcond=1e-12)[0].reshape(wanted.shape)
         along = np.hypot(*sticking[:, 1:].T)
         if (sticking[:, 0] >= 0).all() and along.sum() <= law.static * sticking[:, 0].sum():
             return sticking
-    speed = np.hypot(*velocity[:, 1:].T)[:, None]
-    against = np.divide(-law.friction * velocity[:, 1:], speed, out=np.zeros_like(velocity[:, 1:]), where=speed > 0)
-    direction = np.hstack([np.ones_like(speed), against])
+    slips = np.hypot(*velocity[:, 1:].T) > 1e-9 * np.abs(velocity).max()
+    against = np.where(slips[:, None], -velocity[:, 1:], sticking[:, 1:])  # what does not slip yet is held back
+    length = np.hypot(*against.T)[:, None]
+    direction = np.hstack([np.ones_like(length), law.friction * against / np.where(length > 0, length, 1)])
     normal = np.linalg.lstsq(np.einsum("pqj,qj->pq", W[:, 0], direction), wanted[:, 0], rcond=1e-12)[0]
     return direction * normal[:, None]
 

@@ -26,6 +26,8 @@ from ..kernels.flow import Motion
 class IntegrationFailure(Exception):
     """The integrator gave up."""
 
+    hint = "Try method='cvodes-bdf' (stiff), a smaller rtol, or another start"
+
 
 @dataclass(frozen=True)
 class Problem:

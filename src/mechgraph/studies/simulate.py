@@ -84,20 +84,20 @@ def simulate(
     if contacts is not None:
         contacts.check_start(t0, *state)
     began = clock.perf_counter()
-    outcome, reason = "finished", ""
+    outcome, failure = "finished", None
     try:
         _run(integrator, recorder, watch, contacts, progress)
         if watch.stopped:
             outcome = f"stopped by event {watch.stopped!r}"
     except KeyboardInterrupt:
         outcome = "interrupted"
-    except IntegrationFailure as failure:
-        outcome, reason = "failed", str(failure)
+    except IntegrationFailure as met:
+        outcome, failure = "failed", met
     spent = clock.perf_counter() - began
     statistics = _statistics(integrator, recorder, rtol, spent) | ({"impacts": contacts.count} if contacts else {})
     trajectory = recorder.trajectory(outcome, watch, statistics)
-    if outcome == "failed":
-        raise SimulationError(_diagnosis(context, trajectory, reason), trajectory)
+    if failure is not None:
+        raise SimulationError(_diagnosis(context, trajectory, failure), trajectory)
     return trajectory
 
 
@@ -502,17 +502,15 @@ def _statistics(integrator: Integrator, recorder: _Recorder, rtol: float, spent:
     }
 
 
-def _diagnosis(context: _Context, trajectory: Trajectory, reason: str) -> str:
+def _diagnosis(context: _Context, trajectory: Trajectory, failure: IntegrationFailure) -> str:
     """What failed, where, when, and what to try."""
     eqs, t = context.equations, float(trajectory.time[-1])
-    lines = [f"the run stopped after t = {t:.6g} s: {reason}."]
+    lines = [f"the run stopped after t = {t:.6g} s: {failure}."]
     lost = eqs.lost_rows(trajectory.q[0], trajectory.q[-1], trajectory.time[[0, -1]], context.parameters)
     if lost:
         lines.append(f"It is near a singular configuration: {', '.join(lost)} lost their hold there.")
     fastest = int(np.abs(trajectory.u[-1]).argmax()) if trajectory.u.size else 0
     if trajectory.u.size:
         lines.append(f"The fastest speed there is {eqs.speeds[fastest]!r} = {trajectory.u[-1][fastest]:.4g}.")
-    lines.append(
-        "Try method='cvodes-bdf' (stiff), a smaller rtol, or another start; .trajectory of this error keeps the motion so far."
-    )
+    lines.append(f"{failure.hint}; .trajectory of this error keeps the motion so far.")
     return " ".join(lines)
