@@ -129,6 +129,43 @@ def test_an_oblique_impact(friction, sticks):
     assert np.abs(run.imbalance).max() < 1e-9
 
 
+FLAT = {
+    "box": (lambda at: mg.Box(at, (0.4, 0.4, 0.2)), 0.1),
+    "capsule": (lambda at: mg.Capsule(_lying(at), 0.1, 0.4), 0.1),
+    "cylinder on its side": (lambda at: mg.Cylinder(_lying(at), 0.1, 0.4), 0.1),
+    "cylinder": (lambda at: mg.Cylinder(at, 0.1, 0.4), 0.2),
+    "torus": (lambda at: mg.Torus(at, 0.2, 0.1), 0.1),
+    "disc": (lambda at: mg.Disc(at, 0.1), 0.0),
+}
+
+
+@pytest.mark.parametrize(("restitution", "friction"), [(0.5, 0.0), (0.5, 0.3), (0.0, 0.3)])
+@pytest.mark.parametrize("kind", FLAT)
+def test_what_lands_flat_rebounds_flat(kind, restitution, friction):
+    """Its points are hit together: all of it has the restitution of one point, and nothing turns or goes aside."""
+    make, height = FLAT[kind]
+    system, body = falling()
+    system.rigid_contact("floor", make(body), mg.Plane(system.ground), restitution=restitution, friction=friction)
+    run = system.equations().simulate(1.0, {"place.z": height + 0.3}, rtol=1e-10, step=0.05)
+    (k, *_) = impacts(run)
+    assert abs(run["place.z'"][k] + np.sqrt(2 * G * 0.3)) < 1e-9
+    assert np.abs(run.u[k + 1] - np.eye(6)[2] * restitution * np.sqrt(2 * G * 0.3)).max() < 1e-9
+    assert np.abs(run["body"][-1] - [0, 0, height]).max() < 1e-10
+    assert np.abs(run.u[-1]).max() < 1e-12
+    assert abs(run.dissipated[-1] - 1.5 * G * 0.3) < 1e-9
+
+
+def test_a_tilted_cylinder_lands_in_its_own_plane():
+    """Nothing slips before the impact, so friction is against the slip that begins, whatever the rounding of none."""
+    system, body = falling(inertia=(0.016, 0.016, 0.005))
+    system.rigid_contact("floor", mg.Cylinder(body, 0.1, 0.4), mg.Plane(system.ground), restitution=0.3, friction=0.3)
+    turn = Rotation.from_rotvec([0.12, 0.16, 0]).as_quat(scalar_first=True)
+    run = system.equations().simulate(0.4, {"place.z": 0.5, **{f"place.q{k}": turn[k] for k in range(4)}}, step=0.05)
+    moving = run.observe(lambda m: ca.vertcat(m.velocity("body"), m.angular_velocity("body")))[-1]
+    assert abs(moving[0]) > 0.1
+    assert np.abs(moving @ np.array([[0.6, 0.8, 0, 0, 0, 0], [0, 0, 0, 0.8, -0.6, 0], [0, 0, 0, 0, 0, 1]]).T).max() < 1e-8
+
+
 def test_an_impact_moves_all_that_hangs_together():
     """A double pendulum's tip on a wall: M Δu is along the slope of the gap, and the tip rebounds."""
     system = mg.System("pendulum", gravity=(0, 0, -G))
@@ -394,6 +431,87 @@ def test_what_stands_upright_falls_upright(surface):
     assert abs(run.dissipated[-1] - 1.5 * G * 0.2) < 1e-9
 
 
+# --- rigid: rings that fall flat, lie and tip ------------------------------------------------------------------------
+
+
+def tilted(angle: float, about: np.ndarray) -> dict[str, float]:
+    turn = Rotation.from_rotvec(angle * about).as_quat(scalar_first=True)
+    return {f"place.q{k}": turn[k] for k in range(4)}
+
+
+@pytest.mark.parametrize("step", [0.002, 0.1])
+def test_a_coin_falls_flat(step):
+    """With its edge held still it turns by m g r cos θ = I θ̈ about the edge, and the far edge stops it where it lands."""
+    system, body = falling(mass=1.0, inertia=(0.0025, 0.0025, 0.005))
+    system.rigid_contact("floor", mg.Disc(body, 0.1), mg.Plane(system.ground), friction=10.0)
+    about = np.array([0.6, 0.8, 0])
+    run = system.equations().simulate(0.5, {"place.z": 0.1 * np.sin(0.5), **tilted(0.5, about)}, rtol=1e-10, step=step)
+    (k,) = impacts(run)
+    spin = np.sqrt(2 * G * 0.1 * np.sin(0.5) / 0.0125)
+    fall = quad(lambda a: 1 / np.sqrt(2 * G * 0.1 * (np.sin(0.5) - np.sin(a)) / 0.0125), 0, 0.5)[0]
+    assert np.abs(run.observe(lambda m: m.angular_velocity("body"))[k] + spin * about).max() < 1e-7
+    assert abs(run.time[k] - fall) < 1e-7
+    assert np.abs(run.u[k + 1 :]).max() < 1e-12
+    assert run.modes["floor.flat"][-1] == 1
+    assert np.abs(run["body"][-1] - np.array([0.8, -0.6, 0]) * 0.1 * (np.cos(0.5) - 1)).max() < 1e-8
+    assert np.abs(run.imbalance).max() < 1e-8
+
+
+def test_a_cylinder_rocks_from_edge_to_edge():
+    """Housner: each landing leaves 1 − 2 m r²/I of the spin, I about the edge, and it passes over to the other edge."""
+    system, body = falling(mass=1.0, inertia=(0.016, 0.016, 0.005))
+    system.rigid_contact("floor", mg.Cylinder(body, 0.1, 0.4), mg.Plane(system.ground), friction=10.0)
+    about, low = np.array([0.6, 0.8, 0]), 0.2 * np.cos(0.2) + 0.1 * np.sin(0.2)
+    run = system.equations().simulate(1.0, {"place.z": low, **tilted(0.2, about)}, rtol=1e-10, step=0.02)
+    edge = 0.016 + 0.1**2 + 0.2**2
+    spins = run.observe(lambda m: m.angular_velocity("body")) @ about
+    first, *_ = [k for k in impacts(run) if abs(spins[k + 1] - spins[k]) > 1e-3]
+    assert abs(spins[first] + np.sqrt(2 * G * (low - 0.2) / edge)) < 1e-7
+    assert abs(spins[first + 1] / spins[first] - (1 - 2 * 0.1**2 / edge)) < 1e-7
+    assert np.abs(run["body"][:, :2] @ about[:2]).max() < 1e-8  # it stays in its plane
+    assert np.abs(run.imbalance).max() < 1e-8
+    assert (np.diff(run.dissipated) > -1e-12).all()
+
+
+@pytest.mark.parametrize("about", [0.463, 0.464])
+def test_a_standing_cylinder_tips_where_gravity_leaves_its_base(about):
+    """tan α = r / h = 1/2 at 0.46365: a circle, from whatever side."""
+    system = mg.System("slope", gravity=(G * np.sin(about) * 0.6, G * np.sin(about) * 0.8, -G * np.cos(about)))
+    body = system.body("body", mass=1.0, inertia=(0.016, 0.016, 0.005))
+    system.free("place", system.ground, body)
+    system.rigid_contact("floor", mg.Cylinder(body, 0.1, 0.4), mg.Plane(system.ground), friction=0.9)
+    run = system.equations().simulate(0.3, {"place.z": 0.2}, step=0.02)
+    spin = run.observe(lambda m: m.angular_velocity("body"))[-1]
+    if about < 0.4636:
+        assert np.abs(run.u).max() < 1e-12
+        assert np.abs(run.reaction("floor")[-1, :3] + np.array(ca.DM(system.gravity)).ravel()).max() < 1e-9
+    else:
+        start = G * (0.2 * np.sin(about) - 0.1 * np.cos(about)) / (0.016 + 0.05)
+        growth = np.sqrt(G * (0.2 * np.cos(about) + 0.1 * np.sin(about)) / (0.016 + 0.05))
+        assert abs(np.linalg.norm(spin) / (start * np.sinh(0.3 * growth) / growth) - 1) < 1e-5  # to first order in the tilt
+        assert np.abs(spin @ [0.6, 0.8, 0]) < 1e-9
+        assert run.modes["floor 1.flat"][-1] == 0
+
+
+@pytest.mark.parametrize(("friction", "tips"), [(0.3, False), (0.6, True)])
+def test_a_cylinder_that_slides_upright_tips_where_friction_is_large(friction, tips):
+    """Friction at its base, h below its centre, has the moment μ m g h: more than m g r if μ > r/h = 1/2."""
+    system, body = falling(mass=1.0, inertia=(0.016, 0.016, 0.005))
+    system.rigid_contact("floor", mg.Cylinder(body, 0.1, 0.4), mg.Plane(system.ground), friction=friction)
+    run = system.equations().simulate(0.1, {"place.z": 0.2, "place.x'": 1.0}, rtol=1e-10, step=0.01)
+    assert (run.observe(lambda m: m.angular_velocity("body"))[-1, 1] > 1) == tips
+    if not tips:
+        assert np.abs(run["place.x'"] - (1 - 0.3 * G * run.time)).max() < 1e-8
+    assert np.abs(run.imbalance).max() < 1e-9
+
+
+def test_contacts_without_end_are_told_with_their_remedy():
+    system, body = falling("up")
+    system.rigid_contact("floor", mg.Sphere(body, 0.1), mg.Plane(system.ground), restitution=0.5, resting=0.0)
+    with pytest.raises(mg.SimulationError, match=r"without end .* larger speed resting"):
+        system.equations().simulate(2.0, {"place": 0.3})
+
+
 # --- compliant -------------------------------------------------------------------------------------------------------
 
 ELASTIC = {
@@ -422,7 +540,7 @@ def test_the_deepest_point_of_a_hertz_impact(surface):
     system, body = falling(gravity=0.0)
     system.compliant_contact("floor", make(body), mg.Plane(system.ground), stiffness=1e6)
     equations = system.equations()
-    points = {"capsule": 2, "box": 4}.get(surface, 1)
+    points = {"capsule": 2, "box": 4, "torus": 2, "disc": 2, "cylinder": 2}.get(surface, 1)  # a flat ring counts twice
     depth = (5 * 1.5 * 2.0**2 / (4 * points * 1e6)) ** 0.4
     deepest = {"deepest": mg.Event(lambda m: m.velocity("body")[2], direction=1, stop=False)}
     run = equations.simulate(0.02, {"place.z": lowest + 0.01, "place.z'": -2.0}, rtol=1e-11, step=1e-3, events=deepest)
@@ -434,6 +552,42 @@ def test_the_deepest_point_of_a_hertz_impact(surface):
     # Hertz: the time in contact is 2.94328… δ/v; 4/5 √π Γ(2/5)/Γ(9/10)
     met = 0.01 / 2.0
     assert abs((moment - met) - 2.943275 / 2 * depth / 2.0) < 1e-6
+
+
+@pytest.mark.parametrize("speed", [0.0, 0.2])
+def test_a_cylinder_stands_on_a_floor_that_gives_way(speed):
+    """It comes to rest where two points carry its weight, 2 k δ^(3/2) = m g, though it arrives a little askew."""
+    system, body = falling(inertia=(0.016, 0.016, 0.005))
+    system.compliant_contact("floor", mg.Cylinder(body, 0.1, 0.4), mg.Plane(system.ground), stiffness=1e5, damping=20.0)
+    start = {"place.z": 0.201, "place.z'": -speed, **tilted(1e-3, np.array([0.6, 0.8, 0]))}
+    run = system.equations().simulate(0.5, start, step=0.05)
+    assert abs(0.2 - run["place.z"][-1] - (1.5 * G / 2e5) ** (2 / 3)) < 1e-4
+    assert run.observe(lambda m: m.axis("body", "z"))[-1, 2] > 1 - 1e-5
+    assert np.abs(run.imbalance).max() < 1e-5
+    assert run.statistics["steps"] < 20_000
+
+
+@pytest.mark.parametrize("kind", ["disc", "torus", "cylinder"])
+def test_force_and_moment_of_a_ring_are_the_slope_of_its_potential(kind):
+    """Deep and nearly flat, where its far side presses, too; and no step where that begins."""
+    system, body = falling(gravity=0.0)
+    system.compliant_contact("floor", ELASTIC[kind][0](body), mg.Plane(system.ground), stiffness=1e4)
+    equations, lowest = system.equations(), ELASTIC[kind][1]
+    for angle, depth in ((0.0, 0.02), (1e-9, 0.02), (0.01, 0.02), (0.1, 0.02), (0.1, 1e-12), (0.1, -0.02)):
+        turn = Rotation.from_rotvec([0, angle, 0])
+
+        def potential(z, more, turn=turn):
+            q = np.concatenate([[0, 0, z], (Rotation.from_rotvec(more) * turn).as_quat(scalar_first=True)])
+            return equations.potential_energy(q)
+
+        z, h = lowest - depth, 1e-6
+        q = np.concatenate([[0, 0, z], turn.as_quat(scalar_first=True)])
+        slopes = [(potential(z + h, np.zeros(3)) - potential(z - h, np.zeros(3))) / (2 * h)]
+        slopes += [(potential(z, h * e) - potential(z, -h * e)) / (2 * h) for e in np.eye(3)[:2]]
+        acceleration = equations.observe(
+            lambda m: ca.vertcat(m.acceleration("body"), m.angular_acceleration("body")), q, np.zeros(6)
+        )
+        assert np.abs(acceleration[[2, 3, 4]] * [1.5, 0.006, 0.006] + slopes).max() < 1e-5 * 1e4 * 0.05**1.5
 
 
 def test_spheres_that_meet():

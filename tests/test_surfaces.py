@@ -266,6 +266,22 @@ def test_a_ball_inside_has_the_rest_of_the_radius(base):
     assert np.abs(seen[1:] + arm / np.linalg.norm(arm)).max() < 1e-14
 
 
+@pytest.mark.parametrize("base", HOLLOW)
+def test_in_the_very_middle_of_a_hollow_surface_there_is_room(base):
+    """All points of the wall are next to it; one of them is taken, and the derivatives of the gap are numbers."""
+    middle = np.array([1.0, 0, 0]) if base == "torus" else np.zeros(3)
+    radius = {"sphere": 0.5, "cylinder": 0.4, "torus": 0.3}[base]
+    point, normal = evaluated(HOLLOW[base](GROUND).nearest, middle)
+    assert abs(np.linalg.norm(normal) - 1) < 1e-15
+    assert abs(np.linalg.norm(point - middle) - radius) < 1e-15
+    system = two_bodies(lambda at: mg.Sphere(at, 0.1), HOLLOW[base])
+    equations = system.equations()
+    (pair,) = system.constraints["pair"].pairs
+    state = equations.assemble({**pose("above", middle, Rotation.identity()), "above.x'": 1.0})
+    assert abs(equations.observe(lambda m: pair.contact(m).gap, *state)[0] - (radius - 0.1)) < 1e-14
+    assert np.abs(equations.accelerations(*state)).max() == 0
+
+
 def test_flat_disc_and_torus_have_their_heights():
     """The lowest point of what lies flat is not unique, but its height is."""
     for surface, height in ((lambda at: mg.Disc(at, 0.3), 1.0), (lambda at: mg.Torus(at, 0.3, 0.1), 0.9)):
@@ -399,7 +415,7 @@ def test_pairs_without_an_answer_are_refused():
     for surface, base, words in (
         (mg.Plane(body), mg.Plane(ground), "Plane on Plane"),
         (mg.Cylinder(body, 0.1), mg.Plane(ground), "Cylinder on Plane"),
-        (mg.Sphere(body, 0.1), mg.Box(ground, (1, 1, 1)), "Sphere on Point"),
+        (mg.Sphere(body, 0.1), mg.Box(ground, (1, 1, 1)), "Sphere on Box"),
         (mg.Sphere(body, 1.0, inside=True), mg.Sphere(ground, 0.1), "hollow"),
         (mg.Sphere(body, 0.1), mg.Sphere(body, 0.1), "both surfaces are on body 'body'"),
         (body, mg.Plane(ground), "give a surface"),

@@ -202,7 +202,8 @@ class Contacts:
         while margin(first) <= 1 and last - span[0] > 1e-15 * max(1.0, abs(last)):
             middle = (span[0] + last) / 2
             first, last = (middle, last) if margin(middle) > 1 else (first, middle)
-        moment = last if margin(first) <= 1 else brentq(margin, first, last, xtol=1e-14, rtol=1e-15)
+        beyond = margin(first) <= 1 or margin(last) > 0  # by rounding
+        moment = last if beyond else brentq(margin, first, last, xtol=1e-14, rtol=1e-15)
         return float(moment), state_at(moment)
 
     @property
