@@ -178,3 +178,24 @@ def test_inverse_dynamics_names_what_works():
 def test_the_command_line():
     done = CliRunner().invoke(cli.main, ["run", "double_pendulum", "--formalism", "absolute", "--duration", "0.1"])
     assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize("distance", [1e-2, 1e-4, 1e-6])
+def test_accelerations_near_a_singular_position(distance):
+    """All bars of the four-bar nearly in line: the last row that tells the two ways on is as weak as the distance."""
+    system = gallery.load("a02_fourbar").system()
+    jointed, equations = system.equations(), system.equations("absolute")
+    angle = -np.pi / 2 + distance
+    q = np.array([angle if name[0] == "A" else -angle for name in jointed.coordinates])
+    u = np.array([-5.0 if name[0] == "A" else 5.0 for name in jointed.speeds])
+    expected = jointed.observe(lambda m: m.angular_acceleration("up 0"), q, u)
+    state = to_absolute(equations, jointed, q, u)
+    assert equations.mobility(state[0]) == 1
+    assert equations.observe(lambda m: m.angular_acceleration("up 0"), *state)[2] == pytest.approx(expected[2], rel=2e-8)
+
+
+def test_lost_energy_is_told():
+    """Through that position with many steps off the constraints: the balance does not close, and the run says so."""
+    example = gallery.load("a02_fourbar")
+    with pytest.warns(UserWarning, match="energy balance of this run is off by"):
+        example.system().equations("absolute").simulate(0.8, example.start, rtol=1e-6, step=0.016, method="cvodes")

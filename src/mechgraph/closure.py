@@ -46,21 +46,24 @@ class Closure:
 
 
 def bordered(M: np.ndarray, f: np.ndarray, A: np.ndarray, b: np.ndarray, G: np.ndarray | None = None) -> Solution:
-    """(u̇, λ) of M u̇ = f + Gᵀλ, A u̇ + b = 0 at once.
+    """(u̇, λ) of M u̇ = f + Gᵀλ, A u̇ + b = 0 at once, after the rows of A are made orthonormal: A = U Σ Vᵀ, λ = U Σ⁻¹ν.
 
     G is A, unless friction goes with the constraint forces: then no closure can leave λ out, and this serves for all.
     """
-    n, m = M.shape[-1], A.shape[-2]
-    scale_M, scale_A = _size(M), _size(A)
-    K = np.zeros((*M.shape[:-2], n + m, n + m))
-    K[..., :n, :n] = M / scale_M
-    K[..., n:, :n] = A / scale_A
-    K[..., :n, n:] = np.swapaxes(A if G is None else G, -1, -2) / scale_A
-    right = np.concatenate([f / scale_M[..., 0], -b / scale_A[..., 0]], axis=-1)
-    inverse = np.linalg.pinv(K, rcond=RANK_TOLERANCE * 1e-2, hermitian=G is None)
-    x = _apply(inverse, right)
-    x = x + _apply(inverse, right - _apply(K, x))
-    return x[..., :n], -x[..., n:] * (scale_M / scale_A)[..., 0]
+    U, inverse, Vt = _svd(A)
+    n, Ut, scale, kept = M.shape[-1], np.swapaxes(U, -1, -2), _size(M), inverse > 0
+    rows = Vt * kept[..., None]
+    forces = rows if G is None else inverse[..., None] * (Ut @ G)
+    free = ~kept[..., None] * np.eye(kept.shape[-1])  # what stands in for rows that are dropped: ν = 0
+    K = np.concatenate([_beside(M / scale, -np.swapaxes(forces, -1, -2)), _beside(rows, free)], axis=-2)
+    right = np.concatenate([f / scale[..., 0], -inverse * _apply(Ut, b)], axis=-1)
+    x = _solve(K, right)
+    x = x + _solve(K, right - _apply(K, x))
+    return x[..., :n], _apply(U, inverse * x[..., n:]) * scale[..., 0]
+
+
+def _beside(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    return np.concatenate([left, right], axis=-1)
 
 
 def _null_space(M: np.ndarray, f: np.ndarray, A: np.ndarray, b: np.ndarray) -> Solution:

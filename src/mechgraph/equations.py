@@ -41,7 +41,9 @@ if TYPE_CHECKING:
 
 
 ARGUMENTS = ("coordinates", "speeds", "time", "inputs", "parameters", "accelerations")
-CLOSED = 1e-11  # relative error of A u̇ + b = 0 up to which a closure inside a kernel is taken
+CLOSED = (
+    2e-14  # relative error of A u̇ + b = 0 up to which a closure inside a kernel is taken; near singular positions u̇ has more
+)
 
 
 def derive(system: System, formalism: str | None = None, closure: str = "multipliers", **options: Any) -> Equations:

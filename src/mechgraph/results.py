@@ -100,6 +100,12 @@ class Trajectory:
         eqs = self._need()
         return eqs.observe(quantity, self.q, self.u, self.time, self.w, self.constants)
 
+    def at(self, rows: Any) -> Trajectory:
+        """The motion at some of its times."""
+        time, q, u, w = (values[rows] for values in (self.time, self.q, self.u, self.w))
+        stored, modes = ({name: x[rows] for name, x in along.items()} for along in (self.stored, self.modes))
+        return replace(self, time=time, q=q, u=u, w=w, stored=stored, modes=modes)
+
     def __len__(self) -> int:
         return len(self.time)
 

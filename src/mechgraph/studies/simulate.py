@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import time as clock
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -98,6 +99,8 @@ def simulate(
     trajectory = recorder.trajectory(outcome, watch, statistics)
     if failure is not None:
         raise SimulationError(_diagnosis(context, trajectory, failure), trajectory)
+    if account and drift == "projection" and not equations.large:
+        _warn_of_lost_energy(trajectory, rtol)
     return trajectory
 
 
@@ -500,6 +503,19 @@ def _statistics(integrator: Integrator, recorder: _Recorder, rtol: float, spent:
         "drift": recorder.drift,
         "seconds": round(spent, 4),
     }
+
+
+def _warn_of_lost_energy(trajectory: Trajectory, rtol: float) -> None:
+    """Say so if the balance at the end is off by more than the root of the tolerance: such a motion is not to be trusted."""
+    ends = trajectory.at([0, -1])
+    terms = [ends.kinetic, *(x - x[0] for x in (ends.potential, ends.supplied, ends.dissipated))]
+    lost, scale = abs(ends.imbalance[-1]), max(float(np.abs(term).max()) for term in terms)
+    if lost > np.sqrt(rtol) * scale + 1e-9 * np.abs(ends.energy).max():
+        warnings.warn(
+            f"the energy balance of this run is off by {lost:.2g} J of {scale:.2g} J: do not trust it. Where it went shows in "
+            ".imbalance; a smaller rtol, method='rk8' or another formalism may help",
+            stacklevel=4,
+        )
 
 
 def _diagnosis(context: _Context, trajectory: Trajectory, failure: IntegrationFailure) -> str:
