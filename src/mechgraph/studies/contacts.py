@@ -19,20 +19,15 @@ would pull are opened, and points outside of the cone slide.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-import casadi as ca
 import numpy as np
-from casadi import SX
 from scipy.optimize import brentq
 
-from ..elements.contacts import RigidContact
-from ..elements.rolling import tangential
-from ..elements.touching import Contact, RingOnPlane, Touching
 from ..equations import Equations
 from ..errors import ArgumentError
-from ..motion import Motion
+from .contact_points import impulse_terms, points_of, quantities, ring_quantities, weight
+from .impacts import around, impact, moved_by
 from .initial import GIVEN
 from .integrators import IntegrationFailure, Integrator
 from .projection import project
@@ -43,17 +38,6 @@ FLAT = 1e-10  # rings whose middle is less than this (in metres) over their lowe
 STILL = 1e-12  # slower approaches (in metres per second) are none
 IMPACTS = 10_000
 STANDSTILL = 30
-
-
-@dataclass(frozen=True)
-class Point:
-    """One point of contact: its law, the names of its switches, and its rows of A."""
-
-    law: RigidContact
-    switches: list[str]
-    gap_row: int
-    slip_rows: list[int]
-    level_rows: list[int]
 
 
 class EndlessContacts(IntegrationFailure):
@@ -67,7 +51,7 @@ class Contacts:
 
     def __init__(self, equations: Equations, context: Any) -> None:
         self.equations, self.context = equations, context
-        self.points = list(_points(equations))
+        self.points = list(points_of(equations))
         self.touching = np.zeros(len(self.points), dtype=bool)
         self.sticking = np.zeros(len(self.points), dtype=bool)
         self.flat = np.zeros(len(self.points), dtype=bool)
@@ -77,7 +61,7 @@ class Contacts:
         self.same_pair = np.array([[a.law is b.law for b in self.points] for a in self.points], dtype=float)
         self.count = 0  # of impacts
         self._latest, self._standing = -np.inf, 0
-        self.small_force = 1e-9 * _weight(equations)  # less is rounding
+        self.small_force = 1e-9 * weight(equations)  # less is rounding
 
     @property
     def _parameters(self) -> dict[str, float]:
@@ -96,7 +80,7 @@ class Contacts:
     def _seen(self, t: Any, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
         """For each point: gap, its rate, normal force, tangential force (of sticking), slip speed."""
         eqs = self.equations
-        kernel = eqs.kernel("contacts", lambda: _quantities(eqs, self.points), [1] * 5)
+        kernel = eqs.kernel("contacts", lambda: quantities(eqs, self.points), [1] * 5)
         w = self.context.inputs_at(np.atleast_1d(t), np.atleast_2d(q), np.atleast_2d(u))
         return tuple(kernel(*eqs.arguments(q, u, t, w if np.ndim(q) > 1 else w[0], self._parameters)))
 
@@ -105,7 +89,7 @@ class Contacts:
         if not self.rings.any():
             return (np.ones((*np.shape(q)[:-1], len(self.points))),) * 5
         eqs = self.equations
-        kernel = eqs.kernel("rings", lambda: _ring_quantities(eqs, self.points), [1] * 5)
+        kernel = eqs.kernel("rings", lambda: ring_quantities(eqs, self.points), [1] * 5)
         w = self.context.inputs_at(np.atleast_1d(t), np.atleast_2d(q), np.atleast_2d(u))
         return tuple(kernel(*eqs.arguments(q, u, t, w if np.ndim(q) > 1 else w[0], self._parameters)))
 
@@ -267,7 +251,7 @@ class Contacts:
             rebounds = bool(velocity[fastest, 0] < -resting[fastest])
             met = near[(velocity[near, 0] < -STILL) & (same_pair[fastest, near] > 0)]
             law = self.points[owners[fastest]].law
-            hit, impulse = _impact(int(fastest), met, response, directions, velocity, law, rebounds)
+            hit, impulse = impact(int(fastest), met, response, directions, velocity, law, rebounds)
             change = np.einsum("pnd,pd->n", response[hit], impulse)
             mean = u + change / 2
             given += mean @ M @ change - np.vdot(impulse, directions[hit] @ mean + offsets[hit])
@@ -282,16 +266,16 @@ class Contacts:
         has four points.
         """
         eqs = self.equations
-        kernel = eqs.kernel("impulses", lambda: _impulse_terms(eqs, self.points), [2, 2, 2, 1])
+        kernel = eqs.kernel("impulses", lambda: impulse_terms(eqs, self.points), [2, 2, 2, 1])
         M, A, twists, velocity = kernel(*eqs.arguments(q, u, t, None, self._parameters))
         n, m, points = len(M), len(A), len(self.points)
         K = np.block([[M, A.T], [A, np.zeros((m, m))]])
         inverse = np.linalg.pinv(K, rcond=1e-13, hermitian=True)[:n, :n]
         twists, velocity = twists.reshape(points, 6, n), velocity.reshape(points, 6)
         radius = self._rings(t, q, u)[0]
-        arms = [_around(radius[k], velocity[k]) if self.flat[k] else [np.zeros(2)] for k in range(points)]
+        arms = [around(radius[k], velocity[k]) if self.flat[k] else [np.zeros(2)] for k in range(points)]
         owners = np.repeat(np.arange(points), [len(a) for a in arms])
-        at = np.array([_moved(arm) for around in arms for arm in around]).reshape(-1, 3, 6)
+        at = np.array([moved_by(arm) for around in arms for arm in around]).reshape(-1, 3, 6)
         directions = at @ twists[owners]
         offsets = np.einsum("pij,pj->pi", at, velocity[owners]) - directions @ u
         return M, inverse @ directions.transpose(0, 2, 1), directions, offsets, owners
@@ -337,137 +321,7 @@ class Contacts:
         return u + change, float((u + change / 2) @ M @ change - impulse @ psi / 2)
 
 
-def _impact(
-    fastest: int,
-    met: np.ndarray,
-    response: np.ndarray,
-    directions: np.ndarray,
-    velocity: np.ndarray,
-    law: RigidContact,
-    rebounds: bool,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Which points are hit, and the impulses on them: all that were ``met``, less those that would pull.
-
-    The fastest alone, if nothing of the others is left, or if together they would add energy.
-    """
-    while len(met) > 1:
-        W = np.einsum("pin,qnj->piqj", directions[met], response[met])
-        impulse = _impulses(W, velocity[met], law, rebounds)
-        pulling = impulse[:, 0] < -1e-12 * np.abs(impulse).max()
-        gained = np.vdot(impulse, velocity[met] + np.einsum("piqj,qj->pi", W, impulse) / 2)
-        if not pulling.any() and gained <= 0:
-            return met, impulse
-        met = met[~pulling] if pulling.any() else met[:0]
-    alone = np.array([fastest])
-    return alone, _impulses((directions[fastest] @ response[fastest])[None, :, None, :], velocity[alone], law, rebounds)
-
-
-def _impulses(W: np.ndarray, velocity: np.ndarray, law: RigidContact, rebounds: bool) -> np.ndarray:
-    """Impulses (normal, two tangential) on points of one pair, whose velocities respond by W: they stick, or slide on the cone.
-
-    The smallest ones where they are not determined (four corners of a box), so that what is symmetric stays so.
-    """
-    wanted = -velocity
-    wanted[:, 0] *= 1 + law.restitution * rebounds
-    sticking = np.zeros_like(wanted)
-    if law.static:
-        sticking = np.linalg.lstsq(W.reshape(wanted.size, -1), wanted.ravel(), rcond=1e-12)[0].reshape(wanted.shape)
-        along = np.hypot(*sticking[:, 1:].T)
-        if (sticking[:, 0] >= 0).all() and along.sum() <= law.static * sticking[:, 0].sum():
-            return sticking
-    slips = np.hypot(*velocity[:, 1:].T) > 1e-9 * np.abs(velocity).max()
-    against = np.where(slips[:, None], -velocity[:, 1:], sticking[:, 1:])  # what does not slip yet is held back
-    length = np.hypot(*against.T)[:, None]
-    direction = np.hstack([np.ones_like(length), law.friction * against / np.where(length > 0, length, 1)])
-    normal = np.linalg.lstsq(np.einsum("pqj,qj->pq", W[:, 0], direction), wanted[:, 0], rcond=1e-12)[0]
-    return direction * normal[:, None]
-
-
 def _time_to_zero(value: float, rate: float, change: float) -> float:
     """Of what is positive now, and goes on with its rate and the change of it; infinite if it never is zero."""
     root = np.sqrt(max(0.0, rate**2 - 2 * value * change))
     return 2 * value / (root - rate) if root > rate and rate**2 >= 2 * value * change else np.inf
-
-
-def _around(radius: float, twist: np.ndarray) -> list[np.ndarray]:
-    """Arms (along two tangents) from the middle of a flat ring to four points of it, one of them the fastest down or up."""
-    steepest = np.array([-twist[5], twist[4]])
-    size = np.hypot(*steepest)
-    x, y = radius * steepest / size if size > 0 else (radius, 0.0)
-    return [np.array(arm) for arm in ((x, y), (-y, x), (-x, -y), (y, -x))]
-
-
-def _moved(arm: np.ndarray) -> np.ndarray:
-    """v + ω × arm, all in the axes of a contact (normal, two tangents), as a matrix over (v, ω)."""
-    x, y = arm
-    return np.hstack([np.eye(3), [[0, y, -x], [-y, 0, 0], [x, 0, 0]]])
-
-
-def _points(equations: Equations) -> Any:
-    """The points of all rigid contacts, with their rows."""
-    names = {name: k for k, name in enumerate(equations.constraints)}
-    for law in equations.system.constraints.values():
-        if isinstance(law, RigidContact):
-            for pair in law.pairs:
-                prefix = f"{law.name}: " if len(law.pairs) == 1 else f"{law.name}: {pair.name}, "
-                slip = [names[f"{prefix}slip {k}"] for k in (1, 2)] if law.static else []
-                level = [names[f"{prefix}level {k}"] for k in (1, 2)] if isinstance(pair, RingOnPlane) else []
-                yield Point(law, law.switch_names(pair), names[f"{prefix}gap"], slip, level)
-
-
-def _weight(equations: Equations) -> float:
-    """Of all bodies together (in an acceleration of one, without gravity)."""
-    system = equations.system
-    masses = system.default_value(ca.vertcat(*(body.mass for body in system.bodies.values())))
-    return float(masses.sum()) * (float(np.linalg.norm(system.default_value(system.gravity))) or 1.0)
-
-
-def _pairs(equations: Equations) -> list[tuple[Touching, Contact]]:
-    m, laws = Motion(equations.kinematics), equations.system.constraints.values()
-    return [found for law in laws if isinstance(law, RigidContact) for found in law.touching(m)]
-
-
-def _velocities(equations: Equations) -> list[tuple[SX, SX, SX, SX]]:
-    """Of each point: gap, its rate, and the two components of the slip, as expressions."""
-    m, out = Motion(equations.kinematics), []
-    for pair, contact in _pairs(equations):
-        slip = tangential(pair.slip(m, contact), contact)
-        first, second = contact.tangents
-        rate = equations.kinematics.rate(contact.gap)
-        out.append((contact.gap, rate, ca.dot(first, slip), ca.dot(second, slip)))
-    return out
-
-
-def _quantities(equations: Equations, points: list[Point]) -> list[SX]:
-    velocities, lam = _velocities(equations), equations.lam
-    gaps, rates = (ca.vertcat(*(v[k] for v in velocities)) for k in (0, 1))
-    slips = ca.vertcat(*(ca.sqrt(v[2] ** 2 + v[3] ** 2) for v in velocities))
-    normal = ca.vertcat(*(lam[point.gap_row] for point in points))
-    stuck = ca.vertcat(*(ca.norm_2(lam[point.slip_rows]) if point.slip_rows else SX(0) for point in points))
-    return [gaps, rates, normal, stuck, slips]
-
-
-def _ring_quantities(equations: Equations, points: list[Point]) -> list[SX]:
-    m, out = Motion(equations.kinematics), []
-    for (pair, _), point in zip(_pairs(equations), points, strict=True):
-        if isinstance(pair, RingOnPlane):
-            rise, moment = pair.rise(m), ca.norm_2(equations.lam[point.level_rows])
-            rate = equations.kinematics.rate(rise)
-            change = equations.kinematics.rate(rate) + ca.jtimes(rate, equations.symbols.u, equations.udot)
-            out.append(ca.vertcat(pair.radius, moment, rise, rate, change))
-        else:
-            out.append(SX.ones(5))
-    return ca.horzsplit(ca.horzcat(*out).T)
-
-
-def _impulse_terms(equations: Equations, points: list[Point]) -> list[SX]:
-    """M, the rows of A that are not of contacts, the twists (velocity, rotation) of all points as rows, their values."""
-    own = {row for point in points for row in (point.gap_row, *point.slip_rows, *point.level_rows)}
-    others = [row for row in range(len(equations.constraints)) if row not in own]
-    m, twists = Motion(equations.kinematics), []
-    for (pair, contact), velocity in zip(_pairs(equations), _velocities(equations), strict=True):
-        axes = ca.horzcat(contact.normal, *contact.tangents)
-        turning = m.angular_velocity(pair.surface.marker) - m.angular_velocity(pair.base.marker)
-        twists.append(ca.vertcat(*velocity[1:], axes.T @ turning))
-    twist = ca.vertcat(*twists)
-    return [equations.M, equations.A[others, :], ca.jacobian(twist, equations.symbols.u), twist]
