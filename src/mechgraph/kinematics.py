@@ -331,7 +331,7 @@ class _Walk:
 
 
 def _symbols(names: list[str]) -> SX:
-    return ca.vertcat(SX(0, 1), *(SX.sym(name) for name in names))
+    return ca.vertcat(SX(0, 1), *(SX.sym(name, 1) for name in names))  # the size, or "[a, b]" would be two
 
 
 def _number(index: dict[str, tuple[int, ...]], joint: Joint, names: list[str], taken: list[str]) -> None:

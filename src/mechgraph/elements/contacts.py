@@ -115,7 +115,7 @@ class RigidContact(Touched):
         if self.static < self.friction:
             raise ModelError(f"static friction {self.static:g} must not be less than sliding friction {self.friction:g}")
         self.law = Friction(self.friction, regularization=self.regularization)
-        self.switches = [[SX.sym(name) for name in self.switch_names(pair)] for pair in self.pairs]
+        self.switches = [[SX.sym(name, 1) for name in self.switch_names(pair)] for pair in self.pairs]
 
     def parameters(self) -> dict[str, SX]:
         return {
