@@ -25,7 +25,7 @@ from .elements.joints import Joint
 from .elements.transitions import Transition
 from .system import System
 from .topology import Arc, Topology
-from .vectors import composed, rotated, traced
+from .vectors import composed, rotated, symbol, traced
 
 Pair = tuple[SX, SX]  # (angular, linear)
 
@@ -331,7 +331,7 @@ class _Walk:
 
 
 def _symbols(names: list[str]) -> SX:
-    return ca.vertcat(SX(0, 1), *(SX.sym(name, 1) for name in names))  # the size, or "[a, b]" would be two
+    return ca.vertcat(SX(0, 1), *map(symbol, names))
 
 
 def _number(index: dict[str, tuple[int, ...]], joint: Joint, names: list[str], taken: list[str]) -> None:

@@ -18,7 +18,7 @@ from .elements.forces import Force, JointSpring
 from .elements.joints import Chain, Joint, JointKind
 from .elements.transitions import Ball, Transition
 from .errors import ModelError, unknown
-from .vectors import column, orientation, scalar
+from .vectors import column, orientation, scalar, symbol
 
 if TYPE_CHECKING:
     from .equations import Equations
@@ -74,13 +74,13 @@ class System:
         """A named number that can be changed after derivation; usable in any number of the model."""
         name = self._claim(name, "parameter")
         number = self._try("parameter", name, lambda: _constant(value), 0.0)
-        self.parameters[name], self.defaults[name] = SX.sym(name, 1), number
+        self.parameters[name], self.defaults[name] = symbol(name), number
         return self.parameters[name]
 
     def input(self, name: str) -> SX:
         """A named signal from outside, zero unless a study is told otherwise."""
         name = self._claim(name, "input")
-        self.inputs[name] = SX.sym(name, 1)
+        self.inputs[name] = symbol(name)
         return self.inputs[name]
 
     def output(self, name: str, value: Callable[[Motion], Any]) -> None:

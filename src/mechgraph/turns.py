@@ -24,6 +24,7 @@ from .kinematics import Kinematics, derive_kinematics
 from .motion import Motion
 from .system import System
 from .topology import Topology
+from .vectors import symbol
 
 
 def counting_kinematics(system: System, topology: Topology) -> Kinematics:
@@ -38,7 +39,7 @@ def counting_kinematics(system: System, topology: Topology) -> Kinematics:
     driven = ca.substitute(rates, s.u, SX.zeros(s.u.numel()))
     return replace(
         kinematics,
-        symbols=replace(s, q=ca.vertcat(s.q, *map(SX.sym, asked)), coordinates=(*s.coordinates, *asked)),
+        symbols=replace(s, q=ca.vertcat(s.q, *map(symbol, asked)), coordinates=(*s.coordinates, *asked)),
         N=ca.vertcat(kinematics.N, ca.jacobian(rates, s.u)),
         n=ca.vertcat(SX(first, 1), driven),
         joint_coordinates=kinematics.joint_coordinates | {name: (index,) for name, index in counted.items()},

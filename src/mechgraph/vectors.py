@@ -42,6 +42,11 @@ def traced(function: Traced) -> Traced:
     return cast(Traced, put_in)
 
 
+def symbol(name: str) -> SX:
+    """One symbol, whatever its name; CasADi makes several of a name such as "[a, b]"."""
+    return SX.sym(str(name).replace("[", "(").replace("]", ")"))
+
+
 def scalar(value: Any, what: str = "value") -> SX:
     """One finite number or one expression as a 1x1 ``SX``."""
     try:

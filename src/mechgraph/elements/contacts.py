@@ -10,7 +10,7 @@ import casadi as ca
 from casadi import SX
 
 from ..errors import ModelError
-from ..vectors import scalar
+from ..vectors import scalar, symbol
 from .element import Action
 from .friction import Friction
 from .joints import Rows
@@ -115,7 +115,7 @@ class RigidContact(Touched):
         if self.static < self.friction:
             raise ModelError(f"static friction {self.static:g} must not be less than sliding friction {self.friction:g}")
         self.law = Friction(self.friction, regularization=self.regularization)
-        self.switches = [[SX.sym(name, 1) for name in self.switch_names(pair)] for pair in self.pairs]
+        self.switches = [[symbol(name) for name in self.switch_names(pair)] for pair in self.pairs]
 
     def parameters(self) -> dict[str, SX]:
         return {
