@@ -190,8 +190,8 @@ class System:
         name = self._claim(getattr(element, "name", None), type(element).__name__)
         if not self.is_broken(name):
             store[name] = element
-        for name, symbol in element.parameters().items():
-            self.parameters[self._claim(name, "parameter")], self.defaults[name] = symbol, 0.0
+        for name, own in element.parameters().items():
+            self.parameters[self._claim(name, "parameter")], self.defaults[name] = own, 0.0
         return element
 
     @property
