@@ -146,3 +146,169 @@ def test_no_equilibrium_is_an_error_that_says_what_still_changes():
     s.prismatic("drop", s.ground, s.body("stone", mass=1.0, inertia=0), axis="z")
     with pytest.raises(mg.AssemblyError, match="drop'"):
         s.equations().equilibrium()
+
+
+def pendulum() -> mg.Equations:
+    s = mg.System("pendulum", gravity=(0, 0, -GRAVITY))
+    rod = s.body("rod", mass=1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.1))
+    s.revolute("hinge", s.ground, rod, axis="y")
+    return s.equations()
+
+
+def test_what_swings_through_its_lowest_point_is_not_steady():
+    """u̇ = 0 at an instant is not enough: the only steady motion near it is rest."""
+    eqs = pendulum()
+    q, u = eqs.steady({"hinge'": 3.0})
+    assert abs(q[0]) < 1e-12
+    assert abs(u[0]) < 1e-12
+    with pytest.raises(mg.AssemblyError, match="hinge'"):
+        eqs.steady({"hinge'": 3.0}, hold=["hinge'"])
+
+
+def test_a_motion_that_is_steady_to_first_order_is_refused():
+    s = mg.System("cubic spring")
+    bead = s.body("bead", mass=1.0, inertia=0)
+    s.prismatic("wire", s.ground, bead, axis="x")
+    s.force("spring", bead, lambda m: ca.vertcat(-(m.coordinate("wire") ** 3), 0, 0))
+    with pytest.raises(mg.AssemblyError, match="for an instant only"):
+        s.equations().steady({"wire'": 3.0})
+
+
+@pytest.mark.parametrize(("start", "expected"), [(0.1, 0.0), (1.5, 0.0), (1.6, np.pi), (np.pi / 2, None)])
+def test_equilibria_are_those_near_the_guess(start, expected):
+    q, u = pendulum().equilibrium({"hinge": start})
+    assert not u.any()
+    assert abs(np.sin(q[0])) < 1e-12
+    assert expected is None or q[0] == pytest.approx(expected, abs=1e-12)
+
+
+def test_what_depends_on_time_has_no_equilibrium():
+    s = mg.System("shaken", gravity=(0, 0, -GRAVITY))
+    s.joint("base", s.ground, s.frame("base frame"), [mg.move("x", 0.5 * mg.sin(3 * s.time))])
+    rod = s.body("rod", mass=1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.1))
+    s.revolute("hinge", "base frame", rod, axis="y")
+    with pytest.raises(mg.UnsupportedError, match="time"):
+        s.equations().equilibrium()
+    s = mg.System("driven", gravity=(0, 0, -GRAVITY))
+    s.revolute("hinge", s.ground, s.body("rod", mass=1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.1)), axis="y")
+    s.servo("drive", "hinge", 0.3 * s.time)
+    with pytest.raises(mg.UnsupportedError, match="'drive' depends on time"):
+        s.equations().steady()
+
+
+@pytest.mark.parametrize("formalism", ["newton-euler", "absolute"])
+@pytest.mark.parametrize(("theta", "Omega"), [(1.0, 2.0), (1.05, 2.0), (0.4, -3.0)])
+def test_steady_circles_of_the_rolling_disc(formalism, theta, Omega):
+    """(C + m r²) ω₃ Ω sin ϑ − A Ω² sin ϑ cos ϑ = −m g r cos ϑ, from a rough guess of the spin; x' and y' turn meanwhile."""
+    s = mg.System("disc", gravity=(0, 0, -GRAVITY))
+    disc = s.body("disc", mass=1.0, inertia=(0.25, 0.25, 0.5))
+    turns = [mg.rot("z", "yaw"), mg.rot("x", "tilt"), mg.rot("z", "spin")]
+    s.joint("centre", s.ground, disc, [*(mg.move(axis, axis) for axis in "xyz"), *turns], at=(0, 0, 1))
+    s.roll("floor", mg.Disc(disc, 1.0), mg.Plane(s.ground))
+    eqs = s.equations(formalism)
+    guess = {"centre.tilt": theta, "centre.yaw'": Omega, "centre.spin'": -3.0 * np.sign(Omega)}
+    state = eqs.steady(guess, hold=["centre.tilt", "centre.yaw'"])
+    names = ("centre.tilt", "centre.yaw'", "centre.spin'")
+    tilt, yaw, spin = eqs.observe(lambda m: [m.coordinate(names[0]), m.speed(names[1]), m.speed(names[2])], *state)
+    assert (tilt, yaw) == pytest.approx((theta, Omega), abs=1e-12)
+    omega_3 = spin + Omega * np.cos(theta)
+    sine, cosine = np.sin(theta), np.cos(theta)
+    assert 1.5 * omega_3 * Omega * sine - 0.25 * Omega**2 * sine * cosine == pytest.approx(-GRAVITY * cosine, rel=1e-10)
+    if (theta, Omega) == (1.0, 2.0):
+        assert omega_3 == pytest.approx(-1.919542085482549, rel=1e-12)  # the example of cases/rolling_disc.json
+
+
+def test_straight_rolling_is_steady():
+    s = gallery.load("rolling_disc").system(angles=True)
+    eqs = s.equations()
+    q, u = eqs.steady({"centre.tilt": 1.5, "centre.spin'": -3.0}, hold=["centre.spin'", "centre.yaw'"])
+    found = dict(zip((*eqs.coordinates, *eqs.speeds), (*q, *u), strict=True))
+    assert found["centre.tilt"] == pytest.approx(np.pi / 2, abs=1e-10)
+    assert found["centre.x'"] == pytest.approx(3.0, abs=1e-10)
+
+
+def test_conical_pendulum():
+    """Ω² l cos ϑ = g for a point mass."""
+    s = mg.System("conical", gravity=(0, 0, -GRAVITY))
+    bob = s.body("bob", mass=0.7, com=(0, 0, -0.8), inertia=0)
+    s.joint("pivot", s.ground, bob, [mg.rot("z", "turn"), mg.rot("x", "swing")])
+    _, u = s.equations().steady({"pivot.swing": 0.6, "pivot.turn'": 3.0}, hold=["pivot.swing"])
+    assert u[0] == pytest.approx(np.sqrt(GRAVITY / (0.8 * np.cos(0.6))), rel=1e-12)
+
+
+def test_speeds_that_need_not_be_constant_can_be_told():
+    """A crank turns steadily, its rod does not: to be constant the crank is enough, and nothing drives or brakes it."""
+    s = mg.System("crank and idle slider")
+    wheel, block = s.body("wheel", mass=1.0, inertia=(0.1, 0.1, 0.1)), s.frame("block")
+    s.revolute("crank", s.ground, wheel, axis="z")
+    s.prismatic("slider", s.ground, block, axis="x")
+    s.distance("rod", s.marker("pin", wheel, at=(0.3, 0, 0)), block, 1.0)
+    eqs = s.equations()
+    guess = {"crank": 0.4, "crank'": 5.0, "slider": 1.2}
+    with pytest.raises(mg.AssemblyError):
+        eqs.steady(guess, hold=["crank'"])
+    q, u = eqs.steady(guess, hold=["crank", "crank'"], constant=["crank'"])
+    assert q[1] == pytest.approx(0.3 * np.cos(0.4) + np.sqrt(1 - (0.3 * np.sin(0.4)) ** 2), rel=1e-10)
+    assert u[0] == 5.0
+    with pytest.raises(mg.ArgumentError, match="constant: unknown speed 'crank'"):
+        eqs.steady(constant=["crank"])
+    with pytest.raises(mg.ArgumentError, match="constant must be a list"):
+        eqs.steady(constant="crank'")
+
+
+def test_names_that_are_held_are_checked():
+    s = mg.System("ball", gravity=(0, 0, -GRAVITY))
+    s.spherical("ball", s.ground, s.body("rod", mass=1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.01)))
+    for formalism in ("newton-euler", "absolute"):
+        eqs = s.equations(formalism)
+        for hold, what in ((["nope"], "unknown"), ("ball.wz", "list of names"), (["ball.q1"], "joint 'ball' as a whole")):
+            for study in (eqs.steady, eqs.equilibrium):
+                with pytest.raises(mg.ArgumentError, match=what):
+                    study({}, hold=hold)
+    eqs, tilted = s.equations(), [np.cos(0.2), np.sin(0.2), 0, 0]
+    assert eqs.steady({"ball.wz": 1.0}, hold=["ball"])[0] == pytest.approx([1, 0, 0, 0])
+    assert eqs.steady({"ball.wz": 1.0}, hold=["ball'"])[1] == pytest.approx([0, 0, 1])
+    with pytest.raises(mg.AssemblyError, match="still changes"):
+        eqs.equilibrium({"ball": tilted}, hold=["ball"])
+    assert eqs.equilibrium({"ball": tilted})[0] == pytest.approx([1, 0, 0, 0], abs=1e-12)
+
+
+@pytest.mark.parametrize("formalism", ["newton-euler", "absolute"])
+def test_a_guess_need_not_be_consistent(formalism):
+    eqs = gallery.load("fourbar").system().equations(formalism)
+    q, u = eqs.equilibrium({"qA": 1.3, "qB": 1.8})
+    assert np.abs(eqs.accelerations(q, u)).max() < 1e-12
+    assert eqs.observe(lambda m: m.coordinate("qA"), q)[0] == pytest.approx(np.arctan(np.sqrt(15)), abs=1e-10)
+
+
+def test_what_nothing_depends_on_stays_as_guessed():
+    s = mg.System("bead", gravity=(0, 0, -GRAVITY))
+    bead = s.body("bead", mass=2.0, inertia=(0.1, 0.2, 0.15))
+    s.free("place", s.ground, bead)
+    s.constrain("track", position=lambda m: m.position(bead)[2] - m.position(bead)[0] ** 2 / 2)
+    s.constrain("plane", position=lambda m: m.position(bead)[1])
+    turn = [0.8, 0.0, 0.6, 0.0]
+    q, _ = s.equations().equilibrium({"place.x": 0.1, **{f"place.q{i}": value for i, value in enumerate(turn)}})
+    assert q == pytest.approx([0, 0, 0, *turn], abs=1e-12)
+
+
+@pytest.mark.parametrize(("stiffness", "mass"), [(1e4, 1e-3), (1e6, 1e-6)])
+def test_stiff_and_light_has_its_equilibrium(stiffness, mass):
+    s = mg.System("stiff", gravity=(0, 0, -GRAVITY))
+    block = s.body("block", mass=mass, inertia=0)
+    s.prismatic("rail", s.ground, block, axis="z", stiffness=stiffness)
+    s.revolute("hinge", block, s.body("bob", mass=mass, com=(0, 0, -0.01), inertia=0), axis="y")
+    q, _ = s.equations().equilibrium({"hinge": 0.3})
+    assert q[0] == pytest.approx(-2 * mass * GRAVITY / stiffness, rel=1e-10)
+    assert abs(q[1]) < 1e-10
+
+
+@pytest.mark.parametrize("stiffness", [1e2, 1e8, 1e12])
+def test_stiffness_does_not_hide_that_all_of_it_falls(stiffness):
+    s = mg.System("falling pair", gravity=(0, 0, -GRAVITY))
+    pair = [s.body(name, mass=1.0, inertia=0) for name in "ab"]
+    for body in pair:
+        s.prismatic(f"rail {body.name}", s.ground, body, axis="z")
+    s.spring_damper("spring", *pair, stiffness=stiffness, length=0.1)
+    with pytest.raises(mg.AssemblyError, match="still changes"):
+        s.equations().equilibrium({"rail a": 0.2})

@@ -211,3 +211,31 @@ def test_inverse_dynamics_of_a_run_returns_its_inputs():
         machine().equations().inverse_dynamics(np.zeros(4), np.zeros(4), np.zeros(4))
     with pytest.raises(mg.ArgumentError, match="udot"):
         equations.inverse_dynamics([0, 0])
+
+
+@pytest.mark.parametrize("formalism", ["newton-euler", "absolute"])
+def test_inverse_dynamics_of_a_loop_finds_the_drives(formalism):
+    """Whatever drives the one freedom, forward dynamics with the effort found gives the accelerations back."""
+    s = mg.System("four-bar", gravity=(0, 0, -9.8))
+    A, B, C = (s.body(name, mass=20, com=(2, 0, 0), inertia=(0.2, 26, 26)) for name in "ABC")
+    s.revolute("qA", s.ground, A, axis="y")
+    s.revolute("qB", A, B, axis="y", at=(4, 0, 0))
+    s.revolute("qC", s.ground, C, axis="y", at=(2, 0, 0))
+    s.revolute("close", B, C, axis="y", at=(4, 0, 0), child_at=(4, 0, 0), cut=True)
+    for joint in ("qA", "qB", "qC", "close"):
+        s.torque(f"motor {joint}", joint, 1e3 * s.input(f"w {joint}"))
+    equations = s.equations(formalism)
+    run = equations.simulate(0.5, {"qA": 1.0}, guess={"qB": 1.8}, inputs={"w qC": 0.03 * mg.sin(9 * s.time)}, step=0.1)
+    state, given = (run.q, run.u), {"w qA": 0.01}
+    for joint in ("qA", "qB", "qC", "close"):
+        effort = equations.inverse_dynamics(*state, run.udot, inputs=given, drives=[f"w {joint}"])[:, 0]
+        inputs = {f"w {joint}": effort} if joint == "qA" else {**given, f"w {joint}": effort}
+        assert gap(equations.accelerations(*state, inputs=inputs), run.udot) < 1e-9
+        along = equations.inverse_dynamics(*state, run.udot, drives=[f"{joint}'"])
+        assert gap(equations.inverse_dynamics(*state, run.udot, drives=[f"w {joint}"]), along / 1e3) < 1e-9
+    assert gap(equations.inverse_dynamics(run, drives=["w qC"])[:, 0], run["w qC"]) < 1e-9
+    for drives, what in ((["w qA", "w qC"], "not unique"), ([], "name more drives"), (["w"], "unknown"), ("w qA", "list")):
+        with pytest.raises(mg.ArgumentError, match=what):
+            equations.inverse_dynamics(*state, run.udot, drives=drives)
+    with pytest.raises(mg.ArgumentError, match="contradict the constraints"):
+        equations.inverse_dynamics(*state, run.udot + 1, drives=["w qA"])

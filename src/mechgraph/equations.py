@@ -277,7 +277,7 @@ class Equations(Expressions):
         return export_c(self, path)
 
     def inverse_dynamics(self, motion: Any, u: Any = None, udot: Any = None, **options: Any) -> np.ndarray:
-        """Efforts along the speeds for a motion: a ``Trajectory``, or q, u, u̇ as arrays (trees only)."""
+        """Efforts along the speeds of a tree for a motion, a ``Trajectory`` or q, u, u̇ as arrays; or those of ``drives``."""
         from .studies.inverse import inverse_dynamics
 
         return inverse_dynamics(self, motion, u, udot, **options)

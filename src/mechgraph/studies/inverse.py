@@ -1,36 +1,105 @@
-"""Inverse dynamics: the efforts along the speeds that a motion needs."""
+"""Inverse dynamics: the efforts along the speeds, or the efforts of chosen drives, that a motion needs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import casadi as ca
 import numpy as np
+from casadi import SX
 
+from ..arguments import numbers
+from ..closure import RANK_TOLERANCE
 from ..equations import Equations
-from ..errors import ArgumentError, UnsupportedError
+from ..errors import ArgumentError, UnsupportedError, unknown
 from ..formalisms import DEFAULT
+from ..motion import Motion
 from ..results import Trajectory
+
+TOLERANCE = 1e-8  # error of the accelerations, and of the balance of forces, relative to what makes them up
 
 
 def inverse_dynamics(
-    equations: Equations, motion: Any, u: Any = None, udot: Any = None, t: Any = 0.0, inputs: Any = None, parameters: Any = None
+    equations: Equations,
+    motion: Any,
+    u: Any = None,
+    udot: Any = None,
+    t: Any = 0.0,
+    inputs: Any = None,
+    parameters: Any = None,
+    drives: Sequence[str] | None = None,
 ) -> np.ndarray:
-    """τ with M u̇ = f + τ: recursive Newton–Euler where the formalism has it.
+    """τ with M u̇ = f + τ along all speeds of a tree: recursive Newton–Euler where the formalism has it.
 
-    ``motion`` is a ``Trajectory`` or the coordinates q, with u and u̇ beside it; batches by leading axes.
+    With ``drives``, names of inputs or of speeds of joints, their efforts with M u̇ = f + D τ + Gᵀλ instead: also with
+    constraints, in any coordinates, where they are as many as needed and not more. ``motion`` is a ``Trajectory`` or the
+    coordinates q, with u and u̇ beside it; batches by leading axes.
     """
+    if isinstance(motion, Trajectory):
+        motion, u, udot, t, inputs, parameters = motion.q, motion.u, motion.udot, motion.time, motion.w, dict(motion.parameters)
+    if u is None or udot is None:
+        raise ArgumentError("inverse_dynamics needs a Trajectory, or q, u and udot")
+    if drives is not None:
+        return _efforts_of(equations, _checked(equations, drives), udot, equations.arguments(motion, u, t, inputs, parameters))
     if equations.kinematics is not equations.tree:
         raise UnsupportedError(
             f"inverse dynamics gives efforts along the speeds of joints, which {equations.formalism} does not have; "
-            f"use a formalism in joint coordinates, such as {DEFAULT}"
+            f"use a formalism in joint coordinates, such as {DEFAULT}, or name the drives=[…] whose efforts are asked for"
         )
     if equations.constraints:
         raise UnsupportedError(
-            "inverse dynamics is for trees: with constraints the efforts are not unique. Add servo constraints for the "
-            "motion that is wanted; their multipliers are the efforts of the drives"
+            "with constraints the efforts along all speeds are not unique: name the drives=[…], inputs or speeds of joints, "
+            "whose efforts are asked for; or add servo constraints, whose multipliers are the efforts of the drives"
         )
-    if isinstance(motion, Trajectory):
-        return equations.efforts(motion.q, motion.u, motion.udot, motion.time, motion.w, dict(motion.parameters))
-    if u is None or udot is None:
-        raise ArgumentError("inverse_dynamics needs a Trajectory, or q, u and udot")
     return equations.efforts(motion, u, udot, t, inputs, parameters)
+
+
+def _checked(equations: Equations, drives: Any) -> tuple[str, ...]:
+    if isinstance(drives, str) or not isinstance(drives, Sequence):
+        raise ArgumentError(f"drives must be a list of names such as ['name'], got {drives!r}")
+    known = [*equations.inputs, *(name for joint in equations.system.joints.values() for name in joint.speeds)]
+    for name in drives:
+        if name not in known:
+            raise ArgumentError(f"drives: {unknown('input or speed of a joint', name, known)}")
+    return tuple(drives)
+
+
+def _expressions(equations: Equations, drives: tuple[str, ...]) -> list[SX]:
+    """M u̇ − f, the directions D of the drives, those of the constraint forces G, and A u̇, b."""
+    s, m = equations.symbols, Motion(equations.kinematics)
+    by_input = ca.jacobian(equations.f, s.w)
+    if ca.depends_on(by_input, s.w):
+        raise UnsupportedError("the forces are not linear in the inputs, so that inverse dynamics does not find them")
+    columns = [
+        by_input[:, equations.inputs.index(name)] if name in equations.inputs else ca.jacobian(m.speed(name), s.u).T
+        for name in drives
+    ]
+    D = ca.horzcat(SX(s.u.numel(), 0), *columns)
+    return [equations.tau, D, equations.constrained.G, equations.A @ s.udot, equations.b]
+
+
+def _efforts_of(equations: Equations, drives: tuple[str, ...], udot: Any, arguments: list[np.ndarray]) -> np.ndarray:
+    """τ of least squares in D τ + Gᵀλ = M u̇ − f, which must be unique and exact; inputs among the drives count as zero in f."""
+    q, u, t, w, p = arguments
+    w = np.where([name in drives for name in equations.inputs], 0.0, w)
+    kernel = equations.kernel(
+        ("drives", drives), lambda: _expressions(equations, drives), [1, 2, 2, 1, 1], equations.symbols.udot
+    )
+    tau, D, G, gained, b = kernel(q, u, t, w, p, numbers("accelerations", equations.speeds, udot))
+    if _exceeds(gained + b, np.abs(gained) + np.abs(b)):
+        raise ArgumentError("the accelerations contradict the constraints: A u̇ + b is not zero")
+    K = np.concatenate([D, np.swapaxes(G, -1, -2)], axis=-1)
+    lengths = np.linalg.norm(K, axis=-2, keepdims=True)
+    K, lengths, count = K / np.where(lengths > 0, lengths, 1.0), lengths[..., 0, : len(drives)], len(drives)
+    inverse = np.linalg.pinv(K, rcond=RANK_TOLERANCE)
+    if np.abs((inverse @ K)[..., :count, :] - np.eye(K.shape[-1])[:count]).max(initial=0.0) > TOLERANCE:
+        raise ArgumentError(f"the efforts of {', '.join(drives)} are not unique: there are more drives than freedoms")
+    found = np.einsum("...ij,...j->...i", inverse, tau)
+    if _exceeds(np.einsum("...ij,...j->...i", K, found) - tau, np.abs(tau)):
+        raise ArgumentError(f"{', '.join(drives) or 'no drives'} cannot make this motion; name more drives")
+    return found[..., :count] / lengths
+
+
+def _exceeds(error: np.ndarray, size: np.ndarray) -> bool:
+    return bool(np.abs(error).max(initial=0.0) > TOLERANCE * max(1.0, size.max(initial=0.0)))
