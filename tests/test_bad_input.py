@@ -511,6 +511,8 @@ CALLS = {
     "observe nothing": (lambda e: e.observe(lambda m: None, Q, U), ["quantity", "None"]),
     "inverse": (lambda e: e.inverse_dynamics(Q), ["Trajectory", "udot"]),
     "load": (lambda e: mg.load("nowhere.npz"), ["nowhere.npz"]),
+    "C nowhere": (lambda e: e.export_c("nowhere/at_all"), ["nowhere", "No such file"]),
+    "equilibrium hold": (lambda e: e.equilibrium(hold=["hing"]), ["hold", "'hing'", "did you mean 'hinge'"]),
     "observe a typo": (lambda e: e.observe(lambda m: m.speeds("tip"), Q, U), ["quantity", "AttributeError", "'speeds'"]),
     "observe NaN": (lambda e: e.observe(lambda m: m.time + math.sin(m.time), Q, U), ["quantity", "NaN", "mg.sin"]),
     "event that divides": (lambda e: e.simulate(1.0, events={"e": lambda m: 1 / 0}), ["quantity", "ZeroDivisionError"]),

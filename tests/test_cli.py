@@ -147,14 +147,23 @@ def test_a_run_that_fails_keeps_what_was_computed(tmp_path: Path) -> None:
         (["run", "double_pendulum", "--set", "elbow=one"], "write name=number"),
         (["run", "double_pendulum", "--set", "elbw=1"], "did you mean 'elbow'"),
         (["run", "double_pendulum", "--duration", "-1"], "duration must be a positive number"),
-        (["run", "double_pendulum", "--duration", "0.1", "--view", "x.mp4"], ".html (interactive) or .gif"),
+        (["run", "double_pendulum", "--view", "x.mp4"], "x.mp4 must end in one of .html"),
+        (["run", "double_pendulum", "--plot", "x.xyz"], "x.xyz must end in one of .png"),
+        (["run", "double_pendulum", "--report", "x.pdf"], "x.pdf must end in one of .html"),
+        (["describe", "double_pendulum", "--graph", "x.docx"], "x.docx must end in one of .png"),
         (["run", "double_pendulum", "--formalism", "newton"], "'newton' is not one of 'newton-euler'"),
         (["check", "double_pendulum", "--states", "0"], "x>=1"),
-        (["run", "double_pendulum", "--duration", "0.1", "--out", "/nowhere/x.npz"], "No such file or directory"),
+        (["run", "double_pendulum", "--out", "/nowhere/x.npz"], "there is no folder /nowhere"),
     ],
 )
 def test_bad_input_gets_one_clear_message(arguments: list[str], message: str) -> None:
     assert message in refused(*arguments)
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "load", lambda model: pytest.fail("it began to work"))
+    for option, path in (("--plot", "x.xyz"), ("--view", "x.mp4"), ("--report", "x.pdf"), ("--out", "/nowhere/x.npz")):
+        refused("run", "double_pendulum", option, path)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import base64
 import json
 import re
 from html.parser import HTMLParser
+from itertools import combinations
 
 import casadi as ca
 import matplotlib.pyplot as plt
@@ -15,6 +16,7 @@ import sympy as sp
 from PIL import Image
 
 import mechgraph as mg
+from mechgraph import gallery
 from mechgraph.formalisms import absolute
 from mechgraph.show import names, picture
 from mechgraph.show.expressions import OPERATIONS, Plain, evaluate
@@ -754,3 +756,12 @@ def test_graph_is_bipartite_and_joins_what_is_joined(tmp_path):
     assert drawn.startswith("<?xml")
     with pytest.raises(mg.ArgumentError, match=r"graph\.docx"):
         wheel_on_a_floor().draw_graph(tmp_path / "graph.docx")
+
+
+@pytest.mark.parametrize("name", ["snakeboard", "omni_vehicle"])
+def test_labels_of_the_graph_do_not_cover_each_other(name):
+    figure = gallery.load(name).system().draw_graph()
+    boxes = [text.get_window_extent() for text in figure.axes[0].texts]
+    covered = [(a, b) for a, b in combinations(boxes, 2) if a.overlaps(b)]
+    assert len(boxes) > 10
+    assert not covered

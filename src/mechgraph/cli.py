@@ -24,6 +24,7 @@ from .studies.integrators import METHODS
 from .system import System
 
 DEMO = "slider_crank_3d"
+FIGURES = (".png", ".svg", ".pdf", ".jpg", ".jpeg", ".webp", ".eps", ".ps", ".tif", ".tiff")
 
 
 class Failure(click.ClickException):
@@ -145,6 +146,21 @@ closure_option = click.option(
 )
 
 
+def _written(option: str, help: str, *endings: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """An option for a file to write, whose ending (if it matters) and folder are checked before anything is computed."""
+
+    def checked(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
+        if path is None:
+            return None
+        if endings and path.suffix.lower() not in endings:
+            raise click.BadParameter(f"{path} must end in one of {', '.join(endings)}")
+        if not path.parent.is_dir():
+            raise click.BadParameter(f"there is no folder {path.parent}")
+        return path
+
+    return click.option(option, type=click.Path(dir_okay=False, path_type=Path), callback=checked, help=help)
+
+
 @main.command()
 @click.option(
     "--out",
@@ -196,10 +212,10 @@ def _products(run: Trajectory, out: Path) -> Iterator[Path]:
 @click.option(
     "--set", "settings", metavar="NAME=VALUE", multiple=True, help="A parameter or a starting value; repeat as needed."
 )
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write the trajectory (.npz).")
-@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="Write plots (.png, .svg, .pdf).")
-@click.option("--view", type=click.Path(dir_okay=False, path_type=Path), help="Write an animation (.html or .gif).")
-@click.option("--report", type=click.Path(dir_okay=False, path_type=Path), help="Write a page with everything (.html).")
+@_written("--out", "Write the trajectory (.npz).")
+@_written("--plot", "Write plots (.png, .svg, .pdf).", *FIGURES)
+@_written("--view", "Write an animation (.html or .gif).", ".html", ".htm", ".gif")
+@_written("--report", "Write a page with everything (.html).", ".html", ".htm")
 def run(
     model: str,
     formalism: str,
@@ -254,7 +270,7 @@ def check(model: str, states: int, seed: int) -> None:
 
 @main.command()
 @model_argument
-@click.option("--graph", type=click.Path(dir_okay=False, path_type=Path), help="Draw its graph (.png, .svg, .pdf).")
+@_written("--graph", "Draw its graph (.png, .svg, .pdf).", *FIGURES)
 def describe(model: str, graph: Path | None) -> None:
     """Print what was understood of MODEL.
 

@@ -35,8 +35,11 @@ def export_c(equations: Equations, path: str | Path) -> list[Path]:
         f"{name}.c": _source(name, made),
         f"{name}_test.c": _test(equations, name, made),
     }
-    for file, text in texts.items():
-        (target.parent / file).write_text(text, encoding="utf-8")
+    try:
+        for file, text in texts.items():
+            (target.parent / file).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ArgumentError(f"cannot write {error.filename}: {error.strerror}") from None
     return [target.parent / file for file in texts]
 
 

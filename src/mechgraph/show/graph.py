@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import networkx as nx
+import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
+from matplotlib.text import Annotation
+from matplotlib.transforms import Bbox, BboxBase
 
 from ..elements.element import Element
 from ..elements.joints import Free
@@ -16,6 +19,8 @@ from .plot import save
 
 BODY, JOINT, CONSTRAINT, FORCE = "body", "joint", "constraint", "force"
 MARKS = {BODY: "o", JOINT: "s", CONSTRAINT: "D", FORCE: "^"}
+REACH = {BODY: 15.0, JOINT: 8.0, CONSTRAINT: 8.0, FORCE: 8.0}  # half the size of a mark, in points
+SIDES = ((0, -1), (0, 1), (1, 0), (-1, 0), (1, -1), (-1, -1), (1, 1), (-1, 1))  # where a label may stand, the best first
 
 
 def network(system: System) -> nx.Graph:
@@ -57,19 +62,46 @@ def draw_graph(system: System, path: str | Path | None = None) -> Figure:
     for index, (kind, mark) in enumerate(MARKS.items()):
         nodes = [node for node, data in graph.nodes(data=True) if data["kind"] == kind]
         if nodes:
-            size = 900 if kind == BODY else 260
+            size = (2 * REACH[kind]) ** 2
             shapes = nx.draw_networkx_nodes(
                 graph, places, nodes, ax=axes, node_shape=mark, node_size=size, node_color=color(index), label=kind
             )
             shapes.set_edgecolor("white")
-    for node, (x, y) in places.items():
-        text = axes.annotate(
-            node[1], (x, y), (0, -19 if node[0] == BODY else -11), textcoords="offset points", ha="center", va="top",
-            fontsize=9, color=INK,
-        )  # fmt: skip
-        text.set_path_effects([withStroke(linewidth=3, foreground=PAPER)])
+    labels = {
+        node: axes.annotate(node[1], place, (0, 0), textcoords="offset points", fontsize=9, color=INK)
+        for node, place in places.items()
+    }
     axes.legend(loc="upper left", frameon=False, markerscale=0.5)
     figure.suptitle(system.name, color=INK, fontsize=12, x=0.01, ha="left")
+    _spread(figure, labels)
     if path is not None:
         save(figure, Path(path))
     return figure
+
+
+def _spread(figure: Figure, labels: dict[tuple[str, str], Annotation]) -> None:
+    """Put each label on the side of its mark where it covers least of the marks, earlier labels and the outside."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    point = figure.dpi / 72
+    centres = {node: figure.axes[0].transData.transform(label.xy) for node, label in labels.items()}
+    taken = [Bbox([centre - REACH[node[0]] * point, centre + REACH[node[0]] * point]) for node, centre in centres.items()]
+    for node, label in labels.items():
+        size, gap = np.array(label.get_window_extent().size), (REACH[node[0]] + 3) * point
+        boxes = [_beside(centres[node], side, gap, size) for side in SIDES]
+        best = min(boxes, key=lambda box: round(sum(_common(box, other) for other in taken) - _common(box, figure.bbox)))
+        label.set_position((best.p0 - centres[node]) / point)
+        label.set_path_effects([withStroke(linewidth=3, foreground=PAPER)])
+        taken.append(best)
+
+
+def _beside(centre: np.ndarray, side: tuple[int, int], gap: float, size: np.ndarray) -> Bbox:
+    """A box of this size on one side of a mark."""
+    corner = centre + np.array(side) * (gap + size / 2) - size / 2
+    return Bbox([corner, corner + size])
+
+
+def _common(box: BboxBase, other: BboxBase) -> float:
+    """The area that two boxes share."""
+    shared = Bbox.intersection(box, other)
+    return shared.width * shared.height if shared is not None else 0.0

@@ -147,7 +147,7 @@ STUDIES: dict[str, Callable[[Equations, tuple], Any]] = {
     "events": lambda e, s: e.simulate(0.01, s, step=0.01, events={"top": Event(lambda m: m.coordinate("crank"), stop=False)}),
     "equilibria": lambda e, s: e.equilibrium({"crank": 1.5}),
     "linear models": lambda e, s: e.linearize(s),
-    "inverse dynamics": lambda e, s: e.inverse_dynamics(*s, e.accelerations(*s), drives=["crank'"]),
+    "inverse dynamics": lambda e, s: e.inverse_dynamics(s[0], s[1], e.accelerations(*s), drives=["crank'"]),
     "exact derivatives": lambda e, s: e.jacobian("accelerations", "q", *s),
     "rollouts": lambda e, s: e.rollout(s[0][None], s[1][None], step=0.01, steps=1),
     "text and LaTeX": lambda e, s: (e.show(), e.latex()),
