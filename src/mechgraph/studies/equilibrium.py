@@ -19,12 +19,12 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ..arguments import named
+from ..arguments import named, one_state, some_of
 from ..closure import RANK_TOLERANCE, rank
 from ..equations import Equations
-from ..errors import ArgumentError, AssemblyError, UnsupportedError, unknown
+from ..errors import ArgumentError, AssemblyError, UnsupportedError
 from .initial import in_joint_coordinates, to_absolute
-from .projection import normalized
+from .projection import moved, normalized
 
 TOLERANCE = 1e-12  # what may be left of a row, in proportion to its slopes and to the constraint forces in it
 LASTING = 1e-8  # the same after a while
@@ -47,7 +47,7 @@ def equilibrium(
 
     The coordinates named in ``hold`` stay as they are in the guess.
     """
-    return _found(equations, named("guess", guess), _names("hold", hold), None, inputs, parameters)
+    return _found(equations, guess, hold, None, False, inputs, parameters)
 
 
 def steady(
@@ -67,34 +67,37 @@ def steady(
     them: the velocity of a disc that rolls in a circle turns. Where coordinates are not those of joints, it is found in joint
     coordinates, unless a name is one of a body's coordinates or speeds.
     """
-    names = None if constant is None else _names("constant", constant)
-    return _found(equations, named("guess", guess), _names("hold", hold), names or (), inputs, parameters)
-
-
-def _names(what: str, names: Any) -> list[str]:
-    if isinstance(names, str) or not isinstance(names, Collection) or not all(isinstance(name, str) for name in names):
-        raise ArgumentError(f"{what} must be a list of names such as ['name'], got {names!r}")
-    return list(names)
+    return _found(equations, guess, hold, constant, True, inputs, parameters)
 
 
 def _found(
-    equations: Equations, guess: dict, hold: list[str], constant: Sequence[str] | None, inputs: Any, parameters: Any
+    equations: Equations, guess: Any, hold: Any, constant: Any, moving: bool, inputs: Any, parameters: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The state; ``constant`` is None if it is one of rest, empty if it is open."""
-    joint = in_joint_coordinates(equations, [*guess, *hold, *(constant or ())])
+    one_state(equations.arguments(None, None, 0.0, inputs, parameters))
+    joint = _in_joint_coordinates(equations, guess, hold, constant or ())
     if joint is not None:
-        return to_absolute(equations, joint, *_found(joint, guess, hold, constant, inputs, parameters), 0.0, parameters)
-    held = _held(equations, hold)
-    q, u = _beginning(equations, guess, held, parameters)
-    if constant is None:
+        return to_absolute(equations, joint, *_found(joint, guess, hold, constant, moving, inputs, parameters), 0.0, parameters)
+    held, changing = _held(equations, hold), _others(equations, constant) if constant is not None else None
+    q, u = equations.assemble(guess, parameters=parameters) if isinstance(guess, tuple) else _beginning(
+        equations, named("guess", guess), held, parameters
+    )  # fmt: skip
+    if not moving:
         u, held = np.zeros_like(u), (held[0], set(range(len(u))))
-    balance = _Balance(equations, held, constant is not None, (inputs, parameters))
-    balance.release(_others(equations, constant) if constant else balance.turning(q, u))
+    balance = _Balance(equations, held, moving, (inputs, parameters))
+    balance.release(balance.turning(q, u) if changing is None else changing)
     with suppress(AssemblyError):
         return balance.settled(q, u)
     with suppress(AssemblyError):  # a horizontal pendulum has a moment without a slope
         return balance.settled(*balance.nudged(q, u))
     return balance.settled(q, u)
+
+
+def _in_joint_coordinates(equations: Equations, guess: Any, *names: Any) -> Equations | None:
+    """As ``in_joint_coordinates``; a guess may also be the pair (q, u), which is in the equations' own."""
+    if isinstance(guess, tuple):
+        return None
+    listed = [name for each in names if isinstance(each, Collection) for name in each]
+    return in_joint_coordinates(equations, [*named("guess", guess), *listed])
 
 
 # --- what is asked ---------------------------------------------------------------------------------------------------
@@ -117,19 +120,18 @@ def _part(equations: Equations, name: str) -> Part:
     return set(next(whole, ())), set()
 
 
-def _held(equations: Equations, hold: list[str]) -> Part:
-    still, kept = set(), set()  # type: set[int], set[int]
-    for name in hold:
-        along, speeds = _part(equations, name)
-        if not along and not speeds:
-            known = [*equations.coordinates, *equations.speeds, *equations.system.joints]
-            raise ArgumentError(f"hold: {unknown('coordinate, speed or joint', name, known)}")
-        if name in equations.coordinates and f"{name}'" not in equations.speeds:
+def _held(equations: Equations, hold: Any) -> Part:
+    """All that the names stand for, with quaternions held as a whole or not at all."""
+    joints = equations.kinematics.joint_speeds
+    known = dict.fromkeys([*equations.coordinates, *equations.speeds, *joints, *(f"{name}'" for name in joints)])
+    names = some_of("name to hold", hold, known)
+    for name in names:
+        if name in equations.coordinates and name not in joints and f"{name}'" not in equations.speeds:
             raise ArgumentError(
                 f"hold: {name!r} is a part of a quaternion; hold its joint {name.rpartition('.')[0]!r} as a whole"
             )
-        still, kept = still | along, kept | speeds
-    return still, kept
+    parts = [_part(equations, name) for name in names]
+    return set().union(*(part[0] for part in parts)), set().union(*(part[1] for part in parts))
 
 
 def _beginning(equations: Equations, guess: dict, held: Part, parameters: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -148,12 +150,10 @@ def _beginning(equations: Equations, guess: dict, held: Part, parameters: Any) -
     return equations.assemble(met, guess=rest, parameters=parameters)
 
 
-def _others(equations: Equations, constant: Sequence[str]) -> list[int]:
+def _others(equations: Equations, constant: Any) -> list[int]:
     """Speeds that are not among those that must be constant."""
-    for name in constant:
-        if name not in equations.speeds:
-            raise ArgumentError(f"constant: {unknown('speed', name, equations.speeds)}")
-    return [i for i, name in enumerate(equations.speeds) if name not in constant]
+    names = some_of("constant speed", constant, equations.speeds)
+    return [i for i, name in enumerate(equations.speeds) if name not in names]
 
 
 # --- the rows --------------------------------------------------------------------------------------------------------
@@ -217,7 +217,7 @@ class _Balance:
     def _cyclic(self, q: np.ndarray) -> np.ndarray:
         """Directions along which no row has a slope, at a random state near q."""
         random, n = np.random.default_rng(0), len(self.equations.speeds)
-        q = normalized(self.equations, q + self.equations.coordinate_rates(q, random.uniform(-0.3, 0.3, n)))
+        q = moved(self.equations, q, random.uniform(-0.3, 0.3, n))
         u, y = random.uniform(-1, 1, n), random.uniform(-1, 1, len(self.y))
         slopes = np.abs(self.kernel(*self.equations.arguments(q, u, 0.0, *self.given), y)[1][:, :n])
         return np.flatnonzero(slopes.max(axis=0, initial=0.0) <= TOLERANCE * slopes.max(initial=0.0))
@@ -288,7 +288,7 @@ class _Balance:
         far = max(np.abs(x[:count]).max(initial=0.0), np.abs(x[count:]).max(initial=0.0) / (1 + np.abs(u).max(initial=0.0)))
         x = x * (REACH / max(far, REACH))
         step[self.moves], rate[self.rates] = x[:count], u[self.rates] + x[count:]
-        return normalized(self.equations, q + self.equations.coordinate_rates(q, step)), rate
+        return moved(self.equations, q, step), rate
 
     def _check(self, rows: np.ndarray, tolerance: float, what: str) -> None:
         if not (np.abs(rows) <= tolerance * self.size + 10 * self.noise).all():
