@@ -35,6 +35,9 @@ STEPS = 200
 REACH = 0.5  # the longest step
 
 
+Part = tuple[set[int], set[int]]  # indices of speeds: along which coordinates are meant, and which are meant themselves
+
+
 def equilibrium(
     equations: Equations,
     guess: Mapping[str, Any] | None = None,
@@ -78,31 +81,28 @@ def _found(
     if joint is not None:
         return to_absolute(equations, joint, *_found(joint, guess, hold, constant, moving, inputs, parameters), 0.0, parameters)
     held, changing = _held(equations, hold), _others(equations, constant) if constant is not None else None
-    q, u = equations.assemble(guess, parameters=parameters) if isinstance(guess, tuple) else _beginning(
-        equations, named("guess", guess), held, parameters
-    )  # fmt: skip
+    q, u = _beginning(equations, guess, held, parameters)
     if not moving:
         u, held = np.zeros_like(u), (held[0], set(range(len(u))))
     balance = _Balance(equations, held, moving, (inputs, parameters))
     balance.release(balance.turning(q, u) if changing is None else changing)
-    with suppress(AssemblyError):
+    try:
         return balance.settled(q, u)
-    with suppress(AssemblyError):  # a horizontal pendulum has a moment without a slope
-        return balance.settled(*balance.nudged(q, u))
-    return balance.settled(q, u)
+    except AssemblyError:
+        with suppress(AssemblyError):  # the moment of a horizontal pendulum has no slope
+            return balance.settled(*balance.nudged(q, u))
+        raise
 
 
 def _in_joint_coordinates(equations: Equations, guess: Any, *names: Any) -> Equations | None:
     """As ``in_joint_coordinates``; a guess may also be the pair (q, u), which is in the equations' own."""
     if isinstance(guess, tuple):
         return None
-    listed = [name for each in names if isinstance(each, Collection) for name in each]
+    listed = [name for each in names if isinstance(each, Collection) for name in each if isinstance(name, str)]
     return in_joint_coordinates(equations, [*named("guess", guess), *listed])
 
 
 # --- what is asked ---------------------------------------------------------------------------------------------------
-
-Part = tuple[set[int], set[int]]  # indices of speeds: along which a coordinate is meant, and which are meant themselves
 
 
 def _part(equations: Equations, name: str) -> Part:
@@ -134,11 +134,14 @@ def _held(equations: Equations, hold: Any) -> Part:
     return set().union(*(part[0] for part in parts)), set().union(*(part[1] for part in parts))
 
 
-def _beginning(equations: Equations, guess: dict, held: Part, parameters: Any) -> tuple[np.ndarray, np.ndarray]:
+def _beginning(equations: Equations, guess: Any, held: Part, parameters: Any) -> tuple[np.ndarray, np.ndarray]:
     """An assembled state with what is held as given, and with as much of the rest of the guess as the constraints allow."""
-    told = set().union(*(_part(equations, name)[1] for name in guess))
+    if isinstance(guess, tuple):
+        return equations.assemble(guess, parameters=parameters)
+    guess = named("guess", guess)
+    told = set().union(*(_part(equations, str(name))[1] for name in guess))
     guess = {**{equations.speeds[i]: 0.0 for i in held[1] - told}, **guess}
-    parts = {name: _part(equations, name) for name in guess}
+    parts = {name: _part(equations, str(name)) for name in guess}
     met = {name: guess[name] for name, part in parts.items() if any(part) and part[0] <= held[0] and part[1] <= held[1]}
     rest = {name: value for name, value in guess.items() if name not in met}
     with suppress(AssemblyError):

@@ -9,10 +9,10 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ..arguments import numbers
+from ..arguments import numbers, some_of
 from ..closure import RANK_TOLERANCE
 from ..equations import Equations
-from ..errors import ArgumentError, UnsupportedError, unknown
+from ..errors import ArgumentError, UnsupportedError
 from ..formalisms import DEFAULT
 from ..motion import Motion
 from ..results import Trajectory
@@ -56,13 +56,8 @@ def inverse_dynamics(
 
 
 def _checked(equations: Equations, drives: Any) -> tuple[str, ...]:
-    if isinstance(drives, str) or not isinstance(drives, Sequence):
-        raise ArgumentError(f"drives must be a list of names such as ['name'], got {drives!r}")
-    known = [*equations.inputs, *(name for joint in equations.system.joints.values() for name in joint.speeds)]
-    for name in drives:
-        if name not in known:
-            raise ArgumentError(f"drives: {unknown('input or speed of a joint', name, known)}")
-    return tuple(drives)
+    joints = equations.system.joints.values()
+    return some_of("drive", drives, [*equations.inputs, *(name for joint in joints for name in joint.speeds)])
 
 
 def _expressions(equations: Equations, drives: tuple[str, ...]) -> list[SX]:
