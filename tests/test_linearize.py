@@ -148,16 +148,19 @@ def test_no_equilibrium_is_an_error_that_says_what_still_changes():
         s.equations().equilibrium()
 
 
-def pendulum() -> mg.Equations:
+def pendulum(stiffness: float = 0.0) -> mg.System:
     s = mg.System("pendulum", gravity=(0, 0, -GRAVITY))
     rod = s.body("rod", mass=1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.1))
-    s.revolute("hinge", s.ground, rod, axis="y")
-    return s.equations()
+    s.revolute("hinge", s.ground, rod, axis="y", stiffness=s.parameter("k", stiffness))
+    s.output("tip", lambda m: m.position(rod) + m.axis(rod, "-z"))
+    s.output("jolt", lambda m: m.angular_acceleration(rod)[1])
+    s.output("text", lambda m: "down")
+    return s
 
 
 def test_what_swings_through_its_lowest_point_is_not_steady():
     """u̇ = 0 at an instant is not enough: the only steady motion near it is rest."""
-    eqs = pendulum()
+    eqs = pendulum().equations()
     q, u = eqs.steady({"hinge'": 3.0})
     assert abs(q[0]) < 1e-12
     assert abs(u[0]) < 1e-12
@@ -176,7 +179,7 @@ def test_a_motion_that_is_steady_to_first_order_is_refused():
 
 @pytest.mark.parametrize(("start", "expected"), [(0.1, 0.0), (1.5, 0.0), (1.6, np.pi)])
 def test_equilibria_are_those_near_the_guess(start, expected):
-    q, u = pendulum().equilibrium({"hinge": start})
+    q, u = pendulum().equations().equilibrium({"hinge": start})
     assert not u.any()
     assert q[0] == pytest.approx(expected, abs=1e-12)
 
@@ -325,3 +328,188 @@ def test_stiffness_does_not_hide_that_all_of_it_falls(stiffness):
     s.spring_damper("spring", *pair, stiffness=stiffness, length=0.1)
     with pytest.raises(mg.AssemblyError, match="still changes"):
         s.equations().equilibrium({"rail a": 0.2})
+
+
+# --- steady turns ----------------------------------------------------------------------------------------------------
+
+
+def turning_disc(kind: str) -> mg.System:
+    s = mg.System("disc", gravity=(0, 0, -GRAVITY))
+    disc = s.body("disc", mass=1.0, inertia=(0.25, 0.25, 0.5))
+    if kind == "chain":
+        turns = [mg.rot("z", "yaw"), mg.rot("x", "tilt"), mg.rot("z", "spin")]
+        s.joint("centre", s.ground, disc, [*(mg.move(axis, axis) for axis in "xyz"), *turns], at=(0, 0, 1))
+    else:
+        s.free("centre", s.ground, disc, at=(0, 0, 1))
+    s.roll("floor", mg.Disc(disc, 1.0), mg.Plane(s.ground))
+    return s
+
+
+def pose(kind: str, joint: str, angles: tuple, rates: tuple) -> dict[str, float]:
+    """A start for yaw, tilt, spin and their rates, by a chain or by a quaternion."""
+    names = ("yaw", "tilt", "spin")
+    if kind == "chain":
+        both = zip(names, angles, rates, strict=True)
+        return {key: x for name, a, r in both for key, x in ((f"{joint}.{name}", a), (f"{joint}.{name}'", r))}
+    R = Rotation.from_euler("ZXZ", angles)
+    nodes = Rotation.from_euler("Z", angles[0]).as_matrix()[:, 0]
+    omega = R.inv().apply(rates[0] * np.eye(3)[2] + rates[1] * nodes) + rates[2] * np.eye(3)[2]
+    return {
+        **{f"{joint}.q{i}": x for i, x in enumerate(R.as_quat(scalar_first=True))},
+        **{f"{joint}.w{axis}": x for axis, x in zip("xyz", omega, strict=True)},
+    }
+
+
+DESCRIPTIONS = [("chain", "newton-euler"), ("chain", "absolute"), ("ball", "newton-euler"), ("ball", "absolute")]
+
+
+def has(model: mg.LinearModel, *pairs: complex) -> bool:
+    """The eigenvalues are these with their conjugates, those of the turning axes themselves, and zeros.
+
+    A triple zero splits by the cube root of the rounding.
+    """
+    rate = np.linalg.norm(model.turning)
+    known = [value for pair in (*pairs, 1j * rate, 0) for value in (pair, np.conj(pair))]
+    values = model.eigenvalues()
+    return all(abs(values - pair).min() < 1e-8 for pair in pairs) and all(abs(x - np.array(known)).min() < 1e-4 for x in values)
+
+
+@pytest.mark.parametrize(("kind", "formalism"), DESCRIPTIONS)
+def test_disc_in_steady_turns(kind, formalism):
+    """Spinning on its edge: λ² = (4/5) g − Ω². In a circle: by differences of the reduced equations of motion."""
+    eqs = turning_disc(kind).equations(formalism)
+    for factor in (0.9, 1.1):
+        Omega = factor * np.sqrt(0.8 * GRAVITY)
+        model = eqs.linearize(pose(kind, "centre", (0.3, np.pi / 2, 0.4), (Omega, 0.0, 0.0)))
+        growth = np.emath.sqrt(0.8 * GRAVITY - Omega**2)
+        assert has(model, growth, -growth)
+        assert model.is_stable() is (factor > 1)
+    theta, Omega, omega_3 = 1.0, 2.0, -1.919542085482549
+    model = eqs.linearize(pose(kind, "centre", (0.7, theta, 0.4), (Omega, 0.0, omega_3 - Omega * np.cos(theta))))
+    assert has(model, 3.149718345j)
+    assert model.is_stable()
+
+
+@pytest.mark.parametrize(("kind", "formalism"), DESCRIPTIONS)
+def test_top_in_steady_precession(kind, formalism):
+    """Nutation: −λ² = Ω² sin² θ + (C ω₃/A − 2 Ω cos θ)², from A θ'' = A Ω² sin θ cos θ − C ω₃ Ω sin θ + m g l sin θ with the
+    moments of momentum constant."""
+    s = mg.System("top", gravity=(0, 0, -GRAVITY))
+    A, C, mgl, theta, omega_3 = 0.35, 0.1, GRAVITY * 0.5, 0.6, 200.0
+    top = s.body("top", mass=1.0, com=(0, 0, 0.5), inertia=(0.1, 0.1, C))
+    turns = [mg.rot("z", "yaw"), mg.rot("x", "tilt"), mg.rot("z", "spin")]
+    s.joint("j", s.ground, top, turns) if kind == "chain" else s.spherical("j", s.ground, top)
+    c = np.cos(theta)
+    Omega = 2 * mgl / (C * omega_3 + np.sqrt((C * omega_3) ** 2 - 4 * A * c * mgl))
+    model = s.equations(formalism).linearize(pose(kind, "j", (0.2, theta, 0.1), (Omega, 0.0, omega_3 - Omega * c)))
+    assert has(model, 1j * np.hypot(Omega * np.sin(theta), C * omega_3 / A - 2 * Omega * c))
+    assert model.is_stable()
+
+
+def test_spin_about_the_middle_axis_is_unstable():
+    """λ² = ω² (I₂ − I₁)(I₃ − I₂)/(I₁ I₃), for axes that turn with the body."""
+    s = mg.System("racket")
+    s.free("flight", s.ground, s.body("racket", mass=1.0, inertia=(1.0, 2.0, 2.5)))
+    model = s.equations().linearize({"flight.wy": 3.0})
+    np.testing.assert_allclose(model.turning, [0, 3, 0], atol=1e-9)
+    assert "turn with [" in repr(model)
+    assert model.eigenvalues()[0] == pytest.approx(3 * np.sqrt(0.2), rel=1e-9)
+
+
+@pytest.mark.parametrize("formalism", ["newton-euler", "absolute"])
+@pytest.mark.parametrize("start", [{"hinge'": 1.0}, {"hinge": 0.5}])
+def test_a_model_that_changes_has_no_eigenvalues(formalism, start):
+    """Also where its first derivative happens to vanish, at the bottom and at a turning point."""
+    model = pendulum().equations(formalism).linearize(start)
+    assert not model.constant
+    assert "changing" in repr(model)
+    for ask in (model.eigenvalues, model.modes, model.is_stable):
+        with pytest.raises(mg.ArgumentError, match="independent="):
+            ask()
+    assert model.A.shape == (2, 2)
+
+
+def test_a_linear_system_is_constant_in_any_motion():
+    s = mg.System("oscillator")
+    s.prismatic("x", s.ground, s.body("b", mass=1.0, inertia=0), axis="z", stiffness=4.0)
+    np.testing.assert_allclose(s.equations().linearize({"x": 0.3, "x'": 1.0}).eigenvalues(), [2j, -2j], atol=1e-12)
+
+
+# --- states, runs, outputs -------------------------------------------------------------------------------------------
+
+
+def test_states_are_coordinates_and_speeds_in_equal_numbers():
+    model = fourbar().linearize({"qA": 1.0, "qA'": 0.7}, guess={"qB": 1.8, "qC": 1.8})
+    assert [name.endswith("'") for name in model.states] == [False, True]
+
+
+def test_names_of_joints_are_states_in_absolute_coordinates():
+    start, options = {"qA": 1.0, "qA'": 0.7}, {"guess": {"qB": 1.8, "qC": 1.8}, "independent": ["qA", "qA'"]}
+    system = gallery.load("fourbar").system()
+    models = [system.equations(name).linearize(start, **options) for name in ("newton-euler", "absolute")]
+    assert models[1].states == ("qA", "qA'")
+    np.testing.assert_allclose(models[1].A, models[0].A, atol=1e-9)
+
+
+def test_a_name_twice_is_refused():
+    with pytest.raises(mg.ArgumentError, match="twice"):
+        fourbar().linearize(independent=["qA", "qA"])
+
+
+def test_model_at_the_end_of_a_run_has_its_parameters():
+    s = pendulum()
+    run = s.equations().simulate(1.0, parameters={"k": 50.0})
+    frequency = np.sqrt((50 + GRAVITY / 2) / 0.35)
+    for formalism in ("newton-euler", "absolute"):
+        model = s.equations(formalism).linearize(run)
+        np.testing.assert_allclose(model.eigenvalues().imag, [frequency, -frequency], rtol=1e-9)
+    other = mg.System("other")
+    other.revolute("hinge", other.ground, other.body("rod", mass=1.0, inertia=(0.1, 0.1, 0.1)), axis="y")
+    with pytest.raises(mg.ArgumentError, match="a run of 'pendulum'"):
+        other.equations().linearize(run)
+
+
+def test_contacts_are_as_at_the_end_of_the_run():
+    s = mg.System("resting", gravity=(0, 0, -GRAVITY))
+    ball = s.body("ball", mass=1.0, inertia=(0.004,) * 3)
+    s.free("place", s.ground, ball, at=(0, 0, 0.1))
+    s.rigid_contact("floor", mg.Sphere(ball, 0.1), mg.Plane(s.ground), friction=0.3)
+    eqs = s.equations()
+    closed = eqs.linearize({}, parameters={"floor.touching": 1, "floor.sticking": 1})
+    assert len(eqs.linearize().states) == 12
+    assert len(closed.states) == len(eqs.linearize(eqs.simulate(0.2)).states) == 8
+
+
+def test_outputs_by_every_name_that_a_run_takes():
+    s = pendulum()
+    stiffness = GRAVITY / 2 / 0.35
+    for formalism in ("newton-euler", "absolute"):
+        model = s.equations(formalism).linearize(
+            outputs=["jolt", "tip", "rod", "hinge", "hinge'"], independent=["hinge", "hinge'"]
+        )
+        assert model.outputs == ("jolt", "tip 1", "tip 2", "tip 3", "rod 1", "rod 2", "rod 3", "hinge", "hinge'")
+        expected = [[-stiffness, 0], [-1, 0], *[[0, 0]] * 5, [1, 0], [0, 1]]
+        np.testing.assert_allclose(model.C, expected, atol=1e-12)
+    for wrong, message in ((["text"], "must be a number"), ("tip", "a list of names"), (["nope"], "unknown output 'nope'")):
+        with pytest.raises(mg.ArgumentError, match=message):
+            s.equations().linearize(outputs=wrong)
+    assert fourbar().linearize({"qA": 1.0}, guess={"qB": 1.8, "qC": 1.8}, outputs=["pin"]).C.shape == (1, 2)
+
+
+@pytest.mark.parametrize("formalism", ["newton-euler", "absolute"])
+def test_double_zeros_are_no_instability(formalism):
+    s = mg.System("slides")
+    first, second = (s.body(name, mass=1.0, inertia=(0.1, 0.1, 0.1)) for name in "ab")
+    s.free("x", s.ground, first)
+    s.prismatic("y", first, second, axis=(0.6, 0, 0.8), stiffness=1e6)
+    assert s.equations(formalism).linearize().is_stable()
+    s.force("hill", first, lambda m: 1e-4 * m.position(first))
+    assert not s.equations(formalism).linearize().is_stable()
+
+
+def test_model_for_the_package_control():
+    model = tree().equations().linearize(outputs=["height", "hinge'"])
+    there = model.to_control()
+    assert there.state_labels[:2] == ["ball_rx", "ball_ry"]
+    assert there.output_labels == ["height", "hinge'"]
+    np.testing.assert_array_equal(there.A, model.A)

@@ -362,7 +362,7 @@ class Equations(Expressions):
 
     def _observer(self, quantity: Callable[[Motion], Any]) -> Kernel:
         with blamed("quantity of the motion"):
-            value, s = _column(quantity(Motion(self.kinematics))), self.symbols
+            value, s = column(quantity(Motion(self.kinematics))), self.symbols
             if has_nan(value):
                 raise ModelError(NO_NUMBER)
         kernel = self._built([value], [1], s.udot)
@@ -549,7 +549,8 @@ class Quantity:
         return np.stack(values, axis=-1) if table else values[0]
 
 
-def _column(value: Any) -> SX:
+def column(value: Any) -> SX:
+    """A quantity of the motion as one column; matrices row by row."""
     entries = value if isinstance(value, (list, tuple)) else [value]
     try:
         return ca.vertcat(*(ca.vec(SX(entry).T) for entry in entries))
