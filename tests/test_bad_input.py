@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import mechgraph as mg
+from mechgraph import gallery
 from mechgraph.elements.surfaces import SURFACES
 
 INERTIA = (0.1, 0.1, 0.1)
@@ -678,3 +679,9 @@ def test_an_idle_spin_in_a_loop_is_named_before_the_run(closure):
     s.spherical("end", s.ground, rod, at=(1, 1, 0), child_at=(1, 0, 0))
     with pytest.raises(mg.ArgumentError, match=r"singular.*\.wx"):
         s.equations("newton-euler", closure).simulate(1.0)
+
+
+def test_a_guess_of_a_cut_joint_is_refused():
+    equations = gallery.load("fourbar").system().equations()
+    with pytest.raises(mg.ArgumentError, match="guess: 'pin' is cut; guess of qA, qB, qC"):
+        equations.assemble({"qA": 1.2}, guess={"pin": 1.8})

@@ -128,9 +128,10 @@ def _places_and_twists(equations: Equations) -> list[SX]:
 
 
 def _guess(equations: Equations, guess: Any) -> np.ndarray:
-    q = np.array(equations.kinematics.reference)
-    for index, value in read_start(equations, named("guess", guess), "guess").coordinates.items():
-        q[index] = value
+    q, wishes = np.array(equations.kinematics.reference), read_start(equations, named("guess", guess), "guess")
+    if wishes.measured:
+        raise ArgumentError(f"guess: {next(iter(wishes.measured))!r} is cut; guess of {', '.join(equations.coordinates)}")
+    q[list(wishes.coordinates)] = list(wishes.coordinates.values())
     return q
 
 
