@@ -18,6 +18,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -195,7 +196,8 @@ def _run(command: list[str]) -> None:
 def report(failure: CompilationFailure, consequence: str = "interpreted, not compiled") -> None:
     """One clear line for a compiler that does not work, however many kernels it is tried for."""
     what = type(failure), find_compiler(), consequence
-    log.log(logging.DEBUG if what in _reported else logging.WARNING, "%s: %s", consequence, failure)
+    leaving = not threading.main_thread().is_alive()  # folders are cleared away under a compiler that still runs
+    log.log(logging.DEBUG if what in _reported or leaving else logging.WARNING, "%s: %s", consequence, failure)
     _reported.add(what)
 
 

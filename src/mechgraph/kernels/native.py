@@ -64,9 +64,9 @@ class Single:
 def share(run: Callable[[int, int], int], count: int, threads: int) -> None:
     """``run(first, last)`` on all of ``count`` states, in as many parts as there are threads."""
     threads = min(threads, max(1, count))
-    spans = list(pairwise(count * k // threads for k in range(threads + 1))) if count else []
-    codes = [run(*span) for span in spans] if threads <= 1 else list(pool().map(run, *zip(*spans, strict=True)))
-    if OUT_OF_MEMORY in codes:
+    own, *others = pairwise(count * k // threads for k in range(threads + 1))
+    running = [pool().submit(run, *span) for span in others]
+    if OUT_OF_MEMORY in (run(*own), *(other.result() for other in running)):
         raise MemoryError("no memory for the workspace of a kernel")
 
 
