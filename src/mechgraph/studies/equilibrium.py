@@ -144,13 +144,14 @@ def _beginning(equations: Equations, guess: Any, held: Part, parameters: Any) ->
     parts = {name: _part(equations, str(name)) for name in guess}
     met = {name: guess[name] for name, part in parts.items() if any(part) and part[0] <= held[0] and part[1] <= held[1]}
     rest = {name: value for name, value in guess.items() if name not in met}
+    near = {name: value for name, value in rest.items() if name in equations.kinematics.joint_coordinates}
     with suppress(AssemblyError):
         return equations.assemble(guess, parameters=parameters)
     for name, value in rest.items():
         with suppress(AssemblyError):
-            equations.assemble({**met, name: value}, guess=rest, parameters=parameters)
+            equations.assemble({**met, name: value}, guess=near, parameters=parameters)
             met[name] = value
-    return equations.assemble(met, guess=rest, parameters=parameters)
+    return equations.assemble(met, guess=near, parameters=parameters)
 
 
 def _others(equations: Equations, constant: Any) -> list[int]:
