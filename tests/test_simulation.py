@@ -357,7 +357,7 @@ def test_every_run_says_how_it_went():
 def test_an_interrupted_run_keeps_its_motion(monkeypatch):
     """As if Control-C were pressed in the third stretch."""
     calls = []
-    keep = module._Recorder.keep
+    keep = module.Recorder.keep
 
     def interrupted(self, *arguments):
         calls.append(1)
@@ -365,7 +365,7 @@ def test_an_interrupted_run_keeps_its_motion(monkeypatch):
             raise KeyboardInterrupt
         keep(self, *arguments)
 
-    monkeypatch.setattr(module._Recorder, "keep", interrupted)
+    monkeypatch.setattr(module.Recorder, "keep", interrupted)
     run = oscillator().equations().simulate(4.0, {"x": 0.3, "x'": 1.0}, rtol=1e-10)
     assert run.outcome == "interrupted"
     assert 0 < run.time[-1] < 4.0

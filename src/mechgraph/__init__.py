@@ -49,7 +49,7 @@ from .formalisms import FORMALISMS
 from .motion import Motion
 from .results import Trajectory, load
 from .studies.agreement import Agreement, agreement
-from .studies.simulate import Event
+from .studies.events import Event
 from .system import System
 from .topology import Topology
 

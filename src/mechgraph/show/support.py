@@ -22,8 +22,9 @@ from ..equations import Equations
 from ..errors import UnsupportedError
 from ..formalisms import DEFAULT, FORMALISMS, coordinates_of
 from ..studies.agreement import Row, agreement
+from ..studies.events import Event
 from ..studies.integrators import METHODS
-from ..studies.simulate import DRIFT, Event
+from ..studies.simulate import DRIFT
 from ..system import System
 
 YES, NO = "yes", "–"

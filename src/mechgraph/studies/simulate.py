@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import inspect
 import time as clock
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import casadi as ca
 import numpy as np
 from casadi import SX
-from scipy.optimize import brentq
 from tqdm import tqdm
 
-from ..arguments import named, number, numbers, one_of
+from ..arguments import named, number, one_of
 from ..equations import Equations
-from ..errors import ArgumentError, ModelError, SimulationError, UnsupportedError
+from ..errors import ArgumentError, SimulationError, UnsupportedError
 from ..motion import Motion
 from ..results import Trajectory
-from ..vectors import scalar
 from .contacts import Contacts
+from .context import Context
+from .events import Event, Watch
 from .initial import assemble
 from .integrators import METHODS, IntegrationFailure, Integrator, Problem, SciPy, Still, make_integrator
 from .projection import normalized, project_measured, violations
@@ -30,15 +29,6 @@ DRIFT = ("projection", "baumgarte", "none")
 DRIFT_LIMIT = 1e-7  # violation before projection at which the stretches between projections are made shorter
 KEPT, JUMP = 1e-6, 1e-2  # violation after projection, and before it (in proportion to the coordinates), that fails a run
 LIGHT = 10_000  # evaluations of a stretch that nobody minds to wait for
-
-
-@dataclass(frozen=True)
-class Event:
-    """A zero of a quantity of the motion: rising (+1), falling (−1) or either (0); ``stop`` ends the run there."""
-
-    quantity: Callable[[Motion], Any]
-    direction: int = 0
-    stop: bool = True
 
 
 def simulate(
@@ -72,15 +62,15 @@ def simulate(
     A run that fails raises ``SimulationError``, which keeps the motion up to there; one that is interrupted returns it.
     """
     times = _grid(duration, step, t0)
-    context = _Context.make(equations, inputs, parameters)
-    watch = _Watch(context, named("events", events))
+    context = Context.make(equations, inputs, parameters)
+    watch = Watch(context, named("events", events))
     rate = number("baumgarte", baumgarte, positive=True)
     integrator = _integrator(equations, context, method, rtol, atol, drift, rate, account)
     state = assemble(equations, start, t0, parameters, guess)
     _check_determined(context, *state, t0)
     watch.begin(times[:1], np.concatenate(state)[None])
     work = np.zeros(integrator.problem.motion.work.numel())
-    recorder = _Recorder(context, times, *state, work, drift == "projection")
+    recorder = Recorder(context, times, *state, work, drift == "projection")
     contacts = Contacts(equations, context) if equations.contacting else None
     if contacts is not None:
         contacts.check_start(t0, *state)
@@ -113,7 +103,7 @@ def _grid(duration: Any, step: Any, t0: Any) -> np.ndarray:
     return t0 + duration * np.arange(count + 1) / count
 
 
-def _check_determined(context: _Context, q: np.ndarray, u: np.ndarray, t: float) -> None:
+def _check_determined(context: Context, q: np.ndarray, u: np.ndarray, t: float) -> None:
     """Refuse a start where something that moves has no inertia: the accelerations would be any or none."""
     eqs, p = context.equations, context.parameters
     if eqs.constraints:
@@ -124,96 +114,9 @@ def _check_determined(context: _Context, q: np.ndarray, u: np.ndarray, t: float)
         raise ArgumentError(eqs.idle_message(q, u, t, p))
 
 
-# --- inputs and parameters -------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Context:
-    """Equations with their inputs (expressions of time, or a Python signal) and parameters fixed."""
-
-    equations: Equations
-    expressions: SX
-    signal: Callable[[float, np.ndarray], np.ndarray] | None
-    parameters: dict[str, float]
-
-    @staticmethod
-    def make(equations: Equations, inputs: Mapping[str, Any] | None, parameters: Mapping[str, float] | None) -> _Context:
-        values = {**equations.system.defaults, **named("parameters", parameters)}
-        constants = numbers("parameters", equations.parameters, values)
-        if constants.ndim > 1:
-            raise ArgumentError("parameters: a run takes one number for each; for many runs at once use rollout")
-        given = named("inputs", inputs)
-        for name in given:
-            one_of("input", name, equations.inputs)
-        functions = {name: value for name, value in given.items() if callable(value)}
-        expressions = ca.vertcat(
-            SX(0, 1),
-            *(
-                equations.symbols.w[i] if name in functions else _input(equations, name, given.get(name, 0.0))
-                for i, name in enumerate(equations.inputs)
-            ),
-        )
-        signal = _signal(equations, functions, expressions, constants) if functions else None
-        return _Context(equations, expressions, signal, dict(zip(equations.parameters, map(float, constants), strict=True)))
-
-    def inputs_at(self, t: np.ndarray, q: np.ndarray, u: np.ndarray) -> np.ndarray:
-        """w at a batch of times and states."""
-        if not self.equations.inputs:
-            return np.zeros((len(t), 0))
-        if self.signal is not None:
-            return np.array([self.signal(*state) for state in zip(t, np.hstack([q, u]), strict=True)])
-        s = self.equations.symbols
-        f = ca.Function("w", [s.t, s.p], [self.expressions])
-        return np.array(f(t[None], list(self.parameters.values()))).reshape(len(self.equations.inputs), len(t)).T
-
-
-def _input(equations: Equations, name: str, value: Any) -> SX:
-    """A number, or an expression of time and parameters."""
-    try:
-        expression = scalar(value, f"input {name!r}")
-    except ModelError as error:
-        raise ArgumentError(f"{error}, or a Python function of t or of (t, q, u)") from None
-    s = equations.symbols
-    if ca.depends_on(expression, ca.vertcat(s.q, s.u, s.w)) or s.strangers(expression):
-        raise ArgumentError(f"input {name!r}: an expression may use the system's time and parameters only, got {value!r}")
-    return expression
-
-
-def _signal(
-    equations: Equations, functions: dict[str, Callable], expressions: SX, constants: np.ndarray
-) -> Callable[[float, np.ndarray], np.ndarray]:
-    """All inputs at (t, y), where some of them are Python functions of t or of (t, q, u)."""
-    s, nq, nu = equations.symbols, len(equations.coordinates), len(equations.speeds)
-    known = ca.Function("w", [s.t, s.w, s.p], [expressions])
-    by_state = {name: _takes_state(f) for name, f in functions.items()}
-
-    def value(name: str, t: float, y: np.ndarray) -> float:
-        try:
-            return float(functions[name](t, y[:nq], y[nq : nq + nu]) if by_state[name] else functions[name](t))
-        except Exception as error:  # the user's own code: whatever it raises must not lose the motion so far
-            raise IntegrationFailure(f"input {name!r} failed at t = {t:.6g}: {type(error).__name__}: {error}") from error
-
-    def signal(t: float, y: np.ndarray) -> np.ndarray:
-        w = np.zeros(len(equations.inputs))
-        for name in functions:
-            w[equations.inputs.index(name)] = value(name, t, y)
-        return np.array(known(t, w, constants)).ravel()
-
-    return signal
-
-
-def _takes_state(function: Callable) -> bool:
-    """True for functions of (t, q, u), False for functions of t (also of those without a readable signature)."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return False
-    return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty for p in parameters) > 1
-
-
 def _integrator(
     equations: Equations,
-    context: _Context,
+    context: Context,
     method: str | None,
     rtol: float,
     atol: float | None,
@@ -242,7 +145,7 @@ def _integrator(
     return make_integrator(method, problem, rtol, atol)
 
 
-def _default_method(equations: Equations, context: _Context) -> str:
+def _default_method(equations: Equations, context: Context) -> str:
     """Many short ways between events are no work for a method of many steps, which begins each with small ones."""
     if context.signal is not None or equations.large:
         return "dop853"
@@ -261,11 +164,11 @@ def _stabilized(equations: Equations, rate: float) -> SX:
 # --- the run ---------------------------------------------------------------------------------------------------------
 
 
-class _Recorder:
+class Recorder:
     """The motion so far; every stretch is projected on the constraints before it is kept."""
 
     def __init__(
-        self, context: _Context, times: np.ndarray, q: np.ndarray, u: np.ndarray, work: np.ndarray, projecting: bool
+        self, context: Context, times: np.ndarray, q: np.ndarray, u: np.ndarray, work: np.ndarray, projecting: bool
     ) -> None:
         self.context, self.times, self.projecting = context, times, projecting
         self.t, self.q, self.u, self.work = [times[:1]], [q[None]], [u[None]], [work[None]]
@@ -335,7 +238,7 @@ class _Recorder:
         self.done += on_grid
         self.drift = max(self.drift, drift)
 
-    def trajectory(self, outcome: str, watch: _Watch, statistics: dict) -> Trajectory:
+    def trajectory(self, outcome: str, watch: Watch, statistics: dict) -> Trajectory:
         eqs = self.context.equations
         t, q, u, work = (np.concatenate(parts) for parts in (self.t, self.q, self.u, self.work))
         columns = {"coordinates": eqs.coordinates, "speeds": eqs.speeds, "inputs": eqs.inputs, "constraints": eqs.constraints}
@@ -348,7 +251,7 @@ class _Recorder:
         return Trajectory(eqs.system.name, t, q, u, w, parameters, columns, outcome, statistics, found, eqs, stored, modes)
 
 
-def _run(integrator: Integrator, recorder: _Recorder, watch: _Watch, contacts: Contacts | None, progress: bool | None) -> None:
+def _run(integrator: Integrator, recorder: Recorder, watch: Watch, contacts: Contacts | None, progress: bool | None) -> None:
     """Stretch after stretch: integrate, project, look for events, keep. Stretches adapt to the drift they allow."""
     total = len(recorder.times) - 1
     stretch = _first_stretch(total, recorder, integrator)
@@ -382,7 +285,7 @@ def _run(integrator: Integrator, recorder: _Recorder, watch: _Watch, contacts: C
             stretch = _next_stretch(stretch, drift, total, light=integrator.keeps and integrator.evaluations - spent < LIGHT)
 
 
-def _settle(integrator: Integrator, recorder: _Recorder, contacts: Contacts) -> None:
+def _settle(integrator: Integrator, recorder: Recorder, contacts: Contacts) -> None:
     """Impacts at the last state, and the modes of the contacts after it; what impacts take of the energy is dissipated."""
     t, y = recorder.last
     q, u, work = (part[0] for part in recorder.split(y[None]))
@@ -392,7 +295,7 @@ def _settle(integrator: Integrator, recorder: _Recorder, contacts: Contacts) -> 
     recorder.keep(np.array([t]), np.concatenate([*after, work])[None], 0.0, 0)
 
 
-def _first_stretch(total: int, recorder: _Recorder, integrator: Integrator) -> int:
+def _first_stretch(total: int, recorder: Recorder, integrator: Integrator) -> int:
     """A power of two (few integrators are built), an eighth of the run, or less where constraints have to be kept."""
     part = 32 if recorder.context.equations.constraints and not integrator.keeps else 8
     return int(2 ** max(0, np.floor(np.log2(max(1, total / part)))))
@@ -405,91 +308,10 @@ def _next_stretch(stretch: int, drift: float, total: int, light: bool) -> int:
     return stretch * 2 if drift < DRIFT_LIMIT / 100 and (light or stretch * 16 <= total) else stretch
 
 
-def _check_event(name: str, event: Event) -> None:
-    if not callable(event.quantity):
-        raise ArgumentError(f"event {name!r} must be an mg.Event or a function of the motion, got {event.quantity!r}")
-    if event.direction not in (-1, 0, 1):
-        raise ArgumentError(f"event {name!r}: direction must be -1, 0 or 1, got {event.direction!r}")
-
-
-class _Watch:
-    """Events: sign changes between grid points, located by integrating to the very moment."""
-
-    def __init__(self, context: _Context, events: Mapping[str, Event | Callable]) -> None:
-        self.events = {name: e if isinstance(e, Event) else Event(e) for name, e in events.items()}
-        for name, event in self.events.items():
-            _check_event(name, event)
-        self.found: dict[str, list[float]] = {name: [] for name in events}
-        self.stopped = ""
-        self.context = context
-        self._end: tuple[float, np.ndarray] | None = None
-
-    def values(self, name: str, times: np.ndarray, states: np.ndarray) -> np.ndarray:
-        eqs = self.context.equations
-        q, u = np.split(states, np.cumsum([len(eqs.coordinates), len(eqs.speeds)]), axis=1)[:2]
-        w = self.context.inputs_at(times, q, u)
-        return eqs.observe(self.events[name].quantity, q, u, times, w, self.context.parameters)
-
-    def begin(self, times: np.ndarray, states: np.ndarray) -> None:
-        """Try every event at the start, so that a wrong one is known before the work."""
-        for name in self.events:
-            size = self.values(name, times, states).shape[1]
-            if size != 1:
-                raise ArgumentError(f"event {name!r} must be the zero of one number, got {size}")
-
-    def look(self, integrator: Integrator, recorder: _Recorder, before: tuple, times: np.ndarray, states: np.ndarray) -> int:
-        """How many of the new points to keep: all, or those before the first event that stops the run."""
-        all_times, all_states = np.concatenate([[before[0]], times]), np.vstack([before[1], states])
-        stops = []
-        for name, event in self.events.items():
-            values = self.values(name, all_times, all_states)[:, 0]
-            for k in np.flatnonzero(_crossings(values, event.direction)):
-                moment, state = self._locate(integrator, recorder, name, all_times, all_states, int(k))
-                if event.stop:
-                    stops.append((moment, name, state))
-                    break
-                self.found[name].append(moment)
-        if not stops:
-            return len(times)
-        moment, self.stopped, state = min(stops, key=lambda stop: stop[0])
-        self.found = {name: [t for t in found if t <= moment] for name, found in self.found.items()}
-        self.found[self.stopped].append(moment)
-        self._end = (moment, state)
-        return int(np.searchsorted(times, moment))
-
-    def finish(self, recorder: _Recorder) -> None:
-        """Record the moment of the event that stopped the run."""
-        if self._end is not None and self._end[0] > recorder.last[0]:
-            moment, state = self._end
-            states, drift = recorder.projected(np.array([moment]), state[None])
-            recorder.keep(np.array([moment]), states, drift, 0)
-
-    def _locate(
-        self, integrator: Integrator, recorder: _Recorder, name: str, times: np.ndarray, states: np.ndarray, k: int
-    ) -> tuple[float, np.ndarray]:
-        def state_at(t: float) -> np.ndarray:
-            return integrator.advance(times[k], states[k], np.array([t]))[0] if t > times[k] else states[k]
-
-        def value(t: float) -> float:
-            return float(self.values(name, np.array([t]), state_at(t)[None])[0, 0])
-
-        first, last = value(times[k]), value(times[k + 1])
-        moment = (
-            times[k + 1] if first * last > 0 or last == 0 else brentq(value, times[k], times[k + 1], xtol=1e-13, rtol=1e-14)
-        )
-        return float(moment), state_at(moment)
-
-
-def _crossings(values: np.ndarray, direction: int) -> np.ndarray:
-    before, after = values[:-1], values[1:]
-    rising, falling = (before < 0) & (after >= 0), (before > 0) & (after <= 0)
-    return rising if direction > 0 else falling if direction < 0 else rising | falling
-
-
 # --- what to say about it --------------------------------------------------------------------------------------------
 
 
-def _statistics(integrator: Integrator, recorder: _Recorder, rtol: float, spent: float) -> dict[str, Any]:
+def _statistics(integrator: Integrator, recorder: Recorder, rtol: float, spent: float) -> dict[str, Any]:
     name = next((name for name, kind in METHODS.items() if type(integrator) is kind), "none needed")
     eqs = recorder.context.equations
     return {
@@ -518,7 +340,7 @@ def _warn_of_lost_energy(trajectory: Trajectory, rtol: float) -> None:
         )
 
 
-def _diagnosis(context: _Context, trajectory: Trajectory, failure: IntegrationFailure) -> str:
+def _diagnosis(context: Context, trajectory: Trajectory, failure: IntegrationFailure) -> str:
     """What failed, where, when, and what to try."""
     eqs, t = context.equations, float(trajectory.time[-1])
     lines = [f"the run stopped after t = {t:.6g} s: {failure}."]
