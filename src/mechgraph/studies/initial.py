@@ -129,7 +129,7 @@ def _places_and_twists(equations: Equations) -> list[SX]:
 
 def _guess(equations: Equations, guess: Any) -> np.ndarray:
     q, wishes = np.array(equations.kinematics.reference), read_start(equations, named("guess", guess), "guess")
-    if wishes.measured:
+    if wishes.measured and not wishes.coordinates:  # beside others they go without saying
         raise ArgumentError(f"guess: {next(iter(wishes.measured))!r} is cut; guess of {', '.join(equations.coordinates)}")
     q[list(wishes.coordinates)] = list(wishes.coordinates.values())
     return q
