@@ -123,7 +123,9 @@ def _part(equations: Equations, name: str) -> Part:
 def _held(equations: Equations, hold: Any) -> Part:
     """All that the names stand for, with quaternions held as a whole or not at all."""
     joints = equations.kinematics.joint_speeds
-    known = dict.fromkeys([*equations.coordinates, *equations.speeds, *joints, *(f"{name}'" for name in joints)])
+    known = dict.fromkeys(
+        [*equations.coordinates, *equations.speeds, *joints, *(f"{name}'" for name in joints if name not in equations.speeds)]
+    )
     names = some_of("name to hold", hold, known)
     for name in names:
         if name in equations.coordinates and name not in joints and f"{name}'" not in equations.speeds:
