@@ -1,14 +1,19 @@
-"""From a description to the first number: how long derivation takes, here and in SymPy, and what an evaluation then costs.
+"""From a description to the first number: how long derivation takes, here and in SymPy, and what an
+evaluation then costs.
 
-    python benchmarks/derivation.py            all sizes; rewrites the section "derivation" of RESULTS.md
-    python benchmarks/derivation.py --quick    small sizes, prints only
+    python benchmarks/derivation.py            all sizes; rewrites the section "derivation" of
+    RESULTS.md python benchmarks/derivation.py --quick    small sizes, prints only
 
-1. A chain of 30 bodies on spatial revolutes by ``newton-euler``, phase by phase. The aim is one second for all.
-2. The planar pendulum of n links: every formalism against SymPy's KanesMethod and LagrangesMethod. Each point is a
-   process of its own; imports are not counted. Every number is checked: all must give the same accelerations.
-3. One evaluation of the forward dynamics, interpreted and compiled, against Pinocchio's articulated-body recursion.
+1. A chain of 30 bodies on spatial revolutes by ``newton-euler``, phase by phase. The aim is one
+   second for all.
+2. The planar pendulum of n links: every formalism against SymPy's KanesMethod and LagrangesMethod.
+   Each point is a process of its own; imports are not counted. Every number is checked: all must
+   give the same accelerations.
+3. One evaluation of the forward dynamics, interpreted and compiled, against Pinocchio's
+   articulated-body recursion.
 
-Times are processor time, which an idle machine also makes one wait, and which stays comparable on a busy one.
+Times are processor time, which an idle machine also makes one wait, and which stays comparable on a
+busy one.
 """
 
 from __future__ import annotations
@@ -39,7 +44,9 @@ BUDGET = 60  # seconds of processor time that one point may take, imports includ
 PATIENCE = 10 * BUDGET  # seconds after which a point is given up on a busy machine
 LONG = 2.0  # seconds from which a point is measured once
 GRAVITY = 9.81
-AGREEMENT = 1e-9  # relative; the peers solve other systems of linear equations, so a few digits are lost
+AGREEMENT = (
+    1e-9  # relative; the peers solve other systems of linear equations, so a few digits are lost
+)
 
 PACKAGES = ("casadi", "numpy", "sympy", "pin", "mujoco", "exudyn", "drake")
 
@@ -49,9 +56,13 @@ Run = Callable[[str, int], Point | None]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true", help="small sizes; print only")
-    parser.add_argument("--point", nargs=2, metavar=("TOOL", "N"), help="one point of a table, as JSON")
+    parser.add_argument(
+        "--point", nargs=2, metavar=("TOOL", "N"), help="one point of a table, as JSON"
+    )
     options = parser.parse_args()
     if options.point:
         tool, n = options.point[0], int(options.point[1])
@@ -80,7 +91,7 @@ def main() -> None:
         record("derivation", figures)
 
 
-# --- 1. a spatial chain, phase by phase ------------------------------------------------------------------------------
+# --- 1. a spatial chain, phase by phase -----------------------------------------------------------
 
 
 def spatial_chain(n: int, seed: int = 1) -> mg.System:
@@ -89,7 +100,11 @@ def spatial_chain(n: int, seed: int = 1) -> mg.System:
     system = mg.System(f"chain of {n}", gravity=(0, 0, -GRAVITY))
     parent = system.ground
     for k in range(n):
-        inertia, com, at = np.diag(random.uniform(1, 2, 3)), random.uniform(-0.3, 0.3, 3), random.uniform(-0.5, 0.5, 3)
+        inertia, com, at = (
+            np.diag(random.uniform(1, 2, 3)),
+            random.uniform(-0.3, 0.3, 3),
+            random.uniform(-0.5, 0.5, 3),
+        )
         body = system.body(f"body {k}", mass=random.uniform(1, 3), com=com, inertia=inertia)
         turned = [("z", random.uniform(-3, 3)), ("x", random.uniform(-3, 3))]
         system.revolute(f"q{k}", parent, body, axis="z", at=at, orientation=turned)
@@ -99,11 +114,20 @@ def spatial_chain(n: int, seed: int = 1) -> mg.System:
 
 def chain_section(sizes: Iterable[int], run: Run, figures: dict[str, Any]) -> str:
     points = {n: run("chain", n) for n in sizes}
-    figures |= {f"chain of {n}": point["seconds"] for n, point in points.items() if point is not None}
+    figures |= {
+        f"chain of {n}": point["seconds"] for n, point in points.items() if point is not None
+    }
     start = cached_start(7)
     if start is not None:
         figures["cached start"] = start["seconds"]
-    head = ["bodies", "description", "kinematics and tracing", "kernel and first number", "all", "operations"]
+    head = [
+        "bodies",
+        "description",
+        "kinematics and tracing",
+        "kernel and first number",
+        "all",
+        "operations",
+    ]
     rows = [chain_row(n, point) for n, point in points.items()]
     if start is not None:
         rows.append(chain_row(7, start, " (machine code in the cache)"))
@@ -112,23 +136,32 @@ def chain_section(sizes: Iterable[int], run: Run, figures: dict[str, Any]) -> st
 
 
 def cached_start(n: int) -> Point | None:
-    """A chain whose machine code another process left in the cache; None without a compiler or Pinocchio."""
+    """A chain whose machine code another process left in the cache; None without a compiler or
+    Pinocchio."""
     if installed("pin") is None:
         return None
     with tempfile.TemporaryDirectory() as cache:
         first = run_apart("evaluation", n, MECHGRAPH_CACHE=cache)
-        return run_apart("chain", n, MECHGRAPH_CACHE=cache) if first is not None and first["tier"] == "machine code" else None
+        return (
+            run_apart("chain", n, MECHGRAPH_CACHE=cache)
+            if first is not None and first["tier"] == "machine code"
+            else None
+        )
 
 
 def chain_row(n: int, point: Point | None, how: str = "") -> list[str]:
     if point is None:
         return [str(n), *["–"] * 5]
-    return [f"{n}{how}", *map(seconds, [*point["phases"], point["seconds"]]), f"{point['operations']:,}"]
+    return [
+        f"{n}{how}",
+        *map(seconds, [*point["phases"], point["seconds"]]),
+        f"{point['operations']:,}",
+    ]
 
 
 def chain_point(n: int) -> Point:
     """Seconds of each phase and of all, and the length of the result."""
-    import mechgraph.validation  # noqa: F401  (before the clock starts)
+    import mechgraph.model.validation  # noqa: F401  (before the clock starts)
 
     laps = [process_time()]
     system = spatial_chain(n)
@@ -147,10 +180,12 @@ def operations(equations: mg.Equations, expression: object) -> int:
     import casadi as ca
 
     s = equations.symbols
-    return int(ca.Function("f", [s.q, s.u, s.t, s.w, s.p], [expression], {"cse": True}).n_instructions())
+    return int(
+        ca.Function("f", [s.q, s.u, s.t, s.w, s.p], [expression], {"cse": True}).n_instructions()
+    )
 
 
-# --- 2. the planar pendulum against SymPy ----------------------------------------------------------------------------
+# --- 2. the planar pendulum against SymPy ---------------------------------------------------------
 
 
 def pendulum_state(n: int) -> State:
@@ -187,16 +222,30 @@ def pendulum_by_sympy(n: int, method: str, angles: str) -> np.ndarray:
     import sympy as sm
     from sympy.physics import mechanics as me
 
-    q, m, lengths, g = me.dynamicsymbols(f"q:{n}"), sm.symbols(f"m:{n}"), sm.symbols(f"l:{n}"), sm.Symbol("g")
-    rates = me.dynamicsymbols(f"u:{n}") if method == "KanesMethod" else [angle.diff() for angle in q]
+    q, m, lengths, g = (
+        me.dynamicsymbols(f"q:{n}"),
+        sm.symbols(f"m:{n}"),
+        sm.symbols(f"l:{n}"),
+        sm.Symbol("g"),
+    )
+    rates = (
+        me.dynamicsymbols(f"u:{n}") if method == "KanesMethod" else [angle.diff() for angle in q]
+    )
     frame, particles, loads = sympy_pendulum(q, rates, m, lengths, g, angles)
     if method == "KanesMethod":
-        solver = me.KanesMethod(frame, q_ind=q, u_ind=rates, kd_eqs=[a.diff() - b for a, b in zip(q, rates, strict=True)])
+        solver = me.KanesMethod(
+            frame,
+            q_ind=q,
+            u_ind=rates,
+            kd_eqs=[a.diff() - b for a, b in zip(q, rates, strict=True)],
+        )
         solver.kanes_equations(particles, loads)
     else:
         solver = me.LagrangesMethod(me.Lagrangian(frame, *particles), q)
         solver.form_lagranges_equations()
-    function = sm.lambdify([q, rates, m, lengths, g], [solver.mass_matrix, solver.forcing], cse=True)
+    function = sm.lambdify(
+        [q, rates, m, lengths, g], [solver.mass_matrix, solver.forcing], cse=True
+    )
     state = joint_state(n) if angles == "joint" else pendulum_state(n)
     mass, force = function(*state, *masses_and_lengths(n), GRAVITY)
     found = np.linalg.solve(mass, force).ravel()
@@ -242,7 +291,7 @@ def pendulum_point(tool: str, n: int) -> Point:
     if tool in SYMPY:
         import sympy.physics.mechanics  # noqa: F401  (before the clock starts)
     else:
-        import mechgraph.validation  # noqa: F401
+        import mechgraph.model.validation  # noqa: F401
     began = process_time()
     values = TOOLS[tool](n)
     return {"seconds": process_time() - began, "values": values.tolist()}
@@ -251,16 +300,24 @@ def pendulum_point(tool: str, n: int) -> Point:
 def pendulum_section(sizes: Iterable[int], run: Run, figures: dict[str, Any]) -> str:
     """A table of times and one of ratios."""
     measured = dict(pendulum_times(sizes, run))
-    figures |= {f"pendulum of {n} links": {tool: x for tool, x in spent.items() if x} for n, spent in measured.items()}
+    figures |= {
+        f"pendulum of {n} links": {tool: x for tool, x in spent.items() if x}
+        for n, spent in measured.items()
+    }
     times = [[str(n), *(seconds(spent[tool]) for tool in TOOLS)] for n, spent in measured.items()]
-    ratios = [[str(n), *(ratio(spent[peer], spent[how[2]]) for peer, how in SYMPY.items())] for n, spent in measured.items()]
+    ratios = [
+        [str(n), *(ratio(spent[peer], spent[how[2]]) for peer, how in SYMPY.items())]
+        for n, spent in measured.items()
+    ]
     head = ["n", *FORMALISMS, *(f"SymPy {name}" for name in SYMPY)]
     quotients = ["n", *(f"SymPy {peer} / `{how[2]}`" for peer, how in SYMPY.items())]
     return "\n\n".join(
         [
             "### Planar pendulum of n links: from nothing to the first accelerations",
-            "mechgraph works in joint angles. SymPy is given angles to the vertical, which suit it best on this pendulum, and "
-            f"joint angles, which a mechanism has. A dash: not done within {BUDGET} s, or not tried because a shorter pendulum "
+            "mechgraph works in joint angles. SymPy is given angles to the vertical, which suit it "
+            "best on this pendulum, and "
+            f"joint angles, which a mechanism has. A dash: not done within {BUDGET} s, or not "
+            "tried because a shorter pendulum "
             "was not.",
             table(head, times),
             "How many times longer SymPy takes than the formalism of the same name:",
@@ -270,21 +327,36 @@ def pendulum_section(sizes: Iterable[int], run: Run, figures: dict[str, Any]) ->
 
 
 def pendulum_times(sizes: Iterable[int], run: Run) -> Iterator[tuple[int, dict[str, float | None]]]:
-    """n and the seconds of every tool; one that ran out of its budget is not asked for longer pendulums."""
+    """n and the seconds of every tool; one that ran out of its budget is not asked for longer
+    pendulums."""
     finished = dict.fromkeys(TOOLS, True)
     for n in sizes:
         points = {tool: run(tool, n) if finished[tool] else None for tool in TOOLS}
         finished = {tool: point is not None for tool, point in points.items()}
         check_agreement(n, points)
-        yield n, {tool: None if point is None else float(point["seconds"]) for tool, point in points.items()}
+        yield (
+            n,
+            {
+                tool: None if point is None else float(point["seconds"])
+                for tool, point in points.items()
+            },
+        )
 
 
 def ratio(peer: float | None, own: float | None) -> str:
-    return "–" if peer is None or own is None else f"{peer / own:.1f}" if peer < 10 * own else f"{peer / own:.0f}"
+    return (
+        "–"
+        if peer is None or own is None
+        else f"{peer / own:.1f}"
+        if peer < 10 * own
+        else f"{peer / own:.0f}"
+    )
 
 
 def check_agreement(n: int, points: dict[str, Point | None]) -> None:
-    values = {tool: np.array(point["values"]) for tool, point in points.items() if point is not None}
+    values = {
+        tool: np.array(point["values"]) for tool, point in points.items() if point is not None
+    }
     reference = values["newton-euler"]
     for tool, value in values.items():
         error = np.abs(value - reference).max() / np.abs(reference).max()
@@ -292,11 +364,12 @@ def check_agreement(n: int, points: dict[str, Point | None]) -> None:
             raise SystemExit(f"{tool} with n = {n} is off by {error:.1e}")
 
 
-# --- 3. one evaluation against Pinocchio -----------------------------------------------------------------------------
+# --- 3. one evaluation against Pinocchio ----------------------------------------------------------
 
 
 def evaluation_section(sizes: Iterable[int]) -> str:
-    """Interpreted and compiled; the tiers are measured in processes of their own, because they change over by themselves."""
+    """Interpreted and compiled; the tiers are measured in processes of their own, because they
+    change over by themselves."""
     title = "### One evaluation of the forward dynamics"
     if installed("pin") is None:
         return f"{title}\n\nPinocchio (package `pin`, the extra `bench`) is not installed."
@@ -315,7 +388,8 @@ def evaluation_section(sizes: Iterable[int]) -> str:
         "batch / Pinocchio",
     ]
     note = (
-        "`accelerations` on arrays, one core, against Pinocchio called from Python once for each state. Both single calls pay "
+        "`accelerations` on arrays, one core, against Pinocchio called from Python once for each "
+        "state. Both single calls pay "
         "for Python; a batch pays once, which is a part of its advantage."
     )
     return f"{title}\n\n{note}\n\n{table(head, rows)}"
@@ -326,7 +400,13 @@ def evaluation_row(n: int, tier: str, point: Point | None) -> list[str]:
         return [str(n), tier, *["–"] * 6]
     spent = "" if tier == "interpreter" else seconds(point["compiling"])
     micro = (f"{1e6 * point[key]:.2f} µs" for key in ("one", "batch", "peer"))
-    return [str(n), tier, spent, *micro, *(f"{point[key] / point['peer']:.2f}" for key in ("one", "batch"))]
+    return [
+        str(n),
+        tier,
+        spent,
+        *micro,
+        *(f"{point[key] / point['peer']:.2f}" for key in ("one", "batch")),
+    ]
 
 
 def evaluation_point(n: int) -> Point:
@@ -363,16 +443,21 @@ def pinocchio_chain(system: mg.System, pin: Any) -> Any:
     model, parent = pin.Model(), 0
     model.gravity.linear = system.default_value(system.gravity).ravel()
     for joint in system.joints.values():
-        place = pin.SE3(system.default_value(joint.parent.rotation), system.default_value(joint.parent.at).ravel())
+        place = pin.SE3(
+            system.default_value(joint.parent.rotation),
+            system.default_value(joint.parent.at).ravel(),
+        )
         parent = model.addJoint(parent, pin.JointModelRZ(), place, joint.name)
         body = joint.child.body
         numbers = (system.default_value(x) for x in (body.mass, body.com, body.inertia))
         mass, com, inertia = next(numbers), next(numbers), next(numbers)
-        model.appendBodyToJoint(parent, pin.Inertia(float(mass[0, 0]), com.ravel(), inertia), pin.SE3.Identity())
+        model.appendBodyToJoint(
+            parent, pin.Inertia(float(mass[0, 0]), com.ravel(), inertia), pin.SE3.Identity()
+        )
     return model
 
 
-# --- measuring -------------------------------------------------------------------------------------------------------
+# --- measuring ------------------------------------------------------------------------------------
 
 
 def run_here(tool: str, n: int) -> Point:
@@ -382,12 +467,15 @@ def run_here(tool: str, n: int) -> Point:
 
 
 def run_apart(tool: str, n: int, **environment: str) -> Point | None:
-    """One point in a fresh process with an empty cache of machine code, or None if it takes longer than the budget."""
+    """One point in a fresh process with an empty cache of machine code, or None if it takes longer
+    than the budget."""
     command = [sys.executable, __file__, "--point", tool, str(n)]
     with tempfile.TemporaryDirectory() as cache:
         env = {**os.environ, "MECHGRAPH_CACHE": cache, **environment}
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, env=env)
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=PATIENCE, env=env
+            )
         except subprocess.TimeoutExpired:
             return None
     if done.returncode == -signal.SIGXCPU:
@@ -423,12 +511,13 @@ def timed(call: Callable[[], object], count: int) -> float:
 
 
 def processor_time() -> float:
-    """Seconds of this process and of those that it has waited for: the compiler works in one of its own."""
+    """Seconds of this process and of those that it has waited for: the compiler works in one of its
+    own."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return process_time() + children.ru_utime + children.ru_stime
 
 
-# --- writing it down -------------------------------------------------------------------------------------------------
+# --- writing it down ------------------------------------------------------------------------------
 
 
 def versions() -> str:
@@ -440,7 +529,9 @@ def versions() -> str:
 def load() -> str:
     """How busy the machine is: what else runs on it makes times longer and less certain."""
     cores = f"{os.cpu_count()} cores"
-    return f"{cores} with a load of {os.getloadavg()[1]:.1f}" if hasattr(os, "getloadavg") else cores
+    return (
+        f"{cores} with a load of {os.getloadavg()[1]:.1f}" if hasattr(os, "getloadavg") else cores
+    )
 
 
 def installed(package: str) -> str | None:

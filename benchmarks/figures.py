@@ -34,11 +34,17 @@ class Figure:
 
     @property
     def met(self) -> bool:
-        return (self.least is None or self.value >= self.least) and (self.most is None or self.value <= self.most)
+        return (self.least is None or self.value >= self.least) and (
+            self.most is None or self.value <= self.most
+        )
 
     @property
     def asked(self) -> str:
-        return f"≥ {self.least:g}{self.unit}" if self.least is not None else f"≤ {self.most:g}{self.unit}"
+        return (
+            f"≥ {self.least:g}{self.unit}"
+            if self.least is not None
+            else f"≤ {self.most:g}{self.unit}"
+        )
 
     @property
     def measured(self) -> str:
@@ -47,7 +53,9 @@ class Figure:
 
 def record(part: str, figures: dict[str, Any]) -> None:
     """Keep what one benchmark measured, and write the section anew."""
-    FIGURES.write_text(json.dumps({**_recorded(), part: figures}, indent=1, ensure_ascii=False) + "\n")
+    FIGURES.write_text(
+        json.dumps({**_recorded(), part: figures}, indent=1, ensure_ascii=False) + "\n"
+    )
     write_section("aims", section(_recorded()))
 
 
@@ -64,7 +72,10 @@ def section(recorded: dict[str, Any]) -> str:
     ]
     unmet = sorted({int(row[0]) for row in rows if row[-1] != "yes"})
     notes = "\n".join(f"- Aim {number}: {WHY[number]}" for number in unmet if number in WHY)
-    return f"## Aims\n\nWritten by the benchmarks from what they measured.\n\n{table(head, rows)}" + (notes and f"\n\n{notes}")
+    return (
+        f"## Aims\n\nWritten by the benchmarks from what they measured.\n\n{table(head, rows)}"
+        + (notes and f"\n\n{notes}")
+    )
 
 
 def _faster(what: str, times: dict[str, float] | None, peer: str, least: float) -> Iterator[Figure]:
@@ -85,10 +96,20 @@ def _single_evaluations(recorded: dict[str, Any]) -> Iterator[Figure]:
         inside = found.get("forward dynamics, one state at a time in C")
         if inside is not None:
             peer = "no slower than Pinocchio's through CasADi"
-            yield Figure(f"{tree}: forward dynamics in C, {peer}", 1e6 * inside["mechgraph"], most=reference, unit=" µs")
+            yield Figure(
+                f"{tree}: forward dynamics in C, {peer}",
+                1e6 * inside["mechgraph"],
+                most=reference,
+                unit=" µs",
+            )
             peer = "a fifth of the time for Pinocchio's through CasADi"
-            yield Figure(f"{tree}: compiling it, {peer}", found["compiling"], most=compiling / 5, unit=" s")
-        for call in (f"{what}, one call from Python" for what in ("forward dynamics", "inverse dynamics", "mass matrix")):
+            yield Figure(
+                f"{tree}: compiling it, {peer}", found["compiling"], most=compiling / 5, unit=" s"
+            )
+        for call in (
+            f"{what}, one call from Python"
+            for what in ("forward dynamics", "inverse dynamics", "mass matrix")
+        ):
             yield from _faster(f"{tree}: {call}", found.get(call), "Pinocchio", 1)
 
 
@@ -116,33 +137,59 @@ def _derivation(recorded: dict[str, Any]) -> Iterator[Figure]:
     for formalism in ("kane", "newton-euler"):
         for peer in ("KanesMethod", "KanesMethod, joint angles"):
             if formalism in times and peer in times:
-                yield Figure(f"10-link pendulum, SymPy {peer} / `{formalism}`", times[peer] / times[formalism], 50)
+                yield Figure(
+                    f"10-link pendulum, SymPy {peer} / `{formalism}`",
+                    times[peer] / times[formalism],
+                    50,
+                )
 
 
 def _starting(recorded: dict[str, Any]) -> Iterator[Figure]:
     found = recorded.get("derivation", {})
     if "chain of 50" in found:
-        yield Figure("chain of 50 bodies: first number without a compiler", found["chain of 50"], most=2, unit=" s")
+        yield Figure(
+            "chain of 50 bodies: first number without a compiler",
+            found["chain of 50"],
+            most=2,
+            unit=" s",
+        )
     for name in ("arm", "tree"):
         if "compiling" in recorded.get(name, {}):
-            yield Figure(f"{name}: compiling forward dynamics", recorded[name]["compiling"], most=10, unit=" s")
+            yield Figure(
+                f"{name}: compiling forward dynamics",
+                recorded[name]["compiling"],
+                most=10,
+                unit=" s",
+            )
     if "cached start" in found:
-        yield Figure("chain of 7: description to number, code in the cache", 1e3 * found["cached start"], most=50, unit=" ms")
+        yield Figure(
+            "chain of 7: description to number, code in the cache",
+            1e3 * found["cached start"],
+            most=50,
+            unit=" ms",
+        )
     costs = {int(n): cost for n, cost in recorded.get("chains", {}).items() if int(n) >= 10}
     if costs:
         spread = max(costs.values()) / min(costs.values())
-        yield Figure(f"chains of {min(costs)} to {max(costs)} bodies: dearest / cheapest body", spread, most=1.2 / 0.8)
+        yield Figure(
+            f"chains of {min(costs)} to {max(costs)} bodies: dearest / cheapest body",
+            spread,
+            most=1.2 / 0.8,
+        )
 
 
 AIMS = (_batches, _single_evaluations, _derivatives, _rollouts, _loops, _derivation, _starting)
 WHY = {  # told where an aim is not met
     2: "a call from Python costs about 2 µs whatever it computes: two frames of Python, checks of the arguments, a copy of "
-    "each vector into the kernel's own memory, ctypes, and a copy of the result. Pinocchio's binding is compiled and returns "
-    "its own memory instead of a copy, so that functions which take less than a microsecond are quicker there.",
+    "each vector into the kernel's own memory, ctypes, and a copy of the result. Pinocchio's "
+    "binding is compiled and returns "
+    "its own memory instead of a copy, so that functions which take less than a microsecond are "
+    "quicker there.",
     3: "the results of one state of the tree are 23 kB; writing them takes about as long as computing them.",
     5: "a run to an accuracy of 1e-3 takes so few steps that the millisecond around them in Python counts.",
     6: "angles to the vertical make SymPy's expressions of this pendulum the shortest that they can be; what is left here is "
-    "CasADi's own time for a function (common subexpressions, ordering) and 10 to 30 µs for each call of its Python layer.",
+    "CasADi's own time for a function (common subexpressions, ordering) and 10 to 30 µs for each "
+    "call of its Python layer.",
     7: "what leaves the processor's caches costs more.",
 }
 

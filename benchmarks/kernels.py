@@ -1,10 +1,12 @@
-"""What an evaluation, a rollout and a simulated loop cost, here and in the peers, measured alternately in one process.
+"""What an evaluation, a rollout and a simulated loop cost, here and in the peers, measured
+alternately in one process.
 
-    python benchmarks/kernels.py            all sizes; rewrites the section "kernels" of RESULTS.md and the plot
-    python benchmarks/kernels.py --quick    small sizes, prints only
+    python benchmarks/kernels.py            all sizes; rewrites the section "kernels" of RESULTS.md
+    and the plot python benchmarks/kernels.py --quick    small sizes, prints only
 
-Every comparison begins with a check that all programs compute the same numbers. Times are medians over repeats in which
-the programs take turns, so that what disturbs the machine disturbs all of them.
+Every comparison begins with a check that all programs compute the same numbers. Times are medians
+over repeats in which the programs take turns, so that what disturbs the machine disturbs all of
+them.
 """
 
 from __future__ import annotations
@@ -27,14 +29,16 @@ import pinocchio as pin
 from derivation import installed, table, versions, write_section
 from figures import record
 
-from mechgraph.equations import Equations
+from mechgraph.equations.equations import Equations
 
 matplotlib.use("Agg")
 BATCH = 4096
 PEERS = 200  # bodies up to which chains are told to the peers
 PEERS_NOTE = (
-    "Pinocchio and MuJoCo are called by their Python packages, Drake by its own if it is installed. What Pinocchio generates "
-    "through CasADi is not among them: its module `pinocchio.casadi` is not in the package of the index."
+    "Pinocchio and MuJoCo are called by their Python packages, Drake by its own if it is "
+    "installed. What Pinocchio generates "
+    "through CasADi is not among them: its module `pinocchio.casadi` is not in the package of the "
+    "index."
 )
 PLOT = Path(__file__).with_name("cost.svg")
 PROGRAMS = ("mechgraph", "Pinocchio", "MuJoCo", "Drake")
@@ -45,7 +49,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small sizes, print only")
     quick = parser.parse_args().quick
-    parts = [f"## Kernels\n\n{versions()} Batches of {BATCH} states; times in microseconds for one state. {PEERS_NOTE}"]
+    parts = [
+        f"## Kernels\n\n{versions()} Batches of {BATCH} states; times in microseconds for one "
+        f"state. {PEERS_NOTE}"
+    ]
     with TemporaryDirectory() as folder:
         os.environ["MECHGRAPH_CACHE"] = folder  # so that compiling is that of a first time
         for section in sections(quick):
@@ -63,11 +70,12 @@ def sections(quick: bool) -> Iterator[str]:
     yield size_section([2, 10] if quick else [2, 5, 10, 20, 50, 100, 200, 500, 1000], quick)
 
 
-# --- measuring -------------------------------------------------------------------------------------------------------
+# --- measuring ------------------------------------------------------------------------------------
 
 
 def medians(calls: dict[str, Call], repeats: int = 15) -> dict[str, float]:
-    """Seconds of each call: medians over rounds in which the calls take turns, each long enough to be measured."""
+    """Seconds of each call: medians over rounds in which the calls take turns, each long enough to
+    be measured."""
     counts = {name: _count(call) for name, call in calls.items()}
     times: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(repeats):
@@ -94,7 +102,7 @@ def ratio(peer: float | None, own: float) -> str:
     return "–" if peer is None else f"{peer / own:.3g}"
 
 
-# --- one tree in all programs --------------------------------------------------------------------------------------
+# --- one tree in all programs ---------------------------------------------------------------------
 
 
 class Peers:
@@ -124,7 +132,9 @@ class Peers:
 
     def _pin_v(self) -> np.ndarray:
         v = self.u.copy()
-        if self.equations.kinematics.quaternions:  # Pinocchio takes the base's velocity in the base's axes
+        if (
+            self.equations.kinematics.quaternions
+        ):  # Pinocchio takes the base's velocity in the base's axes
             R = self.equations.rotation(self.equations.kinematics.topology.bodies[0], self.q)
             v[:, :3] = np.einsum("kji,kj->ki", R, v[:, :3])
         return v
@@ -150,14 +160,28 @@ class Peers:
         assert drake is not None
         (q, u, a), n = (self.q[0], self.u[0], self.a[0]), len(eqs.speeds)
         base = list(range(6)) if self.floating else []
-        T = np.eye(n)  # Drake's speeds from ours: the base's angular velocity is in world axes and comes first
+        T = np.eye(
+            n
+        )  # Drake's speeds from ours: the base's angular velocity is in world axes and comes first
         if base:
             R = eqs.rotation(eqs.kinematics.topology.bodies[0], q)
             T[:6, :6] = np.block([[np.zeros((3, 3)), R], [np.eye(3), np.zeros((3, 3))]])
-        quaternion_first = [*range(3, 7), *range(3), *range(7, len(q))] if base else list(range(len(q)))
-        drake.q, drake.u, drake.a = q[quaternion_first], T @ u, T @ a  # ω̇ alike: R ω has the derivative R ω̇
-        found = (np.linalg.solve(T, drake.forward()), T.T @ drake.inverse(), T.T @ drake.mass_matrix() @ T)
-        for value, own in zip(found, (eqs.accelerations(q, u), eqs.efforts(q, u, a), eqs.mass_matrix(q)), strict=True):
+        quaternion_first = (
+            [*range(3, 7), *range(3), *range(7, len(q))] if base else list(range(len(q)))
+        )
+        drake.q, drake.u, drake.a = (
+            q[quaternion_first],
+            T @ u,
+            T @ a,
+        )  # ω̇ alike: R ω has the derivative R ω̇
+        found = (
+            np.linalg.solve(T, drake.forward()),
+            T.T @ drake.inverse(),
+            T.T @ drake.mass_matrix() @ T,
+        )
+        for value, own in zip(
+            found, (eqs.accelerations(q, u), eqs.efforts(q, u, a), eqs.mass_matrix(q)), strict=True
+        ):
             error = np.abs(value - own).max() / np.abs(own).max()
             assert error < 1e-9, f"Drake differs by {error:.1e}"
 
@@ -167,14 +191,21 @@ def evaluation_section(name: str, title: str, links: list[models.Link], quick: b
     seconds = _compile(peers)
     measured = {
         title: times
-        for times_of in (_single_calls(peers), _in_c(peers), _batches(peers, 1), _batches(peers, 2), _derivatives(peers))
+        for times_of in (
+            _single_calls(peers),
+            _in_c(peers),
+            _batches(peers, 1),
+            _batches(peers, 2),
+            _derivatives(peers),
+        )
         for title, times in times_of.items()
     }
     if not quick:
         record(name, {**measured, "compiling": seconds})
     kernel = peers.equations.kernel("udot", lambda: [peers.equations.udot], [1])
     note = (
-        f"Forward dynamics is {kernel.function.n_instructions():,} operations; its machine code for single states and for "
+        f"Forward dynamics is {kernel.function.n_instructions():,} operations; its machine code "
+        "for single states and for "
         f"batches took {seconds:.1f} s to compile."
     )
     return f"### {title}\n\n{note}\n\n{times_table(measured)}"
@@ -195,7 +226,8 @@ def _compile(peers: Peers) -> float:
 
 
 def times_table(measured: dict[str, dict[str, float]]) -> str:
-    """A row for each case: microseconds of each program, and how many times longer the peers take."""
+    """A row for each case: microseconds of each program, and how many times longer the peers
+    take."""
     programs = [name for name in PROGRAMS if any(name in times for times in measured.values())]
     head = ["", *programs, *(f"{peer} / mechgraph" for peer in programs[1:])]
     return table(head, [[title, *_cells(times, programs)] for title, times in measured.items()])
@@ -238,7 +270,9 @@ def _single_calls(peers: Peers) -> dict[str, dict[str, float]]:
     }
     if peers.drake is not None:
         for calls, call in zip(
-            cases.values(), (peers.drake.forward, peers.drake.inverse, peers.drake.mass_matrix), strict=True
+            cases.values(),
+            (peers.drake.forward, peers.drake.inverse, peers.drake.mass_matrix),
+            strict=True,
         ):
             calls["Drake"] = call
     return {title: medians(calls) for title, calls in cases.items()}
@@ -254,7 +288,10 @@ def _in_c(peers: Peers) -> dict[str, dict[str, float]]:
     kernel = eqs.kernel("udot", lambda: [eqs.udot], [1])
     native = kernel._tiers[1].native()
     assert native is not None
-    rows = [np.ascontiguousarray(a) for a in (peers.q, peers.u, np.zeros((1, 1)), np.zeros((1, 0)), np.zeros((1, 0)))]
+    rows = [
+        np.ascontiguousarray(a)
+        for a in (peers.q, peers.u, np.zeros((1, 1)), np.zeros((1, 0)), np.zeros((1, 0)))
+    ]
     pool, TAU, out = pin.ModelPool(peers.pin, 1), np.zeros_like(peers.V), np.zeros_like(peers.V)
     calls: dict[str, Call] = {
         "mechgraph": lambda: native.batch(rows, count),
@@ -265,7 +302,11 @@ def _in_c(peers: Peers) -> dict[str, dict[str, float]]:
 
 def _batches(peers: Peers, threads: int) -> dict[str, dict[str, float]]:
     eqs, count = peers.equations, len(peers.q)
-    pool, TAU, out = pin.ModelPool(peers.pin, threads), np.zeros_like(peers.V), np.zeros_like(peers.V)
+    pool, TAU, out = (
+        pin.ModelPool(peers.pin, threads),
+        np.zeros_like(peers.V),
+        np.zeros_like(peers.V),
+    )
     what = f"batch, {threads} thread{'s' * (threads > 1)}"
     cases: dict[str, dict[str, Call]] = {
         f"forward dynamics, {what}": {
@@ -294,15 +335,28 @@ def _derivatives(peers: Peers) -> dict[str, dict[str, float]]:
         return lambda: eqs.jacobian(of, ("q", "u"), peers.q, peers.u, peers.a, out=out)
 
     forward = medians(
-        {"mechgraph": own("accelerations"), "Pinocchio": lambda: pin.computeABADerivatives(model, data, Q, V, zero)}, 7
+        {
+            "mechgraph": own("accelerations"),
+            "Pinocchio": lambda: pin.computeABADerivatives(model, data, Q, V, zero),
+        },
+        7,
     )
-    inverse = medians({"mechgraph": own("efforts"), "Pinocchio": lambda: pin.computeRNEADerivatives(model, data, Q, V, A)}, 7)
+    inverse = medians(
+        {
+            "mechgraph": own("efforts"),
+            "Pinocchio": lambda: pin.computeRNEADerivatives(model, data, Q, V, A),
+        },
+        7,
+    )
     for times in (forward, inverse):
         times["mechgraph"] /= count
-    return {"derivatives of forward dynamics, batch": forward, "derivatives of inverse dynamics, batch": inverse}
+    return {
+        "derivatives of forward dynamics, batch": forward,
+        "derivatives of inverse dynamics, batch": inverse,
+    }
 
 
-# --- rollouts --------------------------------------------------------------------------------------------------------
+# --- rollouts -------------------------------------------------------------------------------------
 
 
 def rollout_section(quick: bool) -> str:
@@ -311,11 +365,16 @@ def rollout_section(quick: bool) -> str:
     steps, h = 50, 0.002
     state = np.hstack([np.zeros((len(peers.q), 1)), peers.q, peers.u])
     measured = {}
-    for method, integrator in (("symplectic", mujoco.mjtIntegrator.mjINT_EULER), ("rk4", mujoco.mjtIntegrator.mjINT_RK4)):
+    for method, integrator in (
+        ("symplectic", mujoco.mjtIntegrator.mjINT_EULER),
+        ("rk4", mujoco.mjtIntegrator.mjINT_RK4),
+    ):
         peers.mj.opt.integrator, peers.mj.opt.timestep = integrator, h
         data = mujoco.MjData(peers.mj)
         calls: dict[str, Call] = {
-            "mechgraph": lambda method=method: peers.equations.rollout(peers.q, peers.u, step=h, steps=steps, method=method),  # type: ignore[misc]
+            "mechgraph": lambda method=method: peers.equations.rollout(
+                peers.q, peers.u, step=h, steps=steps, method=method
+            ),  # type: ignore[misc]
             "MuJoCo": lambda data=data: mujoco.rollout.rollout(peers.mj, data, state, nstep=steps),  # type: ignore[misc]
         }
         own = peers.equations.rollout(peers.q[:2], peers.u[:2], step=h, steps=steps, method=method)
@@ -329,7 +388,7 @@ def rollout_section(quick: bool) -> str:
     return f"### Rollouts of the arm, {len(peers.q)} trajectories of {steps} steps, one thread\n\n{times_table(measured)}"
 
 
-# --- cost against size -----------------------------------------------------------------------------------------------
+# --- cost against size ----------------------------------------------------------------------------
 
 
 def size_section(sizes: list[int], quick: bool) -> str:
@@ -339,7 +398,14 @@ def size_section(sizes: list[int], quick: bool) -> str:
         count = 16 if quick else max(16, min(BATCH, 40_000 // n))
         seconds, times = _chain_times(n, count) if n <= PEERS else _own_chain_times(n, count)
         points.append((n, times))
-        rows.append([str(n), *_cells(times, list(PROGRAMS[:3])), microseconds(times["mechgraph"] / n), f"{seconds:.1f} s"])
+        rows.append(
+            [
+                str(n),
+                *_cells(times, list(PROGRAMS[:3])),
+                microseconds(times["mechgraph"] / n),
+                f"{seconds:.1f} s",
+            ]
+        )
     if not quick:
         _plot(points)
         record("chains", {str(n): times["mechgraph"] / n for n, times in points})
@@ -377,11 +443,14 @@ def _chain_times(n: int, count: int) -> tuple[float, dict[str, float]]:
 
 
 def _own_chain_times(n: int, count: int) -> tuple[float, dict[str, float]]:
-    """Beyond: Pinocchio's data of 500 bodies take 8 GB (a table with the third power of the size), MuJoCo's time is cubic."""
+    """Beyond: Pinocchio's data of 500 bodies take 8 GB (a table with the third power of the size),
+    MuJoCo's time is cubic."""
     eqs = models.to_mechgraph(models.chain(n)).equations()
     q, u = np.random.default_rng(0).uniform(-1, 1, (2, count, n))
     seconds = _compiled_chain(eqs, q, u)
-    return seconds, {"mechgraph": medians({"mechgraph": lambda: eqs.accelerations(q, u)}, 9)["mechgraph"] / count}
+    return seconds, {
+        "mechgraph": medians({"mechgraph": lambda: eqs.accelerations(q, u)}, 9)["mechgraph"] / count
+    }
 
 
 CACHED_START = """
@@ -397,12 +466,19 @@ eqs.compile()
 
 
 def cached_start_section() -> str:
-    """From the wish for a number to the number, in a new process that finds its machine code on the disk."""
+    """From the wish for a number to the number, in a new process that finds its machine code on the
+    disk."""
     command, folder = [sys.executable, "-c", CACHED_START], Path(__file__).parent
-    runs = [subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True) for _ in range(6)]
-    seconds = float(np.median([float(run.stdout) for run in runs[1:]]))  # the first may have had to compile
+    runs = [
+        subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+        for _ in range(6)
+    ]
+    seconds = float(
+        np.median([float(run.stdout) for run in runs[1:]])
+    )  # the first may have had to compile
     return (
-        "### Cached start\n\nThe first accelerations of the humanoid-like tree in a new process, after derivation, its machine "
+        "### Cached start\n\nThe first accelerations of the humanoid-like tree in a new process, "
+        "after derivation, its machine "
         f"code being on the disk: {1e3 * seconds:.0f} ms."
     )
 
@@ -415,7 +491,11 @@ def _plot(points: list[tuple[int, dict[str, float]]]) -> None:
     for name in ("mechgraph", "Pinocchio", "MuJoCo"):
         measured = [(n, times[name] * 1e6) for n, times in points if name in times]
         axes.loglog(*zip(*measured, strict=True), "o-", label=name)
-    axes.set(xlabel="bodies in the chain", ylabel="µs for one state", title="Forward dynamics of a spatial chain")
+    axes.set(
+        xlabel="bodies in the chain",
+        ylabel="µs for one state",
+        title="Forward dynamics of a spatial chain",
+    )
     axes.grid(alpha=0.3)
     axes.legend()
     figure.savefig(PLOT, metadata={"Date": None})

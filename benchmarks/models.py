@@ -1,4 +1,5 @@
-"""The same trees told to mechgraph, Pinocchio, MuJoCo and Drake, for measuring them side by side."""
+"""The same trees told to mechgraph, Pinocchio, MuJoCo and Drake, for measuring them side by
+side."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ GRAVITY = (0.0, 0.0, -9.81)
 
 @dataclass(frozen=True)
 class Link:
-    """A body on a revolute joint about ``axis`` (or a free joint, if that is None), placed on body ``parent`` (−1: ground)."""
+    """A body on a revolute joint about ``axis`` (or a free joint, if that is None), placed on body
+    ``parent`` (−1: ground)."""
 
     name: str
     parent: int
@@ -25,7 +27,9 @@ class Link:
     inertia: tuple[float, float, float]
 
 
-def _link(random: np.random.Generator, name: str, parent: int, axis: str | None, at: tuple, turn: tuple) -> Link:
+def _link(
+    random: np.random.Generator, name: str, parent: int, axis: str | None, at: tuple, turn: tuple
+) -> Link:
     mass = float(random.uniform(0.5, 3.0))
     com = tuple(float(c) for c in random.uniform(-0.1, 0.1, 3))
     inertia = tuple(float(i) for i in mass * random.uniform(0.010, 0.018, 3))
@@ -36,18 +40,32 @@ def arm(joints: int = 7) -> list[Link]:
     """A serial arm with right-angle twists, as industrial and light-weight arms have."""
     random = np.random.default_rng(1)
     turns = [("x", 0.0), *(("x", s * np.pi / 2) for s in (1, -1, -1, 1, 1, -1, 1, -1))]
-    places = [(0, 0, 0.34), (0, 0, 0), (0, 0.4, 0), (0, 0, 0), (0, 0.39, 0), (0, 0, 0), (0, 0.12, 0)]
-    return [_link(random, f"link{k}", k - 1, "z", places[k % 7], turns[k % 9]) for k in range(joints)]
+    places = [
+        (0, 0, 0.34),
+        (0, 0, 0),
+        (0, 0.4, 0),
+        (0, 0, 0),
+        (0, 0.39, 0),
+        (0, 0, 0),
+        (0, 0.12, 0),
+    ]
+    return [
+        _link(random, f"link{k}", k - 1, "z", places[k % 7], turns[k % 9]) for k in range(joints)
+    ]
 
 
 def chain(bodies: int) -> list[Link]:
     """A spatial chain with alternating axes."""
     random = np.random.default_rng(2)
-    return [_link(random, f"b{k}", k - 1, "xyz"[k % 3], (0.0, 0.0, 0.2), ("x", 0.0)) for k in range(bodies)]
+    return [
+        _link(random, f"b{k}", k - 1, "xyz"[k % 3], (0.0, 0.0, 0.2), ("x", 0.0))
+        for k in range(bodies)
+    ]
 
 
 def humanoid() -> list[Link]:
-    """A free pelvis with two legs of 6, a torso of 3, two arms of 7 and a neck of 3 joints: 38 freedoms, 33 bodies."""
+    """A free pelvis with two legs of 6, a torso of 3, two arms of 7 and a neck of 3 joints: 38
+    freedoms, 33 bodies."""
     random = np.random.default_rng(3)
     links = [_link(random, "pelvis", -1, None, (0, 0, 0), ("x", 0.0))]
 
@@ -77,7 +95,14 @@ def to_mechgraph(links: list[Link]) -> mg.System:
         if link.axis is None:
             system.free(f"{link.name} joint", parent, body, at=link.at)
         else:
-            system.revolute(f"{link.name} joint", parent, body, axis=link.axis, at=link.at, orientation=[link.turn])
+            system.revolute(
+                f"{link.name} joint",
+                parent,
+                body,
+                axis=link.axis,
+                at=link.at,
+                orientation=[link.turn],
+            )
         bodies.append(body)
     return system
 
@@ -88,7 +113,12 @@ def to_pinocchio(links: list[Link]):
 
     model = pin.Model()
     model.gravity.linear = np.array(GRAVITY)
-    kinds = {"x": pin.JointModelRX, "y": pin.JointModelRY, "z": pin.JointModelRZ, None: pin.JointModelFreeFlyer}
+    kinds = {
+        "x": pin.JointModelRX,
+        "y": pin.JointModelRY,
+        "z": pin.JointModelRZ,
+        None: pin.JointModelFreeFlyer,
+    }
     ids = []
     for link in links:
         place = pin.SE3(_rotation(*link.turn), np.array(link.at, dtype=float))
@@ -111,7 +141,12 @@ def to_mujoco(links: list[Link]):
 
     def text_of(k: int) -> str:
         link = links[k]
-        numbers = {"at": link.at, "quat": _quaternion(*link.turn), "com": link.com, "inertia": link.inertia}
+        numbers = {
+            "at": link.at,
+            "quat": _quaternion(*link.turn),
+            "com": link.com,
+            "inertia": link.inertia,
+        }
         text = {key: " ".join(repr(float(v)) for v in value) for key, value in numbers.items()}
         axis = {"x": "1 0 0", "y": "0 1 0", "z": "0 0 1"}.get(link.axis or "")
         joint = "<freejoint/>" if link.axis is None else f'<joint type="hinge" axis="{axis}"/>'
@@ -127,11 +162,14 @@ def to_mujoco(links: list[Link]):
     flags = '<flag contact="disable" constraint="disable"/>'
     world = "".join(inside[k] for k in children[-1])
     option = f'<option gravity="{gravity}" timestep="0.002" integrator="Euler">{flags}</option>'
-    return mujoco.MjModel.from_xml_string(f"<mujoco>{option}<worldbody>{world}</worldbody></mujoco>")
+    return mujoco.MjModel.from_xml_string(
+        f"<mujoco>{option}<worldbody>{world}</worldbody></mujoco>"
+    )
 
 
 class Drake:
-    """The tree in Drake, with one state (in Drake's coordinates) to compute at: each call sets it and computes anew."""
+    """The tree in Drake, with one state (in Drake's coordinates) to compute at: each call sets it
+    and computes anew."""
 
     def __init__(self, links: list[Link]) -> None:
         from pydrake.multibody.plant import MultibodyPlant
@@ -140,10 +178,15 @@ class Drake:
         self.plant.mutable_gravity_field().set_gravity_vector(np.array(GRAVITY))
         bodies: list = []
         for link in links:
-            bodies.append(self._add(link, self.plant.world_body() if link.parent < 0 else bodies[link.parent]))
+            bodies.append(
+                self._add(link, self.plant.world_body() if link.parent < 0 else bodies[link.parent])
+            )
         self.plant.Finalize()
         self.context = self.plant.CreateDefaultContext()
-        self.q, (self.u, self.a) = np.zeros(self.plant.num_positions()), np.zeros((2, self.plant.num_velocities()))
+        self.q, (self.u, self.a) = (
+            np.zeros(self.plant.num_positions()),
+            np.zeros((2, self.plant.num_velocities())),
+        )
 
     def _add(self, link: Link, parent):
         from pydrake.math import RigidTransform, RotationMatrix
@@ -153,11 +196,17 @@ class Drake:
             link.mass, np.array(link.com), tree.RotationalInertia(*link.inertia)
         )
         body = self.plant.AddRigidBody(link.name, inertia)
-        place = RigidTransform(RotationMatrix(_rotation(*link.turn)), np.array(link.at, dtype=float))
+        place = RigidTransform(
+            RotationMatrix(_rotation(*link.turn)), np.array(link.at, dtype=float)
+        )
         if link.axis is not None:  # a body without a joint floats
-            frame = self.plant.AddFrame(tree.FixedOffsetFrame(f"{link.name} place", parent.body_frame(), place))
+            frame = self.plant.AddFrame(
+                tree.FixedOffsetFrame(f"{link.name} place", parent.body_frame(), place)
+            )
             axis = np.array([float(letter == link.axis) for letter in "xyz"])
-            self.plant.AddJoint(tree.RevoluteJoint(f"{link.name} joint", frame, body.body_frame(), axis, 0.0))
+            self.plant.AddJoint(
+                tree.RevoluteJoint(f"{link.name} joint", frame, body.body_frame(), axis, 0.0)
+            )
         return body
 
     def _set(self) -> None:

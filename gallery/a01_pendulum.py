@@ -1,10 +1,12 @@
 """A01, simple pendulum: a point mass held by a distance constraint.
 
-Problem A01 of the IFToMM library of computational benchmark problems (M. González, D. Dopico, U. Lugrís, J. Cuadrado,
-Multibody System Dynamics 16 (2006) 179–190): a point of 1 kg on a massless bar of 1 m, released from the horizontal.
-Nothing is chosen by us but the coordinates: x and y of the point, with the bar as a constraint, as the benchmark is meant.
+Problem A01 of the IFToMM library of computational benchmark problems (M. González, D. Dopico, U.
+Lugrís, J. Cuadrado, Multibody System Dynamics 16 (2006) 179–190): a point of 1 kg on a massless bar
+of 1 m, released from the horizontal. Nothing is chosen by us but the coordinates: x and y of the
+point, with the bar as a constraint, as the benchmark is meant.
 
-The check is the closed form: with θ from the downward vertical, k = sin(π/4) and sn Jacobi's elliptic function,
+The check is the closed form: with θ from the downward vertical, k = sin(π/4) and sn Jacobi's
+elliptic function,
 
     sin(θ/2) = k sn(K − √(g/L) t, k),    x = −L sin θ,    y = −L cos θ.
 """

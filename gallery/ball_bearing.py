@@ -1,23 +1,30 @@
-"""Ball bearing: inner ring, balls, cage and outer ring, with compliant contacts in grooves, or rolling ideally.
+"""Ball bearing: inner ring, balls, cage and outer ring, with compliant contacts in grooves, or
+rolling ideally.
 
-Balls of diameter d = 2r run in two grooves of radius ρ (tori about z). The grooves hold a ball on the circle of diameter D with
-a clearance c between the three. Pressed together along the axis they meet at the contact angle α; and where nothing slips, the
-balls travel around, and take the cage along, at the rate
+Balls of diameter d = 2r run in two grooves of radius ρ (tori about z). The grooves hold a ball on
+the circle of diameter D with a clearance c between the three. Pressed together along the axis they
+meet at the contact angle α; and where nothing slips, the balls travel around, and take the cage
+along, at the rate
 
-    ½ ω (1 − (d/D) cos α),                                                                                   (1)
+    ½ ω (1 − (d/D) cos α),
+    (1)
 
-ω being that of the inner ring (the outer one is at rest). A radial load F on the inner ring is borne only by the balls on its
-side: with the approach δ of the rings, ψ from the direction of the load, two contacts in series (Stribeck):
+ω being that of the inner ring (the outer one is at rest). A radial load F on the inner ring is
+borne only by the balls on its side: with the approach δ of the rings, ψ from the direction of the
+load, two contacts in series (Stribeck):
 
-    N = K ((δ cos ψ − c) / 2)^(3/2) where that is positive, else 0;    Σ N cos ψ = F.                        (2)
+    N = K ((δ cos ψ − c) / 2)^(3/2) where that is positive, else 0;    Σ N cos ψ = F.
+    (2)
 
-Contacts are Hertz's with damping and friction: sphere on torus (races), sphere in cylinder (pockets of the cage, without
-friction). Data are chosen by us: six balls of steel, d = 20 mm, D = 80 mm, ρ = 0.52 d; K = 10⁹ N/m^1.5, about a tenth of
-steel's, and friction regularized by 0.05 m/s, so that a run takes a second.
+Contacts are Hertz's with damping and friction: sphere on torus (races), sphere in cylinder (pockets
+of the cage, without friction). Data are chosen by us: six balls of steel, d = 20 mm, D = 80 mm, ρ =
+0.52 d; K = 10⁹ N/m^1.5, about a tenth of steel's, and friction regularized by 0.05 m/s, so that a
+run takes a second.
 
-``system(load="axial")`` presses the rings together with 300 N; α is 30° when they just touch. ``load="radial"`` has a clearance
-of 5 µm instead, and 300 N across. With ``load="none"`` rings, cage and balls are free in space: then the momentum of the whole
-is constant. ``rolling=True`` replaces all contacts by ideal rolling: then (1) is exact.
+``system(load="axial")`` presses the rings together with 300 N; α is 30° when they just touch.
+``load="radial"`` has a clearance of 5 µm instead, and 300 N across. With ``load="none"`` rings,
+cage and balls are free in space: then the momentum of the whole is constant. ``rolling=True``
+replaces all contacts by ideal rolling: then (1) is exact.
 """
 
 from collections.abc import Callable
@@ -55,10 +62,17 @@ def system(load: str = "axial", balls: int = BALLS, rolling: bool = False) -> mg
         for name, ring in (("inner", inner), ("outer", outer), ("cage turn", cage)):
             s.free(name, s.ground, ring)
     else:
-        s.joint("inner", s.ground, inner, [*(mg.move(axis, axis) for axis in "xyz"), mg.rot("z", "turn")])
+        s.joint(
+            "inner",
+            s.ground,
+            inner,
+            [*(mg.move(axis, axis) for axis in "xyz"), mg.rot("z", "turn")],
+        )
         s.fixed("outer", s.ground, outer)
         s.revolute("cage turn", s.ground, cage, axis="z")
-    offset = GROOVE - R_BALL - clearance / 2  # of the circles of the grooves' centres from that of the balls
+    offset = (
+        GROOVE - R_BALL - clearance / 2
+    )  # of the circles of the grooves' centres from that of the balls
     races = {
         "inner": mg.Torus(inner, R_PITCH + offset, GROOVE, inside=True),
         "outer": mg.Torus(outer, R_PITCH - offset, GROOVE, inside=True),
@@ -81,11 +95,22 @@ def _ball(s: mg.System, k: int, angle: float, races: dict[str, mg.Surface], roll
         if rolling:
             s.roll(f"{name} {k + 1}", mg.Sphere(ball, R_BALL), race)
         else:
-            s.compliant_contact(f"{name} {k + 1}", mg.Sphere(ball, R_BALL), race, HERTZ, damping=DAMPING, friction=FRICTION)
-    pocket = s.marker(f"pocket {k + 1}", "cage", at=R_PITCH * radial, orientation=[("z", angle), ("y", np.pi / 2)])
+            s.compliant_contact(
+                f"{name} {k + 1}",
+                mg.Sphere(ball, R_BALL),
+                race,
+                HERTZ,
+                damping=DAMPING,
+                friction=FRICTION,
+            )
+    pocket = s.marker(
+        f"pocket {k + 1}", "cage", at=R_PITCH * radial, orientation=[("z", angle), ("y", np.pi / 2)]
+    )
     if not rolling:
         wall = mg.Cylinder(pocket, R_BALL + PLAY, inside=True)
-        s.compliant_contact(f"cage {k + 1}", mg.Sphere(ball, R_BALL), wall, HERTZ / 10, damping=100 * DAMPING)
+        s.compliant_contact(
+            f"cage {k + 1}", mg.Sphere(ball, R_BALL), wall, HERTZ / 10, damping=100 * DAMPING
+        )
 
 
 def _show_ring(s: mg.System, ring: mg.Body, radius: float) -> None:
@@ -94,17 +119,23 @@ def _show_ring(s: mg.System, ring: mg.Body, radius: float) -> None:
         s.marker(f"{ring.name} {k}", ring, at=radius * np.array([np.cos(angle), np.sin(angle), 0]))
 
 
-# --- statics ---------------------------------------------------------------------------------------------------------------
+# --- statics --------------------------------------------------------------------------------------
 
 
 def contact_angle() -> tuple[float, float]:
-    """α under the axial load, and the overlap in each contact: the centres of the grooves are 2 (ρ − r + overlap) apart."""
+    """α under the axial load, and the overlap in each contact: the centres of the grooves are 2 (ρ
+    − r + overlap) apart."""
 
     def overlap(alpha: float) -> float:
         return float((FORCE / (BALLS * np.sin(alpha) * HERTZ)) ** (2 / 3))
 
     apart = 2 * (GROOVE - R_BALL)
-    alpha = brentq(lambda a: (apart + 2 * overlap(a)) * np.cos(a) - apart + CLEARANCES["axial"], 0.1, 1.5, xtol=1e-15)
+    alpha = brentq(
+        lambda a: (apart + 2 * overlap(a)) * np.cos(a) - apart + CLEARANCES["axial"],
+        0.1,
+        1.5,
+        xtol=1e-15,
+    )
     return alpha, overlap(alpha)
 
 
@@ -135,7 +166,7 @@ def start(load: str) -> dict[str, float]:
 START = {**start("axial"), "inner.turn'": SPEED}
 
 
-# --- the check -------------------------------------------------------------------------------------------------------------
+# --- the check ------------------------------------------------------------------------------------
 
 
 def cage_rate(angle: float, radius: float = R_BALL) -> float:
@@ -146,11 +177,14 @@ def cage_rate(angle: float, radius: float = R_BALL) -> float:
 def pressing(system: mg.System, race: str) -> Callable[[mg.Motion], SX]:
     """The elastic forces of a race on the balls, as a quantity of the motion."""
     pairs = [system.constraints[f"{race} {k + 1}"].pairs[0] for k in range(BALLS)]
-    return lambda m: ca.vertcat(*(HERTZ * ca.fmax(0, -pair.contact(m).gap) ** 1.5 for pair in pairs))
+    return lambda m: ca.vertcat(
+        *(HERTZ * ca.fmax(0, -pair.contact(m).gap) ** 1.5 for pair in pairs)
+    )
 
 
 def momentum(system: mg.System) -> Callable[[mg.Motion], SX]:
-    """Linear momentum of the whole and its moment about the origin; the bodies' origins are their mass centres."""
+    """Linear momentum of the whole and its moment about the origin; the bodies' origins are their
+    mass centres."""
 
     def total(m: mg.Motion) -> SX:
         out = SX.zeros(6)
@@ -170,7 +204,8 @@ def around(run: mg.Trajectory) -> np.ndarray:
 
 
 def axial() -> dict[str, tuple[float, float]]:
-    """Balls at rest between turning rings are soon rolling and take the cage along; (error, bound) by name."""
+    """Balls at rest between turning rings are soon rolling and take the cage along; (error, bound)
+    by name."""
     run = system().equations().simulate(DURATION, START, **OPTIONS)
     alpha, overlap = contact_angle()
     half = len(run) // 2
@@ -178,16 +213,26 @@ def axial() -> dict[str, tuple[float, float]]:
     balls = (around(run)[-1] - around(run)[half]) / turned
     cage = (run["cage turn"][-1] - run["cage turn"][half]) / turned
     return {
-        "axial: rate of the balls over (1), less 1": (np.abs(balls / cage_rate(alpha) - 1).max(), overlap / R_BALL),
-        "axial: the same, flattened balls": (np.abs(balls / cage_rate(alpha, R_BALL - overlap / 2) - 1).max(), 2e-4),
-        "axial: rate of the cage over theirs, less 1": (abs(cage / balls.mean() - 1), 2 * PLAY / R_PITCH / turned),
+        "axial: rate of the balls over (1), less 1": (
+            np.abs(balls / cage_rate(alpha) - 1).max(),
+            overlap / R_BALL,
+        ),
+        "axial: the same, flattened balls": (
+            np.abs(balls / cage_rate(alpha, R_BALL - overlap / 2) - 1).max(),
+            2e-4,
+        ),
+        "axial: rate of the cage over theirs, less 1": (
+            abs(cage / balls.mean() - 1),
+            2 * PLAY / R_PITCH / turned,
+        ),
         "axial: energy balance, relative": (np.abs(run.imbalance).max() / run.energy[0], 1e-8),
         "axial: violation": (run.violation.max(), 1e-9),
     }
 
 
 def radial() -> dict[str, tuple[float, float]]:
-    """Balls share the load as Stribeck says, and those on the other side bear none, also when they turn."""
+    """Balls share the load as Stribeck says, and those on the other side bear none, also when they
+    turn."""
     bearing = system("radial")
     equations, seen = bearing.equations(), pressing(bearing, "inner")
     still = equations.simulate(0.02, start("radial"), **OPTIONS)
@@ -208,7 +253,9 @@ def radial() -> dict[str, tuple[float, float]]:
 def unmounted() -> dict[str, tuple[float, float]]:
     """All in space, pressed together and let go: momentum is kept whatever the contacts do."""
     bearing = system("none")
-    run = bearing.equations().simulate(0.05, {**start("axial"), "inner.wz": SPEED, "inner.x'": 0.05}, **OPTIONS)
+    run = bearing.equations().simulate(
+        0.05, {**start("axial"), "inner.wz": SPEED, "inner.x'": 0.05}, **OPTIONS
+    )
     total = run.observe(momentum(bearing))
     drift = np.abs(total - total[0]).max(axis=0)
     return {
@@ -221,13 +268,22 @@ def unmounted() -> dict[str, tuple[float, float]]:
 def ideal() -> dict[str, tuple[float, float]]:
     """Three balls that roll without slipping: (1)."""
     z = 2 * (GROOVE - R_BALL) * np.sin(ANGLE)
-    at_rest = {f"ball {k}.{axis}": value for k in (1, 2, 3) for axis, value in (("x", 0), ("y", 0), ("z", z / 2))}
+    at_rest = {
+        f"ball {k}.{axis}": value
+        for k in (1, 2, 3)
+        for axis, value in (("x", 0), ("y", 0), ("z", z / 2))
+    }
     equations = system(balls=3, rolling=True).equations()
-    run = equations.simulate(0.2, {**at_rest, "inner.x": 0, "inner.y": 0, "inner.z": z, "inner.turn'": SPEED}, rtol=1e-10)
+    run = equations.simulate(
+        0.2, {**at_rest, "inner.x": 0, "inner.y": 0, "inner.z": z, "inner.turn'": SPEED}, rtol=1e-10
+    )
     place = run["sphere 1"]
     turned = np.unwrap(np.arctan2(place[:, 1], place[:, 0]))[-1]
     return {
-        "rolling: rate of the balls over (1), less 1": (abs(turned / run["inner.turn"][-1] / cage_rate(ANGLE) - 1), 1e-9),
+        "rolling: rate of the balls over (1), less 1": (
+            abs(turned / run["inner.turn"][-1] / cage_rate(ANGLE) - 1),
+            1e-9,
+        ),
         "rolling: energy drift, relative": (np.abs(run.imbalance).max() / run.energy[0], 1e-9),
         "rolling: violation": (run.violation.max(), 1e-9),
     }

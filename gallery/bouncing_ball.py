@@ -1,15 +1,17 @@
 """Bouncing ball: impacts with restitution and friction, without end in finite time.
 
-A ball of radius r falls from the height h on a rigid floor (``rigid_contact``). It meets the floor for the first time after
-T = √(2h/g) with the speed gT, and then after flights of 2Teⁿ; so it makes infinitely many bounces and lies still after
+A ball of radius r falls from the height h on a rigid floor (``rigid_contact``). It meets the floor
+for the first time after T = √(2h/g) with the speed gT, and then after flights of 2Teⁿ; so it makes
+infinitely many bounces and lies still after
 
     T (1 + e) / (1 − e),
 
-when all of m g h is dissipated. Slower than ``RESTING`` (10⁻⁵ m/s) it is not thrown up any more, so that here it lies still
-earlier, by no more than 2 ``RESTING`` / (g (1 − e)).
+when all of m g h is dissipated. Slower than ``RESTING`` (10⁻⁵ m/s) it is not thrown up any more, so
+that here it lies still earlier, by no more than 2 ``RESTING`` / (g (1 − e)).
 
-Thrown with a speed v along a rough floor, the uniform ball grips it in the impact if μ (1 + e) g T ≥ 2v/7, and goes on rolling
-with 5v/7; else it slides throughout the impact, and loses μ (1 + e) g T. All data are chosen by us.
+Thrown with a speed v along a rough floor, the uniform ball grips it in the impact if μ (1 + e) g T
+≥ 2v/7, and goes on rolling with 5v/7; else it slides throughout the impact, and loses μ (1 + e) g
+T. All data are chosen by us.
 """
 
 import numpy as np
@@ -30,7 +32,14 @@ def system(friction: float = 0.0) -> mg.System:
     ball = s.body("sphere", mass=MASS, inertia=(0.4 * MASS * RADIUS**2,) * 3)
     s.joint("ball", s.ground, ball, [mg.move("x", "x"), mg.move("z", "z"), mg.rot("y", "turn")])
     floor = mg.Plane(s.ground)
-    s.rigid_contact("floor", mg.Sphere(ball, RADIUS), floor, restitution=RESTITUTION, friction=friction, resting=RESTING)
+    s.rigid_contact(
+        "floor",
+        mg.Sphere(ball, RADIUS),
+        floor,
+        restitution=RESTITUTION,
+        friction=friction,
+        resting=RESTING,
+    )
     return s
 
 
@@ -40,7 +49,8 @@ def impacts(run: mg.Trajectory) -> np.ndarray:
 
 
 def thrown(friction: float, speed: float) -> np.ndarray:
-    """Speed along the floor and rim speed after the first impact of a ball thrown along a rough floor."""
+    """Speed along the floor and rim speed after the first impact of a ball thrown along a rough
+    floor."""
     run = system(friction).equations().simulate(0.5, {**START, "ball.x'": speed}, **OPTIONS)
     return np.array([run["ball.x'"][-1], RADIUS * run["ball.turn'"][-1]])
 
@@ -59,13 +69,22 @@ def check() -> dict[str, float]:
         {
             "times of the impacts (s)": (np.abs(times - expected).max(), 1e-9),
             "time of rest (s)": (abs(rest - times[-1]), early),
-            "height of the first bounce, on the grid (m)": (abs(top - HEIGHT * RESTITUTION**2), G * OPTIONS["step"] ** 2 / 8),
-            "at rest: height (m) and speed (m/s)": (np.abs([run["ball.z"][-1] - RADIUS, run["ball.z'"][-1]]).max(), 1e-12),
+            "height of the first bounce, on the grid (m)": (
+                abs(top - HEIGHT * RESTITUTION**2),
+                G * OPTIONS["step"] ** 2 / 8,
+            ),
+            "at rest: height (m) and speed (m/s)": (
+                np.abs([run["ball.z"][-1] - RADIUS, run["ball.z'"][-1]]).max(),
+                1e-12,
+            ),
             "dissipated, relative": (abs(run.dissipated[-1] / (MASS * G * HEIGHT) - 1), 1e-11),
             "energy balance, relative": (np.abs(run.imbalance).max() / run.energy[0], 1e-10),
             "violation": (run.violation.max(), 1e-9),
             "gripping impact (m/s)": (np.abs(thrown(0.5, 1.0) - 5 / 7).max(), 1e-12),
-            "sliding impact (m/s)": (np.abs(thrown(0.05, 3.0) - [3 - lost, 2.5 * lost]).max(), 1e-9),
+            "sliding impact (m/s)": (
+                np.abs(thrown(0.05, 3.0) - [3 - lost, 2.5 * lost]).max(),
+                1e-9,
+            ),
         }
     )
 

@@ -1,12 +1,14 @@
 """Branched tree on a moving base: six bodies, revolute joints about oblique axes.
 
-The example of the explicit Lagrange form (Yu. Dolgii, A. Sesekin, I. Chupin, *Using graphs in modeling the movements of a
-manipulation robot*), which names no numbers: a spatial tree whose bodies hang on bodies (0, 1, 2, 2, 4, 5), on a base
-point that moves with the velocity V₁ = (sin 1.3t, ½ cos 2t, 0.3 t²). All numbers are ours: axes, places, masses and
-inertias are random (seed 7), so that nothing is special; springs and dampers keep the angles bounded.
+The example of the explicit Lagrange form (Yu. Dolgii, A. Sesekin, I. Chupin, *Using graphs in
+modeling the movements of a manipulation robot*), which names no numbers: a spatial tree whose
+bodies hang on bodies (0, 1, 2, 2, 4, 5), on a base point that moves with the velocity V₁ = (sin
+1.3t, ½ cos 2t, 0.3 t²). All numbers are ours: axes, places, masses and inertias are random (seed
+7), so that nothing is special; springs and dampers keep the angles bounded.
 
-Checks: the paper's coefficients α₀, α_b, α_bc give the kinetic energy, T = ½ (α₀ − 2 Σ α_b φ̇_b + Σ α_bc φ̇_b φ̇_c); the
-reaction at the base is the rate of the momentum of all bodies less their weight; work is the change of energy.
+Checks: the paper's coefficients α₀, α_b, α_bc give the kinetic energy, T = ½ (α₀ − 2 Σ α_b φ̇_b + Σ
+α_bc φ̇_b φ̇_c); the reaction at the base is the rate of the momentum of all bodies less their
+weight; work is the change of energy.
 """
 
 import numpy as np
@@ -27,14 +29,27 @@ def system() -> mg.System:
     tree, random = mg.System("branched tree", gravity=GRAVITY), np.random.default_rng(7)
     base, t = tree.frame("base"), tree.time
     path = (1 - mg.cos(1.3 * t)) / 1.3, 0.25 * mg.sin(2 * t), 0.1 * t**3
-    tree.joint("drive", tree.ground, base, [mg.move(axis, by) for axis, by in zip("xyz", path, strict=True)])
+    tree.joint(
+        "drive",
+        tree.ground,
+        base,
+        [mg.move(axis, by) for axis, by in zip("xyz", path, strict=True)],
+    )
     bodies = [base]
     for k, parent in enumerate(PARENTS, start=1):
         solid, at, axis = _solid(random), random.uniform(-0.5, 0.5, 3), random.standard_normal(3)
         bodies.append(tree.body(f"body{k}", **solid))
         tree.marker(f"centre{k}", bodies[k], at=solid["com"])
         axis /= np.linalg.norm(axis)
-        tree.revolute(f"phi{k}", bodies[parent], bodies[k], axis=axis, at=at * (parent > 0), stiffness=3.0, damping=0.1)
+        tree.revolute(
+            f"phi{k}",
+            bodies[parent],
+            bodies[k],
+            axis=axis,
+            at=at * (parent > 0),
+            stiffness=3.0,
+            damping=0.1,
+        )
     return tree
 
 
@@ -43,12 +58,15 @@ def _solid(random: np.random.Generator) -> dict:
     masses, points = random.uniform(0.05, 0.3, 12), random.uniform(-0.3, 0.3, (12, 3))
     com = masses @ points / masses.sum()
     arms = points - com
-    inertia = sum(m * (r @ r * np.eye(3) - np.outer(r, r)) for m, r in zip(masses, arms, strict=True))
+    inertia = sum(
+        m * (r @ r * np.eye(3) - np.outer(r, r)) for m, r in zip(masses, arms, strict=True)
+    )
     return {"mass": masses.sum(), "com": com, "inertia": inertia}
 
 
 def kinetic_error(t: float = 0.8) -> float:
-    """Relative difference of T by the paper's coefficients and by the bodies' velocities, at a random state."""
+    """Relative difference of T by the paper's coefficients and by the bodies' velocities, at a
+    random state."""
     equations, random = system().equations("lagrange", form="explicit"), np.random.default_rng(8)
     q, u = random.uniform(-2, 2, (2, 6))
     explicit = equations.lagrange
@@ -60,7 +78,9 @@ def kinetic_error(t: float = 0.8) -> float:
 def force_error(run: mg.Trajectory) -> float:
     """Reaction of the base on the first body against Σ m (w_C − g), relative."""
     masses = [float(run.equations.system.bodies[f"body{k}"].mass) for k in range(1, 7)]
-    total = run.observe(lambda m: sum(mass * m.acceleration(f"centre{k}") for k, mass in enumerate(masses, start=1)))
+    total = run.observe(
+        lambda m: sum(mass * m.acceleration(f"centre{k}") for k, mass in enumerate(masses, start=1))
+    )
     force = run.reaction("phi1")[:, :3]
     return np.abs(force - (total - sum(masses) * GRAVITY)).max() / np.abs(force).max()
 
@@ -73,7 +93,10 @@ def check() -> dict[str, float]:
         {
             "kinetic energy by α₀, α_b, α_bc, relative": (kinetic_error(), 1e-13),
             "reaction at the base and momentum, relative": (force_error(run), 1e-10),
-            "work and energy, relative": (np.abs(run.energy - run.energy[0] - work).max() / np.ptp(run.kinetic), 1e-8),
+            "work and energy, relative": (
+                np.abs(run.energy - run.energy[0] - work).max() / np.ptp(run.kinetic),
+                1e-8,
+            ),
         }
     )
 

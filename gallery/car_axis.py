@@ -1,13 +1,15 @@
 """Car axis: a chassis on two springs over a bumpy road, with constraints that depend on time.
 
-Problem *caraxis* of the test set for initial value problem solvers (Bari; S. Schneider), a stiff system of index 3. The
-left wheel stands on a flat road, the right one on a bumpy one, at (x_b, y_b) = (√(L² − y_b²), r sin ωt); chassis ends l and r
-hang on springs above the wheels, the axle between the wheels stays perpendicular to the left spring, and the chassis has the
-length L. Nothing is chosen by us. In the source's scaling the springs have stiffness 1, and so each end of the chassis
+Problem *caraxis* of the test set for initial value problem solvers (Bari; S. Schneider), a stiff
+system of index 3. The left wheel stands on a flat road, the right one on a bumpy one, at (x_b, y_b)
+= (√(L² − y_b²), r sin ωt); chassis ends l and r hang on springs above the wheels, the axle between
+the wheels stays perpendicular to the left spring, and the chassis has the length L. Nothing is
+chosen by us. In the source's scaling the springs have stiffness 1, and so each end of the chassis
 has the "mass" k = M ε²/2 and the weight k g.
 
-The check is the test set's reference solution at t = 3, computed with quadruple precision, including its multipliers: λ₁
-belongs to x_b x_l + y_b y_l = 0, and λ₂ to (x_l − x_r)² + (y_l − y_r)² − L² = 0, that is 2L times our ``distance``.
+The check is the test set's reference solution at t = 3, computed with quadruple precision,
+including its multipliers: λ₁ belongs to x_b x_l + y_b y_l = 0, and λ₂ to (x_l − x_r)² + (y_l −
+y_r)² − L² = 0, that is 2L times our ``distance``.
 """
 
 import numpy as np
@@ -17,7 +19,16 @@ import mechgraph as mg
 from mechgraph.gallery import present, verified
 
 L, L0, EPSILON, MASS, R, OMEGA, G = 1.0, 0.5, 0.01, 10.0, 0.1, 10.0, 1.0
-START = {"l.x": 0.0, "l.y": 0.5, "r.x": 1.0, "r.y": 0.5, "l.x'": -0.5, "l.y'": 0.0, "r.x'": -0.5, "r.y'": 0.0}
+START = {
+    "l.x": 0.0,
+    "l.y": 0.5,
+    "r.x": 1.0,
+    "r.y": 0.5,
+    "l.x'": -0.5,
+    "l.y'": 0.0,
+    "r.x'": -0.5,
+    "r.y'": 0.0,
+}
 DURATION = 3.0
 OPTIONS = {"rtol": 1e-12, "step": 0.001}
 
@@ -35,12 +46,17 @@ MULTIPLIERS = (-0.004736886590848933, -0.0011046803312573436)
 
 
 def system() -> mg.System:
-    """The plane z = 0, gravity along −y; the right wheel is a frame that moves as the road tells."""
+    """The plane z = 0, gravity along −y; the right wheel is a frame that moves as the road
+    tells."""
     axis = mg.System("car axis", gravity=(0, -G, 0))
     bump = R * mg.sin(OMEGA * axis.time)
     wheel = axis.frame("right wheel")
-    axis.joint("road", axis.ground, wheel, [mg.move("x", mg.sqrt(L**2 - bump**2)), mg.move("y", bump)])
-    left, right = (axis.body(name, mass=MASS * EPSILON**2 / 2, inertia=0) for name in ("left", "right"))
+    axis.joint(
+        "road", axis.ground, wheel, [mg.move("x", mg.sqrt(L**2 - bump**2)), mg.move("y", bump)]
+    )
+    left, right = (
+        axis.body(name, mass=MASS * EPSILON**2 / 2, inertia=0) for name in ("left", "right")
+    )
     for name, end in (("l", left), ("r", right)):
         axis.joint(name, axis.ground, end, [mg.move("x", "x"), mg.move("y", "y")])
     axis.spring_damper("left spring", axis.ground, left, stiffness=1.0, length=L0)
@@ -51,7 +67,8 @@ def system() -> mg.System:
 
 
 def check() -> dict[str, float]:
-    """State and multipliers at t = 3; work of the road (Simpson's rule) against the change of energy."""
+    """State and multipliers at t = 3; work of the road (Simpson's rule) against the change of
+    energy."""
     run = system().equations().simulate(DURATION, START, **OPTIONS)
     state = max(abs(run[name][-1] - value) for name, value in REFERENCE.items())
     found = dict(zip(run.columns["constraints"], run.multipliers[-1], strict=True))
@@ -61,7 +78,10 @@ def check() -> dict[str, float]:
         {
             "state at t = 3": (state, 1e-9),
             "multipliers at t = 3": (np.abs(ours - MULTIPLIERS).max(), 1e-9),
-            "work of the road, relative": (np.abs(run.energy - run.energy[0] - work).max() / np.ptp(run.energy), 1e-6),
+            "work of the road, relative": (
+                np.abs(run.energy - run.energy[0] - work).max() / np.ptp(run.energy),
+                1e-6,
+            ),
             "constraint violation": (run.violation.max(), 1e-10),
         }
     )

@@ -1,12 +1,13 @@
 """Four-bar linkage: three equal links hanging from two pivots, built of spatial revolutes.
 
-Drake's example *four_bar* (its README and passive_simulation.cc, after MotionGenesis): uniform links A, B, C of 4 m and
-20 kg, pivots 2 m apart, g = 9.8 m/s². Slender links are our reading of "uniform". The joints are revolutes in space, so
-three of the five rows that close the loop are redundant; they are found by rank and do no harm.
+Drake's example *four_bar* (its README and passive_simulation.cc, after MotionGenesis): uniform
+links A, B, C of 4 m and 20 kg, pivots 2 m apart, g = 9.8 m/s². Slender links are our reading of
+"uniform". The joints are revolutes in space, so three of the five rows that close the loop are
+redundant; they are found by rank and do no harm.
 
-Known from elsewhere: the equilibrium, qA = 75.52°, qB = qC = 104.48° (by symmetry, exactly arctan √15 and its
-supplement); and, computed independently of this library, the motion from there with q̇A = 3 rad/s and the frequency of
-small swings, 1.7369383 rad/s (to seven digits).
+Known from elsewhere: the equilibrium, qA = 75.52°, qB = qC = 104.48° (by symmetry, exactly arctan
+√15 and its supplement); and, computed independently of this library, the motion from there with q̇A
+= 3 rad/s and the frequency of small swings, 1.7369383 rad/s (to seven digits).
 """
 
 import numpy as np
@@ -41,7 +42,8 @@ def system() -> mg.System:
 
 
 def frequency(equations: mg.Equations, q: np.ndarray) -> float:
-    """Of small swings about an equilibrium q with one freedom: ω² = −(∂u̇/∂q) τ along the direction τ that is free."""
+    """Of small swings about an equilibrium q with one freedom: ω² = −(∂u̇/∂q) τ along the direction
+    τ that is free."""
     free = np.linalg.svd(equations.constraint_jacobian(q))[2][-1]
     slope = equations.jacobian("accelerations", "q", q, np.zeros(len(q))) @ free
     return np.sqrt(-(slope @ free))
@@ -56,7 +58,10 @@ def check() -> dict[str, float]:
     angles = np.array([run["qA"], run["qB"], run["qC"]]).T[at]
     return verified(
         {
-            "published equilibrium (degrees)": (np.abs(np.degrees(q) - [75.52, 104.48, 104.48]).max(), 0.01),
+            "published equilibrium (degrees)": (
+                np.abs(np.degrees(q) - [75.52, 104.48, 104.48]).max(),
+                0.01,
+            ),
             "acceleration in equilibrium": (np.abs(equations.accelerations(q, u)).max(), 1e-12),
             "frequency of small swings": (abs(frequency(equations, q) - 1.7369382587071662), 1e-7),
             "qA, qB, qC of the record": (np.abs(angles - list(RECORD.values())).max(), 1e-8),

@@ -1,17 +1,18 @@
 """Free tumbling bodies: a symmetric one that precesses and an asymmetric one that flips.
 
-No gravity, no contact. The spindle is Drake's benchmark *free_body* (inertias 0.04, 0.04, 0.02 kg m²) with ω = (2, 4, 6)
-rad/s; the top has inertias 1, 2, 3 kg m² and ω = (1, 0, 0.6) rad/s, near the separatrix. Masses and places are ours; so is
-the drift of the top, to see that it does not matter.
+No gravity, no contact. The spindle is Drake's benchmark *free_body* (inertias 0.04, 0.04, 0.02 kg
+m²) with ω = (2, 4, 6) rad/s; the top has inertias 1, 2, 3 kg m² and ω = (1, 0, 0.6) rad/s, near the
+separatrix. Masses and places are ours; so is the drift of the top, to see that it does not matter.
 
-Both have closed forms. Spindle (T. Kane, P. Likins, D. Levinson, *Spacecraft Dynamics*, 1983): ω turns about the body's z
-at the rate s = (I − J)/I ω_z, and the body turns about its moment of momentum h at |h|/I while it spins back at s:
-q = q(h, |h| t/I) q(z, s t). Top (L. Landau, E. Lifshitz, *Mechanics*, §37): with E the energy, M the momentum and
-M² > 2 E I₂,
+Both have closed forms. Spindle (T. Kane, P. Likins, D. Levinson, *Spacecraft Dynamics*, 1983): ω
+turns about the body's z at the rate s = (I − J)/I ω_z, and the body turns about its moment of
+momentum h at |h|/I while it spins back at s: q = q(h, |h| t/I) q(z, s t). Top (L. Landau, E.
+Lifshitz, *Mechanics*, §37): with E the energy, M the momentum and M² > 2 E I₂,
 
     ω₁ = √((2E I₃ − M²)/(I₁ (I₃ − I₁))) cn τ,    ω₂ = √((2E I₃ − M²)/(I₂ (I₃ − I₂))) sn τ,
     ω₃ = √((M² − 2E I₁)/(I₃ (I₃ − I₁))) dn τ,
-    τ = t √((I₃ − I₂)(M² − 2E I₁)/(I₁ I₂ I₃)),    k² = (I₂ − I₁)(2E I₃ − M²)/((I₃ − I₂)(M² − 2E I₁)).
+    τ = t √((I₃ − I₂)(M² − 2E I₁)/(I₁ I₂ I₃)),    k² = (I₂ − I₁)(2E I₃ − M²)/((I₃ − I₂)(M² − 2E
+    I₁)).
 """
 
 import numpy as np
@@ -59,7 +60,9 @@ def quaternion(axis: np.ndarray, angle: float) -> np.ndarray:
 
 def product(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     """p q: q first."""
-    return np.concatenate([[p[0] * q[0] - p[1:] @ q[1:]], p[0] * q[1:] + q[0] * p[1:] + np.cross(p[1:], q[1:])])
+    return np.concatenate(
+        [[p[0] * q[0] - p[1:] @ q[1:]], p[0] * q[1:] + q[0] * p[1:] + np.cross(p[1:], q[1:])]
+    )
 
 
 def top_exact(t: np.ndarray) -> np.ndarray:
@@ -87,7 +90,10 @@ def check() -> dict[str, float]:
             "spindle: quaternion": (np.abs(found - turned).max(), 1e-9),
             "spindle: ω": (np.abs(spindle - [omega for _, omega in exact]).max(), 1e-9),
             "top: ω": (np.abs(top - top_exact(run.time)).max(), 1e-9),
-            "top: path": (np.abs(run["top"] - (np.array([2, 0, 0]) + np.outer(run.time, DRIFT))).max(), 1e-11),
+            "top: path": (
+                np.abs(run["top"] - (np.array([2, 0, 0]) + np.outer(run.time, DRIFT))).max(),
+                1e-11,
+            ),
             "energy drift, relative": (np.ptp(run.energy) / run.energy[0], 1e-11),
         }
     )

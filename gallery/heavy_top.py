@@ -1,13 +1,14 @@
 """Heavy top: a fast-spinning rigid body fixed at a point.
 
-The benchmark of O. Brüls, A. Cardona, M. Arnold, Mechanism and Machine Theory 48 (2012) 121–137: 15 kg, mass centre at
-(0, 1, 0) m from the fixed point, central inertia (0.234375, 0.46875, 0.234375) kg m², spin 150 rad/s about y and
-−4.61538 rad/s about z of the body, orientation 1 at the start. Nothing is chosen by us.
+The benchmark of O. Brüls, A. Cardona, M. Arnold, Mechanism and Machine Theory 48 (2012) 121–137: 15
+kg, mass centre at (0, 1, 0) m from the fixed point, central inertia (0.234375, 0.46875, 0.234375)
+kg m², spin 150 rad/s about y and −4.61538 rad/s about z of the body, orientation 1 at the start.
+Nothing is chosen by us.
 
-The checks: the quaternion at t = 0.2 s as computed by two published codes (EXUDYN's test heavyTop.py, which quotes its own
-value and a Runge–Kutta solution in MATLAB); the first integrals, energy and the moments of momentum about the vertical and
-about the axis; and the nutation z_C = cos θ, which Jacobi's function gives: ż_C² is a cubic of z_C with roots
-z₁ < z₂ < z₃, and
+The checks: the quaternion at t = 0.2 s as computed by two published codes (EXUDYN's test
+heavyTop.py, which quotes its own value and a Runge–Kutta solution in MATLAB); the first integrals,
+energy and the moments of momentum about the vertical and about the axis; and the nutation z_C = cos
+θ, which Jacobi's function gives: ż_C² is a cubic of z_C with roots z₁ < z₂ < z₃, and
 
     z_C = z₁ + (z₂ − z₁) sn²(K − √(β (z₃ − z₁)/4) t, k),    k² = (z₂ − z₁)/(z₃ − z₁),
 
@@ -40,12 +41,23 @@ def system() -> mg.System:
 def nutation(t: np.ndarray) -> np.ndarray:
     """z of the mass centre at the times t, by Jacobi's elliptic function.
 
-    With A the inertia across the axis at the pivot, L_z and L_a the moments about the vertical and the axis and
-    E′ the energy without that of the spin: A² ż² = 2A (E′ − m g l z)(1 − z²) − (L_z − L_a z)².
+    With A the inertia across the axis at the pivot, L_z and L_a the moments about the vertical and
+    the axis and E′ the energy without that of the spin: A² ż² = 2A (E′ − m g l z)(1 − z²) − (L_z −
+    L_a z)².
     """
     A, La = INERTIA[0] + MASS * LENGTH**2, INERTIA[1] * SPIN
     Lz, energy, weight = A * SWING, A * SWING**2 / 2, MASS * G * LENGTH
-    cubic = np.array([2 * A * weight, -2 * A * energy - La**2, -2 * A * weight + 2 * Lz * La, 2 * A * energy - Lz**2]) / A**2
+    cubic = (
+        np.array(
+            [
+                2 * A * weight,
+                -2 * A * energy - La**2,
+                -2 * A * weight + 2 * Lz * La,
+                2 * A * energy - Lz**2,
+            ]
+        )
+        / A**2
+    )
     z1, z2, z3 = np.sort(np.roots(cubic).real)
     k2 = (z2 - z1) / (z3 - z1)
     sn = ellipj(ellipk(k2) - np.sqrt(cubic[0] * (z3 - z1)) / 2 * t, k2)[0]
@@ -62,8 +74,14 @@ def check() -> dict[str, float]:
     moment = (vertical * [A, INERTIA[1], A] * omega).sum(axis=1)
     return verified(
         {
-            "quaternion at 0.2 s, EXUDYN": (np.abs(quaternion - [-0.70824157, 0.43878143, 0.54578152, 0.08937154]).max(), 1e-4),
-            "quaternion at 0.2 s, Runge–Kutta": (np.abs(quaternion - [-0.70828, 0.43878, 0.54573, 0.0894]).max(), 1e-5),
+            "quaternion at 0.2 s, EXUDYN": (
+                np.abs(quaternion - [-0.70824157, 0.43878143, 0.54578152, 0.08937154]).max(),
+                1e-4,
+            ),
+            "quaternion at 0.2 s, Runge–Kutta": (
+                np.abs(quaternion - [-0.70828, 0.43878, 0.54573, 0.0894]).max(),
+                1e-5,
+            ),
             "nutation at all times": (np.abs(run["centre"][:, 2] - nutation(run.time)).max(), 1e-7),
             "spin about the axis, relative": (np.ptp(omega[:, 1]) / SPIN, 1e-9),
             "moment about the vertical, relative": (np.ptp(moment) / (INERTIA[1] * SPIN), 1e-9),

@@ -1,23 +1,27 @@
-"""Involute gears: a spur pair of 20 and 35 teeth, with tooth change, backlash, and compliant or rigid teeth.
+"""Involute gears: a spur pair of 20 and 35 teeth, with tooth change, backlash, and compliant or
+rigid teeth.
 
-The base radii are r = (m z / 2) cos α₀ for the module m and the pressure angle α₀ of the cutter. At the centre distance a the
-flanks touch on a common tangent of the base circles, inclined by α, cos α = (r₁ + r₂)/a, and along it they are
+The base radii are r = (m z / 2) cos α₀ for the module m and the pressure angle α₀ of the cutter. At
+the centre distance a the flanks touch on a common tangent of the base circles, inclined by α, cos α
+= (r₁ + r₂)/a, and along it they are
 
     gap = ½ j ∓ (r₁ φ₁ + r₂ φ₂)        (− for the driving flanks, + for the coasting ones)
 
-apart. So the ratio is −r₁/r₂ = −z₁/z₂ at any centre distance, and j = 2 (r₁ + r₂)(inv α − inv α₀), inv x = tan x − x, is the
-backlash of teeth that are as thick as their gaps on the pitch circles. Pairs of teeth follow each other at the base pitch
-p = 2πr/z; a pair touches at s = ±r₁ φ₁ + r₁ (π/2z₁ + inv α₀ + α) from the tangent point of the pinion, as long as that is
-inside of both tip circles.
+apart. So the ratio is −r₁/r₂ = −z₁/z₂ at any centre distance, and j = 2 (r₁ + r₂)(inv α − inv α₀),
+inv x = tan x − x, is the backlash of teeth that are as thick as their gaps on the pitch circles.
+Pairs of teeth follow each other at the base pitch p = 2πr/z; a pair touches at s = ±r₁ φ₁ + r₁
+(π/2z₁ + inv α₀ + α) from the tangent point of the pinion, as long as that is inside of both tip
+circles.
 
-Compliant teeth (``InvoluteTeeth``, a force) press each other with k δ (1 + d δ̇) where they overlap by δ = −gap. Beyond the tips
-the gap is wider by x²/2ρ, x being the distance from the last regular point: so the load passes smoothly from tooth to tooth,
-and the energy is kept. By virtual work the lever arms of the force are −∂gap/∂φ, and so its line is the common tangent of the
-circles with these radii, which regularly are the base circles. Rigid teeth (``Mesh``, a constraint) are one row: at the pitch
-point both gears move alike along the base tangent.
+Compliant teeth (``InvoluteTeeth``, a force) press each other with k δ (1 + d δ̇) where they overlap
+by δ = −gap. Beyond the tips the gap is wider by x²/2ρ, x being the distance from the last regular
+point: so the load passes smoothly from tooth to tooth, and the energy is kept. By virtual work the
+lever arms of the force are −∂gap/∂φ, and so its line is the common tangent of the circles with
+these radii, which regularly are the base circles. Rigid teeth (``Mesh``, a constraint) are one row:
+at the pitch point both gears move alike along the base tangent.
 
-Data are chosen by us: m = 2 mm, α₀ = 20°, tips one module beyond the pitch circles, discs of steel 10 mm thick, 1.4·10⁸ N/m for
-each pair of teeth (about what steel teeth of this width have).
+Data are chosen by us: m = 2 mm, α₀ = 20°, tips one module beyond the pitch circles, discs of steel
+10 mm thick, 1.4·10⁸ N/m for each pair of teeth (about what steel teeth of this width have).
 """
 
 from collections.abc import Iterator
@@ -51,7 +55,8 @@ def involute(x: float) -> float:
 
 
 class Pair:
-    """The geometry of the pair at a centre distance, in multiples of that at which there is no backlash."""
+    """The geometry of the pair at a centre distance, in multiples of that at which there is no
+    backlash."""
 
     def __init__(self, apart: float = 1.0) -> None:
         self.distance = apart * PITCH_RADII.sum()
@@ -66,26 +71,41 @@ class Pair:
 class Gears:
     """Two gears that mesh: the markers of their axles (along z) and the names of their joints."""
 
-    def __init__(self, name: str, axles: list[mg.Marker], joints: list[str], pair: Pair) -> None:
+    def __init__(
+        self,
+        name: str,
+        axles: list[mg.Marker],
+        joints: list[str],
+        pair: Pair,
+        damping: float = DAMPING,
+    ) -> None:
         self.name, self.axles, self.pair, self._joints = name, axles, pair, joints
+        self.damping = damping
 
     def places(self) -> list[mg.Marker]:
         return self.axles
 
     def across(self, m: mg.Motion, side: int, cosine: SX | float) -> SX:
-        """The direction in which the pinion pushes the wheel, for the cosine of its inclination: side 1 drives, −1 coasts."""
+        """The direction in which the pinion pushes the wheel, for the cosine of its inclination:
+        side 1 drives, −1 coasts."""
         along = (m.position(self.axles[1]) - m.position(self.axles[0])) / self.pair.distance
-        sine = ca.sqrt(ca.fmax(0, 1 - cosine**2))  # beside pairs of teeth that are far from touching there is no such line
+        sine = ca.sqrt(
+            ca.fmax(0, 1 - cosine**2)
+        )  # beside pairs of teeth that are far from touching there is no such line
         return sine * along + side * cosine * ca.cross(m.axis(self.axles[0], "z"), along)
 
 
 class Mesh(Gears, mg.Constraint):
-    """Rigid teeth without backlash: n·(v₁ − v₂) = 0 at the pitch point, n along the base tangent."""
+    """Rigid teeth without backlash: n·(v₁ − v₂) = 0 at the pitch point, n along the base
+    tangent."""
 
     def velocity(self, m: mg.Motion) -> list[tuple[str, SX]]:
         (a, b), (r1, r2) = (m.position(axle) for axle in self.axles), BASE_RADII
         point = (r2 * a + r1 * b) / (r1 + r2)
-        v1, v2 = (m.velocity(x) + ca.cross(m.angular_velocity(x), point - m.position(x)) for x in self.axles)
+        v1, v2 = (
+            m.velocity(x) + ca.cross(m.angular_velocity(x), point - m.position(x))
+            for x in self.axles
+        )
         return [("", ca.dot(self.across(m, 1, np.cos(self.pair.alpha)), v1 - v2))]
 
 
@@ -93,7 +113,6 @@ class InvoluteTeeth(Gears, mg.Force):
     """Compliant teeth with backlash: every pair of teeth that may touch, on both sides."""
 
     passive = True
-    damping = DAMPING
 
     def joints(self) -> list[str]:
         return self._joints
@@ -108,13 +127,21 @@ class InvoluteTeeth(Gears, mg.Force):
                 s = enters + k * PITCH
                 beyond = ca.fmax(0, s - pair.last) - ca.fmax(0, pair.first - s)
                 gap = pair.backlash / 2 - side * lead + beyond**2 / (2 * CORNER)
-                yield side, gap, side * ca.vertcat(BASE_RADII[0] * (1 - beyond / CORNER), BASE_RADII[1])
+                yield (
+                    side,
+                    gap,
+                    side * ca.vertcat(BASE_RADII[0] * (1 - beyond / CORNER), BASE_RADII[1]),
+                )
 
     def potential(self, m: mg.Motion) -> SX:
         return sum((STIFFNESS / 2 * ca.fmax(0, -gap) ** 2 for _, gap, _ in self.flanks(m)), SX(0))
 
     def conservative(self, m: mg.Motion) -> list[mg.Wrench]:
-        return [w for side, gap, arms in self.flanks(m) for w in self._pressed(m, side, arms, STIFFNESS * ca.fmax(0, -gap))]
+        return [
+            w
+            for side, gap, arms in self.flanks(m)
+            for w in self._pressed(m, side, arms, STIFFNESS * ca.fmax(0, -gap))
+        ]
 
     def nonconservative(self, m: mg.Motion) -> list[mg.Wrench]:
         rates = ca.vertcat(*(m.speed(joint) for joint in self._joints))
@@ -140,19 +167,25 @@ def _within(x: SX, least: float) -> SX:
 
 
 def system(
-    teeth: str = "compliant", apart: float = 1.0, drive: float = TORQUE, brake: float = BRAKE, damping: float = DAMPING
+    teeth: str = "compliant",
+    apart: float = 1.0,
+    drive: float = TORQUE,
+    brake: float = BRAKE,
+    damping: float = DAMPING,
 ) -> mg.System:
-    """Pinion (ground's origin) and wheel (on x), driven and braked; the torques balance each other if not told otherwise."""
+    """Pinion (ground's origin) and wheel (on x), driven and braked; the torques balance each other
+    if not told otherwise."""
     s, pair = mg.System("involute gears"), Pair(apart)
     axles = []
-    for name, mass, inertia, x in zip(("pinion", "wheel"), MASSES, INERTIAS, (0, pair.distance), strict=True):
+    for name, mass, inertia, x in zip(
+        ("pinion", "wheel"), MASSES, INERTIAS, (0, pair.distance), strict=True
+    ):
         disc = s.body(f"{name} disc", mass=mass, inertia=(inertia / 2, inertia / 2, inertia))
         s.revolute(name, s.ground, disc, axis="z", at=(x, 0, 0))
         axles.append(s.marker(f"{name} axle", disc))
         _show_teeth(s, disc, len(axles) - 1)
-    mesh = (Mesh if teeth == "rigid" else InvoluteTeeth)("mesh", axles, ["pinion", "wheel"], pair)
-    mesh.damping = damping
-    s.add(mesh)
+    kind = Mesh if teeth == "rigid" else InvoluteTeeth
+    s.add(kind("mesh", axles, ["pinion", "wheel"], pair, damping))
     s.torque("drive", "pinion", drive)
     s.torque("brake", "wheel", brake)
     return s
@@ -161,23 +194,34 @@ def system(
 def _show_teeth(s: mg.System, disc: mg.Body, gear: int) -> None:
     """A marker for each tooth on the pitch circle, for the eye."""
     for k in range(TEETH[gear]):
-        angle = (2 * k + gear) * np.pi / TEETH[gear] + gear * np.pi  # the wheel has a gap towards the pinion
-        s.marker(f"{disc.name} {k + 1}", disc, at=PITCH_RADII[gear] * np.array([np.cos(angle), np.sin(angle), 0]))
+        angle = (2 * k + gear) * np.pi / TEETH[
+            gear
+        ] + gear * np.pi  # the wheel has a gap towards the pinion
+        s.marker(
+            f"{disc.name} {k + 1}",
+            disc,
+            at=PITCH_RADII[gear] * np.array([np.cos(angle), np.sin(angle), 0]),
+        )
 
 
-# --- the flanks themselves: independent of the formulas above ------------------------------------------------------------
+# --- the flanks themselves: independent of the formulas above -------------------------------------
 
 
 def flank(gear: int, side: int, turn: float, t: float) -> tuple[np.ndarray, np.ndarray]:
-    """Point and normal of an involute at the unwound angle t: the pinion's tooth on +x, the wheel's beside its gap on −x."""
+    """Point and normal of an involute at the unwound angle t: the pinion's tooth on +x, the wheel's
+    beside its gap on −x."""
     thick = np.pi / 2 / TEETH[gear] + involute(CUTTER)
     theta = turn + gear * (np.pi - side * np.pi / TEETH[1]) + side * (thick - t)
-    radial, across = np.array([np.cos(theta), np.sin(theta)]), side * np.array([-np.sin(theta), np.cos(theta)])
+    radial, across = (
+        np.array([np.cos(theta), np.sin(theta)]),
+        side * np.array([-np.sin(theta), np.cos(theta)]),
+    )
     return BASE_RADII[gear] * (radial + t * across), across
 
 
 def touch(pair: Pair, side: int, turn: float) -> tuple[float, np.ndarray]:
-    """The angle φ₂ at which the flanks touch, and the point where they do: equal points, opposite normals."""
+    """The angle φ₂ at which the flanks touch, and the point where they do: equal points, opposite
+    normals."""
 
     def apart(x: np.ndarray) -> np.ndarray:
         (p1, n1), (p2, n2) = flank(0, side, turn, x[0]), flank(1, side, x[2], x[1])
@@ -193,18 +237,21 @@ def touch(pair: Pair, side: int, turn: float) -> tuple[float, np.ndarray]:
 
 
 def geometry(apart: float) -> np.ndarray:
-    """Errors at a centre distance: ratio, distance of the contact from the base tangent (m), backlash (m)."""
+    """Errors at a centre distance: ratio, distance of the contact from the base tangent (m),
+    backlash (m)."""
     pair, turns = Pair(apart), np.linspace(-0.15, 0.15, 13)
     drive, coast = ([touch(pair, side, turn) for turn in turns] for side in (1, -1))
     angles = np.array([[phi for phi, _ in found] for found in (drive, coast)])
     ratio = np.diff(angles) / np.diff(turns) + TEETH[0] / TEETH[1]
-    normal = np.array([np.cos(pair.alpha), -np.sin(pair.alpha)])  # of the base tangent, which passes the pinion at r₁
+    normal = np.array(
+        [np.cos(pair.alpha), -np.sin(pair.alpha)]
+    )  # of the base tangent, which passes the pinion at r₁
     off = np.array([point for _, point in drive]) @ normal - BASE_RADII[0]
     free = BASE_RADII[1] * (angles[0] - angles[1]) - pair.backlash
     return np.array([np.abs(ratio).max(), np.abs(off).max(), np.abs(free).max()])
 
 
-# --- the check ---------------------------------------------------------------------------------------------------------------
+# --- the check ------------------------------------------------------------------------------------
 
 
 def lead(run: mg.Trajectory) -> np.ndarray:
@@ -213,7 +260,8 @@ def lead(run: mg.Trajectory) -> np.ndarray:
 
 
 def rigid(apart: float) -> np.ndarray:
-    """Errors with rigid teeth: ratio of the angles, speed (the torques balance), force in the bearing; violation."""
+    """Errors with rigid teeth: ratio of the angles, speed (the torques balance), force in the
+    bearing; violation."""
     equations, pair = system("rigid", apart).equations(), Pair(apart)
     run = equations.simulate(DURATION, {"pinion'": SPEED}, **OPTIONS)
     ratio = run["wheel"] + run["pinion"] * TEETH[0] / TEETH[1]
@@ -229,9 +277,13 @@ def ahead(m: mg.Motion) -> SX:
 
 
 def rattle(apart: float) -> tuple[float, mg.Trajectory]:
-    """A pinion free between the flanks, without damping: error of the way between leaving one and meeting the other (m)."""
+    """A pinion free between the flanks, without damping: error of the way between leaving one and
+    meeting the other (m)."""
     half, speed = Pair(apart).backlash / 2, 2.0
-    meets = {name: mg.Event(lambda m, at=at: ahead(m) - at, stop=False) for name, at in (("drives", half), ("coasts", -half))}
+    meets = {
+        name: mg.Event(lambda m, at=at: ahead(m) - at, stop=False)
+        for name, at in (("drives", half), ("coasts", -half))
+    }
     equations = system(apart=apart, drive=0, brake=0, damping=0).equations()
     run = equations.simulate(0.1, {"pinion'": speed}, events=meets, **OPTIONS)
     leaves, meets_again = run.events["drives"][1], run.events["coasts"][0]
@@ -239,18 +291,31 @@ def rattle(apart: float) -> tuple[float, mg.Trajectory]:
 
 
 def ripple(run: mg.Trajectory) -> dict[str, tuple[float, float]]:
-    """Under load the teeth yield by F/k or F/2k, as one or two pairs bear it; (error, bound) by name."""
+    """Under load the teeth yield by F/k or F/2k, as one or two pairs bear it; (error, bound) by
+    name."""
     settled = slice(int(0.01 / OPTIONS["step"]), None)
-    pairs, (pinion, wheel) = FORCE / (STIFFNESS * lead(run)[settled]), (run[name][settled] for name in ("pinion", "wheel"))
+    pairs, (pinion, wheel) = (
+        FORCE / (STIFFNESS * lead(run)[settled]),
+        (run[name][settled] for name in ("pinion", "wheel")),
+    )
     turned = pinion[-1] - pinion[0]
     changes = np.sum((pairs[:-1] < 1.5) & (pairs[1:] >= 1.5))
     share, corner = np.mean(pairs > 1.5), 2 * np.sqrt(2 * CORNER * FORCE / STIFFNESS) / PITCH
     mean = (wheel[-1] - wheel[0]) / turned + TEETH[0] / TEETH[1]
     return {
         "compliant: ratio, mean": (abs(mean), FORCE / STIFFNESS / (BASE_RADII[1] * turned)),
-        "compliant: whole pairs bear the load (median)": (np.median(np.abs(pairs - pairs.round())), 1e-2),
-        "compliant: tooth changes beside 20 for each turn": (abs(changes - TEETH[0] * turned / (2 * np.pi)), 1.0),
-        "compliant: time with two pairs, less ε − 1": (abs(share - (Pair().contact_ratio - 1)), corner),
+        "compliant: whole pairs bear the load (median)": (
+            np.median(np.abs(pairs - pairs.round())),
+            1e-2,
+        ),
+        "compliant: tooth changes beside 20 for each turn": (
+            abs(changes - TEETH[0] * turned / (2 * np.pi)),
+            1.0,
+        ),
+        "compliant: time with two pairs, less ε − 1": (
+            abs(share - (Pair().contact_ratio - 1)),
+            corner,
+        ),
     }
 
 
@@ -272,7 +337,10 @@ def check() -> dict[str, float]:
             "rigid: violation": (violation, 1e-9),
             **ripple(run),
             "rattling: free travel (m)": (travel, 1e-12),
-            "rattling: energy drift, relative": (np.ptp(rattling.energy) / rattling.energy[0], 1e-9),
+            "rattling: energy drift, relative": (
+                np.ptp(rattling.energy) / rattling.energy[0],
+                1e-9,
+            ),
             "energy balance over the work of the drive": (
                 np.abs(run.imbalance).max() / (TORQUE * np.ptp(run["pinion"])),
                 1e-11,

@@ -1,12 +1,14 @@
 """Newton's cradle: five balls in a row, hung as pendulums, that pass their momentum on.
 
-The balls touch at rest. Balls that are lifted together and let go fall for a quarter of the period of the physical pendulum,
+The balls touch at rest. Balls that are lifted together and let go fall for a quarter of the period
+of the physical pendulum,
 
-    T/4 = √(J / (m g l)) K(sin(θ₀/2)),        J the inertia about the pivot, K the complete elliptic integral,
+    T/4 = √(J / (m g l)) K(sin(θ₀/2)),        J the inertia about the pivot, K the complete elliptic
+    integral,
 
-stop dead, and as many on the other side rise to the same angle θ₀: with restitution 1 and impacts from one ball to
-the next, the only way out that keeps momentum and energy. With a restitution e < 1 the last ball leaves with ((1 + e)/2)⁴ of
-the speed of the first. All data are chosen by us.
+stop dead, and as many on the other side rise to the same angle θ₀: with restitution 1 and impacts
+from one ball to the next, the only way out that keeps momentum and energy. With a restitution e < 1
+the last ball leaves with ((1 + e)/2)⁴ of the speed of the first. All data are chosen by us.
 """
 
 from itertools import pairwise
@@ -30,7 +32,9 @@ def system(restitution: float = 1.0) -> mg.System:
     s = mg.System("Newton's cradle", gravity=(0, 0, -G))
     spheres = []
     for k in range(1, BALLS + 1):
-        ball = s.body(f"ball {k}", mass=MASS, com=(0, 0, -LENGTH), inertia=(0.4 * MASS * RADIUS**2,) * 3)
+        ball = s.body(
+            f"ball {k}", mass=MASS, com=(0, 0, -LENGTH), inertia=(0.4 * MASS * RADIUS**2,) * 3
+        )
         s.revolute(f"swing {k}", s.ground, ball, axis="y", at=(2 * RADIUS * k, 0, 0))
         spheres.append(mg.Sphere(s.marker(f"centre {k}", ball, at=(0, 0, -LENGTH)), RADIUS))
     for k, (left, right) in enumerate(pairwise(spheres), start=1):
@@ -39,13 +43,15 @@ def system(restitution: float = 1.0) -> mg.System:
 
 
 def passed_on(run: mg.Trajectory) -> tuple[float, np.ndarray]:
-    """Time of the first impacts, and the speeds after them over the speed of the first ball before."""
+    """Time of the first impacts, and the speeds after them over the speed of the first ball
+    before."""
     k = int(np.flatnonzero((np.diff(run.time) == 0) & (run.time[1:] > 0))[0])
     return run.time[k], run.u[k + 1] / run.u[k, 0]
 
 
 def check() -> dict[str, float]:
-    """One and two balls lifted: time of the impacts, what leaves, how high it rises; a lossy impact; energy."""
+    """One and two balls lifted: time of the impacts, what leaves, how high it rises; a lossy
+    impact; energy."""
     equations = system().equations()
     one = equations.simulate(DURATION, START, **OPTIONS)
     two = equations.simulate(1.0, {"swing 1": LIFT, "swing 2": LIFT}, **OPTIONS)
@@ -65,7 +71,10 @@ def check() -> dict[str, float]:
                 G / LENGTH * LIFT * late**2 / 2 + 1e-9,
             ),
             "energy drift, relative": (np.ptp(one.energy) / one.kinetic.max(), 1e-10),
-            "energy balance, lossy, relative": (np.abs(lossy.imbalance).max() / lossy.kinetic.max(), 1e-10),
+            "energy balance, lossy, relative": (
+                np.abs(lossy.imbalance).max() / lossy.kinetic.max(),
+                1e-10,
+            ),
             "violation": (max(run.violation.max() for run in (one, two, lossy)), 1e-9),
         }
     )

@@ -1,23 +1,28 @@
 """Omni-vehicle: a platform on three wheels whose rollers let it go sideways.
 
-The wheels stand at the angles β around the platform, at the distance L from its centre, and turn about the radius. A wheel
-grips along its rim only, since sideways its rollers give way. So with the speeds v_x, v_y of the centre (in axes of the
-platform) and the yaw rate Ω the wheels, of radius R, turn at
+The wheels stand at the angles β around the platform, at the distance L from its centre, and turn
+about the radius. A wheel grips along its rim only, since sideways its rollers give way. So with the
+speeds v_x, v_y of the centre (in axes of the platform) and the yaw rate Ω the wheels, of radius R,
+turn at
 
-    R θ̇ = −sin β v_x + cos β v_y + L Ω,                                                                      (1)
+    R θ̇ = −sin β v_x + cos β v_y + L Ω,
+    (1)
 
-three equations of full rank for three speeds: every motion can be driven, and with still wheels nothing moves. Coasting with a
-yaw rate, the vehicle leaves the straight line: its course turns at κΩ, κ = a / (m + a), a = 3J/2R², because the inertia J of
-the wheels resists in axes that turn.
+three equations of full rank for three speeds: every motion can be driven, and with still wheels
+nothing moves. Coasting with a yaw rate, the vehicle leaves the straight line: its course turns at
+κΩ, κ = a / (m + a), a = 3J/2R², because the inertia J of the wheels resists in axes that turn.
 
-``system(rollers=0)`` has ideal wheels: one velocity row each (``OmniWheel``). ``system(rollers=5)`` has five barrels on each
-wheel, bodies that turn about tangents of the rim and touch the floor, compliantly and with friction, one after the other. Their
-arc, of radius ρ < R, makes a wheel that is not quite round: borne by a roller at the angle χ from the lowest point, it rolls on
+``system(rollers=0)`` has ideal wheels: one velocity row each (``OmniWheel``). ``system(rollers=5)``
+has five barrels on each wheel, bodies that turn about tangents of the rim and touch the floor,
+compliantly and with friction, one after the other. Their arc, of radius ρ < R, makes a wheel that
+is not quite round: borne by a roller at the angle χ from the lowest point, it rolls on
 
-    ρ + (R − ρ) cos χ,        |χ| < π/n,                                                                     (2)
+    ρ + (R − ρ) cos χ,        |χ| < π/n,
+    (2)
 
-and driven evenly on ρ + (R − ρ) sin(π/n)/(π/n) on average. Height and speed ripple with the frequency nθ̇/2π at which the
-rollers follow each other, and tend to those of the ideal wheel as 1/n². Data are chosen by us; the floor is as soft as rubber.
+and driven evenly on ρ + (R − ρ) sin(π/n)/(π/n) on average. Height and speed ripple with the
+frequency nθ̇/2π at which the rollers follow each other, and tend to those of the ideal wheel as
+1/n². Data are chosen by us; the floor is as soft as rubber.
 """
 
 import casadi as ca
@@ -31,7 +36,9 @@ R, L, ROLLER, ARC, G = 0.05, 0.15, 0.012, 0.045, 9.81
 BETA = np.radians([0, 120, 240])
 PLATFORM, WHEEL, BARREL = 3.0, 0.3, 0.03  # kg
 STIFFNESS, DAMPING, FRICTION = 1e7, 0.3, mg.Friction(0.6, regularization=0.01)
-KINEMATICS = np.array([-np.sin(BETA), np.cos(BETA), L * np.ones(3)]).T / R  # from (v_x, v_y, Ω) to wheel rates: (1)
+KINEMATICS = (
+    np.array([-np.sin(BETA), np.cos(BETA), L * np.ones(3)]).T / R
+)  # from (v_x, v_y, Ω) to wheel rates: (1)
 WHEEL_INERTIA = 4e-4
 DRIVE = {"v_x": 0.3, "v_y": 0.0, "Ω": 0.0}
 START = {"drive.x'": DRIVE["v_x"]}
@@ -40,7 +47,8 @@ OPTIONS = {"rtol": 1e-11, "method": "rk8", "step": 0.005}
 
 
 class OmniWheel(mg.Constraint):
-    """A wheel in the plane across its x grips along its rim: t·(v + ω × (−R z)) = 0, t = z × x level along the rim."""
+    """A wheel in the plane across its x grips along its rim: t·(v + ω × (−R z)) = 0, t = z × x
+    level along the rim."""
 
     def __init__(self, name: str, wheel: mg.Marker) -> None:
         self.name, self.wheel = name, wheel
@@ -55,13 +63,16 @@ class OmniWheel(mg.Constraint):
 
 
 def system(rollers: int = 5, driven: bool = True) -> mg.System:
-    """The vehicle; driven, servos turn the wheels as (1) says for the parameters v_x, v_y and Ω; else it coasts."""
+    """The vehicle; driven, servos turn the wheels as (1) says for the parameters v_x, v_y and Ω;
+    else it coasts."""
     s = mg.System("omni-vehicle", gravity=(0, 0, -G))
     platform = s.body("platform", mass=PLATFORM, inertia=(0.02, 0.02, 0.04))
     (s.free if rollers else s.planar)("drive", s.ground, platform, at=(0, 0, R))
     speeds = [s.parameter(name, value) for name, value in DRIVE.items()] if driven else []
     for k, beta in enumerate(BETA, start=1):
-        wheel = s.body(f"wheel {k}", mass=WHEEL, inertia=(WHEEL_INERTIA, WHEEL_INERTIA / 2, WHEEL_INERTIA / 2))
+        wheel = s.body(
+            f"wheel {k}", mass=WHEEL, inertia=(WHEEL_INERTIA, WHEEL_INERTIA / 2, WHEEL_INERTIA / 2)
+        )
         at = L * np.array([np.cos(beta), np.sin(beta), 0])
         s.revolute(f"turn {k}", platform, wheel, axis="-x", at=at, orientation=[("z", beta)])
         if not rollers:
@@ -69,7 +80,11 @@ def system(rollers: int = 5, driven: bool = True) -> mg.System:
         for j in range(rollers):
             _roller(s, wheel, f"{k}.{j + 1}", 2 * np.pi * j / rollers)
         if driven:
-            s.servo(f"motor {k}", f"turn {k}", ca.dot(SX(KINEMATICS[k - 1]), ca.vertcat(*speeds)) * s.time)
+            s.servo(
+                f"motor {k}",
+                f"turn {k}",
+                ca.dot(SX(KINEMATICS[k - 1]), ca.vertcat(*speeds)) * s.time,
+            )
     return s
 
 
@@ -77,42 +92,55 @@ def _roller(s: mg.System, wheel: mg.Body, number: str, angle: float) -> None:
     """A barrel on the rim, at an angle from its lowest point, about the tangent."""
     roller = s.body(f"roller {number}", mass=BARREL, inertia=(3e-6, 3e-6, BARREL * ROLLER**2 / 2))
     at = (R - ROLLER) * np.array([0, np.sin(angle), -np.cos(angle)])
-    s.revolute(f"spin {number}", wheel, roller, axis="z", at=at, orientation=[("x", angle - np.pi / 2)])
+    s.revolute(
+        f"spin {number}", wheel, roller, axis="z", at=at, orientation=[("x", angle - np.pi / 2)]
+    )
     surface, floor = mg.Roller(roller, ROLLER, ARC), mg.Plane(s.ground)
-    s.compliant_contact(f"floor {number}", surface, floor, STIFFNESS, damping=DAMPING, friction=FRICTION)
+    s.compliant_contact(
+        f"floor {number}", surface, floor, STIFFNESS, damping=DAMPING, friction=FRICTION
+    )
 
 
-# --- the check -------------------------------------------------------------------------------------------------------------
+# --- the check ------------------------------------------------------------------------------------
 
 
 def ideal() -> dict[str, tuple[float, float]]:
     """Rates of the wheels for any motion of the platform; coasting; (error, bound) by name."""
     equations = system(rollers=0, driven=False).equations()
     speeds = [
-        equations.speeds.index(name) for name in ("drive.x'", "drive.y'", "drive.angle'", "turn 1'", "turn 2'", "turn 3'")
+        equations.speeds.index(name)
+        for name in ("drive.x'", "drive.y'", "drive.angle'", "turn 1'", "turn 2'", "turn 3'")
     ]
     rates, still = [], []
     for twist in np.random.default_rng(0).normal(size=(5, 3)):
         names = dict(zip(("drive.x'", "drive.y'", "drive.angle'"), twist, strict=True))
         rates.append(equations.assemble(names)[1][speeds[3:]] - KINEMATICS @ twist)
-        A = equations.constraint_jacobian(np.array([*twist, 0, 0, 0]))[:, speeds[:3]]  # at some place, turned by some angle
+        A = equations.constraint_jacobian(np.array([*twist, 0, 0, 0]))[
+            :, speeds[:3]
+        ]  # at some place, turned by some angle
         still.append(3 - np.linalg.matrix_rank(A))
     run = equations.simulate(5.0, {"drive.x'": 0.3, "drive.angle'": 2.0}, rtol=1e-11, method="rk8")
-    ratio = KINEMATICS @ body_speeds(run["drive.angle"], run["drive.x'"], run["drive.y'"], run["drive.angle'"])
+    ratio = KINEMATICS @ body_speeds(
+        run["drive.angle"], run["drive.x'"], run["drive.y'"], run["drive.angle'"]
+    )
     wheels = np.array([run[f"turn {k}'"] for k in (1, 2, 3)])
     heading = np.unwrap(np.arctan2(run["drive.y'"], run["drive.x'"]))
     return {
         "ideal: wheel rates for any motion (1/s)": (np.abs(rates).max(), 1e-10),
         "ideal: freedoms left by still wheels": (max(still), 0),
         "ideal: (1) while coasting (1/s)": (np.abs(wheels - ratio).max(), 1e-10),
-        "ideal: turning of the course (rad)": (np.abs(heading - curving() * 2.0 * run.time).max(), 1e-8),
+        "ideal: turning of the course (rad)": (
+            np.abs(heading - curving() * 2.0 * run.time).max(),
+            1e-8,
+        ),
         "ideal: energy drift, relative": (np.ptp(run.energy) / run.kinetic[0], 1e-9),
         "ideal: violation": (run.violation.max(), 1e-9),
     }
 
 
 def curving() -> float:
-    """Rate at which the course of a coasting vehicle turns, over the yaw rate: wheels resist in axes that turn."""
+    """Rate at which the course of a coasting vehicle turns, over the yaw rate: wheels resist in
+    axes that turn."""
     added = 1.5 * WHEEL_INERTIA / R**2
     return added / (PLATFORM + 3 * WHEEL + added)
 
@@ -123,7 +151,8 @@ def body_speeds(yaw: np.ndarray, x: np.ndarray, y: np.ndarray, rate: np.ndarray)
 
 
 def rolling_radius(rollers: int, turned: np.ndarray | None = None) -> np.ndarray:
-    """(2), over R, for wheels turned by an angle (without it, on average), less half of what they yield."""
+    """(2), over R, for wheels turned by an angle (without it, on average), less half of what they
+    yield."""
     pitch, arc = 2 * np.pi / rollers, ARC - sink(rollers) / 2
     if turned is None:
         return (arc + (R - ARC) * np.sin(pitch / 2) / (pitch / 2)) / R
@@ -137,24 +166,42 @@ def sink(rollers: int) -> float:
 
 
 def turning(rollers: int) -> dict[str, tuple[float, float]]:
-    """On the spot all wheels do the same: the yaw rate is (2), over six periods of the rollers without the first."""
+    """On the spot all wheels do the same: the yaw rate is (2), over six periods of the rollers
+    without the first."""
     rate, count = 2.0, 200
     period = 2 * np.pi / rollers / (L * rate / R)
     options = {**OPTIONS, "step": period / count, "parameters": {"v_x": 0, "v_y": 0, "Ω": rate}}
-    run = system(rollers).equations().simulate(6 * period, {"drive.wz": rate, "drive.z": -sink(rollers)}, **options)
-    found, expected = run["drive.wz"][count:-1] / rate, rolling_radius(rollers, run["turn 1"][count:-1])
+    run = (
+        system(rollers)
+        .equations()
+        .simulate(6 * period, {"drive.wz": rate, "drive.z": -sink(rollers)}, **options)
+    )
+    found, expected = (
+        run["drive.wz"][count:-1] / rate,
+        rolling_radius(rollers, run["turn 1"][count:-1]),
+    )
     harmonic = np.abs(np.fft.rfft(found - found.mean())).argmax()
     return {
-        f"{rollers} rollers: mean yaw rate, relative": (abs(found.mean() - rolling_radius(rollers)), 5e-5),
-        f"{rollers} rollers: rms of its ripple beside (2), over it": (np.std(found - expected) / np.ptp(expected), 0.05),
+        f"{rollers} rollers: mean yaw rate, relative": (
+            abs(found.mean() - rolling_radius(rollers)),
+            5e-5,
+        ),
+        f"{rollers} rollers: rms of its ripple beside (2), over it": (
+            np.std(found - expected) / np.ptp(expected),
+            0.05,
+        ),
         f"{rollers} rollers: ripple for each roller, less 1": (abs(harmonic / 5 - 1), 0.0),
-        f"{rollers} rollers: energy balance, relative": (np.abs(run.imbalance).max() / run.kinetic[0], 1e-8),
+        f"{rollers} rollers: energy balance, relative": (
+            np.abs(run.imbalance).max() / run.kinetic[0],
+            1e-8,
+        ),
         f"{rollers} rollers: violation": (run.violation.max(), 1e-9),
     }
 
 
 def roaming(rollers: int = 5) -> dict[str, tuple[float, float]]:
-    """All at once, with the platform pitching over the rollers of the wheels: mean speeds over two seconds."""
+    """All at once, with the platform pitching over the rollers of the wheels: mean speeds over two
+    seconds."""
     drive = {"v_x": 0.2, "v_y": 0.1, "Ω": 1.0}
     start = {"drive.x'": 0.2, "drive.y'": 0.1, "drive.wz": 1.0, "drive.z": -sink(rollers)}
     run = system(rollers).equations().simulate(DURATION, start, parameters=drive, **OPTIONS)

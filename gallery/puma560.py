@@ -1,17 +1,19 @@
 """PUMA 560: the six-joint arm, with two published sets of parameters.
 
-- ``data="standard"``: standard Denavit–Hartenberg frames with the values in common use for this arm (P. Corke's Robotics
-  Toolbox, after B. Armstrong, O. Khatib, J. Burdick, ICRA 1986, 510–518), motors left out. Link k's frame is at its far
-  end: turn by q about z, shift d along z, shift a along x, turn α about x.
-- ``data="akb"``: modified frames (α and a first, then q and d) with the values of Armstrong, Khatib and Burdick, as
-  transcribed in the Toolbox.
+- ``data="standard"``: standard Denavit–Hartenberg frames with the values in common use for this arm
+  (P. Corke's Robotics Toolbox, after B. Armstrong, O. Khatib, J. Burdick, ICRA 1986, 510–518),
+  motors left out. Link k's frame is at its far end: turn by q about z, shift d along z, shift a
+  along x, turn α about x.
+- ``data="akb"``: modified frames (α and a first, then q and d) with the values of Armstrong, Khatib
+  and Burdick, as transcribed in the Toolbox.
 
-Both leave link 1 without mass, and link 3 of the standard set has inertias that no body has; the numbers are kept as
-published. Lengths in metres, angles in radians; the start is ours.
+Both leave link 1 without mass, and link 3 of the standard set has inertias that no body has; the
+numbers are kept as published. Lengths in metres, angles in radians; the start is ours.
 
-Checks: the Toolbox's gravity load at q = (0, π/4, π, 0, π/4, 0) for the standard set; for the other, the constants g₁ … g₅ of
-the gravity torque in joint 2 as published (three digits), and the mass matrix and inverse dynamics at one state, computed
-independently with Pinocchio (nine digits and more).
+Checks: the Toolbox's gravity load at q = (0, π/4, π, 0, π/4, 0) for the standard set; for the
+other, the constants g₁ … g₅ of the gravity torque in joint 2 as published (three digits), and the
+mass matrix and inverse dynamics at one state, computed independently with Pinocchio (nine digits
+and more).
 """
 
 import numpy as np
@@ -44,7 +46,11 @@ LINKS = {  # α, a, d, mass, mass centre, principal central inertia
 }
 
 # A state (q, u, u̇) of the second set, the mass matrix there (its diagonal) and the torques
-STATE = ([0.3, -0.5, 0.7, 0.2, -0.4, 0.6], [0.5, -0.8, 1.1, -0.4, 0.9, -1.3], [1.0, -2.0, 0.5, 3.0, -1.0, 2.0])
+STATE = (
+    [0.3, -0.5, 0.7, 0.2, -0.4, 0.6],
+    [0.5, -0.8, 1.1, -0.4, 0.9, -1.3],
+    [1.0, -2.0, 0.5, 3.0, -1.0, 2.0],
+)
 MASS_DIAGONAL = [2.910888884469, 2.527644289709, 0.316084608634, 0.001670656886, 0.00064216, 4e-05]
 TORQUES = [
     3.68163666829803, -40.250404970550996, -2.7816115206011536, 0.005347023182031711, 0.0004184715150482396,
@@ -59,7 +65,9 @@ def system(data: str = "standard") -> mg.System:
     for k, (alpha, a, d, mass, com, inertia) in enumerate(LINKS[data], start=1):
         link = arm.body(f"link{k}", mass=mass, com=com, inertia=inertia, allow_unphysical=True)
         turn, screwed = [mg.rot("z", "q"), mg.move("z", d)], [mg.rot("x", alpha), mg.move("x", a)]
-        arm.joint(f"q{k}", inner, link, [*turn, *screwed] if data == "standard" else [*screwed, *turn])
+        arm.joint(
+            f"q{k}", inner, link, [*turn, *screwed] if data == "standard" else [*screwed, *turn]
+        )
         arm.torque(f"motor{k}", f"q{k}", arm.input(f"torque{k}"))
         inner = link
     return arm
@@ -74,18 +82,28 @@ def gravity_constants(q: np.ndarray) -> np.ndarray:
 def check() -> dict[str, float]:
     """Gravity loads of both sets; mass matrix and inverse dynamics of the second."""
     still = np.zeros(6)
-    load = system("standard").equations().efforts([0, RIGHT / 2, np.pi, 0, RIGHT / 2, 0], still, still)
+    load = (
+        system("standard").equations().efforts([0, RIGHT / 2, np.pi, 0, RIGHT / 2, 0], still, still)
+    )
     akb, random = system("akb").equations(), np.random.default_rng(5)
     poses = random.uniform(-3, 3, (40, 6))
     torque2 = akb.efforts(poses, np.zeros_like(poses), np.zeros_like(poses))[:, 1]
-    constants = np.linalg.lstsq(np.array([gravity_constants(q) for q in poses]), torque2, rcond=None)[0]
+    constants = np.linalg.lstsq(
+        np.array([gravity_constants(q) for q in poses]), torque2, rcond=None
+    )[0]
     published = np.array([-37.2, -8.44, 1.02, 0.249, -0.0282])
     mass = akb.mass_matrix(STATE[0])
     return verified(
         {
-            "standard: gravity load (N m, 4 digits)": (np.abs(load - [0, 31.6399, 6.0351, 0, 0.0283, 0]).max(), 6e-5),
+            "standard: gravity load (N m, 4 digits)": (
+                np.abs(load - [0, 31.6399, 6.0351, 0, 0.0283, 0]).max(),
+                6e-5,
+            ),
             "akb: published g₁ … g₅, relative": (np.abs(constants / published - 1).max(), 0.005),
-            "akb: diagonal of the mass matrix": (np.abs(np.diag(mass) - MASS_DIAGONAL).max(), 1e-11),
+            "akb: diagonal of the mass matrix": (
+                np.abs(np.diag(mass) - MASS_DIAGONAL).max(),
+                1e-11,
+            ),
             "akb: inverse dynamics": (np.abs(akb.efforts(*STATE) - TORQUES).max(), 1e-12),
         }
     )

@@ -1,21 +1,24 @@
-"""3-D slider-crank: crank, rod between two ball joints, slider, with its inverse dynamics and dry friction.
+"""3-D slider-crank: crank, rod between two ball joints, slider, with its inverse dynamics and dry
+friction.
 
-R. Orsino, *A contribution on modeling methodologies for multibody systems* (2016), Example 4.5. The crank turns about x
-with its pin at p₁ = −l₁ (0, cos χ, sin χ); the slider runs along x at p₂ = (l₂ + s, −l₁, 0); the rod of length l₂ joins
-p₁ and p₂ by ball joints. No gravity. Lengths, masses, inertias and friction are the source's; it neglects the rod's
-spin about its own axis. Here it exists: two speeds are free, the crank's and the spin. Our choices: the rod's axial
-inertia, 0.002 kg m² (no torque acts about that axis, so a rod without spin stays without); mass centres of crank and
-slider on the crank's axis and in p₂; the mass of the crank and the inertia of the slider, which the motion does not feel; and
-the free-running start with a turning crank.
+R. Orsino, *A contribution on modeling methodologies for multibody systems* (2016), Example 4.5. The
+crank turns about x with its pin at p₁ = −l₁ (0, cos χ, sin χ); the slider runs along x at p₂ = (l₂
++ s, −l₁, 0); the rod of length l₂ joins p₁ and p₂ by ball joints. No gravity. Lengths, masses,
+inertias and friction are the source's; it neglects the rod's spin about its own axis. Here it
+exists: two speeds are free, the crank's and the spin. Our choices: the rod's axial inertia, 0.002
+kg m² (no torque acts about that axis, so a rod without spin stays without); mass centres of crank
+and slider on the crank's axis and in p₂; the mass of the crank and the inertia of the slider, which
+the motion does not feel; and the free-running start with a turning crank.
 
 ``system(driven=True)`` prescribes the slider as the source does,
 
     s(t) = −(1 − γ) l₂ (1 + 8 sin² 2πt) / 10,    γ = √2/2,
 
-by a servo and forbids the spin; the torque on the crank that does it is the one that leaves the servo nothing to do. Its
-check is the source's inverse dynamics, re-computed to six digits: crank angle and speed, torque u₁, guide forces y, z and
-friction x = −μ sign(ṡ) √(y² + z²). Friction depends on the guide's reaction, which depends on friction; the library has no
-such force, and none is needed here: forces are affine in the two inputs (u₁, x), so three evaluations give the
+by a servo and forbids the spin; the torque on the crank that does it is the one that leaves the
+servo nothing to do. Its check is the source's inverse dynamics, re-computed to six digits: crank
+angle and speed, torque u₁, guide forces y, z and friction x = −μ sign(ṡ) √(y² + z²). Friction
+depends on the guide's reaction, which depends on friction; the library has no such force, and none
+is needed here: forces are affine in the two inputs (u₁, x), so three evaluations give the
 coefficients, and the friction law is one scalar equation for x.
 """
 
@@ -43,7 +46,8 @@ TABLE = np.array([
 
 
 def system(driven: bool = False) -> mg.System:
-    """The mechanism, running free or with the slider prescribed and inputs ``torque`` (crank) and ``friction`` (slider)."""
+    """The mechanism, running free or with the slider prescribed and inputs ``torque`` (crank) and
+    ``friction`` (slider)."""
     s = mg.System("3-D slider-crank")
     crank = s.body("crank arm", mass=1.0, inertia=(0.20, 0.10, 0.10))
     rod = s.body("rod", mass=0.50, com=(GAMMA * L2, 0, 0), inertia=(0.002, 0.10, 0.10))
@@ -56,12 +60,17 @@ def system(driven: bool = False) -> mg.System:
         s.torque("motor", "crank", s.input("torque"))
         s.torque("rubbing", "slider", s.input("friction"))
         s.constrain("no spin", velocity=lambda m: m.angular_velocity(rod, in_frame=rod)[0])
-        s.servo("drive", "slider", -(1 - GAMMA) * L2 * (1 + 8 * mg.sin(2 * np.pi * s.time) ** 2) / 10)
+        s.servo(
+            "drive", "slider", -(1 - GAMMA) * L2 * (1 + 8 * mg.sin(2 * np.pi * s.time) ** 2) / 10
+        )
     return s
 
 
-def inverse_dynamics(equations: mg.Equations, q: np.ndarray, u: np.ndarray, t: float) -> tuple[float, np.ndarray]:
-    """u₁ and the forces (x, y, z) on the slider in its guide, with friction, for the prescribed slider."""
+def inverse_dynamics(
+    equations: mg.Equations, q: np.ndarray, u: np.ndarray, t: float
+) -> tuple[float, np.ndarray]:
+    """u₁ and the forces (x, y, z) on the slider in its guide, with friction, for the prescribed
+    slider."""
     drive = equations.constraints.index("drive")
 
     def forces(w: list[float]) -> np.ndarray:
@@ -78,7 +87,13 @@ def inverse_dynamics(equations: mg.Equations, q: np.ndarray, u: np.ndarray, t: f
         return np.array([torque, *(rest + by_torque * torque + by_friction * x)[1:]])
 
     sign = -np.sign(u[equations.speeds.index("slider'")])
-    size = brentq(lambda size: size - MU * np.hypot(*balanced(sign * size)[1:]), 0, 1e3, xtol=1e-14, rtol=1e-14)
+    size = brentq(
+        lambda size: size - MU * np.hypot(*balanced(sign * size)[1:]),
+        0,
+        1e3,
+        xtol=1e-14,
+        rtol=1e-14,
+    )
     torque, y, z = balanced(sign * size)
     return torque, np.array([sign * size, y, z])
 
@@ -87,9 +102,14 @@ def row(t: float) -> np.ndarray:
     """One row of the table."""
     equations = system(driven=True).equations()
     q, u = equations.assemble(t=t, guess={"crank": 1.5, **GUESS})
-    state = {**dict(zip(equations.coordinates, q, strict=True)), **dict(zip(equations.speeds, u, strict=True))}
+    state = {
+        **dict(zip(equations.coordinates, q, strict=True)),
+        **dict(zip(equations.speeds, u, strict=True)),
+    }
     torque, (x, y, z) = inverse_dynamics(equations, q, u, t)
-    return np.array([t, state["slider"], np.degrees(state["crank"]), state["crank'"], torque, y, z, x])
+    return np.array(
+        [t, state["slider"], np.degrees(state["crank"]), state["crank'"], torque, y, z, x]
+    )
 
 
 def check() -> dict[str, float]:

@@ -1,12 +1,15 @@
-"""Tippe top: a sphere with its mass centre below the middle spins, slides with friction, and turns upside down.
+"""Tippe top: a sphere with its mass centre below the middle spins, slides with friction, and turns
+upside down.
 
-A sphere of radius R whose mass centre lies α R from its middle on the axis of symmetry, on a plane, with friction in proportion
-to the load and to the velocity of slipping, F = N (n − μ v). Numbers chosen by us: m = 20 g, R = 2 cm, α = 0.3, I₃ = 2/5 m R²,
-I₁ = 131/350 m R², μ = 0.3 s/m; spin 155 rad/s, axis tilted by 0.1 rad.
+A sphere of radius R whose mass centre lies α R from its middle on the axis of symmetry, on a plane,
+with friction in proportion to the load and to the velocity of slipping, F = N (n − μ v). Numbers
+chosen by us: m = 20 g, R = 2 cm, α = 0.3, I₃ = 2/5 m R², I₁ = 131/350 m R², μ = 0.3 s/m; spin 155
+rad/s, axis tilted by 0.1 rad.
 
-The checks: it turns over, as it must for 1 − α < I₁/I₃ < 1 + α (H. Leutwiler, S. Ebenfeld, F. Scheck); *Jellett's* integral λ =
-−L·a, with L the moment of momentum about the mass centre and a from there to the point of contact, stays constant whatever the
-law of friction; the energy never rises, and what is missing is what friction took.
+The checks: it turns over, as it must for 1 − α < I₁/I₃ < 1 + α (H. Leutwiler, S. Ebenfeld, F.
+Scheck); *Jellett's* integral λ = −L·a, with L the moment of momentum about the mass centre and a
+from there to the point of contact, stays constant whatever the law of friction; the energy never
+rises, and what is missing is what friction took.
 """
 
 import casadi as ca

@@ -1,7 +1,7 @@
 """How far two results are apart, in numbers without units.
 
-With D = diag(√M_kk) every speed, force and acceleration is measured in the metric of the kinetic energy, so that metres
-and radians, light and heavy bodies count alike.
+With D = diag(√M_kk) every speed, force and acceleration is measured in the metric of the kinetic
+energy, so that metres and radians, light and heavy bodies count alike.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ import numpy as np
 
 import mechgraph as mg
 from mechgraph.formalisms import coordinates_of
-from mechgraph.studies.initial import to_absolute
+from mechgraph.studies.assembly.assemble import to_absolute
 from random_systems import State
 
-IN_JOINT_COORDINATES = [name for name in mg.FORMALISMS if coordinates_of(name) == "joint"]  # the same M and f
+IN_JOINT_COORDINATES = [
+    name for name in mg.FORMALISMS if coordinates_of(name) == "joint"
+]  # the same M and f
 
 
 def scales(M: np.ndarray) -> np.ndarray:
@@ -54,15 +56,19 @@ def _ratio(difference: np.ndarray, *sizes: np.ndarray) -> float:
     return float(np.linalg.norm(difference)) / (size or 1.0)
 
 
-# --- formalisms in coordinates of their own --------------------------------------------------------------------------
+# --- formalisms in coordinates of their own -------------------------------------------------------
 
 
-def placed(equations: mg.Equations, q: Any, u: Any, t: float = 0.0, parameters: Any = None) -> tuple[np.ndarray, np.ndarray]:
+def placed(
+    equations: mg.Equations, q: Any, u: Any, t: float = 0.0, parameters: Any = None
+) -> tuple[np.ndarray, np.ndarray]:
     """A state (q, u) in joint coordinates as the equations have it in theirs."""
     if coordinates_of(equations.formalism) == "joint":
         return np.asarray(q, dtype=float), np.asarray(u, dtype=float)
     joint = equations.system.equations("newton-euler")
-    return to_absolute(equations, joint, *joint.arguments(q, u, t, None, parameters)[:2], t, parameters)
+    return to_absolute(
+        equations, joint, *joint.arguments(q, u, t, None, parameters)[:2], t, parameters
+    )
 
 
 def accelerations_of(body: str) -> Callable[[mg.Motion], ca.SX]:
@@ -71,7 +77,8 @@ def accelerations_of(body: str) -> Callable[[mg.Motion], ca.SX]:
 
 
 def absolute_gaps(equations: mg.Equations, state: State) -> dict[str, float]:
-    """How far absolute coordinates are from joint coordinates, by body (accelerations) and by joint (reactions)."""
+    """How far absolute coordinates are from joint coordinates, by body (accelerations) and by joint
+    (reactions)."""
     system = equations.system
     free = system.equations("absolute")
     q, u = placed(free, state.q, state.u, state.t, state.parameters)
@@ -81,6 +88,14 @@ def absolute_gaps(equations: mg.Equations, state: State) -> dict[str, float]:
         seen = accelerations_of(body)
         expected = equations.observe(seen, state.q, state.u, **state.at)
         gaps[body] = gap(expected, free.observe(seen, q, u, **state.at), floor=1.0)
-    for joint in system.joints if not (equations.constraints and equations.redundant(state.q, t=state.t)) else ():
-        gaps[joint] = gap(equations.reaction(joint, state.q, state.u, **state.at), free.reaction(joint, q, u, **state.at), 1.0)
+    for joint in (
+        system.joints
+        if not (equations.constraints and equations.redundant(state.q, t=state.t))
+        else ()
+    ):
+        gaps[joint] = gap(
+            equations.reaction(joint, state.q, state.u, **state.at),
+            free.reaction(joint, q, u, **state.at),
+            1.0,
+        )
     return gaps

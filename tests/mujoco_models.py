@@ -1,8 +1,9 @@
 """The same system told to MuJoCo: an independent program as judge of accelerations.
 
-What MuJoCo can express: trees of hinges, slides, balls and free bodies without drives, springs in joints and between
-points (tendons), and forces. Several joints of one MuJoCo body move it one after the other, so a chain of transitions
-P·X₁(x₁)·X₂(x₂)…·C⁻¹ is T₀·exp(s₁ x₁)·exp(s₂ x₂)… with T₀ its pose at x = 0 and sᵢ the axis of step i seen in the body there.
+What MuJoCo can express: trees of hinges, slides, balls and free bodies without drives, springs in
+joints and between points (tendons), and forces. Several joints of one MuJoCo body move it one after
+the other, so a chain of transitions P·X₁(x₁)·X₂(x₂)…·C⁻¹ is T₀·exp(s₁ x₁)·exp(s₂ x₂)… with T₀ its
+pose at x = 0 and sᵢ the axis of step i seen in the body there.
 """
 
 from __future__ import annotations
@@ -15,11 +16,21 @@ import mujoco
 import numpy as np
 
 import mechgraph as mg
-from mechgraph.elements.forces import BodyTorque, JointSpring, JointTorque, PointForce, SpringDamper
-from mechgraph.elements.transitions import Ball, Rotation, Transition, Translation
+from mechgraph.model.forces import BodyTorque, JointSpring, JointTorque, PointForce, SpringDamper
+from mechgraph.model.transitions import Ball, Rotation, Transition, Translation
 from random_systems import Build, Drag, State
 
-KINDS = ("revolute", "prismatic", "cylindrical", "universal", "planar", "spherical", "free", "fixed", "chain")
+KINDS = (
+    "revolute",
+    "prismatic",
+    "cylindrical",
+    "universal",
+    "planar",
+    "spherical",
+    "free",
+    "fixed",
+    "chain",
+)
 
 Pose = tuple[np.ndarray, np.ndarray]
 
@@ -47,14 +58,17 @@ class Oracle:
         self.model = mujoco.MjModel.from_xml_string(self._xml())
         self.data = mujoco.MjData(self.model)
 
-    # --- the model -------------------------------------------------------------------------------------------------
+    # --- the model --------------------------------------------------------------------------------
 
     def _xml(self) -> str:
         bodies: dict[str, list[str]] = {"ground": []}
         arcs = self.equations.kinematics.topology.arcs
         for arc in arcs:
             bodies[arc.outboard] = self._body(arc)
-        sites = {name: f'<site name="{name}" pos="{_row(m.at)}"/>' for name, m in self.system.markers.items()}
+        sites = {
+            name: f'<site name="{name}" pos="{_row(m.at)}"/>'
+            for name, m in self.system.markers.items()
+        }
         for name, marker in self.system.markers.items():
             bodies[marker.body.name].append(sites[name])
         for arc in reversed(arcs):
@@ -72,9 +86,14 @@ class Oracle:
             R, d = _then((R, d), _constant(step))
         R, d = _then((R, d), _inverse(self._pose(far)))
         inertia = self._value(body.inertia)
-        full = " ".join(repr(float(inertia[k])) for k in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)))
+        full = " ".join(
+            repr(float(inertia[k])) for k in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+        )
         lines = [f'<body name="{body.name}" pos="{_row(d)}" quat="{_row(_quaternion(R))}">']
-        lines.append(f'<inertial pos="{_row(body.com)}" mass="{float(self._value(body.mass).item())!r}" fullinertia="{full}"/>')
+        lines.append(
+            f'<inertial pos="{_row(body.com)}" mass="{float(self._value(body.mass).item())!r}" '
+            f'fullinertia="{full}"/>'
+        )
         if self._is_free(joint, arc):
             return [*lines, self._free(joint, near)]
         tail: Pose = _inverse(self._pose(far))
@@ -85,7 +104,9 @@ class Oracle:
             tail = _then(_constant(step), tail)
         return lines + tags
 
-    def _steps(self, joint: mg.Joint, backwards: bool) -> list[tuple[Transition, list[int], list[int]]]:
+    def _steps(
+        self, joint: mg.Joint, backwards: bool
+    ) -> list[tuple[Transition, list[int], list[int]]]:
         k = self.equations.kinematics
         qs, us = iter(k.joint_coordinates[joint.name]), iter(k.joint_speeds[joint.name])
         steps = [
@@ -98,7 +119,9 @@ class Oracle:
         ]
         return [(step.reversed(), q, u) for step, q, u in reversed(steps)] if backwards else steps
 
-    def _joint(self, joint: mg.Joint, step: Transition, q: list[int], u: list[int], place: Pose) -> str:
+    def _joint(
+        self, joint: mg.Joint, step: Transition, q: list[int], u: list[int], place: Pose
+    ) -> str:
         """A MuJoCo joint at ``place``: the frame after the step, seen from the body at x = 0."""
         name, (R, d) = f"{joint.name} {u[0]}", place
         if isinstance(step, Ball):
@@ -118,8 +141,16 @@ class Oracle:
         return f'stiffness="{k!r}" damping="{c!r}" springref="{rest!r}"'
 
     def _is_free(self, joint: mg.Joint, arc: Any) -> bool:
-        plain = np.allclose(self._pose(joint.child)[0], np.eye(3)) and not np.any(self._pose(joint.child)[1])
-        return len(joint.speeds) == 6 and len(joint.coordinates) == 7 and arc.inboard == "ground" and not arc.reversed and plain
+        plain = np.allclose(self._pose(joint.child)[0], np.eye(3)) and not np.any(
+            self._pose(joint.child)[1]
+        )
+        return (
+            len(joint.speeds) == 6
+            and len(joint.coordinates) == 7
+            and arc.inboard == "ground"
+            and not arc.reversed
+            and plain
+        )
 
     def _free(self, joint: mg.Joint, near: mg.Marker) -> str:
         R, d = self._pose(near)
@@ -128,14 +159,23 @@ class Oracle:
         B = np.block([[R, np.zeros((3, 3))], [np.zeros((3, 3)), np.eye(3)]])
         turn = _quaternion(R)
         self.degrees.append(
-            Degree(joint.name, u, lambda _: B, lambda s: np.concatenate([d + R @ s[q[:3]], _product(turn, s[q[3:]])]))
+            Degree(
+                joint.name,
+                u,
+                lambda _: B,
+                lambda s: np.concatenate([d + R @ s[q[:3]], _product(turn, s[q[3:]])]),
+            )
         )
         return f'<freejoint name="{joint.name}"/>'
 
     def _tendons(self) -> list[str]:
-        return [_tendon(force) for force in self.system.forces.values() if isinstance(force, SpringDamper)]
+        return [
+            _tendon(force)
+            for force in self.system.forces.values()
+            if isinstance(force, SpringDamper)
+        ]
 
-    # --- the motion ------------------------------------------------------------------------------------------------
+    # --- the motion -------------------------------------------------------------------------------
 
     def accelerations(self, state: State) -> np.ndarray:
         """u̇ by MuJoCo, in the speeds of the system."""
@@ -155,7 +195,10 @@ class Oracle:
         return udot
 
     def positions(self) -> dict[str, Pose]:
-        return {name: (self.data.body(name).xmat.reshape(3, 3), self.data.body(name).xpos) for name in self.system.bodies}
+        return {
+            name: (self.data.body(name).xmat.reshape(3, 3), self.data.body(name).xpos)
+            for name in self.system.bodies
+        }
 
     def _addresses(self, degree: Degree) -> tuple[int, int]:
         index = self.model.joint(degree.name).id
@@ -171,14 +214,18 @@ class Oracle:
             elif isinstance(force, PointForce):
                 self._push(force, state)
         for (_, dof), degree, B in maps:
-            self.data.qfrc_applied[dof : dof + len(B)] = np.linalg.solve(B.T, efforts[degree.speeds])
+            self.data.qfrc_applied[dof : dof + len(B)] = np.linalg.solve(
+                B.T, efforts[degree.speeds]
+            )
 
     def _push(self, force: PointForce, state: State) -> None:
         body = self.data.body(force.at.body.name)
         R = body.xmat.reshape(3, 3)
         if isinstance(force.value, Drag):
             velocity = np.zeros(6)
-            mujoco.mj_objectVelocity(self.model, self.data, mujoco.mjtObj.mjOBJ_XBODY, body.id, velocity, 0)
+            mujoco.mj_objectVelocity(
+                self.model, self.data, mujoco.mjtObj.mjOBJ_XBODY, body.id, velocity, 0
+            )
             vector = -force.value.factor * velocity[3:]
         else:
             vector = self._value(force.value, state).ravel()
@@ -190,13 +237,15 @@ class Oracle:
             applied[:3] += vector
             applied[3:] += np.cross(body.xpos - body.xipos, vector)
 
-    # --- numbers ---------------------------------------------------------------------------------------------------
+    # --- numbers ----------------------------------------------------------------------------------
 
     def _value(self, expression: Any, state: State | None = None) -> np.ndarray:
         s = self.equations.symbols
         function = ca.Function("f", [s.t, s.w, s.p], [ca.densify(ca.SX(expression))])
         t, w, p = (
-            (0.0, np.zeros(len(self.equations.inputs)), None) if state is None else (state.t, state.inputs, state.parameters)
+            (0.0, np.zeros(len(self.equations.inputs)), None)
+            if state is None
+            else (state.t, state.inputs, state.parameters)
         )
         return np.array(function(t, w, list((p or self.system.defaults).values())))
 
@@ -215,7 +264,8 @@ def _stacked(value: Any) -> Any:
 
 
 def _ball_degree(name: str, step: Ball, q: list[int], u: list[int], R: np.ndarray) -> Degree:
-    """In the body's axes the ball's quaternion is R∘x∘R⁻¹, and its angular velocity R ω (−R R(x) ω walked backwards)."""
+    """In the body's axes the ball's quaternion is R∘x∘R⁻¹, and its angular velocity R ω (−R R(x) ω
+    walked backwards)."""
     turn = _quaternion(R)
 
     def x(state: np.ndarray) -> np.ndarray:
@@ -224,7 +274,9 @@ def _ball_degree(name: str, step: Ball, q: list[int], u: list[int], R: np.ndarra
     def B(state: np.ndarray) -> np.ndarray:
         return -R @ _matrix(state[q]) if step.inverse else R
 
-    return Degree(name, u, B, lambda state: _product(_product(turn, x(state)), turn * [1, -1, -1, -1]))
+    return Degree(
+        name, u, B, lambda state: _product(_product(turn, x(state)), turn * [1, -1, -1, -1])
+    )
 
 
 def _constant(step: Transition) -> Pose:

@@ -1,7 +1,7 @@
 """Seeded random mechanisms: every joint type, drives, springs, forces, inputs and parameters.
 
-A ``Build`` keeps the calls that made its system as text, so that a failing one can be read and repeated:
-``python tests/random_systems.py 17`` prints tree 17.
+A ``Build`` keeps the calls that made its system as text, so that a failing one can be read and
+repeated: ``python tests/random_systems.py 17`` prints tree 17.
 """
 
 from __future__ import annotations
@@ -17,14 +17,30 @@ import numpy as np
 import mechgraph as mg
 from mechgraph.vectors import orientation
 
-# Directions of exact length one and rotations of exact norm one, so that the text of a system repeats it to the last bit.
+# Directions of exact length one and rotations of exact norm one, so that the text of a system
+# repeats it to the last bit.
 AXES = [
     *("x", "y", "z", "-x", "-y", "-z"),
-    *({(s * a, b, t * c) for a, b, c in itertools.permutations((0.0, 0.6, 0.8)) for s in (1, -1) for t in (1, -1)}),
-    *(axis for a, b, c in itertools.permutations((0.36, 0.48, 0.8)) for axis in ((a, b, c), (-a, b, -c), (a, -b, -c))),
+    *(
+        {
+            (s * a, b, t * c)
+            for a, b, c in itertools.permutations((0.0, 0.6, 0.8))
+            for s in (1, -1)
+            for t in (1, -1)
+        }
+    ),
+    *(
+        axis
+        for a, b, c in itertools.permutations((0.36, 0.48, 0.8))
+        for axis in ((a, b, c), (-a, b, -c), (a, -b, -c))
+    ),
 ]
 AXES[6:] = sorted(AXES[6:])
-QUATERNIONS = [*itertools.permutations((0.1, -0.5, 0.5, 0.7)), (0.5, -0.5, 0.5, 0.5), (0.0, 1.0, 0.0, 0.0)]
+QUATERNIONS = [
+    *itertools.permutations((0.1, -0.5, 0.5, 0.7)),
+    (0.5, -0.5, 0.5, 0.5),
+    (0.0, 1.0, 0.0, 0.0),
+]
 
 JOINT_NAMES = (*mg.JOINTS, "chain")
 
@@ -54,7 +70,7 @@ class Build:
     def __str__(self) -> str:
         return "\n".join(self.lines)
 
-    # --- numbers ---------------------------------------------------------------------------------------------------
+    # --- numbers ----------------------------------------------------------------------------------
 
     def chance(self, probability: float) -> bool:
         return bool(self.random.random() < probability)
@@ -78,7 +94,9 @@ class Build:
 
     def wave(self) -> ca.SX:
         """A smooth function of time."""
-        return self.number() + self.number() * mg.sin(self.number(0.5, 2) * self.system.time + self.number())
+        return self.number() + self.number() * mg.sin(
+            self.number(0.5, 2) * self.system.time + self.number()
+        )
 
     def places(self) -> dict[str, Any]:
         """Where a joint sits on its two bodies."""
@@ -90,17 +108,28 @@ class Build:
         }
         if self.driven and self.chance(0.15):  # a joint's frame may itself be moved by time
             options |= {self.pick(["at", "child_at"]): (self.wave(), 0.1, self.wave())}
-            options |= {self.pick(["orientation", "child_orientation"]): [("x", self.wave()), ((0.0, 0.6, 0.8), self.wave())]}
-        return {key: value for key, value in options.items() if value is not None and self.chance(0.7)}
+            options |= {
+                self.pick(["orientation", "child_orientation"]): [
+                    ("x", self.wave()),
+                    ((0.0, 0.6, 0.8), self.wave()),
+                ]
+            }
+        return {
+            key: value for key, value in options.items() if value is not None and self.chance(0.7)
+        }
 
-    # --- bodies ----------------------------------------------------------------------------------------------------
+    # --- bodies -----------------------------------------------------------------------------------
 
     def body(self, name: str) -> mg.Body:
         """A body with the inertia of a few particles, written in one of the ways of writing it."""
         mass: Any = self.number(0.5, 3)
         com = self.vector(0.4)
         r = self.random.uniform(-0.4, 0.4, (6, 3))
-        inertia = np.round(float(mass) * sum(r_i @ r_i * np.eye(3) - np.outer(r_i, r_i) for r_i in r) / 6 + 0.02 * np.eye(3), 4)
+        inertia = np.round(
+            float(mass) * sum(r_i @ r_i * np.eye(3) - np.outer(r_i, r_i) for r_i in r) / 6
+            + 0.02 * np.eye(3),
+            4,
+        )
         origin = inertia + mass * (np.dot(com, com) * np.eye(3) - np.outer(com, com))
         if self.chance(0.1):
             mass = self("parameter", f"mass of {name}", mass)
@@ -108,14 +137,22 @@ class Build:
         if way == "matrix":
             return self("body", name, mass, com, inertia.tolist())
         if way == "six":
-            return self("body", name, mass=mass, com=com, inertia=tuple(float(inertia[k]) for k in _SIX))
+            return self(
+                "body", name, mass=mass, com=com, inertia=tuple(float(inertia[k]) for k in _SIX)
+            )
         if way == "three":
             return self(
-                "body", name, mass=mass, com=com, inertia=tuple(float(x) for x in np.round(np.linalg.eigvalsh(inertia), 4))
+                "body",
+                name,
+                mass=mass,
+                com=com,
+                inertia=tuple(float(x) for x in np.round(np.linalg.eigvalsh(inertia), 4)),
             )
-        return self("body", name, mass=mass, com=com, inertia=origin.tolist(), inertia_about="origin")
+        return self(
+            "body", name, mass=mass, com=com, inertia=origin.tolist(), inertia_about="origin"
+        )
 
-    # --- joints ----------------------------------------------------------------------------------------------------
+    # --- joints -----------------------------------------------------------------------------------
 
     def kind_options(self, kind: str) -> dict[str, Any]:
         """What the joint types want to know beside places."""
@@ -128,17 +165,40 @@ class Build:
             options["axis"], options["second_axis"] = self.pick(
                 [("z", "-x"), ((0.6, 0.8, 0.0), (-0.8, 0.6, 0.0)), ("y", (0.6, 0.0, -0.8))]
             )
-        if kind in ("revolute", "prismatic", "cylindrical", "screw", "universal", "planar") and self.chance(0.3):
-            options |= {"stiffness": self.number(1, 20), "damping": self.number(0, 2), "rest": self.number(-0.5, 0.5)}
+        if kind in (
+            "revolute",
+            "prismatic",
+            "cylindrical",
+            "screw",
+            "universal",
+            "planar",
+        ) and self.chance(0.3):
+            options |= {
+                "stiffness": self.number(1, 20),
+                "damping": self.number(0, 2),
+                "rest": self.number(-0.5, 0.5),
+            }
         return options
 
     def steps(self, coordinates: int, drives: int = 1) -> list[mg.Transition]:
-        """A chain with so many coordinates (no two alike, so that none is idle), constants and functions of time between."""
-        shapes = ["rot x", "rot y", "rot z", "move x", "move y", "move z", *(["screw"] if "screw" in self.kinds else [])]
+        """A chain with so many coordinates (no two alike, so that none is idle), constants and
+        functions of time between."""
+        shapes = [
+            "rot x",
+            "rot y",
+            "rot z",
+            "move x",
+            "move y",
+            "move z",
+            *(["screw"] if "screw" in self.kinds else []),
+        ]
         shapes = list(self.random.permutation(shapes)[:coordinates])
         chain = [self._step(shape, f"c{i}") for i, shape in enumerate(shapes)]
         for amount in [self.number(), *(self.wave() for _ in range(drives))]:
-            chain.insert(int(self.random.integers(len(chain) + 1)), self._step(self.pick(["rot", "move", "screw"]), amount))
+            chain.insert(
+                int(self.random.integers(len(chain) + 1)),
+                self._step(self.pick(["rot", "move", "screw"]), amount),
+            )
         return chain
 
     def _step(self, shape: str, amount: Any) -> mg.Transition:
@@ -152,11 +212,13 @@ class Build:
         """A joint between two bodies, walked from either side."""
         ends = (outboard, inboard) if self.chance(0.35) else (inboard, outboard)
         if kind == "chain":
-            chain = self.steps(int(self.random.integers(1, 4)), self.pick([0, 1]) if self.driven else 0)
+            chain = self.steps(
+                int(self.random.integers(1, 4)), self.pick([0, 1]) if self.driven else 0
+            )
             return self("joint", name, *ends, chain, **self.places(), **options)
         return self(kind, name, *ends, **self.kind_options(kind), **self.places(), **options)
 
-    # --- forces ----------------------------------------------------------------------------------------------------
+    # --- forces -----------------------------------------------------------------------------------
 
     def forces(self) -> None:
         """Something of every force that there is."""
@@ -164,7 +226,12 @@ class Build:
         t = self.system.time
         for i in range(int(self.random.integers(0, 3))):
             a = self("marker", f"m{i}", self.pick(bodies), self.vector(), self.rotation())
-            b = self("marker", f"n{i}", self.pick([*bodies, "ground"]), (2.0 + i, self.number(), self.number()))
+            b = self(
+                "marker",
+                f"n{i}",
+                self.pick([*bodies, "ground"]),
+                (2.0 + i, self.number(), self.number()),
+            )
             self(
                 "spring_damper",
                 f"spring {i}",
@@ -186,8 +253,18 @@ class Build:
             body = self.pick(bodies)
             self("force", "drag", body, Drag(body, self.number(0.1, 1)))
         if self.chance(0.4):
-            self("body_torque", "twist", self.pick(bodies), self.vector(2), frame=self.pick(["world", "body"]))
-        moved = [name for joint in self.system.joints.values() for name in (joint.coordinates if _scalar(joint) else ())]
+            self(
+                "body_torque",
+                "twist",
+                self.pick(bodies),
+                self.vector(2),
+                frame=self.pick(["world", "body"]),
+            )
+        moved = [
+            name
+            for joint in self.system.joints.values()
+            for name in (joint.coordinates if _scalar(joint) else ())
+        ]
         if moved and self.chance(0.6):
             self("torque", "motor", self.pick(moved), self("input", "w"))
         balls = [joint.name for joint in self.system.joints.values() if len(joint.speeds) in (3, 6)]
@@ -215,16 +292,21 @@ def _scalar(joint: mg.Joint) -> bool:
 
 
 def _text(arguments: Any, options: dict[str, Any]) -> str:
-    return ", ".join([*(repr(a) for a in arguments), *(f"{key}={value!r}" for key, value in options.items())])
+    return ", ".join(
+        [*(repr(a) for a in arguments), *(f"{key}={value!r}" for key, value in options.items())]
+    )
 
 
-# --- trees -----------------------------------------------------------------------------------------------------------
+# --- trees ----------------------------------------------------------------------------------------
 
 MOST_SPEEDS = 20
 
 
-def random_tree(seed: int, kinds: tuple[str, ...] = JOINT_NAMES, driven: bool = True, forces: bool = True) -> Build:
-    """A tree of 1–12 bodies; tree k begins with the k-th joint type, so that every type is met often."""
+def random_tree(
+    seed: int, kinds: tuple[str, ...] = JOINT_NAMES, driven: bool = True, forces: bool = True
+) -> Build:
+    """A tree of 1–12 bodies; tree k begins with the k-th joint type, so that every type is met
+    often."""
     build = Build(seed, kinds, driven)
     build.begin(gravity=build.pick([build.vector(9.8), (0, 0, -9.81), (0, 0, 0)]))
     inboard = ["ground"]
@@ -247,9 +329,19 @@ def _moving_base(build: Build) -> str:
     """A base that time moves; half of the time a body with mass."""
     build.body("base") if build.chance(0.5) else build("frame", "base")
     t = build.system.time
-    chain = [mg.move("x", 0.5 * mg.sin(1.1 * t + 0.2)), mg.move("y", 0.3 * mg.sin(1.7 * t)), mg.rot("z", 0.6 * mg.sin(1.3 * t))]
+    chain = [
+        mg.move("x", 0.5 * mg.sin(1.1 * t + 0.2)),
+        mg.move("y", 0.3 * mg.sin(1.7 * t)),
+        mg.rot("z", 0.6 * mg.sin(1.3 * t)),
+    ]
     chain += [mg.rot("y", 0.4 * mg.cos(0.9 * t)), mg.screw("x", 0.2, 0.3 * mg.sin(2.1 * t))]
-    build("joint", "drive", *build.pick([("ground", "base"), ("base", "ground")]), chain, **build.places())
+    build(
+        "joint",
+        "drive",
+        *build.pick([("ground", "base"), ("base", "ground")]),
+        chain,
+        **build.places(),
+    )
     return "base"
 
 
@@ -260,14 +352,26 @@ def _give_freedom(build: Build) -> None:
         build.joint("last joint", "revolute", list(build.system.bodies)[-2], "last")
 
 
-# --- loops -----------------------------------------------------------------------------------------------------------
+# --- loops ----------------------------------------------------------------------------------------
 
-LINKS = ("revolute", "prismatic", "cylindrical", "screw", "universal", "planar", "spherical", "chain", "revolute", "revolute")
+LINKS = (
+    "revolute",
+    "prismatic",
+    "cylindrical",
+    "screw",
+    "universal",
+    "planar",
+    "spherical",
+    "chain",
+    "revolute",
+    "revolute",
+)
 
 
 @dataclass
 class Loop:
-    """A system with closed loops and a configuration at which they close exactly: coordinates of every joint by name."""
+    """A system with closed loops and a configuration at which they close exactly: coordinates of
+    every joint by name."""
 
     build: Build
     t: float
@@ -285,10 +389,12 @@ class Loop:
 
 
 def random_loop(seed: int, kind: str, closings: int = 1, spare: int = 1) -> Loop:
-    """A chain of bodies whose end is joined to ground (or to the first body) by a joint of ``kind``, which is cut.
+    """A chain of bodies whose end is joined to ground (or to the first body) by a joint of
+    ``kind``, which is cut.
 
-    The chain has ``spare`` more speeds than the closing joints take. The child's frame of a closing joint is put where
-    the joint closes exactly at a random configuration. More ``closings`` join further bodies of the chain.
+    The chain has ``spare`` more speeds than the closing joints take. The child's frame of a closing
+    joint is put where the joint closes exactly at a random configuration. More ``closings`` join
+    further bodies of the chain.
     """
     build = Build(seed)
     build.begin(gravity=build.pick([build.vector(9.8), (0, 0, -9.81)]))
@@ -324,15 +430,21 @@ def _rows_of(kind: str) -> int:
 def _links(build: Build, first: str, wanted: int, needed: int) -> list[str]:
     """Bodies one after the other until they have as many speeds as wanted."""
     names, kinds = [first], [build.pick(LINKS) for _ in range(30)]
-    while (speeds := sum(len(joint.speeds) for joint in build.system.joints.values())) < wanted or len(names) < 4:
+    while (
+        speeds := sum(len(joint.speeds) for joint in build.system.joints.values())
+    ) < wanted or len(names) < 4:
         name = f"b{len(names)}"
         build.body(name)
-        build.joint(f"j{len(names)}", kinds.pop() if speeds < needed + 2 else "revolute", names[-1], name)
+        build.joint(
+            f"j{len(names)}", kinds.pop() if speeds < needed + 2 else "revolute", names[-1], name
+        )
         names.append(name)
     return names[1:]
 
 
-def _close(loop: Loop, poses: dict[str, Any], name: str, kind: str, parent: str, child: str) -> None:
+def _close(
+    loop: Loop, poses: dict[str, Any], name: str, kind: str, parent: str, child: str
+) -> None:
     """Join two bodies where they are: T_a P X(x) = T_b C gives the child's frame C."""
     build = loop.build
     at, turned = build.vector(), build.rotation()
@@ -341,20 +453,28 @@ def _close(loop: Loop, poses: dict[str, Any], name: str, kind: str, parent: str,
         steps = build.steps(2, build.pick([0, 1]))
     else:
         options = build.kind_options(kind)
-        steps = mg.JOINTS[kind](**{key: value for key, value in options.items() if key not in _SPRING}).transitions()
+        steps = mg.JOINTS[kind](
+            **{key: value for key, value in options.items() if key not in _SPRING}
+        ).transitions()
     R, d = poses[parent]
     R, d = _then((R, d), (_number(orientation(turned)), at))
     local: list[float] = []
     for step in steps:
         x = _amount(build, step)
         local += x if step.moves else []
-        value = step.pose(ca.SX(ca.DM(x)) if step.moves else ca.substitute(step.amount, build.system.time, loop.t))
+        value = step.pose(
+            ca.SX(ca.DM(x)) if step.moves else ca.substitute(step.amount, build.system.time, loop.t)
+        )
         R, d = _then((R, d), (_number(value[0]), _number(value[1]).ravel()))
     R_b, d_b = poses[child]
     places = {"at": at, "orientation": turned, "child_at": tuple((R_b.T @ (d - d_b)).tolist())}
     places["child_orientation"] = (R_b.T @ R).tolist()
     joint = build(
-        *(("joint", name, parent, child, steps) if kind == "chain" else (kind, name, parent, child)),
+        *(
+            ("joint", name, parent, child, steps)
+            if kind == "chain"
+            else (kind, name, parent, child)
+        ),
         **options,
         **places,
         cut=True,
@@ -377,10 +497,14 @@ def _amount(build: Build, step: mg.Transition) -> list[float]:
 
 
 def _pose(equations: mg.Equations, body: str, state: State) -> tuple[np.ndarray, np.ndarray]:
-    return equations.rotation(body, state.q, **state.place), equations.position(body, state.q, **state.place)
+    return equations.rotation(body, state.q, **state.place), equations.position(
+        body, state.q, **state.place
+    )
 
 
-def _then(a: tuple[np.ndarray, np.ndarray], b: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+def _then(
+    a: tuple[np.ndarray, np.ndarray], b: tuple[np.ndarray, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
     return a[0] @ b[0], a[1] + a[0] @ np.asarray(b[1])
 
 
@@ -388,7 +512,7 @@ def _number(value: ca.SX) -> np.ndarray:
     return np.array(ca.evalf(value))
 
 
-# --- states ----------------------------------------------------------------------------------------------------------
+# --- states ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -411,15 +535,20 @@ class State:
 
 
 def random_state(equations: mg.Equations, seed: int, speed: float = 1.0) -> State:
-    """Any coordinates (unit quaternions), speeds, time, inputs, and parameters near their defaults."""
+    """Any coordinates (unit quaternions), speeds, time, inputs, and parameters near their
+    defaults."""
     random = np.random.default_rng([seed, 1])
     q = random.uniform(-1, 1, len(equations.coordinates))
     for four in map(list, equations.kinematics.quaternions):
         q[four] = random.standard_normal(4)
         q[four] /= np.linalg.norm(q[four])
-    parameters = {name: value * random.uniform(0.9, 1.1) for name, value in equations.system.defaults.items()}
+    parameters = {
+        name: value * random.uniform(0.9, 1.1) for name, value in equations.system.defaults.items()
+    }
     u = speed * random.uniform(-1, 1, len(equations.speeds))
-    return State(q, u, float(random.uniform(0, 3)), random.uniform(-2, 2, len(equations.inputs)), parameters)
+    return State(
+        q, u, float(random.uniform(0, 3)), random.uniform(-2, 2, len(equations.inputs)), parameters
+    )
 
 
 if __name__ == "__main__":

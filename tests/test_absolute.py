@@ -1,4 +1,5 @@
-"""Absolute coordinates against joint coordinates: the same accelerations of every body and the same reactions."""
+"""Absolute coordinates against joint coordinates: the same accelerations of every body and the same
+reactions."""
 
 from __future__ import annotations
 
@@ -9,10 +10,18 @@ from click.testing import CliRunner
 import mechgraph as mg
 from measure import gap
 from mechgraph import cli, gallery
-from mechgraph.studies.initial import to_absolute
-from mechgraph.studies.integrators import METHODS
+from mechgraph.studies.assembly.assemble import to_absolute
+from mechgraph.studies.simulation.integrators import METHODS
 
-SYSTEMS = ("double_pendulum", "fourbar", "slider_crank_3d", "garifulin", "heavy_top", "acrobot", "puma560")
+SYSTEMS = (
+    "double_pendulum",
+    "fourbar",
+    "slider_crank_3d",
+    "garifulin",
+    "heavy_top",
+    "acrobot",
+    "puma560",
+)
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
@@ -24,18 +33,28 @@ def test_accelerations_and_reactions_are_those_of_joint_coordinates(name):
     q, u = joint.assemble(example.start, t=t, guess=example.guess)
     Q, U = to_absolute(free, joint, q, u, t)
     np.testing.assert_allclose(free.position_violation(Q, t), 0, atol=1e-10)
-    np.testing.assert_allclose(free.velocity_violation(Q, U, t), 0, atol=1e-9 * max(1.0, np.abs(u).max()))
+    np.testing.assert_allclose(
+        free.velocity_violation(Q, U, t), 0, atol=1e-9 * max(1.0, np.abs(u).max())
+    )
     for body in system.bodies.values():
         quantity = _accelerations(body)
         expected = joint.observe(quantity, q, u, t)
         np.testing.assert_allclose(
-            free.observe(quantity, Q, U, t), expected, rtol=0, atol=1e-9 * max(1.0, np.abs(expected).max())
+            free.observe(quantity, Q, U, t),
+            expected,
+            rtol=0,
+            atol=1e-9 * max(1.0, np.abs(expected).max()),
         )
-    if not joint.constraints or name == "slider_crank_3d":  # redundant rows share their load as the coordinates have it
+    if (
+        not joint.constraints or name == "slider_crank_3d"
+    ):  # redundant rows share their load as the coordinates have it
         for name in system.joints:
             expected = joint.reaction(name, q, u, t)
             np.testing.assert_allclose(
-                free.reaction(name, Q, U, t), expected, rtol=0, atol=1e-9 * max(1.0, np.abs(expected).max())
+                free.reaction(name, Q, U, t),
+                expected,
+                rtol=0,
+                atol=1e-9 * max(1.0, np.abs(expected).max()),
             )
 
 
@@ -46,7 +65,9 @@ def _accelerations(body: mg.Body):
 def test_the_same_motion():
     example = gallery.load("fourbar")
     runs = [
-        example.system().equations(formalism).simulate(2.0, example.start, guess=example.guess, rtol=1e-10, method="rk8")
+        example.system()
+        .equations(formalism)
+        .simulate(2.0, example.start, guess=example.guess, rtol=1e-10, method="rk8")
         for formalism in ("newton-euler", "absolute")
     ]
     for name in ("qA", "qB", "qC"):
@@ -65,12 +86,20 @@ def test_cost_is_linear_in_the_number_of_bodies():
         eqs = s.equations("absolute")
         return eqs.kernel("udot", lambda: [eqs.udot], [1]).function.n_instructions()
 
-    assert (operations(24) - operations(12)) / 12 == pytest.approx((operations(12) - operations(6)) / 6, rel=0.05)
+    assert (operations(24) - operations(12)) / 12 == pytest.approx(
+        (operations(12) - operations(6)) / 6, rel=0.05
+    )
 
 
-# --- every study -----------------------------------------------------------------------------------------------------
+# --- every study ----------------------------------------------------------------------------------
 
-STUDIED = ("double_pendulum", "fourbar", "heavy_top", "garifulin", "slider_crank_3d")  # tree, loop, quaternion, driven, mixed
+STUDIED = (
+    "double_pendulum",
+    "fourbar",
+    "heavy_top",
+    "garifulin",
+    "slider_crank_3d",
+)  # tree, loop, quaternion, driven, mixed
 
 
 def both(name: str) -> tuple[gallery.Example, mg.Equations, mg.Equations]:
@@ -85,8 +114,15 @@ def test_the_same_run(name):
     example, joint, free = both(name)
     options = {"start": example.start, "guess": example.guess, "rtol": 1e-11, "step": 0.02}
     expected, run = (e.simulate(0.1, **options) for e in (joint, free))
-    scalar = [name for name, each in joint.system.joints.items() if len(each.coordinates) == len(each.speeds) > 0]
-    for column in (*scalar, *joint.system.bodies):  # a measured quaternion has the other sign half of the time
+    scalar = [
+        name
+        for name, each in joint.system.joints.items()
+        if len(each.coordinates) == len(each.speeds) > 0
+    ]
+    for column in (
+        *scalar,
+        *joint.system.bodies,
+    ):  # a measured quaternion has the other sign half of the time
         assert gap(expected[column], run[column], floor=1.0) < 1e-8, column
     assert gap(expected.energy, run.energy, floor=1.0) < 1e-8
     assert gap(expected.power, run.power, floor=expected.kinetic.max()) < 1e-7
@@ -120,9 +156,13 @@ def test_a_start_by_the_names_of_bodies():
     _, joint, free = both("double_pendulum")
     body = next(iter(free.system.bodies))
     q, _ = joint.assemble({joint.coordinates[0]: 0.7})
-    place = free.assemble({joint.coordinates[0]: 0.7})[0][list(free.kinematics.joint_coordinates[body])]
+    place = free.assemble({joint.coordinates[0]: 0.7})[0][
+        list(free.kinematics.joint_coordinates[body])
+    ]
     there, _ = free.assemble({body: place})
-    np.testing.assert_allclose(there[list(free.kinematics.joint_coordinates[body])], place, atol=1e-9)
+    np.testing.assert_allclose(
+        there[list(free.kinematics.joint_coordinates[body])], place, atol=1e-9
+    )
     assert np.abs(free.position_violation(there)).max() < 1e-10
     assert joint.position(body, q) == pytest.approx(free.position(body, there), abs=1e-9)
 
@@ -131,7 +171,10 @@ def test_equilibria_and_linear_models_have_the_same_frequencies():
     _, joint, free = both("fourbar")
     guess = {"qA": 1.5}
     rest = [e.equilibrium(guess) for e in (joint, free)]
-    angles = [e.observe(lambda m: m.coordinate("qA"), *state) for e, state in zip((joint, free), rest, strict=True)]
+    angles = [
+        e.observe(lambda m: m.coordinate("qA"), *state)
+        for e, state in zip((joint, free), rest, strict=True)
+    ]
     assert angles[1] == pytest.approx(angles[0], abs=1e-9)
     models = [e.linearize(state) for e, state in zip((joint, free), rest, strict=True)]
     np.testing.assert_allclose(models[1].eigenvalues(), models[0].eigenvalues(), atol=1e-8)
@@ -142,10 +185,15 @@ def test_steady_motions_are_found_in_joint_coordinates():
     arm = s.body("arm", mass=1.0, com=(0, 0, -0.5), inertia=(0.01, 0.01, 0.001))
     s.universal("pivot", s.ground, arm, axis="z", second_axis="y")
     equations = s.equations("absolute")
-    q, u = equations.steady({"pivot.second": 1.0, "pivot.first'": 6.0}, hold=["pivot.first", "pivot.first'"])
+    q, u = equations.steady(
+        {"pivot.second": 1.0, "pivot.first'": 6.0}, hold=["pivot.first", "pivot.first'"]
+    )
     tilt = equations.observe(lambda m: m.coordinate("pivot.second"), q)[0]
     rate = equations.observe(lambda m: m.speed("pivot.first'"), q, u)[0]
-    inertia, moment = 0.01 + 0.25 - 0.001, 1.0 * 9.81 * 0.5  # (A − C) Ω² cos ϑ = m g l, about the pivot
+    inertia, moment = (
+        0.01 + 0.25 - 0.001,
+        1.0 * 9.81 * 0.5,
+    )  # (A − C) Ω² cos ϑ = m g l, about the pivot
     assert rate == pytest.approx(6.0)
     assert np.cos(tilt) == pytest.approx(moment / inertia / 36.0, rel=1e-8)
 
@@ -160,7 +208,10 @@ def test_rollouts_events_c_and_pictures(tmp_path):
     np.testing.assert_allclose(*places, atol=1e-8)
     hinge = joint.coordinates[0]
     quantity = lambda m: m.coordinate(hinge) - example.start[hinge] / 2  # noqa: E731
-    runs = [e.simulate(1.0, example.start, step=0.1, rtol=1e-10, events={"turn": mg.Event(quantity)}) for e in (free, joint)]
+    runs = [
+        e.simulate(1.0, example.start, step=0.1, rtol=1e-10, events={"turn": mg.Event(quantity)})
+        for e in (free, joint)
+    ]
     assert runs[0].time[-1] == pytest.approx(runs[1].time[-1], abs=1e-7)
     assert len(free.export_c(tmp_path / "model")) == 3
     for path in (runs[0].view(tmp_path / "run.html"), runs[0].report(tmp_path / "report.html")):
@@ -171,18 +222,23 @@ def test_rollouts_events_c_and_pictures(tmp_path):
 
 def test_inverse_dynamics_names_what_works():
     _, _, free = both("double_pendulum")
-    with pytest.raises(mg.UnsupportedError, match="use a formalism in joint coordinates, such as newton-euler"):
+    with pytest.raises(
+        mg.UnsupportedError, match="use a formalism in joint coordinates, such as newton-euler"
+    ):
         free.inverse_dynamics(*(np.zeros(n) for n in (14, 12, 12)))
 
 
 def test_the_command_line():
-    done = CliRunner().invoke(cli.main, ["run", "double_pendulum", "--formalism", "absolute", "--duration", "0.1"])
+    done = CliRunner().invoke(
+        cli.main, ["run", "double_pendulum", "--formalism", "absolute", "--duration", "0.1"]
+    )
     assert done.exit_code == 0, done.output
 
 
 @pytest.mark.parametrize("distance", [1e-2, 1e-4, 1e-6])
 def test_accelerations_near_a_singular_position(distance):
-    """All bars of the four-bar nearly in line: the last row that tells the two ways on is as weak as the distance."""
+    """All bars of the four-bar nearly in line: the last row that tells the two ways on is as weak
+    as the distance."""
     system = gallery.load("a02_fourbar").system()
     jointed, equations = system.equations(), system.equations("absolute")
     angle = -np.pi / 2 + distance
@@ -191,11 +247,16 @@ def test_accelerations_near_a_singular_position(distance):
     expected = jointed.observe(lambda m: m.angular_acceleration("up 0"), q, u)
     state = to_absolute(equations, jointed, q, u)
     assert equations.mobility(state[0]) == 1
-    assert equations.observe(lambda m: m.angular_acceleration("up 0"), *state)[2] == pytest.approx(expected[2], rel=2e-8)
+    assert equations.observe(lambda m: m.angular_acceleration("up 0"), *state)[2] == pytest.approx(
+        expected[2], rel=2e-8
+    )
 
 
 def test_lost_energy_is_told():
-    """Through that position with many steps off the constraints: the balance does not close, and the run says so."""
+    """Through that position with many steps off the constraints: the balance does not close, and
+    the run says so."""
     example = gallery.load("a02_fourbar")
     with pytest.warns(UserWarning, match="energy balance of this run is off by"):
-        example.system().equations("absolute").simulate(0.8, example.start, rtol=1e-6, step=0.016, method="cvodes")
+        example.system().equations("absolute").simulate(
+            0.8, example.start, rtol=1e-6, step=0.016, method="cvodes"
+        )

@@ -1,4 +1,5 @@
-"""The joint family of one partial joint and two equations, each against the joint of the tree that it is."""
+"""The joint family of one partial joint and two equations, each against the joint of the tree that
+it is."""
 
 from __future__ import annotations
 
@@ -45,7 +46,11 @@ def with_constraint(kind: str | Callable[..., mg.Constraint], **options) -> mg.S
 
 
 def drive(system: mg.System) -> mg.System:
-    system.torque("motor", "joint", lambda m: -(0.4 * mg.sin(m.time) + 3 * m.coordinate("joint") + 0.5 * m.speed("joint")))
+    system.torque(
+        "motor",
+        "joint",
+        lambda m: -(0.4 * mg.sin(m.time) + 3 * m.coordinate("joint") + 0.5 * m.speed("joint")),
+    )
     return system
 
 
@@ -74,16 +79,25 @@ def seen(m: mg.Motion) -> ca.SX:
 
 def state_of(equations: mg.Equations, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     random = np.random.default_rng(seed)
-    q, u = random.uniform(-0.8, 0.8, len(equations.coordinates)), random.standard_normal(len(equations.speeds))
+    q, u = (
+        random.uniform(-0.8, 0.8, len(equations.coordinates)),
+        random.standard_normal(len(equations.speeds)),
+    )
     q[3:7] = Rotation.random(random_state=seed).as_quat(scalar_first=True)
     return q, u
 
 
-def as_free(jointed: mg.Equations, q: np.ndarray, u: np.ndarray, t: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+def as_free(
+    jointed: mg.Equations, q: np.ndarray, u: np.ndarray, t: float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
     """The same state with B on a free joint of its own."""
     turn = Rotation.from_matrix(jointed.rotation("B", q, t)).as_quat(scalar_first=True)
-    twist = jointed.observe(lambda m: ca.vertcat(m.velocity("B"), m.angular_velocity("B", in_frame="B")), q, u, t)
-    return np.concatenate([q[:7], jointed.position("B", q, t), turn]), np.concatenate([u[:6], twist])
+    twist = jointed.observe(
+        lambda m: ca.vertcat(m.velocity("B"), m.angular_velocity("B", in_frame="B")), q, u, t
+    )
+    return np.concatenate([q[:7], jointed.position("B", q, t), turn]), np.concatenate(
+        [u[:6], twist]
+    )
 
 
 @FORMALISMS
@@ -109,7 +123,9 @@ def test_each_moves_as_the_joint_of_the_tree(kind):
     q, u = state_of(jointed, seed=1)
     run = jointed.simulate(0.5, (q, u), rtol=1e-10, step=0.1)
     other = equations.simulate(0.5, as_free(jointed, q, u), rtol=1e-10, step=0.1)
-    ends = [r.observe(lambda m: ca.vertcat(m.position("B"), m.velocity("B")))[-1] for r in (run, other)]
+    ends = [
+        r.observe(lambda m: ca.vertcat(m.position("B"), m.velocity("B")))[-1] for r in (run, other)
+    ]
     assert np.abs(ends[0] - ends[1]).max() < 1e-7
     assert other.violation.max() < 1e-11
     assert np.abs(other.imbalance).max() < 1e-7
@@ -117,18 +133,25 @@ def test_each_moves_as_the_joint_of_the_tree(kind):
     assert np.abs(run.dissipated - other.dissipated).max() < 1e-7
 
 
-# --- servos ----------------------------------------------------------------------------------------------------------
+# --- servos ---------------------------------------------------------------------------------------
 
 
 def test_a_servo_by_its_angle_is_a_driven_joint():
-    """φ(t) at position level: the motion of a joint that time drives, and the power that it takes."""
+    """φ(t) at position level: the motion of a joint that time drives, and the power that it
+    takes."""
     system, A, B = bodies("driven")
-    system.joint("joint", A, B, [mg.rot(AXIS, 0.3 * mg.sin(2 * system.time))], at=AT, child_at=CHILD_AT)
+    system.joint(
+        "joint", A, B, [mg.rot(AXIS, 0.3 * mg.sin(2 * system.time))], at=AT, child_at=CHILD_AT
+    )
     driven = system.equations()
     servo, A, B = bodies("servo")
     servo.free("second", servo.ground, B)
     servo.fixed_servo_joint(
-        "joint", servo.marker("a", A, AT), servo.marker("b", B, CHILD_AT), axis=AXIS, angle=0.3 * mg.sin(2 * servo.time)
+        "joint",
+        servo.marker("a", A, AT),
+        servo.marker("b", B, CHILD_AT),
+        axis=AXIS,
+        angle=0.3 * mg.sin(2 * servo.time),
     )
     equations = servo.equations()
     q, u = state_of(driven, seed=2)
@@ -146,7 +169,8 @@ def test_a_servo_by_its_angle_is_a_driven_joint():
 
 
 def test_a_servo_by_its_acceleration():
-    """φ̈ = −4 φ at acceleration level: the angle is a cosine, though nothing but the start says where it is."""
+    """φ̈ = −4 φ at acceleration level: the angle is a cosine, though nothing but the start says
+    where it is."""
     system = with_constraint("fixed_servo_joint", law=lambda t, angle, rate: -4 * angle)
     equations, jointed = system.equations(), with_joint("revolute").equations()
     q, u = state_of(jointed, seed=3)
@@ -167,7 +191,9 @@ def test_the_power_of_a_servo(formalism):
     q, u = state_of(jointed, seed=4)
     state = placed(equations, *as_free(jointed, q, u))
     power = rate_of_energy(equations, state)
-    moment = equations.reaction("joint", *state)[3:] @ equations.observe(lambda m: m.axis("a", AXIS), *state)
+    moment = equations.reaction("joint", *state)[3:] @ equations.observe(
+        lambda m: m.axis("a", AXIS), *state
+    )
     assert abs(power - moment * u[6]) < 1e-7 * abs(power)  # differences, of steps of 1e-5
 
 
@@ -176,13 +202,14 @@ def rate_of_energy(equations: mg.Equations, state) -> float:
     q, u = equations.arguments(*state, 0.0, None, None)[:2]  # with the turns that the law asks for
     udot, qdot, h = equations.solve(q, u)[0], equations.coordinate_rates(q, u), 1e-5
     ends = [
-        equations.kinetic_energy(q + s * h * qdot, u + s * h * udot) + equations.potential_energy(q + s * h * qdot)
+        equations.kinetic_energy(q + s * h * qdot, u + s * h * udot)
+        + equations.potential_energy(q + s * h * qdot)
         for s in (1, -1)
     ]
     return float(np.squeeze(ends[0] - ends[1])) / (2 * h)
 
 
-# --- joints of one's own ---------------------------------------------------------------------------------------------
+# --- joints of one's own --------------------------------------------------------------------------
 
 
 class Screw(mg.FreeIdealJoint):
@@ -223,7 +250,9 @@ class AcceleratedScrew(mg.FreeIdealJoint):
     """ν̈ = p φ̈, held at acceleration level."""
 
     def axial(self, m):
-        return mg.Held(self.shift_acceleration(m) - 0.3 * self.angle_acceleration(m), "acceleration")
+        return mg.Held(
+            self.shift_acceleration(m) - 0.3 * self.angle_acceleration(m), "acceleration"
+        )
 
 
 OWN: dict[str, tuple[Callable[[], mg.System], type[mg.AxialJoint]]] = {

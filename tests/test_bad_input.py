@@ -1,4 +1,5 @@
-"""Bad input: every error is of the one family, names the element and the fix, and all problems come at once."""
+"""Bad input: every error is of the one family, names the element and the fix, and all problems come
+at once."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import pytest
 
 import mechgraph as mg
 from mechgraph import gallery
-from mechgraph.elements.surfaces import SURFACES
+from mechgraph.model.contact.surfaces import SURFACES
 
 INERTIA = (0.1, 0.1, 0.1)
 
@@ -26,55 +27,126 @@ def good() -> mg.System:
     return s
 
 
-def problems(s: mg.System) -> list[str]:
+def problems(s: mg.System, spoil=lambda s: None) -> list[str]:
+    """What is said of a system that is spoiled: at the wrong call, or when it is used."""
     with pytest.raises(mg.ModelError) as error:
+        spoil(s)
         s.equations()
     assert isinstance(error.value, mg.MechgraphError)
     return error.value.problems
 
 
-# --- descriptions ----------------------------------------------------------------------------------------------------
+# --- descriptions ---------------------------------------------------------------------------------
 
 DESCRIPTIONS = {
     # what is done to the good system: (what the message must say)
     "missing mass": (lambda s: s.body("c", inertia=INERTIA), ["body 'c'", "mass", "frame()"]),
-    "missing inertia": (lambda s: s.body("c", mass=1.0), ["body 'c'", "inertia", "0 for a point mass"]),
+    "missing inertia": (
+        lambda s: s.body("c", mass=1.0),
+        ["body 'c'", "inertia", "0 for a point mass"],
+    ),
     "zero mass": (lambda s: joined(s, mass=0.0), ["body 'c'", "positive", "frame()"]),
     "negative mass": (lambda s: joined(s, mass=-2.0), ["body 'c'", "positive", "-2"]),
     "NaN mass": (lambda s: joined(s, mass=np.nan), ["body 'c'", "mass", "finite"]),
     "infinite com": (lambda s: joined(s, com=(0, np.inf, 0)), ["body 'c'", "com", "finite"]),
-    "triangle": (lambda s: joined(s, inertia=(1, 1, 3)), ["body 'c'", "triangle inequality", "allow_unphysical"]),
-    "negative inertia": (lambda s: joined(s, inertia=(1, 1, -0.1)), ["body 'c'", "negative", "inertia_about"]),
-    "asymmetric inertia": (lambda s: joined(s, inertia=[[1, 0.1, 0], [0, 1, 0], [0, 0, 1]]), ["body 'c'", "symmetric"]),
+    "triangle": (
+        lambda s: joined(s, inertia=(1, 1, 3)),
+        ["body 'c'", "triangle inequality", "allow_unphysical"],
+    ),
+    "negative inertia": (
+        lambda s: joined(s, inertia=(1, 1, -0.1)),
+        ["body 'c'", "negative", "inertia_about"],
+    ),
+    "asymmetric inertia": (
+        lambda s: joined(s, inertia=[[1, 0.1, 0], [0, 1, 0], [0, 0, 1]]),
+        ["body 'c'", "symmetric"],
+    ),
     "four inertias": (lambda s: joined(s, inertia=(1, 1, 1, 0)), ["body 'c'", "3 numbers", "6"]),
-    "inertia about nothing": (lambda s: joined(s, inertia_about="centre"), ["body 'c'", "'com' or 'origin'", "centre"]),
+    "inertia about nothing": (
+        lambda s: joined(s, inertia_about="centre"),
+        ["body 'c'", "'com' or 'origin'", "centre"],
+    ),
     "two numbers": (lambda s: joined(s, com=(1, 2)), ["body 'c'", "com", "3 numbers", "got 2"]),
     "time in a mass": (lambda s: joined(s, mass=1 + s.time), ["body 'c'", "time"]),
-    "input in a mass": (lambda s: joined(s, mass=1 + s.inputs["w"]), ["body 'c'", "input 'w'", "forces only"]),
+    "input in a mass": (
+        lambda s: joined(s, mass=1 + s.inputs["w"]),
+        ["body 'c'", "input 'w'", "forces only"],
+    ),
     "zero axis": (lambda s: extra(s, axis=(0, 0, 0)), ["joint 'extra'", "axis", "zero"]),
-    "long axis": (lambda s: extra(s, axis=(0, 3, 4)), ["joint 'extra'", "length 5", "(0, 0.6, 0.8)"]),
+    "long axis": (
+        lambda s: extra(s, axis=(0, 3, 4)),
+        ["joint 'extra'", "length 5", "(0, 0.6, 0.8)"],
+    ),
     "axis letter": (lambda s: extra(s, axis="w"), ["joint 'extra'", "'w'", "'x', 'y', 'z'"]),
-    "turning axis": (lambda s: extra(s, axis=(mg.cos(s.time), mg.sin(s.time), 0)), ["joint 'extra'", "time", "orientation="]),
-    "long axis by parameter": (lambda s: extra(s, axis=(0, 2 * s.parameters["gain"], 0)), ["joint 'extra'", "length 2"]),
-    "pitch in time": (lambda s: extra(s, "screw", pitch=s.time), ["joint 'extra'", "pitch", "time"]),
-    "no pitch": (lambda s: extra(s, "screw", pitch=0), ["joint 'extra'", "pitch is zero", "revolute"]),
+    "turning axis": (
+        lambda s: extra(s, axis=(mg.cos(s.time), mg.sin(s.time), 0)),
+        ["joint 'extra'", "time", "orientation="],
+    ),
+    "long axis by parameter": (
+        lambda s: extra(s, axis=(0, 2 * s.parameters["gain"], 0)),
+        ["joint 'extra'", "length 2"],
+    ),
+    "pitch in time": (
+        lambda s: extra(s, "screw", pitch=s.time),
+        ["joint 'extra'", "pitch", "time"],
+    ),
+    "no pitch": (
+        lambda s: extra(s, "screw", pitch=0),
+        ["joint 'extra'", "pitch is zero", "revolute"],
+    ),
     "pitch missing": (lambda s: extra(s, "screw"), ["joint 'extra'", "'pitch'", "it takes"]),
-    "skew universal": (lambda s: extra(s, "universal", second_axis=(0.6, 0.8, 0)), ["joint 'extra'", "perpendicular"]),
-    "no rotation": (lambda s: extra(s, orientation=[[1, 0, 0], [0, 1, 0], [0, 0, 2]]), ["joint 'extra'", "not a rotation"]),
-    "mirror": (lambda s: extra(s, orientation=[[1, 0, 0], [0, 1, 0], [0, 0, -1]]), ["joint 'extra'", "determinant +1"]),
-    "quaternion": (lambda s: extra(s, orientation=(1, 1, 0, 0)), ["joint 'extra'", "norm", "divide"]),
-    "input in a place": (lambda s: extra(s, at=(s.inputs["w"], 0, 0)), ["joint 'extra'", "input 'w'"]),
+    "skew universal": (
+        lambda s: extra(s, "universal", second_axis=(0.6, 0.8, 0)),
+        ["joint 'extra'", "perpendicular"],
+    ),
+    "no rotation": (
+        lambda s: extra(s, orientation=[[1, 0, 0], [0, 1, 0], [0, 0, 2]]),
+        ["joint 'extra'", "not a rotation"],
+    ),
+    "mirror": (
+        lambda s: extra(s, orientation=[[1, 0, 0], [0, 1, 0], [0, 0, -1]]),
+        ["joint 'extra'", "determinant +1"],
+    ),
+    "quaternion": (
+        lambda s: extra(s, orientation=(1, 1, 0, 0)),
+        ["joint 'extra'", "norm", "divide"],
+    ),
+    "input in a place": (
+        lambda s: extra(s, at=(s.inputs["w"], 0, 0)),
+        ["joint 'extra'", "input 'w'"],
+    ),
     "option": (lambda s: extra(s, axsi="y"), ["joint 'extra'", "'axsi'", "did you mean 'axis'"]),
     "cut": (lambda s: extra(s, cut="yes"), ["joint 'extra'", "cut", "True, False or None"]),
     "to itself": (lambda s: s.revolute("extra", "a", "a"), ["joint 'extra'", "'a'", "itself"]),
     "cut bridge": (lambda s: extra(s, cut=True), ["joint 'extra'", "no loop"]),
-    "unknown body": (lambda s: s.revolute("extra", "gruond", "a"), ["joint 'extra'", "'gruond'", "did you mean 'ground'"]),
-    "foreign body": (lambda s: s.revolute("extra", good().bodies["a"], "a"), ["joint 'extra'", "'a'", "another system"]),
-    "spring in a ball": (lambda s: extra(s, "spherical", stiffness=1.0), ["joint 'extra'", "scalar coordinates"]),
-    "spring in nothing": (lambda s: extra(s, "fixed", damping=1.0), ["joint 'extra'", "coordinate"]),
-    "springs too many": (lambda s: extra(s, "planar", stiffness=(1.0, 2.0)), ["stiffness", "3 numbers", "got 2"]),
-    "chain of nothing": (lambda s: s.joint("extra", "a", "ground", None), ["joint 'extra'", "list", "mg.rot"]),
-    "chain of numbers": (lambda s: s.joint("extra", "a", "ground", [1, 2]), ["joint 'extra'", "mg.rot"]),
+    "unknown body": (
+        lambda s: s.revolute("extra", "gruond", "a"),
+        ["joint 'extra'", "'gruond'", "did you mean 'ground'"],
+    ),
+    "foreign body": (
+        lambda s: s.revolute("extra", good().bodies["a"], "a"),
+        ["joint 'extra'", "'a'", "another system"],
+    ),
+    "spring in a ball": (
+        lambda s: extra(s, "spherical", stiffness=1.0),
+        ["joint 'extra'", "scalar coordinates"],
+    ),
+    "spring in nothing": (
+        lambda s: extra(s, "fixed", damping=1.0),
+        ["joint 'extra'", "coordinate"],
+    ),
+    "springs too many": (
+        lambda s: extra(s, "planar", stiffness=(1.0, 2.0)),
+        ["stiffness", "3 numbers", "got 2"],
+    ),
+    "chain of nothing": (
+        lambda s: s.joint("extra", "a", "ground", None),
+        ["joint 'extra'", "list", "mg.rot"],
+    ),
+    "chain of numbers": (
+        lambda s: s.joint("extra", "a", "ground", [1, 2]),
+        ["joint 'extra'", "mg.rot"],
+    ),
     "chain with one name": (
         lambda s: s.joint("extra", "a", "ground", [mg.rot("x", "q"), mg.move("x", "q")]),
         ["joint 'extra'", "same coordinate name"],
@@ -83,24 +155,63 @@ DESCRIPTIONS = {
     "name of a speed": (lambda s: s.marker("hinge'", "a"), ["hinge'", "rename"]),
     "name of a coordinate": (lambda s: extra(s, "revolute", name="ball.q0"), ["ball.q0", "rename"]),
     "no name": (lambda s: s.body("", 1.0, inertia=INERTIA), ["needs a name"]),
-    "loose bodies": (lambda s: (s.body("c", 1.0, inertia=INERTIA), s.frame("d")), ["ground", "'c', 'd'", "free()"]),
-    "moving marker": (lambda s: s.marker("m", "a", (s.time, 0, 0)), ["marker 'm'", "time", "driven joint"]),
+    "loose bodies": (
+        lambda s: (s.body("c", 1.0, inertia=INERTIA), s.frame("d")),
+        ["ground", "'c', 'd'", "free()"],
+    ),
+    "moving marker": (
+        lambda s: s.marker("m", "a", (s.time, 0, 0)),
+        ["marker 'm'", "time", "driven joint"],
+    ),
     "marker nowhere": (lambda s: s.marker("m", "c"), ["marker 'm'", "unknown body or marker 'c'"]),
-    "marker on a joint": (lambda s: s.marker("m", s.joints["hinge"]), ["marker 'm'", "body or marker"]),
-    "foreign symbol": (lambda s: joined(s, mass=1 + good().parameters["gain"]), ["body 'c'", "'gain'", "of this system"]),
-    "foreign gravity": (lambda s: setattr(s, "gravity", (0, 0, good().parameters["gain"])), ["gravity", "'gain'"]),
+    "marker on a joint": (
+        lambda s: s.marker("m", s.joints["hinge"]),
+        ["marker 'm'", "body or marker"],
+    ),
+    "foreign symbol": (
+        lambda s: joined(s, mass=1 + good().parameters["gain"]),
+        ["body 'c'", "'gain'", "of this system"],
+    ),
+    "foreign gravity": (
+        lambda s: setattr(s, "gravity", (0, 0, good().parameters["gain"])),
+        ["gravity", "'gain'"],
+    ),
     "gravity": (lambda s: setattr(s, "gravity", (0, -9.81)), ["gravity", "3 numbers"]),
-    "parameter of parameters": (lambda s: s.parameter("p", 2 * s.parameters["gain"]), ["parameter 'p'", "number"]),
-    "torque on nothing": (lambda s: s.torque("t", "hing", 1.0), ["'t'", "'hing'", "did you mean 'hinge'"]),
-    "spring on nothing": (lambda s: s.spring_damper("k", "tip", "tpi", 1.0), ["'k'", "'tpi'", "did you mean 'tip'"]),
-    "foreign spring": (lambda s: s.spring_damper("k", "tip", good().markers["tip"], 1.0), ["'k'", "another system"]),
+    "parameter of parameters": (
+        lambda s: s.parameter("p", 2 * s.parameters["gain"]),
+        ["parameter 'p'", "number"],
+    ),
+    "torque on nothing": (
+        lambda s: s.torque("t", "hing", 1.0),
+        ["'t'", "'hing'", "did you mean 'hinge'"],
+    ),
+    "spring on nothing": (
+        lambda s: s.spring_damper("k", "tip", "tpi", 1.0),
+        ["'k'", "'tpi'", "did you mean 'tip'"],
+    ),
+    "foreign spring": (
+        lambda s: s.spring_damper("k", "tip", good().markers["tip"], 1.0),
+        ["'k'", "another system"],
+    ),
     "force of two": (lambda s: s.force("f", "tip", (1, 2)), ["'f'", "3 numbers"]),
-    "force frame": (lambda s: s.force("f", "tip", (1, 2, 3), frame="local"), ["'f'", "'world' or 'body'", "local"]),
-    "force too many": (lambda s: s.force("f", "tip", (1, 2, 3), "world", 4), ["'f'", "too many", "it takes"]),
+    "force frame": (
+        lambda s: s.force("f", "tip", (1, 2, 3), frame="local"),
+        ["'f'", "'world' or 'body'", "local"],
+    ),
+    "force too many": (
+        lambda s: s.force("f", "tip", (1, 2, 3), "world", 4),
+        ["'f'", "too many", "it takes"],
+    ),
     "distance": (lambda s: s.distance("d", "tip", "ground", 0.0), ["'d'", "positive", "spherical"]),
-    "distance without length": (lambda s: s.distance("d", "tip", "ground"), ["'d'", "'length'", "it takes"]),
+    "distance without length": (
+        lambda s: s.distance("d", "tip", "ground"),
+        ["'d'", "'length'", "it takes"],
+    ),
     "coupling of nothing": (lambda s: s.coupling("c", {}), ["'c'", "at least one"]),
-    "coupling of unknown": (lambda s: s.coupling("c", {"hinge": 1, "elbow": 2}), ["'c'", "'elbow'", "hinge"]),
+    "coupling of unknown": (
+        lambda s: s.coupling("c", {"hinge": 1, "elbow": 2}),
+        ["'c'", "'elbow'", "hinge"],
+    ),
     "coupling of a list": (lambda s: s.coupling("c", [1, 2]), ["'c'", "mapping"]),
     "servo of unknown": (lambda s: s.servo("c", "elbow", 0), ["'c'", "'elbow'"]),
     "two levels": (lambda s: s.constrain("c", position=len, velocity=len), ["'c'", "exactly one"]),
@@ -108,11 +219,23 @@ DESCRIPTIONS = {
     "no function": (lambda s: s.constrain("c", position=0.0), ["'c'", "function of the motion"]),
     "output": (lambda s: s.output("o", 5), ["output 'o'", "function of the motion"]),
     "own without a name": (lambda s: s.add(Own(None)), ["Own needs a name", "None"]),
-    "radius by parameter": (lambda s: touched(s, "roll", radius=s.parameter("r", -0.1)), ["'c'", "radius", "positive", "-0.1"]),
-    "friction by parameter": (lambda s: touched(s, "slide", friction=s.parameter("mu", -1)), ["'c'", "coulomb", "negative"]),
-    "exponent zero": (lambda s: touched(s, "compliant_contact", stiffness=1e4, exponent=0), ["'c'", "exponent", "positive"]),
-    "driving damper": (lambda s: touched(s, "compliant_contact", stiffness=1e4, damping=-1), ["'c'", "damping", "negative"]),
-}  # fmt: skip
+    "radius by parameter": (
+        lambda s: touched(s, "roll", radius=s.parameter("r", -0.1)),
+        ["'c'", "radius", "positive", "-0.1"],
+    ),
+    "friction by parameter": (
+        lambda s: touched(s, "slide", friction=s.parameter("mu", -1)),
+        ["'c'", "coulomb", "negative"],
+    ),
+    "exponent zero": (
+        lambda s: touched(s, "compliant_contact", stiffness=1e4, exponent=0),
+        ["'c'", "exponent", "positive"],
+    ),
+    "driving damper": (
+        lambda s: touched(s, "compliant_contact", stiffness=1e4, damping=-1),
+        ["'c'", "damping", "negative"],
+    ),
+}
 
 
 class Own(mg.Constraint):
@@ -150,9 +273,7 @@ def extra(s: mg.System, kind: str = "revolute", name: str = "extra", **options) 
 @pytest.mark.parametrize("what", DESCRIPTIONS)
 def test_a_wrong_description_is_named_with_its_fix(what):
     spoil, words = DESCRIPTIONS[what]
-    s = good()
-    spoil(s)
-    (problem,) = problems(s)
+    (problem,) = problems(good(), spoil)
     for word in words:
         assert word in problem
     assert "casadi" not in problem.lower()
@@ -162,39 +283,48 @@ def test_the_good_system_is_good():
     good().equations()
 
 
-def test_all_problems_come_at_once():
-    s = mg.System("wrong in many ways", gravity=(0, 0))
+def test_all_problems_of_the_whole_come_at_once():
+    """What a call alone does not show is collected: numbers by parameters, names told before or
+    after, what hangs on nothing."""
+    s = mg.System("wrong in many ways")
     s.body("light", mass=0.0, inertia=INERTIA)
     s.body("odd", mass=1.0, inertia=(1, 1, 5))
-    s.body("empty")
-    s.revolute("one", "ground", "light", axis=(0, 0, 2))
-    s.revolute("two", "light", "ood")
+    s.body("loose", mass=1.0, inertia=INERTIA)
+    s.revolute("one", "ground", "light", axis=(0, 2 * s.parameter("a", 1.0), 0))
     s.revolute("two", "light", "odd")
     s.torque("motor", "three", 1.0)
-    s.distance("rod", "light", "odd", -1.0)
-    s.marker("m", "odd", at=(1, 2))
+    s.marker("m", "odd", at=(s.time, 0, 0))
     with pytest.raises(mg.ModelError) as error:
         s.check()
     found = error.value.problems
-    for culprit in ("gravity", "'light'", "'odd'", "'empty'", "'one'", "'ood'", "taken", "'three'", "'rod'", "marker 'm'"):
+    for culprit in ("'light'", "'odd'", "'loose'", "'one'", "'three'", "marker 'm'"):
         assert any(culprit in problem for problem in found), culprit
-    assert len(found) == 10
-    assert str(error.value).startswith("10 problems:")
+    assert len(found) == 6
+    assert str(error.value).startswith("6 problems:")
 
 
-def test_one_mistake_is_told_once():
-    """A joint that could not be read does not make its body loose, nor its spring unknown."""
+def test_a_wrong_call_complains_where_it_stands_and_leaves_the_system_as_it_was():
     s = good()
-    s.revolute("elbow", "b", s.body("c", mass=1.0, inertia=INERTIA), axis=(0, 0, 3), stiffness=1.0)
-    s.torque("motor 2", "elbow", 1.0)
-    assert len(problems(s)) == 1
+    before = s.snapshot()
+    for wrong in (
+        lambda: s.body("c", inertia=INERTIA),
+        lambda: s.revolute("extra", "a", "b", axis=(0, 0, 3)),
+        lambda: s.revolute("extra", "a", "b", axs="y"),
+        lambda: s.spherical("extra", "a", "b", stiffness=1.0),
+        lambda: s.marker("tip", "a"),
+        lambda: s.distance("rod", "tip", "ground", -1.0),
+    ):
+        with pytest.raises(mg.ModelError):
+            wrong()
+    assert s.snapshot() is before
+    s.equations()
 
 
 def test_a_system_without_bodies():
     assert problems(mg.System("empty")) == ["the system has no bodies; add one with body()"]
 
 
-# --- wrong types, everywhere -----------------------------------------------------------------------------------------
+# --- wrong types, everywhere ----------------------------------------------------------------------
 
 WRONG = [
     None,
@@ -210,7 +340,13 @@ WRONG = [
     [[1, 2], [3]],
     ["a", "b", "c"],
 ]
-ALLOWED = {("orientation", None), ("child_orientation", None), ("cut", None), ("axis", "x"), ("name", "x")}
+ALLOWED = {
+    ("orientation", None),
+    ("child_orientation", None),
+    ("cut", None),
+    ("axis", "x"),
+    ("name", "x"),
+}
 
 
 def allowed(argument: str, value: object) -> bool:
@@ -224,8 +360,7 @@ def test_wrong_types_in_a_body(argument, value):
         return
     s = good()
     options = {"name": "c", "mass": 1.0, "com": (0, 0, 0), "inertia": INERTIA} | {argument: value}
-    s.free("joined", s.ground, s.body(**options))
-    assert problems(s)
+    assert problems(s, lambda s: s.free("joined", s.ground, s.body(**options)))
 
 
 JOINT_ARGUMENTS = [
@@ -240,27 +375,38 @@ def test_wrong_types_in_a_joint(argument, value):
     if allowed(argument, value):
         return
     s = good()
-    options = {"name": "k", "parent": "b", "child": s.body("c", 1.0, inertia=INERTIA), "stiffness": 1.0} | {argument: value}
-    s.revolute(**options)
-    assert problems(s)
+    options = {
+        "name": "k",
+        "parent": "b",
+        "child": s.body("c", 1.0, inertia=INERTIA),
+        "stiffness": 1.0,
+    } | {argument: value}
+    assert problems(s, lambda s: s.revolute(**options))
 
 
 @pytest.mark.parametrize("value", WRONG, ids=lambda value: repr(value)[:12])
-@pytest.mark.parametrize("method", ["parameter", "input", "output", "marker", "frame", *mg.FORCES, *mg.CONSTRAINTS])
+@pytest.mark.parametrize(
+    "method", ["parameter", "input", "output", "marker", "frame", *mg.FORCES, *mg.CONSTRAINTS]
+)
 def test_wrong_types_in_everything_else(method, value):
     """The wrong value in the place of each argument in turn, the name included."""
     for k in range(len(right_arguments(good())[method])):
         s = good()
         right = right_arguments(s)[method]
-        fine = (
-            (k == 0 and value == "x") or (callable(value) and callable(right[k])) or (method == "constrain" and value is None)
-        )
+        fine = (k == 0 and value == "x") or (callable(value) and callable(right[k]))
         fine = fine or (callable(value) and method in ("torque", "force", "body_torque") and k == 2)
-        fine = fine or (value == "x" and right[k] in ("y", "z")) or (method == "rigid_contact" and k == 5 and value is None)
-        getattr(s, method)(*(value if i == k else argument for i, argument in enumerate(right)))
-        if not fine:
-            with pytest.raises(mg.MechgraphError):
-                s.equations().accelerations([0, 1, 0, 0, 0], [0, 0, 0, 0])
+        fine = (
+            fine
+            or (value == "x" and right[k] in ("y", "z"))
+            or (method == "rigid_contact" and k == 5 and value is None)
+        )
+        arguments = [value if i == k else argument for i, argument in enumerate(right)]
+        if fine:
+            getattr(s, method)(*arguments)
+            continue
+        with pytest.raises(mg.MechgraphError):
+            getattr(s, method)(*arguments)
+            s.equations().accelerations([0, 1, 0, 0, 0], [0, 0, 0, 0])
 
 
 def right_arguments(s: mg.System) -> dict[str, tuple]:
@@ -311,7 +457,9 @@ def test_wrong_types_in_surfaces(kind, value):
         "Implicit": (ground, lambda x, y, z: z, (0, 0, 0)),
     }[kind]
     for k, argument in enumerate(right):
-        if (callable(value) and callable(argument)) or (kind == "Cylinder" and k == 2 and value is None):
+        if (callable(value) and callable(argument)) or (
+            kind == "Cylinder" and k == 2 and value is None
+        ):
             continue
         with pytest.raises(mg.ModelError):
             SURFACES[kind](*(value if i == k else given for i, given in enumerate(right)))
@@ -339,52 +487,129 @@ def test_a_coordinates_name_has_letters():
             mg.rot("z", name)
 
 
-# --- functions of the motion -----------------------------------------------------------------------------------------
+# --- functions of the motion ----------------------------------------------------------------------
 
 FUNCTIONS = {
-    "unknown place": (lambda s: s.force("f", "tip", lambda m: m.velocity("tipp")), ["'tipp'", "did you mean 'tip'"]),
-    "unknown joint": (lambda s: s.force("f", "tip", lambda m: (m.speed("hing"), 0, 0)), ["'hing'", "did you mean 'hinge'"]),
+    "unknown place": (
+        lambda s: s.force("f", "tip", lambda m: m.velocity("tipp")),
+        ["'tipp'", "did you mean 'tip'"],
+    ),
+    "unknown joint": (
+        lambda s: s.force("f", "tip", lambda m: (m.speed("hing"), 0, 0)),
+        ["'hing'", "did you mean 'hinge'"],
+    ),
     "two numbers": (lambda s: s.force("f", "tip", lambda m: (1, 2)), ["force 'f'", "3 numbers"]),
     "nothing": (lambda s: s.force("f", "tip", lambda m: None), ["force 'f'", "3 numbers"]),
-    "accelerations": (lambda s: s.force("f", "tip", lambda m: -m.acceleration("tip")), ["force 'f'", "accelerations"]),
-    "foreign symbol": (lambda s: s.force("f", "tip", (good().parameters["gain"], 0, 0)), ["force 'f'", "'gain'"]),
-    "torque of two": (lambda s: s.torque("f", "ball", lambda m: (1, 2)), ["force 'f'", "torque", "3 numbers"]),
-    "typo in a force": (lambda s: s.force("f", "tip", lambda m: m.speeds("tip")), ["force 'f'", "AttributeError", "'speeds'"]),
-    "if in a force": (lambda s: s.torque("f", "hinge", lambda m: 1 if m.time > 1 else 0), ["force 'f'", "mg.if_else"]),
-    "NaN in a force": (lambda s: s.torque("f", "hinge", lambda m: m.time + math.sin(m.time)), ["force 'f'", "NaN", "mg.sin"]),
+    "accelerations": (
+        lambda s: s.force("f", "tip", lambda m: -m.acceleration("tip")),
+        ["force 'f'", "accelerations"],
+    ),
+    "foreign symbol": (
+        lambda s: s.force("f", "tip", (good().parameters["gain"], 0, 0)),
+        ["force 'f'", "'gain'"],
+    ),
+    "torque of two": (
+        lambda s: s.torque("f", "ball", lambda m: (1, 2)),
+        ["force 'f'", "torque", "3 numbers"],
+    ),
+    "typo in a force": (
+        lambda s: s.force("f", "tip", lambda m: m.speeds("tip")),
+        ["force 'f'", "AttributeError", "'speeds'"],
+    ),
+    "if in a force": (
+        lambda s: s.torque("f", "hinge", lambda m: 1 if m.time > 1 else 0),
+        ["force 'f'", "mg.if_else"],
+    ),
+    "NaN in a force": (
+        lambda s: s.torque("f", "hinge", lambda m: m.time + math.sin(m.time)),
+        ["force 'f'", "NaN", "mg.sin"],
+    ),
     "own force of nothing": (lambda s: s.add(OwnForce(lambda m: None)), ["force 'f'", "NoneType"]),
-    "own force of numbers": (lambda s: s.add(OwnForce(lambda m: [1.0])), ["force 'f'", "mg.Wrench", "1.0"]),
-    "own force of two": (lambda s: s.add(OwnForce(lambda m: [mg.Effort("ball", [1, 2])])), ["force 'f'", "3 numbers", "2x1"]),
-    "own force nowhere": (lambda s: s.add(OwnForce(lambda m: [mg.Effort("hing", 1.0)])), ["force 'f'", "did you mean 'hinge'"]),
-    "typo": (lambda s: s.constrain("c", velocity=lambda m: m.speeds("b")), ["constraint 'c'", "AttributeError", "'speeds'"]),
+    "own force of numbers": (
+        lambda s: s.add(OwnForce(lambda m: [1.0])),
+        ["force 'f'", "mg.Wrench", "1.0"],
+    ),
+    "own force of two": (
+        lambda s: s.add(OwnForce(lambda m: [mg.Effort("ball", [1, 2])])),
+        ["force 'f'", "3 numbers", "2x1"],
+    ),
+    "own force nowhere": (
+        lambda s: s.add(OwnForce(lambda m: [mg.Effort("hing", 1.0)])),
+        ["force 'f'", "did you mean 'hinge'"],
+    ),
+    "typo": (
+        lambda s: s.constrain("c", velocity=lambda m: m.speeds("b")),
+        ["constraint 'c'", "AttributeError", "'speeds'"],
+    ),
     "division": (lambda s: s.add(Own(lambda m: 1 / 0)), ["constraint 'c'", "ZeroDivisionError"]),
-    "if": (lambda s: s.constrain("c", position=lambda m: max(m.time, 0)), ["constraint 'c'", "mg.if_else"]),
-    "NaN": (lambda s: s.add(Own(lambda m: [("v", m.speed("hinge") + math.sin(m.time))])), ["constraint 'c'", "NaN", "mg.sin"]),
-    "own of nothing": (lambda s: s.add(Own(lambda m: None)), ["constraint 'c'", "velocity", "(label, expression)", "None"]),
-    "own bare": (lambda s: s.add(Own(lambda m: m.speed("hinge"))), ["constraint 'c'", "(label, expression)"]),
-    "own of three": (lambda s: s.add(Own(lambda m: [("v", m.speed("hinge"), 1)])), ["constraint 'c'", "(label, expression)"]),
-    "own vector": (lambda s: s.add(Own(lambda m: [("v", m.velocity("tip"))])), ["constraint 'c'", "row 'v'", "3x1"]),
-    "own nowhere": (lambda s: s.add(Own(lambda m: [("v", m.velocity("tpi")[0])])), ["constraint 'c'", "did you mean 'tip'"]),
-    "servo of a ball": (lambda s: s.servo("c", "ball", 1.0), ["constraint 'c'", "one number", "4x1"]),
+    "if": (
+        lambda s: s.constrain("c", position=lambda m: max(m.time, 0)),
+        ["constraint 'c'", "mg.if_else"],
+    ),
+    "NaN": (
+        lambda s: s.add(Own(lambda m: [("v", m.speed("hinge") + math.sin(m.time))])),
+        ["constraint 'c'", "NaN", "mg.sin"],
+    ),
+    "own of nothing": (
+        lambda s: s.add(Own(lambda m: None)),
+        ["constraint 'c'", "velocity", "(label, expression)", "None"],
+    ),
+    "own bare": (
+        lambda s: s.add(Own(lambda m: m.speed("hinge"))),
+        ["constraint 'c'", "(label, expression)"],
+    ),
+    "own of three": (
+        lambda s: s.add(Own(lambda m: [("v", m.speed("hinge"), 1)])),
+        ["constraint 'c'", "(label, expression)"],
+    ),
+    "own vector": (
+        lambda s: s.add(Own(lambda m: [("v", m.velocity("tip"))])),
+        ["constraint 'c'", "row 'v'", "3x1"],
+    ),
+    "own nowhere": (
+        lambda s: s.add(Own(lambda m: [("v", m.velocity("tpi")[0])])),
+        ["constraint 'c'", "did you mean 'tip'"],
+    ),
+    "servo of a ball": (
+        lambda s: s.servo("c", "ball", 1.0),
+        ["constraint 'c'", "one number", "4x1"],
+    ),
     "edge": (lambda s: s.knife_edge("c", "tip", across=(0, 2, 0)), ["constraint 'c'", "length 2"]),
-    "constraint of nothing": (lambda s: s.constrain("c", position=lambda m: None), ["constraint 'c'", "None"]),
-    "constraint of text": (lambda s: s.constrain("c", position=lambda m: "z"), ["constraint 'c'", "'z'"]),
+    "constraint of nothing": (
+        lambda s: s.constrain("c", position=lambda m: None),
+        ["constraint 'c'", "None"],
+    ),
+    "constraint of text": (
+        lambda s: s.constrain("c", position=lambda m: "z"),
+        ["constraint 'c'", "'z'"],
+    ),
     "position of velocities": (
-        lambda s: s.constrain("c", position=lambda m: m.velocity("tip")[0]), ["constraint 'c'", "velocities", "level"],
+        lambda s: s.constrain("c", position=lambda m: m.velocity("tip")[0]),
+        ["constraint 'c'", "velocities", "level"],
     ),
     "velocity of accelerations": (
-        lambda s: s.constrain("c", velocity=lambda m: m.acceleration("tip")[0]), ["constraint 'c'", "accelerations", "level"],
+        lambda s: s.constrain("c", velocity=lambda m: m.acceleration("tip")[0]),
+        ["constraint 'c'", "accelerations", "level"],
     ),
     "square of accelerations": (
-        lambda s: s.constrain("c", acceleration=lambda m: m.acceleration("tip")[0] ** 2 - 1), ["constraint 'c'", "linear"],
+        lambda s: s.constrain("c", acceleration=lambda m: m.acceleration("tip")[0] ** 2 - 1),
+        ["constraint 'c'", "linear"],
     ),
-    "input in a constraint": (lambda s: s.servo("c", "hinge", s.inputs["w"]), ["constraint 'c'", "input", "function of time"]),
+    "input in a constraint": (
+        lambda s: s.servo("c", "hinge", s.inputs["w"]),
+        ["constraint 'c'", "input", "function of time"],
+    ),
     "foreign constraint": (
-        lambda s: s.constrain("c", position=lambda m: m.position("tip")[0] - good().parameters["gain"]),
+        lambda s: s.constrain(
+            "c", position=lambda m: m.position("tip")[0] - good().parameters["gain"]
+        ),
         ["constraint 'c'", "'gain'"],
     ),
-    "foreign body": (lambda s: s.force("f", "tip", lambda m: m.velocity(OTHER.bodies["a"])), ["'a'", "another system"]),
-}  # fmt: skip
+    "foreign body": (
+        lambda s: s.force("f", "tip", lambda m: m.velocity(OTHER.bodies["a"])),
+        ["'a'", "another system"],
+    ),
+}
 OTHER = good()
 
 
@@ -401,7 +626,8 @@ def test_a_wrong_function_of_the_motion_is_named(what):
 
 
 def test_an_error_inside_is_told_as_it_is():
-    """An AttributeError on the way to an attribute must not look as if that attribute were missing."""
+    """An AttributeError on the way to an attribute must not look as if that attribute were
+    missing."""
     e = good().equations()
     e.dynamics = replace(e.dynamics, M=lambda: object().typo)
     with pytest.raises(AttributeError, match="'typo'"):
@@ -431,7 +657,12 @@ def test_a_row_without_a_slope_is_named_by_the_assembly():
     with pytest.raises(mg.AssemblyError, match=r"not satisfied: c \(\+inf\)\. Change"):
         s.equations().assemble()
     s = good()
-    s.constrain("c", velocity=lambda m: mg.sqrt(m.coordinate("hinge")) * m.speed("hinge") / m.coordinate("hinge"))
+    s.constrain(
+        "c",
+        velocity=lambda m: (
+            mg.sqrt(m.coordinate("hinge")) * m.speed("hinge") / m.coordinate("hinge")
+        ),
+    )
     with pytest.raises(mg.AssemblyError, match=r"not satisfied: rate of c \(\+inf\)\. Change"):
         s.equations().assemble()
 
@@ -440,7 +671,10 @@ def test_wrong_laws_of_friction_and_hollows_are_refused_at_once():
     for make, words in (
         (lambda: mg.Friction(0.3, static=0.1), "static minus coulomb"),
         (lambda: mg.Friction(0.1, static=0.2, stribeck=0), "stribeck must be positive"),
-        (lambda: mg.Sphere(mg.System().ground, 1.0, inside="no"), "inside must be True or False, got 'no'"),
+        (
+            lambda: mg.Sphere(mg.System().ground, 1.0, inside="no"),
+            "inside must be True or False, got 'no'",
+        ),
     ):
         with pytest.raises(mg.ModelError, match=words):
             make()
@@ -450,7 +684,9 @@ def test_values_of_parameters_keep_the_limits_of_the_numbers_that_they_make_up()
     s = mg.System("ball", gravity=(0, 0, -9.81))
     s.free("p", s.ground, s.body("b", mass=1.0, inertia=INERTIA))
     mu = s.parameter("mu", 0.3) * (1 + s.time)  # what time makes of it is not looked at
-    s.compliant_contact("c", mg.Sphere(s.bodies["b"], s.parameter("r", 0.1)), mg.Plane(s.ground), 1e4, damping=mu)
+    s.compliant_contact(
+        "c", mg.Sphere(s.bodies["b"], s.parameter("r", 0.1)), mg.Plane(s.ground), 1e4, damping=mu
+    )
     e = s.equations()
     q, u = e.assemble({"p.z": 0.1}, parameters={"mu": -1.0})
     for call in (
@@ -458,11 +694,14 @@ def test_values_of_parameters_keep_the_limits_of_the_numbers_that_they_make_up()
         lambda: e.accelerations(q, u, parameters={"r": -0.1}),
         lambda: e.rollout(q, u, step=0.01, steps=1, parameters={"r": [0.1, -0.1]}),
     ):
-        with pytest.raises(mg.ArgumentError, match=r"parameters: CompliantContact 'c': radius must be positive, got -0\.1"):
+        with pytest.raises(
+            mg.ArgumentError,
+            match=r"parameters: CompliantContact 'c': radius must be positive, got -0\.1",
+        ):
             call()
 
 
-# --- calls -----------------------------------------------------------------------------------------------------------
+# --- calls ----------------------------------------------------------------------------------------
 
 Q, U = [0.1, 1, 0, 0, 0], [0, 0, 0, 0]
 CALLS = {
@@ -470,14 +709,26 @@ CALLS = {
     "too many": (lambda e: e.accelerations(Q, [0] * 5), ["speeds", "expected 4", "got 5"]),
     "one number": (lambda e: e.accelerations(3.0, U), ["coordinates", "single number"]),
     "NaN": (lambda e: e.accelerations([0, 1, 0, np.nan, 0], U), ["'ball.q2'", "finite"]),
-    "NaN in a batch": (lambda e: e.accelerations(Q, [U, [0, 0, np.inf, 0]]), ["'ball.wy'", "finite"]),
+    "NaN in a batch": (
+        lambda e: e.accelerations(Q, [U, [0, 0, np.inf, 0]]),
+        ["'ball.wy'", "finite"],
+    ),
     "NaN time": (lambda e: e.accelerations(Q, U, np.nan), ["time", "finite"]),
-    "unknown coordinate": (lambda e: e.accelerations({"hing": 1.0}, U), ["'hing'", "did you mean 'hinge'"]),
+    "unknown coordinate": (
+        lambda e: e.accelerations({"hing": 1.0}, U),
+        ["'hing'", "did you mean 'hinge'"],
+    ),
     "unknown input": (lambda e: e.accelerations(Q, U, inputs={"v": 1.0}), ["'v'", "w"]),
-    "unknown parameter": (lambda e: e.accelerations(Q, U, parameters={"gian": 1.0}), ["'gian'", "did you mean 'gain'"]),
+    "unknown parameter": (
+        lambda e: e.accelerations(Q, U, parameters={"gian": 1.0}),
+        ["'gian'", "did you mean 'gain'"],
+    ),
     "unknown joint": (lambda e: e.reaction("elbow", Q, U), ["'elbow'", "hinge"]),
     "unknown marker": (lambda e: e.position("top", Q), ["'top'", "did you mean 'tip'"]),
-    "unknown in a start": (lambda e: e.assemble({"hing": 1.0, "ball": [1, 2]}), ["'hing'", "'ball' needs 4 numbers, got 2"]),
+    "unknown in a start": (
+        lambda e: e.assemble({"hing": 1.0, "ball": [1, 2]}),
+        ["'hing'", "'ball' needs 4 numbers, got 2"],
+    ),
     "NaN in a start": (lambda e: e.assemble({"hinge": np.nan}), ["'hinge'", "finite"]),
     "second prime": (lambda e: e.assemble({"hinge''": 1.0}), ["hinge''", "Known"]),
     "start quaternion": (lambda e: e.assemble({"ball": [1, 1, 0, 0]}), ["'ball'", "norm 1.41421"]),
@@ -485,7 +736,10 @@ CALLS = {
     "start of three": (lambda e: e.assemble((Q, U, U)), ["(q, u)", "3"]),
     "start of many": (lambda e: e.assemble(([Q, Q], [U, U])), ["one state"]),
     "start list": (lambda e: e.assemble([Q, U]), ["start", "mapping"]),
-    "guess": (lambda e: e.assemble({}, guess={"hing": 1.0}), ["guess", "'hing'", "did you mean 'hinge'"]),
+    "guess": (
+        lambda e: e.assemble({}, guess={"hing": 1.0}),
+        ["guess", "'hing'", "did you mean 'hinge'"],
+    ),
     "formalism": (lambda e: e.system.equations("newton"), ["'newton'", "newton-euler"]),
     "duration": (lambda e: e.simulate(-1.0), ["duration", "positive", "-1.0"]),
     "no duration": (lambda e: e.simulate(None), ["duration", "None"]),
@@ -497,47 +751,104 @@ CALLS = {
     "method": (lambda e: e.simulate(1.0, method="euler"), ["'euler'", "cvodes"]),
     "drift": (lambda e: e.simulate(1.0, drift="glue"), ["'glue'", "projection"]),
     "inputs": (lambda e: e.simulate(1.0, inputs={"v": 1.0}), ["'v'", "w"]),
-    "input of a string": (lambda e: e.simulate(1.0, inputs={"w": "sin(t)"}), ["input 'w'", "function of t"]),
+    "input of a string": (
+        lambda e: e.simulate(1.0, inputs={"w": "sin(t)"}),
+        ["input 'w'", "function of t"],
+    ),
     "NaN input": (lambda e: e.simulate(1.0, inputs={"w": np.nan}), ["input 'w'", "finite"]),
-    "foreign input": (lambda e: e.simulate(1.0, inputs={"w": mg.sin(good().time)}), ["input 'w'", "time"]),
+    "foreign input": (
+        lambda e: e.simulate(1.0, inputs={"w": mg.sin(good().time)}),
+        ["input 'w'", "time"],
+    ),
     "parameters": (lambda e: e.simulate(1.0, parameters={"gain": np.nan}), ["'gain'", "finite"]),
-    "many parameters": (lambda e: e.simulate(1.0, parameters={"gain": [1, 2]}), ["parameters", "one number"]),
+    "many parameters": (
+        lambda e: e.simulate(1.0, parameters={"gain": [1, 2]}),
+        ["parameters", "one number"],
+    ),
     "events": (lambda e: e.simulate(1.0, events=[lambda m: m.time]), ["events", "mapping"]),
-    "event": (lambda e: e.simulate(1.0, events={"e": 3.0}), ["event 'e'", "function of the motion"]),
-    "event of three": (lambda e: e.simulate(1.0, events={"e": lambda m: m.position("tip")}), ["event 'e'", "one number", "3"]),
-    "event of nowhere": (lambda e: e.simulate(1.0, events={"e": lambda m: m.position("top")[0]}), ["'top'", "tip"]),
-    "event direction": (lambda e: e.simulate(1.0, events={"e": mg.Event(lambda m: m.time, 2)}), ["'e'", "-1, 0 or 1"]),
+    "event": (
+        lambda e: e.simulate(1.0, events={"e": 3.0}),
+        ["event 'e'", "function of the motion"],
+    ),
+    "event of three": (
+        lambda e: e.simulate(1.0, events={"e": lambda m: m.position("tip")}),
+        ["event 'e'", "one number", "3"],
+    ),
+    "event of nowhere": (
+        lambda e: e.simulate(1.0, events={"e": lambda m: m.position("top")[0]}),
+        ["'top'", "tip"],
+    ),
+    "event direction": (
+        lambda e: e.simulate(1.0, events={"e": mg.Event(lambda m: m.time, 2)}),
+        ["'e'", "-1, 0 or 1"],
+    ),
     "t0": (lambda e: e.simulate(1.0, t0="now"), ["t0", "'now'"]),
     "observe": (lambda e: e.observe("tip", Q, U), ["function of the motion", "'tip'"]),
     "observe nothing": (lambda e: e.observe(lambda m: None, Q, U), ["quantity", "None"]),
     "inverse": (lambda e: e.inverse_dynamics(Q), ["Trajectory", "udot"]),
     "load": (lambda e: mg.load("nowhere.npz"), ["nowhere.npz"]),
     "C nowhere": (lambda e: e.export_c("nowhere/at_all"), ["nowhere", "No such file"]),
-    "equilibrium hold": (lambda e: e.equilibrium(hold=["hing"]), ["hold", "'hing'", "did you mean 'hinge'"]),
-    "observe a typo": (lambda e: e.observe(lambda m: m.speeds("tip"), Q, U), ["quantity", "AttributeError", "'speeds'"]),
-    "observe NaN": (lambda e: e.observe(lambda m: m.time + math.sin(m.time), Q, U), ["quantity", "NaN", "mg.sin"]),
-    "event that divides": (lambda e: e.simulate(1.0, events={"e": lambda m: 1 / 0}), ["quantity", "ZeroDivisionError"]),
+    "equilibrium hold": (
+        lambda e: e.equilibrium(hold=["hing"]),
+        ["hold", "'hing'", "did you mean 'hinge'"],
+    ),
+    "observe a typo": (
+        lambda e: e.observe(lambda m: m.speeds("tip"), Q, U),
+        ["quantity", "AttributeError", "'speeds'"],
+    ),
+    "observe NaN": (
+        lambda e: e.observe(lambda m: m.time + math.sin(m.time), Q, U),
+        ["quantity", "NaN", "mg.sin"],
+    ),
+    "event that divides": (
+        lambda e: e.simulate(1.0, events={"e": lambda m: 1 / 0}),
+        ["quantity", "ZeroDivisionError"],
+    ),
     "equilibrium near a number": (lambda e: e.equilibrium(3), ["guess", "mapping", "3"]),
     "equilibria": (lambda e: e.equilibrium(parameters={"gain": [1, 2]}), ["one state", "rollout"]),
-    "equilibria of inputs": (lambda e: e.equilibrium(inputs={"w": [1, 2]}), ["one state", "rollout"]),
+    "equilibria of inputs": (
+        lambda e: e.equilibrium(inputs={"w": [1, 2]}),
+        ["one state", "rollout"],
+    ),
     "hold nothing": (lambda e: e.steady(hold=None), ["hold", "list of names", "None"]),
-    "hold the unknown": (lambda e: e.steady(hold=["hing"]), ["hold", "'hing'", "did you mean 'hinge'"]),
-    "hold a quaternion": (lambda e: e.steady(hold=["ball.q0"]), ["hold", "'ball.q0'", "'ball' as a whole"]),
+    "hold the unknown": (
+        lambda e: e.steady(hold=["hing"]),
+        ["hold", "'hing'", "did you mean 'hinge'"],
+    ),
+    "hold a quaternion": (
+        lambda e: e.steady(hold=["ball.q0"]),
+        ["hold", "'ball.q0'", "'ball' as a whole"],
+    ),
     "outputs": (lambda e: e.linearize(outputs="hinge"), ["output", "list of names", "'hinge'"]),
     "output of a list": (lambda e: e.linearize(outputs=[["hinge"]]), ["output", "['hinge']"]),
-    "independent": (lambda e: e.linearize(independent=3), ["coordinate or speed", "list of names", "3"]),
-    "independent twice": (lambda e: e.linearize(independent=["hinge"] * 8), ["coordinate or speed", "twice"]),
+    "independent": (
+        lambda e: e.linearize(independent=3),
+        ["coordinate or speed", "list of names", "3"],
+    ),
+    "independent twice": (
+        lambda e: e.linearize(independent=["hinge"] * 8),
+        ["coordinate or speed", "twice"],
+    ),
     "linear models": (lambda e: e.linearize(inputs={"w": [1, 2]}), ["one state", "rollout"]),
-    "rollout step": (lambda e: e.rollout(Q, U, step="a", steps=1), ["step", "positive number", "'a'"]),
+    "rollout step": (
+        lambda e: e.rollout(Q, U, step="a", steps=1),
+        ["step", "positive number", "'a'"],
+    ),
     "rollout t0": (lambda e: e.rollout(Q, U, step=0.1, steps=1, t0=None), ["t0", "None"]),
     "out": (lambda e: e.jacobian("accelerations", ("q", "u"), Q, U, out=3), ["out", "arrays"]),
     "agreement of none": (lambda e: mg.agreement(None), ["System", "None"]),
     "agreement at text": (lambda e: mg.agreement(e.system, states="x"), ["whole", "states='x'"]),
     "agreement at parts": (lambda e: mg.agreement(e.system, states=1.5), ["whole", "states=1.5"]),
     "agreement seed": (lambda e: mg.agreement(e.system, states=1, seed=-1), ["whole", "seed=-1"]),
-    "agreement of a number": (lambda e: mg.agreement(e.system, formalisms=3), ["formalism", "list of names", "3"]),
-    "agreement of numbers": (lambda e: mg.agreement(e.system, formalisms=[3]), ["formalism", "3", "kane"]),
-}  # fmt: skip
+    "agreement of a number": (
+        lambda e: mg.agreement(e.system, formalisms=3),
+        ["formalism", "list of names", "3"],
+    ),
+    "agreement of numbers": (
+        lambda e: mg.agreement(e.system, formalisms=[3]),
+        ["formalism", "3", "kane"],
+    ),
+}
 
 
 @pytest.fixture(scope="module")
@@ -586,7 +897,9 @@ def test_wrong_types_in_calls(equations, value):
         "run parameter": lambda: e.simulate(0.1, parameters={"gain": value}),
         "events": lambda: e.simulate(0.1, events=value),
         "event": lambda: e.simulate(0.1, events={"e": value}),
-        "direction": lambda: e.simulate(0.1, events={"e": mg.Event(lambda m: m.time, direction=value)}),
+        "direction": lambda: e.simulate(
+            0.1, events={"e": mg.Event(lambda m: m.time, direction=value)}
+        ),
         "t0": lambda: e.simulate(0.1, t0=value),
         "formalism": lambda: e.system.equations(value),
         "closure": lambda: e.system.equations("kane", value),
@@ -610,18 +923,24 @@ def test_wrong_types_in_calls(equations, value):
         fine = (value is None and what in {*optional, "formalism"}) or (
             value == {} and what in optional - {"step", "atol", "method"}
         )
-        fine = fine or (callable(value) and what in ("observe", "run input", "event")) or (value == [1, 2] and what == "t")
+        fine = (
+            fine
+            or (callable(value) and what in ("observe", "run input", "event"))
+            or (value == [1, 2] and what == "t")
+        )
         if not fine:
             with pytest.raises(mg.MechgraphError):
                 call()
 
 
-# --- assembly --------------------------------------------------------------------------------------------------------
+# --- assembly -------------------------------------------------------------------------------------
 
 
 def fourbar(ground: float = 2.0) -> mg.System:
     s = mg.System("four-bar")
-    crank, coupler, rocker = (s.body(name, mass=1.0, inertia=INERTIA) for name in ("crank", "coupler", "rocker"))
+    crank, coupler, rocker = (
+        s.body(name, mass=1.0, inertia=INERTIA) for name in ("crank", "coupler", "rocker")
+    )
     s.revolute("A", s.ground, crank, axis="y")
     s.revolute("B", crank, coupler, axis="y", at=(1, 0, 0))
     s.revolute("C", s.ground, rocker, axis="y", at=(ground, 0, 0))
@@ -630,7 +949,9 @@ def fourbar(ground: float = 2.0) -> mg.System:
 
 
 def test_a_loop_that_cannot_be_assembled_is_named():
-    with pytest.raises(mg.AssemblyError, match=r"cannot be assembled; not satisfied: D: position x") as error:
+    with pytest.raises(
+        mg.AssemblyError, match=r"cannot be assembled; not satisfied: D: position x"
+    ) as error:
         fourbar(ground=9.0).equations().assemble()
     assert error.value.residuals["D: position x"] != 0
     with pytest.raises(mg.AssemblyError, match="guess="):
@@ -642,7 +963,9 @@ def test_a_start_that_contradicts_the_loop_is_named():
         fourbar().equations().assemble({"A": 0.3, "B": 2.9, "C": 0.1})
     assert set(error.value.residuals) & {"A", "B", "C"}
     with pytest.raises(mg.AssemblyError, match="velocity level"):
-        fourbar().equations().assemble({"A": -1.0, "A'": 1.0, "B'": 1.0, "C'": 7.0}, guess={"B": 0.3, "C": -1.5})
+        fourbar().equations().assemble(
+            {"A": -1.0, "A'": 1.0, "B'": 1.0, "C'": 7.0}, guess={"B": 0.3, "C": -1.5}
+        )
 
 
 def test_a_start_that_contradicts_a_drive_is_named():

@@ -1,4 +1,5 @@
-"""Published cases: every record in ``cases/`` that trees, loops and constraints can express, to its own accuracy or better.
+"""Published cases: every record in ``cases/`` that trees, loops and constraints can express, to its
+own accuracy or better.
 
 Numbers are read from the records; each says where it comes from.
 """
@@ -13,14 +14,21 @@ import mechgraph as mg
 from measure import IN_JOINT_COORDINATES
 from mechgraph import gallery
 
-RECORDS = {path.stem: json.loads(path.read_text()) for path in sorted((Path(__file__).parent / "cases").glob("*.json"))}
+RECORDS = {
+    path.stem: json.loads(path.read_text())
+    for path in sorted((Path(__file__).parent / "cases").glob("*.json"))
+}
 
 
 def run_of(name, duration, start=None, **options):
     """A gallery example, run from its own start unless told otherwise."""
     example = gallery.load(name)
     options = {"rtol": 1e-12, **options}
-    return example.system().equations().simulate(duration, start or example.start, guess=example.guess, **options)
+    return (
+        example.system()
+        .equations()
+        .simulate(duration, start or example.start, guess=example.guess, **options)
+    )
 
 
 def at(run, times, *names):
@@ -48,7 +56,7 @@ def test_every_record_is_used():
     assert [name for name in RECORDS if f'RECORDS["{name}"]' not in tested] == []
 
 
-# --- open chains -----------------------------------------------------------------------------------------------------
+# --- open chains ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("case", RECORDS["rbdl_chains"]["cases"])
@@ -78,10 +86,18 @@ def test_sympy_double_pendulum():
         equations, random = system.equations(formalism), np.random.default_rng(1)
         for q, u in random.uniform(-3, 3, (10, 2, 2)):
             absolute = [np.cumsum(x) for x in (q, u, equations.accelerations(q, u))]
-            values = dict(zip(("q1", "q2", "q1d", "q2d", "q1dd", "q2dd"), np.concatenate(absolute), strict=True))
+            values = dict(
+                zip(
+                    ("q1", "q2", "q1d", "q2d", "q1dd", "q2dd"),
+                    np.concatenate(absolute),
+                    strict=True,
+                )
+            )
             for name in ("eq1", "eq2"):
                 left = eval(
-                    formulas[name].removesuffix(" = 0"), {"sin": np.sin, "cos": np.cos}, {**values, "m": m, "l": length, "g": g}
+                    formulas[name].removesuffix(" = 0"),
+                    {"sin": np.sin, "cos": np.cos},
+                    {**values, "m": m, "l": length, "g": g},
                 )
                 assert abs(left) < 1e-12
 
@@ -90,28 +106,46 @@ def test_acrobot():
     record = RECORDS["acrobot_drake"]
     state, reference = record["initial_state"], record["reference"]
     q, u = [state["theta1"], state["theta2"]], [state["theta1dot"], state["theta2dot"]]
-    damped, free = (gallery.load("acrobot").system(damped=damped).equations() for damped in (True, False))
+    damped, free = (
+        gallery.load("acrobot").system(damped=damped).equations() for damped in (True, False)
+    )
     np.testing.assert_allclose(free.mass_matrix(q), reference["H"], rtol=0, atol=1e-14)
     np.testing.assert_allclose(free.forces(q, [0, 0]), reference["tau_g"], rtol=0, atol=1e-13)
-    np.testing.assert_allclose(free.forces(q, [0, 0]) - free.forces(q, u), reference["Cv"], rtol=0, atol=1e-13)
-    np.testing.assert_allclose(free.accelerations(q, u), reference["accel_undamped"], rtol=0, atol=1e-12)
-    np.testing.assert_allclose(damped.accelerations(q, u), reference["accel_damped"], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        free.forces(q, [0, 0]) - free.forces(q, u), reference["Cv"], rtol=0, atol=1e-13
+    )
+    np.testing.assert_allclose(
+        free.accelerations(q, u), reference["accel_undamped"], rtol=0, atol=1e-12
+    )
+    np.testing.assert_allclose(
+        damped.accelerations(q, u), reference["accel_damped"], rtol=0, atol=1e-12
+    )
 
 
 def test_puma560():
     record = RECORDS["puma560_akb86"]
     example = gallery.load("puma560")
-    links = [(k["alpha"], k["a"], k["d"], k["m"], tuple(k["r"]), tuple(k["I"])) for k in record["parameters"]["links"]]
+    links = [
+        (k["alpha"], k["a"], k["d"], k["m"], tuple(k["r"]), tuple(k["I"]))
+        for k in record["parameters"]["links"]
+    ]
     used = example.system.__globals__["LINKS"]["akb"]
     assert [link[:4] for link in used] == [pytest.approx(link[:4], abs=1e-15) for link in links]
-    assert [link[4:] for link in used] == [(pytest.approx(r), pytest.approx(inertia)) for *_, r, inertia in links]
-    equations, reference = example.system(data="akb").equations(), record["reference"]["own_and_pinocchio"]
-    np.testing.assert_allclose(equations.mass_matrix(reference["q"]), reference["inertia"], rtol=0, atol=1e-12)
+    assert [link[4:] for link in used] == [
+        (pytest.approx(r), pytest.approx(inertia)) for *_, r, inertia in links
+    ]
+    equations, reference = (
+        example.system(data="akb").equations(),
+        record["reference"]["own_and_pinocchio"],
+    )
+    np.testing.assert_allclose(
+        equations.mass_matrix(reference["q"]), reference["inertia"], rtol=0, atol=1e-12
+    )
     found = equations.inverse_dynamics(*(np.array(reference[name]) for name in ("q", "qd", "qdd")))
     np.testing.assert_allclose(found, reference["rne"], rtol=0, atol=1e-13)
 
 
-# --- single bodies ---------------------------------------------------------------------------------------------------
+# --- single bodies --------------------------------------------------------------------------------
 
 
 def test_heavy_top():
@@ -122,11 +156,23 @@ def test_heavy_top():
     states = list(reference["state"].values())
     quaternions = at(run, times, *(f"pivot.q{i}" for i in range(4)))
     np.testing.assert_allclose(
-        quaternions[0], reference["matlab_rk4_quat_t0.2"], rtol=0, atol=record["tolerance"]["matlab_rk4_abs"]
+        quaternions[0],
+        reference["matlab_rk4_quat_t0.2"],
+        rtol=0,
+        atol=record["tolerance"]["matlab_rk4_abs"],
     )
-    np.testing.assert_allclose(quaternions[0], reference["exudyn_quat_t0.2"], rtol=0, atol=record["tolerance"]["exudyn_abs"])
+    np.testing.assert_allclose(
+        quaternions[0],
+        reference["exudyn_quat_t0.2"],
+        rtol=0,
+        atol=record["tolerance"]["exudyn_abs"],
+    )
     np.testing.assert_allclose(quaternions, [s["quat"] for s in states], rtol=0, atol=1e-8)
-    np.testing.assert_allclose(at(run, times, "pivot.wx", "pivot.wy", "pivot.wz"), [s["omega_body"] for s in states], atol=1e-6)
+    np.testing.assert_allclose(
+        at(run, times, "pivot.wx", "pivot.wy", "pivot.wz"),
+        [s["omega_body"] for s in states],
+        atol=1e-6,
+    )
     rows = [int(np.abs(run.time - t).argmin()) for t in times]
     np.testing.assert_allclose(run["centre"][rows], [s["com"] for s in states], rtol=0, atol=1e-8)
     low, high = reference["nutation_roots_of_cubic"][:2]
@@ -138,7 +184,10 @@ def test_heavy_top():
 def test_free_symmetric_body():
     record = RECORDS["free_symmetric_body"]
     run = run_of("free_bodies", 20.0, rtol=1e-13, step=0.5)
-    times, states = [float(t) for t in record["reference"]["state"]], list(record["reference"]["state"].values())
+    times, states = (
+        [float(t) for t in record["reference"]["state"]],
+        list(record["reference"]["state"].values()),
+    )
     found = at(run, times, *(f"precessing.q{i}" for i in range(4)))
     expected = np.array([state["quat"] for state in states])
     found *= np.sign((found * expected).sum(axis=1))[:, None]
@@ -152,11 +201,13 @@ def test_euler_top():
     flip = mg.Event(lambda m: m.speed("tumbling.wy"), direction=1, stop=False)
     run = run_of("free_bodies", 20.0, rtol=1e-13, step=0.5, events={"back": flip})
     times, expected = numbers(reference["omega"])
-    np.testing.assert_allclose(at(run, times, *(f"tumbling.w{i}" for i in "xyz")), expected, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(
+        at(run, times, *(f"tumbling.w{i}" for i in "xyz")), expected, rtol=0, atol=1e-10
+    )
     np.testing.assert_allclose(run.events["back"], [reference["period"]], rtol=0, atol=1e-9)
 
 
-# --- position constraints and loops ----------------------------------------------------------------------------------
+# --- position constraints and loops ---------------------------------------------------------------
 
 
 def test_a01_pendulum():
@@ -165,7 +216,9 @@ def test_a01_pendulum():
     run = run_of("a01_pendulum", 10.0, rtol=1e-13, step=0.1, events={"turn": turn})
     times, expected = numbers(reference["xy"])
     np.testing.assert_allclose(at(run, times, "P1.x", "P1.y"), expected, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(run.events["turn"], reference["period"] / 2 * np.arange(1, 9), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(
+        run.events["turn"], reference["period"] / 2 * np.arange(1, 9), rtol=0, atol=1e-9
+    )
     assert relative_drift(run) < 1e-9
     assert run.violation.max() < 1e-10
 
@@ -176,7 +229,11 @@ def test_fourbar(closure):
     example = gallery.load("fourbar")
     equations = example.system().equations(closure=closure)
     q, u = equations.assemble({"qA": example.start["qA"]}, guess=example.guess)
-    np.testing.assert_allclose(np.degrees(q), [reference["equilibrium_deg"][name] for name in equations.coordinates], atol=0.01)
+    np.testing.assert_allclose(
+        np.degrees(q),
+        [reference["equilibrium_deg"][name] for name in equations.coordinates],
+        atol=0.01,
+    )
     np.testing.assert_allclose(equations.accelerations(q, u), 0, atol=1e-12)
     run = equations.simulate(2.0, example.start, guess=example.guess, rtol=1e-12, step=0.1)
     times, expected = numbers(reference["qA_qB_qC"])
@@ -198,7 +255,9 @@ def test_a02_passes_its_singular_positions(closure, method, tolerance):
     rows = [int(np.abs(run.time - t).argmin()) for t in times]
     found = np.hstack([run["top"][:, :2], run.observe(lambda m: m.velocity("top"))[:, :2]])[rows]
     np.testing.assert_allclose(found[:, :2], expected[:, :2], rtol=0, atol=tolerance)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=7 * tolerance)  # the tops move at up to 7 m/s
+    np.testing.assert_allclose(
+        found, expected, rtol=0, atol=7 * tolerance
+    )  # the tops move at up to 7 m/s
     np.testing.assert_allclose(found[-1], record["reference"]["N2_t10_exudyn"], rtol=0, atol=1e-5)
     assert run.violation.max() < 1e-10
 
@@ -206,7 +265,11 @@ def test_a02_passes_its_singular_positions(closure, method, tolerance):
 @pytest.mark.parametrize("N", [1, 2, 3, 4])
 def test_a02_keeps_to_its_branch(N):
     example = gallery.load("a02_fourbar")
-    run = example.system(N=N).equations().simulate(10.0, example.start, rtol=1e-10, step=0.1, method="dop853")
+    run = (
+        example.system(N=N)
+        .equations()
+        .simulate(10.0, example.start, rtol=1e-10, step=0.1, method="dop853")
+    )
     exact = example.system.__globals__["reduced"](N, run.time)
     np.testing.assert_allclose(run["top"][:, :2], exact[:, :2], rtol=0, atol=1e-7)
     assert relative_drift(run) < 1e-8
@@ -221,12 +284,15 @@ def test_car_axis():
     run = run_of("car_axis", 3.0)
     found = [run[name][-1] for name in ("l.x", "l.y", "r.x", "r.y", "l.x'", "l.y'", "r.x'", "r.y'")]
     multipliers = dict(zip(run.columns["constraints"], run.multipliers[-1], strict=True))
-    found += [multipliers["perpendicular"], multipliers["chassis"] / (2 * record["parameters"]["L"])]
+    found += [
+        multipliers["perpendicular"],
+        multipliers["chassis"] / (2 * record["parameters"]["L"]),
+    ]
     np.testing.assert_allclose(found, record["reference"]["y"], rtol=0, atol=1e-9)
     assert run.violation.max() < 1e-10
 
 
-# --- velocity constraints --------------------------------------------------------------------------------------------
+# --- velocity constraints -------------------------------------------------------------------------
 
 
 def sleigh(m, inertia, a):
@@ -242,7 +308,9 @@ def test_chaplygin_sleigh():
     record = RECORDS["chaplygin_sleigh"]
     p = record["parameters"]
     equations = sleigh(p["m"], p["I"], p["a"]).equations()
-    run = equations.simulate(5.0, {"on.angle": 0.0, "on.x'": p["v0"], "on.angle'": p["omega0"]}, rtol=1e-12, step=0.5)
+    run = equations.simulate(
+        5.0, {"on.angle": 0.0, "on.x'": p["v0"], "on.angle'": p["omega0"]}, rtol=1e-12, step=0.5
+    )
     times, expected = numbers(record["reference"]["v_omega_theta"])
     rows = [int(np.abs(run.time - t).argmin()) for t in times]
     forward = run.observe(lambda m: mg.dot(m.velocity("sleigh"), m.axis("sleigh", "x")))[rows, 0]
@@ -264,7 +332,8 @@ def test_chaplygin_sleigh_turns_round():
 
 
 def rolling(system, wheel, radius, up):
-    """A thin wheel about y of its body rolls on the plane through the origin: at a height, and without slip.
+    """A thin wheel about y of its body rolls on the plane through the origin: at a height, and
+    without slip.
 
     From the centre to the contact: ρ = −R γ/|γ|, with γ the part of the vertical across the axle n.
     """
@@ -277,16 +346,24 @@ def rolling(system, wheel, radius, up):
     def slip(m):
         return m.velocity(wheel) + mg.cross(m.angular_velocity(wheel), arm(m))
 
-    system.constrain(f"{wheel.name} on the floor", position=lambda m: mg.dot(m.axis("ground", up), m.position(wheel) + arm(m)))
+    system.constrain(
+        f"{wheel.name} on the floor",
+        position=lambda m: mg.dot(m.axis("ground", up), m.position(wheel) + arm(m)),
+    )
     system.constrain(f"{wheel.name} rolls", velocity=lambda m: slip(m)[:2])
     return lambda m: m.position(wheel) + arm(m)
 
 
 def disc(m, r, g, A, C):
-    """A disc with yaw about z, lean about x, spin about its axis y; and its contact point as a function of the motion."""
+    """A disc with yaw about z, lean about x, spin about its axis y; and its contact point as a
+    function of the motion."""
     system = mg.System("rolling disc", gravity=(0, 0, -g))
     body = system.body("disc", mass=m, inertia=(A, C, A))
-    steps = [mg.move(axis, axis) for axis in "xyz"] + [mg.rot("z", "yaw"), mg.rot("x", "lean"), mg.rot("y", "spin")]
+    steps = [mg.move(axis, axis) for axis in "xyz"] + [
+        mg.rot("z", "yaw"),
+        mg.rot("x", "lean"),
+        mg.rot("y", "spin"),
+    ]
     system.joint("d", system.ground, body, steps)
     return system, rolling(system, body, r, "z")
 
@@ -314,20 +391,33 @@ def test_rolling_disc_steady_motion():
 def test_rolling_disc_linear_relations():
     p = DISC["parameters"]
     m, r, A, C = (p[key] for key in ("m", "r", "A", "C"))
-    equations, random = disc(**{key: p[key] for key in ("m", "r", "g", "A", "C")})[0].equations(), np.random.default_rng(2)
+    equations, random = (
+        disc(**{key: p[key] for key in ("m", "r", "g", "A", "C")})[0].equations(),
+        np.random.default_rng(2),
+    )
     for lean, yaw, *speeds in random.uniform(-1.2, 1.2, (10, 5)):
-        start = {"lean": lean, "yaw": yaw, **dict(zip(("yaw'", "lean'", "spin'"), speeds, strict=True))}
+        start = {
+            "lean": lean,
+            "yaw": yaw,
+            **dict(zip(("yaw'", "lean'", "spin'"), speeds, strict=True)),
+        }
         q, u = equations.assemble(prefixed("d", start), guess={"d.z": 0.8})
         yaw2, _, spin2 = equations.accelerations(q, u)[3:]
         (Omega, leaning, spinning), theta = u[3:], np.pi / 2 - lean
-        omega3, omega3_rate = spinning + Omega * np.sin(lean), spin2 + yaw2 * np.sin(lean) + Omega * np.cos(lean) * leaning
-        assert (C + m * r**2) * omega3_rate == pytest.approx(-m * r**2 * Omega * np.sin(theta) * leaning, abs=1e-12)
+        omega3, omega3_rate = (
+            spinning + Omega * np.sin(lean),
+            spin2 + yaw2 * np.sin(lean) + Omega * np.cos(lean) * leaning,
+        )
+        assert (C + m * r**2) * omega3_rate == pytest.approx(
+            -m * r**2 * Omega * np.sin(theta) * leaning, abs=1e-12
+        )
         momentum_rate = yaw2 * np.cos(lean) ** 2 - 2 * Omega * np.cos(lean) * np.sin(lean) * leaning
         assert A * momentum_rate == pytest.approx(-C * omega3 * np.sin(theta) * leaning, abs=1e-12)
 
 
 def linearized(equations, q, u, coordinates, speeds):
-    """Rates of the named speeds by variations of the named, independent coordinates and speeds that respect all constraints."""
+    """Rates of the named speeds by variations of the named, independent coordinates and speeds that
+    respect all constraints."""
     nq, names = len(equations.coordinates), [*equations.coordinates, *equations.speeds]
     slopes = {of: np.hstack([equations.jacobian(of, x, q, u) for x in "qu"]) for of in (
         "position_violation", "velocity_violation", "accelerations")}  # fmt: skip
@@ -339,27 +429,36 @@ def linearized(equations, q, u, coordinates, speeds):
     return (slopes["accelerations"] @ variations)[[names.index(name) - nq for name in speeds]]
 
 
-DISC_FREE = [f"d.{name}" for name in ("x", "y", "yaw", "lean", "spin")], [f"d.{name}'" for name in ("yaw", "lean", "spin")]
+DISC_FREE = (
+    [f"d.{name}" for name in ("x", "y", "yaw", "lean", "spin")],
+    [f"d.{name}'" for name in ("yaw", "lean", "spin")],
+)
 
 
 def disc_slopes(parameters, **speeds):
-    """∂(yaw″, lean″, spin″)/∂(x, y, yaw, lean, spin, yaw′, lean′, spin′) of the upright disc in steady motion."""
+    """∂(yaw″, lean″, spin″)/∂(x, y, yaw, lean, spin, yaw′, lean′, spin′) of the upright disc in
+    steady motion."""
     equations = disc(**parameters)[0].equations()
     q, u = equations.assemble(
-        prefixed("d", {"lean": 0.0, "lean'": 0.0, "yaw'": 0.0, "spin'": 0.0, **speeds}), guess={"d.z": 1.0}
+        prefixed("d", {"lean": 0.0, "lean'": 0.0, "yaw'": 0.0, "spin'": 0.0, **speeds}),
+        guess={"d.z": 1.0},
     )
     return linearized(equations, q, u, *DISC_FREE)
 
 
 def growth(slopes):
-    """Largest real part of the eigenvalues, with the state (lean, yaw′, lean′, spin′); the other variables are cyclic."""
+    """Largest real part of the eigenvalues, with the state (lean, yaw′, lean′, spin′); the other
+    variables are cyclic."""
     state = np.vstack([[0, 0, 1, 0], slopes[:, [3, 5, 6, 7]]])
     return np.linalg.eigvals(state).real.max()
 
 
 def test_rolling_disc_stability():
     p = {key: DISC["parameters"][key] for key in ("m", "r", "g", "A", "C")}
-    rolling_limit, spinning_limit = np.sqrt(p["g"] / (3 * p["r"])), np.sqrt(4 * p["g"] / (5 * p["r"]))
+    rolling_limit, spinning_limit = (
+        np.sqrt(p["g"] / (3 * p["r"])),
+        np.sqrt(4 * p["g"] / (5 * p["r"])),
+    )
     for name, limit in (("spin'", rolling_limit), ("yaw'", spinning_limit)):
         assert growth(disc_slopes(p, **{name: 0.999 * limit})) > 0.05
         assert growth(disc_slopes(p, **{name: 1.001 * limit})) < 1e-6
@@ -368,18 +467,26 @@ def test_rolling_disc_stability():
 def test_sympy_rolling_disc():
     formulas = RECORDS["sympy_symbolic"]["reference"]["rolling_disc"]
     m, r, g = 1.7, 0.6, 9.81
-    equations, random = disc(m, r, g, m * r**2 / 4, m * r**2 / 2)[0].equations(), np.random.default_rng(3)
+    equations, random = (
+        disc(m, r, g, m * r**2 / 4, m * r**2 / 2)[0].equations(),
+        np.random.default_rng(3),
+    )
     formula = formulas["lean_accel"].removeprefix("u1d = ")
     for lean, *speeds in random.uniform(-1.2, 1.2, (10, 4)):
         q, u = equations.assemble(
-            prefixed("d", {"lean": lean, "yaw'": speeds[0], "lean'": speeds[1], "spin'": speeds[2]}), guess={"d.z": 0.5}
+            prefixed(
+                "d", {"lean": lean, "yaw'": speeds[0], "lean'": speeds[1], "spin'": speeds[2]}
+            ),
+            guess={"d.z": 0.5},
         )
         values = {"g": g, "r": r, "q2": lean, "q1d": speeds[0], "q3d": speeds[2]}
         expected = eval(formula, {"sin": np.sin, "cos": np.cos}, values)
         assert equations.accelerations(q, u)[4] == pytest.approx(expected, abs=1e-11)
     spin = 0.8
     slopes = disc_slopes({"m": 1.0, "r": 1.0, "g": 1.0, "A": 0.25, "C": 0.5}, **{"spin'": spin})
-    np.testing.assert_allclose(slopes[1, [3, 5]], [4 / 5, 6 / 5 * spin], atol=1e-12)  # lean″ by lean and yaw′
+    np.testing.assert_allclose(
+        slopes[1, [3, 5]], [4 / 5, 6 / 5 * spin], atol=1e-12
+    )  # lean″ by lean and yaw′
     assert slopes[0, 6] == pytest.approx(-2 * spin, abs=1e-12)  # yaw″ by lean′
 
 
@@ -389,34 +496,51 @@ def test_rolling_coin():
     n, w = np.array(p["n0"]), np.array(p["w0"])
     system, contact = disc(p["m"], p["r"], p["g"], p["A"], p["C"])
     lean, yaw = np.arcsin(n[2]), np.arctan2(-n[0], n[1])
-    x, y = -p["r"] * np.sin(lean) * np.array([-np.sin(yaw), np.cos(yaw)])  # of the centre, the contact being at the origin
+    x, y = (
+        -p["r"] * np.sin(lean) * np.array([-np.sin(yaw), np.cos(yaw)])
+    )  # of the centre, the contact being at the origin
     start = {"x": x, "y": y, "lean": lean, "yaw": yaw, "yaw'": w[2], "lean'": 0.0, "spin'": 0.0}
     run = system.equations().simulate(0.5, prefixed("d", start), guess={"d.z": p["r"]}, rtol=1e-12)
     touched = run.observe(contact)
     np.testing.assert_allclose(touched[0], 0, atol=1e-15)
-    np.testing.assert_allclose(touched[-1, :2], record["reference"]["contact_xy_t0.5"], rtol=0, atol=1e-10)
+    np.testing.assert_allclose(
+        touched[-1, :2], record["reference"]["contact_xy_t0.5"], rtol=0, atol=1e-10
+    )
     assert relative_energy(run) < 1e-9
 
 
-# --- the bicycle: two rolling wheels, loops closed by the ground ------------------------------------------------------
+# --- the bicycle: two rolling wheels, loops closed by the ground ----------------------------------
 
 
 def bicycle(p):
-    """Whipple's bicycle in the axes of the record: x forward, y right, z down, origin at the rear contact.
+    """Whipple's bicycle in the axes of the record: x forward, y right, z down, origin at the rear
+    contact.
 
-    Frames are parallel to them in the reference configuration, except the fork's, whose z is the steering axis.
+    Frames are parallel to them in the reference configuration, except the fork's, whose z is the
+    steering axis.
     """
     system = mg.System("Whipple bicycle", gravity=(0, 0, p["g"]))
     hub, axle = np.array([0, 0, -p["rR"]]), np.array([p["w"], 0, -p["rF"]])
     tilt = eval(p["lam"], {"pi": np.pi})
     R = np.array([[np.cos(tilt), 0, np.sin(tilt)], [0, 1, 0], [-np.sin(tilt), 0, np.cos(tilt)]])
-    head = np.array([p["w"] + p["c"], 0, 0]) - 0.9 * R[:, 2]  # a point on the steering axis, which meets the ground at w + c
-    frame = system.body("frame", mass=p["mB"], com=np.array([p["xB"], 0, p["zB"]]) - hub, inertia=symmetric(p, "B"))
-    fork_com, fork_inertia = R.T @ (np.array([p["xH"], 0, p["zH"]]) - head), R.T @ symmetric(p, "H") @ R
+    head = (
+        np.array([p["w"] + p["c"], 0, 0]) - 0.9 * R[:, 2]
+    )  # a point on the steering axis, which meets the ground at w + c
+    frame = system.body(
+        "frame", mass=p["mB"], com=np.array([p["xB"], 0, p["zB"]]) - hub, inertia=symmetric(p, "B")
+    )
+    fork_com, fork_inertia = (
+        R.T @ (np.array([p["xH"], 0, p["zH"]]) - head),
+        R.T @ symmetric(p, "H") @ R,
+    )
     fork = system.body("fork", mass=p["mH"], com=fork_com, inertia=fork_inertia)
     rear = system.body("rear", mass=p["mR"], inertia=(p["IRxx"], p["IRyy"], p["IRxx"]))
     front = system.body("front", mass=p["mF"], inertia=(p["IFxx"], p["IFyy"], p["IFxx"]))
-    steps = [mg.move(axis, axis) for axis in "xyz"] + [mg.rot("z", "yaw"), mg.rot("x", "roll"), mg.rot("y", "pitch")]
+    steps = [mg.move(axis, axis) for axis in "xyz"] + [
+        mg.rot("z", "yaw"),
+        mg.rot("x", "roll"),
+        mg.rot("y", "pitch"),
+    ]
     system.joint("b", system.ground, frame, steps, at=hub)
     system.revolute("rear wheel", frame, rear, axis="y")
     system.revolute("steer", frame, fork, axis="z", at=head - hub, orientation=[("y", tilt)])
@@ -446,7 +570,13 @@ def whipple():
 
 def bicycle_slopes(equations, v):
     """∂(roll″, steer″)/∂(roll, steer, roll′, steer′), upright and straight ahead at the speed v."""
-    start = {"b.roll": 0.0, "steer": 0.0, "b.roll'": 0.0, "steer'": 0.0, "rear wheel'": -v / BICYCLE["parameters"]["rR"]}
+    start = {
+        "b.roll": 0.0,
+        "steer": 0.0,
+        "b.roll'": 0.0,
+        "steer'": 0.0,
+        "rear wheel'": -v / BICYCLE["parameters"]["rR"],
+    }
     q, u = equations.assemble(start)
     np.testing.assert_allclose(equations.accelerations(q, u), 0, atol=1e-10)
     return linearized(equations, q, u, *BICYCLE_FREE)[:2][:, [3, 4, 7, 8]]

@@ -106,7 +106,9 @@ def test_check_fails_if_formalisms_disagree(own: str, monkeypatch: pytest.Monkey
 
 
 def test_run_writes_what_is_asked_for(own: str, tmp_path: Path) -> None:
-    out, plot, view, report = (tmp_path / name for name in ("run.npz", "run.png", "run.html", "report.html"))
+    out, plot, view, report = (
+        tmp_path / name for name in ("run.npz", "run.png", "run.html", "report.html")
+    )
     text = ok("run", own, "--duration", "0.2", "--step", "0.1", "--set", "length=0.25", "--set", "theta'=-2",
               "--formalism", "kane", "--out", str(out), "--plot", str(plot), "--view", str(view),
               "--report", str(report))  # fmt: skip
@@ -124,12 +126,19 @@ def test_run_writes_what_is_asked_for(own: str, tmp_path: Path) -> None:
 def test_run_uses_the_models_own_start_and_duration(own: str, tmp_path: Path) -> None:
     ok("run", own, "--out", str(tmp_path / "run.npz"), "--rtol", "1e-6", "--method", "dop853")
     run = mg.load(tmp_path / "run.npz")
-    assert (run.time[-1], run["theta"][0], run.statistics["rtol"], run.statistics["method"]) == (0.4, 1.0, 1e-6, "dop853")
+    assert (run.time[-1], run["theta"][0], run.statistics["rtol"], run.statistics["method"]) == (
+        0.4,
+        1.0,
+        1e-6,
+        "dop853",
+    )
 
 
 def test_a_run_that_fails_keeps_what_was_computed(tmp_path: Path) -> None:
     path = tmp_path / "failing.py"
-    failing = PENDULUM.replace("    return s", '    s.torque("dying", "theta", mg.sqrt(0.2 - s.time))\n    return s')
+    failing = PENDULUM.replace(
+        "    return s", '    s.torque("dying", "theta", mg.sqrt(0.2 - s.time))\n    return s'
+    )
     path.write_text(failing, encoding="utf-8")
     message = refused("run", str(path), "--step", "0.01", "--out", str(tmp_path / "part.npz"))
     assert "the run stopped after t =" in message
@@ -151,7 +160,10 @@ def test_a_run_that_fails_keeps_what_was_computed(tmp_path: Path) -> None:
         (["run", "double_pendulum", "--plot", "x.xyz"], "x.xyz must end in one of .png"),
         (["run", "double_pendulum", "--report", "x.pdf"], "x.pdf must end in one of .html"),
         (["describe", "double_pendulum", "--graph", "x.docx"], "x.docx must end in one of .png"),
-        (["run", "double_pendulum", "--formalism", "newton"], "'newton' is not one of 'newton-euler'"),
+        (
+            ["run", "double_pendulum", "--formalism", "newton"],
+            "'newton' is not one of 'newton-euler'",
+        ),
         (["check", "double_pendulum", "--states", "0"], "x>=1"),
         (["run", "double_pendulum", "--out", "/nowhere/x.npz"], "there is no folder /nowhere"),
     ],
@@ -160,9 +172,16 @@ def test_bad_input_gets_one_clear_message(arguments: list[str], message: str) ->
     assert message in refused(*arguments)
 
 
-def test_a_file_that_cannot_be_written_is_refused_before_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_cannot_be_written_is_refused_before_the_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(cli, "load", lambda model: pytest.fail("it began to work"))
-    for option, path in (("--plot", "x.xyz"), ("--view", "x.mp4"), ("--report", "x.pdf"), ("--out", "/nowhere/x.npz")):
+    for option, path in (
+        ("--plot", "x.xyz"),
+        ("--view", "x.mp4"),
+        ("--report", "x.pdf"),
+        ("--out", "/nowhere/x.npz"),
+    ):
         refused("run", "double_pendulum", option, path)
 
 
@@ -174,7 +193,10 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_run(monkeypatch: py
         ("def broken(:", "not valid Python"),
         ("\nprint(undefined)", "line 2: NameError: name 'undefined' is not defined"),
         ("def system():\n    return 1 / 0", "line 2: ZeroDivisionError"),
-        ("import mechgraph as mg\ns = mg.System('s')\ns.body('lost', mass=-1, inertia=0)", "'lost'"),
+        (
+            "import mechgraph as mg\ns = mg.System('s')\ns.body('lost', mass=-1, inertia=0)",
+            "'lost'",
+        ),
     ],
 )
 def test_wrong_files_get_one_clear_message(source: str, message: str, tmp_path: Path) -> None:
@@ -186,10 +208,25 @@ def test_wrong_files_get_one_clear_message(source: str, message: str, tmp_path: 
 def test_demo_does_the_whole_job(tmp_path: Path) -> None:
     out = tmp_path / "demo"
     text = ok("demo", "--out", str(out))
-    for part in ("Tree", "Loops", "numerical", "newton-euler", "appell (probing)", "udwadia-kalaba", "All agree", "violation"):
+    for part in (
+        "Tree",
+        "Loops",
+        "numerical",
+        "newton-euler",
+        "appell (probing)",
+        "udwadia-kalaba",
+        "All agree",
+        "violation",
+    ):
         assert part in text, part
     written = {path.name for path in out.iterdir()}
-    assert written == {"plots.png", "animation.html", "animation.gif", "report.html", "trajectory.npz"}
+    assert written == {
+        "plots.png",
+        "animation.html",
+        "animation.gif",
+        "report.html",
+        "trajectory.npz",
+    }
     assert all(str(out / name) in text for name in written)
     assert (out / "plots.png").read_bytes().startswith(b"\x89PNG")
     with Image.open(out / "animation.gif") as image:

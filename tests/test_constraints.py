@@ -15,7 +15,9 @@ FORMALISMS = pytest.mark.parametrize("formalism", mg.FORMALISMS)
 
 
 def motion_of(body: str):
-    return lambda m: ca.vertcat(m.position(body), m.velocity(body), m.acceleration(body), m.angular_acceleration(body))
+    return lambda m: ca.vertcat(
+        m.position(body), m.velocity(body), m.acceleration(body), m.angular_acceleration(body)
+    )
 
 
 def multiplier(equations: mg.Equations, name: str, *state, **place) -> float:
@@ -23,7 +25,7 @@ def multiplier(equations: mg.Equations, name: str, *state, **place) -> float:
     return equations.multipliers(*state, **place)[equations.constraints.index(name)]
 
 
-# --- every constraint has a twin -------------------------------------------------------------------------------------
+# --- every constraint has a twin ------------------------------------------------------------------
 
 
 def stone(s: mg.System) -> mg.Body:
@@ -34,7 +36,8 @@ def stone(s: mg.System) -> mg.Body:
 @CLOSURES
 @pytest.mark.parametrize("driven", [False, True])
 def test_a_distance_is_a_massless_rod(closure, formalism, driven):
-    """A body on a rod: a distance on the one hand, a massless rod on a universal and a ball on the other; also a winch."""
+    """A body on a rod: a distance on the one hand, a massless rod on a universal and a ball on the
+    other; also a winch."""
 
     def length(s):
         return 1.2 + (0.2 * mg.sin(3 * s.time) if driven else 0)
@@ -44,10 +47,22 @@ def test_a_distance_is_a_massless_rod(closure, formalism, driven):
     hook = roped.marker("hook", "stone", (0, 0, 0.3))
     roped.distance("rope", roped.ground, hook, length(roped))
     rod = jointed.frame("rod")
-    jointed.joint("pivot", jointed.ground, rod, [mg.rot("x", "a"), mg.rot("y", "b"), mg.move("-z", length(jointed))])
+    jointed.joint(
+        "pivot",
+        jointed.ground,
+        rod,
+        [mg.rot("x", "a"), mg.rot("y", "b"), mg.move("-z", length(jointed))],
+    )
     jointed.spherical("ball", rod, stone(jointed), child_at=(0, 0, 0.3))
 
-    q = {"pivot.a": 0.3, "pivot.b": -0.4, "ball.q0": 0.8, "ball.q1": 0.0, "ball.q2": 0.6, "ball.q3": 0.0}
+    q = {
+        "pivot.a": 0.3,
+        "pivot.b": -0.4,
+        "ball.q0": 0.8,
+        "ball.q1": 0.0,
+        "ball.q2": 0.6,
+        "ball.q3": 0.0,
+    }
     u = {"pivot.a'": 1.0, "pivot.b'": -0.5, "ball.wx": 0.3, "ball.wy": 0.7, "ball.wz": -2.0}
     other = jointed.equations("newton-euler")
     R, r, v, omega = (
@@ -60,7 +75,9 @@ def test_a_distance_is_a_massless_rod(closure, formalism, driven):
     state = placed(equations, np.concatenate([r, quaternion(R)]), np.concatenate([v, omega]), t=0.2)
     assert np.abs(equations.position_violation(state[0], t=0.2)).max() < 1e-14
     assert np.abs(equations.velocity_violation(*state, t=0.2)).max() < 1e-14
-    seen, there = (e.observe(motion_of("stone"), *s, t=0.2) for e, s in ((equations, state), (other, (q, u))))
+    seen, there = (
+        e.observe(motion_of("stone"), *s, t=0.2) for e, s in ((equations, state), (other, (q, u)))
+    )
     assert gap(there, seen) < 1e-12
     pull = (
         multiplier(equations, "rope", *state, t=0.2)
@@ -79,18 +96,25 @@ def quaternion(R: np.ndarray) -> np.ndarray:
 @FORMALISMS
 @CLOSURES
 def test_a_coupling_reflects_inertia(closure, formalism):
-    """Gears: with g₂ = −n g₁ a torque on the first turns J₁ + n² J₂; the multiplier is the moment at the mesh."""
+    """Gears: with g₂ = −n g₁ a torque on the first turns J₁ + n² J₂; the multiplier is the moment
+    at the mesh."""
     J1, J2, n, torque = 0.3, 0.7, 2.5, 4.0
     s = mg.System("gears")
     for name, J in (("one", J1), ("two", J2)):
-        s.revolute(f"{name} axle", s.ground, s.body(name, mass=1.0, inertia=(J / 2, J / 2, J)), axis="z")
+        s.revolute(
+            f"{name} axle", s.ground, s.body(name, mass=1.0, inertia=(J / 2, J / 2, J)), axis="z"
+        )
     s.torque("motor", "one axle", torque)
     s.coupling("mesh", {"one axle": n, "two axle": 1.0}, constant=0.4)
     equations = s.equations(formalism, closure)
     q, u = equations.assemble({"one axle": 0.1, "one axle'": 3.0})
-    assert equations.observe(lambda m: m.coordinate("two axle"), q)[0] == pytest.approx(0.4 - n * 0.1)
+    assert equations.observe(lambda m: m.coordinate("two axle"), q)[0] == pytest.approx(
+        0.4 - n * 0.1
+    )
     assert equations.observe(lambda m: m.speed("two axle"), q, u)[0] == pytest.approx(-n * 3.0)
-    turning = equations.observe(lambda m: [m.angular_acceleration(body)[2] for body in ("one", "two")], q, u)
+    turning = equations.observe(
+        lambda m: [m.angular_acceleration(body)[2] for body in ("one", "two")], q, u
+    )
     alpha = torque / (J1 + n**2 * J2)
     assert gap(np.array([alpha, -n * alpha]), turning) < 1e-13
     assert multiplier(equations, "mesh", q, u) == pytest.approx(-n * J2 * alpha)
@@ -107,7 +131,10 @@ def test_a_servo_is_a_driven_joint(closure, formalism):
 
     def arm(servoed: bool) -> mg.System:
         s = mg.System("arm", gravity=(0, 0, -G))
-        upper, lower = (s.body(name, mass=1.5, com=(0.1, 0, -0.3), inertia=(0.1, 0.2, 0.15)) for name in ("upper", "lower"))
+        upper, lower = (
+            s.body(name, mass=1.5, com=(0.1, 0, -0.3), inertia=(0.1, 0.2, 0.15))
+            for name in ("upper", "lower")
+        )
         if servoed:
             s.revolute("shoulder", s.ground, upper, axis="y")
             s.servo("drive", "shoulder", drive(s))
@@ -123,7 +150,13 @@ def test_a_servo_is_a_driven_joint(closure, formalism):
     turning = servo.observe(lambda m: m.angular_acceleration("upper")[1], q, u, t)[0]
     assert turning == pytest.approx(-1.2 * np.sin(2 * t), rel=1e-12)
     for body in ("upper", "lower"):
-        assert gap(driven.observe(motion_of(body), rest, rates, t), servo.observe(motion_of(body), q, u, t)) < 1e-12
+        assert (
+            gap(
+                driven.observe(motion_of(body), rest, rates, t),
+                servo.observe(motion_of(body), q, u, t),
+            )
+            < 1e-12
+        )
     through = driven.reaction("shoulder", rest, rates, t)
     assert multiplier(servo, "drive", q, u, t=t) == pytest.approx(through[4], rel=1e-11)
     assert gap(through, servo.reaction("shoulder", q, u, t)) < 1e-11
@@ -132,7 +165,10 @@ def test_a_servo_is_a_driven_joint(closure, formalism):
 @FORMALISMS
 @CLOSURES
 def test_three_points_on_a_table_are_a_planar_joint(closure, formalism):
-    contact, jointed = mg.System("contact", gravity=(1, 0, -G)), mg.System("joint", gravity=(1, 0, -G))
+    contact, jointed = (
+        mg.System("contact", gravity=(1, 0, -G)),
+        mg.System("joint", gravity=(1, 0, -G)),
+    )
     contact.free("loose", contact.ground, stone(contact))
     for i, at in enumerate([(0.3, 0, 0), (-0.2, 0.3, 0), (-0.2, -0.3, 0)]):
         contact.marker(f"foot {i}", "stone", at)
@@ -140,17 +176,26 @@ def test_three_points_on_a_table_are_a_planar_joint(closure, formalism):
     jointed.planar("joint", jointed.ground, stone(jointed))
     q, u = np.array([0.1, 0.2, 0.5]), np.array([1.0, -2.0, 3.0])
     equations, other = contact.equations(formalism, closure), jointed.equations("newton-euler")
-    free_q, free_u = placed(equations, [0.1, 0.2, 0, np.cos(0.25), 0, 0, np.sin(0.25)], [1.0, -2.0, 0, 0, 0, 3.0])
+    free_q, free_u = placed(
+        equations, [0.1, 0.2, 0, np.cos(0.25), 0, 0, np.sin(0.25)], [1.0, -2.0, 0, 0, 0, 3.0]
+    )
     assert np.abs(equations.velocity_violation(free_q, free_u)).max() < 1e-14
-    assert gap(other.observe(motion_of("stone"), q, u), equations.observe(motion_of("stone"), free_q, free_u)) < 1e-12
+    assert (
+        gap(
+            other.observe(motion_of("stone"), q, u),
+            equations.observe(motion_of("stone"), free_q, free_u),
+        )
+        < 1e-12
+    )
     assert equations.multipliers(free_q, free_u).sum() == pytest.approx(2.0 * G, rel=1e-12)
 
 
-# --- one constraint at every level -----------------------------------------------------------------------------------
+# --- one constraint at every level ----------------------------------------------------------------
 
 
 def on_a_surface(level: str) -> mg.System:
-    """A body with one point on the surface z = x²/2 + sin(t)/5, told by position, velocity or acceleration."""
+    """A body with one point on the surface z = x²/2 + sin(t)/5, told by position, velocity or
+    acceleration."""
     s = mg.System("surface", gravity=(0, 0, -G))
     body = stone(s)
     s.free("loose", s.ground, body)
@@ -174,14 +219,21 @@ def surface_acceleration(m):
     return a[2] - x * a[0] - v[0] ** 2 + mg.sin(m.time) / 5
 
 
-SURFACE = {"position": surface_position, "velocity": surface_velocity, "acceleration": surface_acceleration}
+SURFACE = {
+    "position": surface_position,
+    "velocity": surface_velocity,
+    "acceleration": surface_acceleration,
+}
 
 
 @FORMALISMS
 @CLOSURES
 @pytest.mark.parametrize("level", ["velocity", "acceleration"])
 def test_a_constraint_is_the_same_at_every_level(closure, formalism, level):
-    reference, other = on_a_surface("position").equations("newton-euler"), on_a_surface(level).equations(formalism, closure)
+    reference, other = (
+        on_a_surface("position").equations("newton-euler"),
+        on_a_surface(level).equations(formalism, closure),
+    )
     q, u = reference.assemble({"loose.x": 0.7, "loose.x'": 1.0, "loose.wy": 2.0}, t=0.4)
     there = placed(other, q, u, t=0.4)
     motion = motion_of("stone")
@@ -208,7 +260,7 @@ def test_the_rows_of_A_come_by_level():
     assert s.equations().constraints == ("rope", "slide", "surface")
 
 
-# --- nonlinear in the speeds -----------------------------------------------------------------------------------------
+# --- nonlinear in the speeds ----------------------------------------------------------------------
 
 
 def courier(law, **start) -> tuple[mg.Equations, tuple]:
@@ -229,33 +281,46 @@ def test_constant_speed_takes_away_the_force_along_the_path(closure, formalism):
     u = 2 * np.array([0.48, 0.6, 0.64])
     g, along = np.array([0, 0, -G]), u / 2
     state = placed(other, np.zeros(3), u)
-    assert gap(g - (g @ along) * along, other.observe(lambda m: m.acceleration("p"), *state)) < 1e-13
+    assert (
+        gap(g - (g @ along) * along, other.observe(lambda m: m.acceleration("p"), *state)) < 1e-13
+    )
     assert multiplier(other, "law", *state) == pytest.approx(-3.0 * (g @ u) / 4, rel=1e-12)
 
 
 def test_constant_speed_is_kept_over_a_run():
-    equations, start = courier(lambda m: mg.dot(m.velocity("p"), m.velocity("p")) - 4, **{"at.x'": 1.5, "at.z'": 0.5})
+    equations, start = courier(
+        lambda m: mg.dot(m.velocity("p"), m.velocity("p")) - 4, **{"at.x'": 1.5, "at.z'": 0.5}
+    )
     assert np.linalg.norm(start[1]) == pytest.approx(2.0, abs=1e-12)
     run = equations.simulate(2.0, start, rtol=1e-10)
     assert np.abs(np.linalg.norm(run.u, axis=1) - 2).max() < 1e-12
     drop = run["at.z"][0] - run["at.z"][-1]
     work = np.trapezoid(run.power, run.time)
-    assert run.energy[-1] - run.energy[0] == pytest.approx(-3.0 * G * drop, rel=1e-9)  # the speed stays, so T does
-    assert work == pytest.approx(run.energy[-1] - run.energy[0], rel=1e-4)  # the trapezoidal rule's error
+    assert run.energy[-1] - run.energy[0] == pytest.approx(
+        -3.0 * G * drop, rel=1e-9
+    )  # the speed stays, so T does
+    assert work == pytest.approx(
+        run.energy[-1] - run.energy[0], rel=1e-4
+    )  # the trapezoidal rule's error
 
 
 def test_appell_hamel_ratio_of_speeds():
-    """ż² = a² (ẋ² + ẏ²): a cone of velocities; the law is homogeneous, so its force does no work and energy stays."""
+    """ż² = a² (ẋ² + ẏ²): a cone of velocities; the law is homogeneous, so its force does no work
+    and energy stays."""
     equations, start = courier(
-        lambda m: (m.velocity("p")[2] ** 2 - 2 * (m.velocity("p")[0] ** 2 + m.velocity("p")[1] ** 2)) / 2,
+        lambda m: (
+            (m.velocity("p")[2] ** 2 - 2 * (m.velocity("p")[0] ** 2 + m.velocity("p")[1] ** 2)) / 2
+        ),
         **{"at.x'": 0.6, "at.y'": 0.8},
     )
-    run = equations.simulate(1.0, (start[0], start[1] if start[1][2] > 0 else start[1] * [1, 1, -1]), rtol=1e-11)
+    run = equations.simulate(
+        1.0, (start[0], start[1] if start[1][2] > 0 else start[1] * [1, 1, -1]), rtol=1e-11
+    )
     assert np.abs(run.energy - run.energy[0]).max() < 1e-9 * run.kinetic.max()
     assert run.violation.max() < 1e-12
 
 
-# --- redundant, contradictory, singular ------------------------------------------------------------------------------
+# --- redundant, contradictory, singular -----------------------------------------------------------
 
 
 @CLOSURES
@@ -285,7 +350,8 @@ def test_constraints_that_contradict_are_named():
 
 @CLOSURES
 def test_a_singular_position_has_a_solution_of_least_force(closure):
-    """A bead at the tip of its wire: x² + y² = 0 as one row has no gradient at the origin; nothing pulls there."""
+    """A bead at the tip of its wire: x² + y² = 0 as one row has no gradient at the origin; nothing
+    pulls there."""
     s = mg.System("bead", gravity=(0, 0, -G))
     s.joint("at", s.ground, s.body("p", mass=3.0, inertia=0), [mg.move(e, e) for e in "xyz"])
     s.constrain("wire", position=lambda m: m.position("p")[0] ** 2 + m.position("p")[1] ** 2)
@@ -294,15 +360,19 @@ def test_a_singular_position_has_a_solution_of_least_force(closure):
     assert np.array_equal(multipliers, [0])
 
 
-# --- drift -----------------------------------------------------------------------------------------------------------
+# --- drift ----------------------------------------------------------------------------------------
 
 
 def swing(drift: str, rtol: float = 1e-6, **options) -> mg.Trajectory:
     """A pendulum of a particle and a distance, over twenty swings."""
     s = mg.System("pendulum", gravity=(0, 0, -G))
-    s.joint("at", s.ground, s.body("p", mass=3.0, inertia=0), [mg.move("x", "x"), mg.move("z", "z")])
+    s.joint(
+        "at", s.ground, s.body("p", mass=3.0, inertia=0), [mg.move("x", "x"), mg.move("z", "z")]
+    )
     s.distance("rod", s.ground, "p", 1.0)
-    return s.equations().simulate(40.0, {"at.x": 0.6, "at.z": -0.8}, drift=drift, rtol=rtol, **options)
+    return s.equations().simulate(
+        40.0, {"at.x": 0.6, "at.z": -0.8}, drift=drift, rtol=rtol, **options
+    )
 
 
 def test_projection_keeps_positions_and_velocities():

@@ -1,4 +1,5 @@
-"""Contacts that come and go, against closed forms: impacts, release, sticking and sliding, elastic ones."""
+"""Contacts that come and go, against closed forms: impacts, release, sticking and sliding, elastic
+ones."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ def jumps(run: mg.Trajectory) -> np.ndarray:
 
 def impacts(run: mg.Trajectory) -> np.ndarray:
     """Those events at which speeds change."""
-    return np.array([k for k in jumps(run) if np.abs(run.u[k + 1] - run.u[k]).max() > 1e-9], dtype=int)
+    return np.array(
+        [k for k in jumps(run) if np.abs(run.u[k + 1] - run.u[k]).max() > 1e-9], dtype=int
+    )
 
 
 def falling(kind: str = "free", gravity: float = G, **properties) -> tuple[mg.System, mg.Body]:
@@ -35,7 +38,7 @@ def falling(kind: str = "free", gravity: float = G, **properties) -> tuple[mg.Sy
     return system, body
 
 
-# --- rigid: impacts --------------------------------------------------------------------------------------------------
+# --- rigid: impacts -------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -56,11 +59,14 @@ def test_a_ball_bounces_at_the_known_times(bouncing):
 
 
 def test_it_comes_to_rest_where_the_times_accumulate(bouncing):
-    """At T (1 + e) / (1 − e), after so many impacts that the next would be slower than ``resting``."""
+    """At T (1 + e) / (1 − e), after so many impacts that the next would be slower than
+    ``resting``."""
     end = np.sqrt(2 / G) * 1.8 / 0.2
     count = int(np.ceil(np.log(1e-5 / np.sqrt(2 * G)) / np.log(0.8)))
     assert bouncing.statistics["impacts"] == count
-    assert abs(bouncing.time[jumps(bouncing)[-1]] - end) < 1e-5  # the speeds below 1e-5 that are left out, over g
+    assert (
+        abs(bouncing.time[jumps(bouncing)[-1]] - end) < 1e-5
+    )  # the speeds below 1e-5 that are left out, over g
     resting = bouncing.time > end
     assert (bouncing.modes["floor.touching"][resting] == 1).all()
     assert np.abs(bouncing["place"][resting] - 0.1).max() < 1e-10
@@ -109,13 +115,26 @@ def test_a_row_of_two_with_restitution():
 
 @pytest.mark.parametrize(("friction", "sticks"), [(0.5, True), (0.1, False), (0.0, False)])
 def test_an_oblique_impact(friction, sticks):
-    """A ball: the impulse along the floor stops the slip, (2/7) m s, or is μ (1 + e) m v of the cone."""
+    """A ball: the impulse along the floor stops the slip, (2/7) m s, or is μ (1 + e) m v of the
+    cone."""
     system, body = falling()
-    system.rigid_contact("floor", mg.Sphere(body, 0.1), mg.Plane(system.ground), restitution=0.7, friction=friction)
-    start = {"place.z": 0.3, "place.x'": 1.0, "place.y'": -0.5, "place.wx": 2.0, "place.wy": -3.0, "place.wz": 4.0}
+    system.rigid_contact(
+        "floor", mg.Sphere(body, 0.1), mg.Plane(system.ground), restitution=0.7, friction=friction
+    )
+    start = {
+        "place.z": 0.3,
+        "place.x'": 1.0,
+        "place.y'": -0.5,
+        "place.wx": 2.0,
+        "place.wy": -3.0,
+        "place.wz": 4.0,
+    }
     run = system.equations().simulate(0.25, start, rtol=1e-11, step=0.05)
     (k,) = impacts(run)
-    columns = [run.columns["speeds"].index(f"place.{name}") for name in ("x'", "y'", "z'", "wx", "wy", "wz")]
+    columns = [
+        run.columns["speeds"].index(f"place.{name}")
+        for name in ("x'", "y'", "z'", "wx", "wy", "wz")
+    ]
     before, after = run.u[k][columns], run.u[k + 1][columns]
     R = run.equations.rotation("body", run.q[k])
     spin, spin_after = R @ before[3:], R @ after[3:]
@@ -142,10 +161,13 @@ FLAT = {
 @pytest.mark.parametrize(("restitution", "friction"), [(0.5, 0.0), (0.5, 0.3), (0.0, 0.3)])
 @pytest.mark.parametrize("kind", FLAT)
 def test_what_lands_flat_rebounds_flat(kind, restitution, friction):
-    """Its points are hit together: all of it has the restitution of one point, and nothing turns or goes aside."""
+    """Its points are hit together: all of it has the restitution of one point, and nothing turns or
+    goes aside."""
     make, height = FLAT[kind]
     system, body = falling()
-    system.rigid_contact("floor", make(body), mg.Plane(system.ground), restitution=restitution, friction=friction)
+    system.rigid_contact(
+        "floor", make(body), mg.Plane(system.ground), restitution=restitution, friction=friction
+    )
     run = system.equations().simulate(1.0, {"place.z": height + 0.3}, rtol=1e-10, step=0.05)
     (k, *_) = impacts(run)
     assert abs(run["place.z'"][k] + np.sqrt(2 * G * 0.3)) < 1e-9
@@ -156,30 +178,52 @@ def test_what_lands_flat_rebounds_flat(kind, restitution, friction):
 
 
 def test_a_tilted_cylinder_lands_in_its_own_plane():
-    """Nothing slips before the impact, so friction is against the slip that begins, whatever the rounding of none."""
+    """Nothing slips before the impact, so friction is against the slip that begins, whatever the
+    rounding of none."""
     system, body = falling(inertia=(0.016, 0.016, 0.005))
-    system.rigid_contact("floor", mg.Cylinder(body, 0.1, 0.4), mg.Plane(system.ground), restitution=0.3, friction=0.3)
+    system.rigid_contact(
+        "floor", mg.Cylinder(body, 0.1, 0.4), mg.Plane(system.ground), restitution=0.3, friction=0.3
+    )
     turn = Rotation.from_rotvec([0.12, 0.16, 0]).as_quat(scalar_first=True)
-    run = system.equations().simulate(0.4, {"place.z": 0.5, **{f"place.q{k}": turn[k] for k in range(4)}}, step=0.05)
+    run = system.equations().simulate(
+        0.4, {"place.z": 0.5, **{f"place.q{k}": turn[k] for k in range(4)}}, step=0.05
+    )
     moving = run.observe(lambda m: ca.vertcat(m.velocity("body"), m.angular_velocity("body")))[-1]
     assert abs(moving[0]) > 0.1
-    assert np.abs(moving @ np.array([[0.6, 0.8, 0, 0, 0, 0], [0, 0, 0, 0.8, -0.6, 0], [0, 0, 0, 0, 0, 1]]).T).max() < 1e-8
+    assert (
+        np.abs(
+            moving
+            @ np.array([[0.6, 0.8, 0, 0, 0, 0], [0, 0, 0, 0.8, -0.6, 0], [0, 0, 0, 0, 0, 1]]).T
+        ).max()
+        < 1e-8
+    )
 
 
 def test_an_impact_moves_all_that_hangs_together():
-    """A double pendulum's tip on a wall: M Δu is along the slope of the gap, and the tip rebounds."""
+    """A double pendulum's tip on a wall: M Δu is along the slope of the gap, and the tip
+    rebounds."""
     system = mg.System("pendulum", gravity=(0, 0, -G))
-    upper, lower = (system.body(n, mass=1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.1)) for n in ("upper", "lower"))
+    upper, lower = (
+        system.body(n, mass=1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.1))
+        for n in ("upper", "lower")
+    )
     system.revolute("a", system.ground, upper, axis="y")
     system.revolute("b", upper, lower, axis="y", at=(0, 0, -1))
     tip = mg.Point(system.marker("tip", lower, (0, 0, -1)))
-    system.rigid_contact("wall", tip, mg.Plane(system.marker("at", system.ground, (-0.2, 0, 0), [("y", np.pi / 2)])), 0.5)
+    system.rigid_contact(
+        "wall",
+        tip,
+        mg.Plane(system.marker("at", system.ground, (-0.2, 0, 0), [("y", np.pi / 2)])),
+        0.5,
+    )
     equations = system.equations()
     run = equations.simulate(0.8, {"a": -0.6, "b": 0.4}, rtol=1e-11, step=0.02)
     k = impacts(run)[0]
     slope = tip_slope(run.q[k])
     change = equations.mass_matrix(run.q[k]) @ (run.u[k + 1] - run.u[k])
-    assert abs(change[0] * slope[1] - change[1] * slope[0]) < 1e-9 * np.linalg.norm(change) * np.linalg.norm(slope)
+    assert abs(change[0] * slope[1] - change[1] * slope[0]) < 1e-9 * np.linalg.norm(
+        change
+    ) * np.linalg.norm(slope)
     assert abs(slope @ run.u[k + 1] + 0.5 * slope @ run.u[k]) < 1e-9
     assert np.abs(run.imbalance).max() < 1e-8
 
@@ -189,22 +233,32 @@ def tip_slope(q: np.ndarray) -> np.ndarray:
     return -np.array([np.cos(q[0]) + np.cos(q.sum()), np.cos(q.sum())])
 
 
-# --- rigid: release, sticking, sliding -------------------------------------------------------------------------------
+# --- rigid: release, sticking, sliding ------------------------------------------------------------
 
 
 def test_a_rod_leaves_the_wall_at_two_thirds_of_its_height():
     system, tilt = mg.System("rod", gravity=(0, 0, -G)), 0.2
     rod = system.body("rod", mass=1.0, inertia=(1 / 12, 1 / 12, 1e-6))
-    system.joint("place", system.ground, rod, [mg.move("x", "x"), mg.move("z", "z"), mg.rot("y", "angle")])
+    system.joint(
+        "place", system.ground, rod, [mg.move("x", "x"), mg.move("z", "z"), mg.rot("y", "angle")]
+    )
     bottom, top = system.marker("bottom", rod, (0, 0, -0.5)), system.marker("top", rod, (0, 0, 0.5))
     system.rigid_contact("floor", mg.Point(bottom), mg.Plane(system.ground))
-    system.rigid_contact("wall", mg.Point(top), mg.Plane(system.marker("side", system.ground, orientation=[("y", np.pi / 2)])))
+    system.rigid_contact(
+        "wall",
+        mg.Point(top),
+        mg.Plane(system.marker("side", system.ground, orientation=[("y", np.pi / 2)])),
+    )
     equations = system.equations()
     start = {"place.x": 0.5 * np.sin(tilt), "place.z": 0.5 * np.cos(tilt), "place.angle": -tilt}
     run = equations.simulate(0.8, start, rtol=1e-12, step=0.02)
     walls = run.modes["wall.touching"]
     assert walls[1] == 1
-    leaves = int(np.flatnonzero(walls == 0)[0]) if walls[0] == 1 else int(np.flatnonzero(walls[1:] == 0)[0]) + 1
+    leaves = (
+        int(np.flatnonzero(walls == 0)[0])
+        if walls[0] == 1
+        else int(np.flatnonzero(walls[1:] == 0)[0]) + 1
+    )
     height = run["top"][:, 2]
     assert abs(height[leaves] / height[0] - 2 / 3) < 1e-8
     assert run.modes["floor.touching"].min() == 1
@@ -215,7 +269,8 @@ def test_a_rod_leaves_the_wall_at_two_thirds_of_its_height():
 
 @pytest.fixture(scope="module")
 def box():
-    """A box over a floor that may slope, with a pull that grows for two seconds: one system for all of its motions."""
+    """A box over a floor that may slope, with a pull that grows for two seconds: one system for all
+    of its motions."""
     system = mg.System("box")
     slope, pull = system.parameter("slope", 0.0), system.parameter("pull", 0.0)
     system.gravity = [G * mg.sin(slope), 0, -G * mg.cos(slope)]
@@ -240,11 +295,15 @@ def test_a_block_breaks_away_slides_and_stops(pulled):
     sliding = (pulled.time > breaks) & (pulled.time <= 2)
     t = pulled.time[sliding]
     speed = 1.5 * (t**2 - breaks**2) - 0.3 * G * (t - breaks)
-    assert np.abs(pulled["place.x'"][sliding] - speed).max() < 3e-5  # 3 v₀: gained before friction is all there
+    assert (
+        np.abs(pulled["place.x'"][sliding] - speed).max() < 3e-5
+    )  # 3 v₀: gained before friction is all there
     fastest = 1.5 * (4 - breaks**2) - 0.3 * G * (2 - breaks)
     stops = 2 + fastest / (0.3 * G)
     assert abs(pulled.time[jumps(pulled)[-1]] - stops) < 3e-5
-    way = quad(lambda t: 1.5 * (t**2 - breaks**2) - 0.3 * G * (t - breaks), breaks, 2)[0] + fastest**2 / (0.6 * G)
+    way = quad(lambda t: 1.5 * (t**2 - breaks**2) - 0.3 * G * (t - breaks), breaks, 2)[
+        0
+    ] + fastest**2 / (0.6 * G)
     assert abs(pulled["place.x"][-1] - way) < 1e-4
     assert np.abs(pulled.u[-1]).max() < 1e-12
     assert np.abs(pulled.imbalance).max() < 1e-8
@@ -263,25 +322,31 @@ def test_a_block_on_a_slope(box, slope):
     run = box.simulate(0.5, {"place.z": 0.05}, rtol=1e-9, step=0.05, parameters={"slope": slope})
     sliding = np.tan(slope) > 0.4
     rate = G * (np.sin(slope) - 0.3 * np.cos(slope)) if sliding else 0.0
-    smooth = 0.3 * G * np.cos(slope) / rate * 1e-5 if sliding else 1e-12  # speed gained before friction is all there
+    smooth = (
+        0.3 * G * np.cos(slope) / rate * 1e-5 if sliding else 1e-12
+    )  # speed gained before friction is all there
     assert np.abs(run["place.x'"] - rate * run.time).max() <= smooth
     assert np.abs(run["place.z"] - 0.05).max() < 1e-10
 
 
 def test_a_thrown_ball_slides_then_rolls():
-    """5/7 of its speed is left, by rigid contact as by sliding; a sticking ball is a rolling one."""
+    """5/7 of its speed is left, by rigid contact as by sliding; a sticking ball is a rolling
+    one."""
     system, body = falling()
     system.rigid_contact("floor", mg.Sphere(body, 0.1), mg.Plane(system.ground), friction=0.2)
     run = system.equations().simulate(0.5, {"place.z": 0.1, "place.x'": 1.0}, rtol=1e-10, step=0.02)
     assert abs(run["place.x'"][-1] - 5 / 7) < 1e-6
     assert run.modes["floor.sticking"][-1] == 1
-    assert abs(run.time[jumps(run)[-1]] - 2 / (7 * 0.2 * G)) < 1e-4  # the slip of the smooth law fades out
+    assert (
+        abs(run.time[jumps(run)[-1]] - 2 / (7 * 0.2 * G)) < 1e-4
+    )  # the slip of the smooth law fades out
     assert np.abs(run.imbalance).max() < 1e-9
 
 
 @FORMALISMS
 def test_closed_points_are_bilateral_ones(formalism):
-    """With its switches set, a rigid contact is a rolling or a sliding one: accelerations and reactions."""
+    """With its switches set, a rigid contact is a rolling or a sliding one: accelerations and
+    reactions."""
 
     def touching(how: str) -> mg.System:
         system, body = falling(com=(0.01, 0.02, -0.03))
@@ -303,21 +368,35 @@ def test_closed_points_are_bilateral_ones(formalism):
         switches = {"floor.touching": 1, "floor.sticking": sticking}
         state = placed(contact, q, u)
         seen = contact.observe(
-            lambda m: ca.vertcat(m.acceleration("body"), m.angular_acceleration("body")), *state, parameters=switches
+            lambda m: ca.vertcat(m.acceleration("body"), m.angular_acceleration("body")),
+            *state,
+            parameters=switches,
         )
-        expected = other.equations().observe(lambda m: ca.vertcat(m.acceleration("body"), m.angular_acceleration("body")), q, u)
+        expected = other.equations().observe(
+            lambda m: ca.vertcat(m.acceleration("body"), m.angular_acceleration("body")), q, u
+        )
         assert gap(expected, seen) < 1e-11
         reaction = contact.reaction("floor", *state, parameters=switches)
         assert gap(other.equations().reaction("floor", q, u), reaction) < 1e-11
     opened = contact.observe(lambda m: m.acceleration("body"), *state)
-    free = falling(com=(0.01, 0.02, -0.03))[0].equations().observe(lambda m: m.acceleration("body"), q, u)
+    free = (
+        falling(com=(0.01, 0.02, -0.03))[0]
+        .equations()
+        .observe(lambda m: m.acceleration("body"), q, u)
+    )
     assert gap(free, opened) < 1e-12
 
 
 def test_a_tumbling_box_comes_to_rest(box):
-    """Many impacts of its corners, and in the end it lies on a face; the energy is accounted for."""
+    """Many impacts of its corners, and in the end it lies on a face; the energy is accounted
+    for."""
     turn = Rotation.from_rotvec([0.3, 0.4, 0]).as_quat(scalar_first=True)
-    start = {"place.z": 0.25, "place.wx": 2.0, "place.x'": 0.5, **{f"place.q{k}": turn[k] for k in range(4)}}
+    start = {
+        "place.z": 0.25,
+        "place.wx": 2.0,
+        "place.x'": 0.5,
+        **{f"place.q{k}": turn[k] for k in range(4)},
+    }
     run = box.simulate(1.0, start, rtol=1e-8, step=0.02)
     assert np.abs(run.u[-1]).max() < 1e-12
     height = run["place.z"][-1]
@@ -330,7 +409,8 @@ def test_a_tumbling_box_comes_to_rest(box):
 
 
 def test_balls_in_a_stack():
-    """Several contacts at once: three balls drop on each other without rebound, and each carries those above it."""
+    """Several contacts at once: three balls drop on each other without rebound, and each carries
+    those above it."""
     system = mg.System("stack", gravity=(0, 0, -G))
     below: mg.Surface = mg.Plane(system.ground)
     for k in range(3):
@@ -347,7 +427,9 @@ def test_balls_in_a_stack():
 
 def test_a_flying_ball_is_undisturbed_by_a_floor_it_does_not_meet():
     system, body = falling()
-    system.rigid_contact("floor", mg.Sphere(body, 0.1), mg.Plane(system.ground), restitution=0.5, friction=0.3)
+    system.rigid_contact(
+        "floor", mg.Sphere(body, 0.1), mg.Plane(system.ground), restitution=0.5, friction=0.3
+    )
     run = system.equations().simulate(0.4, {"place.z": 1.0, "place.x'": 2.0}, rtol=1e-10, step=0.1)
     assert run.statistics["impacts"] == 0
     assert np.abs(run["place.z"] - (1 - G * run.time**2 / 2)).max() < 1e-10
@@ -385,8 +467,12 @@ def tray(driven: bool) -> mg.System:
 
 
 def test_a_plate_that_moves_throws_its_ball():
-    """Impacts in the frame of the plate; what it gives is supplied, what is lost is dissipated, however it is driven."""
-    runs = [tray(driven).equations().simulate(2.0, {"place": 0.4}, rtol=1e-10, step=0.01) for driven in (True, False)]
+    """Impacts in the frame of the plate; what it gives is supplied, what is lost is dissipated,
+    however it is driven."""
+    runs = [
+        tray(driven).equations().simulate(2.0, {"place": 0.4}, rtol=1e-10, step=0.01)
+        for driven in (True, False)
+    ]
     first, second = runs
     for run in runs:
         k = impacts(run)
@@ -395,32 +481,47 @@ def test_a_plate_that_moves_throws_its_ball():
         rebounding = before < -2e-5  # slower rebounds than 1e-5 are none
         assert np.abs(after + 0.5 * before)[rebounding].max() < 1e-9
         lost = np.diff(run.dissipated)[k]
-        assert np.abs(lost - 0.75 * (before**2 - after**2)).max() < 1e-9  # m/2 of the speeds relative to the plate
+        assert (
+            np.abs(lost - 0.75 * (before**2 - after**2)).max() < 1e-9
+        )  # m/2 of the speeds relative to the plate
         assert np.abs(run.imbalance).max() < 1e-8
         assert run.statistics["impacts"] > 3
     assert np.abs(first["place"] - second["place"]).max() < 1e-8
     assert np.abs(first.dissipated - second.dissipated).max() < 1e-8
-    plate = 0.64 * (np.cos(8 * first.time) ** 2 - 1) + 2 * G * 0.1 * np.sin(8 * first.time)  # its own energy
+    plate = 0.64 * (np.cos(8 * first.time) ** 2 - 1) + 2 * G * 0.1 * np.sin(
+        8 * first.time
+    )  # its own energy
     assert np.abs(first.supplied + plate - second.supplied).max() < 1e-8
 
 
 @pytest.mark.parametrize("formalism", ["newton-euler", "absolute"])
 def test_the_same_bounces_by_other_equations(formalism):
-    """An ellipsoid drops on a plane, or on the same plane as a level set: impacts, sliding, rocking."""
+    """An ellipsoid drops on a plane, or on the same plane as a level set: impacts, sliding,
+    rocking."""
     turn = Rotation.from_rotvec([0.3, 0.2, 0.1]).as_quat(scalar_first=True)
     start = {"place.z": 0.5, "place.x'": 0.3, **{f"place.q{k}": turn[k] for k in range(4)}}
     ends = []
     for base in (mg.Plane, lambda at: mg.Implicit(at, lambda x, y, z: 3 * z)):
         system, body = falling(inertia=(0.006, 0.007, 0.008))
-        system.rigid_contact("floor", mg.Ellipsoid(body, (0.3, 0.2, 0.1)), base(system.ground), restitution=0.5, friction=0.3)
+        system.rigid_contact(
+            "floor",
+            mg.Ellipsoid(body, (0.3, 0.2, 0.1)),
+            base(system.ground),
+            restitution=0.5,
+            friction=0.3,
+        )
         run = system.equations(formalism).simulate(0.45, start, rtol=1e-10, step=0.05)
         assert run.statistics["impacts"] > 10
         assert np.abs(run.imbalance).max() < 1e-8
-        ends.append(np.concatenate([run["body"][-1], run.observe(lambda m: m.angular_velocity("body"))[-1]]))
+        ends.append(
+            np.concatenate([run["body"][-1], run.observe(lambda m: m.angular_velocity("body"))[-1]])
+        )
     assert np.abs(ends[0] - ends[1]).max() < 1e-6
 
 
-@pytest.mark.parametrize("surface", [lambda at: mg.Cylinder(at, 0.1, 0.2), lambda at: mg.Torus(at, 0.2, 0.1)])
+@pytest.mark.parametrize(
+    "surface", [lambda at: mg.Cylinder(at, 0.1, 0.2), lambda at: mg.Torus(at, 0.2, 0.1)]
+)
 def test_what_stands_upright_falls_upright(surface):
     """Flat ends and rings have no one lowest point, but land as they should."""
     system, body = falling()
@@ -431,7 +532,7 @@ def test_what_stands_upright_falls_upright(surface):
     assert abs(run.dissipated[-1] - 1.5 * G * 0.2) < 1e-9
 
 
-# --- rigid: rings that fall flat, lie and tip ------------------------------------------------------------------------
+# --- rigid: rings that fall flat, lie and tip -----------------------------------------------------
 
 
 def tilted(angle: float, about: np.ndarray) -> dict[str, float]:
@@ -441,11 +542,14 @@ def tilted(angle: float, about: np.ndarray) -> dict[str, float]:
 
 @pytest.mark.parametrize("step", [0.002, 0.1])
 def test_a_coin_falls_flat(step):
-    """With its edge held still it turns by m g r cos θ = I θ̈ about the edge, and the far edge stops it where it lands."""
+    """With its edge held still it turns by m g r cos θ = I θ̈ about the edge, and the far edge
+    stops it where it lands."""
     system, body = falling(mass=1.0, inertia=(0.0025, 0.0025, 0.005))
     system.rigid_contact("floor", mg.Disc(body, 0.1), mg.Plane(system.ground), friction=10.0)
     about = np.array([0.6, 0.8, 0])
-    run = system.equations().simulate(0.5, {"place.z": 0.1 * np.sin(0.5), **tilted(0.5, about)}, rtol=1e-10, step=step)
+    run = system.equations().simulate(
+        0.5, {"place.z": 0.1 * np.sin(0.5), **tilted(0.5, about)}, rtol=1e-10, step=step
+    )
     (k,) = impacts(run)
     spin = np.sqrt(2 * G * 0.1 * np.sin(0.5) / 0.0125)
     fall = quad(lambda a: 1 / np.sqrt(2 * G * 0.1 * (np.sin(0.5) - np.sin(a)) / 0.0125), 0, 0.5)[0]
@@ -458,11 +562,16 @@ def test_a_coin_falls_flat(step):
 
 
 def test_a_cylinder_rocks_from_edge_to_edge():
-    """Housner: each landing leaves 1 − 2 m r²/I of the spin, I about the edge, and it passes over to the other edge."""
+    """Housner: each landing leaves 1 − 2 m r²/I of the spin, I about the edge, and it passes over
+    to the other edge."""
     system, body = falling(mass=1.0, inertia=(0.016, 0.016, 0.005))
-    system.rigid_contact("floor", mg.Cylinder(body, 0.1, 0.4), mg.Plane(system.ground), friction=10.0)
+    system.rigid_contact(
+        "floor", mg.Cylinder(body, 0.1, 0.4), mg.Plane(system.ground), friction=10.0
+    )
     about, low = np.array([0.6, 0.8, 0]), 0.2 * np.cos(0.2) + 0.1 * np.sin(0.2)
-    run = system.equations().simulate(1.0, {"place.z": low, **tilted(0.2, about)}, rtol=1e-10, step=0.02)
+    run = system.equations().simulate(
+        1.0, {"place.z": low, **tilted(0.2, about)}, rtol=1e-10, step=0.02
+    )
     edge = 0.016 + 0.1**2 + 0.2**2
     spins = run.observe(lambda m: m.angular_velocity("body")) @ about
     first, *_ = [k for k in impacts(run) if abs(spins[k + 1] - spins[k]) > 1e-3]
@@ -476,28 +585,40 @@ def test_a_cylinder_rocks_from_edge_to_edge():
 @pytest.mark.parametrize("about", [0.463, 0.464])
 def test_a_standing_cylinder_tips_where_gravity_leaves_its_base(about):
     """tan α = r / h = 1/2 at 0.46365: a circle, from whatever side."""
-    system = mg.System("slope", gravity=(G * np.sin(about) * 0.6, G * np.sin(about) * 0.8, -G * np.cos(about)))
+    system = mg.System(
+        "slope", gravity=(G * np.sin(about) * 0.6, G * np.sin(about) * 0.8, -G * np.cos(about))
+    )
     body = system.body("body", mass=1.0, inertia=(0.016, 0.016, 0.005))
     system.free("place", system.ground, body)
-    system.rigid_contact("floor", mg.Cylinder(body, 0.1, 0.4), mg.Plane(system.ground), friction=0.9)
+    system.rigid_contact(
+        "floor", mg.Cylinder(body, 0.1, 0.4), mg.Plane(system.ground), friction=0.9
+    )
     run = system.equations().simulate(0.3, {"place.z": 0.2}, step=0.02)
     spin = run.observe(lambda m: m.angular_velocity("body"))[-1]
     if about < 0.4636:
         assert np.abs(run.u).max() < 1e-12
-        assert np.abs(run.reaction("floor")[-1, :3] + np.array(ca.DM(system.gravity)).ravel()).max() < 1e-9
+        assert (
+            np.abs(run.reaction("floor")[-1, :3] + np.array(ca.DM(system.gravity)).ravel()).max()
+            < 1e-9
+        )
     else:
         start = G * (0.2 * np.sin(about) - 0.1 * np.cos(about)) / (0.016 + 0.05)
         growth = np.sqrt(G * (0.2 * np.cos(about) + 0.1 * np.sin(about)) / (0.016 + 0.05))
-        assert abs(np.linalg.norm(spin) / (start * np.sinh(0.3 * growth) / growth) - 1) < 1e-5  # to first order in the tilt
+        assert (
+            abs(np.linalg.norm(spin) / (start * np.sinh(0.3 * growth) / growth) - 1) < 1e-5
+        )  # to first order in the tilt
         assert np.abs(spin @ [0.6, 0.8, 0]) < 1e-9
         assert run.modes["floor 1.flat"][-1] == 0
 
 
 @pytest.mark.parametrize(("friction", "tips"), [(0.3, False), (0.6, True)])
 def test_a_cylinder_that_slides_upright_tips_where_friction_is_large(friction, tips):
-    """Friction at its base, h below its centre, has the moment μ m g h: more than m g r if μ > r/h = 1/2."""
+    """Friction at its base, h below its centre, has the moment μ m g h: more than m g r if μ > r/h
+    = 1/2."""
     system, body = falling(mass=1.0, inertia=(0.016, 0.016, 0.005))
-    system.rigid_contact("floor", mg.Cylinder(body, 0.1, 0.4), mg.Plane(system.ground), friction=friction)
+    system.rigid_contact(
+        "floor", mg.Cylinder(body, 0.1, 0.4), mg.Plane(system.ground), friction=friction
+    )
     run = system.equations().simulate(0.1, {"place.z": 0.2, "place.x'": 1.0}, rtol=1e-10, step=0.01)
     assert (run.observe(lambda m: m.angular_velocity("body"))[-1, 1] > 1) == tips
     if not tips:
@@ -507,12 +628,14 @@ def test_a_cylinder_that_slides_upright_tips_where_friction_is_large(friction, t
 
 def test_contacts_without_end_are_told_with_their_remedy():
     system, body = falling("up")
-    system.rigid_contact("floor", mg.Sphere(body, 0.1), mg.Plane(system.ground), restitution=0.5, resting=0.0)
+    system.rigid_contact(
+        "floor", mg.Sphere(body, 0.1), mg.Plane(system.ground), restitution=0.5, resting=0.0
+    )
     with pytest.raises(mg.SimulationError, match=r"without end .* larger speed resting"):
         system.equations().simulate(2.0, {"place": 0.3})
 
 
-# --- compliant -------------------------------------------------------------------------------------------------------
+# --- compliant ------------------------------------------------------------------------------------
 
 ELASTIC = {
     "sphere": (lambda at: mg.Sphere(at, 0.1), 0.1),
@@ -523,7 +646,11 @@ ELASTIC = {
     "box": (lambda at: mg.Box(at, (0.4, 0.3, 0.2)), 0.1),
     "cylinder": (lambda at: mg.Cylinder(at, 0.3, 0.2), 0.1),
     "implicit": (
-        lambda at: mg.Implicit(at, lambda x, y, z: (x / 0.3) ** 2 + (y / 0.2) ** 2 + (z / 0.1) ** 2 - 1, near=(0, 0, -0.1)),
+        lambda at: mg.Implicit(
+            at,
+            lambda x, y, z: (x / 0.3) ** 2 + (y / 0.2) ** 2 + (z / 0.1) ** 2 - 1,
+            near=(0, 0, -0.1),
+        ),
         0.1,
     ),
 }
@@ -540,12 +667,18 @@ def test_the_deepest_point_of_a_hertz_impact(surface):
     system, body = falling(gravity=0.0)
     system.compliant_contact("floor", make(body), mg.Plane(system.ground), stiffness=1e6)
     equations = system.equations()
-    points = {"capsule": 2, "box": 4, "torus": 2, "disc": 2, "cylinder": 2}.get(surface, 1)  # a flat ring counts twice
+    points = {"capsule": 2, "box": 4, "torus": 2, "disc": 2, "cylinder": 2}.get(
+        surface, 1
+    )  # a flat ring counts twice
     depth = (5 * 1.5 * 2.0**2 / (4 * points * 1e6)) ** 0.4
     deepest = {"deepest": mg.Event(lambda m: m.velocity("body")[2], direction=1, stop=False)}
-    run = equations.simulate(0.02, {"place.z": lowest + 0.01, "place.z'": -2.0}, rtol=1e-11, step=1e-3, events=deepest)
+    run = equations.simulate(
+        0.02, {"place.z": lowest + 0.01, "place.z'": -2.0}, rtol=1e-11, step=1e-3, events=deepest
+    )
     (moment,) = run.events["deepest"]
-    until = equations.simulate(moment, {"place.z": lowest + 0.01, "place.z'": -2.0}, rtol=1e-11, step=moment)
+    until = equations.simulate(
+        moment, {"place.z": lowest + 0.01, "place.z'": -2.0}, rtol=1e-11, step=moment
+    )
     assert abs(lowest - until["place.z"][-1] - depth) < 1e-9
     assert abs(run["place.z'"][-1] - 2.0) < 1e-8
     assert np.ptp(run.energy) < 1e-8 * run.energy[0]
@@ -556,9 +689,12 @@ def test_the_deepest_point_of_a_hertz_impact(surface):
 
 @pytest.mark.parametrize("speed", [0.0, 0.2])
 def test_a_cylinder_stands_on_a_floor_that_gives_way(speed):
-    """It comes to rest where two points carry its weight, 2 k δ^(3/2) = m g, though it arrives a little askew."""
+    """It comes to rest where two points carry its weight, 2 k δ^(3/2) = m g, though it arrives a
+    little askew."""
     system, body = falling(inertia=(0.016, 0.016, 0.005))
-    system.compliant_contact("floor", mg.Cylinder(body, 0.1, 0.4), mg.Plane(system.ground), stiffness=1e5, damping=20.0)
+    system.compliant_contact(
+        "floor", mg.Cylinder(body, 0.1, 0.4), mg.Plane(system.ground), stiffness=1e5, damping=20.0
+    )
     start = {"place.z": 0.201, "place.z'": -speed, **tilted(1e-3, np.array([0.6, 0.8, 0]))}
     run = system.equations().simulate(0.5, start, step=0.05)
     assert abs(0.2 - run["place.z"][-1] - (1.5 * G / 2e5) ** (2 / 3)) < 1e-4
@@ -571,13 +707,24 @@ def test_a_cylinder_stands_on_a_floor_that_gives_way(speed):
 def test_force_and_moment_of_a_ring_are_the_slope_of_its_potential(kind):
     """Deep and nearly flat, where its far side presses, too; and no step where that begins."""
     system, body = falling(gravity=0.0)
-    system.compliant_contact("floor", ELASTIC[kind][0](body), mg.Plane(system.ground), stiffness=1e4)
+    system.compliant_contact(
+        "floor", ELASTIC[kind][0](body), mg.Plane(system.ground), stiffness=1e4
+    )
     equations, lowest = system.equations(), ELASTIC[kind][1]
-    for angle, depth in ((0.0, 0.02), (1e-9, 0.02), (0.01, 0.02), (0.1, 0.02), (0.1, 1e-12), (0.1, -0.02)):
+    for angle, depth in (
+        (0.0, 0.02),
+        (1e-9, 0.02),
+        (0.01, 0.02),
+        (0.1, 0.02),
+        (0.1, 1e-12),
+        (0.1, -0.02),
+    ):
         turn = Rotation.from_rotvec([0, angle, 0])
 
         def potential(z, more, turn=turn):
-            q = np.concatenate([[0, 0, z], (Rotation.from_rotvec(more) * turn).as_quat(scalar_first=True)])
+            q = np.concatenate(
+                [[0, 0, z], (Rotation.from_rotvec(more) * turn).as_quat(scalar_first=True)]
+            )
             return equations.potential_energy(q)
 
         z, h = lowest - depth, 1e-6
@@ -585,9 +732,14 @@ def test_force_and_moment_of_a_ring_are_the_slope_of_its_potential(kind):
         slopes = [(potential(z + h, np.zeros(3)) - potential(z - h, np.zeros(3))) / (2 * h)]
         slopes += [(potential(z, h * e) - potential(z, -h * e)) / (2 * h) for e in np.eye(3)[:2]]
         acceleration = equations.observe(
-            lambda m: ca.vertcat(m.acceleration("body"), m.angular_acceleration("body")), q, np.zeros(6)
+            lambda m: ca.vertcat(m.acceleration("body"), m.angular_acceleration("body")),
+            q,
+            np.zeros(6),
         )
-        assert np.abs(acceleration[[2, 3, 4]] * [1.5, 0.006, 0.006] + slopes).max() < 1e-5 * 1e4 * 0.05**1.5
+        assert (
+            np.abs(acceleration[[2, 3, 4]] * [1.5, 0.006, 0.006] + slopes).max()
+            < 1e-5 * 1e4 * 0.05**1.5
+        )
 
 
 def test_spheres_that_meet():
@@ -596,7 +748,9 @@ def test_spheres_that_meet():
     balls = [system.body(f"ball {k}", mass=1.0, inertia=(0.004,) * 3) for k in range(2)]
     for k, ball in enumerate(balls):
         system.free(f"place {k}", system.ground, ball)
-    system.compliant_contact("contact", mg.Sphere(balls[1], 0.1), mg.Sphere(balls[0], 0.1), stiffness=1e6)
+    system.compliant_contact(
+        "contact", mg.Sphere(balls[1], 0.1), mg.Sphere(balls[0], 0.1), stiffness=1e6
+    )
     equations = system.equations()
     start = {"place 1.x": 0.15, "place 1.y": 0.15, "place 0.x'": 1.0, "place 0.y'": 1.0}
     run = equations.simulate(0.03, start, rtol=1e-11, step=1e-3)
@@ -606,17 +760,25 @@ def test_spheres_that_meet():
 
 
 def test_damping_of_hunt_and_crossley():
-    """N = k δ^(3/2) (1 + d δ̇), never less than zero; force and moment at the point halfway; friction goes with N."""
+    """N = k δ^(3/2) (1 + d δ̇), never less than zero; force and moment at the point halfway;
+    friction goes with N."""
     system, body = falling()
     law = {"stiffness": 1e4, "damping": 0.4, "friction": mg.Friction(0.3, regularization=1e-6)}
     system.compliant_contact("floor", mg.Sphere(body, 0.1), mg.Plane(system.ground), **law)
     equations = system.equations()
     for rate, factor in ((-1.0, 1.4), (0.5, 0.8), (3.0, 0.0)):
-        q, u = equations.assemble({"place.z": 0.09, "place.z'": rate, "place.x'": 0.7, "place.wy": 2.0})
+        q, u = equations.assemble(
+            {"place.z": 0.09, "place.z'": rate, "place.x'": 0.7, "place.wy": 2.0}
+        )
         normal = 1e4 * 0.01**1.5 * factor
         slip = 0.7 - 2.0 * 0.095
         assert (
-            gap(np.array([-0.3 * normal * np.sign(slip), 0, normal, 0, 0, 0]), equations.reaction("floor", q, u), 1e-9) < 1e-9
+            gap(
+                np.array([-0.3 * normal * np.sign(slip), 0, normal, 0, 0, 0]),
+                equations.reaction("floor", q, u),
+                1e-9,
+            )
+            < 1e-9
         )
         acceleration = equations.observe(lambda m: m.acceleration("body"), q, u)
         assert abs(acceleration[2] - (normal / 1.5 - G)) < 1e-10
@@ -628,38 +790,51 @@ def test_damping_of_hunt_and_crossley():
 def test_compliant_contacts_of_several_points_in_every_formalism(formalism):
     """A tilted box in the floor: forces of its corners, one by one, written out."""
     system, box = falling(inertia=(0.01, 0.02, 0.015))
-    system.compliant_contact("floor", mg.Box(box, (0.4, 0.3, 0.2)), mg.Plane(system.ground), stiffness=1e4, exponent=1.2)
+    system.compliant_contact(
+        "floor", mg.Box(box, (0.4, 0.3, 0.2)), mg.Plane(system.ground), stiffness=1e4, exponent=1.2
+    )
     equations = system.equations(formalism)
     turn = Rotation.from_rotvec([0.02, 0.15, 0.3])
     q, u = np.concatenate([[0, 0, 0.11], turn.as_quat(scalar_first=True)]), np.zeros(6)
-    corners = turn.apply([[x, y, z] for x in (-0.2, 0.2) for y in (-0.15, 0.15) for z in (-0.1, 0.1)])
+    corners = turn.apply(
+        [[x, y, z] for x in (-0.2, 0.2) for y in (-0.15, 0.15) for z in (-0.1, 0.1)]
+    )
     normal = 1e4 * np.maximum(0, -(corners[:, 2] + 0.11)) ** 1.2
     assert (normal > 0).sum() > 1
     force = np.array([0, 0, normal.sum() - 1.5 * G])
     moment = np.cross(corners, normal[:, None] * [0, 0, 1]).sum(0)
-    expected = np.concatenate([force / 1.5, turn.apply(turn.inv().apply(moment) / [0.01, 0.02, 0.015])])
+    expected = np.concatenate(
+        [force / 1.5, turn.apply(turn.inv().apply(moment) / [0.01, 0.02, 0.015])]
+    )
     state = placed(equations, q, u)
-    seen = equations.observe(lambda m: ca.vertcat(m.acceleration("body"), m.angular_acceleration("body")), *state)
+    seen = equations.observe(
+        lambda m: ca.vertcat(m.acceleration("body"), m.angular_acceleration("body")), *state
+    )
     assert gap(expected, seen) < 1e-11
 
 
 def test_stiff_contacts_tend_to_rigid_ones():
-    """A ball bounces twice without loss: the height after 1 s differs by O(k^(-2/5)), the time spent in the floor."""
+    """A ball bounces twice without loss: the height after 1 s differs by O(k^(-2/5)), the time
+    spent in the floor."""
     system, body = falling("up")
     system.rigid_contact("floor", mg.Sphere(body, 0.1), mg.Plane(system.ground), restitution=1.0)
     rigid = system.equations().simulate(1.0, {"place": 0.3}, rtol=1e-10, step=0.05)["place"][-1]
     soft, touching = falling("up")
-    soft.compliant_contact("floor", mg.Sphere(touching, 0.1), mg.Plane(soft.ground), stiffness=soft.parameter("k", 1.0))
+    soft.compliant_contact(
+        "floor", mg.Sphere(touching, 0.1), mg.Plane(soft.ground), stiffness=soft.parameter("k", 1.0)
+    )
     equations, errors = soft.equations(), []
     for stiffness in (1e7, 32e7, 32**2 * 1e7):
-        run = equations.simulate(1.0, {"place": 0.3}, rtol=1e-10, step=0.05, parameters={"k": stiffness})
+        run = equations.simulate(
+            1.0, {"place": 0.3}, rtol=1e-10, step=0.05, parameters={"k": stiffness}
+        )
         errors.append(abs(run["place"][-1] - rigid))
     assert errors[0] < 0.02
     assert abs(errors[0] / errors[1] - 4) < 0.2  # 32^(2/5) = 4
     assert abs(errors[1] / errors[2] - 4) < 0.1
 
 
-# --- what is refused -------------------------------------------------------------------------------------------------
+# --- what is refused ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -672,13 +847,12 @@ def test_stiff_contacts_tend_to_rigid_ones():
 )
 def test_wrong_numbers_are_refused(options, words):
     system, body = falling()
-    system.rigid_contact("floor", mg.Sphere(body, 0.1), mg.Plane(system.ground), **options)
     with pytest.raises(mg.ModelError, match=words):
-        system.equations()
+        system.rigid_contact("floor", mg.Sphere(body, 0.1), mg.Plane(system.ground), **options)
 
 
 def test_a_compliant_contact_needs_a_stiffness():
     system, body = falling()
-    system.compliant_contact("floor", mg.Sphere(body, 0.1), mg.Plane(system.ground), stiffness=0)
+    floor = mg.Plane(system.ground)
     with pytest.raises(mg.ModelError, match="use rigid_contact"):
-        system.equations()
+        system.compliant_contact("floor", mg.Sphere(body, 0.1), floor, stiffness=0)

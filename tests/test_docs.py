@@ -1,4 +1,5 @@
-"""The documentation is true: its code runs, its links lead somewhere, its tables are what the code says."""
+"""The documentation is true: its code runs, its links lead somewhere, its tables are what the code
+says."""
 
 import contextlib
 import io
@@ -29,12 +30,17 @@ def name_of(path):
     return str(path.relative_to(ROOT))
 
 
-# --- code ------------------------------------------------------------------------------------------------------------
+# --- code -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page != ADDING and BLOCK.search(page.read_text())], ids=name_of)
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if page != ADDING and BLOCK.search(page.read_text())],
+    ids=name_of,
+)
 def test_code_blocks_run(page, tmp_path, monkeypatch):
-    """All blocks of a page in one namespace; a block that is followed by a text block must print just that."""
+    """All blocks of a page in one namespace; a block that is followed by a text block must print
+    just that."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
     text, namespace = page.read_text(), {"__name__": "page"}
@@ -48,20 +54,29 @@ def test_code_blocks_run(page, tmp_path, monkeypatch):
 
 
 def test_adding_touches_one_file_and_one_list(tmp_path):
-    """The four new files and four entries of the page, applied to a copy of the package; then the page's own check."""
+    """The four new files and four entries of the page, applied to a copy of the package; then the
+    page's own check."""
     text = ADDING.read_text()
-    shutil.copytree(ROOT / "src" / "mechgraph", tmp_path / "src" / "mechgraph", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        ROOT / "src" / "mechgraph",
+        tmp_path / "src" / "mechgraph",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
     files = re.findall(r"^```python\n# (\S+)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     for path, content in files:
         assert not (tmp_path / path).exists(), path
         (tmp_path / path).write_text(content)
-    entries = re.findall(r"^The entry, in `(\S+)`.*?((?:\n```diff\n.*?\n```\n)+)", text, re.MULTILINE | re.DOTALL)
+    entries = re.findall(
+        r"^The entry, in `(\S+)`.*?((?:\n```diff\n.*?\n```\n)+)", text, re.MULTILINE | re.DOTALL
+    )
     assert len(files) == 4 + 1  # and the check
     assert len(entries) == 4
     for path, hunks in entries:
         apply_hunks(tmp_path / path, re.findall(r"```diff\n(.*?)\n```", hunks, re.DOTALL))
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "src")}
-    done = subprocess.run([sys.executable, "check.py"], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "check.py"], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -70,7 +85,9 @@ def apply_hunks(path, hunks):
     text = path.read_text()
     for hunk in hunks:
         lines = hunk.splitlines()
-        old, new = ("\n".join(line[1:] for line in lines if line[0] in kept) for kept in (" -", " +"))
+        old, new = (
+            "\n".join(line[1:] for line in lines if line[0] in kept) for kept in (" -", " +")
+        )
         assert text.count(old) == 1, old
         text = text.replace(old, new)
     path.write_text(text)
@@ -83,7 +100,9 @@ def test_benchmark_runs_small_sizes():
     assert done.stdout.count("###") == 3
 
 
-COMMANDS = re.findall(r"^mechgraph (.*?)(?: +#.*)?$", (ROOT / "README.md").read_text(), re.MULTILINE)
+COMMANDS = re.findall(
+    r"^mechgraph (.*?)(?: +#.*)?$", (ROOT / "README.md").read_text(), re.MULTILINE
+)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -103,19 +122,24 @@ def test_times_of_the_readme_are_those_of_the_results():
 
 
 def test_workflow_runs_the_two_commands_of_the_readme():
-    readme, workflow = (ROOT / "README.md").read_text(), (ROOT / ".github" / "workflows" / "test.yml").read_text()
+    readme, workflow = (
+        (ROOT / "README.md").read_text(),
+        (ROOT / ".github" / "workflows" / "test.yml").read_text(),
+    )
     for command in ("make demo", "make test"):
         assert command in readme
         assert f"run: {command}\n" in workflow
         assert f"{command.split()[1]}:" in (ROOT / "Makefile").read_text()
 
 
-# --- links and tables ------------------------------------------------------------------------------------------------
+# --- links and tables -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("page", ALL_PAGES, ids=name_of)
 def test_relative_links_resolve(page):
-    for target in re.findall(r"\]\(([^)\s]+)\)|<img[^>]* src=\"([^\"]+)\"", without_code(page.read_text())):
+    for target in re.findall(
+        r"\]\(([^)\s]+)\)|<img[^>]* src=\"([^\"]+)\"", without_code(page.read_text())
+    ):
         link = target[0] or target[1]
         if re.match(r"[a-z]+:", link):
             continue
@@ -141,7 +165,8 @@ def test_pages_speak_of_the_project_alone(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_math_survives_markdown(page):
-    """Displays stand in math fences; inline formulas are closed and hold no backslash that Markdown would eat."""
+    """Displays stand in math fences; inline formulas are closed and hold no backslash that Markdown
+    would eat."""
     text = without_code(page.read_text())
     assert "$$" not in text
     for paragraph in re.split(r"\n\n|\n\|", text):
@@ -151,7 +176,9 @@ def test_math_survives_markdown(page):
 
 
 def test_support_page_is_what_the_code_says():
-    assert (ROOT / "docs" / "support.md").read_text() == support.page(), "python -m mechgraph.show.support > docs/support.md"
+    assert (ROOT / "docs" / "support.md").read_text() == support.page(), (
+        "python -m mechgraph.show.support > docs/support.md"
+    )
 
 
 def test_gallery_page_is_what_the_gallery_says():
@@ -173,7 +200,7 @@ def test_every_formalism_has_its_page():
         assert (ROOT / "docs" / "formalisms" / f"{name}.md").exists(), name
 
 
-# --- claims of the formalisms' pages ---------------------------------------------------------------------------------
+# --- claims of the formalisms' pages --------------------------------------------------------------
 
 
 def driven_chain():
@@ -181,8 +208,15 @@ def driven_chain():
     system = mg.System("driven", gravity=(0, 0, -9.8))
     t = system.time
     base, slide = system.frame("base"), system.frame("slide")
-    system.joint("drive", system.ground, base, [mg.move("x", mg.sin(t)), mg.rot("z", t**2 / 2), mg.rot("x", 0.3 * t)])
-    A, B = (system.body(name, mass=2.0, com=(0.1, 0.2, 0.3), inertia=(0.2, 0.3, 0.4)) for name in "AB")
+    system.joint(
+        "drive",
+        system.ground,
+        base,
+        [mg.move("x", mg.sin(t)), mg.rot("z", t**2 / 2), mg.rot("x", 0.3 * t)],
+    )
+    A, B = (
+        system.body(name, mass=2.0, com=(0.1, 0.2, 0.3), inertia=(0.2, 0.3, 0.4)) for name in "AB"
+    )
     system.revolute("a", base, A, axis="y")
     system.joint("stretch", A, slide, [mg.move("x", 1 + 0.2 * mg.sin(3 * t))])
     system.revolute("b", slide, B, axis="x")
@@ -199,9 +233,13 @@ def test_appell_K_is_christoffel_and_D_the_rate_of_A():
     """K_ij,k = ½ (∂_i A_jk + ∂_j A_ik − ∂_k A_ij) and D + Dᵀ = 2 ∂A/∂t."""
     equations = driven_chain().equations("appell", coefficients="probing")
     A, s, n = equations.appell.A.expression, equations.symbols, len(equations.speeds)
-    *slopes, rate = at_state(equations, *(ca.reshape(ca.jacobian(ca.vec(A), x), n, n) for x in (s.q[0], s.q[1], s.t)))
+    *slopes, rate = at_state(
+        equations, *(ca.reshape(ca.jacobian(ca.vec(A), x), n, n) for x in (s.q[0], s.q[1], s.t))
+    )
     dA = np.stack(slopes)  # dA[i] = ∂A/∂q_i
-    christoffel = (np.einsum("ijk->ijk", dA) + np.einsum("jik->ijk", dA) - np.einsum("kij->ijk", dA)) / 2
+    christoffel = (
+        np.einsum("ijk->ijk", dA) + np.einsum("jik->ijk", dA) - np.einsum("kij->ijk", dA)
+    ) / 2
     K, D = (c([0.4, -0.7], t=0.9) for c in (equations.appell.K, equations.appell.D))
     assert np.abs(K - christoffel).max() < 1e-13 * np.abs(christoffel).max() + 1e-14
     assert np.abs(rate).max() > 0.1  # the inner joint is driven, so the fact says something
@@ -212,15 +250,24 @@ def test_explicit_lagrange_gives_appells_H_and_D():
     """H_b = −∂_t α_b − ½ ∂_b α₀, and D_cb = ∂_b α_c − ∂_c α_b while ∂A/∂t = 0."""
     system = mg.System("driven base", gravity=(0, 0, -9.8))
     base = system.frame("base")
-    system.joint("drive", system.ground, base, [mg.move("x", mg.sin(system.time)), mg.rot("z", system.time**2 / 2)])
-    A, B = (system.body(name, mass=2.0, com=(0.1, 0.2, 0.3), inertia=(0.2, 0.3, 0.4)) for name in "AB")
+    system.joint(
+        "drive",
+        system.ground,
+        base,
+        [mg.move("x", mg.sin(system.time)), mg.rot("z", system.time**2 / 2)],
+    )
+    A, B = (
+        system.body(name, mass=2.0, com=(0.1, 0.2, 0.3), inertia=(0.2, 0.3, 0.4)) for name in "AB"
+    )
     system.revolute("a", base, A, axis="y")
     system.revolute("b", A, B, axis="x", at=(1, 0, 0))
     explicit, appell = system.equations("lagrange", form="explicit"), system.equations("appell")
     s = explicit.symbols
     alpha_0, alpha_b = explicit.lagrange.alpha_0.expression, explicit.lagrange.alpha_b.expression
     slope = ca.jacobian(alpha_b, s.q)  # slope[c, b] = ∂_b α_c
-    H, D = at_state(explicit, -ca.jacobian(alpha_b, s.t) - ca.gradient(alpha_0, s.q) / 2, slope - slope.T)
+    H, D = at_state(
+        explicit, -ca.jacobian(alpha_b, s.t) - ca.gradient(alpha_0, s.q) / 2, slope - slope.T
+    )
     assert np.abs(appell.appell.H([0.4, -0.7], t=0.9) - H.ravel()).max() < 1e-13
     assert np.abs(appell.appell.D([0.4, -0.7], t=0.9) - D).max() < 1e-13
 

@@ -1,4 +1,5 @@
-"""The elements of the description, one by one: bodies, transitions, joints, forces, and those that a user adds."""
+"""The elements of the description, one by one: bodies, transitions, joints, forces, and those that
+a user adds."""
 
 from __future__ import annotations
 
@@ -8,10 +9,18 @@ import pytest
 from casadi import SX
 
 import mechgraph as mg
-from measure import IN_JOINT_COORDINATES, acceleration_gap, accelerations_of, force_gap, gap, mass_gap, placed
-from mechgraph.elements.joints import Chain
-from mechgraph.elements.transitions import Ball, Transition
-from mechgraph.loads import generalized, potential
+from measure import (
+    IN_JOINT_COORDINATES,
+    acceleration_gap,
+    accelerations_of,
+    force_gap,
+    gap,
+    mass_gap,
+    placed,
+)
+from mechgraph.model.joints import Chain
+from mechgraph.model.transitions import Ball, Transition
+from mechgraph.motion.loads import generalized, potential
 from mechgraph.vectors import quaternion_matrix, quaternion_of
 from random_systems import random_state, random_tree
 
@@ -22,12 +31,14 @@ def number(expression: SX) -> np.ndarray:
 
 def pendulum(**options) -> mg.System:
     s = mg.System("pendulum", gravity=(0, 0, -9.81))
-    body = s.body("rod", **({"mass": 2.0, "com": (0, 0, -0.5), "inertia": (0.2, 0.3, 0.1)} | options))
+    body = s.body(
+        "rod", **({"mass": 2.0, "com": (0, 0, -0.5), "inertia": (0.2, 0.3, 0.1)} | options)
+    )
     s.revolute("hinge", s.ground, body, axis="y")
     return s
 
 
-# --- transitions -----------------------------------------------------------------------------------------------------
+# --- transitions ----------------------------------------------------------------------------------
 
 TRANSITIONS = [
     mg.rot((0.36, -0.48, 0.8), "a"),
@@ -71,7 +82,7 @@ def test_a_reversed_transition_leads_back(step):
     assert np.abs(number(d + R @ d_back)).max() < 1e-15
 
 
-# --- joints ----------------------------------------------------------------------------------------------------------
+# --- joints ---------------------------------------------------------------------------------------
 
 OPTIONS = {"screw": {"pitch": 0.2}, "universal": {"axis": (0.6, 0.0, 0.8), "second_axis": "y"}}
 KINDS = {name: kind(**OPTIONS.get(name, {})) for name, kind in mg.JOINTS.items()}
@@ -91,16 +102,21 @@ def pose_of(kind: mg.JointKind, x: np.ndarray) -> tuple[SX, SX]:
 
 
 def coordinates_of(kind: mg.JointKind, seed: int) -> np.ndarray:
-    return np.concatenate([np.zeros(0), *(_positive(amount(step, seed)) for step in kind.transitions())])
+    return np.concatenate(
+        [np.zeros(0), *(_positive(amount(step, seed)) for step in kind.transitions())]
+    )
 
 
 def _positive(x: np.ndarray) -> np.ndarray:
     return x * np.sign(x[0]) if len(x) == 4 else x
 
 
-@pytest.mark.parametrize("kind", [kind for _, kind in ALL_KINDS], ids=[name for name, _ in ALL_KINDS])
+@pytest.mark.parametrize(
+    "kind", [kind for _, kind in ALL_KINDS], ids=[name for name, _ in ALL_KINDS]
+)
 def test_a_joint_closes_what_its_transitions_leave(kind):
-    """Its closing rows vanish along its motion, its coordinates are measured, and freedoms and rows add up to six."""
+    """Its closing rows vanish along its motion, its coordinates are measured, and freedoms and rows
+    add up to six."""
     for seed in range(3):
         x = coordinates_of(kind, seed)
         R, r = pose_of(kind, x)
@@ -109,8 +125,12 @@ def test_a_joint_closes_what_its_transitions_leave(kind):
         assert gap(x, number(kind.measure(R, r)).ravel(), floor=1.0) < 1e-14
         assert float(kind.aligned(R, r)) > 0
         shift, tilt = SX.sym("shift", 3), SX.sym("tilt", 3)
-        moved = ca.vertcat(SX(0, 1), *(value for _, value in kind.closing(R + ca.skew(tilt) @ R, r + shift)))
-        slope = ca.substitute(ca.jacobian(moved, ca.vertcat(shift, tilt)), ca.vertcat(shift, tilt), SX.zeros(6))
+        moved = ca.vertcat(
+            SX(0, 1), *(value for _, value in kind.closing(R + ca.skew(tilt) @ R, r + shift))
+        )
+        slope = ca.substitute(
+            ca.jacobian(moved, ca.vertcat(shift, tilt)), ca.vertcat(shift, tilt), SX.zeros(6)
+        )
         freedoms = sum(len(step.speeds) for step in kind.transitions())
         assert len(rows) == 6 - freedoms
         assert not rows or np.linalg.matrix_rank(number(slope), tol=1e-6) == 6 - freedoms
@@ -155,7 +175,7 @@ def test_coordinates_go_by_the_joints_name():
         "fixed": ([], []),
     }
     for kind, (coordinates, speeds) in names.items():
-        joint = mg.Joint("j", mg.Marker("a", s.ground, SX.zeros(3), SX.eye(3)), None, KINDS[kind])
+        joint = mg.Joint("j", mg.Marker("a", s.ground), s.ground, KINDS[kind])
         assert (joint.coordinates, joint.speeds) == (coordinates, speeds)
 
 
@@ -163,14 +183,17 @@ def test_planar_translations_of_a_coordinate_normal_follow_the_letters():
     for normal, first in (("z", "x"), ("x", "y"), ("y", "z")):
         x = np.array([0.7, 0.0, 0.0])
         assert np.array_equal(
-            number(pose_of(mg.JOINTS["planar"](axis=normal), x)[1]).ravel(), 0.7 * np.eye(3)["xyz".index(first)]
+            number(pose_of(mg.JOINTS["planar"](axis=normal), x)[1]).ravel(),
+            0.7 * np.eye(3)["xyz".index(first)],
         )
 
 
 def test_a_joint_may_sit_on_markers():
     def arm(on_markers: bool) -> mg.Equations:
         s = mg.System("arm", gravity=(0, 0, -9.81))
-        a, b = (s.body(name, mass=1.0, com=(0.2, 0.1, 0), inertia=(0.1, 0.2, 0.25)) for name in "ab")
+        a, b = (
+            s.body(name, mass=1.0, com=(0.2, 0.1, 0), inertia=(0.1, 0.2, 0.25)) for name in "ab"
+        )
         s.revolute("first", s.ground, a, axis="y")
         if on_markers:
             seat = s.marker("seat", a, (0.5, 0, 0), [("z", 0.3)])
@@ -190,7 +213,7 @@ def test_a_joint_may_sit_on_markers():
     assert gap(arm(True).accelerations(q, u), arm(False).accelerations(q, u)) < 1e-14
 
 
-# --- bodies ----------------------------------------------------------------------------------------------------------
+# --- bodies ---------------------------------------------------------------------------------------
 
 
 def test_every_way_of_writing_an_inertia_is_the_same():
@@ -218,7 +241,14 @@ def test_every_way_of_writing_an_inertia_is_the_same():
 def test_every_way_of_writing_an_orientation_is_the_same():
     half = np.sqrt(0.5)
     turn = [[0, -1, 0], [1, 0, 0], [0, 0, 1]]
-    for way in ([("z", np.pi / 2)], [("-z", -np.pi / 2)], (half, 0, 0, half), turn, np.array(turn), SX(ca.DM(turn))):
+    for way in (
+        [("z", np.pi / 2)],
+        [("-z", -np.pi / 2)],
+        (half, 0, 0, half),
+        turn,
+        np.array(turn),
+        SX(ca.DM(turn)),
+    ):
         s = pendulum()
         marker = s.marker("m", "rod", (1, 2, 3), way)
         equations = s.equations()
@@ -227,14 +257,25 @@ def test_every_way_of_writing_an_orientation_is_the_same():
 
 def test_published_data_that_no_body_has_are_taken_when_told():
     s = mg.System("odd")
-    s.revolute("j", s.ground, s.body("link", mass=0.0, inertia=(0, 0.35, 0), allow_unphysical=True), axis="y")
+    s.revolute(
+        "j",
+        s.ground,
+        s.body("link", mass=0.0, inertia=(0, 0.35, 0), allow_unphysical=True),
+        axis="y",
+    )
     assert s.equations().mass_matrix([0]) == pytest.approx(0.35)
 
 
 def test_a_frame_between_joints_carries_nothing():
     """Two hinges with a massless frame between are a universal joint."""
-    split, whole = mg.System("split", gravity=(0, 0, -9.81)), mg.System("whole", gravity=(0, 0, -9.81))
-    bodies = [s.body("b", mass=1.0, com=(0.1, 0.2, -0.5), inertia=(0.1, 0.2, 0.15)) for s in (split, whole)]
+    split, whole = (
+        mg.System("split", gravity=(0, 0, -9.81)),
+        mg.System("whole", gravity=(0, 0, -9.81)),
+    )
+    bodies = [
+        s.body("b", mass=1.0, com=(0.1, 0.2, -0.5), inertia=(0.1, 0.2, 0.15))
+        for s in (split, whole)
+    ]
     middle = split.frame("cross")
     split.revolute("first", split.ground, middle, axis="x")
     split.revolute("second", middle, bodies[0], axis="y")
@@ -246,19 +287,31 @@ def test_a_frame_between_joints_carries_nothing():
         assert gap(a, b) < 1e-13
 
 
-# --- parameters, time, gravity ---------------------------------------------------------------------------------------
+# --- parameters, time, gravity --------------------------------------------------------------------
 
 
 def test_parameters_may_stand_in_every_number():
-    """With all numbers as parameters at other values, the system is the one with those values written in."""
+    """With all numbers as parameters at other values, the system is the one with those values
+    written in."""
 
     def build(value) -> mg.System:
         s = mg.System("parameters")
         p = {name: value(s, name, x) for name, x in VALUES.items()}
         s.gravity = (0, 0, -p["g"])
-        rod = s.body("rod", mass=p["m"], com=(0, 0, -p["l"] / 2), inertia=(p["I"], 1.2 * p["I"], p["I"]))
+        rod = s.body(
+            "rod", mass=p["m"], com=(0, 0, -p["l"] / 2), inertia=(p["I"], 1.2 * p["I"], p["I"])
+        )
         axis = (mg.sin(p["tilt"]), mg.cos(p["tilt"]), 0)
-        s.screw("hinge", s.ground, rod, pitch=p["pitch"], axis=axis, at=(0, 0, p["l"]), stiffness=p["k"], damping=0.1 * p["k"])
+        s.screw(
+            "hinge",
+            s.ground,
+            rod,
+            pitch=p["pitch"],
+            axis=axis,
+            at=(0, 0, p["l"]),
+            stiffness=p["k"],
+            damping=0.1 * p["k"],
+        )
         tip = s.marker("tip", rod, (0, p["l"], -p["l"]))
         s.spring_damper("spring", tip, s.ground, stiffness=p["k"], damping=p["k"], length=p["l"])
         s.force("push", tip, (p["g"], 0, 0))
@@ -267,7 +320,10 @@ def test_parameters_may_stand_in_every_number():
     changed = {name: 1.3 * x for name, x in VALUES.items()}
     named = build(lambda s, name, x: s.parameter(name, x)).equations()
     written = build(lambda s, name, x: changed[name]).equations()
-    here, there = named.accelerations([0.4], [1.0], parameters=changed), written.accelerations([0.4], [1.0])
+    here, there = (
+        named.accelerations([0.4], [1.0], parameters=changed),
+        written.accelerations([0.4], [1.0]),
+    )
     assert gap(here, there) < 1e-13
 
 
@@ -279,20 +335,32 @@ def test_gravity_may_change_in_time_and_its_power_is_counted():
     s.gravity = (0, 0, -9.81 * mg.cos(2 * s.time))
     for formalism in mg.FORMALISMS:
         run = s.equations(formalism).simulate(1.0, {"hinge": 0.5}, rtol=1e-11)
-        work = np.concatenate([[0], np.cumsum((run.power[1:] + run.power[:-1]) / 2 * np.diff(run.time))])
-        assert np.abs(run.energy - run.energy[0] - work).max() < 1e-4  # the trapezoidal rule's error
+        work = np.concatenate(
+            [[0], np.cumsum((run.power[1:] + run.power[:-1]) / 2 * np.diff(run.time))]
+        )
+        assert (
+            np.abs(run.energy - run.energy[0] - work).max() < 1e-4
+        )  # the trapezoidal rule's error
     other = pendulum()
-    assert gap(s.equations().accelerations([0.5], [0.0]), other.equations().accelerations([0.5], [0.0])) < 1e-15
+    assert (
+        gap(
+            s.equations().accelerations([0.5], [0.0]), other.equations().accelerations([0.5], [0.0])
+        )
+        < 1e-15
+    )
 
 
-# --- the motion as seen from outside ---------------------------------------------------------------------------------
+# --- the motion as seen from outside --------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(0, 60, 4))
 def test_velocities_and_accelerations_are_derivatives(seed):
-    """v = ṙ, ω from Ṙ, a = v̇, α = ω̇ for a marker on the last body, by differentiation along the motion."""
+    """v = ṙ, ω from Ṙ, a = v̇, α = ω̇ for a marker on the last body, by differentiation along the
+    motion."""
     build = random_tree(seed)
-    marker = build.system.marker("seen", list(build.system.bodies)[-1], (0.3, -0.2, 0.5), [("x", 0.4)])
+    marker = build.system.marker(
+        "seen", list(build.system.bodies)[-1], (0.3, -0.2, 0.5), [("x", 0.4)]
+    )
     equations = build.system.equations()
     state, s, m = random_state(equations, seed), equations.symbols, mg.Motion(equations.kinematics)
 
@@ -311,7 +379,9 @@ def test_velocities_and_accelerations_are_derivatives(seed):
     ]
     arguments = (state.q, state.u, state.t, state.inputs, list(state.parameters.values()))
     udot = equations.accelerations(state.q, state.u, **state.at)
-    function = ca.Function("pairs", [s.q, s.u, s.t, s.w, s.p, s.udot], [x for pair in pairs for x in pair])
+    function = ca.Function(
+        "pairs", [s.q, s.u, s.t, s.w, s.p, s.udot], [x for pair in pairs for x in pair]
+    )
     values = [np.array(x) for x in function(*arguments, udot)]
     for here, there in zip(values[::2], values[1::2], strict=True):
         assert gap(here, there, floor=1.0) < 1e-12, str(build)
@@ -321,7 +391,10 @@ def test_velocities_and_accelerations_are_derivatives(seed):
 
 def test_in_frame_turns_into_the_axes_of_a_frame():
     s = pendulum()
-    a, b = s.marker("a", "rod", (0.1, 0.2, 0.3), [("z", 0.5)]), s.marker("b", "ground", (1, 0, 0), [("x", 0.7)])
+    a, b = (
+        s.marker("a", "rod", (0.1, 0.2, 0.3), [("z", 0.5)]),
+        s.marker("b", "ground", (1, 0, 0), [("x", 0.7)]),
+    )
     equations = s.equations()
     R, r = equations.rotation(b, [0.4]), equations.position(a, [0.4])
     position = equations.observe(lambda m: m.position(a, in_frame=b), [0.4], [2.0])
@@ -334,7 +407,7 @@ def test_in_frame_turns_into_the_axes_of_a_frame():
     assert gap(axis, -(R.T @ equations.rotation(a, [0.4]))[:, 1]) < 1e-15
 
 
-# --- forces ----------------------------------------------------------------------------------------------------------
+# --- forces ---------------------------------------------------------------------------------------
 
 
 def loaded(add) -> mg.System:
@@ -353,7 +426,9 @@ EXAMPLES = {
     "spring_damper": [
         lambda s: s.spring_damper("f", "tip", "a", stiffness=7.0, damping=0.3, length=0.4),
         lambda s: s.spring_damper("f", "tip", "ground", stiffness=7.0, damping=0.3),
-        lambda s: s.spring_damper("f", "ground", "tip", stiffness=7.0, length=0.2 + 0.1 * mg.sin(s.time)),
+        lambda s: s.spring_damper(
+            "f", "ground", "tip", stiffness=7.0, length=0.2 + 0.1 * mg.sin(s.time)
+        ),
     ],
     "torque": [
         lambda s: s.torque("f", "hinge.shift", 3.0),
@@ -382,11 +457,20 @@ def test_conservative_actions_are_the_gradient_of_the_potential(add):
     equations = loaded(add).equations("newton-euler")
     k, s = equations.kinematics, equations.symbols
     state = random_state(equations, 3)
-    springs = [action for force in equations.system.forces.values() for action in force.conservative(mg.Motion(k))]
+    springs = [
+        action
+        for force in equations.system.forces.values()
+        for action in force.conservative(mg.Motion(k))
+    ]
     work = generalized(k, springs) + k.N.T @ ca.gradient(potential(k), s.q)
-    values = ca.Function("f", [s.q, s.u, s.t, s.w, s.p], [work])(state.q, state.u, state.t, state.inputs, [])
+    values = ca.Function("f", [s.q, s.u, s.t, s.w, s.p], [work])(
+        state.q, state.u, state.t, state.inputs, []
+    )
     assert np.abs(np.array(values)).max() < 1e-13
-    M, f = equations.mass_matrix(state.q, **state.place), equations.forces(state.q, state.u, **state.at)
+    M, f = (
+        equations.mass_matrix(state.q, **state.place),
+        equations.forces(state.q, state.u, **state.at),
+    )
     for formalism in IN_JOINT_COORDINATES:
         other = equations.system.equations(formalism).forces(state.q, state.u, **state.at)
         assert force_gap(M, f, other, state.u) < 1e-13
@@ -402,13 +486,15 @@ def test_a_spring_of_no_length_has_no_singularity():
 def test_springs_and_dampers_in_a_joint_go_by_coordinate():
     s = mg.System("joint spring")
     body = s.body("b", mass=2.0, inertia=(1, 1, 0.5))
-    s.planar("j", s.ground, body, stiffness=(8.0, 2.0, 0.5), damping=(0, 0.4, 0.1), rest=(0.1, 0.0, -0.3))
+    s.planar(
+        "j", s.ground, body, stiffness=(8.0, 2.0, 0.5), damping=(0, 0.4, 0.1), rest=(0.1, 0.0, -0.3)
+    )
     udot = s.equations().accelerations([0.3, 0.2, 0.4], [1.0, 2.0, 3.0])
     expected = [-8 * 0.2 / 2, -(2 * 0.2 + 0.4 * 2) / 2, -(0.5 * 0.7 + 0.1 * 3) / 0.5]
     assert gap(np.array(expected), udot) < 1e-15
 
 
-# --- elements of one's own -------------------------------------------------------------------------------------------
+# --- elements of one's own ------------------------------------------------------------------------
 
 
 class Ramp(mg.JointKind):
@@ -423,7 +509,11 @@ class Ramp(mg.JointKind):
     def closing(self, R, r):
         across = r - self.e * ca.dot(self.e, r)
         tilt = [R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]]
-        return [("across y", across[1]), ("across z", across[2]), *((f"tilt {i}", x) for i, x in enumerate(tilt))]
+        return [
+            ("across y", across[1]),
+            ("across z", across[2]),
+            *((f"tilt {i}", x) for i, x in enumerate(tilt)),
+        ]
 
     def measure(self, R, r):
         return ca.dot(self.e, r)
@@ -491,30 +581,39 @@ def test_elements_of_ones_own_work_everywhere(formalism, closure):
     if formalism in IN_JOINT_COORDINATES:
         M = reference.mass_matrix(q)
         assert mass_gap(M, equations.mass_matrix(q)) < 1e-13
-        assert acceleration_gap(M, reference.accelerations(q, u), equations.accelerations(q, u), u) < 1e-9
+        assert (
+            acceleration_gap(M, reference.accelerations(q, u), equations.accelerations(q, u), u)
+            < 1e-9
+        )
     for body in ("cart", "ball"):
         accelerations = accelerations_of(body)
-        assert gap(reference.observe(accelerations, q, u), equations.observe(accelerations, *own)) < 1e-9
+        assert (
+            gap(reference.observe(accelerations, q, u), equations.observe(accelerations, *own))
+            < 1e-9
+        )
     assert gap(reference.reaction("slide", q, u), equations.reaction("slide", *own)) < 1e-9
 
 
 def test_a_listed_joint_gets_a_short_name(monkeypatch):
-    """Listing is all: the name on ``System`` is made from the list when the module is read."""
-    from mechgraph.system import _joint_method
-
+    """Listing is all."""
     monkeypatch.setitem(mg.JOINTS, "ramp", Ramp)
-    monkeypatch.setattr(mg.System, "ramp", _joint_method(Ramp), raising=False)
     s = mg.System("ramp")
     s.ramp("slide", s.ground, s.body("b", mass=2.0, inertia=(1, 1, 1)), slope=0.5, stiffness=6.0)
     assert s.equations().accelerations([0.2], [0.0])[0] == pytest.approx(-0.6)
 
 
 def test_a_joint_of_ones_own_closes_a_loop():
-    """The cart on its own ramp, held by a second one that is cut: the same motion, one way or the other."""
+    """The cart on its own ramp, held by a second one that is cut: the same motion, one way or the
+    other."""
     s = ramp("own")
     s.joint("second", s.ground, "cart", Ramp(0.5), at=(0, 0.2, 0), child_at=(0, 0.2, 0), cut=True)
     equations, plain = s.equations(), ramp("own").equations()
     q, u = plain.assemble({"slide": 0.3, "slide'": -1.0})
     assert len(equations.redundant(q)) == 5
-    assert acceleration_gap(plain.mass_matrix(q), plain.accelerations(q, u), equations.accelerations(q, u), u) < 1e-9
+    assert (
+        acceleration_gap(
+            plain.mass_matrix(q), plain.accelerations(q, u), equations.accelerations(q, u), u
+        )
+        < 1e-9
+    )
     assert equations.observe(lambda m: m.coordinate("second"), q)[0] == pytest.approx(0.3)

@@ -19,7 +19,9 @@ STRICT = ("-O2", "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror")
 
 
 def block(system: mg.System, name: str, **options: object) -> mg.Body:
-    return system.body(name, **{"mass": 1.0, "com": (0.1, 0.2, -0.3), "inertia": (0.08, 0.09, 0.02), **options})
+    return system.body(
+        name, **{"mass": 1.0, "com": (0.1, 0.2, -0.3), "inertia": (0.08, 0.09, 0.02), **options}
+    )
 
 
 def tree() -> mg.System:
@@ -79,7 +81,9 @@ def built(*command: object) -> None:
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_it_compiles_without_warnings_and_its_test_passes(exported, system, tmp_path):
     header, source, test = exported(system)[1]
-    assert [path.name for path in (header, source, test)] == [system.__name__ + end for end in (".h", ".c", "_test.c")]
+    assert [path.name for path in (header, source, test)] == [
+        system.__name__ + end for end in (".h", ".c", "_test.c")
+    ]
     built("gcc", *STRICT, source, test, "-lm", "-o", tmp_path / "test")
     done = run(tmp_path / "test")
     assert done.returncode == 0, done.stdout
@@ -92,14 +96,21 @@ def test_clang_has_nothing_to_say_either(exported, system, tmp_path):
         built(*_zig(), *STRICT, "-c", source, "-o", tmp_path / "out.o")
 
 
-@pytest.mark.parametrize("function", ["accelerations", "mass_matrix", "forces", "coordinate_rates", "energies"])
+@pytest.mark.parametrize(
+    "function", ["accelerations", "mass_matrix", "forces", "coordinate_rates", "energies"]
+)
 def test_a_wrong_reference_value_is_found(exported, tmp_path, function):
     header, source, test = exported(tree)[1]
     (tmp_path / header.name).write_text(header.read_text())
     text = test.read_text()
-    place = text.index("const double expected[] = {", text.rindex("{\n        double out", 0, text.index(f"tree_{function}(")))
+    place = text.index(
+        "const double expected[] = {",
+        text.rindex("{\n        double out", 0, text.index(f"tree_{function}(")),
+    )
     number = re.compile(r"-?\d[^,}]*").search(text, place + 20)
-    changed = text[: number.start()] + repr(float(number[0]) * (1 + 1e-8) + 1e-8) + text[number.end() :]
+    changed = (
+        text[: number.start()] + repr(float(number[0]) * (1 + 1e-8) + 1e-8) + text[number.end() :]
+    )
     (tmp_path / test.name).write_text(changed)
     built("gcc", *STRICT, source, tmp_path / test.name, "-lm", "-o", tmp_path / "test")
     done = run(tmp_path / "test")
@@ -109,8 +120,19 @@ def test_a_wrong_reference_value_is_found(exported, tmp_path, function):
 
 def test_a_result_that_is_not_a_number_is_found(exported, tmp_path):
     _, source, test = exported(plain)[1]
-    (tmp_path / "broken.c").write_text(source.read_text().replace("_run(x, work, out);", "_run(x, work, out); out[0] = NAN;"))
-    built("gcc", *STRICT, f"-I{source.parent}", tmp_path / "broken.c", test, "-lm", "-o", tmp_path / "test")
+    (tmp_path / "broken.c").write_text(
+        source.read_text().replace("_run(x, work, out);", "_run(x, work, out); out[0] = NAN;")
+    )
+    built(
+        "gcc",
+        *STRICT,
+        f"-I{source.parent}",
+        tmp_path / "broken.c",
+        test,
+        "-lm",
+        "-o",
+        tmp_path / "test",
+    )
     assert run(tmp_path / "test").returncode == 5
 
 
@@ -130,10 +152,16 @@ def test_functions_are_those_of_the_equations(exported, system, tmp_path):
         "mass_matrix": equations.mass_matrix(state.q, **place),
         "forces": equations.forces(state.q, state.u, **at),
         "coordinate_rates": equations.coordinate_rates(state.q, state.u),
-        "energies": [equations.kinetic_energy(state.q, state.u, **place), equations.potential_energy(state.q, **place)],
+        "energies": [
+            equations.kinetic_energy(state.q, state.u, **place),
+            equations.potential_energy(state.q, **place),
+        ],
     }
     if equations.constraints:
-        phi, psi = equations.position_violation(state.q, **place), equations.velocity_violation(state.q, state.u, **place)
+        phi, psi = (
+            equations.position_violation(state.q, **place),
+            equations.velocity_violation(state.q, state.u, **place),
+        )
         wanted |= {"constraints": np.concatenate([phi, psi])}
         wanted |= {"constraint_jacobian": equations.constraint_jacobian(state.q, state.u, **place)}
     for name, value in wanted.items():
@@ -155,7 +183,9 @@ def test_what_cannot_be_exported_is_told(tmp_path):
     with pytest.raises(mg.ArgumentError, match="is no name for C functions"):
         plain().equations().export_c(tmp_path / "two words")
     nowhere = plain()
-    nowhere.force("bad", "stone", lambda m: mg.sqrt(-1 - m.coordinate("z") ** 2) * m.axis("stone", "z"))
+    nowhere.force(
+        "bad", "stone", lambda m: mg.sqrt(-1 - m.coordinate("z") ** 2) * m.axis("stone", "z")
+    )
     with pytest.raises(mg.ArgumentError, match="not finite near the reference"):
         nowhere.equations().export_c(tmp_path / "nowhere")
     assert not list(Path(tmp_path).iterdir())

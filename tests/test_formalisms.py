@@ -1,4 +1,5 @@
-"""What belongs to one formalism: Appell's coefficients, Lagrange's explicit form, options and their refusal."""
+"""What belongs to one formalism: Appell's coefficients, Lagrange's explicit form, options and their
+refusal."""
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ def numbers(equations, state, expression):
     """An expression at a state."""
     s = equations.symbols
     function = ca.Function("f", [s.q, s.u, s.t, s.w, s.p, s.udot], [ca.densify(expression)])
-    return np.array(function(state.q, state.u, state.t, state.inputs, list(state.parameters.values()), 0))
+    return np.array(
+        function(state.q, state.u, state.t, state.inputs, list(state.parameters.values()), 0)
+    )
 
 
 def small_tree(seed, kinds, **options) -> Build:
@@ -30,23 +33,28 @@ def small_tree(seed, kinds, **options) -> Build:
     )
 
 
-# --- Appell ----------------------------------------------------------------------------------------------------------
+# --- Appell ---------------------------------------------------------------------------------------
 
 
 def both_ways(build):
-    return [build.system.equations("appell", coefficients=way) for way in ("differentiation", "probing")]
+    return [
+        build.system.equations("appell", coefficients=way) for way in ("differentiation", "probing")
+    ]
 
 
 @pytest.mark.parametrize("seed", range(16))
 def test_appell_probing_is_exact(seed):
-    """The source's differences at unit velocities and accelerations give what differentiation gives."""
+    """The source's differences at unit velocities and accelerations give what differentiation
+    gives."""
     build = small_tree(seed, JOINT_NAMES)
     by_derivative, by_probing = both_ways(build)
     state = random_state(by_derivative, seed)
     M = by_derivative.mass_matrix(state.q, **state.place)
     size = np.abs(M).max() + np.abs(by_derivative.appell.H(state.q, **state.place)).max()
     for name in "AKDH":
-        a, b = (getattr(e.appell, name)(state.q, **state.place) for e in (by_derivative, by_probing))
+        a, b = (
+            getattr(e.appell, name)(state.q, **state.place) for e in (by_derivative, by_probing)
+        )
         assert a.shape == b.shape
         assert np.abs(a - b).max() < 1e-12 * (size + np.abs(a).max()), f"{name}\n{build}"
     assert mass_gap(M, by_probing.mass_matrix(state.q, **state.place)) < 1e-11, str(build)
@@ -74,10 +82,15 @@ def test_appell_quadratic_terms_are_christoffel_brackets(seed):
     equations = build.system.equations("appell")
     state = random_state(equations, seed)
     n = len(equations.speeds)
-    slopes = numbers(equations, state, ca.jacobian(ca.vec(ca.densify(equations.M)), equations.symbols.q)).reshape(n, n, n)
+    slopes = numbers(
+        equations, state, ca.jacobian(ca.vec(ca.densify(equations.M)), equations.symbols.q)
+    ).reshape(n, n, n)
     brackets = (np.einsum("jki->ijk", slopes) + np.einsum("ikj->ijk", slopes) - slopes) / 2
     K = equations.appell.K(state.q, **state.place)
-    assert np.abs(K - brackets).max() < 1e-11 * np.abs(equations.mass_matrix(state.q, **state.place)).max(), str(build)
+    assert (
+        np.abs(K - brackets).max()
+        < 1e-11 * np.abs(equations.mass_matrix(state.q, **state.place)).max()
+    ), str(build)
 
 
 @pytest.mark.parametrize("seed", range(16))
@@ -86,7 +99,10 @@ def test_appell_linear_terms_follow_the_drives(seed):
     build = small_tree(seed, SCALAR_KINDS)
     equations = build.system.equations("appell")
     state = random_state(equations, seed)
-    rate = ca.reshape(ca.jtimes(ca.vec(ca.densify(equations.M)), equations.symbols.t, ca.SX(1)), *equations.M.shape)
+    rate = ca.reshape(
+        ca.jtimes(ca.vec(ca.densify(equations.M)), equations.symbols.t, ca.SX(1)),
+        *equations.M.shape,
+    )
     D = equations.appell.D(state.q, **state.place)
     size = np.abs(equations.mass_matrix(state.q, **state.place)).max()
     assert np.abs(D + D.T - 2 * numbers(equations, state, rate)).max() < 1e-11 * size, str(build)
@@ -106,7 +122,14 @@ def test_appell_coefficients_have_the_shapes_of_their_indices():
             build.joint(f"j{i}", "revolute", f"b{i - 1}" if i else "ground", f"b{i}")
         equations = build.system.equations("appell")
         q, batch = np.zeros(bodies), np.zeros((4, bodies))
-        shapes = {"A": (bodies, bodies), "K": (bodies,) * 3, "D": (bodies, bodies), "H": (bodies,), "Q": (bodies,), "S": ()}
+        shapes = {
+            "A": (bodies, bodies),
+            "K": (bodies,) * 3,
+            "D": (bodies, bodies),
+            "H": (bodies,),
+            "Q": (bodies,),
+            "S": (),
+        }
         for name, shape in shapes.items():
             assert getattr(equations.appell, name)(q).shape == shape, name
             assert getattr(equations.appell, name)(batch).shape == (4, *shape), name
@@ -118,18 +141,23 @@ def test_coefficients_belong_to_their_formalism():
         _ = equations.appell
 
 
-# --- Lagrange, explicit ----------------------------------------------------------------------------------------------
+# --- Lagrange, explicit ---------------------------------------------------------------------------
 
 
 def revolute_tree(seed: int, bodies: int = 5) -> Build:
-    """Revolutes (some reversed, with springs, forces, fixed bodies and universals between) on a base that moves and turns."""
+    """Revolutes (some reversed, with springs, forces, fixed bodies and universals between) on a
+    base that moves and turns."""
     build = Build(seed, driven=False)
     build.begin(gravity=build.vector(9.8))
     t = build.system.time
     inboard = ["ground"]
     if seed % 4:
         build("frame", "base")
-        chain = [mg.move("x", mg.sin(1.3 * t)), mg.move("y", 0.5 * mg.cos(2 * t)), mg.move("z", 0.3 * t**2)]
+        chain = [
+            mg.move("x", mg.sin(1.3 * t)),
+            mg.move("y", 0.5 * mg.cos(2 * t)),
+            mg.move("z", 0.3 * t**2),
+        ]
         if seed % 4 > 1:
             chain += [mg.rot("z", 0.6 * mg.sin(1.3 * t)), mg.rot((0.6, 0.0, 0.8), 0.4 * t)]
         build("joint", "drive", "ground", "base", chain, **build.places())
@@ -147,7 +175,9 @@ def revolute_tree(seed: int, bodies: int = 5) -> Build:
 def test_explicit_lagrange_is_lagrange(seed):
     """α_bc = M, and Theorem 1 and its equations hold on a base that moves (and turns)."""
     build = revolute_tree(seed)
-    energy, explicit = (build.system.equations("lagrange", form=form) for form in ("energy", "explicit"))
+    energy, explicit = (
+        build.system.equations("lagrange", form=form) for form in ("energy", "explicit")
+    )
     state = random_state(energy, seed)
     M = energy.mass_matrix(state.q, **state.place)
     alpha_bc = explicit.lagrange.alpha_bc(state.q, **state.place)
@@ -155,9 +185,13 @@ def test_explicit_lagrange_is_lagrange(seed):
     assert mass_gap(M, explicit.mass_matrix(state.q, **state.place)) < 1e-11, str(build)
     f, other = (e.forces(state.q, state.u, **state.at) for e in (energy, explicit))
     assert force_gap(M, f, other, state.u) < 1e-11, str(build)
-    alpha_0, alpha_b = (getattr(explicit.lagrange, name)(state.q, **state.place) for name in ("alpha_0", "alpha_b"))
+    alpha_0, alpha_b = (
+        getattr(explicit.lagrange, name)(state.q, **state.place) for name in ("alpha_0", "alpha_b")
+    )
     T = (alpha_0 - 2 * alpha_b @ state.u + state.u @ alpha_bc @ state.u) / 2
-    assert abs(T - explicit.kinetic_energy(state.q, state.u, **state.place)) < 1e-12 * abs(T), str(build)
+    assert abs(T - explicit.kinetic_energy(state.q, state.u, **state.place)) < 1e-12 * abs(T), str(
+        build
+    )
 
 
 HINGES = ("revolute", "universal", "fixed")
@@ -191,15 +225,21 @@ def test_explicit_lagrange_refuses_a_drive_inside_the_tree():
         build.system.equations("lagrange", form="explicit")
 
 
-@pytest.mark.parametrize("e3", [1.0, 0.3, 0.0, -1e-12, -0.5, -1 + 1e-4, -1 + 1e-8, -1 + 1e-13, -1.0])
+@pytest.mark.parametrize(
+    "e3", [1.0, 0.3, 0.0, -1e-12, -0.5, -1 + 1e-4, -1 + 1e-8, -1 + 1e-13, -1.0]
+)
 def test_lemma_1_turns_every_axis_to_z(e3):
-    """Orthogonal, and A e = z, also next to e₃ = −1 where the printed formula divides by nothing."""
+    """Orthogonal, and A e = z, also next to e₃ = −1 where the printed formula divides by
+    nothing."""
     across = np.sqrt(max(0.0, 1 - e3**2))
     for angle in (0.0, 0.7, 2.0, 4.0):
         e = np.array([across * np.cos(angle), across * np.sin(angle), e3])
         e /= np.linalg.norm(e)
         symbol = ca.SX.sym("e", 3)
-        for turn in (ca.DM(shortest_turn_to_z(ca.SX(ca.DM(e)))), ca.Function("L", [symbol], [shortest_turn_to_z(symbol)])(e)):
+        for turn in (
+            ca.DM(shortest_turn_to_z(ca.SX(ca.DM(e)))),
+            ca.Function("L", [symbol], [shortest_turn_to_z(symbol)])(e),
+        ):
             L = np.array(turn)
             assert np.abs(L @ L.T - np.eye(3)).max() < 1e-14
             assert np.abs(L @ e - [0, 0, 1]).max() < 1e-14
@@ -212,10 +252,16 @@ def test_explicit_lagrange_shows_its_turns(seed):
     explicit = build.system.equations("lagrange", form="explicit")
     turns = explicit.lagrange.turns(np.zeros(len(explicit.coordinates)))
     assert turns.shape == (3, 3, len(explicit.coordinates))
-    assert gap(np.einsum("ijk,ljk->kil", turns, turns), np.broadcast_to(np.eye(3), (turns.shape[2], 3, 3))) < 1e-14
+    assert (
+        gap(
+            np.einsum("ijk,ljk->kil", turns, turns),
+            np.broadcast_to(np.eye(3), (turns.shape[2], 3, 3)),
+        )
+        < 1e-14
+    )
 
 
-# --- options ---------------------------------------------------------------------------------------------------------
+# --- options --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,9 @@ def test_formalisms_and_closures_agree_at_the_start(name, options):
     first = system.equations()
     q, u = first.assemble(start, guess=example.guess)
     reference = None
-    for formalism, closure in product(IN_JOINT_COORDINATES, mg.CLOSURES if first.constraints else ["multipliers"]):
+    for formalism, closure in product(
+        IN_JOINT_COORDINATES, mg.CLOSURES if first.constraints else ["multipliers"]
+    ):
         equations = system.equations(formalism, closure=closure)
         found = (
             equations.mass_matrix(q),
@@ -60,11 +62,17 @@ def test_formalisms_and_closures_agree_at_the_start(name, options):
             np.array([equations.reaction(joint, q, u) for joint in system.joints]),
         )
         reference = reference or found
-        for value, expected, tolerance in zip(found, reference, (1e-11, 1e-11, 1e-11, 1e-9), strict=True):
+        for value, expected, tolerance in zip(
+            found, reference, (1e-11, 1e-11, 1e-11, 1e-9), strict=True
+        ):
             scale = max(np.abs(expected).max(), 1e-3)
-            np.testing.assert_allclose(value, expected, rtol=0, atol=tolerance * scale, err_msg=f"{formalism}, {closure}")
+            np.testing.assert_allclose(
+                value, expected, rtol=0, atol=tolerance * scale, err_msg=f"{formalism}, {closure}"
+            )
         own_route = equations.accelerations(q, u)
-        np.testing.assert_allclose(own_route, reference[2], rtol=0, atol=1e-10 * max(np.abs(reference[2]).max(), 1e-3))
+        np.testing.assert_allclose(
+            own_route, reference[2], rtol=0, atol=1e-10 * max(np.abs(reference[2]).max(), 1e-3)
+        )
 
 
 @pytest.mark.parametrize("name", gallery.names())
@@ -83,7 +91,7 @@ def test_runs_as_a_script(name, capsys):
     assert "Tree" in said
 
 
-# --- users' files ----------------------------------------------------------------------------------------------------
+# --- users' files ---------------------------------------------------------------------------------
 
 MODEL = """
 import mechgraph as mg
@@ -107,10 +115,17 @@ def test_a_file_with_a_system_object(tmp_path):
 
 
 def test_a_file_with_a_function_and_a_dataclass(tmp_path):
-    text = '"""My arm."""\nfrom __future__ import annotations\nfrom dataclasses import dataclass\n' + MODEL
+    text = (
+        '"""My arm."""\nfrom __future__ import annotations\nfrom dataclasses import dataclass\n'
+        + MODEL
+    )
     text += "\n@dataclass\nclass Size:\n    length: float = 1.0\n\ndef system():\n    return arm\n\nSTART = {'hinge': 0.1}\n"
     example = gallery.load_file(written(tmp_path, text))
-    assert (example.title, example.start, example.system().name) == ("My arm.", {"hinge": 0.1}, "arm")
+    assert (example.title, example.start, example.system().name) == (
+        "My arm.",
+        {"hinge": 0.1},
+        "arm",
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""Exact derivatives: every function with respect to every variable, against differences and against each other."""
+"""Exact derivatives: every function with respect to every variable, against differences and against
+each other."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ import pytest
 
 import mechgraph as mg
 from measure import IN_JOINT_COORDINATES
-from mechgraph.derivatives import FUNCTIONS, VARIABLES
+from mechgraph.equations.derivatives import FUNCTIONS, VARIABLES
 from random_systems import State, random_state
 
 
@@ -45,14 +46,20 @@ def loop() -> mg.System:
 
 
 def planar() -> mg.System:
-    """The loop without redundant rows, for which u̇ is a smooth function also beside the constraints."""
+    """The loop without redundant rows, for which u̇ is a smooth function also beside the
+    constraints."""
     system = mg.System("planar", gravity=(0, 0, -9.8))
     a, b = block(system, "A", system.parameter("load", 1.2)), block(system, "B")
     system.revolute("qA", system.ground, a, axis="y")
     system.revolute("qB", a, b, axis="y", at=(1, 0, 0))
     system.torque("motor", "qA", system.input("torque"))
     tip = system.marker("tip", b, at=(0.8, 0, 0))
-    system.distance("rod", tip, system.marker("anchor", "ground", at=(1.5, 0, 0)), 0.9 + 0.2 * mg.sin(system.time))
+    system.distance(
+        "rod",
+        tip,
+        system.marker("anchor", "ground", at=(1.5, 0, 0)),
+        0.9 + 0.2 * mg.sin(system.time),
+    )
     return system
 
 
@@ -88,14 +95,18 @@ def arguments(state: State) -> dict[str, np.ndarray]:
     }  # fmt: skip
 
 
-def differences(function: Callable[..., np.ndarray], values: dict[str, np.ndarray], wrt: str) -> np.ndarray:
+def differences(
+    function: Callable[..., np.ndarray], values: dict[str, np.ndarray], wrt: str
+) -> np.ndarray:
     """Central differences of fourth order, all in one batch."""
     x = values[wrt]
     h, weights = 1e-3, {-2: 1 / 12, -1: -8 / 12, 1: 8 / 12, 2: -1 / 12}
     moved = np.array([x + k * h * e for e in np.eye(len(x)) for k in weights]).reshape(-1, len(x))
     spread = {**values, wrt: moved}
     spread["t"] = spread["t"][..., 0]
-    out = np.broadcast_to(function(*spread.values()), (len(moved), function(*_single(values)).shape[-1]))
+    out = np.broadcast_to(
+        function(*spread.values()), (len(moved), function(*_single(values)).shape[-1])
+    )
     return np.einsum("k,ikj->ji", list(weights.values()), out.reshape(len(x), 4, -1)) / h
 
 
@@ -111,13 +122,19 @@ def relative(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.abs(a - b).max(initial=0) / (1 + np.abs(b).max(initial=0)))
 
 
-CASES = [(system, of) for system in (tree, loop, planar) for of in FUNCTIONS if (system, of) != (loop, "accelerations")]
+CASES = [
+    (system, of)
+    for system in (tree, loop, planar)
+    for of in FUNCTIONS
+    if (system, of) != (loop, "accelerations")
+]
 
 
 @pytest.mark.parametrize("wrt", VARIABLES)
 @pytest.mark.parametrize(("system", "of"), CASES)
 def test_derivatives_are_those_of_differences(system, of, wrt):
-    """Quaternions are varied as four numbers, and loops beside their constraints: the expressions are defined there, too.
+    """Quaternions are varied as four numbers, and loops beside their constraints: the expressions
+    are defined there, too.
 
     (u̇ of the spatial four-bar, which has redundant rows, is not, and has a test of its own below.)
     """
@@ -145,7 +162,9 @@ def test_derivatives_of_accelerations_through_inverse_dynamics(formalism):
     s, state = eqs.symbols, random_state(equations(tree), 3)
     p = list(state.parameters.values())
     for wrt, symbol in VARIABLES.items():
-        plain = ca.Function("J", [s.q, s.u, s.t, s.w, s.p], [ca.jacobian(eqs.udot, getattr(s, symbol))])
+        plain = ca.Function(
+            "J", [s.q, s.u, s.t, s.w, s.p], [ca.jacobian(eqs.udot, getattr(s, symbol))]
+        )
         wanted = np.array(plain(state.q, state.u, state.t, state.inputs, p))
         mine = eqs.jacobian("accelerations", wrt, state.q, state.u, **state.at)
         assert relative(mine, wanted) < 1e-10
@@ -159,7 +178,10 @@ def test_derivatives_of_accelerations_along_the_motion_of_a_loop():
     J_q, J_u, J_t = (eqs.jacobian("accelerations", wrt, q, u) for wrt in ("q", "u", "t"))
     run = eqs.simulate(4 * h, (q, u), step=h, rtol=1e-13, method="dop853")
     later = np.array([-25, 48, -36, 16, -3]) / 12 / h  # fourth order, forward
-    assert relative(J_q @ eqs.coordinate_rates(q, u) + J_u @ run.udot[0] + J_t[:, 0], later @ run.udot) < 1e-7
+    assert (
+        relative(J_q @ eqs.coordinate_rates(q, u) + J_u @ run.udot[0] + J_t[:, 0], later @ run.udot)
+        < 1e-7
+    )
 
 
 def test_accelerations_of_a_loop_are_linear_in_the_inputs():
@@ -219,7 +241,12 @@ def test_results_are_put_only_where_they_fit():
     eqs = tree().equations()
     q, u = np.zeros((3, 5)), np.zeros((3, 4))
     q[:, 0] = 1
-    for out in (np.zeros((3, 4, 4), dtype=np.float32), np.zeros((3, 4, 5)), np.zeros((3, 4, 8))[..., ::2], [[0.0]]):
+    for out in (
+        np.zeros((3, 4, 4), dtype=np.float32),
+        np.zeros((3, 4, 5)),
+        np.zeros((3, 4, 8))[..., ::2],
+        [[0.0]],
+    ):
         with pytest.raises(mg.ArgumentError, match=r"out must be .* \[\(3, 4, 4\)\]"):
             eqs.jacobian("efforts", "u", q, u, u, out=out)
 
@@ -234,7 +261,11 @@ def test_nothing_to_differentiate_by():
 
 
 def test_unknown_names_are_told():
-    with pytest.raises(mg.ArgumentError, match="unknown function 'acceleration'; did you mean 'accelerations'"):
+    with pytest.raises(
+        mg.ArgumentError, match="unknown function 'acceleration'; did you mean 'accelerations'"
+    ):
         equations(tree).jacobian("acceleration", "q", np.zeros(5))
-    with pytest.raises(mg.ArgumentError, match=r"unknown variable 'speed'.*Known: q, u, inputs, parameters, t"):
+    with pytest.raises(
+        mg.ArgumentError, match=r"unknown variable 'speed'.*Known: q, u, inputs, parameters, t"
+    ):
         equations(tree).jacobian("accelerations", "speed", np.zeros(5))

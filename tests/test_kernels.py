@@ -1,7 +1,8 @@
 """Kernels: the operations, the printing, the calls, the compiler and its cache, the tiers.
 
-CasADi's interpreter is the oracle. Machine code contracts a·b + c into one operation, so it is compared bit by bit only
-where a test switches that off; elsewhere to a few units in the last place of the numbers that make up a result.
+CasADi's interpreter is the oracle. Machine code contracts a·b + c into one operation, so it is
+compared bit by bit only where a test switches that off; elsewhere to a few units in the last place
+of the numbers that make up a result.
 """
 
 from __future__ import annotations
@@ -37,12 +38,16 @@ def machine_code(function: ca.Function, width: int) -> native.Native:
     """A function in machine code, all results as matrices."""
     shapes = [function.size_out(k) for k in range(function.n_out())]
     return loaded(
-        emit.emit(trace(function), "kernel", width, shapes), [function.nnz_in(k) for k in range(function.n_in())], shapes
+        emit.emit(trace(function), "kernel", width, shapes),
+        [function.nnz_in(k) for k in range(function.n_in())],
+        shapes,
     )
 
 
 def loaded(source: str, sizes: list[int], shapes: list[tuple[int, int]]) -> native.Native:
-    return native.Native(compiler.load(compiler.key_of(source), lambda: source), "kernel", sizes, shapes)
+    return native.Native(
+        compiler.load(compiler.key_of(source), lambda: source), "kernel", sizes, shapes
+    )
 
 
 def interpreted(function: ca.Function, *rows: np.ndarray) -> list[np.ndarray]:
@@ -56,9 +61,29 @@ def same_bits(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return (np.isnan(a) & np.isnan(b)) | ((a == b) & (np.signbit(a) == np.signbit(b)))
 
 
-# --- operations ------------------------------------------------------------------------------------------------------
+# --- operations -----------------------------------------------------------------------------------
 
-EDGES = [0.0, 5e-324, 1e-310, 1e-300, 1e-16, 0.3, 0.5, 1.0, 1.5, np.pi / 2, 2.0, 3.0, 7.0, 1e3, 1.6e6, 1e8, 1e22, 1e300, np.inf]
+EDGES = [
+    0.0,
+    5e-324,
+    1e-310,
+    1e-300,
+    1e-16,
+    0.3,
+    0.5,
+    1.0,
+    1.5,
+    np.pi / 2,
+    2.0,
+    3.0,
+    7.0,
+    1e3,
+    1.6e6,
+    1e8,
+    1e22,
+    1e300,
+    np.inf,
+]
 SPECIAL = np.array([*EDGES, *(-x for x in EDGES), np.nan])
 
 
@@ -74,28 +99,44 @@ def all_operations() -> tuple[ca.Function, list[str]]:
     results = {name: SX.unary(code, x) for code, name in UNARY.items()} | {
         f"{name} {code}": SX.binary(code, x, y) for code, name in BINARY.items()
     }
-    results |= {"sq": SX.unary(ca.OP_SQ, x), "twice": SX.unary(ca.OP_TWICE, x), "inv": SX.unary(ca.OP_INV, x)}
+    results |= {
+        "sq": SX.unary(ca.OP_SQ, x),
+        "twice": SX.unary(ca.OP_TWICE, x),
+        "inv": SX.unary(ca.OP_INV, x),
+    }
     return ca.Function("all", [x, y], [ca.vertcat(*results.values())]), list(results)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_operations_are_those_of_the_interpreter(width):
-    """Bit by bit, on special values (each with each) and random ones; fmin(0, −0) may be either zero, as in C."""
+    """Bit by bit, on special values (each with each) and random ones; fmin(0, −0) may be either
+    zero, as in C."""
     function, names = all_operations()
-    pairs = np.array([*itertools.product(SPECIAL, SPECIAL), *zip(random_numbers(500, 1), random_numbers(500, 2), strict=True)])
+    pairs = np.array(
+        [
+            *itertools.product(SPECIAL, SPECIAL),
+            *zip(random_numbers(500, 1), random_numbers(500, 2), strict=True),
+        ]
+    )
     x, y = pairs[:, :1], pairs[:, 1:]
-    (mine,), (oracle,) = machine_code(function, width).batch([x, y], len(pairs)), interpreted(function, x, y)
+    (mine,), (oracle,) = (
+        machine_code(function, width).batch([x, y], len(pairs)),
+        interpreted(function, x, y),
+    )
     for k, name in enumerate(names):
         if name in ("sin", "cos"):
             continue  # not the C library's: measured below
         same = same_bits(mine[:, k, 0], oracle[:, k, 0])
         if name.startswith(("fmin", "fmax")):
             same |= (pairs == 0).all(axis=1) & (mine[:, k, 0] == 0)
-        assert same.all(), f"{name} of {pairs[~same][0]}: {mine[~same][0, k]}, not {oracle[~same][0, k]}"
+        assert same.all(), (
+            f"{name} of {pairs[~same][0]}: {mine[~same][0, k]}, not {oracle[~same][0, k]}"
+        )
 
 
 def test_operations_are_those_of_numpy():
-    """The oracle itself: CasADi's operations mean what NumPy's mean, to 4 units in the last place."""
+    """The oracle itself: CasADi's operations mean what NumPy's mean, to 4 units in the last
+    place."""
     function, names = all_operations()
     x, y = random_numbers(500, 3), random_numbers(500, 4)
     (oracle,) = interpreted(function, x[:, None], y[:, None])
@@ -115,14 +156,19 @@ def test_operations_are_those_of_numpy():
     for k, name in enumerate(names):
         word, mine = name.split()[0], oracle[:, k, 0]
         with np.errstate(all="ignore"):
-            wanted = np.asarray(numpy[word](x) if word in numpy else numpy2[word](x, y), dtype=float)
-            slack = 4 * np.spacing(np.abs(x)) if word == "remainder" else 4 * np.spacing(np.abs(wanted))
+            wanted = np.asarray(
+                numpy[word](x) if word in numpy else numpy2[word](x, y), dtype=float
+            )
+            slack = (
+                4 * np.spacing(np.abs(x)) if word == "remainder" else 4 * np.spacing(np.abs(wanted))
+            )
             near = np.abs(mine - wanted) <= slack
         assert (near | same_bits(mine, wanted)).all(), name
 
 
 def turning_points(random: np.random.Generator) -> np.ndarray:
-    """The doubles nearest to multiples of π/2, and their neighbours: where the reduction of the angle is hardest."""
+    """The doubles nearest to multiples of π/2, and their neighbours: where the reduction of the
+    angle is hardest."""
     k = np.concatenate([np.arange(-50, 51), random.integers(-1_018_000, 1_018_000, 900)])
     with mpmath.workprec(200):
         x = np.array([float(mpmath.pi / 2 * int(n)) for n in k])
@@ -149,7 +195,9 @@ def ulps(mine: float, exact: mpmath.mpf) -> float:
 @pytest.mark.parametrize("width", WIDTHS)
 def test_sine_and_cosine_are_good_to_one_unit_in_the_last_place(width):
     (x, exact), angle = angles_and_sines(), SX.sym("x")
-    both = machine_code(ca.Function("both", [angle], [ca.sin(angle), ca.cos(angle)]), width).batch([x[:, None]], len(x))
+    both = machine_code(ca.Function("both", [angle], [ca.sin(angle), ca.cos(angle)]), width).batch(
+        [x[:, None]], len(x)
+    )
     for mine, wanted in zip(both, exact, strict=True):
         with mpmath.workprec(1200):
             errors = [ulps(float(m), w) for m, w in zip(mine.ravel(), wanted, strict=True)]
@@ -159,7 +207,9 @@ def test_sine_and_cosine_are_good_to_one_unit_in_the_last_place(width):
 @pytest.mark.parametrize("width", WIDTHS)
 def test_a_sine_alone_is_that_of_a_pair(width):
     x, angle = random_numbers(500, 12)[:, None], SX.sym("x")
-    both = machine_code(ca.Function("both", [angle], [ca.sin(angle), ca.cos(angle)]), width).batch([x], len(x))
+    both = machine_code(ca.Function("both", [angle], [ca.sin(angle), ca.cos(angle)]), width).batch(
+        [x], len(x)
+    )
     for f, mine in zip((ca.sin, ca.cos), both, strict=True):
         (alone,) = machine_code(ca.Function("one", [angle], [f(angle)]), width).batch([x], len(x))
         assert same_bits(mine, alone).all()
@@ -180,24 +230,47 @@ def test_sine_and_cosine_at_the_edges(width):
         assert same_bits(quiet[1:], disturbed[1:]).all()
 
 
-# --- programs --------------------------------------------------------------------------------------------------------
+# --- programs -------------------------------------------------------------------------------------
 
 
 def random_function(seed: int, operations: int, trigonometry: bool = False) -> ca.Function:
-    """Random operations on three variables, constants and each other; some of all these are the results."""
+    """Random operations on three variables, constants and each other; some of all these are the
+    results."""
     random = np.random.default_rng(seed)
     x, y = SX.sym("x", 2), SX.sym("y")
     values = [x[0], x[1], y, SX(1.5), SX(-2.0)]
-    one = [ca.sqrt, ca.fabs, ca.tanh, ca.sign, lambda a: a * a, lambda a: 2 * a, lambda a: 1 / a, lambda a: -a]
-    two = [lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a * b, lambda a, b: a / b, ca.fmin, ca.fmax, ca.atan2]
-    two += [lambda a, b: ca.if_else(a < b, a, b + 1), lambda a, b: ca.if_else(ca.logic_and(a > 0, b != 0), b, a)]
+    one = [
+        ca.sqrt,
+        ca.fabs,
+        ca.tanh,
+        ca.sign,
+        lambda a: a * a,
+        lambda a: 2 * a,
+        lambda a: 1 / a,
+        lambda a: -a,
+    ]
+    two = [
+        lambda a, b: a + b,
+        lambda a, b: a - b,
+        lambda a, b: a * b,
+        lambda a, b: a / b,
+        ca.fmin,
+        ca.fmax,
+        ca.atan2,
+    ]
+    two += [
+        lambda a, b: ca.if_else(a < b, a, b + 1),
+        lambda a, b: ca.if_else(ca.logic_and(a > 0, b != 0), b, a),
+    ]
     if trigonometry:
         one = [*one[1:4], ca.sin, ca.cos, ca.sin, ca.cos]
     for _ in range(operations):
         a, b = (values[k] for k in random.integers(max(0, len(values) - 15), len(values), 2))
         values.append(random.choice(one)(a) if random.random() < 0.4 else random.choice(two)(a, b))
     results = [values[k] for k in random.integers(0, len(values), 12)]
-    return ca.Function("random", [x, y], [ca.densify(ca.reshape(ca.vertcat(*results), 4, 3)), values[-1], x])
+    return ca.Function(
+        "random", [x, y], [ca.densify(ca.reshape(ca.vertcat(*results), 4, 3)), values[-1], x]
+    )
 
 
 def random_arguments(count: int, seed: int) -> list[np.ndarray]:
@@ -221,7 +294,9 @@ def test_random_programs_give_the_bits_of_the_interpreter(monkeypatch, seed, blo
     oracle = interpreted(function, *arguments)
     assert np.isfinite(oracle[0]).mean() > 0.2  # it computes something
     for width in (1, compiler.lanes()):
-        for mine, wanted in zip(machine_code(function, width).batch(arguments, 50), oracle, strict=True):
+        for mine, wanted in zip(
+            machine_code(function, width).batch(arguments, 50), oracle, strict=True
+        ):
             assert same_bits(mine, wanted).all()
 
 
@@ -230,7 +305,9 @@ def test_sines_and_cosines_pair_across_blocks(monkeypatch):
     function, arguments = random_function(7, 200, trigonometry=True), random_arguments(50, 7)
     whole = machine_code(function, compiler.lanes()).batch(arguments, 50)
     monkeypatch.setattr(roll, "BLOCK", 7)
-    for mine, wanted in zip(machine_code(function, compiler.lanes()).batch(arguments, 50), whole, strict=True):
+    for mine, wanted in zip(
+        machine_code(function, compiler.lanes()).batch(arguments, 50), whole, strict=True
+    ):
         assert same_bits(mine, wanted).all()
 
 
@@ -246,7 +323,11 @@ def test_a_pair_is_computed_once_where_its_first_is_needed(monkeypatch):
     assert printed.count("v_sincos(") == 1
     assert "v_cos(" not in printed
     angle = np.array([[0.7]])
-    assert np.allclose(loaded(source, [1], [(1, 1)]).batch([angle], 1)[0], interpreted(function, angle)[0], rtol=1e-15)
+    assert np.allclose(
+        loaded(source, [1], [(1, 1)]).batch([angle], 1)[0],
+        interpreted(function, angle)[0],
+        rtol=1e-15,
+    )
 
 
 def test_equal_values_are_computed_once_and_unused_ones_never():
@@ -254,16 +335,27 @@ def test_equal_values_are_computed_once_and_unused_ones_never():
     program = trace(ca.Function("f", [x, y], [ca.sin(x * y) + ca.sin(y * x), (x - y) * (x - y)]))
     assert program.operations == 5  # x y, sin, +, x − y, square
     assert trace(ca.Function("f", [x, y], [x])).operations == 0
-    assert [value[0] for value in trace(ca.Function("f", [x, y], [x - y, y - x])).values].count("sub") == 2
+    assert [value[0] for value in trace(ca.Function("f", [x, y], [x - y, y - x])).values].count(
+        "sub"
+    ) == 2
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_operations_on_constants_alone(width):
     """CasADi folds them; a program may have them all the same."""
-    values = [("constant", 2.0), ("constant", -0.0), ("sub", 0, 1), ("div", 0, 1), ("neg", 0), ("atan2", 1, 1)]
+    values = [
+        ("constant", 2.0),
+        ("constant", -0.0),
+        ("sub", 0, 1),
+        ("div", 0, 1),
+        ("neg", 0),
+        ("atan2", 1, 1),
+    ]
     source = emit.emit(Program(values, [[2, 3, 4, 5, 1]], (1,)), "kernel", width, [(5, 1)])
     (result,) = loaded(source, [1], [(5, 1)]).batch([np.zeros((1, 1))], 1)
-    assert same_bits(result.ravel(), np.array([2.0, -np.inf, -2.0, np.arctan2(-0.0, -0.0), -0.0])).all()
+    assert same_bits(
+        result.ravel(), np.array([2.0, -np.inf, -2.0, np.arctan2(-0.0, -0.0), -0.0])
+    ).all()
 
 
 def test_a_block_that_needs_the_heap(monkeypatch):
@@ -271,7 +363,9 @@ def test_a_block_that_needs_the_heap(monkeypatch):
     wanted = [machine_code(function, width).batch(arguments, 20) for width in WIDTHS]
     monkeypatch.setattr(emit, "STACK", 0)
     for width, old in zip(WIDTHS, wanted, strict=True):
-        for mine, other in zip(machine_code(function, width).batch(arguments, 20), old, strict=True):
+        for mine, other in zip(
+            machine_code(function, width).batch(arguments, 20), old, strict=True
+        ):
             assert same_bits(mine, other).all()
 
 
@@ -315,7 +409,9 @@ def test_random_trees_in_machine_code(seed):
     results = [equations.udot, equations.M, equations.f, equations.kinetic, equations.potential]
     function = ca.Function("tree", [s.q, s.u, s.t, s.w, s.p], [ca.densify(r) for r in results])
     oracle = interpreted(function, *rows)
-    for mine, wanted in zip(machine_code(function, compiler.lanes()).batch(rows, 11), oracle, strict=True):
+    for mine, wanted in zip(
+        machine_code(function, compiler.lanes()).batch(rows, 11), oracle, strict=True
+    ):
         assert worst(mine, wanted) < 1e-12
 
 
@@ -326,15 +422,18 @@ def test_random_loops_in_machine_code(seed, kind):
     results = [equations.A, equations.b, equations.phi, equations.psi, equations.f]
     function = ca.Function("loop", [s.q, s.u, s.t, s.w, s.p], [ca.densify(r) for r in results])
     oracle = interpreted(function, *rows)
-    for mine, wanted in zip(machine_code(function, compiler.lanes()).batch(rows, 5), oracle, strict=True):
+    for mine, wanted in zip(
+        machine_code(function, compiler.lanes()).batch(rows, 5), oracle, strict=True
+    ):
         assert worst(mine, wanted) < 1e-12
 
 
-# --- calls -----------------------------------------------------------------------------------------------------------
+# --- calls ----------------------------------------------------------------------------------------
 
 
 def driven_arm() -> mg.System:
-    """Two bars, a motor between them, a mass that is a parameter, a force that is a function of time."""
+    """Two bars, a motor between them, a mass that is a parameter, a force that is a function of
+    time."""
     arm = mg.System("arm", gravity=(0, 0, -9.81))
     load = arm.parameter("load", 0.8)
     upper = arm.body("upper", mass=1.0, com=(0, 0, -0.5), inertia=(0.08, 0.08, 0.001))
@@ -372,7 +471,8 @@ def arm_states(*batch: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_batches_of_every_size():
-    """Full vectors, remainders, one: each state gives the same bits wherever it stands, and the interpreter's numbers."""
+    """Full vectors, remainders, one: each state gives the same bits wherever it stands, and the
+    interpreter's numbers."""
     eqs, most = compiled_arm(), 3 * compiler.lanes() + 1
     q, u = arm_states(most)
     whole = eqs.accelerations(q, u)
@@ -401,17 +501,32 @@ def test_threads_change_nothing(threads):
 
 @pytest.mark.parametrize("equations", [compiled_arm, interpreted_arm])
 def test_arguments_spread_over_the_batch(equations):
-    """Every argument for each state or for all of them, several leading axes, by name or by place."""
+    """Every argument for each state or for all of them, several leading axes, by name or by
+    place."""
     eqs = equations()
     q, u = arm_states(3, 4)
-    t, torque, load = np.arange(3.0)[:, None], np.linspace(-1, 1, 4), np.linspace(0.5, 1, 12).reshape(3, 4)
+    t, torque, load = (
+        np.arange(3.0)[:, None],
+        np.linspace(-1, 1, 4),
+        np.linspace(0.5, 1, 12).reshape(3, 4),
+    )
     whole = eqs.accelerations(q, u, t, {"torque": torque}, {"load": load})
     assert whole.shape == (3, 4, 2)
     for i, j in np.ndindex(3, 4):
         one = eqs.accelerations(q[i, j], u[i, j], i, [torque[j]], [load[i, j]])
         assert worst(whole[i, j], one) < 1e-14
-    assert worst(eqs.accelerations(q, u[0, 0]), eqs.accelerations(q, np.broadcast_to(u[0, 0], q.shape))) == 0
-    assert worst(eqs.accelerations(q[0, 0], u), eqs.accelerations(np.broadcast_to(q[0, 0], u.shape), u)) == 0
+    assert (
+        worst(
+            eqs.accelerations(q, u[0, 0]), eqs.accelerations(q, np.broadcast_to(u[0, 0], q.shape))
+        )
+        == 0
+    )
+    assert (
+        worst(
+            eqs.accelerations(q[0, 0], u), eqs.accelerations(np.broadcast_to(q[0, 0], u.shape), u)
+        )
+        == 0
+    )
     assert eqs.mass_matrix(q, parameters={"load": load}).shape == (3, 4, 2, 2)
     assert eqs.accelerations(q[0, 0], u[0, 0], np.arange(5.0)).shape == (5, 2)
     assert eqs.accelerations(q[:1, :1], u[0, 0]).shape == (1, 1, 2)
@@ -424,13 +539,22 @@ def test_numbers_of_any_kind_and_layout():
     assert np.array_equal(eqs.accelerations(np.asfortranarray(q), u), wanted)
     assert np.array_equal(eqs.accelerations(np.repeat(q, 2, axis=0)[::2], u[::-1][::-1]), wanted)
     assert np.array_equal(eqs.accelerations(q.tolist(), u.tolist()), wanted)
-    assert np.array_equal(eqs.accelerations(q[0].tolist(), tuple(u[0])), eqs.accelerations(q[0], u[0]))
+    assert np.array_equal(
+        eqs.accelerations(q[0].tolist(), tuple(u[0])), eqs.accelerations(q[0], u[0])
+    )
     short = q.astype(np.float32)
     assert np.array_equal(eqs.accelerations(short, u), eqs.accelerations(short.astype(float), u))
-    assert np.array_equal(eqs.accelerations(short[0], u[0]), eqs.accelerations(short[0].astype(float), u[0]))
-    assert np.array_equal(eqs.accelerations(np.array([1, 2]), u[0], 3), eqs.accelerations(np.array([1.0, 2.0]), u[0], 3.0))
+    assert np.array_equal(
+        eqs.accelerations(short[0], u[0]), eqs.accelerations(short[0].astype(float), u[0])
+    )
+    assert np.array_equal(
+        eqs.accelerations(np.array([1, 2]), u[0], 3),
+        eqs.accelerations(np.array([1.0, 2.0]), u[0], 3.0),
+    )
     row = np.arange(4.0)
-    assert np.array_equal(eqs.accelerations(row[::2], u[0]), eqs.accelerations(np.array([0.0, 2.0]), u[0]))
+    assert np.array_equal(
+        eqs.accelerations(row[::2], u[0]), eqs.accelerations(np.array([0.0, 2.0]), u[0])
+    )
     frozen = q.copy()
     frozen.flags.writeable = False
     assert np.array_equal(eqs.accelerations(frozen, u), wanted)
@@ -441,9 +565,13 @@ def test_wrong_shapes_are_named(equations):
     eqs = equations()
     q, u = arm_states(3)
     cases = {
-        r"coordinates: expected 2 numbers \(shoulder, elbow\), got 3": lambda: eqs.accelerations(np.zeros(3), u[0]),
+        r"coordinates: expected 2 numbers \(shoulder, elbow\), got 3": lambda: eqs.accelerations(
+            np.zeros(3), u[0]
+        ),
         "speeds: expected 2 numbers": lambda: eqs.accelerations(q[0], np.zeros((3, 1))),
-        r"do not fit together: coordinates \(3, 2\), speeds \(2, 2\)": lambda: eqs.accelerations(q, u[:2]),
+        r"do not fit together: coordinates \(3, 2\), speeds \(2, 2\)": lambda: eqs.accelerations(
+            q, u[:2]
+        ),
         r"time \(4, 1\)": lambda: eqs.accelerations(q, u, np.zeros(4)),
         "inputs: expected 1 numbers": lambda: eqs.accelerations(q, u, inputs=[1.0, 2.0]),
         "unknown input 'force'": lambda: eqs.accelerations(q, u, inputs={"force": 1.0}),
@@ -472,7 +600,12 @@ def test_a_kernel_reads_only_what_it_is_given():
 def test_numbers_that_are_not_finite_are_refused(bad):
     """Also where the result does not depend on them."""
     slider = mg.System("slider", gravity=(0, 0, 0))
-    slider.prismatic("slide", slider.ground, slider.body("block", mass=2.0, com=(0, 0, 0), inertia=(1, 1, 1)), axis="x")
+    slider.prismatic(
+        "slide",
+        slider.ground,
+        slider.body("block", mass=2.0, com=(0, 0, 0), inertia=(1, 1, 1)),
+        axis="x",
+    )
     eqs = slider.equations()
     eqs.mass_matrix([0.0])
     eqs.accelerations([0.0], [0.0])
@@ -547,7 +680,7 @@ def test_a_forked_process_has_threads_of_its_own():
     assert (hanging, child.exitcode) == (False, 0)
 
 
-# --- compiler and cache ----------------------------------------------------------------------------------------------
+# --- compiler and cache ---------------------------------------------------------------------------
 
 PUBLIC = '__attribute__((visibility("default")))'
 
@@ -571,7 +704,9 @@ def own_cache(monkeypatch, tmp_path):
 def warnings_of(caplog):
     """The lines that a user of the defaults sees."""
     caplog.set_level(logging.DEBUG, "mechgraph")
-    return lambda: [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    return lambda: [
+        record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING
+    ]
 
 
 def script(path: Path, text: str) -> str:
@@ -596,7 +731,9 @@ def test_the_key_depends_on_everything(monkeypatch):
     keys = {k._tiers[width].key for k in kernels for width in (1, compiler.lanes())}
     assert len(keys) == 2 * len(kernels)
     assert small_kernel()._tiers[1].key in keys
-    assert len({compiler.key_of("ab", "c"), compiler.key_of("a", "bc"), compiler.key_of("abc")}) == 3
+    assert (
+        len({compiler.key_of("ab", "c"), compiler.key_of("a", "bc"), compiler.key_of("abc")}) == 3
+    )
     before = compiler.key_of("source")
     for module, name, value in (
         (compiler, "FLAGS", (*compiler.FLAGS, "-g")),
@@ -612,7 +749,15 @@ def test_the_key_depends_on_everything(monkeypatch):
 
 def test_the_printer_is_part_of_the_key():
     text = emit.emitter_text()
-    for file in ("lanes.h", "integrate.h", "rollout.h", "emit.py", "blocks.py", "roll.py", "program.py"):
+    for file in (
+        "lanes.h",
+        "integrate.h",
+        "rollout.h",
+        "emit.py",
+        "blocks.py",
+        "roll.py",
+        "program.py",
+    ):
         assert Path(emit.__file__).with_name(file).read_text(encoding="utf-8") in text
 
 
@@ -686,12 +831,18 @@ def test_processes_that_build_the_same_at_once_all_succeed(own_cache):
     """Each starts when all are ready."""
     own_cache.mkdir(mode=0o700)
     program = (
-        "import sys; from mechgraph.kernels import compiler; print('ready', flush=True); sys.stdin.readline();"
+        "import sys; from mechgraph.kernels import compiler; print('ready', flush=True); "
+        "sys.stdin.readline();"
         "key = compiler.key_of('race');"
         f"print([compiler.load(key, lambda: {source_of(42)!r}).answer() for _ in range(3)])"
     )
     workers = [
-        subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [sys.executable, "-c", program],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         for _ in range(4)
     ]
     for worker in workers:
@@ -743,7 +894,10 @@ def test_a_broken_compiler_is_told_once(monkeypatch, own_cache, tmp_path, warnin
         if fault == "refuses"
         else ('while [ "$1" != -o ]; do shift; done; echo nonsense > "$2"')
     )
-    monkeypatch.setenv("MECHGRAPH_CC", script(tmp_path / "cc", f'[ "$1" = --version ] && echo "{fault} 1.0" && exit 0\n{act}'))
+    monkeypatch.setenv(
+        "MECHGRAPH_CC",
+        script(tmp_path / "cc", f'[ "$1" = --version ] && echo "{fault} 1.0" && exit 0\n{act}'),
+    )
     for factor in (2.0, 3.0):
         k = small_kernel(factor)
         assert not k.compile()
@@ -776,7 +930,10 @@ def test_the_compiler_of_the_ziglang_package(monkeypatch, own_cache):
     assert "ziglang" in compiler.find_compiler().command[0]
     function, names = all_operations()
     x, y = random_numbers(100, 10)[:, None], random_numbers(100, 11)[:, None]
-    (mine,), (oracle,) = machine_code(function, compiler.lanes()).batch([x, y], 100), interpreted(function, x, y)
+    (mine,), (oracle,) = (
+        machine_code(function, compiler.lanes()).batch([x, y], 100),
+        interpreted(function, x, y),
+    )
     ours = [names.index("sin"), names.index("cos")]
     other = [k for k in range(len(names)) if k not in ours]
     assert same_bits(mine[:, other], oracle[:, other]).all()
@@ -784,13 +941,14 @@ def test_the_compiler_of_the_ziglang_package(monkeypatch, own_cache):
     assert len(list(own_cache.iterdir())) == 2
 
 
-# --- tiers -----------------------------------------------------------------------------------------------------------
+# --- tiers ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("own_cache")
 @pytest.mark.parametrize("batch", [(), (5,)])
 def test_kernels_change_over_when_it_is_worth_while(monkeypatch, batch):
-    """Not before; then in the background, while calls go on; single states and batches each for themselves."""
+    """Not before; then in the background, while calls go on; single states and batches each for
+    themselves."""
     k, x = small_kernel(0.1), np.ones((*batch, 2)) / 3
     tier = k._tiers[compiler.lanes() if batch else 1]
     monkeypatch.setattr(kernel, "SECONDS_PER_OPERATION", 1e9)
@@ -830,7 +988,7 @@ def test_several_threads_may_ask_for_machine_code():
     assert done == [True] * 4
 
 
-# --- size ------------------------------------------------------------------------------------------------------------
+# --- size -----------------------------------------------------------------------------------------
 
 
 def chain(bodies: int) -> mg.Equations:
@@ -845,7 +1003,9 @@ def chain(bodies: int) -> mg.Equations:
 
 def operations(equations: mg.Equations) -> int:
     s = equations.symbols
-    return trace(ca.Function("udot", [s.q, s.u, s.t, s.w, s.p], [equations.udot], {"cse": True})).operations
+    return trace(
+        ca.Function("udot", [s.q, s.u, s.t, s.w, s.p], [equations.udot], {"cse": True})
+    ).operations
 
 
 def test_the_cost_of_a_body_does_not_grow_with_the_chain():

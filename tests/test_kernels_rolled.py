@@ -1,7 +1,8 @@
-"""Repeated blocks: large programs printed as loops give the numbers of straight-line code, and their code does not grow.
+"""Repeated blocks: large programs printed as loops give the numbers of straight-line code, and
+their code does not grow.
 
-CasADi's interpreter is the oracle; with contraction switched off, both ways of printing give its very bits where no sine
-is involved.
+CasADi's interpreter is the oracle; with contraction switched off, both ways of printing give its
+very bits where no sine is involved.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ from mechgraph.kernels import Kernel, blocks, compiler, emit, kernel, native, ro
 from mechgraph.kernels.program import Program, trace
 
 # gcc 12 contracts sums beside differences even so, where it makes vectors of scalars
-UNCONTRACTED = (*(flag.replace("contract=fast", "contract=off") for flag in compiler.FLAGS), "-fno-tree-slp-vectorize")
+UNCONTRACTED = (
+    *(flag.replace("contract=fast", "contract=off") for flag in compiler.FLAGS),
+    "-fno-tree-slp-vectorize",
+)
 
 
 def be_eager(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,7 +44,10 @@ def chain(bodies: int, axes: str = "xyz") -> mg.System:
     last = system.ground
     for k in range(bodies):
         body = system.body(
-            f"b{k}", mass=random.uniform(1, 2), com=random.uniform(-0.1, 0.1, 3), inertia=random.uniform(0.1, 0.2, 3)
+            f"b{k}",
+            mass=random.uniform(1, 2),
+            com=random.uniform(-0.1, 0.1, 3),
+            inertia=random.uniform(0.1, 0.2, 3),
         )
         system.revolute(f"j{k}", last, body, axis=axes[k % len(axes)], at=(0, 0, 0.2))
         last = body
@@ -53,7 +60,10 @@ def mixed_tree(bodies: int) -> mg.System:
     made = [system.ground]
     for k in range(bodies):
         body = system.body(
-            f"b{k}", mass=random.uniform(1, 2), com=random.uniform(-0.1, 0.1, 3), inertia=random.uniform(0.1, 0.2, 3)
+            f"b{k}",
+            mass=random.uniform(1, 2),
+            com=random.uniform(-0.1, 0.1, 3),
+            inertia=random.uniform(0.1, 0.2, 3),
         )
         parent, kind = made[int(random.integers(max(0, k - 3), k + 1))], k % 4
         if kind == 3:
@@ -75,8 +85,13 @@ def four_bars(count: int) -> mg.System:
 
     upright = bar("upright 0", system.ground, (0, 0, 0))
     for k in range(1, count + 1):
-        coupler, following = bar(f"coupler {k}", upright, (1, 0, 0)), bar(f"upright {k}", system.ground, (float(k), 0, 0))
-        system.revolute(f"closing {k}", coupler, following, axis="z", at=(1, 0, 0), child_at=(1, 0, 0))
+        coupler, following = (
+            bar(f"coupler {k}", upright, (1, 0, 0)),
+            bar(f"upright {k}", system.ground, (float(k), 0, 0)),
+        )
+        system.revolute(
+            f"closing {k}", coupler, following, axis="z", at=(1, 0, 0), child_at=(1, 0, 0)
+        )
         upright = following
     return system
 
@@ -88,16 +103,21 @@ def accelerations(system: mg.System, **options: str) -> ca.Function:
 
 def inverse(system: mg.System) -> ca.Function:
     eqs = system.equations()
-    return ca.Function("tau", [eqs.symbols.q, ca.vertcat(eqs.symbols.u, eqs.symbols.udot)], [ca.densify(eqs.tau)])
+    return ca.Function(
+        "tau", [eqs.symbols.q, ca.vertcat(eqs.symbols.u, eqs.symbols.udot)], [ca.densify(eqs.tau)]
+    )
 
 
 def derivatives(system: mg.System) -> ca.Function:
     eqs = system.equations()
-    return ca.Function("J", [eqs.symbols.q, eqs.symbols.u], [ca.densify(ca.jacobian(eqs.udot, eqs.symbols.q))])
+    return ca.Function(
+        "J", [eqs.symbols.q, eqs.symbols.u], [ca.densify(ca.jacobian(eqs.udot, eqs.symbols.q))]
+    )
 
 
 def recursion(steps: int) -> ca.Function:
-    """Every kind of operation in a loop: sines alone and in pairs, divisions, comparisons, choices, powers."""
+    """Every kind of operation in a loop: sines alone and in pairs, divisions, comparisons, choices,
+    powers."""
     x, y = SX.sym("x", steps), SX.sym("y", 2)
     a, out = y[0], []
     for k in range(steps):
@@ -124,7 +144,9 @@ def shapes_of(function: ca.Function) -> list[tuple[int, int]]:
 def machine_code(function: ca.Function, width: int) -> native.Native:
     source = emit.emit(trace(function), "kernel", width, shapes_of(function))
     library = compiler.load(compiler.key_of(source), lambda: source)
-    return native.Native(library, "kernel", [function.nnz_in(k) for k in range(function.n_in())], shapes_of(function))
+    return native.Native(
+        library, "kernel", [function.nnz_in(k) for k in range(function.n_in())], shapes_of(function)
+    )
 
 
 def found(function: ca.Function) -> roll.Blocks:
@@ -143,7 +165,8 @@ def states(function: ca.Function, count: int) -> list[np.ndarray]:
 @pytest.mark.parametrize("width", [1, compiler.lanes()])
 @pytest.mark.parametrize("name", CASES)
 def test_loops_give_the_bits_of_straight_line_code(monkeypatch, name, width):
-    """The operations are the same; without contraction, so are the roundings. The interpreter's sines are others."""
+    """The operations are the same; without contraction, so are the roundings. The interpreter's
+    sines are others."""
     monkeypatch.setattr(compiler, "FLAGS", UNCONTRACTED)
     function = CASES[name]()
     arguments = states(function, 11)
@@ -152,13 +175,19 @@ def test_loops_give_the_bits_of_straight_line_code(monkeypatch, name, width):
     assert found(function).printed < 0.8 * trace(function).operations  # there are loops
     looped = machine_code(function, width).batch(arguments, 11)
     for k, (mine, other) in enumerate(zip(looped, straight, strict=True)):
-        wanted = np.array([np.array(function.call([a[i] for a in arguments])[k]) for i in range(11)])
+        wanted = np.array(
+            [np.array(function.call([a[i] for a in arguments])[k]) for i in range(11)]
+        )
         assert np.array_equal(mine, other)
-        assert np.abs(mine - wanted).max() < (1e-8 if name == "loops" else 1e-11) * np.abs(wanted).max()
+        assert (
+            np.abs(mine - wanted).max()
+            < (1e-8 if name == "loops" else 1e-11) * np.abs(wanted).max()
+        )
 
 
 def test_code_does_not_grow_with_the_chain(monkeypatch):
-    """Twice the bodies, the same lines of code but for the tables; the program itself is twice as long."""
+    """Twice the bodies, the same lines of code but for the tables; the program itself is twice as
+    long."""
     monkeypatch.setattr(roll, "ROLLED", 5000)
     short, long = (accelerations(chain(n)) for n in (60, 120))
     assert trace(long).operations > 1.9 * trace(short).operations
@@ -192,12 +221,20 @@ def test_constants_that_differ_stand_in_tables():
     """Signed zeros, infinities and NaN too."""
     numbers = [1.0, -0.0, 0.0, np.inf, -np.inf, np.nan, 1e-300, -2.5] * 3
     values = [("input", 0, 0), *(("constant", c) for c in numbers)]
-    operations = [v for k in range(len(numbers)) for v in (("mul", 1 + k, 0), ("atan2", len(values) + 2 * k, 0))]
-    program = Program([*values, *operations], [[len(values) + 2 * k + 1 for k in range(len(numbers))]], (1,))
+    operations = [
+        v
+        for k in range(len(numbers))
+        for v in (("mul", 1 + k, 0), ("atan2", len(values) + 2 * k, 0))
+    ]
+    program = Program(
+        [*values, *operations], [[len(values) + 2 * k + 1 for k in range(len(numbers))]], (1,)
+    )
     source = emit.emit(program, "kernel", 1, [(len(numbers), 1)])
     assert "kernel_constants" in source
     library = compiler.load(compiler.key_of(source), lambda: source)
-    (result,) = native.Native(library, "kernel", [1], [(len(numbers), 1)]).batch([np.array([[0.7]])], 1)
+    (result,) = native.Native(library, "kernel", [1], [(len(numbers), 1)]).batch(
+        [np.array([[0.7]])], 1
+    )
     wanted = np.arctan2(np.array(numbers) * 0.7, 0.7)
     assert np.array_equal(result.ravel(), wanted, equal_nan=True)
     assert np.array_equal(np.signbit(result.ravel()), np.signbit(wanted))
@@ -207,7 +244,9 @@ def test_equal_stretches_are_parsed_alike():
     """Whatever stands between them; a row of one symbol is halved and halved again."""
     random = np.random.default_rng(3)
     word = random.integers(0, 40, 300)
-    text = np.concatenate([part for k in range(8) for part in (word, random.integers(100 + 20 * k, 120 + 20 * k, 30))])
+    text = np.concatenate(
+        [part for k in range(8) for part in (word, random.integers(100 + 20 * k, 120 + 20 * k, 30))]
+    )
     parsed = roll.parse(text, 4, 400)
     repeated = np.diff(parsed.start)[np.bincount(parsed.kind)[parsed.kind] >= 8]
     assert repeated.sum() > 0.9 * 8 * len(word)
@@ -241,7 +280,9 @@ def test_a_process_forked_during_a_compilation_compiles_for_itself(monkeypatch):
     started.wait(60)
     monkeypatch.undo()
     child = multiprocessing.get_context("fork").Process(
-        target=lambda: os._exit(int(not (k.compile(batch=False) and k(np.array([2.0]))[0][0] == 6.0)))
+        target=lambda: os._exit(
+            int(not (k.compile(batch=False) and k(np.array([2.0]))[0][0] == 6.0))
+        )
     )
     child.start()
     child.join(60)

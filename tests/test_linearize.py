@@ -20,20 +20,28 @@ def fourbar() -> mg.Equations:
 def test_equilibrium_and_frequency_of_the_fourbar():
     eqs = fourbar()
     q, u = eqs.equilibrium({"qA": 1.2}, )  # fmt: skip
-    expected = {"qA": np.arctan(np.sqrt(15)), "qB": np.pi - np.arctan(np.sqrt(15)), "qC": np.pi - np.arctan(np.sqrt(15))}
+    expected = {
+        "qA": np.arctan(np.sqrt(15)),
+        "qB": np.pi - np.arctan(np.sqrt(15)),
+        "qC": np.pi - np.arctan(np.sqrt(15)),
+    }
     for name, value in expected.items():
         assert q[eqs.coordinates.index(name)] == pytest.approx(value, abs=1e-9)
     assert not u.any()
     model = eqs.linearize((q, u))
     assert len(model.states) == 2
-    np.testing.assert_allclose(sorted(model.eigenvalues().imag), [-1.7369383176815147, 1.7369383176815147], atol=1e-9)
+    np.testing.assert_allclose(
+        sorted(model.eigenvalues().imag), [-1.7369383176815147, 1.7369383176815147], atol=1e-9
+    )
     assert model.is_stable()
 
 
 @pytest.mark.parametrize("independent", [("qA", "qA'"), ("qC", "qC'"), ("qB", "qA'")])
 def test_eigenvalues_do_not_depend_on_the_states_that_are_kept(independent):
     eqs = fourbar()
-    model = eqs.linearize({"qA": 1.0, "qA'": 0.7}, independent=independent, guess={"qB": 1.8, "qC": 1.8})
+    model = eqs.linearize(
+        {"qA": 1.0, "qA'": 0.7}, independent=independent, guess={"qB": 1.8, "qC": 1.8}
+    )
     assert model.states == independent
     with pytest.raises(mg.ArgumentError, match="2 independent variations"):
         eqs.linearize({"qA": 1.0}, independent=("qA",), guess={"qB": 1.8, "qC": 1.8})
@@ -52,7 +60,8 @@ def tree() -> mg.System:
 
 
 def test_model_of_a_tree_is_the_derivative_of_its_flow():
-    """x' = A x along a motion: the flow of neighbouring starts over a short time, by central differences."""
+    """x' = A x along a motion: the flow of neighbouring starts over a short time, by central
+    differences."""
     eqs = tree().equations()
     turn = Rotation.from_rotvec([0.3, -0.2, 0.5])
     q = np.array([*turn.as_quat(scalar_first=True), 0.4])
@@ -66,15 +75,26 @@ def test_model_of_a_tree_is_the_derivative_of_its_flow():
         def moved(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             R = Rotation.from_rotvec(x[:3]) * turn
             body = turn.inv().apply(x[4:7])
-            return np.array([*R.as_quat(scalar_first=True), q[4] + x[3]]), u + np.array([*body, x[7]])
+            return np.array([*R.as_quat(scalar_first=True), q[4] + x[3]]), u + np.array(
+                [*body, x[7]]
+            )
 
         def after(state: tuple) -> tuple[np.ndarray, np.ndarray]:
-            run = eqs.simulate(dt, state, inputs={"motor": 0.5}, rtol=1e-13, step=dt, method="dop853")
+            run = eqs.simulate(
+                dt, state, inputs={"motor": 0.5}, rtol=1e-13, step=dt, method="dop853"
+            )
             return run.q[-1], run.u[-1]
 
         (q0, u0), (q1, u1) = after((q, u)), after(moved(x))
         R0, R1 = (Rotation.from_quat(k[:4], scalar_first=True) for k in (q0, q1))
-        return np.concatenate([(R1 * R0.inv()).as_rotvec(), [q1[4] - q0[4]], R0.apply(u1[:3] - u0[:3]), [u1[3] - u0[3]]])
+        return np.concatenate(
+            [
+                (R1 * R0.inv()).as_rotvec(),
+                [q1[4] - q0[4]],
+                R0.apply(u1[:3] - u0[:3]),
+                [u1[3] - u0[3]],
+            ]
+        )
 
     slopes = []
     for k in range(8):
@@ -84,9 +104,20 @@ def test_model_of_a_tree_is_the_derivative_of_its_flow():
         double = (flow(x, 2 * h) - flow(-x, 2 * h)) / (2 * d)
         slopes.append((4 * (rate - x / d) - (double - x / d)) / (2 * h))
     np.testing.assert_allclose(model.A, np.array(slopes).T, atol=2e-4 * np.abs(model.A).max())
-    assert model.states == ("ball.rx", "ball.ry", "ball.rz", "hinge", "ball.wx", "ball.wy", "ball.wz", "hinge'")
+    assert model.states == (
+        "ball.rx",
+        "ball.ry",
+        "ball.rz",
+        "hinge",
+        "ball.wx",
+        "ball.wy",
+        "ball.wz",
+        "hinge'",
+    )
     np.testing.assert_allclose(
-        model.B[:, 0], np.r_[np.zeros(4), _turned(eqs, q, eqs.jacobian("accelerations", "inputs", q, u))], atol=1e-12
+        model.B[:, 0],
+        np.r_[np.zeros(4), _turned(eqs, q, eqs.jacobian("accelerations", "inputs", q, u))],
+        atol=1e-12,
     )
     assert model.C.shape == (2, 8)
     assert model.C[1].tolist() == [0, 0, 0, 0, 0, 0, 0, 1]
@@ -98,7 +129,8 @@ def _turned(eqs: mg.Equations, q: np.ndarray, column: np.ndarray) -> np.ndarray:
 
 
 def rolling_disc() -> mg.System:
-    """A uniform disc of mass and radius one on a plane, its axis z; the contact by the closed form of its lowest point."""
+    """A uniform disc of mass and radius one on a plane, its axis z; the contact by the closed form
+    of its lowest point."""
     s = mg.System("disc", gravity=(0, 0, -GRAVITY))
     disc = s.body("disc", mass=1.0, inertia=(0.25, 0.25, 0.5))
     s.free("free", s.ground, disc)
@@ -109,18 +141,24 @@ def rolling_disc() -> mg.System:
         return m.rotation(disc) @ (-across / ca.norm_2(across))
 
     s.constrain("floor", position=lambda m: (m.position(disc) + arm(m))[2])
-    s.constrain("no slip", velocity=lambda m: (m.velocity(disc) + ca.cross(m.angular_velocity(disc), arm(m)))[:2])
+    s.constrain(
+        "no slip",
+        velocity=lambda m: (m.velocity(disc) + ca.cross(m.angular_velocity(disc), arm(m)))[:2],
+    )
     return s
 
 
 @pytest.mark.parametrize("factor", [0.5, 0.98, 1.02, 2.0])
 def test_rolling_disc_is_stable_above_its_critical_speed(factor):
-    """ω² > g / 3r; between, the eigenvalues are those of the linear equations: λ² = (4/5) g − (12/5) ω²."""
+    """ω² > g / 3r; between, the eigenvalues are those of the linear equations: λ² = (4/5) g −
+    (12/5) ω²."""
     eqs = rolling_disc().equations()
     omega = factor * np.sqrt(GRAVITY / 3)
     turn = Rotation.from_euler("x", -90, degrees=True).as_quat(scalar_first=True)
     names = dict(zip(("free.q0", "free.q1", "free.q2", "free.q3"), turn, strict=True))
-    model = eqs.linearize({**names, "free.z": 1.0, "free.wz": omega, "free.wx": 0.0, "free.wy": 0.0})
+    model = eqs.linearize(
+        {**names, "free.z": 1.0, "free.wz": omega, "free.wx": 0.0, "free.wy": 0.0}
+    )
     square = 0.8 * GRAVITY - 2.4 * omega**2
     moving = [value for value in model.eigenvalues() if abs(value) > 1e-4]
     np.testing.assert_allclose(np.square(moving).real, [square, square], rtol=1e-9)
@@ -128,15 +166,24 @@ def test_rolling_disc_is_stable_above_its_critical_speed(factor):
 
 
 def test_steady_precession_of_a_top():
-    """A symmetric top held at angle θ precesses steadily at the slow rate of C ω₃ Ω − A' Ω² cos θ = m g l."""
+    """A symmetric top held at angle θ precesses steadily at the slow rate of C ω₃ Ω − A' Ω² cos θ =
+    m g l."""
     s = mg.System("top", gravity=(0, 0, -GRAVITY))
     top = s.body("top", mass=1.0, com=(0, 0, 0.2), inertia=(0.01, 0.01, 0.02))
     s.joint("pivot", s.ground, top, [mg.rot("z", "psi"), mg.rot("x", "theta"), mg.rot("z", "phi")])
     eqs = s.equations()
     guess = {"pivot.theta": 0.6, "pivot.psi'": 3.0, "pivot.phi'": 60.0}
-    _, u = eqs.steady(guess, hold=["pivot.theta", "pivot.theta'", "pivot.phi'", "pivot.psi", "pivot.phi"])
+    _, u = eqs.steady(
+        guess, hold=["pivot.theta", "pivot.theta'", "pivot.phi'", "pivot.psi", "pivot.phi"]
+    )
     rate = dict(zip(eqs.speeds, u, strict=True))
-    Omega, spin, A, C, mgl = rate["pivot.psi'"], rate["pivot.phi'"], 0.01 + 0.04, 0.02, GRAVITY * 0.2
+    Omega, spin, A, C, mgl = (
+        rate["pivot.psi'"],
+        rate["pivot.phi'"],
+        0.01 + 0.04,
+        0.02,
+        GRAVITY * 0.2,
+    )
     omega_3 = spin + Omega * np.cos(0.6)
     assert C * omega_3 * Omega - A * Omega**2 * np.cos(0.6) == pytest.approx(mgl, rel=1e-8)
 
@@ -187,7 +234,12 @@ def test_equilibria_are_those_near_the_guess(start, expected):
 def test_a_horizontal_arm_finds_its_equilibrium():
     """Its moment has no slope in the reference configuration."""
     s = mg.System("arm", gravity=(0, 0, -GRAVITY))
-    s.revolute("hinge", s.ground, s.body("arm", mass=1.0, com=(0.5, 0, 0), inertia=(0.1, 0.1, 0.1)), axis="y")
+    s.revolute(
+        "hinge",
+        s.ground,
+        s.body("arm", mass=1.0, com=(0.5, 0, 0), inertia=(0.1, 0.1, 0.1)),
+        axis="y",
+    )
     q, _ = s.equations().equilibrium()
     assert abs(np.cos(q[0])) < 1e-12
 
@@ -206,7 +258,12 @@ def test_what_depends_on_time_has_no_equilibrium():
     with pytest.raises(mg.UnsupportedError, match="time"):
         s.equations().equilibrium()
     s = mg.System("driven", gravity=(0, 0, -GRAVITY))
-    s.revolute("hinge", s.ground, s.body("rod", mass=1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.1)), axis="y")
+    s.revolute(
+        "hinge",
+        s.ground,
+        s.body("rod", mass=1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.1)),
+        axis="y",
+    )
     s.servo("drive", "hinge", 0.3 * s.time)
     with pytest.raises(mg.UnsupportedError, match="'drive' depends on time"):
         s.equations().steady()
@@ -215,29 +272,40 @@ def test_what_depends_on_time_has_no_equilibrium():
 @pytest.mark.parametrize("formalism", ["newton-euler", "absolute"])
 @pytest.mark.parametrize(("theta", "Omega"), [(1.0, 2.0), (1.05, 2.0), (0.4, -3.0)])
 def test_steady_circles_of_the_rolling_disc(formalism, theta, Omega):
-    """(C + m r²) ω₃ Ω sin ϑ − A Ω² sin ϑ cos ϑ = −m g r cos ϑ, from a rough guess of the spin; x' and y' turn meanwhile."""
+    """(C + m r²) ω₃ Ω sin ϑ − A Ω² sin ϑ cos ϑ = −m g r cos ϑ, from a rough guess of the spin; x'
+    and y' turn meanwhile."""
     s = mg.System("disc", gravity=(0, 0, -GRAVITY))
     disc = s.body("disc", mass=1.0, inertia=(0.25, 0.25, 0.5))
     turns = [mg.rot("z", "yaw"), mg.rot("x", "tilt"), mg.rot("z", "spin")]
-    s.joint("centre", s.ground, disc, [*(mg.move(axis, axis) for axis in "xyz"), *turns], at=(0, 0, 1))
+    s.joint(
+        "centre", s.ground, disc, [*(mg.move(axis, axis) for axis in "xyz"), *turns], at=(0, 0, 1)
+    )
     s.roll("floor", mg.Disc(disc, 1.0), mg.Plane(s.ground))
     eqs = s.equations(formalism)
     guess = {"centre.tilt": theta, "centre.yaw'": Omega, "centre.spin'": -3.0 * np.sign(Omega)}
     state = eqs.steady(guess, hold=["centre.tilt", "centre.yaw'"])
     names = ("centre.tilt", "centre.yaw'", "centre.spin'")
-    tilt, yaw, spin = eqs.observe(lambda m: [m.coordinate(names[0]), m.speed(names[1]), m.speed(names[2])], *state)
+    tilt, yaw, spin = eqs.observe(
+        lambda m: [m.coordinate(names[0]), m.speed(names[1]), m.speed(names[2])], *state
+    )
     assert (tilt, yaw) == pytest.approx((theta, Omega), abs=1e-12)
     omega_3 = spin + Omega * np.cos(theta)
     sine, cosine = np.sin(theta), np.cos(theta)
-    assert 1.5 * omega_3 * Omega * sine - 0.25 * Omega**2 * sine * cosine == pytest.approx(-GRAVITY * cosine, rel=1e-10)
+    assert 1.5 * omega_3 * Omega * sine - 0.25 * Omega**2 * sine * cosine == pytest.approx(
+        -GRAVITY * cosine, rel=1e-10
+    )
     if (theta, Omega) == (1.0, 2.0):
-        assert omega_3 == pytest.approx(-1.919542085482549, rel=1e-12)  # the example of cases/rolling_disc.json
+        assert omega_3 == pytest.approx(
+            -1.919542085482549, rel=1e-12
+        )  # the example of cases/rolling_disc.json
 
 
 def test_straight_rolling_is_steady():
     s = gallery.load("rolling_disc").system(angles=True)
     eqs = s.equations()
-    q, u = eqs.steady({"centre.tilt": 1.5, "centre.spin'": -3.0}, hold=["centre.spin'", "centre.yaw'"])
+    q, u = eqs.steady(
+        {"centre.tilt": 1.5, "centre.spin'": -3.0}, hold=["centre.spin'", "centre.yaw'"]
+    )
     found = dict(zip((*eqs.coordinates, *eqs.speeds), (*q, *u), strict=True))
     assert found["centre.tilt"] == pytest.approx(np.pi / 2, abs=1e-10)
     assert found["centre.x'"] == pytest.approx(3.0, abs=1e-10)
@@ -253,7 +321,8 @@ def test_conical_pendulum():
 
 
 def test_speeds_that_need_not_be_constant_can_be_told():
-    """A crank turns steadily, its rod does not: to be constant the crank is enough, and nothing drives or brakes it."""
+    """A crank turns steadily, its rod does not: to be constant the crank is enough, and nothing
+    drives or brakes it."""
     s = mg.System("crank and idle slider")
     wheel, block = s.body("wheel", mass=1.0, inertia=(0.1, 0.1, 0.1)), s.frame("block")
     s.revolute("crank", s.ground, wheel, axis="z")
@@ -264,7 +333,9 @@ def test_speeds_that_need_not_be_constant_can_be_told():
     with pytest.raises(mg.AssemblyError):
         eqs.steady(guess, hold=["crank'"])
     q, u = eqs.steady(guess, hold=["crank", "crank'"], constant=["crank'"])
-    assert q[1] == pytest.approx(0.3 * np.cos(0.4) + np.sqrt(1 - (0.3 * np.sin(0.4)) ** 2), rel=1e-10)
+    assert q[1] == pytest.approx(
+        0.3 * np.cos(0.4) + np.sqrt(1 - (0.3 * np.sin(0.4)) ** 2), rel=1e-10
+    )
     assert u[0] == 5.0
     with pytest.raises(mg.ArgumentError, match="unknown constant speed 'crank'"):
         eqs.steady(constant=["crank"])
@@ -274,10 +345,16 @@ def test_speeds_that_need_not_be_constant_can_be_told():
 
 def test_names_that_are_held_are_checked():
     s = mg.System("ball", gravity=(0, 0, -GRAVITY))
-    s.spherical("ball", s.ground, s.body("rod", mass=1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.01)))
+    s.spherical(
+        "ball", s.ground, s.body("rod", mass=1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.01))
+    )
     for formalism in ("newton-euler", "absolute"):
         eqs = s.equations(formalism)
-        for hold, what in ((["nope"], "unknown"), ("ball.wz", "list of names"), (["ball.q1"], "joint 'ball' as a whole")):
+        for hold, what in (
+            (["nope"], "unknown"),
+            ("ball.wz", "list of names"),
+            (["ball.q1"], "joint 'ball' as a whole"),
+        ):
             for study in (eqs.steady, eqs.equilibrium):
                 with pytest.raises(mg.ArgumentError, match=what):
                     study({}, hold=hold)
@@ -294,7 +371,9 @@ def test_a_guess_need_not_be_consistent(formalism):
     eqs = gallery.load("fourbar").system().equations(formalism)
     q, u = eqs.equilibrium({"qA": 1.3, "qB": 1.8})
     assert np.abs(eqs.accelerations(q, u)).max() < 1e-12
-    assert eqs.observe(lambda m: m.coordinate("qA"), q)[0] == pytest.approx(np.arctan(np.sqrt(15)), abs=1e-10)
+    assert eqs.observe(lambda m: m.coordinate("qA"), q)[0] == pytest.approx(
+        np.arctan(np.sqrt(15)), abs=1e-10
+    )
 
 
 def test_what_nothing_depends_on_stays_as_guessed():
@@ -304,7 +383,9 @@ def test_what_nothing_depends_on_stays_as_guessed():
     s.constrain("track", position=lambda m: m.position(bead)[2] - m.position(bead)[0] ** 2 / 2)
     s.constrain("plane", position=lambda m: m.position(bead)[1])
     turn = [0.8, 0.0, 0.6, 0.0]
-    q, _ = s.equations().equilibrium({"place.x": 0.1, **{f"place.q{i}": value for i, value in enumerate(turn)}})
+    q, _ = s.equations().equilibrium(
+        {"place.x": 0.1, **{f"place.q{i}": value for i, value in enumerate(turn)}}
+    )
     assert q == pytest.approx([0, 0, 0, *turn], abs=1e-12)
 
 
@@ -330,7 +411,7 @@ def test_stiffness_does_not_hide_that_all_of_it_falls(stiffness):
         s.equations().equilibrium({"rail a": 0.2})
 
 
-# --- steady turns ----------------------------------------------------------------------------------------------------
+# --- steady turns ---------------------------------------------------------------------------------
 
 
 def turning_disc(kind: str) -> mg.System:
@@ -338,7 +419,13 @@ def turning_disc(kind: str) -> mg.System:
     disc = s.body("disc", mass=1.0, inertia=(0.25, 0.25, 0.5))
     if kind == "chain":
         turns = [mg.rot("z", "yaw"), mg.rot("x", "tilt"), mg.rot("z", "spin")]
-        s.joint("centre", s.ground, disc, [*(mg.move(axis, axis) for axis in "xyz"), *turns], at=(0, 0, 1))
+        s.joint(
+            "centre",
+            s.ground,
+            disc,
+            [*(mg.move(axis, axis) for axis in "xyz"), *turns],
+            at=(0, 0, 1),
+        )
     else:
         s.free("centre", s.ground, disc, at=(0, 0, 1))
     s.roll("floor", mg.Disc(disc, 1.0), mg.Plane(s.ground))
@@ -350,7 +437,11 @@ def pose(kind: str, joint: str, angles: tuple, rates: tuple) -> dict[str, float]
     names = ("yaw", "tilt", "spin")
     if kind == "chain":
         both = zip(names, angles, rates, strict=True)
-        return {key: x for name, a, r in both for key, x in ((f"{joint}.{name}", a), (f"{joint}.{name}'", r))}
+        return {
+            key: x
+            for name, a, r in both
+            for key, x in ((f"{joint}.{name}", a), (f"{joint}.{name}'", r))
+        }
     R = Rotation.from_euler("ZXZ", angles)
     nodes = Rotation.from_euler("Z", angles[0]).as_matrix()[:, 0]
     omega = R.inv().apply(rates[0] * np.eye(3)[2] + rates[1] * nodes) + rates[2] * np.eye(3)[2]
@@ -360,23 +451,32 @@ def pose(kind: str, joint: str, angles: tuple, rates: tuple) -> dict[str, float]
     }
 
 
-DESCRIPTIONS = [("chain", "newton-euler"), ("chain", "absolute"), ("ball", "newton-euler"), ("ball", "absolute")]
+DESCRIPTIONS = [
+    ("chain", "newton-euler"),
+    ("chain", "absolute"),
+    ("ball", "newton-euler"),
+    ("ball", "absolute"),
+]
 
 
 def has(model: mg.LinearModel, *pairs: complex) -> bool:
-    """The eigenvalues are these with their conjugates, those of the turning axes themselves, and zeros.
+    """The eigenvalues are these with their conjugates, those of the turning axes themselves, and
+    zeros.
 
     A triple zero splits by the cube root of the rounding.
     """
     rate = np.linalg.norm(model.turning)
     known = [value for pair in (*pairs, 1j * rate, 0) for value in (pair, np.conj(pair))]
     values = model.eigenvalues()
-    return all(abs(values - pair).min() < 1e-8 for pair in pairs) and all(abs(x - np.array(known)).min() < 1e-4 for x in values)
+    return all(abs(values - pair).min() < 1e-8 for pair in pairs) and all(
+        abs(x - np.array(known)).min() < 1e-4 for x in values
+    )
 
 
 @pytest.mark.parametrize(("kind", "formalism"), DESCRIPTIONS)
 def test_disc_in_steady_turns(kind, formalism):
-    """Spinning on its edge: λ² = (4/5) g − Ω². In a circle: by differences of the reduced equations of motion."""
+    """Spinning on its edge: λ² = (4/5) g − Ω². In a circle: by differences of the reduced equations
+    of motion."""
     eqs = turning_disc(kind).equations(formalism)
     for factor in (0.9, 1.1):
         Omega = factor * np.sqrt(0.8 * GRAVITY)
@@ -385,15 +485,17 @@ def test_disc_in_steady_turns(kind, formalism):
         assert has(model, growth, -growth)
         assert model.is_stable() is (factor > 1)
     theta, Omega, omega_3 = 1.0, 2.0, -1.919542085482549
-    model = eqs.linearize(pose(kind, "centre", (0.7, theta, 0.4), (Omega, 0.0, omega_3 - Omega * np.cos(theta))))
+    model = eqs.linearize(
+        pose(kind, "centre", (0.7, theta, 0.4), (Omega, 0.0, omega_3 - Omega * np.cos(theta)))
+    )
     assert has(model, 3.149718345j)
     assert model.is_stable()
 
 
 @pytest.mark.parametrize(("kind", "formalism"), DESCRIPTIONS)
 def test_top_in_steady_precession(kind, formalism):
-    """Nutation: −λ² = Ω² sin² θ + (C ω₃/A − 2 Ω cos θ)², from A θ'' = A Ω² sin θ cos θ − C ω₃ Ω sin θ + m g l sin θ with the
-    moments of momentum constant."""
+    """Nutation: −λ² = Ω² sin² θ + (C ω₃/A − 2 Ω cos θ)², from A θ'' = A Ω² sin θ cos θ − C ω₃ Ω sin
+    θ + m g l sin θ with the moments of momentum constant."""
     s = mg.System("top", gravity=(0, 0, -GRAVITY))
     A, C, mgl, theta, omega_3 = 0.35, 0.1, GRAVITY * 0.5, 0.6, 200.0
     top = s.body("top", mass=1.0, com=(0, 0, 0.5), inertia=(0.1, 0.1, C))
@@ -401,7 +503,9 @@ def test_top_in_steady_precession(kind, formalism):
     s.joint("j", s.ground, top, turns) if kind == "chain" else s.spherical("j", s.ground, top)
     c = np.cos(theta)
     Omega = 2 * mgl / (C * omega_3 + np.sqrt((C * omega_3) ** 2 - 4 * A * c * mgl))
-    model = s.equations(formalism).linearize(pose(kind, "j", (0.2, theta, 0.1), (Omega, 0.0, omega_3 - Omega * c)))
+    model = s.equations(formalism).linearize(
+        pose(kind, "j", (0.2, theta, 0.1), (Omega, 0.0, omega_3 - Omega * c))
+    )
     assert has(model, 1j * np.hypot(Omega * np.sin(theta), C * omega_3 / A - 2 * Omega * c))
     assert model.is_stable()
 
@@ -432,10 +536,12 @@ def test_a_model_that_changes_has_no_eigenvalues(formalism, start):
 def test_a_linear_system_is_constant_in_any_motion():
     s = mg.System("oscillator")
     s.prismatic("x", s.ground, s.body("b", mass=1.0, inertia=0), axis="z", stiffness=4.0)
-    np.testing.assert_allclose(s.equations().linearize({"x": 0.3, "x'": 1.0}).eigenvalues(), [2j, -2j], atol=1e-12)
+    np.testing.assert_allclose(
+        s.equations().linearize({"x": 0.3, "x'": 1.0}).eigenvalues(), [2j, -2j], atol=1e-12
+    )
 
 
-# --- states, runs, outputs -------------------------------------------------------------------------------------------
+# --- states, runs, outputs ------------------------------------------------------------------------
 
 
 def test_states_are_coordinates_and_speeds_in_equal_numbers():
@@ -444,9 +550,14 @@ def test_states_are_coordinates_and_speeds_in_equal_numbers():
 
 
 def test_names_of_joints_are_states_in_absolute_coordinates():
-    start, options = {"qA": 1.0, "qA'": 0.7}, {"guess": {"qB": 1.8, "qC": 1.8}, "independent": ["qA", "qA'"]}
+    start, options = (
+        {"qA": 1.0, "qA'": 0.7},
+        {"guess": {"qB": 1.8, "qC": 1.8}, "independent": ["qA", "qA'"]},
+    )
     system = gallery.load("fourbar").system()
-    models = [system.equations(name).linearize(start, **options) for name in ("newton-euler", "absolute")]
+    models = [
+        system.equations(name).linearize(start, **options) for name in ("newton-euler", "absolute")
+    ]
     assert models[1].states == ("qA", "qA'")
     np.testing.assert_allclose(models[1].A, models[0].A, atol=1e-9)
 
@@ -464,7 +575,9 @@ def test_model_at_the_end_of_a_run_has_its_parameters():
         model = s.equations(formalism).linearize(run)
         np.testing.assert_allclose(model.eigenvalues().imag, [frequency, -frequency], rtol=1e-9)
     other = mg.System("other")
-    other.revolute("hinge", other.ground, other.body("rod", mass=1.0, inertia=(0.1, 0.1, 0.1)), axis="y")
+    other.revolute(
+        "hinge", other.ground, other.body("rod", mass=1.0, inertia=(0.1, 0.1, 0.1)), axis="y"
+    )
     with pytest.raises(mg.ArgumentError, match="a run of 'pendulum'"):
         other.equations().linearize(run)
 
@@ -487,13 +600,29 @@ def test_outputs_by_every_name_that_a_run_takes():
         model = s.equations(formalism).linearize(
             outputs=["jolt", "tip", "rod", "hinge", "hinge'"], independent=["hinge", "hinge'"]
         )
-        assert model.outputs == ("jolt", "tip 1", "tip 2", "tip 3", "rod 1", "rod 2", "rod 3", "hinge", "hinge'")
+        assert model.outputs == (
+            "jolt",
+            "tip 1",
+            "tip 2",
+            "tip 3",
+            "rod 1",
+            "rod 2",
+            "rod 3",
+            "hinge",
+            "hinge'",
+        )
         expected = [[-stiffness, 0], [-1, 0], *[[0, 0]] * 5, [1, 0], [0, 1]]
         np.testing.assert_allclose(model.C, expected, atol=1e-12)
-    for wrong, message in ((["text"], "must be a number"), ("tip", "a list of names"), (["nope"], "unknown output 'nope'")):
+    for wrong, message in (
+        (["text"], "must be a number"),
+        ("tip", "a list of names"),
+        (["nope"], "unknown output 'nope'"),
+    ):
         with pytest.raises(mg.ArgumentError, match=message):
             s.equations().linearize(outputs=wrong)
-    assert fourbar().linearize({"qA": 1.0}, guess={"qB": 1.8, "qC": 1.8}, outputs=["pin"]).C.shape == (1, 2)
+    assert fourbar().linearize(
+        {"qA": 1.0}, guess={"qB": 1.8, "qC": 1.8}, outputs=["pin"]
+    ).C.shape == (1, 2)
 
 
 @pytest.mark.parametrize("formalism", ["newton-euler", "absolute"])

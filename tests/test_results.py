@@ -13,10 +13,13 @@ from measure import gap
 
 
 def machine() -> mg.System:
-    """A slider-crank with everything that has a name: input, parameter, marker, outputs, a cut joint."""
+    """A slider-crank with everything that has a name: input, parameter, marker, outputs, a cut
+    joint."""
     s = mg.System("slider-crank", gravity=(0, 0, -9.81))
     crank = s.body("crank", mass=1.0, com=(0.25, 0, 0), inertia=(0.01, 0.05, 0.05))
-    rod = s.body("rod", mass=s.parameter("rod mass", 0.7), com=(0.6, 0, 0), inertia=(0.01, 0.08, 0.08))
+    rod = s.body(
+        "rod", mass=s.parameter("rod mass", 0.7), com=(0.6, 0, 0), inertia=(0.01, 0.08, 0.08)
+    )
     piston = s.body("piston", mass=0.4, inertia=(0.01, 0.01, 0.01))
     s.revolute("pin", s.ground, crank, axis="y")
     s.universal("crosshead", crank, rod, axis="y", second_axis="z", at=(0.5, 0, 0))
@@ -37,7 +40,7 @@ def run() -> mg.Trajectory:
     return machine().equations("kane").simulate(1.0, START, inputs={"torque": 0.5}, rtol=1e-10)
 
 
-# --- by name ---------------------------------------------------------------------------------------------------------
+# --- by name --------------------------------------------------------------------------------------
 
 
 def test_everything_goes_by_name(run):
@@ -60,7 +63,8 @@ def test_a_cut_joint_goes_by_name_too(run):
 
 
 def test_cut_angles_are_unwound_and_cut_shifts_are_left_alone():
-    """A wheel told twice: the second hinge is cut and turns with the first; a cut slide in millimetres jumps by more than π."""
+    """A wheel told twice: the second hinge is cut and turns with the first; a cut slide in
+    millimetres jumps by more than π."""
     s = mg.System("twice")
     a, b = (s.body(name, mass=1.0, inertia=(1, 1, 1)) for name in "ab")
     s.revolute("first", s.ground, a)
@@ -90,7 +94,7 @@ def test_quantities_of_ones_own(run):
     assert np.array_equal(turned[:, 3:6], run.observe(lambda m: m.rotation("piston")[1, :]))
 
 
-# --- diagnostics -----------------------------------------------------------------------------------------------------
+# --- diagnostics ----------------------------------------------------------------------------------
 
 
 def test_energy_power_violation_reactions_and_multipliers_belong_to_the_times(run):
@@ -110,13 +114,19 @@ def test_a_summary_for_people(run):
     assert "kane" in text
 
 
-# --- other forms -----------------------------------------------------------------------------------------------------
+# --- other forms ----------------------------------------------------------------------------------
 
 
 def test_to_pandas(run):
     table = run.to_dataframe()
     assert table.index.name == "time"
-    assert list(table.columns) == [*run.columns["coordinates"], *run.columns["speeds"], "torque", "energy", "violation"]
+    assert list(table.columns) == [
+        *run.columns["coordinates"],
+        *run.columns["speeds"],
+        "torque",
+        "energy",
+        "violation",
+    ]
     assert np.array_equal(table["pin"], run["pin"])
     assert np.array_equal(table.index, run.time)
 
@@ -183,14 +193,35 @@ def test_garbage_and_pickles_are_refused(tmp_path, run):
     np.save(tmp_path / "plain.npy", np.zeros(3))
     np.savez(tmp_path / "other.npz", a=np.zeros(3))
     np.savez(tmp_path / "object.npz", meta=np.array([Trap(trap)], dtype=object))
-    meta = {"format": 1, "name": "x", "columns": {}, "parameters": {}, "outcome": "", "statistics": {}, "events": {}}
+    meta = {
+        "format": 1,
+        "name": "x",
+        "columns": {},
+        "parameters": {},
+        "outcome": "",
+        "statistics": {},
+        "events": {},
+    }
     np.savez(tmp_path / "future.npz", meta=np.array(json.dumps(meta | {"format": 99})))
     np.savez(tmp_path / "lacking.npz", meta=np.array(json.dumps(meta)))
     np.savez(tmp_path / "list.npz", meta=np.array("[1, 2]"))
     kinds = {"coordinates": ["q"], "speeds": [], "inputs": [], "constraints": []}
-    sizes = {"time": np.zeros(3), "q": np.zeros((2, 1)), "u": np.zeros((3, 0)), "w": np.zeros((3, 0))}
+    sizes = {
+        "time": np.zeros(3),
+        "q": np.zeros((2, 1)),
+        "u": np.zeros((3, 0)),
+        "w": np.zeros((3, 0)),
+    }
     np.savez(tmp_path / "sizes.npz", meta=np.array(json.dumps(meta | {"columns": kinds})), **sizes)
-    for name in ("plain.npy", "other.npz", "object.npz", "future.npz", "lacking.npz", "list.npz", "sizes.npz"):
+    for name in (
+        "plain.npy",
+        "other.npz",
+        "object.npz",
+        "future.npz",
+        "lacking.npz",
+        "list.npz",
+        "sizes.npz",
+    ):
         with pytest.raises(mg.ArgumentError, match=name):
             mg.load(tmp_path / name)
     assert not trap.exists()
@@ -204,7 +235,9 @@ def test_inverse_dynamics_of_a_run_returns_its_inputs():
     s.torque("motor", "two", s.input("w"))
     equations = s.equations()
     run = equations.simulate(1.0, {"one": 0.4}, inputs={"w": mg.sin(5 * s.time)}, rtol=1e-10)
-    assert np.abs(equations.inverse_dynamics(run)).max() < 1e-10  # nothing is needed beyond what acts
+    assert (
+        np.abs(equations.inverse_dynamics(run)).max() < 1e-10
+    )  # nothing is needed beyond what acts
     bare = equations.inverse_dynamics(run.q, run.u, run.udot, t=run.time)
     assert gap(np.column_stack([0 * run["w"], run["w"]]), bare) < 1e-10
     with pytest.raises(mg.UnsupportedError, match="servo"):
@@ -215,7 +248,8 @@ def test_inverse_dynamics_of_a_run_returns_its_inputs():
 
 @pytest.mark.parametrize("formalism", ["newton-euler", "absolute"])
 def test_inverse_dynamics_of_a_loop_finds_the_drives(formalism):
-    """Whatever drives the one freedom, forward dynamics with the effort found gives the accelerations back."""
+    """Whatever drives the one freedom, forward dynamics with the effort found gives the
+    accelerations back."""
     s = mg.System("four-bar", gravity=(0, 0, -9.8))
     A, B, C = (s.body(name, mass=20, com=(2, 0, 0), inertia=(0.2, 26, 26)) for name in "ABC")
     s.revolute("qA", s.ground, A, axis="y")
@@ -225,16 +259,28 @@ def test_inverse_dynamics_of_a_loop_finds_the_drives(formalism):
     for joint in ("qA", "qB", "qC", "close"):
         s.torque(f"motor {joint}", joint, 1e3 * s.input(f"w {joint}"))
     equations = s.equations(formalism)
-    run = equations.simulate(0.5, {"qA": 1.0}, guess={"qB": 1.8}, inputs={"w qC": 0.03 * mg.sin(9 * s.time)}, step=0.1)
+    run = equations.simulate(
+        0.5, {"qA": 1.0}, guess={"qB": 1.8}, inputs={"w qC": 0.03 * mg.sin(9 * s.time)}, step=0.1
+    )
     state, given = (run.q, run.u), {"w qA": 0.01}
     for joint in ("qA", "qB", "qC", "close"):
-        effort = equations.inverse_dynamics(*state, run.udot, inputs=given, drives=[f"w {joint}"])[:, 0]
+        effort = equations.inverse_dynamics(*state, run.udot, inputs=given, drives=[f"w {joint}"])[
+            :, 0
+        ]
         inputs = {f"w {joint}": effort} if joint == "qA" else {**given, f"w {joint}": effort}
         assert gap(equations.accelerations(*state, inputs=inputs), run.udot) < 1e-9
         along = equations.inverse_dynamics(*state, run.udot, drives=[f"{joint}'"])
-        assert gap(equations.inverse_dynamics(*state, run.udot, drives=[f"w {joint}"]), along / 1e3) < 1e-9
+        assert (
+            gap(equations.inverse_dynamics(*state, run.udot, drives=[f"w {joint}"]), along / 1e3)
+            < 1e-9
+        )
     assert gap(equations.inverse_dynamics(run, drives=["w qC"])[:, 0], run["w qC"]) < 1e-9
-    for drives, what in ((["w qA", "w qC"], "not unique"), ([], "name more drives"), (["w"], "unknown"), ("w qA", "list")):
+    for drives, what in (
+        (["w qA", "w qC"], "not unique"),
+        ([], "name more drives"),
+        (["w"], "unknown"),
+        ("w qA", "list"),
+    ):
         with pytest.raises(mg.ArgumentError, match=what):
             equations.inverse_dynamics(*state, run.udot, drives=drives)
     with pytest.raises(mg.ArgumentError, match="contradict the constraints"):

@@ -1,6 +1,7 @@
 """Motions in machine code: rollouts with a fixed step, and the error-controlled method ``rk8``.
 
-Oracles are closed forms, CVODES, and the same rollouts in NumPy, which run where there is no compiler.
+Oracles are closed forms, CVODES, and the same rollouts in NumPy, which run where there is no
+compiler.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from mechgraph.kernels import compiler, flow
 
 @cache
 def arm() -> mg.Equations:
-    """Two bars, a motor between them, a mass that is a parameter, a force that is a function of time."""
+    """Two bars, a motor between them, a mass that is a parameter, a force that is a function of
+    time."""
     system = mg.System("arm", gravity=(0, 0, -9.81))
     load = system.parameter("load", 0.8)
     upper = system.body("upper", mass=1.0, com=(0, 0, -0.5), inertia=(0.08, 0.08, 0.001))
@@ -49,7 +51,9 @@ def four_bar() -> mg.Equations:
 def top() -> mg.Equations:
     """A heavy top on a ball joint: quaternions."""
     system = mg.System("top", gravity=(0, 0, -9.81))
-    body = system.body("body", mass=system.parameter("mass", 1.0), com=(0, 0, 0.3), inertia=(0.15, 0.15, 0.05))
+    body = system.body(
+        "body", mass=system.parameter("mass", 1.0), com=(0, 0, 0.3), inertia=(0.15, 0.15, 0.05)
+    )
     system.spherical("ball", system.ground, body)
     return system.equations()
 
@@ -59,7 +63,9 @@ def start(equations: Any) -> tuple[np.ndarray, np.ndarray]:
     if equations is four_bar:
         return four_bar().assemble({"qA": -1.3, "qA'": 1.0}, guess={"qB": 1.0, "qC": -1.2})
     if equations is top:
-        return top().assemble({"ball": (np.cos(0.2), np.sin(0.2), 0, 0), "ball.wz": 12.0, "ball.wx": 0.5})
+        return top().assemble(
+            {"ball": (np.cos(0.2), np.sin(0.2), 0, 0), "ball.wz": 12.0, "ball.wx": 0.5}
+        )
     return arm().assemble({"shoulder": 0.7, "elbow": -0.4, "elbow'": 1.0})
 
 
@@ -82,7 +88,9 @@ METHODS = {"rk4": 4, "symplectic": 1}
 @pytest.fixture
 def warnings_of(caplog):
     caplog.set_level(logging.DEBUG, "mechgraph")
-    return lambda: [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    return lambda: [
+        record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING
+    ]
 
 
 @pytest.fixture
@@ -102,7 +110,7 @@ def gap(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.abs(a - b).max(initial=0))
 
 
-# --- rollouts --------------------------------------------------------------------------------------------------------
+# --- rollouts -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -111,7 +119,9 @@ def test_halving_the_step_shows_the_order(equations, method):
     run, (q, u) = reference(equations), start(equations)
     errors = []
     for steps in (200, 400):
-        out = equations().rollout(q, u, step=0.5 / steps, steps=steps, every=steps // 5, method=method)
+        out = equations().rollout(
+            q, u, step=0.5 / steps, steps=steps, every=steps // 5, method=method
+        )
         assert out.q.shape == (1, *run.q.shape)
         assert np.allclose(out.time, run.time, rtol=0, atol=1e-14)
         errors.append(max(gap(out.q[0], run.q), gap(out.u[0], run.u)))
@@ -123,7 +133,8 @@ def test_halving_the_step_shows_the_order(equations, method):
 def test_machine_code_and_numpy_agree(equations, method):
     """With inputs for each step of each trajectory, and parameters for each trajectory.
 
-    The ways back to the constraints differ in second order of the drift, which is large for Euler's method.
+    The ways back to the constraints differ in second order of the drift, which is large for Euler's
+    method.
     """
     eqs, random = equations(), np.random.default_rng(0)
     q, u = starts(equations, 5)
@@ -165,10 +176,17 @@ def test_inputs_may_be_told_in_many_ways():
 def test_inputs_are_held_over_the_step_in_which_they_are_told():
     """A mass pushed in the second of three steps only: its speed is the impulse over its mass."""
     system = mg.System("puck", gravity=(0, 0, 0))
-    system.prismatic("x", system.ground, system.body("puck", mass=2.0, com=(0, 0, 0), inertia=(1, 1, 1)), axis="x")
+    system.prismatic(
+        "x",
+        system.ground,
+        system.body("puck", mass=2.0, com=(0, 0, 0), inertia=(1, 1, 1)),
+        axis="x",
+    )
     system.torque("motor", "x", system.input("push"))
     for method in METHODS:
-        run = system.equations().rollout([0.0], [0.0], step=0.5, steps=3, inputs=[[0.0], [6.0], [0.0]], method=method)
+        run = system.equations().rollout(
+            [0.0], [0.0], step=0.5, steps=3, inputs=[[0.0], [6.0], [0.0]], method=method
+        )
         assert np.allclose(run["x'"][0], [0, 0, 1.5, 1.5], rtol=1e-15)
     assert np.allclose(run["x"][0], [0, 0, 0.75, 1.5], rtol=1e-15)  # symplectic: with the new speed
 
@@ -178,9 +196,14 @@ def test_parameters_of_each_trajectory():
     loads = np.linspace(0.5, 1.2, 5)
     swept = eqs.rollout(q, u, step=0.01, steps=20, parameters={"load": loads})
     assert swept.q.shape == (5, 21, 2)
-    assert np.array_equal(eqs.rollout(q, u, step=0.01, steps=20, parameters=loads[:, None]).q, swept.q)
+    assert np.array_equal(
+        eqs.rollout(q, u, step=0.01, steps=20, parameters=loads[:, None]).q, swept.q
+    )
     for load, trajectory in zip(loads, swept.q, strict=True):
-        assert gap(eqs.rollout(q, u, step=0.01, steps=20, parameters={"load": load}).q[0], trajectory) < 1e-14
+        assert (
+            gap(eqs.rollout(q, u, step=0.01, steps=20, parameters={"load": load}).q[0], trajectory)
+            < 1e-14
+        )
     assert gap(swept.q[0], swept.q[4]) > 1e-3
 
 
@@ -202,7 +225,10 @@ def test_trajectories_do_not_know_of_each_other(threads):
     q, u = starts(arm, most)
     whole = eqs.rollout(q, u, step=0.01, steps=20).q
     for count in (1, 2, most - 1, most):
-        assert np.array_equal(eqs.rollout(q[-count:], u[-count:], step=0.01, steps=20, threads=threads).q, whole[-count:])
+        assert np.array_equal(
+            eqs.rollout(q[-count:], u[-count:], step=0.01, steps=20, threads=threads).q,
+            whole[-count:],
+        )
 
 
 def test_no_trajectories():
@@ -229,9 +255,13 @@ def test_a_start_beside_the_constraints_is_brought_to_them_or_refused():
     run = eqs.rollout(q + 1e-3, u, step=0.01, steps=1)
     assert gap(eqs.position_violation(run.q[:, 0]), 0) < 1e-12
     torn = mg.System("torn", gravity=(0, 0, 0))
-    torn.prismatic("x", torn.ground, torn.body("block", mass=1.0, com=(0, 0, 0), inertia=(1, 1, 1)), axis="x")
+    torn.prismatic(
+        "x", torn.ground, torn.body("block", mass=1.0, com=(0, 0, 0), inertia=(1, 1, 1)), axis="x"
+    )
     torn.constrain("impossible", position=lambda m: m.coordinate("x") ** 2 + 1)
-    with pytest.raises(mg.ArgumentError, match=r"trajectory 0 does not begin on the constraints.*impossible"):
+    with pytest.raises(
+        mg.ArgumentError, match=r"trajectory 0 does not begin on the constraints.*impossible"
+    ):
         torn.equations().rollout([0.5], [0.0], step=0.01, steps=1)
 
 
@@ -287,7 +317,7 @@ def test_without_a_compiler_rollouts_are_interpreted_and_say_so_once(monkeypatch
     assert len(warnings_of()) == 1
 
 
-# --- the error-controlled method -------------------------------------------------------------------------------------
+# --- the error-controlled method ------------------------------------------------------------------
 
 
 def oscillator() -> mg.System:
@@ -308,7 +338,9 @@ def test_the_error_falls_with_the_tolerance():
     errors = []
     for rtol in (1e-4, 1e-6, 1e-8, 1e-10, 1e-12):
         run = oscillation().simulate(10.0, {"x": 1.0}, method="rk8", rtol=rtol)
-        errors.append(max(gap(run["x"], np.cos(2 * run.time)), gap(run["x'"], -2 * np.sin(2 * run.time))))
+        errors.append(
+            max(gap(run["x"], np.cos(2 * run.time)), gap(run["x'"], -2 * np.sin(2 * run.time)))
+        )
         assert errors[-1] < 30 * rtol
     assert errors == sorted(errors, reverse=True)
 
@@ -332,12 +364,17 @@ def test_outputs_between_its_steps_are_as_good():
 
 
 def test_inputs_that_are_functions_of_time():
-    """x″ = −4 x + a sin t from rest: x = a (sin t)/3 − a (sin 2t)/6, also for amplitudes that are printed alike."""
+    """x″ = −4 x + a sin t from rest: x = a (sin t)/3 − a (sin 2t)/6, also for amplitudes that are
+    printed alike."""
     t = oscillation().system.time
     for a in (1.0, 123456.7, 123456.8):
-        run = oscillation().simulate(6.0, {}, method="rk8", rtol=1e-11, inputs={"push": a * mg.sin(t)})
+        run = oscillation().simulate(
+            6.0, {}, method="rk8", rtol=1e-11, inputs={"push": a * mg.sin(t)}
+        )
         assert gap(run["x"], a * np.sin(run.time) / 3 - a * np.sin(2 * run.time) / 6) < 1e-10 * a
-    late = oscillation().simulate(1.0, {}, method="rk8", rtol=1e-11, inputs={"push": mg.sin(t)}, t0=np.pi)
+    late = oscillation().simulate(
+        1.0, {}, method="rk8", rtol=1e-11, inputs={"push": mg.sin(t)}, t0=np.pi
+    )
     s = late.time - np.pi
     assert gap(late["x"], -np.sin(s) / 3 + np.sin(2 * s) / 6) < 1e-10
 
@@ -353,15 +390,25 @@ def test_inputs_that_are_numbers_need_no_new_code(monkeypatch):
 
 
 def test_parameters_are_told_to_it():
-    light, heavy = (arm().simulate(0.5, start(arm), method="rk8", parameters={"load": load}) for load in (0.5, 1.5))
+    light, heavy = (
+        arm().simulate(0.5, start(arm), method="rk8", parameters={"load": load})
+        for load in (0.5, 1.5)
+    )
     assert gap(light.q, heavy.q) > 1e-3
-    assert gap(heavy.q, arm().simulate(0.5, start(arm), rtol=1e-10, parameters={"load": 1.5}).q) < 1e-6
+    assert (
+        gap(heavy.q, arm().simulate(0.5, start(arm), rtol=1e-10, parameters={"load": 1.5}).q) < 1e-6
+    )
 
 
 def test_events_are_located():
     """A stone thrown up falls through its start at t = 2 v/g, and stands still at half of that."""
     system = mg.System("stone", gravity=(0, 0, -9.81))
-    system.prismatic("z", system.ground, system.body("stone", mass=1.0, com=(0, 0, 0), inertia=(1, 1, 1)), axis="z")
+    system.prismatic(
+        "z",
+        system.ground,
+        system.body("stone", mass=1.0, com=(0, 0, 0), inertia=(1, 1, 1)),
+        axis="z",
+    )
     events = {
         "top": mg.Event(lambda m: m.speed("z"), direction=-1, stop=False),
         "back": mg.Event(lambda m: m.coordinate("z"), direction=-1),
@@ -393,7 +440,9 @@ def explosion() -> mg.Equations:
 
 
 def test_a_run_that_fails_keeps_what_it_has():
-    with pytest.raises(mg.SimulationError, match=r"step became too small at t = 0\.47619") as caught:
+    with pytest.raises(
+        mg.SimulationError, match=r"step became too small at t = 0\.47619"
+    ) as caught:
         explosion().simulate(1.0, {"x'": 2.1}, method="rk8", rtol=1e-10)
     run = caught.value.trajectory
     assert run.outcome == "failed"

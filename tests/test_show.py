@@ -66,7 +66,9 @@ def chain(count: int) -> mg.System:
 
 @pytest.fixture(scope="module")
 def loop_run() -> mg.Trajectory:
-    return four_bar().equations().simulate(0.5, {"qA": 1.3, "qA'": 3.0}, guess={"qB": 1.8}, step=0.02)
+    return (
+        four_bar().equations().simulate(0.5, {"qA": 1.3, "qA'": 3.0}, guess={"qB": 1.8}, step=0.02)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +80,7 @@ def hostile_run() -> mg.Trajectory:
     return s.equations().simulate(0.3, {"</td>_hinge": 1.0}, step=0.05)
 
 
-# --- description -----------------------------------------------------------------------------------------------------
+# --- description ----------------------------------------------------------------------------------
 
 
 def test_description_of_a_loop_names_its_redundant_rows() -> None:
@@ -118,7 +120,9 @@ def test_description_says_so_if_assembly_fails() -> None:
 
 def test_description_tells_a_singular_reference_from_the_generic_mobility() -> None:
     s = mg.System("flat parallelogram")
-    left, top, right = (s.body(n, mass=1, com=(0.5, 0, 0), inertia=(0, 0.1, 0.1)) for n in ("left", "top", "right"))
+    left, top, right = (
+        s.body(n, mass=1, com=(0.5, 0, 0), inertia=(0, 0.1, 0.1)) for n in ("left", "top", "right")
+    )
     s.revolute("a", s.ground, left, axis="z")
     s.revolute("b", left, top, axis="z", at=(1, 0, 0))
     s.revolute("c", s.ground, right, axis="z", at=(2, 0, 0))
@@ -140,7 +144,7 @@ def test_description_of_a_wrong_model_raises_with_all_problems() -> None:
     assert "'b'" in str(error.value)
 
 
-# --- equations for people --------------------------------------------------------------------------------------------
+# --- equations for people -------------------------------------------------------------------------
 
 
 def symbols_and_values(equations: mg.Equations, seed: int = 0) -> np.ndarray:
@@ -149,7 +153,9 @@ def symbols_and_values(equations: mg.Equations, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).uniform(0.2, 1.5, size)
 
 
-def casadi_values(equations: mg.Equations, quantities: tuple[str, ...], x: np.ndarray) -> list[np.ndarray]:
+def casadi_values(
+    equations: mg.Equations, quantities: tuple[str, ...], x: np.ndarray
+) -> list[np.ndarray]:
     s = equations.symbols
     results = [ca.densify(getattr(equations, name)) for name in quantities]
     function = ca.Function("f", [ca.vertcat(s.q, s.u, s.w, s.p, s.t)], results)
@@ -161,10 +167,15 @@ def assert_round_trip(equations: mg.Equations, simplify: bool) -> None:
     quantities = tuple(readable.matrices)
     x = symbols_and_values(equations)
     found = readable.function(*quantities)(*x)
-    for name, mine, expected in zip(quantities, found, casadi_values(equations, quantities, x), strict=True):
+    for name, mine, expected in zip(
+        quantities, found, casadi_values(equations, quantities, x), strict=True
+    ):
         scale = np.abs(expected).max(initial=1e-300)
         np.testing.assert_allclose(
-            np.array(mine, dtype=float).reshape(expected.shape), expected, atol=1e-13 * scale, err_msg=name
+            np.array(mine, dtype=float).reshape(expected.shape),
+            expected,
+            atol=1e-13 * scale,
+            err_msg=name,
         )
 
 
@@ -238,13 +249,22 @@ def test_every_operation_has_its_counterpart(algebra: type) -> None:
         ca.norm_2(ca.vertcat(x, y)) ** 2,
     ]
     function = ca.Function("f", [ca.vertcat(x, y)], [ca.vertcat(*results)])
-    used = {function.instruction_id(k) for k in range(function.n_instructions())} - {ca.OP_INPUT, ca.OP_OUTPUT, ca.OP_CONST}
+    used = {function.instruction_id(k) for k in range(function.n_instructions())} - {
+        ca.OP_INPUT,
+        ca.OP_OUTPUT,
+        ca.OP_CONST,
+    }
     assert used | {ca.OP_ASSIGN} == set(OPERATIONS)
     symbols = sp.symbols("x y", real=True)
     form = algebra()
     (entries,) = evaluate(function, symbols, form)
-    expressions = [form.expression(entry) for entry in entries] if algebra is NormalForm else entries
-    mine = [float(sp.N(e.subs(dict(zip(symbols, map(sp.Float, values), strict=True))))) for e in map(sp.sympify, expressions)]
+    expressions = (
+        [form.expression(entry) for entry in entries] if algebra is NormalForm else entries
+    )
+    mine = [
+        float(sp.N(e.subs(dict(zip(symbols, map(sp.Float, values), strict=True)))))
+        for e in map(sp.sympify, expressions)
+    ]
     np.testing.assert_allclose(mine, np.array(function(values)).ravel(), rtol=1e-13)
 
 
@@ -297,7 +317,11 @@ def test_names_of_subexpressions_avoid_the_users_names() -> None:
     s = mg.System("t1")
     body = s.body("b", mass=s.parameter("t1", 1.0), com=(1, 0, 0), inertia=0)
     s.spherical("j", s.ground, body)
-    s.force("push", body, lambda m: [mg.exp(mg.sin(m.position(body)[k] + m.coordinate("j")[k])) for k in range(3)])
+    s.force(
+        "push",
+        body,
+        lambda m: [mg.exp(mg.sin(m.position(body)[k] + m.coordinate("j")[k])) for k in range(3)],
+    )
     readable = to_sympy(s.equations(), simplify=False, quantities=("M", "f"))
     assert "t1" not in {symbol.name for symbol, _ in readable.definitions}
 
@@ -329,7 +353,7 @@ def test_latex_names_escape_what_latex_reads() -> None:
     assert names.latex_name("q12''") == r"\ddot{q}_{12}"
 
 
-# --- plots -----------------------------------------------------------------------------------------------------------
+# --- plots ----------------------------------------------------------------------------------------
 
 
 def test_plot_has_panels_with_units_and_leaves_no_state(loop_run: mg.Trajectory, tmp_path) -> None:
@@ -358,7 +382,10 @@ def test_plot_takes_any_column_and_refuses_unknown_ones(loop_run: mg.Trajectory)
 
 def test_plot_of_a_loaded_run_needs_no_system(loop_run: mg.Trajectory, tmp_path) -> None:
     loaded = mg.load(loop_run.save(tmp_path / "run.npz"))
-    assert [axes.get_title(loc="left") for axes in loaded.plot().axes][:2] == ["value", "energy (J)"]
+    assert [axes.get_title(loc="left") for axes in loaded.plot().axes][:2] == [
+        "value",
+        "energy (J)",
+    ]
     with pytest.raises(mg.ArgumentError, match="without its system"):
         loaded.view()
 
@@ -375,7 +402,7 @@ def test_units_of_every_kind_of_joint() -> None:
     assert (known["c.angle"], known["c.shift'"]) == ("rad", "m/s")
 
 
-# --- scenes and animations -------------------------------------------------------------------------------------------
+# --- scenes and animations ------------------------------------------------------------------------
 
 
 def test_joined_points_stay_together_in_the_scene(loop_run: mg.Trajectory) -> None:
@@ -383,12 +410,15 @@ def test_joined_points_stay_together_in_the_scene(loop_run: mg.Trajectory) -> No
     index = {solid.name: k for k, solid in enumerate(seen.solids)}
     for joint in loop_run.equations.system.joints.values():
         ends = [
-            seen.positions[:, index[end.body.name]] + seen.rotations[:, index[end.body.name]] @ np.array(ca.DM(end.at)).ravel()
+            seen.positions[:, index[end.body.name]]
+            + seen.rotations[:, index[end.body.name]] @ np.array(ca.DM(end.at)).ravel()
             for end in (joint.parent, joint.child)
         ]
         np.testing.assert_allclose(ends[0], ends[1], atol=1e-9)
     np.testing.assert_array_equal(seen.up, [0, 0, 1])
-    np.testing.assert_allclose(np.abs(seen.across), [0, 1, 0], atol=1e-9)  # one looks at the plane that it moves in
+    np.testing.assert_allclose(
+        np.abs(seen.across), [0, 1, 0], atol=1e-9
+    )  # one looks at the plane that it moves in
 
 
 def test_a_hanging_bar_reaches_its_end(hostile_run: mg.Trajectory) -> None:
@@ -420,7 +450,9 @@ def test_a_body_held_at_its_centre_reaches_to_its_joints_only() -> None:
     s.revolute("turn", s.ground, crank, axis="x")
     s.marker("pin", crank, at=(0, -0.5, 0))
     seen = scene(s.equations().simulate(0.1, {"turn'": 1.0}, step=0.05))
-    assert {rod.a[1] for rod in seen.solids[1].rods} | {rod.b[1] for rod in seen.solids[1].rods} == {0.0, -0.5}
+    assert {rod.a[1] for rod in seen.solids[1].rods} | {
+        rod.b[1] for rod in seen.solids[1].rods
+    } == {0.0, -0.5}
 
 
 def test_a_body_without_extent_is_the_box_with_its_inertia() -> None:
@@ -440,10 +472,14 @@ def numbers(expression: ca.SX) -> np.ndarray:
 
 
 def drawn(make) -> tuple[mg.Surface, np.ndarray, np.ndarray]:
-    """A surface at the origin, and the points and normals of its shell in turned axes, brought back."""
+    """A surface at the origin, and the points and normals of its shell in turned axes, brought
+    back."""
     s = mg.System("surface")
     turned = s.marker(
-        "turned", s.body("body", mass=1, inertia=(1, 1, 1)), at=(0.1, 0.2, 0.3), orientation=[("x", 0.5), ("y", 1)]
+        "turned",
+        s.body("body", mass=1, inertia=(1, 1, 1)),
+        at=(0.1, 0.2, 0.3),
+        orientation=[("x", 0.5), ("y", 1)],
     )
     surface = make(turned)
     shell = shell_of(surface, numbers, "#2f6fed")
@@ -453,18 +489,33 @@ def drawn(make) -> tuple[mg.Surface, np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize(
-    "make", [lambda m: mg.Sphere(m, 0.4), lambda m: mg.Ellipsoid(m, (0.2, 0.5, 0.9)), lambda m: mg.Torus(m, 0.7, 0.2)]
+    "make",
+    [
+        lambda m: mg.Sphere(m, 0.4),
+        lambda m: mg.Ellipsoid(m, (0.2, 0.5, 0.9)),
+        lambda m: mg.Torus(m, 0.7, 0.2),
+    ],
 )
 def test_shells_lie_on_their_surfaces(make) -> None:
     surface, points, normals = drawn(make)
     p = ca.SX.sym("p", 3)
-    value, slope = (np.array(x) for x in ca.Function("g", [p], [surface.level(p), ca.gradient(surface.level(p), p)])(points.T))
+    value, slope = (
+        np.array(x)
+        for x in ca.Function("g", [p], [surface.level(p), ca.gradient(surface.level(p), p)])(
+            points.T
+        )
+    )
     assert np.abs(value).max() < 1e-12
     np.testing.assert_allclose(normals, (slope / np.linalg.norm(slope, axis=0)).T, atol=1e-12)
 
 
 @pytest.mark.parametrize(
-    "make", [lambda m: mg.Roller(m, 0.2, 0.9), lambda m: mg.Roller(m, 0.2, 0.2), lambda m: mg.Sphere(m, 0.4)]
+    "make",
+    [
+        lambda m: mg.Roller(m, 0.2, 0.9),
+        lambda m: mg.Roller(m, 0.2, 0.2),
+        lambda m: mg.Sphere(m, 0.4),
+    ],
 )
 def test_shells_have_their_points_where_they_touch(make) -> None:
     surface, points, normals = drawn(make)
@@ -492,7 +543,10 @@ def test_what_rolls_is_seen_in_its_shape_on_its_floor_and_followed() -> None:
     floor = mg.Plane(s.marker("floor", s.ground, at=(0, 0, 2)))
     s.roll("road", mg.Disc(s.marker("rim", wheel, orientation=[("x", -np.pi / 2)]), 1.0), floor)
     equations = s.equations()
-    near, far = (scene(equations.simulate(t, {"f.x'": 4.0, "f.wz": 0.0, "f.wx": 0.0}, step=t / 10)) for t in (1.0, 10.0))
+    near, far = (
+        scene(equations.simulate(t, {"f.x'": 4.0, "f.wz": 0.0, "f.wx": 0.0}, step=t / 10))
+        for t in (1.0, 10.0)
+    )
     (shell,) = near.solids[1].shells
     assert (near.solids[1].boxes, near.links, near.solids[0].rods) == ((), (), ())
     assert shell.radius == pytest.approx(1.0)
@@ -556,13 +610,17 @@ def test_page_holds_the_motion_itself(loop_run: mg.Trajectory, tmp_path) -> None
     page = path.read_text(encoding="utf-8")
     assert_self_contained(page)
     data = json.loads(Parsed(page).scripts[0])
-    poses = np.frombuffer(base64.b64decode(data["poses"]), "<f4").reshape(len(loop_run), len(data["solids"]), 7)
+    poses = np.frombuffer(base64.b64decode(data["poses"]), "<f4").reshape(
+        len(loop_run), len(data["solids"]), 7
+    )
     assert [solid["name"] for solid in data["solids"]] == ["ground", "A", "B", "C"]
     np.testing.assert_allclose(data["time"], loop_run.time, atol=1e-6)
     np.testing.assert_allclose(poses[:, 2, :3], loop_run["B"], atol=1e-6)
     half = (loop_run["qA"] + loop_run["qB"]) / 2  # B turns about y by the sum of two angles
     np.testing.assert_allclose(np.abs(poses[:, 2, 3]), np.abs(np.cos(half)), atol=1e-6)
-    assert (np.einsum("tbk,tbk->tb", poses[1:, :, 3:], poses[:-1, :, 3:]) > 0).all()  # no jumps of sign
+    assert (
+        np.einsum("tbk,tbk->tb", poses[1:, :, 3:], poses[:-1, :, 3:]) > 0
+    ).all()  # no jumps of sign
 
 
 def test_hostile_names_stay_names(hostile_run: mg.Trajectory, tmp_path) -> None:
@@ -579,7 +637,9 @@ def test_hostile_names_stay_names(hostile_run: mg.Trajectory, tmp_path) -> None:
 
 def test_notebooks_get_a_frame(loop_run: mg.Trajectory) -> None:
     page = loop_run.view()
-    (frame,) = [attributes for tag, attributes in Parsed(page._repr_html_()).tags if tag == "iframe"]
+    (frame,) = [
+        attributes for tag, attributes in Parsed(page._repr_html_()).tags if tag == "iframe"
+    ]
     assert frame["srcdoc"] == str(page)
 
 
@@ -610,7 +670,8 @@ def test_view_refuses_what_it_cannot_write(loop_run: mg.Trajectory) -> None:
 def test_nearer_things_hide_farther_ones() -> None:
     camera = picture.Camera(np.array([0.0, 0, 10]), np.eye(3), 100.0, np.array([50.0, 50.0]))
     near, far = (
-        Rod(np.array([-1.0, 0, z]), np.array([1.0, 0, z]), 0.5, tint) for z, tint in ((2.0, "#ff0000"), (0.0, "#00ff00"))
+        Rod(np.array([-1.0, 0, z]), np.array([1.0, 0, z]), 0.5, tint)
+        for z, tint in ((2.0, "#ff0000"), (0.0, "#00ff00"))
     )
     up, sun = np.array([0.0, 1, 0]), np.array([0.0, 0, 1])
     images = []
@@ -625,7 +686,7 @@ def test_nearer_things_hide_farther_ones() -> None:
     assert images[0][5, 5].tolist() == [1, 1, 1]
 
 
-# --- report ----------------------------------------------------------------------------------------------------------
+# --- report ---------------------------------------------------------------------------------------
 
 
 def test_report_tells_everything(loop_run: mg.Trajectory, tmp_path) -> None:
@@ -649,20 +710,24 @@ def test_report_tells_everything(loop_run: mg.Trajectory, tmp_path) -> None:
     assert base64.b64decode(image.group(1)).startswith(b"\x89PNG")
 
 
-# --- agreement -------------------------------------------------------------------------------------------------------
+# --- agreement ------------------------------------------------------------------------------------
 
 
 def test_all_formalisms_and_closures_agree_on_a_loop() -> None:
     found = agreement(four_bar())
     assert found.ok
     assert found.worst < 1e-12
-    assert len(found.rows) == (len(mg.FORMALISMS) + 2) * 3  # two of them in two ways; three closures
+    assert (
+        len(found.rows) == (len(mg.FORMALISMS) + 2) * 3
+    )  # two of them in two ways; three closures
     assert {row.closure for row in found.rows} == set(mg.CLOSURES)
     assert "All agree at 5 random states of 'four-bar'" in str(found)
 
 
 def test_agreement_is_reproducible_and_depends_on_the_seed() -> None:
-    errors = [[row.errors for row in agreement(double_pendulum(), seed=seed).rows] for seed in (3, 3, 4)]
+    errors = [
+        [row.errors for row in agreement(double_pendulum(), seed=seed).rows] for seed in (3, 3, 4)
+    ]
     assert errors[0] == errors[1] != errors[2]
 
 
@@ -679,8 +744,13 @@ def test_disagreement_is_found_and_named(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "kane" not in found.verdict.replace("careless", "")
 
 
-def test_a_formalism_in_its_own_coordinates_is_compared_in_the_world(monkeypatch: pytest.MonkeyPatch) -> None:
-    for system, unique in ((double_pendulum(), True), (four_bar(), False)):  # redundant rows: reactions are not unique
+def test_a_formalism_in_its_own_coordinates_is_compared_in_the_world(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for system, unique in (
+        (double_pendulum(), True),
+        (four_bar(), False),
+    ):  # redundant rows: reactions are not unique
         rows = agreement(system, states=2, formalisms=["absolute"]).rows
         assert all(row.ok and row.M is None and row.f is None for row in rows)
         assert [row.reactions is not None for row in rows] == [unique] * 3
@@ -694,7 +764,10 @@ def test_a_formalism_in_its_own_coordinates_is_compared_in_the_world(monkeypatch
 
 
 def test_a_run_in_absolute_coordinates_looks_the_same() -> None:
-    runs = [double_pendulum().equations(name).simulate(0.2, {"theta1": 1.0}, step=0.1) for name in ("kane", "absolute")]
+    runs = [
+        double_pendulum().equations(name).simulate(0.2, {"theta1": 1.0}, step=0.1)
+        for name in ("kane", "absolute")
+    ]
     mine, other = (scene(run) for run in runs)
     np.testing.assert_allclose(mine.positions, other.positions, atol=1e-7)
     assert [trail.name for trail in mine.trails] == [trail.name for trail in other.trails]
@@ -732,7 +805,7 @@ def test_random_states_satisfy_all_constraints() -> None:
     assert np.ptp(at.q, axis=0).min() > 0.05
 
 
-# --- the graph -------------------------------------------------------------------------------------------------------
+# --- the graph ------------------------------------------------------------------------------------
 
 
 def wheel_on_a_floor() -> mg.System:
@@ -748,8 +821,14 @@ def wheel_on_a_floor() -> mg.System:
 def test_graph_is_bipartite_and_joins_what_is_joined(tmp_path):
     """A free joint holds nothing and is not drawn."""
     graph = network(wheel_on_a_floor())
-    joined = {node[1]: {neighbour[1] for neighbour in graph[node]} for node in graph if node[0] != "body"}
-    assert joined == {"axle": {"fork", "wheel"}, "contact": {"ground", "wheel"}, "motor": {"fork", "wheel"}}
+    joined = {
+        node[1]: {neighbour[1] for neighbour in graph[node]} for node in graph if node[0] != "body"
+    }
+    assert joined == {
+        "axle": {"fork", "wheel"},
+        "contact": {"ground", "wheel"},
+        "motor": {"fork", "wheel"},
+    }
     assert all(("body" in (a[0], b[0])) and a[0] != b[0] for a, b in graph.edges)
     wheel_on_a_floor().draw_graph(tmp_path / "graph.svg")
     drawn = (tmp_path / "graph.svg").read_text()

@@ -1,4 +1,5 @@
-"""Simulation: closed forms, methods against each other, events, inputs, starts, and what is kept when it fails."""
+"""Simulation: closed forms, methods against each other, events, inputs, starts, and what is kept
+when it fails."""
 
 from __future__ import annotations
 
@@ -7,21 +8,32 @@ import pytest
 
 import mechgraph as mg
 from measure import gap
-from mechgraph.studies import simulate as module
-from mechgraph.studies.integrators import METHODS, SciPy
+from mechgraph.studies.simulation import simulate as module
+from mechgraph.studies.simulation.integrators import METHODS, SciPy
 
 G = 9.81
 
 
 def oscillator(damping: float = 0.4, stiffness: float = 9.0) -> mg.System:
     s = mg.System("oscillator")
-    s.prismatic("x", s.ground, s.body("m", mass=2.0, inertia=0), axis="x", stiffness=stiffness, damping=damping)
+    s.prismatic(
+        "x",
+        s.ground,
+        s.body("m", mass=2.0, inertia=0),
+        axis="x",
+        stiffness=stiffness,
+        damping=damping,
+    )
     return s
 
 
-def exact_oscillator(t: np.ndarray, x0: float = 0.3, v0: float = 1.0, c: float = 0.4, k: float = 9.0) -> np.ndarray:
+def exact_oscillator(
+    t: np.ndarray, x0: float = 0.3, v0: float = 1.0, c: float = 0.4, k: float = 9.0
+) -> np.ndarray:
     decay, omega = c / 4.0, np.sqrt(k / 2.0 - (c / 4.0) ** 2)
-    return np.exp(-decay * t) * (x0 * np.cos(omega * t) + (v0 + decay * x0) / omega * np.sin(omega * t))
+    return np.exp(-decay * t) * (
+        x0 * np.cos(omega * t) + (v0 + decay * x0) / omega * np.sin(omega * t)
+    )
 
 
 def pendulum(length: float = 1.0) -> mg.System:
@@ -33,7 +45,12 @@ def pendulum(length: float = 1.0) -> mg.System:
 def fourbar() -> mg.System:
     s = mg.System("four-bar", gravity=(0, 0, -G))
     crank, coupler, rocker = (
-        s.body(name, mass=m, com=(length / 2, 0, 0), inertia=(0.01, m * length**2 / 12, m * length**2 / 12))
+        s.body(
+            name,
+            mass=m,
+            com=(length / 2, 0, 0),
+            inertia=(0.01, m * length**2 / 12, m * length**2 / 12),
+        )
         for name, m, length in (("crank", 1.0, 1.0), ("coupler", 2.0, 2.5), ("rocker", 1.5, 2.0))
     )
     s.revolute("A", s.ground, crank, axis="y")
@@ -47,7 +64,7 @@ START = {"A": -1.0, "A'": 2.0}
 ELBOW = {"B": 0.3, "C": -1.5}
 
 
-# --- accuracy --------------------------------------------------------------------------------------------------------
+# --- accuracy -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -63,7 +80,13 @@ def test_every_method_agrees_on_a_closed_loop(method):
     equations = fourbar().equations("newton-euler")
     start = equations.assemble(START, guess=ELBOW)
     reference = equations.simulate(1.0, start, rtol=1e-11, step=0.01)
-    loose = method in ("radau", "bdf", "rk45", "cvodes-bdf", "lsoda")  # low order or stiff: slow where the tolerance is tight
+    loose = method in (
+        "radau",
+        "bdf",
+        "rk45",
+        "cvodes-bdf",
+        "lsoda",
+    )  # low order or stiff: slow where the tolerance is tight
     run = equations.simulate(1.0, start, rtol=1e-7 if loose else 1e-10, step=0.01, method=method)
     assert np.abs(run.q - reference.q).max() < (1e-4 if loose else 1e-7)
     assert run.violation.max() < 1e-12
@@ -100,7 +123,7 @@ def test_a_free_body_keeps_its_quaternion_and_its_momentum():
     assert np.abs(run["j.wy"]).min() < 2.9  # the middle axis tumbles
 
 
-# --- events ----------------------------------------------------------------------------------------------------------
+# --- events ---------------------------------------------------------------------------------------
 
 SMALL = 1e-3  # a swing so small that its period is 2π √(l/g) to 1e-7
 
@@ -115,7 +138,11 @@ def through_bottom(m):
 
 
 def test_an_event_is_located_and_stops_the_run():
-    run = pendulum().equations().simulate(5.0, {"hinge": SMALL}, rtol=1e-12, events={"bottom": through_bottom})
+    run = (
+        pendulum()
+        .equations()
+        .simulate(5.0, {"hinge": SMALL}, rtol=1e-12, events={"bottom": through_bottom})
+    )
     assert run.outcome == "stopped by event 'bottom'"
     assert run.time[-1] == pytest.approx(quarter(0), abs=1e-9)
     assert run.events["bottom"] == pytest.approx([run.time[-1]], abs=0)
@@ -124,7 +151,13 @@ def test_an_event_is_located_and_stops_the_run():
 
 
 def test_an_event_before_the_first_output():
-    run = pendulum().equations().simulate(1.0, {"hinge": 1.0}, step=0.5, events={"soon": lambda m: m.coordinate("hinge") - 0.9})
+    run = (
+        pendulum()
+        .equations()
+        .simulate(
+            1.0, {"hinge": 1.0}, step=0.5, events={"soon": lambda m: m.coordinate("hinge") - 0.9}
+        )
+    )
     assert run.outcome == "stopped by event 'soon'"
     assert run["hinge"] == pytest.approx([1.0, 0.9], abs=1e-9)
 
@@ -132,7 +165,9 @@ def test_an_event_before_the_first_output():
 @pytest.mark.parametrize(("direction", "passages"), [(0, [0, 1, 2, 3]), (-1, [0, 2]), (1, [1, 3])])
 def test_events_heed_their_direction_and_need_not_stop(direction, passages):
     event = mg.Event(through_bottom, direction=direction, stop=False)
-    run = pendulum().equations().simulate(3.6, {"hinge": SMALL}, rtol=1e-12, events={"bottom": event})
+    run = (
+        pendulum().equations().simulate(3.6, {"hinge": SMALL}, rtol=1e-12, events={"bottom": event})
+    )
     assert run.outcome == "finished"
     assert run.time[-1] == 3.6
     assert run.events["bottom"] == pytest.approx([quarter(k) for k in passages], abs=1e-9)
@@ -161,15 +196,18 @@ def test_an_event_on_a_closed_loop_and_of_an_acceleration():
 
 
 def test_an_event_may_look_at_accelerations():
-    """A swing from the horizontal: the mass falls with g at first, and ceases to accelerate down where 3 cos² = 1."""
+    """A swing from the horizontal: the mass falls with g at first, and ceases to accelerate down
+    where 3 cos² = 1."""
     s = pendulum()
     s.marker("mass", "bob", (0, 0, -1.0))
-    run = s.equations().simulate(2.0, {"hinge": np.pi / 2}, rtol=1e-11, events={"level": lambda m: m.acceleration("mass")[2]})
+    run = s.equations().simulate(
+        2.0, {"hinge": np.pi / 2}, rtol=1e-11, events={"level": lambda m: m.acceleration("mass")[2]}
+    )
     assert run.outcome == "stopped by event 'level'"
     assert 3 * np.cos(run["hinge"][-1]) ** 2 == pytest.approx(1.0, abs=1e-9)
 
 
-# --- inputs, parameters, time ----------------------------------------------------------------------------------------
+# --- inputs, parameters, time ---------------------------------------------------------------------
 
 
 def driven() -> mg.System:
@@ -190,7 +228,10 @@ def test_inputs_are_numbers_expressions_or_functions():
         "function of t": {"w1": 0.5, "w2": lambda t: np.cos(3 * t)},
         "function of state": {"w1": lambda t, q, u: 0.5 + 0 * q[0] * u[0], "w2": wave},
         "function with a default": {"w1": lambda t, factor=0.5: factor, "w2": wave},
-        "a ufunc": {"w1": 0.5 * mg.cos(s.time) ** 2 + 0.5 * mg.sin(s.time) ** 2, "w2": lambda t: float(np.cos(3 * t))},
+        "a ufunc": {
+            "w1": 0.5 * mg.cos(s.time) ** 2 + 0.5 * mg.sin(s.time) ** 2,
+            "w2": lambda t: float(np.cos(3 * t)),
+        },
     }
     for way, inputs in ways.items():
         run = equations.simulate(2.0, {"x": 0.1, "x'": -0.2}, inputs=inputs, rtol=1e-10)
@@ -206,7 +247,11 @@ def test_a_function_without_a_signature_is_one_of_time():
 
 def test_feedback_closes_the_loop():
     """w = −18 x on 2 kg is the oscillator of 3 rad/s."""
-    run = driven().equations().simulate(2.0, {"x": 1.0}, inputs={"w2": lambda t, q, u: -18 * q[0]}, rtol=1e-10)
+    run = (
+        driven()
+        .equations()
+        .simulate(2.0, {"x": 1.0}, inputs={"w2": lambda t, q, u: -18 * q[0]}, rtol=1e-10)
+    )
     assert np.abs(run["x"] - np.cos(3 * run.time)).max() < 1e-8
     assert gap(run["w2"], -18 * run["x"]) < 1e-15
 
@@ -233,7 +278,9 @@ def test_time_begins_where_told():
     assert np.abs(half.q - whole.q[100:]).max() < 1e-8
 
 
-@pytest.mark.parametrize("method", [name for name, kind in METHODS.items() if not issubclass(kind, SciPy)])
+@pytest.mark.parametrize(
+    "method", [name for name, kind in METHODS.items() if not issubclass(kind, SciPy)]
+)
 def test_python_functions_are_refused_by_compiled_methods(method):
     with pytest.raises(mg.UnsupportedError, match="dop853"):
         driven().equations().simulate(1.0, inputs={"w1": lambda t: t}, method=method)
@@ -248,7 +295,7 @@ def test_the_grid_is_as_told():
         equations.simulate(1.0, step=0.3)
 
 
-# --- starts ----------------------------------------------------------------------------------------------------------
+# --- starts ---------------------------------------------------------------------------------------
 
 
 def test_a_start_names_what_one_cares_about():
@@ -258,7 +305,9 @@ def test_a_start_names_what_one_cares_about():
     s.planar("table", s.ground, a)
     s.spherical("socket", a, b)
     equations = s.equations()
-    q, u = equations.assemble({"table": [1, 2, 0.5], "socket": [0.6, 0, 0.8, 0], "table.x'": 3.0, "socket.wz": -1.0})
+    q, u = equations.assemble(
+        {"table": [1, 2, 0.5], "socket": [0.6, 0, 0.8, 0], "table.x'": 3.0, "socket.wz": -1.0}
+    )
     assert np.array_equal(q, [1, 2, 0.5, 0.6, 0, 0.8, 0])
     assert np.array_equal(u, [3, 0, 0, 0, 0, -1])
     q, u = equations.assemble({"table'": [1, 2, 3], "socket'": [4, 5, 6]})
@@ -294,7 +343,9 @@ def test_cut_joints_can_be_told_too():
     assert equations.observe(lambda m: m.coordinate("D"), q, u)[0] == pytest.approx(0.7, abs=1e-10)
     assert equations.observe(lambda m: m.speed("D"), q, u)[0] == pytest.approx(-2.0, abs=1e-10)
     assert np.abs(equations.position_violation(q)).max() < 1e-10
-    whole_turn = equations.assemble({"D": 0.7 + 2 * np.pi, "D'": -2.0}, guess={"A": -1.0, **ELBOW})[0]
+    whole_turn = equations.assemble({"D": 0.7 + 2 * np.pi, "D'": -2.0}, guess={"A": -1.0, **ELBOW})[
+        0
+    ]
     assert gap(q, whole_turn) < 1e-9
 
 
@@ -306,9 +357,15 @@ def test_a_cut_ball_can_be_told_too():
     s.spherical("socket", s.ground, body, at=(1, 0, 0), child_at=(0, 0.5, 0), cut=True)
     equations = s.equations()
     for sign in (1, -1):
-        q, u = equations.assemble({"socket": np.array([0.6, 0, 0.8, 0]) * sign, "socket.wx": 2.0, "socket.wz": 1.0})
-        assert equations.observe(lambda m: m.coordinate("socket"), q) == pytest.approx([0.6, 0, 0.8, 0], abs=1e-9)
-        assert equations.observe(lambda m: m.speed("socket"), q, u) == pytest.approx([2, 0, 1], abs=1e-9)
+        q, u = equations.assemble(
+            {"socket": np.array([0.6, 0, 0.8, 0]) * sign, "socket.wx": 2.0, "socket.wz": 1.0}
+        )
+        assert equations.observe(lambda m: m.coordinate("socket"), q) == pytest.approx(
+            [0.6, 0, 0.8, 0], abs=1e-9
+        )
+        assert equations.observe(lambda m: m.speed("socket"), q, u) == pytest.approx(
+            [2, 0, 1], abs=1e-9
+        )
     run = equations.simulate(0.1, (q, u))
     assert run["socket.wx"][0] == pytest.approx(2.0)
     assert run["socket'"].shape == (len(run), 3)
@@ -325,18 +382,21 @@ def test_a_start_beside_the_constraints_is_projected_if_near_and_refused_if_not(
         equations.assemble((q, u + np.array([1, 0, 0])))
 
 
-# --- energy and power ------------------------------------------------------------------------------------------------
+# --- energy and power -----------------------------------------------------------------------------
 
 
 def test_power_integrates_to_energy():
-    """A driven, damped, pushed loop with an input: ∫ power dt = ΔE along the run, to Simpson's error."""
+    """A driven, damped, pushed loop with an input: ∫ power dt = ΔE along the run, to Simpson's
+    error."""
     from scipy.integrate import simpson
 
     s = fourbar()
     s.torque("motor", "A", 5 * s.input("w"))
     s.torque("friction", "C", lambda m: -0.5 * m.speed("C"))
     s.force("wind", "coupler", lambda m: -0.3 * m.velocity("coupler"))
-    run = s.equations().simulate(1.0, START, guess=ELBOW, rtol=1e-11, inputs={"w": mg.sin(4 * s.time)})
+    run = s.equations().simulate(
+        1.0, START, guess=ELBOW, rtol=1e-11, inputs={"w": mg.sin(4 * s.time)}
+    )
     work = simpson(run.power, x=run.time)
     assert work == pytest.approx(run.energy[-1] - run.energy[0], abs=1e-8)
     assert abs(work) > 0.1
@@ -351,7 +411,7 @@ def test_every_run_says_how_it_went():
     assert "0.2 s" in repr(run)
 
 
-# --- when it does not go well ----------------------------------------------------------------------------------------
+# --- when it does not go well ---------------------------------------------------------------------
 
 
 def test_an_interrupted_run_keeps_its_motion(monkeypatch):
@@ -405,9 +465,13 @@ def test_a_failing_input_keeps_the_motion_and_names_itself():
 
 
 def test_a_singular_configuration_is_named():
-    """An arm whose tip is told to leave its reach: at the stretched position the row of the drive loses its hold."""
+    """An arm whose tip is told to leave its reach: at the stretched position the row of the drive
+    loses its hold."""
     s = mg.System("arm", gravity=(0, 0, -G))
-    upper, lower = (s.body(name, mass=1.0, com=(0.5, 0, 0), inertia=(0.01, 0.1, 0.1)) for name in ("upper", "lower"))
+    upper, lower = (
+        s.body(name, mass=1.0, com=(0.5, 0, 0), inertia=(0.01, 0.1, 0.1))
+        for name in ("upper", "lower")
+    )
     s.revolute("shoulder", s.ground, upper, axis="y")
     s.revolute("elbow", upper, lower, axis="y", at=(1, 0, 0))
     tip = s.marker("tip", lower, (1, 0, 0))
@@ -421,7 +485,12 @@ def test_a_singular_configuration_is_named():
 
 def test_a_system_that_time_alone_moves_has_a_run_too():
     s = mg.System("driven all through", gravity=(0, 0, -G))
-    s.joint("lift", s.ground, s.body("load", mass=2.0, inertia=(1, 1, 1)), [mg.move("z", mg.sin(s.time))])
+    s.joint(
+        "lift",
+        s.ground,
+        s.body("load", mass=2.0, inertia=(1, 1, 1)),
+        [mg.move("z", mg.sin(s.time))],
+    )
     run = s.equations().simulate(1.0, step=0.1)
     assert run["load"][:, 2] == pytest.approx(np.sin(run.time))
     assert run.reaction("lift")[:, 2] == pytest.approx(2.0 * (G - np.sin(run.time)))
@@ -438,7 +507,9 @@ def test_constraints_that_contradict_each_other_on_the_way_stop_the_run(method):
             system.servo(f"drive {k}", "x", value(system))
         return system.equations()
 
-    with pytest.raises(mg.SimulationError, match=r"drive .* is off by .* contradict each other") as caught:
+    with pytest.raises(
+        mg.SimulationError, match=r"drive .* is off by .* contradict each other"
+    ) as caught:
         slider(lambda s: 0.0, lambda s: s.time**2).simulate(1.0, method=method)
     assert caught.value.trajectory.violation.max() < 1e-6
     with pytest.raises(mg.SimulationError, match=r"jumps|too small") as caught:

@@ -1,4 +1,5 @@
-"""Sparse elimination against singular values: the same accelerations, multipliers, ranks and culprits."""
+"""Sparse elimination against singular values: the same accelerations, multipliers, ranks and
+culprits."""
 
 from __future__ import annotations
 
@@ -8,12 +9,13 @@ from scipy.sparse import csc_matrix
 
 import mechgraph as mg
 from measure import gap
-from mechgraph import sparse
-from mechgraph.closure import CLOSURES, rank
+from mechgraph.closures import sparse
+from mechgraph.closures.closure import CLOSURES, rank
 
 
 def ladder(n: int, redundant: bool = True) -> mg.System:
-    """N four-bars in a row, of spatial revolutes (three rows of each loop are redundant) or closed by balls."""
+    """N four-bars in a row, of spatial revolutes (three rows of each loop are redundant) or closed
+    by balls."""
     s = mg.System("ladder", gravity=(0, -9.81, 0))
     bar = {"mass": 1.0, "com": (0.5, 0, 0), "inertia": (0.01, 1 / 12, 1 / 12)}
     previous = None
@@ -44,7 +46,11 @@ def test_the_same_as_singular_values(formalism, redundant):
     there, forces = sparse.solve(M, f, A, b)
     assert gap(udot, there) < 1e-10
     assert gap(multipliers, forces) < 1e-9  # of least norm, where they are not unique
-    named = [name for name, found in zip(equations.constraints, sparse.dependent(A), strict=True) if found]
+    named = [
+        name
+        for name, found in zip(equations.constraints, sparse.dependent(A), strict=True)
+        if found
+    ]
     assert named == equations.redundant(q, u)
     assert len(named) == len(equations.constraints) - rank(A.toarray())
     assert sparse.undetermined(M, A) is None
@@ -55,9 +61,19 @@ def test_large_systems_go_this_way(monkeypatch):
     equations = ladder(8).equations("absolute")
     assert equations.large
     q, u = (np.array([x, x]) for x in equations.assemble(start(8)))
-    found = equations.solve(q, u), equations.reaction("left 2", q, u), equations.mobility(q[0]), equations.redundant(q[0])
+    found = (
+        equations.solve(q, u),
+        equations.reaction("left 2", q, u),
+        equations.mobility(q[0]),
+        equations.redundant(q[0]),
+    )
     monkeypatch.setattr(sparse, "LARGE", 10_000)
-    expected = equations.solve(q, u), equations.reaction("left 2", q, u), equations.mobility(q[0]), equations.redundant(q[0])
+    expected = (
+        equations.solve(q, u),
+        equations.reaction("left 2", q, u),
+        equations.mobility(q[0]),
+        equations.redundant(q[0]),
+    )
     assert gap(expected[0][0], found[0][0]) < 1e-10
     assert gap(expected[0][1], found[0][1]) < 1e-9
     assert gap(expected[1], found[1]) < 1e-9
@@ -69,7 +85,11 @@ def test_a_large_run_is_that_of_a_small_one(monkeypatch):
     runs = []
     for limit in (0, 10_000):
         monkeypatch.setattr(sparse, "LARGE", limit)
-        runs.append(ladder(2).equations("absolute").simulate(0.2, start(2), step=0.1, rtol=1e-11, method="dop853"))
+        runs.append(
+            ladder(2)
+            .equations("absolute")
+            .simulate(0.2, start(2), step=0.1, rtol=1e-11, method="dop853")
+        )
     assert gap(runs[1].q, runs[0].q) < 1e-9
     assert runs[0].violation.max() < 1e-12
 

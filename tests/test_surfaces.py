@@ -1,4 +1,5 @@
-"""Surfaces and where they touch, against brute force: points of the surfaces, searched for by optimization."""
+"""Surfaces and where they touch, against brute force: points of the surfaces, searched for by
+optimization."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from scipy.optimize import minimize
 from scipy.spatial.transform import Rotation
 
 import mechgraph as mg
-from mechgraph.elements.touching import touching
+from mechgraph.model.contact.touching import touching
 
 GROUND = mg.System("nothing").ground
 Map = Callable[[np.ndarray], np.ndarray]  # parameters to points, along the last axis
@@ -24,7 +25,10 @@ def circle(a: np.ndarray) -> np.ndarray:
 def round_about_z(ring: float, tube: float) -> Map:
     """Circles of radius ``tube`` about a ring about z."""
     up = np.array([0, 0, 1.0])
-    return lambda p: (ring + tube * np.cos(p[..., 1]))[..., None] * circle(p[..., 0]) + tube * np.sin(p[..., 1])[..., None] * up
+    return lambda p: (
+        (ring + tube * np.cos(p[..., 1]))[..., None] * circle(p[..., 0])
+        + tube * np.sin(p[..., 1])[..., None] * up
+    )
 
 
 def ellipsoid(*semiaxes: float) -> Map:
@@ -34,7 +38,9 @@ def ellipsoid(*semiaxes: float) -> Map:
 def barrel(radius: float, arc: float) -> Map:
     """Only the outer part of the spindle torus."""
     most = np.arccos((arc - radius) / arc)
-    return lambda p: round_about_z(radius - arc, arc)(np.stack([p[..., 0], most * np.sin(p[..., 1])], -1))
+    return lambda p: round_about_z(radius - arc, arc)(
+        np.stack([p[..., 0], most * np.sin(p[..., 1])], -1)
+    )
 
 
 def tall(radius: float) -> Map:
@@ -42,12 +48,15 @@ def tall(radius: float) -> Map:
 
 
 def capsule(radius: float, length: float) -> Map:
-    """Half spheres and what is between: the latitude stops at the equator while the height goes from end to end."""
+    """Half spheres and what is between: the latitude stops at the equator while the height goes
+    from end to end."""
 
     def points(p: np.ndarray) -> np.ndarray:
         height = np.clip(p[..., 1], -length / 2, length / 2)
         over = (p[..., 1] - height)[..., None]
-        return radius * (np.cos(over) * circle(p[..., 0]) + np.sin(over) * [0, 0, 1]) + height[..., None] * np.array([0, 0, 1])
+        return radius * (np.cos(over) * circle(p[..., 0]) + np.sin(over) * [0, 0, 1]) + height[
+            ..., None
+        ] * np.array([0, 0, 1])
 
     return points
 
@@ -79,11 +88,16 @@ HOLLOW: dict[str, Callable[..., mg.Surface]] = {
 }
 
 
-def least(cost: Callable[[np.ndarray], np.ndarray], count: int, starts: int = 400, seed: int = 0) -> np.ndarray:
-    """Parameters of the smallest cost: the best of many random ones, and what optimization makes of the best few."""
+def least(
+    cost: Callable[[np.ndarray], np.ndarray], count: int, starts: int = 400, seed: int = 0
+) -> np.ndarray:
+    """Parameters of the smallest cost: the best of many random ones, and what optimization makes of
+    the best few."""
     tried = np.random.default_rng(seed).uniform(-np.pi, np.pi, (starts, count))
     best = tried[np.argsort([cost(p) for p in tried])[:4]]
-    found = [minimize(cost, p, method="Powell", options={"xtol": 1e-10, "ftol": 1e-15}) for p in best]
+    found = [
+        minimize(cost, p, method="Powell", options={"xtol": 1e-10, "ftol": 1e-15}) for p in best
+    ]
     return min(found, key=lambda result: result.fun).x
 
 
@@ -99,7 +113,7 @@ def unit(random: np.random.Generator) -> np.ndarray:
     return v / np.linalg.norm(v)
 
 
-# --- what a surface knows of itself ----------------------------------------------------------------------------------
+# --- what a surface knows of itself ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", CONVEX)
@@ -172,9 +186,14 @@ def test_parts_stand_where_corners_ends_and_edges_are():
         return np.array([np.array(ca.DM(part.marker.at)).ravel() for part in surface.parts()])
 
     corners = np.array([[x, y, z] for x in (-0.1, 0.1) for y in (-0.2, 0.2) for z in (-0.3, 0.3)])
-    assert np.abs(places(mg.Box(tilted, (0.2, 0.4, 0.6))) - ([1, 2, 3] + corners @ R.T)).max() < 1e-15
+    assert (
+        np.abs(places(mg.Box(tilted, (0.2, 0.4, 0.6))) - ([1, 2, 3] + corners @ R.T)).max() < 1e-15
+    )
     ends = np.array([1, 2, 3]) + np.outer([-0.4, 0.4], R[:, 2])
-    for surface, kind in ((mg.Capsule(tilted, 0.1, 0.8), mg.Sphere), (mg.Cylinder(tilted, 0.1, 0.8), mg.Disc)):
+    for surface, kind in (
+        (mg.Capsule(tilted, 0.1, 0.8), mg.Sphere),
+        (mg.Cylinder(tilted, 0.1, 0.8), mg.Disc),
+    ):
         assert np.abs(places(surface) - ends).max() < 1e-15
         for part in surface.parts():
             assert isinstance(part, kind)
@@ -182,12 +201,14 @@ def test_parts_stand_where_corners_ends_and_edges_are():
             assert np.array_equal(np.array(ca.DM(part.marker.rotation)), R)
 
 
-# --- where two of them touch -----------------------------------------------------------------------------------------
+# --- where two of them touch ----------------------------------------------------------------------
 
 RESTS: dict[str, Callable[..., mg.Surface]] = {
     **{kind: make for kind, (make, _) in BASES.items()},
     "implicit plane": lambda at: mg.Implicit(at, lambda x, y, z: 2 * z),
-    "implicit sphere": lambda at: mg.Implicit(at, lambda x, y, z: x**2 + y**2 + z**2 - 0.25, near=(0, 0, 0.5)),
+    "implicit sphere": lambda at: mg.Implicit(
+        at, lambda x, y, z: x**2 + y**2 + z**2 - 0.25, near=(0, 0, 0.5)
+    ),
     "implicit ellipsoid": lambda at: mg.Implicit(
         at, lambda x, y, z: x**2 / 0.25 + y**2 / 0.36 + z**2 / 0.49 - 1, near=(0, 0, 0.7)
     ),
@@ -205,7 +226,9 @@ PAIRS = [
 
 def two_bodies(surface: Callable[..., mg.Surface], base: Callable[..., mg.Surface]) -> mg.System:
     system = mg.System("pair")
-    upper, lower = (system.body(name, mass=1.0, inertia=(0.1, 0.2, 0.3)) for name in ("upper", "lower"))
+    upper, lower = (
+        system.body(name, mass=1.0, inertia=(0.1, 0.2, 0.3)) for name in ("upper", "lower")
+    )
     system.free("above", system.ground, upper)
     system.free("below", system.ground, lower)
     system.compliant_contact("pair", surface(upper), base(lower), stiffness=1.0)
@@ -218,25 +241,40 @@ def pose(name: str, place: np.ndarray, turn: Rotation) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize(("kind", "base"), PAIRS)
 def test_gap_is_the_distance_of_the_surfaces(kind, base):
-    """At random poses, one above the other: distance and common normal, by a search over the points of both."""
+    """At random poses, one above the other: distance and common normal, by a search over the points
+    of both."""
     implicit = kind == "implicit"  # the ellipsoid of the table, by its level set
     make = (
-        (lambda at: mg.Implicit(at, lambda x, y, z: x**2 / 0.09 + y**2 / 0.04 + z**2 / 0.01 - 1, near=(0.1, 0.1, -0.1)))
+        (
+            lambda at: mg.Implicit(
+                at,
+                lambda x, y, z: x**2 / 0.09 + y**2 / 0.04 + z**2 / 0.01 - 1,
+                near=(0.1, 0.1, -0.1),
+            )
+        )
         if implicit
         else CONVEX[kind][0]
     )
-    points, base_points = CONVEX["ellipsoid" if implicit else kind][1], BASES[base.removeprefix("implicit ")][1]
+    points, base_points = (
+        CONVEX["ellipsoid" if implicit else kind][1],
+        BASES[base.removeprefix("implicit ")][1],
+    )
     system = two_bodies(make, RESTS[base])
     equations = system.equations()
     (pair,) = system.constraints["pair"].pairs
     random = np.random.default_rng(5)
     turn, tilt = Rotation.from_rotvec(0.4 * unit(random)), Rotation.from_rotvec(0.5 * unit(random))
-    turn = turn * Rotation.from_rotvec([np.pi / 2, 0, 0]) if kind == "roller" else turn  # it lies, because it has no ends
+    turn = (
+        turn * Rotation.from_rotvec([np.pi / 2, 0, 0]) if kind == "roller" else turn
+    )  # it lies, because it has no ends
     places = random.uniform(-0.3, 0.3, 3), random.uniform(-0.3, 0.3, 3)
     places[0][2] += 1.6
     state = equations.assemble({**pose("above", places[0], turn), **pose("below", places[1], tilt)})
     assert np.abs(equations.position_violation(state[0])).max(initial=0) < 1e-10
-    seen = equations.observe(lambda m: ca.vertcat(pair.contact(m).gap, pair.contact(m).normal, pair.contact(m).point), *state)
+    seen = equations.observe(
+        lambda m: ca.vertcat(pair.contact(m).gap, pair.contact(m).normal, pair.contact(m).point),
+        *state,
+    )
 
     def ends(p):
         return turn.apply(points(p[:2])) + places[0], tilt.apply(base_points(p[2:])) + places[1]
@@ -255,7 +293,9 @@ def test_a_ball_inside_has_the_rest_of_the_radius(base):
     (pair,) = system.constraints["pair"].pairs
     centre = np.array([1.1, 0.1, 0.05]) if base == "torus" else np.array([0.1, 0.15, 0.2])
     state = equations.assemble(pose("above", centre, Rotation.identity()))
-    seen = equations.observe(lambda m: ca.vertcat(pair.contact(m).gap, pair.contact(m).normal), *state)
+    seen = equations.observe(
+        lambda m: ca.vertcat(pair.contact(m).gap, pair.contact(m).normal), *state
+    )
     around, radius = {
         "sphere": (np.zeros(3), 0.5),
         "cylinder": (np.array([0, 0, 0.2]), 0.4),
@@ -268,7 +308,8 @@ def test_a_ball_inside_has_the_rest_of_the_radius(base):
 
 @pytest.mark.parametrize("base", HOLLOW)
 def test_in_the_very_middle_of_a_hollow_surface_there_is_room(base):
-    """All points of the wall are next to it; one of them is taken, and the derivatives of the gap are numbers."""
+    """All points of the wall are next to it; one of them is taken, and the derivatives of the gap
+    are numbers."""
     middle = np.array([1.0, 0, 0]) if base == "torus" else np.zeros(3)
     radius = {"sphere": 0.5, "cylinder": 0.4, "torus": 0.3}[base]
     point, normal = evaluated(HOLLOW[base](GROUND).nearest, middle)
@@ -284,7 +325,10 @@ def test_in_the_very_middle_of_a_hollow_surface_there_is_room(base):
 
 def test_flat_disc_and_torus_have_their_heights():
     """The lowest point of what lies flat is not unique, but its height is."""
-    for surface, height in ((lambda at: mg.Disc(at, 0.3), 1.0), (lambda at: mg.Torus(at, 0.3, 0.1), 0.9)):
+    for surface, height in (
+        (lambda at: mg.Disc(at, 0.3), 1.0),
+        (lambda at: mg.Torus(at, 0.3, 0.1), 0.9),
+    ):
         system = two_bodies(surface, mg.Plane)
         equations = system.equations()
         q, u = equations.assemble({"above.z": 1.0})
@@ -293,19 +337,27 @@ def test_flat_disc_and_torus_have_their_heights():
         assert np.isfinite(equations.accelerations(q, u)).all()
 
 
-# --- two ways to the same contact ------------------------------------------------------------------------------------
+# --- two ways to the same contact -----------------------------------------------------------------
 
 TWINS: dict[str, list[tuple[Callable[..., mg.Surface], Callable[..., mg.Surface]]]] = {
     "sphere in a bowl": [
         (lambda at: mg.Sphere(at, 0.1), lambda at: mg.Sphere(at, 1.0, inside=True)),
-        (lambda at: mg.Sphere(at, 0.1), lambda at: mg.Implicit(at, lambda x, y, z: 1 - x**2 - y**2 - z**2, near=(0, 0, -1))),
+        (
+            lambda at: mg.Sphere(at, 0.1),
+            lambda at: mg.Implicit(at, lambda x, y, z: 1 - x**2 - y**2 - z**2, near=(0, 0, -1)),
+        ),
         (lambda at: mg.Ellipsoid(at, (0.1,) * 3), lambda at: mg.Sphere(at, 1.0, inside=True)),
     ],
     "ellipsoid on a plane": [
         (lambda at: mg.Ellipsoid(at, (0.3, 0.2, 0.1)), lambda at: mg.Plane(_lowered(at))),
-        (lambda at: mg.Ellipsoid(at, (0.3, 0.2, 0.1)), lambda at: mg.Implicit(at, lambda x, y, z: z + 0.9, near=(0, 0, -0.9))),
         (
-            lambda at: mg.Implicit(at, lambda x, y, z: x**2 / 0.09 + y**2 / 0.04 + z**2 / 0.01 - 1, near=(0, 0, -0.1)),
+            lambda at: mg.Ellipsoid(at, (0.3, 0.2, 0.1)),
+            lambda at: mg.Implicit(at, lambda x, y, z: z + 0.9, near=(0, 0, -0.9)),
+        ),
+        (
+            lambda at: mg.Implicit(
+                at, lambda x, y, z: x**2 / 0.09 + y**2 / 0.04 + z**2 / 0.01 - 1, near=(0, 0, -0.1)
+            ),
             lambda at: mg.Plane(_lowered(at)),
         ),
     ],
@@ -323,9 +375,13 @@ def on_base(surface, base, how: str) -> mg.System:
     if how == "roll":
         system.roll("touch", surface(body), base(system.ground))
     elif how == "slide":
-        system.slide("touch", surface(body), base(system.ground), friction=mg.Friction(0.2, viscous=0.1))
+        system.slide(
+            "touch", surface(body), base(system.ground), friction=mg.Friction(0.2, viscous=0.1)
+        )
     else:
-        system.compliant_contact("touch", surface(body), base(system.ground), stiffness=1e4, damping=0.3, friction=0.2)
+        system.compliant_contact(
+            "touch", surface(body), base(system.ground), stiffness=1e4, damping=0.3, friction=0.2
+        )
     return system
 
 
@@ -336,14 +392,22 @@ def test_the_same_contact_by_other_equations(twins, how):
     first, *others = [on_base(*pair, how).equations() for pair in TWINS[twins]]
     height = -0.85 if twins == "sphere in a bowl" else -0.79
     free = {"place.x": 0.2, "place.y": 0.1, "place.wx": 1.0, "place.wy": -2.0, "place.wz": 0.5}
-    free |= dict(zip(("place.q0", "place.q1", "place.q2", "place.q3"), unit_quaternion(), strict=True))
+    free |= dict(
+        zip(("place.q0", "place.q1", "place.q2", "place.q3"), unit_quaternion(), strict=True)
+    )
     if how == "press":
         free |= {"place.z": height - 0.05, "place.x'": 0.3, "place.y'": 0.1, "place.z'": -0.2}
     elif how == "slide":
         free |= {"place.x'": 0.3, "place.y'": 0.1}
-    states = [eqs.assemble(free, guess={} if how == "press" else {"place.z": height}) for eqs in (first, *others)]
+    states = [
+        eqs.assemble(free, guess={} if how == "press" else {"place.z": height})
+        for eqs in (first, *others)
+    ]
     expected = seen_of(first, states[0])
-    runs = [e.simulate(0.4, s, rtol=1e-11, step=0.1) for e, s in zip((first, *others), states, strict=True)]
+    runs = [
+        e.simulate(0.4, s, rtol=1e-11, step=0.1)
+        for e, s in zip((first, *others), states, strict=True)
+    ]
     for equations, state, run in zip(others, states[1:], runs[1:], strict=True):
         assert np.abs(state[0][:7] - states[0][0][:7]).max() < 1e-10
         assert np.abs(seen_of(equations, state) - expected).max() < 1e-10 * np.abs(expected).max()
@@ -359,7 +423,10 @@ def unit_quaternion() -> np.ndarray:
 def seen_of(equations: mg.Equations, state) -> np.ndarray:
     """Acceleration, angular acceleration, and the force of the contact by Newton's law."""
     seen = equations.observe(
-        lambda m: ca.vertcat(m.acceleration("body"), m.angular_acceleration("body"), 2 * acceleration_of_centre(m)), *state
+        lambda m: ca.vertcat(
+            m.acceleration("body"), m.angular_acceleration("body"), 2 * acceleration_of_centre(m)
+        ),
+        *state,
     )
     return np.concatenate([seen, seen[6:] - 2 * np.array([0.2, 0.1, -9.81])])
 
@@ -367,28 +434,43 @@ def seen_of(equations: mg.Equations, state) -> np.ndarray:
 def acceleration_of_centre(m: mg.Motion) -> ca.SX:
     arm = m.rotation("body") @ ca.SX([0.01, -0.02, 0.015])
     omega = m.angular_velocity("body")
-    return m.acceleration("body") + ca.cross(m.angular_acceleration("body"), arm) + ca.cross(omega, ca.cross(omega, arm))
+    return (
+        m.acceleration("body")
+        + ca.cross(m.angular_acceleration("body"), arm)
+        + ca.cross(omega, ca.cross(omega, arm))
+    )
 
 
-# --- what is refused -------------------------------------------------------------------------------------------------
+# --- what is refused ------------------------------------------------------------------------------
 
 
 def test_points_are_not_found_on_the_far_side():
-    """The equations of a point of contact also hold opposite to it; assembly takes the right one whatever the start."""
+    """The equations of a point of contact also hold opposite to it; assembly takes the right one
+    whatever the start."""
     system = two_bodies(lambda at: mg.Ellipsoid(at, (0.3, 0.2, 0.1)), lambda at: mg.Sphere(at, 0.5))
     equations = system.equations()
     (pair,) = system.constraints["pair"].pairs
     for start in (-0.5, 0.3, 2.0):
         state = equations.assemble({"above.z": 1.0}, guess={"pair.point.z": start})
-        assert abs(equations.observe(lambda m: pair.contact(m).gap, *state)[0] - 0.4) < 1e-10  # as assembly closes rows
+        assert (
+            abs(equations.observe(lambda m: pair.contact(m).gap, *state)[0] - 0.4) < 1e-10
+        )  # as assembly closes rows
 
 
 def test_assembly_moves_points_of_contact_and_leaves_the_bodies_alone():
-    """What nobody named stays at its reference: places, turns and speeds, though a point of contact has to go far and fast."""
+    """What nobody named stays at its reference: places, turns and speeds, though a point of contact
+    has to go far and fast."""
     system = two_bodies(lambda at: mg.Ellipsoid(at, (0.3, 0.2, 0.1)), RESTS["implicit ellipsoid"])
     equations = system.equations()
     turn = Rotation.from_rotvec([0.3, 0.2, 0.1]).as_quat(scalar_first=True)
-    q, u = equations.assemble({"above.x": 0.4, "above.z": 1.5, "above.x'": 2.0, **{f"above.q{k}": turn[k] for k in range(4)}})
+    q, u = equations.assemble(
+        {
+            "above.x": 0.4,
+            "above.z": 1.5,
+            "above.x'": 2.0,
+            **{f"above.q{k}": turn[k] for k in range(4)},
+        }
+    )
     expected = np.concatenate([[0.4, 0, 1.5], turn, [0, 0, 0, 1, 0, 0, 0]])
     assert np.abs(q[:14] - expected).max() < 1e-9
     assert np.abs(u[:12] - np.eye(12)[0] * 2).max() < 1e-12

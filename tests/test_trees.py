@@ -13,7 +13,15 @@ import numpy as np
 import pytest
 
 import mechgraph as mg
-from measure import IN_JOINT_COORDINATES, absolute_gaps, acceleration_gap, force_gap, gap, mass_gap, scales
+from measure import (
+    IN_JOINT_COORDINATES,
+    absolute_gaps,
+    acceleration_gap,
+    force_gap,
+    gap,
+    mass_gap,
+    scales,
+)
 from mujoco_models import KINDS, Oracle
 from random_systems import JOINT_NAMES, Build, State, random_state, random_tree
 
@@ -36,28 +44,40 @@ def mass_and_forces(equations: mg.Equations, state: State) -> tuple[np.ndarray, 
 
 
 def test_every_joint_type_is_met_both_ways():
-    met = {(type(arc.joint.kind).__name__, arc.reversed) for seed in TREES for arc in random_tree(seed).system.topology().arcs}
+    met = {
+        (type(arc.joint.kind).__name__, arc.reversed)
+        for seed in TREES
+        for arc in random_tree(seed).system.topology().arcs
+    }
     assert len(met) == 2 * len(JOINT_NAMES)
 
 
 @pytest.mark.parametrize("seed", TREES)
 def test_formalisms_agree(seed):
     build, equations, state = tree(seed)
-    M, f = equations.mass_matrix(state.q, **state.place), equations.forces(state.q, state.u, **state.at)
+    M, f = (
+        equations.mass_matrix(state.q, **state.place),
+        equations.forces(state.q, state.u, **state.at),
+    )
     udot = equations.accelerations(state.q, state.u, **state.at)
     for formalism in IN_JOINT_COORDINATES:
         other_M, other_f = mass_and_forces(build.system.equations(formalism), state)
         assert mass_gap(M, other_M) < 1e-11, f"{formalism}\n{build}"
         assert force_gap(M, f, other_f, state.u) < 1e-11, f"{formalism}\n{build}"
-        assert acceleration_gap(M, udot, np.linalg.solve(other_M, other_f), state.u) < 1e-11, f"{formalism}\n{build}"
+        assert acceleration_gap(M, udot, np.linalg.solve(other_M, other_f), state.u) < 1e-11, (
+            f"{formalism}\n{build}"
+        )
 
 
 @pytest.mark.parametrize("seed", TREES)
 def test_mass_matrix_is_that_of_the_kinetic_energy(seed):
-    """½ uᵀMu is the part of T that is quadratic in u: ½ (T(u) + T(−u)) − T(0); the rest is what time drives."""
+    """½ uᵀMu is the part of T that is quadratic in u: ½ (T(u) + T(−u)) − T(0); the rest is what
+    time drives."""
     build, equations, state = tree(seed)
     M = equations.mass_matrix(state.q, **state.place)
-    moving, back, driven = equations.kinetic_energy(state.q, np.array([state.u, -state.u, 0 * state.u]), **state.place)
+    moving, back, driven = equations.kinetic_energy(
+        state.q, np.array([state.u, -state.u, 0 * state.u]), **state.place
+    )
     quadratic = (moving + back) / 2 - driven
     assert abs(state.u @ M @ state.u / 2 - quadratic) < 1e-12 * (moving + back), str(build)
     d = scales(M)
@@ -71,11 +91,17 @@ def test_inverse_dynamics_returns_what_forward_dynamics_was_given(seed):
     build, equations, state = tree(seed)
     M = equations.mass_matrix(state.q, **state.place)
     tau = scales(M) * np.random.default_rng(seed).standard_normal(len(state.u))
-    solve = ca.Function("udot", _arguments(equations), [equations.dynamics.solve(ca.SX(ca.DM(tau)))])
-    udot = np.array(solve(state.q, state.u, state.t, state.inputs, list(state.parameters.values()))).ravel()
+    solve = ca.Function(
+        "udot", _arguments(equations), [equations.dynamics.solve(ca.SX(ca.DM(tau)))]
+    )
+    udot = np.array(
+        solve(state.q, state.u, state.t, state.inputs, list(state.parameters.values()))
+    ).ravel()
     back = equations.inverse_dynamics(state.q, state.u, udot, **state.at)
     assert force_gap(M, tau, back, state.u) < 1e-9, str(build)
-    free = equations.inverse_dynamics(state.q, state.u, equations.accelerations(state.q, state.u, **state.at), **state.at)
+    free = equations.inverse_dynamics(
+        state.q, state.u, equations.accelerations(state.q, state.u, **state.at), **state.at
+    )
     f = equations.forces(state.q, state.u, **state.at)
     assert force_gap(M, f, f + free, state.u) < 1e-9, str(build)
 
@@ -91,25 +117,43 @@ def test_accelerations_are_those_of_mujoco(seed):
     equations = build.system.equations("newton-euler")
     state = replace(random_state(equations, seed), parameters=build.system.defaults)
     oracle = Oracle(build, equations)
-    theirs, ours = oracle.accelerations(state), equations.accelerations(state.q, state.u, **state.at)
-    assert acceleration_gap(equations.mass_matrix(state.q, **state.place), ours, theirs, state.u) < 1e-9, str(build)
+    theirs, ours = (
+        oracle.accelerations(state),
+        equations.accelerations(state.q, state.u, **state.at),
+    )
+    assert (
+        acceleration_gap(equations.mass_matrix(state.q, **state.place), ours, theirs, state.u)
+        < 1e-9
+    ), str(build)
     for body, (R, p) in oracle.positions().items():
         assert gap(equations.rotation(body, state.q, **state.place), R) < 1e-12, f"{body}\n{build}"
-        assert gap(equations.position(body, state.q, **state.place), p, floor=1.0) < 1e-12, f"{body}\n{build}"
+        assert gap(equations.position(body, state.q, **state.place), p, floor=1.0) < 1e-12, (
+            f"{body}\n{build}"
+        )
 
 
 @pytest.mark.parametrize("seed", TREES[::4])
 def test_power_is_the_rate_of_energy(seed):
-    """d(T+V)/dt along the motion, by exact differentiation, is the power of drives, dampers and forces."""
+    """d(T+V)/dt along the motion, by exact differentiation, is the power of drives, dampers and
+    forces."""
     build, equations, state = tree(seed)
     run = one_moment(equations, state)
     s = equations.symbols
     rates = [
-        ca.jtimes(energy, s.q, equations.kinematics.qdot) + ca.jtimes(energy, s.u, s.udot) + ca.jtimes(energy, s.t, ca.SX(1))
+        ca.jtimes(energy, s.q, equations.kinematics.qdot)
+        + ca.jtimes(energy, s.u, s.udot)
+        + ca.jtimes(energy, s.t, ca.SX(1))
         for energy in (equations.kinetic, equations.potential)
     ]
     function = ca.Function("rates", [*_arguments(equations), s.udot], rates)
-    numbers = (state.q, state.u, state.t, state.inputs, list(state.parameters.values()), run.udot[0])
+    numbers = (
+        state.q,
+        state.u,
+        state.t,
+        state.inputs,
+        list(state.parameters.values()),
+        run.udot[0],
+    )
     kinetic, potential = (float(rate) for rate in function(*numbers))
     size = abs(kinetic) + abs(potential) + abs(run.power[0]) + run.kinetic[0]
     assert abs(kinetic + potential - run.power[0]) < 1e-11 * size, str(build)
@@ -117,9 +161,16 @@ def test_power_is_the_rate_of_energy(seed):
 
 def one_moment(equations: mg.Equations, state: State) -> mg.Trajectory:
     """A trajectory of one time only."""
-    columns = {"coordinates": equations.coordinates, "speeds": equations.speeds, "inputs": equations.inputs, "constraints": ()}
+    columns = {
+        "coordinates": equations.coordinates,
+        "speeds": equations.speeds,
+        "inputs": equations.inputs,
+        "constraints": (),
+    }
     rows = (np.array([state.t]), state.q[None], state.u[None], state.inputs[None])
-    return mg.Trajectory(equations.system.name, *rows, state.parameters, columns, equations=equations)
+    return mg.Trajectory(
+        equations.system.name, *rows, state.parameters, columns, equations=equations
+    )
 
 
 @pytest.mark.parametrize("seed", TREES[1::10])
@@ -149,4 +200,9 @@ def test_functions_on_arrays_take_batches_and_names(formalism, seed):
         state.parameters,
     )
     assert np.array_equal(one, together[1, 1])
-    assert acceleration_gap(M[1], one, np.linalg.solve(M[1], equations.forces(q[1], u[1, 0], **state.at)), u[1, 0]) < 1e-11
+    assert (
+        acceleration_gap(
+            M[1], one, np.linalg.solve(M[1], equations.forces(q[1], u[1, 0], **state.at)), u[1, 0]
+        )
+        < 1e-11
+    )

@@ -1,4 +1,5 @@
-"""Angles that are measured between bodies and yet count their turns: springs, gears, servos, screws, laws of the user."""
+"""Angles that are measured between bodies and yet count their turns: springs, gears, servos,
+screws, laws of the user."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import numpy as np
 import pytest
 
 import mechgraph as mg
-from mechgraph.studies.integrators import METHODS
+from mechgraph.studies.simulation.integrators import METHODS
 
 FORMALISMS = pytest.mark.parametrize("formalism", ["newton-euler", "absolute"])
 
@@ -36,7 +37,9 @@ def test_a_start_may_be_turns_away(turns):
     q, u = equations.assemble({"axle": angle})
     assert q[-1] == pytest.approx(angle, abs=1e-12)
     assert equations.accelerations(q, u)[4] == pytest.approx(-20 * angle, rel=1e-12)
-    assert equations.potential_energy(q) == pytest.approx(jointed.potential_energy([angle]), rel=1e-12)
+    assert equations.potential_energy(q) == pytest.approx(
+        jointed.potential_energy([angle]), rel=1e-12
+    )
     by_body = equations.assemble({"axle": angle, "wheel.x": 0.0})  # found in absolute coordinates
     assert np.abs(by_body[0][-1] - angle) < 1e-10
 
@@ -110,13 +113,16 @@ def test_a_law_of_the_user_counts_turns_in_absolute_coordinates():
     for formalism in ("kane", "absolute"):
         system = wheel()
         system.torque("spring", "axle", driven)
-        runs.append(system.equations(formalism).simulate(3.0, {"axle'": 20.0}, rtol=1e-10, step=0.1)["axle"])
+        runs.append(
+            system.equations(formalism).simulate(3.0, {"axle'": 20.0}, rtol=1e-10, step=0.1)["axle"]
+        )
     assert runs[0].max() > 4 * np.pi
     assert np.abs(runs[0] - runs[1]).max() < 1e-7
 
 
 def test_turns_against_a_driven_frame_are_counted():
-    """The torsion spring winds up between a wheel that stands and a frame that time drives: −k φ with φ = −Ωt."""
+    """The torsion spring winds up between a wheel that stands and a frame that time drives: −k φ
+    with φ = −Ωt."""
     system = mg.System("driven")
     frame = system.frame("frame")
     system.joint("drive", system.ground, frame, [mg.rot("y", 6.0 * system.time)])
@@ -125,7 +131,9 @@ def test_turns_against_a_driven_frame_are_counted():
     system.revolute("spring", frame, body, axis="y", stiffness=1e-3, cut=True)
     omega = np.sqrt(0.01)
     for method in ("cvodes", "rk8", "dop853"):
-        run = system.equations().simulate(4.0, {"place.wy": 0.0}, rtol=1e-10, step=4.0, method=method)
+        run = system.equations().simulate(
+            4.0, {"place.wy": 0.0}, rtol=1e-10, step=4.0, method=method
+        )
         assert run["spring"][-1] == pytest.approx(-6.0 / omega * np.sin(omega * 4.0), rel=1e-7)
 
 

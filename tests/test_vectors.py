@@ -18,7 +18,8 @@ def instructions(symbols: list[SX], results: tuple[SX, ...]) -> int:
 
 
 def test_a_traced_function_gives_the_same_expressions():
-    """The same operations in number and, bit for bit, in value; zeros and ones of the arguments are folded alike."""
+    """The same operations in number and, bit for bit, in value; zeros and ones of the arguments are
+    folded alike."""
     q, x, v = SX.sym("q"), SX.sym("x", 3), SX.sym("v", 3)
     for R in (SX.sym("R", 3, 3), turn(SX([0, 0, 1]), q), SX.eye(3)):
         symbols = [ca.vertcat(*ca.symvar(ca.vertcat(ca.vec(R), x, v)))]
@@ -27,7 +28,12 @@ def test_a_traced_function_gives_the_same_expressions():
         point = np.random.default_rng(1).standard_normal(symbols[0].numel())
         for a, b in zip(plain, whole, strict=True):
             assert a.shape == b.shape
-            assert np.array_equal(*(np.array(ca.Function("f", symbols, [y])(point)) for y in (ca.densify(a), ca.densify(b))))
+            assert np.array_equal(
+                *(
+                    np.array(ca.Function("f", symbols, [y])(point))
+                    for y in (ca.densify(a), ca.densify(b))
+                )
+            )
 
 
 def test_a_traced_function_is_traced_once_for_each_set_of_shapes():

@@ -1,10 +1,35 @@
 """mechgraph: one graph in; exact equations of motion, machine code and motion out."""
 
-from casadi import atan2, cos, cosh, cross, dot, exp, fabs, if_else, log, norm_2, sin, sinh, sqrt, tan, tanh
+from casadi import (
+    atan2,
+    cos,
+    cosh,
+    cross,
+    dot,
+    exp,
+    fabs,
+    if_else,
+    log,
+    norm_2,
+    sin,
+    sinh,
+    sqrt,
+    tan,
+    tanh,
+)
 
-from .closure import CLOSURES
-from .elements import CONSTRAINTS, FORCES, JOINTS
-from .elements.axial import (
+from .closures.closure import CLOSURES
+from .equations.equations import Equations
+from .errors import (
+    ArgumentError,
+    AssemblyError,
+    MechgraphError,
+    ModelError,
+    SimulationError,
+    UnsupportedError,
+)
+from .formalisms import FORMALISMS
+from .model.axial import (
     Acts,
     AxialJoint,
     FixedControlledJoint,
@@ -15,13 +40,10 @@ from .elements.axial import (
     Held,
     SpringIdealJoint,
 )
-from .elements.bodies import Body, Marker
-from .elements.constraints import Constraint
-from .elements.element import Effort, Wrench
-from .elements.forces import Force
-from .elements.friction import Friction
-from .elements.joints import Joint, JointKind
-from .elements.surfaces import (
+from .model.bodies import Body, Marker
+from .model.constraints import Constraint
+from .model.contact.friction import Friction
+from .model.contact.surfaces import (
     Box,
     Capsule,
     Cylinder,
@@ -35,22 +57,16 @@ from .elements.surfaces import (
     Surface,
     Torus,
 )
-from .elements.transitions import Transition, ball, move, rot, screw
-from .equations import Equations
-from .errors import (
-    ArgumentError,
-    AssemblyError,
-    MechgraphError,
-    ModelError,
-    SimulationError,
-    UnsupportedError,
-)
-from .formalisms import FORMALISMS
-from .motion import Motion
-from .results import Trajectory, load
+from .model.element import Effort, Wrench
+from .model.forces import Force
+from .model.joints import Joint, JointKind
+from .model.kinds import CONSTRAINTS, FORCES, JOINTS
+from .model.system import System
+from .model.transitions import Transition, ball, move, rot, screw
+from .motion.motion import Motion
+from .motion.topology import Topology
+from .results.trajectory import Trajectory, load
 from .studies.agreement import Agreement, agreement
-from .studies.events import Event
-from .system import System
-from .topology import Topology
+from .studies.simulation.events import Event
 
 __version__ = "0.1.0"

@@ -12,16 +12,16 @@ from typing import Any
 import click
 
 from . import __version__, gallery
-from .closure import CLOSURES
-from .equations import Equations
+from .closures.closure import CLOSURES
+from .equations.equations import Equations
 from .errors import ArgumentError, MechgraphError, SimulationError, unknown
 from .formalisms import DEFAULT, FORMALISMS
 from .gallery import Example
-from .results import Trajectory
+from .model.system import System
+from .results.trajectory import Trajectory
 from .show.describe import describe as describe_system
 from .studies.agreement import agreement
-from .studies.integrators import METHODS
-from .system import System
+from .studies.simulation.integrators import METHODS
 
 DEMO = "slider_crank_3d"
 FIGURES = (".png", ".svg", ".pdf", ".jpg", ".jpeg", ".webp", ".eps", ".ps", ".tif", ".tiff")
@@ -34,7 +34,8 @@ class Failure(click.ClickException):
 
 
 class Commands(click.Group):
-    """Subcommands in the order of this file, whose errors of the family ``MechgraphError`` become one clear message."""
+    """Subcommands in the order of this file, whose errors of the family ``MechgraphError`` become
+    one clear message."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(self.commands)
@@ -45,20 +46,25 @@ class Commands(click.Group):
         except MechgraphError as error:
             raise Failure(str(error)) from None
         except OSError as error:
-            raise Failure(f"{error.filename}: {error.strerror}" if error.filename else str(error)) from None
+            raise Failure(
+                f"{error.filename}: {error.strerror}" if error.filename else str(error)
+            ) from None
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(
+    cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+)
 @click.version_option(__version__, "-V", "--version", prog_name="mechgraph")
 def main() -> None:
-    """Exact equations of motion of rigid-body mechanisms, by every classical formalism, and what follows from them.
+    """Exact equations of motion of rigid-body mechanisms, by every classical formalism, and what
+    follows from them.
 
-    MODEL is a name of the gallery (see `mechgraph gallery`) or a Python file that defines a System, as an object or as a
-    function system(). A file is a program of your own: it is executed.
+    MODEL is a name of the gallery (see `mechgraph gallery`) or a Python file that defines a System,
+    as an object or as a function system(). A file is a program of your own: it is executed.
     """
 
 
-# --- models ----------------------------------------------------------------------------------------------------------
+# --- models ---------------------------------------------------------------------------------------
 
 
 def load(model: str) -> Example:
@@ -66,7 +72,10 @@ def load(model: str) -> Example:
     if model in gallery.names():
         return gallery.load(model)
     if not model.endswith(".py"):
-        raise ArgumentError(f"{unknown('model', model, gallery.names())}; or give a Python file that defines a System")
+        raise ArgumentError(
+            f"{unknown('model', model, gallery.names())}; or give a Python file that defines a "
+            "System"
+        )
     return _mine(model, lambda: gallery.load_file(model))
 
 
@@ -83,7 +92,11 @@ def _mine(model: str, call: Callable[[], Any]) -> Any:
         raise
     except Exception as error:
         frames = traceback.extract_tb(error.__traceback__)
-        lines = [frame.lineno for frame in frames if Path(frame.filename).resolve() == Path(model).resolve()]
+        lines = [
+            frame.lineno
+            for frame in frames
+            if Path(frame.filename).resolve() == Path(model).resolve()
+        ]
         where = f"{model}, line {lines[-1]}" if lines else model
         raise Failure(f"{where}: {type(error).__name__}: {error}") from None
 
@@ -93,7 +106,9 @@ def guess_of(example: Example) -> dict[str, Any]:
     return {**example.start, **example.guess}
 
 
-def read_settings(settings: Sequence[str], parameters: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, Any]]:
+def read_settings(
+    settings: Sequence[str], parameters: Mapping[str, Any]
+) -> tuple[dict[str, float], dict[str, Any]]:
     """``name=value`` pairs as (parameters, start); several values are separated by commas."""
     chosen, start = {}, {}  # type: dict[str, float], dict[str, Any]
     for setting in settings:
@@ -102,7 +117,9 @@ def read_settings(settings: Sequence[str], parameters: Mapping[str, Any]) -> tup
         with suppress(ValueError):
             values = [float(part) for part in text.split(",")]
         if not (equals and name and values) or (name in parameters and len(values) > 1):
-            raise ArgumentError(f"--set {setting!r}: write name=number (several numbers of one joint: name=1,2,3)")
+            raise ArgumentError(
+                f"--set {setting!r}: write name=number (several numbers of one joint: name=1,2,3)"
+            )
         if name in parameters:
             chosen[name] = values[0]
         else:
@@ -110,10 +127,15 @@ def read_settings(settings: Sequence[str], parameters: Mapping[str, Any]) -> tup
     return chosen, start
 
 
-def simulate(example: Example, equations: Equations, settings: Sequence[str], asked: Mapping[str, Any]) -> Trajectory:
+def simulate(
+    example: Example, equations: Equations, settings: Sequence[str], asked: Mapping[str, Any]
+) -> Trajectory:
     """Run an example with what the command line changes of it."""
     parameters, start = read_settings(settings, equations.system.parameters)
-    options = {**example.options, **{key: value for key, value in asked.items() if value is not None}}
+    options = {
+        **example.options,
+        **{key: value for key, value in asked.items() if value is not None},
+    }
     duration = options.pop("duration", example.duration)
     if asked.get("duration") is not None and asked.get("step") is None:
         options.pop("step", None)  # the example's step need not divide another duration
@@ -124,10 +146,14 @@ def simulate(example: Example, equations: Equations, settings: Sequence[str], as
 
 def _wrote(path: Path) -> None:
     size = path.stat().st_size
-    click.echo(f"  wrote {path}  ({size / 1024:.0f} kB)" if size >= 1024 else f"  wrote {path}  ({size} bytes)")
+    click.echo(
+        f"  wrote {path}  ({size / 1024:.0f} kB)"
+        if size >= 1024
+        else f"  wrote {path}  ({size} bytes)"
+    )
 
 
-# --- commands --------------------------------------------------------------------------------------------------------
+# --- commands -------------------------------------------------------------------------------------
 
 model_argument = click.argument("model")
 formalism_option = click.option(
@@ -146,10 +172,15 @@ closure_option = click.option(
 )
 
 
-def _written(option: str, help: str, *endings: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """An option for a file to write, whose ending (if it matters) and folder are checked before anything is computed."""
+def _written(
+    option: str, help: str, *endings: str
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """An option for a file to write, whose ending (if it matters) and folder are checked before
+    anything is computed."""
 
-    def checked(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
+    def checked(
+        context: click.Context, parameter: click.Parameter, path: Path | None
+    ) -> Path | None:
         if path is None:
             return None
         if endings and path.suffix.lower() not in endings:
@@ -158,7 +189,9 @@ def _written(option: str, help: str, *endings: str) -> Callable[[Callable[..., A
             raise click.BadParameter(f"there is no folder {path.parent}")
         return path
 
-    return click.option(option, type=click.Path(dir_okay=False, path_type=Path), callback=checked, help=help)
+    return click.option(
+        option, type=click.Path(dir_okay=False, path_type=Path), callback=checked, help=help
+    )
 
 
 @main.command()
@@ -172,13 +205,16 @@ def _written(option: str, help: str, *endings: str) -> Callable[[Callable[..., A
 def demo(out: Path) -> None:
     """A closed-loop spatial mechanism from description to motion.
 
-    Describes a 3-D slider-crank, compares all formalisms and closures on it, simulates it, and writes plots, animations,
-    a report and the trajectory.
+    Describes a 3-D slider-crank, compares all formalisms and closures on it, simulates it, and
+    writes plots, animations, a report and the trajectory.
     """
     example = gallery.load(DEMO)
     system = build(example)
     out.mkdir(parents=True, exist_ok=True)
-    click.echo(f"{example.title}\n\n{describe_system(system, guess_of(example))}\n\nFormalisms and closures")
+    click.echo(
+        f"{example.title}\n\n{describe_system(system, guess_of(example))}\n\nFormalisms and "
+        "closures"
+    )
     found = agreement(system, guess=guess_of(example))
     click.echo(f"{found}\n\nMotion")
     run = simulate(example, system.equations(), (), {})
@@ -210,7 +246,11 @@ def _products(run: Trajectory, out: Path) -> Iterator[Path]:
 @click.option("--rtol", type=float, help="Relative tolerance of the integrator.")
 @click.option("--method", type=click.Choice(list(METHODS)), help="Integrator.")
 @click.option(
-    "--set", "settings", metavar="NAME=VALUE", multiple=True, help="A parameter or a starting value; repeat as needed."
+    "--set",
+    "settings",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="A parameter or a starting value; repeat as needed.",
 )
 @_written("--out", "Write the trajectory (.npz).")
 @_written("--plot", "Write plots (.png, .svg, .pdf).", *FIGURES)
@@ -253,13 +293,19 @@ def run(
 
 @main.command()
 @model_argument
-@click.option("--states", type=click.IntRange(min=1), default=5, show_default=True, help="Random states to compare at.")
+@click.option(
+    "--states",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    help="Random states to compare at.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random states.")
 def check(model: str, states: int, seed: int) -> None:
     """Compare all formalisms and closures on MODEL.
 
-    At random consistent states: mass matrix, forces, accelerations and the reactions of every joint, relative to
-    newton-euler with multipliers. Exit code 1 if any two disagree.
+    At random consistent states: mass matrix, forces, accelerations and the reactions of every
+    joint, relative to newton-euler with multipliers. Exit code 1 if any two disagree.
     """
     example = load(model)
     found = agreement(build(example), states, seed, guess=guess_of(example))
@@ -274,7 +320,8 @@ def check(model: str, states: int, seed: int) -> None:
 def describe(model: str, graph: Path | None) -> None:
     """Print what was understood of MODEL.
 
-    Bodies, tree, loops, incidence matrix, variables, mobility by count and by rank, redundant constraints.
+    Bodies, tree, loops, incidence matrix, variables, mobility by count and by rank, redundant
+    constraints.
     """
     example = load(model)
     system = build(example)
@@ -287,14 +334,22 @@ def describe(model: str, graph: Path | None) -> None:
 @main.command()
 @model_argument
 @formalism_option
-@click.option("--format", "style", type=click.Choice(["text", "latex"]), default="text", show_default=True)
-@click.option("--no-simplify", is_flag=True, help="As derived, without the search for the shortest form.")
+@click.option(
+    "--format", "style", type=click.Choice(["text", "latex"]), default="text", show_default=True
+)
+@click.option(
+    "--no-simplify", is_flag=True, help="As derived, without the search for the shortest form."
+)
 def equations(model: str, formalism: str, style: str, no_simplify: bool) -> None:
     """Print the equations of motion of MODEL.
 
-    What is small is written in its shortest normal form, what is large with names for shared subexpressions.
+    What is small is written in its shortest normal form, what is large with names for shared
+    subexpressions.
     """
-    from .show.readable import equations_latex, equations_text  # SymPy takes its time to load, and no other command needs it
+    from .show.readable import (
+        equations_latex,
+        equations_text,
+    )  # SymPy takes its time to load, and no other command needs it
 
     derived = build(load(model)).equations(formalism)
     write = equations_latex if style == "latex" else equations_text
@@ -306,7 +361,8 @@ def equations(model: str, formalism: str, style: str, no_simplify: bool) -> None
 def gallery_command(name: str | None) -> None:
     """List the gallery, or check one example.
 
-    The check of the example NAME compares it with what is known from elsewhere. Exit code 1 if it fails.
+    The check of the example NAME compares it with what is known from elsewhere. Exit code 1 if it
+    fails.
     """
     if name is None:
         width = max(map(len, gallery.names()), default=0)

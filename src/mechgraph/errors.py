@@ -12,12 +12,17 @@ class MechgraphError(Exception):
 
 
 class ModelError(MechgraphError, ValueError):
-    """The description is wrong; ``problems`` lists everything that was found, not only the first."""
+    """The description is wrong; ``problems`` lists everything that was found, not only the
+    first."""
 
     def __init__(self, problems: str | Iterable[str]) -> None:
         self.problems = [problems] if isinstance(problems, str) else list(problems)
         lines = self.problems
-        super().__init__(lines[0] if len(lines) == 1 else "\n".join([f"{len(lines)} problems:", *(f"  - {p}" for p in lines)]))
+        super().__init__(
+            lines[0]
+            if len(lines) == 1
+            else "\n".join([f"{len(lines)} problems:", *(f"  - {p}" for p in lines)])
+        )
 
 
 class UnsupportedError(MechgraphError, ValueError):
@@ -58,7 +63,9 @@ def blamed(culprit: str) -> Iterator[None]:
 
 
 def _told(error: Exception) -> str:
-    if isinstance(error, RuntimeError) and "truth value" in str(error):  # CasADi's, of an expression
+    if isinstance(error, RuntimeError) and "truth value" in str(
+        error
+    ):  # CasADi's, of an expression
         return "an expression is neither true nor false, so Python's if, and, min, max cannot use it; use mg.if_else"
     return f"{type(error).__name__}: {error}"
 

@@ -1,19 +1,20 @@
-"""The gallery: example systems, one readable Python file each, and the same reader for a user's own file.
+"""The gallery: example systems, one readable Python file each, and the same reader for a user's own
+file.
 
 A file defines, at its top level:
 
-- ``system(**options) -> System``: builds the description; every argument has a default. One plain ``System`` object
-  serves as well.
+- ``system(**options) -> System``: builds the description; every argument has a default. One plain
+  ``System`` object serves as well.
 
 It may define
 
-- a docstring, the first line of which is the title;
+- a docstring, the first paragraph of which is the title;
 - ``START``: what ``simulate`` and ``assemble`` start from, a mapping of names to values;
 - ``GUESS``: where assembly begins, for mechanisms that close in several ways;
 - ``DURATION``: seconds worth watching;
 - ``OPTIONS``: keyword arguments of ``simulate`` that make a good run;
-- ``check() -> dict[str, float]``: compares with what is known from elsewhere and returns the errors by name; it raises
-  ``AssertionError`` if one is too large (see ``verified``).
+- ``check() -> dict[str, float]``: compares with what is known from elsewhere and returns the errors
+  by name; it raises ``AssertionError`` if one is too large (see ``verified``).
 
 Run as a script, a file of the gallery presents itself: description, then check.
 """
@@ -29,7 +30,7 @@ from types import ModuleType
 from typing import Any
 
 from .errors import ArgumentError, unknown
-from .system import System
+from .model.system import System
 
 DURATION = 5.0
 
@@ -75,13 +76,14 @@ def load(name: str) -> Example:
 
 
 def load_file(path: str | Path) -> Example:
-    """The example in a Python file that defines ``system()`` or one ``System`` object. Runs the file."""
+    """The example in a Python file that defines ``system()`` or one ``System`` object. Runs the
+    file."""
     path = Path(path)
     module = _execute(path)
-    title = (module.__doc__ or "").strip().splitlines()
+    title = " ".join((module.__doc__ or "").strip().partition("\n\n")[0].split())
     return Example(
         name=path.stem,
-        title=title[0] if title else path.stem,
+        title=title or path.stem,
         system=_builder(module, path),
         start=getattr(module, "START", {}),
         guess=getattr(module, "GUESS", {}),
@@ -94,7 +96,9 @@ def load_file(path: str | Path) -> Example:
 
 def _execute(path: Path) -> ModuleType:
     if not path.is_file():
-        raise ArgumentError(f"{path}: no such file; give a Python file or one of the gallery: {', '.join(names())}")
+        raise ArgumentError(
+            f"{path}: no such file; give a Python file or one of the gallery: {', '.join(names())}"
+        )
     spec = importlib.util.spec_from_file_location(f"mechgraph_example_{path.stem}", path)
     if spec is None or spec.loader is None:
         raise ArgumentError(f"{path}: not a Python file; give one that ends in .py")
@@ -114,23 +118,28 @@ def _builder(module: ModuleType, path: Path) -> Callable[..., System]:
     found = {id(value): value for value in vars(module).values() if isinstance(value, System)}
     if len(found) != 1:
         what = "no System" if not found else f"{len(found)} Systems"
-        raise ArgumentError(f"{path}: defines {what}; define a function system() that returns the one to use")
+        raise ArgumentError(
+            f"{path}: defines {what}; define a function system() that returns the one to use"
+        )
     (only,) = found.values()
     return lambda: only
 
 
-# --- for the files themselves ----------------------------------------------------------------------------------------
+# --- for the files themselves ---------------------------------------------------------------------
 
 
 def verified(comparisons: Mapping[str, tuple[float, float]]) -> dict[str, float]:
-    """The errors by name, from (error, bound) by name; raises ``AssertionError`` with all that are beyond their bounds.
+    """The errors by name, from (error, bound) by name; raises ``AssertionError`` with all that are
+    beyond their bounds.
 
     >>> verified({"energy": (3e-12, 1e-9)})
     {'energy': 3e-12}
     """
     errors = {name: float(error) for name, (error, _) in comparisons.items()}
     beyond = [
-        f"{name}: {errors[name]:.3g} > {bound:g}" for name, (_, bound) in comparisons.items() if not errors[name] <= bound
+        f"{name}: {errors[name]:.3g} > {bound:g}"
+        for name, (_, bound) in comparisons.items()
+        if not errors[name] <= bound
     ]
     if beyond:
         raise AssertionError("; ".join(beyond))

@@ -1,6 +1,8 @@
-"""Three-vectors, rotations and quaternions on CasADi ``SX``, and reading them from what a user may write.
+"""Three-vectors, rotations and quaternions on CasADi ``SX``, and reading them from what a user may
+write.
 
-Rotation matrix ``R_ab`` takes components in frame b to components in frame a. Quaternions are scalar-first.
+Rotation matrix ``R_ab`` takes components in frame b to components in frame a. Quaternions are
+scalar-first.
 """
 
 from __future__ import annotations
@@ -17,15 +19,21 @@ from casadi import SX
 from .errors import ModelError
 
 Traced = TypeVar("Traced", bound=Callable[..., Any])
-NOT_AN_EXPRESSION = (NotImplementedError, RuntimeError, TypeError)  # what CasADi raises for a value that it cannot take
+NOT_AN_EXPRESSION = (
+    NotImplementedError,
+    RuntimeError,
+    TypeError,
+)  # what CasADi raises for a value that it cannot take
 AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
 
 def traced(function: Traced) -> Traced:
-    """Trace a function of ``SX`` matrices once for each set of shapes; further calls put in the whole of it.
+    """Trace a function of ``SX`` matrices once for each set of shapes; further calls put in the
+    whole of it.
 
-    CasADi's Python layer needs 10 to 30 µs for an operation, and no more for a function of a hundred operations. Its
-    expressions are the same as if each operation were called: zeros and ones of the arguments are folded on the way.
+    CasADi's Python layer needs 10 to 30 µs for an operation, and no more for a function of a
+    hundred operations. Its expressions are the same as if each operation were called: zeros and
+    ones of the arguments are folded on the way.
     """
 
     @cache
@@ -50,11 +58,15 @@ def symbol(name: str) -> SX:
 def scalar(value: Any, what: str = "value") -> SX:
     """One finite number or one expression as a 1x1 ``SX``."""
     try:
-        result = value if isinstance(value, SX) else SX(value) if not isinstance(value, str) else None
+        result = (
+            value if isinstance(value, SX) else SX(value) if not isinstance(value, str) else None
+        )
     except NOT_AN_EXPRESSION:
         result = None
     if result is None or result.shape != (1, 1):
-        told = f"a {value.shape[0]}x{value.shape[1]} matrix" if isinstance(value, SX) else repr(value)
+        told = (
+            f"a {value.shape[0]}x{value.shape[1]} matrix" if isinstance(value, SX) else repr(value)
+        )
         raise ModelError(f"{what} must be one number or expression, got {told}")
     if not result.is_dense():
         result = ca.densify(result)
@@ -64,12 +76,19 @@ def scalar(value: Any, what: str = "value") -> SX:
 
 
 def has_nan(x: SX) -> bool:
-    """True if NaN is among the constants of an expression: 0/0 leaves it, and ``math.sin(x)``, which knows numbers only."""
+    """True if NaN is among the constants of an expression: 0/0 leaves it, and ``math.sin(x)``,
+    which knows numbers only."""
     symbols = ca.vertcat(SX(0, 1), *ca.symvar(x))
     f = ca.Function("f", [symbols], [x])
-    if not np.isnan(np.array(f(np.linspace(0.3, 0.7, symbols.numel())))).any():  # the quick answer; a state may give NaN, too
+    if not np.isnan(
+        np.array(f(np.linspace(0.3, 0.7, symbols.numel())))
+    ).any():  # the quick answer; a state may give NaN, too
         return False
-    constants = (f.instruction_constant(k) for k in range(f.n_instructions()) if f.instruction_id(k) == ca.OP_CONST)
+    constants = (
+        f.instruction_constant(k)
+        for k in range(f.n_instructions())
+        if f.instruction_id(k) == ca.OP_CONST
+    )
     return any(math.isnan(constant) for constant in constants)
 
 
@@ -77,7 +96,8 @@ NO_NUMBER = "is not a number (NaN); functions such as math.sin take no expressio
 
 
 def column(values: Any, size: int = 3, what: str = "vector") -> SX:
-    """``size`` numbers or expressions as a column; accepts lists, tuples, arrays (also of ``SX``) and ``SX``."""
+    """``size`` numbers or expressions as a column; accepts lists, tuples, arrays (also of ``SX``)
+    and ``SX``."""
     if isinstance(values, (SX, ca.DM)):
         entries: list[Any] = [values[i] for i in range(values.numel())]
     elif isinstance(values, (Sequence, np.ndarray)) and not isinstance(values, (str, bytes)):
@@ -109,7 +129,9 @@ def axis(value: Any, what: str = "axis") -> SX:
     if isinstance(value, str):
         sign, letter = (-1.0, value[1:]) if value.startswith("-") else (1.0, value)
         if letter not in AXES:
-            raise ModelError(f"{what} {value!r} is not one of 'x', 'y', 'z', '-x', '-y', '-z' or three numbers")
+            raise ModelError(
+                f"{what} {value!r} is not one of 'x', 'y', 'z', '-x', '-y', '-z' or three numbers"
+            )
         return SX([sign * c for c in AXES[letter]])
     result = column(value, 3, what)
     if result.is_constant():
@@ -125,7 +147,8 @@ def axis(value: Any, what: str = "axis") -> SX:
 
 
 def tidy(matrix: SX) -> SX:
-    """Constant entries within one rounding of 0 and ±1 made exact, so that right angles leave structural zeros."""
+    """Constant entries within one rounding of 0 and ±1 made exact, so that right angles leave
+    structural zeros."""
     out = ca.densify(matrix)
     for i, entry in enumerate(out.elements()):
         if entry.is_constant():
@@ -150,7 +173,8 @@ def composed(first: SX, second: SX) -> SX:
 
 
 def turn(direction: SX, angle: Any) -> SX:
-    """Rotation by ``angle`` about the unit vector ``direction`` (Rodrigues): ``1 + sin·ẽ + (1−cos)·ẽ²``.
+    """Rotation by ``angle`` about the unit vector ``direction`` (Rodrigues): ``1 + sin·ẽ +
+    (1−cos)·ẽ²``.
 
     The columns of an axis-aligned turn keep their exact zeros and ones.
     """
@@ -188,11 +212,14 @@ def quaternion_matrix(q: SX) -> SX:
 def quaternion_rates(q: SX) -> SX:
     """N in q̇ = N ω, with ω in the turned frame: q̇ = ½ q∘(0, ω)."""
     w, x, y, z = (q[i] for i in range(4))
-    return 0.5 * ca.vertcat(ca.horzcat(-x, -y, -z), ca.horzcat(w, -z, y), ca.horzcat(z, w, -x), ca.horzcat(-y, x, w))
+    return 0.5 * ca.vertcat(
+        ca.horzcat(-x, -y, -z), ca.horzcat(w, -z, y), ca.horzcat(z, w, -x), ca.horzcat(-y, x, w)
+    )
 
 
 def orientation(value: Any, what: str = "orientation") -> SX:
-    """A rotation from a 3x3 matrix, a scalar-first quaternion, or turns such as ``[("z", 0.3), ("x", 1.2)]``."""
+    """A rotation from a 3x3 matrix, a scalar-first quaternion, or turns such as ``[("z", 0.3),
+    ("x", 1.2)]``."""
     if value is None:
         return SX.eye(3)
     if _is_turns(value):
@@ -204,7 +231,10 @@ def orientation(value: Any, what: str = "orientation") -> SX:
         return tidy(quaternion_matrix(_unit_quaternion(value, what)))
     if _length(value) in (3, 9):
         return _rotation_matrix(matrix3(value, what), what)
-    raise ModelError(f"{what} must be a 3x3 matrix, a quaternion (4 numbers, scalar first) or turns [('z', 0.3), …]")
+    raise ModelError(
+        f"{what} must be a 3x3 matrix, a quaternion (4 numbers, scalar first) or turns [('z', "
+        "0.3), …]"
+    )
 
 
 def _is_turns(value: Any) -> bool:
@@ -216,7 +246,13 @@ def _is_turns(value: Any) -> bool:
 
 
 def _length(value: Any) -> int:
-    return int(value.numel()) if isinstance(value, (SX, ca.DM)) else len(value) if hasattr(value, "__len__") else 0
+    return (
+        int(value.numel())
+        if isinstance(value, (SX, ca.DM))
+        else len(value)
+        if hasattr(value, "__len__")
+        else 0
+    )
 
 
 def _unit_quaternion(value: Any, what: str) -> SX:
@@ -224,7 +260,9 @@ def _unit_quaternion(value: Any, what: str) -> SX:
     if q.is_constant():
         length = float(ca.norm_2(ca.DM(q)))
         if abs(length - 1) > 1e-9:
-            raise ModelError(f"{what}: the quaternion has norm {length:.6g}, not 1; divide it by its norm")
+            raise ModelError(
+                f"{what}: the quaternion has norm {length:.6g}, not 1; divide it by its norm"
+            )
         q = q / length
     return q
 
@@ -233,7 +271,9 @@ def _rotation_matrix(R: SX, what: str) -> SX:
     if R.is_constant():
         numbers = np.array(ca.DM(R))
         if np.abs(numbers.T @ numbers - np.eye(3)).max() > 1e-9 or np.linalg.det(numbers) < 0:
-            raise ModelError(f"{what}: the matrix is not a rotation (orthonormal columns, determinant +1)")
+            raise ModelError(
+                f"{what}: the matrix is not a rotation (orthonormal columns, determinant +1)"
+            )
     return tidy(R)
 
 
@@ -244,7 +284,8 @@ def normals(e: SX) -> tuple[SX, SX]:
 
 
 def shortest_turn_to_z(e: SX) -> SX:
-    """The matrix L with L e = (0, 0, 1): Lemma 1 of Dolgii, Sesekin and Chupin at α = 0, safe for every e.
+    """The matrix L with L e = (0, 0, 1): Lemma 1 of Dolgii, Sesekin and Chupin at α = 0, safe for
+    every e.
 
     For e₃ < 0 the half turn X = diag(1, −1, −1) goes first, so that 1 + e₃ is never small.
     """
@@ -280,7 +321,8 @@ def vee(R: SX) -> SX:
 
 
 def quaternion_of(R: SX) -> SX:
-    """The unit quaternion of R with non-negative scalar part: the largest column of 4 q qᵀ, so that half turns are safe."""
+    """The unit quaternion of R with non-negative scalar part: the largest column of 4 q qᵀ, so that
+    half turns are safe."""
     (a, b, c), (d, e, f), (g, h, i) = ([R[row, column] for column in range(3)] for row in range(3))
     K = ca.vertcat(
         ca.horzcat(1 + a + e + i, h - f, c - g, d - b),

@@ -1,4 +1,5 @@
-"""The formalisms: one module, one function ``derive(kinematics, **options) -> Dynamics`` each, listed here."""
+"""The formalisms: one module, one function ``derive(kinematics, **options) -> Dynamics`` each,
+listed here."""
 
 from __future__ import annotations
 
@@ -15,13 +16,16 @@ FORMALISMS: dict[str, Callable[..., Dynamics]] = {
     "absolute": absolute.derive,
 }
 
-COORDINATES = {"absolute": "absolute"}  # those of a formalism that has coordinates of its own; all others share the joints'
+COORDINATES = {
+    "absolute": "absolute"
+}  # those of a formalism that has coordinates of its own; all others share the joints'
 
 DEFAULT = "newton-euler"
 
 
 def coordinates_of(formalism: str) -> str:
-    """Which coordinates a formalism works in: in the same ones M and f can be compared, else only what bodies and joints do."""
+    """Which coordinates a formalism works in: in the same ones M and f can be compared, else only
+    what bodies and joints do."""
     return COORDINATES.get(formalism, "joint")
 
 

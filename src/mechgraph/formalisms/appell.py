@@ -1,13 +1,14 @@
 """Gibbs–Appell: the energy of accelerations S, walked along the graph; ∂S/∂u̇ = Q.
 
-Garifulin, *Computer simulation of the dynamics of systems of solids*; equation numbers are those of the source, corrected.
-S is a polynomial of u and u̇ whose terms with u̇ are (2)
+Garifulin, *Computer simulation of the dynamics of systems of solids*; equation numbers are those of
+the source, corrected. S is a polynomial of u and u̇ whose terms with u̇ are (2)
 
     S = ½ Σ A_jk u̇_j u̇_k + Σ K_ij,k u_i u_j u̇_k + Σ D_ik u_i u̇_k + Σ H_k u̇_k + …
 
-so that the developed equations are A u̇ + (uᵀ K_k u)_k + Dᵀ u + H = Q (3, 34). The coefficients are found by
-differentiation, or, as in the source, by probing: S is evaluated at unit velocities and accelerations, and since the
-degrees are known the differences are exact. For quaternions u are quasi-velocities, and nothing else changes.
+so that the developed equations are A u̇ + (uᵀ K_k u)_k + Dᵀ u + H = Q (3, 34). The coefficients are
+found by differentiation, or, as in the source, by probing: S is evaluated at unit velocities and
+accelerations, and since the degrees are known the differences are exact. For quaternions u are
+quasi-velocities, and nothing else changes.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ import casadi as ca
 from casadi import SX
 
 from ..errors import UnsupportedError
-from ..kinematics import Kinematics
-from ..loads import actions, generalized, gravity_potential
+from ..motion.kinematics import Kinematics
+from ..motion.loads import actions, generalized, gravity_potential
 from .dynamics import Coefficient, Dynamics
 
 COEFFICIENTS = ("differentiation", "probing")
@@ -28,16 +29,25 @@ COEFFICIENTS = ("differentiation", "probing")
 def derive(kinematics: Kinematics, coefficients: str = "differentiation") -> Dynamics:
     """Dynamics from the energy of accelerations; ``coefficients`` says how A, K, D, H are found."""
     if coefficients not in COEFFICIENTS:
-        raise UnsupportedError(f"appell: coefficients must be one of {COEFFICIENTS}, got {coefficients!r}")
+        raise UnsupportedError(
+            f"appell: coefficients must be one of {COEFFICIENTS}, got {coefficients!r}"
+        )
     tables = cache(lambda: (_probe if coefficients == "probing" else _differentiate)(kinematics))
     Q = cache(lambda: applied_forces(kinematics))
     symbols = kinematics.symbols
 
     def f() -> SX:
         if coefficients == "differentiation":
-            return Q() - ca.substitute(_left_side(kinematics), symbols.udot, SX.zeros(symbols.u.numel()))
+            return Q() - ca.substitute(
+                _left_side(kinematics), symbols.udot, SX.zeros(symbols.u.numel())
+            )
         _, K, D, H = tables()
-        return Q() - ca.vertcat(SX(0, 1), *(symbols.u.T @ K_k @ symbols.u for K_k in K)) - D.T @ symbols.u - H
+        return (
+            Q()
+            - ca.vertcat(SX(0, 1), *(symbols.u.T @ K_k @ symbols.u for K_k in K))
+            - D.T @ symbols.u
+            - H
+        )
 
     def M() -> SX:
         if coefficients == "differentiation":
@@ -58,7 +68,7 @@ def derive(kinematics: Kinematics, coefficients: str = "differentiation") -> Dyn
     )
 
 
-# --- the energy of accelerations -------------------------------------------------------------------------------------
+# --- the energy of accelerations ------------------------------------------------------------------
 
 
 def acceleration_energy(kinematics: Kinematics) -> SX:
@@ -94,7 +104,7 @@ def applied_forces(kinematics: Kinematics) -> SX:
     return generalized(kinematics, actions(kinematics)) + gravity
 
 
-# --- the coefficients of the developed equations ---------------------------------------------------------------------
+# --- the coefficients of the developed equations --------------------------------------------------
 
 Tables = tuple[SX, list[SX], SX, SX]  # A, K (a matrix for each k), D, H
 
@@ -113,10 +123,13 @@ def _differentiate(kinematics: Kinematics) -> Tables:
 
 
 def _probe(kinematics: Kinematics) -> Tables:
-    """The coefficients from values of S at unit velocities and accelerations (§5 of the source, steps 1–5)."""
+    """The coefficients from values of S at unit velocities and accelerations (§5 of the source,
+    steps 1–5)."""
     symbols = kinematics.symbols
     n = symbols.u.numel()
-    energy = ca.Function("S", [symbols.u, symbols.udot], [acceleration_energy(kinematics)], {"allow_free": True})
+    energy = ca.Function(
+        "S", [symbols.u, symbols.udot], [acceleration_energy(kinematics)], {"allow_free": True}
+    )
     e = [SX.eye(n)[:, k] for k in range(n)]
     rest = SX(n, 1)
 

@@ -1,4 +1,5 @@
-"""What a formalism delivers: the mass matrix and forces of M u̇ = f + Aᵀλ, and whatever else it knows."""
+"""What a formalism delivers: the mass matrix and forces of M u̇ = f + Aᵀλ, and whatever else it
+knows."""
 
 from __future__ import annotations
 
@@ -8,12 +9,13 @@ from typing import Any
 
 from casadi import SX
 
-from ..kinematics import Kinematics
+from ..motion.kinematics import Kinematics
 
 
 @dataclass(frozen=True, eq=False)
 class Coefficient:
-    """A named quantity: a number (``axes`` 0), a vector (1), a matrix (2), or a list of matrices (3)."""
+    """A named quantity: a number (``axes`` 0), a vector (1), a matrix (2), or a list of matrices
+    (3)."""
 
     axes: int
     derive: Callable[[], Any]
@@ -24,8 +26,8 @@ class Dynamics:
     """``M`` and ``f`` as functions that derive them; cheaper routes where the formalism has them.
 
     ``solve(τ)`` gives u̇ = M⁻¹ (f + τ) and ``inverse(u̇)`` gives τ = M u̇ − f, both in O(n).
-    ``coefficients`` are the formalism's own named quantities (Appell's A, K, D, H, for one). A formalism in coordinates
-    of its own brings its ``kinematics``.
+    ``coefficients`` are the formalism's own named quantities (Appell's A, K, D, H, for one). A
+    formalism in coordinates of its own brings its ``kinematics``.
     """
 
     M: Callable[[], SX]

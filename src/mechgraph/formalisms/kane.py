@@ -1,8 +1,10 @@
 """Kane: partial velocities and partial angular velocities of all bodies, in world axes.
 
-With v_C = V u + …, ω = W u + … and a, α their derivatives at u̇ = 0 (Kane and Levinson, *Dynamics: Theory and Applications*):
+With v_C = V u + …, ω = W u + … and a, α their derivatives at u̇ = 0 (Kane and Levinson, *Dynamics:
+Theory and Applications*):
 
-    M = Σ m Vᵀ V + Wᵀ I W,        f = Σ Vᵀ (m g − m a) − Wᵀ (I α + ω × I ω) + generalized active forces.
+    M = Σ m Vᵀ V + Wᵀ I W,        f = Σ Vᵀ (m g − m a) − Wᵀ (I α + ω × I ω) + generalized active
+    forces.
 
 The rows of all bodies stand one below the other, so that each sum is one product.
 """
@@ -15,8 +17,8 @@ from functools import cache
 import casadi as ca
 from casadi import SX
 
-from ..kinematics import Kinematics
-from ..loads import actions, generalized
+from ..motion.kinematics import Kinematics
+from ..motion.loads import actions, generalized
 from ..vectors import traced
 from .dynamics import Dynamics
 
@@ -39,7 +41,8 @@ def derive(kinematics: Kinematics) -> Dynamics:
 
 
 def _terms(kinematics: Kinematics) -> Rows:
-    """Partial velocities (V, W of each body), inertias (m, I of each), gravity and inertia forces and moments."""
+    """Partial velocities (V, W of each body), inertias (m, I of each), gravity and inertia forces
+    and moments."""
     rows = list(_rows_of_bodies(kinematics))
     velocities, inertias, forces = zip(*rows, strict=True) if rows else ((), (), ())
     none = SX(0, 1)
@@ -56,9 +59,16 @@ def _rows_of_bodies(kinematics: Kinematics) -> Iterator[Rows]:
 
 
 @traced
-def _body_rows(R: SX, omega: SX, v: SX, alpha: SX, a: SX, mass: SX, c: SX, inertia: SX, gravity: SX) -> Rows:
-    """(v_C, ω), diag(m, I) and gravity minus inertia, from what is given in the axes of the frame that carries the body."""
+def _body_rows(
+    R: SX, omega: SX, v: SX, alpha: SX, a: SX, mass: SX, c: SX, inertia: SX, gravity: SX
+) -> Rows:
+    """(v_C, ω), diag(m, I) and gravity minus inertia, from what is given in the axes of the frame
+    that carries the body."""
     velocity = ca.vertcat(R @ (v + ca.cross(omega, c)), R @ omega)
     acceleration = R @ (a + ca.cross(alpha, c) + ca.cross(omega, ca.cross(omega, c)))
     moment = R @ (inertia @ alpha + ca.cross(omega, inertia @ omega))
-    return velocity, ca.diagcat(mass * SX.eye(3), R @ inertia @ R.T), ca.vertcat(mass * (gravity - acceleration), -moment)
+    return (
+        velocity,
+        ca.diagcat(mass * SX.eye(3), R @ inertia @ R.T),
+        ca.vertcat(mass * (gravity - acceleration), -moment),
+    )

@@ -1,13 +1,14 @@
 """Lagrange: kinetic and potential energy, differentiated exactly.
 
-The energies are built from *positions* alone: v = ṙ and ω from Rᵀ Ṙ by differentiating the poses, so that this page
-shares nothing with the recursions of the others but the poses. With coordinates q of any number (quaternions, too),
-q̇ = N u and the d'Alembert–Lagrange principle,
+The energies are built from *positions* alone: v = ṙ and ω from Rᵀ Ṙ by differentiating the poses,
+so that this page shares nothing with the recursions of the others but the poses. With coordinates q
+of any number (quaternions, too), q̇ = N u and the d'Alembert–Lagrange principle,
 
     Nᵀ ( d/dt ∂T/∂q̇ − ∂T/∂q + ∂Π/∂q ) = Q,
 
-which for N = 1 is Lagrange's equation and else its projection on the admissible velocities (the terms along the
-quaternion's norm drop out, so how T is continued off the unit sphere does not matter).
+which for N = 1 is Lagrange's equation and else its projection on the admissible velocities (the
+terms along the quaternion's norm drop out, so how T is continued off the unit sphere does not
+matter).
 
 ``form="explicit"`` uses the coefficient formulas for revolute trees; see ``lagrange_explicit.py``.
 """
@@ -20,8 +21,8 @@ import casadi as ca
 from casadi import SX
 
 from ..errors import UnsupportedError
-from ..kinematics import Kinematics
-from ..loads import actions, potential, split
+from ..motion.kinematics import Kinematics
+from ..motion.loads import actions, potential, split
 from . import lagrange_explicit
 from .dynamics import Coefficient, Dynamics
 
@@ -32,7 +33,12 @@ def derive(kinematics: Kinematics, form: str = "energy") -> Dynamics:
     """Dynamics from the energies, or by the explicit coefficients of a revolute tree."""
     if form not in FORMS:
         raise UnsupportedError(f"lagrange: form must be one of {FORMS}, got {form!r}")
-    Q = cache(lambda: applied_forces(kinematics) - kinematics.N.T @ ca.gradient(potential(kinematics), kinematics.symbols.q))
+    Q = cache(
+        lambda: (
+            applied_forces(kinematics)
+            - kinematics.N.T @ ca.gradient(potential(kinematics), kinematics.symbols.q)
+        )
+    )
     if form == "explicit":
         return lagrange_explicit.derive(kinematics, Q)
     terms = cache(lambda: _terms(kinematics))
@@ -80,7 +86,9 @@ def applied_forces(kinematics: Kinematics) -> SX:
         index, at, _ = kinematics.place(wrench.marker)
         R, p = kinematics.poses[index]
         Q += N.T @ ca.jtimes(p + R @ at, symbols.q, wrench.force, True)
-        Q += N.T @ ca.jtimes(_angular_velocity(kinematics, R, qdot), qdot, R.T @ wrench.torque, True)
+        Q += N.T @ ca.jtimes(
+            _angular_velocity(kinematics, R, qdot), qdot, R.T @ wrench.torque, True
+        )
     return Q
 
 
@@ -93,4 +101,6 @@ def _rate(kinematics: Kinematics, expression: SX, qdot: SX) -> SX:
 def _angular_velocity(kinematics: Kinematics, R: SX, qdot: SX) -> SX:
     """ω in body axes from Rᵀ Ṙ = ω̃."""
     rates = ca.reshape(_rate(kinematics, ca.vec(ca.densify(R)), qdot), 3, 3)
-    return ca.vertcat(ca.dot(R[:, 2], rates[:, 1]), ca.dot(R[:, 0], rates[:, 2]), ca.dot(R[:, 1], rates[:, 0]))
+    return ca.vertcat(
+        ca.dot(R[:, 2], rates[:, 1]), ca.dot(R[:, 0], rates[:, 2]), ca.dot(R[:, 1], rates[:, 0])
+    )

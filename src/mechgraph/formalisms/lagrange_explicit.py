@@ -1,14 +1,17 @@
 """The explicit coefficients of Lagrange's equations of a revolute tree on a moving base.
 
-Dolgii, Sesekin and Chupin, *Using graphs in modeling the movements of a manipulation robot*, corrected. Each body a
-hangs on one hinge a; its frame has the third axis along the hinge. With φ the angles, V₁ the velocity of the base
-point, Ω₀ the angular velocity of the base (an extension: the source has Ω₀ = 0), both in the base's axes,
+Dolgii, Sesekin and Chupin, *Using graphs in modeling the movements of a manipulation robot*,
+corrected. Each body a hangs on one hinge a; its frame has the third axis along the hinge. With φ
+the angles, V₁ the velocity of the base point, Ω₀ the angular velocity of the base (an extension:
+the source has Ω₀ = 0), both in the base's axes,
 
-    T = ½ (α₀ − 2 Σ α_b φ̇_b + Σ α_bc φ̇_b φ̇_c)                                                      (Theorem 1)
+    T = ½ (α₀ − 2 Σ α_b φ̇_b + Σ α_bc φ̇_b φ̇_c)
+    (Theorem 1)
 
 and the equations of motion are
 
-    Σ α_bc φ̈_c + Σ (∂α_bc/∂φ_d − ½ ∂α_dc/∂φ_b) φ̇_c φ̇_d + Σ (∂α_c/∂φ_b − ∂α_b/∂φ_c) φ̇_c − ½ ∂α₀/∂φ_b − ∂α_b/∂t = Q_b.
+    Σ α_bc φ̈_c + Σ (∂α_bc/∂φ_d − ½ ∂α_dc/∂φ_b) φ̇_c φ̇_d + Σ (∂α_c/∂φ_b − ∂α_b/∂φ_c) φ̇_c − ½
+    ∂α₀/∂φ_b − ∂α_b/∂t = Q_b.
 """
 
 from __future__ import annotations
@@ -20,9 +23,9 @@ from functools import cache
 import casadi as ca
 from casadi import SX
 
-from ..elements.bodies import Body
 from ..errors import UnsupportedError
-from ..kinematics import Frame, Kinematics
+from ..model.bodies import MassProperties
+from ..motion.kinematics import Frame, Kinematics
 from ..vectors import shortest_turn_to_z
 from .dynamics import Coefficient, Dynamics
 
@@ -33,10 +36,11 @@ E3 = SX(ca.DM([0, 0, 1]))
 class Hinge:
     """Body a of the source and the hinge that it hangs on. ``inboard`` is −1 for the base.
 
-    ``turn`` is A_{bb⁺} (Lemma 1, at α = 0) from the inboard body's frame to the hinge's, ``arm`` is d_{bb⁺} from the
-    hinge's point to the inboard body's; ``moment`` is m d_aa, with d_aa from the mass centre to the hinge's point, and
-    ``inertia`` J_a is about the hinge's point, both in the body's frame of the source. ``speed`` is the index of its
-    angle's rate in u (hinges come parents first, and those of a joint walked backwards in the other order than in u).
+    ``turn`` is A_{bb⁺} (Lemma 1, at α = 0) from the inboard body's frame to the hinge's, ``arm`` is
+    d_{bb⁺} from the hinge's point to the inboard body's; ``moment`` is m d_aa, with d_aa from the
+    mass centre to the hinge's point, and ``inertia`` J_a is about the hinge's point, both in the
+    body's frame of the source. ``speed`` is the index of its angle's rate in u (hinges come parents
+    first, and those of a joint walked backwards in the other order than in u).
     """
 
     speed: int
@@ -58,7 +62,9 @@ def derive(kinematics: Kinematics, Q: Callable[[], SX]) -> Dynamics:
         alpha_0, alpha_b, alpha_bc = alphas()
         quadratic = ca.jtimes(alpha_bc @ u, phi, u) - ca.gradient(ca.dot(u, alpha_bc @ u), phi) / 2
         linear = ca.gradient(ca.dot(alpha_b, u), phi) - ca.jtimes(alpha_b, phi, u)
-        return Q() - quadratic - linear + ca.gradient(alpha_0, phi) / 2 + ca.jtimes(alpha_b, t, SX(1))
+        return (
+            Q() - quadratic - linear + ca.gradient(alpha_0, phi) / 2 + ca.jtimes(alpha_b, t, SX(1))
+        )
 
     return Dynamics(
         M=lambda: alphas()[2],
@@ -67,16 +73,20 @@ def derive(kinematics: Kinematics, Q: Callable[[], SX]) -> Dynamics:
             "alpha_0": Coefficient(0, lambda: alphas()[0]),
             "alpha_b": Coefficient(1, lambda: alphas()[1]),
             "alpha_bc": Coefficient(2, lambda: alphas()[2]),
-            "turns": Coefficient(3, lambda: [hinge.turn for hinge in sorted(hinges(kinematics), key=lambda h: h.speed)]),
+            "turns": Coefficient(
+                3,
+                lambda: [hinge.turn for hinge in sorted(hinges(kinematics), key=lambda h: h.speed)],
+            ),
         },
     )
 
 
-# --- the graph as the source has it ----------------------------------------------------------------------------------
+# --- the graph as the source has it ---------------------------------------------------------------
 
 
 def hinges(kinematics: Kinematics) -> list[Hinge]:
-    """The bodies in the order of the tree, each on its hinge, in frames with the third axis along the hinge."""
+    """The bodies in the order of the tree, each on its hinge, in frames with the third axis along
+    the hinge."""
     base = _base_frame(kinematics)
     moving = [j for j, frame in enumerate(kinematics.frames) if frame.speeds]
     number = {j: a for a, j in enumerate(moving)}
@@ -90,14 +100,27 @@ def hinges(kinematics: Kinematics) -> list[Hinge]:
         to_source.append(turn @ C @ R)
         mass, first, inertia = _inertia_on(kinematics, j, number)
         C_a = to_source[-1]
-        out.append(Hinge(kinematics.frames[j].speeds[0], b, turn, -(C @ d), mass, -(C_a @ first), C_a @ inertia @ C_a.T))
+        out.append(
+            Hinge(
+                kinematics.frames[j].speeds[0],
+                b,
+                turn,
+                -(C @ d),
+                mass,
+                -(C_a @ first),
+                C_a @ inertia @ C_a.T,
+            )
+        )
     return out
 
 
 def _base_frame(kinematics: Kinematics) -> int:
-    """The frame of the external body s₀: the last frame before the hinges that moves by functions of time."""
+    """The frame of the external body s₀: the last frame before the hinges that moves by functions
+    of time."""
     driven = [
-        j for j, frame in enumerate(kinematics.frames) if not frame.relative[0].is_zero() or not frame.relative[1].is_zero()
+        j
+        for j, frame in enumerate(kinematics.frames)
+        if not frame.relative[0].is_zero() or not frame.relative[1].is_zero()
     ]
     base = 0
     for j in (j for j in driven if not kinematics.frames[j].speeds):
@@ -118,13 +141,15 @@ def _is_hinge(frame: Frame) -> bool:
 
 def _refuse(why: str) -> None:
     raise UnsupportedError(
-        f"lagrange: form='explicit' is for trees of revolute joints on one base that is fixed or driven in time ({why}); "
+        "lagrange: form='explicit' is for trees of revolute joints on one base that is fixed or "
+        f"driven in time ({why}); "
         "use form='energy' or another formalism"
     )
 
 
 def _from_last_hinge(kinematics: Kinematics, j: int, base: int) -> tuple[int, SX, SX, SX]:
-    """Frame of the previous hinge (or the base), the pose of hinge j in it at φ_j = 0, and the hinge's axis."""
+    """Frame of the previous hinge (or the base), the pose of hinge j in it at φ_j = 0, and the
+    hinge's axis."""
     frame = kinematics.frames[j]
     direction = frame.S[0]
     R, d, parent = ca.substitute(frame.R, *_zero(kinematics, frame)), frame.d, frame.parent
@@ -142,7 +167,8 @@ def _zero(kinematics: Kinematics, frame: Frame) -> tuple[SX, SX]:
 
 
 def _inertia_on(kinematics: Kinematics, j: int, number: dict[int, int]) -> tuple[SX, SX, SX]:
-    """Mass, first moment and inertia of all that rides on hinge j before the next hinges, about its origin."""
+    """Mass, first moment and inertia of all that rides on hinge j before the next hinges, about its
+    origin."""
     mass, first, inertia = SX(0), SX.zeros(3), SX.zeros(3, 3)
     places: dict[int, tuple[SX, SX]] = {j: (SX.eye(3), SX.zeros(3))}
     for k in range(j, len(kinematics.frames)):
@@ -152,16 +178,18 @@ def _inertia_on(kinematics: Kinematics, j: int, number: dict[int, int]) -> tuple
                 continue
             R, d = places[frame.parent]
             places[k] = (R @ frame.R, d + R @ frame.d)
-        body: Body | None = kinematics.carried[k]
+        body: MassProperties | None = kinematics.carried[k]
         if body is not None:
             R, d = places[k]
             c = d + R @ body.com
             mass, first = mass + body.mass, first + body.mass * c
-            inertia = inertia + R @ body.inertia @ R.T + body.mass * (ca.dot(c, c) * SX.eye(3) - c @ c.T)
+            inertia = (
+                inertia + R @ body.inertia @ R.T + body.mass * (ca.dot(c, c) * SX.eye(3) - c @ c.T)
+            )
     return mass, first, inertia
 
 
-# --- Lemmas 2 and 3, Theorem 1 ---------------------------------------------------------------------------------------
+# --- Lemmas 2 and 3, Theorem 1 --------------------------------------------------------------------
 
 
 def coefficients(kinematics: Kinematics) -> tuple[SX, SX, SX]:
@@ -173,7 +201,11 @@ def coefficients(kinematics: Kinematics) -> tuple[SX, SX, SX]:
         m, md, J = body.mass, body.moment, body.inertia
         alpha_0 += m * ca.dot(W, W) - 2 * ca.dot(ca.cross(W, w), md) + ca.dot(J @ w, w)
         for b in u:
-            alpha_b[b] += m * ca.dot(W, C[b]) + ca.dot(ca.cross(W, u[b]) - ca.cross(C[b], w), md) - ca.dot(J @ w, u[b])
+            alpha_b[b] += (
+                m * ca.dot(W, C[b])
+                + ca.dot(ca.cross(W, u[b]) - ca.cross(C[b], w), md)
+                - ca.dot(J @ w, u[b])
+            )
             for c in (c for c in u if c <= b):
                 mixed = ca.dot(ca.cross(C[c], u[b]) + ca.cross(C[b], u[c]), md)
                 alpha_bc[b, c] += m * ca.dot(C[b], C[c]) + mixed + ca.dot(J @ u[b], u[c])
@@ -184,8 +216,9 @@ def coefficients(kinematics: Kinematics) -> tuple[SX, SX, SX]:
 def _velocities(
     kinematics: Kinematics, tree: list[Hinge]
 ) -> tuple[list[SX], list[SX], list[dict[int, SX]], list[dict[int, SX]]]:
-    """For each body, in its own axes: w = B_a0 Ω₀, W (the velocity of its point with the base alone moving), and for each
-    hinge b on its path u_ab = B_ab e_b (Lemma 2) and C_ab (Lemma 3, by its recursion)."""
+    """For each body, in its own axes: w = B_a0 Ω₀, W (the velocity of its point with the base alone
+    moving), and for each hinge b on its path u_ab = B_ab e_b (Lemma 2) and C_ab (Lemma 3, by its
+    recursion)."""
     omega, V = _base_motion(kinematics)
     ws: list[SX] = []
     Ws: list[SX] = []

@@ -1,16 +1,20 @@
-"""Newton–Euler: Newton's and Euler's equations of each body, passed along the tree; everything is O(n) but the full M.
+"""Newton–Euler: Newton's and Euler's equations of each body, passed along the tree; everything is
+O(n) but the full M.
 
-Three recursions on the frames of ``kinematics.py``, in each frame's own axes, moments about its origin. With mass m,
-first moment h = m c and inertia Θ about the origin, a body under accelerations (ε, w) of its frame needs
+Three recursions on the frames of ``kinematics.py``, in each frame's own axes, moments about its
+origin. With mass m, first moment h = m c and inertia Θ about the origin, a body under accelerations
+(ε, w) of its frame needs
 
     moment  Θ ε + h × w + ω × Θ ω,        force  m w + ε × h + ω × (ω × h).
 
-- ``recursive``: accelerations outward, wrenches inward; projected on the joints this is inverse dynamics;
+- ``recursive``: accelerations outward, wrenches inward; projected on the joints this is inverse
+  dynamics;
 - ``composite``: inertias of everything outboard, added inward; their columns are the mass matrix;
-- ``articulated``: inertias of everything outboard that is free to give way, which yield u̇ without a mass matrix.
+- ``articulated``: inertias of everything outboard that is free to give way, which yield u̇ without
+  a mass matrix.
 
-Gravity enters as the acceleration −g of ground. Featherstone, *Rigid Body Dynamics Algorithms*, chapters 5–7; written
-with accelerations of points rather than spatial accelerations.
+Gravity enters as the acceleration −g of ground. Featherstone, *Rigid Body Dynamics Algorithms*,
+chapters 5–7; written with accelerations of points rather than spatial accelerations.
 """
 
 from __future__ import annotations
@@ -18,8 +22,8 @@ from __future__ import annotations
 import casadi as ca
 from casadi import SX
 
-from ..kinematics import Frame, Kinematics, Pair, outward
-from ..loads import actions, on_frames, split
+from ..motion.kinematics import Frame, Kinematics, Pair, outward
+from ..motion.loads import actions, on_frames, split
 from ..vectors import traced
 from .dynamics import Dynamics
 
@@ -47,13 +51,17 @@ def loading(kinematics: Kinematics) -> tuple[dict[int, Pair], SX]:
     return on_frames(kinematics, wrenches), efforts
 
 
-# --- recursive Newton–Euler ------------------------------------------------------------------------------------------
+# --- recursive Newton–Euler -----------------------------------------------------------------------
 
 
 def transmitted(kinematics: Kinematics, loads: dict[int, Pair], udot: SX | None) -> list[Pair]:
-    """(moment, force) that each frame receives from its parent, for given u̇ (zero if None) and applied wrenches."""
+    """(moment, force) that each frame receives from its parent, for given u̇ (zero if None) and
+    applied wrenches."""
     accelerations = kinematics.accelerations(udot, base=-kinematics.system.gravity)
-    wrenches = [_needed(kinematics, j, accelerations[j], loads.get(j)) for j in range(len(kinematics.frames))]
+    wrenches = [
+        _needed(kinematics, j, accelerations[j], loads.get(j))
+        for j in range(len(kinematics.frames))
+    ]
     for j in range(len(kinematics.frames) - 1, 0, -1):
         frame = kinematics.frames[j]
         wrenches[frame.parent] = _gathered(*wrenches[frame.parent], frame.R, frame.d, *wrenches[j])
@@ -104,17 +112,20 @@ def _projected(S_w: SX, S_v: SX, moment: SX, force: SX) -> SX:
     return S_w.T @ moment + S_v.T @ force
 
 
-# --- composite bodies ------------------------------------------------------------------------------------------------
+# --- composite bodies -----------------------------------------------------------------------------
 
 
 def composite(kinematics: Kinematics) -> SX:
-    """M, column by column: the wrench that moves everything outboard of a joint, carried inward to every joint it crosses."""
+    """M, column by column: the wrench that moves everything outboard of a joint, carried inward to
+    every joint it crosses."""
     frames, u = kinematics.frames, kinematics.symbols.u
     inertias = [_composite_inertia(kinematics, j) for j in range(len(frames))]
     M = SX(u.numel(), u.numel())
     for j in range(len(frames) - 1, 0, -1):
         frame = frames[j]
-        inertias[frame.parent] = _composite_gathered(*inertias[frame.parent], frame.R, frame.d, *inertias[j])
+        inertias[frame.parent] = _composite_gathered(
+            *inertias[frame.parent], frame.R, frame.d, *inertias[j]
+        )
         for column, index in enumerate(frame.speeds):
             wrench = _composite_wrench(*inertias[j], frame.S[0][:, column], frame.S[1][:, column])
             _fill_column(M, frames, j, index, wrench)
@@ -124,7 +135,11 @@ def composite(kinematics: Kinematics) -> SX:
 def _fill_column(M: SX, frames: tuple[Frame, ...], j: int, index: int, wrench: Pair) -> None:
     while j > 0:
         frame = frames[j]
-        for row, value in zip(frame.speeds, _projected(*frame.S, *wrench).elements() if frame.speeds else (), strict=True):
+        for row, value in zip(
+            frame.speeds,
+            _projected(*frame.S, *wrench).elements() if frame.speeds else (),
+            strict=True,
+        ):
             M[row, index] = M[index, row] = value
         j, wrench = frame.parent, _inward(frame.R, frame.d, *wrench)
 
@@ -146,7 +161,8 @@ def _composite_wrench(mass: SX, h: SX, Theta: SX, s_w: SX, s_v: SX) -> Pair:
 def _composite_gathered(
     mass: SX, h: SX, Theta: SX, R: SX, d: SX, outer_mass: SX, outer_h: SX, outer_Theta: SX
 ) -> tuple[SX, SX, SX]:
-    """(m, h, Θ) of a frame with those of everything on a frame outboard of it, about its own origin in its own axes."""
+    """(m, h, Θ) of a frame with those of everything on a frame outboard of it, about its own origin
+    in its own axes."""
     Rh = R @ outer_h
     shift = _symmetric_outer(d, Rh) + outer_mass * (ca.dot(d, d) * SX.eye(3) - d @ d.T)
     return mass + outer_mass, h + (Rh + outer_mass * d), Theta + (_sandwich(R, outer_Theta) + shift)
@@ -167,7 +183,7 @@ def _symmetric(A: SX) -> SX:
     return ca.triu2symm(ca.triu(A))
 
 
-# --- articulated bodies ----------------------------------------------------------------------------------------------
+# --- articulated bodies ---------------------------------------------------------------------------
 
 
 def articulated(kinematics: Kinematics, loads: dict[int, Pair], tau: SX) -> SX:
@@ -182,9 +198,15 @@ def articulated(kinematics: Kinematics, loads: dict[int, Pair], tau: SX) -> SX:
         inertia, wrench = inertias[j], _loaded(*wrenches[j], *inertias[j], *kinematics.biases[j])
         if frame.speeds:
             *left, K_w, K_v, r = _released(*frame.S, *inertia, *wrench, tau[list(frame.speeds)])
-            inertia, wrench, gains[j] = (left[0], left[1], left[2]), (left[3], left[4]), (K_w, K_v, r)
+            inertia, wrench, gains[j] = (
+                (left[0], left[1], left[2]),
+                (left[3], left[4]),
+                (K_w, K_v, r),
+            )
         if frame.parent > 0:
-            inertias[frame.parent] = _inertia_gathered(*inertias[frame.parent], frame.R, frame.d, *inertia)
+            inertias[frame.parent] = _inertia_gathered(
+                *inertias[frame.parent], frame.R, frame.d, *inertia
+            )
             wrenches[frame.parent] = _gathered(*wrenches[frame.parent], frame.R, frame.d, *wrench)
     return _accelerations_outward(kinematics, gains)
 
@@ -208,11 +230,14 @@ def _loaded(moment: SX, force: SX, J: SX, H: SX, M: SX, c_w: SX, c_v: SX) -> Pai
 
 
 @traced
-def _released(S_w: SX, S_v: SX, J: SX, H: SX, M: SX, moment: SX, force: SX, tau: SX) -> tuple[SX, ...]:
-    """Let a joint give way: what is left of inertia and bias, and (Uω D⁻¹, Uv D⁻¹, D⁻¹ r) with which u̇ = D⁻¹ r − (U D⁻¹)ᵀ a.
+def _released(
+    S_w: SX, S_v: SX, J: SX, H: SX, M: SX, moment: SX, force: SX, tau: SX
+) -> tuple[SX, ...]:
+    """Let a joint give way: what is left of inertia and bias, and (Uω D⁻¹, Uv D⁻¹, D⁻¹ r) with
+    which u̇ = D⁻¹ r − (U D⁻¹)ᵀ a.
 
-    Here a is the frame's acceleration without the joint's own u̇, bias included, U = I S, D = Sᵀ U, r = τ − Sᵀ p.
-    The wrench p comes with the bias acceleration already applied.
+    Here a is the frame's acceleration without the joint's own u̇, bias included, U = I S, D = Sᵀ U,
+    r = τ − Sᵀ p. The wrench p comes with the bias acceleration already applied.
     """
     U_w, U_v = _times(J, H, M, S_w, S_v)
     D = S_w.T @ U_w + S_v.T @ U_v
@@ -240,8 +265,11 @@ def _solve_small(D: SX, right: SX) -> SX:
 
 
 @traced
-def _inertia_gathered(J: SX, H: SX, M: SX, R: SX, d: SX, outer_J: SX, outer_H: SX, outer_M: SX) -> Inertia:
-    """A frame's inertia with an articulated inertia outboard of it, about its own origin in its own axes."""
+def _inertia_gathered(
+    J: SX, H: SX, M: SX, R: SX, d: SX, outer_J: SX, outer_H: SX, outer_M: SX
+) -> Inertia:
+    """A frame's inertia with an articulated inertia outboard of it, about its own origin in its own
+    axes."""
     cross = ca.skew(d)
     J_turned, M_turned, H_turned = _sandwich(R, outer_J), _sandwich(R, outer_M), R @ outer_H @ R.T
     H_shifted = H_turned + cross @ M_turned
@@ -257,7 +285,9 @@ def _accelerations_outward(kinematics: Kinematics, gains: list[tuple[SX, SX, SX]
         own = _own_acceleration(frame.R, frame.d, *inboard, *gains[j])
         if frame.speeds:
             udot[list(frame.speeds)] = own
-        accelerations.append(outward(frame.R, frame.d, *inboard, *kinematics.biases[j], *frame.S, own))
+        accelerations.append(
+            outward(frame.R, frame.d, *inboard, *kinematics.biases[j], *frame.S, own)
+        )
     return udot
 
 

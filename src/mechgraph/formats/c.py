@@ -1,4 +1,5 @@
-"""Portable C: a header with the names, a source, and a test program that reproduces reference values."""
+"""Portable C: a header with the names, a source, and a test program that reproduces reference
+values."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ..equations import Equations
+from ..equations.equations import Equations
 from ..errors import ArgumentError
 from ..kernels.emit import functions, prelude
 from ..kernels.program import trace
@@ -21,9 +22,11 @@ TOLERANCE = 1e-10
 
 
 def export_c(equations: Equations, path: str | Path) -> list[Path]:
-    """Write ``NAME.h``, ``NAME.c`` and ``NAME_test.c`` beside each other; ``path`` is the name with or without a suffix.
+    """Write ``NAME.h``, ``NAME.c`` and ``NAME_test.c`` beside each other; ``path`` is the name with
+    or without a suffix.
 
-    Build the test with ``cc -O2 NAME.c NAME_test.c -lm``; it ends with 0 if all reference values are reproduced.
+    Build the test with ``cc -O2 NAME.c NAME_test.c -lm``; it ends with 0 if all reference values
+    are reproduced.
     """
     target = Path(path).with_suffix("")
     name = target.name
@@ -54,9 +57,15 @@ def _functions(equations: Equations) -> dict[str, ca.Function]:
         "energies": ca.vertcat(equations.kinetic, equations.potential),
     }
     if equations.constraints:
-        results |= {"constraints": ca.vertcat(equations.phi, equations.psi), "constraint_jacobian": ca.densify(equations.A).T}
+        results |= {
+            "constraints": ca.vertcat(equations.phi, equations.psi),
+            "constraint_jacobian": ca.densify(equations.A).T,
+        }
     arguments = [s.q, s.u, s.t, s.w, s.p]
-    return {key: ca.Function(key, arguments, [ca.densify(ca.vec(value))], {"cse": True}) for key, value in results.items()}
+    return {
+        key: ca.Function(key, arguments, [ca.densify(ca.vec(value))], {"cse": True})
+        for key, value in results.items()
+    }
 
 
 def _prototype(name: str, function: ca.Function) -> str:
@@ -73,12 +82,17 @@ def _header(equations: Equations, name: str, made: dict[str, ca.Function]) -> st
         "p, parameters": equations.parameters,
         "rows of the constraints": equations.constraints,
     }
-    listed = "\n".join(f"   {kind}: {', '.join(_comment(n) for n in names) or 'none'}" for kind, names in lists.items())
+    listed = "\n".join(
+        f"   {kind}: {', '.join(_comment(n) for n in names) or 'none'}"
+        for kind, names in lists.items()
+    )
     prototypes = "\n".join(f"{_prototype(name, function)};" for function in made.values())
     title = _comment(equations.system.name)
     return (
-        f"/* Equations of motion of '{title}' ({equations.formalism}). Matrices are stored row by row.\n{listed} */\n"
-        f'#ifndef {guard}\n#define {guard}\n\n#ifdef __cplusplus\nextern "C" {{\n#endif\n\n{prototypes}\n\n'
+        f"/* Equations of motion of '{title}' ({equations.formalism}). Matrices are stored row by "
+        f"row.\n{listed} */\n"
+        f'#ifndef {guard}\n#define {guard}\n\n#ifdef __cplusplus\nextern "C" '
+        f"{{\n#endif\n\n{prototypes}\n\n"
         "#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
     )
 
@@ -93,7 +107,8 @@ def _source(name: str, made: dict[str, ca.Function]) -> str:
     first = next(iter(made.values()))
     sizes = [first.nnz_in(k) for k in range(len(ARGUMENTS))]
     wrappers = [
-        f"{_prototype(name, function)} {{\n    double x[{max(1, sum(sizes))}], work[{max(1, workspace)}];\n{_pack(sizes)}"
+        f"{_prototype(name, function)} "
+        f"{{\n    double x[{max(1, sum(sizes))}], work[{max(1, workspace)}];\n{_pack(sizes)}"
         f"    {key}_run(x, work, out);\n}}"
         for key, function in made.items()
     ]
@@ -132,11 +147,17 @@ static int check(const char *name, int size, const double *out, const double *ex
 def _test(equations: Equations, name: str, made: dict[str, ca.Function]) -> str:
     """A main that evaluates every function at a reference state and compares."""
     values = _reference(equations, made)
-    arrays = "\n".join(f"    const double {key}[] = {_array(value)};" for key, value in values.items() if key != "t")
+    arrays = "\n".join(
+        f"    const double {key}[] = {_array(value)};"
+        for key, value in values.items()
+        if key != "t"
+    )
     calls = "\n".join(_call(name, f, np.array(f(*values.values())).ravel()) for f in made.values())
     return (
-        f'#include "{name}.h"\n#include <math.h>\n#include <stdio.h>\n{CHECK.replace("TOLERANCE", repr(TOLERANCE))}\n'
-        f"int main(void) {{\n    int failures = 0;\n{arrays}\n    const double t = {values['t']!r};\n{calls}\n"
+        f'#include "{name}.h"\n#include <math.h>\n#include '
+        f"<stdio.h>\n{CHECK.replace('TOLERANCE', repr(TOLERANCE))}\n"
+        "int main(void) "
+        f"{{\n    int failures = 0;\n{arrays}\n    const double t = {values['t']!r};\n{calls}\n"
         "    return failures;\n}\n"
     )
 
@@ -144,13 +165,24 @@ def _test(equations: Equations, name: str, made: dict[str, ca.Function]) -> str:
 def _reference(equations: Equations, made: dict[str, ca.Function]) -> dict[str, Any]:
     """A random state, near the reference configuration, at which every function is finite."""
     random = np.random.default_rng(1)
-    dq, u, w = (random.standard_normal(len(n)) for n in (equations.coordinates, equations.speeds, equations.inputs))
+    dq, u, w = (
+        random.standard_normal(len(n))
+        for n in (equations.coordinates, equations.speeds, equations.inputs)
+    )
     for size in (0.3, 0.1, 0.01, 0.0):
         q = normalized(equations, np.array(equations.kinematics.reference) + size * dq)
-        values = {"q": q, "u": u, "t": 0.3, "w": w, "p": np.array(list(equations.system.defaults.values()))}
+        values = {
+            "q": q,
+            "u": u,
+            "t": 0.3,
+            "w": w,
+            "p": np.array(list(equations.system.defaults.values())),
+        }
         if all(np.isfinite(np.array(f(*values.values()))).all() for f in made.values()):
             return values
-    raise ArgumentError("no reference values: the equations are not finite near the reference configuration")
+    raise ArgumentError(
+        "no reference values: the equations are not finite near the reference configuration"
+    )
 
 
 def _call(name: str, function: ca.Function, expected: np.ndarray) -> str:

@@ -1,4 +1,5 @@
-"""Expression graph → callable. One interface for every tier: NumPy arrays in and out, batches by leading axes."""
+"""Expression graph → callable. One interface for every tier: NumPy arrays in and out, batches by
+leading axes."""
 
 from .kernel import Kernel
 

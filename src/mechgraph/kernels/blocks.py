@@ -1,9 +1,10 @@
 """The blocks of a program as C functions, the tables they run over, and the workspace between them.
 
-A compiler's time grows faster than the length of a function, so long code is split into blocks of limited size, each a
-function of its own. A kind of block that occurs many times is printed once, as a loop: what differs from one occurrence to
-the next stands in a row of two tables, t (places of operands) and c (constants). Values that pass from block to block wait in
-a workspace whose places are reused.
+A compiler's time grows faster than the length of a function, so long code is split into blocks of
+limited size, each a function of its own. A kind of block that occurs many times is printed once, as
+a loop: what differs from one occurrence to the next stands in a row of two tables, t (places of
+operands) and c (constants). Values that pass from block to block wait in a workspace whose places
+are reused.
 """
 
 from __future__ import annotations
@@ -43,27 +44,43 @@ class TooLong(CompilationFailure):
     """More would be printed than a compiler is to be given unasked."""
 
 
-def print_blocks(name: str, program: Program, shapes: list[tuple[int, int]], limit: int | None = None) -> tuple[list[str], int]:
-    """The texts of ``NAME_run`` and of the functions that it calls, and the size of the workspace."""
+def print_blocks(
+    name: str, program: Program, shapes: list[tuple[int, int]], limit: int | None = None
+) -> tuple[list[str], int]:
+    """The texts of ``NAME_run`` and of the functions that it calls, and the size of the
+    workspace."""
     code, results = units(program), Results(program, shapes)
     computed = results.of(code)
     blocks = rolled(code, np.bincount(computed[:, 0], minlength=2 * len(code)))
     if limit is not None and blocks.printed > limit:
-        raise TooLong(f"{blocks.printed:,} operations to be compiled, which `compile()` does if asked")
+        raise TooLong(
+            f"{blocks.printed:,} operations to be compiled, which `compile()` does if asked"
+        )
     workspace = Workspace(code, blocks)
-    kinds = [Kind(code, blocks, number, workspace, computed) for number in range(int(blocks.kind.max(initial=-1)) + 1)]
+    kinds = [
+        Kind(code, blocks, number, workspace, computed)
+        for number in range(int(blocks.kind.max(initial=-1)) + 1)
+    ]
     plain = all(kind.once for kind in kinds)
     texts = [kind.text(f"{name}_{number}", plain) for number, kind in enumerate(kinds)]
     direct = [f"y[{place}] = {text};" for text, place in results.direct(program)]
     if plain:
         calls = [f"{name}_{number}(x, w, y);" for number in blocks.kind]
-        return [*texts, f"static void {name}_run({SIGNATURE}) {_braced([*calls, *direct], 'xwy')}"], workspace.size
-    return [*texts, *_tables(name, blocks, kinds), _steps(name, blocks, kinds, direct)], workspace.size
+        return [
+            *texts,
+            f"static void {name}_run({SIGNATURE}) {_braced([*calls, *direct], 'xwy')}",
+        ], workspace.size
+    return [
+        *texts,
+        *_tables(name, blocks, kinds),
+        _steps(name, blocks, kinds, direct),
+    ], workspace.size
 
 
 @dataclass(frozen=True)
 class Results:
-    """Where each value goes among the results, which are stored row by row while CasADi numbers them column by column."""
+    """Where each value goes among the results, which are stored row by row while CasADi numbers
+    them column by column."""
 
     places: list[tuple[int, int]]  # (value, place)
 
@@ -90,31 +107,39 @@ class Results:
                 yield f"S({number_text(value[1])})", place
 
 
-# --- the workspace ---------------------------------------------------------------------------------------------------
+# --- the workspace --------------------------------------------------------------------------------
 
 
 class Workspace:
     """Places of the values that later blocks use.
 
-    Values of a block that live about equally long lie side by side, so that one place in a table tells them all.
+    Values of a block that live about equally long lie side by side, so that one place in a table
+    tells them all.
     """
 
     def __init__(self, code: Units, blocks: Blocks) -> None:
         self.blocks = blocks
         self.inner = blocks.inner(code)
         block = np.repeat(np.arange(len(blocks.kind)), np.diff(blocks.start))
-        self.last = np.full(2 * len(code), -1)  # the last block that takes a value from the workspace
-        for taken, source in zip((code.kind == VALUE).T & ~self.inner.T, code.source.T, strict=True):
+        self.last = np.full(
+            2 * len(code), -1
+        )  # the last block that takes a value from the workspace
+        for taken, source in zip(
+            (code.kind == VALUE).T & ~self.inner.T, code.source.T, strict=True
+        ):
             np.maximum.at(self.last, source[taken], block[taken])
         self.place = np.full(2 * len(code), -1)
         self.groups = [self._grouped(kind) for kind in range(int(blocks.kind.max(initial=-1)) + 1)]
         self.size = self._assign()
 
     def _grouped(self, kind: int) -> list[np.ndarray]:
-        """Numbers (from the beginning of the block) of the values to be kept, those of similar life together."""
+        """Numbers (from the beginning of the block) of the values to be kept, those of similar life
+        together."""
         which = np.flatnonzero(self.blocks.kind == kind)
         span = 2 * int(self.blocks.start[which[0] + 1] - self.blocks.start[which[0]])
-        life = (self.last[2 * self.blocks.start[which][:, None] + np.arange(span)] - which[:, None]).max(axis=0)
+        life = (
+            self.last[2 * self.blocks.start[which][:, None] + np.arange(span)] - which[:, None]
+        ).max(axis=0)
         kept = np.flatnonzero(life >= 0)
         if len(which) == 1:
             return list(kept[:, None])
@@ -136,24 +161,35 @@ class Workspace:
                 else:
                     begin, size = size, size + length
                 self.place[values] = np.arange(begin, begin + length)
-                expiring.setdefault(max(k, int(self.last[values].max())), []).append((length, begin))
+                expiring.setdefault(max(k, int(self.last[values].max())), []).append(
+                    (length, begin)
+                )
         return size
 
 
-# --- one kind of block -----------------------------------------------------------------------------------------------
+# --- one kind of block ----------------------------------------------------------------------------
 
 
 class Kind:
-    """A block that is printed once, and the tables of its occurrences: a row for each, equal columns only once."""
+    """A block that is printed once, and the tables of its occurrences: a row for each, equal
+    columns only once."""
 
-    def __init__(self, code: Units, blocks: Blocks, kind: int, workspace: Workspace, results: np.ndarray) -> None:
+    def __init__(
+        self, code: Units, blocks: Blocks, kind: int, workspace: Workspace, results: np.ndarray
+    ) -> None:
         self.which = np.flatnonzero(blocks.kind == kind)
         begin = blocks.start[self.which]
         units = begin[:, None] + np.arange(blocks.start[self.which[0] + 1] - begin[0])
         self.places, self.constants = Table(np.int32), Table(float)
         operands = self._operands(code, units, workspace)
-        stores = self._kept(2 * begin, workspace.groups[kind], workspace.place) + self._results(2 * units, results)
-        self.lines = list(_statements([code.names[k] for k in code.operation[units[0]].tolist()], operands, stores))
+        stores = self._kept(2 * begin, workspace.groups[kind], workspace.place) + self._results(
+            2 * units, results
+        )
+        self.lines = list(
+            _statements(
+                [code.names[k] for k in code.operation[units[0]].tolist()], operands, stores
+            )
+        )
 
     @property
     def once(self) -> bool:
@@ -168,9 +204,12 @@ class Kind:
         return f"static NOINLINE void {name}({SIGNATURE}, {TABLES}) {_braced([loop, *self.lines, '}'], 'xwytcn')}"
 
     def _operands(self, code: Units, units: np.ndarray, workspace: Workspace) -> list[str]:
-        """Both operands of every operation: a value of this block (v…), x[…], w[…], a constant (marked #), or nothing."""
+        """Both operands of every operation: a value of this block (v…), x[…], w[…], a constant
+        (marked #), or nothing."""
         kinds = code.kind[units[0]].ravel()
-        source, number = (array[units].reshape(len(units), -1) for array in (code.source, code.number))
+        source, number = (
+            array[units].reshape(len(units), -1) for array in (code.source, code.number)
+        )
         local = (source[0] - 2 * units[0, 0]).tolist()
         here = workspace.inner[units[0]].ravel()
         outside = np.flatnonzero((kinds == VALUE) & ~here)
@@ -178,16 +217,23 @@ class Kind:
         texts = [f"v{n}" if own else "" for n, own in zip(local, here.tolist(), strict=True)]
         for k, place in zip(inputs.tolist(), self._indices(source[:, inputs]), strict=True):
             texts[k] = f"x[{place}]"
-        for k, place in zip(outside.tolist(), self._indices(workspace.place[source[:, outside]]), strict=True):
+        for k, place in zip(
+            outside.tolist(), self._indices(workspace.place[source[:, outside]]), strict=True
+        ):
             texts[k] = f"w[{place}]"
         for k in constants.tolist():
             texts[k] = self._constant(number[:, k])
         return texts
 
-    def _kept(self, begin: np.ndarray, groups: list[np.ndarray], place: np.ndarray) -> list[tuple[int, str]]:
+    def _kept(
+        self, begin: np.ndarray, groups: list[np.ndarray], place: np.ndarray
+    ) -> list[tuple[int, str]]:
         """Values that go to the workspace, by their numbers in the block, and where."""
         kept = np.concatenate([np.zeros(0, np.int64), *groups])
-        return [(n, f"w[{i}]") for n, i in zip(kept.tolist(), self._indices(place[begin[:, None] + kept]), strict=True)]
+        return [
+            (n, f"w[{i}]")
+            for n, i in zip(kept.tolist(), self._indices(place[begin[:, None] + kept]), strict=True)
+        ]
 
     def _results(self, values: np.ndarray, results: np.ndarray) -> list[tuple[int, str]]:
         """Values that are results, by their numbers in the block, and where."""
@@ -198,7 +244,8 @@ class Kind:
         return [(n, f"y[{i}]") for n, i in zip(numbers, self._indices(places), strict=True)]
 
     def _indices(self, places: np.ndarray) -> list[str]:
-        """Indices, one for each column: a number, or from the table, where columns that differ by a constant share one."""
+        """Indices, one for each column: a number, or from the table, where columns that differ by a
+        constant share one."""
         steps = places - places[0]
         texts = list(map(str, places[0].tolist()))
         for k in np.flatnonzero(steps.any(axis=0)).tolist():
@@ -231,8 +278,11 @@ class Table:
         return np.array([*self.columns.values()], self.dtype).reshape(-1, count).T
 
 
-def _statements(names: list[str], operands: list[str], stores: list[tuple[int, str]]) -> Iterator[str]:
-    """The operations of a block; what comes from the workspace is loaded once, where it is first used."""
+def _statements(
+    names: list[str], operands: list[str], stores: list[tuple[int, str]]
+) -> Iterator[str]:
+    """The operations of a block; what comes from the workspace is loaded once, where it is first
+    used."""
     where: dict[int, list[str]] = {}
     for value, target in stores:
         where.setdefault(value, []).append(target)
@@ -248,11 +298,16 @@ def _statements(names: list[str], operands: list[str], stores: list[tuple[int, s
             yield f"V v{2 * k}, v{2 * k + 1}; v_sincos({_spread(texts[0])}, &v{2 * k}, &v{2 * k + 1});"
         else:
             yield f"const V v{2 * k} = {expression(name, texts)};"
-        yield from (f"{target} = v{value};" for value in (2 * k, 2 * k + 1) for target in where.get(value, ()))
+        yield from (
+            f"{target} = v{value};"
+            for value in (2 * k, 2 * k + 1)
+            for target in where.get(value, ())
+        )
 
 
 def expression(name: str, operands: list[str]) -> str:
-    """An operation in C; a constant (marked with #) beside a variable stays scalar, for the compiler spreads it."""
+    """An operation in C; a constant (marked with #) beside a variable stays scalar, for the
+    compiler spreads it."""
     if name in INFIX:
         left, right = operands
         left = left[1:] if left[0] == "#" != right[0] else _spread(left)
@@ -266,7 +321,7 @@ def _spread(operand: str) -> str:
     return f"S({operand[1:]})" if operand[0] == "#" else operand
 
 
-# --- the whole -------------------------------------------------------------------------------------------------------
+# --- the whole ------------------------------------------------------------------------------------
 
 
 def _tables(name: str, blocks: Blocks, kinds: list[Kind]) -> list[str]:
@@ -305,7 +360,8 @@ def _steps(name: str, blocks: Blocks, kinds: list[Kind], direct: list[str]) -> s
 
 
 def _braced(lines: Iterable[str], arguments: str) -> str:
-    """The body of a function; arguments that it does not use are named, for compilers that warn of them."""
+    """The body of a function; arguments that it does not use are named, for compilers that warn of
+    them."""
     body = "\n    ".join(lines)
     unused = "".join(f"(void){name}; " for name in arguments if not re.search(rf"\b{name}\b", body))
     return f"{{\n    {unused}{body}\n}}"

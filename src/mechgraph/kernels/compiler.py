@@ -1,7 +1,9 @@
-"""C source → shared library, by the system's compiler or the one in the ``ziglang`` package, cached on disk.
+"""C source → shared library, by the system's compiler or the one in the ``ziglang`` package, cached
+on disk.
 
-The cache is keyed by everything that decides the result: source, compiler, flags and processor. It is private to the
-user; a library is loaded only from a folder that nobody else can write to, and only if its content is what was built.
+The cache is keyed by everything that decides the result: source, compiler, flags and processor. It
+is private to the user; a library is loaded only from a folder that nobody else can write to, and
+only if its content is what was built.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ log = logging.getLogger("mechgraph")
 
 
 class CompilationFailure(Exception):
-    """There is no machine code: no compiler, or it refused the source, or its result cannot be loaded."""
+    """There is no machine code: no compiler, or it refused the source, or its result cannot be
+    loaded."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,8 @@ class Compiler:
 
 
 def find_compiler() -> Compiler | None:
-    """The command in ``MECHGRAPH_CC`` ("none" for none), else gcc, cc, clang or ziglang; None, with one line, if none works.
+    """The command in ``MECHGRAPH_CC`` ("none" for none), else gcc, cc, clang or ziglang; None, with
+    one line, if none works.
 
     What was found is remembered as long as the environment stays the same.
     """
@@ -55,14 +59,23 @@ def find_compiler() -> Compiler | None:
 def _find_compiler(wanted: str, path: str) -> Compiler | None:
     if wanted == "none":
         return None
-    for command in [shlex.split(wanted, posix=os.name == "posix")] if wanted else [["gcc"], ["cc"], ["clang"], _zig()]:
+    for command in (
+        [shlex.split(wanted, posix=os.name == "posix")]
+        if wanted
+        else [["gcc"], ["cc"], ["clang"], _zig()]
+    ):
         version = _version(command)
         if version:
             return Compiler(tuple(command), version)
     if wanted:
-        log.warning("MECHGRAPH_CC: %r does not answer to --version; expressions are interpreted", wanted)
+        log.warning(
+            "MECHGRAPH_CC: %r does not answer to --version; expressions are interpreted", wanted
+        )
     else:
-        log.warning("no C compiler found: expressions are interpreted; for machine code install gcc or `pip install ziglang`")
+        log.warning(
+            "no C compiler found: expressions are interpreted; for machine code install gcc or "
+            "`pip install ziglang`"
+        )
     return None
 
 
@@ -70,13 +83,17 @@ def _zig() -> list[str]:
     """The compiler inside the ``ziglang`` package, started without Python around it."""
     package = importlib.util.find_spec("ziglang")
     folders = package.submodule_search_locations if package else None
-    plain = ["-nostdlib", "-lc"] if sys.platform == "linux" else []  # else it first builds a run-time library, in 15 s
+    plain = (
+        ["-nostdlib", "-lc"] if sys.platform == "linux" else []
+    )  # else it first builds a run-time library, in 15 s
     return [str(Path(folders[0]) / "zig"), "cc", *plain] if folders else []
 
 
 def _version(command: list[str]) -> str:
     try:
-        out = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=20, check=True)
+        out = subprocess.run(
+            [*command, "--version"], capture_output=True, text=True, timeout=20, check=True
+        )
     except (OSError, IndexError, subprocess.SubprocessError):
         return ""
     return out.stdout.splitlines()[0] if out.stdout else ""
@@ -89,7 +106,9 @@ def processor() -> str:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         return f"{platform.machine()} {platform.processor()}"
-    return next((line for line in lines if line.startswith(("flags", "Features"))), platform.machine())
+    return next(
+        (line for line in lines if line.startswith(("flags", "Features"))), platform.machine()
+    )
 
 
 @functools.cache
@@ -103,11 +122,12 @@ def lanes() -> int:
     return 2
 
 
-# --- the cache -------------------------------------------------------------------------------------------------------
+# --- the cache ------------------------------------------------------------------------------------
 
 
 def cache_folder() -> Path:
-    """``MECHGRAPH_CACHE``, or mechgraph in the user's cache folder; a temporary one, with one line, if that is not safe."""
+    """``MECHGRAPH_CACHE``, or mechgraph in the user's cache folder; a temporary one, with one line,
+    if that is not safe."""
     given = os.environ.get("MECHGRAPH_CACHE")
     base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or "~/.cache"
     return _safe_folder(Path(given) if given else Path(base) / "mechgraph")
@@ -123,7 +143,9 @@ def _safe_folder(wanted: Path) -> Path:
         reason = "it belongs to somebody else or others can write to it"
     except (OSError, RuntimeError) as error:
         reason = str(error)
-    log.warning("the cache folder %s is not used (%s); compiling into a temporary one", wanted, reason)
+    log.warning(
+        "the cache folder %s is not used (%s); compiling into a temporary one", wanted, reason
+    )
     return Path(_temporary_folder().name)
 
 
@@ -154,7 +176,9 @@ def load(key: str, source: Callable[[], str]) -> ctypes.CDLL:
     try:
         return ctypes.CDLL(str(cached(key) or build(key, source())))
     except OSError as error:
-        raise CompilationFailure(f"the compiled library cannot be made or loaded: {error}") from None
+        raise CompilationFailure(
+            f"the compiled library cannot be made or loaded: {error}"
+        ) from None
 
 
 def cached(key: str) -> Path | None:
@@ -162,20 +186,25 @@ def cached(key: str) -> Path | None:
     library, record = _paths(key)
     try:
         safe = _is_private(library) and _is_private(library.parent)
-        whole = safe and hashlib.sha256(library.read_bytes()).hexdigest() == record.read_text().strip()
+        whole = (
+            safe and hashlib.sha256(library.read_bytes()).hexdigest() == record.read_text().strip()
+        )
     except (OSError, UnicodeDecodeError):
         return None
     return library if whole else None
 
 
 def build(key: str, source: str) -> Path:
-    """Compile and cache; whoever comes at the same time gets a complete library or builds its own."""
+    """Compile and cache; whoever comes at the same time gets a complete library or builds its
+    own."""
     compiler = find_compiler()
     if compiler is None:
         raise CompilationFailure("no C compiler")
     library, record = _paths(key)
     with tempfile.TemporaryDirectory(dir=library.parent) as work:
-        text, made, note = (Path(work) / name for name in ("kernel.c", "kernel.so", "kernel.sha256"))
+        text, made, note = (
+            Path(work) / name for name in ("kernel.c", "kernel.so", "kernel.sha256")
+        )
         text.write_text(source, encoding="utf-8")
         _run([*compiler.command, *FLAGS, "-o", str(made), str(text), "-lm"])
         made.chmod(0o700)
@@ -190,14 +219,23 @@ def _run(command: list[str]) -> None:
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
         log.debug("%s\n%s", shlex.join(command), done.stderr)
-        raise CompilationFailure(f"{command[0]} failed: {next((line for line in lines if 'error' in line), lines[0])}")
+        raise CompilationFailure(
+            f"{command[0]} failed: {next((line for line in lines if 'error' in line), lines[0])}"
+        )
 
 
 def report(failure: CompilationFailure, consequence: str = "interpreted, not compiled") -> None:
     """One clear line for a compiler that does not work, however many kernels it is tried for."""
     what = type(failure), find_compiler(), consequence
-    leaving = not threading.main_thread().is_alive()  # folders are cleared away under a compiler that still runs
-    log.log(logging.DEBUG if what in _reported or leaving else logging.WARNING, "%s: %s", consequence, failure)
+    leaving = (
+        not threading.main_thread().is_alive()
+    )  # folders are cleared away under a compiler that still runs
+    log.log(
+        logging.DEBUG if what in _reported or leaving else logging.WARNING,
+        "%s: %s",
+        consequence,
+        failure,
+    )
     _reported.add(what)
 
 

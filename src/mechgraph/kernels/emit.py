@@ -1,4 +1,5 @@
-"""Programs printed as C on V (a double, or a vector with one state in each lane): the drivers around ``NAME_run``."""
+"""Programs printed as C on V (a double, or a vector with one state in each lane): the drivers
+around ``NAME_run``."""
 
 from __future__ import annotations
 
@@ -65,12 +66,26 @@ def text_of(name: str) -> str:
 @functools.cache
 def emitter_text() -> str:
     """Everything that decides how a program is printed; part of the cache's key."""
-    return "".join(map(text_of, ("lanes.h", "integrate.h", "rollout.h", "program.py", "roll.py", "blocks.py", "emit.py")))
+    return "".join(
+        map(
+            text_of,
+            (
+                "lanes.h",
+                "integrate.h",
+                "rollout.h",
+                "program.py",
+                "roll.py",
+                "blocks.py",
+                "emit.py",
+            ),
+        )
+    )
 
 
 @dataclass(frozen=True)
 class Printed:
-    """``NAME_run`` of a program with all that it calls: the same text whatever the width, which only the drivers know."""
+    """``NAME_run`` of a program with all that it calls: the same text whatever the width, which
+    only the drivers know."""
 
     name: str
     body: list[str]
@@ -84,27 +99,39 @@ class Printed:
         return max(1, sum(self.sizes)), max(1, self.workspace), max(1, sum(self.counts))
 
 
-def printed(program: Program, name: str, shapes: list[tuple[int, int]], limit: int | None = None) -> Printed:
-    """The printed program; ``TooLong`` is raised if more operations than the limit would be printed."""
+def printed(
+    program: Program, name: str, shapes: list[tuple[int, int]], limit: int | None = None
+) -> Printed:
+    """The printed program; ``TooLong`` is raised if more operations than the limit would be
+    printed."""
     body, workspace = print_blocks(name, program, shapes, limit)
-    return Printed(name, body, workspace, program.sizes, tuple(len(output) for output in program.outputs))
+    return Printed(
+        name, body, workspace, program.sizes, tuple(len(output) for output in program.outputs)
+    )
 
 
 def with_drivers(code: Printed, lanes: int) -> str:
-    """A C file with ``NAME_run`` (one evaluation on V) and the driver ``NAME`` over a batch; results row by row."""
+    """A C file with ``NAME_run`` (one evaluation on V) and the driver ``NAME`` over a batch;
+    results row by row."""
     drivers = [_driver(code, lanes), _single(code.name, code.places) if lanes == 1 else ""]
     return "\n".join([prelude(lanes), *code.body, *drivers])
 
 
-def emit(program: Program, name: str, lanes: int, shapes: list[tuple[int, int]], limit: int | None = None) -> str:
+def emit(
+    program: Program, name: str, lanes: int, shapes: list[tuple[int, int]], limit: int | None = None
+) -> str:
     """A program as a C file for one width."""
     return with_drivers(printed(program, name, shapes, limit), lanes)
 
 
 def emit_with(
-    driver: str, programs: dict[str, tuple[Program, list[tuple[int, int]]]], lanes: int, sizes: dict[str, int]
+    driver: str,
+    programs: dict[str, tuple[Program, list[tuple[int, int]]]],
+    lanes: int,
+    sizes: dict[str, int],
 ) -> str:
-    """A C file with ``NAME_run`` for each program and a driver that calls them; ``sizes`` are defined for it, and WORK."""
+    """A C file with ``NAME_run`` for each program and a driver that calls them; ``sizes`` are
+    defined for it, and WORK."""
     body, workspace = functions(programs)
     defined = {**sizes, "WORK": max(1, workspace)}
     definitions = "\n".join(f"#define {key} {value}" for key, value in defined.items())
@@ -112,7 +139,8 @@ def emit_with(
 
 
 def functions(programs: dict[str, tuple[Program, list[tuple[int, int]]]]) -> tuple[list[str], int]:
-    """The texts of ``NAME_run`` for each program, and the size of the workspace that serves them all."""
+    """The texts of ``NAME_run`` for each program, and the size of the workspace that serves them
+    all."""
     printed = [print_blocks(name, program, shapes) for name, (program, shapes) in programs.items()]
     return [text for texts, _ in printed for text in texts], max(size for _, size in printed)
 
@@ -152,5 +180,9 @@ def _single(name: str, places: tuple[int, int, int]) -> str:
     nx, nw, ny = places
     on_stack = 8 * nw <= STACK
     memory = f"V w[{nw}];" if on_stack else f"V *w = malloc({8 * nw});\n    if (!w) return 2;"
-    text = SINGLE.replace("NAME", name).replace("WORKSPACE", memory).replace("FREE", "" if on_stack else "free(w);")
+    text = (
+        SINGLE.replace("NAME", name)
+        .replace("WORKSPACE", memory)
+        .replace("FREE", "" if on_stack else "free(w);")
+    )
     return text.replace("ARGUMENTS", str(nx)).replace("RESULTS", str(ny))

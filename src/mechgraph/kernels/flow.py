@@ -1,4 +1,5 @@
-"""Whole motions in machine code: an error-controlled integrator for one trajectory, rollouts for many."""
+"""Whole motions in machine code: an error-controlled integrator for one trajectory, rollouts for
+many."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ GO_ON = 3  # what the integrator returns after so many steps
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """What moves: q̇ and u̇ as expressions, and ``keep``, (q, u) brought back to its constraints (None if it has none).
+    """What moves: q̇ and u̇ as expressions, and ``keep``, (q, u) brought back to its constraints
+    (None if it has none).
 
     ``work_rates`` are integrated along with them.
     """
@@ -55,16 +57,22 @@ class Motion:
 
     @cached_property
     def slope(self) -> SX:
-        """ẏ, taken at the state brought back to its constraints: what a step's stages leave across them does no harm.
+        """ẏ, taken at the state brought back to its constraints: what a step's stages leave across
+        them does no harm.
 
-        Near a singular position it would else grow without bound: an error φ = σ x across a constraint whose singular value
-        σ falls to zero grows as 1/σ if it feeds back on the motion.
+        Near a singular position it would else grow without bound: an error φ = σ x across a
+        constraint whose singular value σ falls to zero grows as 1/σ if it feeds back on the motion.
         """
         slope = ca.vertcat(self.qdot, self.udot, self.work_rates)
-        return slope if self.keep is None else ca.substitute(slope, ca.vertcat(self.q, self.u), self.keep)
+        return (
+            slope
+            if self.keep is None
+            else ca.substitute(slope, ca.vertcat(self.q, self.u), self.keep)
+        )
 
     def integrate(self, inputs: SX) -> Integrate:
-        """The compiled integrator for these inputs (expressions of time, parameters and ``w``), built once."""
+        """The compiled integrator for these inputs (expressions of time, parameters and ``w``),
+        built once."""
         key = ca.Function("inputs", [self.t, self.w, self.p], [inputs]).serialize({})
         if key not in self.compiled:
             self.compiled[key] = Integrate(self, inputs)
@@ -72,18 +80,24 @@ class Motion:
 
     def functions(self, arguments: list[SX], **results: SX) -> dict[str, ca.Function]:
         """Named functions of the arguments; equal values are merged when they are traced."""
-        return {name: ca.Function(name, arguments, [ca.densify(value)]) for name, value in results.items()}
+        return {
+            name: ca.Function(name, arguments, [ca.densify(value)])
+            for name, value in results.items()
+        }
 
 
 class Integrate:
     """``kernel_integrate`` of integrate.h for one right-hand side.
 
-    Inputs are expressions of time and parameters, or ``w`` itself where they are numbers, to be told at each call.
+    Inputs are expressions of time and parameters, or ``w`` itself where they are numbers, to be
+    told at each call.
     """
 
     def __init__(self, motion: Motion, inputs: SX) -> None:
         y = motion.y
-        substitute = (lambda e: ca.substitute(e, motion.w, inputs)) if motion.w.numel() else (lambda e: e)
+        substitute = (
+            (lambda e: ca.substitute(e, motion.w, inputs)) if motion.w.numel() else (lambda e: e)
+        )
         flow = substitute(motion.slope)
         constants = ca.vertcat(motion.p, motion.w)
         functions = motion.functions([y, motion.t, constants], flow=flow, keep=motion.kept)
@@ -93,14 +107,26 @@ class Integrate:
         self.size = y.numel()
 
     def __call__(
-        self, t: float, y: np.ndarray, times: np.ndarray, constants: np.ndarray, rtol: float, atol: float, step: float
+        self,
+        t: float,
+        y: np.ndarray,
+        times: np.ndarray,
+        constants: np.ndarray,
+        rtol: float,
+        atol: float,
+        step: float,
     ) -> tuple[np.ndarray, bool, np.ndarray]:
-        """States at ``times``, whether it failed, and (step to go on with, steps, evaluations, time reached).
+        """States at ``times``, whether it failed, and (step to go on with, steps, evaluations, time
+        reached).
 
-        ``constants`` are the parameters, then the inputs. It returns to Python now and then, which may want to interrupt it.
+        ``constants`` are the parameters, then the inputs. It returns to Python now and then, which
+        may want to interrupt it.
         """
         out, memory = np.empty((len(times), self.size)), np.array([step, 0.0, 0.0, t, 0.0])
-        y, times, constants = np.array(y, dtype=float), *(np.ascontiguousarray(a, dtype=float) for a in (times, constants))
+        y, times, constants = (
+            np.array(y, dtype=float),
+            *(np.ascontiguousarray(a, dtype=float) for a in (times, constants)),
+        )
         code = GO_ON
         while code == GO_ON:
             code = self.function(
@@ -117,9 +143,14 @@ class Rollout:
 
     def __init__(self, motion: Motion) -> None:
         arguments = [motion.q, motion.u, motion.t, motion.w, motion.p]
-        functions = motion.functions(arguments, accelerate=motion.udot, rate=motion.qdot, keep=motion.kept)
+        functions = motion.functions(
+            arguments, accelerate=motion.udot, rate=motion.qdot, keep=motion.kept
+        )
         names = {"NQ": motion.q, "NU": motion.u, "NW": motion.w, "NP": motion.p}
-        sizes = {**{name: symbol.numel() for name, symbol in names.items()}, "KEEPING": int(motion.keep is not None)}
+        sizes = {
+            **{name: symbol.numel() for name, symbol in names.items()},
+            "KEEPING": int(motion.keep is not None),
+        }
         self.function = _library("rollout.h", functions, lanes(), sizes).kernel_rollout
         self.size, self.inputs = sizes["NQ"] + sizes["NU"], sizes["NW"]
 
@@ -129,10 +160,13 @@ class Rollout:
     ) -> np.ndarray:  # fmt: skip
         """States of each trajectory (first axis) at each record (second axis).
 
-        ``inputs`` has axes (steps, inputs) or (trajectories, steps, inputs), ``parameters`` one row or one for each.
+        ``inputs`` has axes (steps, inputs) or (trajectories, steps, inputs), ``parameters`` one row
+        or one for each.
         """
         count = len(start)
-        start, inputs, parameters = (np.ascontiguousarray(a, dtype=float) for a in (start, inputs, parameters))
+        start, inputs, parameters = (
+            np.ascontiguousarray(a, dtype=float) for a in (start, inputs, parameters)
+        )
         out = np.empty((count, steps // every + 1, self.size))
         input_stride = steps * self.inputs if inputs.ndim == 3 else 0
         parameter_stride = parameters.shape[1] if len(parameters) > 1 else 0
@@ -148,9 +182,17 @@ class Rollout:
         return out
 
 
-def _library(driver: str, functions: dict[str, ca.Function], width: int, sizes: dict[str, int]) -> ctypes.CDLL:
+def _library(
+    driver: str, functions: dict[str, ca.Function], width: int, sizes: dict[str, int]
+) -> ctypes.CDLL:
     """The driver compiled with its functions, from the cache if it is there."""
-    key = key_of(driver, *(f.serialize({}) for f in functions.values()), str(width), str(sizes), emitter_text())
+    key = key_of(
+        driver,
+        *(f.serialize({}) for f in functions.values()),
+        str(width),
+        str(sizes),
+        emitter_text(),
+    )
 
     def source() -> str:
         programs = {name: (trace(f), [f.size_out(0)]) for name, f in functions.items()}

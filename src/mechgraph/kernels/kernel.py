@@ -1,11 +1,14 @@
-"""``Kernel``: an expression graph as a function on NumPy arrays, in tiers that are chosen as the work comes.
+"""``Kernel``: an expression graph as a function on NumPy arrays, in tiers that are chosen as the
+work comes.
 
 1. CasADi's interpreter: needs no compiler and starts at once.
-2. Machine code: C printed by ``emit``, one state or several in the lanes of a vector register, compiled and cached.
+2. Machine code: C printed by ``emit``, one state or several in the lanes of a vector register,
+   compiled and cached.
 
-A kernel begins in the interpreter unless its machine code is in the cache. When the time spent interpreting reaches what
-compiling is expected to take, a compiler starts in the background, and the kernel changes over when it is done. So short
-work never waits for a compiler and long work always gets one. ``compile()`` forces the change and waits.
+A kernel begins in the interpreter unless its machine code is in the cache. When the time spent
+interpreting reaches what compiling is expected to take, a compiler starts in the background, and
+the kernel changes over when it is done. So short work never waits for a compiler and long work
+always gets one. ``compile()`` forces the change and waits.
 """
 
 from __future__ import annotations
@@ -31,18 +34,26 @@ from .program import trace
 
 SECONDS_PER_OPERATION = 2e-4  # of compiling, roughly
 SECONDS_OF_LOOKUP = 2e-6  # for each operation, to learn the name under which machine code is cached
-LARGE = 20_000  # operations beyond which a kernel costs little more to compile if it repeats itself, as large ones do
-AUTOMATIC = 100_000  # operations that may be printed for a compiler that starts by itself: more would take it minutes
-SEARCH = 0.05  # seconds of interpreting before equal values are searched for, which takes about as long
-SINGLES = 4  # threads that can evaluate single states of one kernel in the quick way at the same time
+# operations beyond which a kernel costs little more to compile if it repeats itself, as large ones
+# do
+LARGE = 20_000
+# operations that may be printed for a compiler that starts by itself: more would take it minutes
+AUTOMATIC = 100_000
+SEARCH = (
+    0.05  # seconds of interpreting before equal values are searched for, which takes about as long
+)
+SINGLES = (
+    4  # threads that can evaluate single states of one kernel in the quick way at the same time
+)
 FLOAT, NUMBER = np.dtype(float), (float, int)
 
 
 class Kernel:
-    """A function of vectors: arrays with the vector as last axis in, arrays out; any leading axes are a batch.
+    """A function of vectors: arrays with the vector as last axis in, arrays out; any leading axes
+    are a batch.
 
-    ``axes`` says for each result whether it is a number (0), a vector (1) or a matrix (2); ``names`` are the arguments'
-    names in messages.
+    ``axes`` says for each result whether it is a number (0), a vector (1) or a matrix (2);
+    ``names`` are the arguments' names in messages.
 
     >>> x = SX.sym("x", 2)
     >>> square = Kernel("square", [x], [x * x], axes=[1])
@@ -72,10 +83,13 @@ class Kernel:
         self._singles: list[Single] = []  # those that no thread is using
         self._printed: Printed | None = None
 
-    # --- calling -------------------------------------------------------------------------------------------------
+    # --- calling ----------------------------------------------------------------------------------
 
-    def __call__(self, *arguments: np.ndarray, threads: int = 1, out: Sequence[np.ndarray] | None = None) -> list[np.ndarray]:
-        """The results; in the arrays ``out``, if given, which spares a large batch the cost of fresh memory."""
+    def __call__(
+        self, *arguments: np.ndarray, threads: int = 1, out: Sequence[np.ndarray] | None = None
+    ) -> list[np.ndarray]:
+        """The results; in the arrays ``out``, if given, which spares a large batch the cost of
+        fresh memory."""
         arrays = [np.asarray(argument, dtype=float) for argument in arguments]
         batch = self._batch(arrays)
         count = int(np.prod(batch))
@@ -94,15 +108,24 @@ class Kernel:
                 array[...] = value.reshape(array.shape)
         if out is not None:
             return list(out)
-        return [value.reshape((*batch, *shape)) for value, shape in zip(values, self.shapes, strict=True)]
+        return [
+            value.reshape((*batch, *shape))
+            for value, shape in zip(values, self.shapes, strict=True)
+        ]
 
     def _check_out(self, out: Sequence[np.ndarray], batch: tuple[int, ...]) -> None:
         wanted = [(*batch, *shape) for shape in self.shapes]
         fits = isinstance(out, (list, tuple)) and all(
-            type(a) is np.ndarray and a.dtype == FLOAT and a.flags.c_contiguous and a.flags.writeable for a in out
+            type(a) is np.ndarray
+            and a.dtype == FLOAT
+            and a.flags.c_contiguous
+            and a.flags.writeable
+            for a in out
         )
         if not fits or [array.shape for array in out] != wanted:
-            raise ArgumentError(f"out must be writeable contiguous arrays of floats of the shapes {wanted}")
+            raise ArgumentError(
+                f"out must be writeable contiguous arrays of floats of the shapes {wanted}"
+            )
 
     def _batch(self, arrays: list[np.ndarray]) -> tuple[int, ...]:
         """The leading axes of a call."""
@@ -111,17 +134,24 @@ class Kernel:
         try:
             return np.broadcast_shapes(*(array.shape[:-1] for array in arrays))
         except ValueError:
-            raise ArgumentError(f"the leading axes do not fit together: {self._told(arrays)}") from None
+            raise ArgumentError(
+                f"the leading axes do not fit together: {self._told(arrays)}"
+            ) from None
 
     def _told(self, arrays: list[np.ndarray]) -> str:
         names = [*self.names, *(f"argument {k}" for k in range(len(self.names), len(arrays)))]
-        return ", ".join(f"{name} {array.shape}" for name, array in zip(names, arrays, strict=False))
+        return ", ".join(
+            f"{name} {array.shape}" for name, array in zip(names, arrays, strict=False)
+        )
 
-    def quick(self, q: np.ndarray, u: np.ndarray | None, t: float, udot: np.ndarray | None = None) -> np.ndarray | None:
-        """The first result for one state, inputs and parameters at their defaults, by machine code and in a few microseconds.
+    def quick(
+        self, q: np.ndarray, u: np.ndarray | None, t: float, udot: np.ndarray | None = None
+    ) -> np.ndarray | None:
+        """The first result for one state, inputs and parameters at their defaults, by machine code
+        and in a few microseconds.
 
-        None if there is no machine code yet, the arguments are not plain vectors of floats, or a number is not finite: then
-        the kernel is to be called in the ordinary way.
+        None if there is no machine code yet, the arguments are not plain vectors of floats, or a
+        number is not finite: then the kernel is to be called in the ordinary way.
         """
         if type(q) is not np.ndarray or q.dtype is not FLOAT or not isinstance(t, NUMBER):
             return None
@@ -166,33 +196,46 @@ class Kernel:
 
     @property
     def _interpreted(self) -> ca.Function:
-        """The function as it is while little was asked of it, or where a search for equal values would take seconds."""
+        """The function as it is while little was asked of it, or where a search for equal values
+        would take seconds."""
         spent = sum(tier.spent for tier in self._tiers.values())
-        return self.function if spent < SEARCH or self.function.n_instructions() > AUTOMATIC else self._shared
+        return (
+            self.function
+            if spent < SEARCH or self.function.n_instructions() > AUTOMATIC
+            else self._shared
+        )
 
     @cached_property
     def _shared(self) -> ca.Function:
         """The function with equal values computed once."""
         arguments = self.function.sx_in()
-        return ca.Function(self.function.name(), arguments, self.function.call(arguments), {"cse": True})
+        return ca.Function(
+            self.function.name(), arguments, self.function.call(arguments), {"cse": True}
+        )
 
     def _interpret(self, rows: list[np.ndarray], count: int) -> list[np.ndarray]:
         began = time.perf_counter()
-        outputs = self._interpreted.call([ca.DM(np.broadcast_to(row, (count, row.shape[1])).T) for row in rows])
-        stacks = (np.array(out).reshape(block[0], count, block[1]) for out, block in zip(outputs, self.blocks, strict=True))
+        outputs = self._interpreted.call(
+            [ca.DM(np.broadcast_to(row, (count, row.shape[1])).T) for row in rows]
+        )
+        stacks = (
+            np.array(out).reshape(block[0], count, block[1])
+            for out, block in zip(outputs, self.blocks, strict=True)
+        )
         values = [np.ascontiguousarray(np.moveaxis(stack, 1, 0)) for stack in stacks]
         self._tiers[lanes() if count > 1 else 1].spent += time.perf_counter() - began
         return values
 
     def take(self, native: Native) -> None:
-        """Machine code for single states has come: make it ready for several threads, all arguments at their defaults."""
+        """Machine code for single states has come: make it ready for several threads, all arguments
+        at their defaults."""
         for _ in range(SINGLES):
             single = Single(native, "kernel")
             for argument, value in zip(single.arguments, self.defaults, strict=False):
                 argument[:] = value
             self._singles.append(single)
 
-    # --- tiers ---------------------------------------------------------------------------------------------------
+    # --- tiers ------------------------------------------------------------------------------------
 
     def compile(self, batch: bool = True) -> bool:
         """Change over to machine code now; False if there is no compiler."""
@@ -233,7 +276,8 @@ class _Tier:
             threading.Thread(target=self.force, args=[AUTOMATIC], daemon=True).start()
 
     def force(self, limit: int | None = None) -> bool:
-        """Load or build the machine code and wait for it; not if more operations than the limit would have to be printed."""
+        """Load or build the machine code and wait for it; not if more operations than the limit
+        would have to be printed."""
         with self._lock:
             if self.ready is None and find_compiler() is not None:
                 try:
@@ -257,7 +301,8 @@ class _Tier:
 
     @cached_property
     def key(self) -> str:
-        """Everything that decides the code; taken from the function itself, so that a hit needs no printing."""
+        """Everything that decides the code; taken from the function itself, so that a hit needs no
+        printing."""
         return key_of(self.kernel.digest, str(self.width), emitter_text())
 
     def source(self, limit: int | None = None) -> str:
@@ -273,7 +318,9 @@ def _forget_threads() -> None:
         tier.forget_threads()
 
 
-if hasattr(os, "register_at_fork"):  # a forked process has the locks but none of the threads that would release them
+if hasattr(
+    os, "register_at_fork"
+):  # a forked process has the locks but none of the threads that would release them
     os.register_at_fork(after_in_child=_forget_threads)
 
 

@@ -17,7 +17,13 @@ OUT_OF_MEMORY = 2  # what a driver returns; 0 and 1 tell whether all is finite
 class Native:
     """The driver ``NAME`` of one library; see ``emit.DRIVER`` for its arguments."""
 
-    def __init__(self, library: ctypes.CDLL, name: str, sizes: Sequence[int], shapes: Sequence[tuple[int, ...]]) -> None:
+    def __init__(
+        self,
+        library: ctypes.CDLL,
+        name: str,
+        sizes: Sequence[int],
+        shapes: Sequence[tuple[int, ...]],
+    ) -> None:
         self.library = library
         self.function = getattr(library, name)
         self.function.restype = ctypes.c_int
@@ -25,24 +31,34 @@ class Native:
         self.counts = [int(np.prod(shape)) for shape in shapes]
 
     def batch(
-        self, arrays: Sequence[np.ndarray], count: int, threads: int = 1, out: Sequence[np.ndarray] | None = None
+        self,
+        arrays: Sequence[np.ndarray],
+        count: int,
+        threads: int = 1,
+        out: Sequence[np.ndarray] | None = None,
     ) -> Sequence[np.ndarray]:
-        """Results for ``count`` states, in ``out`` if given; each array has one row for each state, or one row for all."""
+        """Results for ``count`` states, in ``out`` if given; each array has one row for each state,
+        or one row for all."""
         arrays = [np.ascontiguousarray(array, dtype=float) for array in arrays]
         out = [np.empty((count, *shape)) for shape in self.shapes] if out is None else out
         inputs = _pointers(arrays)
-        strides = (ctypes.c_long * max(1, len(arrays)))(*(a.shape[1] if len(a) > 1 else 0 for a in arrays))
+        strides = (ctypes.c_long * max(1, len(arrays)))(
+            *(a.shape[1] if len(a) > 1 else 0 for a in arrays)
+        )
         outputs = _pointers(out)
 
         def run(first: int, last: int) -> int:
-            return self.function(ctypes.c_long(first), ctypes.c_long(last), inputs, strides, outputs)
+            return self.function(
+                ctypes.c_long(first), ctypes.c_long(last), inputs, strides, outputs
+            )
 
         share(run, count, threads)
         return out
 
 
 class Single:
-    """One state with as little around the call as Python allows: ``arguments`` are to be filled, ``results`` to be copied.
+    """One state with as little around the call as Python allows: ``arguments`` are to be filled,
+    ``results`` to be copied.
 
     Only one thread at a time may use it.
     """
@@ -51,14 +67,18 @@ class Single:
         x, y = np.zeros(max(1, sum(native.sizes))), np.zeros(max(1, sum(native.counts)))
         self.arguments = np.split(x[: sum(native.sizes)], np.cumsum(native.sizes)[:-1])
         parts = np.split(y[: sum(native.counts)], np.cumsum(native.counts)[:-1])
-        self.results = [part.reshape(shape) for part, shape in zip(parts, native.shapes, strict=True)]
+        self.results = [
+            part.reshape(shape) for part, shape in zip(parts, native.shapes, strict=True)
+        ]
         library = ctypes.PyDLL(
             native.library._name, handle=native.library._handle
         )  # so short a call keeps the interpreter's lock
         function = getattr(library, f"{name}_one")
         function.restype = ctypes.c_int
         self._buffers = x, y
-        self.call = functools.partial(function, ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(y.ctypes.data))
+        self.call = functools.partial(
+            function, ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(y.ctypes.data)
+        )
 
 
 def share(run: Callable[[int, int], int], count: int, threads: int) -> None:

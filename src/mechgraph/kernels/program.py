@@ -1,4 +1,5 @@
-"""A CasADi function as a list of operations, each value computed once: what the C emitter prints."""
+"""A CasADi function as a list of operations, each value computed once: what the C emitter
+prints."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ class Untranslatable(CompilationFailure):
 
 @dataclass(frozen=True)
 class Program:
-    """``values`` in order of computation; ``outputs[k]`` are the numbers of the values of result k, column by column."""
+    """``values`` in order of computation; ``outputs[k]`` are the numbers of the values of result k,
+    column by column."""
 
     values: list[Value]
     outputs: list[list[int]]
@@ -52,7 +54,11 @@ def trace(function: ca.Function) -> Program:
     work: dict[int, int] = {}
     outputs: list[list[int]] = [[-1] * function.nnz_out(k) for k in range(function.n_out())]
     for k in range(function.n_instructions()):
-        code, target, source = function.instruction_id(k), function.instruction_output(k), function.instruction_input(k)
+        code, target, source = (
+            function.instruction_id(k),
+            function.instruction_output(k),
+            function.instruction_input(k),
+        )
         if code == ca.OP_INPUT:
             work[target[0]] = builder.number(("input", source[0], source[1]))
         elif code == ca.OP_OUTPUT:
@@ -61,7 +67,9 @@ def trace(function: ca.Function) -> Program:
             work[target[0]] = builder.number(("constant", function.instruction_constant(k)))
         else:
             work[target[0]] = builder.operation(code, [work[slot] for slot in source])
-    return _used(Program(builder.values, outputs, tuple(function.nnz_in(i) for i in range(function.n_in()))))
+    return _used(
+        Program(builder.values, outputs, tuple(function.nnz_in(i) for i in range(function.n_in())))
+    )
 
 
 class _Builder:

@@ -1,13 +1,17 @@
-"""Repeats in a program: the same operations, connected alike inside, on other operands, so that they are printed once.
+"""Repeats in a program: the same operations, connected alike inside, on other operands, so that
+they are printed once.
 
-The equations of a large mechanism are written body after body by the same formulas, and so is its straight-line program,
-though nothing in it says where a body begins. What is repeated is found on the program alone:
+The equations of a large mechanism are written body after body by the same formulas, and so is its
+straight-line program, though nothing in it says where a body begins. What is repeated is found on
+the program alone:
 
-1. ``units``: each operation, with where its operands come from, as arrays; a sine and the cosine of one angle are one.
-2. ``parse``: operations become symbols; pairs of neighbours that occur often are joined to new symbols, and again. Which
-   of two overlapping pairs is joined depends only on what the pairs are, so equal stretches are parsed alike.
-3. ``rolled``: stretches of one symbol are a kind of block, to be printed once and run over a table of operands. What is
-   rare or short is left as straight-line code.
+1. ``units``: each operation, with where its operands come from, as arrays; a sine and the cosine of
+   one angle are one.
+2. ``parse``: operations become symbols; pairs of neighbours that occur often are joined to new
+   symbols, and again. Which of two overlapping pairs is joined depends only on what the pairs are,
+   so equal stretches are parsed alike.
+3. ``rolled``: stretches of one symbol are a kind of block, to be printed once and run over a table
+   of operands. What is rare or short is left as straight-line code.
 """
 
 from __future__ import annotations
@@ -25,17 +29,23 @@ BLOCK = 800  # operations in a block of straight-line code
 ROLLED = 20_000  # operations from which on repeats are looked for
 LONGEST = 1000  # operations in a repeated block
 OFTEN = 4  # times that a repeated block occurs at least
-SHORT, LOOSE = 30, 3000  # shorter blocks than this are dissolved, as long as that adds no more than so many operations
-WORTH = 100  # mean length of repeated blocks from which on they are used: shorter ones lose more by going through memory
+SHORT, LOOSE = (
+    30,
+    3000,
+)  # shorter blocks than this are dissolved, as long as that adds no more than so many operations
+# mean length of repeated blocks from which on they are used: shorter ones lose more by going
+# through memory
+WORTH = 100
 NEAR = 4  # operations back to which an operand tells one operation from another
 
 
 @dataclass(frozen=True)
 class Units:
-    """Operations in order. Value 2k is the result of unit k, and 2k + 1 the cosine if the unit is a pair ("sincos").
+    """Operations in order. Value 2k is the result of unit k, and 2k + 1 the cosine if the unit is a
+    pair ("sincos").
 
-    ``kind[k, i]`` says what operand i is; ``source[k, i]`` is the number of that value or the place of that input,
-    ``number[k, i]`` that constant.
+    ``kind[k, i]`` says what operand i is; ``source[k, i]`` is the number of that value or the place
+    of that input, ``number[k, i]`` that constant.
     """
 
     names: list[str]
@@ -51,7 +61,8 @@ class Units:
 
 @dataclass(frozen=True)
 class Blocks:
-    """Units ``start[b]`` … ``start[b + 1] - 1`` are block b; blocks of the same ``kind`` differ only in their operands."""
+    """Units ``start[b]`` … ``start[b + 1] - 1`` are block b; blocks of the same ``kind`` differ
+    only in their operands."""
 
     start: np.ndarray
     kind: np.ndarray
@@ -64,7 +75,9 @@ class Blocks:
         model = np.repeat(self.start[first][kind], length) + np.arange(len(code)) - begin
         local = code.source - 2 * begin[:, None]
         right = (code.kind == VALUE) & (local >= 0) & (local == local[model])
-        wrong = np.column_stack([np.bincount(model[~column], minlength=len(code)) for column in right.T])
+        wrong = np.column_stack(
+            [np.bincount(model[~column], minlength=len(code)) for column in right.T]
+        )
         return wrong[model] == 0
 
     @property
@@ -84,7 +97,9 @@ class Blocks:
 def units(program: Program) -> Units:
     """The operations of a program as arrays."""
     partners = paired(program.values)
-    firsts = [n for n, v in enumerate(program.values) if v[0] not in LEAVES and partners.get(n, n) >= n]
+    firsts = [
+        n for n, v in enumerate(program.values) if v[0] not in LEAVES and partners.get(n, n) >= n
+    ]
     place: dict[int, int] = {}
     for k, n in enumerate(firsts):
         swapped = n in partners and program.values[n][0] == "cos"
@@ -101,19 +116,38 @@ def paired(values: list[Value]) -> dict[int, int]:
     return {n: found[other[op], a] for (op, a), n in found.items() if (other[op], a) in found}
 
 
-def _arrays(program: Program, firsts: list[int], partners: dict[int, int], place: dict[int, int]) -> Units:
+def _arrays(
+    program: Program, firsts: list[int], partners: dict[int, int], place: dict[int, int]
+) -> Units:
     values, offsets = program.values, np.concatenate(([0], np.cumsum(program.sizes))).tolist()
     names: dict[str, int] = {}
-    operation = [names.setdefault("sincos" if n in partners else values[n][0], len(names)) for n in firsts]
+    operation = [
+        names.setdefault("sincos" if n in partners else values[n][0], len(names)) for n in firsts
+    ]
     kinds = [{"constant": CONSTANT, "input": INPUT}.get(value[0], VALUE) for value in values]
-    sources = [offsets[v[1]] + v[2] if v[0] == "input" else place.get(n, 0) for n, v in enumerate(values)]
+    sources = [
+        offsets[v[1]] + v[2] if v[0] == "input" else place.get(n, 0) for n, v in enumerate(values)
+    ]
     numbers = [value[1] if value[0] == "constant" else 0.0 for value in values]
-    operands = np.array([(*values[n][1:], -1)[:2] for n in firsts], np.int64).reshape(-1, 2)  # −1: there is none
-    kind, source, number = np.array([*kinds, NOTHING]), np.array([*sources, 0]), np.array([*numbers, 0.0])
-    return Units(list(names), np.array(operation, np.int64), kind[operands], source[operands], number[operands], place)
+    operands = np.array([(*values[n][1:], -1)[:2] for n in firsts], np.int64).reshape(
+        -1, 2
+    )  # −1: there is none
+    kind, source, number = (
+        np.array([*kinds, NOTHING]),
+        np.array([*sources, 0]),
+        np.array([*numbers, 0.0]),
+    )
+    return Units(
+        list(names),
+        np.array(operation, np.int64),
+        kind[operands],
+        source[operands],
+        number[operands],
+        place,
+    )
 
 
-# --- where to cut ----------------------------------------------------------------------------------------------------
+# --- where to cut ---------------------------------------------------------------------------------
 
 
 def straight(count: int) -> Blocks:
@@ -123,7 +157,8 @@ def straight(count: int) -> Blocks:
 
 
 def rolled(code: Units, results: np.ndarray) -> Blocks:
-    """Repeated blocks where the program has them, else straight-line code; value k is ``results[k]`` times a result."""
+    """Repeated blocks where the program has them, else straight-line code; value k is
+    ``results[k]`` times a result."""
     if len(code) < ROLLED:
         return straight(len(code))
     found = _loosened(parse(_symbols(code, results), OFTEN, LONGEST))
@@ -131,31 +166,39 @@ def rolled(code: Units, results: np.ndarray) -> Blocks:
 
 
 def _symbols(code: Units, results: np.ndarray) -> np.ndarray:
-    """A symbol for each operation: what it is, what its operands are (and how far back, if near), whether it is a result."""
+    """A symbol for each operation: what it is, what its operands are (and how far back, if near),
+    whether it is a result."""
     distance = 2 * np.arange(len(code))[:, None] - code.source
     far = (code.kind == VALUE) & (distance > 2 * NEAR)
     what = np.where(far, FAR, np.where(code.kind == VALUE, VALUE + distance + 1, code.kind))
     base = VALUE + 2 * NEAR + 3
-    rows = np.column_stack([(code.operation * base + what[:, 0]) * base + what[:, 1], results.reshape(-1, 2)])
+    rows = np.column_stack(
+        [(code.operation * base + what[:, 0]) * base + what[:, 1], results.reshape(-1, 2)]
+    )
     return np.unique(rows, axis=0, return_inverse=True)[1].ravel()
 
 
 def parse(symbols: np.ndarray, often: int, longest: int) -> Blocks:
-    """Stretches and their symbols: neighbours are joined whose pair occurs often, the most frequent pairs first.
+    """Stretches and their symbols: neighbours are joined whose pair occurs often, the most frequent
+    pairs first.
 
-    Of pairs that overlap, the one that is joined is that of the higher rank, and ranks belong to what the pairs are: so the
-    same stretch is cut alike wherever it stands, but for its ends.
+    Of pairs that overlap, the one that is joined is that of the higher rank, and ranks belong to
+    what the pairs are: so the same stretch is cut alike wherever it stands, but for its ends.
     """
     random = np.random.default_rng(0)
     starts, end = np.arange(len(symbols)), len(symbols)
     while len(symbols) > 1:
         pairs, which, count = np.unique(
-            symbols[:-1] * (symbols.max() + 1) + symbols[1:], return_inverse=True, return_counts=True
+            symbols[:-1] * (symbols.max() + 1) + symbols[1:],
+            return_inverse=True,
+            return_counts=True,
         )
         rank = np.empty(len(pairs), np.int64)
         rank[np.lexsort((random.permutation(len(pairs)), count))] = np.arange(len(pairs))
         length = np.diff(np.append(starts, end))
-        enough = often * (1 + (symbols[:-1] == symbols[1:]))  # in a row of equal ones, every second pair overlaps
+        enough = often * (
+            1 + (symbols[:-1] == symbols[1:])
+        )  # in a row of equal ones, every second pair overlaps
         allowed = (count[which] >= enough) & (length[:-1] + length[1:] <= longest)
         joined = _peaks(np.where(allowed, rank[which], -1))
         if not len(joined):
@@ -169,7 +212,8 @@ def parse(symbols: np.ndarray, often: int, longest: int) -> Blocks:
 
 
 def _peaks(rank: np.ndarray) -> np.ndarray:
-    """Where a rank (not −1) is higher than at both neighbours; every second one where the same rank stands in a row."""
+    """Where a rank (not −1) is higher than at both neighbours; every second one where the same rank
+    stands in a row."""
     before, after = np.append(-1, rank[:-1]), np.append(rank[1:], -1)
     first = np.flatnonzero(np.append(True, rank[1:] != rank[:-1]))  # of each row of equal ranks
     row = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(rank))))
@@ -182,7 +226,9 @@ def _peaks(rank: np.ndarray) -> np.ndarray:
 def _loosened(blocks: Blocks) -> Blocks:
     """Rare blocks, and some short ones, become straight-line code with their neighbours."""
     length = np.diff(blocks.start)
-    _, first, kind, count = np.unique(blocks.kind, return_index=True, return_inverse=True, return_counts=True)
+    _, first, kind, count = np.unique(
+        blocks.kind, return_index=True, return_inverse=True, return_counts=True
+    )
     adds = np.where(length[first] < SHORT, (count - 1) * length[first], np.inf)
     order = np.argsort(adds, kind="stable")
     loose = count < OFTEN

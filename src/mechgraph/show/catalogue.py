@@ -1,4 +1,5 @@
-"""The gallery as a page: ``python -m mechgraph.show.catalogue`` prints ``docs/gallery.md`` from the files themselves."""
+"""The gallery as a page: ``python -m mechgraph.show.catalogue`` prints ``docs/gallery.md`` from the
+files themselves."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """``describe``: what was understood of a system, as text.
 
-The Grübler count is 6·bodies − Σ (6 − freedoms of each joint) − further constraint rows; the numerical mobility is the
-number of speeds minus the rank of A at an assembled configuration. Where the two differ, rows are redundant, and they
-are named.
+The Grübler count is 6·bodies − Σ (6 − freedoms of each joint) − further constraint rows; the
+numerical mobility is the number of speeds minus the rank of A at an assembled configuration. Where
+the two differ, rows are redundant, and they are named.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ..elements import JOINTS
-from ..elements.forces import JointSpring
-from ..elements.joints import Joint
-from ..elements.transitions import Ball, Transition
-from ..equations import Equations
+from ..equations.equations import Equations, derive
 from ..errors import AssemblyError
+from ..model.description import Description
+from ..model.forces import JointSpring
+from ..model.joints import Joint
+from ..model.kinds import JOINTS
+from ..model.system import System
+from ..model.transitions import Ball, Transition
+from ..motion.topology import Topology
 from ..studies.agreement import random_states
-from ..system import System
-from ..topology import Topology
 
 WIDTH = 118
 MATRIX_LIMIT = 12  # bodies; incidence matrices of larger systems are not printed
@@ -32,12 +33,13 @@ NAMES_LIMIT = 24  # names of one kind that are written out
 GENERIC_STATES = 3
 
 
-def describe(system: System, guess: Mapping[str, Any] | None = None) -> str:
+def describe(system: System | Description, guess: Mapping[str, Any] | None = None) -> str:
     """Bodies, tree, cut joints, loops, incidence, coordinates, what hangs on them, and mobility.
 
     ``guess`` is where assembly begins, as in ``assemble``.
     """
-    equations = system.equations()
+    system = system.snapshot() if isinstance(system, System) else system
+    equations = derive(system)
     tree = equations.kinematics.topology
     parts = [
         _heading(system),
@@ -45,7 +47,9 @@ def describe(system: System, guess: Mapping[str, Any] | None = None) -> str:
         _section("Tree", _tree(tree)),
         _section("Loops", _loops(tree)),
         _section(
-            "Incidence S (bodies × joints of the tree) and S⁻¹ (joints × bodies: the paths from ground)", _incidence(tree)
+            "Incidence S (bodies × joints of the tree) and S⁻¹ (joints × bodies: the paths from "
+            "ground)",
+            _incidence(tree),
         ),
         _section("Variables", _variables(equations)),
         _section("Forces", _forces(system)),
@@ -63,19 +67,23 @@ def _section(title: str, lines: Iterable[str]) -> str:
 def _wrapped(line: str) -> str:
     if len(line) <= WIDTH:
         return line
-    parts = textwrap.wrap(line, WIDTH, subsequent_indent=" " * 15, break_on_hyphens=False, drop_whitespace=False)
+    parts = textwrap.wrap(
+        line, WIDTH, subsequent_indent=" " * 15, break_on_hyphens=False, drop_whitespace=False
+    )
     return "\n".join(part.rstrip() for part in parts)
 
 
-def _heading(system: System) -> str:
+def _heading(system: Description) -> str:
     counts = [(len(system.bodies), "body", "bodies"), (len(system.joints), "joint", "joints")]
-    return f"{system.name}: {', '.join(f'{n} {one if n == 1 else many}' for n, one, many in counts)}"
+    return (
+        f"{system.name}: {', '.join(f'{n} {one if n == 1 else many}' for n, one, many in counts)}"
+    )
 
 
-# --- the graph -------------------------------------------------------------------------------------------------------
+# --- the graph ------------------------------------------------------------------------------------
 
 
-def _bodies(system: System) -> Iterator[str]:
+def _bodies(system: Description) -> Iterator[str]:
     width = max((len(name) for name in system.bodies), default=0)
     for name, body in system.bodies.items():
         mass = "a frame, no mass" if body.weightless else f"{_value(system, body.mass)} kg"
@@ -107,7 +115,11 @@ def _step(step: Transition) -> str:
     word = type(step).__name__.lower()
     if isinstance(step, Ball):
         return word
-    return f"{word} {step.amount}" if isinstance(step.amount, str) else f"{word} by {_short(step.amount)}"
+    return (
+        f"{word} {step.amount}"
+        if isinstance(step.amount, str)
+        else f"{word} by {_short(step.amount)}"
+    )
 
 
 def _loops(tree: Topology) -> Iterator[str]:
@@ -131,7 +143,7 @@ def _signs(row: np.ndarray) -> str:
     return " ".join(f"{entry:2d}" if entry else " ·" for entry in row)
 
 
-# --- what hangs on it ------------------------------------------------------------------------------------------------
+# --- what hangs on it -----------------------------------------------------------------------------
 
 
 def _variables(equations: Equations) -> Iterator[str]:
@@ -146,32 +158,47 @@ def _variables(equations: Equations) -> Iterator[str]:
         yield f"parameters   {_names([f'{name} = {value:g}' for name, value in system.defaults.items()])}"
 
 
-def _forces(system: System) -> Iterator[str]:
+def _forces(system: Description) -> Iterator[str]:
     for name, force in system.forces.items():
-        kind = "spring and damper" if isinstance(force, JointSpring) else _words(type(force).__name__)
+        kind = (
+            "spring and damper" if isinstance(force, JointSpring) else _words(type(force).__name__)
+        )
         yield f"{name} ({kind}){_listed(' on ', [*force.joints(), *(marker.name for marker in force.places())])}"
 
 
 def _constraints(equations: Equations) -> Iterator[str]:
     """The rows of A, by the constraint that they come from."""
     for name, rows in _row_names(equations).items():
-        detail = "" if rows == [name] else f": {', '.join(row.removeprefix(f'{name}: ') for row in rows)}"
+        detail = (
+            ""
+            if rows == [name]
+            else f": {', '.join(row.removeprefix(f'{name}: ') for row in rows)}"
+        )
         yield f"{name} ({len(rows)} row{'s' if len(rows) > 1 else ''}){detail}"
 
 
 def _row_names(equations: Equations) -> dict[str, list[str]]:
     """The names of the rows of each cut joint and constraint."""
-    owners = [*(joint.name for joint in equations.kinematics.topology.cut), *equations.system.constraints]
-    rows = {owner: [row for row in equations.constraints if row == owner or row.startswith(f"{owner}: ")] for owner in owners}
+    owners = [
+        *(joint.name for joint in equations.kinematics.topology.cut),
+        *equations.system.constraints,
+    ]
+    rows = {
+        owner: [
+            row for row in equations.constraints if row == owner or row.startswith(f"{owner}: ")
+        ]
+        for owner in owners
+    }
     return {owner: names for owner, names in rows.items() if names}
 
 
-# --- mobility --------------------------------------------------------------------------------------------------------
+# --- mobility -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Mobility:
-    """Freedoms by count and by rank: at the assembled reference configuration and at generic ones near to it."""
+    """Freedoms by count and by rank: at the assembled reference configuration and at generic ones
+    near to it."""
 
     gruebler: int
     formula: str
@@ -196,7 +223,10 @@ def mobility(equations: Equations, guess: Mapping[str, Any] | None = None) -> Mo
 def gruebler(equations: Equations) -> tuple[int, str]:
     """6·bodies − Σ (6 − f) − further rows, and how it was counted."""
     system = equations.system
-    bodies, lost = len(system.bodies), sum(6 - len(joint.speeds) for joint in system.joints.values())
+    bodies, lost = (
+        len(system.bodies),
+        sum(6 - len(joint.speeds) for joint in system.joints.values()),
+    )
     own = {joint.name for joint in equations.kinematics.topology.cut}
     rows = sum(len(names) for owner, names in _row_names(equations).items() if owner not in own)
     further = f" − {rows} (constraints)" if rows else ""
@@ -212,17 +242,19 @@ def _mobility(equations: Equations, guess: Mapping[str, Any] | None) -> Iterator
         yield f"numerical    unknown, because assembly failed: {error}"
         return
     special = (
-        "" if found.reference == found.generic else f"; {found.reference} at the reference configuration, which is singular"
+        ""
+        if found.reference == found.generic
+        else f"; {found.reference} at the reference configuration, which is singular"
     )
     yield f"numerical    {found.generic}{special}"
     if found.redundant:
         yield f"redundant    {len(found.redundant)} of {len(equations.constraints)} rows: {', '.join(found.redundant)}"
 
 
-# --- words and numbers -----------------------------------------------------------------------------------------------
+# --- words and numbers ----------------------------------------------------------------------------
 
 
-def _value(system: System, expression: SX) -> str:
+def _value(system: Description, expression: SX) -> str:
     """A number, or an expression of parameters with its default value."""
     number = f"{float(system.default_value(expression).item()):.6g}"
     return number if expression.is_constant() else f"{_short(expression)} = {number}"
@@ -230,7 +262,9 @@ def _value(system: System, expression: SX) -> str:
 
 def _short(expression: SX, limit: int = 28) -> str:
     text = str(expression)
-    text = text[1:-1] if text.startswith("(") else text  # CasADi prints every sum and product in brackets
+    text = (
+        text[1:-1] if text.startswith("(") else text
+    )  # CasADi prints every sum and product in brackets
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 

@@ -1,7 +1,9 @@
-"""CasADi expressions → SymPy, for people: walked operation by operation, shared subexpressions included.
+"""CasADi expressions → SymPy, for people: walked operation by operation, shared subexpressions
+included.
 
-``evaluate`` runs a CasADi function on any algebra: on SymPy expressions (``Plain``), on SymPy expressions in which what
-is used more than once gets a name (``Named``), or on sums of products (``normal_form.NormalForm``).
+``evaluate`` runs a CasADi function on any algebra: on SymPy expressions (``Plain``), on SymPy
+expressions in which what is used more than once gets a name (``Named``), or on sums of products
+(``normal_form.NormalForm``).
 """
 
 from __future__ import annotations
@@ -30,8 +32,11 @@ class Algebra(Protocol):
         """The result of operation ``number`` of the function."""
 
 
-def evaluate(function: ca.Function, symbols: Sequence[sp.Symbol], algebra: Algebra) -> list[list[Any]]:
-    """The entries (column after column) of every result of a function of one column of ``symbols``."""
+def evaluate(
+    function: ca.Function, symbols: Sequence[sp.Symbol], algebra: Algebra
+) -> list[list[Any]]:
+    """The entries (column after column) of every result of a function of one column of
+    ``symbols``."""
     results: list[list[Any]] = [[None] * function.numel_out(i) for i in range(function.n_out())]
     registers: dict[int, Any] = {}
     for k in range(function.n_instructions()):
@@ -52,7 +57,8 @@ def _instruction(function: ca.Function, k: int) -> tuple[int, list[int], list[in
 
 
 def meant(value: float) -> Fraction:
-    """The number that was meant: a short fraction or decimal if ``value`` is within a few roundings of one.
+    """The number that was meant: a short fraction or decimal if ``value`` is within a few roundings
+    of one.
 
     >>> meant(0.1), meant(1 / 3), meant(0.1 + 0.2)
     (Fraction(1, 10), Fraction(1, 3), Fraction(3, 10))
@@ -69,7 +75,7 @@ def rational(value: Fraction) -> sp.Rational:
     return sp.Rational(value.numerator, value.denominator)
 
 
-# --- on SymPy --------------------------------------------------------------------------------------------------------
+# --- on SymPy -------------------------------------------------------------------------------------
 
 
 class Plain:
@@ -86,14 +92,19 @@ class Plain:
 
 
 class Named(Plain):
-    """SymPy expressions in which every shared or long subexpression is given a name t1, t2, …: ``definitions`` in order."""
+    """SymPy expressions in which every shared or long subexpression is given a name t1, t2, …:
+    ``definitions`` in order."""
 
     LONG = 16  # operations
 
     def __init__(self, function: ca.Function, taken: Sequence[str] = ()) -> None:
         self.uses = uses(function)
         self.definitions: list[tuple[sp.Symbol, sp.Expr]] = []
-        self.letter = next(letter for letter in "tsxyzk" if not any(re.fullmatch(rf"{letter}\d+", name) for name in taken))
+        self.letter = next(
+            letter
+            for letter in "tsxyzk"
+            if not any(re.fullmatch(rf"{letter}\d+", name) for name in taken)
+        )
 
     def apply(self, operation: int, arguments: list[sp.Expr], number: int) -> sp.Expr:
         value = operate(operation, arguments)
@@ -122,7 +133,8 @@ def operate(operation: int, arguments: Sequence[sp.Expr]) -> sp.Expr:
     """One CasADi operation on SymPy expressions."""
     if operation not in OPERATIONS:
         raise UnsupportedError(
-            f"CasADi's operation {operation} has no SymPy counterpart here; use the CasADi expression itself"
+            f"CasADi's operation {operation} has no SymPy counterpart here; use the CasADi "
+            "expression itself"
         )
     return OPERATIONS[operation](*arguments)
 

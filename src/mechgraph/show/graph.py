@@ -1,4 +1,5 @@
-"""The graph of a system, drawn: bodies and what joins them, both as vertices (Kosenko's network of two object classes)."""
+"""The graph of a system, drawn: bodies and what joins them, both as vertices (Kosenko's network of
+two object classes)."""
 
 from __future__ import annotations
 
@@ -11,24 +12,36 @@ from matplotlib.patheffects import withStroke
 from matplotlib.text import Annotation
 from matplotlib.transforms import Bbox, BboxBase
 
-from ..elements.element import Element
-from ..elements.joints import Free
-from ..system import System
+from ..model.element import Element
+from ..model.joints import Free
+from ..model.system import System
 from .palette import INK, MUTED, PAPER, color
 from .plot import save
 
 BODY, JOINT, CONSTRAINT, FORCE = "body", "joint", "constraint", "force"
 MARKS = {BODY: "o", JOINT: "s", CONSTRAINT: "D", FORCE: "^"}
 REACH = {BODY: 15.0, JOINT: 8.0, CONSTRAINT: 8.0, FORCE: 8.0}  # half the size of a mark, in points
-SIDES = ((0, -1), (0, 1), (1, 0), (-1, 0), (1, -1), (-1, -1), (1, 1), (-1, 1))  # where a label may stand, the best first
+SIDES = (
+    (0, -1),
+    (0, 1),
+    (1, 0),
+    (-1, 0),
+    (1, -1),
+    (-1, -1),
+    (1, 1),
+    (-1, 1),
+)  # where a label may stand, the best first
 
 
 def network(system: System) -> nx.Graph:
-    """Bodies (ground among them), joints, constraints and forces as vertices; an edge where one holds or loads a body."""
+    """Bodies (ground among them), joints, constraints and forces as vertices; an edge where one
+    holds or loads a body."""
     graph = nx.Graph()
     for name in ("ground", *system.bodies):
         graph.add_node((BODY, name), kind=BODY)
-    for joint in (joint for joint in system.joints.values() if not isinstance(joint.kind, Free)):  # which holds nothing
+    for joint in (
+        joint for joint in system.joints.values() if not isinstance(joint.kind, Free)
+    ):  # which holds nothing
         _join(graph, JOINT, joint.name, {joint.parent.body.name, joint.child.body.name})
     for kind, store in ((CONSTRAINT, system.constraints), (FORCE, system.forces)):
         for element in store.values():
@@ -64,11 +77,20 @@ def draw_graph(system: System, path: str | Path | None = None) -> Figure:
         if nodes:
             size = (2 * REACH[kind]) ** 2
             shapes = nx.draw_networkx_nodes(
-                graph, places, nodes, ax=axes, node_shape=mark, node_size=size, node_color=color(index), label=kind
+                graph,
+                places,
+                nodes,
+                ax=axes,
+                node_shape=mark,
+                node_size=size,
+                node_color=color(index),
+                label=kind,
             )
             shapes.set_edgecolor("white")
     labels = {
-        node: axes.annotate(node[1], place, (0, 0), textcoords="offset points", fontsize=9, color=INK)
+        node: axes.annotate(
+            node[1], place, (0, 0), textcoords="offset points", fontsize=9, color=INK
+        )
         for node, place in places.items()
     }
     axes.legend(loc="upper left", frameon=False, markerscale=0.5)
@@ -80,16 +102,25 @@ def draw_graph(system: System, path: str | Path | None = None) -> Figure:
 
 
 def _spread(figure: Figure, labels: dict[tuple[str, str], Annotation]) -> None:
-    """Put each label on the side of its mark where it covers least of the marks, earlier labels and the outside."""
+    """Put each label on the side of its mark where it covers least of the marks, earlier labels and
+    the outside."""
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     point = figure.dpi / 72
     centres = {node: figure.axes[0].transData.transform(label.xy) for node, label in labels.items()}
-    taken = [Bbox([centre - REACH[node[0]] * point, centre + REACH[node[0]] * point]) for node, centre in centres.items()]
+    taken = [
+        Bbox([centre - REACH[node[0]] * point, centre + REACH[node[0]] * point])
+        for node, centre in centres.items()
+    ]
     for node, label in labels.items():
         size, gap = np.array(label.get_window_extent().size), (REACH[node[0]] + 3) * point
         boxes = [_beside(centres[node], side, gap, size) for side in SIDES]
-        best = min(boxes, key=lambda box: round(sum(_common(box, other) for other in taken) - _common(box, figure.bbox)))
+        best = min(
+            boxes,
+            key=lambda box: round(
+                sum(_common(box, other) for other in taken) - _common(box, figure.bbox)
+            ),
+        )
         label.set_position((best.p0 - centres[node]) / point)
         label.set_path_effects([withStroke(linewidth=3, foreground=PAPER)])
         taken.append(best)

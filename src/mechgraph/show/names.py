@@ -27,10 +27,13 @@ def text_name(name: str) -> str:
 
 
 def latex_name(name: str) -> str:
-    r"""A name as a symbol: primes are dots, Greek words letters, what follows a dot, underscore or letter an index.
+    r"""A name as a symbol: primes are dots, Greek words letters, what follows a dot, underscore or
+    letter an index.
 
-    >>> print(latex_name("theta1'"), latex_name("elbow"), latex_name("wrist.first'"), latex_name("ball.wx"))
-    \dot{\theta}_{1} \mathrm{elbow} \dot{\mathrm{wrist}}_{\mathrm{first}} \mathrm{ball}_{\omega x}
+    >>> print(latex_name("theta1'"), latex_name("elbow"))
+    \dot{\theta}_{1} \mathrm{elbow}
+    >>> print(latex_name("wrist.first'"), latex_name("ball.wx"))
+    \dot{\mathrm{wrist}}_{\mathrm{first}} \mathrm{ball}_{\omega x}
     """
     base, dots = name.rstrip("'"), len(name) - len(name.rstrip("'"))
     first, *rest = re.split(r"[._]", base)

@@ -1,9 +1,10 @@
 """A normal form for the expressions of mechanics: sums of products, in which equal things cancel.
 
-Expressions of mechanisms are polynomials of symbols and of sines and cosines. Written as sums of products with sin² = 1 − cos²
-they have one form only, so that simplification is arithmetic and takes no search. Anything else (roots, quotients of sums,
-…) enters as one more generator. From the normal form three ways of writing are tried, with cosines, with sines, and with
-sines and cosines of sums of angles, and the shortest one is taken.
+Expressions of mechanisms are polynomials of symbols and of sines and cosines. Written as sums of
+products with sin² = 1 − cos² they have one form only, so that simplification is arithmetic and
+takes no search. Anything else (roots, quotients of sums, …) enters as one more generator. From the
+normal form three ways of writing are tried, with cosines, with sines, and with sines and cosines of
+sums of angles, and the shortest one is taken.
 """
 
 from __future__ import annotations
@@ -18,19 +19,33 @@ import sympy as sp
 
 from .expressions import meant, operate, rational
 
-Monomial = tuple[tuple[int, int], ...]  # (generator, exponent), by generator; exponents may be negative
+Monomial = tuple[
+    tuple[int, int], ...
+]  # (generator, exponent), by generator; exponents may be negative
 Terms = dict[Monomial, Fraction]
-Form = dict[tuple[Monomial, sp.Expr], Fraction]  # (monomial without sines and cosines, product of those) → coefficient
+Form = dict[
+    tuple[Monomial, sp.Expr], Fraction
+]  # (monomial without sines and cosines, product of those) → coefficient
 Symbols = frozenset[sp.Symbol]
 NONE: Symbols = frozenset()
 Waves = dict[tuple[sp.Expr, bool], Fraction]  # (angle, whether it is a sine) → amount
 ONE: Monomial = ()
-CANCELLED = Fraction(1, 10**13)  # what is left of a sum below this fraction of its parts is rounding
+CANCELLED = Fraction(
+    1, 10**13
+)  # what is left of a sum below this fraction of its parts is rounding
 MOST_ANGLES = 5  # up to which sums without one of them are tried
 LARGEST_COMMON_FACTOR = 60  # numbers are factored out if what is left are integers up to this
 
 
-ORDERS = ((0, 2, 1, 3), (0, 1, 2, 3), (0, 1, 3, 2), (0, 3, 2, 1), (1, 0, 2, 3), (2, 0, 1, 3), (3, 0, 2, 1))
+ORDERS = (
+    (0, 2, 1, 3),
+    (0, 1, 2, 3),
+    (0, 1, 3, 2),
+    (0, 3, 2, 1),
+    (1, 0, 2, 3),
+    (2, 0, 1, 3),
+    (3, 0, 2, 1),
+)
 
 
 class TooLarge(Exception):
@@ -38,7 +53,8 @@ class TooLarge(Exception):
 
 
 class NormalForm:
-    """The algebra of sums of products; ``budget`` bounds the work, ``limit`` the number of terms."""
+    """The algebra of sums of products; ``budget`` bounds the work, ``limit`` the number of
+    terms."""
 
     def __init__(self, budget: int = 100_000, limit: int = 400) -> None:
         self.budget, self.limit = budget, limit
@@ -47,7 +63,7 @@ class NormalForm:
         self._cosine_of: dict[int, int] = {}  # generator of a sine → generator of its cosine
         self._sine_of: dict[int, int] = {}
 
-    # --- the algebra ---------------------------------------------------------------------------------------------
+    # --- the algebra ------------------------------------------------------------------------------
 
     def constant(self, value: float) -> Terms:
         return {ONE: meant(value)} if value else {}
@@ -61,7 +77,9 @@ class NormalForm:
     def apply(self, operation: int, arguments: list[Terms], number: int) -> Terms:
         if operation in _RULES:
             return _RULES[operation](self, *arguments)
-        return self.symbol(operate(operation, [self.expression(argument) for argument in arguments]))
+        return self.symbol(
+            operate(operation, [self.expression(argument) for argument in arguments])
+        )
 
     def add(self, a: Terms, b: Terms, sign: int = 1) -> Terms:
         out = dict(a)
@@ -85,7 +103,9 @@ class NormalForm:
             if exponent >= 2 and generator in self._cosine_of:
                 rest = _product(monomial, ((generator, -2),))
                 self._reduce_into(out, rest, coefficient)
-                self._reduce_into(out, _product(rest, ((self._cosine_of[generator], 2),)), -coefficient)
+                self._reduce_into(
+                    out, _product(rest, ((self._cosine_of[generator], 2),)), -coefficient
+                )
                 return
         _accumulate(out, monomial, coefficient)
 
@@ -102,7 +122,8 @@ class NormalForm:
         return self.symbol(self.expression(a) ** self.expression(exponent))
 
     def cos_sin(self, angle: Terms) -> tuple[Terms, Terms]:
-        """Cosine and sine, by those of its parts where it is a sum of whole multiples of symbols."""
+        """Cosine and sine, by those of its parts where it is a sum of whole multiples of
+        symbols."""
         if not angle:
             return {ONE: Fraction(1)}, {}
         if ONE in angle or any(n.denominator != 1 or abs(n) > 4 for n in angle.values()):
@@ -134,23 +155,37 @@ class NormalForm:
             raise TooLarge
         return terms
 
-    # --- ways of writing it --------------------------------------------------------------------------------------
+    # --- ways of writing it -----------------------------------------------------------------------
 
-    def expression(self, terms: Terms, parameters: Symbols = NONE, speeds: Symbols = NONE) -> sp.Expr:
-        """The shortest of the ways of writing; parameters and speeds are kept together where brackets are set."""
+    def expression(
+        self, terms: Terms, parameters: Symbols = NONE, speeds: Symbols = NONE
+    ) -> sp.Expr:
+        """The shortest of the ways of writing; parameters and speeds are kept together where
+        brackets are set."""
         if len(terms) < 2:
             return self._sum(terms)
         classes = (parameters, speeds)
-        return min((self._bracketed(form, order, classes) for form in self._forms(terms) for order in ORDERS), key=_length)
+        return min(
+            (
+                self._bracketed(form, order, classes)
+                for form in self._forms(terms)
+                for order in ORDERS
+            ),
+            key=_length,
+        )
 
     def _forms(self, terms: Terms) -> Iterator[Form]:
-        """Terms as (monomial without sines and cosines, their product): by cosines, by sines, by sums of angles.
+        """Terms as (monomial without sines and cosines, their product): by cosines, by sines, by
+        sums of angles.
 
-        The sums are of all angles or of all but one, because a product with the others may be shorter.
+        The sums are of all angles or of all but one, because a product with the others may be
+        shorter.
         """
         yield self._split(terms)
         yield self._split(self._by_sines(terms))
-        used = {self._cosine_of.get(g, g) for monomial in terms for g, _ in self._circular(monomial)}
+        used = {
+            self._cosine_of.get(g, g) for monomial in terms for g, _ in self._circular(monomial)
+        }
         if all(abs(e) <= 4 for monomial in terms for _, e in self._circular(monomial)):
             yield self._by_sums(terms, -1)
             if 1 < len(used) <= MOST_ANGLES:
@@ -175,12 +210,17 @@ class NormalForm:
         return out
 
     def _by_sums(self, terms: Terms, kept: int) -> Form:
-        """Products of sines and cosines, but for those of one angle (by its cosine), as sines and cosines of sums."""
+        """Products of sines and cosines, but for those of one angle (by its cosine), as sines and
+        cosines of sums."""
         out: Form = {}
         for monomial, coefficient in terms.items():
             circular = self._circular(monomial)
-            factor = self._product_of(tuple((g, e) for g, e in circular if self._cosine_of.get(g, g) == kept))
-            waves = self._waves(tuple((g, e) for g, e in circular if self._cosine_of.get(g, g) != kept))
+            factor = self._product_of(
+                tuple((g, e) for g, e in circular if self._cosine_of.get(g, g) == kept)
+            )
+            waves = self._waves(
+                tuple((g, e) for g, e in circular if self._cosine_of.get(g, g) != kept)
+            )
             for wave, amount in waves.items():
                 _accumulate(out, (self._rest(monomial), factor * wave), coefficient * amount)
         return out
@@ -196,13 +236,18 @@ class NormalForm:
                 waves = _times_wave(waves, angle, sine)
         return _as_functions(waves)
 
-    def _bracketed(self, form: Form, order: tuple[int, ...], classes: tuple[Symbols, Symbols]) -> sp.Expr:
-        """Common factors out of brackets, in the given order of parameters (0), speeds (1), waves (2) and the rest (3)."""
+    def _bracketed(
+        self, form: Form, order: tuple[int, ...], classes: tuple[Symbols, Symbols]
+    ) -> sp.Expr:
+        """Common factors out of brackets, in the given order of parameters (0), speeds (1), waves
+        (2) and the rest (3)."""
         rows = []
         for (monomial, wave), x in form.items():
             parts: list[list[tuple[int, int]]] = [[], [], []]
             for generator, exponent in monomial:
-                kind = next((k for k, known in enumerate(classes) if self.generators[generator] in known), 2)
+                kind = next(
+                    (k for k, known in enumerate(classes) if self.generators[generator] in known), 2
+                )
                 parts[kind].append((generator, exponent))
             parameters, speeds, rest = (self._product_of(tuple(part)) for part in parts)
             factors = (parameters, speeds, wave, rest)
@@ -219,7 +264,9 @@ class NormalForm:
         return tuple((g, e) for g, e in monomial if g in self._cosine_of or g in self._sine_of)
 
     def _rest(self, monomial: Monomial) -> Monomial:
-        return tuple((g, e) for g, e in monomial if g not in self._cosine_of and g not in self._sine_of)
+        return tuple(
+            (g, e) for g, e in monomial if g not in self._cosine_of and g not in self._sine_of
+        )
 
 
 def _accumulate(out: dict, key: object, amount: Fraction) -> None:
@@ -239,7 +286,7 @@ def _product(a: Monomial, b: Monomial) -> Monomial:
     return tuple(sorted((g, e) for g, e in exponents.items() if e))
 
 
-# --- waves -----------------------------------------------------------------------------------------------------------
+# --- waves ----------------------------------------------------------------------------------------
 
 
 def _times_wave(waves: Waves, b: sp.Expr, sine: bool) -> Waves:
@@ -269,9 +316,11 @@ def _as_functions(waves: Waves) -> dict[sp.Expr, Fraction]:
     return out
 
 
-# --- brackets --------------------------------------------------------------------------------------------------------
+# --- brackets -------------------------------------------------------------------------------------
 
-Rows = list[tuple[Fraction, tuple[sp.Expr, ...]]]  # coefficient, and factors to be taken out one after the other
+Rows = list[
+    tuple[Fraction, tuple[sp.Expr, ...]]
+]  # coefficient, and factors to be taken out one after the other
 
 
 def _brackets(rows: Rows) -> tuple[sp.Expr, sp.Expr]:
@@ -306,14 +355,20 @@ def _common_factor(rows: Rows) -> sp.Expr:
     """The product of powers that all first factors share."""
     powers = [factors[0].as_powers_dict() for _, factors in rows]
     shared = set(powers[0]).intersection(*powers[1:])
-    exponents = {base: min((p[base] for p in powers), key=lambda e: (abs(e), e)) for base in shared if not base.is_number}
+    exponents = {
+        base: min((p[base] for p in powers), key=lambda e: (abs(e), e))
+        for base in shared
+        if not base.is_number
+    }
     same_sign = {b: e for b, e in exponents.items() if all(p[b] * e > 0 for p in powers)}
     return sp.Mul(*(base**exponent for base, exponent in same_sign.items()))
 
 
 def _common_number(numbers: list[Fraction]) -> Fraction:
     """A number to take out: it leaves small integers; minus, if all are negative."""
-    common = Fraction(reduce(gcd, (x.numerator for x in numbers)), reduce(lcm, (x.denominator for x in numbers)))
+    common = Fraction(
+        reduce(gcd, (x.numerator for x in numbers)), reduce(lcm, (x.denominator for x in numbers))
+    )
     if max(abs(x / common) for x in numbers) > LARGEST_COMMON_FACTOR:
         common = Fraction(1)
     return -common if all(x < 0 for x in numbers) else common

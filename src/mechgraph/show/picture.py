@@ -1,4 +1,5 @@
-"""Moving pictures without a browser: rods, boxes and shells drawn pixel by pixel into a depth buffer, frames written as GIF."""
+"""Moving pictures without a browser: rods, boxes and shells drawn pixel by pixel into a depth
+buffer, frames written as GIF."""
 
 from __future__ import annotations
 
@@ -37,37 +38,62 @@ class Camera:
         """Pixels (…, 2) and depths (…) of points in the world."""
         local = (points - self.eye) @ self.axes.T
         depth = -local[..., 2]
-        pixels = self.centre + self.focal * local[..., :2] * np.array([1.0, -1.0]) / depth[..., None]
+        pixels = (
+            self.centre + self.focal * local[..., :2] * np.array([1.0, -1.0]) / depth[..., None]
+        )
         return pixels, depth
 
 
 def camera_of(seen: Scene, width: int, height: int) -> Camera:
     """The first look of the interactive page."""
     aside = np.cross(seen.up, seen.across)
-    back = np.cos(ELEVATION) * (np.cos(AZIMUTH) * seen.across + np.sin(AZIMUTH) * aside) + np.sin(ELEVATION) * seen.up
+    back = (
+        np.cos(ELEVATION) * (np.cos(AZIMUTH) * seen.across + np.sin(AZIMUTH) * aside)
+        + np.sin(ELEVATION) * seen.up
+    )
     distance = 1.25 * seen.radius / (np.tan(ANGLE / 2) * min(1.0, width / height))
     right = np.cross(seen.up, back)
     right /= np.linalg.norm(right)
     axes = np.array([right, np.cross(back, right), back])
-    return Camera(seen.centre + distance * back, axes, height / 2 / np.tan(ANGLE / 2), np.array([width, height]) / 2)
+    return Camera(
+        seen.centre + distance * back,
+        axes,
+        height / 2 / np.tan(ANGLE / 2),
+        np.array([width, height]) / 2,
+    )
 
 
-def animation(seen: Scene, path: Path, speed: float, title: str, size: tuple[int, int] = (600, 450), frames: int = 20) -> Path:
-    """Write a GIF of about ``frames`` a second; long runs get fewer, so that there are never more than 240."""
+def animation(
+    seen: Scene,
+    path: Path,
+    speed: float,
+    title: str,
+    size: tuple[int, int] = (600, 450),
+    frames: int = 20,
+) -> Path:
+    """Write a GIF of about ``frames`` a second; long runs get fewer, so that there are never more
+    than 240."""
     if not (min(size) >= 32 and max(size) <= 4000 and 1 <= frames <= 50):
-        raise ArgumentError(f"size must be within 32 … 4000 pixels and frames within 1 … 50, got {size} and {frames}")
+        raise ArgumentError(
+            f"size must be within 32 … 4000 pixels and frames within 1 … 50, got {size} and "
+            f"{frames}"
+        )
     length = float(seen.time[-1] - seen.time[0]) / speed
     count = int(np.clip(round(length * frames), 1, MOST_FRAMES))
-    rows = np.searchsorted(seen.time, np.linspace(seen.time[0], seen.time[-1], count, endpoint=False)).clip(
-        0, len(seen.time) - 1
-    )
+    rows = np.searchsorted(
+        seen.time, np.linspace(seen.time[0], seen.time[-1], count, endpoint=False)
+    ).clip(0, len(seen.time) - 1)
     still = Stage(seen, title, *size)
-    stages = (still if seen.path is None else Stage(seen.looked_at(row), title, *size) for row in rows)
+    stages = (
+        still if seen.path is None else Stage(seen.looked_at(row), title, *size) for row in rows
+    )
     images = [stage.picture(int(row)) for stage, row in zip(stages, rows, strict=True)]
     palette = _palette(images)
     quantized = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
     pause = max(20, round(1000 * length / count / 10) * 10)
-    quantized[0].save(path, save_all=True, append_images=quantized[1:], duration=pause, loop=0, optimize=False)
+    quantized[0].save(
+        path, save_all=True, append_images=quantized[1:], duration=pause, loop=0, optimize=False
+    )
     return path
 
 
@@ -92,7 +118,10 @@ class Stage:
         self.light = light / np.linalg.norm(light)
         self.ground = self._grid(Image.new("RGB", (SMOOTH * width, SMOOTH * height), PAPER))
         font = font_manager.findfont("DejaVu Sans")
-        self.fonts = ImageFont.truetype(font, round(height / 28)), ImageFont.truetype(font, round(height / 34))
+        self.fonts = (
+            ImageFont.truetype(font, round(height / 28)),
+            ImageFont.truetype(font, round(height / 34)),
+        )
 
     def picture(self, row: int) -> Image.Image:
         """The frame at one time."""
@@ -100,13 +129,17 @@ class Stage:
         buffer = Buffer(np.asarray(under, dtype=np.float32) / 255)
         axes = self.camera.axes
         sky, sun = axes @ self.seen.up, axes @ self.light
-        for solid, R, p in zip(self.seen.solids, self.seen.rotations[row], self.seen.positions[row], strict=True):
+        for solid, R, p in zip(
+            self.seen.solids, self.seen.rotations[row], self.seen.positions[row], strict=True
+        ):
             for rod in solid.rods:
                 buffer.rod(self.camera, rod, p + R @ rod.a, p + R @ rod.b, sky, sun)
             for box in solid.boxes:
                 buffer.box(self.camera, box, p + R @ box.centre, R @ box.axes, sky, sun)
             for shell in solid.shells:
-                buffer.shell(self.camera, shell, p + shell.points @ R.T, shell.normals @ R.T, sky, sun)
+                buffer.shell(
+                    self.camera, shell, p + shell.points @ R.T, shell.normals @ R.T, sky, sun
+                )
         for a, b in self._link_pieces(row):
             buffer.rod(self.camera, Rod(a, b, 0.3 * self.seen.thickness, LINK), a, b, sky, sun)
         image = Image.fromarray((np.clip(buffer.colors, 0, 1) * 255).astype(np.uint8))
@@ -120,28 +153,47 @@ class Stage:
         draw = ImageDraw.Draw(image)
         margin = self.size[1] // 32
         draw.text((margin, margin), self.title, fill=INK, font=self.fonts[0])
-        draw.text((margin, self.size[1] - margin), f"{self.seen.time[row]:.2f} s", fill=MUTED, font=self.fonts[1], anchor="ls")
+        draw.text(
+            (margin, self.size[1] - margin),
+            f"{self.seen.time[row]:.2f} s",
+            fill=MUTED,
+            font=self.fonts[1],
+            anchor="ls",
+        )
         return image
 
     def _grid(self, image: Image.Image) -> Image.Image:
         """Lines on the ground that fade with the distance."""
         draw, seen = ImageDraw.Draw(image), self.seen
         aside = np.cross(seen.up, seen.across)
-        step, foot = grid_step(seen.radius), seen.centre + (seen.floor - seen.centre @ seen.up) * seen.up
+        step, foot = (
+            grid_step(seen.radius),
+            seen.centre + (seen.floor - seen.centre @ seen.up) * seen.up,
+        )
         reach = int(np.ceil(3.5 * seen.radius / step))
-        corner = seen.floor * seen.up + sum(round(float(foot @ d) / step) * step * d for d in (seen.across, aside))
+        corner = seen.floor * seen.up + sum(
+            round(float(foot @ d) / step) * step * d for d in (seen.across, aside)
+        )
         parts = np.linspace(-reach, reach, 4 * reach + 1) * step
         for d, e in ((seen.across, aside), (aside, seen.across)):
             for i in range(-reach, reach + 1):
-                self._fading_line(draw, corner + i * step * d + parts[:, None] * e, foot, reach * step)
+                self._fading_line(
+                    draw, corner + i * step * d + parts[:, None] * e, foot, reach * step
+                )
         return image
 
-    def _fading_line(self, draw: ImageDraw.ImageDraw, points: np.ndarray, centre: np.ndarray, reach: float) -> None:
+    def _fading_line(
+        self, draw: ImageDraw.ImageDraw, points: np.ndarray, centre: np.ndarray, reach: float
+    ) -> None:
         pixels, depth = self.camera.project(points)
         shade = np.linalg.norm(points - centre, axis=1) / reach
         for k in np.flatnonzero((depth[:-1] > 0) & (depth[1:] > 0) & (shade[:-1] < 1)):
             grey = round(253 - 66 * (1 - shade[k]) ** 1.2)
-            draw.line([tuple(pixels[k]), tuple(pixels[k + 1])], fill=(grey - 3, grey, grey + 2), width=SMOOTH)
+            draw.line(
+                [tuple(pixels[k]), tuple(pixels[k + 1])],
+                fill=(grey - 3, grey, grey + 2),
+                width=SMOOTH,
+            )
 
     def _shadows(self, image: Image.Image, row: int) -> Image.Image:
         mask = Image.new("L", image.size, 0)
@@ -149,11 +201,21 @@ class Stage:
         for solid, R, p in zip(seen.solids, seen.rotations[row], seen.positions[row], strict=True):
             for rod in solid.rods:
                 self._shadow(draw, np.array([p + R @ rod.a, p + R @ rod.b]), rod.radius)
-            for _, corners in (face for box in solid.boxes for face in faces(box, p + R @ box.centre, R @ box.axes)):
-                draw.polygon([tuple(pixel) for pixel in self.camera.project(self._on_ground(corners))[0]], fill=255)
+            for _, corners in (
+                face for box in solid.boxes for face in faces(box, p + R @ box.centre, R @ box.axes)
+            ):
+                draw.polygon(
+                    [tuple(pixel) for pixel in self.camera.project(self._on_ground(corners))[0]],
+                    fill=255,
+                )
             for shell in solid.shells:
-                flat = self.camera.project(self._on_ground((p + shell.points @ R.T).reshape(-1, 3)))[0]
-                draw.polygon([tuple(flat[k]) for k in ConvexHull(flat, qhull_options="QJ").vertices], fill=255)
+                flat = self.camera.project(
+                    self._on_ground((p + shell.points @ R.T).reshape(-1, 3))
+                )[0]
+                draw.polygon(
+                    [tuple(flat[k]) for k in ConvexHull(flat, qhull_options="QJ").vertices],
+                    fill=255,
+                )
         for piece in self._link_pieces(row):
             self._shadow(draw, np.array(piece), 0.3 * seen.thickness)
         image.paste((206, 213, 222), mask=mask)
@@ -192,7 +254,9 @@ def grid_step(radius: float) -> float:
     return float(max(s * power for s in (0.5, 1, 2, 5) if s * power < 0.6 * radius))
 
 
-def faces(box: Box, centre: np.ndarray, axes: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def faces(
+    box: Box, centre: np.ndarray, axes: np.ndarray
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Outward normal and four corners of each face."""
     for k in range(3):
         u, v = (box.half[j] * axes[:, j] for j in ((k + 1) % 3, (k + 2) % 3))
@@ -208,15 +272,29 @@ class Buffer:
         self.colors = colors.copy()
         self.depths: np.ndarray = np.full(colors.shape[:2], np.inf, dtype=np.float32)
 
-    def rod(self, camera: Camera, rod: Rod, a: np.ndarray, b: np.ndarray, sky: np.ndarray, sun: np.ndarray) -> None:
-        """A capsule: in the picture a thick line with round ends, its normals those of a round bar."""
+    def rod(
+        self,
+        camera: Camera,
+        rod: Rod,
+        a: np.ndarray,
+        b: np.ndarray,
+        sky: np.ndarray,
+        sun: np.ndarray,
+    ) -> None:
+        """A capsule: in the picture a thick line with round ends, its normals those of a round
+        bar."""
         (pa, pb), (za, zb) = camera.project(np.array([a, b]))
         if min(za, zb) <= rod.radius:
             return
         ra, rb = (camera.focal * rod.radius / z for z in (za, zb))
         window = self._window(np.array([pa - ra, pa + ra, pb - rb, pb + rb]))
         x, y = self._pixels(window)
-        x, y, dx, dy = x - float(pa[0]), y - float(pa[1]), float(pb[0] - pa[0]), float(pb[1] - pa[1])
+        x, y, dx, dy = (
+            x - float(pa[0]),
+            y - float(pa[1]),
+            float(pb[0] - pa[0]),
+            float(pb[1] - pa[1]),
+        )
         along = np.clip((x * dx + y * dy) / max(dx * dx + dy * dy, 1e-9), 0, 1)
         r = float(ra) + along * float(rb - ra)
         nx, ny = (x - along * dx) / r, (y - along * dy) / r
@@ -225,14 +303,28 @@ class Buffer:
         depth = float(za) + along * float(zb - za) - h * float(rod.radius)
         self._put(window, rise > 0, depth, (nx, -ny, h), _rgb(rod.color), sky, sun)
 
-    def box(self, camera: Camera, box: Box, centre: np.ndarray, axes: np.ndarray, sky: np.ndarray, sun: np.ndarray) -> None:
+    def box(
+        self,
+        camera: Camera,
+        box: Box,
+        centre: np.ndarray,
+        axes: np.ndarray,
+        sky: np.ndarray,
+        sun: np.ndarray,
+    ) -> None:
         """Its faces that look at the eye."""
         for normal, corners in faces(box, centre, axes):
             if (camera.eye - corners[0]) @ normal > 0:
                 self._face(camera, corners, np.tile(normal, (4, 1)), _rgb(box.color), sky, sun)
 
     def shell(
-        self, camera: Camera, shell: Shell, points: np.ndarray, normals: np.ndarray, sky: np.ndarray, sun: np.ndarray
+        self,
+        camera: Camera,
+        shell: Shell,
+        points: np.ndarray,
+        normals: np.ndarray,
+        sky: np.ndarray,
+        sun: np.ndarray,
     ) -> None:
         """Its quads that look at the eye."""
         tones = [_rgb(tone) for tone in shell.tones]
@@ -240,10 +332,23 @@ class Buffer:
         visible = seen[:-1, :-1] | seen[1:, :-1] | seen[:-1, 1:] | seen[1:, 1:]
         for i, j in np.argwhere(visible):
             rows, columns = [i, i + 1, i + 1, i], [j, j, j + 1, j + 1]
-            self._face(camera, points[rows, columns], normals[rows, columns], tones[shell.tone(int(i), int(j))], sky, sun)
+            self._face(
+                camera,
+                points[rows, columns],
+                normals[rows, columns],
+                tones[shell.tone(int(i), int(j))],
+                sky,
+                sun,
+            )
 
     def _face(
-        self, camera: Camera, corners: np.ndarray, normals: np.ndarray, tint: np.ndarray, sky: np.ndarray, sun: np.ndarray
+        self,
+        camera: Camera,
+        corners: np.ndarray,
+        normals: np.ndarray,
+        tint: np.ndarray,
+        sky: np.ndarray,
+        sun: np.ndarray,
     ) -> None:
         """A quad; depth and normals change linearly over its pixels."""
         pixels, depths = camera.project(corners)
@@ -252,7 +357,10 @@ class Buffer:
         window = self._window(pixels)
         x, y = self._pixels(window)
         following = np.roll(pixels, -1, axis=0)
-        sides = [(q[0] - p[0]) * (y - p[1]) - (q[1] - p[1]) * (x - p[0]) for p, q in zip(pixels, following, strict=True)]
+        sides = [
+            (q[0] - p[0]) * (y - p[1]) - (q[1] - p[1]) * (x - p[0])
+            for p, q in zip(pixels, following, strict=True)
+        ]
         inside = np.all([s >= 0 for s in sides], axis=0) | np.all([s <= 0 for s in sides], axis=0)
         values = np.column_stack([depths, normals @ camera.axes.T])
         slopes = np.linalg.lstsq(np.column_stack([pixels, np.ones(4)]), values, rcond=None)[0]
@@ -276,7 +384,9 @@ class Buffer:
     ) -> None:  # fmt: skip
         near = inside & (depth < self.depths[window])
         self.depths[window][near] = depth[near]
-        self.colors[window][near] = _lit(np.stack([n[near] for n in normals], axis=-1), tint, sky, sun)
+        self.colors[window][near] = _lit(
+            np.stack([n[near] for n in normals], axis=-1), tint, sky, sun
+        )
 
 
 def _lit(normals: np.ndarray, tint: np.ndarray, sky: np.ndarray, sun: np.ndarray) -> np.ndarray:

@@ -10,11 +10,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..elements.joints import Joint
-from ..elements.transitions import Ball, Translation
-from ..equations import Equations
+from ..equations.equations import Equations
 from ..errors import ArgumentError
-from ..results import Trajectory
+from ..model.joints import Joint
+from ..model.transitions import Ball, Translation
+from ..results.trajectory import Trajectory
 from .palette import INK, LINES, MUTED, color
 
 LEGEND_LIMIT = 16  # curves of one panel that are named
@@ -38,9 +38,11 @@ class Panel:
 
 
 def plot(run: Trajectory, names: Sequence[str] = (), path: str | Path | None = None) -> Figure:
-    """A figure with the named columns (all coordinates by default), the energies and the violation of the constraints.
+    """A figure with the named columns (all coordinates by default), the energies and the violation
+    of the constraints.
 
-    It belongs to nobody: no window, no pyplot state. Saved to ``path`` (.png, .svg, .pdf) if that is given.
+    It belongs to nobody: no window, no pyplot state. Saved to ``path`` (.png, .svg, .pdf) if that
+    is given.
     """
     if not len(run):
         raise ArgumentError("there is nothing to plot: the run is empty")
@@ -75,7 +77,7 @@ def save(figure: Figure, path: Path) -> None:
         raise ArgumentError(f"{path}: {error}") from None
 
 
-# --- what is shown ---------------------------------------------------------------------------------------------------
+# --- what is shown --------------------------------------------------------------------------------
 
 
 def columns(run: Trajectory, names: Sequence[str] = ()) -> list[Panel]:
@@ -100,7 +102,9 @@ def units(equations: Equations) -> dict[str, str]:
     """Units of coordinates, speeds, and positions of bodies and markers, by name."""
     system = equations.system
     out = dict.fromkeys([*system.bodies, *system.markers], "m")
-    own = [arc.joint for arc in equations.kinematics.topology.arcs]  # other than the user's in absolute coordinates
+    own = [
+        arc.joint for arc in equations.kinematics.topology.arcs
+    ]  # other than the user's in absolute coordinates
     for joint in (*own, *system.joints.values()):
         out |= dict(zip(joint.coordinates, _joint_units(joint), strict=True))
         out |= dict(zip(joint.speeds, _joint_units(joint, "/s"), strict=True))
@@ -117,22 +121,33 @@ def _joint_units(joint: Joint, rate: str = "") -> Iterable[str]:
 
 def energies(run: Trajectory) -> Panel:
     """T, V and their sum."""
-    return Panel("energy (J)", [("kinetic", run.kinetic), ("potential", run.potential), ("total", run.energy)])
+    return Panel(
+        "energy (J)",
+        [("kinetic", run.kinetic), ("potential", run.potential), ("total", run.energy)],
+    )
 
 
 def violations(run: Trajectory) -> list[Panel]:
     """Largest violation of constraints and quaternions; nothing for a tree without any."""
     if not run.violation.any():
         return []
-    return [Panel("largest violation of the constraints", [("", np.maximum(run.violation, 1e-17))], logarithmic=True)]
+    return [
+        Panel(
+            "largest violation of the constraints",
+            [("", np.maximum(run.violation, 1e-17))],
+            logarithmic=True,
+        )
+    ]
 
 
-# --- how it is drawn -------------------------------------------------------------------------------------------------
+# --- how it is drawn ------------------------------------------------------------------------------
 
 
 def _draw(axes: Axes, time: np.ndarray, panel: Panel) -> None:
     for k, (label, values) in enumerate(panel.curves):
-        axes.plot(time, values, color=color(k), linewidth=1.5, label=_plain(label), solid_capstyle="round")
+        axes.plot(
+            time, values, color=color(k), linewidth=1.5, label=_plain(label), solid_capstyle="round"
+        )
     axes.set_title(panel.title, loc="left", fontsize=9.5, color=MUTED)
     if panel.logarithmic:
         axes.set_yscale("log")

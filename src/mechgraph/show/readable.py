@@ -1,7 +1,8 @@
 """Equations for people: SymPy matrices, plain text and LaTeX.
 
-What is small is written in its normal form (``normal_form.py``); what is large keeps the shared subexpressions that it was
-born with, each with a name t1, t2, … SymPy is never on the way to a number.
+What is small is written in its normal form (``normal_form.py``); what is large keeps the shared
+subexpressions that it was born with, each with a name t1, t2, … SymPy is never on the way to a
+number.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import sympy as sp
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
-from ..equations import Equations
+from ..equations.equations import Equations
 from .expressions import Named, Plain, evaluate
 from .names import latex_name, text_name
 from .normal_form import NormalForm, TooLarge
@@ -25,15 +26,19 @@ from .normal_form import NormalForm, TooLarge
 QUANTITIES = ("N", "M", "f", "phi", "psi", "A", "b")
 DIGITS = 6  # of numbers in text and LaTeX
 LONGEST_ENTRY = 60  # terms of an entry that is still read in its normal form
-WIDEST_MATRIX = 120  # characters (as plain text) of a row of a matrix that is printed as one in LaTeX
+WIDEST_MATRIX = (
+    120  # characters (as plain text) of a row of a matrix that is printed as one in LaTeX
+)
 PLAIN_LIMIT = 400  # operations up to which nothing gets a name, if no simplification is asked for
 
 
 @dataclass(frozen=True)
 class Readable:
-    """Equations in SymPy: ``readable["M"]`` and so on, as expressions of ``symbols`` (by the user's names).
+    """Equations in SymPy: ``readable["M"]`` and so on, as expressions of ``symbols`` (by the user's
+    names).
 
-    Where expressions are large, entries refer to ``definitions``: names of subexpressions, in order of dependence.
+    Where expressions are large, entries refer to ``definitions``: names of subexpressions, in order
+    of dependence.
     """
 
     matrices: Mapping[str, sp.Matrix]
@@ -44,15 +49,22 @@ class Readable:
         return self.matrices[name]
 
     def function(self, *names: str) -> Callable[..., list[Any]]:
-        """A NumPy function of the values of ``symbols``, in their order, that returns the named matrices."""
+        """A NumPy function of the values of ``symbols``, in their order, that returns the named
+        matrices."""
         wanted = [self.matrices[name] for name in names]
         return sp.lambdify(
-            list(self.symbols.values()), wanted, "numpy", cse=lambda entries: (list(self.definitions), list(entries))
+            list(self.symbols.values()),
+            wanted,
+            "numpy",
+            cse=lambda entries: (list(self.definitions), list(entries)),
         )
 
 
-def to_sympy(equations: Equations, simplify: bool = True, quantities: Sequence[str] = QUANTITIES) -> Readable:
-    """N, M, f, φ, ψ, A, b as SymPy matrices; ``simplify`` writes what is small in its shortest normal form.
+def to_sympy(
+    equations: Equations, simplify: bool = True, quantities: Sequence[str] = QUANTITIES
+) -> Readable:
+    """N, M, f, φ, ψ, A, b as SymPy matrices; ``simplify`` writes what is small in its shortest
+    normal form.
 
     >>> import mechgraph as mg
     >>> arm = mg.System("pendulum", gravity=(0, 0, -10))
@@ -95,7 +107,9 @@ def _matrix(equations: Equations, name: str, entries: Sequence[sp.Expr]) -> sp.M
     return sp.Matrix(rows, columns, lambda i, j: entries[j * rows + i])
 
 
-def _normal_form(equations: Equations, name: str, symbols: Mapping[str, sp.Symbol]) -> sp.Matrix | None:
+def _normal_form(
+    equations: Equations, name: str, symbols: Mapping[str, sp.Symbol]
+) -> sp.Matrix | None:
     """The matrix in its shortest normal form; None if that would be too long to read."""
     algebra = NormalForm()
     try:
@@ -104,7 +118,10 @@ def _normal_form(equations: Equations, name: str, symbols: Mapping[str, sp.Symbo
         return None
     if max(map(len, entries), default=0) > LONGEST_ENTRY:
         return None
-    parameters, speeds = (frozenset(symbols[each] for each in kind) for kind in (equations.parameters, equations.speeds))
+    parameters, speeds = (
+        frozenset(symbols[each] for each in kind)
+        for kind in (equations.parameters, equations.speeds)
+    )
     known: dict[frozenset, sp.Expr] = {}  # half of a symmetric matrix is written once
     for entry in entries:
         key = frozenset(entry.items())
@@ -116,22 +133,27 @@ def _normal_form(equations: Equations, name: str, symbols: Mapping[str, sp.Symbo
 def _shared(
     equations: Equations, names: Sequence[str], symbols: Mapping[str, sp.Symbol], simplify: bool
 ) -> tuple[dict[str, sp.Matrix], tuple[tuple[sp.Symbol, sp.Expr], ...]]:
-    """Matrices that are written as they were derived, with names for shared subexpressions unless they are small."""
+    """Matrices that are written as they were derived, with names for shared subexpressions unless
+    they are small."""
     if not names:
         return {}, ()
     function = _function(equations, names)
     small = not simplify and function.n_instructions() < PLAIN_LIMIT
     algebra = Plain() if small else Named(function, list(symbols))
     results = evaluate(function, list(symbols.values()), algebra)
-    matrices = {name: _matrix(equations, name, entries) for name, entries in zip(names, results, strict=True)}
+    matrices = {
+        name: _matrix(equations, name, entries)
+        for name, entries in zip(names, results, strict=True)
+    }
     return matrices, tuple(algebra.definitions) if isinstance(algebra, Named) else ()
 
 
-# --- plain text ------------------------------------------------------------------------------------------------------
+# --- plain text -----------------------------------------------------------------------------------
 
 
 def equations_text(equations: Equations, simplify: bool = True) -> str:
-    """The equations as text, entry by entry; entries that are zero and the lower half of M are left out."""
+    """The equations as text, entry by entry; entries that are zero and the lower half of M are left
+    out."""
     readable = to_sympy(equations, simplify, _shown(equations))
     printer = _TextPrinter(readable.symbols)
     parts = [
@@ -144,7 +166,11 @@ def equations_text(equations: Equations, simplify: bool = True) -> str:
 
 def _shown(equations: Equations) -> list[str]:
     """The quantities that say something about these equations."""
-    trivial = bool((equations.N - ca.SX.eye(equations.N.shape[0])).is_zero()) if equations.N.is_square() else False
+    trivial = (
+        bool((equations.N - ca.SX.eye(equations.N.shape[0])).is_zero())
+        if equations.N.is_square()
+        else False
+    )
     shown = [] if trivial else ["N"]
     shown += ["M", "f"]
     if equations.phi.numel():
@@ -176,7 +202,13 @@ def _entries(equations: Equations, readable: Readable, name: str, printer: _Text
 
 
 def _line(left: str, right: str) -> str:
-    return textwrap.fill(f"  {left} = {right}", 118, subsequent_indent=" " * 6, break_long_words=False, break_on_hyphens=False)
+    return textwrap.fill(
+        f"  {left} = {right}",
+        118,
+        subsequent_indent=" " * 6,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 TITLES = {
@@ -191,10 +223,14 @@ TITLES = {
 LETTERS = {"N": "N", "M": "M", "f": "f", "phi": "φ", "psi": "ψ", "A": "A", "b": "b"}
 
 
-def _labelled(equations: Equations, name: str, matrix: sp.Matrix) -> Iterator[tuple[int, int, list[str]]]:
+def _labelled(
+    equations: Equations, name: str, matrix: sp.Matrix
+) -> Iterator[tuple[int, int, list[str]]]:
     """Indices and names of the entries that are shown."""
     speeds = [text_name(speed) for speed in equations.speeds]
-    rows = {"N": [text_name(q) for q in equations.coordinates], "M": speeds, "f": speeds}.get(name, list(equations.constraints))
+    rows = {"N": [text_name(q) for q in equations.coordinates], "M": speeds, "f": speeds}.get(
+        name, list(equations.constraints)
+    )
     for i in range(matrix.rows):
         for j in range(i if name == "M" else 0, matrix.cols):
             yield i, j, [rows[i], speeds[j]] if name in ("N", "M", "A") else [rows[i]]
@@ -202,7 +238,11 @@ def _labelled(equations: Equations, name: str, matrix: sp.Matrix) -> Iterator[tu
 
 def _shortened(expression: sp.Expr) -> sp.Expr:
     """Fractions that nobody writes as such become decimals."""
-    long = {number for number in expression.atoms(sp.Rational) if number.q > 16 or number.q % 5 == 0 or abs(number.p) > 10**6}
+    long = {
+        number
+        for number in expression.atoms(sp.Rational)
+        if number.q > 16 or number.q % 5 == 0 or abs(number.p) > 10**6
+    }
     return expression.xreplace({number: sp.Float(number, DIGITS) for number in long})
 
 
@@ -225,20 +265,28 @@ class _TextPrinter(StrPrinter):
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-# --- LaTeX -----------------------------------------------------------------------------------------------------------
+# --- LaTeX ----------------------------------------------------------------------------------------
 
 
 def equations_latex(equations: Equations, simplify: bool = True) -> str:
-    """The equations as LaTeX (``align*`` of amsmath): the variables, definitions, then each quantity.
+    """The equations as LaTeX (``align*`` of amsmath): the variables, definitions, then each
+    quantity.
 
     Rows of φ, ψ, A, b are numbered as in ``equations.constraints``.
     """
     readable = to_sympy(equations, simplify, _shown(equations))
     names = {symbol: latex_name(name) for name, symbol in readable.symbols.items()}
-    names |= {symbol: f"{symbol.name[0]}_{{{symbol.name[1:]}}}" for symbol, _ in readable.definitions}
-    printer = LatexPrinter({"symbol_names": names, "full_prec": False, "mat_str": "bmatrix", "mat_delim": ""})
+    names |= {
+        symbol: f"{symbol.name[0]}_{{{symbol.name[1:]}}}" for symbol, _ in readable.definitions
+    }
+    printer = LatexPrinter(
+        {"symbol_names": names, "full_prec": False, "mat_str": "bmatrix", "mat_delim": ""}
+    )
     lines = [*_latex_heading(equations)]
-    lines += [f"{names[symbol]} &= {printer.doprint(_shortened(value))}" for symbol, value in readable.definitions]
+    lines += [
+        f"{names[symbol]} &= {printer.doprint(_shortened(value))}"
+        for symbol, value in readable.definitions
+    ]
     for name in readable.matrices:
         lines += _latex_quantity(readable[name].applyfunc(_shortened), name, printer)
     return "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}"
@@ -255,13 +303,26 @@ def _latex_heading(equations: Equations) -> Iterator[str]:
         yield r"A \dot{u} + b &= 0"
 
 
-LATEX_LETTERS = {"N": "N", "M": "M", "f": "f", "phi": r"\varphi", "psi": r"\psi", "A": "A", "b": "b"}
+LATEX_LETTERS = {
+    "N": "N",
+    "M": "M",
+    "f": "f",
+    "phi": r"\varphi",
+    "psi": r"\psi",
+    "A": "A",
+    "b": "b",
+}
 
 
 def _latex_quantity(matrix: sp.Matrix, name: str, printer: LatexPrinter) -> Iterator[str]:
     """As one matrix if that fits on a page, else entry by entry."""
     letter = LATEX_LETTERS[name]
-    if max((sum(len(str(entry)) for entry in matrix.row(i)) for i in range(matrix.rows)), default=0) <= WIDEST_MATRIX:
+    if (
+        max(
+            (sum(len(str(entry)) for entry in matrix.row(i)) for i in range(matrix.rows)), default=0
+        )
+        <= WIDEST_MATRIX
+    ):
         yield f"{letter} &= {printer.doprint(matrix)}"
         return
     for i in range(matrix.rows):

@@ -1,4 +1,5 @@
-"""One self-contained page about a run: animation, plots, the system, its equations, and how the formalisms agree."""
+"""One self-contained page about a run: animation, plots, the system, its equations, and how the
+formalisms agree."""
 
 from __future__ import annotations
 
@@ -11,9 +12,9 @@ from pathlib import Path
 import casadi as ca
 import numpy as np
 
-from ..equations import Equations
+from ..equations.equations import Equations
 from ..errors import ArgumentError, MechgraphError
-from ..results import Trajectory
+from ..results.trajectory import Trajectory
 from ..studies.agreement import agreement
 from .describe import describe
 from .plot import plot
@@ -40,13 +41,17 @@ def report(run: Trajectory, path: str | Path) -> Path:
         ("Sizes of the equations", _sizes(equations)),
         ("Equations", _equations(equations)),
     ]
-    body = "\n".join(f"<section><h2>{escape(title)}</h2>\n{content}</section>" for title, content in sections)
+    body = "\n".join(
+        f"<section><h2>{escape(title)}</h2>\n{content}</section>" for title, content in sections
+    )
     lead = f"{run.outcome} · {subtitle(run)}"
-    path.write_text(fill(PAGE, TITLE=escape(run.name), LEAD=escape(lead), BODY=body), encoding="utf-8")
+    path.write_text(
+        fill(PAGE, TITLE=escape(run.name), LEAD=escape(lead), BODY=body), encoding="utf-8"
+    )
     return path
 
 
-# --- sections --------------------------------------------------------------------------------------------------------
+# --- sections -------------------------------------------------------------------------------------
 
 
 def _facts(run: Trajectory) -> str:
@@ -54,11 +59,18 @@ def _facts(run: Trajectory) -> str:
     rows = [
         ("outcome", run.outcome),
         ("time", f"{run.time[0]:g} … {run.time[-1]:g} s in {len(run)} stored steps"),
-        ("energy T + V", f"{energy[0]:.9g} J at first, {energy[-1]:.9g} J at last; it changes by {np.ptp(energy):.2g} J"),
+        (
+            "energy T + V",
+            f"{energy[0]:.9g} J at first, {energy[-1]:.9g} J at last; it changes by "
+            f"{np.ptp(energy):.2g} J",
+        ),
         ("largest violation", f"{run.violation.max(initial=0):.2g}"),
         *((key, _text(value)) for key, value in run.statistics.items()),
         *((f"parameter {name}", f"{value:g}") for name, value in run.parameters.items()),
-        *((f"event {name}", ", ".join(f"{t:.6g} s" for t in times) or "never") for name, times in run.events.items()),
+        *(
+            (f"event {name}", ", ".join(f"{t:.6g} s" for t in times) or "never")
+            for name, times in run.events.items()
+        ),
     ]
     return _table((), rows)
 
@@ -78,7 +90,9 @@ def _agreement(run: Trajectory, equations: Equations) -> str:
     except MechgraphError as error:
         return f"<p>Not compared: {escape(str(error))}</p>"
     header, *rows = found.table()
-    notes = "".join(f"<p>{escape(row.formalism)}: {escape(row.note)}</p>" for row in found.rows if row.note)
+    notes = "".join(
+        f"<p>{escape(row.formalism)}: {escape(row.note)}</p>" for row in found.rows if row.note
+    )
     return f"{_table(header, rows)}<p>{escape(found.verdict)}</p>{notes}"
 
 
@@ -90,7 +104,14 @@ def _sizes(equations: Equations) -> str:
     for name in names:
         value = getattr(equations, name)
         function = ca.Function("size", [s.q, s.u, s.t, s.w, s.p], [value], {"cse": True})
-        rows.append((name, " × ".join(map(str, value.shape)), str(value.nnz()), str(function.n_instructions())))
+        rows.append(
+            (
+                name,
+                " × ".join(map(str, value.shape)),
+                str(value.nnz()),
+                str(function.n_instructions()),
+            )
+        )
     return _table(("quantity", "shape", "entries not zero", "operations"), rows)
 
 
@@ -103,7 +124,7 @@ def _equations(equations: Equations) -> str:
     return _verbatim(text)
 
 
-# --- pieces ----------------------------------------------------------------------------------------------------------
+# --- pieces ---------------------------------------------------------------------------------------
 
 
 def _text(value: object) -> str:

@@ -1,14 +1,16 @@
-"""What is seen of a run: shapes on bodies, derived from the graph, and where the bodies are at each time.
+"""What is seen of a run: shapes on bodies, derived from the graph, and where the bodies are at each
+time.
 
-A body is drawn as rods through the points that matter on it: its joints, its markers and its centre of mass, joined by
-the shortest tree. One that hangs on a single point reaches as far as the uniform rod with its inertia would; one whose
-points coincide is the box with its inertia. A body that rolls, slides or touches is drawn with its surface instead, and
-the floor is the plane on the ground that something rolls on.
+A body is drawn as rods through the points that matter on it: its joints, its markers and its centre
+of mass, joined by the shortest tree. One that hangs on a single point reaches as far as the uniform
+rod with its inertia would; one whose points coincide is the box with its inertia. A body that
+rolls, slides or touches is drawn with its surface instead, and the floor is the plane on the ground
+that something rolls on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import casadi as ca
@@ -18,15 +20,15 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.spatial.distance import pdist, squareform
 from scipy.spatial.transform import Rotation as Turn
 
-from ..elements.axial import AxialJoint
-from ..elements.bodies import Body, Marker
-from ..elements.element import Element
-from ..elements.forces import Force
-from ..elements.joints import Joint
-from ..elements.surfaces import Plane, Surface
-from ..elements.transitions import Rotation, Transition, Translation
-from ..equations import Equations
-from ..results import Trajectory
+from ..equations.equations import Equations
+from ..model.axial import AxialJoint
+from ..model.bodies import Body, Marker
+from ..model.contact.surfaces import Plane, Surface
+from ..model.element import Element
+from ..model.forces import Force
+from ..model.joints import Joint
+from ..model.transitions import Rotation, Transition, Translation
+from ..results.trajectory import Trajectory
 from .palette import color
 from .shells import Shell, edges_of, shell_of
 
@@ -44,7 +46,10 @@ ZIGZAG = np.array(
         [0.0, 0.0, 1.0],
     ]
 )
-FAR, NEAR = 5.0, 2.0  # what travels farther than the first, in units of its own size, is followed within the second
+FAR, NEAR = (
+    5.0,
+    2.0,
+)  # what travels farther than the first, in units of its own size, is followed within the second
 SLENDER = 0.035  # radius of rods over the size of a typical body
 SLIM = 0.3  # at most, over the radius of the smallest wheel
 
@@ -91,9 +96,11 @@ class Trail:
 
 @dataclass(frozen=True)
 class Link:
-    """What acts between two points: a straight line (constraints) or a zigzag (forces), stretched between its ends.
+    """What acts between two points: a straight line (constraints) or a zigzag (forces), stretched
+    between its ends.
 
-    ``path`` leads from (0, 0, 0) to (0, 0, 1), its first two coordinates across in units of the scene's thickness.
+    ``path`` leads from (0, 0, 0) to (0, 0, 1), its first two coordinates across in units of the
+    scene's thickness.
     """
 
     name: str
@@ -110,7 +117,8 @@ class Link:
 
 @dataclass(frozen=True)
 class Scene:
-    """Solids (ground first) with their poses at each time: ``positions`` (n, solids, 3), ``rotations`` (n, solids, 3, 3)."""
+    """Solids (ground first) with their poses at each time: ``positions`` (n, solids, 3),
+    ``rotations`` (n, solids, 3, 3)."""
 
     title: str
     time: np.ndarray
@@ -125,7 +133,9 @@ class Scene:
     radius: float  # of a ball around everything
     across: np.ndarray  # the horizontal direction in which least happens: to look along
     thickness: float
-    path: np.ndarray | None = None  # of the centre at each time, (n, 3), where the look has to follow what travels far
+    path: np.ndarray | None = (
+        None  # of the centre at each time, (n, 3), where the look has to follow what travels far
+    )
 
     def looked_at(self, row: int) -> Scene:
         """The scene with its centre where it is at one time."""
@@ -135,7 +145,11 @@ class Scene:
     def quaternions(self) -> np.ndarray:
         """Scalar-first quaternions (n, solids, 4), without jumps of sign along time."""
         count, solids = self.rotations.shape[:2]
-        q = Turn.from_matrix(self.rotations.reshape(-1, 3, 3)).as_quat()[:, [3, 0, 1, 2]].reshape(count, solids, 4)
+        q = (
+            Turn.from_matrix(self.rotations.reshape(-1, 3, 3))
+            .as_quat()[:, [3, 0, 1, 2]]
+            .reshape(count, solids, 4)
+        )
         flips = np.cumprod(np.where((q[1:] * q[:-1]).sum(axis=-1) < 0, -1.0, 1.0), axis=0)
         return np.concatenate([q[:1], q[1:] * flips[..., None]])
 
@@ -147,14 +161,21 @@ def scene(run: Trajectory, most_frames: int = MOST_FRAMES) -> Scene:
     positions, rotations = _poses(sample, list(points))
     wheels = [shell.radius for name in points for shell in _shells(sample, name, GROUND)]
     thickness = min(
-        _thickness(_typical_size(sample, points), _spread(points, positions, rotations)), *(SLIM * r for r in wheels), np.inf
+        _thickness(_typical_size(sample, points), _spread(points, positions, rotations)),
+        *(SLIM * r for r in wheels),
+        np.inf,
     )
-    solids = tuple(_solid(sample, k, name, points[name], thickness) for k, name in enumerate(points))
+    solids = tuple(
+        _solid(sample, k, name, points[name], thickness) for k, name in enumerate(points)
+    )
     trails = tuple(_trails(sample, {s.name: s.color for s in solids}))
     links, up = tuple(_links(sample)), _up(sample)
     cloud = _cloud(solids, positions, rotations)
     seen = np.concatenate([cloud, *(link.ends.reshape(-1, 3) for link in links)])
-    centre, radius = (seen.min(axis=0) + seen.max(axis=0)) / 2, max(float(np.ptp(seen, axis=0).max()) / 2, 4 * thickness)
+    centre, radius = (
+        (seen.min(axis=0) + seen.max(axis=0)) / 2,
+        max(float(np.ptp(seen, axis=0).max()) / 2, 4 * thickness),
+    )
     path, size = _path(solids, positions), _reach(cloud, len(sample.time))
     if path is not None and radius > FAR * size:
         radius = NEAR * size
@@ -179,7 +200,7 @@ def scene(run: Trajectory, most_frames: int = MOST_FRAMES) -> Scene:
     )
 
 
-# --- numbers ---------------------------------------------------------------------------------------------------------
+# --- numbers --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -200,7 +221,7 @@ class _Sample:
         return self.run.time[self.rows]
 
     @property
-    def bodies(self) -> dict[str, Body]:
+    def bodies(self) -> Mapping[str, Body]:
         return self.equations.system.bodies
 
     @property
@@ -210,7 +231,10 @@ class _Sample:
     def constant(self, expression: SX) -> np.ndarray:
         """A number of the description with the run's parameters, at the run's first time."""
         s = self.equations.symbols
-        values = [float(self.run.parameters.get(name, self.equations.system.defaults[name])) for name in s.parameters]
+        values = [
+            float(self.run.parameters.get(name, self.equations.system.defaults[name]))
+            for name in s.parameters
+        ]
         function = ca.Function("constant", [s.p, s.t, s.w], [ca.densify(expression)])
         out = np.array(function(values, float(self.run.time[0]), np.zeros(len(s.inputs))))
         return out.ravel() if out.shape[1] == 1 else out
@@ -224,7 +248,8 @@ def _poses(sample: _Sample, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _points(sample: _Sample, body: str) -> Iterator[np.ndarray]:
-    """Points of a body that shapes lead through: those that hold it, and the centre of mass of one that has mass."""
+    """Points of a body that shapes lead through: those that hold it, and the centre of mass of one
+    that has mass."""
     yield from _held(sample, body)
     if body != "ground" and not sample.bodies[body].weightless:
         yield sample.constant(sample.bodies[body].com)
@@ -239,22 +264,32 @@ def _held(sample: _Sample, body: str) -> Iterator[np.ndarray]:
             if end.body.name == body:
                 yield from (sample.constant(end.at), at)
     if body != "ground":
-        yield from (sample.constant(marker.at) for marker in system.markers.values() if marker.body.name == body)
+        yield from (
+            sample.constant(marker.at)
+            for marker in system.markers.values()
+            if marker.body.name == body
+        )
 
 
 @dataclass(frozen=True)
 class _Hinge:
-    """Where a joint moves: after the constant steps that lead to its first moving one, and before those that end it."""
+    """Where a joint moves: after the constant steps that lead to its first moving one, and before
+    those that end it."""
 
     on_parent: np.ndarray
     on_child: np.ndarray
     moving: tuple[Transition, ...]
-    direction: np.ndarray | None  # of a joint with a single step that turns or slides, on the parent
+    direction: (
+        np.ndarray | None
+    )  # of a joint with a single step that turns or slides, on the parent
 
 
 def _hinge(sample: _Sample, joint: Joint) -> _Hinge:
     steps = joint.transitions
-    fixed = [not step.moves and not ca.depends_on(SX(step.amount), sample.equations.symbols.t) for step in steps]
+    fixed = [
+        not step.moves and not ca.depends_on(SX(step.amount), sample.equations.symbols.t)
+        for step in steps
+    ]
     lead = fixed.index(False) if False in fixed else 0
     tail = fixed[::-1].index(False) if False in fixed else 0
     R, d = _place(sample, joint.parent, steps[:lead])
@@ -262,11 +297,17 @@ def _hinge(sample: _Sample, joint: Joint) -> _Hinge:
     C, c = _place(sample, joint.child, [])
     moving = tuple(steps[lead : len(steps) - tail])
     single = moving[0] if len(moving) == 1 else None
-    direction = R @ sample.constant(single.direction) if isinstance(single, (Rotation, Translation)) else None
+    direction = (
+        R @ sample.constant(single.direction)
+        if isinstance(single, (Rotation, Translation))
+        else None
+    )
     return _Hinge(d, c - C @ T.T @ e, moving, direction)
 
 
-def _place(sample: _Sample, frame: Marker, steps: Sequence[Transition]) -> tuple[np.ndarray, np.ndarray]:
+def _place(
+    sample: _Sample, frame: Marker, steps: Sequence[Transition]
+) -> tuple[np.ndarray, np.ndarray]:
     """Axes and origin, on its body, of a frame that constant steps lead to."""
     R, d = _chain(steps)
     return sample.constant(frame.rotation @ R), sample.constant(frame.at + frame.rotation @ d)
@@ -281,16 +322,29 @@ def _chain(steps: Sequence[Transition]) -> tuple[SX, SX]:
 
 
 def _typical_size(sample: _Sample, points: dict[str, list[np.ndarray]]) -> float:
-    """The median extent of the bodies that are not small beside the others; without any, that of their boxes."""
-    spans = [float(pdist(np.array(p)).max()) for name, p in points.items() if len(p) > 1 and name != "ground"]
-    boxes = [2 * float(_box_of(sample, body)[0].max()) for body in sample.bodies.values() if not body.weightless]
+    """The median extent of the bodies that are not small beside the others; without any, that of
+    their boxes."""
+    spans = [
+        float(pdist(np.array(p)).max())
+        for name, p in points.items()
+        if len(p) > 1 and name != "ground"
+    ]
+    boxes = [
+        2 * float(_box_of(sample, body)[0].max())
+        for body in sample.bodies.values()
+        if not body.weightless
+    ]
     sizes = [size for size in spans if size > 0] or [size for size in boxes if size > 0] or [1.0]
     return float(np.median([size for size in sizes if size >= 0.3 * max(sizes)]))
 
 
-def _spread(points: dict[str, list[np.ndarray]], positions: np.ndarray, rotations: np.ndarray) -> float:
+def _spread(
+    points: dict[str, list[np.ndarray]], positions: np.ndarray, rotations: np.ndarray
+) -> float:
     """Half the extent of the whole motion."""
-    seen = [positions[:, k] + rotations[:, k] @ p for k, own in enumerate(points.values()) for p in own]
+    seen = [
+        positions[:, k] + rotations[:, k] @ p for k, own in enumerate(points.values()) for p in own
+    ]
     return float(np.ptp(np.concatenate(seen), axis=0).max()) / 2 if seen else 0.0
 
 
@@ -299,7 +353,7 @@ def _thickness(size: float, spread: float) -> float:
     return min(max(SLENDER * size, 0.012 * spread), 2.5 * SLENDER * size)
 
 
-# --- shapes ----------------------------------------------------------------------------------------------------------
+# --- shapes ---------------------------------------------------------------------------------------
 
 
 def _solid(sample: _Sample, k: int, name: str, points: list[np.ndarray], thickness: float) -> Solid:
@@ -310,7 +364,10 @@ def _solid(sample: _Sample, k: int, name: str, points: list[np.ndarray], thickne
         return Solid(name, tint, (*joints, *_anchors(sample, name, thickness)), boxes, shells)
     body, surfaced = sample.bodies[name], bool(shells or boxes)
     ends = [] if surfaced else _far_end(sample, body, 0.5 * thickness)
-    rods = [Rod(a, b, thickness, tint) for a, b in _skeleton([*_distinct(points, 0.5 * thickness), *ends])]
+    rods = [
+        Rod(a, b, thickness, tint)
+        for a, b in _skeleton([*_distinct(points, 0.5 * thickness), *ends])
+    ]
     if surfaced:
         return Solid(name, tint, (*rods, *joints), boxes, shells)
     if body.weightless:
@@ -318,7 +375,9 @@ def _solid(sample: _Sample, k: int, name: str, points: list[np.ndarray], thickne
     if not rods and _box_of(sample, body)[0].any():
         return Solid(name, tint, joints, (_box(sample, body, thickness, tint),))
     com = sample.constant(body.com)
-    return Solid(name, tint, (*rods, Rod(com, com, (1.7 if rods else 2.5) * thickness, tint), *joints))
+    return Solid(
+        name, tint, (*rods, Rod(com, com, (1.7 if rods else 2.5) * thickness, tint), *joints)
+    )
 
 
 def _surfaces(sample: _Sample, body: str) -> Iterator[Surface]:
@@ -344,7 +403,10 @@ def _boxes(sample: _Sample, body: str, tint: str) -> Iterator[Box]:
     for surface in _surfaces(sample, body):
         edges = edges_of(surface, sample.constant)
         if edges is not None:
-            R, at = sample.constant(surface.marker.rotation).reshape(3, 3), sample.constant(surface.marker.at)
+            R, at = (
+                sample.constant(surface.marker.rotation).reshape(3, 3),
+                sample.constant(surface.marker.at),
+            )
             yield Box(at, edges / 2, R, tint)
 
 
@@ -364,7 +426,8 @@ def _skeleton(points: list[np.ndarray]) -> Iterator[tuple[np.ndarray, np.ndarray
 
 
 def _far_end(sample: _Sample, body: Body, tolerance: float) -> list[np.ndarray]:
-    """Where a body on one point ends: the end of the uniform rod with its inertia across the line through its centre."""
+    """Where a body on one point ends: the end of the uniform rod with its inertia across the line
+    through its centre."""
     held = _distinct(_held(sample, body.name), tolerance)
     arm = sample.constant(body.com) - (held[0] if held else 0.0)
     reach, mass = float(np.linalg.norm(arm)), float(sample.constant(body.mass).item())
@@ -377,8 +440,12 @@ def _far_end(sample: _Sample, body: Body, tolerance: float) -> list[np.ndarray]:
 
 
 def _box_of(sample: _Sample, body: Body) -> tuple[np.ndarray, np.ndarray]:
-    """Half edges and axes of the uniform box with a body's inertia: a² = 3 (I_b + I_c − I_a) / 2m."""
-    inertia, mass = sample.constant(body.inertia).reshape(3, 3), float(sample.constant(body.mass).item())
+    """Half edges and axes of the uniform box with a body's inertia: a² = 3 (I_b + I_c − I_a) /
+    2m."""
+    inertia, mass = (
+        sample.constant(body.inertia).reshape(3, 3),
+        float(sample.constant(body.mass).item()),
+    )
     values, axes = np.linalg.eigh(inertia)
     squares = 1.5 * (values.sum() - 2 * values) / mass if mass > 0 else np.zeros(3)
     if np.linalg.det(axes) < 0:
@@ -388,11 +455,14 @@ def _box_of(sample: _Sample, body: Body) -> tuple[np.ndarray, np.ndarray]:
 
 def _box(sample: _Sample, body: Body, thickness: float, tint: str) -> Box:
     half, axes = _box_of(sample, body)
-    return Box(sample.constant(body.com), np.clip(half, 1.6 * thickness, 20 * thickness), axes, tint)
+    return Box(
+        sample.constant(body.com), np.clip(half, 1.6 * thickness, 20 * thickness), axes, tint
+    )
 
 
 def _pins(sample: _Sample, body: str, thickness: float) -> Iterator[Rod]:
-    """Joints that turn, drawn on their parents: a pin along the axis of a single turn, else a ball; none if free."""
+    """Joints that turn, drawn on their parents: a pin along the axis of a single turn, else a ball;
+    none if free."""
     for hinge in (_hinge(sample, joint) for joint in _joints_on(sample, body)):
         turns = [step for step in hinge.moving if not isinstance(step, Translation)]
         if turns and len(hinge.moving) - len(turns) < 3:
@@ -401,20 +471,29 @@ def _pins(sample: _Sample, body: str, thickness: float) -> Iterator[Rod]:
             yield Rod(hinge.on_parent - reach, hinge.on_parent + reach, radius, DARK)
     for element in sample.equations.system.elements:
         if isinstance(element, AxialJoint) and element.a.body.name == body:
-            at, reach = sample.constant(element.a.at), 1.3 * thickness * sample.constant(element.a.rotation @ element.n)
+            at, reach = (
+                sample.constant(element.a.at),
+                1.3 * thickness * sample.constant(element.a.rotation @ element.n),
+            )
             yield Rod(at - reach, at + reach, 1.25 * thickness, DARK)
 
 
 def _joints_on(sample: _Sample, body: str) -> Iterator[Joint]:
     """Joints whose parent is a body."""
-    yield from (joint for joint in sample.equations.system.joints.values() if joint.parent.body.name == body)
+    yield from (
+        joint for joint in sample.equations.system.joints.values() if joint.parent.body.name == body
+    )
 
 
 def _rails(sample: _Sample, body: str, thickness: float) -> Iterator[Rod]:
     """The stretch of line that each sliding joint on this body covers during the run."""
     for joint in _joints_on(sample, body):
         hinge = _hinge(sample, joint)
-        if hinge.direction is not None and isinstance(hinge.moving[0], Translation) and hinge.moving[0].moves:
+        if (
+            hinge.direction is not None
+            and isinstance(hinge.moving[0], Translation)
+            and hinge.moving[0].moves
+        ):
             shifts = sample.run[joint.name][sample.rows]
             low, high = float(shifts.min()) - 6 * thickness, float(shifts.max()) + 6 * thickness
             at, direction = hinge.on_parent, hinge.direction
@@ -429,10 +508,15 @@ def _anchors(sample: _Sample, body: str, thickness: float) -> Iterator[Rod]:
 
 
 def _spans(sample: _Sample) -> Iterator[tuple[Element, Sequence[Marker]]]:
-    """Forces and constraints between two points; what touches or is hinged there is seen otherwise."""
+    """Forces and constraints between two points; what touches or is hinged there is seen
+    otherwise."""
     system = sample.equations.system
     for element in system.elements:
-        if len(element.places()) == 2 and not isinstance(element, AxialJoint) and not hasattr(element, "surface"):
+        if (
+            len(element.places()) == 2
+            and not isinstance(element, AxialJoint)
+            and not hasattr(element, "surface")
+        ):
             yield element, element.places()
 
 
@@ -440,23 +524,34 @@ def _links(sample: _Sample) -> Iterator[Link]:
     q, t, p = sample.arguments
     for element, ends in _spans(sample):
         places = [sample.equations.position(end, q, t, p) for end in ends]
-        yield Link(element.name, ZIGZAG if isinstance(element, Force) else STRAIGHT, np.stack(places, axis=1))
+        yield Link(
+            element.name,
+            ZIGZAG if isinstance(element, Force) else STRAIGHT,
+            np.stack(places, axis=1),
+        )
 
 
-# --- around it -------------------------------------------------------------------------------------------------------
+# --- around it ------------------------------------------------------------------------------------
 
 
 def _trails(sample: _Sample, colors: dict[str, str]) -> Iterator[Trail]:
-    """Paths of the markers on bodies; without markers, of the mass centres of the outermost bodies."""
+    """Paths of the markers on bodies; without markers, of the mass centres of the outermost
+    bodies."""
     system = sample.equations.system
     chosen = [marker for marker in system.markers.values() if marker.body is not system.ground]
     if not chosen:
         inner = {arc.inboard for arc in sample.equations.tree.topology.arcs}
-        ends = [body for name, body in sample.bodies.items() if name not in inner and not body.weightless]
+        ends = [
+            body
+            for name, body in sample.bodies.items()
+            if name not in inner and not body.weightless
+        ]
         chosen = [Marker(body.name, body, body.com, SX.eye(3)) for body in ends]
     q, t, p = sample.arguments
     for marker in chosen[:MOST_TRAILS]:
-        yield Trail(marker.name, colors[marker.body.name], sample.equations.position(marker, q, t, p))
+        yield Trail(
+            marker.name, colors[marker.body.name], sample.equations.position(marker, q, t, p)
+        )
 
 
 def _up(sample: _Sample) -> np.ndarray:
@@ -466,9 +561,14 @@ def _up(sample: _Sample) -> np.ndarray:
 
 
 def _floor(sample: _Sample, up: np.ndarray, lowest: float) -> float:
-    """The height of the level plane on the ground that something rolls on; without one, below everything."""
-    planes = [surface.marker for surface in _surfaces(sample, "ground") if isinstance(surface, Plane)]
-    level = [m for m in planes if float(sample.constant(m.rotation).reshape(3, 3)[:, 2] @ up) > 1 - 1e-9]
+    """The height of the level plane on the ground that something rolls on; without one, below
+    everything."""
+    planes = [
+        surface.marker for surface in _surfaces(sample, "ground") if isinstance(surface, Plane)
+    ]
+    level = [
+        m for m in planes if float(sample.constant(m.rotation).reshape(3, 3)[:, 2] @ up) > 1 - 1e-9
+    ]
     return min((float(sample.constant(m.at) @ up) for m in level), default=lowest)
 
 
@@ -477,14 +577,17 @@ def _cloud(solids: tuple[Solid, ...], positions: np.ndarray, rotations: np.ndarr
     out = []
     for k, solid in enumerate(solids):
         local = [point for rod in solid.rods for point in (rod.a, rod.b)]
-        local += [box.centre + sign * (box.axes @ box.half) for box in solid.boxes for sign in (-1, 1)]
+        local += [
+            box.centre + sign * (box.axes @ box.half) for box in solid.boxes for sign in (-1, 1)
+        ]
         local += [corner for shell in solid.shells for corner in shell.corners]
         out += [positions[:, k] + rotations[:, k] @ point for point in local]
     return np.concatenate(out) if out else np.zeros((1, 3))
 
 
 def _path(solids: tuple[Solid, ...], positions: np.ndarray) -> np.ndarray | None:
-    """The middle of all bodies at each time; None if something stands on the ground, or if there is no body."""
+    """The middle of all bodies at each time; None if something stands on the ground, or if there is
+    no body."""
     ground = solids[0]
     fixed = ground.rods or ground.boxes or ground.shells or len(solids) == 1
     return None if fixed else positions[:, 1:].mean(axis=1)
@@ -492,13 +595,20 @@ def _path(solids: tuple[Solid, ...], positions: np.ndarray) -> np.ndarray | None
 
 def _reach(cloud: np.ndarray, times: int) -> float:
     """Half the extent of everything at one time, at its largest."""
-    return float(np.ptp(cloud.reshape(-1, times, 3), axis=0).max()) / 2 if len(cloud) % times == 0 else np.inf
+    return (
+        float(np.ptp(cloud.reshape(-1, times, 3), axis=0).max()) / 2
+        if len(cloud) % times == 0
+        else np.inf
+    )
 
 
 def _across(seen: np.ndarray, up: np.ndarray) -> np.ndarray:
-    """The horizontal direction of least extent, such that x (else y) of the world points to the right of who looks along it."""
+    """The horizontal direction of least extent, such that x (else y) of the world points to the
+    right of who looks along it."""
     flat = seen - seen.mean(axis=0)
     flat = flat - np.outer(flat @ up, up)
-    values, vectors = np.linalg.eigh(flat.T @ flat + 1e9 * max(1.0, float((flat**2).sum())) * np.outer(up, up))
+    values, vectors = np.linalg.eigh(
+        flat.T @ flat + 1e9 * max(1.0, float((flat**2).sum())) * np.outer(up, up)
+    )
     across = vectors[:, int(np.argmin(values))]
     return across if np.cross(up, across) @ [1.0, 0.1, 0.01] > 0 else -across

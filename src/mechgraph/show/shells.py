@@ -1,4 +1,5 @@
-"""Surfaces as they are drawn: grids of points with their normals, in tones that let one see them turn."""
+"""Surfaces as they are drawn: grids of points with their normals, in tones that let one see them
+turn."""
 
 from __future__ import annotations
 
@@ -8,7 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 from casadi import SX
 
-from ..elements.surfaces import Box, Capsule, Cylinder, Disc, Ellipsoid, Roller, Sphere, Surface, Torus
+from ..model.contact.surfaces import (
+    Box,
+    Capsule,
+    Cylinder,
+    Disc,
+    Ellipsoid,
+    Roller,
+    Sphere,
+    Surface,
+    Torus,
+)
 
 AROUND, ALONG = 32, 14  # quads about the axis, and from end to end of a curved profile
 SECTORS = 4  # bright and dark in turn
@@ -20,7 +31,8 @@ Profile = tuple[np.ndarray, np.ndarray]  # points (r, z) and their outward norma
 
 @dataclass(frozen=True)
 class Shell:
-    """Points (rows, columns, 3) of a surface in the frame of its body, and outward normals there."""
+    """Points (rows, columns, 3) of a surface in the frame of its body, and outward normals
+    there."""
 
     points: np.ndarray
     normals: np.ndarray
@@ -48,18 +60,30 @@ class Shell:
     def corners(self) -> np.ndarray:
         """Of a box around it."""
         low, high = self.points.min(axis=(0, 1)), self.points.max(axis=(0, 1))
-        return np.array([[x, y, z] for x in (low[0], high[0]) for y in (low[1], high[1]) for z in (low[2], high[2])])
+        return np.array(
+            [
+                [x, y, z]
+                for x in (low[0], high[0])
+                for y in (low[1], high[1])
+                for z in (low[2], high[2])
+            ]
+        )
 
 
 def shell_of(surface: Surface, constant: Callable[[SX], np.ndarray], color: str) -> Shell | None:
-    """What is drawn of a surface; None for planes, points, hollow and endless ones, and those known by an equation alone."""
+    """What is drawn of a surface; None for planes, points, hollow and endless ones, and those known
+    by an equation alone."""
     if getattr(surface, "inside", False):
         return None
-    numbers = {key: constant(value) for key, value in vars(surface).items() if isinstance(value, SX)}
+    numbers = {
+        key: constant(value) for key, value in vars(surface).items() if isinstance(value, SX)
+    }
     sizes = {key: float(value.item()) for key, value in numbers.items() if value.size == 1}
     stretch = numbers["semiaxes"] if isinstance(surface, Ellipsoid) else np.ones(3)
     profile = _profile(surface, sizes)
-    return None if profile is None else _placed(surface, constant, _revolved(profile), stretch, color)
+    return (
+        None if profile is None else _placed(surface, constant, _revolved(profile), stretch, color)
+    )
 
 
 def edges_of(surface: Surface, constant: Callable[[SX], np.ndarray]) -> np.ndarray | None:
@@ -82,8 +106,12 @@ def _profile(surface: Surface, sizes: dict[str, float]) -> Profile | None:
         case Torus():
             return _arc(sizes["radius"], sizes["tube"], np.linspace(-np.pi, np.pi, 2 * ALONG + 1))
         case Roller():
-            reach = np.arccos(max(1 - 0.5 * sizes["radius"] / sizes["arc"], 0.0))  # to where it is half as thick
-            return _arc(sizes["radius"] - sizes["arc"], sizes["arc"], np.linspace(-reach, reach, ALONG + 1))
+            reach = np.arccos(
+                max(1 - 0.5 * sizes["radius"] / sizes["arc"], 0.0)
+            )  # to where it is half as thick
+            return _arc(
+                sizes["radius"] - sizes["arc"], sizes["arc"], np.linspace(-reach, reach, ALONG + 1)
+            )
     return None
 
 
@@ -103,7 +131,14 @@ def _rounded(radius: float, half: float) -> Profile:
 
 def _bar(radius: float, half: float) -> Profile:
     """Flat ends and a straight side: points at the edges count twice, with either normal."""
-    points = [(0, -half), (radius, -half), (radius, -half), (radius, half), (radius, half), (0, half)]
+    points = [
+        (0, -half),
+        (radius, -half),
+        (radius, -half),
+        (radius, half),
+        (radius, half),
+        (0, half),
+    ]
     normals = [(0, -1), (0, -1), (1, 0), (1, 0), (0, 1), (0, 1)]
     return np.array(points, dtype=float), np.array(normals, dtype=float)
 
@@ -113,16 +148,25 @@ def _revolved(profile: Profile) -> tuple[np.ndarray, np.ndarray]:
     angle = np.linspace(0, 2 * np.pi, AROUND + 1)
     c, s = np.cos(angle), np.sin(angle)
     points, normals = (
-        np.stack([np.outer(p[:, 0], c), np.outer(p[:, 0], s), np.repeat(p[:, 1:], AROUND + 1, axis=1)], axis=-1)
+        np.stack(
+            [np.outer(p[:, 0], c), np.outer(p[:, 0], s), np.repeat(p[:, 1:], AROUND + 1, axis=1)],
+            axis=-1,
+        )
         for p in profile
     )
     return points, normals
 
 
 def _placed(
-    surface: Surface, constant: Callable[[SX], np.ndarray], made: tuple[np.ndarray, np.ndarray], stretch: np.ndarray, color: str
+    surface: Surface,
+    constant: Callable[[SX], np.ndarray],
+    made: tuple[np.ndarray, np.ndarray],
+    stretch: np.ndarray,
+    color: str,
 ) -> Shell:
     """Stretched along the marker's axes and put on its body."""
     R, at = constant(surface.marker.rotation).reshape(3, 3), constant(surface.marker.at)
     points, normals = made[0] * stretch, made[1] / stretch
-    return Shell(points @ R.T + at, normals / np.linalg.norm(normals, axis=-1, keepdims=True) @ R.T, color)
+    return Shell(
+        points @ R.T + at, normals / np.linalg.norm(normals, axis=-1, keepdims=True) @ R.T, color
+    )

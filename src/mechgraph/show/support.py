@@ -1,8 +1,10 @@
-"""What works with what, found by trying it: ``python -m mechgraph.show.support`` prints the page ``docs/support.md``.
+"""What works with what, found by trying it: ``python -m mechgraph.show.support`` prints the page
+``docs/support.md``.
 
-Every cell is the outcome of a small model that is built, derived and evaluated here; nothing is written down by hand, so
-a new joint, force, constraint, formalism or closure appears by being listed. A formalism that computes is also compared
-with the reference, by ``agreement``; one that disagrees is an error and not a cell.
+Every cell is the outcome of a small model that is built, derived and evaluated here; nothing is
+written down by hand, so a new joint, force, constraint, formalism or closure appears by being
+listed. A formalism that computes is also compared with the reference, by ``agreement``; one that
+disagrees is an error and not a cell.
 """
 
 from __future__ import annotations
@@ -15,17 +17,17 @@ from typing import Any
 
 import numpy as np
 
-from ..closure import CLOSURES
-from ..elements import CONSTRAINTS, FORCES, JOINTS
-from ..elements.transitions import move, rot
-from ..equations import Equations
+from ..closures.closure import CLOSURES
+from ..equations.equations import Equations
 from ..errors import UnsupportedError
 from ..formalisms import DEFAULT, FORMALISMS, coordinates_of
+from ..model.kinds import CONSTRAINTS, FORCES, JOINTS
+from ..model.system import System
+from ..model.transitions import move, rot
 from ..studies.agreement import Row, agreement
-from ..studies.events import Event
-from ..studies.integrators import METHODS
-from ..studies.simulate import DRIFT
-from ..system import System
+from ..studies.simulation.events import Event
+from ..studies.simulation.integrators import METHODS
+from ..studies.simulation.simulate import DRIFT
 
 YES, NO = "yes", "–"
 CHAIN = "joint"  # the general chain of transitions, which has no class of its own in JOINTS
@@ -34,7 +36,10 @@ NEEDED = {"screw": {"pitch": 0.1}}  # arguments without a default
 
 def page() -> str:
     """The whole page."""
-    return "\n\n".join([_HEAD, *_joints(), *_closures(), *_studies(), *_methods(), *_elements()]) + "\n"
+    return (
+        "\n\n".join([_HEAD, *_joints(), *_closures(), *_studies(), *_methods(), *_elements()])
+        + "\n"
+    )
 
 
 _HEAD = """# What works with what
@@ -43,14 +48,24 @@ This page is printed by `python -m mechgraph.show.support`, which tries every co
 is an `UnsupportedError` that names what is supported."""
 
 
-# --- joints and formalisms -------------------------------------------------------------------------------------------
+# --- joints and formalisms ------------------------------------------------------------------------
 
 
 def _joints() -> list[str]:
     compared = {kind: _agreeing(_tree(kind)) for kind in (*JOINTS, CHAIN)}
     forms = list(dict.fromkeys(row.formalism for rows in compared.values() for row in rows))
-    rows = [[f"`{kind}`", *_counts(kind), *_cells(compared[kind], forms), _cut_cell(kind)] for kind in compared]
-    head = ["joint", "coordinates", "speeds", "rows if cut", *(f"`{name}`" for name in forms), "closes a loop"]
+    rows = [
+        [f"`{kind}`", *_counts(kind), *_cells(compared[kind], forms), _cut_cell(kind)]
+        for kind in compared
+    ]
+    head = [
+        "joint",
+        "coordinates",
+        "speeds",
+        "rows if cut",
+        *(f"`{name}`" for name in forms),
+        "closes a loop",
+    ]
     return ["## Joints and formalisms", _table(head, rows)]
 
 
@@ -102,12 +117,18 @@ def _block(system: System, name: str) -> Any:
 
 def _join(system: System, kind: str, parent: Any, child: Any, **options: Any) -> None:
     if kind == CHAIN:
-        system.joint("joint", parent, child, [rot("x", "alpha"), move("y", 0.1), move("z", "height")], **options)
+        system.joint(
+            "joint",
+            parent,
+            child,
+            [rot("x", "alpha"), move("y", 0.1), move("z", "height")],
+            **options,
+        )
     else:
         getattr(system, kind)("joint", parent, child, **NEEDED.get(kind, {}), **options)
 
 
-# --- formalisms and closures -----------------------------------------------------------------------------------------
+# --- formalisms and closures ----------------------------------------------------------------------
 
 
 def _closures() -> list[str]:
@@ -115,13 +136,19 @@ def _closures() -> list[str]:
     serving = {(row.formalism, row.closure) for row in compared if not row.note}
     forms = dict.fromkeys(row.formalism for row in compared)
     rows = [
-        [f"`{name}`", coordinates_of(name.split()[0]), *(YES if (name, closure) in serving else NO for closure in CLOSURES)]
+        [
+            f"`{name}`",
+            coordinates_of(name.split()[0]),
+            *(YES if (name, closure) in serving else NO for closure in CLOSURES),
+        ]
         for name in forms
     ]
     return [
         "## Formalisms and closures",
-        "On a planar four-bar of spatial revolutes, three of whose five closing rows are redundant. Formalisms in the same "
-        "coordinates agree in $M$ and $f$, all of them in the accelerations of the bodies and in reactions that are unique.",
+        "On a planar four-bar of spatial revolutes, three of whose five closing rows are "
+        "redundant. Formalisms in the same "
+        "coordinates agree in $M$ and $f$, all of them in the accelerations of the bodies and in "
+        "reactions that are unique.",
         _table(["formalism", "coordinates", *(f"`{closure}`" for closure in CLOSURES)], rows),
     ]
 
@@ -136,7 +163,7 @@ def _four_bar() -> System:
     return system
 
 
-# --- studies ---------------------------------------------------------------------------------------------------------
+# --- studies --------------------------------------------------------------------------------------
 
 
 STUDIES: dict[str, Callable[[Equations, tuple], Any]] = {
@@ -145,10 +172,14 @@ STUDIES: dict[str, Callable[[Equations, tuple], Any]] = {
     "reactions": lambda e, s: e.reaction("crank", *s),
     "initial assembly": lambda e, s: e.assemble({"crank": 1.0}, guess={"coupler": 1.0}),
     "simulation": lambda e, s: e.simulate(0.01, s, step=0.01).energy,
-    "events": lambda e, s: e.simulate(0.01, s, step=0.01, events={"top": Event(lambda m: m.coordinate("crank"), stop=False)}),
+    "events": lambda e, s: e.simulate(
+        0.01, s, step=0.01, events={"top": Event(lambda m: m.coordinate("crank"), stop=False)}
+    ),
     "equilibria": lambda e, s: e.equilibrium({"crank": 1.5}),
     "linear models": lambda e, s: e.linearize(s),
-    "inverse dynamics": lambda e, s: e.inverse_dynamics(s[0], s[1], e.accelerations(*s), drives=["crank'"]),
+    "inverse dynamics": lambda e, s: e.inverse_dynamics(
+        s[0], s[1], e.accelerations(*s), drives=["crank'"]
+    ),
     "exact derivatives": lambda e, s: e.jacobian("accelerations", "q", *s),
     "rollouts": lambda e, s: e.rollout(s[0][None], s[1][None], step=0.01, steps=1),
     "text and LaTeX": lambda e, s: (e.show(), e.latex()),
@@ -164,12 +195,18 @@ def _export(equations: Equations) -> None:
 def _studies() -> list[str]:
     own = [name for name in FORMALISMS if coordinates_of(name) != "joint"]
     tree, *loops = _chain().equations(), *(_four_bar().equations(name) for name in (DEFAULT, *own))
-    states = (tree.assemble(), *(loop.assemble({"crank": 1.0}, guess={"coupler": 1.0}) for loop in loops))
+    states = (
+        tree.assemble(),
+        *(loop.assemble({"crank": 1.0}, guess={"coupler": 1.0}) for loop in loops),
+    )
     pairs = list(zip((tree, *loops), states, strict=True))
-    rows = [[name, *(_cell(partial(study, e, s)) for e, s in pairs)] for name, study in STUDIES.items()]
+    rows = [
+        [name, *(_cell(partial(study, e, s)) for e, s in pairs)] for name, study in STUDIES.items()
+    ]
     return [
         "## Studies",
-        "They use `Equations` alone, so formalism and closure do not matter. Without a C compiler rollouts are interpreted.",
+        "They use `Equations` alone, so formalism and closure do not matter. Without a C compiler "
+        "rollouts are interpreted.",
         _table(["study", "trees", "with constraints", *(f"`{name}`" for name in own)], rows),
     ]
 
@@ -183,12 +220,19 @@ def _chain() -> System:
 
 
 def _methods() -> list[str]:
-    rows = [[f"`{name}`", _method_cell(name, 0.0), _method_cell(name, lambda t: 0.0)] for name in METHODS]
+    rows = [
+        [f"`{name}`", _method_cell(name, 0.0), _method_cell(name, lambda t: 0.0)]
+        for name in METHODS
+    ]
     return [
         "### Integrators",
-        f"By `method=`. Constraints are kept by `drift=` {', '.join(f'`{name}`' for name in DRIFT)}. `rk8` is machine code; "
+        "By `method=`. Constraints are kept by `drift=` "
+        f"{', '.join(f'`{name}`' for name in DRIFT)}. `rk8` is machine code; "
         "without a C compiler `dop853` takes its place.",
-        _table(["method", "inputs as numbers and expressions of time", "inputs as Python functions"], rows),
+        _table(
+            ["method", "inputs as numbers and expressions of time", "inputs as Python functions"],
+            rows,
+        ),
     ]
 
 
@@ -197,17 +241,20 @@ def _method_cell(method: str, signal: Any) -> str:
     body = _block(system, "body")
     system.revolute("crank", system.ground, body, axis="y")
     system.torque("motor", "crank", system.input("w"))
-    return _cell(lambda: system.equations().simulate(0.01, step=0.01, method=method, inputs={"w": signal}))
+    return _cell(
+        lambda: system.equations().simulate(0.01, step=0.01, method=method, inputs={"w": signal})
+    )
 
 
-# --- forces and constraints ------------------------------------------------------------------------------------------
+# --- forces and constraints -----------------------------------------------------------------------
 
 
 def _elements() -> list[str]:
     head = ["", "what it is"]
     return [
         "## Forces",
-        "Besides gravity, and `stiffness`, `damping`, `rest` of every joint with scalar coordinates.",
+        "Besides gravity, and `stiffness`, `damping`, `rest` of every joint with scalar "
+        "coordinates.",
         _table(head, _described(FORCES)),
         "## Constraints",
         "Besides the joints that close loops.",
@@ -216,10 +263,15 @@ def _elements() -> list[str]:
 
 
 def _described(kinds: dict[str, Any]) -> list[list[str]]:
-    return [[f"`{name}`", str(kind.__doc__).splitlines()[0].replace("``", "`")] for name, kind in kinds.items()]
+    """The first paragraph of each kind's docstring."""
+    first = {
+        name: " ".join(str(kind.__doc__).partition("\n\n")[0].split())
+        for name, kind in kinds.items()
+    }
+    return [[f"`{name}`", text.replace("``", "`")] for name, text in first.items()]
 
 
-# --- the page --------------------------------------------------------------------------------------------------------
+# --- the page -------------------------------------------------------------------------------------
 
 
 def _cell(attempt: Callable[[], Any]) -> str:
@@ -231,7 +283,11 @@ def _cell(attempt: Callable[[], Any]) -> str:
 
 
 def _table(head: list[str], rows: Iterable[list[str]]) -> str:
-    lines = [head, ["---"] * len(head), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+    lines = [
+        head,
+        ["---"] * len(head),
+        *([cell.replace("|", "\\|") for cell in row] for row in rows),
+    ]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

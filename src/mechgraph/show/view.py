@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError
-from ..results import Trajectory
+from ..results.trajectory import Trajectory
 from .picture import animation
 from .scene import Box, Rod, Scene, Solid, scene
 from .shells import Shell
@@ -34,18 +34,25 @@ class Page:
 
     def _repr_html_(self) -> str:
         return (
-            f'<iframe srcdoc="{html.escape(self.html)}" style="width:100%;height:{self.height}px;border:0;border-radius:10px" '
+            f'<iframe srcdoc="{html.escape(self.html)}" '
+            f'style="width:100%;height:{self.height}px;border:0;border-radius:10px" '
             'title="animation"></iframe>'
         )
 
 
 def view(
-    run: Trajectory, path: str | Path | None = None, *, speed: float = 1.0, title: str | None = None, **options: Any
+    run: Trajectory,
+    path: str | Path | None = None,
+    *,
+    speed: float = 1.0,
+    title: str | None = None,
+    **options: Any,
 ) -> Any:
-    """Show a run: ``path`` ending in .html writes an interactive page, in .gif a moving picture; each returns its path.
+    """Show a run: ``path`` ending in .html writes an interactive page, in .gif a moving picture;
+    each returns its path.
 
-    Without a path the page is returned; notebooks display it. ``speed`` is how fast time runs; ``options`` of a moving
-    picture are ``size`` (pixels) and ``frames`` a second.
+    Without a path the page is returned; notebooks display it. ``speed`` is how fast time runs;
+    ``options`` of a moving picture are ``size`` (pixels) and ``frames`` a second.
     """
     if not len(run):
         raise ArgumentError("there is nothing to see: the run is empty")
@@ -72,14 +79,18 @@ def subtitle(run: Trajectory) -> str:
 
 
 def page_of(seen: Scene, title: str, note: str, speed: float) -> str:
-    """The page: the template with its title and its data, neither of which can end the script that it stands in."""
+    """The page: the template with its title and its data, neither of which can end the script that
+    it stands in."""
     return fill(
-        TEMPLATE.read_text(encoding="utf-8"), TITLE=html.escape(title), DATA=script_json(_data(seen, title, note, speed))
+        TEMPLATE.read_text(encoding="utf-8"),
+        TITLE=html.escape(title),
+        DATA=script_json(_data(seen, title, note, speed)),
     )
 
 
 def fill(template: str, **values: str) -> str:
-    """The template with every ``__NAME__`` replaced, in one pass: what is put in is not looked at again."""
+    """The template with every ``__NAME__`` replaced, in one pass: what is put in is not looked at
+    again."""
     return re.sub(r"__([A-Z]+)__", lambda match: values[match.group(1)], template)
 
 
@@ -113,12 +124,22 @@ def _solid(solid: Solid) -> dict[str, Any]:
 
 
 def _rod(rod: Rod) -> dict[str, Any]:
-    return {"a": _numbers(rod.a), "b": _numbers(rod.b), "radius": float(rod.radius), "color": rod.color}
+    return {
+        "a": _numbers(rod.a),
+        "b": _numbers(rod.b),
+        "radius": float(rod.radius),
+        "color": rod.color,
+    }
 
 
 def _box(box: Box) -> dict[str, Any]:
     axes = [_numbers(axis) for axis in box.axes.T]
-    return {"centre": _numbers(box.centre), "half": _numbers(box.half), "axes": axes, "color": box.color}
+    return {
+        "centre": _numbers(box.centre),
+        "half": _numbers(box.half),
+        "axes": axes,
+        "color": box.color,
+    }
 
 
 def _shell(shell: Shell) -> dict[str, Any]:

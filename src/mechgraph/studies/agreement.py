@@ -1,9 +1,10 @@
 """Agreement: every formalism and closure on one system, compared at random consistent states.
 
-In the same coordinates the formalisms must agree in M and f to rounding, and every formalism with every closure in the
-accelerations and the reactions of all joints. A formalism in coordinates of its own is compared in the accelerations of
-all bodies instead, and in the reactions where no constraint is redundant (else they are not unique). The reference is
-``newton-euler`` with ``multipliers``.
+In the same coordinates the formalisms must agree in M and f to rounding, and every formalism with
+every closure in the accelerations and the reactions of all joints. A formalism in coordinates of
+its own is compared in the accelerations of all bodies instead, and in the reactions where no
+constraint is redundant (else they are not unique). The reference is ``newton-euler`` with
+``multipliers``.
 """
 
 from __future__ import annotations
@@ -18,18 +19,25 @@ import casadi as ca
 import numpy as np
 
 from ..arguments import some_of, whole
-from ..closure import CLOSURES, RANK_TOLERANCE, bordered, rank
-from ..equations import Equations
+from ..closures.closure import CLOSURES, RANK_TOLERANCE, bordered, rank
+from ..equations.equations import Equations, derive
 from ..errors import ArgumentError, AssemblyError, UnsupportedError
 from ..formalisms import DEFAULT, FORMALISMS
 from ..kernels import Kernel
-from ..motion import Motion
-from ..system import System
-from .initial import assemble, to_absolute
+from ..model.description import Description
+from ..model.system import System
+from ..motion.motion import Motion
+from .assembly.assemble import assemble, to_absolute
 from .projection import moved, project
 
-TOLERANCES = (1e-11, 1e-11, 1e-9, 1e-9)  # relative; accelerations and reactions carry the condition of M and A as well
-WELL_CONDITIONED = 1e-3  # states nearer to a singular position than this ratio of singular values of A are not compared
+TOLERANCES = (
+    1e-11,
+    1e-11,
+    1e-9,
+    1e-9,
+)  # relative; accelerations and reactions carry the condition of M and A as well
+# states nearer to a singular position than this ratio of singular values of A are not compared
+WELL_CONDITIONED = 1e-3
 PROBING_LIMIT = 10  # speeds; probing evaluates the energy of accelerations about n³/2 times
 VARIANTS: Mapping[str, Sequence[Mapping[str, str]]] = {
     "appell": ({}, {"coefficients": "probing"}),
@@ -49,9 +57,11 @@ class States:
 
 @dataclass(frozen=True)
 class Row:
-    """One formalism (with its options) and closure: largest errors relative to the reference, and what deriving took.
+    """One formalism (with its options) and closure: largest errors relative to the reference, and
+    what deriving took.
 
-    None stands for what cannot be compared. ``seconds`` is the time to derive M and f; ``note`` says why a row has no errors.
+    None stands for what cannot be compared. ``seconds`` is the time to derive M and f; ``note``
+    says why a row has no errors.
     """
 
     formalism: str
@@ -70,8 +80,11 @@ class Row:
 
     @property
     def ok(self) -> bool:
-        """True if all errors are at rounding level, or if the formalism says that it does not serve this system."""
-        compared = [(e, limit) for e, limit in zip(self.errors, TOLERANCES, strict=True) if e is not None]
+        """True if all errors are at rounding level, or if the formalism says that it does not serve
+        this system."""
+        compared = [
+            (e, limit) for e, limit in zip(self.errors, TOLERANCES, strict=True) if e is not None
+        ]
         return bool(self.note) or all(error < limit for error, limit in compared)
 
 
@@ -91,14 +104,18 @@ class Agreement:
     @property
     def worst(self) -> float:
         """The largest error of all rows."""
-        return max((error for row in self.rows for error in row.errors if error is not None), default=0.0)
+        return max(
+            (error for row in self.rows for error in row.errors if error is not None), default=0.0
+        )
 
     def __str__(self) -> str:
         table = self.table()
         widths = [max(len(line[k]) for line in table) for k in range(len(table[0]))]
         lines = ["  ".join(_aligned(line, widths)).rstrip() for line in table]
         rule = "─" * (sum(widths) + 2 * len(widths) - 2)
-        notes = [_wrapped(f"{row.formalism}: {row.note}", len(rule)) for row in self.rows if row.note]
+        notes = [
+            _wrapped(f"{row.formalism}: {row.note}", len(rule)) for row in self.rows if row.note
+        ]
         return "\n".join([lines[0], rule, *lines[1:], rule, *notes, self.verdict])
 
     @property
@@ -106,12 +123,17 @@ class Agreement:
         """One sentence."""
         wrong = [f"{row.formalism} / {row.closure}" for row in self.rows if not row.ok]
         if wrong:
-            return f"DISAGREEMENT at {self.states} random states of {self.name!r}: {', '.join(wrong)}."
+            return (
+                f"DISAGREEMENT at {self.states} random states of {self.name!r}: {', '.join(wrong)}."
+            )
         return f"All agree at {self.states} random states of {self.name!r}; largest relative difference {self.worst:.1e}."
 
     def table(self) -> list[tuple[str, ...]]:
-        """The header and the rows as text; what a formalism's further rows only repeat is left out."""
-        out: list[tuple[str, ...]] = [("formalism", "closure", "M", "f", "accelerations", "reactions", "derived in")]
+        """The header and the rows as text; what a formalism's further rows only repeat is left
+        out."""
+        out: list[tuple[str, ...]] = [
+            ("formalism", "closure", "M", "f", "accelerations", "reactions", "derived in")
+        ]
         for before, row in zip((None, *self.rows), self.rows, strict=False):
             cells = _cells(row)
             repeated = before is not None and before.formalism == row.formalism
@@ -127,7 +149,10 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 def _aligned(cells: Sequence[str], widths: Sequence[int]) -> list[str]:
-    return [c.ljust(w) if k < 2 else c.rjust(w) for k, (c, w) in enumerate(zip(cells, widths, strict=True))]
+    return [
+        c.ljust(w) if k < 2 else c.rjust(w)
+        for k, (c, w) in enumerate(zip(cells, widths, strict=True))
+    ]
 
 
 def _wrapped(text: str, width: int) -> str:
@@ -135,7 +160,7 @@ def _wrapped(text: str, width: int) -> str:
 
 
 def agreement(
-    system: System,
+    system: System | Description,
     states: int = 5,
     seed: int = 0,
     formalisms: Sequence[str] | None = None,
@@ -152,11 +177,14 @@ def agreement(
     >>> mg.agreement(arm).ok
     True
     """
-    if not isinstance(system, System):
+    if not isinstance(system, (System, Description)):
         raise ArgumentError(f"agreement compares the formalisms of a System, got {system!r}")
+    description = system.snapshot() if isinstance(system, System) else system
     (states,) = whole(states=states)
-    chosen = some_of("formalism", FORMALISMS if formalisms is None else formalisms, FORMALISMS, UnsupportedError)
-    reference = _Reference.of(system.equations(DEFAULT), states, seed, guess)
+    chosen = some_of(
+        "formalism", FORMALISMS if formalisms is None else formalisms, FORMALISMS, UnsupportedError
+    )
+    reference = _Reference.of(derive(description, DEFAULT), states, seed, guess)
     rows: list[Row] = []
     for formalism in chosen:
         for options in VARIANTS.get(formalism, ({},)):
@@ -164,12 +192,13 @@ def agreement(
     return Agreement(system.name, states, tuple(rows))
 
 
-# --- comparing -------------------------------------------------------------------------------------------------------
+# --- comparing ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Values:
-    """What is compared, at all states: M, f, u̇, the joints' reactions, and the bodies' accelerations."""
+    """What is compared, at all states: M, f, u̇, the joints' reactions, and the bodies'
+    accelerations."""
 
     M: np.ndarray
     f: np.ndarray
@@ -189,11 +218,15 @@ class _Reference:
     redundant: bool
 
     @staticmethod
-    def of(equations: Equations, states: int, seed: int, guess: Mapping[str, Any] | None) -> _Reference:
+    def of(
+        equations: Equations, states: int, seed: int, guess: Mapping[str, Any] | None
+    ) -> _Reference:
         at, consequences = random_states(equations, states, seed, guess), _consequences(equations)
         A = equations.constraint_jacobian(at.q, at.u, at.t)
         redundant = any(rank(each) < len(each) for each in A)
-        return _Reference(equations, at, next(_values(equations, at, consequences))[1], consequences, redundant)
+        return _Reference(
+            equations, at, next(_values(equations, at, consequences))[1], consequences, redundant
+        )
 
 
 def _consequences(equations: Equations) -> Kernel:
@@ -203,25 +236,42 @@ def _consequences(equations: Equations) -> Kernel:
         "consequences",
         lambda: [
             ca.vertcat(ca.SX(0, 1), *(equations.reactions.of(name) for name in system.joints)),
-            ca.vertcat(ca.SX(0, 1), *(ca.vertcat(m.acceleration(b), m.angular_acceleration(b)) for b in system.bodies)),
+            ca.vertcat(
+                ca.SX(0, 1),
+                *(ca.vertcat(m.acceleration(b), m.angular_acceleration(b)) for b in system.bodies),
+            ),
         ],
         [1, 1],
         equations.force_symbols,
     )
 
 
-def _values(equations: Equations, at: States, consequences: Kernel) -> Iterator[tuple[str, _Values]]:
+def _values(
+    equations: Equations, at: States, consequences: Kernel
+) -> Iterator[tuple[str, _Values]]:
     """By closure; derived and evaluated once for all of them."""
     M, f = equations.mass_matrix(at.q, at.t), equations.forces(at.q, at.u, at.t, at.w)
     arguments = equations.arguments(at.q, at.u, at.t, at.w, None)
     for closure, udot, multipliers in _solutions(equations, at, M, f):
-        yield closure, _Values(M, f, udot, *consequences(*arguments, np.concatenate([udot, multipliers], axis=-1)))
+        yield (
+            closure,
+            _Values(
+                M, f, udot, *consequences(*arguments, np.concatenate([udot, multipliers], axis=-1))
+            ),
+        )
 
 
-def _solutions(equations: Equations, at: States, M: np.ndarray, f: np.ndarray) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """(closure, u̇, λ); without constraints by the formalism's own route, with friction that goes with λ by the only one."""
+def _solutions(
+    equations: Equations, at: States, M: np.ndarray, f: np.ndarray
+) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """(closure, u̇, λ); without constraints by the formalism's own route, with friction that goes
+    with λ by the only one."""
     if not equations.constraints:
-        yield "none needed", equations.accelerations(at.q, at.u, at.t, at.w), np.zeros((len(at.t), 0))
+        yield (
+            "none needed",
+            equations.accelerations(at.q, at.u, at.t, at.w),
+            np.zeros((len(at.t), 0)),
+        )
         return
     A = equations.constraint_jacobian(at.q, at.u, at.t)
     b = equations.evaluate("b", lambda: equations.b, 1, at.q, at.u, at.t)
@@ -248,11 +298,13 @@ def _compare(reference: _Reference, formalism: str, options: Mapping[str, str]) 
         yield Row(label, closure, *errors, seconds)
 
 
-def _derived(system: System, formalism: str, options: Mapping[str, str]) -> Equations:
+def _derived(system: Description, formalism: str, options: Mapping[str, str]) -> Equations:
     """Equations with M and f derived, not only promised."""
-    equations = system.equations(formalism, **options)
+    equations = derive(system, formalism, **options)
     if options.get("coefficients") == "probing" and len(equations.speeds) > PROBING_LIMIT:
-        raise UnsupportedError(f"compared up to {PROBING_LIMIT} speeds only, because it grows with their third power")
+        raise UnsupportedError(
+            f"compared up to {PROBING_LIMIT} speeds only, because it grows with their third power"
+        )
     _ = equations.M, equations.f  # asking for them derives them
     return equations
 
@@ -273,10 +325,11 @@ def _errors_of(reference: _Reference, equations: Equations) -> Iterator[tuple[st
 
 
 def _errors(found: _Values, expected: _Values, u: np.ndarray) -> Errors:
-    """Largest differences at each state over the largest entry of the reference there; the worst state counts.
+    """Largest differences at each state over the largest entry of the reference there; the worst
+    state counts.
 
-    Forces, accelerations and reactions may cancel to nothing, so they are measured against what they are sums of, too:
-    inertia forces M u², u², and the forces.
+    Forces, accelerations and reactions may cancel to nothing, so they are measured against what
+    they are sums of, too: inertia forces M u², u², and the forces.
     """
     M, squares = _largest(expected.M), _largest(u) ** 2
     f = np.maximum(_largest(expected.f), M * squares)
@@ -288,12 +341,17 @@ def _errors(found: _Values, expected: _Values, u: np.ndarray) -> Errors:
     )
 
 
-def _errors_in_the_world(found: _Values, expected: _Values, u: np.ndarray, redundant: bool) -> Errors:
-    """The same for a formalism in coordinates of its own: accelerations of bodies, and reactions if they are unique."""
+def _errors_in_the_world(
+    found: _Values, expected: _Values, u: np.ndarray, redundant: bool
+) -> Errors:
+    """The same for a formalism in coordinates of its own: accelerations of bodies, and reactions if
+    they are unique."""
     squares = _largest(u) ** 2
     forces = np.maximum(_largest(expected.f), _largest(expected.M) * squares)
     bodies = _worst(found.bodies - expected.bodies, np.maximum(_largest(expected.bodies), squares))
-    reactions = _worst(found.reactions - expected.reactions, np.maximum(_largest(expected.reactions), forces))
+    reactions = _worst(
+        found.reactions - expected.reactions, np.maximum(_largest(expected.reactions), forces)
+    )
     return None, None, bodies, None if redundant else reactions
 
 
@@ -306,16 +364,20 @@ def _largest(values: np.ndarray) -> np.ndarray:
     return np.abs(values).reshape(len(values), -1).max(axis=1, initial=0.0)
 
 
-# --- states ----------------------------------------------------------------------------------------------------------
+# --- states ---------------------------------------------------------------------------------------
 
 
 def random_states(
-    equations: Equations, count: int, seed: int = 0, guess: Mapping[str, Any] | None = None, spread: float = 0.5
+    equations: Equations,
+    count: int,
+    seed: int = 0,
+    guess: Mapping[str, Any] | None = None,
+    spread: float = 0.5,
 ) -> States:
     """Consistent states around an assembled one, at random times in (0, 1) with random inputs.
 
-    Coordinates are moved by steps of about ``spread`` along the speeds and assembled again, with smaller steps where that
-    fails; random speeds are projected on ψ = 0.
+    Coordinates are moved by steps of about ``spread`` along the speeds and assembled again, with
+    smaller steps where that fails; random speeds are projected on ψ = 0.
     """
     (seed,) = whole(least=0, seed=seed)
     random = np.random.default_rng(seed)
@@ -325,13 +387,17 @@ def random_states(
     return States(q, u, t, w)
 
 
-def _random_state(equations: Equations, first: np.ndarray, random: np.random.Generator, spread: float) -> tuple:
+def _random_state(
+    equations: Equations, first: np.ndarray, random: np.random.Generator, spread: float
+) -> tuple:
     t, q = float(random.uniform()), first
     for attempt in range(12):
         step = spread * 0.7**attempt * random.standard_normal(len(equations.speeds))
         near = moved(equations, first, step)
         try:
-            q = assemble(equations, t=t, guess=dict(zip(equations.coordinates, near, strict=True)))[0]
+            q = assemble(equations, t=t, guess=dict(zip(equations.coordinates, near, strict=True)))[
+                0
+            ]
         except AssemblyError:
             continue
         if _well_conditioned(equations, q, t):

@@ -1,4 +1,5 @@
-"""Inverse dynamics: the efforts along the speeds, or the efforts of chosen drives, that a motion needs."""
+"""Inverse dynamics: the efforts along the speeds, or the efforts of chosen drives, that a motion
+needs."""
 
 from __future__ import annotations
 
@@ -10,14 +11,16 @@ import numpy as np
 from casadi import SX
 
 from ..arguments import numbers, some_of
-from ..closure import RANK_TOLERANCE
-from ..equations import Equations
+from ..closures.closure import RANK_TOLERANCE
+from ..equations.equations import Equations
 from ..errors import ArgumentError, UnsupportedError
 from ..formalisms import DEFAULT
-from ..motion import Motion
-from ..results import Trajectory
+from ..motion.motion import Motion
+from ..results.trajectory import Trajectory
 
-TOLERANCE = 1e-8  # error of the accelerations, and of the balance of forces, relative to what makes them up
+TOLERANCE = (
+    1e-8  # error of the accelerations, and of the balance of forces, relative to what makes them up
+)
 
 
 def inverse_dynamics(
@@ -30,34 +33,54 @@ def inverse_dynamics(
     parameters: Any = None,
     drives: Sequence[str] | None = None,
 ) -> np.ndarray:
-    """τ with M u̇ = f + τ along all speeds of a tree: recursive Newton–Euler where the formalism has it.
+    """τ with M u̇ = f + τ along all speeds of a tree: recursive Newton–Euler where the formalism
+    has it.
 
-    With ``drives``, names of inputs or of speeds of joints, their efforts with M u̇ = f + D τ + Gᵀλ instead: also with
-    constraints, in any coordinates, where they are as many as needed and not more. ``motion`` is a ``Trajectory`` or the
-    coordinates q, with u and u̇ beside it; batches by leading axes.
+    With ``drives``, names of inputs or of speeds of joints, their efforts with M u̇ = f + D τ + Gᵀλ
+    instead: also with constraints, in any coordinates, where they are as many as needed and not
+    more. ``motion`` is a ``Trajectory`` or the coordinates q, with u and u̇ beside it; batches by
+    leading axes.
     """
     if isinstance(motion, Trajectory):
-        motion, u, udot, t, inputs, parameters = motion.q, motion.u, motion.udot, motion.time, motion.w, dict(motion.parameters)
+        motion, u, udot, t, inputs, parameters = (
+            motion.q,
+            motion.u,
+            motion.udot,
+            motion.time,
+            motion.w,
+            dict(motion.parameters),
+        )
     if u is None or udot is None:
         raise ArgumentError("inverse_dynamics needs a Trajectory, or q, u and udot")
     if drives is not None:
-        return _efforts_of(equations, _checked(equations, drives), udot, equations.arguments(motion, u, t, inputs, parameters))
+        return _efforts_of(
+            equations,
+            _checked(equations, drives),
+            udot,
+            equations.arguments(motion, u, t, inputs, parameters),
+        )
     if equations.kinematics is not equations.tree:
         raise UnsupportedError(
-            f"inverse dynamics gives efforts along the speeds of joints, which {equations.formalism} does not have; "
-            f"use a formalism in joint coordinates, such as {DEFAULT}, or name the drives=[…] whose efforts are asked for"
+            "inverse dynamics gives efforts along the speeds of joints, which "
+            f"{equations.formalism} does not have; "
+            f"use a formalism in joint coordinates, such as {DEFAULT}, or name the drives=[…] "
+            "whose efforts are asked for"
         )
     if equations.constraints:
         raise UnsupportedError(
-            "with constraints the efforts along all speeds are not unique: name the drives=[…], inputs or speeds of joints, "
-            "whose efforts are asked for; or add servo constraints, whose multipliers are the efforts of the drives"
+            "with constraints the efforts along all speeds are not unique: name the drives=[…], "
+            "inputs or speeds of joints, "
+            "whose efforts are asked for; or add servo constraints, whose multipliers are the "
+            "efforts of the drives"
         )
     return equations.efforts(motion, u, udot, t, inputs, parameters)
 
 
 def _checked(equations: Equations, drives: Any) -> tuple[str, ...]:
     joints = equations.system.joints.values()
-    return some_of("drive", drives, [*equations.inputs, *(name for joint in joints for name in joint.speeds)])
+    return some_of(
+        "drive", drives, [*equations.inputs, *(name for joint in joints for name in joint.speeds)]
+    )
 
 
 def _expressions(equations: Equations, drives: tuple[str, ...]) -> list[SX]:
@@ -65,34 +88,56 @@ def _expressions(equations: Equations, drives: tuple[str, ...]) -> list[SX]:
     s, m = equations.symbols, Motion(equations.kinematics)
     by_input = ca.jacobian(equations.f, s.w)
     if ca.depends_on(by_input, s.w):
-        raise UnsupportedError("the forces are not linear in the inputs, so that inverse dynamics does not find them")
+        raise UnsupportedError(
+            "the forces are not linear in the inputs, so that inverse dynamics does not find them"
+        )
     columns = [
-        by_input[:, equations.inputs.index(name)] if name in equations.inputs else ca.jacobian(m.speed(name), s.u).T
+        by_input[:, equations.inputs.index(name)]
+        if name in equations.inputs
+        else ca.jacobian(m.speed(name), s.u).T
         for name in drives
     ]
     D = ca.horzcat(SX(s.u.numel(), 0), *columns)
     return [equations.tau, D, equations.constrained.G, equations.A @ s.udot, equations.b]
 
 
-def _efforts_of(equations: Equations, drives: tuple[str, ...], udot: Any, arguments: list[np.ndarray]) -> np.ndarray:
-    """τ of least squares in D τ + Gᵀλ = M u̇ − f, which must be unique and exact; inputs among the drives count as zero in f."""
+def _efforts_of(
+    equations: Equations, drives: tuple[str, ...], udot: Any, arguments: list[np.ndarray]
+) -> np.ndarray:
+    """τ of least squares in D τ + Gᵀλ = M u̇ − f, which must be unique and exact; inputs among the
+    drives count as zero in f."""
     q, u, t, w, p = arguments
     w = np.where([name in drives for name in equations.inputs], 0.0, w)
     kernel = equations.kernel(
-        ("drives", drives), lambda: _expressions(equations, drives), [1, 2, 2, 1, 1], equations.symbols.udot
+        ("drives", drives),
+        lambda: _expressions(equations, drives),
+        [1, 2, 2, 1, 1],
+        equations.symbols.udot,
     )
     tau, D, G, gained, b = kernel(q, u, t, w, p, numbers("accelerations", equations.speeds, udot))
     if _exceeds(gained + b, np.abs(gained) + np.abs(b)):
         raise ArgumentError("the accelerations contradict the constraints: A u̇ + b is not zero")
     K = np.concatenate([D, np.swapaxes(G, -1, -2)], axis=-1)
     lengths = np.linalg.norm(K, axis=-2, keepdims=True)
-    K, lengths, count = K / np.where(lengths > 0, lengths, 1.0), lengths[..., 0, : len(drives)], len(drives)
+    K, lengths, count = (
+        K / np.where(lengths > 0, lengths, 1.0),
+        lengths[..., 0, : len(drives)],
+        len(drives),
+    )
     inverse = np.linalg.pinv(K, rcond=RANK_TOLERANCE)
-    if np.abs((inverse @ K)[..., :count, :] - np.eye(K.shape[-1])[:count]).max(initial=0.0) > TOLERANCE:
-        raise ArgumentError(f"the efforts of {', '.join(drives)} are not unique: there are more drives than freedoms")
+    if (
+        np.abs((inverse @ K)[..., :count, :] - np.eye(K.shape[-1])[:count]).max(initial=0.0)
+        > TOLERANCE
+    ):
+        raise ArgumentError(
+            f"the efforts of {', '.join(drives)} are not unique: there are more drives than "
+            "freedoms"
+        )
     found = np.einsum("...ij,...j->...i", inverse, tau)
     if _exceeds(np.einsum("...ij,...j->...i", K, found) - tau, np.abs(tau)):
-        raise ArgumentError(f"{', '.join(drives) or 'no drives'} cannot make this motion; name more drives")
+        raise ArgumentError(
+            f"{', '.join(drives) or 'no drives'} cannot make this motion; name more drives"
+        )
     return found[..., :count] / lengths
 
 

@@ -1,4 +1,5 @@
-"""Rollouts: many trajectories at once with a fixed step, entirely in machine code if there is a compiler."""
+"""Rollouts: many trajectories at once with a fixed step, entirely in machine code if there is a
+compiler."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..arguments import number, numbers, one_of, whole
-from ..equations import Equations
+from ..equations.equations import Equations
 from ..errors import ArgumentError, UnsupportedError, unknown
 from ..kernels.compiler import CompilationFailure, report
 from ..kernels.flow import METHODS
@@ -20,9 +21,11 @@ TOLERANCE = 1e-9  # of the constraints at the start
 
 @dataclass(frozen=True, eq=False)
 class Rollouts:
-    """Trajectories: ``q`` and ``u`` have axes (trajectory, time, variable); ``run["elbow"]`` is one variable of all.
+    """Trajectories: ``q`` and ``u`` have axes (trajectory, time, variable); ``run["elbow"]`` is one
+    variable of all.
 
-    A trajectory that runs away ends in numbers that are not finite. ``tier`` says what computed them.
+    A trajectory that runs away ends in numbers that are not finite. ``tier`` says what computed
+    them.
     """
 
     time: np.ndarray
@@ -32,10 +35,17 @@ class Rollouts:
     tier: str
 
     def __getitem__(self, name: str) -> np.ndarray:
-        for names, values in ((self.equations.coordinates, self.q), (self.equations.speeds, self.u)):
+        for names, values in (
+            (self.equations.coordinates, self.q),
+            (self.equations.speeds, self.u),
+        ):
             if name in names:
                 return values[..., names.index(name)]
-        raise ArgumentError(unknown("coordinate or speed", name, [*self.equations.coordinates, *self.equations.speeds]))
+        raise ArgumentError(
+            unknown(
+                "coordinate or speed", name, [*self.equations.coordinates, *self.equations.speeds]
+            )
+        )
 
 
 def rollout(
@@ -54,14 +64,17 @@ def rollout(
 ) -> Rollouts:
     """Integrate a batch of states over ``steps`` steps of length ``step``.
 
-    ``q``, ``u``: a row for each trajectory, or one for all. ``inputs``: by name or as an array, with axes (inputs),
-    (steps, inputs) or (trajectories, steps, inputs), held over each step. ``parameters``: by name, or a row for each
-    trajectory. ``every`` says which steps are recorded. ``method`` is ``"rk4"`` or ``"symplectic"`` (Euler's). With
-    constraints, every step ends on them.
+    ``q``, ``u``: a row for each trajectory, or one for all. ``inputs``: by name or as an array,
+    with axes (inputs), (steps, inputs) or (trajectories, steps, inputs), held over each step.
+    ``parameters``: by name, or a row for each trajectory. ``every`` says which steps are recorded.
+    ``method`` is ``"rk4"`` or ``"symplectic"`` (Euler's). With constraints, every step ends on
+    them.
     """
     one_of("method", method, METHODS, UnsupportedError)
     if equations.contacting:
-        raise UnsupportedError("rollouts know no events, so no rigid contacts; use compliant_contact, or simulate")
+        raise UnsupportedError(
+            "rollouts know no events, so no rigid contacts; use compliant_contact, or simulate"
+        )
     step, t0 = number("step", step, positive=True), number("t0", t0)
     steps, every, threads = whole(steps=steps, every=every, threads=threads)
     if steps % every:
@@ -71,15 +84,22 @@ def rollout(
     q, u = _on_constraints(equations, q, u, np.full(len(q), t0), p)
     start, grid = np.hstack([q, u]), (t0, step, steps, every)
     try:
-        states, tier = equations.rollout_kernel()(start, w, p, *grid, method, threads), "machine code"
+        states, tier = (
+            equations.rollout_kernel()(start, w, p, *grid, method, threads),
+            "machine code",
+        )
     except CompilationFailure as failure:
         report(failure, "rollouts in the interpreter")
         states, tier = _interpreted(equations, start, w, p, *grid, method), "interpreter"
     positions, speeds = np.split(states, [q.shape[1]], axis=2)
-    return Rollouts(t0 + step * every * np.arange(states.shape[1]), positions, speeds, equations, tier)
+    return Rollouts(
+        t0 + step * every * np.arange(states.shape[1]), positions, speeds, equations, tier
+    )
 
 
-def _states(equations: Equations, q: Any, u: Any, parameters: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _states(
+    equations: Equations, q: Any, u: Any, parameters: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """q and u with a row for each trajectory, parameters with a row for each or one for all."""
     q, u, _, _, p = equations.arguments(q, u, 0.0, None, parameters)
     told = f"coordinates {q.shape}, speeds {u.shape}, parameters {p.shape}"
@@ -89,7 +109,11 @@ def _states(equations: Equations, q: Any, u: Any, parameters: Any) -> tuple[np.n
         raise ArgumentError(f"the numbers of trajectories do not fit together: {told}") from None
     if len(count) > 1:
         raise ArgumentError(f"rollouts take one batch axis, got {told}")
-    return np.broadcast_to(q, (*count, q.shape[-1])), np.broadcast_to(u, (*count, u.shape[-1])), np.atleast_2d(p)
+    return (
+        np.broadcast_to(q, (*count, q.shape[-1])),
+        np.broadcast_to(u, (*count, u.shape[-1])),
+        np.atleast_2d(p),
+    )
 
 
 def _on_constraints(
@@ -97,13 +121,19 @@ def _on_constraints(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The states nearest to those given that satisfy all constraints."""
     q, u = project(equations, q, u, t, p)
-    rows = np.hstack([equations.position_violation(q, t, p), equations.velocity_violation(q, u, t, p)])
+    rows = np.hstack(
+        [equations.position_violation(q, t, p), equations.velocity_violation(q, u, t, p)]
+    )
     left = ~(np.abs(rows) < TOLERANCE * (1 + np.abs(u).max(axis=1, initial=0, keepdims=True)))
     if left.any():
         trajectory, row = np.argwhere(left)[0]
-        names = [*equations.constraints[: equations.phi.numel()], *(f"rate of {name}" for name in equations.constraints)]
+        names = [
+            *equations.constraints[: equations.phi.numel()],
+            *(f"rate of {name}" for name in equations.constraints),
+        ]
         raise ArgumentError(
-            f"trajectory {trajectory} does not begin on the constraints, and no state nearby does: {names[row]} is left at "
+            f"trajectory {trajectory} does not begin on the constraints, and no state nearby does: "
+            f"{names[row]} is left at "
             f"{rows[trajectory, row]:.3g}; use assemble() to find a start"
         )
     return q, u
@@ -121,7 +151,15 @@ def _inputs(equations: Equations, inputs: Any, count: int, steps: int) -> np.nda
 
 
 def _interpreted(
-    equations: Equations, y: np.ndarray, w: np.ndarray, p: np.ndarray, t0: float, h: float, steps: int, every: int, method: str
+    equations: Equations,
+    y: np.ndarray,
+    w: np.ndarray,
+    p: np.ndarray,
+    t0: float,
+    h: float,
+    steps: int,
+    every: int,
+    method: str,
 ) -> np.ndarray:
     """The same in NumPy, one step of all trajectories at a time: where there is no compiler."""
     nq, records = len(equations.coordinates), [y]
@@ -130,7 +168,12 @@ def _interpreted(
 
         def slope(y: np.ndarray, t: float, inputs: np.ndarray = inputs) -> np.ndarray:
             q, u = y[:, :nq], y[:, nq:]
-            return np.hstack([equations.coordinate_rates(q, u, t, p), equations.accelerations(q, u, t, inputs, p)])
+            return np.hstack(
+                [
+                    equations.coordinate_rates(q, u, t, p),
+                    equations.accelerations(q, u, t, inputs, p),
+                ]
+            )
 
         y = _rk4(slope, y, t, h) if method == "rk4" else _symplectic(slope, y, t, h, nq)
         y = np.hstack(project(equations, y[:, :nq], y[:, nq:], np.full(len(y), t + h), p))
@@ -145,7 +188,9 @@ def _rk4(slope: Callable[..., np.ndarray], y: np.ndarray, t: float, h: float) ->
     return y + h / 6 * (k1 + 2 * k2 + 2 * k3 + slope(y + h * k3, t + h))
 
 
-def _symplectic(slope: Callable[..., np.ndarray], y: np.ndarray, t: float, h: float, nq: int) -> np.ndarray:
+def _symplectic(
+    slope: Callable[..., np.ndarray], y: np.ndarray, t: float, h: float, nq: int
+) -> np.ndarray:
     speeds = np.where(np.arange(y.shape[1]) < nq, 0, 1)
     y = y + h * speeds * slope(y, t)
     return y + h * (1 - speeds) * slope(y, t)

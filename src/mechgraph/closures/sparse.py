@@ -1,0 +1,103 @@
+"""Large systems on numbers: the same questions that ``closure`` answers by singular values, by
+sparse elimination.
+
+Cost and memory follow the pattern of the graph: proportional to the number of bodies for chains and
+loops in a row. Where singular values would tell the rank, pivots do, and dependent rows are met by
+proximal iterations.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import bmat, csc_matrix, diags, eye
+from scipy.sparse.linalg import splu
+
+LARGE = 200  # speeds and rows together; below, dense matrices are quicker
+PROXIMAL = 1e-10  # relative to A M⁻¹Aᵀ
+ITERATIONS = 20
+DEPENDENT = (
+    1e-10  # squared distance of a row of length one from the rows before it that counts as zero
+)
+
+
+def solve(
+    M: csc_matrix, f: np.ndarray, A: csc_matrix, b: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(u̇, λ) of M u̇ = f + Aᵀλ, A u̇ + b = 0, with λ of least norm.
+
+    Residuals are fed to the factors of [M, Aᵀ; A, −ε] until they no longer fall: λ never leaves the
+    range of A, and each iteration takes away all of the error but the share ε/(σ + ε) in a
+    direction with the eigenvalue σ of A M⁻¹Aᵀ.
+    """
+    n, m = M.shape[0], A.shape[0]
+    factor = splu(bmat([[M, A.T], [A, -_regularization(M, A) * eye(m)]], format="csc"))
+    udot, lam, left = np.zeros(n), np.zeros(m), np.inf
+    for _ in range(ITERATIONS):
+        residual = np.concatenate([f + A.T @ lam - M @ udot, -b - A @ udot])
+        size = float(np.abs(residual).max(initial=0.0))
+        if size > left / 2:
+            break
+        step = factor.solve(residual)
+        udot, lam, left = udot + step[:n], lam - step[n:], size
+    return udot, lam
+
+
+def _regularization(M: csc_matrix, A: csc_matrix) -> float:
+    """ε times the usual size of the diagonal of A M⁻¹Aᵀ."""
+    inertia = M.diagonal()
+    largest = inertia.max(initial=0.0) or 1.0
+    sizes = A.multiply(A) @ (1 / np.where(inertia > 1e-14 * largest, inertia, largest))
+    return PROXIMAL * float(np.median(sizes[sizes > 0])) if (sizes > 0).any() else PROXIMAL
+
+
+def dependent(A: csc_matrix) -> np.ndarray:
+    """True for every row of A that depends on the rows before it: pivots of the Gram matrix of its
+    rows, made of length one."""
+    lengths = np.sqrt(np.asarray(A.multiply(A).sum(axis=1)).ravel())
+    largest = lengths.max(initial=0.0) or 1.0
+    rows = diags(1 / np.where(lengths > 1e-9 * largest, lengths, 1e9 * largest)) @ A
+    gram = csc_matrix(rows @ rows.T + DEPENDENT / 100 * eye(A.shape[0]))
+    factor = splu(
+        gram, permc_spec="NATURAL", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+    )
+    return factor.U.diagonal() < DEPENDENT
+
+
+def weakest(S: csc_matrix) -> tuple[float, np.ndarray]:
+    """The least eigenvalue of a positive semidefinite matrix of entries up to one, and its
+    direction: inverse iteration."""
+    shifted = csc_matrix(S + 1e-13 * eye(S.shape[0]))
+    factor = splu(
+        shifted, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+    )
+    x = np.random.default_rng(0).standard_normal(S.shape[0])
+    for _ in range(3):
+        x = factor.solve(x / np.linalg.norm(x))
+    x = x / np.linalg.norm(x)
+    return float(x @ (S @ x)), x
+
+
+def is_singular(M: csc_matrix) -> bool:
+    """True if a positive semidefinite matrix has no inverse, whatever the units of its rows are."""
+    diagonal = M.diagonal()
+    if not (diagonal > 0).all():
+        return True
+    scale = diags(1 / np.sqrt(diagonal))
+    return bool(len(diagonal)) and weakest(csc_matrix(scale @ M @ scale))[0] < 1e-12
+
+
+def undetermined(M: csc_matrix, A: csc_matrix) -> int | None:
+    """Index of the speed that moves most along a null direction of M + AᵀA, both made free of
+    units; None if regular."""
+    diagonal = M.diagonal()
+    largest = diagonal.max(initial=0) or 1.0
+    scale = diags(
+        1 / np.sqrt(np.where(diagonal > 1e-14 * largest, diagonal, largest))
+    )  # less than that is rounding
+    rows = A @ scale
+    lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+    rows = diags(1 / np.maximum(lengths, 1e-300)) @ rows
+    if not len(diagonal):
+        return None
+    value, direction = weakest(csc_matrix(scale @ M @ scale + rows.T @ rows))
+    return int(np.abs(direction).argmax()) if value < 1e-12 else None

@@ -1,0 +1,268 @@
+"""Joints as constraints: one partial joint, completed by two equations (Kosenko; corrected).
+
+Bodies A and B share a line: the axis n of A through R_A carries the point R_B of B, and their axes
+stay parallel. That is four equations. B may still shift by ν along n and turn by φ about it. Each
+of the two is completed by one equation: either the motion is *held* (ν = 0, or a given function, or
+an acceleration), or an effort *acts* along it. F and M act on A, and the opposite on B, both
+reduced to the point R_B: a restoring law is F = +c ν, and a motor that drives B with the torque τ
+is M = −τ. The power that they give to the bodies is −F ν̇ − M φ̇.
+
+A new joint is a class with the two methods ``axial`` and ``rotary``.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+from casadi import SX
+
+from ..errors import ModelError
+from ..vectors import angle_about, axis, normals, scalar
+from .bodies import Body, Marker, marker_on
+from .constraints import Constraint, Level
+from .element import Action, Wrench
+from .joints import Rows
+
+if TYPE_CHECKING:
+    from ..motion.motion import Motion
+
+Law = Callable[[SX, SX, SX], Any]  # of (t, φ, φ̇)
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """The completing equation ``row`` = 0, at a level."""
+
+    row: SX
+    level: Level = "position"
+
+
+@dataclass(frozen=True, eq=False)
+class Acts:
+    """The completing equation: an effort, in parts. ``elastic`` has the energy ``potential``."""
+
+    elastic: SX
+    potential: SX
+    other: SX
+
+    @staticmethod
+    def nothing() -> Acts:
+        """No effort: the motion is free."""
+        return Acts(SX(0), SX(0), SX(0))
+
+
+class AxialJoint(Constraint):
+    """The partial joint between the frames ``a`` and ``b``, with ``axis`` in both."""
+
+    def __init__(self, name: str, a: Body | Marker, b: Body | Marker, axis: Any = "z") -> None:
+        self.name, self.a, self.b, self.n = name, marker_on(a), marker_on(b), _axis(axis)
+
+    @abstractmethod
+    def axial(self, m: Motion) -> Held | Acts:
+        """The equation that completes the shift along the axis."""
+
+    @abstractmethod
+    def rotary(self, m: Motion) -> Held | Acts:
+        """The equation that completes the rotation about the axis."""
+
+    # --- what the two equations are made of -------------------------------------------------------
+
+    def shift(self, m: Motion) -> SX:
+        """ν = n·(R_B − R_A)."""
+        return ca.dot(m.axis(self.a, self.n), m.position(self.b) - m.position(self.a))
+
+    def shift_rate(self, m: Motion) -> SX:
+        """ν̇."""
+        return ca.dot(m.axis(self.a, self.n), self._relative_velocity(m))
+
+    def shift_acceleration(self, m: Motion) -> SX:
+        """ν̈ = μ of the source's (3)."""
+        omega, arm = m.angular_velocity(self.a), m.position(self.b) - m.position(self.a)
+        carried = m.acceleration(self.a) + ca.cross(m.angular_acceleration(self.a), arm)
+        carried += ca.cross(omega, ca.cross(omega, arm)) + 2 * ca.cross(
+            omega, self._relative_velocity(m)
+        )
+        return ca.dot(m.axis(self.a, self.n), m.acceleration(self.b) - carried)
+
+    def angle(self, m: Motion, near: Any = None) -> SX:
+        """φ of B relative to A, with all its turns, or within half a turn of a value."""
+        within = angle_about(self.n, m.rotation(self.b, in_frame=self.a))
+        return m.turned(f"{self.name} angle", within, partial(self.angle_rate, m), near)
+
+    def angle_rate(self, m: Motion) -> SX:
+        """φ̇."""
+        return ca.dot(
+            m.axis(self.a, self.n), m.angular_velocity(self.b) - m.angular_velocity(self.a)
+        )
+
+    def angle_acceleration(self, m: Motion) -> SX:
+        """φ̈ = λ of the source's (4)."""
+        turning = m.angular_velocity(self.b) - m.angular_velocity(self.a)
+        carried = m.angular_acceleration(self.a) + ca.cross(m.angular_velocity(self.a), turning)
+        return ca.dot(m.axis(self.a, self.n), m.angular_acceleration(self.b) - carried)
+
+    def _relative_velocity(self, m: Motion) -> SX:
+        arm = m.position(self.b) - m.position(self.a)
+        return m.velocity(self.b) - m.velocity(self.a) - ca.cross(m.angular_velocity(self.a), arm)
+
+    # --- the constraint ---------------------------------------------------------------------------
+
+    def places(self) -> Sequence[Marker]:
+        return (self.a, self.b)
+
+    def position(self, m: Motion) -> Rows:
+        R, r = m.relative(self.a, self.b)
+        across = normals(self.n)
+        line = [(f"across {k}", ca.dot(t, r)) for k, t in enumerate(across, start=1)]
+        return [
+            *line,
+            *((f"tilt {k}", ca.dot(t, R @ self.n)) for k, t in enumerate(across, start=1)),
+            *self._held(m, "position"),
+        ]
+
+    def aligned(self, m: Motion) -> Sequence[SX]:
+        return (ca.dot(self.n, m.rotation(self.b, in_frame=self.a) @ self.n),)
+
+    def velocity(self, m: Motion) -> Rows:
+        return self._held(m, "velocity")
+
+    def acceleration(self, m: Motion) -> Rows:
+        return self._held(m, "acceleration")
+
+    def _held(self, m: Motion, level: Level) -> Rows:
+        completed = (("axial", self.axial(m)), ("rotary", self.rotary(m)))
+        return [
+            (label, by.row) for label, by in completed if isinstance(by, Held) and by.level == level
+        ]
+
+    def _acting(self, m: Motion) -> list[Acts]:
+        """Of F and of M."""
+        return [
+            by if isinstance(by, Acts) else Acts.nothing() for by in (self.axial(m), self.rotary(m))
+        ]
+
+    def potential(self, m: Motion) -> SX:
+        return sum((acts.potential for acts in self._acting(m)), SX(0))
+
+    def conservative(self, m: Motion) -> list[Action]:
+        return self._pair(m, *(acts.elastic for acts in self._acting(m)))
+
+    def nonconservative(self, m: Motion) -> list[Action]:
+        return self._pair(m, *(acts.other for acts in self._acting(m)))
+
+    def _pair(self, m: Motion, F: SX, M: SX) -> list[Action]:
+        """F n and M n at R_B on A, and the opposite on B."""
+        if F.is_zero() and M.is_zero():
+            return []
+        n = m.axis(self.a, self.n)
+        arm = m.position(self.b) - m.position(self.a)
+        return [Wrench(self.a, F * n, M * n + ca.cross(arm, F * n)), Wrench(self.b, -F * n, -M * n)]
+
+
+class FixedIdealJoint(AxialJoint):
+    """A revolute joint: ν = 0, M = 0."""
+
+    def axial(self, m: Motion) -> Held | Acts:
+        return Held(self.shift(m))
+
+    def rotary(self, m: Motion) -> Held | Acts:
+        return Acts.nothing()
+
+
+class FreeIdealJoint(AxialJoint):
+    """A cylindrical joint: F = 0, M = 0."""
+
+    def axial(self, m: Motion) -> Held | Acts:
+        return Acts.nothing()
+
+    def rotary(self, m: Motion) -> Held | Acts:
+        return Acts.nothing()
+
+
+class SpringIdealJoint(FreeIdealJoint):
+    """A revolute joint, elastic along its axis: F = c ν + d ν̇, M = 0."""
+
+    passive = True
+
+    def __init__(
+        self,
+        name: str,
+        a: Body | Marker,
+        b: Body | Marker,
+        axis: Any = "z",
+        stiffness: Any = 0,
+        damping: Any = 0,
+    ) -> None:
+        super().__init__(name, a, b, axis)
+        self.stiffness, self.damping = scalar(stiffness, "stiffness"), scalar(damping, "damping")
+
+    def axial(self, m: Motion) -> Held | Acts:
+        shift = self.shift(m)
+        return Acts(
+            self.stiffness * shift, self.stiffness * shift**2 / 2, self.damping * self.shift_rate(m)
+        )
+
+
+class FixedControlledJoint(FixedIdealJoint):
+    """A driven revolute joint: ν = 0, M = f(t, φ, φ̇), which acts on A."""
+
+    def __init__(
+        self, name: str, a: Body | Marker, b: Body | Marker, law: Law, axis: Any = "z"
+    ) -> None:
+        super().__init__(name, a, b, axis)
+        self.law = _law(law)
+
+    def rotary(self, m: Motion) -> Held | Acts:
+        value = scalar(self.law(m.time, self.angle(m), self.angle_rate(m)), f"{self.name!r}: law")
+        return Acts(SX(0), SX(0), value)
+
+
+class FreeSlideJoint(FreeIdealJoint):
+    """A prismatic joint: F = 0, φ = 0."""
+
+    def rotary(self, m: Motion) -> Held | Acts:
+        return Held(self.angle(m, near=0.0))
+
+
+class FixedServoJoint(FixedIdealJoint):
+    """A servo: ν = 0, φ̈ = f(t, φ, φ̇); with ``angle``, φ = angle(t) at position level instead."""
+
+    def __init__(
+        self,
+        name: str,
+        a: Body | Marker,
+        b: Body | Marker,
+        law: Law | None = None,
+        axis: Any = "z",
+        angle: Any = None,
+    ) -> None:
+        super().__init__(name, a, b, axis)
+        if (law is None) == (angle is None):
+            raise ModelError(
+                "give either law=, the angular acceleration as a function of (t, φ, φ̇), or "
+                "angle=, of time"
+            )
+        self.law = None if law is None else _law(law)
+        self.given = None if angle is None else scalar(angle, "angle")
+
+    def rotary(self, m: Motion) -> Held | Acts:
+        if self.given is not None:
+            return Held(self.angle(m, near=self.given) - self.given)
+        assert self.law is not None
+        wanted = scalar(self.law(m.time, self.angle(m), self.angle_rate(m)), f"{self.name!r}: law")
+        return Held(self.angle_acceleration(m) - wanted, "acceleration")
+
+
+def _axis(value: Any) -> SX:
+    return axis(value)
+
+
+def _law(value: Any) -> Law:
+    if not callable(value):
+        raise ModelError(f"law must be a function of (t, angle, rate), got {value!r}")
+    return value

@@ -1,0 +1,205 @@
+"""Constraints beyond joints, and the closing of cut joints.
+
+A constraint is a small class that, given the motion ``m``, states its rows, each of which is to
+stay zero: ``position`` φ(q, t), ``velocity`` ψ(q, u, t) (linear in the speeds or not),
+``acceleration``. Derivatives, action and reaction follow from the rows; see ``constrained.py``.
+
+To add a constraint, write such a class in a new file and list it in ``model/kinds.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+
+from ..errors import ModelError
+from ..vectors import scalar
+from .bodies import Body, Marker, marker_on
+from .element import Action, Element
+from .joints import Joint, Rows
+
+if TYPE_CHECKING:
+    from ..motion.motion import Motion
+
+Level = Literal["position", "velocity", "acceleration"]
+
+
+LEVELS: tuple[Level, ...] = ("position", "velocity", "acceleration")
+
+
+class Constraint(Element):
+    """Rows that stay zero, each a (label, expression) of the motion, at any of three levels.
+
+    Its multipliers are the efforts that keep them so, and come by themselves: those of the position
+    rows, then those of the velocity rows, then those of the acceleration rows.
+    """
+
+    def position(self, m: Motion) -> Rows:
+        """Rows φ(q, t)."""
+        return []
+
+    def velocity(self, m: Motion) -> Rows:
+        """Rows ψ(q, u, t), linear in the speeds or not."""
+        return []
+
+    def acceleration(self, m: Motion) -> Rows:
+        """Rows that are linear in the accelerations."""
+        return []
+
+    def dragged(self, m: Motion, multipliers: SX) -> list[Action]:
+        """Actions in proportion to its own multipliers, beside those that keep the rows: sliding
+        friction."""
+        return []
+
+    def acts_on(self, m: Motion) -> tuple[Marker, SX] | None:
+        """Where its force is seen: on the body of a marker, reduced to a point of the world. By
+        default its last place."""
+        places = self.places()
+        return (places[-1], m.position(places[-1])) if places else None
+
+    def chains(self) -> Sequence[Joint]:
+        """Points that wander on bodies, such as points of contact: chains without inertia, held by
+        the rows alone."""
+        return ()
+
+    def sought(self, m: Motion) -> Sequence[SX | None]:
+        """For each chain, its coordinates where assembly looks for it first; None for zeros."""
+        return [None] * len(self.chains())
+
+    def aligned(self, m: Motion) -> Sequence[SX]:
+        """What is positive the right way round, where the rows also hold another way."""
+        return ()
+
+    def rows(self, m: Motion, level: Level) -> Rows:
+        """The rows of one level."""
+        return {
+            "position": self.position,
+            "velocity": self.velocity,
+            "acceleration": self.acceleration,
+        }[level](m)
+
+
+class Distance(Constraint):
+    """Two points at a fixed (or prescribed) distance: (|r|² − l²) / 2l = 0."""
+
+    def __init__(self, name: str, a: Body | Marker, b: Body | Marker, length: Any):
+        self.name, self.a, self.b = name, marker_on(a), marker_on(b)
+        self.length = scalar(length, "length")
+        if self.length.is_constant() and float(self.length) <= 0:
+            raise ModelError(
+                f"length must be positive, got {float(self.length):g}; to join two points use a "
+                "spherical joint"
+            )
+
+    def places(self) -> Sequence[Marker]:
+        return (self.a, self.b)
+
+    def position(self, m: Motion) -> Rows:
+        gap = m.position(self.b) - m.position(self.a)
+        return [("", (ca.dot(gap, gap) - self.length**2) / (2 * self.length))]
+
+
+class Coupling(Constraint):
+    """Σ c q = constant, for coordinates of joints: gears, belts, differentials."""
+
+    def __init__(self, name: str, coefficients: Mapping[str, Any], constant: Any = 0):
+        self.name = name
+        if not isinstance(coefficients, Mapping):
+            raise ModelError(
+                f"coefficients must be a mapping such as {{'j1': 1.0, 'j2': -2.5}}, got "
+                f"{coefficients!r}"
+            )
+        self.coefficients = {
+            key: scalar(value, f"coefficient of {key!r}") for key, value in coefficients.items()
+        }
+        self.constant = scalar(constant, "constant")
+        if not self.coefficients:
+            raise ModelError("a coupling needs at least one coordinate")
+
+    def joints(self) -> Sequence[str]:
+        return tuple(self.coefficients)
+
+    def position(self, m: Motion) -> Rows:
+        return [
+            (
+                "",
+                sum(
+                    (c * m.coordinate(key) for key, c in self.coefficients.items()), -self.constant
+                ),
+            )
+        ]
+
+
+class Servo(Constraint):
+    """A coordinate as a known function of time; its multiplier is the effort that the drive
+    supplies."""
+
+    def __init__(self, name: str, coordinate: str | Joint, value: Any):
+        self.name, self.target = name, str(getattr(coordinate, "name", coordinate))
+        self.value = scalar(value, "value")
+
+    def joints(self) -> Sequence[str]:
+        return (self.target,)
+
+    def position(self, m: Motion) -> Rows:
+        return [("", m.coordinate(self.target, near=self.value) - self.value)]
+
+
+class Expression(Constraint):
+    """The user's own rows: exactly one of ``position``, ``velocity``, ``acceleration``, a function
+    of the motion."""
+
+    def __init__(
+        self,
+        name: str,
+        position: Callable[[Motion], Any] | None = None,
+        velocity: Callable[[Motion], Any] | None = None,
+        acceleration: Callable[[Motion], Any] | None = None,
+    ):
+        levels: dict[Level, Any] = {
+            "position": position,
+            "velocity": velocity,
+            "acceleration": acceleration,
+        }
+        given = [level for level, function in levels.items() if function is not None]
+        if len(given) != 1:
+            raise ModelError(
+                f"give exactly one of position=, velocity=, acceleration=, got {len(given)}"
+            )
+        self.name, self.level, self.function = name, given[0], levels[given[0]]
+        if not callable(self.function):
+            raise ModelError(
+                f"{self.level}= must be a function of the motion, such as lambda m: "
+                "m.position(tip)[2]"
+            )
+
+    def rows(self, m: Motion, level: Level) -> Rows:
+        if level != self.level:
+            return []
+        value = self.function(m)
+        entries = list(value) if isinstance(value, (list, tuple, np.ndarray)) else [value]
+        if len(entries) == 1 and isinstance(entries[0], SX):
+            entries = ca.vertsplit(ca.densify(ca.vec(entries[0])))
+        labels = [""] if len(entries) == 1 else [str(i + 1) for i in range(len(entries))]
+        return list(zip(labels, entries, strict=True))
+
+
+class Closing(Constraint):
+    """A cut joint: its kind's equations on the relative pose of its two frames (of its chain's end,
+    if it carries one)."""
+
+    def __init__(self, joint: Joint):
+        self.name, self.joint = joint.name, joint
+
+    def places(self) -> Sequence[Marker]:
+        return (self.joint.parent, self.joint.child)
+
+    def position(self, m: Motion) -> Rows:
+        return self.joint.kind.closing(*m.across(self.joint))
+
+    def aligned(self, m: Motion) -> Sequence[SX]:
+        return (self.joint.kind.aligned(*m.across(self.joint)),)

@@ -1,0 +1,202 @@
+"""What every element of a description has in common: it is what was said, and stays so.
+
+An element remembers the arguments that it was made with, and cannot be changed afterwards. So two
+elements are equal if the same was said of them; they can be hashed, copied, pickled and printed
+without a word of their own, a user's classes, too.
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABCMeta
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from functools import cache
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, NoReturn, TypeVar
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class _Sealing(ABCMeta):
+    """Makes an object, notes what it was made with, and seals it."""
+
+    def __call__(cls, *arguments: Any, **options: Any) -> Any:
+        made = super().__call__(*arguments, **options)
+        bound = cls.__signature__.bind(*arguments, **options)
+        object.__setattr__(made, "_given", Record(bound.arguments))
+        return made
+
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        """That of its constructor, for ``help`` and for the record."""
+        return _signature(cls)
+
+
+@cache
+def _signature(cls: type) -> inspect.Signature:
+    own = list(inspect.signature(cls.__init__).parameters.values())[1:]  # type: ignore[misc]
+    return inspect.Signature(own)
+
+
+class Described(metaclass=_Sealing):
+    """Base of bodies, markers, joints, forces, constraints, surfaces: a value, made once."""
+
+    _given: Mapping[str, Any]  # the arguments as given, by name
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "_given" in self.__dict__:
+            self._refuse(name)
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        self._refuse(name)
+
+    def _refuse(self, name: str) -> NoReturn:
+        raise AttributeError(
+            f"{type(self).__name__} {getattr(self, 'name', '')!r} cannot be changed ({name}) once it "
+            "is made; use a parameter for what is to change, or describe another one"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Described):
+            return NotImplemented
+        return self is other or canonical(self) == canonical(other)
+
+    def __hash__(self) -> int:
+        return hash(canonical(self))
+
+    def __repr__(self) -> str:
+        listed = ", ".join(f"{name}={_printed(value)}" for name, value in self._given.items())
+        return f"{type(self).__name__}({listed})"
+
+
+class Record(Mapping[Key, Value]):
+    """A mapping that cannot be changed, in the order in which it was said."""
+
+    def __init__(self, entries: Mapping[Key, Value]) -> None:
+        self._entries = dict(entries)
+
+    def __getitem__(self, key: Key) -> Value:
+        return self._entries[key]
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __repr__(self) -> str:
+        return repr(self._entries)
+
+
+def _printed(value: Any) -> str:
+    """A value as it was said; another element by its name."""
+    if isinstance(value, Described) and hasattr(value, "name"):
+        return repr(value.name)
+    if isinstance(value, FunctionType):
+        return f"<function {value.__name__}>"
+    if isinstance(value, (list, tuple)):
+        inner = ", ".join(_printed(item) for item in value)
+        return f"[{inner}]" if isinstance(value, list) else f"({inner})"
+    return str(value) if isinstance(value, SX) else repr(value)
+
+
+# --- what is the same -----------------------------------------------------------------------------
+
+
+def canonical(value: Any) -> Hashable:
+    """A value as data that can be compared and hashed: equal for all that says the same.
+
+    Expressions are equal if they are the same operations on symbols of the same names; functions if
+    they have the same code and close over what is equal.
+    """
+    return _canonical(value, frozenset())
+
+
+def _canonical(value: Any, outer: frozenset[int]) -> Hashable:
+    if id(value) in outer:  # a function that closes over itself
+        return "…"
+    within = outer | {id(value)}
+    for kind, read in _READERS.items():
+        if isinstance(value, kind):
+            return read(value, within)
+    try:
+        hash(value)
+    except TypeError:
+        return _Identity(value)
+    return value
+
+
+def _of_described(value: Described, within: frozenset[int]) -> Hashable:
+    return type(value).__qualname__, _of_mapping(value._given, within)
+
+
+def _of_mapping(value: Mapping[Any, Any], within: frozenset[int]) -> Hashable:
+    return tuple((name, _canonical(item, within)) for name, item in value.items())
+
+
+def _of_sequence(value: Any, within: frozenset[int]) -> Hashable:
+    return tuple(_canonical(item, within) for item in value)
+
+
+def _of_array(value: np.ndarray, within: frozenset[int]) -> Hashable:
+    if value.dtype == object:
+        return value.shape, _of_sequence(value.ravel(), within)
+    return _of_sequence(value.tolist() if value.ndim else [value.item()], within)
+
+
+def _of_expression(value: SX, within: frozenset[int]) -> Hashable:
+    if value.is_constant():
+        numbers = tuple(float(entry) for entry in ca.densify(value).elements())
+        return numbers[0] if value.shape == (1, 1) else (value.shape, numbers)
+    symbols = sorted(ca.symvar(value), key=lambda symbol: symbol.name())
+    function = ca.Function("expression", [ca.vertcat(*symbols)], [value])
+    return tuple(symbol.name() for symbol in symbols), function.serialize({})
+
+
+def _of_function(value: FunctionType, within: frozenset[int]) -> Hashable:
+    cells = (_cell(cell) for cell in value.__closure__ or ())
+    closed = tuple(_canonical(content, within) for content in cells)
+    return value.__code__, _canonical(value.__defaults__, within), closed
+
+
+def _cell(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not filled yet
+        return None
+
+
+class _Identity:
+    """Something that can be told from others only by being itself."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Identity) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+_READERS: dict[type | tuple[type, ...], Callable[[Any, frozenset[int]], Hashable]] = {
+    Described: _of_described,
+    Mapping: _of_mapping,
+    (list, tuple): _of_sequence,
+    np.ndarray: _of_array,
+    np.generic: lambda value, within: value.item(),
+    SX: _of_expression,
+    ca.DM: lambda value, within: _of_expression(SX(value), within),
+    FunctionType: _of_function,
+    MethodType: lambda value, within: (
+        _of_function(value.__func__, within),
+        _canonical(value.__self__, within),
+    ),
+    (ModuleType, type, CodeType): lambda value, within: value,
+}

@@ -1,0 +1,118 @@
+"""``Description``: what was said of a system, frozen. Everything else is derived from it alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+
+from .. import door
+from ..pickling import Picklable
+from .bodies import Body, Marker
+from .constraints import Constraint
+from .described import Record, canonical
+from .element import Element
+from .forces import Force
+from .joints import Joint
+
+if TYPE_CHECKING:
+    from ..equations.equations import Equations
+    from ..motion.motion import Motion
+    from ..motion.topology import Topology
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Description(Picklable):
+    """A snapshot of a ``System``: elements by name with their arguments as given; nothing changes.
+
+    Two descriptions are equal if the same was said in the same order, with the same names.
+
+    >>> import mechgraph as mg
+    >>> arm = mg.System("pendulum", gravity=(0, 0, -9.81))
+    >>> rod = arm.body("rod", mass=1.0, com=(0, 0, -0.5), inertia=(0.08, 0.08, 0.001))
+    >>> hinge = arm.revolute("hinge", arm.ground, rod, axis="y")
+    >>> before = arm.snapshot()
+    >>> arm.gravity = (0, 0, 0)
+    >>> before == arm.snapshot()
+    False
+    >>> before.joints["hinge"]
+    Joint(name='hinge', parent='ground', child='rod', kind=Revolute(axis='y'))
+    """
+
+    name: str
+    gravity: SX
+    time: SX
+    ground: Body
+    bodies: Mapping[str, Body]
+    markers: Mapping[str, Marker]
+    joints: Mapping[str, Joint]
+    forces: Mapping[str, Force]
+    constraints: Mapping[str, Constraint]
+    parameters: Mapping[str, SX]
+    defaults: Mapping[str, float]
+    inputs: Mapping[str, SX]
+    outputs: Mapping[str, Callable[[Motion], Any]]
+    # kept for all who ask; not part of what was said
+    derived: dict[Any, Any] = field(init=False, default_factory=dict)
+
+    @property
+    def elements(self) -> list[Element]:
+        """All forces and constraints."""
+        return [*self.forces.values(), *self.constraints.values()]
+
+    @property
+    def places(self) -> dict[str, Body | Marker]:
+        """Ground, bodies and markers by name."""
+        return {"ground": self.ground, **self.bodies, **self.markers}
+
+    def owns(self, body: Body) -> bool:
+        """True if a body is one of this system."""
+        return body is self.ground or self.bodies.get(body.name) is body
+
+    def default_value(self, expression: SX) -> np.ndarray:
+        """An expression of parameters (at t = 0) as numbers, with the parameters at their defaults."""
+        symbols = [self.time, *self.parameters.values(), *self.inputs.values()]
+        values = [0.0, *self.defaults.values(), *(0.0 for _ in self.inputs)]
+        value = ca.Function("f", [ca.vertcat(*symbols)], [ca.densify(expression)])
+        return np.array(value(ca.DM(values)))
+
+    def topology(self) -> Topology:
+        """Spanning tree, cut joints, loops and incidence matrices."""
+        return door.motion.topology.topology(self)
+
+    def equations(
+        self, formalism: str | None = None, closure: str = "multipliers", **options: Any
+    ) -> Equations:
+        """The exact equations of motion; see ``System.equations``."""
+        return door.equations.equations.derive(self, formalism, closure, **options)
+
+    @cached_property
+    def _canonical(self) -> Hashable:
+        said = (self.gravity, self.bodies, self.markers, self.joints, self.forces, self.constraints)
+        return canonical((self.name, *said, self.defaults, list(self.inputs), self.outputs))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Description):
+            return NotImplemented
+        return self is other or self._canonical == other._canonical
+
+    def __hash__(self) -> int:
+        return hash(self._canonical)
+
+    def __repr__(self) -> str:
+        counts = (
+            f"{len(store)} {kind}"
+            for kind, store in vars(self).items()
+            if isinstance(store, Record) and kind != "defaults" and len(store)
+        )
+        return f"<Description of {self.name!r}: {', '.join(counts) or 'nothing yet'}>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What was said, without what was derived from it."""
+        kept = {key: value for key, value in vars(self).items() if key != "_canonical"}
+        return {**kept, "derived": {}}

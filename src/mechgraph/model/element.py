@@ -1,0 +1,77 @@
+"""What forces and constraints have in common: the places and joints that they refer to, and how
+they act."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from casadi import SX
+
+from .bodies import Marker
+from .described import Described
+from .limits import Limit
+
+if TYPE_CHECKING:
+    from ..motion.motion import Motion
+
+
+@dataclass(frozen=True, eq=False)
+class Wrench:
+    """A force at the origin of ``marker`` and a torque, world components, acting on the marker's
+    body."""
+
+    marker: Marker
+    force: SX
+    torque: SX
+
+
+@dataclass(frozen=True, eq=False)
+class Effort:
+    """Generalized forces conjugate to the speeds of ``joint``, one for each speed."""
+
+    joint: str
+    values: SX
+
+
+Action = Wrench | Effort
+
+
+class Element(Described):
+    """What hangs on the graph of bodies and joints. Nothing acts unless a subclass says so."""
+
+    name: str
+    limits: Sequence[Limit] = ()  # of its numbers
+    passive: bool = (
+        False  # True if its non-conservative actions only take energy: dampers, friction
+    )
+
+    def joints(self) -> Sequence[str]:
+        """Joints that it refers to by coordinate name (checked, and kept in the tree if
+        possible)."""
+        return ()
+
+    def parameters(self) -> Mapping[str, SX]:
+        """Parameters of its own, zero unless told otherwise."""
+        return {}
+
+    def places(self) -> Sequence[Marker]:
+        """Markers that it refers to."""
+        return ()
+
+    def parts(self) -> Sequence[Any]:
+        """Elements that come along with it."""
+        return ()
+
+    def potential(self, m: Motion) -> SX:
+        """Energy of the conservative part."""
+        return SX(0)
+
+    def conservative(self, m: Motion) -> list[Action]:
+        """Actions of the conservative part: minus the gradient of the potential."""
+        return []
+
+    def nonconservative(self, m: Motion) -> list[Action]:
+        """All other actions."""
+        return []

@@ -1,0 +1,174 @@
+"""Forces: what acts on bodies and along joints' coordinates.
+
+A force is a small class that, given the motion ``m``, states its actions: wrenches on markers and
+efforts along coordinates. Its conservative part is stated twice, as a potential (energy methods use
+it) and as actions (the others do); a test compares the two for every force in the list.
+
+To add a force, write such a class in a new file and list it in ``model/kinds.py``: it gets a
+short name on ``System``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+from casadi import SX
+
+from ..errors import ModelError
+from ..vectors import column, scalar
+from .bodies import Body, Marker, marker_on
+from .element import Action, Effort, Element, Wrench
+
+if TYPE_CHECKING:
+    from ..motion.motion import Motion
+    from .joints import Joint
+
+
+class Force(Element):
+    """Base of all forces."""
+
+
+def _evaluate(value: Any, m: Motion, size: int, what: str) -> SX:
+    """A number, expression or function of the motion as a column."""
+    result = value(m) if callable(value) else value
+    return column(result, size, what) if size > 1 else scalar(result, what)
+
+
+class SpringDamper(Force):
+    """Spring and damper on the line between two points: F = k (l − length) + c l̇, pulling them
+    together."""
+
+    passive = True
+
+    def __init__(
+        self,
+        name: str,
+        a: Body | Marker,
+        b: Body | Marker,
+        stiffness: Any = 0,
+        damping: Any = 0,
+        length: Any = 0,
+    ):
+        self.name, self.a, self.b = name, marker_on(a), marker_on(b)
+        self.stiffness = scalar(stiffness, "stiffness")
+        self.damping = scalar(damping, "damping")
+        self.length = scalar(length, "length")
+
+    def places(self) -> Sequence[Marker]:
+        return (self.a, self.b)
+
+    def _line(self, m: Motion) -> tuple[SX, SX]:
+        gap = m.position(self.b) - m.position(self.a)
+        return gap, ca.norm_2(gap)
+
+    def potential(self, m: Motion) -> SX:
+        gap, distance = self._line(m)
+        if self.length.is_zero():  # no root, so no singularity at zero length
+            return self.stiffness * ca.dot(gap, gap) / 2
+        return self.stiffness * (distance - self.length) ** 2 / 2
+
+    def conservative(self, m: Motion) -> list[Action]:
+        gap, distance = self._line(m)
+        if self.length.is_zero():
+            return self._pull(self.stiffness * gap)
+        return self._pull(self.stiffness * (distance - self.length) / distance * gap)
+
+    def nonconservative(self, m: Motion) -> list[Action]:
+        if self.damping.is_zero():
+            return []
+        gap, distance = self._line(m)
+        unit = gap / distance
+        return self._pull(
+            self.damping * ca.dot(m.velocity(self.b) - m.velocity(self.a), unit) * unit
+        )
+
+    def _pull(self, force: SX) -> list[Action]:
+        return [Wrench(self.a, force, SX.zeros(3)), Wrench(self.b, -force, SX.zeros(3))]
+
+
+class JointSpring(Force):
+    """Spring and damper in a joint, along each of its scalar coordinates: −k (x − rest) − c ẋ."""
+
+    passive = True
+
+    def __init__(
+        self, name: str, joint: str, count: int, stiffness: Any = 0, damping: Any = 0, rest: Any = 0
+    ):
+        self.name, self.joint = name, joint
+        self.stiffness = _each(stiffness, count, f"{joint}: stiffness")
+        self.damping = _each(damping, count, f"{joint}: damping")
+        self.rest = _each(rest, count, f"{joint}: rest")
+
+    def joints(self) -> Sequence[str]:
+        return (self.joint,)
+
+    def potential(self, m: Motion) -> SX:
+        if self.stiffness.is_zero():
+            return SX(0)
+        return ca.sum1(self.stiffness * (m.coordinate(self.joint) - self.rest) ** 2) / 2
+
+    def conservative(self, m: Motion) -> list[Action]:
+        if self.stiffness.is_zero():
+            return []
+        return [Effort(self.joint, -self.stiffness * (m.coordinate(self.joint) - self.rest))]
+
+    def nonconservative(self, m: Motion) -> list[Action]:
+        if self.damping.is_zero():
+            return []
+        return [Effort(self.joint, -self.damping * m.speed(self.joint))]
+
+
+def _each(value: Any, count: int, what: str) -> SX:
+    """One value for each of ``count`` coordinates; a single number serves all."""
+    single = not hasattr(value, "__len__") or (isinstance(value, SX) and value.numel() == 1)
+    return column([value] * count if single else value, count, what)
+
+
+class JointTorque(Force):
+    """Effort along a joint's coordinate (a torque or a force): a number, an expression, an input,
+    or a function of m.
+
+    For a joint with several speeds, name one (``"wrist.first"``) or give one value for each speed.
+    """
+
+    def __init__(self, name: str, joint: str | Joint, value: Any):
+        self.name, self.joint, self.value = name, str(getattr(joint, "name", joint)), value
+        if not callable(value) and not hasattr(value, "__len__"):
+            self.value = scalar(value, "torque")
+
+    def joints(self) -> Sequence[str]:
+        return (self.joint,)
+
+    def nonconservative(self, m: Motion) -> list[Action]:
+        size = m.speed(self.joint).numel()
+        return [Effort(self.joint, _evaluate(self.value, m, size, "torque"))]
+
+
+class PointForce(Force):
+    """A force at a marker; components in the world (``frame="world"``) or in the marker
+    (``frame="body"``)."""
+
+    def __init__(self, name: str, at: Body | Marker, value: Any, frame: str = "world"):
+        if frame not in ("world", "body"):
+            raise ModelError(f"frame must be 'world' or 'body', got {frame!r}")
+        self.name, self.at, self.frame = name, marker_on(at), frame
+        self.value: Any = value if isinstance(value, Callable) else column(value, 3, "force")  # type: ignore[arg-type]
+
+    def places(self) -> Sequence[Marker]:
+        return (self.at,)
+
+    def _vector(self, m: Motion) -> SX:
+        vector = _evaluate(self.value, m, 3, "value")
+        return m.rotation(self.at) @ vector if self.frame == "body" else vector
+
+    def nonconservative(self, m: Motion) -> list[Action]:
+        return [Wrench(self.at, self._vector(m), SX.zeros(3))]
+
+
+class BodyTorque(PointForce):
+    """A free torque on a body."""
+
+    def nonconservative(self, m: Motion) -> list[Action]:
+        return [Wrench(self.at, SX.zeros(3), self._vector(m))]

@@ -1,0 +1,379 @@
+"""Joints: an edge of the graph, a frame on its parent, a frame on its child, and a kind that says
+how it moves.
+
+A kind answers three questions, and nothing outside this file asks which kind it is:
+
+- ``transitions()``: the chain of elementary transitions;
+- ``closing(R, r)``: if the joint closes a loop, the equations it imposes on the relative pose (R
+  turns components of the child's joint frame into the parent's, r is the child's joint origin in
+  the parent's joint axes), row by row with a name;
+- ``measure(R, r)``: its coordinates from that pose.
+
+Where the closing equations also hold the wrong way round, ``aligned(R, r)`` tells which is the
+right one.
+
+To add a kind, write such a class in a new file and list it in ``JOINTS``: it gets a short name on
+``System``.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import casadi as ca
+from casadi import SX
+
+from ..errors import ModelError
+from ..vectors import angle_about, axis, normals, quaternion_of, scalar, vee
+from .bodies import ORIGIN, Body, Marker, Vector, marker_on
+from .described import Described
+from .transitions import Ball, Rotation, Screw, Transition, Translation
+
+Rows = list[tuple[str, SX]]
+
+
+class JointKind(Described):
+    """How a joint moves; see the questions at the top of this file."""
+
+    # False: no closing equations of its own, so a cut joint of this kind carries its coordinates
+    closes = True
+
+    @abstractmethod
+    def transitions(self) -> list[Transition]: ...
+
+    @abstractmethod
+    def closing(self, R: SX, r: SX) -> Rows: ...
+
+    @abstractmethod
+    def measure(self, R: SX, r: SX) -> SX: ...
+
+    def speeds(self, omega: SX, v: SX) -> SX | None:
+        """Its speeds, if they are quasi-velocities: from the child's relative angular velocity (in
+        its joint axes) and ṙ.
+
+        None if they are the rates of what ``measure`` gives.
+        """
+        return None
+
+    def aligned(self, R: SX, r: SX) -> SX:
+        """Positive if the closing equations hold the right way round: they also hold with the axis
+        turned over."""
+        return SX(1)
+
+
+def _along(e: SX, r: SX) -> Rows:
+    n1, n2 = normals(e)
+    return [("across 1", ca.dot(n1, r)), ("across 2", ca.dot(n2, r))]
+
+
+def _meet(r: SX) -> Rows:
+    return [(f"position {letter}", r[i]) for i, letter in enumerate("xyz")]
+
+
+def _parallel(e: SX, R: SX) -> Rows:
+    n1, n2 = normals(e)
+    return [("tilt 1", ca.dot(n1, R @ e)), ("tilt 2", ca.dot(n2, R @ e))]
+
+
+def _same_axes(R: SX) -> Rows:
+    return [(f"rotation {letter}", vee(R)[i]) for i, letter in enumerate("xyz")]
+
+
+class Revolute(JointKind):
+    """One rotation about ``axis``."""
+
+    def __init__(self, axis: Any = "z") -> None:
+        self.e = _axis(axis)
+
+    def transitions(self) -> list[Transition]:
+        return [Rotation("angle", self.e)]
+
+    def closing(self, R: SX, r: SX) -> Rows:
+        return [*_meet(r), *_parallel(self.e, R)]
+
+    def measure(self, R: SX, r: SX) -> SX:
+        return angle_about(self.e, R)
+
+    def aligned(self, R: SX, r: SX) -> SX:
+        return ca.dot(self.e, R @ self.e)
+
+
+class Prismatic(JointKind):
+    """One translation along ``axis``."""
+
+    def __init__(self, axis: Any = "z") -> None:
+        self.e = _axis(axis)
+
+    def transitions(self) -> list[Transition]:
+        return [Translation("shift", self.e)]
+
+    def closing(self, R: SX, r: SX) -> Rows:
+        return [*_along(self.e, r), *_same_axes(R)]
+
+    def measure(self, R: SX, r: SX) -> SX:
+        return ca.dot(self.e, r)
+
+    def aligned(self, R: SX, r: SX) -> SX:
+        return ca.trace(R)
+
+
+class Cylindrical(JointKind):
+    """Rotation (``.angle``) about and translation (``.shift``) along one ``axis``."""
+
+    def __init__(self, axis: Any = "z") -> None:
+        self.e = _axis(axis)
+
+    def transitions(self) -> list[Transition]:
+        return [Rotation("angle", self.e), Translation("shift", self.e)]
+
+    def closing(self, R: SX, r: SX) -> Rows:
+        return [*_along(self.e, r), *_parallel(self.e, R)]
+
+    def measure(self, R: SX, r: SX) -> SX:
+        return ca.vertcat(angle_about(self.e, R), ca.dot(self.e, r))
+
+    def aligned(self, R: SX, r: SX) -> SX:
+        return ca.dot(self.e, R @ self.e)
+
+
+class ScrewJoint(JointKind):
+    """Rotation about ``axis`` with ``pitch`` metres of advance for each radian."""
+
+    def __init__(self, pitch: Any, axis: Any = "z") -> None:
+        self.e, self.pitch = _axis(axis), scalar(pitch, "pitch")
+        if self.pitch.is_zero():
+            raise ModelError("pitch is zero; use a revolute joint")
+
+    def transitions(self) -> list[Transition]:
+        return [Screw("angle", self.e, self.pitch)]
+
+    def closing(self, R: SX, r: SX) -> Rows:
+        return [
+            *_along(self.e, r),
+            *_parallel(self.e, R),
+            ("advance", self.pitch * ca.sin(self._off_thread(R, r))),
+        ]
+
+    def _off_thread(self, R: SX, r: SX) -> SX:
+        """How far the advance is from the angle, which is known only up to whole turns: compare by
+        sine and cosine."""
+        return ca.dot(self.e, r) / self.pitch - angle_about(self.e, R)
+
+    def measure(self, R: SX, r: SX) -> SX:
+        return ca.dot(self.e, r) / self.pitch
+
+    def aligned(self, R: SX, r: SX) -> SX:
+        return ca.fmin(ca.dot(self.e, R @ self.e), ca.cos(self._off_thread(R, r)))
+
+
+class Universal(JointKind):
+    """Rotation (``.first``) about ``axis`` of the parent, then (``.second``) about ``second_axis``
+    of the child."""
+
+    def __init__(self, axis: Any = "x", second_axis: Any = "y") -> None:
+        self.e1, self.e2 = _axis(axis), _axis(second_axis)
+        across = ca.dot(self.e1, self.e2)
+        if across.is_constant() and abs(float(across)) > 1e-9:
+            raise ModelError("axis and second_axis of a universal joint must be perpendicular")
+
+    def transitions(self) -> list[Transition]:
+        return [Rotation("first", self.e1), Rotation("second", self.e2)]
+
+    def closing(self, R: SX, r: SX) -> Rows:
+        return [*_meet(r), ("cross", ca.dot(self.e1, R @ self.e2))]
+
+    def measure(self, R: SX, r: SX) -> SX:
+        e1, e2, e3 = self.e1, self.e2, ca.cross(self.e1, self.e2)
+        y, x = R @ e2, R.T @ e1  # e2 turned by the first angle; e1 turned back by the second
+        return ca.vertcat(
+            ca.atan2(ca.dot(e3, y), ca.dot(e2, y)), ca.atan2(ca.dot(e3, x), ca.dot(e1, x))
+        )
+
+
+class Planar(JointKind):
+    """Translations (``.x``, ``.y``) across and a rotation (``.angle``) about the normal ``axis``.
+
+    For the normals z, x, y the two translations are along (x, y), (y, z), (z, x).
+    """
+
+    def __init__(self, axis: Any = "z") -> None:
+        self.e = _axis(axis)
+        self.n1, self.n2 = self._directions()
+
+    def _directions(self) -> tuple[SX, SX]:
+        for i in range(3):
+            if self.e.is_constant() and float(self.e[i]) == 1:
+                return SX.eye(3)[:, (i + 1) % 3], SX.eye(3)[:, (i + 2) % 3]
+        return normals(self.e)
+
+    def transitions(self) -> list[Transition]:
+        n1, n2 = (ca.densify(n) for n in (self.n1, self.n2))
+        return [Translation("x", n1), Translation("y", n2), Rotation("angle", self.e)]
+
+    def closing(self, R: SX, r: SX) -> Rows:
+        return [("height", ca.dot(self.e, r)), *_parallel(self.e, R)]
+
+    def measure(self, R: SX, r: SX) -> SX:
+        return ca.vertcat(ca.dot(self.n1, r), ca.dot(self.n2, r), angle_about(self.e, R))
+
+    def aligned(self, R: SX, r: SX) -> SX:
+        return ca.dot(self.e, R @ self.e)
+
+
+class Spherical(JointKind):
+    """Any rotation: quaternion ``.q0`` … ``.q3``, speeds ``.wx``, ``.wy``, ``.wz`` in the child's
+    joint axes."""
+
+    def transitions(self) -> list[Transition]:
+        return [Ball("")]
+
+    def closing(self, R: SX, r: SX) -> Rows:
+        return _meet(r)
+
+    def measure(self, R: SX, r: SX) -> SX:
+        return quaternion_of(R)
+
+    def speeds(self, omega: SX, v: SX) -> SX | None:
+        return omega
+
+
+class Free(JointKind):
+    """All six freedoms: ``.x``, ``.y``, ``.z`` in the parent's joint axes, then a rotation as in
+    spherical."""
+
+    def transitions(self) -> list[Transition]:
+        return [*(Translation(letter, axis(letter)) for letter in "xyz"), Ball("")]
+
+    def closing(self, R: SX, r: SX) -> Rows:
+        return []
+
+    def measure(self, R: SX, r: SX) -> SX:
+        return ca.vertcat(r, quaternion_of(R))
+
+    def speeds(self, omega: SX, v: SX) -> SX | None:
+        return ca.vertcat(v, omega)
+
+
+class Fixed(JointKind):
+    """No freedom."""
+
+    def transitions(self) -> list[Transition]:
+        return []
+
+    def closing(self, R: SX, r: SX) -> Rows:
+        return [*_meet(r), *_same_axes(R)]
+
+    def measure(self, R: SX, r: SX) -> SX:
+        return SX(0, 1)
+
+    def aligned(self, R: SX, r: SX) -> SX:
+        return ca.trace(R)
+
+
+class Chain(JointKind):
+    """The general joint: any chain of transitions. It closes a loop by carrying its own
+    coordinates."""
+
+    closes = False
+
+    def __init__(self, transitions: Sequence[Transition]) -> None:
+        if not isinstance(transitions, (list, tuple)):
+            raise ModelError(
+                "a joint's chain is a list such as [mg.rot('x', 'alpha'), mg.move('z', 0.3)], got "
+                f"{transitions!r}"
+            )
+        for step in transitions:
+            if not isinstance(step, Transition):
+                raise ModelError(
+                    "a joint's chain is made of mg.rot, mg.move, mg.screw and mg.ball, got "
+                    f"{step!r}"
+                )
+        self.chain = list(transitions)
+        names = [name for step in self.chain for name in step.coordinates]
+        if len(set(names)) < len(names):
+            raise ModelError("two transitions of one joint have the same coordinate name")
+
+    def transitions(self) -> list[Transition]:
+        return self.chain
+
+    def closing(self, R: SX, r: SX) -> Rows:
+        return Fixed().closing(R, r)  # of the end of its chain
+
+    def measure(self, R: SX, r: SX) -> SX:
+        raise TypeError("a chain carries its coordinates; it does not measure them")
+
+    def aligned(self, R: SX, r: SX) -> SX:
+        return ca.trace(R)
+
+
+class Joint(Described):
+    """An edge of the graph: the frame ``parent`` and the frame ``child`` joined by a ``kind``.
+
+    ``at`` and ``orientation`` place its frame on the parent, ``child_at`` and ``child_orientation``
+    on the child. ``cut`` tells the spanning tree: True cuts the joint, False keeps it, None leaves
+    the choice.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        parent: Body | Marker,
+        child: Body | Marker,
+        kind: JointKind,
+        cut: bool | None = None,
+        *,
+        at: Vector = ORIGIN,
+        orientation: Any = None,
+        child_at: Vector = ORIGIN,
+        child_orientation: Any = None,
+    ) -> None:
+        self.name, self.kind, self.cut = name, kind, cut
+        self.parent = _placed(f"{name}:parent", parent, at, orientation)
+        self.child = _placed(f"{name}:child", child, child_at, child_orientation)
+        if cut not in (True, False, None):
+            raise ModelError(f"cut must be True, False or None, got {cut!r}")
+
+    @property
+    def transitions(self) -> list[Transition]:
+        return self.kind.transitions()
+
+    @property
+    def coordinates(self) -> list[str]:
+        """Names of the coordinates: the joint's own name if there is only one, else
+        ``joint.transition``."""
+        return self._full([name for step in self._moving for name in step.coordinates], "")
+
+    @property
+    def speeds(self) -> list[str]:
+        """Names of the speeds: those of the coordinates with a prime; ``.wx .wy .wz`` for
+        quaternions."""
+        return self._full([name for step in self._moving for name in step.speeds], "'")
+
+    @property
+    def angles(self) -> list[str]:
+        """Names of the coordinates that can be measured up to whole turns only."""
+        steps = [step for step in self._moving for _ in step.coordinates]
+        return [
+            name
+            for name, step in zip(self.coordinates, steps, strict=True)
+            if isinstance(step, Rotation)
+        ]
+
+    @property
+    def _moving(self) -> list[Transition]:
+        return [step for step in self.transitions if step.moves]
+
+    def _full(self, local: list[str], prime: str) -> list[str]:
+        return [self.name + prime] if len(local) == 1 else [f"{self.name}.{name}" for name in local]
+
+
+def _placed(name: str, place: Body | Marker, at: Vector, turned: Any) -> Marker:
+    """A frame on a place; the place itself, if nothing is said of it."""
+    untouched = turned is None and at is ORIGIN
+    return marker_on(place) if untouched else Marker(name, place, at, turned)
+
+
+def _axis(value: Any) -> SX:
+    return axis(value, "axis")

@@ -1,0 +1,415 @@
+"""``System``: the user's graph of bodies and joints, with what hangs on it. It builds a description
+and computes nothing."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from casadi import SX
+
+from .. import door
+from ..errors import ModelError, blamed, unknown
+from ..vectors import column, scalar, symbol
+from . import kinds
+from .bodies import Body, Marker, Number, Vector, marker_on
+from .constraints import Constraint
+from .described import Record
+from .description import Description
+from .element import Element
+from .forces import Force, JointSpring
+from .joints import Joint, JointKind
+from .sentences import DEFAULTS, JointOptions, is_name, sentence
+from .transitions import Ball
+from .validation import problems
+from .words import Added, Place, Words
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ..equations.equations import Equations
+    from ..motion.motion import Motion
+    from ..motion.topology import Topology
+
+SHARED = {"body", "joint"}  # kinds whose names the context tells apart
+
+
+class System(Words):
+    """A mechanism: bodies are vertices, joints are edges; forces, constraints, inputs and parameters
+    hang on them.
+
+    Every number may be a float, a parameter, or an expression of parameters and time. What is wrong
+    with a call is told at once; what is wrong with the description as a whole is collected and
+    raised as one ``ModelError`` when it is first used. What is derived from it stays as it is,
+    whatever is said afterwards.
+
+    >>> import mechgraph as mg
+    >>> arm = mg.System("pendulum", gravity=(0, 0, -9.81))
+    >>> rod = arm.body("rod", mass=1.0, com=(0, 0, -0.5), inertia=(0.08, 0.08, 0.001))
+    >>> hinge = arm.revolute("hinge", arm.ground, rod, axis="y")
+    >>> arm.equations().mass_matrix([0.0])
+    array([[0.33]])
+    """
+
+    def __init__(self, name: str = "system", gravity: Vector = (0, 0, 0)) -> None:
+        self.time: SX = SX.sym("t")
+        self.ground = Body("ground")
+        self._bodies: dict[str, Body] = {}
+        self._markers: dict[str, Marker] = {}
+        self._joints: dict[str, Joint] = {}
+        self._forces: dict[str, Force] = {}
+        self._constraints: dict[str, Constraint] = {}
+        self._parameters: dict[str, SX] = {}
+        self._defaults: dict[str, float] = {}
+        self._inputs: dict[str, SX] = {}
+        self._outputs: dict[str, Callable[[Motion], Any]] = {}
+        self._names: dict[str, set[str]] = {"ground": {"body"}}  # kinds that have the name
+        self._snapshot: Description | None = None
+        self.name = name
+        self.gravity = gravity
+
+    @property
+    def name(self) -> str:
+        """What results and reports call it."""
+        return self._name
+
+    @name.setter
+    def name(self, value: str) -> None:
+        self._name, self._snapshot = value, None
+
+    @property
+    def gravity(self) -> SX:
+        """Acceleration of gravity, world components; set it anew to use parameters in it."""
+        return self._gravity
+
+    @gravity.setter
+    def gravity(self, value: Vector) -> None:
+        self._gravity: SX = column(value, 3, "gravity")
+        self._snapshot = None
+
+    # --- numbers with a name ----------------------------------------------------------------------
+
+    @sentence("parameter")
+    def parameter(self, name: str, value: float) -> SX:
+        """A named number that can be changed after derivation; usable in any number of the model.
+
+        value: what it is unless a study is told otherwise.
+        """
+        number = scalar(value, "value")
+        if not number.is_constant():
+            raise ModelError(
+                f"value must be a number, got the expression {value!r}; use the expression itself "
+                "where it is needed"
+            )
+        self._claim(name, "parameter")
+        self._parameters[name], self._defaults[name] = symbol(name), float(number)
+        return self._parameters[name]
+
+    @sentence("input")
+    def input(self, name: str) -> SX:
+        """A named signal from outside, zero unless a study is told otherwise."""
+        self._claim(name, "input")
+        self._inputs[name] = symbol(name)
+        return self._inputs[name]
+
+    @sentence("output")
+    def output(self, name: str, value: Callable[[Motion], Any]) -> None:
+        """A quantity of the user's own, a function of the motion; results carry it under ``name``."""
+        if not callable(value):
+            raise ModelError(
+                "it must be a function of the motion, such as lambda m: m.position(tip)[2]"
+            )
+        self._claim(name, "output")
+        self._outputs[name] = value
+
+    # --- vertices ---------------------------------------------------------------------------------
+
+    @sentence("body")
+    def body(
+        self,
+        name: str,
+        mass: Number | None = None,
+        com: Vector = (0, 0, 0),
+        inertia: Any = None,
+        inertia_about: str = "com",
+        allow_unphysical: bool = False,
+    ) -> Body:
+        """A rigid body; ``mass`` and ``inertia`` must be given.
+
+        com: centre of mass, in the body's frame.
+        inertia: along the body's axes: three numbers (the diagonal), six (xx yy zz xy xz yz; products
+            as entries of the matrix), a 3x3 matrix, or 0 for a point mass.
+        inertia_about: "com" or "origin", the point that it is about.
+        allow_unphysical: accept published data that no mass distribution has (zero mass with
+            inertia, or principal inertias that break the triangle inequality).
+        """
+        if mass is None or inertia is None:
+            missing = "mass" if mass is None else "inertia (0 for a point mass)"
+            raise ModelError(
+                f"{missing} is missing; every body needs it, a massless one is made by frame()"
+            )
+        return self._add_body(Body(name, mass, com, inertia, inertia_about, allow_unphysical))
+
+    @sentence("body")
+    def frame(self, name: str) -> Body:
+        """A body without mass: an intermediate frame between joints."""
+        return self._add_body(Body(name))
+
+    def _add_body(self, body: Body) -> Body:
+        self._claim(body.name, "body")
+        self._bodies[body.name] = body
+        return body
+
+    @sentence("marker")
+    def marker(
+        self, name: str, body: Place, at: Vector = (0, 0, 0), orientation: Any = None
+    ) -> Marker:
+        """A named frame fixed on a body, or on another marker.
+
+        at: its origin, in the frame of what it is fixed on.
+        orientation: a 3x3 matrix, a scalar-first quaternion, or turns [("z", 0.3), ("x", 1.2)].
+        """
+        marker = Marker(name, self._known(body), at, orientation)
+        self._claim(name, "marker")
+        self._markers[name] = marker
+        return marker
+
+    # --- edges, and everything else ---------------------------------------------------------------
+
+    def _join(
+        self, name: str, parent: Place, child: Place, kind: JointKind, options: JointOptions
+    ) -> Joint:
+        """The joint, and the spring in it, if there is one."""
+        given: dict[str, Any] = dict(options)
+        spring = [given.pop(key, DEFAULTS[key]) for key in ("stiffness", "damping", "rest")]
+        joint = Joint(name, self._known(parent), self._known(child), kind, **given)
+        if joint.parent.body is joint.child.body:
+            raise ModelError(f"joins body {joint.child.body.name!r} to itself")
+        sprung = None if _is_zero(spring[0]) and _is_zero(spring[1]) else _spring(joint, *spring)
+        self._claim(name, "joint")
+        self._joints[name] = joint
+        if sprung is not None:
+            self.add(sprung)
+        return joint
+
+    def add(self, element: Added) -> Added:
+        """Hang a force or constraint (of one's own class, too) on the graph."""
+        if not isinstance(element, (Force, Constraint)):
+            raise ModelError(f"add() takes a Force or a Constraint, got {element!r}")
+        self._claim(getattr(element, "name", None), type(element).__name__)
+        for name in element.parameters():
+            self._claim(name, "parameter")
+        for name, own in element.parameters().items():
+            self._parameters[name], self._defaults[name] = own, 0.0
+        store: dict[str, Any] = (
+            self._constraints if isinstance(element, Constraint) else self._forces
+        )
+        store[element.name] = element
+        for part in element.parts():
+            self.add(part)
+        return element
+
+    if not TYPE_CHECKING:  # a type checker knows the words of this package only
+
+        def __getattr__(self, word: str) -> Callable[..., Any]:
+            if word in kinds.JOINTS:
+                return lambda *arguments, **options: self._join_kind(
+                    kinds.JOINTS[word], *arguments, **options
+                )
+            if word in kinds.FORCES or word in kinds.CONSTRAINTS:
+                make = {**kinds.FORCES, **kinds.CONSTRAINTS}[word]
+                return lambda *arguments, **options: self._add_kind(make, *arguments, **options)
+            known = [name for name in dir(type(self)) if not name.startswith("_")]
+            raise AttributeError(f"System: {unknown('word', word, known)}")
+
+    def _join_kind(
+        self, make: type[JointKind], name: str, parent: Place, child: Place, **options: Any
+    ) -> Joint:
+        """A joint of a kind that is listed, but has no method: its own arguments go to the kind."""
+        own = {
+            key: options.pop(key) for key in inspect.signature(make).parameters if key in options
+        }
+        with blamed(f"joint {name!r}"):
+            kind = make(**own)
+        return self.joint(name, parent, child, kind, **options)
+
+    def _add_kind(self, make: type, name: str, *arguments: Any, **options: Any) -> Any:
+        """An element of a kind that is listed, but has no method; places may be given by name."""
+        with blamed(f"{make.__name__} {name!r}"):
+            bound = inspect.signature(make).bind(name, *arguments, **options)
+            for key, parameter in inspect.signature(make).parameters.items():
+                if key in bound.arguments and "Marker" in str(parameter.annotation):
+                    bound.arguments[key] = self._place(bound.arguments[key])
+            return self.add(make(*bound.args, **bound.kwargs))
+
+    # --- what has been said so far ----------------------------------------------------------------
+
+    @property
+    def bodies(self) -> Mapping[str, Body]:
+        """All bodies and frames by name, without ground."""
+        return MappingProxyType(self._bodies)
+
+    @property
+    def markers(self) -> Mapping[str, Marker]:
+        """All markers by name."""
+        return MappingProxyType(self._markers)
+
+    @property
+    def joints(self) -> Mapping[str, Joint]:
+        """All joints by name."""
+        return MappingProxyType(self._joints)
+
+    @property
+    def forces(self) -> Mapping[str, Force]:
+        """All forces by name."""
+        return MappingProxyType(self._forces)
+
+    @property
+    def constraints(self) -> Mapping[str, Constraint]:
+        """All constraints by name."""
+        return MappingProxyType(self._constraints)
+
+    @property
+    def parameters(self) -> Mapping[str, SX]:
+        """The symbols of all parameters by name."""
+        return MappingProxyType(self._parameters)
+
+    @property
+    def defaults(self) -> Mapping[str, float]:
+        """The values of all parameters by name."""
+        return MappingProxyType(self._defaults)
+
+    @property
+    def inputs(self) -> Mapping[str, SX]:
+        """The symbols of all inputs by name."""
+        return MappingProxyType(self._inputs)
+
+    @property
+    def outputs(self) -> Mapping[str, Callable[[Motion], Any]]:
+        """All outputs by name."""
+        return MappingProxyType(self._outputs)
+
+    @property
+    def elements(self) -> list[Element]:
+        """All forces and constraints."""
+        return [*self._forces.values(), *self._constraints.values()]
+
+    def snapshot(self) -> Description:
+        """What has been said so far, frozen; the same object as long as nothing is added."""
+        if self._snapshot is None:
+            self._snapshot = Description(
+                name=self.name,
+                gravity=self.gravity,
+                time=self.time,
+                ground=self.ground,
+                bodies=Record(self._bodies),
+                markers=Record(self._markers),
+                joints=Record(self._joints),
+                forces=Record(self._forces),
+                constraints=Record(self._constraints),
+                parameters=Record(self._parameters),
+                defaults=Record(self._defaults),
+                inputs=Record(self._inputs),
+                outputs=Record(self._outputs),
+            )
+        return self._snapshot
+
+    def check(self) -> None:
+        """Raise one ``ModelError`` with every problem of the description, if there is any."""
+        found = list(problems(self.snapshot()))
+        if found:
+            raise ModelError(found)
+
+    def __repr__(self) -> str:
+        counts: dict[str, dict[str, Any]] = {
+            "bodies": self._bodies,
+            "joints": self._joints,
+            "forces": self._forces,
+            "constraints": self._constraints,
+        }
+        listed = ", ".join(f"{len(store)} {kind}" for kind, store in counts.items() if store)
+        return f"<System {self.name!r}: {listed or 'nothing yet'}>"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> System:
+        """Another builder that goes on from here; what was said so far is shared."""
+        other = object.__new__(type(self))
+        for key, value in vars(self).items():
+            vars(other)[key] = dict(value) if isinstance(value, dict) else value
+        other._names = {name: set(taken) for name, taken in self._names.items()}
+        return other
+
+    __copy__ = lambda self: self.__deepcopy__({})  # noqa: E731
+
+    # --- the way on -------------------------------------------------------------------------------
+
+    def topology(self) -> Topology:
+        """Spanning tree, cut joints, loops and incidence matrices."""
+        return self.snapshot().topology()
+
+    def equations(
+        self, formalism: str | None = None, closure: str = "multipliers", **options: Any
+    ) -> Equations:
+        """The exact equations of motion of what has been said so far.
+
+        formalism: a name in ``mg.FORMALISMS``; the default is the fastest that supports the system.
+        closure: a name in ``mg.CLOSURES``.
+        options: those of the formalism, such as ``form="explicit"`` of Lagrange's.
+        """
+        return self.snapshot().equations(formalism, closure, **options)
+
+    def describe(self) -> str:
+        """What was understood: bodies, tree, loops, coordinates, mobility, redundant constraints."""
+        return door.show.describe.describe(self)
+
+    def draw_graph(self, path: str | Path | None = None) -> Figure:
+        """The graph of bodies and of what joins and loads them, as a figure.
+
+        path: where to save it (.png, .svg, .pdf), if it is given.
+        """
+        return door.show.graph.draw_graph(self, path)
+
+    # --- names and places -------------------------------------------------------------------------
+
+    def _claim(self, name: Any, kind: str) -> None:
+        """Take a name; refuse it if it is none, or if something else has it."""
+        if not is_name(name):
+            raise ModelError(f"{kind} needs a name, got {name!r}")
+        taken = self._names.get(name, set())
+        if taken and (kind in taken or not {kind, *taken} <= SHARED):
+            raise ModelError(f"{kind} {name!r}: the name is taken; every element needs its own")
+        self._names[name] = {kind, *taken}
+        self._snapshot = None
+
+    def _known(self, place: Place) -> Body | Marker:
+        """A body or marker of this system, itself or by name."""
+        if isinstance(place, (Body, Marker)):
+            body = marker_on(place).body
+            if body is not self.ground and self._bodies.get(body.name) is not body:
+                raise ModelError(f"body {body.name!r} belongs to another system")
+            return place
+        known: dict[str, Body | Marker] = {"ground": self.ground, **self._bodies, **self._markers}
+        if not isinstance(place, str) or place not in known:
+            raise ModelError(unknown("body or marker", place, known))
+        return known[place]
+
+    def _place(self, place: Place) -> Marker:
+        return marker_on(self._known(place))
+
+
+def _spring(joint: Joint, stiffness: Any, damping: Any, rest: Any) -> JointSpring:
+    if any(isinstance(step, Ball) for step in joint.transitions):
+        raise ModelError(
+            "stiffness and damping in a joint need scalar coordinates; use spring_damper or "
+            "body_torque"
+        )
+    if not any(step.moves for step in joint.transitions):
+        raise ModelError("stiffness and damping need a coordinate, and this joint has none")
+    name = f"{joint.name} spring"
+    return JointSpring(name, joint.name, len(joint.speeds), stiffness, damping, rest)
+
+
+def _is_zero(value: Any) -> bool:
+    return isinstance(value, (int, float)) and value == 0

@@ -1,0 +1,176 @@
+"""Everything that can be wrong with a description, found before any mechanics, all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import casadi as ca
+import networkx as nx
+import numpy as np
+from casadi import SX
+
+from ..errors import unknown
+from .description import Description
+from .element import Element
+from .limits import Limits
+from .transitions import Directed
+
+
+def problems(system: Description) -> Iterator[str]:
+    """The problems of a system, each a sentence that names the culprit and the fix."""
+    yield from _body_problems(system)
+    for name, marker in system.markers.items():
+        if _depends_on_time(system, marker.at, marker.rotation):
+            yield f"marker {name!r}: its place must not depend on time; put it on a body with a driven joint"
+    yield from _symbol_problems(system)
+    yield from _axis_problems(system)
+    yield from _name_problems(system)
+    for element in system.elements:
+        yield from _reference_problems(system, element)
+    yield from Limits(system).problems(np.array(list(system.defaults.values())))
+    yield from _connection_problems(system)
+
+
+def _body_problems(system: Description) -> Iterator[str]:
+    own, known = _own_symbols(system), []
+    for body in system.bodies.values():
+        if _depends_on_time(system, body.mass, body.com, body.inertia):
+            yield f"body {body.name!r}: mass, com and inertia must not depend on time"
+        elif not body.weightless and not _foreign(own, body.mass, body.com, body.inertia):
+            known.append(body)
+    columns = (ca.vertcat(body.mass, ca.vec(body.inertia)) for body in known)
+    for body, numbers in zip(
+        known, system.default_value(ca.horzcat(SX(10, 0), *columns)).T, strict=True
+    ):
+        yield from _mass_problems(system, body.name, numbers[0], numbers[1:].reshape(3, 3))
+
+
+def _mass_problems(
+    system: Description, name: str, mass: float, inertia: np.ndarray
+) -> Iterator[str]:
+    if mass < 0 or (mass == 0 and not system.bodies[name].allow_unphysical):
+        yield f"body {name!r}: mass must be positive, got {mass:g}; a massless one is made by frame()"
+    elif not system.bodies[name].allow_unphysical:
+        yield from _inertia_problems(name, inertia)
+
+
+def _inertia_problems(name: str, inertia: np.ndarray) -> Iterator[str]:
+    scale = np.abs(inertia).max()
+    if np.abs(inertia - inertia.T).max() > 1e-12 * scale:
+        yield f"body {name!r}: the inertia matrix is not symmetric"
+        return
+    a, b, c = np.linalg.eigvalsh(inertia)
+    if a < -1e-9 * scale:
+        yield f"body {name!r}: the central inertia has the negative principal value {a:.6g}; check inertia_about and the signs"
+    elif a + b < c * (1 - 1e-9):
+        yield (
+            f"body {name!r}: the principal inertias {a:.6g}, {b:.6g}, {c:.6g} break the triangle "
+            "inequality (no body has "
+            "them); check the data or say allow_unphysical=True"
+        )
+
+
+def _depends_on_time(system: Description, *expressions: SX) -> bool:
+    return any(not x.is_constant() and ca.depends_on(x, system.time) for x in expressions)
+
+
+def _own_symbols(system: Description) -> set[int]:
+    return {symbol.__hash__() for symbol in (system.time, *system.parameters.values())}
+
+
+def _foreign(own: set[int], *expressions: SX) -> list[str]:
+    """Names of the symbols of expressions that are not the system's own."""
+    symbols = (symbol for x in expressions if not x.is_constant() for symbol in ca.symvar(x))
+    return [symbol.name() for symbol in symbols if symbol.__hash__() not in own]
+
+
+def _symbol_problems(system: Description) -> Iterator[str]:
+    own = _own_symbols(system)
+    for what, expressions in _numbers(system):
+        for symbol in _foreign(own, *expressions):
+            if symbol in system.inputs:
+                yield f"{what}: uses the input {symbol!r}; an input has no known rate, so it may act in forces only"
+            else:
+                yield f"{what}: uses {symbol!r}, which is not a parameter or the time of this system"
+
+
+def _numbers(system: Description) -> Iterator[tuple[str, list[SX]]]:
+    """Every number of the graph; those of forces and constraints are seen when they are derived."""
+    yield "gravity", [system.gravity]
+    for body in system.bodies.values():
+        yield f"body {body.name!r}", [body.mass, body.com, body.inertia]
+    for name, marker in system.markers.items():
+        yield f"marker {name!r}", [marker.at, marker.rotation]
+    for joint in system.joints.values():
+        for frame in (joint.parent, joint.child):
+            yield f"joint {joint.name!r}", [frame.at, frame.rotation]
+        for step in joint.transitions:
+            amount = [] if isinstance(step.amount, str) else [step.amount]
+            yield f"joint {joint.name!r}", [*amount, step.constants]
+
+
+def _axis_problems(system: Description) -> Iterator[str]:
+    own = _own_symbols(system)
+    for name, joint in system.joints.items():
+        for step in joint.transitions:
+            if _depends_on_time(system, step.constants):
+                yield f"joint {name!r}: its axis (or pitch) must not depend on time; turn the joint's frame by orientation="
+            elif (
+                isinstance(step, Directed)
+                and not step.direction.is_constant()
+                and not _foreign(own, step.direction)
+            ):
+                length = float(np.linalg.norm(system.default_value(step.direction)))
+                if abs(length - 1) > 1e-9:
+                    yield f"joint {name!r}: its axis has length {length:.6g}, not 1, with the parameters at their defaults"
+
+
+def _name_problems(system: Description) -> Iterator[str]:
+    """Results go by name, so names of coordinates and speeds must not be those of something
+    else."""
+    stores = (
+        system.bodies,
+        system.markers,
+        system.forces,
+        system.constraints,
+        system.parameters,
+        system.inputs,
+        system.outputs,
+    )
+    taken = {"ground", *system.joints, *(name for store in stores for name in store)}
+    for joint in system.joints.values():
+        own = [name for name in (*joint.coordinates, *joint.speeds) if name != joint.name]
+        for name in own:
+            if name in taken:
+                yield f"joint {joint.name!r}: its variable {name!r} has the name of another element; rename one of them"
+        taken.update(own)
+
+
+def _reference_problems(system: Description, element: Element) -> Iterator[str]:
+    kind = type(element).__name__
+    for name in element.joints():
+        known = [
+            *system.joints,
+            *(c for joint in system.joints.values() for c in joint.coordinates),
+        ]
+        if name not in known:
+            yield f"{kind} {element.name!r}: {unknown('joint or coordinate', name, dict.fromkeys(known))}"
+    for marker in element.places():
+        if (
+            marker.body is not system.ground
+            and system.bodies.get(marker.body.name) is not marker.body
+        ):
+            yield f"{kind} {element.name!r}: body {marker.body.name!r} belongs to another system"
+
+
+def _connection_problems(system: Description) -> Iterator[str]:
+    graph = nx.Graph()
+    graph.add_nodes_from(["ground", *system.bodies])
+    graph.add_edges_from((j.parent.body.name, j.child.body.name) for j in system.joints.values())
+    reached = nx.node_connected_component(graph, "ground")
+    loose = [name for name in system.bodies if name not in reached]
+    if loose:
+        names = ", ".join(repr(name) for name in loose)
+        yield f"no path of joints from ground to {names}; join them, with free() if nothing holds them"
+    if not system.bodies:
+        yield "the system has no bodies; add one with body()"

@@ -1,0 +1,278 @@
+"""All constraints of a system on one kinematics: their rows, derivatives, and the wrenches that
+their multipliers exert."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import casadi as ca
+from casadi import SX
+
+from ..errors import ModelError, blamed
+from ..model.constraints import LEVELS, Closing, Constraint, Level
+from ..model.element import Action, Wrench
+from ..model.joints import Rows
+from ..vectors import NO_NUMBER, has_nan, scalar
+from .kinematics import Kinematics
+from .loads import generalized
+from .motion import Motion, at_rest
+
+ForceTorque = tuple[SX, SX]
+
+
+class Constrained:
+    """φ(q, t), ψ(q, u, t), A and b of the closings of cut joints and of the user's constraints.
+
+    Rows come by level: derivatives of the position constraints, velocity constraints, acceleration
+    constraints.
+    """
+
+    def __init__(self, kinematics: Kinematics) -> None:
+        self.kinematics = kinematics
+        self.closings = [Closing(joint) for joint in kinematics.topology.cut]
+        self.constraints: list[Constraint] = [
+            *self.closings,
+            *kinematics.system.constraints.values(),
+        ]
+
+    @cached_property
+    def _rows(self) -> dict[Level, list[tuple[Constraint, Rows]]]:
+        """At each level, (name, expression) of the rows of each constraint that has any."""
+        m, out = Motion(self.kinematics), {}
+        for level in LEVELS:
+            stated = (
+                (constraint, _stated(constraint, m, level)) for constraint in self.constraints
+            )
+            given = [(constraint, rows) for constraint, rows in stated if rows]
+            self._check(level, given)
+            out[level] = [(constraint, self._named(constraint, rows)) for constraint, rows in given]
+        return out
+
+    @staticmethod
+    def _named(constraint: Constraint, rows: Rows) -> Rows:
+        return [
+            (f"{constraint.name}: {label}" if label else constraint.name, value)
+            for label, value in rows
+        ]
+
+    def _check(self, level: Level, given: list[tuple[Constraint, Rows]]) -> None:
+        """Refuse rows that use what has no meaning at their level; all at one look, and one by one
+        only to name the culprit."""
+        columns = [ca.vertcat(*(value for _, value in rows)) for _, rows in given]
+        if self._fault(level, ca.vertcat(SX(0, 1), *columns)) is None:
+            return
+        for (constraint, _), column in zip(given, columns, strict=True):
+            fault = self._fault(level, column)
+            if fault is not None:
+                raise ModelError(f"constraint {constraint.name!r}: {fault}")
+
+    def _fault(self, level: Level, rows: SX) -> str | None:
+        s = self.kinematics.symbols
+        barred = {"position": ca.vertcat(s.u, s.udot), "velocity": s.udot}.get(level, SX(0, 1))
+        if ca.depends_on(rows, barred):
+            what = "velocities or accelerations" if level == "position" else "accelerations"
+            return f"a {level} constraint must not use {what}; give it at that level"
+        if level != "acceleration" and ca.depends_on(rows, s.w):
+            return "uses an input, which has no known rate; use a function of time"
+        if level == "acceleration" and ca.depends_on(ca.jacobian(rows, s.udot), s.udot):
+            return "an acceleration constraint must be linear in the accelerations"
+        if has_nan(rows):
+            return NO_NUMBER
+        strangers = s.strangers(rows)
+        return f"uses {strangers[0]!r}, which is not a symbol of this system" if strangers else None
+
+    def _at(self, level: Level) -> Rows:
+        return [row for _, rows in self._rows[level] for row in rows]
+
+    def _values(self, level: Level) -> SX:
+        return ca.vertcat(SX(0, 1), *(value for _, value in self._at(level)))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the rows of A, and so of λ."""
+        return tuple(name for level in LEVELS for name, _ in self._at(level))
+
+    @cached_property
+    def phi(self) -> SX:
+        """Position constraints φ(q, t)."""
+        return self._values("position")
+
+    @cached_property
+    def psi(self) -> SX:
+        """Velocity constraints ψ(q, u, t): the rates of φ, then those given at this level."""
+        return ca.vertcat(self.kinematics.rate(self.phi), self._values("velocity"))
+
+    @cached_property
+    def A(self) -> SX:
+        """∂ψ/∂u, then the rows given at acceleration level."""
+        s = self.kinematics.symbols
+        return ca.vertcat(
+            ca.jacobian(self.psi, s.u), ca.jacobian(self._values("acceleration"), s.udot)
+        )
+
+    @cached_property
+    def b(self) -> SX:
+        """The rest of the acceleration level A u̇ + b = 0."""
+        s = self.kinematics.symbols
+        given = ca.substitute(self._values("acceleration"), s.udot, SX.zeros(s.u.numel()))
+        return ca.densify(ca.vertcat(self.kinematics.rate(self.psi), given))
+
+    # --- what the multipliers do ------------------------------------------------------------------
+
+    @cached_property
+    def multipliers(self) -> SX:
+        """λ, as symbols."""
+        return SX.sym("lambda", len(self.names))
+
+    @cached_property
+    def _indices(self) -> dict[str, dict[Level, list[int]]]:
+        """Where the rows of each constraint are among the rows of A, by level."""
+        out: dict[str, dict[Level, list[int]]] = {
+            constraint.name: {} for constraint in self.constraints
+        }
+        start = 0
+        for level in LEVELS:
+            for constraint, rows in self._rows[level]:
+                out[constraint.name][level] = list(range(start, start + len(rows)))
+                start += len(rows)
+        return out
+
+    def rows_of(self, constraint: str) -> list[int]:
+        """Indices of the rows of a constraint, by name: position rows, then velocity rows, then
+        acceleration rows."""
+        return [index for indices in self._indices[constraint].values() for index in indices]
+
+    def wrenches_of(
+        self, constraint: Constraint, through: str | None = None
+    ) -> dict[str, ForceTorque]:
+        """Force and torque (about the body's origin, world axes) of one constraint on each body,
+        friction included.
+
+        With ``through``, only the part that acts along the coordinates of that cut joint (a servo,
+        a coupling).
+        """
+        out = self._normal_wrenches(constraint, through)
+        for action in self.dragged_by(constraint) if through is None else ():
+            if (
+                isinstance(action, Wrench)
+                and action.marker.body is not self.kinematics.system.ground
+            ):
+                m, body = Motion(self.kinematics), action.marker.body.name
+                arm = m.position(action.marker) - m.position(body)
+                _include(out, body, action.force, action.torque + ca.cross(arm, action.force))
+        return out
+
+    def _normal_wrenches(
+        self, constraint: Constraint, through: str | None = None
+    ) -> dict[str, ForceTorque]:
+        """Virtual work: the derivatives of the rows with respect to the variations of each body,
+        times λ."""
+        out: dict[str, ForceTorque] = {}
+        for level, indices in self._indices[constraint.name].items():
+            m = Motion(self.kinematics, varied=level, through=through)
+            value = ca.vertcat(*(row for _, row in _stated(constraint, m, level)))
+            for body, variation in m.variations.items():
+                wrench = (
+                    ca.substitute(ca.jacobian(value, variation), *at_rest(m)).T
+                    @ self.multipliers[indices]
+                )
+                _include(out, body, wrench[:3], wrench[3:])
+        return out
+
+    # --- what is dragged along with them: friction ------------------------------------------------
+
+    def dragged_by(self, constraint: Constraint) -> list[Action]:
+        """Actions of one constraint in proportion to its multipliers."""
+        multipliers = self.multipliers[self.rows_of(constraint.name)]
+        with blamed(f"constraint {constraint.name!r}"):
+            return constraint.dragged(Motion(self.kinematics), multipliers)
+
+    @cached_property
+    def dragging(self) -> bool:
+        """True if constraint forces drag others along, so that M u̇ = f + Gᵀλ with G ≠ A."""
+        return any(self.dragged_by(constraint) for constraint in self.constraints)
+
+    @cached_property
+    def G(self) -> SX:
+        """Directions of the constraint forces: A, and the generalized forces of what each
+        multiplier drags along."""
+        if not self.dragging:
+            return self.A
+        acting = [
+            action for constraint in self.constraints for action in self.dragged_by(constraint)
+        ]
+        return self.A + ca.jacobian(generalized(self.kinematics, acting), self.multipliers).T
+
+    @cached_property
+    def wrenches(self) -> dict[str, ForceTorque]:
+        """Force and torque (about the body's origin, world axes) of all constraints on each
+        body."""
+        out: dict[str, ForceTorque] = {}
+        for constraint in self.constraints:
+            for body, (force, torque) in self.wrenches_of(constraint).items():
+                _include(out, body, force, torque)
+        return out
+
+    # --- power ------------------------------------------------------------------------------------
+
+    def works(self, constraint: Constraint) -> bool:
+        """False if its multipliers do no work: it holds rows that time does not move, homogeneous
+        in the speeds."""
+        s, rows = (
+            self.kinematics.symbols,
+            {level: ca.vertcat(SX(0, 1), *values) for level, values in self._of(constraint)},
+        )
+        if ca.depends_on(rows["position"], s.t) or rows["acceleration"].numel():
+            return True
+        at_rest = ca.substitute(
+            rows["velocity"], s.u, SX.zeros(s.u.numel())
+        )  # zeros fold on the way
+        return bool(ca.depends_on(ca.jacobian(rows["velocity"], s.u), s.u)) or not at_rest.is_zero()
+
+    def _of(self, constraint: Constraint) -> Iterator[tuple[Level, list[SX]]]:
+        for level in LEVELS:
+            yield (
+                level,
+                [value for c, rows in self._rows[level] if c is constraint for _, value in rows],
+            )
+
+    def power_of(self, constraint: Constraint) -> SX:
+        """Power of its multipliers: of its wrenches on the bodies, and of its efforts along
+        coordinates (couplings, servos)."""
+        m, u, rows = (
+            Motion(self.kinematics),
+            self.kinematics.symbols.u,
+            self.rows_of(constraint.name),
+        )
+        total, efforts = SX(0), self.A[rows, :].T @ self.multipliers[rows]
+        for body, (force, torque) in self._normal_wrenches(constraint).items():
+            v, omega = m.velocity(body), m.angular_velocity(body)
+            total += ca.dot(force, v) + ca.dot(torque, omega)
+            efforts -= ca.jtimes(v, u, force, True) + ca.jtimes(omega, u, torque, True)
+        return total + ca.dot(efforts, u)
+
+
+def _stated(constraint: Constraint, m: Motion, level: Level) -> Rows:
+    """The rows of a constraint at a level, read with care: it may be the user's own."""
+    with blamed(f"constraint {constraint.name!r}"):
+        rows = constraint.rows(m, level)
+        if not isinstance(rows, (list, tuple)) or not all(_is_row(row) for row in rows):
+            raise ModelError(
+                f"{level} must be a list of rows (label, expression), got {reprlib.repr(rows)}"
+            )
+        return [
+            (label, scalar(value, f"row {label!r}" if label else "its row"))
+            for label, value in rows
+        ]
+
+
+def _is_row(row: Any) -> bool:
+    return isinstance(row, (list, tuple)) and len(row) == 2 and isinstance(row[0], str)
+
+
+def _include(wrenches: dict[str, ForceTorque], body: str, force: SX, torque: SX) -> None:
+    old = wrenches.get(body, (SX.zeros(3), SX.zeros(3)))
+    wrenches[body] = (old[0] + force, old[1] + torque)

@@ -1,0 +1,154 @@
+"""What the forces of a system do: their actions on the motion, as wrenches on frames or as
+generalized forces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import casadi as ca
+from casadi import SX
+
+from ..errors import ModelError, blamed
+from ..model.bodies import marker_on
+from ..model.constraints import Constraint
+from ..model.element import Action, Effort, Element, Wrench
+from ..vectors import NO_NUMBER, has_nan, scalar
+from .kinematics import Kinematics, Pair
+from .motion import Motion, at_rest
+
+
+def actions(kinematics: Kinematics, conservative: bool = True) -> list[Action]:
+    """The actions of all forces and constraints (not of gravity, nor of multipliers), with or
+    without conservative parts."""
+    m, out = Motion(kinematics), []
+    stated: list[tuple[Element, SX]] = []
+    for element in kinematics.system.elements:
+        with blamed(_culprit(element)):
+            acting = [
+                *(element.conservative(m) if conservative else ()),
+                *element.nonconservative(m),
+            ]
+            stated.append(
+                (element, ca.vertcat(SX(0, 1), *(_components(action, m) for action in acting)))
+            )
+        out += acting
+    _check(kinematics, stated)
+    return out
+
+
+def _culprit(element: Element) -> str:
+    return f"{'constraint' if isinstance(element, Constraint) else 'force'} {element.name!r}"
+
+
+def _components(action: Action, m: Motion) -> SX:
+    """What an action consists of, if it is one."""
+    if isinstance(action, Wrench):
+        return ca.vertcat(_sized(action.force, 3, "force"), _sized(action.torque, 3, "torque"))
+    if isinstance(action, Effort):
+        return _sized(action.values, m.speed(action.joint).numel(), "effort")
+    raise ModelError(f"its actions must be mg.Wrench or mg.Effort, got {action!r}")
+
+
+def _sized(value: Any, size: int, what: str) -> SX:
+    column = SX(value)
+    if column.shape != (size, 1):
+        raise ModelError(
+            f"{what} must have {size} numbers, got {column.shape[0]}x{column.shape[1]}"
+        )
+    return column
+
+
+def _check(kinematics: Kinematics, stated: list[tuple[Element, SX]]) -> None:
+    """Refuse what forces must not use; all at one look, and one by one only to name the culprit."""
+    if _fault(kinematics, ca.vertcat(SX(0, 1), *(value for _, value in stated))) is None:
+        return
+    for element, value in stated:
+        fault = _fault(kinematics, value)
+        if fault is not None:
+            raise ModelError(f"{_culprit(element)}: {fault}")
+
+
+def _fault(kinematics: Kinematics, value: SX) -> str | None:
+    symbols = kinematics.symbols
+    if ca.depends_on(value, symbols.udot):
+        return "must not use accelerations; give the body more mass or add a constraint"
+    if has_nan(value):
+        return NO_NUMBER
+    strangers = symbols.strangers(value)
+    return f"uses {strangers[0]!r}, which is not a symbol of this system" if strangers else None
+
+
+def potential(kinematics: Kinematics) -> SX:
+    """Potential energy of the forces and of gravity, Π = −g · Σ m r_C."""
+    m = Motion(kinematics)
+    total = gravity_potential(kinematics)
+    for element in kinematics.system.elements:
+        with blamed(_culprit(element)):
+            total = total + scalar(element.potential(m), "potential")
+    return total
+
+
+def gravity_potential(kinematics: Kinematics) -> SX:
+    """Π = −g · Σ m r_C."""
+    g, out = kinematics.system.gravity, SX(0)
+    for index, body in enumerate(kinematics.carried):
+        if body is not None:
+            R, p = kinematics.poses[index]
+            out = out - ca.dot(g, body.mass * p + R @ body.first_moment)
+    return out
+
+
+def split(kinematics: Kinematics, acting: list[Action]) -> tuple[list[Wrench], SX]:
+    """Wrenches on bodies, and efforts along the speeds; an effort in a cut joint becomes a pair of
+    wrenches."""
+    wrenches: list[Wrench] = []
+    efforts = SX.zeros(kinematics.symbols.u.numel())
+    for action in acting:
+        indices = _speed_indices(kinematics, action) if isinstance(action, Effort) else None
+        if isinstance(action, Wrench):
+            wrenches.append(action)
+        elif indices is not None:
+            efforts[list(indices)] += action.values
+        else:
+            wrenches += _cut_joint_effort(kinematics, action)
+    return wrenches, efforts
+
+
+def _speed_indices(kinematics: Kinematics, effort: Effort) -> tuple[int, ...] | None:
+    speeds = kinematics.joint_speeds
+    return speeds.get(effort.joint, speeds.get(f"{effort.joint}'"))
+
+
+def _cut_joint_effort(kinematics: Kinematics, effort: Effort) -> list[Wrench]:
+    m = Motion(kinematics, varied="velocity")
+    speed, out = m.speed(effort.joint), []
+    for body, variation in m.variations.items():
+        wrench = ca.substitute(ca.jacobian(speed, variation), *at_rest(m)).T @ effort.values
+        out.append(Wrench(marker_on(kinematics.system.bodies[body]), wrench[:3], wrench[3:]))
+    return out
+
+
+def on_frames(kinematics: Kinematics, wrenches: list[Wrench]) -> dict[int, Pair]:
+    """(torque about the frame's origin, force) on each frame that carries a loaded body, in the
+    frame's own axes."""
+    out: dict[int, Pair] = {}
+    for wrench in wrenches:
+        index, at, _ = kinematics.place(wrench.marker)
+        if index == 0:
+            continue
+        Rt = kinematics.poses[index][0].T
+        force = Rt @ wrench.force
+        torque = Rt @ wrench.torque + ca.cross(at, force)
+        old = out.get(index, (SX.zeros(3), SX.zeros(3)))
+        out[index] = (old[0] + torque, old[1] + force)
+    return out
+
+
+def generalized(kinematics: Kinematics, acting: list[Action]) -> SX:
+    """Generalized forces by virtual power: Σ (∂v_P/∂u)ᵀ F + (∂ω/∂u)ᵀ τ, plus the efforts."""
+    m, u = Motion(kinematics), kinematics.symbols.u
+    wrenches, out = split(kinematics, acting)
+    for wrench in wrenches:
+        out += ca.jtimes(m.velocity(wrench.marker), u, wrench.force, True)
+        out += ca.jtimes(m.angular_velocity(wrench.marker), u, wrench.torque, True)
+    return out

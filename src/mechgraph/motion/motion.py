@@ -1,0 +1,298 @@
+"""``Motion``: the motion of a system as seen from outside, the same whatever coordinates a
+formalism uses.
+
+Forces, constraints and outputs are written with it. Vectors are world components unless
+``in_frame=`` is given.
+
+A motion can be *varied*: then every body that is asked for carries six extra unknowns, a small
+displacement (or twist, or acceleration) of its own. The derivative of a constraint's row with
+respect to them is the wrench that the row's unit multiplier exerts on that body: action and
+reaction come from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import casadi as ca
+from casadi import SX
+
+from ..errors import ModelError, unknown
+from ..model.bodies import Body, Marker, marker_on
+from ..model.constraints import Level
+from ..model.joints import Joint
+from ..vectors import axis
+from .kinematics import Kinematics, Pair
+
+Place = Body | Marker | str
+
+
+@dataclass(frozen=True, eq=False)
+class _Spot:
+    """A place on the tree: a frame, an origin and a rotation in it; and the body that takes the
+    reaction there."""
+
+    body: Body
+    frame: int
+    at: SX
+    rotation: SX
+
+
+class Motion:
+    """Position, velocity, acceleration, rotation of bodies and markers; coordinates and speeds of
+    joints; time."""
+
+    def __init__(
+        self, kinematics: Kinematics, varied: Level | None = None, through: str | None = None
+    ):
+        """``through`` names a cut joint: then nothing is varied but what is measured across it."""
+        self._k, self._through = kinematics, through
+        self._varied: Level | None = varied if through is None else None
+        self._varied_across = varied
+        self.variations: dict[
+            str, SX
+        ] = {}  # by body: displacement (3) and rotation (3) of its frame, in the world
+
+    @property
+    def time(self) -> SX:
+        """Time."""
+        return self._k.symbols.t
+
+    # --- bodies and markers -----------------------------------------------------------------------
+
+    def position(self, place: Place, in_frame: Place | None = None) -> SX:
+        """Position of the origin of a marker or body; with ``in_frame``, as seen from that
+        frame."""
+        at = self._position(self._locate(place))
+        if in_frame is None:
+            return at
+        return self.rotation(in_frame).T @ (at - self.position(in_frame))
+
+    def rotation(self, place: Place, in_frame: Place | None = None) -> SX:
+        """The matrix that turns components in the marker or body into world (or ``in_frame``)
+        components."""
+        R = self._rotation(self._locate(place))
+        return R if in_frame is None else self.rotation(in_frame).T @ R
+
+    def axis(self, place: Place, direction: Any, in_frame: Place | None = None) -> SX:
+        """A direction fixed in the marker or body (``"x"``, ``"-y"``, three numbers)."""
+        return self.rotation(place, in_frame) @ axis(direction)
+
+    def angular_velocity(self, place: Place, in_frame: Place | None = None) -> SX:
+        """Angular velocity; ``in_frame`` turns the components only."""
+        spot = self._locate(place)
+        omega = self._k.poses[spot.frame][0] @ self._k.twists[spot.frame][0]
+        if self._varied == "velocity":
+            omega = omega + self._variation(spot.body)[3:]
+        return self._turned(omega, in_frame)
+
+    def velocity(self, place: Place, in_frame: Place | None = None) -> SX:
+        """Velocity of the origin; ``in_frame`` turns the components only."""
+        spot = self._locate(place)
+        R, (omega, v) = self._k.poses[spot.frame][0], self._k.twists[spot.frame]
+        out = R @ (v + ca.cross(omega, spot.at))
+        if self._varied == "velocity":
+            out = out + self._carried(spot)
+        return self._turned(out, in_frame)
+
+    def acceleration(self, place: Place, in_frame: Place | None = None) -> SX:
+        """Acceleration of the origin; ``in_frame`` turns the components only."""
+        spot = self._locate(place)
+        R, omega = self._k.poses[spot.frame][0], self._k.twists[spot.frame][0]
+        epsilon, w = self._accelerations[spot.frame]
+        out = R @ (w + ca.cross(epsilon, spot.at) + ca.cross(omega, ca.cross(omega, spot.at)))
+        if self._varied == "acceleration":
+            out = out + self._carried(spot)
+        return self._turned(out, in_frame)
+
+    def angular_acceleration(self, place: Place, in_frame: Place | None = None) -> SX:
+        """Angular acceleration; ``in_frame`` turns the components only."""
+        spot = self._locate(place)
+        out = self._k.poses[spot.frame][0] @ self._accelerations[spot.frame][0]
+        if self._varied == "acceleration":
+            out = out + self._variation(spot.body)[3:]
+        return self._turned(out, in_frame)
+
+    # --- joints -----------------------------------------------------------------------------------
+
+    def coordinate(self, name: str, near: Any = None) -> SX:
+        """Coordinate(s) of a joint, by the joint's or the coordinate's name; measured, if the joint
+        is cut.
+
+        Angles that are measured come with all their turns if a force or constraint asks for them,
+        else within half a turn of zero; with ``near``, within half a turn of that, which spares
+        counting.
+        """
+        if name in self._k.joint_coordinates and name not in self._k.counted:
+            return self._k.symbols.q[list(self._k.joint_coordinates[name])]
+        joint, rows = self._cut_joint(name, name, "coordinates")
+        measured, names = (
+            joint.kind.measure(*self._measuring(joint).across(joint)),
+            joint.coordinates,
+        )
+        for row in (row for row in rows if names[row] in joint.angles):
+            measured[row] = self.turned(
+                names[row], measured[row], partial(self.speed, names[row]), near
+            )
+        return measured[rows]
+
+    def turned(self, name: str, angle: SX, rate: Callable[[], SX], near: Any = None) -> SX:
+        """An angle that is measured up to whole turns only, in the turn that it is in, or near a
+        value; see ``turns.py``."""
+        if near is None and name in self._k.counted:
+            near = self._k.symbols.q[self._k.counted[name]]
+        return (
+            angle
+            if near is None
+            else angle + 2 * ca.pi * ca.floor((near - angle) / (2 * ca.pi) + 0.5)
+        )
+
+    def speed(self, name: str) -> SX:
+        """Speed(s) of a joint, by the joint's, coordinate's or speed's name; measured, if the joint
+        is cut."""
+        k = self._k
+        if name in k.joint_speeds:
+            return k.symbols.u[list(k.joint_speeds[name])]
+        if f"{name}'" in k.joint_speeds:
+            return k.symbols.u[list(k.joint_speeds[f"{name}'"])]
+        joint, rows = self._cut_joint(
+            name.removesuffix("'"), name if name in self._cut_speeds else f"{name}'", "speeds"
+        )
+        return self._measuring(joint)._measured_speeds(joint)[rows]
+
+    def relative(self, a: Place, b: Place) -> tuple[SX, SX]:
+        """Pose of b in a: rotation, and position in a's axes."""
+        return self.rotation(b, in_frame=a), self.position(b, in_frame=a)
+
+    def across(self, joint: Joint) -> tuple[SX, SX]:
+        """Pose of a cut joint's child frame in its parent frame (in the end of its chain, if it
+        carries one)."""
+        if joint.name not in self._k.chain_end:
+            return self.relative(joint.parent, joint.child)
+        end = self._end(joint)
+        R, p = self._rotation(end), self._position(end)
+        return R.T @ self.rotation(joint.child), R.T @ (self.position(joint.child) - p)
+
+    def wandering(self, chain: Joint) -> SX:
+        """Position of the end of a constraint's chain (see ``Constraint.chains``), as a point of
+        the body that it is on."""
+        return self._position(self._end(chain))
+
+    # --- inside -----------------------------------------------------------------------------------
+
+    @property
+    def _accelerations(self) -> list[tuple[SX, SX]]:
+        if not hasattr(self, "_cached_accelerations"):
+            self._cached_accelerations = self._k.accelerations(self._k.symbols.udot)
+        return self._cached_accelerations
+
+    def _end(self, chain: Joint) -> _Spot:
+        return _Spot(chain.parent.body, self._k.chain_end[chain.name], SX.zeros(3), SX.eye(3))
+
+    def _locate(self, place: Place) -> _Spot:
+        system = self._k.system
+        if isinstance(place, str):
+            known: dict[str, Body | Marker] = {
+                "ground": system.ground,
+                **system.bodies,
+                **system.markers,
+            }
+            if place not in known:
+                raise ModelError(unknown("body or marker", place, known))
+            marker = marker_on(known[place])
+        else:
+            marker = marker_on(place)
+        if (
+            marker.body is not system.ground
+            and system.bodies.get(marker.body.name) is not marker.body
+        ):
+            raise ModelError(f"body {marker.body.name!r} belongs to another system")
+        return _Spot(marker.body, *self._k.place(marker))
+
+    def _position(self, spot: _Spot) -> SX:
+        R, p = self._k.poses[spot.frame]
+        out = p + R @ spot.at
+        return out + self._carried(spot) if self._varied == "position" else out
+
+    def _rotation(self, spot: _Spot) -> SX:
+        R = self._k.poses[spot.frame][0] @ spot.rotation
+        return R + ca.skew(self._variation(spot.body)[3:]) @ R if self._varied == "position" else R
+
+    def _variation(self, body: Body) -> SX:
+        if body is self._k.system.ground:
+            return SX.zeros(6)
+        return self.variations.setdefault(body.name, SX.sym(f"delta {body.name}", 6))
+
+    def _carried(self, spot: _Spot) -> SX:
+        """What the variation of a body adds to the motion of a point that it carries."""
+        variation, origin = (
+            self._variation(spot.body),
+            _Spot(spot.body, *self._k.place(marker_on(spot.body))),
+        )
+        (R, p), (R_o, p_o) = self._k.poses[spot.frame], self._k.poses[origin.frame]
+        return variation[:3] + ca.cross(variation[3:], p + R @ spot.at - p_o - R_o @ origin.at)
+
+    def _turned(self, vector: SX, frame: Place | None) -> SX:
+        return vector if frame is None else self.rotation(frame).T @ vector
+
+    @property
+    def _cut_speeds(self) -> set[str]:
+        return {name for joint in self._k.topology.cut for name in joint.speeds}
+
+    def _cut_joint(
+        self, whole: str, name: str, variables: Literal["coordinates", "speeds"]
+    ) -> tuple[Joint, list[int]]:
+        """The cut joint of that name, or with a variable of that name; and which of its variables
+        are meant."""
+        for joint in self._k.topology.cut:
+            names = joint.coordinates if variables == "coordinates" else joint.speeds
+            if whole == joint.name:
+                return joint, list(range(len(names)))
+            if name in names:
+                return joint, [names.index(name)]
+        known = [*self._k.joint_coordinates, *(joint.name for joint in self._k.topology.cut)]
+        raise ModelError(unknown("joint or coordinate", whole, known))
+
+    def _twist_across(self, joint: Joint) -> Pair:
+        """Relative angular velocity in the child's joint axes, and the rate of the child's joint
+        origin in the parent's."""
+        a, b = joint.parent, joint.child
+        turning, arm = self.angular_velocity(a), self.position(b) - self.position(a)
+        moving = self.velocity(b) - self.velocity(a) - ca.cross(turning, arm)
+        return self.rotation(b).T @ (self.angular_velocity(b) - turning), self.rotation(
+            a
+        ).T @ moving
+
+    def _measuring(self, joint: Joint) -> Motion:
+        """The motion that the coordinates of a cut joint are measured in."""
+        if self._through != joint.name:
+            return self
+        across = Motion(self._k, self._varied_across)
+        across.variations = self.variations
+        return across
+
+    def _measured_speeds(self, joint: Joint) -> SX:
+        """Speeds of a cut joint, with the variations of the twists of the two bodies that it
+        joins."""
+        quasi = joint.kind.speeds(*self._twist_across(joint))
+        if quasi is not None:
+            return quasi
+        symbols = self._k.symbols
+        measured = joint.kind.measure(*Motion(self._k).across(joint))
+        rate = ca.jtimes(measured, symbols.q, self._k.qdot) + ca.jtimes(measured, symbols.t, SX(1))
+        if self._varied == "velocity":
+            moved = Motion(self._k, varied="position")
+            measured = joint.kind.measure(*moved.across(joint))
+            for body, variation in moved.variations.items():
+                J = ca.substitute(ca.jacobian(measured, variation), *at_rest(moved))
+                rate = rate + J @ self._variation(self._k.system.bodies[body])
+        return rate
+
+
+def at_rest(motion: Motion) -> tuple[SX, SX]:
+    """All variations of a motion, and the zeros to put in their place."""
+    symbols = ca.vertcat(SX(0, 1), *motion.variations.values())
+    return symbols, SX.zeros(symbols.numel())

@@ -1,0 +1,1 @@
+"""What studies return: typed, self-describing, with their diagnostics."""

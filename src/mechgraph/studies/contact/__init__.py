@@ -1,0 +1,1 @@
+"""Rigid contacts in a simulation: points, impacts, modes."""

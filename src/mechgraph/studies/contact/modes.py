@@ -1,0 +1,411 @@
+"""Rigid contacts in a simulation: when they close, what an impact does, and when they stick, slide
+and open.
+
+Every point of contact is open, sticking or sliding. The equations hold for all of these at once:
+parameters switch the rows of each point (see ``RigidContact``). Between events the motion is
+smooth. Events are zeros of
+
+- the gap of an open point: an impact;
+- the normal force of a closed one: it opens;
+- the reserve μ_s N − |F_t| of a sticking one: it begins to slide;
+- the slip speed of a sliding one: it may stick;
+- the rise of a ring (disc, torus) that touches a plane with its lowest point: it falls flat;
+- the reserve r N − |M| of one that lies flat, whose pressure has the moment M about its middle: it
+  tips over its edge.
+
+*Impacts* are met one after the other, the fastest approach first (so a row of balls passes its
+momentum on, as it does in nature; points of one pair of surfaces together, a ring that lies flat
+with four of its points), each by M Δu = Aᵀ Λ with Newton's restitution along the normal and
+Coulomb's cone for the tangential impulse, until nothing approaches. *Modes* of the points that then
+rest on each other follow from the accelerations: one by one, points that would pull are opened, and
+points outside of the cone slide.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+from ...equations.equations import Equations
+from ...errors import ArgumentError
+from ..assembly.assemble import GIVEN
+from ..projection import project
+from ..simulation.integrators import IntegrationFailure, Integrator
+from .impacts import around, impact, moved_by
+from .points import impulse_terms, points_of, quantities, ring_quantities, weight
+
+TOUCH = 1e-11  # gaps above −TOUCH (in metres) are no impact yet
+NEAR = 1e-10  # closed points, and those with gaps below this, share in an impact
+FLAT = 1e-10  # rings whose middle is less than this (in metres) over their lowest point lie flat
+STILL = 1e-12  # slower approaches (in metres per second) are none
+IMPACTS = 10_000
+STANDSTILL = 30
+
+
+class EndlessContacts(IntegrationFailure):
+    """Events without end in one moment."""
+
+    hint = "Give the rigid contacts a larger speed resting=…, below which nothing rebounds"
+
+
+class Contacts:
+    """All points of contact of a system, and their modes."""
+
+    def __init__(self, equations: Equations, context: Any) -> None:
+        self.equations, self.context = equations, context
+        self.points = list(points_of(equations))
+        self.touching = np.zeros(len(self.points), dtype=bool)
+        self.sticking = np.zeros(len(self.points), dtype=bool)
+        self.flat = np.zeros(len(self.points), dtype=bool)
+        self.rings = np.array([bool(point.level_rows) for point in self.points])
+        self.static = np.array([point.law.static for point in self.points])
+        self.slow = np.array([point.law.regularization for point in self.points])
+        self.same_pair = np.array(
+            [[a.law is b.law for b in self.points] for a in self.points], dtype=float
+        )
+        self.count = 0  # of impacts
+        self._latest, self._standing = -np.inf, 0
+        self.small_force = 1e-9 * weight(equations)  # less is rounding
+
+    @property
+    def _parameters(self) -> dict[str, float]:
+        return {**self.context.parameters, **self.switches}
+
+    @property
+    def switches(self) -> dict[str, float]:
+        """Values of the parameters that switch the rows."""
+        out: dict[str, float] = {}
+        for point, *modes in zip(self.points, self.touching, self.sticking, self.flat, strict=True):
+            out |= {name: float(mode) for name, mode in zip(point.switches, modes, strict=False)}
+        return out
+
+    # --- what can be seen -------------------------------------------------------------------------
+
+    def _seen(self, t: Any, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
+        """For each point: gap, its rate, normal force, tangential force (of sticking), slip
+        speed."""
+        eqs = self.equations
+        kernel = eqs.kernel("contacts", lambda: quantities(eqs, self.points), [1] * 5)
+        w = self.context.inputs_at(np.atleast_1d(t), np.atleast_2d(q), np.atleast_2d(u))
+        return tuple(
+            kernel(*eqs.arguments(q, u, t, w if np.ndim(q) > 1 else w[0], self._parameters))
+        )
+
+    def _rings(self, t: Any, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
+        """For each point: radius of the ring, moment of its pressure, its rise with two
+        derivatives; ones if it is none."""
+        if not self.rings.any():
+            return (np.ones((*np.shape(q)[:-1], len(self.points))),) * 5
+        eqs = self.equations
+        kernel = eqs.kernel("rings", lambda: ring_quantities(eqs, self.points), [1] * 5)
+        w = self.context.inputs_at(np.atleast_1d(t), np.atleast_2d(q), np.atleast_2d(u))
+        return tuple(
+            kernel(*eqs.arguments(q, u, t, w if np.ndim(q) > 1 else w[0], self._parameters))
+        )
+
+    def margins(self, t: Any, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """What falls through zero at an event: three columns for each point."""
+        gap, _, normal, tangential_force, slip = self._seen(t, q, u)
+        first = np.where(self.touching, normal + self.small_force, gap + TOUCH)
+        reserve = self._reserve(normal, tangential_force) + self.small_force
+        second = np.where(self.sticking, reserve, slip - self.slow)
+        second = np.where(self.touching & (self.static > 0), second, 1.0)
+        radius, moment, rise, _, _ = self._rings(t, q, u)
+        third = np.where(self.flat, normal - moment / radius + self.small_force, rise - FLAT)
+        return np.concatenate(
+            [first, second, np.where(self.touching & self.rings, third, 1.0)], axis=-1
+        )
+
+    def _reserve(self, normal: np.ndarray, tangential_force: np.ndarray) -> np.ndarray:
+        """Σ (μ_s N − |F_t|) over the sticking points of each pair of surfaces.
+
+        How several points of one pair share the forces is not determined, so only their sum tells
+        whether they hold.
+        """
+        each = np.where(self.sticking, self.static * normal - tangential_force, 0.0)
+        return each @ self.same_pair
+
+    def first_event(
+        self,
+        integrator: Integrator,
+        before: tuple[float, np.ndarray],
+        times: np.ndarray,
+        states: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray, bool]:
+        """The stretch up to the first event, with the event as its last time; or all of it."""
+        all_times, all_states = np.concatenate([[before[0]], times]), np.vstack([before[1], states])
+        margins = self.margins(all_times, *self._split(all_states))
+        margins[0] = np.maximum(margins[0], 1e-300)  # what has just been settled is no event
+        falling = (margins[:-1] > 0) & (margins[1:] <= 0)
+        events = np.any(falling, axis=1)
+        n = len(self.points)
+        creeping = np.any(
+            margins[1:, n : 2 * n] <= 0, axis=1
+        )  # slides so slowly that it may as well stick
+        k = int((events | creeping).argmax())
+        if not events[k]:
+            return (
+                (times[: k + 1], states[: k + 1], True) if creeping[k] else (times, states, False)
+            )
+        falling[k, 2 * n :] &= self.flat  # ``advance`` has gone up to where rings fall flat
+        columns = np.flatnonzero(falling[k])
+        if not len(columns):
+            return times[: k + 1], states[: k + 1], True
+        moment, state = self._locate(integrator, all_times[k : k + 2], all_states[k], columns)
+        self._count_standstill(moment)
+        return np.append(times[:k], moment), np.vstack([states[:k], state]), True
+
+    def advance(
+        self, integrator: Integrator, t: float, y: np.ndarray, end: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The state at ``end``, or where a ring falls flat before: there its lowest point jumps,
+        and no step goes over it.
+
+        Time after time, a part of what is left of the fall at the present rate.
+        """
+        rolling = self.touching & self.rings & ~self.flat
+        if not rolling.any():
+            return np.array([end]), integrator.advance(t, y, np.array([end]))
+        now, span = t, end - t
+        while now < end:
+            rise, *rates = (
+                part[rolling]
+                for part in self._rings(now, *(part[0] for part in self._split(y[None])))[2:]
+            )
+            if now > t and rise.min() < FLAT:
+                break
+            span = min(
+                span,
+                end - now,
+                *(
+                    0.9 * _time_to_zero(*ring)
+                    for ring in zip(rise, *rates, strict=True)
+                    if ring[0] > FLAT
+                ),
+            )
+            reached = self._step(integrator, now, y, span, rolling)
+            if reached is not None:
+                now, y, span = (now + span if now + span < end else end), reached, end - now
+            elif (span := span / 2) < 1e-15 * max(1.0, abs(now)):
+                raise IntegrationFailure(
+                    f"{self._names(rolling)} lies nearly flat, and turns too fast there, at t = "
+                    f"{now:.6g}"
+                )
+        return np.array([now]), y[None]
+
+    def _step(
+        self, integrator: Integrator, t: float, y: np.ndarray, span: float, rolling: np.ndarray
+    ) -> np.ndarray | None:
+        """One step, unless it fails, or goes over a flat ring: then the other side has the full
+        speed into the plane."""
+        try:
+            reached = integrator.advance(t, y, np.array([t + span]))
+        except IntegrationFailure:
+            return None
+        state = [part[0] for part in self._split(reached)]
+        speed, rate = (
+            np.abs(self._seen(t + span, *state)[1]),
+            np.abs(self._rings(t + span, *state)[3]),
+        )
+        return None if (rolling & (speed > rate) & (speed > 1e-6)).any() else reached[0]
+
+    def _names(self, chosen: np.ndarray) -> str:
+        return ", ".join(
+            repr(point.switches[0].removesuffix(".touching"))
+            for point in np.array(self.points)[chosen]
+        )
+
+    def _locate(
+        self, integrator: Integrator, span: np.ndarray, state: np.ndarray, columns: np.ndarray
+    ) -> tuple[float, np.ndarray]:
+        """The moment when the first of some margins falls through zero: after the last halving at
+        which all were positive."""
+        noise = self._noise[columns]
+
+        def state_at(t: float) -> np.ndarray:
+            return integrator.advance(span[0], state, np.array([t]))[0] if t > span[0] else state
+
+        def margin(t: float) -> float:
+            return float(
+                (self.margins(t, *self._split(state_at(t)[None]))[0, columns] / noise).min()
+            )
+
+        first, last = span
+        while margin(first) <= 1 and last - span[0] > 1e-15 * max(1.0, abs(last)):
+            middle = (span[0] + last) / 2
+            first, last = (middle, last) if margin(middle) > 1 else (first, middle)
+        beyond = margin(first) <= 1 or margin(last) > 0  # by rounding
+        moment = last if beyond else brentq(margin, first, last, xtol=1e-14, rtol=1e-15)
+        return float(moment), state_at(moment)
+
+    @property
+    def resting(self) -> np.ndarray:
+        """Speeds below which points do not rebound; they double where events pile up in one
+        moment."""
+        return np.array([point.law.resting for point in self.points]) * 2.0 ** max(
+            0, self._standing - 5
+        )
+
+    @property
+    def _noise(self) -> np.ndarray:
+        """How much of each margin may be rounding."""
+        normal = np.where(self.touching, self.small_force, TOUCH)
+        tangential = np.where(self.sticking, self.small_force, self.slow)
+        return 1e-3 * np.concatenate(
+            [normal, tangential, np.where(self.flat, self.small_force, FLAT)]
+        )
+
+    def _split(self, states: np.ndarray) -> list[np.ndarray]:
+        sizes = np.cumsum([len(self.equations.coordinates), len(self.equations.speeds)])
+        return np.split(states, sizes, axis=1)[:2]
+
+    def _count_standstill(self, moment: float) -> None:
+        """Give up where events follow each other without time going on."""
+        self._standing = (
+            self._standing + 1 if moment - self._latest < 1e-13 * max(1.0, abs(moment)) else 0
+        )
+        self._latest = moment
+        if self._standing > STANDSTILL:
+            raise EndlessContacts(f"contacts open and close without end at t = {moment:.6g}")
+
+    # --- what happens at an event -----------------------------------------------------------------
+
+    def check_start(self, t: float, q: np.ndarray, u: np.ndarray) -> None:
+        """Refuse a start in which surfaces overlap."""
+        overlaps = zip(self.points, -self._seen(t, q, u)[0], strict=True)
+        deep = {
+            point.switches[0].removesuffix(".touching"): depth
+            for point, depth in overlaps
+            if depth > GIVEN
+        }
+        if deep:
+            listed = ", ".join(f"{name} by {depth:.3g} m" for name, depth in deep.items())
+            raise ArgumentError(
+                f"surfaces overlap at the start: {listed}; change the start, or use "
+                "compliant_contact"
+            )
+
+    def settle(
+        self, t: float, q: np.ndarray, u: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        """The state after all impacts, without more overlap than allowed, and new modes of the
+        points that touch.
+
+        And the work that moving bases did on the way: u·MΔu of the means before and after, less
+        what is lost at the points.
+        """
+        self.flat[:] = False
+        gap = self._seen(t, q, u)[0]
+        near = np.flatnonzero(self.touching | (gap < NEAR))
+        self.touching |= gap < -2 * TOUCH
+        self.flat[near] = (self.rings & (self._rings(t, q, u)[2] < 2 * FLAT))[near]
+        q = project(self.equations, q[None], u[None], np.array([t]), self._parameters)[0][0]
+        u, by_impacts = self._impacts(t, q, u, near)
+        u, by_rest = self._choose_modes(t, q, u, near)
+        return q, u, by_impacts + by_rest
+
+    def _impacts(
+        self, t: float, q: np.ndarray, u: np.ndarray, near: np.ndarray
+    ) -> tuple[np.ndarray, float]:
+        M, response, directions, offsets, owners = self._responses(t, q, u)
+        near = np.flatnonzero(np.isin(owners, near))
+        resting, same_pair = self.resting[owners], self.same_pair[np.ix_(owners, owners)]
+        given = 0.0
+        for _ in range(IMPACTS):
+            velocity = directions @ u + offsets  # of each point: normal, and two tangential
+            fastest = min(near, key=lambda k: velocity[k, 0], default=None)
+            if fastest is None or velocity[fastest, 0] > -STILL:
+                return u, given
+            rebounds = bool(velocity[fastest, 0] < -resting[fastest])
+            met = near[(velocity[near, 0] < -STILL) & (same_pair[fastest, near] > 0)]
+            law = self.points[owners[fastest]].law
+            hit, impulse = impact(int(fastest), met, response, directions, velocity, law, rebounds)
+            change = np.einsum("pnd,pd->n", response[hit], impulse)
+            mean = u + change / 2
+            given += mean @ M @ change - np.vdot(impulse, directions[hit] @ mean + offsets[hit])
+            u = u + change
+            self.count += int(rebounds)
+        raise IntegrationFailure(f"the impacts at t = {t:.6g} do not come to an end")
+
+    def _responses(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
+        """M; Δu for unit impulses along the directions of each point, with all other constraints;
+        directions; what time adds.
+
+        A point's velocity is its directions (3 rows) times u, plus an offset. The last are the
+        owners: a ring that lies flat has four points.
+        """
+        eqs = self.equations
+        kernel = eqs.kernel("impulses", lambda: impulse_terms(eqs, self.points), [2, 2, 2, 1])
+        M, A, twists, velocity = kernel(*eqs.arguments(q, u, t, None, self._parameters))
+        n, m, points = len(M), len(A), len(self.points)
+        K = np.block([[M, A.T], [A, np.zeros((m, m))]])
+        inverse = np.linalg.pinv(K, rcond=1e-13, hermitian=True)[:n, :n]
+        twists, velocity = twists.reshape(points, 6, n), velocity.reshape(points, 6)
+        radius = self._rings(t, q, u)[0]
+        arms = [
+            around(radius[k], velocity[k]) if self.flat[k] else [np.zeros(2)] for k in range(points)
+        ]
+        owners = np.repeat(np.arange(points), [len(a) for a in arms])
+        at = np.array([moved_by(arm) for around in arms for arm in around]).reshape(-1, 3, 6)
+        directions = at @ twists[owners]
+        offsets = np.einsum("pij,pj->pi", at, velocity[owners]) - directions @ u
+        return M, inverse @ directions.transpose(0, 2, 1), directions, offsets, owners
+
+    def _choose_modes(
+        self, t: float, q: np.ndarray, u: np.ndarray, near: np.ndarray
+    ) -> tuple[np.ndarray, float]:
+        """Modes of the points that stay together, by what their forces and accelerations would be;
+        see ``_held``."""
+        _, rate, _, _, slip = self._seen(t, q, u)
+        candidates = np.zeros(len(self.points), dtype=bool)
+        candidates[near] = rate[near] <= self.resting[near]
+        self.sticking = candidates & (slip <= 2 * self.slow) & (self.static > 0)
+        self.touching = candidates.copy()
+        self.flat &= candidates
+        for _ in range(5 * len(self.points) + 1):
+            settled = self._held(t, q, u)
+            _, _, normal, tangential_force, _ = self._seen(t, q, settled[0])
+            pulling = np.where(self.touching, normal, np.inf)
+            if pulling.min(initial=np.inf) < -self.small_force / 2:
+                worst = int(pulling.argmin())
+                self.touching[worst] = self.sticking[worst] = self.flat[worst] = False
+                continue
+            radius, moment, *_ = self._rings(t, q, settled[0])
+            tipping = np.where(self.flat, moment / radius - normal, -np.inf)
+            if tipping.max(initial=-np.inf) > self.small_force / 2:
+                self.flat[int(tipping.argmax())] = False
+                continue
+            overstrained = self.sticking & (
+                self._reserve(normal, tangential_force) < -self.small_force / 2
+            )
+            if overstrained.any():
+                beyond = np.where(overstrained, tangential_force - self.static * normal, -np.inf)
+                self.sticking[int(beyond.argmax())] = False
+                continue
+            return settled
+        return self._held(t, q, u)
+
+    def _held(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, float]:
+        """The nearest speeds that keep closed points closed and sticking ones stuck, and the work
+        of moving bases in it."""
+        eqs = self.equations
+        kernel = eqs.kernel(
+            "held", lambda: [eqs.M, eqs.A[: eqs.psi.numel(), :], eqs.psi], [2, 2, 1]
+        )
+        M, A, psi = kernel(*eqs.arguments(q, u, t, None, self._parameters))
+        m = len(A)
+        K = np.block([[M, A.T], [A, np.zeros((m, m))]])
+        found = np.linalg.pinv(K, rcond=1e-13, hermitian=True) @ np.concatenate(
+            [np.zeros(len(M)), psi]
+        )
+        change, impulse = -found[: len(M)], found[len(M) :]
+        return u + change, float((u + change / 2) @ M @ change - impulse @ psi / 2)
+
+
+def _time_to_zero(value: float, rate: float, change: float) -> float:
+    """Of what is positive now, and goes on with its rate and the change of it; infinite if it never
+    is zero."""
+    root = np.sqrt(max(0.0, rate**2 - 2 * value * change))
+    return 2 * value / (root - rate) if root > rate and rate**2 >= 2 * value * change else np.inf

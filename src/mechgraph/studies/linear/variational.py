@@ -1,0 +1,216 @@
+"""Varied motions, and whether they are steady: whether their coefficients are the same a moment
+later.
+
+In a steady turn they may be constant only for axes that turn along: with the rate Ω of the turn and
+Ξ v = Ω × v for all vectors among the variations that have their components along fixed axes, the
+flow F of the variations becomes F − Ξ. Ω is the one for which the matrices a moment later are those
+of now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from scipy.integrate import solve_ivp
+from scipy.optimize import least_squares
+from scipy.spatial.transform import Rotation
+
+from ...closures.closure import RANK_TOLERANCE
+from ...equations.equations import Equations
+from ...results.trajectory import balanced
+
+CHANGE = 1e-6  # relative change of the coefficients up to which they count as constant
+# seconds after which the coefficients are looked at again, if nothing tells of a shorter time
+LONGEST = 100.0
+
+
+class State(NamedTuple):
+    """Where to linearize; as ``Equations.arguments`` takes it."""
+
+    q: np.ndarray
+    u: np.ndarray
+    t: float
+    inputs: Any
+    parameters: Any
+
+
+class Vector(NamedTuple):
+    """Variations that are the components of one vector along axes fixed in the world."""
+
+    indices: list[int]
+    axes: np.ndarray  # as columns
+    inverse: np.ndarray
+
+
+class Varied(NamedTuple):
+    """(δs, δu)' = flow (δs, δu) + by_input δw, rows (δs, δu) = 0, δy = watched (δs, δu) +
+    watched_input δw."""
+
+    flow: np.ndarray
+    by_input: np.ndarray
+    rows: np.ndarray
+    watched: np.ndarray
+    watched_input: np.ndarray
+
+    def reduced(self, kept: list[int]) -> np.ndarray:
+        """A: the flow of the independent variations."""
+        return (self.flow @ expansion(self.rows, kept))[kept]
+
+    def turned(self, vectors: list[Vector], Omega: np.ndarray, h: float = 0.0) -> Varied:
+        """The same for axes that turn with Ω and were those of now a time h ago: T⁻¹ flow T − Ξ,
+        rows T with T = exp(h Ξ)."""
+        T, back = (_turned_by(way * h * Omega, vectors, len(self.flow)) for way in (1, -1))
+        Xi = _blocks(np.zeros_like(self.flow), vectors, tilde(Omega))
+        return self._replace(flow=back @ self.flow @ T - Xi, rows=self.rows @ T)
+
+
+def expansion(rows: np.ndarray, kept: list[int]) -> np.ndarray:
+    """Z with (δs, δu) = Z x: ones for the independent variations, the others by the constraints."""
+    count = rows.shape[1]
+    others = [k for k in range(count) if k not in set(kept)]
+    Z = np.zeros((count, len(kept)))
+    Z[kept, range(len(kept))] = 1.0
+    if others:
+        Z[others] = -np.linalg.pinv(rows[:, others], rcond=RANK_TOLERANCE) @ rows[:, kept]
+    return Z
+
+
+def steadied(
+    equations: Equations,
+    state: State,
+    now: Varied,
+    varied: Callable[[State], Varied],
+    kept: list[int],
+) -> tuple[Varied, np.ndarray, bool]:
+    """The varied motion for fixed axes, or for axes that turn with Ω if only that makes it
+    constant; Ω; and whether it is."""
+    h = _moment(equations, state, now.reduced(kept))
+    later, still = varied(_later(equations, state, h)), np.zeros(3)
+    if _same(now.reduced(kept), later.reduced(kept)):
+        return now, still, True
+    vectors = _vectors(equations, state)
+    Omega = _turn(now, later, h, vectors, expansion(now.rows, kept))
+    turned = now.turned(vectors, Omega)
+    constant = _same(turned.reduced(kept), later.turned(vectors, Omega, h).reduced(kept))
+    return (turned, Omega, True) if constant else (now, still, False)
+
+
+def _moment(equations: Equations, state: State, A: np.ndarray) -> float:
+    """A time in which a motion turns a little, and does not run away where it is unstable."""
+    turns, values = turning_speeds(equations), np.linalg.eigvals(A)
+    speed = np.abs(state.u[turns]).max(initial=0.0)
+    change = np.abs(equations.accelerations(*state)[turns]).max(initial=0.0)
+    rate = max(speed, np.sqrt(change), np.abs(values).max(initial=0.0) / 100)
+    return min(1 / max(5 * rate, values.real.max(initial=0.0), 1e-300), LONGEST)
+
+
+def _later(equations: Equations, state: State, h: float) -> State:
+    """The state a time h later."""
+    n = len(state.q)
+
+    def rates(t: float, y: np.ndarray) -> np.ndarray:
+        q, u = y[:n], y[n:]
+        return np.concatenate(
+            [
+                equations.coordinate_rates(q, u, t, state.parameters),
+                equations.accelerations(q, u, t, *state[3:]),
+            ]
+        )
+
+    span, start = (state.t, state.t + h), np.concatenate(state[:2])
+    y = solve_ivp(rates, span, start, method="DOP853", rtol=1e-10, atol=1e-12).y[:, -1]
+    return State(y[:n], y[n:], state.t + h, *state[3:])
+
+
+def _same(A: np.ndarray, B: np.ndarray) -> bool:
+    """True if two flows agree, but for states that nothing depends on: they do not come back to the
+    others."""
+    A, B = balanced(A, B)
+    sizes, used = np.abs(A) + np.abs(B), list(range(len(A)))
+    noise = 1e-3 * CHANGE * sizes.max(initial=0.0)
+    while idle := [k for k in used if sizes[used, k].max() <= noise]:
+        used = [k for k in used if k not in idle]
+    own = (sizes.sum(axis=0) + sizes.sum(axis=1))[used]
+    allowed = CHANGE * np.sqrt(np.outer(own, own)) + noise
+    return bool((np.abs(A - B)[np.ix_(used, used)] <= allowed).all())
+
+
+def _turn(now: Varied, later: Varied, h: float, vectors: list[Vector], Z: np.ndarray) -> np.ndarray:
+    """Ω of least size for which flow and constraints a time h later are most nearly those of
+    now."""
+
+    def difference(Omega: np.ndarray) -> np.ndarray:
+        T, back = (_turned_by(way * h * Omega, vectors, len(Z)) for way in (1, -1))
+        moved = T @ Z
+        return np.concatenate(
+            [(back @ (later.flow @ moved) - flow).ravel(), (later.rows @ moved).ravel()]
+        )
+
+    flow = now.flow @ Z
+    return least_squares(difference, np.zeros(3), xtol=1e-15, ftol=1e-15, gtol=1e-15, max_nfev=8).x
+
+
+def _turned_by(angle: np.ndarray, vectors: list[Vector], count: int) -> np.ndarray:
+    """T: all vectors turned by an angle, given as a rotation vector."""
+    return _blocks(np.eye(count), vectors, Rotation.from_rotvec(angle).as_matrix())
+
+
+def _blocks(matrix: np.ndarray, vectors: list[Vector], R: np.ndarray) -> np.ndarray:
+    """The matrix with D⁺ R D, which is what R does to a vector of components along D, for each of
+    the vectors."""
+    for indices, D, inverse in vectors:
+        matrix[np.ix_(indices, indices)] = inverse @ R @ D
+    return matrix
+
+
+def _vectors(equations: Equations, state: State) -> list[Vector]:
+    """All vectors among the variations: of places and of speeds, joint by joint."""
+    columns = [(key, k) for key, speeds, _ in _fixed_axes(equations) for k in speeds]
+    kernel = equations.kernel(
+        "axes", lambda: [ca.horzcat(SX(3, 0), *(axes for *_, axes in _fixed_axes(equations)))], [2]
+    )
+    axes, n, vectors = kernel(*equations.arguments(*state))[0], len(equations.speeds), []
+    for key in dict.fromkeys(key for key, _ in columns):
+        own = [i for i, (other, _) in enumerate(columns) if other == key]
+        D, places = axes[:, own], [columns[i][1] for i in own]
+        vectors += [Vector([first + k for k in places], D, np.linalg.pinv(D)) for first in (0, n)]
+    return vectors
+
+
+def _fixed_axes(equations: Equations) -> list[tuple[Any, tuple[int, ...], SX]]:
+    """Frames that slide along axes fixed in the world, or turn freely on them: joint and kind,
+    speeds, axes."""
+    k, s, found = equations.kinematics, equations.symbols, []
+    balls = {three: four for four, three in k.quaternion_speeds}
+    for frame, (R, _) in zip(k.frames, k.poses, strict=True):
+        if frame.speeds in balls:
+            four = s.q[list(balls[frame.speeds])]
+            axes = k.poses[frame.parent][0] @ ca.substitute(frame.R, four, SX([1, 0, 0, 0]))
+        else:
+            axes = R @ frame.S[1]
+        if (
+            frame.speeds
+            and (frame.speeds in balls or frame.S[0].is_zero())
+            and not ca.depends_on(axes, ca.vertcat(s.q, s.t))
+        ):
+            found.append(((frame.joint, frame.speeds in balls), frame.speeds, axes))
+    return found
+
+
+def tilde(x: np.ndarray) -> np.ndarray:
+    """x̃ y = x × y."""
+    return np.cross(x, np.eye(3)).T
+
+
+def turning_speeds(equations: Equations) -> list[int]:
+    """Indices of the speeds that turn something."""
+    return [
+        index
+        for frame in equations.kinematics.frames
+        if not frame.S[0].is_zero()
+        for index in frame.speeds
+    ]

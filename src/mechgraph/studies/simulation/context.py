@@ -1,0 +1,140 @@
+"""What a run is made with besides its start: inputs and parameters."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+
+from ...arguments import named, numbers, one_of
+from ...equations.equations import Equations
+from ...errors import ArgumentError, ModelError
+from ...vectors import scalar
+from .integrators import IntegrationFailure
+
+
+@dataclass(frozen=True)
+class Context:
+    """Equations with their inputs (expressions of time, or a Python signal) and parameters
+    fixed."""
+
+    equations: Equations
+    expressions: SX
+    signal: Callable[[float, np.ndarray], np.ndarray] | None
+    parameters: dict[str, float]
+
+    @staticmethod
+    def make(
+        equations: Equations,
+        inputs: Mapping[str, Any] | None,
+        parameters: Mapping[str, float] | None,
+    ) -> Context:
+        values = {**equations.system.defaults, **named("parameters", parameters)}
+        constants = numbers("parameters", equations.parameters, values)
+        if constants.ndim > 1:
+            raise ArgumentError(
+                "parameters: a run takes one number for each; for many runs at once use rollout"
+            )
+        given = named("inputs", inputs)
+        for name in given:
+            one_of("input", name, equations.inputs)
+        functions = {name: value for name, value in given.items() if callable(value)}
+        expressions = ca.vertcat(
+            SX(0, 1),
+            *(
+                equations.symbols.w[i]
+                if name in functions
+                else _input(equations, name, given.get(name, 0.0))
+                for i, name in enumerate(equations.inputs)
+            ),
+        )
+        signal = _signal(equations, functions, expressions, constants) if functions else None
+        return Context(
+            equations,
+            expressions,
+            signal,
+            dict(zip(equations.parameters, map(float, constants), strict=True)),
+        )
+
+    def inputs_at(self, t: np.ndarray, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """w at a batch of times and states."""
+        if not self.equations.inputs:
+            return np.zeros((len(t), 0))
+        if self.signal is not None:
+            return np.array(
+                [self.signal(*state) for state in zip(t, np.hstack([q, u]), strict=True)]
+            )
+        s = self.equations.symbols
+        f = ca.Function("w", [s.t, s.p], [self.expressions])
+        return (
+            np.array(f(t[None], list(self.parameters.values())))
+            .reshape(len(self.equations.inputs), len(t))
+            .T
+        )
+
+
+def _input(equations: Equations, name: str, value: Any) -> SX:
+    """A number, or an expression of time and parameters."""
+    try:
+        expression = scalar(value, f"input {name!r}")
+    except ModelError as error:
+        raise ArgumentError(f"{error}, or a Python function of t or of (t, q, u)") from None
+    s = equations.symbols
+    if ca.depends_on(expression, ca.vertcat(s.q, s.u, s.w)) or s.strangers(expression):
+        raise ArgumentError(
+            f"input {name!r}: an expression may use the system's time and parameters only, got "
+            f"{value!r}"
+        )
+    return expression
+
+
+def _signal(
+    equations: Equations, functions: dict[str, Callable], expressions: SX, constants: np.ndarray
+) -> Callable[[float, np.ndarray], np.ndarray]:
+    """All inputs at (t, y), where some of them are Python functions of t or of (t, q, u)."""
+    s, nq, nu = equations.symbols, len(equations.coordinates), len(equations.speeds)
+    known = ca.Function("w", [s.t, s.w, s.p], [expressions])
+    by_state = {name: _takes_state(f) for name, f in functions.items()}
+
+    def value(name: str, t: float, y: np.ndarray) -> float:
+        try:
+            return float(
+                functions[name](t, y[:nq], y[nq : nq + nu])
+                if by_state[name]
+                else functions[name](t)
+            )
+        except (
+            Exception
+        ) as error:  # the user's own code: whatever it raises must not lose the motion so far
+            raise IntegrationFailure(
+                f"input {name!r} failed at t = {t:.6g}: {type(error).__name__}: {error}"
+            ) from error
+
+    def signal(t: float, y: np.ndarray) -> np.ndarray:
+        w = np.zeros(len(equations.inputs))
+        for name in functions:
+            w[equations.inputs.index(name)] = value(name, t, y)
+        return np.array(known(t, w, constants)).ravel()
+
+    return signal
+
+
+def _takes_state(function: Callable) -> bool:
+    """True for functions of (t, q, u), False for functions of t (also of those without a readable
+    signature)."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    return (
+        sum(
+            p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
+            for p in parameters
+        )
+        > 1
+    )

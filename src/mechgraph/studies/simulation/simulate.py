@@ -1,0 +1,459 @@
+"""Simulation: from a partial start to a trajectory on a grid, with error control, constraints kept,
+events and progress."""
+
+from __future__ import annotations
+
+import time as clock
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from tqdm import tqdm
+
+from ...arguments import named, number, one_of
+from ...equations.equations import Equations
+from ...errors import ArgumentError, SimulationError, UnsupportedError
+from ...motion.motion import Motion
+from ...results.trajectory import Trajectory
+from ..assembly.assemble import assemble
+from ..contact.modes import Contacts
+from ..projection import normalized, project_measured, violations
+from .context import Context
+from .events import Event, Watch
+from .integrators import (
+    METHODS,
+    IntegrationFailure,
+    Integrator,
+    Problem,
+    SciPy,
+    Still,
+    make_integrator,
+)
+
+DRIFT = ("projection", "baumgarte", "none")
+DRIFT_LIMIT = (
+    1e-7  # violation before projection at which the stretches between projections are made shorter
+)
+KEPT, JUMP = (
+    1e-6,
+    1e-2,
+)  # violation after projection, and before it (in proportion to the coordinates), that fails a run
+LIGHT = 10_000  # evaluations of a stretch that nobody minds to wait for
+
+
+def simulate(
+    equations: Equations,
+    duration: float,
+    start: Any = None,
+    *,
+    step: float | None = None,
+    rtol: float = 1e-8,
+    atol: float | None = None,
+    method: str | None = None,
+    drift: str = "projection",
+    baumgarte: float = 10.0,
+    inputs: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, float] | None = None,
+    events: Mapping[str, Event | Callable[[Motion], Any]] | None = None,
+    guess: Mapping[str, float] | None = None,
+    t0: float = 0.0,
+    account: bool = True,
+    progress: bool | None = None,
+) -> Trajectory:
+    """Motion over ``duration`` seconds from ``start`` (see ``assemble``).
+
+    ``step`` is the spacing of the output (duration/500 if not given); the integrator chooses its
+    own by ``rtol`` and ``atol`` (rtol/100). ``method`` is a name in ``METHODS`` (cvodes; rk8 with
+    rigid contacts; dop853 for large systems and for inputs in Python). ``drift`` says how
+    constraints are kept: projection on all of them, Baumgarte's terms with rate ``baumgarte``, or
+    none. ``inputs`` are numbers, expressions of the system's time, or Python functions of t or of
+    (t, q, u). ``events`` are zeros of quantities of the motion. With ``account`` the work that
+    drives supply and friction takes is integrated along, so that the energy balance can be seen.
+
+    A run that fails raises ``SimulationError``, which keeps the motion up to there; one that is
+    interrupted returns it.
+    """
+    times = _grid(duration, step, t0)
+    context = Context.make(equations, inputs, parameters)
+    watch = Watch(context, named("events", events))
+    rate = number("baumgarte", baumgarte, positive=True)
+    integrator = _integrator(equations, context, method, rtol, atol, drift, rate, account)
+    state = assemble(equations, start, t0, parameters, guess)
+    _check_determined(context, *state, t0)
+    watch.begin(times[:1], np.concatenate(state)[None])
+    work = np.zeros(integrator.problem.motion.work.numel())
+    recorder = Recorder(context, times, *state, work, drift == "projection")
+    contacts = Contacts(equations, context) if equations.contacting else None
+    if contacts is not None:
+        contacts.check_start(t0, *state)
+    began = clock.perf_counter()
+    outcome, failure = "finished", None
+    try:
+        _run(integrator, recorder, watch, contacts, progress)
+        if watch.stopped:
+            outcome = f"stopped by event {watch.stopped!r}"
+    except KeyboardInterrupt:
+        outcome = "interrupted"
+    except IntegrationFailure as met:
+        outcome, failure = "failed", met
+    spent = clock.perf_counter() - began
+    statistics = _statistics(integrator, recorder, rtol, spent) | (
+        {"impacts": contacts.count} if contacts else {}
+    )
+    trajectory = recorder.trajectory(outcome, watch, statistics)
+    if failure is not None:
+        raise SimulationError(_diagnosis(context, trajectory, failure), trajectory)
+    if account and drift == "projection" and not equations.large:
+        _warn_of_lost_energy(trajectory, rtol)
+    return trajectory
+
+
+def _grid(duration: Any, step: Any, t0: Any) -> np.ndarray:
+    duration, t0 = number("duration", duration, positive=True), number("t0", t0)
+    step = duration / 500 if step is None else number("step", step, positive=True)
+    count = max(1, round(duration / step))
+    if abs(count * step - duration) > 1e-9 * duration:
+        raise ArgumentError(
+            f"duration {duration:g} is not a whole number of steps {step:g}; the nearest is "
+            f"{count * step:g}"
+        )
+    return t0 + duration * np.arange(count + 1) / count
+
+
+def _check_determined(context: Context, q: np.ndarray, u: np.ndarray, t: float) -> None:
+    """Refuse a start where something that moves has no inertia: the accelerations would be any or
+    none."""
+    eqs, p = context.equations, context.parameters
+    if eqs.constraints:
+        determined = eqs.idle(q, u, t, p) is None
+    else:
+        determined = bool(
+            np.isfinite(eqs.evaluate("udot", lambda: eqs.udot, 1, q, u, t, None, p)).all()
+        )
+    if not determined:
+        raise ArgumentError(eqs.idle_message(q, u, t, p))
+
+
+def _integrator(
+    equations: Equations,
+    context: Context,
+    method: str | None,
+    rtol: float,
+    atol: float | None,
+    drift: str,
+    rate: float,
+    account: bool,
+) -> Integrator:
+    one_of("way to keep constraints (drift)", drift, DRIFT, UnsupportedError)
+    if method is None:
+        method = _default_method(equations, context)
+    one_of("method", method, METHODS, UnsupportedError)
+    if context.signal is not None and not issubclass(METHODS[method], SciPy):
+        scipy = ", ".join(name for name, kind in METHODS.items() if issubclass(kind, SciPy))
+        raise UnsupportedError(
+            f"{method} runs no Python functions as inputs; use an expression of system.time, or "
+            f"one of {scipy}"
+        )
+    rtol = number("rtol", rtol, positive=True)
+    atol = rtol / 100 if atol is None else number("atol", atol, positive=True)
+    if rtol >= 1:
+        raise ArgumentError(f"rtol must be below one, got {rtol!r}")
+    udot = _stabilized(equations, rate) if drift == "baumgarte" and equations.constraints else None
+    motion = equations.motion(udot, keep=drift == "projection", account=account)
+    problem = Problem(
+        motion, context.expressions, np.array(list(context.parameters.values())), context.signal
+    )
+    if not motion.y.numel():
+        return Still(problem, rtol, atol)
+    return make_integrator(method, problem, rtol, atol)
+
+
+def _default_method(equations: Equations, context: Context) -> str:
+    """Many short ways between events are no work for a method of many steps, which begins each with
+    small ones."""
+    if context.signal is not None or equations.large:
+        return "dop853"
+    return "rk8" if equations.contacting else "cvodes"
+
+
+def _stabilized(equations: Equations, rate: float) -> SX:
+    """u̇ with Baumgarte's terms: φ̈ + 2 a φ̇ + a² φ = 0 and ψ̇ + a ψ = 0."""
+    count, total = equations.phi.numel(), len(equations.constraints)
+    psi = equations.psi
+    held = 2 * rate * psi[:count, :] + rate**2 * equations.phi
+    terms = ca.vertcat(held, rate * psi[count:, :], SX.zeros(total - psi.numel()))
+    return equations.closed(equations.f, equations.b + terms)[0]
+
+
+# --- the run --------------------------------------------------------------------------------------
+
+
+class Recorder:
+    """The motion so far; every stretch is projected on the constraints before it is kept."""
+
+    def __init__(
+        self,
+        context: Context,
+        times: np.ndarray,
+        q: np.ndarray,
+        u: np.ndarray,
+        work: np.ndarray,
+        projecting: bool,
+    ) -> None:
+        self.context, self.times, self.projecting = context, times, projecting
+        self.t, self.q, self.u, self.work = [times[:1]], [q[None]], [u[None]], [work[None]]
+        self.done = 0  # index in the grid of the last recorded time
+        self.drift = 0.0
+        self.switches: dict[str, float] = {}  # of rigid contacts
+        self.modes: list[dict[str, np.ndarray]] = []
+
+    @property
+    def last(self) -> tuple[float, np.ndarray]:
+        return float(self.t[-1][-1]), np.concatenate(
+            [self.q[-1][-1], self.u[-1][-1], self.work[-1][-1]]
+        )
+
+    def ahead(self, stretch: int) -> np.ndarray:
+        """The next times of the grid; only one if the last one is beside the grid (an event), so
+        that all are equidistant."""
+        on_grid = self.last[0] == self.times[self.done]
+        return self.times[self.done + 1 : self.done + 1 + (stretch if on_grid else 1)]
+
+    def switch(self, switches: dict[str, float]) -> np.ndarray:
+        """From now on with these switches: the parameters, as an array."""
+        self.switches = switches
+        self.context = replace(self.context, parameters={**self.context.parameters, **switches})
+        return np.array(list(self.context.parameters.values()))
+
+    def projected(self, times: np.ndarray, states: np.ndarray) -> tuple[np.ndarray, float]:
+        """States with their positions and speeds on the constraints, and how far they had
+        drifted."""
+        eqs, p = self.context.equations, self.context.parameters
+        q, u, work = self.split(states)
+        if not self.projecting:
+            return np.hstack([normalized(eqs, q), u, work]), 0.0
+        before = q
+        q, u, drift = project_measured(eqs, q, u, times, p)
+        if drift > DRIFT_LIMIT:
+            self._check_kept(before, q, u, times, drift)
+        return np.hstack([q, u, work]), drift
+
+    def _check_kept(
+        self, before: np.ndarray, q: np.ndarray, u: np.ndarray, times: np.ndarray, drift: float
+    ) -> None:
+        """Refuse states that no projection brings back to the constraints, or only one that moves
+        things by a jump."""
+        eqs, p = self.context.equations, self.context.parameters
+        left = violations(eqs, q, u, times, p)[0]
+        if drift > JUMP * max(1.0, np.abs(q).max()):
+            left = eqs.position_violation(before, times, p)
+        elif np.abs(left).max() < KEPT:
+            return
+        state, row = np.unravel_index(np.abs(left).argmax(), left.shape)
+        raise IntegrationFailure(
+            f"{eqs.constraints[row]!r} is off by {abs(left[state, row]):.2g} at t = "
+            f"{times[state]:.6g}: constraints contradict "
+            "each other there, or one of them jumps"
+        )
+
+    def energy(self, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """T + V."""
+        eqs, p = self.context.equations, self.context.parameters
+        return eqs.kinetic_energy(q, u, t, p) + eqs.potential_energy(q, t, p)
+
+    def split(self, states: np.ndarray) -> list[np.ndarray]:
+        """q, u, work."""
+        eqs = self.context.equations
+        return np.split(states, np.cumsum([len(eqs.coordinates), len(eqs.speeds)]), axis=1)
+
+    def keep(self, times: np.ndarray, states: np.ndarray, drift: float, on_grid: int) -> None:
+        if not len(times):
+            return
+        self.t.append(times)
+        for store, part in zip((self.q, self.u, self.work), self.split(states), strict=True):
+            store.append(part)
+        self.modes.append(
+            {name: np.full(len(times), value) for name, value in self.switches.items()}
+        )
+        self.done += on_grid
+        self.drift = max(self.drift, drift)
+
+    def trajectory(self, outcome: str, watch: Watch, statistics: dict) -> Trajectory:
+        eqs = self.context.equations
+        t, q, u, work = (np.concatenate(parts) for parts in (self.t, self.q, self.u, self.work))
+        columns = {
+            "coordinates": eqs.coordinates,
+            "speeds": eqs.speeds,
+            "inputs": eqs.inputs,
+            "constraints": eqs.constraints,
+        }
+        w = self.context.inputs_at(t, q, u)
+        found = {name: np.array(times) for name, times in watch.found.items()}
+        stored = {} if not work.size else {"supplied": work[:, 0], "dissipated": work[:, 1]}
+        modes = {
+            name: np.concatenate([part[name] for part in (self.modes[0], *self.modes)])
+            for name in self.switches
+        }
+        modes = {name: values[-len(t) :] for name, values in modes.items()}
+        parameters = {
+            name: value for name, value in self.context.parameters.items() if name not in modes
+        }
+        return Trajectory(
+            eqs.system.name,
+            t,
+            q,
+            u,
+            w,
+            parameters,
+            columns,
+            outcome,
+            statistics,
+            found,
+            eqs,
+            stored,
+            modes,
+        )
+
+
+def _run(
+    integrator: Integrator,
+    recorder: Recorder,
+    watch: Watch,
+    contacts: Contacts | None,
+    progress: bool | None,
+) -> None:
+    """Stretch after stretch: integrate, project, look for events, keep. Stretches adapt to the
+    drift they allow."""
+    total = len(recorder.times) - 1
+    stretch = _first_stretch(total, recorder, integrator)
+    if contacts is not None:
+        _settle(integrator, recorder, contacts)
+    with tqdm(
+        total=total,
+        unit="step",
+        delay=1.0,
+        leave=False,
+        disable=None if progress is None else not progress,
+    ) as bar:
+        while recorder.done < total and not watch.stopped:
+            (t, y), spent = recorder.last, integrator.evaluations
+            times = recorder.ahead(
+                stretch if contacts is None else 1
+            )  # beyond an event of contacts all is in vain
+            try:
+                if contacts is None:
+                    reached = integrator.advance(t, y, times)
+                else:
+                    times, reached = contacts.advance(integrator, t, y, times[0])
+                states, drift = recorder.projected(times, reached)
+            except IntegrationFailure:
+                if stretch == 1:
+                    raise
+                stretch = max(1, stretch // 4)
+                continue
+            met = False
+            if contacts is not None:
+                times, states, met = contacts.first_event(integrator, (t, y), times, states)
+            count = watch.look(integrator, recorder, (t, y), times, states)
+            on_grid = int(np.isin(times[:count], recorder.times).sum())
+            recorder.keep(times[:count], states[:count], drift, on_grid)
+            watch.finish(recorder)
+            if contacts is not None and met and not watch.stopped:
+                _settle(integrator, recorder, contacts)
+            bar.update(on_grid)
+            stretch = _next_stretch(
+                stretch,
+                drift,
+                total,
+                light=integrator.keeps and integrator.evaluations - spent < LIGHT,
+            )
+
+
+def _settle(integrator: Integrator, recorder: Recorder, contacts: Contacts) -> None:
+    """Impacts at the last state, and the modes of the contacts after it; what impacts take of the
+    energy is dissipated."""
+    t, y = recorder.last
+    q, u, work = (part[0] for part in recorder.split(y[None]))
+    *after, given = contacts.settle(t, q, u)
+    work += (
+        [given, recorder.energy(t, q, u) - recorder.energy(t, *after) + given] if work.size else 0
+    )
+    integrator.restart(recorder.switch(contacts.switches))
+    recorder.keep(np.array([t]), np.concatenate([*after, work])[None], 0.0, 0)
+
+
+def _first_stretch(total: int, recorder: Recorder, integrator: Integrator) -> int:
+    """A power of two (few integrators are built), an eighth of the run, or less where constraints
+    have to be kept."""
+    part = 32 if recorder.context.equations.constraints and not integrator.keeps else 8
+    return int(2 ** max(0, np.floor(np.log2(max(1, total / part)))))
+
+
+def _next_stretch(stretch: int, drift: float, total: int, light: bool) -> int:
+    """Shorter where the drift is large; longer where it is small, up to an eighth of the run unless
+    it is light work."""
+    if drift > DRIFT_LIMIT:
+        return max(1, stretch // 2)
+    return (
+        stretch * 2 if drift < DRIFT_LIMIT / 100 and (light or stretch * 16 <= total) else stretch
+    )
+
+
+# --- what to say about it -------------------------------------------------------------------------
+
+
+def _statistics(
+    integrator: Integrator, recorder: Recorder, rtol: float, spent: float
+) -> dict[str, Any]:
+    name = next((name for name, kind in METHODS.items() if type(integrator) is kind), "none needed")
+    eqs = recorder.context.equations
+    return {
+        "formalism": eqs.formalism,
+        "closure": eqs.closure if eqs.constraints else "none needed",
+        "method": name,
+        "tier": integrator.tier,
+        "rtol": rtol,
+        "steps": int(integrator.steps),
+        "evaluations": int(integrator.evaluations),
+        "drift": recorder.drift,
+        "seconds": round(spent, 4),
+    }
+
+
+def _warn_of_lost_energy(trajectory: Trajectory, rtol: float) -> None:
+    """Say so if the balance at the end is off by more than the root of the tolerance: such a motion
+    is not to be trusted."""
+    some = trajectory.at(np.linspace(0, len(trajectory) - 1, 16).astype(int))
+    terms = [some.kinetic, *(x - x[0] for x in (some.potential, some.supplied, some.dissipated))]
+    lost, scale = abs(some.imbalance[-1]), max(float(np.abs(term).max()) for term in terms)
+    if lost > np.sqrt(rtol) * scale + 1e-9 * np.abs(some.energy).max():
+        warnings.warn(
+            f"the energy balance of this run is off by {lost:.2g} J of {scale:.2g} J: do not trust "
+            "it. Where it went shows in "
+            ".imbalance; a smaller rtol, method='rk8' or another formalism may help",
+            stacklevel=4,
+        )
+
+
+def _diagnosis(context: Context, trajectory: Trajectory, failure: IntegrationFailure) -> str:
+    """What failed, where, when, and what to try."""
+    eqs, t = context.equations, float(trajectory.time[-1])
+    lines = [f"the run stopped after t = {t:.6g} s: {failure}."]
+    lost = eqs.lost_rows(
+        trajectory.q[0], trajectory.q[-1], trajectory.time[[0, -1]], context.parameters
+    )
+    if lost:
+        lines.append(
+            f"It is near a singular configuration: {', '.join(lost)} lost their hold there."
+        )
+    fastest = int(np.abs(trajectory.u[-1]).argmax()) if trajectory.u.size else 0
+    if trajectory.u.size:
+        lines.append(
+            f"The fastest speed there is {eqs.speeds[fastest]!r} = {trajectory.u[-1][fastest]:.4g}."
+        )
+    lines.append(f"{failure.hint}; .trajectory of this error keeps the motion so far.")
+    return " ".join(lines)
