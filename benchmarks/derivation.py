@@ -167,7 +167,7 @@ def chain_point(n: int) -> Point:
     system = spatial_chain(n)
     laps.append(process_time())
     equations = system.equations("newton-euler")
-    expression = equations.udot
+    expression = equations.numeric.closed.udot
     laps.append(process_time())
     equations.accelerations(np.zeros(n), np.zeros(n))
     laps.append(process_time())
@@ -179,7 +179,7 @@ def operations(equations: mg.Equations, expression: object) -> int:
     """Operations of the kernel, shared subexpressions counted once."""
     import casadi as ca
 
-    s = equations.symbols
+    s = equations.terms.symbols
     return int(
         ca.Function("f", [s.q, s.u, s.t, s.w, s.p], [expression], {"cse": True}).n_instructions()
     )

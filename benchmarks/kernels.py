@@ -28,7 +28,6 @@ import numpy as np
 import pinocchio as pin
 from derivation import installed, table, versions, write_section
 from figures import record
-
 from mechgraph.equations.equations import Equations
 
 matplotlib.use("Agg")
@@ -115,27 +114,27 @@ class Peers:
         self.data, self.mj_data = self.pin.createData(), mujoco.MjData(self.mj)
         random, eqs = np.random.default_rng(0), self.equations
         self.q = random.uniform(-1, 1, (count, len(eqs.coordinates)))
-        for four in map(list, eqs.kinematics.quaternions):
+        for four in map(list, eqs.terms.chart.quaternions):
             self.q[:, four] /= np.linalg.norm(self.q[:, four], axis=1, keepdims=True)
         self.u, self.a = random.uniform(-1, 1, (2, count, len(eqs.speeds)))
         self.Q, self.V = np.asfortranarray(self._pin_q().T), np.asfortranarray(self._pin_v().T)
         self.A = np.asfortranarray(self.a.T)
         self.zero = np.zeros(len(eqs.speeds))
-        self.floating = bool(eqs.kinematics.quaternions)
+        self.floating = bool(eqs.terms.chart.quaternions)
         self.check()
 
     def _pin_q(self) -> np.ndarray:
         q = self.q.copy()
-        for four in map(list, self.equations.kinematics.quaternions):
+        for four in map(list, self.equations.terms.chart.quaternions):
             q[:, four] = q[:, np.roll(four, -1)]  # scalar last
         return q
 
     def _pin_v(self) -> np.ndarray:
         v = self.u.copy()
         if (
-            self.equations.kinematics.quaternions
+            self.equations.terms.chart.quaternions
         ):  # Pinocchio takes the base's velocity in the base's axes
-            R = self.equations.rotation(self.equations.kinematics.topology.bodies[0], self.q)
+            R = self.equations.rotation(self.equations.terms.chart.topology.bodies[0], self.q)
             v[:, :3] = np.einsum("kji,kj->ki", R, v[:, :3])
         return v
 
@@ -146,7 +145,7 @@ class Peers:
         mujoco.mj_forward(self.mj, self.mj_data)
         peer = pin.aba(self.pin, self.data, self.Q[:, 0], self.V[:, 0], self.zero)
         if self.floating:
-            R = self.equations.rotation(self.equations.kinematics.topology.bodies[0], self.q[0])
+            R = self.equations.rotation(self.equations.terms.chart.topology.bodies[0], self.q[0])
             peer[:3] = R @ (peer[:3] + np.cross(self.u[0, 3:6], self.V[:3, 0]))
         for name, value in (("MuJoCo", self.mj_data.qacc), ("Pinocchio", peer)):
             error = np.abs(value - own).max() / np.abs(own).max()
@@ -164,7 +163,7 @@ class Peers:
             n
         )  # Drake's speeds from ours: the base's angular velocity is in world axes and comes first
         if base:
-            R = eqs.rotation(eqs.kinematics.topology.bodies[0], q)
+            R = eqs.rotation(eqs.terms.chart.topology.bodies[0], q)
             T[:6, :6] = np.block([[np.zeros((3, 3)), R], [np.eye(3), np.zeros((3, 3))]])
         quaternion_first = (
             [*range(3, 7), *range(3), *range(7, len(q))] if base else list(range(len(q)))
@@ -202,7 +201,9 @@ def evaluation_section(name: str, title: str, links: list[models.Link], quick: b
     }
     if not quick:
         record(name, {**measured, "compiling": seconds})
-    kernel = peers.equations.kernel("udot", lambda: [peers.equations.udot], [1])
+    kernel = peers.equations.numeric.kernel(
+        "udot", lambda: [peers.equations.numeric.closed.udot], [1]
+    )
     note = (
         f"Forward dynamics is {kernel.function.n_instructions():,} operations; its machine code "
         "for single states and for "
@@ -285,7 +286,7 @@ def _per_state(times: dict[str, float], count: int) -> dict[str, float]:
 def _in_c(peers: Peers) -> dict[str, dict[str, float]]:
     """Single states one after the other, the loop in C (in C++ for Pinocchio)."""
     eqs, count = peers.equations, len(peers.q)
-    kernel = eqs.kernel("udot", lambda: [eqs.udot], [1])
+    kernel = eqs.numeric.kernel("udot", lambda: [eqs.numeric.closed.udot], [1])
     native = kernel._tiers[1].native()
     assert native is not None
     rows = [
@@ -456,8 +457,8 @@ def _own_chain_times(n: int, count: int) -> tuple[float, dict[str, float]]:
 CACHED_START = """
 import time, numpy as np, models
 eqs = models.to_mechgraph(models.humanoid()).equations()
-eqs.udot
-q, u = np.array(eqs.kinematics.reference), np.zeros(len(eqs.speeds))
+eqs.numeric.closed.udot
+q, u = np.array(eqs.terms.chart.reference), np.zeros(len(eqs.speeds))
 began = time.perf_counter()
 eqs.accelerations(q, u)
 print(time.perf_counter() - began)

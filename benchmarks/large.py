@@ -172,7 +172,7 @@ class Chain:
         """Mass centre, rotation, velocity of the mass centre and angular velocity (world axes) of
         every body at the start."""
         equations = self.system.equations("absolute")
-        (q, u), k, out = equations.assemble(self.start), equations.kinematics, {}
+        (q, u), k, out = equations.assemble(self.start), equations.terms.chart, {}
         for name in self.system.bodies:
             place, speeds = q[list(k.joint_coordinates[name])], u[list(k.joint_speeds[name])]
             turn = Rotation.from_quat(place[3:], scalar_first=True).as_matrix()

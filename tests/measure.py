@@ -13,12 +13,12 @@ import casadi as ca
 import numpy as np
 
 import mechgraph as mg
-from mechgraph.formalisms import coordinates_of
-from mechgraph.studies.assembly.assemble import to_absolute
+from mechgraph.formalisms import formalism_of
+from mechgraph.studies.assembly.conversion import convert
 from random_systems import State
 
 IN_JOINT_COORDINATES = [
-    name for name in mg.FORMALISMS if coordinates_of(name) == "joint"
+    name for name in mg.FORMALISMS if formalism_of(name).coordinates == "joint"
 ]  # the same M and f
 
 
@@ -63,12 +63,11 @@ def placed(
     equations: mg.Equations, q: Any, u: Any, t: float = 0.0, parameters: Any = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """A state (q, u) in joint coordinates as the equations have it in theirs."""
-    if coordinates_of(equations.formalism) == "joint":
+    if formalism_of(equations.formalism).coordinates == "joint":
         return np.asarray(q, dtype=float), np.asarray(u, dtype=float)
     joint = equations.system.equations("newton-euler")
-    return to_absolute(
-        equations, joint, *joint.arguments(q, u, t, None, parameters)[:2], t, parameters
-    )
+    state = joint.numeric.arguments(q, u, t, None, parameters)[:2]
+    return convert(joint, equations, *state, t, parameters)
 
 
 def accelerations_of(body: str) -> Callable[[mg.Motion], ca.SX]:

@@ -62,7 +62,7 @@ class Oracle:
 
     def _xml(self) -> str:
         bodies: dict[str, list[str]] = {"ground": []}
-        arcs = self.equations.kinematics.topology.arcs
+        arcs = self.equations.terms.chart.topology.arcs
         for arc in arcs:
             bodies[arc.outboard] = self._body(arc)
         sites = {
@@ -107,7 +107,7 @@ class Oracle:
     def _steps(
         self, joint: mg.Joint, backwards: bool
     ) -> list[tuple[Transition, list[int], list[int]]]:
-        k = self.equations.kinematics
+        k = self.equations.terms.chart
         qs, us = iter(k.joint_coordinates[joint.name]), iter(k.joint_speeds[joint.name])
         steps = [
             (
@@ -136,7 +136,7 @@ class Oracle:
         force = self.system.forces.get(f"{joint.name} spring")
         if not isinstance(force, JointSpring):
             return ""
-        i = self.equations.kinematics.joint_speeds[joint.name].index(u[0])
+        i = self.equations.terms.chart.joint_speeds[joint.name].index(u[0])
         k, c, rest = (float(_column(x)[i]) for x in (force.stiffness, force.damping, force.rest))
         return f'stiffness="{k!r}" damping="{c!r}" springref="{rest!r}"'
 
@@ -154,7 +154,7 @@ class Oracle:
 
     def _free(self, joint: mg.Joint, near: mg.Marker) -> str:
         R, d = self._pose(near)
-        k = self.equations.kinematics
+        k = self.equations.terms.chart
         q, u = list(k.joint_coordinates[joint.name]), list(k.joint_speeds[joint.name])
         B = np.block([[R, np.zeros((3, 3))], [np.zeros((3, 3)), np.eye(3)]])
         turn = _quaternion(R)
@@ -208,7 +208,7 @@ class Oracle:
         efforts = np.zeros(self.model.nv)
         for force in self.system.forces.values():
             if isinstance(force, JointTorque):
-                names = self.equations.kinematics.joint_speeds
+                names = self.equations.terms.chart.joint_speeds
                 indices = list(names.get(force.joint, names.get(f"{force.joint}'", ())))
                 efforts[indices] += self._value(_stacked(force.value), state).ravel()
             elif isinstance(force, PointForce):
@@ -240,7 +240,7 @@ class Oracle:
     # --- numbers ----------------------------------------------------------------------------------
 
     def _value(self, expression: Any, state: State | None = None) -> np.ndarray:
-        s = self.equations.symbols
+        s = self.equations.terms.symbols
         function = ca.Function("f", [s.t, s.w, s.p], [ca.densify(ca.SX(expression))])
         t, w, p = (
             (0.0, np.zeros(len(self.equations.inputs)), None)

@@ -539,7 +539,7 @@ def random_state(equations: mg.Equations, seed: int, speed: float = 1.0) -> Stat
     defaults."""
     random = np.random.default_rng([seed, 1])
     q = random.uniform(-1, 1, len(equations.coordinates))
-    for four in map(list, equations.kinematics.quaternions):
+    for four in map(list, equations.terms.chart.quaternions):
         q[four] = random.standard_normal(4)
         q[four] /= np.linalg.norm(q[four])
     parameters = {

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 import mechgraph as mg
 from measure import gap
 from mechgraph import cli, gallery
-from mechgraph.studies.assembly.assemble import to_absolute
+from mechgraph.studies.assembly.conversion import convert
 from mechgraph.studies.simulation.integrators import METHODS
 
 SYSTEMS = (
@@ -31,7 +31,7 @@ def test_accelerations_and_reactions_are_those_of_joint_coordinates(name):
     joint, free = system.equations(), system.equations("absolute")
     t = 0.3
     q, u = joint.assemble(example.start, t=t, guess=example.guess)
-    Q, U = to_absolute(free, joint, q, u, t)
+    Q, U = convert(joint, free, q, u, t)
     np.testing.assert_allclose(free.position_violation(Q, t), 0, atol=1e-10)
     np.testing.assert_allclose(
         free.velocity_violation(Q, U, t), 0, atol=1e-9 * max(1.0, np.abs(u).max())
@@ -84,7 +84,9 @@ def test_cost_is_linear_in_the_number_of_bodies():
             s.revolute(f"j{k}", parent, body, axis="xy"[k % 2], at=(0, 0, 0.2 if k else 0))
             parent = body
         eqs = s.equations("absolute")
-        return eqs.kernel("udot", lambda: [eqs.udot], [1]).function.n_instructions()
+        return eqs.numeric.kernel(
+            "udot", lambda: [eqs.numeric.closed.udot], [1]
+        ).function.n_instructions()
 
     assert (operations(24) - operations(12)) / 12 == pytest.approx(
         (operations(12) - operations(6)) / 6, rel=0.05
@@ -157,11 +159,11 @@ def test_a_start_by_the_names_of_bodies():
     body = next(iter(free.system.bodies))
     q, _ = joint.assemble({joint.coordinates[0]: 0.7})
     place = free.assemble({joint.coordinates[0]: 0.7})[0][
-        list(free.kinematics.joint_coordinates[body])
+        list(free.terms.chart.joint_coordinates[body])
     ]
     there, _ = free.assemble({body: place})
     np.testing.assert_allclose(
-        there[list(free.kinematics.joint_coordinates[body])], place, atol=1e-9
+        there[list(free.terms.chart.joint_coordinates[body])], place, atol=1e-9
     )
     assert np.abs(free.position_violation(there)).max() < 1e-10
     assert joint.position(body, q) == pytest.approx(free.position(body, there), abs=1e-9)
@@ -245,7 +247,7 @@ def test_accelerations_near_a_singular_position(distance):
     q = np.array([angle if name[0] == "A" else -angle for name in jointed.coordinates])
     u = np.array([-5.0 if name[0] == "A" else 5.0 for name in jointed.speeds])
     expected = jointed.observe(lambda m: m.angular_acceleration("up 0"), q, u)
-    state = to_absolute(equations, jointed, q, u)
+    state = convert(jointed, equations, q, u)
     assert equations.mobility(state[0]) == 1
     assert equations.observe(lambda m: m.angular_acceleration("up 0"), *state)[2] == pytest.approx(
         expected[2], rel=2e-8

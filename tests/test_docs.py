@@ -224,7 +224,7 @@ def driven_chain():
 
 
 def at_state(equations, *expressions):
-    s = equations.symbols
+    s = equations.terms.symbols
     values = ca.Function("f", [s.q, s.t], list(expressions))([0.4, -0.7], 0.9)
     return [np.array(value) for value in values]
 
@@ -232,7 +232,7 @@ def at_state(equations, *expressions):
 def test_appell_K_is_christoffel_and_D_the_rate_of_A():
     """K_ij,k = ½ (∂_i A_jk + ∂_j A_ik − ∂_k A_ij) and D + Dᵀ = 2 ∂A/∂t."""
     equations = driven_chain().equations("appell", coefficients="probing")
-    A, s, n = equations.appell.A.expression, equations.symbols, len(equations.speeds)
+    A, s, n = equations.appell.A.expression, equations.terms.symbols, len(equations.speeds)
     *slopes, rate = at_state(
         equations, *(ca.reshape(ca.jacobian(ca.vec(A), x), n, n) for x in (s.q[0], s.q[1], s.t))
     )

@@ -20,7 +20,8 @@ from measure import (
 )
 from mechgraph.model.joints import Chain
 from mechgraph.model.transitions import Ball, Transition
-from mechgraph.motion.loads import generalized, potential
+from mechgraph.motion.energy import potential
+from mechgraph.motion.loads import generalized
 from mechgraph.vectors import quaternion_matrix, quaternion_of
 from random_systems import random_state, random_tree
 
@@ -362,11 +363,15 @@ def test_velocities_and_accelerations_are_derivatives(seed):
         "seen", list(build.system.bodies)[-1], (0.3, -0.2, 0.5), [("x", 0.4)]
     )
     equations = build.system.equations()
-    state, s, m = random_state(equations, seed), equations.symbols, mg.Motion(equations.kinematics)
+    state, s, m = (
+        random_state(equations, seed),
+        equations.terms.symbols,
+        mg.Motion(equations.terms.chart),
+    )
 
     def rate(x: SX) -> SX:
         x = ca.densify(x)
-        along = ca.jtimes(x, s.q, equations.kinematics.qdot) + ca.jtimes(x, s.t, SX(1))
+        along = ca.jtimes(x, s.q, equations.terms.chart.qdot) + ca.jtimes(x, s.t, SX(1))
         return along + ca.jtimes(x, s.u, s.udot)
 
     R = m.rotation(marker)
@@ -455,7 +460,7 @@ def test_every_force_has_examples():
 def test_conservative_actions_are_the_gradient_of_the_potential(add):
     """Nᵀ ∂V/∂q = −Q, what a force says twice; and every formalism gets the same of it."""
     equations = loaded(add).equations("newton-euler")
-    k, s = equations.kinematics, equations.symbols
+    k, s = equations.terms.chart, equations.terms.symbols
     state = random_state(equations, 3)
     springs = [
         action

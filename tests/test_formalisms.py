@@ -17,7 +17,7 @@ SCALAR_KINDS = tuple(kind for kind in JOINT_NAMES if kind not in ("spherical", "
 
 def numbers(equations, state, expression):
     """An expression at a state."""
-    s = equations.symbols
+    s = equations.terms.symbols
     function = ca.Function("f", [s.q, s.u, s.t, s.w, s.p, s.udot], [ca.densify(expression)])
     return np.array(
         function(state.q, state.u, state.t, state.inputs, list(state.parameters.values()), 0)
@@ -83,7 +83,9 @@ def test_appell_quadratic_terms_are_christoffel_brackets(seed):
     state = random_state(equations, seed)
     n = len(equations.speeds)
     slopes = numbers(
-        equations, state, ca.jacobian(ca.vec(ca.densify(equations.M)), equations.symbols.q)
+        equations,
+        state,
+        ca.jacobian(ca.vec(ca.densify(equations.terms.M)), equations.terms.symbols.q),
     ).reshape(n, n, n)
     brackets = (np.einsum("jki->ijk", slopes) + np.einsum("ikj->ijk", slopes) - slopes) / 2
     K = equations.appell.K(state.q, **state.place)
@@ -100,8 +102,8 @@ def test_appell_linear_terms_follow_the_drives(seed):
     equations = build.system.equations("appell")
     state = random_state(equations, seed)
     rate = ca.reshape(
-        ca.jtimes(ca.vec(ca.densify(equations.M)), equations.symbols.t, ca.SX(1)),
-        *equations.M.shape,
+        ca.jtimes(ca.vec(ca.densify(equations.terms.M)), equations.terms.symbols.t, ca.SX(1)),
+        *equations.terms.M.shape,
     )
     D = equations.appell.D(state.q, **state.place)
     size = np.abs(equations.mass_matrix(state.q, **state.place)).max()

@@ -13,7 +13,7 @@ import pytest
 
 import mechgraph as mg
 from measure import IN_JOINT_COORDINATES
-from mechgraph.equations.derivatives import FUNCTIONS, VARIABLES
+from mechgraph.contract.derivatives import FUNCTIONS, VARIABLES
 from random_systems import State, random_state
 
 
@@ -159,11 +159,13 @@ def test_something_depends_on_everything():
 def test_derivatives_of_accelerations_through_inverse_dynamics(formalism):
     """∂u̇/∂x = −M⁻¹ ∂τ/∂x is what differentiating u̇ itself gives."""
     eqs = tree().equations(formalism)
-    s, state = eqs.symbols, random_state(equations(tree), 3)
+    s, state = eqs.terms.symbols, random_state(equations(tree), 3)
     p = list(state.parameters.values())
     for wrt, symbol in VARIABLES.items():
         plain = ca.Function(
-            "J", [s.q, s.u, s.t, s.w, s.p], [ca.jacobian(eqs.udot, getattr(s, symbol))]
+            "J",
+            [s.q, s.u, s.t, s.w, s.p],
+            [ca.jacobian(eqs.numeric.closed.udot, getattr(s, symbol))],
         )
         wanted = np.array(plain(state.q, state.u, state.t, state.inputs, p))
         mine = eqs.jacobian("accelerations", wrt, state.q, state.u, **state.at)
@@ -200,7 +202,7 @@ def test_batches_and_threads(compiled):
     values = {name: np.array([state[name] for state in states]) for name in states[0]}
     single = np.array([jacobian(eqs, "accelerations", "q", state) for state in states])
     if compiled:
-        assert eqs._kernels["accelerations", "q"].compile()
+        assert eqs.numeric.kernels["accelerations", "q"].compile()
     batch = eqs.jacobian("accelerations", "q", **{**values, "t": values["t"][:, 0]}, threads=2)
     assert batch.shape == (11, 4, 5)
     assert relative(batch, single) < 1e-12

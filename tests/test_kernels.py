@@ -405,8 +405,14 @@ def states(equations: mg.Equations, count: int) -> list[np.ndarray]:
 @pytest.mark.parametrize("seed", [0, 1, 4, 8])
 def test_random_trees_in_machine_code(seed):
     equations = random_tree(seed).system.equations()
-    s, rows = equations.symbols, states(equations, 11)
-    results = [equations.udot, equations.M, equations.f, equations.kinetic, equations.potential]
+    s, rows = equations.terms.symbols, states(equations, 11)
+    results = [
+        equations.numeric.closed.udot,
+        equations.terms.M,
+        equations.terms.f,
+        equations.terms.kinetic,
+        equations.terms.potential,
+    ]
     function = ca.Function("tree", [s.q, s.u, s.t, s.w, s.p], [ca.densify(r) for r in results])
     oracle = interpreted(function, *rows)
     for mine, wanted in zip(
@@ -418,8 +424,14 @@ def test_random_trees_in_machine_code(seed):
 @pytest.mark.parametrize(("seed", "kind"), [(3, "revolute"), (6, "spherical")])
 def test_random_loops_in_machine_code(seed, kind):
     equations = random_loop(seed, kind).system.equations()
-    s, rows = equations.symbols, states(equations, 5)
-    results = [equations.A, equations.b, equations.phi, equations.psi, equations.f]
+    s, rows = equations.terms.symbols, states(equations, 5)
+    results = [
+        equations.terms.A,
+        equations.terms.b,
+        equations.terms.phi,
+        equations.terms.psi,
+        equations.terms.f,
+    ]
     function = ca.Function("loop", [s.q, s.u, s.t, s.w, s.p], [ca.densify(r) for r in results])
     oracle = interpreted(function, *rows)
     for mine, wanted in zip(
@@ -656,7 +668,7 @@ def test_many_threads_call_one_kernel_at_once():
     finally:
         sys.setswitchinterval(interval)
     assert wrong == [0] * 12
-    assert len(eqs.kernel("udot", list, [])._singles) == kernel.SINGLES
+    assert len(eqs.numeric.kernel("udot", list, [])._singles) == kernel.SINGLES
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -1002,9 +1014,11 @@ def chain(bodies: int) -> mg.Equations:
 
 
 def operations(equations: mg.Equations) -> int:
-    s = equations.symbols
+    s = equations.terms.symbols
     return trace(
-        ca.Function("udot", [s.q, s.u, s.t, s.w, s.p], [equations.udot], {"cse": True})
+        ca.Function(
+            "udot", [s.q, s.u, s.t, s.w, s.p], [equations.numeric.closed.udot], {"cse": True}
+        )
     ).operations
 
 

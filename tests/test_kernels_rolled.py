@@ -98,20 +98,26 @@ def four_bars(count: int) -> mg.System:
 
 def accelerations(system: mg.System, **options: str) -> ca.Function:
     eqs = system.equations(**options)
-    return ca.Function("udot", [eqs.symbols.q, eqs.symbols.u], [ca.densify(eqs.udot)])
+    return ca.Function(
+        "udot", [eqs.terms.symbols.q, eqs.terms.symbols.u], [ca.densify(eqs.numeric.closed.udot)]
+    )
 
 
 def inverse(system: mg.System) -> ca.Function:
     eqs = system.equations()
     return ca.Function(
-        "tau", [eqs.symbols.q, ca.vertcat(eqs.symbols.u, eqs.symbols.udot)], [ca.densify(eqs.tau)]
+        "tau",
+        [eqs.terms.symbols.q, ca.vertcat(eqs.terms.symbols.u, eqs.terms.symbols.udot)],
+        [ca.densify(eqs.terms.tau)],
     )
 
 
 def derivatives(system: mg.System) -> ca.Function:
     eqs = system.equations()
     return ca.Function(
-        "J", [eqs.symbols.q, eqs.symbols.u], [ca.densify(ca.jacobian(eqs.udot, eqs.symbols.q))]
+        "J",
+        [eqs.terms.symbols.q, eqs.terms.symbols.u],
+        [ca.densify(ca.jacobian(eqs.numeric.closed.udot, eqs.terms.symbols.q))],
     )
 
 

@@ -602,12 +602,12 @@ def test_outputs_by_every_name_that_a_run_takes():
         )
         assert model.outputs == (
             "jolt",
-            "tip 1",
-            "tip 2",
-            "tip 3",
-            "rod 1",
-            "rod 2",
-            "rod 3",
+            "tip x",
+            "tip y",
+            "tip z",
+            "rod x",
+            "rod y",
+            "rod z",
             "hinge",
             "hinge'",
         )
@@ -616,7 +616,7 @@ def test_outputs_by_every_name_that_a_run_takes():
     for wrong, message in (
         (["text"], "must be a number"),
         ("tip", "a list of names"),
-        (["nope"], "unknown output 'nope'"),
+        (["nope"], "unknown name 'nope'"),
     ):
         with pytest.raises(mg.ArgumentError, match=message):
             s.equations().linearize(outputs=wrong)

@@ -56,7 +56,7 @@ def reactions(equations: mg.Equations, state: State) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize(("kind", "seed"), EVERY)
 def test_the_configuration_closes_and_the_speeds_keep_it(kind, seed):
     made, equations, state = loop(kind, seed)
-    assert [joint.name for joint in equations.kinematics.topology.cut] == ["close 0"]
+    assert [joint.name for joint in equations.terms.chart.topology.cut] == ["close 0"]
     assert np.abs(equations.position_violation(state.q, **state.place)).max(initial=0) < 1e-13, str(
         made
     )
@@ -81,9 +81,11 @@ def test_closures_and_formalisms_give_the_same_accelerations_and_multipliers(kin
 
 def terms(equations: mg.Equations, state: State) -> tuple[np.ndarray, ...]:
     """M, f, A and b at a state."""
-    s = equations.symbols
+    s = equations.terms.symbols
     function = ca.Function(
-        "MfAb", [s.q, s.u, s.t, s.w, s.p], [equations.M, equations.f, equations.A, equations.b]
+        "MfAb",
+        [s.q, s.u, s.t, s.w, s.p],
+        [equations.terms.M, equations.terms.f, equations.terms.A, equations.terms.b],
     )
     M, f, A, b = (
         np.array(x)
@@ -97,9 +99,9 @@ def terms(equations: mg.Equations, state: State) -> tuple[np.ndarray, ...]:
 def test_the_expression_of_a_closure_is_its_solution(kind, seed, closure):
     """What integrators are given: no branches, proximal steps in the place of a rank decision."""
     made, equations, state = loop(kind, seed)
-    other = mg.Equations(equations.kinematics, equations.dynamics, "newton-euler", closure)
-    s = other.symbols
-    expression = ca.Function("udot", [s.q, s.u, s.t, s.w, s.p], [other.udot])
+    other = mg.Equations(equations.terms, closure)
+    s = other.terms.symbols
+    expression = ca.Function("udot", [s.q, s.u, s.t, s.w, s.p], [other.numeric.closed.udot])
     there = np.array(
         expression(state.q, state.u, state.t, state.inputs, list(state.parameters.values()))
     ).ravel()
@@ -154,7 +156,7 @@ def observe(equations, state, quantity):
 
 def parameter_value(equations, state, expression):
     return np.array(
-        ca.Function("x", [equations.symbols.p], [ca.densify(expression)])(
+        ca.Function("x", [equations.terms.symbols.p], [ca.densify(expression)])(
             list(state.parameters.values())
         )
     )
@@ -217,7 +219,7 @@ def test_reactions_balance_every_body(kind, seed):
     """With the closures in turn: their multipliers are the same, as shown above."""
     made, equations, state = loop(kind, seed)
     closure = list(mg.CLOSURES)[seed % len(mg.CLOSURES)]
-    other = mg.Equations(equations.kinematics, equations.dynamics, "newton-euler", closure)
+    other = mg.Equations(equations.terms, closure)
     for body, left in imbalance(other, state).items():
         assert left < 1e-9, f"{body}\n{made}"
 
@@ -237,22 +239,21 @@ def test_power_is_the_rate_of_energy(kind, seed):
     """d(T+V)/dt along the motion, by exact differentiation, is the power of forces, drives and
     constraints."""
     made, equations, state = loop(kind, seed)
-    s = equations.symbols
+    s = equations.terms.symbols
     udot = equations.solve(state.q, state.u, **state.at)[0]
     rates = [
-        ca.jtimes(energy, s.q, equations.kinematics.qdot)
+        ca.jtimes(energy, s.q, equations.terms.chart.qdot)
         + ca.jtimes(energy, s.u, s.udot)
         + ca.jtimes(energy, s.t, ca.SX(1))
-        for energy in (equations.kinetic, equations.potential)
+        for energy in (equations.terms.kinetic, equations.terms.potential)
     ]
     numbers = (state.q, state.u, state.t, state.inputs, list(state.parameters.values()), udot)
     kinetic, potential = (
         float(x) for x in ca.Function("rates", [s.q, s.u, s.t, s.w, s.p, s.udot], rates)(*numbers)
     )
     rows = (np.array([state.t]), state.q[None], state.u[None], state.inputs[None])
-    power = equations.power_along(
-        mg.Trajectory("moment", *rows, state.parameters, {}, equations=equations)
-    )[0]
+    run = mg.Trajectory("moment", *rows, state.parameters, {}, equations=equations)
+    power = run.power[0]
     size = (
         abs(kinetic)
         + abs(potential)
@@ -297,11 +298,11 @@ def test_the_choice_of_the_cut_does_not_matter(kind):
     redundant = equations.redundant(state.q, t=state.t)
     seen = body_accelerations(equations, state)
     through = reactions(equations, state)
-    for chosen in equations.kinematics.topology.loops[0][1:]:
+    for chosen in equations.terms.chart.topology.loops[0][1:]:
         if not made.system.joints[chosen].speeds:
             continue
         other = recut(made, chosen).equations("newton-euler")
-        assert chosen in [joint.name for joint in other.kinematics.topology.cut]
+        assert chosen in [joint.name for joint in other.terms.chart.topology.cut]
         there = same_state(made, equations, state, other)
         assert (
             np.abs(other.velocity_violation(there.q, there.u, **there.place)).max(initial=0) < 1e-9
@@ -399,7 +400,7 @@ def test_absolute_coordinates_give_the_same_accelerations_and_reactions(kind):
 @pytest.mark.parametrize("kind", ["spherical", "planar", "universal", "cylindrical", "chain"])
 def test_two_loops_that_share_bodies(kind, seed):
     made, equations, state = loop(kind, seed, closings=2)
-    assert len(equations.kinematics.topology.cut) == 2
+    assert len(equations.terms.chart.topology.cut) == 2
     udot, multipliers = equations.solve(state.q, state.u, **state.at)
     known = terms(equations, state)
     for closure in mg.CLOSURES.values():

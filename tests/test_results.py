@@ -77,7 +77,7 @@ def test_cut_angles_are_unwound_and_cut_shifts_are_left_alone():
     assert gap(run["fast"], run["same"]) < 1e-9
 
 
-@pytest.mark.parametrize("name", ["pn", "crosshead.third", "pin''", "", 3, None, ["pin"]])
+@pytest.mark.parametrize("name", ["pn", "crosshead.third", "pin'''", "", 3, None, ["pin"]])
 def test_unknown_names_are_answered_with_the_known_ones(run, name):
     with pytest.raises(mg.ArgumentError, match="pin"):
         run[name]

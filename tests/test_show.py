@@ -18,6 +18,7 @@ from PIL import Image
 import mechgraph as mg
 from mechgraph import gallery
 from mechgraph.formalisms import absolute
+from mechgraph.motion.absolute import absolute_chart
 from mechgraph.show import names, picture
 from mechgraph.show.expressions import OPERATIONS, Plain, evaluate
 from mechgraph.show.graph import network
@@ -148,7 +149,7 @@ def test_description_of_a_wrong_model_raises_with_all_problems() -> None:
 
 
 def symbols_and_values(equations: mg.Equations, seed: int = 0) -> np.ndarray:
-    s = equations.symbols
+    s = equations.terms.symbols
     size = sum(x.numel() for x in (s.q, s.u, s.w, s.p, s.t))
     return np.random.default_rng(seed).uniform(0.2, 1.5, size)
 
@@ -156,7 +157,7 @@ def symbols_and_values(equations: mg.Equations, seed: int = 0) -> np.ndarray:
 def casadi_values(
     equations: mg.Equations, quantities: tuple[str, ...], x: np.ndarray
 ) -> list[np.ndarray]:
-    s = equations.symbols
+    s = equations.terms.symbols
     results = [ca.densify(getattr(equations, name)) for name in quantities]
     function = ca.Function("f", [ca.vertcat(s.q, s.u, s.w, s.p, s.t)], results)
     return [np.array(value) for value in function.call([x])]
@@ -395,11 +396,17 @@ def test_units_of_every_kind_of_joint() -> None:
     a, b = s.body("a", mass=1, inertia=(1, 1, 1)), s.body("b", mass=1, inertia=(1, 1, 1))
     s.free("f", s.ground, a)
     s.cylindrical("c", a, b)
-    from mechgraph.show.plot import units
-
-    known = units(s.equations())
-    assert (known["f.x"], known["f.q0"], known["f.wx"], known["f.x'"]) == ("m", "1", "rad/s", "m/s")
-    assert (known["c.angle"], known["c.shift'"]) == ("rad", "m/s")
+    names = s.equations().names
+    for name, units in {
+        "f": ("m",) * 3 + ("1",) * 4,
+        "f.wx": ("rad/s",),
+        "f.x'": ("m/s",),
+        "c": ("rad", "m"),
+        "c.shift''": ("m/s²",),
+        "a": ("m",) * 3,
+        "c: reaction": ("N",) * 3 + ("N m",) * 3,
+    }.items():
+        assert names.resolve(name).units == units
 
 
 # --- scenes and animations ------------------------------------------------------------------------
@@ -755,11 +762,12 @@ def test_a_formalism_in_its_own_coordinates_is_compared_in_the_world(
         assert all(row.ok and row.M is None and row.f is None for row in rows)
         assert [row.reactions is not None for row in rows] == [unique] * 3
 
-    def wrong(kinematics):
-        right = absolute.derive(kinematics)
-        return type(right)(right.M, lambda: right.f() * (1 + 1e-8), kinematics=right.kinematics)
+    def wrong(chart):
+        right = absolute.derive(chart)
+        return type(right)(right.M, lambda: right.f() * (1 + 1e-8))
 
-    monkeypatch.setitem(agreement_module.FORMALISMS, "absolute", wrong)
+    slightly = mg.Formalism(wrong, absolute_chart, "absolute")
+    monkeypatch.setitem(agreement_module.FORMALISMS, "absolute", slightly)
     assert not agreement(four_bar(), states=2, formalisms=["absolute"]).ok
 
 

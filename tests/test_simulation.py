@@ -273,7 +273,7 @@ def test_time_begins_where_told():
     s.revolute("hinge", base, s.body("bob", mass=1.0, com=(0, 0, -1), inertia=0), axis="y")
     equations = s.equations()
     whole = equations.simulate(2.0, {"hinge": 0.3}, rtol=1e-11, step=0.01)
-    half = equations.simulate(1.0, (whole.q[100], whole.u[100]), t0=1.0, rtol=1e-11, step=0.01)
+    half = equations.simulate(1.0, (whole.q[100], whole.u[100]), t=1.0, rtol=1e-11, step=0.01)
     assert gap(whole.time[100:], half.time) < 1e-15
     assert np.abs(half.q - whole.q[100:]).max() < 1e-8
 

@@ -41,7 +41,7 @@ def start(n: int) -> dict[str, float]:
 def test_the_same_as_singular_values(formalism, redundant):
     equations = ladder(3, redundant).equations(formalism)
     q, u = equations.assemble(start(3))
-    (M, f, A, b), *_ = equations.sparse_terms(q, u)[1]
+    (M, f, A, b), *_ = equations.numeric.sparse_matrices(q, u)[1]
     udot, multipliers = CLOSURES["multipliers"].solve(M.toarray(), f, A.toarray(), b)
     there, forces = sparse.solve(M, f, A, b)
     assert gap(udot, there) < 1e-10
@@ -59,7 +59,7 @@ def test_the_same_as_singular_values(formalism, redundant):
 def test_large_systems_go_this_way(monkeypatch):
     """What a large system answers is what it answered if it were small."""
     equations = ladder(8).equations("absolute")
-    assert equations.large
+    assert equations.numeric.large
     q, u = (np.array([x, x]) for x in equations.assemble(start(8)))
     found = (
         equations.solve(q, u),

@@ -37,8 +37,8 @@ def tree(seed: int) -> tuple[Build, mg.Equations, State]:
 
 def mass_and_forces(equations: mg.Equations, state: State) -> tuple[np.ndarray, np.ndarray]:
     """The expressions M and f at a state."""
-    s = equations.symbols
-    function = ca.Function("Mf", [s.q, s.u, s.t, s.w, s.p], [equations.M, equations.f])
+    s = equations.terms.symbols
+    function = ca.Function("Mf", [s.q, s.u, s.t, s.w, s.p], [equations.terms.M, equations.terms.f])
     M, f = function(state.q, state.u, state.t, state.inputs, list(state.parameters.values()))
     return np.array(M), np.array(f).ravel()
 
@@ -91,9 +91,7 @@ def test_inverse_dynamics_returns_what_forward_dynamics_was_given(seed):
     build, equations, state = tree(seed)
     M = equations.mass_matrix(state.q, **state.place)
     tau = scales(M) * np.random.default_rng(seed).standard_normal(len(state.u))
-    solve = ca.Function(
-        "udot", _arguments(equations), [equations.dynamics.solve(ca.SX(ca.DM(tau)))]
-    )
+    solve = ca.Function("udot", _arguments(equations), [equations.terms.solve(ca.SX(ca.DM(tau)))])
     udot = np.array(
         solve(state.q, state.u, state.t, state.inputs, list(state.parameters.values()))
     ).ravel()
@@ -107,7 +105,7 @@ def test_inverse_dynamics_returns_what_forward_dynamics_was_given(seed):
 
 
 def _arguments(equations: mg.Equations) -> list[ca.SX]:
-    s = equations.symbols
+    s = equations.terms.symbols
     return [s.q, s.u, s.t, s.w, s.p]
 
 
@@ -138,12 +136,12 @@ def test_power_is_the_rate_of_energy(seed):
     forces."""
     build, equations, state = tree(seed)
     run = one_moment(equations, state)
-    s = equations.symbols
+    s = equations.terms.symbols
     rates = [
-        ca.jtimes(energy, s.q, equations.kinematics.qdot)
+        ca.jtimes(energy, s.q, equations.terms.chart.qdot)
         + ca.jtimes(energy, s.u, s.udot)
         + ca.jtimes(energy, s.t, ca.SX(1))
-        for energy in (equations.kinetic, equations.potential)
+        for energy in (equations.terms.kinetic, equations.terms.potential)
     ]
     function = ca.Function("rates", [*_arguments(equations), s.udot], rates)
     numbers = (
@@ -186,7 +184,7 @@ def test_functions_on_arrays_take_batches_and_names(formalism, seed):
     build, _, state = tree(seed)
     equations = build.system.equations(formalism)
     q, u = np.array([state.q, 0.9 * state.q]), np.array([[state.u], [2 * state.u], [0 * state.u]])
-    for four in map(list, equations.kinematics.quaternions):
+    for four in map(list, equations.terms.chart.quaternions):
         q[:, four] /= np.linalg.norm(q[:, four], axis=1, keepdims=True)
     together = equations.accelerations(q, u, **state.at)
     assert together.shape == (3, 2, len(equations.speeds))

@@ -304,7 +304,7 @@ def test_power_is_the_rate_of_the_energy():
     k = 20
     ends = [
         equations.simulate(
-            h, (run.q[k], run.u[k]), t0=float(run.time[k]), rtol=1e-12, step=h
+            h, (run.q[k], run.u[k]), t=float(run.time[k]), rtol=1e-12, step=h
         ).energy[-1],
         run.energy[k],
     ]
@@ -345,7 +345,7 @@ def test_nothing_to_account_for_costs_nothing():
     """Conservative systems integrate no work, and still have a balance: the change of the
     energy."""
     run = arm().equations().simulate(0.5, SWING, rtol=1e-10, step=0.1)
-    assert run.equations.work_rates.numel() == 0
+    assert run.equations.numeric.closed.work_rates.numel() == 0
     assert ball("roll").equations().work_rates.numel() == 0
     assert not run.supplied.any()
     assert np.array_equal(run.imbalance, run.energy - run.energy[0])
@@ -354,8 +354,8 @@ def test_nothing_to_account_for_costs_nothing():
 def test_the_account_is_in_the_equations():
     """Supplied and dissipated power as expressions of (q, u, t, w)."""
     equations = told(arm(damping=0.3), lambda s: s.torque("motor", "a", s.input("w"))).equations()
-    s = equations.symbols
-    rates = ca.Function("rates", [s.q, s.u, s.t, s.w, s.p], [equations.work_rates])
+    s = equations.terms.symbols
+    rates = ca.Function("rates", [s.q, s.u, s.t, s.w, s.p], [equations.numeric.closed.work_rates])
     assert (
         np.abs(
             np.array(rates([0.1, 0.2], [1.5, -2.0], 0, [0.7], [])).ravel() - [0.7 * 1.5, 0.3 * 4]

@@ -19,7 +19,9 @@ from casadi import (
 )
 
 from .closures.closure import CLOSURES
-from .equations.equations import Equations
+from .contract.names import Quantity
+from .contract.terms import Terms
+from .equations import Equations
 from .errors import (
     ArgumentError,
     AssemblyError,
@@ -28,7 +30,7 @@ from .errors import (
     SimulationError,
     UnsupportedError,
 )
-from .formalisms import FORMALISMS
+from .formalisms import FORMALISMS, Formalism
 from .model.axial import (
     Acts,
     AxialJoint,
@@ -57,15 +59,21 @@ from .model.contact.surfaces import (
     Surface,
     Torus,
 )
+from .model.description import Description
 from .model.element import Effort, Wrench
 from .model.forces import Force
 from .model.joints import Joint, JointKind
 from .model.kinds import CONSTRAINTS, FORCES, JOINTS
 from .model.system import System
 from .model.transitions import Transition, ball, move, rot, screw
+from .motion.chart import Chart
 from .motion.motion import Motion
 from .motion.topology import Topology
-from .results.trajectory import Trajectory, load
+from .motion.variables import Variables, variables
+from .results.files import load
+from .results.linear_model import LinearModel
+from .results.rollouts import Rollouts
+from .results.trajectory import Trajectory
 from .studies.agreement import Agreement, agreement
 from .studies.simulation.events import Event
 

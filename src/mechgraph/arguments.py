@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -70,6 +71,14 @@ def some_of(
     if len(set(out)) < len(out):
         raise error(f"{kind}: a name stands twice in {', '.join(out)}")
     return out
+
+
+def earlier_word(call: str, old: str, value: Any, new: str, default: Any) -> Any:
+    """The value of an argument that may still be given by an earlier word, with a warning."""
+    if value is None:
+        return default
+    warnings.warn(f"{call}: {old} is now called {new}", DeprecationWarning, stacklevel=3)
+    return value
 
 
 def one_state(arguments: list[np.ndarray]) -> list[np.ndarray]:

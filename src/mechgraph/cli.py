@@ -13,7 +13,7 @@ import click
 
 from . import __version__, gallery
 from .closures.closure import CLOSURES
-from .equations.equations import Equations
+from .equations import Equations
 from .errors import ArgumentError, MechgraphError, SimulationError, unknown
 from .formalisms import DEFAULT, FORMALISMS
 from .gallery import Example

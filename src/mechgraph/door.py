@@ -11,9 +11,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from .errors import ArgumentError
 
-class _Hall:
-    """A package whose modules are found by name."""
+
+class _Rooms:
+    """A package; its modules are found by name."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -24,8 +26,25 @@ class _Hall:
         return import_module(f"{self._path}.{name}")
 
 
-motion = _Hall("mechgraph.motion")
-equations = _Hall("mechgraph.equations")
-studies = _Hall("mechgraph.studies")
-show = _Hall("mechgraph.show")
-formats = _Hall("mechgraph.formats")
+class _Module:
+    """A module; what is in it is found by name."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self._path), name)
+
+
+def library(name: str) -> Any:
+    """Another's library that few need, or that takes long to load."""
+    try:
+        return import_module(name)
+    except ImportError:
+        raise ArgumentError(f"this needs the package {name}: pip install {name}") from None
+
+
+motion = _Rooms("mechgraph.motion")
+equations = _Module("mechgraph.equations")
+show = _Rooms("mechgraph.show")
+formats = _Rooms("mechgraph.formats")

@@ -1,32 +1,45 @@
-"""The formalisms: one module, one function ``derive(kinematics, **options) -> Dynamics`` each,
-listed here."""
+"""The formalisms: one module, one function ``derive(chart, **options) -> Dynamics`` each, listed
+here with the coordinates that they work in."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
+from ..model.description import Description
+from ..motion.absolute import absolute_chart
+from ..motion.chart import Chart
+from ..motion.tree import joint_chart
 from . import absolute, appell, kane, lagrange, newton_euler
 from .dynamics import Dynamics
 
-FORMALISMS: dict[str, Callable[..., Dynamics]] = {
+
+@dataclass(frozen=True)
+class Formalism:
+    """How equations are derived: from a chart (of the joints, unless it has its own) to dynamics."""
+
+    derive: Callable[..., Dynamics]
+    chart: Callable[[Description], Chart] = joint_chart
+    coordinates: str = "joint"
+
+
+# A plain function works in the coordinates of the joints.
+FORMALISMS: dict[str, Formalism | Callable[..., Dynamics]] = {
     "newton-euler": newton_euler.derive,
     "appell": appell.derive,
     "lagrange": lagrange.derive,
     "kane": kane.derive,
-    "absolute": absolute.derive,
+    "absolute": Formalism(absolute.derive, absolute_chart, "absolute"),
 }
-
-COORDINATES = {
-    "absolute": "absolute"
-}  # those of a formalism that has coordinates of its own; all others share the joints'
 
 DEFAULT = "newton-euler"
 
 
-def coordinates_of(formalism: str) -> str:
-    """Which coordinates a formalism works in: in the same ones M and f can be compared, else only
-    what bodies and joints do."""
-    return COORDINATES.get(formalism, "joint")
+def formalism_of(name: str) -> Formalism:
+    """A listed formalism, with its coordinates."""
+    listed: Any = FORMALISMS[name]
+    return listed if isinstance(listed, Formalism) else Formalism(listed)
 
 
-__all__ = ["COORDINATES", "DEFAULT", "FORMALISMS", "Dynamics", "coordinates_of"]
+__all__ = ["DEFAULT", "FORMALISMS", "Dynamics", "Formalism", "formalism_of"]

@@ -16,56 +16,38 @@ from __future__ import annotations
 import casadi as ca
 from casadi import SX
 
-from ..model.bodies import Marker
-from ..model.description import Description
-from ..model.joints import Free, Joint
-from ..motion.kinematics import Kinematics
+from ..motion.absolute import AbsoluteChart, own_name
 from ..motion.loads import actions, on_frames, split
-from ..motion.topology import Arc, Topology
-from ..motion.turns import counting_kinematics
 from .dynamics import Dynamics
 
 
-def derive(kinematics: Kinematics) -> Dynamics:
+def derive(chart: AbsoluteChart) -> Dynamics:
     """Dynamics of the free bodies; the joints follow as constraints."""
-    own = counting_kinematics(kinematics.system, free_bodies(kinematics.system))
-    return Dynamics(lambda: _mass_matrix(own), lambda: _forces(own), kinematics=own)
+    return Dynamics(lambda: _mass_matrix(chart), lambda: _forces(chart))
 
 
-def free_bodies(system: Description) -> Topology:
-    """Every body joined to ground by a free joint at its mass centre, and every joint of the system
-    cut."""
-    origin = Marker("ground", system.ground, SX.zeros(3), SX.eye(3))
-    free = (
-        Joint(body.name, origin, Marker(body.name, body, body.com, SX.eye(3)), Free())
-        for body in system.bodies.values()
-    )
-    arcs = tuple(Arc(joint, "ground", joint.name, reversed=False) for joint in free)
-    return Topology(tuple(system.bodies), arcs, tuple(system.joints.values()), ())
-
-
-def _mass_matrix(kinematics: Kinematics) -> SX:
+def _mass_matrix(chart: AbsoluteChart) -> SX:
     """Blocks m 1, I of each body; nothing for the coordinates that cut chains carry."""
     blocks = [
         block
-        for body in kinematics.system.bodies.values()
+        for body in chart.description.bodies.values()
         for block in (body.mass * SX.eye(3), body.inertia)
     ]
-    carried = kinematics.symbols.u.numel() - 6 * len(
-        kinematics.system.bodies
-    )  # by cut chains: they come last
-    return ca.sparsify(ca.diagcat(*blocks, SX(carried, carried)))
+    # what cut chains carry comes last
+    massless = chart.symbols.u.numel() - 6 * len(chart.description.bodies)
+    return ca.sparsify(ca.diagcat(*blocks, SX(massless, massless)))
 
 
-def _forces(kinematics: Kinematics) -> SX:
+def _forces(chart: AbsoluteChart) -> SX:
     """m g + Σ F and Σ M − ω × I ω of each body; efforts along the coordinates that cut chains
     carry."""
-    wrenches, f = split(kinematics, actions(kinematics))
-    loads = on_frames(kinematics, wrenches)
-    u, gravity = kinematics.symbols.u, kinematics.system.gravity
-    for name, body in kinematics.system.bodies.items():
-        index, first = kinematics.body_frame[name], kinematics.joint_speeds[name][0]
-        R, omega = kinematics.poses[index][0], u[first + 3 : first + 6]
+    wrenches, f = split(chart, actions(chart))
+    loads = on_frames(chart, wrenches)
+    u, gravity = chart.symbols.u, chart.description.gravity
+    for name, body in chart.description.bodies.items():
+        index = chart.body_frame[name]
+        first = chart.joint_speeds[own_name(chart.description, body)][0]
+        R, omega = chart.pose(index)[0], u[first + 3 : first + 6]
         torque, force = loads.get(index, (SX.zeros(3), SX.zeros(3)))
         f[first : first + 3] += body.mass * gravity + R @ force
         f[first + 3 : first + 6] += torque - ca.cross(omega, body.inertia @ omega)

@@ -19,28 +19,27 @@ import casadi as ca
 from casadi import SX
 
 from ..errors import UnsupportedError
-from ..motion.kinematics import Kinematics
-from ..motion.loads import actions, generalized, gravity_potential
+from ..motion.chart import Chart
+from ..motion.energy import gravity_potential
+from ..motion.loads import actions, generalized
 from .dynamics import Coefficient, Dynamics
 
 COEFFICIENTS = ("differentiation", "probing")
 
 
-def derive(kinematics: Kinematics, coefficients: str = "differentiation") -> Dynamics:
+def derive(chart: Chart, coefficients: str = "differentiation") -> Dynamics:
     """Dynamics from the energy of accelerations; ``coefficients`` says how A, K, D, H are found."""
     if coefficients not in COEFFICIENTS:
         raise UnsupportedError(
             f"appell: coefficients must be one of {COEFFICIENTS}, got {coefficients!r}"
         )
-    tables = cache(lambda: (_probe if coefficients == "probing" else _differentiate)(kinematics))
-    Q = cache(lambda: applied_forces(kinematics))
-    symbols = kinematics.symbols
+    tables = cache(lambda: (_probe if coefficients == "probing" else _differentiate)(chart))
+    Q = cache(lambda: applied_forces(chart))
+    symbols = chart.symbols
 
     def f() -> SX:
         if coefficients == "differentiation":
-            return Q() - ca.substitute(
-                _left_side(kinematics), symbols.udot, SX.zeros(symbols.u.numel())
-            )
+            return Q() - ca.substitute(_left_side(chart), symbols.udot, SX.zeros(symbols.u.numel()))
         _, K, D, H = tables()
         return (
             Q()
@@ -51,7 +50,7 @@ def derive(kinematics: Kinematics, coefficients: str = "differentiation") -> Dyn
 
     def M() -> SX:
         if coefficients == "differentiation":
-            return ca.jacobian(_left_side(kinematics), symbols.udot)
+            return ca.jacobian(_left_side(chart), symbols.udot)
         return tables()[0]
 
     return Dynamics(
@@ -63,7 +62,7 @@ def derive(kinematics: Kinematics, coefficients: str = "differentiation") -> Dyn
             "D": Coefficient(2, lambda: tables()[2]),
             "H": Coefficient(1, lambda: tables()[3]),
             "Q": Coefficient(1, Q),
-            "S": Coefficient(0, lambda: acceleration_energy(kinematics)),
+            "S": Coefficient(0, lambda: acceleration_energy(chart)),
         },
     )
 
@@ -71,13 +70,12 @@ def derive(kinematics: Kinematics, coefficients: str = "differentiation") -> Dyn
 # --- the energy of accelerations ------------------------------------------------------------------
 
 
-def acceleration_energy(kinematics: Kinematics) -> SX:
+def acceleration_energy(chart: Chart) -> SX:
     """S = Σ S_j over all bodies, up to terms without u̇."""
-    accelerations = kinematics.accelerations(kinematics.symbols.udot)
     total = SX(0)
-    for j, body in enumerate(kinematics.carried):
-        if body is not None and not body.weightless:
-            (epsilon, w), omega = accelerations[j], kinematics.twists[j][0]
+    for j, body in chart.carried:
+        if not body.weightless:
+            (epsilon, w), omega = chart.acceleration(j), chart.twist(j)[0]
             total += _body_energy(body.mass, body.com, body.inertia_at_origin, w, epsilon, omega)
     return total
 
@@ -93,15 +91,15 @@ def _body_energy(m: SX, c: SX, Theta: SX, w: SX, epsilon: SX, omega: SX) -> SX:
     )
 
 
-def _left_side(kinematics: Kinematics) -> SX:
+def _left_side(chart: Chart) -> SX:
     """∂S/∂u̇ (1)."""
-    return ca.densify(ca.gradient(acceleration_energy(kinematics), kinematics.symbols.udot))
+    return ca.densify(ca.gradient(acceleration_energy(chart), chart.symbols.udot))
 
 
-def applied_forces(kinematics: Kinematics) -> SX:
+def applied_forces(chart: Chart) -> SX:
     """Q = Q₁ + Q₂: virtual work of springs, drives and friction, and gravity as −∂Π/∂q (29)."""
-    gravity = -kinematics.N.T @ ca.gradient(gravity_potential(kinematics), kinematics.symbols.q)
-    return generalized(kinematics, actions(kinematics)) + gravity
+    gravity = -chart.N.T @ ca.gradient(gravity_potential(chart), chart.symbols.q)
+    return generalized(chart, actions(chart)) + gravity
 
 
 # --- the coefficients of the developed equations --------------------------------------------------
@@ -109,11 +107,11 @@ def applied_forces(kinematics: Kinematics) -> SX:
 Tables = tuple[SX, list[SX], SX, SX]  # A, K (a matrix for each k), D, H
 
 
-def _differentiate(kinematics: Kinematics) -> Tables:
+def _differentiate(chart: Chart) -> Tables:
     """The coefficients as derivatives of ∂S/∂u̇ at u = 0, u̇ = 0."""
-    u, udot = kinematics.symbols.u, kinematics.symbols.udot
+    u, udot = chart.symbols.u, chart.symbols.udot
     n = u.numel()
-    left = _left_side(kinematics)
+    left = _left_side(chart)
     A = ca.jacobian(left, udot)
     bias = ca.substitute(left, udot, SX.zeros(n))
     slope = ca.jacobian(bias, u)
@@ -122,13 +120,13 @@ def _differentiate(kinematics: Kinematics) -> Tables:
     return A, K, ca.substitute(slope, *at_rest).T, ca.substitute(bias, *at_rest)
 
 
-def _probe(kinematics: Kinematics) -> Tables:
+def _probe(chart: Chart) -> Tables:
     """The coefficients from values of S at unit velocities and accelerations (§5 of the source,
     steps 1–5)."""
-    symbols = kinematics.symbols
+    symbols = chart.symbols
     n = symbols.u.numel()
     energy = ca.Function(
-        "S", [symbols.u, symbols.udot], [acceleration_energy(kinematics)], {"allow_free": True}
+        "S", [symbols.u, symbols.udot], [acceleration_energy(chart)], {"allow_free": True}
     )
     e = [SX.eye(n)[:, k] for k in range(n)]
     rest = SX(n, 1)

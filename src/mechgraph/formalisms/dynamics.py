@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from casadi import SX
 
-from ..motion.kinematics import Kinematics
+from ..motion.reactions import Recursion
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,14 +21,19 @@ class Coefficient:
     axes: int
     derive: Callable[[], Any]
 
+    @cached_property
+    def expression(self) -> Any:
+        """The expression; a list of matrices for a table."""
+        return self.derive()
+
 
 @dataclass(frozen=True, eq=False)
 class Dynamics:
     """``M`` and ``f`` as functions that derive them; cheaper routes where the formalism has them.
 
     ``solve(τ)`` gives u̇ = M⁻¹ (f + τ) and ``inverse(u̇)`` gives τ = M u̇ − f, both in O(n).
-    ``coefficients`` are the formalism's own named quantities (Appell's A, K, D, H, for one). A
-    formalism in coordinates of its own brings its ``kinematics``.
+    ``coefficients`` are the formalism's own named quantities (Appell's A, K, D, H, for one).
+    ``recursion`` gives what passes through the joints, if the formalism knows it.
     """
 
     M: Callable[[], SX]
@@ -35,4 +41,4 @@ class Dynamics:
     solve: Callable[[SX], SX] | None = None
     inverse: Callable[[SX], SX] | None = None
     coefficients: Mapping[str, Coefficient] = field(default_factory=dict)
-    kinematics: Kinematics | None = None
+    recursion: Recursion | None = None

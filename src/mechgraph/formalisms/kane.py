@@ -17,7 +17,7 @@ from functools import cache
 import casadi as ca
 from casadi import SX
 
-from ..motion.kinematics import Kinematics
+from ..motion.chart import Chart
 from ..motion.loads import actions, generalized
 from ..vectors import traced
 from .dynamics import Dynamics
@@ -25,9 +25,9 @@ from .dynamics import Dynamics
 Rows = tuple[SX, SX, SX]
 
 
-def derive(kinematics: Kinematics) -> Dynamics:
+def derive(chart: Chart) -> Dynamics:
     """Dynamics from partial velocities."""
-    terms = cache(lambda: _terms(kinematics))
+    terms = cache(lambda: _terms(chart))
 
     def M() -> SX:
         partial, inertia, _ = terms()
@@ -35,27 +35,27 @@ def derive(kinematics: Kinematics) -> Dynamics:
 
     def f() -> SX:
         partial, _, forces = terms()
-        return partial.T @ forces + generalized(kinematics, actions(kinematics))
+        return partial.T @ forces + generalized(chart, actions(chart))
 
     return Dynamics(M, f)
 
 
-def _terms(kinematics: Kinematics) -> Rows:
+def _terms(chart: Chart) -> Rows:
     """Partial velocities (V, W of each body), inertias (m, I of each), gravity and inertia forces
     and moments."""
-    rows = list(_rows_of_bodies(kinematics))
+    rows = list(_rows_of_bodies(chart))
     velocities, inertias, forces = zip(*rows, strict=True) if rows else ((), (), ())
     none = SX(0, 1)
-    partial = ca.jacobian(ca.vertcat(none, *velocities), kinematics.symbols.u)
+    partial = ca.jacobian(ca.vertcat(none, *velocities), chart.symbols.u)
     return partial, ca.diagcat(SX(0, 0), *inertias), ca.vertcat(none, *forces)
 
 
-def _rows_of_bodies(kinematics: Kinematics) -> Iterator[Rows]:
-    accelerations, g = kinematics.accelerations(), kinematics.system.gravity
-    for j, body in enumerate(kinematics.carried):
-        if body is not None and not body.weightless:
-            motion = (*kinematics.twists[j], *accelerations[j])
-            yield _body_rows(kinematics.poses[j][0], *motion, body.mass, body.com, body.inertia, g)
+def _rows_of_bodies(chart: Chart) -> Iterator[Rows]:
+    g = chart.description.gravity
+    for j, body in chart.carried:
+        if not body.weightless:
+            motion = (*chart.twist(j), *chart.acceleration(j, moving=False))
+            yield _body_rows(chart.pose(j)[0], *motion, body.mass, body.com, body.inertia, g)
 
 
 @traced

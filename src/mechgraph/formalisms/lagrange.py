@@ -21,86 +21,82 @@ import casadi as ca
 from casadi import SX
 
 from ..errors import UnsupportedError
-from ..motion.kinematics import Kinematics
-from ..motion.loads import actions, potential, split
+from ..motion.chart import Chart, angular_velocity
+from ..motion.energy import potential
+from ..motion.loads import actions, split
+from ..motion.tree import TreeChart
 from . import lagrange_explicit
 from .dynamics import Coefficient, Dynamics
 
 FORMS = ("energy", "explicit")
 
 
-def derive(kinematics: Kinematics, form: str = "energy") -> Dynamics:
+def derive(chart: Chart, form: str = "energy") -> Dynamics:
     """Dynamics from the energies, or by the explicit coefficients of a revolute tree."""
     if form not in FORMS:
         raise UnsupportedError(f"lagrange: form must be one of {FORMS}, got {form!r}")
     Q = cache(
-        lambda: (
-            applied_forces(kinematics)
-            - kinematics.N.T @ ca.gradient(potential(kinematics), kinematics.symbols.q)
-        )
+        lambda: applied_forces(chart) - chart.N.T @ ca.gradient(potential(chart), chart.symbols.q)
     )
     if form == "explicit":
-        return lagrange_explicit.derive(kinematics, Q)
-    terms = cache(lambda: _terms(kinematics))
+        if not isinstance(chart, TreeChart):
+            raise UnsupportedError("lagrange: form='explicit' is for joint coordinates")
+        return lagrange_explicit.derive(chart, Q)
+    terms = cache(lambda: _terms(chart))
     return Dynamics(
         M=lambda: terms()[0],
         f=lambda: Q() - terms()[1],
         coefficients={
-            "T": Coefficient(0, lambda: kinetic_energy(kinematics, kinematics.qdot)),
-            "V": Coefficient(0, lambda: potential(kinematics)),
+            "T": Coefficient(0, lambda: kinetic_energy(chart, chart.qdot)),
+            "V": Coefficient(0, lambda: potential(chart)),
         },
     )
 
 
-def kinetic_energy(kinematics: Kinematics, qdot: SX) -> SX:
+def kinetic_energy(chart: Chart, qdot: SX) -> SX:
     """T = Σ ½ m v_C² + ½ ω·I ω, from the derivatives of the poses along q̇ and t."""
     total = SX(0)
-    for j, body in enumerate(kinematics.carried):
-        if body is not None and not body.weightless:
-            R, p = kinematics.poses[j]
-            v = _rate(kinematics, p + R @ body.com, qdot)
-            omega = _angular_velocity(kinematics, R, qdot)
+    for j, body in chart.carried:
+        if not body.weightless:
+            R, p = chart.pose(j)
+            v = _rate(chart, p + R @ body.com, qdot)
+            omega = _angular_velocity(chart, R, qdot)
             total += body.mass * ca.dot(v, v) / 2 + ca.dot(omega, body.inertia @ omega) / 2
     return total
 
 
-def _terms(kinematics: Kinematics) -> tuple[SX, SX]:
+def _terms(chart: Chart) -> tuple[SX, SX]:
     """M = Nᵀ ∂²T/∂q̇² N, and the rest of the left side, Nᵀ (d/dt ∂T/∂q̇ − ∂T/∂q) at u̇ = 0."""
-    symbols, N = kinematics.symbols, kinematics.N
+    symbols, N = chart.symbols, chart.N
     qdot = SX.sym("qdot", symbols.q.numel())
-    T = kinetic_energy(kinematics, qdot)
+    T = kinetic_energy(chart, qdot)
     momentum = ca.gradient(T, qdot)
     mass = ca.jacobian(momentum, qdot)
-    qddot = ca.jtimes(kinematics.qdot, symbols.q, kinematics.qdot)  # Ṅ u
-    rest = mass @ qddot + _rate(kinematics, momentum, qdot) - ca.gradient(T, symbols.q)
-    M, rest = (ca.substitute(x, qdot, kinematics.qdot) for x in (mass, rest))
+    qddot = ca.jtimes(chart.qdot, symbols.q, chart.qdot)  # Ṅ u
+    rest = mass @ qddot + _rate(chart, momentum, qdot) - ca.gradient(T, symbols.q)
+    M, rest = (ca.substitute(x, qdot, chart.qdot) for x in (mass, rest))
     return N.T @ M @ N, N.T @ rest
 
 
-def applied_forces(kinematics: Kinematics) -> SX:
+def applied_forces(chart: Chart) -> SX:
     """Q of everything without a potential, by virtual work: Nᵀ Σ (∂r/∂q)ᵀ F + (∂ω/∂q̇)ᵀ τ."""
-    symbols, N = kinematics.symbols, kinematics.N
-    wrenches, Q = split(kinematics, actions(kinematics, conservative=False))
+    symbols, N = chart.symbols, chart.N
+    wrenches, Q = split(chart, actions(chart, conservative=False))
     qdot = SX.sym("qdot", symbols.q.numel())
     for wrench in wrenches:
-        index, at, _ = kinematics.place(wrench.marker)
-        R, p = kinematics.poses[index]
+        index, at, _ = chart.place(wrench.marker)
+        R, p = chart.pose(index)
         Q += N.T @ ca.jtimes(p + R @ at, symbols.q, wrench.force, True)
-        Q += N.T @ ca.jtimes(
-            _angular_velocity(kinematics, R, qdot), qdot, R.T @ wrench.torque, True
-        )
+        Q += N.T @ ca.jtimes(_angular_velocity(chart, R, qdot), qdot, R.T @ wrench.torque, True)
     return Q
 
 
-def _rate(kinematics: Kinematics, expression: SX, qdot: SX) -> SX:
+def _rate(chart: Chart, expression: SX, qdot: SX) -> SX:
     """Total time derivative of a function of q and t (of a column)."""
-    symbols = kinematics.symbols
+    symbols = chart.symbols
     return ca.jtimes(expression, symbols.q, qdot) + ca.jtimes(expression, symbols.t, SX(1))
 
 
-def _angular_velocity(kinematics: Kinematics, R: SX, qdot: SX) -> SX:
-    """ω in body axes from Rᵀ Ṙ = ω̃."""
-    rates = ca.reshape(_rate(kinematics, ca.vec(ca.densify(R)), qdot), 3, 3)
-    return ca.vertcat(
-        ca.dot(R[:, 2], rates[:, 1]), ca.dot(R[:, 0], rates[:, 2]), ca.dot(R[:, 1], rates[:, 0])
-    )
+def _angular_velocity(chart: Chart, R: SX, qdot: SX) -> SX:
+    """ω in body axes, from the rates of the rotation matrix along q̇ and t."""
+    return angular_velocity(R, ca.reshape(_rate(chart, ca.vec(ca.densify(R)), qdot), 3, 3))

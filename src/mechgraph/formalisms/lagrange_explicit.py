@@ -25,7 +25,7 @@ from casadi import SX
 
 from ..errors import UnsupportedError
 from ..model.bodies import MassProperties
-from ..motion.kinematics import Frame, Kinematics
+from ..motion.tree import TreeChart, TreeFrame
 from ..vectors import shortest_turn_to_z
 from .dynamics import Coefficient, Dynamics
 
@@ -52,13 +52,13 @@ class Hinge:
     inertia: SX
 
 
-def derive(kinematics: Kinematics, Q: Callable[[], SX]) -> Dynamics:
+def derive(chart: TreeChart, Q: Callable[[], SX]) -> Dynamics:
     """Dynamics from α₀, α_b and α_bc."""
-    hinges(kinematics)  # refuses at once what is not a revolute tree
-    alphas = cache(lambda: coefficients(kinematics))
+    hinges(chart)  # refuses at once what is not a revolute tree
+    alphas = cache(lambda: coefficients(chart))
 
     def f() -> SX:
-        phi, u, t = kinematics.symbols.q, kinematics.symbols.u, kinematics.symbols.t
+        phi, u, t = chart.symbols.q, chart.symbols.u, chart.symbols.t
         alpha_0, alpha_b, alpha_bc = alphas()
         quadratic = ca.jtimes(alpha_bc @ u, phi, u) - ca.gradient(ca.dot(u, alpha_bc @ u), phi) / 2
         linear = ca.gradient(ca.dot(alpha_b, u), phi) - ca.jtimes(alpha_b, phi, u)
@@ -75,7 +75,7 @@ def derive(kinematics: Kinematics, Q: Callable[[], SX]) -> Dynamics:
             "alpha_bc": Coefficient(2, lambda: alphas()[2]),
             "turns": Coefficient(
                 3,
-                lambda: [hinge.turn for hinge in sorted(hinges(kinematics), key=lambda h: h.speed)],
+                lambda: [hinge.turn for hinge in sorted(hinges(chart), key=lambda h: h.speed)],
             ),
         },
     )
@@ -84,25 +84,25 @@ def derive(kinematics: Kinematics, Q: Callable[[], SX]) -> Dynamics:
 # --- the graph as the source has it ---------------------------------------------------------------
 
 
-def hinges(kinematics: Kinematics) -> list[Hinge]:
+def hinges(chart: TreeChart) -> list[Hinge]:
     """The bodies in the order of the tree, each on its hinge, in frames with the third axis along
     the hinge."""
-    base = _base_frame(kinematics)
-    moving = [j for j, frame in enumerate(kinematics.frames) if frame.speeds]
+    base = _base_frame(chart)
+    moving = [j for j, frame in enumerate(chart.frames) if frame.speeds]
     number = {j: a for a, j in enumerate(moving)}
     out: list[Hinge] = []
     to_source: list[SX] = []  # user's frame of each body → its frame in the source
     for j in moving:
-        parent, R, d, direction = _from_last_hinge(kinematics, j, base)
+        parent, R, d, direction = _from_last_hinge(chart, j, base)
         b = number.get(parent, -1)
         C = to_source[b] if b >= 0 else SX.eye(3)
         turn = shortest_turn_to_z(C @ R @ direction)
         to_source.append(turn @ C @ R)
-        mass, first, inertia = _inertia_on(kinematics, j, number)
+        mass, first, inertia = _inertia_on(chart, j, number)
         C_a = to_source[-1]
         out.append(
             Hinge(
-                kinematics.frames[j].speeds[0],
+                chart.frames[j].speeds[0],
                 b,
                 turn,
                 -(C @ d),
@@ -114,28 +114,28 @@ def hinges(kinematics: Kinematics) -> list[Hinge]:
     return out
 
 
-def _base_frame(kinematics: Kinematics) -> int:
+def _base_frame(chart: TreeChart) -> int:
     """The frame of the external body s₀: the last frame before the hinges that moves by functions
     of time."""
     driven = [
         j
-        for j, frame in enumerate(kinematics.frames)
+        for j, frame in enumerate(chart.frames)
         if not frame.relative[0].is_zero() or not frame.relative[1].is_zero()
     ]
     base = 0
-    for j in (j for j in driven if not kinematics.frames[j].speeds):
-        if kinematics.frames[j].parent != base:
+    for j in (j for j in driven if not chart.frames[j].speeds):
+        if chart.frames[j].parent != base:
             _refuse("time may drive the base only")
         base = j
-    for j in (j for j in driven if kinematics.frames[j].speeds):
-        if not _is_hinge(kinematics.frames[j]):
-            _refuse(f"joint {kinematics.frames[j].joint.name!r} is not a revolute")  # type: ignore[union-attr]
-    if kinematics.chain_end:
+    for j in (j for j in driven if chart.frames[j].speeds):
+        if not _is_hinge(chart.frames[j]):
+            _refuse(f"joint {chart.frames[j].joint.name!r} is not a revolute")  # type: ignore[union-attr]
+    if chart.chain_end:
         _refuse("a cut joint carries coordinates")
     return base
 
 
-def _is_hinge(frame: Frame) -> bool:
+def _is_hinge(frame: TreeFrame) -> bool:
     return len(frame.speeds) == 1 and bool(frame.S[1].is_zero())
 
 
@@ -147,38 +147,38 @@ def _refuse(why: str) -> None:
     )
 
 
-def _from_last_hinge(kinematics: Kinematics, j: int, base: int) -> tuple[int, SX, SX, SX]:
+def _from_last_hinge(chart: TreeChart, j: int, base: int) -> tuple[int, SX, SX, SX]:
     """Frame of the previous hinge (or the base), the pose of hinge j in it at φ_j = 0, and the
     hinge's axis."""
-    frame = kinematics.frames[j]
+    frame = chart.frames[j]
     direction = frame.S[0]
-    R, d, parent = ca.substitute(frame.R, *_zero(kinematics, frame)), frame.d, frame.parent
-    while parent != base and not kinematics.frames[parent].speeds:
-        step = kinematics.frames[parent]
+    R, d, parent = ca.substitute(frame.R, *_zero(chart, frame)), frame.d, frame.parent
+    while parent != base and not chart.frames[parent].speeds:
+        step = chart.frames[parent]
         if parent == 0:
             _refuse("a body hangs beside the driven base")
         R, d, parent = step.R @ R, step.d + step.R @ d, step.parent
     return parent, R, d, direction
 
 
-def _zero(kinematics: Kinematics, frame: Frame) -> tuple[SX, SX]:
-    x = kinematics.symbols.q[frame.speeds[0]]
+def _zero(chart: TreeChart, frame: TreeFrame) -> tuple[SX, SX]:
+    x = chart.symbols.q[frame.speeds[0]]
     return x, SX(0)
 
 
-def _inertia_on(kinematics: Kinematics, j: int, number: dict[int, int]) -> tuple[SX, SX, SX]:
+def _inertia_on(chart: TreeChart, j: int, number: dict[int, int]) -> tuple[SX, SX, SX]:
     """Mass, first moment and inertia of all that rides on hinge j before the next hinges, about its
     origin."""
     mass, first, inertia = SX(0), SX.zeros(3), SX.zeros(3, 3)
     places: dict[int, tuple[SX, SX]] = {j: (SX.eye(3), SX.zeros(3))}
-    for k in range(j, len(kinematics.frames)):
-        frame = kinematics.frames[k]
+    for k in range(j, len(chart.frames)):
+        frame = chart.frames[k]
         if k != j:
             if k in number or frame.parent not in places:
                 continue
             R, d = places[frame.parent]
             places[k] = (R @ frame.R, d + R @ frame.d)
-        body: MassProperties | None = kinematics.carried[k]
+        body: MassProperties | None = chart.riders[k]
         if body is not None:
             R, d = places[k]
             c = d + R @ body.com
@@ -192,12 +192,12 @@ def _inertia_on(kinematics: Kinematics, j: int, number: dict[int, int]) -> tuple
 # --- Lemmas 2 and 3, Theorem 1 --------------------------------------------------------------------
 
 
-def coefficients(kinematics: Kinematics) -> tuple[SX, SX, SX]:
+def coefficients(chart: TreeChart) -> tuple[SX, SX, SX]:
     """α₀, α_b, α_bc of Theorem 1, with the base turning as well."""
-    tree = hinges(kinematics)
+    tree = hinges(chart)
     n = len(tree)
     alpha_0, alpha_b, alpha_bc = SX(0), SX.zeros(n), SX.zeros(n, n)
-    for body, w, W, u, C in zip(tree, *_velocities(kinematics, tree), strict=True):
+    for body, w, W, u, C in zip(tree, *_velocities(chart, tree), strict=True):
         m, md, J = body.mass, body.moment, body.inertia
         alpha_0 += m * ca.dot(W, W) - 2 * ca.dot(ca.cross(W, w), md) + ca.dot(J @ w, w)
         for b in u:
@@ -214,18 +214,18 @@ def coefficients(kinematics: Kinematics) -> tuple[SX, SX, SX]:
 
 
 def _velocities(
-    kinematics: Kinematics, tree: list[Hinge]
+    chart: TreeChart, tree: list[Hinge]
 ) -> tuple[list[SX], list[SX], list[dict[int, SX]], list[dict[int, SX]]]:
     """For each body, in its own axes: w = B_a0 Ω₀, W (the velocity of its point with the base alone
     moving), and for each hinge b on its path u_ab = B_ab e_b (Lemma 2) and C_ab (Lemma 3, by its
     recursion)."""
-    omega, V = _base_motion(kinematics)
+    omega, V = _base_motion(chart)
     ws: list[SX] = []
     Ws: list[SX] = []
     us: list[dict[int, SX]] = []
     Cs: list[dict[int, SX]] = []
     for a, hinge in enumerate(tree):
-        step = _spin(kinematics.symbols.q[hinge.speed]) @ hinge.turn
+        step = _spin(chart.symbols.q[hinge.speed]) @ hinge.turn
         b = hinge.inboard
         w, W = (omega, V) if b < 0 else (ws[b], Ws[b])
         u, C = ({}, {}) if b < 0 else (us[b], Cs[b])
@@ -236,9 +236,9 @@ def _velocities(
     return ws, Ws, us, Cs
 
 
-def _base_motion(kinematics: Kinematics) -> tuple[SX, SX]:
+def _base_motion(chart: TreeChart) -> tuple[SX, SX]:
     """Ω₀ and the velocity of the base's origin, in the base's axes: functions of time."""
-    return kinematics.twists[_base_frame(kinematics)]
+    return chart.twists[_base_frame(chart)]
 
 
 def _spin(phi: SX) -> SX:

@@ -1,7 +1,7 @@
 """Newton–Euler: Newton's and Euler's equations of each body, passed along the tree; everything is
 O(n) but the full M.
 
-Three recursions on the frames of ``kinematics.py``, in each frame's own axes, moments about its
+Three recursions on the frames of ``chart.py``, in each frame's own axes, moments about its
 origin. With mass m, first moment h = m c and inertia Θ about the origin, a body under accelerations
 (ε, w) of its frame needs
 
@@ -22,59 +22,58 @@ from __future__ import annotations
 import casadi as ca
 from casadi import SX
 
-from ..motion.kinematics import Frame, Kinematics, Pair, outward
+from ..motion.chart import Pair
 from ..motion.loads import actions, on_frames, split
+from ..motion.tree import TreeChart, TreeFrame, outward
 from ..vectors import traced
 from .dynamics import Dynamics
 
 Inertia = tuple[SX, SX, SX]  # J (3x3), H (3x3), M (3x3): moment = J ε + H w, force = Hᵀ ε + M w
 
 
-def derive(kinematics: Kinematics) -> Dynamics:
+def derive(chart: TreeChart) -> Dynamics:
     """Dynamics by the three recursions."""
-    loads, efforts = loading(kinematics)
+    loads, efforts = loading(chart)
 
     def inverse(udot: SX) -> SX:
-        return joint_forces(kinematics, transmitted(kinematics, loads, udot)) - efforts
+        return joint_forces(chart, transmitted(chart, loads, udot)) - efforts
 
     return Dynamics(
-        M=lambda: composite(kinematics),
-        f=lambda: efforts - joint_forces(kinematics, transmitted(kinematics, loads, None)),
-        solve=lambda tau: articulated(kinematics, loads, efforts + tau),
+        M=lambda: composite(chart),
+        f=lambda: efforts - joint_forces(chart, transmitted(chart, loads, None)),
+        solve=lambda tau: articulated(chart, loads, efforts + tau),
         inverse=inverse,
+        recursion=lambda loads: transmitted(chart, loads, chart.symbols.udot),
     )
 
 
-def loading(kinematics: Kinematics) -> tuple[dict[int, Pair], SX]:
+def loading(chart: TreeChart) -> tuple[dict[int, Pair], SX]:
     """Applied wrenches on frames and efforts along the speeds."""
-    wrenches, efforts = split(kinematics, actions(kinematics))
-    return on_frames(kinematics, wrenches), efforts
+    wrenches, efforts = split(chart, actions(chart))
+    return on_frames(chart, wrenches), efforts
 
 
 # --- recursive Newton–Euler -----------------------------------------------------------------------
 
 
-def transmitted(kinematics: Kinematics, loads: dict[int, Pair], udot: SX | None) -> list[Pair]:
+def transmitted(chart: TreeChart, loads: dict[int, Pair], udot: SX | None) -> list[Pair]:
     """(moment, force) that each frame receives from its parent, for given u̇ (zero if None) and
     applied wrenches."""
-    accelerations = kinematics.accelerations(udot, base=-kinematics.system.gravity)
-    wrenches = [
-        _needed(kinematics, j, accelerations[j], loads.get(j))
-        for j in range(len(kinematics.frames))
-    ]
-    for j in range(len(kinematics.frames) - 1, 0, -1):
-        frame = kinematics.frames[j]
+    accelerations = chart.accelerations(udot, base=-chart.description.gravity)
+    wrenches = [_needed(chart, j, accelerations[j], loads.get(j)) for j in range(len(chart.frames))]
+    for j in range(len(chart.frames) - 1, 0, -1):
+        frame = chart.frames[j]
         wrenches[frame.parent] = _gathered(*wrenches[frame.parent], frame.R, frame.d, *wrenches[j])
     return wrenches
 
 
-def _needed(kinematics: Kinematics, j: int, acceleration: Pair, load: Pair | None) -> Pair:
+def _needed(chart: TreeChart, j: int, acceleration: Pair, load: Pair | None) -> Pair:
     """The wrench that the body on frame j needs beyond what is applied to it."""
     moment, force = SX.zeros(3), SX.zeros(3)
-    body = kinematics.carried[j]
+    body = chart.riders[j]
     if body is not None and not body.weightless:
         inertia = (body.mass, body.first_moment, body.inertia_at_origin)
-        moment, force = _newton_euler(*inertia, *acceleration, kinematics.twists[j][0])
+        moment, force = _newton_euler(*inertia, *acceleration, chart.twists[j][0])
     return (moment, force) if load is None else (moment - load[0], force - load[1])
 
 
@@ -98,10 +97,10 @@ def _gathered(moment: SX, force: SX, R: SX, d: SX, outer_moment: SX, outer_force
     return moment + more[0], force + more[1]
 
 
-def joint_forces(kinematics: Kinematics, wrenches: list[Pair]) -> SX:
+def joint_forces(chart: TreeChart, wrenches: list[Pair]) -> SX:
     """Projections of the transmitted wrenches on the joints' motions: Sωᵀ moment + Svᵀ force."""
-    tau = SX.zeros(kinematics.symbols.u.numel())
-    for frame, wrench in zip(kinematics.frames, wrenches, strict=True):
+    tau = SX.zeros(chart.symbols.u.numel())
+    for frame, wrench in zip(chart.frames, wrenches, strict=True):
         if frame.speeds:
             tau[list(frame.speeds)] = _projected(*frame.S, *wrench)
     return tau
@@ -115,11 +114,11 @@ def _projected(S_w: SX, S_v: SX, moment: SX, force: SX) -> SX:
 # --- composite bodies -----------------------------------------------------------------------------
 
 
-def composite(kinematics: Kinematics) -> SX:
+def composite(chart: TreeChart) -> SX:
     """M, column by column: the wrench that moves everything outboard of a joint, carried inward to
     every joint it crosses."""
-    frames, u = kinematics.frames, kinematics.symbols.u
-    inertias = [_composite_inertia(kinematics, j) for j in range(len(frames))]
+    frames, u = chart.frames, chart.symbols.u
+    inertias = [_composite_inertia(chart, j) for j in range(len(frames))]
     M = SX(u.numel(), u.numel())
     for j in range(len(frames) - 1, 0, -1):
         frame = frames[j]
@@ -132,7 +131,7 @@ def composite(kinematics: Kinematics) -> SX:
     return M
 
 
-def _fill_column(M: SX, frames: tuple[Frame, ...], j: int, index: int, wrench: Pair) -> None:
+def _fill_column(M: SX, frames: tuple[TreeFrame, ...], j: int, index: int, wrench: Pair) -> None:
     while j > 0:
         frame = frames[j]
         for row, value in zip(
@@ -144,8 +143,8 @@ def _fill_column(M: SX, frames: tuple[Frame, ...], j: int, index: int, wrench: P
         j, wrench = frame.parent, _inward(frame.R, frame.d, *wrench)
 
 
-def _composite_inertia(kinematics: Kinematics, j: int) -> tuple[SX, SX, SX]:
-    body = kinematics.carried[j]
+def _composite_inertia(chart: TreeChart, j: int) -> tuple[SX, SX, SX]:
+    body = chart.riders[j]
     if body is None:
         return SX(0), SX.zeros(3), SX.zeros(3, 3)
     return body.mass, body.first_moment, body.inertia_at_origin
@@ -186,16 +185,16 @@ def _symmetric(A: SX) -> SX:
 # --- articulated bodies ---------------------------------------------------------------------------
 
 
-def articulated(kinematics: Kinematics, loads: dict[int, Pair], tau: SX) -> SX:
+def articulated(chart: TreeChart, loads: dict[int, Pair], tau: SX) -> SX:
     """u̇ under efforts τ: articulated inertias and bias wrenches inward, accelerations outward."""
-    frames = kinematics.frames
-    inertias = [_body_inertia(kinematics, j) for j in range(len(frames))]
+    frames = chart.frames
+    inertias = [_body_inertia(chart, j) for j in range(len(frames))]
     zero: Pair = (SX.zeros(3), SX.zeros(3))
-    wrenches = [_needed(kinematics, j, zero, loads.get(j)) for j in range(len(frames))]
+    wrenches = [_needed(chart, j, zero, loads.get(j)) for j in range(len(frames))]
     gains: list[tuple[SX, SX, SX]] = [(SX.zeros(3, 0), SX.zeros(3, 0), SX.zeros(0))] * len(frames)
     for j in range(len(frames) - 1, 0, -1):
         frame = frames[j]
-        inertia, wrench = inertias[j], _loaded(*wrenches[j], *inertias[j], *kinematics.biases[j])
+        inertia, wrench = inertias[j], _loaded(*wrenches[j], *inertias[j], *chart.biases[j])
         if frame.speeds:
             *left, K_w, K_v, r = _released(*frame.S, *inertia, *wrench, tau[list(frame.speeds)])
             inertia, wrench, gains[j] = (
@@ -208,11 +207,11 @@ def articulated(kinematics: Kinematics, loads: dict[int, Pair], tau: SX) -> SX:
                 *inertias[frame.parent], frame.R, frame.d, *inertia
             )
             wrenches[frame.parent] = _gathered(*wrenches[frame.parent], frame.R, frame.d, *wrench)
-    return _accelerations_outward(kinematics, gains)
+    return _accelerations_outward(chart, gains)
 
 
-def _body_inertia(kinematics: Kinematics, j: int) -> Inertia:
-    body = kinematics.carried[j]
+def _body_inertia(chart: TreeChart, j: int) -> Inertia:
+    body = chart.riders[j]
     if body is None:
         return SX.zeros(3, 3), SX.zeros(3, 3), SX.zeros(3, 3)
     return body.inertia_at_origin, ca.skew(body.first_moment), body.mass * SX.eye(3)
@@ -277,17 +276,15 @@ def _inertia_gathered(
     return J + J_shifted, H + H_shifted, M + M_turned
 
 
-def _accelerations_outward(kinematics: Kinematics, gains: list[tuple[SX, SX, SX]]) -> SX:
-    udot = SX.zeros(kinematics.symbols.u.numel())
-    accelerations: list[Pair] = [(SX.zeros(3), -kinematics.system.gravity)]
-    for j, frame in enumerate(kinematics.frames[1:], start=1):
+def _accelerations_outward(chart: TreeChart, gains: list[tuple[SX, SX, SX]]) -> SX:
+    udot = SX.zeros(chart.symbols.u.numel())
+    accelerations: list[Pair] = [(SX.zeros(3), -chart.description.gravity)]
+    for j, frame in enumerate(chart.frames[1:], start=1):
         inboard = accelerations[frame.parent]
         own = _own_acceleration(frame.R, frame.d, *inboard, *gains[j])
         if frame.speeds:
             udot[list(frame.speeds)] = own
-        accelerations.append(
-            outward(frame.R, frame.d, *inboard, *kinematics.biases[j], *frame.S, own)
-        )
+        accelerations.append(outward(frame.R, frame.d, *inboard, *chart.biases[j], *frame.S, own))
     return udot
 
 

@@ -11,11 +11,10 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ..equations.equations import Equations
+from ..equations import Equations
 from ..errors import ArgumentError
 from ..kernels.emit import functions, prelude
 from ..kernels.program import trace
-from ..studies.projection import normalized
 
 ARGUMENTS = ("q", "u", "t", "w", "p")
 TOLERANCE = 1e-10
@@ -48,18 +47,18 @@ def export_c(equations: Equations, path: str | Path) -> list[Path]:
 
 def _functions(equations: Equations) -> dict[str, ca.Function]:
     """The exported functions; matrices are transposed because C stores them row by row."""
-    s = equations.symbols
+    s = equations.terms.symbols
     results: dict[str, SX] = {
-        "accelerations": equations.udot,
-        "mass_matrix": ca.densify(equations.M).T,
-        "forces": equations.f,
-        "coordinate_rates": equations.kinematics.qdot,
-        "energies": ca.vertcat(equations.kinetic, equations.potential),
+        "accelerations": equations.numeric.closed.udot,
+        "mass_matrix": ca.densify(equations.terms.M).T,
+        "forces": equations.terms.f,
+        "coordinate_rates": equations.terms.qdot,
+        "energies": ca.vertcat(equations.terms.kinetic, equations.terms.potential),
     }
     if equations.constraints:
         results |= {
-            "constraints": ca.vertcat(equations.phi, equations.psi),
-            "constraint_jacobian": ca.densify(equations.A).T,
+            "constraints": ca.vertcat(equations.terms.phi, equations.terms.psi),
+            "constraint_jacobian": ca.densify(equations.terms.A).T,
         }
     arguments = [s.q, s.u, s.t, s.w, s.p]
     return {
@@ -87,7 +86,7 @@ def _header(equations: Equations, name: str, made: dict[str, ca.Function]) -> st
         for kind, names in lists.items()
     )
     prototypes = "\n".join(f"{_prototype(name, function)};" for function in made.values())
-    title = _comment(equations.system.name)
+    title = _comment(equations.terms.name)
     return (
         f"/* Equations of motion of '{title}' ({equations.formalism}). Matrices are stored row by "
         f"row.\n{listed} */\n"
@@ -170,13 +169,13 @@ def _reference(equations: Equations, made: dict[str, ca.Function]) -> dict[str, 
         for n in (equations.coordinates, equations.speeds, equations.inputs)
     )
     for size in (0.3, 0.1, 0.01, 0.0):
-        q = normalized(equations, np.array(equations.kinematics.reference) + size * dq)
+        q = equations.terms.chart.normalized(np.array(equations.terms.chart.reference) + size * dq)
         values = {
             "q": q,
             "u": u,
             "t": 0.3,
             "w": w,
-            "p": np.array(list(equations.system.defaults.values())),
+            "p": np.array(equations.terms.symbols.defaults),
         }
         if all(np.isfinite(np.array(f(*values.values()))).all() for f in made.values()):
             return values

@@ -125,7 +125,7 @@ class AxialJoint(Constraint):
             *self._held(m, "position"),
         ]
 
-    def aligned(self, m: Motion) -> Sequence[SX]:
+    def orientation_sign(self, m: Motion) -> Sequence[SX]:
         return (ca.dot(self.n, m.rotation(self.b, in_frame=self.a) @ self.n),)
 
     def velocity(self, m: Motion) -> Rows:

@@ -10,7 +10,7 @@ To add a constraint, write such a class in a new file and list it in ``model/kin
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import casadi as ca
 import numpy as np
@@ -38,6 +38,12 @@ class Constraint(Element):
     rows, then those of the velocity rows, then those of the acceleration rows.
     """
 
+    _renamed: ClassVar[dict[str, str]] = {
+        "aligned": "orientation_sign",
+        "sought": "initial_points",
+        "dragged": "friction_actions",
+    }
+
     def position(self, m: Motion) -> Rows:
         """Rows φ(q, t)."""
         return []
@@ -50,7 +56,7 @@ class Constraint(Element):
         """Rows that are linear in the accelerations."""
         return []
 
-    def dragged(self, m: Motion, multipliers: SX) -> list[Action]:
+    def friction_actions(self, m: Motion, multipliers: SX) -> list[Action]:
         """Actions in proportion to its own multipliers, beside those that keep the rows: sliding
         friction."""
         return []
@@ -66,11 +72,11 @@ class Constraint(Element):
         the rows alone."""
         return ()
 
-    def sought(self, m: Motion) -> Sequence[SX | None]:
+    def initial_points(self, m: Motion) -> Sequence[SX | None]:
         """For each chain, its coordinates where assembly looks for it first; None for zeros."""
         return [None] * len(self.chains())
 
-    def aligned(self, m: Motion) -> Sequence[SX]:
+    def orientation_sign(self, m: Motion) -> Sequence[SX]:
         """What is positive the right way round, where the rows also hold another way."""
         return ()
 
@@ -201,5 +207,5 @@ class Closing(Constraint):
     def position(self, m: Motion) -> Rows:
         return self.joint.kind.closing(*m.across(self.joint))
 
-    def aligned(self, m: Motion) -> Sequence[SX]:
-        return (self.joint.kind.aligned(*m.across(self.joint)),)
+    def orientation_sign(self, m: Motion) -> Sequence[SX]:
+        return (self.joint.kind.orientation_sign(*m.across(self.joint)),)

@@ -8,11 +8,12 @@ without a word of their own, a user's classes, too.
 from __future__ import annotations
 
 import inspect
+import warnings
 from abc import ABCMeta
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import cache
 from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import Any, NoReturn, TypeVar
+from typing import Any, ClassVar, NoReturn, TypeVar
 
 import casadi as ca
 import numpy as np
@@ -47,6 +48,16 @@ class Described(metaclass=_Sealing):
     """Base of bodies, markers, joints, forces, constraints, surfaces: a value, made once."""
 
     _given: Mapping[str, Any]  # the arguments as given, by name
+    _renamed: ClassVar[dict[str, str]] = {}  # methods that subclasses may know by an earlier word
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for old, new in cls._renamed.items():
+            if old in cls.__dict__:
+                warnings.warn(
+                    f"{cls.__name__}.{old} is now called {new}", DeprecationWarning, stacklevel=2
+                )
+                setattr(cls, new, cls.__dict__[old])
 
     def __setattr__(self, name: str, value: Any) -> None:
         if "_given" in self.__dict__:
@@ -125,6 +136,8 @@ def _canonical(value: Any, outer: frozenset[int]) -> Hashable:
     for kind, read in _READERS.items():
         if isinstance(value, kind):
             return read(value, within)
+    if type(value).__eq__ is object.__eq__ and hasattr(value, "__dict__"):
+        return type(value).__qualname__, _of_mapping(vars(value), within)
     try:
         hash(value)
     except TypeError:

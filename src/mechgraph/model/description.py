@@ -21,7 +21,7 @@ from .forces import Force
 from .joints import Joint
 
 if TYPE_CHECKING:
-    from ..equations.equations import Equations
+    from ..equations import Equations
     from ..motion.motion import Motion
     from ..motion.topology import Topology
 
@@ -66,6 +66,11 @@ class Description(Picklable):
         return [*self.forces.values(), *self.constraints.values()]
 
     @property
+    def switched(self) -> bool:
+        """True if there are elements that a simulation switches: rigid contacts."""
+        return any(element.switched for element in self.elements)
+
+    @property
     def places(self) -> dict[str, Body | Marker]:
         """Ground, bodies and markers by name."""
         return {"ground": self.ground, **self.bodies, **self.markers}
@@ -89,7 +94,7 @@ class Description(Picklable):
         self, formalism: str | None = None, closure: str = "multipliers", **options: Any
     ) -> Equations:
         """The exact equations of motion; see ``System.equations``."""
-        return door.equations.equations.derive(self, formalism, closure, **options)
+        return door.equations.derive(self, formalism, closure, **options)
 
     @cached_property
     def _canonical(self) -> Hashable:

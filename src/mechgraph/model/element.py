@@ -47,6 +47,8 @@ class Element(Described):
         False  # True if its non-conservative actions only take energy: dampers, friction
     )
 
+    switched: bool = False  # True if a simulation switches its rows on and off
+
     def joints(self) -> Sequence[str]:
         """Joints that it refers to by coordinate name (checked, and kept in the tree if
         possible)."""

@@ -9,7 +9,7 @@ A kind answers three questions, and nothing outside this file asks which kind it
   the parent's joint axes), row by row with a name;
 - ``measure(R, r)``: its coordinates from that pose.
 
-Where the closing equations also hold the wrong way round, ``aligned(R, r)`` tells which is the
+Where the closing equations also hold the wrong way round, ``orientation_sign(R, r)`` tells which is the
 right one.
 
 To add a kind, write such a class in a new file and list it in ``JOINTS``: it gets a short name on
@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import casadi as ca
 from casadi import SX
@@ -38,6 +38,7 @@ class JointKind(Described):
     """How a joint moves; see the questions at the top of this file."""
 
     # False: no closing equations of its own, so a cut joint of this kind carries its coordinates
+    _renamed: ClassVar[dict[str, str]] = {"aligned": "orientation_sign"}
     closes = True
 
     @abstractmethod
@@ -57,7 +58,7 @@ class JointKind(Described):
         """
         return None
 
-    def aligned(self, R: SX, r: SX) -> SX:
+    def orientation_sign(self, R: SX, r: SX) -> SX:
         """Positive if the closing equations hold the right way round: they also hold with the axis
         turned over."""
         return SX(1)
@@ -96,7 +97,7 @@ class Revolute(JointKind):
     def measure(self, R: SX, r: SX) -> SX:
         return angle_about(self.e, R)
 
-    def aligned(self, R: SX, r: SX) -> SX:
+    def orientation_sign(self, R: SX, r: SX) -> SX:
         return ca.dot(self.e, R @ self.e)
 
 
@@ -115,7 +116,7 @@ class Prismatic(JointKind):
     def measure(self, R: SX, r: SX) -> SX:
         return ca.dot(self.e, r)
 
-    def aligned(self, R: SX, r: SX) -> SX:
+    def orientation_sign(self, R: SX, r: SX) -> SX:
         return ca.trace(R)
 
 
@@ -134,7 +135,7 @@ class Cylindrical(JointKind):
     def measure(self, R: SX, r: SX) -> SX:
         return ca.vertcat(angle_about(self.e, R), ca.dot(self.e, r))
 
-    def aligned(self, R: SX, r: SX) -> SX:
+    def orientation_sign(self, R: SX, r: SX) -> SX:
         return ca.dot(self.e, R @ self.e)
 
 
@@ -164,7 +165,7 @@ class ScrewJoint(JointKind):
     def measure(self, R: SX, r: SX) -> SX:
         return ca.dot(self.e, r) / self.pitch
 
-    def aligned(self, R: SX, r: SX) -> SX:
+    def orientation_sign(self, R: SX, r: SX) -> SX:
         return ca.fmin(ca.dot(self.e, R @ self.e), ca.cos(self._off_thread(R, r)))
 
 
@@ -218,7 +219,7 @@ class Planar(JointKind):
     def measure(self, R: SX, r: SX) -> SX:
         return ca.vertcat(ca.dot(self.n1, r), ca.dot(self.n2, r), angle_about(self.e, R))
 
-    def aligned(self, R: SX, r: SX) -> SX:
+    def orientation_sign(self, R: SX, r: SX) -> SX:
         return ca.dot(self.e, R @ self.e)
 
 
@@ -268,7 +269,7 @@ class Fixed(JointKind):
     def measure(self, R: SX, r: SX) -> SX:
         return SX(0, 1)
 
-    def aligned(self, R: SX, r: SX) -> SX:
+    def orientation_sign(self, R: SX, r: SX) -> SX:
         return ca.trace(R)
 
 
@@ -304,7 +305,7 @@ class Chain(JointKind):
     def measure(self, R: SX, r: SX) -> SX:
         raise TypeError("a chain carries its coordinates; it does not measure them")
 
-    def aligned(self, R: SX, r: SX) -> SX:
+    def orientation_sign(self, R: SX, r: SX) -> SX:
         return ca.trace(R)
 
 

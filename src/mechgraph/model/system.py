@@ -30,7 +30,7 @@ from .words import Added, Place, Words
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ..equations.equations import Equations
+    from ..equations import Equations
     from ..motion.motion import Motion
     from ..motion.topology import Topology
 

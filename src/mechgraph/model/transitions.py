@@ -10,7 +10,7 @@ known function of time, or by a constant. Its questions, with x the amount:
 - ``rates(x)``: N in ẋ = N s, the identity except for quaternions;
 - ``reversed()``: the same motion walked from the new frame back to the old one, with the same
   coordinate;
-- ``aligned()``: a constant rotation C and a transition along a coordinate axis that, between C and
+- ``axis_aligned()``: a constant rotation C and a transition along a coordinate axis that, between C and
   Cᵀ, is the same motion.
 """
 
@@ -79,7 +79,7 @@ class Transition(Described):
     @abstractmethod
     def reversed(self) -> Transition: ...
 
-    def aligned(self) -> tuple[SX, Transition]:
+    def axis_aligned(self) -> tuple[SX, Transition]:
         return SX.eye(3), self
 
 
@@ -96,7 +96,7 @@ class Directed(Transition):
     def reversed(self) -> Transition:
         return replace(self, direction=-self.direction)
 
-    def aligned(self) -> tuple[SX, Transition]:
+    def axis_aligned(self) -> tuple[SX, Transition]:
         if not self.direction.is_constant() or is_coordinate_axis(self.direction):
             return SX.eye(3), self
         return shortest_turn_to_z(self.direction).T, replace(self, direction=axis("z"))

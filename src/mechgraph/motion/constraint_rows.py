@@ -1,4 +1,4 @@
-"""All constraints of a system on one kinematics: their rows, derivatives, and the wrenches that
+"""All constraints of a system on one chart: their rows, derivatives, and the wrenches that
 their multipliers exert."""
 
 from __future__ import annotations
@@ -16,32 +16,33 @@ from ..model.constraints import LEVELS, Closing, Constraint, Level
 from ..model.element import Action, Wrench
 from ..model.joints import Rows
 from ..vectors import NO_NUMBER, has_nan, scalar
-from .kinematics import Kinematics
+from .chart import Chart
+from .levels import Levels
 from .loads import generalized
 from .motion import Motion, at_rest
 
 ForceTorque = tuple[SX, SX]
 
 
-class Constrained:
+class ConstraintRows:
     """φ(q, t), ψ(q, u, t), A and b of the closings of cut joints and of the user's constraints.
 
     Rows come by level: derivatives of the position constraints, velocity constraints, acceleration
     constraints.
     """
 
-    def __init__(self, kinematics: Kinematics) -> None:
-        self.kinematics = kinematics
-        self.closings = [Closing(joint) for joint in kinematics.topology.cut]
+    def __init__(self, chart: Chart) -> None:
+        self.chart = chart
+        self.closings = [Closing(joint) for joint in chart.closed]
         self.constraints: list[Constraint] = [
             *self.closings,
-            *kinematics.system.constraints.values(),
+            *chart.description.constraints.values(),
         ]
 
     @cached_property
     def _rows(self) -> dict[Level, list[tuple[Constraint, Rows]]]:
         """At each level, (name, expression) of the rows of each constraint that has any."""
-        m, out = Motion(self.kinematics), {}
+        m, out = self.chart.motion, {}
         for level in LEVELS:
             stated = (
                 (constraint, _stated(constraint, m, level)) for constraint in self.constraints
@@ -70,7 +71,7 @@ class Constrained:
                 raise ModelError(f"constraint {constraint.name!r}: {fault}")
 
     def _fault(self, level: Level, rows: SX) -> str | None:
-        s = self.kinematics.symbols
+        s = self.chart.symbols
         barred = {"position": ca.vertcat(s.u, s.udot), "velocity": s.udot}.get(level, SX(0, 1))
         if ca.depends_on(rows, barred):
             what = "velocities or accelerations" if level == "position" else "accelerations"
@@ -84,48 +85,20 @@ class Constrained:
         strangers = s.strangers(rows)
         return f"uses {strangers[0]!r}, which is not a symbol of this system" if strangers else None
 
-    def _at(self, level: Level) -> Rows:
-        return [row for _, rows in self._rows[level] for row in rows]
-
-    def _values(self, level: Level) -> SX:
-        return ca.vertcat(SX(0, 1), *(value for _, value in self._at(level)))
-
     @cached_property
-    def names(self) -> tuple[str, ...]:
-        """Names of the rows of A, and so of λ."""
-        return tuple(name for level in LEVELS for name, _ in self._at(level))
-
-    @cached_property
-    def phi(self) -> SX:
-        """Position constraints φ(q, t)."""
-        return self._values("position")
-
-    @cached_property
-    def psi(self) -> SX:
-        """Velocity constraints ψ(q, u, t): the rates of φ, then those given at this level."""
-        return ca.vertcat(self.kinematics.rate(self.phi), self._values("velocity"))
-
-    @cached_property
-    def A(self) -> SX:
-        """∂ψ/∂u, then the rows given at acceleration level."""
-        s = self.kinematics.symbols
-        return ca.vertcat(
-            ca.jacobian(self.psi, s.u), ca.jacobian(self._values("acceleration"), s.udot)
-        )
-
-    @cached_property
-    def b(self) -> SX:
-        """The rest of the acceleration level A u̇ + b = 0."""
-        s = self.kinematics.symbols
-        given = ca.substitute(self._values("acceleration"), s.udot, SX.zeros(s.u.numel()))
-        return ca.densify(ca.vertcat(self.kinematics.rate(self.psi), given))
+    def levels(self) -> Levels:
+        """φ, ψ, A, b of all rows."""
+        rows = {
+            level: [row for _, own in given for row in own] for level, given in self._rows.items()
+        }
+        return Levels(self.chart.symbols, self.chart.rate, rows)
 
     # --- what the multipliers do ------------------------------------------------------------------
 
     @cached_property
     def multipliers(self) -> SX:
         """λ, as symbols."""
-        return SX.sym("lambda", len(self.names))
+        return SX.sym("lambda", len(self.levels.names))
 
     @cached_property
     def _indices(self) -> dict[str, dict[Level, list[int]]]:
@@ -155,12 +128,12 @@ class Constrained:
         a coupling).
         """
         out = self._normal_wrenches(constraint, through)
-        for action in self.dragged_by(constraint) if through is None else ():
+        for action in self.friction_of(constraint) if through is None else ():
             if (
                 isinstance(action, Wrench)
-                and action.marker.body is not self.kinematics.system.ground
+                and action.marker.body is not self.chart.description.ground
             ):
-                m, body = Motion(self.kinematics), action.marker.body.name
+                m, body = self.chart.motion, action.marker.body.name
                 arm = m.position(action.marker) - m.position(body)
                 _include(out, body, action.force, action.torque + ca.cross(arm, action.force))
         return out
@@ -172,7 +145,7 @@ class Constrained:
         times λ."""
         out: dict[str, ForceTorque] = {}
         for level, indices in self._indices[constraint.name].items():
-            m = Motion(self.kinematics, varied=level, through=through)
+            m = Motion(self.chart, varied=level, through=through)
             value = ca.vertcat(*(row for _, row in _stated(constraint, m, level)))
             for body, variation in m.variations.items():
                 wrench = (
@@ -184,27 +157,27 @@ class Constrained:
 
     # --- what is dragged along with them: friction ------------------------------------------------
 
-    def dragged_by(self, constraint: Constraint) -> list[Action]:
+    def friction_of(self, constraint: Constraint) -> list[Action]:
         """Actions of one constraint in proportion to its multipliers."""
         multipliers = self.multipliers[self.rows_of(constraint.name)]
         with blamed(f"constraint {constraint.name!r}"):
-            return constraint.dragged(Motion(self.kinematics), multipliers)
+            return constraint.friction_actions(self.chart.motion, multipliers)
 
     @cached_property
-    def dragging(self) -> bool:
+    def has_friction(self) -> bool:
         """True if constraint forces drag others along, so that M u̇ = f + Gᵀλ with G ≠ A."""
-        return any(self.dragged_by(constraint) for constraint in self.constraints)
+        return any(self.friction_of(constraint) for constraint in self.constraints)
 
     @cached_property
     def G(self) -> SX:
         """Directions of the constraint forces: A, and the generalized forces of what each
         multiplier drags along."""
-        if not self.dragging:
-            return self.A
+        if not self.has_friction:
+            return self.levels.A
         acting = [
-            action for constraint in self.constraints for action in self.dragged_by(constraint)
+            action for constraint in self.constraints for action in self.friction_of(constraint)
         ]
-        return self.A + ca.jacobian(generalized(self.kinematics, acting), self.multipliers).T
+        return self.levels.A + ca.jacobian(generalized(self.chart, acting), self.multipliers).T
 
     @cached_property
     def wrenches(self) -> dict[str, ForceTorque]:
@@ -222,7 +195,7 @@ class Constrained:
         """False if its multipliers do no work: it holds rows that time does not move, homogeneous
         in the speeds."""
         s, rows = (
-            self.kinematics.symbols,
+            self.chart.symbols,
             {level: ca.vertcat(SX(0, 1), *values) for level, values in self._of(constraint)},
         )
         if ca.depends_on(rows["position"], s.t) or rows["acceleration"].numel():
@@ -243,11 +216,11 @@ class Constrained:
         """Power of its multipliers: of its wrenches on the bodies, and of its efforts along
         coordinates (couplings, servos)."""
         m, u, rows = (
-            Motion(self.kinematics),
-            self.kinematics.symbols.u,
+            self.chart.motion,
+            self.chart.symbols.u,
             self.rows_of(constraint.name),
         )
-        total, efforts = SX(0), self.A[rows, :].T @ self.multipliers[rows]
+        total, efforts = SX(0), self.levels.A[rows, :].T @ self.multipliers[rows]
         for body, (force, torque) in self._normal_wrenches(constraint).items():
             v, omega = m.velocity(body), m.angular_velocity(body)
             total += ca.dot(force, v) + ca.dot(torque, omega)

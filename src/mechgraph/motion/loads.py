@@ -12,18 +12,18 @@ from ..errors import ModelError, blamed
 from ..model.bodies import marker_on
 from ..model.constraints import Constraint
 from ..model.element import Action, Effort, Element, Wrench
-from ..vectors import NO_NUMBER, has_nan, scalar
-from .kinematics import Kinematics, Pair
+from ..vectors import NO_NUMBER, has_nan
+from .chart import Chart, Pair
 from .motion import Motion, at_rest
 
 
-def actions(kinematics: Kinematics, conservative: bool = True) -> list[Action]:
+def actions(chart: Chart, conservative: bool = True) -> list[Action]:
     """The actions of all forces and constraints (not of gravity, nor of multipliers), with or
     without conservative parts."""
-    m, out = Motion(kinematics), []
+    m, out = chart.motion, []
     stated: list[tuple[Element, SX]] = []
-    for element in kinematics.system.elements:
-        with blamed(_culprit(element)):
+    for element in chart.description.elements:
+        with blamed(culprit(element)):
             acting = [
                 *(element.conservative(m) if conservative else ()),
                 *element.nonconservative(m),
@@ -32,11 +32,12 @@ def actions(kinematics: Kinematics, conservative: bool = True) -> list[Action]:
                 (element, ca.vertcat(SX(0, 1), *(_components(action, m) for action in acting)))
             )
         out += acting
-    _check(kinematics, stated)
+    _check(chart, stated)
     return out
 
 
-def _culprit(element: Element) -> str:
+def culprit(element: Element) -> str:
+    """How an element is called in messages."""
     return f"{'constraint' if isinstance(element, Constraint) else 'force'} {element.name!r}"
 
 
@@ -58,18 +59,18 @@ def _sized(value: Any, size: int, what: str) -> SX:
     return column
 
 
-def _check(kinematics: Kinematics, stated: list[tuple[Element, SX]]) -> None:
+def _check(chart: Chart, stated: list[tuple[Element, SX]]) -> None:
     """Refuse what forces must not use; all at one look, and one by one only to name the culprit."""
-    if _fault(kinematics, ca.vertcat(SX(0, 1), *(value for _, value in stated))) is None:
+    if _fault(chart, ca.vertcat(SX(0, 1), *(value for _, value in stated))) is None:
         return
     for element, value in stated:
-        fault = _fault(kinematics, value)
+        fault = _fault(chart, value)
         if fault is not None:
-            raise ModelError(f"{_culprit(element)}: {fault}")
+            raise ModelError(f"{culprit(element)}: {fault}")
 
 
-def _fault(kinematics: Kinematics, value: SX) -> str | None:
-    symbols = kinematics.symbols
+def _fault(chart: Chart, value: SX) -> str | None:
+    symbols = chart.symbols
     if ca.depends_on(value, symbols.udot):
         return "must not use accelerations; give the body more mass or add a constraint"
     if has_nan(value):
@@ -78,65 +79,45 @@ def _fault(kinematics: Kinematics, value: SX) -> str | None:
     return f"uses {strangers[0]!r}, which is not a symbol of this system" if strangers else None
 
 
-def potential(kinematics: Kinematics) -> SX:
-    """Potential energy of the forces and of gravity, Π = −g · Σ m r_C."""
-    m = Motion(kinematics)
-    total = gravity_potential(kinematics)
-    for element in kinematics.system.elements:
-        with blamed(_culprit(element)):
-            total = total + scalar(element.potential(m), "potential")
-    return total
-
-
-def gravity_potential(kinematics: Kinematics) -> SX:
-    """Π = −g · Σ m r_C."""
-    g, out = kinematics.system.gravity, SX(0)
-    for index, body in enumerate(kinematics.carried):
-        if body is not None:
-            R, p = kinematics.poses[index]
-            out = out - ca.dot(g, body.mass * p + R @ body.first_moment)
-    return out
-
-
-def split(kinematics: Kinematics, acting: list[Action]) -> tuple[list[Wrench], SX]:
+def split(chart: Chart, acting: list[Action]) -> tuple[list[Wrench], SX]:
     """Wrenches on bodies, and efforts along the speeds; an effort in a cut joint becomes a pair of
     wrenches."""
     wrenches: list[Wrench] = []
-    efforts = SX.zeros(kinematics.symbols.u.numel())
+    efforts = SX.zeros(chart.symbols.u.numel())
     for action in acting:
-        indices = _speed_indices(kinematics, action) if isinstance(action, Effort) else None
+        indices = _speed_indices(chart, action) if isinstance(action, Effort) else None
         if isinstance(action, Wrench):
             wrenches.append(action)
         elif indices is not None:
             efforts[list(indices)] += action.values
         else:
-            wrenches += _cut_joint_effort(kinematics, action)
+            wrenches += _cut_joint_effort(chart, action)
     return wrenches, efforts
 
 
-def _speed_indices(kinematics: Kinematics, effort: Effort) -> tuple[int, ...] | None:
-    speeds = kinematics.joint_speeds
+def _speed_indices(chart: Chart, effort: Effort) -> tuple[int, ...] | None:
+    speeds = chart.joint_speeds
     return speeds.get(effort.joint, speeds.get(f"{effort.joint}'"))
 
 
-def _cut_joint_effort(kinematics: Kinematics, effort: Effort) -> list[Wrench]:
-    m = Motion(kinematics, varied="velocity")
+def _cut_joint_effort(chart: Chart, effort: Effort) -> list[Wrench]:
+    m = Motion(chart, varied="velocity")
     speed, out = m.speed(effort.joint), []
     for body, variation in m.variations.items():
         wrench = ca.substitute(ca.jacobian(speed, variation), *at_rest(m)).T @ effort.values
-        out.append(Wrench(marker_on(kinematics.system.bodies[body]), wrench[:3], wrench[3:]))
+        out.append(Wrench(marker_on(chart.description.bodies[body]), wrench[:3], wrench[3:]))
     return out
 
 
-def on_frames(kinematics: Kinematics, wrenches: list[Wrench]) -> dict[int, Pair]:
+def on_frames(chart: Chart, wrenches: list[Wrench]) -> dict[Any, Pair]:
     """(torque about the frame's origin, force) on each frame that carries a loaded body, in the
     frame's own axes."""
-    out: dict[int, Pair] = {}
+    out: dict[Any, Pair] = {}
     for wrench in wrenches:
-        index, at, _ = kinematics.place(wrench.marker)
-        if index == 0:
+        index, at, _ = chart.place(wrench.marker)
+        if wrench.marker.body is chart.description.ground:
             continue
-        Rt = kinematics.poses[index][0].T
+        Rt = chart.pose(index)[0].T
         force = Rt @ wrench.force
         torque = Rt @ wrench.torque + ca.cross(at, force)
         old = out.get(index, (SX.zeros(3), SX.zeros(3)))
@@ -144,10 +125,10 @@ def on_frames(kinematics: Kinematics, wrenches: list[Wrench]) -> dict[int, Pair]
     return out
 
 
-def generalized(kinematics: Kinematics, acting: list[Action]) -> SX:
+def generalized(chart: Chart, acting: list[Action]) -> SX:
     """Generalized forces by virtual power: Σ (∂v_P/∂u)ᵀ F + (∂ω/∂u)ᵀ τ, plus the efforts."""
-    m, u = Motion(kinematics), kinematics.symbols.u
-    wrenches, out = split(kinematics, acting)
+    m, u = chart.motion, chart.symbols.u
+    wrenches, out = split(chart, acting)
     for wrench in wrenches:
         out += ca.jtimes(m.velocity(wrench.marker), u, wrench.force, True)
         out += ca.jtimes(m.angular_velocity(wrench.marker), u, wrench.torque, True)

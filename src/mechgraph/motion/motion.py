@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import casadi as ca
 from casadi import SX
@@ -25,7 +25,9 @@ from ..model.bodies import Body, Marker, marker_on
 from ..model.constraints import Level
 from ..model.joints import Joint
 from ..vectors import axis
-from .kinematics import Kinematics, Pair
+
+if TYPE_CHECKING:
+    from .chart import Chart, Frame, Pair
 
 Place = Body | Marker | str
 
@@ -36,7 +38,7 @@ class _Spot:
     reaction there."""
 
     body: Body
-    frame: int
+    frame: Frame
     at: SX
     rotation: SX
 
@@ -45,11 +47,9 @@ class Motion:
     """Position, velocity, acceleration, rotation of bodies and markers; coordinates and speeds of
     joints; time."""
 
-    def __init__(
-        self, kinematics: Kinematics, varied: Level | None = None, through: str | None = None
-    ):
+    def __init__(self, chart: Chart, varied: Level | None = None, through: str | None = None):
         """``through`` names a cut joint: then nothing is varied but what is measured across it."""
-        self._k, self._through = kinematics, through
+        self._chart, self._through = chart, through
         self._varied: Level | None = varied if through is None else None
         self._varied_across = varied
         self.variations: dict[
@@ -59,7 +59,7 @@ class Motion:
     @property
     def time(self) -> SX:
         """Time."""
-        return self._k.symbols.t
+        return self._chart.symbols.t
 
     # --- bodies and markers -----------------------------------------------------------------------
 
@@ -84,7 +84,7 @@ class Motion:
     def angular_velocity(self, place: Place, in_frame: Place | None = None) -> SX:
         """Angular velocity; ``in_frame`` turns the components only."""
         spot = self._locate(place)
-        omega = self._k.poses[spot.frame][0] @ self._k.twists[spot.frame][0]
+        omega = self._chart.pose(spot.frame)[0] @ self._chart.twist(spot.frame)[0]
         if self._varied == "velocity":
             omega = omega + self._variation(spot.body)[3:]
         return self._turned(omega, in_frame)
@@ -92,7 +92,7 @@ class Motion:
     def velocity(self, place: Place, in_frame: Place | None = None) -> SX:
         """Velocity of the origin; ``in_frame`` turns the components only."""
         spot = self._locate(place)
-        R, (omega, v) = self._k.poses[spot.frame][0], self._k.twists[spot.frame]
+        R, (omega, v) = self._chart.pose(spot.frame)[0], self._chart.twist(spot.frame)
         out = R @ (v + ca.cross(omega, spot.at))
         if self._varied == "velocity":
             out = out + self._carried(spot)
@@ -101,8 +101,8 @@ class Motion:
     def acceleration(self, place: Place, in_frame: Place | None = None) -> SX:
         """Acceleration of the origin; ``in_frame`` turns the components only."""
         spot = self._locate(place)
-        R, omega = self._k.poses[spot.frame][0], self._k.twists[spot.frame][0]
-        epsilon, w = self._accelerations[spot.frame]
+        R, omega = self._chart.pose(spot.frame)[0], self._chart.twist(spot.frame)[0]
+        epsilon, w = self._chart.acceleration(spot.frame)
         out = R @ (w + ca.cross(epsilon, spot.at) + ca.cross(omega, ca.cross(omega, spot.at)))
         if self._varied == "acceleration":
             out = out + self._carried(spot)
@@ -111,7 +111,7 @@ class Motion:
     def angular_acceleration(self, place: Place, in_frame: Place | None = None) -> SX:
         """Angular acceleration; ``in_frame`` turns the components only."""
         spot = self._locate(place)
-        out = self._k.poses[spot.frame][0] @ self._accelerations[spot.frame][0]
+        out = self._chart.pose(spot.frame)[0] @ self._chart.acceleration(spot.frame)[0]
         if self._varied == "acceleration":
             out = out + self._variation(spot.body)[3:]
         return self._turned(out, in_frame)
@@ -126,8 +126,8 @@ class Motion:
         else within half a turn of zero; with ``near``, within half a turn of that, which spares
         counting.
         """
-        if name in self._k.joint_coordinates and name not in self._k.counted:
-            return self._k.symbols.q[list(self._k.joint_coordinates[name])]
+        if name in self._chart.joint_coordinates and name not in self._chart.counted:
+            return self._chart.symbols.q[list(self._chart.joint_coordinates[name])]
         joint, rows = self._cut_joint(name, name, "coordinates")
         measured, names = (
             joint.kind.measure(*self._measuring(joint).across(joint)),
@@ -142,8 +142,8 @@ class Motion:
     def turned(self, name: str, angle: SX, rate: Callable[[], SX], near: Any = None) -> SX:
         """An angle that is measured up to whole turns only, in the turn that it is in, or near a
         value; see ``turns.py``."""
-        if near is None and name in self._k.counted:
-            near = self._k.symbols.q[self._k.counted[name]]
+        if near is None and name in self._chart.counted:
+            near = self._chart.symbols.q[self._chart.counted[name]]
         return (
             angle
             if near is None
@@ -153,7 +153,7 @@ class Motion:
     def speed(self, name: str) -> SX:
         """Speed(s) of a joint, by the joint's, coordinate's or speed's name; measured, if the joint
         is cut."""
-        k = self._k
+        k = self._chart
         if name in k.joint_speeds:
             return k.symbols.u[list(k.joint_speeds[name])]
         if f"{name}'" in k.joint_speeds:
@@ -170,7 +170,7 @@ class Motion:
     def across(self, joint: Joint) -> tuple[SX, SX]:
         """Pose of a cut joint's child frame in its parent frame (in the end of its chain, if it
         carries one)."""
-        if joint.name not in self._k.chain_end:
+        if joint.name not in self._chart.chain_end:
             return self.relative(joint.parent, joint.child)
         end = self._end(joint)
         R, p = self._rotation(end), self._position(end)
@@ -183,17 +183,11 @@ class Motion:
 
     # --- inside -----------------------------------------------------------------------------------
 
-    @property
-    def _accelerations(self) -> list[tuple[SX, SX]]:
-        if not hasattr(self, "_cached_accelerations"):
-            self._cached_accelerations = self._k.accelerations(self._k.symbols.udot)
-        return self._cached_accelerations
-
     def _end(self, chain: Joint) -> _Spot:
-        return _Spot(chain.parent.body, self._k.chain_end[chain.name], SX.zeros(3), SX.eye(3))
+        return _Spot(chain.parent.body, self._chart.chain_end[chain.name], SX.zeros(3), SX.eye(3))
 
     def _locate(self, place: Place) -> _Spot:
-        system = self._k.system
+        system = self._chart.description
         if isinstance(place, str):
             known: dict[str, Body | Marker] = {
                 "ground": system.ground,
@@ -210,19 +204,19 @@ class Motion:
             and system.bodies.get(marker.body.name) is not marker.body
         ):
             raise ModelError(f"body {marker.body.name!r} belongs to another system")
-        return _Spot(marker.body, *self._k.place(marker))
+        return _Spot(marker.body, *self._chart.place(marker))
 
     def _position(self, spot: _Spot) -> SX:
-        R, p = self._k.poses[spot.frame]
+        R, p = self._chart.pose(spot.frame)
         out = p + R @ spot.at
         return out + self._carried(spot) if self._varied == "position" else out
 
     def _rotation(self, spot: _Spot) -> SX:
-        R = self._k.poses[spot.frame][0] @ spot.rotation
+        R = self._chart.pose(spot.frame)[0] @ spot.rotation
         return R + ca.skew(self._variation(spot.body)[3:]) @ R if self._varied == "position" else R
 
     def _variation(self, body: Body) -> SX:
-        if body is self._k.system.ground:
+        if body is self._chart.description.ground:
             return SX.zeros(6)
         return self.variations.setdefault(body.name, SX.sym(f"delta {body.name}", 6))
 
@@ -230,9 +224,9 @@ class Motion:
         """What the variation of a body adds to the motion of a point that it carries."""
         variation, origin = (
             self._variation(spot.body),
-            _Spot(spot.body, *self._k.place(marker_on(spot.body))),
+            _Spot(spot.body, *self._chart.place(marker_on(spot.body))),
         )
-        (R, p), (R_o, p_o) = self._k.poses[spot.frame], self._k.poses[origin.frame]
+        (R, p), (R_o, p_o) = self._chart.pose(spot.frame), self._chart.pose(origin.frame)
         return variation[:3] + ca.cross(variation[3:], p + R @ spot.at - p_o - R_o @ origin.at)
 
     def _turned(self, vector: SX, frame: Place | None) -> SX:
@@ -240,20 +234,20 @@ class Motion:
 
     @property
     def _cut_speeds(self) -> set[str]:
-        return {name for joint in self._k.topology.cut for name in joint.speeds}
+        return {name for joint in self._chart.closed for name in joint.speeds}
 
     def _cut_joint(
         self, whole: str, name: str, variables: Literal["coordinates", "speeds"]
     ) -> tuple[Joint, list[int]]:
         """The cut joint of that name, or with a variable of that name; and which of its variables
         are meant."""
-        for joint in self._k.topology.cut:
+        for joint in self._chart.closed:
             names = joint.coordinates if variables == "coordinates" else joint.speeds
             if whole == joint.name:
                 return joint, list(range(len(names)))
             if name in names:
                 return joint, [names.index(name)]
-        known = [*self._k.joint_coordinates, *(joint.name for joint in self._k.topology.cut)]
+        known = [*self._chart.joint_coordinates, *(joint.name for joint in self._chart.closed)]
         raise ModelError(unknown("joint or coordinate", whole, known))
 
     def _twist_across(self, joint: Joint) -> Pair:
@@ -270,7 +264,7 @@ class Motion:
         """The motion that the coordinates of a cut joint are measured in."""
         if self._through != joint.name:
             return self
-        across = Motion(self._k, self._varied_across)
+        across = Motion(self._chart, self._varied_across)
         across.variations = self.variations
         return across
 
@@ -280,15 +274,17 @@ class Motion:
         quasi = joint.kind.speeds(*self._twist_across(joint))
         if quasi is not None:
             return quasi
-        symbols = self._k.symbols
-        measured = joint.kind.measure(*Motion(self._k).across(joint))
-        rate = ca.jtimes(measured, symbols.q, self._k.qdot) + ca.jtimes(measured, symbols.t, SX(1))
+        symbols = self._chart.symbols
+        measured = joint.kind.measure(*Motion(self._chart).across(joint))
+        rate = ca.jtimes(measured, symbols.q, self._chart.qdot) + ca.jtimes(
+            measured, symbols.t, SX(1)
+        )
         if self._varied == "velocity":
-            moved = Motion(self._k, varied="position")
+            moved = Motion(self._chart, varied="position")
             measured = joint.kind.measure(*moved.across(joint))
             for body, variation in moved.variations.items():
                 J = ca.substitute(ca.jacobian(measured, variation), *at_rest(moved))
-                rate = rate + J @ self._variation(self._k.system.bodies[body])
+                rate = rate + J @ self._variation(self._chart.description.bodies[body])
         return rate
 
 

@@ -1,117 +1,154 @@
-"""Reactions of joints, and the power that is supplied and dissipated, as expressions of (q, u, t,
-w), u̇ and λ."""
+"""Reactions of joints, and the power that is supplied and dissipated, as expressions of (q, u, t, w),
+u̇ and λ.
+
+What passes through a joint is found in one of three ways, which share nothing but the motion:
+
+- a joint that is closed by constraints, from its multipliers;
+- a joint of a tree by the recursion of the formalism, if it has one (Newton–Euler);
+- else from Newton's and Euler's equations of all bodies outboard of it, summed in the world.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from typing import Any
 
 import casadi as ca
 from casadi import SX
 
 from ..errors import ModelError
-from ..formalisms.newton_euler import transmitted
 from ..model.bodies import marker_on
 from ..model.element import Action, Effort, Wrench
 from ..model.joints import Joint
-from .constraint_rows import Constrained, ForceTorque
-from .kinematics import Kinematics, Pair
-from .loads import actions, on_frames, potential, split
-from .motion import Motion
+from .chart import Chart, Pair
+from .constraint_rows import ConstraintRows, ForceTorque
+from .energy import potential
+from .loads import actions, on_frames, split
+
+Loads = dict[Any, Pair]  # by frame: (torque about its origin, force), in its own axes
+Recursion = Callable[[Loads], Sequence[Pair]]  # (moment, force) that each frame receives
 
 
 class Reactions:
-    """What passes through the joints, from Newton's and Euler's equations of the bodies outboard of
-    them."""
+    """What passes through joints and constraints, and what it does."""
 
-    def __init__(self, kinematics: Kinematics, constrained: Constrained) -> None:
-        self.kinematics, self.constrained = kinematics, constrained
+    def __init__(
+        self, chart: Chart, rows: ConstraintRows, recursion: Recursion | None = None
+    ) -> None:
+        self.chart, self.rows, self._recursion = chart, rows, recursion
 
     def of(self, joint: str) -> SX:
         """(force, moment) of a joint's parent on its child: world components, at the child's joint
         frame."""
-        m, child = Motion(self.kinematics), self.kinematics.system.joints[joint].child
-        cut = any(c.name == joint for c in self.constrained.closings)
-        force, torque, at = self._through_cut(joint) if cut else self._through_tree(joint)
-        return ca.vertcat(force, torque + ca.cross(at - m.position(child), force))
+        described = self.chart.description.joints[joint]
+        closed = any(closing.name == joint for closing in self.rows.closings)
+        through = self._by_multipliers if closed else self._through_tree
+        force, torque, at = through(described)
+        arm = at - self.chart.motion.position(described.child)
+        return ca.vertcat(force, torque + ca.cross(arm, force))
 
     def of_constraint(self, name: str) -> SX:
         """(force, moment) of a constraint on the body that it acts on, all its actions included, at
         its point of action."""
-        m, constraint = Motion(self.kinematics), self.kinematics.system.constraints[name]
+        m, constraint = self.chart.motion, self.chart.description.constraints[name]
         receiver = constraint.acts_on(m)
         if receiver is None:
             raise ModelError(
                 f"constraint {name!r} acts on no place of its own; see the multipliers for its "
                 "efforts"
             )
-        body, point = receiver[0].body, receiver[1]
-        sign = 1
-        if body is self.kinematics.system.ground:  # then by reaction, on the other one
+        body, point, sign = receiver[0].body, receiver[1], 1
+        if body is self.chart.description.ground:  # then by reaction, on the other one
             body, sign = constraint.places()[0].body, -1
-        force, torque = self.constrained.wrenches_of(constraint).get(
-            body.name, (SX.zeros(3), SX.zeros(3))
-        )
+        force, torque = self.rows.wrenches_of(constraint).get(body.name, _nothing())
         torque = torque + ca.cross(m.position(body) - point, force)
-        for wrench in split(
-            self.kinematics, [*constraint.conservative(m), *constraint.nonconservative(m)]
-        )[0]:
+        acting = [*constraint.conservative(m), *constraint.nonconservative(m)]
+        for wrench in split(self.chart, acting)[0]:
             if wrench.marker.body is body:
+                arm = m.position(wrench.marker) - point
                 force = force + wrench.force
-                torque = (
-                    torque
-                    + wrench.torque
-                    + ca.cross(m.position(wrench.marker) - point, wrench.force)
-                )
+                torque = torque + wrench.torque + ca.cross(arm, wrench.force)
         return sign * ca.vertcat(force, torque)
 
-    def _through_tree(self, joint: str) -> tuple[SX, SX, SX]:
-        """Force, moment and point of action of a tree joint: what its first frame receives from
-        inboard."""
-        k = self.kinematics
-        arc = next(arc for arc in k.topology.arcs if arc.joint.name == joint)
-        first = next(j for j, frame in enumerate(k.frames) if frame.joint is arc.joint)
-        (R, p), (moment, force) = k.poses[first], self.transmitted[first]
-        sign = -1 if arc.reversed else 1
-        return sign * (R @ force), sign * (R @ moment), p
+    # --- through closed joints --------------------------------------------------------------------
 
-    def _through_cut(self, joint: str) -> tuple[SX, SX, SX]:
-        """Force, moment and point of action of a cut joint: multipliers and efforts (by reaction,
-        if its child is ground)."""
-        m, closing = (
-            Motion(self.kinematics),
-            next(c for c in self.constrained.closings if c.name == joint),
-        )
-        parent, child = closing.joint.parent.body, closing.joint.child.body
-        body, sign = (parent, -1) if child is self.kinematics.system.ground else (child, 1)
-        parts = [self.constrained.wrenches_of(closing), *self._efforts_in(closing.joint)]
-        force = sum((part[body.name][0] for part in parts if body.name in part), SX.zeros(3))
-        torque = sum((part[body.name][1] for part in parts if body.name in part), SX.zeros(3))
-        return sign * force, sign * torque, m.position(body)
+    def _by_multipliers(self, joint: Joint) -> ForceTorqueAt:
+        """Force, moment and point of action: of multipliers and efforts (by reaction, if the child
+        is ground)."""
+        closing = next(c for c in self.rows.closings if c.name == joint.name)
+        grounded = joint.child.body is self.chart.description.ground
+        body, sign = (joint.parent.body, -1) if grounded else (joint.child.body, 1)
+        parts = [self.rows.wrenches_of(closing), *self._efforts_in(joint)]
+        own = [part[body.name] for part in parts if body.name in part]
+        force = sum((part[0] for part in own), SX.zeros(3))
+        torque = sum((part[1] for part in own), SX.zeros(3))
+        return sign * force, sign * torque, self.chart.motion.position(body)
 
     def _efforts_in(self, joint: Joint) -> Iterator[dict[str, ForceTorque]]:
-        """Wrenches on the two bodies of springs, motors and servos in a cut joint (in a tree joint
-        they are transmitted)."""
+        """Wrenches on the two bodies of springs, motors and servos in a closed joint (in a tree
+        joint they are transmitted)."""
         own = {joint.name, *joint.coordinates, *joint.speeds}
         efforts: list[Action] = [
-            a for a in actions(self.kinematics) if isinstance(a, Effort) and a.joint in own
+            action
+            for action in actions(self.chart)
+            if isinstance(action, Effort) and action.joint in own
         ]
-        for wrench in split(self.kinematics, efforts)[0]:
+        for wrench in split(self.chart, efforts)[0]:
             yield {wrench.marker.body.name: (wrench.force, wrench.torque)}
-        for constraint in self.kinematics.system.constraints.values():
-            yield self.constrained.wrenches_of(constraint, through=joint.name)
+        for constraint in self.chart.description.constraints.values():
+            yield self.rows.wrenches_of(constraint, through=joint.name)
+
+    # --- through the tree -------------------------------------------------------------------------
+
+    def _through_tree(self, joint: Joint) -> ForceTorqueAt:
+        """Force, moment and point of action: what its first frame receives from inboard."""
+        frame, sign = self.chart.outboard(joint)
+        (R, p), (moment, force) = self.chart.pose(frame), self._received(frame)
+        return sign * (R @ force), sign * (R @ moment), p
+
+    def _received(self, frame: Any) -> Pair:
+        """(moment, force) that a frame receives from its parent, in its own axes."""
+        return self._balanced(frame) if self._recursion is None else self._transmitted[frame]
 
     @cached_property
-    def transmitted(self) -> list[Pair]:
-        """(moment, force) that each frame receives from its parent, with applied and constraint
-        wrenches."""
-        k, bodies = self.kinematics, self.kinematics.system.bodies
-        applied, _ = split(k, actions(k))
-        constraints = [
-            Wrench(marker_on(bodies[name]), *wrench)
-            for name, wrench in self.constrained.wrenches.items()
+    def _transmitted(self) -> Sequence[Pair]:
+        assert self._recursion is not None
+        return self._recursion(self._loads)
+
+    @cached_property
+    def _loads(self) -> Loads:
+        """Wrenches of forces and constraints on each frame."""
+        bodies = self.chart.description.bodies
+        applied, _ = split(self.chart, actions(self.chart))
+        constraining = [
+            Wrench(marker_on(bodies[name]), *wrench) for name, wrench in self.rows.wrenches.items()
         ]
-        return transmitted(k, on_frames(k, [*applied, *constraints]), k.symbols.udot)
+        return on_frames(self.chart, [*applied, *constraining])
+
+    def _balanced(self, frame: Any) -> Pair:
+        """What all bodies outboard of a frame need together, beyond what is applied to them:
+
+        force Σ m (a_C − g) − F, moment Σ I ε + ω × I ω + r × (…) − M about the frame's origin.
+        """
+        chart, g = self.chart, self.chart.description.gravity
+        R, p = chart.pose(frame)
+        force, moment = SX.zeros(3), SX.zeros(3)
+        masses = dict(chart.carried)
+        for j in chart.outboard_frames(frame):
+            R_j, p_j = chart.pose(j)
+            if j in masses:
+                body, (epsilon, w), omega = masses[j], chart.acceleration(j), chart.twist(j)[0]
+                bend = ca.cross(epsilon, body.com) + ca.cross(omega, ca.cross(omega, body.com))
+                needed = body.mass * (R_j @ (w + bend) - g)
+                spin = body.inertia @ epsilon + ca.cross(omega, body.inertia @ omega)
+                force += needed
+                moment += R_j @ spin + ca.cross(p_j + R_j @ body.com - p, needed)
+            if j in self._loads:
+                torque, push = (R_j @ part for part in self._loads[j])
+                force -= push
+                moment -= torque + ca.cross(p_j - p, push)
+        return R.T @ moment, R.T @ force
 
     # --- power ------------------------------------------------------------------------------------
 
@@ -123,56 +160,53 @@ class Reactions:
     @cached_property
     def dissipated(self) -> SX:
         """Power that dampers and friction take."""
-        m = Motion(self.kinematics)
-        acting = [
-            a for e in self.kinematics.system.elements if e.passive for a in e.nonconservative(m)
-        ]
-        acting += [
-            action
-            for c in self.constrained.constraints
-            for action in self.constrained.dragged_by(c)
-        ]
+        m, elements = self.chart.motion, self.chart.description.elements
+        acting = [a for element in elements if element.passive for a in element.nonconservative(m)]
+        for constraint in self.rows.constraints:
+            acting += self.rows.friction_of(constraint)
         return -self._power_of(acting)
 
     @cached_property
     def supplied(self) -> SX:
         """Power of all other non-conservative forces, of driven joints, of constraints that time
         moves, and ∂V/∂t."""
-        k, m, constrained = self.kinematics, Motion(self.kinematics), self.constrained
-        total = self._power_of(
-            [a for e in k.system.elements if not e.passive for a in e.nonconservative(m)]
-        )
-        total += sum(
-            (constrained.power_of(c) for c in constrained.constraints if constrained.works(c)),
-            SX(0),
-        )
-        for j, frame in enumerate(k.frames):
-            if (
-                not (frame.relative[0].is_zero() and frame.relative[1].is_zero())
-                and not frame.speeds
-            ):
-                moment, force = self.transmitted[j]
-                total += ca.dot(moment, frame.relative[0]) + ca.dot(force, frame.relative[1])
-        return total + (self._potential_rate() if ca.depends_on(potential(k), k.symbols.t) else 0)
+        m, elements = self.chart.motion, self.chart.description.elements
+        acting = [
+            a for element in elements if not element.passive for a in element.nonconservative(m)
+        ]
+        total = self._power_of(acting)
+        for constraint in self.rows.constraints:
+            if self.rows.works(constraint):
+                total += self.rows.power_of(constraint)
+        for frame, (omega, v) in self.chart.driven:
+            moment, force = self._received(frame)
+            total += ca.dot(moment, omega) + ca.dot(force, v)
+        in_time = ca.depends_on(potential(self.chart), self.chart.symbols.t)
+        return total + (self._potential_rate() if in_time else 0)
 
     def _power_of(self, acting: list[Action]) -> SX:
-        m = Motion(self.kinematics)
-        wrenches, efforts = split(self.kinematics, acting)
-        total = ca.dot(efforts, self.kinematics.symbols.u)
+        m = self.chart.motion
+        wrenches, efforts = split(self.chart, acting)
+        total = ca.dot(efforts, self.chart.symbols.u)
         for wrench in wrenches:
-            total += ca.dot(wrench.force, m.velocity(wrench.marker)) + ca.dot(
-                wrench.torque, m.angular_velocity(wrench.marker)
-            )
+            total += ca.dot(wrench.force, m.velocity(wrench.marker))
+            total += ca.dot(wrench.torque, m.angular_velocity(wrench.marker))
         return total
 
     def _potential_rate(self) -> SX:
         """What time alone does to V (a spring whose length is driven): V̇ plus the power of all
         conservative forces."""
-        k, m = self.kinematics, Motion(self.kinematics)
-        springs = [action for element in k.system.elements for action in element.conservative(m)]
-        rate = k.rate(potential(k)) + self._power_of(springs)
-        for j, body in enumerate(k.carried):
-            if body is not None:
-                R, (omega, v) = k.poses[j][0], k.twists[j]
-                rate += body.mass * ca.dot(k.system.gravity, R @ (v + ca.cross(omega, body.com)))
+        chart, g = self.chart, self.chart.description.gravity
+        springs = [a for e in chart.description.elements for a in e.conservative(chart.motion)]
+        rate = chart.rate(potential(chart)) + self._power_of(springs)
+        for frame, body in chart.carried:
+            R, (omega, v) = chart.pose(frame)[0], chart.twist(frame)
+            rate += body.mass * ca.dot(g, R @ (v + ca.cross(omega, body.com)))
         return rate
+
+
+ForceTorqueAt = tuple[SX, SX, SX]
+
+
+def _nothing() -> ForceTorque:
+    return SX.zeros(3), SX.zeros(3)

@@ -1,7 +1,7 @@
 """Whole turns. An angle that is measured between two bodies (of a cut joint, of every joint in
-absolute coordinates) is known only up to whole turns. Where a force or a constraint takes its
-value, as a torsion spring or a gear does, one more coordinate θ goes along with it, θ̇ = φ̇, and
-says which turn it is in:
+absolute coordinates) is known only up to whole turns. Where a force or a constraint takes its value,
+as a torsion spring or a gear does, one more coordinate θ goes along with it, θ̇ = φ̇, and says which
+turn it is in:
 
     angle = φ + 2π round((θ − φ) / 2π).
 
@@ -13,52 +13,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import casadi as ca
 from casadi import SX
 
 from ..model.constraints import LEVELS, Constraint
-from ..model.description import Description
-from ..vectors import symbol
-from .kinematics import Kinematics, derive_kinematics
+from .chart import Chart
 from .motion import Motion
-from .topology import Topology
 
 
-def counting_kinematics(system: Description, topology: Topology) -> Kinematics:
-    """Kinematics with the coordinates that count the turns of the angles that forces and
-    constraints ask for."""
-    kinematics = derive_kinematics(system, topology)
-    asked = angles_asked_for(kinematics)
-    if not asked:
-        return kinematics
-    s, first = kinematics.symbols, kinematics.symbols.q.numel()
-    counted = {name: first + k for k, name in enumerate(asked)}
-    rates = ca.vertcat(*(rate for _, rate in asked.values()))
-    driven = ca.substitute(rates, s.u, SX.zeros(s.u.numel()))
-    return replace(
-        kinematics,
-        symbols=replace(
-            s, q=ca.vertcat(s.q, *map(symbol, asked)), coordinates=(*s.coordinates, *asked)
-        ),
-        N=ca.vertcat(kinematics.N, ca.jacobian(rates, s.u)),
-        n=ca.vertcat(SX(first, 1), driven),
-        joint_coordinates=kinematics.joint_coordinates
-        | {name: (index,) for name, index in counted.items()},
-        reference=(*kinematics.reference, *(0.0 for _ in asked)),
-        counted=counted,
-    )
+def counting(chart: Chart) -> Chart:
+    """A chart with the coordinates that count the turns of the angles that forces and constraints
+    ask for."""
+    asked = angles_asked_for(chart)
+    return chart.counting({name: rate for name, (_, rate) in asked.items()}) if asked else chart
 
 
-def angles_asked_for(kinematics: Kinematics) -> dict[str, tuple[SX, SX]]:
+def angles_asked_for(chart: Chart) -> dict[str, tuple[SX, SX]]:
     """Measured angles that forces and constraints take the value of, by name, and their rates."""
-    system, m = kinematics.system, _Asked(kinematics)
-    if not system.constraints and not any(joint.angles for joint in kinematics.topology.cut):
+    description, m = chart.description, _Asked(chart)
+    if not description.constraints and not any(joint.angles for joint in chart.closed):
         return {}
-    for element in system.elements:
+    for element in description.elements:
         questions: list[Callable] = [
             element.potential,
             element.conservative,
@@ -75,8 +52,8 @@ def angles_asked_for(kinematics: Kinematics) -> dict[str, tuple[SX, SX]]:
 class _Asked(Motion):
     """A motion that remembers which angles it was asked for."""
 
-    def __init__(self, kinematics: Kinematics) -> None:
-        super().__init__(kinematics)
+    def __init__(self, chart: Chart) -> None:
+        super().__init__(chart)
         self.asked: dict[str, tuple[SX, SX]] = {}
 
     def turned(self, name: str, angle: SX, rate: Callable[[], SX], near: Any = None) -> SX:

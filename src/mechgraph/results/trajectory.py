@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,26 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.linalg
 
-from ..errors import ArgumentError, blamed, unknown
+from .. import door
+from ..errors import ArgumentError, unknown
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..equations.equations import Equations
+    from ..equations import Equations
 
 FORMAT = 1
-ROUNDING = 1e-10  # of the matrix of a linear model, relative
-NOT_CONSTANT = (
-    "this linear model changes along the motion, so its eigenvalues would tell nothing; take an "
-    "equilibrium or a steady motion "
-    "(equilibrium, steady). If this is a steady motion: describe bodies that turn by chains of "
-    "rotations, such as "
-    "s.joint(…, [mg.rot('z', 'yaw'), mg.rot('x', 'tilt'), …]), and name the coordinates and speeds "
-    "that stay the same with "
-    "independent=. A, B, C, D hold at this moment"
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,53 +63,20 @@ class Trajectory:
         for kind, values in (("coordinates", self.q), ("speeds", self.u), ("inputs", self.w)):
             if name in self.columns[kind]:
                 return values[:, self.columns[kind].index(name)]
-        return self._derived(name)
-
-    def _derived(self, name: str) -> np.ndarray:
-        """Whole joints, cut joints, bodies, markers and outputs: they need the equations."""
-        known = dict.fromkeys(
-            n for kind in ("coordinates", "speeds", "inputs") for n in self.columns[kind]
-        )
         if self.equations is None:
+            known = [n for kind in ("coordinates", "speeds", "inputs") for n in self.columns[kind]]
             raise ArgumentError(
                 f"{unknown('column', name, known)}; give load(…, system=) to ask for more"
             )
-        k, system = self.equations.kinematics, self.equations.system
-        if name in system.bodies or name in system.markers:
-            return self.observe(lambda m: m.position(name))
-        if name in k.joint_coordinates:
-            return self.q[:, list(k.joint_coordinates[name])]
-        joint = name.removesuffix("'")
-        if joint in k.joint_coordinates and joint in k.joint_speeds:
-            return self.u[:, list(k.joint_speeds[joint])]
-        if name in system.outputs:
-            with blamed(f"output {name!r}"):
-                return self._trimmed(self.observe(system.outputs[name]))
-        return self._cut_joint(name)
-
-    def _cut_joint(self, name: str) -> np.ndarray:
-        assert self.equations is not None
-        for joint in self.equations.kinematics.topology.cut:
-            if name in (f"{joint.name}'", *joint.speeds):
-                return self._trimmed(self.observe(lambda m: m.speed(name)))
-            if name in (joint.name, *joint.coordinates):
-                values = self.observe(lambda m: m.coordinate(name))
-                angles = [
-                    i
-                    for i, n in enumerate(joint.coordinates if name == joint.name else [name])
-                    if n in joint.angles
-                ]
-                values[:, angles] = np.unwrap(values[:, angles], axis=0)
-                return self._trimmed(values)
-        system = self.equations.system
-        known = [n for kind in ("coordinates", "speeds", "inputs") for n in self.columns[kind]]
-        raise ArgumentError(
-            unknown(
-                "name",
-                name,
-                [*known, *system.joints, *system.bodies, *system.markers, *system.outputs],
-            )
-        )
+        quantity = self.equations.names.resolve(name)
+        if quantity.coordinates:
+            return self._trimmed(self.q[:, list(quantity.coordinates)])
+        if quantity.speeds:
+            return self._trimmed(self.u[:, list(quantity.speeds)])
+        values = self.observe(name)
+        angles = np.flatnonzero(quantity.angular)
+        values[:, angles] = np.unwrap(values[:, angles], axis=0)
+        return self._trimmed(values)
 
     @staticmethod
     def _trimmed(values: np.ndarray) -> np.ndarray:
@@ -171,7 +127,15 @@ class Trajectory:
     @cached_property
     def power(self) -> np.ndarray:
         """Power of everything that changes T + V: drives, dampers, inputs, servo constraints."""
-        return self._stored("power", lambda e: e.power_along(self))
+        return self._stored("power", self._compute_power)
+
+    def _compute_power(self, equations: Equations) -> np.ndarray:
+        terms, numeric = equations.terms, equations.numeric
+        kernel = numeric.kernel(
+            "power", lambda: [terms.supplied - terms.dissipated], [0], numeric.closed.force_symbols
+        )
+        arguments = numeric.arguments(self.q, self.u, self.time, self.w, self.constants)
+        return kernel(*arguments, np.concatenate(self._solution, axis=-1))[0]
 
     @property
     def supplied(self) -> np.ndarray:
@@ -194,7 +158,7 @@ class Trajectory:
     @property
     def _accounted(self) -> bool:
         return "supplied" in self.stored or (
-            self.equations is not None and not self.equations.work_rates.numel()
+            self.equations is not None and not self.equations.numeric.closed.work_rates.numel()
         )
 
     @property
@@ -212,7 +176,16 @@ class Trajectory:
     def violation(self) -> np.ndarray:
         """Largest violation of the position and velocity constraints and of the quaternions' norms,
         at each time."""
-        return self._stored("violation", lambda e: e.violation_along(self))
+        return self._stored("violation", self._compute_violation)
+
+    def _compute_violation(self, equations: Equations) -> np.ndarray:
+        t, p = self.time, self.constants
+        parts = [
+            equations.position_violation(self.q, t, p),
+            equations.velocity_violation(self.q, self.u, t, p),
+            equations.terms.chart.off_manifold(self.q),
+        ]
+        return np.abs(np.concatenate(parts, axis=1)).max(axis=1, initial=0.0)
 
     @cached_property
     def _solution(self) -> tuple[np.ndarray, np.ndarray]:
@@ -281,8 +254,7 @@ class Trajectory:
     def to_dataframe(self) -> pd.DataFrame:
         """A pandas table: time as index; coordinates, speeds, inputs, energy and violation as
         columns."""
-        import pandas as pd
-
+        pd = door.library("pandas")
         names = [*self.columns["coordinates"], *self.columns["speeds"], *self.columns["inputs"]]
         table = pd.DataFrame(
             np.hstack([self.q, self.u, self.w]),
@@ -325,186 +297,13 @@ class Trajectory:
     def plot(self, *names: str, path: str | Path | None = None) -> Any:
         """Plot columns by name (coordinates by default) with energy and violation; save to ``path``
         if given."""
-        from ..show.plot import plot
-
-        return plot(self, names, path)
+        return door.show.plot.plot(self, names, path)
 
     def view(self, path: str | Path | None = None, **options: Any) -> Any:
         """A 3-D animation: an interactive page (``.html``) or a picture that moves (``.gif``)."""
-        from ..show.view import view
-
-        return view(self, path, **options)
+        return door.show.view.view(self, path, **options)
 
     def report(self, path: str | Path) -> Path:
         """One self-contained page: the model, its equations' sizes, the run, plots and the
         animation."""
-        from ..show.report import report
-
-        return report(self, path)
-
-
-@dataclass(frozen=True, eq=False)
-class LinearModel:
-    """x' = A x + B w, y = C x + D w about a state: deviations of the named states, inputs and
-    outputs.
-
-    ``Z`` gives the deviations of all coordinates and speeds (``variations``) for those of the
-    states. The matrices are those of the moment ``t``; ``constant`` tells if A stays what it is
-    along the motion (but for states that nothing depends on). In a steady turn it may do so for
-    axes that turn along: then ``turning`` is their angular velocity.
-    """
-
-    A: np.ndarray
-    B: np.ndarray
-    C: np.ndarray
-    D: np.ndarray
-    states: tuple[str, ...]
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    Z: np.ndarray
-    variations: tuple[str, ...]
-    q: np.ndarray
-    u: np.ndarray
-    t: float = 0.0
-    constant: bool = True
-    turning: np.ndarray = field(default_factory=lambda: np.zeros(3))
-
-    def eigenvalues(self) -> np.ndarray:
-        """Eigenvalues of A, the most unstable first."""
-        return self.modes()[0]
-
-    def modes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Eigenvalues, the most unstable first, and for each a column with the motion of all
-        ``variations``."""
-        if not self.constant:
-            raise ArgumentError(NOT_CONSTANT)
-        values, vectors = np.linalg.eig(self.A)
-        order = np.argsort(-values.real, kind="stable")
-        return values[order], self.Z @ vectors[:, order]
-
-    def is_stable(self, tolerance: float | None = None) -> bool:
-        """True if no eigenvalue has a positive real part: above the tolerance (relative to the
-        largest eigenvalue).
-
-        By default above what rounding can make of it, which is more where eigenvalues coincide.
-        """
-        values = self.eigenvalues()
-        if tolerance is not None:
-            return bool(
-                (values.real <= tolerance * max(1.0, float(np.abs(values).max(initial=0.0)))).all()
-            )
-        return bool((values.real <= 0).all()) or self._within_rounding()
-
-    def _within_rounding(self) -> bool:
-        """Rounding of A by ε moves a simple eigenvalue with unit eigenvectors x, y (right and left)
-        by ε/|y·x|."""
-        A = balanced(self.A)[0]
-        values, left, right = scipy.linalg.eig(A, left=True, right=True)
-        conditions = np.abs(np.sum(left.conj() * right, axis=0))
-        return bool((values.real * conditions <= ROUNDING * np.linalg.norm(A)).all())
-
-    def to_control(self) -> Any:
-        """The same as a ``control.StateSpace`` (needs the package ``control``); dots in names
-        become underscores there."""
-        try:
-            import control
-        except ImportError:
-            raise ArgumentError(
-                "to_control() needs the package control: pip install control"
-            ) from None
-        names = {"states": self.states, "inputs": self.inputs, "outputs": self.outputs}
-        labels = {
-            key: [name.replace(".", "_") for name in value] for key, value in names.items() if value
-        }
-        return control.ss(self.A, self.B, self.C, self.D, **labels)
-
-    def __repr__(self) -> str:
-        axes = (
-            f", for axes that turn with {self.turning.round(6).tolist()}"
-            if self.turning.any()
-            else ""
-        )
-        change = "" if self.constant else ", changing along the motion"
-        return f"<LinearModel: {len(self.states)} states, {len(self.inputs)} inputs, {len(self.outputs)} outputs{axes}{change}>"
-
-
-def balanced(A: np.ndarray, *others: np.ndarray) -> list[np.ndarray]:
-    """A, and others with it, in units of the states that make its rows and columns alike; rounding
-    in A does not count."""
-    clean = np.where(np.abs(A) > ROUNDING * np.abs(A).max(initial=0.0), A, 0.0)
-    units = (
-        scipy.linalg.matrix_balance(clean, permute=False, separate=True)[1][0]
-        if A.size
-        else np.ones(0)
-    )
-    return [matrix * units / units[:, None] for matrix in (A, *others)]
-
-
-def load(path: str | Path, system: Any = None) -> Trajectory:
-    """Read a saved trajectory; with its ``system`` it can compute everything that a fresh one
-    can."""
-    try:
-        run = _read(Path(path))
-    except (
-        AttributeError,
-        KeyError,
-        TypeError,
-        ValueError,
-        OSError,
-        EOFError,
-        zipfile.BadZipFile,
-    ) as error:
-        raise ArgumentError(
-            f"{path}: not a trajectory saved by mechgraph ({type(error).__name__}: {error})"
-        ) from None
-    if system is None:
-        return run
-    equations = system.equations(run.statistics.get("formalism"))
-    for kind, names in (
-        ("coordinates", equations.coordinates),
-        ("speeds", equations.speeds),
-        ("inputs", equations.inputs),
-    ):
-        if run.columns[kind] != names:
-            raise ArgumentError(
-                f"{path}: its {kind} {run.columns[kind]} are not those of system {system.name!r}"
-            )
-    return replace(run, equations=equations)
-
-
-def _read(path: Path) -> Trajectory:
-    with np.load(path, allow_pickle=False) as file:
-        meta = json.loads(str(file["meta"]))
-        arrays = {key: file[key] for key in file.files if key != "meta"}
-    if meta["format"] != FORMAT:
-        raise ValueError(
-            f"format {meta['format']!r} is not known to this version, which reads {FORMAT}"
-        )
-    columns = {key: tuple(value) for key, value in meta["columns"].items()}
-    states = {key: arrays.pop(key) for key in ("time", "q", "u", "w")}
-    modes = {
-        key.removeprefix("mode "): arrays.pop(key)
-        for key in list(arrays)
-        if key.startswith("mode ")
-    }
-    shapes = {
-        "time": (),
-        "q": columns["coordinates"],
-        "u": columns["speeds"],
-        "w": columns["inputs"],
-    }
-    for key, names in shapes.items():
-        wanted = (len(states["time"]), *([len(names)] if key != "time" else []))
-        if states[key].shape != wanted:
-            raise ValueError(f"{key} has the shape {states[key].shape}, not {wanted}")
-    return Trajectory(
-        name=meta["name"],
-        **states,
-        parameters=meta["parameters"],
-        columns=columns,
-        outcome=meta["outcome"],
-        statistics=meta["statistics"],
-        events={key: np.array(value) for key, value in meta["events"].items()},
-        stored=arrays,
-        modes=modes,
-    )
+        return door.show.report.report(self, path)

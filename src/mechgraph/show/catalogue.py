@@ -28,7 +28,7 @@ def _row(example: Example) -> str:
     q, u = equations.assemble(example.start, guess=example.guess)
     counts = (
         sum(not body.weightless for body in system.bodies.values()),
-        len(equations.kinematics.topology.loops),
+        len(system.topology().loops),
         len(equations.speeds),
         len(equations.constraints),
         equations.mobility(q, u=u),

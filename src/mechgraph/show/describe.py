@@ -16,7 +16,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ..equations.equations import Equations, derive
+from ..equations import Equations, derive
 from ..errors import AssemblyError
 from ..model.description import Description
 from ..model.forces import JointSpring
@@ -40,7 +40,7 @@ def describe(system: System | Description, guess: Mapping[str, Any] | None = Non
     """
     system = system.snapshot() if isinstance(system, System) else system
     equations = derive(system)
-    tree = equations.kinematics.topology
+    tree = system.topology()
     parts = [
         _heading(system),
         _section("Bodies", _bodies(system)),
@@ -180,7 +180,7 @@ def _constraints(equations: Equations) -> Iterator[str]:
 def _row_names(equations: Equations) -> dict[str, list[str]]:
     """The names of the rows of each cut joint and constraint."""
     owners = [
-        *(joint.name for joint in equations.kinematics.topology.cut),
+        *(joint.name for joint in equations.terms.chart.closed),
         *equations.system.constraints,
     ]
     rows = {
@@ -227,7 +227,7 @@ def gruebler(equations: Equations) -> tuple[int, str]:
         len(system.bodies),
         sum(6 - len(joint.speeds) for joint in system.joints.values()),
     )
-    own = {joint.name for joint in equations.kinematics.topology.cut}
+    own = {joint.name for joint in equations.terms.chart.closed}
     rows = sum(len(names) for owner, names in _row_names(equations).items() if owner not in own)
     further = f" − {rows} (constraints)" if rows else ""
     return 6 * bodies - lost - rows, f"6·{bodies} − {lost} (joints){further}"

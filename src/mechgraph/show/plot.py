@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,10 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..equations.equations import Equations
 from ..errors import ArgumentError
-from ..model.joints import Joint
-from ..model.transitions import Ball, Translation
 from ..results.trajectory import Trajectory
 from .palette import INK, LINES, MUTED, color
 
@@ -82,12 +79,19 @@ def save(figure: Figure, path: Path) -> None:
 
 def columns(run: Trajectory, names: Sequence[str] = ()) -> list[Panel]:
     """The named columns in panels of one unit each; without names the coordinates."""
-    known = units(run.equations) if run.equations is not None else {}
     panels: dict[str, Panel] = {}
     for name in names or run.columns["coordinates"]:
-        unit = known.get(name, "")
-        panels.setdefault(unit, Panel(TITLES[unit])).curves.extend(_curves(name, run[name]))
+        unit = _unit(run, name)
+        title = TITLES.get(unit, f"value ({unit})" if unit else "value")
+        panels.setdefault(unit, Panel(title)).curves.extend(_curves(name, run[name]))
     return list(panels.values())
+
+
+def _unit(run: Trajectory, name: str) -> str:
+    """The unit of a column, as far as it is known."""
+    if run.equations is None or name not in run.equations.names:
+        return ""
+    return run.equations.names.resolve(name).units[0]
 
 
 def _curves(name: str, values: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
@@ -96,27 +100,6 @@ def _curves(name: str, values: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
     else:
         letters = "xyz" if values.shape[1] == 3 else [str(k + 1) for k in range(values.shape[1])]
         yield from ((f"{name} {letter}", values[:, k]) for k, letter in enumerate(letters))
-
-
-def units(equations: Equations) -> dict[str, str]:
-    """Units of coordinates, speeds, and positions of bodies and markers, by name."""
-    system = equations.system
-    out = dict.fromkeys([*system.bodies, *system.markers], "m")
-    own = [
-        arc.joint for arc in equations.kinematics.topology.arcs
-    ]  # other than the user's in absolute coordinates
-    for joint in (*own, *system.joints.values()):
-        out |= dict(zip(joint.coordinates, _joint_units(joint), strict=True))
-        out |= dict(zip(joint.speeds, _joint_units(joint, "/s"), strict=True))
-    return out
-
-
-def _joint_units(joint: Joint, rate: str = "") -> Iterable[str]:
-    for step in (step for step in joint.transitions if step.moves):
-        if isinstance(step, Ball):
-            yield from ["rad/s"] * 3 if rate else ["1"] * 4
-        else:
-            yield ("m" if isinstance(step, Translation) else "rad") + rate
 
 
 def energies(run: Trajectory) -> Panel:

@@ -18,7 +18,7 @@ import sympy as sp
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
-from ..equations.equations import Equations
+from ..equations import Equations
 from .expressions import Named, Plain, evaluate
 from .names import latex_name, text_name
 from .normal_form import NormalForm, TooLarge
@@ -97,7 +97,7 @@ def _symbols(equations: Equations) -> dict[str, sp.Symbol]:
 
 
 def _function(equations: Equations, names: Sequence[str]) -> ca.Function:
-    s = equations.symbols
+    s = equations.terms.symbols
     results = [ca.densify(getattr(equations, name)) for name in names]
     return ca.Function("readable", [ca.vertcat(s.q, s.u, s.w, s.p, s.t)], results, {"cse": True})
 
@@ -157,7 +157,7 @@ def equations_text(equations: Equations, simplify: bool = True) -> str:
     readable = to_sympy(equations, simplify, _shown(equations))
     printer = _TextPrinter(readable.symbols)
     parts = [
-        f"{equations.system.name}, by {equations.formalism}:  {_shape(equations)}",
+        f"{equations.terms.name}, by {equations.formalism}:  {_shape(equations)}",
         _defined(readable, printer),
         *(_entries(equations, readable, name, printer) for name in readable.matrices),
     ]
@@ -167,15 +167,15 @@ def equations_text(equations: Equations, simplify: bool = True) -> str:
 def _shown(equations: Equations) -> list[str]:
     """The quantities that say something about these equations."""
     trivial = (
-        bool((equations.N - ca.SX.eye(equations.N.shape[0])).is_zero())
-        if equations.N.is_square()
+        bool((equations.terms.N - ca.SX.eye(equations.terms.N.shape[0])).is_zero())
+        if equations.terms.N.is_square()
         else False
     )
     shown = [] if trivial else ["N"]
     shown += ["M", "f"]
-    if equations.phi.numel():
+    if equations.terms.phi.numel():
         shown.append("phi")
-    if equations.psi.numel() > equations.phi.numel():
+    if equations.terms.psi.numel() > equations.terms.phi.numel():
         shown.append("psi")
     return [*shown, "A", "b"] if equations.constraints else shown
 

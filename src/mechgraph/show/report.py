@@ -12,7 +12,7 @@ from pathlib import Path
 import casadi as ca
 import numpy as np
 
-from ..equations.equations import Equations
+from ..equations import Equations
 from ..errors import ArgumentError, MechgraphError
 from ..results.trajectory import Trajectory
 from ..studies.agreement import agreement
@@ -98,7 +98,7 @@ def _agreement(run: Trajectory, equations: Equations) -> str:
 
 def _sizes(equations: Equations) -> str:
     """Operations of each quantity, with shared subexpressions counted once."""
-    s = equations.symbols
+    s = equations.terms.symbols
     names = ["M", "f", *(["phi", "psi", "A", "b"] if equations.constraints else [])]
     rows = []
     for name in names:

@@ -20,7 +20,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.spatial.distance import pdist, squareform
 from scipy.spatial.transform import Rotation as Turn
 
-from ..equations.equations import Equations
+from ..equations import Equations
 from ..model.axial import AxialJoint
 from ..model.bodies import Body, Marker
 from ..model.contact.surfaces import Plane, Surface
@@ -230,7 +230,7 @@ class _Sample:
 
     def constant(self, expression: SX) -> np.ndarray:
         """A number of the description with the run's parameters, at the run's first time."""
-        s = self.equations.symbols
+        s = self.equations.terms.symbols
         values = [
             float(self.run.parameters.get(name, self.equations.system.defaults[name]))
             for name in s.parameters
@@ -287,7 +287,7 @@ class _Hinge:
 def _hinge(sample: _Sample, joint: Joint) -> _Hinge:
     steps = joint.transitions
     fixed = [
-        not step.moves and not ca.depends_on(SX(step.amount), sample.equations.symbols.t)
+        not step.moves and not ca.depends_on(SX(step.amount), sample.equations.terms.symbols.t)
         for step in steps
     ]
     lead = fixed.index(False) if False in fixed else 0
@@ -540,7 +540,7 @@ def _trails(sample: _Sample, colors: dict[str, str]) -> Iterator[Trail]:
     system = sample.equations.system
     chosen = [marker for marker in system.markers.values() if marker.body is not system.ground]
     if not chosen:
-        inner = {arc.inboard for arc in sample.equations.tree.topology.arcs}
+        inner = {arc.inboard for arc in system.topology().arcs}
         ends = [
             body
             for name, body in sample.bodies.items()

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from ..closures.closure import CLOSURES
-from ..equations.equations import Equations
+from ..equations import Equations
 from ..errors import UnsupportedError
-from ..formalisms import DEFAULT, FORMALISMS, coordinates_of
+from ..formalisms import DEFAULT, FORMALISMS, formalism_of
 from ..model.kinds import CONSTRAINTS, FORCES, JOINTS
 from ..model.system import System
 from ..model.transitions import move, rot
@@ -138,7 +138,7 @@ def _closures() -> list[str]:
     rows = [
         [
             f"`{name}`",
-            coordinates_of(name.split()[0]),
+            formalism_of(name.split()[0]).coordinates,
             *(YES if (name, closure) in serving else NO for closure in CLOSURES),
         ]
         for name in forms
@@ -193,7 +193,7 @@ def _export(equations: Equations) -> None:
 
 
 def _studies() -> list[str]:
-    own = [name for name in FORMALISMS if coordinates_of(name) != "joint"]
+    own = [name for name in FORMALISMS if formalism_of(name).coordinates != "joint"]
     tree, *loops = _chain().equations(), *(_four_bar().equations(name) for name in (DEFAULT, *own))
     states = (
         tree.assemble(),

@@ -13,22 +13,25 @@ import textwrap
 import time as clock
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
+from casadi import SX
 
 from ..arguments import some_of, whole
 from ..closures.closure import CLOSURES, RANK_TOLERANCE, bordered, rank
-from ..equations.equations import Equations, derive
 from ..errors import ArgumentError, AssemblyError, UnsupportedError
 from ..formalisms import DEFAULT, FORMALISMS
 from ..kernels import Kernel
 from ..model.description import Description
 from ..model.system import System
-from ..motion.motion import Motion
-from .assembly.assemble import assemble, to_absolute
+from .assembly.assemble import assemble
+from .assembly.conversion import convert
 from .projection import moved, project
+
+if TYPE_CHECKING:
+    from ..equations import Equations
 
 TOLERANCES = (
     1e-11,
@@ -184,7 +187,7 @@ def agreement(
     chosen = some_of(
         "formalism", FORMALISMS if formalisms is None else formalisms, FORMALISMS, UnsupportedError
     )
-    reference = _Reference.of(derive(description, DEFAULT), states, seed, guess)
+    reference = _Reference.of(description.equations(DEFAULT), states, seed, guess)
     rows: list[Row] = []
     for formalism in chosen:
         for options in VARIANTS.get(formalism, ({},)):
@@ -214,49 +217,50 @@ class _Reference:
     equations: Equations
     at: States
     values: _Values
-    consequences: Kernel
     redundant: bool
 
     @staticmethod
     def of(
         equations: Equations, states: int, seed: int, guess: Mapping[str, Any] | None
     ) -> _Reference:
-        at, consequences = random_states(equations, states, seed, guess), _consequences(equations)
+        at = random_states(equations, states, seed, guess)
         A = equations.constraint_jacobian(at.q, at.u, at.t)
         redundant = any(rank(each) < len(each) for each in A)
-        return _Reference(
-            equations, at, next(_values(equations, at, consequences))[1], consequences, redundant
-        )
+        values = next(_values(equations, at))[1]
+        return _Reference(equations, at, values, redundant)
 
 
 def _consequences(equations: Equations) -> Kernel:
-    """All joints' reactions and all bodies' accelerations as a function of the state, u̇ and λ."""
-    m, system = Motion(equations.kinematics), equations.system
-    return equations.kernel(
+    """All joints' reactions, by the formalism's own way, and all bodies' accelerations, as a function
+    of the state, u̇ and λ."""
+    return equations.numeric.kernel(
         "consequences",
-        lambda: [
-            ca.vertcat(ca.SX(0, 1), *(equations.reactions.of(name) for name in system.joints)),
-            ca.vertcat(
-                ca.SX(0, 1),
-                *(ca.vertcat(m.acceleration(b), m.angular_acceleration(b)) for b in system.bodies),
-            ),
-        ],
+        lambda: _consequence_expressions(equations),
         [1, 1],
-        equations.force_symbols,
+        equations.numeric.closed.force_symbols,
     )
 
 
-def _values(
-    equations: Equations, at: States, consequences: Kernel
-) -> Iterator[tuple[str, _Values]]:
+def _consequence_expressions(equations: Equations) -> list[SX]:
+    m, system, reactions = equations.terms.chart.motion, equations.system, equations.terms.reactions
+    assert reactions is not None
+    through = (reactions.of(name) for name in system.joints)
+    moving = (ca.vertcat(m.acceleration(b), m.angular_acceleration(b)) for b in system.bodies)
+    return [ca.vertcat(SX(0, 1), *through), ca.vertcat(SX(0, 1), *moving)]
+
+
+def _values(equations: Equations, at: States) -> Iterator[tuple[str, _Values]]:
     """By closure; derived and evaluated once for all of them."""
     M, f = equations.mass_matrix(at.q, at.t), equations.forces(at.q, at.u, at.t, at.w)
-    arguments = equations.arguments(at.q, at.u, at.t, at.w, None)
+    arguments = equations.numeric.arguments(at.q, at.u, at.t, at.w, None)
     for closure, udot, multipliers in _solutions(equations, at, M, f):
         yield (
             closure,
             _Values(
-                M, f, udot, *consequences(*arguments, np.concatenate([udot, multipliers], axis=-1))
+                M,
+                f,
+                udot,
+                *_consequences(equations)(*arguments, np.concatenate([udot, multipliers], axis=-1)),
             ),
         )
 
@@ -274,9 +278,9 @@ def _solutions(
         )
         return
     A = equations.constraint_jacobian(at.q, at.u, at.t)
-    b = equations.evaluate("b", lambda: equations.b, 1, at.q, at.u, at.t)
-    if equations.constrained.dragging:
-        G = equations.evaluate("G", lambda: equations.constrained.G, 2, at.q, at.u, at.t, at.w)
+    b = equations.numeric.evaluate("b", lambda: equations.terms.b, 1, at.q, at.u, at.t)
+    if equations.terms.has_friction:
+        G = equations.numeric.evaluate("G", lambda: equations.terms.G, 2, at.q, at.u, at.t, at.w)
         yield "with friction", *bordered(M, f, A, b, G)
         return
     for name, closure in CLOSURES.items():
@@ -300,12 +304,12 @@ def _compare(reference: _Reference, formalism: str, options: Mapping[str, str]) 
 
 def _derived(system: Description, formalism: str, options: Mapping[str, str]) -> Equations:
     """Equations with M and f derived, not only promised."""
-    equations = derive(system, formalism, **options)
+    equations = system.equations(formalism, **options)
     if options.get("coefficients") == "probing" and len(equations.speeds) > PROBING_LIMIT:
         raise UnsupportedError(
             f"compared up to {PROBING_LIMIT} speeds only, because it grows with their third power"
         )
-    _ = equations.M, equations.f  # asking for them derives them
+    _ = equations.terms.M, equations.terms.f  # asking for them derives them
     return equations
 
 
@@ -315,12 +319,12 @@ Errors = tuple[float | None, float | None, float, float | None]
 def _errors_of(reference: _Reference, equations: Equations) -> Iterator[tuple[str, Errors]]:
     """Errors by closure."""
     at, expected = reference.at, reference.values
-    if equations.kinematics is equations.tree:
-        for closure, found in _values(equations, at, reference.consequences):
+    if equations.terms.chart is reference.equations.terms.chart:
+        for closure, found in _values(equations, at):
             yield closure, _errors(found, expected, at.u)
         return
-    own = States(*to_absolute(equations, reference.equations, at.q, at.u, at.t), at.t, at.w)
-    for closure, found in _values(equations, own, _consequences(equations)):
+    q, u = convert(reference.equations, equations, at.q, at.u, at.t)
+    for closure, found in _values(equations, States(q, u, at.t, at.w)):
         yield closure, _errors_in_the_world(found, expected, at.u, reference.redundant)
 
 

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
@@ -22,10 +23,13 @@ from casadi import SX
 
 from ..arguments import named, one_state, some_of
 from ..closures.closure import RANK_TOLERANCE, rank
-from ..equations.equations import Equations
 from ..errors import ArgumentError, AssemblyError, UnsupportedError
-from .assembly.assemble import in_joint_coordinates, to_absolute
-from .projection import moved, normalized
+from .assembly.assemble import assemble
+from .assembly.conversion import convert, in_joint_coordinates
+from .projection import moved
+
+if TYPE_CHECKING:
+    from ..equations import Equations
 
 # what may be left of a row, in proportion to its slopes and to the constraint forces in it
 TOLERANCE = 1e-12
@@ -37,43 +41,54 @@ STEPS = 200
 REACH = 0.5  # the longest step
 
 
-Part = tuple[
-    set[int], set[int]
-]  # indices of speeds: along which coordinates are meant, and which are meant themselves
+@dataclass(frozen=True)
+class Held:
+    """What is to stay as it is: variations of coordinates and speeds by index, and quantities that
+    are no variables, by name."""
+
+    directions: frozenset[int] = frozenset()
+    speeds: frozenset[int] = frozenset()
+    names: tuple[str, ...] = ()
 
 
 def equilibrium(
     equations: Equations,
-    guess: Mapping[str, Any] | None = None,
+    guess: Mapping[str, Any] | tuple | None = None,
     *,
     hold: Sequence[str] = (),
     inputs: Any = None,
     parameters: Any = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """A state of rest, u = 0 and u̇ = 0, on the constraints, near the guess (names as in a start).
+    """A state of rest (q, u = 0) with u̇ = 0, on the constraints, near the guess.
 
-    The coordinates named in ``hold`` stay as they are in the guess.
+    guess: names with values, as in a start, or a pair (q, u).
+    hold: names that stay as they are in the guess.
+    inputs, parameters: by name, numbers.
     """
     return _found(equations, guess, hold, None, False, inputs, parameters)
 
 
 def steady(
     equations: Equations,
-    guess: Mapping[str, Any] | None = None,
+    guess: Mapping[str, Any] | tuple | None = None,
     *,
     hold: Sequence[str] = (),
     constant: Sequence[str] | None = None,
     inputs: Any = None,
     parameters: Any = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """A state whose speeds stay constant, on the constraints, near the guess.
+    """A state (q, u) whose speeds stay constant, on the constraints, near the guess.
 
-    The coordinates and speeds (or whole joints) named in ``hold`` stay as they are in the guess
-    (speeds that it does not tell at zero); as many as the family of steady motions has parameters
-    make the answer definite. ``constant`` names the speeds that must not change; by default all but
-    those of coordinates that nothing depends on, where the other speeds determine them: the
-    velocity of a disc that rolls in a circle turns. Where coordinates are not those of joints, it
-    is found in joint coordinates, unless a name is one of a body's coordinates or speeds.
+    guess: names with values, as in a start, or a pair (q, u).
+    hold: names that stay as they are in the guess (speeds that it does not give at zero); as many as
+        the family of steady motions has parameters make the answer definite.
+    constant: names of the speeds that must not change; by default all but those of coordinates that
+        nothing depends on, where the other speeds determine them: the velocity of a disc that rolls
+        in a circle turns.
+    inputs, parameters: by name, numbers.
+
+    Where coordinates are not those of joints, it is found in joint coordinates, unless a name is one
+    of their own.
     """
     return _found(equations, guess, hold, constant, True, inputs, parameters)
 
@@ -87,24 +102,17 @@ def _found(
     inputs: Any,
     parameters: Any,
 ) -> tuple[np.ndarray, np.ndarray]:
-    one_state(equations.arguments(None, None, 0.0, inputs, parameters))
+    one_state(equations.numeric.arguments(None, None, 0.0, inputs, parameters))
     joint = _in_joint_coordinates(equations, guess, hold, constant or ())
     if joint is not None:
-        return to_absolute(
-            equations,
-            joint,
-            *_found(joint, guess, hold, constant, moving, inputs, parameters),
-            0.0,
-            parameters,
-        )
-    held, changing = (
-        _held(equations, hold),
-        _others(equations, constant) if constant is not None else None,
-    )
-    q, u = _beginning(equations, guess, held, parameters)
+        found = _found(joint, guess, hold, constant, moving, inputs, parameters)
+        return convert(joint, equations, *found, 0.0, parameters)
+    held = _read_hold(equations, hold)
+    changing = None if constant is None else _others(equations, constant)
+    q, u = _initial_state(equations, guess, held, parameters)
     if not moving:
-        u, held = np.zeros_like(u), (held[0], set(range(len(u))))
-    balance = _Balance(equations, held, moving, (inputs, parameters))
+        u, held = np.zeros_like(u), replace(held, speeds=frozenset(range(len(u))))
+    balance = _Balance(equations, held, moving, (inputs, parameters), (q, u))
     balance.release(balance.turning(q, u) if changing is None else changing)
     try:
         return balance.settled(q, u)
@@ -119,90 +127,83 @@ def _in_joint_coordinates(equations: Equations, guess: Any, *names: Any) -> Equa
     own."""
     if isinstance(guess, tuple):
         return None
-    listed = [
-        name
-        for each in names
-        if isinstance(each, Collection)
-        for name in each
-        if isinstance(name, str)
-    ]
+    lists = (each for each in names if isinstance(each, Collection))
+    listed = [name for each in lists for name in each if isinstance(name, str)]
     return in_joint_coordinates(equations, [*named("guess", guess), *listed])
 
 
 # --- what is asked --------------------------------------------------------------------------------
 
 
-def _part(equations: Equations, name: str) -> Part:
-    """What a name of a coordinate, a speed, a joint or the speeds of a joint stands for; nothing if
-    it is none of these."""
-    k, joint = equations.kinematics, name.removesuffix("'")
-    if name in equations.speeds:
-        return set(), {equations.speeds.index(name)}
-    if name in k.joint_speeds:
-        return set(k.joint_speeds[name]), set()
-    if joint in k.joint_speeds:
-        return set(), set(k.joint_speeds[joint])
-    if f"{name}'" in equations.speeds:
-        return {equations.speeds.index(f"{name}'")}, set()
-    whole = (u for q, u in k.quaternion_speeds if name in (equations.coordinates[i] for i in q))
-    return set(next(whole, ())), set()
+def _meaning(equations: Equations, name: str) -> Held:
+    """What a name stands for: coordinates, and so directions; speeds; or another quantity."""
+    quantity = equations.names.resolve(name)
+    if quantity.coordinates:
+        return Held(directions=_directions(equations, quantity.coordinates))
+    if quantity.speeds:
+        return Held(speeds=frozenset(quantity.speeds))
+    return Held(names=(name,))
 
 
-def _held(equations: Equations, hold: Any) -> Part:
+def _directions(equations: Equations, coordinates: Sequence[int]) -> frozenset[int]:
+    """The variations that move these coordinates."""
+    moved = np.array(ca.DM(equations.terms.chart.tangent.sparsity(), 1)) != 0
+    return frozenset(int(k) for k in np.flatnonzero(moved[list(coordinates)].any(axis=0)))
+
+
+def _read_hold(equations: Equations, hold: Any) -> Held:
     """All that the names stand for, with quaternions held as a whole or not at all."""
-    joints = equations.kinematics.joint_speeds
-    known = dict.fromkeys(
-        [
-            *equations.coordinates,
-            *equations.speeds,
-            *joints,
-            *(f"{name}'" for name in joints if name not in equations.speeds),
-        ]
-    )
-    names = some_of("name to hold", hold, known)
-    for name in names:
-        if (
-            name in equations.coordinates
-            and name not in joints
-            and f"{name}'" not in equations.speeds
-        ):
+    if isinstance(hold, str) or not isinstance(hold, Collection):
+        raise ArgumentError(f"hold: expected a list of names, got {hold!r}")
+    try:
+        parts = [_meaning(equations, name) for name in hold]
+    except ArgumentError as error:
+        raise ArgumentError(f"hold: {error}") from None
+    given = {index for name in hold for index in equations.names.resolve(name).coordinates}
+    for four in equations.terms.chart.quaternions:
+        if given & set(four) and not set(four) <= given:
+            name = equations.coordinates[four[0]]
             raise ArgumentError(
                 f"hold: {name!r} is a part of a quaternion; hold its joint "
                 f"{name.rpartition('.')[0]!r} as a whole"
             )
-    parts = [_part(equations, name) for name in names]
-    return set().union(*(part[0] for part in parts)), set().union(*(part[1] for part in parts))
+    return Held(
+        frozenset().union(*(part.directions for part in parts)),
+        frozenset().union(*(part.speeds for part in parts)),
+        tuple(name for part in parts for name in part.names),
+    )
 
 
-def _beginning(
-    equations: Equations, guess: Any, held: Part, parameters: Any
+def _initial_state(
+    equations: Equations, guess: Any, held: Held, parameters: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """An assembled state with what is held as given, and with as much of the rest of the guess as
-    the constraints allow."""
+    """An assembled state with what is held as given, and with as much of the rest of the guess as the
+    constraints allow."""
     if isinstance(guess, tuple):
-        return equations.assemble(guess, parameters=parameters)
+        return assemble(equations, guess, parameters=parameters)
     guess = named("guess", guess)
-    told = set().union(*(_part(equations, str(name))[1] for name in guess))
-    guess = {**{equations.speeds[i]: 0.0 for i in held[1] - told}, **guess}
-    parts = {name: _part(equations, str(name)) for name in guess}
-    met = {
-        name: guess[name]
-        for name, part in parts.items()
-        if any(part) and part[0] <= held[0] and part[1] <= held[1]
-    }
-    rest = {name: value for name, value in guess.items() if name not in met}
-    near = {
-        name: value
-        for name, value in rest.items()
-        if name in equations.kinematics.joint_coordinates
-    }
+    meanings = {name: _meaning(equations, str(name)) for name in guess}
+    given = frozenset().union(*(meaning.speeds for meaning in meanings.values()))
+    still = {equations.speeds[i]: 0.0 for i in held.speeds - given}
     with suppress(AssemblyError):
-        return equations.assemble(guess, parameters=parameters)
+        return assemble(equations, {**still, **guess}, parameters=parameters)
+    met = still | {name: guess[name] for name, part in meanings.items() if _within(part, held)}
+    rest = {name: value for name, value in guess.items() if name not in met}
+    near = {name: value for name, value in rest.items() if meanings[name].directions}
     for name, value in rest.items():
         with suppress(AssemblyError):
-            equations.assemble({**met, name: value}, guess=near, parameters=parameters)
+            assemble(equations, {**met, name: value}, guess=near, parameters=parameters)
             met[name] = value
-    return equations.assemble(met, guess=near, parameters=parameters)
+    return assemble(equations, met, guess=near, parameters=parameters)
+
+
+def _within(part: Held, held: Held) -> bool:
+    """True if all that a name stands for is held."""
+    return (
+        part.directions <= held.directions
+        and part.speeds <= held.speeds
+        and set(part.names) <= set(held.names)
+    )
 
 
 def _others(equations: Equations, constant: Any) -> list[int]:
@@ -214,74 +215,86 @@ def _others(equations: Equations, constant: Any) -> list[int]:
 # --- the rows -------------------------------------------------------------------------------------
 
 
-def _expressions(equations: Equations, y: SX, moving: bool) -> list[SX]:
-    """The rows (forces and constraints, in motion each with its rate; then φ and ψ) and their
-    slopes along (δs, u, y)."""
-    s, c = equations.symbols, equations.constrained
-    now = ca.vertcat(s.udot, c.multipliers)
-    rows = [equations.tau - c.G.T @ c.multipliers, equations.A @ s.udot + equations.b]
-    for name, row in zip(
-        _row_names(equations),
-        ca.vertsplit(ca.vertcat(*rows, equations.phi, equations.psi)),
-        strict=True,
-    ):
-        if ca.depends_on(row, s.t):
+def _expressions(
+    equations: Equations, y: SX, held: SX, names: tuple[str, ...], moving: bool
+) -> list[SX]:
+    """The rows (forces and constraints, in motion each with its rate; then φ, ψ and what is held) and
+    their slopes along (δs, u, y)."""
+    terms, s = equations.terms, equations.terms.symbols
+    now = ca.vertcat(s.udot, terms.multipliers)
+    rows = [terms.tau - terms.G.T @ terms.multipliers, terms.A @ s.udot + terms.b]
+    _refuse_time(equations, ca.vertcat(*rows, terms.phi, terms.psi))
+    if moving:
+        x, flow = ca.vertcat(s.q, s.u, now), ca.vertcat(terms.qdot, s.udot, y[now.numel() :])
+        rows = [level for row in rows for level in (row, ca.jtimes(row, x, flow))]
+    quantities = [equations.names.resolve(name).value for name in names]
+    kept = ca.vertcat(SX(0, 1), *quantities) - held
+    column = ca.vertcat(*rows, terms.phi, terms.psi, kept)
+    column = ca.substitute(column, now, y[: now.numel()])
+    along = ca.jacobian(column, s.q) @ terms.chart.tangent
+    slopes = ca.horzcat(along, ca.jacobian(column, s.u), ca.jacobian(column, y))
+    return [column, slopes]
+
+
+def _refuse_time(equations: Equations, rows: SX) -> None:
+    for name, row in zip(_row_names(equations), ca.vertsplit(rows), strict=True):
+        if ca.depends_on(row, equations.terms.symbols.t):
             raise UnsupportedError(
                 f"{name!r} depends on time, so that no state stays as it is; simulate, or use a "
                 "parameter instead"
             )
-    if moving:
-        x, flow = (
-            ca.vertcat(s.q, s.u, now),
-            ca.vertcat(equations.kinematics.qdot, s.udot, y[now.numel() :]),
-        )
-        rows = [level for row in rows for level in (row, ca.jtimes(row, x, flow))]
-    column = ca.substitute(ca.vertcat(*rows, equations.phi, equations.psi), now, y[: now.numel()])
-    return [
-        column,
-        ca.horzcat(
-            ca.jacobian(column, s.q) @ equations.N, ca.jacobian(column, s.u), ca.jacobian(column, y)
-        ),
-    ]
 
 
 def _row_names(equations: Equations, levels: int = 1) -> list[str]:
-    names = equations.constraints
-    return [
-        *equations.speeds * levels,
-        *names * levels,
-        *names[: equations.phi.numel()],
-        *names[: equations.psi.numel()],
-    ]
+    names, terms = equations.constraints, equations.terms
+    positions, velocities = names[: terms.phi.numel()], names[: terms.psi.numel()]
+    return [*equations.speeds * levels, *names * levels, *positions, *velocities]
 
 
 class _Balance:
-    """The rows at a state (q, u), with the y (accelerations, multipliers and, in motion, their
-    rates) that meets them best.
+    """The rows at a state (q, u), with the y (accelerations, multipliers and, in motion, their rates)
+    that meets them best.
 
     ``size`` of a row is the largest of its slopes and of the constraint forces in it, so far.
     """
 
     def __init__(
-        self, equations: Equations, held: Part, moving: bool, given: tuple[Any, Any]
+        self,
+        equations: Equations,
+        held: Held,
+        moving: bool,
+        given: tuple[Any, Any],
+        start: tuple[np.ndarray, np.ndarray],
     ) -> None:
         n, m, levels = len(equations.speeds), len(equations.constraints), 1 + moving
         self.equations, self.moving, self.given = equations, moving, given
-        self.moves, self.rates = ([i for i in range(n) if i not in part] for part in held)
-        y = SX.sym("y", levels * (n + m))
-        self.kernel = equations.kernel(
-            ("balance", moving), lambda: _expressions(equations, y, moving), [1, 2], y
+        self.count = equations.terms.chart.tangent.shape[1]  # of variations of the coordinates
+        self.moves = [i for i in range(self.count) if i not in held.directions]
+        self.rates = [i for i in range(n) if i not in held.speeds]
+        found = [equations.observe(name, *start, 0.0, *given) for name in held.names]
+        self.values = np.concatenate([np.zeros(0), *found])
+        y, kept = SX.sym("y", levels * (n + m)), SX.sym("held", len(self.values))
+        self.kernel = equations.numeric.kernel(
+            ("balance", moving, held.names),
+            lambda: _expressions(equations, y, kept, held.names, moving),
+            [1, 2],
+            ca.vertcat(y, kept),
         )
-        self.names = _row_names(equations, levels)
+        labels = [
+            f"{name} (held)" for name, part in zip(held.names, found, strict=True) for _ in part
+        ]
+        self.names = [*_row_names(equations, levels), *labels]
         rows = np.arange(len(self.names))
         self.forces = rows < levels * n
         self.rate = np.isin(rows, [*range(n, levels * n), *range(levels * n + m, levels * (n + m))])
-        self.y, self.size, self.noise = (
-            np.zeros(y.numel()),
-            np.zeros(len(rows)),
-            np.zeros(len(rows)),
-        )
+        self.y = np.zeros(y.numel())
+        self.size, self.noise = np.zeros(len(rows)), np.zeros(len(rows))
         self.release([])
+
+    def _evaluated(self, q: np.ndarray, u: np.ndarray, y: np.ndarray) -> list[np.ndarray]:
+        """Rows and slopes."""
+        arguments = self.equations.numeric.arguments(q, u, 0.0, *self.given)
+        return self.kernel(*arguments, np.concatenate([y, self.values]))
 
     def release(self, changing: list[int]) -> None:
         """Seek the accelerations of the speeds that may change, besides the multipliers."""
@@ -298,7 +311,9 @@ class _Balance:
         them by ψ."""
         A = self.equations.constraint_jacobian(q, u, 0.0, self.given[1])
         chosen: list[int] = []
-        for i in self._cyclic(q) if A.size and self.moving else ():
+        if not A.size or not self.moving or self.equations.terms.rows is None:
+            return chosen
+        for i in self._cyclic(q):
             if rank(A[:, [*chosen, i]]) > len(chosen):
                 chosen.append(int(i))
         return chosen
@@ -306,12 +321,11 @@ class _Balance:
     def _cyclic(self, q: np.ndarray) -> np.ndarray:
         """Directions along which no row has a slope, at a random state near q."""
         random, n = np.random.default_rng(0), len(self.equations.speeds)
-        q = moved(self.equations, q, random.uniform(-0.3, 0.3, n))
+        q = moved(self.equations, q, random.uniform(-0.3, 0.3, self.count))
         u, y = random.uniform(-1, 1, n), random.uniform(-1, 1, len(self.y))
-        slopes = np.abs(self.kernel(*self.equations.arguments(q, u, 0.0, *self.given), y)[1][:, :n])
-        return np.flatnonzero(
-            slopes.max(axis=0, initial=0.0) <= TOLERANCE * slopes.max(initial=0.0)
-        )
+        slopes = np.abs(self._evaluated(q, u, y)[1][:, : self.count])
+        largest = slopes.max(axis=0, initial=0.0)
+        return np.flatnonzero(largest <= TOLERANCE * slopes.max(initial=0.0))
 
     # --- at a state -------------------------------------------------------------------------------
 
@@ -326,37 +340,27 @@ class _Balance:
         return self._at(q, u)
 
     def _at(self, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        n = len(u)
-        rows, slopes = self.kernel(*self.equations.arguments(q, u, 0.0, *self.given), self.y)
+        first, last = self.count, self.count + len(u)  # of the columns along u
+        rows, slopes = self._evaluated(q, u, self.y)
         slopes = np.where(np.isfinite(slopes), slopes, 0.0)
         self._measure(u, slopes)
         void = np.maximum(self.size, np.abs(rows)) <= self.noise
-        rows, slopes[:, : 2 * n] = (
-            np.where(void, 0.0, rows),
-            np.where(void[:, None], 0.0, slopes[:, : 2 * n]),
-        )
-        return (
-            rows,
-            slopes[:, [*self.moves, *(n + i for i in self.rates)]],
-            slopes[:, [2 * n + i for i in self.own]],
-        )
+        rows[void], slopes[void, :last] = 0.0, 0.0
+        along = slopes[:, [*self.moves, *(first + i for i in self.rates)]]
+        return rows, along, slopes[:, [last + i for i in self.own]]
 
     def _measure(self, u: np.ndarray, slopes: np.ndarray) -> None:
-        """The sizes of the rows; noise is what counts as nothing beside the largest force, or row
-        of a constraint."""
+        """The sizes of the rows; noise is what counts as nothing beside the largest force, or row of
+        a constraint."""
         n, m, fast = len(u), len(self.equations.constraints), max(1.0, np.abs(u).max(initial=0.0))
         kinds = np.split(np.abs(self.y), np.cumsum([n, m, n])[: 3 if self.moving else 1])
-        x = [
-            np.ones(n),
-            np.maximum(1.0, np.abs(u)),
-            *(np.full(len(kind), kind.max(initial=0.0)) for kind in kinds),
-        ]
-        self.size = np.maximum(
-            self.size, np.abs(slopes * np.concatenate(x)).max(axis=1, initial=0.0)
-        )
-        force, row = (
-            self.size[~self.rate & (self.forces == kind)].max(initial=0.0) for kind in (True, False)
-        )
+        sizes = [np.ones(self.count), np.maximum(1.0, np.abs(u))]
+        sizes += [np.full(len(kind), kind.max(initial=0.0)) for kind in kinds]
+        weighted = np.abs(slopes * np.concatenate(sizes))
+        self.size = np.maximum(self.size, weighted.max(axis=1, initial=0.0))
+        plain = ~self.rate
+        force = self.size[plain & self.forces].max(initial=0.0)
+        row = self.size[plain & ~self.forces].max(initial=0.0)
         self.noise = ROUNDING * np.where(self.forces, force, row) * np.where(self.rate, fast, 1.0)
 
     @property
@@ -400,7 +404,7 @@ class _Balance:
 
     def _moved(self, q: np.ndarray, u: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The state after a step, which is cut where it would lead far away."""
-        count, step, rate = len(self.moves), np.zeros(len(u)), u.copy()
+        count, step, rate = len(self.moves), np.zeros(self.count), u.copy()
         far = max(
             np.abs(x[:count]).max(initial=0.0),
             np.abs(x[count:]).max(initial=0.0) / (1 + np.abs(u).max(initial=0.0)),
@@ -429,8 +433,10 @@ class _Balance:
             k2 = self._rates(q + h / 2 * k1, u)
             k3 = self._rates(q + h / 2 * k2, u)
             k4 = self._rates(q + h * k3, u)
-            q = normalized(self.equations, q + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4))
+            q = q + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+            q = self.equations.terms.chart.normalized(q)
         rows = self(q, self._followed(q, u))[0]
+        rows[len(rows) - len(self.values) :] = 0.0  # what is held may well move on
         self._check(
             rows, LASTING, "the motion found near the guess is steady for an instant only: then {}"
         )

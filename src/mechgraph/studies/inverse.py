@@ -4,7 +4,7 @@ needs."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
@@ -12,11 +12,13 @@ from casadi import SX
 
 from ..arguments import numbers, some_of
 from ..closures.closure import RANK_TOLERANCE
-from ..equations.equations import Equations
 from ..errors import ArgumentError, UnsupportedError
 from ..formalisms import DEFAULT
-from ..motion.motion import Motion
 from ..results.trajectory import Trajectory
+from .assembly.conversion import is_jointed
+
+if TYPE_CHECKING:
+    from ..equations import Equations
 
 TOLERANCE = (
     1e-8  # error of the accelerations, and of the balance of forces, relative to what makes them up
@@ -33,13 +35,13 @@ def inverse_dynamics(
     parameters: Any = None,
     drives: Sequence[str] | None = None,
 ) -> np.ndarray:
-    """τ with M u̇ = f + τ along all speeds of a tree: recursive Newton–Euler where the formalism
-    has it.
+    """Efforts that a motion needs: τ with M u̇ = f + τ along all speeds of a tree.
 
-    With ``drives``, names of inputs or of speeds of joints, their efforts with M u̇ = f + D τ + Gᵀλ
-    instead: also with constraints, in any coordinates, where they are as many as needed and not
-    more. ``motion`` is a ``Trajectory`` or the coordinates q, with u and u̇ beside it; batches by
-    leading axes.
+    motion: a ``Trajectory``, or the coordinates q with ``u`` and ``udot`` beside it; batches by
+        leading axes.
+    drives: names of inputs or of speeds of joints, whose efforts are asked for instead, with
+        M u̇ = f + D τ + Gᵀλ: also with constraints, in any coordinates, where they are as many as
+        needed and not more.
     """
     if isinstance(motion, Trajectory):
         motion, u, udot, t, inputs, parameters = (
@@ -57,9 +59,9 @@ def inverse_dynamics(
             equations,
             _checked(equations, drives),
             udot,
-            equations.arguments(motion, u, t, inputs, parameters),
+            equations.numeric.arguments(motion, u, t, inputs, parameters),
         )
-    if equations.kinematics is not equations.tree:
+    if not is_jointed(equations):
         raise UnsupportedError(
             "inverse dynamics gives efforts along the speeds of joints, which "
             f"{equations.formalism} does not have; "
@@ -77,16 +79,22 @@ def inverse_dynamics(
 
 
 def _checked(equations: Equations, drives: Any) -> tuple[str, ...]:
-    joints = equations.system.joints.values()
-    return some_of(
-        "drive", drives, [*equations.inputs, *(name for joint in joints for name in joint.speeds)]
-    )
+    """Names of inputs, and of velocities along which an effort may act."""
+    if isinstance(drives, str) or not isinstance(drives, Sequence):
+        raise ArgumentError(f"drives: expected a list of names, got {drives!r}")
+    s = equations.terms.symbols
+    for name in drives:
+        quantity = equations.names.resolve(name)
+        moving = ca.depends_on(quantity.value, s.u) and quantity.value.numel() == 1
+        if quantity.kind != "input" and not moving:
+            raise ArgumentError(f"drive {name!r} is neither an input nor a speed ({quantity.kind})")
+    return some_of("drive", drives, list(drives))
 
 
 def _expressions(equations: Equations, drives: tuple[str, ...]) -> list[SX]:
     """M u̇ − f, the directions D of the drives, those of the constraint forces G, and A u̇, b."""
-    s, m = equations.symbols, Motion(equations.kinematics)
-    by_input = ca.jacobian(equations.f, s.w)
+    s = equations.terms.symbols
+    by_input = ca.jacobian(equations.terms.f, s.w)
     if ca.depends_on(by_input, s.w):
         raise UnsupportedError(
             "the forces are not linear in the inputs, so that inverse dynamics does not find them"
@@ -94,11 +102,17 @@ def _expressions(equations: Equations, drives: tuple[str, ...]) -> list[SX]:
     columns = [
         by_input[:, equations.inputs.index(name)]
         if name in equations.inputs
-        else ca.jacobian(m.speed(name), s.u).T
+        else ca.jacobian(equations.names.resolve(name).value, s.u).T
         for name in drives
     ]
     D = ca.horzcat(SX(s.u.numel(), 0), *columns)
-    return [equations.tau, D, equations.constrained.G, equations.A @ s.udot, equations.b]
+    return [
+        equations.terms.tau,
+        D,
+        equations.terms.G,
+        equations.terms.A @ s.udot,
+        equations.terms.b,
+    ]
 
 
 def _efforts_of(
@@ -108,11 +122,11 @@ def _efforts_of(
     drives count as zero in f."""
     q, u, t, w, p = arguments
     w = np.where([name in drives for name in equations.inputs], 0.0, w)
-    kernel = equations.kernel(
+    kernel = equations.numeric.kernel(
         ("drives", drives),
         lambda: _expressions(equations, drives),
         [1, 2, 2, 1, 1],
-        equations.symbols.udot,
+        equations.terms.symbols.udot,
     )
     tau, D, G, gained, b = kernel(q, u, t, w, p, numbers("accelerations", equations.speeds, udot))
     if _exceeds(gained + b, np.abs(gained) + np.abs(b)):

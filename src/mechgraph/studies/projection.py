@@ -3,32 +3,33 @@ and ψ = 0."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..closures import sparse
 from ..closures.closure import CLOSURES
-from ..equations.equations import Equations
+
+if TYPE_CHECKING:
+    from ..equations import Equations
 
 PROJECTED = 1e-13  # violation that needs no further projection
+IDLE = 1e-10  # inertia, relative, of what has none
 FEW = 1  # states whose singular values are found sooner than an expression is derived
 
 
-def normalized(equations: Equations, q: np.ndarray) -> np.ndarray:
-    """Quaternions divided by their norms (batches by leading axes)."""
-    q, fours = q.copy(), list(equations.kinematics.quaternions)
-    if fours:
-        q[..., fours] /= np.linalg.norm(q[..., fours], axis=-1, keepdims=True)
-    return q
-
-
 def moved(equations: Equations, q: np.ndarray, step: np.ndarray) -> np.ndarray:
-    """q displaced by a step along the speeds, N step, quaternions kept on the unit sphere."""
-    return normalized(
-        equations,
-        q + equations.evaluate("N u", lambda: equations.N @ equations.symbols.u, 1, q, step),
-    )
+    """q displaced by a step along the variations of its coordinates, on its manifold."""
+    chart = equations.terms.chart
+    T = equations.numeric.evaluate("tangent", lambda: chart.tangent, 2, q)
+    return chart.normalized(q + (T @ step[..., None])[..., 0])
+
+
+def shifted(equations: Equations, q: np.ndarray, step: np.ndarray) -> np.ndarray:
+    """q displaced by a step along the speeds, N step, on its manifold."""
+    terms = equations.terms
+    rates = equations.numeric.evaluate("N u", lambda: terms.N @ terms.symbols.u, 1, q, step)
+    return terms.chart.normalized(q + rates)
 
 
 def project(
@@ -43,7 +44,7 @@ def project_measured(
     equations: Equations, q: np.ndarray, u: np.ndarray, t: np.ndarray, parameters: Any = None
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """What ``project`` gives, and the largest violation of a position constraint before it."""
-    q = normalized(equations, q)
+    q = equations.terms.chart.normalized(q)
     if not equations.constraints:
         return q, u, 0.0
     phi, psi = violations(equations, q, u, t, parameters)
@@ -57,8 +58,10 @@ def violations(
     equations: Equations, q: np.ndarray, u: np.ndarray, t: np.ndarray, parameters: Any
 ) -> list[np.ndarray]:
     """φ and ψ."""
-    kernel = equations.kernel("phi, psi", lambda: [equations.phi, equations.psi], [1, 1])
-    return kernel(*equations.arguments(q, u, t, None, parameters))
+    kernel = equations.numeric.kernel(
+        "phi, psi", lambda: [equations.terms.phi, equations.terms.psi], [1, 1]
+    )
+    return kernel(*equations.numeric.arguments(q, u, t, None, parameters))
 
 
 def _largest(violation: np.ndarray) -> float:
@@ -68,34 +71,36 @@ def _largest(violation: np.ndarray) -> float:
 def _projected(
     equations: Equations, q: np.ndarray, u: np.ndarray, t: np.ndarray, parameters: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    if equations.large or len(q) > FEW:
-        q, u = _kept(equations, q, u, t, parameters)
+    if equations.numeric.large or len(q) > FEW:
+        q, u = _by_expression(equations, q, u, t, parameters)
     for _ in range(8):
         violation = equations.position_violation(q, t, parameters)
         if _largest(violation) < PROJECTED:
             break
         step = _least_step(
-            equations, q, u, t, parameters, violation, slice(0, equations.phi.numel())
+            equations, q, u, t, parameters, violation, slice(0, equations.terms.phi.numel())
         )
-        q = moved(equations, q, step)
+        q = shifted(equations, q, step)
     for _ in range(3):
         violation = equations.velocity_violation(q, u, t, parameters)
         if _largest(violation) < PROJECTED:
             break
         u = u + _least_step(
-            equations, q, u, t, parameters, violation, slice(0, equations.psi.numel())
+            equations, q, u, t, parameters, violation, slice(0, equations.terms.psi.numel())
         )
     return q, u
 
 
-def _kept(
+def _by_expression(
     equations: Equations, q: np.ndarray, u: np.ndarray, t: np.ndarray, parameters: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """States brought back by the expression that integrators keep them with, which knows the
     pattern; enough but for a few."""
-    kernel = equations.kernel("kept", lambda: [equations.kept], [1])
+    kernel = equations.numeric.kernel(
+        "projected", lambda: [equations.numeric.closed.projected], [1]
+    )
     for _ in range(2):
-        states = kernel(*equations.arguments(q, u, t, None, parameters))[0]
+        states = kernel(*equations.numeric.arguments(q, u, t, None, parameters))[0]
         q, u = np.split(states, [q.shape[-1]], axis=-1)
     return q, u
 
@@ -111,8 +116,8 @@ def _least_step(
 ) -> np.ndarray:
     """The step x with A x = −rows that has the least kinetic energy: the closure, without
     forces."""
-    if equations.large:
-        states = equations.sparse_terms(q, u, t, None, parameters)[1]
+    if equations.numeric.large:
+        states = equations.numeric.sparse_matrices(q, u, t, None, parameters)[1]
         none = np.zeros(u.shape[-1])
         return np.array(
             [
@@ -122,4 +127,9 @@ def _least_step(
         )
     M = equations.mass_matrix(q, t, parameters)
     A = equations.constraint_jacobian(q, u, t, parameters)[..., which, :]
-    return CLOSURES["udwadia-kalaba"].solve(M, np.zeros_like(u), A, rows)[0]
+    none, solve = np.zeros_like(u), CLOSURES["udwadia-kalaba"].solve
+    try:
+        return solve(M, none, A, rows)[0]
+    except np.linalg.LinAlgError:  # what has no inertia, and nothing to hold it here, stays put
+        size = np.abs(M).max(axis=(-1, -2), initial=0.0, keepdims=True) + 1e-300
+        return solve(M + IDLE * size * np.eye(M.shape[-1]), none, A, rows)[0]

@@ -4,48 +4,21 @@ compiler."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arguments import number, numbers, one_of, whole
-from ..equations.equations import Equations
-from ..errors import ArgumentError, UnsupportedError, unknown
+from ..arguments import earlier_word, number, numbers, one_of, whole
+from ..errors import ArgumentError, UnsupportedError
 from ..kernels.compiler import CompilationFailure, report
 from ..kernels.flow import METHODS
+from ..results.rollouts import Rollouts
 from .projection import project
 
+if TYPE_CHECKING:
+    from ..equations import Equations
+
 TOLERANCE = 1e-9  # of the constraints at the start
-
-
-@dataclass(frozen=True, eq=False)
-class Rollouts:
-    """Trajectories: ``q`` and ``u`` have axes (trajectory, time, variable); ``run["elbow"]`` is one
-    variable of all.
-
-    A trajectory that runs away ends in numbers that are not finite. ``tier`` says what computed
-    them.
-    """
-
-    time: np.ndarray
-    q: np.ndarray
-    u: np.ndarray
-    equations: Equations
-    tier: str
-
-    def __getitem__(self, name: str) -> np.ndarray:
-        for names, values in (
-            (self.equations.coordinates, self.q),
-            (self.equations.speeds, self.u),
-        ):
-            if name in names:
-                return values[..., names.index(name)]
-        raise ArgumentError(
-            unknown(
-                "coordinate or speed", name, [*self.equations.coordinates, *self.equations.speeds]
-            )
-        )
 
 
 def rollout(
@@ -59,33 +32,41 @@ def rollout(
     inputs: Any = None,
     parameters: Any = None,
     every: int = 1,
-    t0: float = 0.0,
+    t: float = 0.0,
     threads: int = 1,
+    t0: float | None = None,
 ) -> Rollouts:
-    """Integrate a batch of states over ``steps`` steps of length ``step``.
+    """Many trajectories at once with a fixed step, in machine code if there is a compiler.
 
-    ``q``, ``u``: a row for each trajectory, or one for all. ``inputs``: by name or as an array,
-    with axes (inputs), (steps, inputs) or (trajectories, steps, inputs), held over each step.
-    ``parameters``: by name, or a row for each trajectory. ``every`` says which steps are recorded.
-    ``method`` is ``"rk4"`` or ``"symplectic"`` (Euler's). With constraints, every step ends on
-    them.
+    q, u: a row for each trajectory, or one for all.
+    step, steps: length and number of the steps.
+    method: "rk4", or "symplectic" (Euler's).
+    inputs: by name or as an array, with axes (inputs), (steps, inputs) or (trajectories, steps,
+        inputs), held over each step.
+    parameters: by name, or a row for each trajectory.
+    every: which steps are recorded.
+    t: time at the start.
+    threads: how many share the work.
+
+    With constraints, every step ends on them.
     """
+    t = number("t", earlier_word("rollout", "t0", t0, "t", t))
     one_of("method", method, METHODS, UnsupportedError)
-    if equations.contacting:
+    if equations.terms.chart.description.switched:
         raise UnsupportedError(
             "rollouts know no events, so no rigid contacts; use compliant_contact, or simulate"
         )
-    step, t0 = number("step", step, positive=True), number("t0", t0)
+    step = number("step", step, positive=True)
     steps, every, threads = whole(steps=steps, every=every, threads=threads)
     if steps % every:
         raise ArgumentError(f"every must be a divisor of steps, got steps={steps}, every={every}")
     q, u, p = _states(equations, q, u, parameters)
     w = _inputs(equations, inputs, len(q), steps)
-    q, u = _on_constraints(equations, q, u, np.full(len(q), t0), p)
-    start, grid = np.hstack([q, u]), (t0, step, steps, every)
+    q, u = _on_constraints(equations, q, u, np.full(len(q), t), p)
+    start, grid = np.hstack([q, u]), (t, step, steps, every)
     try:
         states, tier = (
-            equations.rollout_kernel()(start, w, p, *grid, method, threads),
+            equations.numeric.rollout(start, w, p, *grid, method, threads),
             "machine code",
         )
     except CompilationFailure as failure:
@@ -93,7 +74,7 @@ def rollout(
         states, tier = _interpreted(equations, start, w, p, *grid, method), "interpreter"
     positions, speeds = np.split(states, [q.shape[1]], axis=2)
     return Rollouts(
-        t0 + step * every * np.arange(states.shape[1]), positions, speeds, equations, tier
+        t + step * every * np.arange(states.shape[1]), positions, speeds, equations, tier
     )
 
 
@@ -101,7 +82,7 @@ def _states(
     equations: Equations, q: Any, u: Any, parameters: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """q and u with a row for each trajectory, parameters with a row for each or one for all."""
-    q, u, _, _, p = equations.arguments(q, u, 0.0, None, parameters)
+    q, u, _, _, p = equations.numeric.arguments(q, u, 0.0, None, parameters)
     told = f"coordinates {q.shape}, speeds {u.shape}, parameters {p.shape}"
     try:
         count = np.broadcast_shapes(q.shape[:-1], u.shape[:-1], p.shape[:-1], (1,))
@@ -128,7 +109,7 @@ def _on_constraints(
     if left.any():
         trajectory, row = np.argwhere(left)[0]
         names = [
-            *equations.constraints[: equations.phi.numel()],
+            *equations.constraints[: equations.terms.phi.numel()],
             *(f"rate of {name}" for name in equations.constraints),
         ]
         raise ArgumentError(

@@ -140,6 +140,8 @@ class RigidContact(Touched):
         self.law = Friction(self.friction, regularization=self.regularization)
         self.switches = [[symbol(name) for name in self.switch_names(pair)] for pair in self.pairs]
 
+    switched = True
+
     def parameters(self) -> dict[str, SX]:
         return {
             name: symbol
@@ -205,7 +207,7 @@ class RigidContact(Touched):
             (f"slip {k}", switch * ca.dot(t, slip)) for k, t in enumerate(contact.tangents, start=1)
         ]
 
-    def dragged(self, m: Motion, multipliers: SX) -> list[Action]:
+    def friction_actions(self, m: Motion, multipliers: SX) -> list[Action]:
         if not self.friction:
             return []
         actions, row = [], 0

@@ -42,11 +42,11 @@ class Touched(Constraint):
     def chains(self) -> Sequence[Joint]:
         return [chain for pair in self.pairs for chain in pair.chains()]
 
-    def sought(self, m: Motion) -> Sequence[SX | None]:
-        return [coordinates for pair in self.pairs for coordinates in pair.sought(m)]
+    def initial_points(self, m: Motion) -> Sequence[SX | None]:
+        return [coordinates for pair in self.pairs for coordinates in pair.initial_points(m)]
 
-    def aligned(self, m: Motion) -> Sequence[SX]:
-        return [value for pair in self.pairs for value in pair.aligned(m)]
+    def orientation_sign(self, m: Motion) -> Sequence[SX]:
+        return [value for pair in self.pairs for value in pair.orientation_sign(m)]
 
     def _labelled(self, pair: Touching, rows: Rows) -> Rows:
         """Rows of one of several pairs carry its name."""
@@ -82,8 +82,11 @@ class Sliding(Touched):
         self.friction = Friction.of(friction)
         self.limits += self.friction.limits
 
-    def aligned(self, m: Motion) -> Sequence[SX]:
-        return [*super().aligned(m), *(value for pair in self.pairs for value in pair.on_edge(m))]
+    def orientation_sign(self, m: Motion) -> Sequence[SX]:
+        return [
+            *super().orientation_sign(m),
+            *(value for pair in self.pairs for value in pair.on_edge(m)),
+        ]
 
     def position(self, m: Motion) -> Rows:
         return [
@@ -92,7 +95,7 @@ class Sliding(Touched):
             for row in self._labelled(pair, [("gap", contact.gap), *pair.held(m)])
         ]
 
-    def dragged(self, m: Motion, multipliers: SX) -> list[Action]:
+    def friction_actions(self, m: Motion, multipliers: SX) -> list[Action]:
         actions, row = [], 0
         for pair, contact in self._contacts(m):
             law = self.friction.loaded(tangential(pair.slip(m, contact), contact))

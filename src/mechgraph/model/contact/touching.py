@@ -86,11 +86,11 @@ class Touching(ABC):
         """Its point, if it wanders."""
         return ()
 
-    def sought(self, m: Motion) -> Sequence[SX | None]:
+    def initial_points(self, m: Motion) -> Sequence[SX | None]:
         """Coordinates of each chain where its point is looked for first."""
         return ()
 
-    def aligned(self, m: Motion) -> Sequence[SX]:
+    def orientation_sign(self, m: Motion) -> Sequence[SX]:
         """What is positive at the point that is meant, where ``held`` also holds at others."""
         return ()
 
@@ -218,7 +218,7 @@ class _Wandering(Touching):
         """Where the coordinates of the point are zero, in the axes of the host."""
         return self.host.near if isinstance(self.host, Implicit) else SX.zeros(3)
 
-    def sought(self, m: Motion) -> Sequence[SX | None]:
+    def initial_points(self, m: Motion) -> Sequence[SX | None]:
         other = self.base if self.host is self.surface else self.surface
         beside = self.host.beside(m.position(other.marker, in_frame=self.host.marker))
         return (None if beside is None else beside - self._start,)
@@ -257,7 +257,7 @@ class _OnLevel(_Wandering):
             ("beside 2", ca.dot(t2, apart)),
         ]
 
-    def aligned(self, m: Motion) -> Sequence[SX]:
+    def orientation_sign(self, m: Motion) -> Sequence[SX]:
         """The far side of the base has its normal away from the surface's centre."""
         if isinstance(self.surface, Point):
             return ()
@@ -290,7 +290,7 @@ class _LevelOnPlane(_Wandering):
             *((f"tilt {k}", ca.dot(t, normal)) for k, t in enumerate(flat, start=1)),
         ]
 
-    def aligned(self, m: Motion) -> Sequence[SX]:
+    def orientation_sign(self, m: Motion) -> Sequence[SX]:
         """It touches with its lower side, not with its upper one."""
         return (-ca.dot(m.axis(self.base.marker, "z"), self._point(m)[2]),)
 

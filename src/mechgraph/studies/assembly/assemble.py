@@ -8,22 +8,20 @@ named.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
 from casadi import SX
-from scipy.spatial.transform import Rotation as Rotation3
 
 from ...arguments import named, number, one_state
-from ...equations.equations import Equations
 from ...errors import ArgumentError, AssemblyError
-from ...model.bodies import Marker
-from ...motion.motion import Motion
-from ...motion.turns import angles_asked_for
-from ..projection import moved, normalized, project, violations
-from .requested import Wishes, check_quaternions, read_start
+from ..projection import project, violations
+from .conversion import convert, in_joint_coordinates, with_turns
+from .requested import Requested, check_quaternions, read_start
+
+if TYPE_CHECKING:
+    from ...equations import Equations
 
 TOLERANCE = 1e-11
 ATTEMPTS = 40
@@ -33,34 +31,31 @@ GIVEN = 1e-6  # violation of a state given in numbers that is taken for rounding
 def assemble(
     equations: Equations,
     start: Any = None,
+    *,
+    guess: Any = None,
     t: float = 0.0,
     parameters: Any = None,
-    guess: Any = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """A consistent (q, u).
+    """A consistent (q, u), nearest to the reference configuration.
 
-    ``start`` is a mapping of names to values (coordinates, speeds, whole joints), or a pair (q, u);
-    ``guess`` is a mapping of values to begin at, for mechanisms that can be assembled in several
-    ways.
+    start: a mapping of names to values (see ``names``), or a pair (q, u).
+    guess: a mapping of values to begin at, for mechanisms that can be assembled in several ways.
     """
     t = number("t", t)
-    one_state(equations.arguments(None, None, t, None, parameters))
+    context = {"t": t, "parameters": parameters}
+    one_state(equations.numeric.arguments(None, None, t, None, parameters))
     if isinstance(start, tuple):
         return _given(equations, start, t, parameters)
-    start = named("start (or the pair (q, u))", start)
-    joint = in_joint_coordinates(equations, [*start, *named("guess", guess)])
+    start, guess = named("start (or the pair (q, u))", start), named("guess", guess)
+    joint = in_joint_coordinates(equations, {*start, *guess})
     if joint is not None:
-        return to_absolute(
-            equations, joint, *assemble(joint, start, t, parameters, guess), t, parameters
-        )
-    wishes = read_start(equations, start)
-    context = {"t": t, "parameters": parameters}
-    reference = _sought(
-        equations, wishes, _guess(equations, guess), {*start, *named("guess", guess)}, context
-    )
-    q = _positions(equations, wishes, reference, context)
-    q = _turned(equations, equations, q, q, t, parameters)
-    return q, _velocities(equations, wishes, q, context)
+        found = assemble(joint, start, guess=guess, **context)
+        return convert(joint, equations, *found, **context)
+    requested = read_start(equations, start)
+    reference = _initial_guess(equations, requested, guess, {*start, *guess}, context)
+    q = _positions(equations, requested, reference, context)
+    q = with_turns(equations, equations, q, q, t, parameters)
+    return q, _velocities(equations, requested, q, context)
 
 
 def _given(
@@ -68,143 +63,69 @@ def _given(
 ) -> tuple[np.ndarray, np.ndarray]:
     if len(start) != 2:
         raise ArgumentError(
-            f"start must be a mapping of names to values or the pair (q, u), got {len(start)} "
-            "values"
+            "start must be a mapping of names to values or the pair (q, u), got "
+            f"{len(start)} values"
         )
-    q, u = equations.arguments(*start, t, None, parameters)[:2]
+    q, u = equations.numeric.arguments(*start, t, None, parameters)[:2]
     if q.ndim > 1 or u.ndim > 1:
         raise ArgumentError(
             "start: the pair (q, u) must be one state; for many at once use rollout"
         )
-    check_quaternions(equations, q)
-    q = _turned(equations, equations, q, q.copy(), t, parameters)
+    check_quaternions(equations, dict(enumerate(q)))
+    q = with_turns(equations, equations, q, q.copy(), t, parameters)
     rows = np.concatenate(violations(equations, q, u, np.array(t), parameters))
     if np.abs(rows).max(initial=0.0) > GIVEN:
-        names = [
-            *equations.constraints[: equations.phi.numel()],
-            *(f"rate of {n}" for n in equations.constraints),
-        ]
-        _report(
-            dict(zip(names, rows, strict=False)),
-            GIVEN,
-            "the given start (q, u) contradicts the constraints",
-        )
+        positions = equations.constraints[: equations.terms.phi.numel()]
+        names = [*positions, *(f"rate of {name}" for name in equations.constraints)]
+        residuals = dict(zip(names, rows, strict=False))
+        _report(residuals, GIVEN, "the given start (q, u) contradicts the constraints")
     q, u = project(equations, q[None], u[None], np.array([t]), parameters)
     return q[0], u[0]
 
 
-def in_joint_coordinates(equations: Equations, names: Any) -> Equations | None:
-    """Equations in joint coordinates to find a state with, if these are in others and no name is
-    one of a body's variables."""
-    if equations.kinematics is equations.tree or not _own(equations).isdisjoint(names):
-        return None
-    return equations.jointed
-
-
-def _own(equations: Equations) -> set[str]:
-    """Names of bodies, of their speeds as a whole, and of their variables."""
-    k, bodies = equations.kinematics, list(equations.system.bodies)
-    coordinates = (equations.coordinates[i] for name in bodies for i in k.joint_coordinates[name])
-    speeds = (equations.speeds[i] for name in bodies for i in k.joint_speeds[name])
-    return {*bodies, *(f"{name}'" for name in bodies), *coordinates, *speeds}
-
-
-def to_absolute(
-    equations: Equations,
-    joint: Equations,
-    q: np.ndarray,
-    u: np.ndarray,
-    t: Any = 0.0,
-    parameters: Any = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """The state of equations in absolute coordinates that is the state (q, u) of those in joint
-    coordinates (batches, too)."""
-    k, bodies = equations.kinematics, list(equations.system.bodies)
-    kernel = joint.kernel("bodies", lambda: _places_and_twists(joint), [1, 1, 1])
-    places, turns, twists = kernel(*joint.arguments(q, u, t, None, parameters))
-    batch = (*places.shape[:-1], len(bodies))
-    turns = Rotation3.from_matrix(turns.reshape(*batch, 3, 3)).as_quat(scalar_first=True)
-    q_out, u_out = (
-        np.zeros((*batch[:-1], len(equations.coordinates))),
-        np.zeros((*batch[:-1], len(equations.speeds))),
-    )
-    q_out[..., [k.joint_coordinates[name] for name in bodies]] = np.concatenate(
-        [places.reshape(*batch, 3), turns], axis=-1
-    )
-    u_out[..., [k.joint_speeds[name] for name in bodies]] = twists.reshape(*batch, 6)
-    for carried in k.chain_end:
-        for source, target, old, new in ((joint.kinematics.joint_coordinates, k.joint_coordinates, q, q_out),
-                                         (joint.kinematics.joint_speeds, k.joint_speeds, u, u_out)):  # fmt: skip
-            new[..., list(target[carried])] = old[..., list(source[carried])]
-    return _turned(equations, joint, q, q_out, t, parameters), u_out
-
-
-def _turned(
-    equations: Equations, source: Equations, q: np.ndarray, out: np.ndarray, t: Any, parameters: Any
+def _initial_guess(
+    equations: Equations, requested: Requested, guess: Any, named: set[str], context: dict
 ) -> np.ndarray:
-    """``out``, with the turns of all angles as they are at the state q of ``source``."""
-    names = list(equations.kinematics.counted)
-    if names:
-        kernel = source.kernel(("turned", *names), lambda: [_angles(source, names)], [1])
-        out[..., list(equations.kinematics.counted.values())] = kernel(
-            *source.arguments(q, None, t, None, parameters)
-        )[0]
-    return out
-
-
-def _angles(equations: Equations, names: list[str]) -> SX:
-    m, asked = Motion(equations.kinematics), angles_asked_for(equations.kinematics)
-    return ca.vertcat(*(asked[name][0] if name in asked else m.coordinate(name) for name in names))
-
-
-def _places_and_twists(equations: Equations) -> list[SX]:
-    """Of all bodies: mass centres, rotation matrices row by row, velocities in world axes with
-    angular ones in the body's."""
-    m = Motion(equations.kinematics)
-    centres = [
-        Marker(name, body, body.com, SX.eye(3)) for name, body in equations.system.bodies.items()
-    ]
-    places = (m.position(centre) for centre in centres)
-    turns = (ca.vec(m.rotation(centre).T) for centre in centres)
-    twists = (
-        ca.vertcat(m.velocity(centre), m.angular_velocity(centre, in_frame=centre))
-        for centre in centres
-    )
-    return [ca.vertcat(SX(0, 1), *values) for values in (places, turns, twists)]
-
-
-def _guess(equations: Equations, guess: Any) -> np.ndarray:
-    q, wishes = (
-        np.array(equations.kinematics.reference),
-        read_start(equations, named("guess", guess), "guess"),
-    )
-    if wishes.measured and not wishes.coordinates:  # beside others they go without saying
+    """The reference configuration with what was guessed; and points of contact that nobody named
+    where their surfaces look for them first."""
+    guessed = read_start(equations, guess, "guess")
+    if guessed.positions.names and not guessed.coordinates:  # beside others they go without saying
         raise ArgumentError(
-            f"guess: {next(iter(wishes.measured))!r} is cut; guess of "
+            f"guess: {guessed.positions.names[0]!r} is no coordinate here; guess of "
             f"{', '.join(equations.coordinates)}"
         )
-    q[list(wishes.coordinates)] = list(wishes.coordinates.values())
-    return q
+    reference = np.array(equations.terms.chart.reference)
+    reference[list(guessed.coordinates)] = list(guessed.coordinates.values())
+    return _with_contact_points(equations, requested, reference, named, context)
 
 
-def _sought(
-    equations: Equations, wishes: Wishes, reference: np.ndarray, told: set[str], context: dict
+def _with_contact_points(
+    equations: Equations,
+    requested: Requested,
+    reference: np.ndarray,
+    named: set[str],
+    context: dict,
 ) -> np.ndarray:
-    """The reference, with points of contact that nobody told a place where their surfaces look for
-    them first."""
-    m, q = Motion(equations.kinematics), reference.copy()
-    q[list(wishes.coordinates)] = list(wishes.coordinates.values())
+    if equations.terms.rows is None:
+        return reference
+    chart, q = equations.terms.chart, reference.copy()
+    q[list(requested.coordinates)] = list(requested.coordinates.values())
     places = {
         chain: place
-        for constraint in equations.constrained.constraints
-        for chain, place in zip(constraint.chains(), constraint.sought(m), strict=True)
-        if place is not None and told.isdisjoint((chain.name, *chain.coordinates))
+        for constraint in equations.terms.rows.constraints
+        for chain, place in zip(
+            constraint.chains(), constraint.initial_points(chart.motion), strict=True
+        )
+        if place is not None and named.isdisjoint((chain.name, *chain.coordinates))
     }
-    rows = [i for chain in places for i in equations.kinematics.joint_coordinates[chain.name]]
-    kernel = equations.kernel(
-        ("sought", tuple(rows)), lambda: [ca.vertcat(ca.SX(0, 1), *places.values())], [1]
+    if not places:
+        return reference
+    rows = [index for chain in places for index in chart.joint_coordinates[chain.name]]
+    kernel = equations.numeric.kernel(
+        ("contact points", tuple(rows)), lambda: [ca.vertcat(*places.values())], [1]
     )
-    values = kernel(*equations.arguments(q, None, context["t"], None, context["parameters"]))[0]
+    arguments = equations.numeric.arguments(q, None, context["t"], None, context["parameters"])
+    values = kernel(*arguments)[0]
     known = np.isfinite(values)  # the centre of a sphere is near to none of its points
     reference[np.array(rows, dtype=int)[known]] = values[known]
     return reference
@@ -214,113 +135,109 @@ def _sought(
 
 
 def _positions(
-    equations: Equations, wishes: Wishes, reference: np.ndarray, context: dict
+    equations: Equations, requested: Requested, reference: np.ndarray, context: dict
 ) -> np.ndarray:
-    first = reference.copy()
-    first[list(wishes.coordinates)] = list(wishes.coordinates.values())
-    if (
-        _independent(equations, wishes)
-        and np.abs(normalized(equations, first) - first).max(initial=0.0) < TOLERANCE
-    ):
-        return normalized(equations, first)
-    rows = _PositionRows(equations, wishes, context)
+    chart, first = equations.terms.chart, reference.copy()
+    first[list(requested.coordinates)] = list(requested.coordinates.values())
+    unit = chart.normalized(first)
+    if _independent(equations, requested) and np.abs(unit - first).max(initial=0.0) < TOLERANCE:
+        return unit
+    rows = _PositionRows(equations, requested, context)
     if not rows.names:
         return first
     random = np.random.default_rng(0)
     best, best_residual = first, np.full(len(rows.names), np.inf)
     for attempt in range(ATTEMPTS):
         scale = 0.0 if attempt == 0 else 0.1 * 1.2**attempt
-        q, residual = _settle(
-            equations,
-            rows,
-            moved(equations, first, scale * random.standard_normal(len(equations.speeds))),
-        )
-        if np.abs(residual).max() < TOLERANCE * 10 and rows.aligned(q):
+        step = scale * random.standard_normal(chart.tangent.shape[1])
+        q, residual = _settle(rows, rows.moved(first, step))
+        if np.abs(residual).max() < TOLERANCE * 10 and rows.right_way_round(q):
             return _nearest(equations, rows, q, reference)
         if attempt == 0 or np.abs(residual).max() < np.abs(best_residual).max():
             best, best_residual = q, residual
-    what = (
-        "the start contradicts the constraints"
-        if wishes.coordinates or wishes.measured
-        else "the mechanism cannot be assembled"
-    )
+    asked = requested.coordinates or requested.positions.names
+    what = "the start contradicts the constraints" if asked else "the mechanism cannot be assembled"
     if np.abs(best_residual).max() < TOLERANCE * 10:
         raise AssemblyError(
             f"{what}: it closes only the wrong way round (an axis turned over, a far side touched, "
-            "a disc lying flat); "
-            "give a start or a guess nearer to it"
+            "a disc lying flat); give a start or a guess nearer to it"
         )
     _report(dict(zip(rows.names, best_residual, strict=True)), TOLERANCE * 10, what)
     return best
 
 
-def _independent(equations: Equations, wishes: Wishes) -> bool:
+def _independent(equations: Equations, requested: Requested) -> bool:
     """True if nothing couples the coordinates: what is named stands, and the rest stays at the
     reference."""
-    return not equations.constraints and not wishes.measured and not wishes.measured_speeds
+    asked = requested.positions.names or requested.velocities.names
+    return not equations.constraints and not asked
 
 
 class _PositionRows:
-    """φ, the named coordinates and the measured coordinates of cut joints, as one residual with its
-    Jacobian."""
+    """φ, the named coordinates and the named quantities, as one residual with its Jacobian along the
+    variations of the coordinates."""
 
-    def __init__(self, equations: Equations, wishes: Wishes, context: dict) -> None:
+    def __init__(self, equations: Equations, requested: Requested, context: dict) -> None:
         self.equations, self.context = equations, context
-        self.fixed, self.values = (
-            list(wishes.coordinates),
-            np.array(list(wishes.coordinates.values())),
-        )
-        self.targets = np.array(list(wishes.measured.values()))
-        angles = {name for joint in equations.kinematics.topology.cut for name in joint.angles}
-        self.angular = np.array([name in angles for name in wishes.measured], dtype=bool)
-        m = Motion(equations.kinematics)
-        measured = ca.vertcat(ca.SX(0, 1), *(m.coordinate(name) for name in wishes.measured))
-        slope = ca.jacobian(measured, equations.symbols.q) @ equations.N
-        self.kernel = equations.kernel(
-            ("measured", tuple(wishes.measured)), lambda: [measured, slope, equations.N], [1, 2, 2]
-        )
-        count = equations.phi.numel()
-        self.count = count
-        self.names = [
-            *equations.constraints[:count],
-            *(equations.coordinates[i] for i in self.fixed),
-            *wishes.measured,
-        ]
-        right_way = ca.vertcat(
-            ca.SX(0, 1),
-            *(value for c in equations.constrained.constraints for value in c.aligned(m)),
-        )
-        self.right_way = equations.kernel("aligned", lambda: [right_way], [1])
+        self.fixed = list(requested.coordinates)
+        self.values = np.array(list(requested.coordinates.values()))
+        self.asked = requested.positions
+        terms, numeric = equations.terms, equations.numeric
+        names = tuple(self.asked.names)
+        T = terms.chart.tangent
+
+        def build() -> list[SX]:
+            q, asked = terms.symbols.q, self.asked.column
+            slopes = [ca.jacobian(column, q) @ T for column in (terms.phi, asked)]
+            return [terms.phi, slopes[0], asked, slopes[1], T]
+
+        self._kernel = numeric.kernel(("position rows", names), build, [1, 2, 1, 2, 2])
+        self._sides = numeric.kernel("sides", lambda: [_sides(equations)], [1])
+        positions = equations.constraints[: terms.phi.numel()]
+        fixed = (equations.coordinates[index] for index in self.fixed)
+        self.names = [*positions, *fixed, *names]
+
+    def _arguments(self, q: np.ndarray) -> list[np.ndarray]:
+        t, parameters = self.context["t"], self.context["parameters"]
+        return self.equations.numeric.arguments(q, None, t, None, parameters)
 
     def __call__(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        eqs, t, p = self.equations, self.context["t"], self.context["parameters"]
-        q = _turned(eqs, eqs, q, q.copy(), t, p)
-        measured, slope, N = self.kernel(*eqs.arguments(q, None, t, None, p))
-        gap = measured - self.targets
-        gap = np.where(self.angular, np.arctan2(np.sin(gap), np.cos(gap)), gap)
-        residual = np.concatenate(
-            [eqs.position_violation(q, t, p), q[self.fixed] - self.values, gap]
-        )
-        A = eqs.constraint_jacobian(q, None, t, p)[: self.count]
-        return _with_slopes(residual, np.vstack([A, N[self.fixed], slope]))
+        eqs = self.equations
+        q = with_turns(eqs, eqs, q, q.copy(), self.context["t"], self.context["parameters"])
+        phi, phi_slope, asked, asked_slope, T = self._kernel(*self._arguments(q))
+        residual = np.concatenate([phi, q[self.fixed] - self.values, self.asked.gap(asked)])
+        return _with_slopes(residual, np.vstack([phi_slope, T[self.fixed], asked_slope]))
 
-    def aligned(self, q: np.ndarray) -> bool:
-        values = self.right_way(
-            *self.equations.arguments(q, None, self.context["t"], None, self.context["parameters"])
-        )[0]
-        return bool((values > 0).all())
+    def tangent(self, q: np.ndarray) -> np.ndarray:
+        """T(q)."""
+        return self._kernel(*self._arguments(q))[4]
+
+    def moved(self, q: np.ndarray, step: np.ndarray) -> np.ndarray:
+        """q displaced by a step along the variations, on its manifold."""
+        return self.equations.terms.chart.normalized(q + self.tangent(q) @ step)
+
+    def right_way_round(self, q: np.ndarray) -> bool:
+        return bool((self._sides(*self._arguments(q))[0] > 0).all())
+
+
+def _sides(equations: Equations) -> SX:
+    """What is positive the right way round, of all constraints."""
+    if equations.terms.rows is None:
+        return SX(0, 1)
+    m, constraints = equations.terms.chart.motion, equations.terms.rows.constraints
+    return ca.vertcat(
+        SX(0, 1), *(side for each in constraints for side in each.orientation_sign(m))
+    )
 
 
 def _with_slopes(residual: np.ndarray, J: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The same; rows without a value or a slope there (0/0, a root at zero) are infinitely wrong,
-    and named so in the end."""
+    """The same; rows without a value or a slope there (0/0, a root at zero) are infinitely wrong, and
+    named so in the end."""
     known = np.isfinite(residual) & np.isfinite(J).all(axis=1)
     return np.where(known, residual, np.inf), np.where(known[:, None], J, 0.0)
 
 
-def _settle(
-    equations: Equations, rows: _PositionRows, q: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _settle(rows: _PositionRows, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Levenberg–Marquardt steps until the residual vanishes or nothing helps any more."""
     residual, J = rows(q)
     damping = 1e-3
@@ -331,11 +248,8 @@ def _settle(
         lam = min(damping, size) * max(size, 1e-12)
         # Redundant rows leave J Jᵀ singular to rounding once the damping is small; least squares do
         # not mind.
-        trial = moved(
-            equations,
-            q,
-            -J.T @ np.linalg.lstsq(J @ J.T + lam * np.eye(len(J)), residual, rcond=None)[0],
-        )
+        gram = J @ J.T + lam * np.eye(len(J))
+        trial = rows.moved(q, -J.T @ np.linalg.lstsq(gram, residual, rcond=None)[0])
         new, new_J = rows(trial)
         if np.isfinite(new).all() and np.linalg.norm(new) < size:
             q, residual, J, damping = trial, new, new_J, damping / 5
@@ -351,43 +265,42 @@ def _nearest(
 ) -> np.ndarray:
     """Slide along what the constraints leave free towards the reference configuration, wherever
     points of contact get to."""
-    points, k = _points(equations), equations.kinematics
-    uncounted = np.delete(np.arange(len(q)), list(k.counted.values()))
-    bodies = np.setdiff1d(
-        uncounted, [i for chain in _chains(equations) for i in k.joint_coordinates[chain]]
-    )
+    points, chart = _contact_speeds(equations), equations.terms.chart
+    uncounted = np.delete(np.arange(len(q)), list(chart.counted.values()))
+    of_points = [i for name in _contact_points(equations) for i in chart.joint_coordinates[name]]
+    bodies = np.setdiff1d(uncounted, of_points)
     for _ in range(50):
         residual, J = rows(q)
-        N = rows.kernel(*equations.arguments(q, None, 0.0, None, None))[2]
-        towards = np.linalg.pinv(N[uncounted]) @ (reference - q)[uncounted]
+        T = rows.tangent(q)
+        towards = np.linalg.pinv(T[uncounted]) @ (reference - q)[uncounted]
         towards[points] = 0
         free = towards - _least(J, J @ towards, points)
         if np.linalg.norm(free) < 1e-10:
             break
-        trial, left = _settle(
-            equations, rows, moved(equations, q, free - _least(J, residual, points))
-        )
-        closer = np.linalg.norm((trial - reference)[bodies]) < np.linalg.norm(
-            (q - reference)[bodies]
-        )
-        if np.abs(left).max() > TOLERANCE * 10 or not closer or not rows.aligned(trial):
+        trial, left = _settle(rows, rows.moved(q, free - _least(J, residual, points)))
+        before, after = (np.linalg.norm((state - reference)[bodies]) for state in (q, trial))
+        if (
+            np.abs(left).max() > TOLERANCE * 10
+            or after >= before
+            or not rows.right_way_round(trial)
+        ):
             break
         q = trial
     return q
 
 
-def _chains(equations: Equations) -> list[str]:
+def _contact_points(equations: Equations) -> list[str]:
     """Names of the points of contact that wander."""
-    return [
-        chain.name
-        for constraint in equations.constrained.constraints
-        for chain in constraint.chains()
-    ]
+    if equations.terms.rows is None:
+        return []
+    constraints = equations.terms.rows.constraints
+    return [chain.name for constraint in constraints for chain in constraint.chains()]
 
 
-def _points(equations: Equations) -> list[int]:
-    """Their speeds."""
-    return [i for chain in _chains(equations) for i in equations.kinematics.joint_speeds[chain]]
+def _contact_speeds(equations: Equations) -> list[int]:
+    """Indices of their speeds."""
+    speeds = equations.terms.chart.joint_speeds
+    return [index for name in _contact_points(equations) for index in speeds[name]]
 
 
 def _least(J: np.ndarray, right: np.ndarray, points: list[int]) -> np.ndarray:
@@ -406,56 +319,63 @@ def _least(J: np.ndarray, right: np.ndarray, points: list[int]) -> np.ndarray:
 # --- velocities -----------------------------------------------------------------------------------
 
 
-def _velocities(equations: Equations, wishes: Wishes, q: np.ndarray, context: dict) -> np.ndarray:
-    fixed, values = list(wishes.speeds), np.array(list(wishes.speeds.values()))
+def _velocities(
+    equations: Equations, requested: Requested, q: np.ndarray, context: dict
+) -> np.ndarray:
     start = np.zeros(len(equations.speeds))
-    start[fixed] = values
-    if _independent(equations, wishes):
+    start[list(requested.speeds)] = list(requested.speeds.values())
+    if _independent(equations, requested):
         return start
-    m = Motion(equations.kinematics)
-    measured = ca.vertcat(ca.SX(0, 1), *(m.speed(name) for name in wishes.measured_speeds))
-    slope = ca.jacobian(measured, equations.symbols.u)
-    kernel = equations.kernel(
-        ("rates", tuple(wishes.measured_speeds)), lambda: [measured, slope], [1, 2]
-    )
-    targets = np.array(list(wishes.measured_speeds.values()))
-    t, p = context["t"], context["parameters"]
-    count = equations.psi.numel()
-
-    def rows(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        rates, rates_slope = kernel(*equations.arguments(q, u, t, None, p))
-        residual = np.concatenate(
-            [equations.velocity_violation(q, u, t, p), u[fixed] - values, rates - targets]
-        )
-        A = equations.constraint_jacobian(q, u, t, p)[:count]
-        return _with_slopes(residual, np.vstack([A, np.eye(len(u))[fixed], rates_slope]))
-
-    points = _points(equations)
+    rows, points = _VelocityRows(equations, requested, q, context), _contact_speeds(equations)
     u = _settled_speeds(rows, start, points)
     random = np.random.default_rng(0)
     for _ in range(ATTEMPTS):  # rows that are not linear in the speeds may have no slope at rest
         if np.abs(rows(u)[0]).max(initial=0.0) <= _speed_limit(u):
             break
         u = _settled_speeds(rows, start + random.standard_normal(len(start)), points)
-    names = [
-        *(f"rate of {n}" for n in equations.constraints[:count]),
-        *(equations.speeds[i] for i in fixed),
-        *wishes.measured_speeds,
-    ]
-    residuals = dict(zip(names, rows(u)[0], strict=True))
-    _report(residuals, _speed_limit(u), "the start contradicts the constraints at velocity level")
+    residuals = dict(zip(rows.names, rows(u)[0], strict=True))
+    what = "the start contradicts the constraints at velocity level"
+    _report(residuals, _speed_limit(u), what)
     return u
 
 
-def _settled_speeds(
-    rows: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], u: np.ndarray, points: list[int]
-) -> np.ndarray:
+class _VelocityRows:
+    """ψ, the named speeds and the named velocities, as one residual with its Jacobian."""
+
+    def __init__(
+        self, equations: Equations, requested: Requested, q: np.ndarray, context: dict
+    ) -> None:
+        self.equations, self.q, self.context = equations, q, context
+        self.fixed = list(requested.speeds)
+        self.values = np.array(list(requested.speeds.values()))
+        self.asked = requested.velocities
+        names = tuple(self.asked.names)
+
+        def build() -> list[SX]:
+            column = self.asked.column
+            return [column, ca.jacobian(column, equations.terms.symbols.u)]
+
+        self._kernel = equations.numeric.kernel(("velocity rows", names), build, [1, 2])
+        self.count = equations.terms.psi.numel()
+        rates = (f"rate of {name}" for name in equations.constraints[: self.count])
+        fixed = (equations.speeds[index] for index in self.fixed)
+        self.names = [*rates, *fixed, *names]
+
+    def __call__(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        eqs, t, p = self.equations, self.context["t"], self.context["parameters"]
+        asked, slope = self._kernel(*eqs.numeric.arguments(self.q, u, t, None, p))
+        psi = eqs.velocity_violation(self.q, u, t, p)
+        residual = np.concatenate([psi, u[self.fixed] - self.values, self.asked.gap(asked)])
+        A = eqs.constraint_jacobian(self.q, u, t, p)[: self.count]
+        return _with_slopes(residual, np.vstack([A, np.eye(len(u))[self.fixed], slope]))
+
+
+def _settled_speeds(rows: _VelocityRows, u: np.ndarray, points: list[int]) -> np.ndarray:
     """Gauss–Newton steps of least norm; one suffices where all rows are linear."""
     for _ in range(50):
         residual, J = rows(u)
-        if not np.isfinite(residual).all() or np.abs(residual).max(initial=0.0) < 1e-13 * max(
-            1.0, np.abs(u).max(initial=0.0)
-        ):
+        small = 1e-13 * max(1.0, np.abs(u).max(initial=0.0))
+        if not np.isfinite(residual).all() or np.abs(residual).max(initial=0.0) < small:
             break
         u = u - _least(J, residual, points)
     return u

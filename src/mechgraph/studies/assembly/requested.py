@@ -1,41 +1,75 @@
-"""What the user wrote as a start: values of coordinates and speeds, by the names of joints,
-coordinates and speeds."""
+"""What the user wrote as a start or a guess, sorted: values of variables, and values of quantities
+that the variables have to be found for."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import casadi as ca
 import numpy as np
+from casadi import SX
 
-from ...equations.equations import Equations
-from ...errors import ArgumentError, unknown
+from ...errors import ArgumentError
 from ...model.joints import Joint
+
+if TYPE_CHECKING:
+    from ...contract.names import Quantity
+    from ...equations import Equations
+
+UNIT = 1e-6  # how far the norm of a quaternion may be from one
 
 
 @dataclass
-class Wishes:
-    """What ``start`` asks for: values of coordinates, of cut joints' coordinates (measured), and of
-    speeds."""
+class Rows:
+    """Quantities that are to have values: one row for each number."""
+
+    names: list[str] = field(default_factory=list)
+    values: list[SX] = field(default_factory=list)
+    targets: list[float] = field(default_factory=list)
+    angular: list[bool] = field(default_factory=list)  # compared up to whole turns
+
+    def add(self, name: str, value: SX, target: float, angular: bool = False) -> None:
+        self.names.append(name)
+        self.values.append(value)
+        self.targets.append(float(target))
+        self.angular.append(angular)
+
+    @property
+    def column(self) -> SX:
+        """The quantities, one below the other."""
+        return ca.vertcat(SX(0, 1), *self.values)
+
+    def gap(self, found: np.ndarray) -> np.ndarray:
+        """What is left between the quantities and their targets."""
+        gap = found - np.array(self.targets)
+        return np.where(
+            np.array(self.angular, dtype=bool), np.arctan2(np.sin(gap), np.cos(gap)), gap
+        )
+
+
+@dataclass
+class Requested:
+    """Values of coordinates and of speeds, by index, and rows for what is not a variable."""
 
     coordinates: dict[int, float] = field(default_factory=dict)
-    measured: dict[str, float] = field(default_factory=dict)
     speeds: dict[int, float] = field(default_factory=dict)
-    measured_speeds: dict[str, float] = field(default_factory=dict)
+    positions: Rows = field(default_factory=Rows)
+    velocities: Rows = field(default_factory=Rows)
 
 
-def read_start(equations: Equations, start: Mapping[str, Any], what: str = "start") -> Wishes:
+def read_start(equations: Equations, start: Mapping[str, Any], what: str = "start") -> Requested:
     """Sort the named values; every unknown name and wrong count is reported at once."""
-    wishes, problems = Wishes(), []
+    requested, problems = Requested(), []
     for name, value in start.items():
         try:
-            _read_one(equations, wishes, str(name), _values(name, value))
+            _read_one(equations, requested, str(name), _values(name, value))
         except ArgumentError as error:
             problems.append(f"{what}: {error}")
     if problems:
         raise ArgumentError("\n".join(problems))
-    return wishes
+    return requested
 
 
 def _values(name: str, value: Any) -> np.ndarray:
@@ -50,75 +84,72 @@ def _values(name: str, value: Any) -> np.ndarray:
     return values.astype(float)
 
 
-def _read_one(equations: Equations, wishes: Wishes, name: str, values: np.ndarray) -> None:
-    k, joint = equations.kinematics, name.removesuffix("'")
-    if name in k.joint_coordinates:
-        wishes.coordinates.update(_matched(name, k.joint_coordinates[name], values))
-        _check_unit(k, name, values)
-    elif name in k.joint_speeds:
-        wishes.speeds.update(_matched(name, k.joint_speeds[name], values))
-    elif joint in k.joint_coordinates and joint in k.joint_speeds:
-        wishes.speeds.update(_matched(name, k.joint_speeds[joint], values))
+def _read_one(equations: Equations, requested: Requested, name: str, values: np.ndarray) -> None:
+    chart = equations.terms.chart
+    own = chart.joint_coordinates.get(name, ())
+    if name in chart.description.bodies and len(own) == len(values) and name not in chart.counted:
+        requested.coordinates |= dict(zip(own, values, strict=True))  # a body that has its own
+        check_quaternions(equations, requested.coordinates, repr(name))
+        return
+    quantity = equations.names.resolve(name)
+    count = quantity.value.numel()
+    if len(values) != count:
+        raise ArgumentError(f"{name!r} needs {count} numbers, got {len(values)}")
+    if quantity.coordinates:
+        requested.coordinates |= dict(zip(quantity.coordinates, values, strict=True))
+        given = {index: requested.coordinates[index] for index in quantity.coordinates}
+        check_quaternions(equations, given, repr(name))
+    elif quantity.speeds:
+        requested.speeds |= dict(zip(quantity.speeds, values, strict=True))
     else:
-        _read_cut(equations, wishes, name, values)
+        _read_rows(equations, requested, quantity, values)
 
 
-def _matched(name: str, indices: tuple[int, ...], values: np.ndarray) -> dict[int, float]:
-    if len(values) != len(indices):
-        raise ArgumentError(f"{name!r} needs {len(indices)} numbers, got {len(values)}")
-    return dict(zip(indices, values, strict=True))
+def _read_rows(
+    equations: Equations, requested: Requested, quantity: Quantity, values: np.ndarray
+) -> None:
+    """A quantity that is no variable: rows at the level that it belongs to."""
+    s, chart = equations.terms.symbols, equations.terms.chart
+    later = ca.vertcat(s.w, s.udot, equations.terms.multipliers)
+    fixed = quantity.kind in ("input", "parameter", "time")
+    if fixed or ca.depends_on(quantity.value, later):
+        raise ArgumentError(
+            f"{quantity.name!r} is no position or velocity ({quantity.kind}), so a start cannot "
+            "give it"
+        )
+    joint = next((j for j in chart.closed if j.name == quantity.name), None)
+    names = joint.coordinates if joint is not None else quantity.labels
+    if joint is not None:
+        values = _with_positive_scalars(joint, values)
+    angular = quantity.angular or (False,) * len(values)
+    fast = ca.depends_on(quantity.value, s.u)
+    rows = requested.velocities if fast else requested.positions
+    for k, (name, target) in enumerate(zip(names, values, strict=True)):
+        if name in chart.counted and not fast:
+            requested.coordinates[chart.counted[name]] = float(target)
+        else:
+            rows.add(name, quantity.value[k], target, angular[k])
 
 
-def check_quaternions(equations: Equations, q: np.ndarray) -> None:
-    """Refuse quaternions that are not of norm one."""
-    for four in map(list, equations.kinematics.quaternions):
-        norm = float(np.linalg.norm(q[four]))
-        if abs(norm - 1) > 1e-6:
-            raise ArgumentError(
-                f"start: the quaternion {equations.coordinates[four[0]]!r} … has norm {norm:.6g}, "
-                "not 1"
-            )
-
-
-def _check_unit(k: Any, name: str, values: np.ndarray) -> None:
-    given = dict(zip(k.joint_coordinates[name], values, strict=True))
-    for four in k.quaternions:
-        norm = float(np.linalg.norm([given[i] for i in four])) if set(four) <= set(given) else 1.0
-        if abs(norm - 1) > 1e-6:
-            raise ArgumentError(f"{name!r}: the quaternion has norm {norm:.6g}, not 1")
-
-
-def _read_cut(equations: Equations, wishes: Wishes, name: str, values: np.ndarray) -> None:
-    k = equations.kinematics
-    for joint in k.topology.cut:
-        for names, store in (
-            (joint.coordinates, wishes.measured),
-            (joint.speeds, wishes.measured_speeds),
-        ):
-            whole = joint.name if store is wishes.measured else f"{joint.name}'"
-            if name == whole or name in names:
-                chosen = list(names) if name == whole else [name]
-                matched = _matched(name, tuple(range(len(chosen))), values)
-                if name == joint.name:
-                    matched = _upright(joint, matched)
-                for i, value in matched.items():
-                    if chosen[i] in k.counted:
-                        wishes.coordinates[k.counted[chosen[i]]] = value
-                    else:
-                        store[chosen[i]] = value
-                return
-    known = dict.fromkeys(
-        [*k.joint_coordinates, *k.joint_speeds, *(j.name for j in k.topology.cut)]
-    )
-    raise ArgumentError(unknown("coordinate, speed or joint", name, known))
-
-
-def _upright(joint: Joint, values: dict[int, float]) -> dict[int, float]:
-    """Quaternions with a non-negative scalar part, as a cut joint measures them."""
-    values, first = dict(values), 0
+def _with_positive_scalars(joint: Joint, values: np.ndarray) -> np.ndarray:
+    """Quaternions with a non-negative scalar part, as a joint that is closed measures them."""
+    values, first = values.copy(), 0
     for step in joint.transitions:
         count = len(step.coordinates) if step.moves else 0
         if count == 4 and values[first] < 0:
-            values |= {i: -values[i] for i in range(first, first + 4)}
+            values[first : first + 4] *= -1
         first += count
     return values
+
+
+def check_quaternions(
+    equations: Equations, given: Mapping[int, float], what: str = "start"
+) -> None:
+    """Refuse quaternions, all of whose coordinates are given, that are not of norm one."""
+    for four in equations.terms.chart.quaternions:
+        if not set(four) <= set(given):
+            continue
+        norm = float(np.linalg.norm([given[index] for index in four]))
+        if abs(norm - 1) > UNIT:
+            name = equations.coordinates[four[0]]
+            raise ArgumentError(f"{what}: the quaternion {name!r} … has norm {norm:.6g}, not 1")

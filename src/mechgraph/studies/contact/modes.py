@@ -23,18 +23,20 @@ points outside of the cone slide.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.optimize import brentq
 
-from ...equations.equations import Equations
 from ...errors import ArgumentError
 from ..assembly.assemble import GIVEN
 from ..projection import project
 from ..simulation.integrators import IntegrationFailure, Integrator
 from .impacts import around, impact, moved_by
 from .points import impulse_terms, points_of, quantities, ring_quantities, weight
+
+if TYPE_CHECKING:
+    from ...equations import Equations
 
 TOUCH = 1e-11  # gaps above −TOUCH (in metres) are no impact yet
 NEAR = 1e-10  # closed points, and those with gaps below this, share in an impact
@@ -87,10 +89,10 @@ class Contacts:
         """For each point: gap, its rate, normal force, tangential force (of sticking), slip
         speed."""
         eqs = self.equations
-        kernel = eqs.kernel("contacts", lambda: quantities(eqs, self.points), [1] * 5)
+        kernel = eqs.numeric.kernel("contacts", lambda: quantities(eqs, self.points), [1] * 5)
         w = self.context.inputs_at(np.atleast_1d(t), np.atleast_2d(q), np.atleast_2d(u))
         return tuple(
-            kernel(*eqs.arguments(q, u, t, w if np.ndim(q) > 1 else w[0], self._parameters))
+            kernel(*eqs.numeric.arguments(q, u, t, w if np.ndim(q) > 1 else w[0], self._parameters))
         )
 
     def _rings(self, t: Any, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -99,10 +101,10 @@ class Contacts:
         if not self.rings.any():
             return (np.ones((*np.shape(q)[:-1], len(self.points))),) * 5
         eqs = self.equations
-        kernel = eqs.kernel("rings", lambda: ring_quantities(eqs, self.points), [1] * 5)
+        kernel = eqs.numeric.kernel("rings", lambda: ring_quantities(eqs, self.points), [1] * 5)
         w = self.context.inputs_at(np.atleast_1d(t), np.atleast_2d(q), np.atleast_2d(u))
         return tuple(
-            kernel(*eqs.arguments(q, u, t, w if np.ndim(q) > 1 else w[0], self._parameters))
+            kernel(*eqs.numeric.arguments(q, u, t, w if np.ndim(q) > 1 else w[0], self._parameters))
         )
 
     def margins(self, t: Any, q: np.ndarray, u: np.ndarray) -> np.ndarray:
@@ -337,8 +339,10 @@ class Contacts:
         owners: a ring that lies flat has four points.
         """
         eqs = self.equations
-        kernel = eqs.kernel("impulses", lambda: impulse_terms(eqs, self.points), [2, 2, 2, 1])
-        M, A, twists, velocity = kernel(*eqs.arguments(q, u, t, None, self._parameters))
+        kernel = eqs.numeric.kernel(
+            "impulses", lambda: impulse_terms(eqs, self.points), [2, 2, 2, 1]
+        )
+        M, A, twists, velocity = kernel(*eqs.numeric.arguments(q, u, t, None, self._parameters))
         n, m, points = len(M), len(A), len(self.points)
         K = np.block([[M, A.T], [A, np.zeros((m, m))]])
         inverse = np.linalg.pinv(K, rcond=1e-13, hermitian=True)[:n, :n]
@@ -391,10 +395,12 @@ class Contacts:
         """The nearest speeds that keep closed points closed and sticking ones stuck, and the work
         of moving bases in it."""
         eqs = self.equations
-        kernel = eqs.kernel(
-            "held", lambda: [eqs.M, eqs.A[: eqs.psi.numel(), :], eqs.psi], [2, 2, 1]
+        kernel = eqs.numeric.kernel(
+            "held",
+            lambda: [eqs.terms.M, eqs.terms.A[: eqs.terms.psi.numel(), :], eqs.terms.psi],
+            [2, 2, 1],
         )
-        M, A, psi = kernel(*eqs.arguments(q, u, t, None, self._parameters))
+        M, A, psi = kernel(*eqs.numeric.arguments(q, u, t, None, self._parameters))
         m = len(A)
         K = np.block([[M, A.T], [A, np.zeros((m, m))]])
         found = np.linalg.pinv(K, rcond=1e-13, hermitian=True) @ np.concatenate(

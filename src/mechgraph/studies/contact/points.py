@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ...equations.equations import Equations
 from ...model.contact.contacts import RigidContact
 from ...model.contact.rolling import tangential
 from ...model.contact.touching import Contact, RingOnPlane, Touching
-from ...motion.motion import Motion
+
+if TYPE_CHECKING:
+    from ...equations import Equations
 
 
 @dataclass(frozen=True)
@@ -53,24 +55,24 @@ def weight(equations: Equations) -> float:
 
 
 def _pairs(equations: Equations) -> list[tuple[Touching, Contact]]:
-    m, laws = Motion(equations.kinematics), equations.system.constraints.values()
+    m, laws = equations.terms.chart.motion, equations.system.constraints.values()
     return [found for law in laws if isinstance(law, RigidContact) for found in law.touching(m)]
 
 
 def _velocities(equations: Equations) -> list[tuple[SX, SX, SX, SX]]:
     """Of each point: gap, its rate, and the two components of the slip, as expressions."""
-    m, out = Motion(equations.kinematics), []
+    m, out = equations.terms.chart.motion, []
     for pair, contact in _pairs(equations):
         slip = tangential(pair.slip(m, contact), contact)
         first, second = contact.tangents
-        rate = equations.kinematics.rate(contact.gap)
+        rate = equations.terms.chart.rate(contact.gap)
         out.append((contact.gap, rate, ca.dot(first, slip), ca.dot(second, slip)))
     return out
 
 
 def quantities(equations: Equations, points: list[Point]) -> list[SX]:
     """Of all points: gaps, their rates, normal forces, sizes of tangential forces, slip speeds."""
-    velocities, lam = _velocities(equations), equations.lam
+    velocities, lam = _velocities(equations), equations.numeric.closed.lam
     gaps, rates = (ca.vertcat(*(v[k] for v in velocities)) for k in (0, 1))
     slips = ca.vertcat(*(ca.sqrt(v[2] ** 2 + v[3] ** 2) for v in velocities))
     normal = ca.vertcat(*(lam[point.gap_row] for point in points))
@@ -83,13 +85,13 @@ def quantities(equations: Equations, points: list[Point]) -> list[SX]:
 def ring_quantities(equations: Equations, points: list[Point]) -> list[SX]:
     """Of all points: radius of the ring, moment of its pressure, its rise with two derivatives;
     ones if it is none."""
-    m, out = Motion(equations.kinematics), []
+    m, out = equations.terms.chart.motion, []
     for (pair, _), point in zip(_pairs(equations), points, strict=True):
         if isinstance(pair, RingOnPlane):
-            rise, moment = pair.rise(m), ca.norm_2(equations.lam[point.level_rows])
-            rate = equations.kinematics.rate(rise)
-            change = equations.kinematics.rate(rate) + ca.jtimes(
-                rate, equations.symbols.u, equations.udot
+            rise, moment = pair.rise(m), ca.norm_2(equations.numeric.closed.lam[point.level_rows])
+            rate = equations.terms.chart.rate(rise)
+            change = equations.terms.chart.rate(rate) + ca.jtimes(
+                rate, equations.terms.symbols.u, equations.numeric.closed.udot
             )
             out.append(ca.vertcat(pair.radius, moment, rise, rate, change))
         else:
@@ -102,10 +104,15 @@ def impulse_terms(equations: Equations, points: list[Point]) -> list[SX]:
     rows, their values."""
     own = {row for point in points for row in (point.gap_row, *point.slip_rows, *point.level_rows)}
     others = [row for row in range(len(equations.constraints)) if row not in own]
-    m, twists = Motion(equations.kinematics), []
+    m, twists = equations.terms.chart.motion, []
     for (pair, contact), velocity in zip(_pairs(equations), _velocities(equations), strict=True):
         axes = ca.horzcat(contact.normal, *contact.tangents)
         turning = m.angular_velocity(pair.surface.marker) - m.angular_velocity(pair.base.marker)
         twists.append(ca.vertcat(*velocity[1:], axes.T @ turning))
     twist = ca.vertcat(*twists)
-    return [equations.M, equations.A[others, :], ca.jacobian(twist, equations.symbols.u), twist]
+    return [
+        equations.terms.M,
+        equations.terms.A[others, :],
+        ca.jacobian(twist, equations.terms.symbols.u),
+        twist,
+    ]

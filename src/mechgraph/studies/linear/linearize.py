@@ -1,12 +1,13 @@
 """Linearization about a state, on the manifold of all constraints, by exact derivatives.
 
-A varied motion is (δs, δu): δq = N δs are the variations along the speeds (for a quaternion the
-small rotation δθ in the turned axes), so no condition on norms is left over. It obeys
+A variation of the motion is (δs, δu): δq = T δs are the variations of the coordinates along the
+tangent space of their manifold (for a quaternion the small rotation δθ in the turned axes), so no
+condition on norms is left over. From q̇ = N u + n it obeys
 
-    d(δs)/dt = δu + P δs,        d(δu)/dt = ∂u̇/∂q N δs + ∂u̇/∂u δu + ∂u̇/∂w δw,
+    T d(δs)/dt = (∂q̇/∂q T − Ṫ) δs + N δu,    d(δu)/dt = ∂u̇/∂q T δs + ∂u̇/∂u δu + ∂u̇/∂w δw,
 
-with P = 0 but for quaternions, where d(δθ)/dt = δω − ω × δθ, and the constraints A_φ δs = 0, ∂ψ/∂q
-N δs + ∂ψ/∂u δu = 0. δθ and δω of quaternions are then turned into the axes of the joint's parent,
+and the constraints ∂φ/∂q T δs = 0, ∂ψ/∂q T δs + ∂ψ/∂u δu = 0. (For quaternions the first says
+d(δθ)/dt = δω − ω × δθ.) δθ and δω of quaternions are then turned into the axes of the joint's parent,
 where a spinning body of revolution has constant coefficients. Independent variations x are picked
 out of them, the rest follows, (δs, δu) = Z x, and the rows of the independent ones are the linear
 model. This holds along any motion; where the matrices are constant (at an equilibrium, in a steady
@@ -17,7 +18,7 @@ moment later.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
@@ -26,16 +27,18 @@ from casadi import SX
 from scipy.spatial.transform import Rotation
 
 from ...arguments import one_state, some_of
-from ...closures.closure import RANK_TOLERANCE
-from ...equations.equations import Equations, column
-from ...errors import ArgumentError, blamed
-from ...motion.motion import Motion
-from ...results.trajectory import LinearModel, Trajectory
-from ..assembly.assemble import to_absolute
-from .variational import State, Varied, expansion, steadied, tilde, turning_speeds
+from ...closures.closure import RANK_TOLERANCE, rank
+from ...errors import ArgumentError
+from ...results.linear_model import LinearModel
+from ...results.trajectory import Trajectory
+from ..assembly.assemble import assemble
+from ..assembly.conversion import convert, jointed
+from .variational import State, Variations, expansion, steadied, tilde
 
-# a sliding speed is left to the constraints before a turning one, if they hold it at least this
-# well
+if TYPE_CHECKING:
+    from ...equations import Equations
+
+# A sliding speed is left to the constraints before a turning one, if they hold it at least this well.
 WELL_HELD = 1e-3
 
 
@@ -43,255 +46,213 @@ def linearize(
     equations: Equations,
     at: Any = None,
     *,
+    guess: Mapping[str, float] | None = None,
     t: float = 0.0,
     inputs: Any = None,
     parameters: Any = None,
     independent: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
-    guess: Mapping[str, float] | None = None,
 ) -> LinearModel:
-    """The linear model x' = A x + B δw, δy = C x + D δw about the state ``at``.
+    """The linear model x' = A x + B δw, δy = C x + D δw about a state, on the constraints.
 
-    ``at`` is a start as for ``simulate`` (names, or a pair (q, u)), or a ``Trajectory``, whose last
-    state is taken, with its inputs and parameters. ``independent`` are the names of coordinates and
-    speeds to keep as states; well-conditioned ones are chosen if it is not given. ``outputs`` are
-    names as a ``Trajectory`` takes them; by default the states.
+    at: a start as for ``simulate`` (names, or a pair (q, u)), or a ``Trajectory``, whose last state
+        is taken, with its inputs and parameters.
+    guess: where assembly begins.
+    t, inputs, parameters: time, inputs and parameters there.
+    independent: names of the coordinates and speeds to keep as states; well-conditioned ones are
+        chosen if it is not given.
+    outputs: any names (see ``names``); by default the states.
     """
-    wanted = some_of(
-        "coordinate or speed", () if independent is None else independent, _keepable(equations)
-    )
-    seen = some_of("output", () if outputs is None else outputs, _watchable(equations))
+    own = [*equations.terms.chart.variations, *equations.speeds]
+    wanted = _names("coordinate or speed", independent)
+    seen = _names("output", outputs)
+    measured = tuple(name for name in wanted if name not in own)
+    for name in (*measured, *seen):
+        equations.names.resolve(name)
     if isinstance(at, Trajectory):
         state = _end(equations, at, inputs, parameters)
     else:
-        state = State(
-            *equations.assemble(at, t=t, parameters=parameters, guess=guess), t, inputs, parameters
-        )
-    own = [*_variation_names(equations), *equations.speeds]
-    measured = tuple(name for name in wanted if name not in own)
-    now = _varied(equations, seen, measured, state)
+        found = assemble(equations, at, guess=guess, t=t, parameters=parameters)
+        state = State(*found, t, inputs, parameters)
+    now = _variations(equations, seen, measured, state)
     names = [*own, *measured]
     kept = _named(names, now.rows, wanted) if wanted else _chosen(equations, now.rows)
-    now, turning, constant = steadied(
-        equations, state, now, lambda later: _varied(equations, seen, measured, later), kept
-    )
+
+    def later(state: State) -> Variations:
+        return _variations(equations, seen, measured, state)
+
+    now, turning, constant = steadied(equations, state, now, later, kept)
     Z, states = expansion(now.rows, kept), tuple(names[k] for k in kept)
-    plain = np.eye(len(kept)), np.zeros((len(kept), len(equations.inputs)))
-    A, B, (C, D) = (
-        now.reduced(kept),
-        now.by_input[kept],
-        (now.watched @ Z, now.watched_input) if seen else plain,
-    )
-    labels = tuple(label for name in seen for label in _seen(equations, name)[0]) or states
+    if seen:
+        C, D = now.watched @ Z, now.watched_input
+        labels = tuple(label for name in seen for label in equations.names.resolve(name).labels)
+    else:
+        C, D, labels = np.eye(len(kept)), np.zeros((len(kept), len(equations.inputs))), states
     return LinearModel(
-        A, B, C, D, states, equations.inputs, labels, Z, tuple(names), *state[:3], constant, turning
+        A=now.reduced(kept),
+        B=now.by_input[kept],
+        C=C,
+        D=D,
+        states=states,
+        inputs=equations.inputs,
+        outputs=labels,
+        Z=Z,
+        variations=tuple(names),
+        q=state.q,
+        u=state.u,
+        t=state.t,
+        constant=constant,
+        turning=turning,
     )
+
+
+def _names(kind: str, given: Any) -> tuple[str, ...]:
+    """Names, none of them twice."""
+    if given is None:
+        return ()
+    listed = isinstance(given, (list, tuple)) and all(isinstance(name, str) for name in given)
+    if not listed:
+        raise ArgumentError(f"{kind}: expected a list of names, got {given!r}")
+    return some_of(kind, given, given)
 
 
 def _end(equations: Equations, run: Trajectory, inputs: Any, parameters: Any) -> State:
     """The last state of a run, with its inputs, parameters and contacts unless others are given."""
     constants = {name: np.ravel(value)[-1] for name, value in run.constants.items()}
     q, u, t = run.q[-1], run.u[-1], float(run.time[-1])
-    own = [(e.coordinates, e.speeds, e.inputs) for e in (equations, equations.jointed)]
     columns = tuple(run.columns[kind] for kind in ("coordinates", "speeds", "inputs"))
-    if (
-        run.name != equations.system.name
-        or columns not in own
-        or set(constants) != set(equations.parameters)
-    ):
+    own = [(e.coordinates, e.speeds, e.inputs) for e in (equations, jointed(equations))]
+    another = run.name != equations.terms.name or columns not in own
+    if another or set(constants) != set(equations.parameters):
         raise ArgumentError(
             f"this is a run of {run.name!r} with {columns[0]}, not of these equations with "
             f"{own[0][0]}"
         )
     if columns != own[0]:
-        q, u = to_absolute(equations, equations.jointed, q, u, t, constants)
+        q, u = convert(jointed(equations), equations, q, u, t, constants)
     if parameters is None or isinstance(parameters, Mapping):
         parameters = {**constants, **(parameters or {})}
     return State(q, u, t, run.w[-1] if inputs is None else inputs, parameters)
 
 
-# --- the varied motion ----------------------------------------------------------------------------
+# --- the variations of a motion -------------------------------------------------------------------
 
 
-def _variation_names(equations: Equations) -> list[str]:
-    """δs are named as the coordinates, rotations of quaternions as ``joint.rx``, ``.ry``,
-    ``.rz``."""
-    k = equations.kinematics
-    names = [name.removesuffix("'") for name in equations.speeds]
-    turning = {index for q, u in k.quaternion_speeds for index in u}
-    return [
-        name[: -len("wx")] + f"r{name[-1]}" if index in turning else name
-        for index, name in enumerate(names)
-    ]
-
-
-def _keepable(equations: Equations) -> list[str]:
-    """Names of variations, and of cut joints' variables, which can be measured."""
-    cut = (
-        name
-        for joint in equations.kinematics.topology.cut
-        for name in (*joint.coordinates, *joint.speeds)
-    )
-    return list(dict.fromkeys([*_variation_names(equations), *equations.speeds, *cut]))
-
-
-def _watchable(equations: Equations) -> list[str]:
-    """Names that a ``Trajectory`` takes."""
-    k, system = equations.kinematics, equations.system
-    wholes = [
-        name for joint in (*k.joint_coordinates, *system.joints) for name in (joint, f"{joint}'")
-    ]
-    own = [
-        *equations.coordinates,
-        *equations.speeds,
-        *equations.inputs,
-        *_keepable(equations)[2 * len(equations.speeds) :],
-    ]
-    return list(dict.fromkeys([*own, *system.bodies, *system.markers, *wholes, *system.outputs]))
-
-
-def _varied(
+def _variations(
     equations: Equations, outputs: tuple[str, ...], measured: tuple[str, ...], state: State
-) -> Varied:
-    """The matrices at a state. Measured quantities join the variations, each with a row that ties
-    it to the others."""
-
-    def build() -> list[SX]:
-        s, n, m = equations.symbols, len(equations.speeds), len(measured)
-        y, watched = _expressions(equations, measured), _expressions(equations, outputs)
-        rate = equations.kinematics.rate(y) + ca.jtimes(y, s.u, equations.udot)
-
-        def varied(values: SX) -> SX:
-            return ca.horzcat(
-                ca.jacobian(values, s.q) @ equations.N,
-                ca.jacobian(values, s.u),
-                SX(values.numel(), m),
-            )
-
-        top = ca.horzcat(_turning(equations), SX.eye(n), SX(n, m))
-        flow = ca.vertcat(top, varied(equations.udot), varied(rate))
-        by_input = ca.vertcat(
-            SX(n, s.w.numel()), ca.jacobian(ca.vertcat(equations.udot, rate), s.w)
-        )
-        ties = varied(y) - ca.horzcat(SX(m, 2 * n), SX.eye(m))
-        rows = ca.vertcat(varied(ca.vertcat(equations.phi, equations.psi)), ties)
-        return [
-            ca.densify(x)
-            for x in (flow, by_input, rows, varied(watched), ca.jacobian(watched, s.w))
-        ]
-
-    kernel = equations.kernel(("linearize", outputs, measured), build, [2] * 5)
-    return _seen_by_parent(
-        equations, state, Varied(*kernel(*one_state(equations.arguments(*state))))
+) -> Variations:
+    """The matrices at a state. Measured quantities join the variations, each with a row that ties it
+    to the others."""
+    kernel = equations.numeric.kernel(
+        ("linearize", outputs, measured),
+        lambda: _expressions(equations, outputs, measured),
+        [2] * 8,
     )
+    T, drift, N, *rest = kernel(*one_state(equations.numeric.arguments(*state)))
+    flow, by_input, rows, watched, watched_input = rest
+    inverse = np.linalg.pinv(T, rcond=1e-12)
+    top = np.hstack([inverse @ drift, inverse @ N, np.zeros((T.shape[1], len(measured)))])
+    none = np.zeros((T.shape[1], by_input.shape[1]))
+    found = Variations(
+        np.vstack([top, flow]), np.vstack([none, by_input]), rows, watched, watched_input
+    )
+    return _seen_by_parent(equations, state, found)
 
 
-def _seen_by_parent(equations: Equations, state: State, v: Varied) -> Varied:
+def _expressions(
+    equations: Equations, outputs: tuple[str, ...], measured: tuple[str, ...]
+) -> list[SX]:
+    terms, s, m = equations.terms, equations.terms.symbols, len(measured)
+    chart, udot = terms.chart, equations.numeric.closed.udot
+    y, watched = _values(equations, measured), _values(equations, outputs)
+    rate = chart.rate(y) + ca.jtimes(y, s.u, udot)
+    uncounted = [k for k in range(s.q.numel()) if k not in set(chart.counted.values())]
+    T = chart.tangent
+
+    def varied(values: SX) -> SX:
+        slopes = ca.jacobian(values, s.q) @ T, ca.jacobian(values, s.u)
+        return ca.horzcat(*slopes, SX(values.numel(), m))
+
+    turned = ca.reshape(chart.rate(ca.vec(ca.densify(T))), *T.shape)  # Ṫ
+    drift = ca.jacobian(terms.qdot, s.q) @ T - turned
+    flow = ca.vertcat(varied(udot), varied(rate))
+    by_input = ca.jacobian(ca.vertcat(udot, rate), s.w)
+    ties = varied(y) - ca.horzcat(SX(m, T.shape[1] + s.u.numel()), SX.eye(m))
+    rows = ca.vertcat(varied(ca.vertcat(terms.phi, terms.psi)), ties)
+    kinematic = [T[uncounted, :], drift[uncounted, :], terms.N[uncounted, :]]
+    dynamic = [flow, by_input, rows, varied(watched), ca.jacobian(watched, s.w)]
+    return [ca.densify(x) for x in (*kinematic, *dynamic)]
+
+
+def _values(equations: Equations, names: tuple[str, ...]) -> SX:
+    """What the names stand for, one below the other; accelerations and forces are those of the
+    motion."""
+    resolved = (equations.names.resolve(name).value for name in names)
+    values, closed = ca.vertcat(SX(0, 1), *resolved), equations.numeric.closed
+    if not ca.depends_on(values, closed.force_symbols):
+        return values
+    return ca.substitute(values, closed.force_symbols, ca.vertcat(closed.udot, closed.lam))
+
+
+def _seen_by_parent(equations: Equations, state: State, v: Variations) -> Variations:
     """The matrices for δθ and δω of quaternions in the axes of the joint's parent: T flow T⁻¹ + Ṫ
     T⁻¹, T by_input, map T⁻¹."""
-    n = len(equations.speeds)
+    count = len(equations.terms.chart.variations)
     T, spin = np.eye(len(v.flow)), np.zeros_like(v.flow)
-    for four, three in equations.kinematics.quaternion_speeds:
+    for four, three in equations.terms.chart.quaternion_speeds:
         R = Rotation.from_quat(state.q[list(four)], scalar_first=True).as_matrix()
         cross = tilde(R @ state.u[list(three)])  # Ṙ = ω̃ R
-        for block in (list(three), [n + k for k in three]):
+        for block in (list(three), [count + k for k in three]):
             T[np.ix_(block, block)], spin[np.ix_(block, block)] = R, cross
-    return Varied(
+    return Variations(
         T @ v.flow @ T.T + spin, T @ v.by_input, v.rows @ T.T, v.watched @ T.T, v.watched_input
     )
-
-
-def _turning(equations: Equations) -> SX:
-    """P: −ω̃ for quaternions, else zero."""
-    s, k = equations.symbols, equations.kinematics
-    P = SX(s.u.numel(), s.u.numel())
-    for _, three in k.quaternion_speeds:
-        P[list(three), list(three)] = -ca.skew(s.u[list(three)])  # d(δθ)/dt = δω − ω × δθ
-    return P
-
-
-def _expressions(equations: Equations, names: tuple[str, ...]) -> SX:
-    """What the names stand for, one below the other; accelerations are those of the motion."""
-    values = ca.vertcat(SX(0, 1), *(_seen(equations, name)[1] for name in names))
-    if not ca.depends_on(values, equations.symbols.udot):
-        return values
-    return ca.substitute(values, equations.symbols.udot, equations.udot)
-
-
-def _seen(equations: Equations, name: str) -> tuple[list[str], SX]:
-    """What a name stands for (the same as for a ``Trajectory``), and a name for each row."""
-    m, system = Motion(equations.kinematics), equations.system
-    if name in (*equations.coordinates, *equations.speeds):
-        value = _of_joint(equations, m, name)
-    elif name in equations.inputs:
-        value = equations.symbols.w[equations.inputs.index(name)]
-    elif name in system.bodies or name in system.markers:
-        value = m.position(name)
-    elif name in system.outputs:
-        with blamed(f"output {name!r}"):
-            value = column(system.outputs[name](m))
-    else:
-        value = _of_joint(equations, m, name)
-    return [name] if value.numel() == 1 else [
-        f"{name} {i + 1}" for i in range(value.numel())
-    ], value
-
-
-def _of_joint(equations: Equations, m: Motion, name: str) -> SX:
-    """Coordinates or speeds by the names of joints and of the variables."""
-    k = equations.kinematics
-    places = {
-        *k.joint_coordinates,
-        *(n for joint in k.topology.cut for n in (joint.name, *joint.coordinates)),
-    }
-    return m.coordinate(name) if name in places else m.speed(name.removesuffix("'"))
 
 
 # --- the manifold ---------------------------------------------------------------------------------
 
 
 def _chosen(equations: Equations, rows: np.ndarray) -> list[int]:
-    """Independent variations. The constraints determine speeds first, then coordinates; sliding
-    before turning ones, as far as they hold them well, because turns are the same in all directions
-    that a motion takes; of equals what they hold best."""
-    n, turning, dependent, left = len(equations.speeds), set(turning_speeds(equations)), [], rows
-    for first in (n, 0):
-        level = [first + k for k in range(n)]
+    """Independent variations.
+
+    The constraints determine speeds first, then coordinates; sliding before turning ones, as far as
+    they hold them well, because turns are the same in all directions that a motion takes; of equals
+    what they hold best.
+    """
+    chart = equations.terms.chart
+    count, total = len(chart.variations), len(chart.variations) + len(equations.speeds)
+    turning, dependent, left = set(chart.turning), [], rows
+    for first, last in ((count, total), (0, count)):
+        level = list(range(first, last))
         sliding = [k for k in level if k - first not in turning]
         for columns, tolerance in ((sliding, WELL_HELD), (level, RANK_TOLERANCE)):
-            found, left = _held(left, columns, tolerance * np.abs(rows).max(initial=0.0))
+            least = tolerance * np.abs(rows).max(initial=0.0)
+            found, left = _determined(left, columns, least)
             dependent += found
-    return [k for k in range(2 * n) if k not in set(dependent)]
+    return [k for k in range(total) if k not in set(dependent)]
 
 
-def _held(rows: np.ndarray, columns: list[int], least: float) -> tuple[list[int], np.ndarray]:
+def _determined(rows: np.ndarray, columns: list[int], least: float) -> tuple[list[int], np.ndarray]:
     """Columns that the rows determine (pivoted QR), and the rows without what that takes."""
     if not rows.size or not columns:
         return [], rows
     Q, R, order = scipy.linalg.qr(rows[:, columns], mode="economic", pivoting=True)
     count = int((np.abs(np.diag(R)) > least).sum())
-    return [columns[k] for k in order[:count]], rows - Q[:, :count] @ (Q[:, :count].T @ rows)
+    taken = Q[:, :count]
+    return [columns[k] for k in order[:count]], rows - taken @ (taken.T @ rows)
 
 
 def _named(names: list[str], rows: np.ndarray, wanted: tuple[str, ...]) -> list[int]:
-    """Indices of the wanted variations, which have to be independent and to determine the
-    others."""
-    free = len(names) - _rank(rows)
+    """Indices of the wanted variations, which have to be independent and to determine the others."""
+    free = len(names) - (rank(rows) if rows.size else 0)
     if len(wanted) != free:
         raise ArgumentError(
             f"independent: there are {free} independent variations here, got {len(wanted)} names"
         )
     kept = [names.index(name) for name in wanted]
-    if rows.size and _rank(np.delete(rows, kept, axis=1)) < _rank(rows):
+    if rows.size and rank(np.delete(rows, kept, axis=1)) < rank(rows):
         raise ArgumentError(
             f"independent: {', '.join(wanted)} do not determine the others here; leave the choice "
             "open"
         )
     return kept
-
-
-def _rank(rows: np.ndarray) -> int:
-    if not rows.size:
-        return 0
-    sigma = np.linalg.svd(rows, compute_uv=False)
-    return int((sigma > RANK_TOLERANCE * sigma.max()).sum())

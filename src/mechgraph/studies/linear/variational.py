@@ -1,4 +1,4 @@
-"""Varied motions, and whether they are steady: whether their coefficients are the same a moment
+"""Variations motions, and whether they are steady: whether their coefficients are the same a moment
 later.
 
 In a steady turn they may be constant only for axes that turn along: with the rate Ω of the turn and
@@ -10,7 +10,7 @@ of now.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -20,8 +20,10 @@ from scipy.optimize import least_squares
 from scipy.spatial.transform import Rotation
 
 from ...closures.closure import RANK_TOLERANCE
-from ...equations.equations import Equations
-from ...results.trajectory import balanced
+from ...results.linear_model import balanced
+
+if TYPE_CHECKING:
+    from ...equations import Equations
 
 CHANGE = 1e-6  # relative change of the coefficients up to which they count as constant
 # seconds after which the coefficients are looked at again, if nothing tells of a shorter time
@@ -46,7 +48,7 @@ class Vector(NamedTuple):
     inverse: np.ndarray
 
 
-class Varied(NamedTuple):
+class Variations(NamedTuple):
     """(δs, δu)' = flow (δs, δu) + by_input δw, rows (δs, δu) = 0, δy = watched (δs, δu) +
     watched_input δw."""
 
@@ -60,7 +62,7 @@ class Varied(NamedTuple):
         """A: the flow of the independent variations."""
         return (self.flow @ expansion(self.rows, kept))[kept]
 
-    def turned(self, vectors: list[Vector], Omega: np.ndarray, h: float = 0.0) -> Varied:
+    def turned(self, vectors: list[Vector], Omega: np.ndarray, h: float = 0.0) -> Variations:
         """The same for axes that turn with Ω and were those of now a time h ago: T⁻¹ flow T − Ξ,
         rows T with T = exp(h Ξ)."""
         T, back = (_turned_by(way * h * Omega, vectors, len(self.flow)) for way in (1, -1))
@@ -82,14 +84,14 @@ def expansion(rows: np.ndarray, kept: list[int]) -> np.ndarray:
 def steadied(
     equations: Equations,
     state: State,
-    now: Varied,
-    varied: Callable[[State], Varied],
+    now: Variations,
+    at: Callable[[State], Variations],
     kept: list[int],
-) -> tuple[Varied, np.ndarray, bool]:
+) -> tuple[Variations, np.ndarray, bool]:
     """The varied motion for fixed axes, or for axes that turn with Ω if only that makes it
     constant; Ω; and whether it is."""
     h = _moment(equations, state, now.reduced(kept))
-    later, still = varied(_later(equations, state, h)), np.zeros(3)
+    later, still = at(_later(equations, state, h)), np.zeros(3)
     if _same(now.reduced(kept), later.reduced(kept)):
         return now, still, True
     vectors = _vectors(equations, state)
@@ -101,7 +103,7 @@ def steadied(
 
 def _moment(equations: Equations, state: State, A: np.ndarray) -> float:
     """A time in which a motion turns a little, and does not run away where it is unstable."""
-    turns, values = turning_speeds(equations), np.linalg.eigvals(A)
+    turns, values = equations.terms.chart.turning, np.linalg.eigvals(A)
     speed = np.abs(state.u[turns]).max(initial=0.0)
     change = np.abs(equations.accelerations(*state)[turns]).max(initial=0.0)
     rate = max(speed, np.sqrt(change), np.abs(values).max(initial=0.0) / 100)
@@ -139,7 +141,9 @@ def _same(A: np.ndarray, B: np.ndarray) -> bool:
     return bool((np.abs(A - B)[np.ix_(used, used)] <= allowed).all())
 
 
-def _turn(now: Varied, later: Varied, h: float, vectors: list[Vector], Z: np.ndarray) -> np.ndarray:
+def _turn(
+    now: Variations, later: Variations, h: float, vectors: list[Vector], Z: np.ndarray
+) -> np.ndarray:
     """Ω of least size for which flow and constraints a time h later are most nearly those of
     now."""
 
@@ -169,48 +173,21 @@ def _blocks(matrix: np.ndarray, vectors: list[Vector], R: np.ndarray) -> np.ndar
 
 def _vectors(equations: Equations, state: State) -> list[Vector]:
     """All vectors among the variations: of places and of speeds, joint by joint."""
-    columns = [(key, k) for key, speeds, _ in _fixed_axes(equations) for k in speeds]
-    kernel = equations.kernel(
-        "axes", lambda: [ca.horzcat(SX(3, 0), *(axes for *_, axes in _fixed_axes(equations)))], [2]
+    chart = equations.terms.chart
+    found, count = list(chart.fixed_axes), len(chart.variations)
+    columns = [(key, k) for key, speeds, _ in found for k in speeds]
+    kernel = equations.numeric.kernel(
+        "axes", lambda: [ca.horzcat(SX(3, 0), *(axes for *_, axes in found))], [2]
     )
-    axes, n, vectors = kernel(*equations.arguments(*state))[0], len(equations.speeds), []
+    axes, vectors = kernel(*equations.numeric.arguments(*state))[0], []
     for key in dict.fromkeys(key for key, _ in columns):
         own = [i for i, (other, _) in enumerate(columns) if other == key]
         D, places = axes[:, own], [columns[i][1] for i in own]
-        vectors += [Vector([first + k for k in places], D, np.linalg.pinv(D)) for first in (0, n)]
+        inverse = np.linalg.pinv(D)
+        vectors += [Vector([first + k for k in places], D, inverse) for first in (0, count)]
     return vectors
-
-
-def _fixed_axes(equations: Equations) -> list[tuple[Any, tuple[int, ...], SX]]:
-    """Frames that slide along axes fixed in the world, or turn freely on them: joint and kind,
-    speeds, axes."""
-    k, s, found = equations.kinematics, equations.symbols, []
-    balls = {three: four for four, three in k.quaternion_speeds}
-    for frame, (R, _) in zip(k.frames, k.poses, strict=True):
-        if frame.speeds in balls:
-            four = s.q[list(balls[frame.speeds])]
-            axes = k.poses[frame.parent][0] @ ca.substitute(frame.R, four, SX([1, 0, 0, 0]))
-        else:
-            axes = R @ frame.S[1]
-        if (
-            frame.speeds
-            and (frame.speeds in balls or frame.S[0].is_zero())
-            and not ca.depends_on(axes, ca.vertcat(s.q, s.t))
-        ):
-            found.append(((frame.joint, frame.speeds in balls), frame.speeds, axes))
-    return found
 
 
 def tilde(x: np.ndarray) -> np.ndarray:
     """x̃ y = x × y."""
     return np.cross(x, np.eye(3)).T
-
-
-def turning_speeds(equations: Equations) -> list[int]:
-    """Indices of the speeds that turn something."""
-    return [
-        index
-        for frame in equations.kinematics.frames
-        if not frame.S[0].is_zero()
-        for index in frame.speeds
-    ]

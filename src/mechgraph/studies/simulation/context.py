@@ -5,17 +5,19 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ...arguments import named, numbers, one_of
-from ...equations.equations import Equations
+from ...arguments import named, one_of
 from ...errors import ArgumentError, ModelError
 from ...vectors import scalar
 from .integrators import IntegrationFailure
+
+if TYPE_CHECKING:
+    from ...equations import Equations
 
 
 @dataclass(frozen=True)
@@ -34,8 +36,7 @@ class Context:
         inputs: Mapping[str, Any] | None,
         parameters: Mapping[str, float] | None,
     ) -> Context:
-        values = {**equations.system.defaults, **named("parameters", parameters)}
-        constants = numbers("parameters", equations.parameters, values)
+        constants = equations.numeric.constants(named("parameters", parameters) or None)
         if constants.ndim > 1:
             raise ArgumentError(
                 "parameters: a run takes one number for each; for many runs at once use rollout"
@@ -47,7 +48,7 @@ class Context:
         expressions = ca.vertcat(
             SX(0, 1),
             *(
-                equations.symbols.w[i]
+                equations.terms.symbols.w[i]
                 if name in functions
                 else _input(equations, name, given.get(name, 0.0))
                 for i, name in enumerate(equations.inputs)
@@ -69,7 +70,7 @@ class Context:
             return np.array(
                 [self.signal(*state) for state in zip(t, np.hstack([q, u]), strict=True)]
             )
-        s = self.equations.symbols
+        s = self.equations.terms.symbols
         f = ca.Function("w", [s.t, s.p], [self.expressions])
         return (
             np.array(f(t[None], list(self.parameters.values())))
@@ -84,7 +85,7 @@ def _input(equations: Equations, name: str, value: Any) -> SX:
         expression = scalar(value, f"input {name!r}")
     except ModelError as error:
         raise ArgumentError(f"{error}, or a Python function of t or of (t, q, u)") from None
-    s = equations.symbols
+    s = equations.terms.symbols
     if ca.depends_on(expression, ca.vertcat(s.q, s.u, s.w)) or s.strangers(expression):
         raise ArgumentError(
             f"input {name!r}: an expression may use the system's time and parameters only, got "
@@ -97,7 +98,7 @@ def _signal(
     equations: Equations, functions: dict[str, Callable], expressions: SX, constants: np.ndarray
 ) -> Callable[[float, np.ndarray], np.ndarray]:
     """All inputs at (t, y), where some of them are Python functions of t or of (t, q, u)."""
-    s, nq, nu = equations.symbols, len(equations.coordinates), len(equations.speeds)
+    s, nq, nu = equations.terms.symbols, len(equations.coordinates), len(equations.speeds)
     known = ca.Function("w", [s.t, s.w, s.p], [expressions])
     by_state = {name: _takes_state(f) for name, f in functions.items()}
 

@@ -23,15 +23,15 @@ class Event:
     """A zero of a quantity of the motion: rising (+1), falling (−1) or either (0); ``stop`` ends
     the run there."""
 
-    quantity: Callable[[Motion], Any]
+    quantity: str | Callable[[Motion], Any]
     direction: int = 0
     stop: bool = True
 
 
 def _check_event(name: str, event: Event) -> None:
-    if not callable(event.quantity):
+    if not callable(event.quantity) and not isinstance(event.quantity, str):
         raise ArgumentError(
-            f"event {name!r} must be an mg.Event or a function of the motion, got "
+            f"event {name!r} must be an mg.Event, a name, or a function of the motion, got "
             f"{event.quantity!r}"
         )
     if event.direction not in (-1, 0, 1):
@@ -43,7 +43,7 @@ def _check_event(name: str, event: Event) -> None:
 class Watch:
     """Events: sign changes between grid points, located by integrating to the very moment."""
 
-    def __init__(self, context: Context, events: Mapping[str, Event | Callable]) -> None:
+    def __init__(self, context: Context, events: Mapping[str, Event | str | Callable]) -> None:
         self.events = {name: e if isinstance(e, Event) else Event(e) for name, e in events.items()}
         for name, event in self.events.items():
             _check_event(name, event)

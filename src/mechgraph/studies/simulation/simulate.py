@@ -7,21 +7,21 @@ import time as clock
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
 from casadi import SX
 from tqdm import tqdm
 
-from ...arguments import named, number, one_of
-from ...equations.equations import Equations
+from ...arguments import earlier_word, named, number, one_of
+from ...contract.mobility import lost_rows
 from ...errors import ArgumentError, SimulationError, UnsupportedError
 from ...motion.motion import Motion
 from ...results.trajectory import Trajectory
 from ..assembly.assemble import assemble
 from ..contact.modes import Contacts
-from ..projection import normalized, project_measured, violations
+from ..projection import project_measured, violations
 from .context import Context
 from .events import Event, Watch
 from .integrators import (
@@ -33,6 +33,9 @@ from .integrators import (
     Still,
     make_integrator,
 )
+
+if TYPE_CHECKING:
+    from ...equations import Equations
 
 DRIFT = ("projection", "baumgarte", "none")
 DRIFT_LIMIT = (
@@ -58,38 +61,49 @@ def simulate(
     baumgarte: float = 10.0,
     inputs: Mapping[str, Any] | None = None,
     parameters: Mapping[str, float] | None = None,
-    events: Mapping[str, Event | Callable[[Motion], Any]] | None = None,
+    events: Mapping[str, Event | str | Callable[[Motion], Any]] | None = None,
     guess: Mapping[str, float] | None = None,
-    t0: float = 0.0,
+    t: float = 0.0,
     account: bool = True,
     progress: bool | None = None,
+    t0: float | None = None,
 ) -> Trajectory:
-    """Motion over ``duration`` seconds from ``start`` (see ``assemble``).
+    """Motion over ``duration`` seconds from ``start``.
 
-    ``step`` is the spacing of the output (duration/500 if not given); the integrator chooses its
-    own by ``rtol`` and ``atol`` (rtol/100). ``method`` is a name in ``METHODS`` (cvodes; rk8 with
-    rigid contacts; dop853 for large systems and for inputs in Python). ``drift`` says how
-    constraints are kept: projection on all of them, Baumgarte's terms with rate ``baumgarte``, or
-    none. ``inputs`` are numbers, expressions of the system's time, or Python functions of t or of
-    (t, q, u). ``events`` are zeros of quantities of the motion. With ``account`` the work that
-    drives supply and friction takes is integrated along, so that the energy balance can be seen.
+    start, guess: names with values, and where assembly begins; see ``assemble``.
+    step: spacing of the output, duration/500 if not given; the integrator chooses its own.
+    rtol, atol: tolerances of the integrator; atol is rtol/100 if not given.
+    method: a name in ``METHODS``; cvodes, rk8 with rigid contacts, dop853 for large systems and for
+        inputs in Python, if not given.
+    drift: how constraints are kept: "projection" on all of them, "baumgarte" (terms with the rate
+        ``baumgarte``), or "none".
+    inputs: by name, numbers, expressions of the system's time, or Python functions of t or of
+        (t, q, u).
+    parameters: by name, numbers.
+    events: by name, zeros of quantities of the motion: ``mg.Event``, a function of the motion, or
+        another name.
+    t: time at the start.
+    account: integrate the work that drives supply and friction takes along, so that the energy
+        balance can be seen.
+    progress: True shows a bar, False none; None if it takes long.
 
     A run that fails raises ``SimulationError``, which keeps the motion up to there; one that is
     interrupted returns it.
     """
-    times = _grid(duration, step, t0)
+    t = earlier_word("simulate", "t0", t0, "t", t)
+    times = _grid(duration, step, t)
     context = Context.make(equations, inputs, parameters)
     watch = Watch(context, named("events", events))
     rate = number("baumgarte", baumgarte, positive=True)
     integrator = _integrator(equations, context, method, rtol, atol, drift, rate, account)
-    state = assemble(equations, start, t0, parameters, guess)
-    _check_determined(context, *state, t0)
+    state = assemble(equations, start, guess=guess, t=t, parameters=parameters)
+    _check_determined(context, *state, t)
     watch.begin(times[:1], np.concatenate(state)[None])
     work = np.zeros(integrator.problem.motion.work.numel())
     recorder = Recorder(context, times, *state, work, drift == "projection")
-    contacts = Contacts(equations, context) if equations.contacting else None
+    contacts = Contacts(equations, context) if equations.terms.chart.description.switched else None
     if contacts is not None:
-        contacts.check_start(t0, *state)
+        contacts.check_start(t, *state)
     began = clock.perf_counter()
     outcome, failure = "finished", None
     try:
@@ -107,13 +121,13 @@ def simulate(
     trajectory = recorder.trajectory(outcome, watch, statistics)
     if failure is not None:
         raise SimulationError(_diagnosis(context, trajectory, failure), trajectory)
-    if account and drift == "projection" and not equations.large:
+    if account and drift == "projection" and not equations.numeric.large:
         _warn_of_lost_energy(trajectory, rtol)
     return trajectory
 
 
-def _grid(duration: Any, step: Any, t0: Any) -> np.ndarray:
-    duration, t0 = number("duration", duration, positive=True), number("t0", t0)
+def _grid(duration: Any, step: Any, t: Any) -> np.ndarray:
+    duration, t = number("duration", duration, positive=True), number("t", t)
     step = duration / 500 if step is None else number("step", step, positive=True)
     count = max(1, round(duration / step))
     if abs(count * step - duration) > 1e-9 * duration:
@@ -121,7 +135,7 @@ def _grid(duration: Any, step: Any, t0: Any) -> np.ndarray:
             f"duration {duration:g} is not a whole number of steps {step:g}; the nearest is "
             f"{count * step:g}"
         )
-    return t0 + duration * np.arange(count + 1) / count
+    return t + duration * np.arange(count + 1) / count
 
 
 def _check_determined(context: Context, q: np.ndarray, u: np.ndarray, t: float) -> None:
@@ -129,13 +143,15 @@ def _check_determined(context: Context, q: np.ndarray, u: np.ndarray, t: float) 
     none."""
     eqs, p = context.equations, context.parameters
     if eqs.constraints:
-        determined = eqs.idle(q, u, t, p) is None
+        determined = eqs.numeric.idle(q, u, t, p) is None
     else:
         determined = bool(
-            np.isfinite(eqs.evaluate("udot", lambda: eqs.udot, 1, q, u, t, None, p)).all()
+            np.isfinite(
+                eqs.numeric.evaluate("udot", lambda: eqs.numeric.closed.udot, 1, q, u, t, None, p)
+            ).all()
         )
     if not determined:
-        raise ArgumentError(eqs.idle_message(q, u, t, p))
+        raise ArgumentError(eqs.numeric.idle_message(q, u, t, p))
 
 
 def _integrator(
@@ -163,7 +179,7 @@ def _integrator(
     if rtol >= 1:
         raise ArgumentError(f"rtol must be below one, got {rtol!r}")
     udot = _stabilized(equations, rate) if drift == "baumgarte" and equations.constraints else None
-    motion = equations.motion(udot, keep=drift == "projection", account=account)
+    motion = equations.numeric.closed.flow(udot, drift == "projection", account)
     problem = Problem(
         motion, context.expressions, np.array(list(context.parameters.values())), context.signal
     )
@@ -175,18 +191,18 @@ def _integrator(
 def _default_method(equations: Equations, context: Context) -> str:
     """Many short ways between events are no work for a method of many steps, which begins each with
     small ones."""
-    if context.signal is not None or equations.large:
+    if context.signal is not None or equations.numeric.large:
         return "dop853"
-    return "rk8" if equations.contacting else "cvodes"
+    return "rk8" if equations.terms.chart.description.switched else "cvodes"
 
 
 def _stabilized(equations: Equations, rate: float) -> SX:
     """u̇ with Baumgarte's terms: φ̈ + 2 a φ̇ + a² φ = 0 and ψ̇ + a ψ = 0."""
-    count, total = equations.phi.numel(), len(equations.constraints)
-    psi = equations.psi
-    held = 2 * rate * psi[:count, :] + rate**2 * equations.phi
+    count, total = equations.terms.phi.numel(), len(equations.constraints)
+    psi = equations.terms.psi
+    held = 2 * rate * psi[:count, :] + rate**2 * equations.terms.phi
     terms = ca.vertcat(held, rate * psi[count:, :], SX.zeros(total - psi.numel()))
-    return equations.closed(equations.f, equations.b + terms)[0]
+    return equations.numeric.closed.solution(equations.terms.f, equations.terms.b + terms)[0]
 
 
 # --- the run --------------------------------------------------------------------------------------
@@ -235,7 +251,7 @@ class Recorder:
         eqs, p = self.context.equations, self.context.parameters
         q, u, work = self.split(states)
         if not self.projecting:
-            return np.hstack([normalized(eqs, q), u, work]), 0.0
+            return np.hstack([eqs.terms.chart.normalized(q), u, work]), 0.0
         before = q
         q, u, drift = project_measured(eqs, q, u, times, p)
         if drift > DRIFT_LIMIT:
@@ -303,7 +319,7 @@ class Recorder:
             name: value for name, value in self.context.parameters.items() if name not in modes
         }
         return Trajectory(
-            eqs.system.name,
+            eqs.terms.name,
             t,
             q,
             u,
@@ -443,9 +459,8 @@ def _diagnosis(context: Context, trajectory: Trajectory, failure: IntegrationFai
     """What failed, where, when, and what to try."""
     eqs, t = context.equations, float(trajectory.time[-1])
     lines = [f"the run stopped after t = {t:.6g} s: {failure}."]
-    lost = eqs.lost_rows(
-        trajectory.q[0], trajectory.q[-1], trajectory.time[[0, -1]], context.parameters
-    )
+    ends = trajectory.time[[0, -1]]
+    lost = lost_rows(eqs, trajectory.q[0], trajectory.q[-1], ends, context.parameters)
     if lost:
         lines.append(
             f"It is near a singular configuration: {', '.join(lost)} lost their hold there."

@@ -15,52 +15,26 @@ with v, w the velocity and acceleration of its origin and c what does not depend
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import casadi as ca
 from casadi import SX
 
-from ..model.bodies import Marker, MassProperties
+from ..model.bodies import Marker, Massive, MassProperties
 from ..model.description import Description
 from ..model.joints import Joint
 from ..model.transitions import Transition
-from ..vectors import composed, rotated, symbol, traced
-from .topology import Arc, Topology
-
-Pair = tuple[SX, SX]  # (angular, linear)
-
-
-@dataclass(frozen=True, eq=False)
-class Symbols:
-    """The variables of the equations and their names, in the order of the arrays."""
-
-    q: SX
-    u: SX
-    udot: SX
-    w: SX
-    p: SX
-    t: SX
-    coordinates: tuple[str, ...]
-    speeds: tuple[str, ...]
-    inputs: tuple[str, ...]
-    parameters: tuple[str, ...]
-
-    @cached_property
-    def _hashes(self) -> frozenset[int]:
-        return frozenset(
-            x.__hash__()
-            for x in ca.symvar(ca.vertcat(self.q, self.u, self.udot, self.w, self.p, self.t))
-        )
-
-    def strangers(self, expression: SX) -> list[str]:
-        """Names of the symbols of an expression that are none of these variables."""
-        return [x.name() for x in ca.symvar(expression) if x.__hash__() not in self._hashes]
+from ..vectors import composed, rotated, traced
+from .chart import Chart, Pair, Pose, chart_variables
+from .topology import Arc, Topology, topology
+from .turns import counting
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class TreeFrame:
     """A frame of the tree. ``speeds`` are the indices in u of the speeds that move it; none if its
     motion is given."""
 
@@ -74,47 +48,23 @@ class Frame:
     known: Pair  # derivatives of the prescribed part of (ω_r, v_r)
 
 
-@dataclass(frozen=True, eq=False)
-class Kinematics:
-    """Frames parents first (0 is ground), which of them carry the bodies, and q̇ = N u + n.
+class TreeChart(Chart):
+    """Coordinates along a tree: frames parents first (0 is ground), and which carry the bodies.
 
     n is zero but for the coordinates that count turns (see ``turns.py``): time drives no other.
     """
 
-    system: Description
     topology: Topology
-    symbols: Symbols
-    frames: tuple[Frame, ...]
+    frames: tuple[TreeFrame, ...]
     body_frame: dict[str, int]
-    body_pose: dict[
-        str, tuple[SX, SX]
-    ]  # constant rotation and origin of each body's frame in the frame that it rides on
-    chain_end: dict[
-        str, int
-    ]  # frame at the end of each chain: cut joints that carry their coordinates, wandering points
-    joint_coordinates: dict[str, tuple[int, ...]]  # by joint and by coordinate name
-    joint_speeds: dict[str, tuple[int, ...]]
-    N: SX
-    reference: tuple[float, ...]
-    quaternion_speeds: tuple[
-        tuple[tuple[int, ...], tuple[int, ...]], ...
-    ]  # indices in q of unit quaternions, in u of their ω
-    n: SX | None = None
-    counted: Mapping[str, int] = field(
-        default_factory=dict
-    )  # by angle: the index in q of what counts its turns
-
-    @property
-    def quaternions(self) -> tuple[tuple[int, ...], ...]:
-        """Indices in q of each unit quaternion."""
-        return tuple(q for q, _ in self.quaternion_speeds)
+    # constant rotation and origin of each body's frame in the frame that it rides on
+    body_pose: dict[str, tuple[SX, SX]]
 
     @cached_property
-    def carried(self) -> tuple[MassProperties | None, ...]:
-        """The body that rides on each frame, with its mass centre and inertia in the axes of that
-        frame."""
+    def riders(self) -> tuple[MassProperties | None, ...]:
+        """What rides on each frame, with its mass centre and inertia in the axes of that frame."""
         riders: list[MassProperties | None] = [None] * len(self.frames)
-        for body in self.system.bodies.values():
+        for body in self.description.bodies.values():
             R, d = self.body_pose[body.name]
             inertia = body.inertia if R.is_eye() else R @ body.inertia @ R.T
             riders[self.body_frame[body.name]] = MassProperties(
@@ -122,25 +72,81 @@ class Kinematics:
             )
         return tuple(riders)
 
+    @property
+    def carried(self) -> Sequence[tuple[int, Massive]]:
+        return [(j, rider) for j, rider in enumerate(self.riders) if rider is not None]
+
     def place(self, marker: Marker) -> tuple[int, SX, SX]:
-        """The frame that a marker rides on, its origin there, and its rotation there."""
         R, d = self.body_pose[marker.body.name]
-        return (
-            self.body_frame[marker.body.name],
-            _shifted(d, R, marker.at),
-            rotated(R, marker.rotation),
-        )
+        frame = self.body_frame[marker.body.name]
+        return frame, _shifted(d, R, marker.at), rotated(R, marker.rotation)
+
+    def pose(self, frame: Any) -> Pose:
+        return self.poses[frame]
+
+    def twist(self, frame: Any) -> Pair:
+        return self.twists[frame]
+
+    def acceleration(self, frame: Any, moving: bool = True) -> Pair:
+        return (self._moving_accelerations if moving else self._biased_accelerations)[frame]
 
     @cached_property
-    def qdot(self) -> SX:
-        """q̇ = N u + n."""
-        rates = self.N @ self.symbols.u
-        return rates if self.n is None else rates + self.n
+    def _moving_accelerations(self) -> list[Pair]:
+        return self.accelerations(self.symbols.udot)
 
-    def rate(self, expression: SX) -> SX:
-        """Time derivative of a column along the motion, at u̇ = 0."""
-        s = self.symbols
-        return ca.jtimes(expression, s.q, self.qdot) + ca.jtimes(expression, s.t, SX(1))
+    @cached_property
+    def _biased_accelerations(self) -> list[Pair]:
+        return self.accelerations()
+
+    @property
+    def driven(self) -> Sequence[tuple[int, Pair]]:
+        return [
+            (j, frame.relative)
+            for j, frame in enumerate(self.frames)
+            if not frame.speeds and not all(part.is_zero() for part in frame.relative)
+        ]
+
+    def outboard_frames(self, frame: Any) -> list[int]:
+        """A frame and all that hangs on it."""
+        found = {frame}
+        for j in range(frame + 1, len(self.frames)):
+            if self.frames[j].parent in found:
+                found.add(j)
+        return sorted(found)
+
+    def outboard(self, joint: Joint) -> tuple[int, int]:
+        arc = next(arc for arc in self.topology.arcs if arc.joint is joint)
+        first = next(j for j, frame in enumerate(self.frames) if frame.joint is joint)
+        return first, -1 if arc.reversed else 1
+
+    @property
+    def own_joints(self) -> Sequence[Joint]:
+        mine = self.description.joints
+        return [
+            arc.joint for arc in self.topology.arcs if mine.get(arc.joint.name) is not arc.joint
+        ]
+
+    @property
+    def turning(self) -> list[int]:
+        return [i for frame in self.frames if not frame.S[0].is_zero() for i in frame.speeds]
+
+    @property
+    def fixed_axes(self) -> Sequence[tuple[Any, tuple[int, ...], SX]]:
+        """Of frames that slide along axes fixed in the world, or turn freely on them."""
+        s, found = self.symbols, []
+        balls = {three: four for four, three in self.quaternion_speeds}
+        for frame, (R, _) in zip(self.frames, self.poses, strict=True):
+            ball = frame.speeds in balls
+            if ball:
+                four = s.q[list(balls[frame.speeds])]
+                unturned = ca.substitute(frame.R, four, SX([1, 0, 0, 0]))
+                axes = self.poses[frame.parent][0] @ unturned
+            else:
+                axes = R @ frame.S[1]
+            fixed = not ca.depends_on(axes, ca.vertcat(s.q, s.t))
+            if frame.speeds and (ball or frame.S[0].is_zero()) and fixed:
+                found.append(((frame.joint, ball), frame.speeds, axes))
+        return found
 
     @cached_property
     def poses(self) -> list[tuple[SX, SX]]:
@@ -215,23 +221,35 @@ def outward(R: SX, d: SX, epsilon: SX, w: SX, c_w: SX, c_v: SX, S_w: SX, S_v: SX
 # --- laying the frames ----------------------------------------------------------------------------
 
 
-def derive_kinematics(system: Description, topology: Topology) -> Kinematics:
+def joint_chart(description: Description) -> Chart:
+    """Coordinates of the joints of the spanning tree; one chart for all who ask."""
+    if "joint chart" not in description.derived:
+        chart = tree_chart(description, topology(description))
+        description.derived["joint chart"] = counting(chart)
+    return description.derived["joint chart"]
+
+
+def tree_chart(
+    description: Description, topology: Topology, kind: type[TreeChart] = TreeChart
+) -> TreeChart:
     """Walk the tree once and lay out coordinates, speeds and frames."""
-    return _Walk(system, topology).result()
+    return _Walk(description, topology).result(kind())
 
 
 class _Walk:
     """The one place where frames are laid: joint after joint, transition after transition."""
 
-    def __init__(self, system: Description, topology: Topology) -> None:
-        self.system, self.topology = system, topology
-        self.frames: list[Frame] = [_fixed_frame(-1, None, SX.eye(3), SX.zeros(3))]
+    def __init__(self, description: Description, topology: Topology) -> None:
+        self.description, self.topology = description, topology
+        self.frames: list[TreeFrame] = [_fixed_frame(-1, None, SX.eye(3), SX.zeros(3))]
         self.body_frame: dict[str, int] = {"ground": 0}
         self.body_pose: dict[str, tuple[SX, SX]] = {"ground": (SX.eye(3), SX.zeros(3))}
         self.chain_end: dict[str, int] = {}
         carried = [joint for joint in topology.cut if not joint.kind.closes]
         carried += [
-            chain for constraint in system.constraints.values() for chain in constraint.chains()
+            chain
+            for constraint in description.constraints.values()
+            for chain in constraint.chains()
         ]
         self._name_variables([*(arc.joint for arc in topology.arcs), *carried])
         for arc in topology.arcs:
@@ -247,9 +265,7 @@ class _Walk:
         for joint in joints:
             _number(self.q_index, joint, joint.coordinates, coordinates)
             _number(self.u_index, joint, joint.speeds, speeds)
-        self.coordinates, self.speeds = coordinates, speeds
-        self.q, self.u = _symbols(coordinates), _symbols(speeds)
-        self.udot = _symbols([f"{name}'" for name in speeds])
+        self.symbols = chart_variables(self.description, coordinates, speeds)
         self.rates: list[tuple[tuple[int, ...], tuple[int, ...], SX]] = []
         self.reference = [0.0] * len(coordinates)
 
@@ -304,76 +320,53 @@ class _Walk:
                 continue
             if self._driven(pending):
                 frame, pending = self._lay_fixed(frame, joint, *pending), (SX.eye(3), SX.zeros(3))
-            C, step = step.aligned()
+            C, step = step.axis_aligned()
             frame = self._lay_moving(frame, joint, _then(pending, (C, SX.zeros(3))), step, q, u)
             pending = (C.T, SX.zeros(3))
         return frame, pending
 
     def _driven(self, pose: tuple[SX, SX]) -> bool:
-        return any(not x.is_constant() and ca.depends_on(x, self.system.time) for x in pose)
+        return any(not x.is_constant() and ca.depends_on(x, self.description.time) for x in pose)
 
     def _lay_moving(
         self, parent: int, joint: Joint, place: tuple, step: Transition, q: tuple, u: tuple
     ) -> int:
-        x, s = self.q[list(q)], self.u[list(u)]
+        x, s = self.symbols.q[list(q)], self.symbols.u[list(u)]
         R, d = _then(place, step.pose(x))
         S = step.subspace(x)
         self.rates.append((q, u, step.rates(x)))
         for index, value in zip(q, step.reference, strict=True):
             self.reference[index] = value
         zero = SX.zeros(3)
-        return self._add(Frame(parent, joint, R, d, S, u, _relative(*S, s), (zero, zero)))
+        return self._add(TreeFrame(parent, joint, R, d, S, u, _relative(*S, s), (zero, zero)))
 
     def _lay_fixed(self, parent: int, joint: Joint, R: SX, d: SX) -> int:
         """A frame at a constant place or with a motion prescribed by functions of time."""
         frame = _fixed_frame(parent, joint, R, d)
-        t = self.system.time
+        t = self.description.time
         if self._driven((R, d)):
             turning = R.T @ _rate(R, t)
             relative = (ca.vertcat(turning[2, 1], turning[0, 2], turning[1, 0]), R.T @ _rate(d, t))
             known = (_rate(relative[0], t), _rate(relative[1], t))
-            frame = Frame(parent, joint, R, d, frame.S, (), relative, known)
+            frame = TreeFrame(parent, joint, R, d, frame.S, (), relative, known)
         return self._add(frame)
 
-    def _add(self, frame: Frame) -> int:
+    def _add(self, frame: TreeFrame) -> int:
         self.frames.append(frame)
         return len(self.frames) - 1
 
-    def result(self) -> Kinematics:
-        N = ca.diagcat(
-            SX(0, 0), *(block for _, _, block in sorted(self.rates, key=lambda rate: rate[0]))
-        )
-        system = self.system
-        symbols = Symbols(
-            q=self.q,
-            u=self.u,
-            udot=self.udot,
-            w=ca.vertcat(SX(0, 1), *system.inputs.values()),
-            p=ca.vertcat(SX(0, 1), *system.parameters.values()),
-            t=system.time,
-            coordinates=tuple(self.coordinates),
-            speeds=tuple(self.speeds),
-            inputs=tuple(system.inputs),
-            parameters=tuple(system.parameters),
-        )
-        return Kinematics(
-            system,
-            self.topology,
-            symbols,
-            tuple(self.frames),
-            self.body_frame,
-            self.body_pose,
-            self.chain_end,
-            self.q_index,
-            self.u_index,
-            N,
-            tuple(self.reference),
-            tuple((q, u) for q, u, _ in self.rates if len(q) > len(u)),
-        )
-
-
-def _symbols(names: list[str]) -> SX:
-    return ca.vertcat(SX(0, 1), *map(symbol, names))
+    def result(self, chart: TreeChart) -> TreeChart:
+        chart.description, chart.topology = self.description, self.topology
+        chart.symbols = self.symbols
+        chart.frames = tuple(self.frames)
+        chart.body_frame, chart.body_pose = self.body_frame, self.body_pose
+        chart.chain_end, chart.closed = self.chain_end, self.topology.cut
+        chart.joint_coordinates, chart.joint_speeds = self.q_index, self.u_index
+        in_order = sorted(self.rates, key=lambda rate: rate[0])
+        chart.N = ca.diagcat(SX(0, 0), *(block for _, _, block in in_order))
+        chart.reference = tuple(self.reference)
+        chart.quaternion_speeds = tuple((q, u) for q, u, _ in self.rates if len(q) > len(u))
+        return chart
 
 
 def _number(
@@ -385,9 +378,9 @@ def _number(
     index[joint.name] = tuple(range(first, first + len(names)))
 
 
-def _fixed_frame(parent: int, joint: Joint | None, R: SX, d: SX) -> Frame:
+def _fixed_frame(parent: int, joint: Joint | None, R: SX, d: SX) -> TreeFrame:
     zero, none = SX.zeros(3), SX.zeros(3, 0)
-    return Frame(parent, joint, R, d, (none, none), (), (zero, zero), (zero, zero))
+    return TreeFrame(parent, joint, R, d, (none, none), (), (zero, zero), (zero, zero))
 
 
 def _rate(expression: SX, t: SX) -> SX:

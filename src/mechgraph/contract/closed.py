@@ -1,0 +1,166 @@
+"""The terms closed: u̇ and λ as expressions of (q, u, t, w), the way back to the constraints, and
+what an integrator needs of both."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from scipy.sparse import csc_matrix
+
+from ..closures import sparse
+from ..closures.closure import (
+    CLOSURES,
+    ITERATIONS,
+    Solver,
+    balance,
+    completion,
+    drag,
+    solve_tree,
+)
+from ..kernels import flow
+from .terms import Terms
+
+IDLE = 1e-10  # inertia, relative, of what has none
+
+
+class Closed:
+    """Terms with a closure; each expression is derived when it is first asked for."""
+
+    def __init__(self, terms: Terms, closure: str) -> None:
+        self.terms, self.closure = terms, closure
+        self._flows: dict[tuple[bool, bool], flow.Motion] = {}
+
+    # --- accelerations ----------------------------------------------------------------------------
+
+    @cached_property
+    def udot(self) -> SX:
+        """u̇(q, u, t, w) with all constraints, as one expression: the formalism's own route, or the
+        closure."""
+        terms = self.terms
+        if terms.constraints:
+            return self._solution[0]
+        if terms.solve is not None:
+            return terms.solve(SX.zeros(terms.symbols.u.numel()))
+        return solve_tree(terms.M, terms.f)
+
+    @property
+    def lam(self) -> SX:
+        """λ(q, u, t, w), as one expression; of redundant constraints not the least-norm ones to the
+        last digit."""
+        return self._solution[1] if self.terms.constraints else SX(0, 1)
+
+    @cached_property
+    def _solution(self) -> tuple[SX, SX]:
+        return self.solution(self.terms.f, self.terms.b)
+
+    def solution(self, f: SX, b: SX) -> tuple[SX, SX]:
+        """(u̇, λ) from M u̇ = f + Gᵀλ, A u̇ + b = 0 by the closure, for any f and b."""
+        G = self.terms.G if self.terms.has_friction else None
+        return self._solver(self.terms.A, G)(f, b)
+
+    def _solver(self, A: SX, G: SX | None = None, iterations: int = ITERATIONS) -> Solver:
+        """(u̇, λ) as a function of f and b; factors are those of all its calls."""
+        inertia = self.terms.M
+        s = completion(inertia, A) if self._massless else None
+        M = inertia if s is None else inertia + s * A.T @ A
+        if s is not None and A.shape[0] < len(self.terms.constraints):
+            # some rows alone leave what has no inertia undetermined: it stays put
+            M = M + IDLE * ca.trace(inertia) / inertia.shape[0] * SX.eye(inertia.shape[0])
+        scale = balance(M, A)
+        scaled = ca.diag(scale) @ A
+        if G is None:
+            solver = CLOSURES[self.closure].expression(M, scaled, iterations)
+        else:
+            solver = drag(M, scaled, ca.diag(scale) @ G)
+
+        def solution(f: SX, b: SX) -> tuple[SX, SX]:
+            udot, lam = solver(f if s is None else f - s * A.T @ b, scale * b)
+            return udot, scale * lam
+
+        return solution
+
+    @cached_property
+    def _massless(self) -> bool:
+        """True if some motion has no inertia, so that only constraints determine it: M is singular.
+
+        Seen at a random configuration.
+        """
+        if self.terms.chart.chain_end:
+            return True
+        s, random = self.terms.symbols, np.random.default_rng(0)
+        q = np.array(self.terms.chart.reference) + random.uniform(-1, 1, len(s.coordinates))
+        M = ca.Function("M", [s.q, s.t, s.p], [self.terms.M])(q, 0.0, list(s.defaults))
+        return sparse.is_singular(sparse_matrix(self.terms.M, np.array(M.nonzeros())))
+
+    # --- power ------------------------------------------------------------------------------------
+
+    @cached_property
+    def work_rates(self) -> SX:
+        """Power supplied and power dissipated, as expressions of (q, u, t, w); empty if nothing does
+        either."""
+        powers = ca.vertcat(self.terms.supplied, self.terms.dissipated)
+        if powers.is_zero() and not self.terms.chart.description.switched:
+            return SX(0, 1)
+        solution = ca.vertcat(self.udot, self.lam)
+        return ca.densify(ca.substitute(powers, self.force_symbols, solution))
+
+    @property
+    def force_symbols(self) -> SX:
+        """(u̇, λ): what reactions and power depend on beside q, u, t, w, p."""
+        return ca.vertcat(self.terms.symbols.udot, self.terms.multipliers)
+
+    # --- for integrators --------------------------------------------------------------------------
+
+    @cached_property
+    def projected(self) -> SX | None:
+        """(q, u) brought back to the constraints by one Newton step, of least kinetic energy; None
+        if there is nothing to keep."""
+        terms, chart = self.terms, self.terms.chart
+        if not terms.psi.numel() and not chart.quaternions:
+            return None
+        q, u, none = SX(terms.symbols.q), terms.symbols.u, SX.zeros(terms.symbols.u.numel())
+        count, total = terms.phi.numel(), terms.psi.numel()
+        if not total:
+            return ca.vertcat(chart.normalized_expression(q), u)
+        # one iteration is enough: the next step meets what this one leaves
+        solver = self._solver(terms.A[:total, :], iterations=1)
+        if count:
+            places = solver if count == total else self._solver(terms.A[:count, :], iterations=1)
+            q = q + terms.N @ places(none, terms.phi)[0]
+        q = chart.normalized_expression(q)
+        u = u + solver(none, ca.substitute(terms.psi, terms.symbols.q, q))[0]
+        return ca.vertcat(q, u)
+
+    def flow(
+        self, udot: SX | None = None, project: bool = True, account: bool = False
+    ) -> flow.Motion:
+        """q̇, u̇ (or another one) and the way back to the constraints, for integrators.
+
+        With ``account``, the work that is supplied and dissipated is integrated along.
+        """
+        s, key = self.terms.symbols, (project, account)
+        if udot is None and key in self._flows:
+            return self._flows[key]
+        keep = self.projected if project else None
+        rates = self.work_rates if account else SX(0, 1)
+        accelerations = self.udot if udot is None else udot
+        made = flow.Motion(
+            s.q, s.u, s.t, s.w, s.p, self.terms.qdot, accelerations, keep, work_rates=rates
+        )
+        if udot is None:
+            self._flows[key] = made
+        return made
+
+
+def sparse_matrix(pattern: SX, entries: np.ndarray) -> csc_matrix:
+    """The matrix of that pattern with these entries."""
+    sparsity = pattern.sparsity()
+    return csc_matrix((entries, sparsity.row(), sparsity.colind()), pattern.shape)
+
+
+def entries(matrix: SX) -> SX:
+    """The entries of a sparse matrix that are there, column by column."""
+    return ca.vertcat(SX(0, 1), *matrix.nonzeros())

@@ -1,0 +1,68 @@
+"""From a description to the terms of its equations, by a formalism."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from casadi import SX
+
+from ..arguments import one_of
+from ..errors import UnsupportedError
+from ..formalisms import DEFAULT, FORMALISMS, Dynamics, formalism_of
+from ..model.description import Description
+from ..motion.chart import Chart
+from ..motion.constraint_rows import ConstraintRows
+from ..motion.energy import kinetic, potential
+from ..motion.reactions import Reactions
+from .terms import Terms
+
+
+def derive_terms(description: Description, formalism: str | None = None, **options: Any) -> Terms:
+    """The terms of a description by a formalism (see ``FORMALISMS``)."""
+    name = DEFAULT if formalism is None else formalism
+    one_of("formalism", name, FORMALISMS, UnsupportedError)
+    listed = formalism_of(name)
+    chart = listed.chart(description)
+    try:
+        dynamics = listed.derive(chart, **options)
+    except TypeError as error:
+        if "unexpected keyword" not in str(error):
+            raise
+        raise UnsupportedError(f"{name}: {error}") from None
+    return _terms(chart, dynamics, name, (rederived, (description, name, options)))
+
+
+def rederived(description: Description, formalism: str, options: dict[str, Any]) -> Terms:
+    """The same terms again, where a pickle is opened."""
+    return derive_terms(description, formalism, **options)
+
+
+def _terms(chart: Chart, dynamics: Dynamics, formalism: str, recipe: tuple[Any, ...]) -> Terms:
+    """What the formalism delivers, with what is the same for all: constraints and energies."""
+    rows = ConstraintRows(chart)
+    reactions = Reactions(chart, rows, dynamics.recursion)
+
+    def supplied() -> SX:
+        return reactions.supplied
+
+    def dissipated() -> SX:
+        return reactions.dissipated
+
+    return Terms(
+        chart.symbols,
+        M=dynamics.M,
+        f=dynamics.f,
+        kinetic=lambda: kinetic(chart),
+        potential=lambda: potential(chart),
+        supplied=supplied,
+        dissipated=dissipated,
+        solve=dynamics.solve,
+        inverse=dynamics.inverse,
+        coefficients=dynamics.coefficients,
+        name=chart.description.name,
+        formalism=formalism,
+        chart=chart,
+        rows=rows,
+        reactions=reactions,
+        recipe=recipe,
+    )

@@ -1,0 +1,315 @@
+"""The one table of names: what a name means, and how it is computed.
+
+Starts, guesses, outputs, events, linear models, plots and results all ask here. A name is
+
+- a coordinate, a speed, an input, a parameter, an output, ``t``;
+- a joint: its coordinates, measured where they are no variables of the chart;
+- a body or a marker: the position of its origin in the world;
+- any of these with a prime or two: its first or second derivative in time;
+- a constraint, or a row of one (``close: position x``): its multipliers; ``drive: effort`` the same;
+- ``kinetic``, ``potential``, ``energy``, ``power``, where nothing else has that name;
+- ``elbow: force``, ``elbow: moment``, ``elbow: reaction``, ``elbow: force x``: what a joint or
+  constraint exerts on its child.
+
+Where a joint and a body share a name, it is the joint; ``body elbow`` and ``joint elbow`` tell them
+apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import casadi as ca
+from casadi import SX
+
+from ..errors import ArgumentError, ModelError, blamed, unknown
+from ..model.joints import Joint
+from ..model.transitions import Ball, Translation
+from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, has_nan
+from .terms import Terms
+
+COMPONENTS = {
+    "reaction": slice(0, 6),
+    "force": slice(0, 3),
+    "moment": slice(3, 6),
+    **{f"force {axis}": slice(k, k + 1) for k, axis in enumerate("xyz")},
+    **{f"moment {axis}": slice(k + 3, k + 4) for k, axis in enumerate("xyz")},
+}
+ENERGIES = ("kinetic", "potential", "energy")
+RATE = {"rad": "rad/s", "m": "m/s", "1": "1/s", "rad/s": "rad/s²", "m/s": "m/s²"}
+
+
+@dataclass(frozen=True, eq=False)
+class Quantity:
+    """What a name means: a column ``value`` of q, u, u̇, λ, w, p, t, with a label for each row.
+
+    ``coordinates`` or ``speeds`` are the indices of the variables that it consists of, if it does.
+    ``angular`` marks rows that are angles measured up to whole turns.
+    """
+
+    name: str
+    kind: str
+    value: SX
+    units: tuple[str, ...]
+    coordinates: tuple[int, ...] = ()
+    speeds: tuple[int, ...] = ()
+    angular: tuple[bool, ...] = ()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """A label for each row: the name itself, if there is only one."""
+        count = self.value.numel()
+        letters = "xyz" if count == 3 else [str(k + 1) for k in range(count)]
+        return (self.name,) if count == 1 else tuple(f"{self.name} {each}" for each in letters)
+
+
+class Names:
+    """All names of some terms."""
+
+    def __init__(self, terms: Terms) -> None:
+        self._terms, self._chart = terms, terms.chart
+        self._description = terms.chart.description
+        self._found: dict[str, Quantity] = {}
+
+    def resolve(self, name: str) -> Quantity:
+        """What a name means; an ``ArgumentError`` with the nearest known one, if it means nothing."""
+        if not isinstance(name, str):
+            raise ArgumentError(f"a name must be a text such as {self.known[:1]}, got {name!r}")
+        if name not in self._found:
+            found = self._read(name)
+            if found is None:
+                raise ArgumentError(unknown("name", name, self.known))
+            self._found[name] = found
+        return self._found[name]
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and (name in self._found or self._read(name) is not None)
+
+    @cached_property
+    def known(self) -> list[str]:
+        """The names that are there without primes and components, for messages."""
+        s, description = self._terms.symbols, self._description
+        own = [*s.coordinates, *s.speeds, *s.inputs, *description.joints]
+        closed = [name for joint in self._chart.closed for name in joint.coordinates]
+        places = [*description.bodies, *description.markers]
+        outputs = [*description.outputs, *self._terms.own_outputs]
+        constraints = [*description.constraints, *self._terms.constraints]
+        return list(
+            dict.fromkeys([*own, *closed, *places, *outputs, *s.parameters, *constraints, "t"])
+        )
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def _read(self, name: str) -> Quantity | None:
+        plain = name.rstrip("'")
+        primes = len(name) - len(plain)
+        ways = (self._variable(name), self._variable_of_joint(plain, primes))
+        for found in ways:
+            if found is not None:
+                return found
+        if primes == 0:
+            return self._at_rest(name) or self._force(name) or self._energy(name)
+        if primes > 2:
+            return None
+        return self._derivative(name, plain, primes)
+
+    def _variable(self, name: str) -> Quantity | None:
+        """A coordinate, speed, input, parameter, or time."""
+        s = self._terms.symbols
+        own = name not in self._chart.counted or self._closed_joint(name, "coordinates") is None
+        if name in s.coordinates and own:
+            k = s.coordinates.index(name)
+            return Quantity(name, "coordinate", s.q[k], (self._unit(name),), coordinates=(k,))
+        if name in s.speeds:
+            k = s.speeds.index(name)
+            return Quantity(name, "speed", s.u[k], (self._unit(name),), speeds=(k,))
+        if name in s.inputs:
+            return Quantity(name, "input", s.w[s.inputs.index(name)], ("",))
+        if name in s.parameters:
+            return Quantity(name, "parameter", s.p[s.parameters.index(name)], ("",))
+        return Quantity(name, "time", s.t, ("s",)) if name == "t" else None
+
+    def _variable_of_joint(self, plain: str, primes: int) -> Quantity | None:
+        """All coordinates, speeds or accelerations of a joint (or of a speed) that is one of the
+        chart."""
+        chart, s = self._chart, self._terms.symbols
+        plain = _unqualified("joint ", plain, self._description.joints)
+        body = plain in self._description.bodies and not self._is_joint(plain)
+        if body or plain in chart.counted:
+            return None
+        name = plain + "'" * primes
+        if primes == 0 and plain in chart.joint_coordinates:
+            where = chart.joint_coordinates[plain]
+            units = tuple(self._unit(s.coordinates[k]) for k in where)
+            return Quantity(name, "coordinate", s.q[list(where)], units, coordinates=where)
+        where = self._speeds_of(plain)
+        if primes and where:
+            speed = primes == 1 and plain not in s.speeds
+            units = tuple(self._unit(s.speeds[k]) for k in where)
+            if speed:
+                return Quantity(name, "speed", s.u[list(where)], units, speeds=where)
+            if primes == (1 if plain in s.speeds else 2):
+                rates = tuple(RATE.get(unit, "") for unit in units)
+                return Quantity(name, "acceleration", s.udot[list(where)], rates)
+        return None
+
+    def _speeds_of(self, plain: str) -> tuple[int, ...]:
+        speeds = self._chart.joint_speeds
+        return speeds.get(f"{plain}'", speeds.get(plain, ()))
+
+    def _is_joint(self, name: str) -> bool:
+        return name in self._description.joints
+
+    def _at_rest(self, name: str) -> Quantity | None:
+        """Measured coordinates, positions of bodies and markers, outputs."""
+        description, m = self._description, self._chart.motion
+        joint = _unqualified("joint ", name, description.joints)
+        closed = self._closed_joint(joint, "coordinates")
+        if closed is not None:
+            names = closed.coordinates if joint == closed.name else [joint]
+            angular = tuple(each in closed.angles for each in names)
+            units = tuple(self._unit(each) for each in names)
+            return Quantity(name, "measured", m.coordinate(joint), units, angular=angular)
+        if closed is None and self._closed_joint(joint, "speeds") is not None:
+            units = (self._unit(joint),)
+            return Quantity(name, "measured speed", m.speed(joint), units)
+        place = _unqualified("body ", name, description.bodies)
+        if place in description.bodies or place in description.markers:
+            return Quantity(name, "position", m.position(place), ("m",) * 3)
+        return self._output(name)
+
+    def _output(self, name: str) -> Quantity | None:
+        if name in self._terms.own_outputs:
+            value = self._terms.own_outputs[name]
+        elif name in self._description.outputs:
+            with blamed(f"output {name!r}"):
+                value = column(self._description.outputs[name](self._chart.motion))
+                if has_nan(value):
+                    raise ModelError(NO_NUMBER)
+        else:
+            return None
+        return Quantity(name, "output", value, ("",) * value.numel())
+
+    def _derivative(self, name: str, plain: str, primes: int) -> Quantity | None:
+        s, m = self._terms.symbols, self._chart.motion
+        place = _unqualified("body ", plain, self._description.bodies)
+        if place in self._description.places and not (self._is_joint(plain) and place == plain):
+            if primes == 1:
+                return Quantity(name, "velocity", m.velocity(place), ("m/s",) * 3)
+            return Quantity(name, "acceleration", m.acceleration(place), ("m/s²",) * 3)
+        joint = _unqualified("joint ", plain, self._description.joints)
+        closed = self._closed_joint(joint, "coordinates")
+        if closed is not None:
+            value = m.speed(joint)
+            units = tuple(
+                self._unit(each) for each in (closed.speeds if joint == closed.name else [joint])
+            )
+            if primes == 2:
+                value = self._rate(value)
+            return Quantity(name, "measured speed" if primes == 1 else "acceleration", value, units)
+        base = self._variable(plain) or self._at_rest(plain)
+        if base is None or base.kind in ("input", "parameter", "time"):
+            return None
+        value, units = base.value, base.units
+        for _ in range(primes):
+            if ca.depends_on(value, ca.vertcat(s.udot, self._terms.multipliers)):
+                raise ArgumentError(f"{name!r}: the rate of an acceleration is not known")
+            value, units = self._rate(value), tuple(RATE.get(unit, "") for unit in units)
+        return Quantity(name, "rate", value, units)
+
+    def _rate(self, value: SX) -> SX:
+        s = self._terms.symbols
+        return self._chart.rate(value) + ca.jtimes(value, s.u, s.udot)
+
+    def _force(self, name: str) -> Quantity | None:
+        """Multipliers of a constraint, and components of reactions."""
+        terms, lam = self._terms, self._terms.multipliers
+        if name in terms.constraints:
+            return Quantity(name, "multiplier", lam[terms.constraints.index(name)], ("",))
+        owner, _, what = name.rpartition(": ")
+        whole = name if what != "effort" else owner
+        rows = [
+            k
+            for k, row in enumerate(terms.constraints)
+            if row == whole or row.startswith(f"{whole}: ")
+        ]
+        if rows:
+            return Quantity(name, "multiplier", lam[rows], ("",) * len(rows))
+        if what not in COMPONENTS or terms.reactions is None:
+            return None
+        owner = _unqualified("joint ", owner, self._description.joints)
+        if owner in self._description.joints:
+            reaction = terms.reactions.of(owner)
+        elif owner in self._description.constraints:
+            reaction = terms.reactions.of_constraint(owner)
+        else:
+            return None
+        units = tuple(["N"] * 3 + ["N m"] * 3)[COMPONENTS[what]]
+        return Quantity(name, "reaction", reaction[COMPONENTS[what]], units)
+
+    def _energy(self, name: str) -> Quantity | None:
+        terms = self._terms
+        if name == "power":
+            return Quantity(name, "power", terms.supplied - terms.dissipated, ("W",))
+        energies = (
+            {"kinetic": terms.kinetic, "potential": terms.potential} if name in ENERGIES else {}
+        )
+        if name == "energy":
+            return Quantity(name, "energy", sum(energies.values(), SX(0)), ("J",))
+        return Quantity(name, "energy", energies[name], ("J",)) if energies else None
+
+    def _closed_joint(self, name: str, variables: str) -> Joint | None:
+        """The joint of that name, or with a variable of that name, whose coordinates are measured."""
+        for joint in self._chart.closed:
+            if (
+                joint.name in self._chart.joint_coordinates
+                and joint.name not in self._chart.counted
+            ):
+                continue
+            own = [joint.name] if variables == "coordinates" and joint.coordinates else []
+            if name in (*own, *getattr(joint, variables)):
+                return joint
+        return None
+
+    # --- units ------------------------------------------------------------------------------------
+
+    def _unit(self, name: str) -> str:
+        return self._units.get(name, "")
+
+    @cached_property
+    def _units(self) -> dict[str, str]:
+        """Units of the coordinates and speeds of joints, by name."""
+        out: dict[str, str] = {}
+        for joint in (*self._description.joints.values(), *self._chart.own_joints):
+            out |= dict(zip(joint.coordinates, _joint_units(joint, ""), strict=True))
+            out |= dict(zip(joint.speeds, _joint_units(joint, "/s"), strict=True))
+        return out
+
+
+def _unqualified(word: str, name: str, known: Collection[str]) -> str:
+    """«elbow» for «joint elbow», if there is a joint of that name; else the name itself."""
+    rest = name.removeprefix(word)
+    return rest if rest in known else name
+
+
+def _joint_units(joint: Joint, rate: str) -> Iterator[str]:
+    for step in (step for step in joint.transitions if step.moves):
+        if isinstance(step, Ball):
+            yield from ["rad/s"] * 3 if rate else ["1"] * 4
+        else:
+            yield ("m" if isinstance(step, Translation) else "rad") + rate
+
+
+def column(value: Any) -> SX:
+    """A quantity of the motion as one column; matrices row by row."""
+    entries = value if isinstance(value, (list, tuple)) else [value]
+    try:
+        return ca.vertcat(*(ca.vec(SX(entry).T) for entry in entries))
+    except NOT_AN_EXPRESSION:
+        raise ArgumentError(
+            "a quantity of the motion must be a number, an expression or a list of them, got "
+            f"{value!r}"
+        ) from None

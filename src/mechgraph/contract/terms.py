@@ -1,0 +1,335 @@
+"""``Terms``: the contract. What every formalism delivers, a composition makes from others, and
+anybody may write down: the equations of motion as named expressions.
+
+With coordinates q, speeds u, inputs w, parameters p, time t:
+
+    q̇ = N u + n,    M u̇ = f + Gᵀλ,    φ(q, t) = 0,    ψ(q, u, t) = 0,    A u̇ + b = 0,
+
+with G = A unless friction goes with the constraint forces. Coordinates and speeds need not come in
+pairs, and M may be singular where the constraints complete it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+
+from ..errors import ModelError, UnsupportedError
+from ..formalisms.dynamics import Coefficient
+from ..model.constraints import Level
+from ..model.description import Description
+from ..model.joints import Rows
+from ..motion.chart import Chart
+from ..motion.constraint_rows import ConstraintRows
+from ..motion.levels import Levels
+from ..motion.reactions import Reactions
+from ..motion.variables import Variables
+from ..pickling import Picklable
+from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, has_nan
+from .plain import PlainChart
+
+Given = SX | Callable[[], SX]  # an expression, or a function that derives it when it is asked for
+
+
+class Terms(Picklable):
+    """The equations of motion as expressions; nothing of it changes.
+
+    Written down by hand:
+
+    >>> import mechgraph as mg
+    >>> v = mg.variables(["angle"], ["rate", "current"], ["voltage"], {"R": 2.0, "L": 0.1})
+    >>> rate, current = v["rate"], v["current"]
+    >>> motor = mg.Terms(
+    ...     v,
+    ...     name="motor",
+    ...     N=[[1, 0]],
+    ...     M=[[0.02, 0], [0, v["L"]]],
+    ...     f=[0.5 * current - 0.01 * rate, v["voltage"] - v["R"] * current - 0.5 * rate],
+    ... )
+    >>> mg.Equations(motor).accelerations([0.0], [0.0, 1.0])
+    array([ 25., -20.])
+    """
+
+    def __init__(
+        self,
+        symbols: Variables,
+        *,
+        M: Any,
+        f: Any,
+        N: Any = None,
+        n: Any = None,
+        position: Mapping[str, Any] | None = None,
+        velocity: Mapping[str, Any] | None = None,
+        acceleration: Mapping[str, Any] | None = None,
+        G: Any = None,
+        S: Any = None,
+        kinetic: Any = 0,
+        potential: Any = 0,
+        supplied: Any = 0,
+        dissipated: Any = 0,
+        outputs: Mapping[str, Any] | None = None,
+        reference: Sequence[float] | None = None,
+        quaternions: Sequence[Sequence[str]] = (),
+        solve: Callable[[SX], SX] | None = None,
+        inverse: Callable[[SX], SX] | None = None,
+        coefficients: Mapping[str, Coefficient] | None = None,
+        name: str = "equations",
+        formalism: str = "hand",
+        chart: Chart | None = None,
+        rows: ConstraintRows | None = None,
+        reactions: Reactions | None = None,
+        recipe: tuple[Any, ...] | None = None,
+    ) -> None:
+        """Terms from ``symbols`` (see ``mg.variables``); matrices as lists of rows, or expressions.
+
+        N, n: q̇ = N u + n; the identity, if not given.
+        M, f: the mass matrix, and applied minus inertia forces.
+        position, velocity, acceleration: rows that stay zero, by name, at each level; φ̇ and φ̈, ψ̇
+            and λ follow.
+        G: directions of the constraint forces, A if not given.
+        S: a complement, A S = 0, if one is known.
+        kinetic, potential, supplied, dissipated: energies, and powers that change their sum.
+        outputs: further quantities by name.
+        reference: coordinates where assembly begins, zero if not given.
+        quaternions: names of the four coordinates of each unit quaternion.
+        solve, inverse: cheaper routes to u̇ = M⁻¹ (f + τ) and τ = M u̇ − f.
+        """
+        self.symbols, self.name, self.formalism = symbols, name, formalism
+        self._given = {
+            "M": M, "f": f, "G": G, "S": S, "kinetic": kinetic, "potential": potential,
+            "supplied": supplied, "dissipated": dissipated,
+        }  # fmt: skip
+        self.solve, self.inverse = solve, inverse
+        self.coefficients = dict(coefficients or {})
+        self.rows, self.reactions, self._recipe = rows, reactions, recipe
+        if chart is None:
+            sizes = len(symbols.coordinates), len(symbols.speeds)
+            rates = SX.eye(sizes[0]) if N is None else _matrix(N, sizes, "N")
+            offset = None if n is None else _matrix(n, (sizes[0], 1), "n")
+            chart = PlainChart(name, symbols, rates, offset, reference, quaternions)
+        self.chart = chart
+        given = {"position": position, "velocity": velocity, "acceleration": acceleration}
+        self._levels = None if rows is not None else self._read_levels(given)
+        self.own_outputs = {key: _column(value, key) for key, value in (outputs or {}).items()}
+        if recipe is None:
+            self._check()
+
+    # --- names ------------------------------------------------------------------------------------
+
+    @property
+    def description(self) -> Description:
+        """What these equations came from."""
+        if self.rows is None:
+            raise UnsupportedError(
+                f"{self.name!r} was written down without a System, so it has no bodies and joints"
+            )
+        return self.chart.description
+
+    @property
+    def constraints(self) -> tuple[str, ...]:
+        """Names of the rows of A, and so of λ."""
+        return self.levels.names
+
+    # --- kinematics -------------------------------------------------------------------------------
+
+    @property
+    def N(self) -> SX:
+        """N in q̇ = N u + n."""
+        return self.chart.N
+
+    @property
+    def n(self) -> SX:
+        """n in q̇ = N u + n."""
+        return SX(self.N.shape[0], 1) if self.chart.n is None else self.chart.n
+
+    @property
+    def qdot(self) -> SX:
+        """q̇ = N u + n."""
+        return self.chart.qdot
+
+    # --- dynamics ---------------------------------------------------------------------------------
+
+    @cached_property
+    def M(self) -> SX:
+        """Mass matrix M(q, t)."""
+        count = len(self.symbols.speeds)
+        return _matrix(self._derived("M"), (count, count), "M")
+
+    @cached_property
+    def f(self) -> SX:
+        """Applied minus inertia forces f(q, u, t, w)."""
+        return ca.densify(_matrix(self._derived("f"), (len(self.symbols.speeds), 1), "f"))
+
+    @cached_property
+    def tau(self) -> SX:
+        """τ = M u̇ − f for u̇ as symbols, by the cheapest route."""
+        udot = self.symbols.udot
+        return self.M @ udot - self.f if self.inverse is None else self.inverse(udot)
+
+    # --- constraints ------------------------------------------------------------------------------
+
+    @property
+    def levels(self) -> Levels:
+        """All constraints by level."""
+        return self._levels if self._levels is not None else self._rows.levels
+
+    @property
+    def _rows(self) -> ConstraintRows:
+        assert self.rows is not None
+        return self.rows
+
+    @property
+    def phi(self) -> SX:
+        """Position constraints φ(q, t)."""
+        return self.levels.phi
+
+    @property
+    def psi(self) -> SX:
+        """Velocity constraints ψ(q, u, t): the rates of φ, then those given at this level."""
+        return self.levels.psi
+
+    @property
+    def A(self) -> SX:
+        """Constraint Jacobian: ∂ψ/∂u, then the rows given at acceleration level."""
+        return self.levels.A
+
+    @property
+    def b(self) -> SX:
+        """The rest of the acceleration level A u̇ + b = 0."""
+        return self.levels.b
+
+    @property
+    def has_friction(self) -> bool:
+        """True if constraint forces drag others along, so that G ≠ A."""
+        return self._given["G"] is not None if self.rows is None else self.rows.has_friction
+
+    @cached_property
+    def G(self) -> SX:
+        """Directions of the constraint forces: M u̇ = f + Gᵀλ."""
+        if self.rows is not None:
+            return self.rows.G
+        return (
+            self.A if self._given["G"] is None else _matrix(self._derived("G"), self.A.shape, "G")
+        )
+
+    @cached_property
+    def S(self) -> SX | None:
+        """A complement with A S = 0, if one is known."""
+        return None if self._given["S"] is None else _expression(self._derived("S"))
+
+    @cached_property
+    def multipliers(self) -> SX:
+        """λ, as symbols."""
+        return (
+            SX.sym("lambda", len(self.constraints)) if self.rows is None else self.rows.multipliers
+        )
+
+    # --- energies ---------------------------------------------------------------------------------
+
+    @cached_property
+    def kinetic(self) -> SX:
+        """Kinetic energy T."""
+        return _matrix(self._derived("kinetic"), (1, 1), "kinetic")
+
+    @cached_property
+    def potential(self) -> SX:
+        """Potential energy V: gravity and the conservative parts of all forces."""
+        return _matrix(self._derived("potential"), (1, 1), "potential")
+
+    @cached_property
+    def supplied(self) -> SX:
+        """Power that drives supply, an expression of u̇ and λ as well."""
+        return _matrix(self._derived("supplied"), (1, 1), "supplied")
+
+    @cached_property
+    def dissipated(self) -> SX:
+        """Power that dampers and friction take."""
+        return _matrix(self._derived("dissipated"), (1, 1), "dissipated")
+
+    # --- inside -----------------------------------------------------------------------------------
+
+    def _derived(self, name: str) -> Any:
+        value = self._given[name]
+        return value() if callable(value) else value
+
+    def _read_levels(self, given: Mapping[Any, Mapping[str, Any] | None]) -> Levels:
+        rows: dict[Level, Rows] = {
+            level: [
+                (name if row.numel() == 1 else f"{name}: {k + 1}", entry)
+                for name, value in (named or {}).items()
+                for row in [_column(value, name)]
+                for k, entry in enumerate(ca.vertsplit(row))
+            ]
+            for level, named in given.items()
+        }
+        return Levels(self.symbols, self.chart.rate, rows)
+
+    def _check(self) -> None:
+        """Refuse expressions written by hand that use what they must not."""
+        s = self.symbols
+        expressions = {
+            "N": (self.N, ca.vertcat(s.u, s.udot, s.w)),
+            "n": (self.n, ca.vertcat(s.u, s.udot, s.w)),
+            "M": (self.M, ca.vertcat(s.u, s.udot, s.w)),
+            "f": (self.f, s.udot),
+            "position": (self.phi, ca.vertcat(s.u, s.udot, s.w)),
+            "velocity": (self.psi, ca.vertcat(s.udot, s.w)),
+            "kinetic": (self.kinetic, s.udot),
+            "potential": (self.potential, ca.vertcat(s.u, s.udot)),
+        }
+        for name, (value, barred) in expressions.items():
+            strangers = s.strangers(value)
+            if strangers:
+                raise ModelError(f"{name}: uses {strangers[0]!r}, which is not among its variables")
+            if has_nan(value):
+                raise ModelError(f"{name} {NO_NUMBER}")
+            if ca.depends_on(value, barred):
+                named = [x.name() for x in ca.symvar(value) if ca.depends_on(x, barred)]
+                raise ModelError(f"{name} must not depend on {named[0]!r}")
+
+    def __repr__(self) -> str:
+        sizes = f"{len(self.symbols.coordinates)} coordinates, {len(self.symbols.speeds)} speeds"
+        rows = f", {len(self.constraints)} constraint rows" if self.constraints else ""
+        return f"<Terms of {self.name!r} by {self.formalism}: {sizes}{rows}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return super().__reduce__() if self._recipe is None else self._recipe
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Terms:
+        return self  # nothing of it changes
+
+    def __copy__(self) -> Terms:
+        return self
+
+
+def _expression(value: Any) -> SX:
+    """Numbers and expressions, a list of rows, as a matrix."""
+    if isinstance(value, (SX, ca.DM)):
+        return SX(value)
+    if isinstance(value, (list, tuple, np.ndarray)):
+        rows = [list(row) if isinstance(row, (list, tuple, np.ndarray)) else [row] for row in value]
+        return ca.vertcat(*(ca.horzcat(*map(SX, row)) for row in rows)) if rows else SX(0, 1)
+    return SX(value)
+
+
+def _matrix(value: Any, shape: tuple[int, int], what: str) -> SX:
+    try:
+        matrix = _expression(value)
+    except NOT_AN_EXPRESSION:
+        raise ModelError(f"{what} must be numbers and expressions, got {value!r}") from None
+    if matrix.shape != shape:
+        wanted, got = (f"{rows}x{columns}" for rows, columns in (shape, matrix.shape))
+        raise ModelError(f"{what} must be {wanted}, got {got}")
+    return matrix
+
+
+def _column(value: Any, what: str) -> SX:
+    try:
+        return ca.densify(ca.vec(_expression(value)))
+    except NOT_AN_EXPRESSION:
+        raise ModelError(f"{what!r} must be an expression, got {value!r}") from None

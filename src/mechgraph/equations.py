@@ -1,0 +1,502 @@
+"""``Equations``: what users hold. The terms of the contract on arrays, and every study as a verb."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+
+from . import door
+from .arguments import Numbers, one_of
+from .closures.closure import CLOSURES
+from .contract.derivatives import derivatives, named
+from .contract.derive import derive_terms
+from .contract.evaluator import Evaluator, coefficient
+from .contract.mobility import mobility, redundant
+from .contract.names import Names, column
+from .contract.terms import Terms
+from .errors import ArgumentError, ModelError, UnsupportedError, blamed
+from .kernels import Kernel
+from .model.bodies import Body, Marker
+from .model.description import Description
+from .motion.motion import Motion, Place
+from .studies.assembly.assemble import assemble
+from .studies.equilibrium import equilibrium, steady
+from .studies.inverse import inverse_dynamics
+from .studies.linear.linearize import linearize
+from .studies.rollout import rollout
+from .studies.simulation.simulate import simulate
+from .vectors import NO_NUMBER, has_nan
+
+if TYPE_CHECKING:
+    from .show.readable import Readable
+
+
+class Equations:
+    """The equations of motion: functions on arrays, with a batch as leading axes, and studies.
+
+    Arguments come in one order: coordinates ``q``, speeds ``u`` (accelerations ``udot``), time ``t``,
+    ``inputs``, ``parameters``; arrays, or mappings of some of the names to numbers. ``terms`` are the
+    same equations as expressions.
+
+    >>> import mechgraph as mg
+    >>> arm = mg.System("pendulum", gravity=(0, 0, -9.81))
+    >>> rod = arm.body("rod", mass=2.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.1))
+    >>> hinge = arm.revolute("hinge", arm.ground, rod, axis="y")
+    >>> eqs = arm.equations("appell")
+    >>> eqs
+    <Equations of 'pendulum' by appell: 1 coordinate, 1 speed>
+    >>> eqs.coordinates, eqs.speeds
+    (('hinge',), ("hinge'",))
+    >>> eqs.mass_matrix([0.3])
+    array([[0.6]])
+    """
+
+    def __init__(self, terms: Terms, closure: str = "multipliers") -> None:
+        """Equations of ``terms``, whatever they came from; ``closure`` is a name in
+        ``mg.CLOSURES``."""
+        if not isinstance(terms, Terms):
+            raise ArgumentError(f"Equations takes mg.Terms, got {terms!r}")
+        self.terms, self.closure = terms, one_of("closure", closure, CLOSURES, UnsupportedError)
+        self.numeric = Evaluator(terms, closure)
+        self._observed: WeakKeyDictionary[Any, tuple[Kernel, bool]] = WeakKeyDictionary()
+
+    # --- names ------------------------------------------------------------------------------------
+
+    @property
+    def formalism(self) -> str:
+        """How they were derived."""
+        return self.terms.formalism
+
+    @property
+    def system(self) -> Description:
+        """The description that these equations came from."""
+        return self.terms.description
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """Names of q."""
+        return self.terms.symbols.coordinates
+
+    @property
+    def speeds(self) -> tuple[str, ...]:
+        """Names of u."""
+        return self.terms.symbols.speeds
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of w."""
+        return self.terms.symbols.inputs
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of p."""
+        return self.terms.symbols.parameters
+
+    @property
+    def constraints(self) -> tuple[str, ...]:
+        """Names of the rows of A, and so of λ."""
+        return self.terms.constraints
+
+    @cached_property
+    def names(self) -> Names:
+        """What every name means: ``eqs.names.resolve("elbow'")``."""
+        return Names(self.terms)
+
+    # --- functions on arrays ----------------------------------------------------------------------
+
+    def mass_matrix(
+        self, q: Numbers, t: Any = 0.0, parameters: Any = None, threads: int = 1
+    ) -> np.ndarray:
+        """M(q, t), symmetric."""
+        kernel = self.numeric.kernels.get("M")
+        if kernel is not None and parameters is None:
+            M = kernel.quick(q, None, t)  # type: ignore[arg-type]
+            if M is not None:
+                return M
+        given = q, None, t, None, parameters, threads
+        return self.numeric.evaluate("M", lambda: self.terms.M, 2, *given)
+
+    def forces(
+        self,
+        q: Numbers,
+        u: Numbers,
+        t: Any = 0.0,
+        inputs: Any = None,
+        parameters: Any = None,
+        threads: int = 1,
+    ) -> np.ndarray:
+        """f(q, u, t, w): applied minus inertia forces."""
+        given = q, u, t, inputs, parameters, threads
+        return self.numeric.evaluate("f", lambda: self.terms.f, 1, *given)
+
+    def accelerations(
+        self,
+        q: Numbers,
+        u: Numbers,
+        t: Any = 0.0,
+        inputs: Any = None,
+        parameters: Any = None,
+        threads: int = 1,
+    ) -> np.ndarray:
+        """u̇ with all constraints."""
+        kernel = self.numeric.kernels.get("udot")  # there only without constraints
+        if kernel is not None and inputs is None and parameters is None:
+            udot = kernel.quick(q, u, t)  # type: ignore[arg-type]
+            if udot is not None:
+                return udot
+        return self.numeric.accelerations(q, u, t, inputs, parameters, threads)
+
+    def solve(
+        self, q: Numbers, u: Numbers, t: Any = 0.0, inputs: Any = None, parameters: Any = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(u̇, λ) by the closure on numbers; redundant rows and singular positions are met."""
+        return self.numeric.solve(q, u, t, inputs, parameters)
+
+    def multipliers(
+        self, q: Numbers, u: Numbers, t: Any = 0.0, inputs: Any = None, parameters: Any = None
+    ) -> np.ndarray:
+        """λ, the least-norm ones where constraints are redundant."""
+        return self.solve(q, u, t, inputs, parameters)[1]
+
+    def efforts(
+        self,
+        q: Numbers,
+        u: Numbers,
+        udot: Numbers,
+        t: Any = 0.0,
+        inputs: Any = None,
+        parameters: Any = None,
+        threads: int = 1,
+    ) -> np.ndarray:
+        """τ = M u̇ − f: the efforts along the speeds that the accelerations u̇ need beyond what is
+        applied."""
+        kernel = self.numeric.kernels.get("tau")
+        if kernel is not None and inputs is None and parameters is None:
+            tau = kernel.quick(q, u, t, udot)  # type: ignore[arg-type]
+            if tau is not None:
+                return tau
+        symbols = self.terms.symbols
+        kernel = self.numeric.kernel("tau", lambda: [self.terms.tau], [1], symbols.udot)
+        arguments = self.numeric.arguments(q, u, t, inputs, parameters)
+        given = self.numeric.accelerations_given(udot)
+        return kernel(*arguments, given, threads=threads)[0]
+
+    def coordinate_rates(
+        self, q: Numbers, u: Numbers, t: Any = 0.0, parameters: Any = None
+    ) -> np.ndarray:
+        """q̇ = N u + n."""
+        given = q, u, t, None, parameters
+        return self.numeric.evaluate("qdot", lambda: self.terms.qdot, 1, *given)
+
+    def constraint_jacobian(
+        self, q: Numbers, u: Numbers | None = None, t: Any = 0.0, parameters: Any = None
+    ) -> np.ndarray:
+        """A(q, u, t), a row for each name in ``constraints``."""
+        given = q, u, t, None, parameters
+        return self.numeric.evaluate("A", lambda: self.terms.A, 2, *given)
+
+    def position_violation(self, q: Numbers, t: Any = 0.0, parameters: Any = None) -> np.ndarray:
+        """φ(q, t)."""
+        given = q, None, t, None, parameters
+        return self.numeric.evaluate("phi", lambda: self.terms.phi, 1, *given)
+
+    def velocity_violation(
+        self, q: Numbers, u: Numbers, t: Any = 0.0, parameters: Any = None
+    ) -> np.ndarray:
+        """ψ(q, u, t)."""
+        given = q, u, t, None, parameters
+        return self.numeric.evaluate("psi", lambda: self.terms.psi, 1, *given)
+
+    def kinetic_energy(
+        self, q: Numbers, u: Numbers, t: Any = 0.0, parameters: Any = None
+    ) -> np.ndarray:
+        """T."""
+        given = q, u, t, None, parameters
+        return self.numeric.evaluate("T", lambda: self.terms.kinetic, 0, *given)
+
+    def potential_energy(self, q: Numbers, t: Any = 0.0, parameters: Any = None) -> np.ndarray:
+        """V."""
+        given = q, None, t, None, parameters
+        return self.numeric.evaluate("V", lambda: self.terms.potential, 0, *given)
+
+    def jacobian(
+        self,
+        of: str,
+        wrt: str | Sequence[str],
+        q: Numbers,
+        u: Numbers | None = None,
+        udot: Any = None,
+        t: Any = 0.0,
+        inputs: Any = None,
+        parameters: Any = None,
+        threads: int = 1,
+        out: Any = None,
+    ) -> Any:
+        """Exact derivatives of a function of these equations.
+
+        of: "accelerations", "efforts", "forces", "mass_matrix" (column by column),
+            "coordinate_rates", "position_violation", "velocity_violation", "kinetic_energy" or
+            "potential_energy"; its entries are the rows.
+        wrt: "q", "u", "inputs", "parameters" or "t", whose entries are the columns; several,
+            ``("q", "u")``, give a tuple of arrays, for which what they share is computed once.
+        out: what an earlier call gave, to be written anew: a large batch then needs no fresh memory.
+        """
+        key = named(of, wrt)
+        symbols = self.terms.symbols
+        kernel = self.numeric.kernel(
+            key, lambda: derivatives(self.numeric.closed, *key), [2] * (len(key) - 1), symbols.udot
+        )
+        arguments = self.numeric.arguments(q, u, t, inputs, parameters)
+        given = self.numeric.accelerations_given(udot)
+        into = [out] if isinstance(wrt, str) and out is not None else out
+        values = kernel(*arguments, given, threads=threads, out=into)
+        return values[0] if isinstance(wrt, str) else tuple(values)
+
+    def observe(
+        self,
+        quantity: str | Callable[[Motion], Any],
+        q: Numbers,
+        u: Numbers | None = None,
+        t: Any = 0.0,
+        inputs: Any = None,
+        parameters: Any = None,
+        udot: Any = None,
+    ) -> np.ndarray:
+        """Any quantity of the motion as a column (matrices row by row).
+
+        quantity: a name (see ``names``), or a function of the motion, ``lambda m: m.velocity(tip)``.
+        udot: accelerations, if it asks for them; those of the motion, if not given.
+        """
+        kernel, forced = self._observer(quantity)
+        arguments = self.numeric.arguments(q, u, t, inputs, parameters)
+        count = len(self.constraints)
+        shape = np.broadcast_shapes(*(argument.shape[:-1] for argument in arguments))
+        if not forced:
+            solved = np.zeros(len(self.speeds) + count)
+        elif udot is None:
+            solved = np.concatenate(self.solve(q, arguments[1], t, inputs, parameters), axis=-1)
+        else:
+            given = self.numeric.accelerations_given(udot)
+            given = np.broadcast_to(given, (*shape, len(self.speeds)))
+            solved = np.concatenate([given, np.zeros((*shape, count))], axis=-1)
+        return kernel(*arguments, solved)[0]
+
+    def _observer(self, quantity: str | Callable[[Motion], Any]) -> tuple[Kernel, bool]:
+        """The kernel of a quantity, a function of (u̇, λ), too, and whether it needs these."""
+        forces = self.numeric.closed.force_symbols
+        if isinstance(quantity, str):
+            value = self.names.resolve(quantity).value
+            kernel = self.numeric.kernel(("named", quantity), lambda: [value], [1], forces)
+            return kernel, bool(ca.depends_on(value, forces))
+        if not callable(quantity):
+            raise ArgumentError(
+                "observe takes a name, or a function of the motion such as "
+                f"lambda m: m.velocity(tip), got {quantity!r}"
+            )
+        found = self._observed.get(quantity)
+        if found is None:
+            value = self._stated(quantity)
+            kernel = self.numeric.built([value], [1], forces)
+            found = self._observed[quantity] = kernel, bool(ca.depends_on(value, forces))
+        return found
+
+    def _stated(self, quantity: Callable[[Motion], Any]) -> SX:
+        with blamed("quantity of the motion"):
+            value = column(quantity(self.terms.chart.motion))
+            if has_nan(value):
+                raise ModelError(NO_NUMBER)
+        return value
+
+    def position(
+        self, place: Place, q: Numbers, t: Any = 0.0, parameters: Any = None
+    ) -> np.ndarray:
+        """Position of a body's or marker's origin in the world."""
+        key, m = ("position", _checked(place)), self.terms.chart.motion
+        given = q, None, t, None, parameters
+        return self.numeric.evaluate(key, lambda: m.position(place), 1, *given)
+
+    def rotation(
+        self, place: Place, q: Numbers, t: Any = 0.0, parameters: Any = None
+    ) -> np.ndarray:
+        """Rotation matrix of a body or marker: its components to world components."""
+        key, m = ("rotation", _checked(place)), self.terms.chart.motion
+        given = q, None, t, None, parameters
+        return self.numeric.evaluate(key, lambda: m.rotation(place), 2, *given)
+
+    def reaction(
+        self,
+        name: str,
+        q: Numbers,
+        u: Numbers,
+        t: Any = 0.0,
+        inputs: Any = None,
+        parameters: Any = None,
+    ) -> np.ndarray:
+        """(force, moment) of a joint's parent on its child through it: world components, at the
+        child's joint frame.
+
+        Of a constraint: on the body of its last place, at that place; of a contact on its surface,
+        at the point of contact.
+        """
+        one_of("joint or constraint", name, [*self.system.joints, *self.system.constraints])
+        return self.observe(f"{name}: reaction", q, u, t, inputs, parameters)
+
+    # --- studies ----------------------------------------------------------------------------------
+
+    assemble = assemble
+    simulate = simulate
+    rollout = rollout
+    inverse_dynamics = inverse_dynamics
+    equilibrium = equilibrium
+    steady = steady
+    linearize = linearize
+    mobility = mobility
+    redundant = redundant
+
+    def compile(self) -> bool:
+        """Machine code for every function that has been called, and for ``accelerations``, now;
+        False without a compiler."""
+        self.accelerations(np.array(self.terms.chart.reference), np.zeros(len(self.speeds)))
+        done = [kernel.compile() for kernel in self.numeric.kernels.values()]
+        return all(done)
+
+    # --- for other programs, and for people -------------------------------------------------------
+
+    def export_c(self, path: str | Path) -> list[Path]:
+        """Portable C of these equations: a header, a source, and a test that reproduces reference
+        values.
+
+        path: name of the files, with or without an ending.
+        """
+        return door.formats.c.export_c(self, path)
+
+    def to_sympy(self, simplify: bool = True) -> Readable:
+        """N, M, f, φ, ψ, A, b as SymPy matrices of symbols with the user's names."""
+        return door.show.readable.to_sympy(self, simplify)
+
+    def show(self, simplify: bool = True) -> str:
+        """The equations as text."""
+        return door.show.readable.equations_text(self, simplify)
+
+    def latex(self, simplify: bool = True) -> str:
+        """The equations as LaTeX."""
+        return door.show.readable.equations_latex(self, simplify)
+
+    def __repr__(self) -> str:
+        counts = [
+            (len(self.coordinates), "coordinate"),
+            (len(self.speeds), "speed"),
+            (len(self.constraints), "constraint row"),
+        ]
+        listed = ", ".join(f"{n} {word}{'s' * (n != 1)}" for n, word in counts if n)
+        closed = f", closed by {self.closure}" if self.constraints else ""
+        return f"<Equations of {self.terms.name!r} by {self.formalism}: {listed}{closed}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Equations, (self.terms, self.closure)
+
+    # --- a formalism's own quantities, and words of earlier versions ------------------------------
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_") or name in ("terms", "numeric"):
+                raise AttributeError(name)
+            if name == self.formalism.replace("-", "_"):
+                return Coefficients(self)
+            if name in RENAMED:
+                where, value = RENAMED[name], self
+                warnings.warn(
+                    f"Equations.{name} is now Equations.{where}",
+                    DeprecationWarning,
+                    stacklevel=2,
+                )
+                for word in where.split("."):
+                    value = getattr(value, word)
+                return value
+            raise AttributeError(f"Equations by {self.formalism} have no {name!r}")
+
+
+class Coefficients:
+    """The named quantities of a formalism: ``eqs.appell.A(q)`` on arrays, ``.A.expression``."""
+
+    def __init__(self, equations: Equations) -> None:
+        self._equations = equations
+
+    def __dir__(self) -> list[str]:
+        return list(self._equations.terms.coefficients)
+
+    def __getattr__(self, name: str) -> CoefficientFunction:
+        known = self._equations.terms.coefficients
+        if name not in known:
+            raise AttributeError(
+                f"{self._equations.formalism} has no {name!r}; it has {', '.join(known) or 'none'}"
+            )
+        return CoefficientFunction(self._equations, name)
+
+
+class CoefficientFunction:
+    """One of them."""
+
+    def __init__(self, equations: Equations, name: str) -> None:
+        self._equations, self._name = equations, name
+
+    @property
+    def expression(self) -> Any:
+        """The CasADi expression; a list of matrices for a table."""
+        return self._equations.terms.coefficients[self._name].expression
+
+    def __call__(
+        self,
+        q: Numbers,
+        u: Numbers | None = None,
+        t: Any = 0.0,
+        inputs: Any = None,
+        parameters: Any = None,
+        udot: Any = None,
+    ) -> np.ndarray:
+        """Its value; a list of matrices is stacked along the last axis: Appell's K is K[i, j, k]."""
+        given = q, u, udot, t, inputs, parameters
+        return coefficient(self._equations.numeric, self._name, *given)
+
+
+RENAMED: Mapping[str, str] = {
+    **{
+        name: f"terms.{name}"
+        for name in (
+            "symbols", "N", "M", "f", "phi", "psi", "A", "b", "tau", "kinetic", "potential",
+            "reactions",
+        )
+    },
+    "udot": "numeric.closed.udot",
+    "lam": "numeric.closed.lam",
+    "work_rates": "numeric.closed.work_rates",
+    "kinematics": "terms.chart",
+    "constrained": "terms.rows",
+}  # fmt: skip
+
+
+def derive(
+    description: Description,
+    formalism: str | None = None,
+    closure: str = "multipliers",
+    **options: Any,
+) -> Equations:
+    """Equations of a description by a formalism (see ``FORMALISMS``) with a closure (see
+    ``CLOSURES``)."""
+    one_of("closure", closure, CLOSURES, UnsupportedError)
+    return Equations(derive_terms(description, formalism, **options), closure)
+
+
+def _checked(place: Any) -> Place:
+    if not isinstance(place, (str, Body, Marker)):
+        raise ArgumentError(f"expected a body, a marker or the name of one, got {place!r}")
+    return place

@@ -1,0 +1,331 @@
+"""``Chart``: one set of coordinates, and how everything moves with them.
+
+A chart says where the bodies are, as a function of its coordinates q and of time. All else can be
+derived from that, and is here, unless the chart knows better:
+
+- velocities and accelerations, by differentiation;
+- steps along its tangent space that stay on its manifold (unit quaternions);
+- the way back: coordinates and speeds of a motion that is given in the world.
+
+Joints whose coordinates are not among q are *closed* by constraints, and what is asked of them is
+measured between the bodies that they join.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+
+from ..errors import AssemblyError, UnsupportedError
+from ..model.bodies import Marker, Massive
+from ..model.description import Description
+from ..model.joints import Joint
+from ..vectors import symbol
+from .motion import Motion
+from .variables import Variables, column_of
+from .world import World
+
+Pair = tuple[SX, SX]  # (angular, linear)
+Pose = tuple[SX, SX]  # (R, p)
+Frame = Hashable  # what a chart calls the frames that bodies ride on
+QuaternionSpeeds = tuple[tuple[int, ...], tuple[int, ...]]  # indices of a unit quaternion, of its ω
+
+ATTEMPTS = 20
+FOUND = 1e-10  # error of a pose up to which the way back has found it
+
+
+class Chart(ABC):
+    """A set of coordinates q and speeds u of a description, with q̇ = N u + n.
+
+    ``joint_coordinates`` and ``joint_speeds`` tell the indices of the variables that belong to a
+    joint (or to a body, or to a point of contact), by its name and by their own names.
+    """
+
+    description: Description
+    symbols: Variables
+    reference: tuple[float, ...]
+    N: SX
+    n: SX | None = None
+    closed: tuple[Joint, ...] = ()  # joints that are constraints in these coordinates
+    joint_coordinates: Mapping[str, tuple[int, ...]]
+    joint_speeds: Mapping[str, tuple[int, ...]]
+    quaternion_speeds: tuple[QuaternionSpeeds, ...] = ()
+    chain_end: Mapping[str, Frame] = {}  # frames at the ends of chains that carry their coordinates
+    counted: Mapping[str, int] = {}  # by angle: the index in q of what counts its turns
+
+    # --- what moves -------------------------------------------------------------------------------
+
+    @abstractmethod
+    def pose(self, frame: Frame) -> Pose:
+        """(R, p): turns components in the frame into world components; its origin in the world."""
+
+    def twist(self, frame: Frame) -> Pair:
+        """(ω, v) of a frame relative to the world, in its own axes."""
+        if frame not in self._twists:
+            R, p = self.pose(frame)
+            self._twists[frame] = angular_velocity(R, self._columns_rate(R)), R.T @ self.rate(p)
+        return self._twists[frame]
+
+    def acceleration(self, frame: Frame, moving: bool = True) -> Pair:
+        """(ε, w) of a frame, in its own axes; with ``moving=False`` at u̇ = 0."""
+        if (frame, moving) not in self._accelerations:
+            omega, v = self.twist(frame)
+            R = self.pose(frame)[0]
+            epsilon = self._total_rate(omega, moving)
+            self._accelerations[frame, moving] = epsilon, R.T @ self._total_rate(R @ v, moving)
+        return self._accelerations[frame, moving]
+
+    def place(self, marker: Marker) -> tuple[Frame, SX, SX]:
+        """The frame that a marker rides on, its origin there, and its rotation there."""
+        return marker.body.name, marker.at, marker.rotation
+
+    @property
+    def carried(self) -> Sequence[tuple[Frame, Massive]]:
+        """The frames that carry mass, and what they carry, in their axes."""
+        return [(name, body) for name, body in self.description.bodies.items()]
+
+    @property
+    def driven(self) -> Sequence[tuple[Frame, Pair]]:
+        """Frames that time drives relative to what carries them, with (ω, v) of that motion."""
+        return ()
+
+    def outboard_frames(self, frame: Frame) -> Sequence[Frame]:
+        """A frame and all that hangs on it."""
+        return [frame]
+
+    def outboard(self, joint: Joint) -> tuple[Frame, int]:
+        """The frame that a joint's reaction acts on, and the sign of the joint's direction."""
+        raise UnsupportedError(f"joint {joint.name!r} is a constraint in these coordinates")
+
+    @property
+    def own_joints(self) -> Sequence[Joint]:
+        """Joints that are not the user's, whose coordinates are among q."""
+        return ()
+
+    @cached_property
+    def motion(self) -> Motion:
+        """The motion as seen from outside."""
+        return Motion(self)
+
+    @cached_property
+    def _twists(self) -> dict[Frame, Pair]:
+        return {}
+
+    @cached_property
+    def _accelerations(self) -> dict[tuple[Frame, bool], Pair]:
+        return {}
+
+    # --- rates ------------------------------------------------------------------------------------
+
+    @cached_property
+    def qdot(self) -> SX:
+        """q̇ = N u + n."""
+        rates = self.N @ self.symbols.u
+        return rates if self.n is None else rates + self.n
+
+    def rate(self, expression: SX) -> SX:
+        """Time derivative of a column along the motion, at u̇ = 0."""
+        s = self.symbols
+        return ca.jtimes(expression, s.q, self.qdot) + ca.jtimes(expression, s.t, SX(1))
+
+    def _total_rate(self, expression: SX, moving: bool) -> SX:
+        """The same with u̇."""
+        rate = self.rate(expression)
+        if not moving:
+            return rate
+        return rate + ca.jtimes(expression, self.symbols.u, self.symbols.udot)
+
+    def _columns_rate(self, R: SX) -> SX:
+        return ca.reshape(self.rate(ca.vec(ca.densify(R))), 3, 3)
+
+    # --- the manifold -----------------------------------------------------------------------------
+
+    @property
+    def quaternions(self) -> tuple[tuple[int, ...], ...]:
+        """Indices in q of each unit quaternion."""
+        return tuple(q for q, _ in self.quaternion_speeds)
+
+    @property
+    def tangent(self) -> SX:
+        """T in δq = T δs: the variations δs of the coordinates, one for each name in
+        ``variations``."""
+        return self.N
+
+    @property
+    def variations(self) -> tuple[str, ...]:
+        """Names of δs: as the coordinates, rotations of quaternions as ``joint.rx``, ``.ry``,
+        ``.rz``."""
+        turning = {index for _, speeds in self.quaternion_speeds for index in speeds}
+        plain = [name.removesuffix("'") for name in self.symbols.speeds]
+        return tuple(
+            f"{name[: -len('wx')]}r{name[-1]}" if index in turning else name
+            for index, name in enumerate(plain)
+        )
+
+    @property
+    def turning(self) -> list[int]:
+        """Indices of the speeds that turn something."""
+        omegas = ca.vertcat(SX(0, 1), *(self.twist(frame)[0] for frame, _ in self.carried))
+        return [
+            k for k, found in enumerate(ca.which_depends(omegas, self.symbols.u, 1, False)) if found
+        ]
+
+    @property
+    def fixed_axes(self) -> Sequence[tuple[Any, tuple[int, ...], SX]]:
+        """Variations that are components of vectors along axes fixed in the world: a key for each
+        vector, speeds, axes as columns."""
+        return ()
+
+    def normalized(self, q: np.ndarray) -> np.ndarray:
+        """Coordinates on the manifold: quaternions divided by their norms (batches, too)."""
+        q, fours = q.copy(), [list(four) for four in self.quaternions]
+        if fours:
+            q[..., fours] /= np.linalg.norm(q[..., fours], axis=-1, keepdims=True)
+        return q
+
+    def normalized_expression(self, q: SX) -> SX:
+        """The same of an expression."""
+        q = SX(q)
+        for four in map(list, self.quaternions):
+            q[four] = q[four] / ca.norm_2(q[four])
+        return q
+
+    def off_manifold(self, q: np.ndarray) -> np.ndarray:
+        """How far coordinates are off the manifold: norms of quaternions less one, a column each."""
+        norms = [np.linalg.norm(q[..., list(four)], axis=-1) - 1 for four in self.quaternions]
+        return np.stack(norms, axis=-1) if norms else np.zeros((*q.shape[:-1], 0))
+
+    # --- the way back -----------------------------------------------------------------------------
+
+    def from_world(
+        self, world: World, t: np.ndarray, parameters: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Coordinates and speeds of a motion in the world, of one moment or of a batch.
+
+        By search: Gauss–Newton steps on all poses at once, then speeds by least squares.
+        """
+        batch = world.position.shape[:-2]
+        times = np.broadcast_to(t, (*batch, 1)).reshape(-1, 1)
+        constants = np.broadcast_to(parameters, (*batch, len(self.symbols.p.elements())))
+        constants = constants.reshape(len(times), -1)
+        moments = zip(world.flat(), times, constants, strict=True)
+        found = [self._search(*moment) for moment in moments]
+        q, u = (np.array(part) for part in zip(*found, strict=True))
+        return q.reshape(*batch, -1), u.reshape(*batch, -1)
+
+    def _search(self, world: World, t: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        poses, twists = self._world_functions
+        wanted = np.concatenate([world.position.ravel(), world.rotation.ravel()])
+        random, first = np.random.default_rng(0), np.array(self.reference)
+        for attempt in range(ATTEMPTS):
+            q = first + (0.3 * attempt) * random.standard_normal(len(first))
+            q, error = self._settled(self.normalized(q), wanted, t, p, poses)
+            if error < FOUND * (1 + np.abs(wanted).max()):
+                moving = np.concatenate([world.velocity.ravel(), world.angular_velocity.ravel()])
+                offset, J = (np.array(x) for x in twists(q, t, p))
+                return q, np.linalg.pinv(J, rcond=1e-12) @ (moving - offset.ravel())
+        raise AssemblyError(
+            "these coordinates cannot take the motion that is given in the world; give a start by "
+            "their own names"
+        )
+
+    def _settled(
+        self, q: np.ndarray, wanted: np.ndarray, t: np.ndarray, p: np.ndarray, poses: ca.Function
+    ) -> tuple[np.ndarray, float]:
+        error = np.inf
+        for _ in range(50):
+            value, J, T = (np.array(x) for x in poses(q, t, p))
+            left = wanted - value.ravel()
+            new = float(np.abs(left).max(initial=0.0))
+            if new >= error and new < 1e-9:
+                break
+            error = new
+            step = np.linalg.pinv(J @ T, rcond=1e-10) @ left
+            step *= min(1.0, 0.5 / max(np.abs(step).max(initial=0.0), 1e-300))
+            q = self.normalized(q + T @ step)
+        return q, error
+
+    @cached_property
+    def _world_functions(self) -> tuple[ca.Function, ca.Function]:
+        """Poses of all bodies with their slopes, and velocities as offset and matrix over u."""
+        s, m = self.symbols, self.motion
+        bodies = list(self.description.bodies)
+        places = ca.vertcat(SX(0, 1), *(m.position(b) for b in bodies))
+        turns = ca.vertcat(SX(0, 1), *(ca.vec(m.rotation(b).T) for b in bodies))
+        rates = ca.vertcat(
+            SX(0, 1),
+            *(m.velocity(b) for b in bodies),
+            *(m.angular_velocity(b) for b in bodies),
+        )
+        where = ca.vertcat(places, turns)
+        poses = ca.Function(
+            "poses", [s.q, s.t, s.p], [where, ca.jacobian(where, s.q), self.tangent]
+        )
+        rest = ca.substitute(rates, s.u, SX.zeros(s.u.numel()))
+        twists = ca.Function("twists", [s.q, s.t, s.p], [rest, ca.jacobian(rates, s.u)])
+        return poses, twists
+
+    # --- whole turns ------------------------------------------------------------------------------
+
+    def counting(self, angles: Mapping[str, SX]) -> Chart:
+        """The same chart with a coordinate more for each angle, whose rates are given: it counts
+        the angle's turns."""
+        s, first = self.symbols, self.symbols.q.numel()
+        counted = {name: first + k for k, name in enumerate(angles)}
+        rates = ca.vertcat(*angles.values())
+        offsets = ca.substitute(rates, s.u, SX.zeros(s.u.numel()))
+        other = copy.copy(self)
+        for derived in ("motion", "qdot", "_world_functions"):
+            vars(other).pop(derived, None)
+        vars(other).update(
+            symbols=_extended(s, list(angles)),
+            N=ca.vertcat(self.N, ca.jacobian(rates, s.u)),
+            n=ca.vertcat(SX(first, 1) if self.n is None else self.n, offsets),
+            joint_coordinates={
+                **self.joint_coordinates,
+                **{name: (index,) for name, index in counted.items()},
+            },
+            reference=(*self.reference, *(0.0 for _ in angles)),
+            counted=counted,
+        )
+        return other
+
+
+def _extended(s: Variables, names: list[str]) -> Variables:
+    q = ca.vertcat(s.q, *map(symbol, names))
+    return replace(s, q=q, coordinates=(*s.coordinates, *names))
+
+
+def chart_variables(
+    description: Description, coordinates: Sequence[str], speeds: Sequence[str]
+) -> Variables:
+    """The variables of a chart: new coordinates and speeds, the description's inputs, parameters
+    and time."""
+    return Variables(
+        q=column_of(coordinates),
+        u=column_of(speeds),
+        udot=column_of([f"{name}'" for name in speeds]),
+        w=ca.vertcat(SX(0, 1), *description.inputs.values()),
+        p=ca.vertcat(SX(0, 1), *description.parameters.values()),
+        t=description.time,
+        coordinates=tuple(coordinates),
+        speeds=tuple(speeds),
+        inputs=tuple(description.inputs),
+        parameters=tuple(description.parameters),
+        defaults=tuple(description.defaults.values()),
+    )
+
+
+def angular_velocity(R: SX, rates: SX) -> SX:
+    """ω in body axes from Rᵀ Ṙ = ω̃."""
+    return ca.vertcat(
+        ca.dot(R[:, 2], rates[:, 1]), ca.dot(R[:, 0], rates[:, 2]), ca.dot(R[:, 1], rates[:, 0])
+    )

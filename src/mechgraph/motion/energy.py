@@ -1,0 +1,39 @@
+"""Kinetic and potential energy of everything that moves."""
+
+from __future__ import annotations
+
+import casadi as ca
+from casadi import SX
+
+from ..errors import blamed
+from ..vectors import scalar
+from .chart import Chart
+from .loads import culprit
+
+
+def kinetic(chart: Chart) -> SX:
+    """T = Σ ½ m v_C² + ½ ω·I ω."""
+    total = SX(0)
+    for frame, body in chart.carried:
+        omega, v = chart.twist(frame)
+        v_C = v + ca.cross(omega, body.com)
+        total += (body.mass * ca.dot(v_C, v_C) + ca.dot(omega, body.inertia @ omega)) / 2
+    return total
+
+
+def potential(chart: Chart) -> SX:
+    """Potential energy of the forces and of gravity, Π = −g · Σ m r_C."""
+    total = gravity_potential(chart)
+    for element in chart.description.elements:
+        with blamed(culprit(element)):
+            total = total + scalar(element.potential(chart.motion), "potential")
+    return total
+
+
+def gravity_potential(chart: Chart) -> SX:
+    """Π = −g · Σ m r_C."""
+    g, out = chart.description.gravity, SX(0)
+    for frame, body in chart.carried:
+        R, p = chart.pose(frame)
+        out = out - ca.dot(g, body.mass * p + R @ body.first_moment)
+    return out

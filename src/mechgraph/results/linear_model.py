@@ -1,0 +1,115 @@
+"""``LinearModel``: what linearization returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from .. import door
+from ..errors import ArgumentError
+
+ROUNDING = 1e-10  # of the matrix of a linear model, relative
+NOT_CONSTANT = (
+    "this linear model changes along the motion, so its eigenvalues would tell nothing; take an "
+    "equilibrium or a steady motion "
+    "(equilibrium, steady). If this is a steady motion: describe bodies that turn by chains of "
+    "rotations, such as "
+    "s.joint(…, [mg.rot('z', 'yaw'), mg.rot('x', 'tilt'), …]), and name the coordinates and speeds "
+    "that stay the same with "
+    "independent=. A, B, C, D hold at this moment"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearModel:
+    """x' = A x + B w, y = C x + D w about a state: deviations of the named states, inputs and
+    outputs.
+
+    ``Z`` gives the deviations of all coordinates and speeds (``variations``) for those of the
+    states. The matrices are those of the moment ``t``; ``constant`` tells if A stays what it is
+    along the motion (but for states that nothing depends on). In a steady turn it may do so for
+    axes that turn along: then ``turning`` is their angular velocity.
+    """
+
+    A: np.ndarray
+    B: np.ndarray
+    C: np.ndarray
+    D: np.ndarray
+    states: tuple[str, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    Z: np.ndarray
+    variations: tuple[str, ...]
+    q: np.ndarray
+    u: np.ndarray
+    t: float = 0.0
+    constant: bool = True
+    turning: np.ndarray = field(default_factory=lambda: np.zeros(3))
+
+    def eigenvalues(self) -> np.ndarray:
+        """Eigenvalues of A, the most unstable first."""
+        return self.modes()[0]
+
+    def modes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Eigenvalues, the most unstable first, and for each a column with the motion of all
+        ``variations``."""
+        if not self.constant:
+            raise ArgumentError(NOT_CONSTANT)
+        values, vectors = np.linalg.eig(self.A)
+        order = np.argsort(-values.real, kind="stable")
+        return values[order], self.Z @ vectors[:, order]
+
+    def is_stable(self, tolerance: float | None = None) -> bool:
+        """True if no eigenvalue has a positive real part: above the tolerance (relative to the
+        largest eigenvalue).
+
+        By default above what rounding can make of it, which is more where eigenvalues coincide.
+        """
+        values = self.eigenvalues()
+        if tolerance is not None:
+            return bool(
+                (values.real <= tolerance * max(1.0, float(np.abs(values).max(initial=0.0)))).all()
+            )
+        return bool((values.real <= 0).all()) or self._within_rounding()
+
+    def _within_rounding(self) -> bool:
+        """Rounding of A by ε moves a simple eigenvalue with unit eigenvectors x, y (right and left)
+        by ε/|y·x|."""
+        A = balanced(self.A)[0]
+        values, left, right = scipy.linalg.eig(A, left=True, right=True)
+        conditions = np.abs(np.sum(left.conj() * right, axis=0))
+        return bool((values.real * conditions <= ROUNDING * np.linalg.norm(A)).all())
+
+    def to_control(self) -> Any:
+        """The same as a ``control.StateSpace`` (needs the package ``control``); dots in names
+        become underscores there."""
+        control = door.library("control")
+        names = {"states": self.states, "inputs": self.inputs, "outputs": self.outputs}
+        labels = {
+            key: [name.replace(".", "_") for name in value] for key, value in names.items() if value
+        }
+        return control.ss(self.A, self.B, self.C, self.D, **labels)
+
+    def __repr__(self) -> str:
+        axes = (
+            f", for axes that turn with {self.turning.round(6).tolist()}"
+            if self.turning.any()
+            else ""
+        )
+        change = "" if self.constant else ", changing along the motion"
+        return f"<LinearModel: {len(self.states)} states, {len(self.inputs)} inputs, {len(self.outputs)} outputs{axes}{change}>"
+
+
+def balanced(A: np.ndarray, *others: np.ndarray) -> list[np.ndarray]:
+    """A, and others with it, in units of the states that make its rows and columns alike; rounding
+    in A does not count."""
+    clean = np.where(np.abs(A) > ROUNDING * np.abs(A).max(initial=0.0), A, 0.0)
+    units = (
+        scipy.linalg.matrix_balance(clean, permute=False, separate=True)[1][0]
+        if A.size
+        else np.ones(0)
+    )
+    return [matrix * units / units[:, None] for matrix in (A, *others)]
