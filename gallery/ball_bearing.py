@@ -176,7 +176,7 @@ def cage_rate(angle: float, radius: float = R_BALL) -> float:
 
 def pressing(system: mg.System, race: str) -> Callable[[mg.Motion], SX]:
     """The elastic forces of a race on the balls, as a quantity of the motion."""
-    pairs = [system.constraints[f"{race} {k + 1}"].pairs[0] for k in range(BALLS)]
+    pairs = [system.forces[f"{race} {k + 1}"].pairs[0] for k in range(BALLS)]
     return lambda m: ca.vertcat(
         *(HERTZ * ca.fmax(0, -pair.contact(m).gap) ** 1.5 for pair in pairs)
     )

@@ -54,7 +54,7 @@ def test_code_blocks_run(page, tmp_path, monkeypatch):
 
 
 def test_adding_touches_one_file_and_one_list(tmp_path):
-    """The four new files and four entries of the page, applied to a copy of the package; then the
+    """The five new files and five entries of the page, applied to a copy of the package; then the
     page's own check."""
     text = ADDING.read_text()
     shutil.copytree(
@@ -69,8 +69,9 @@ def test_adding_touches_one_file_and_one_list(tmp_path):
     entries = re.findall(
         r"^The entry, in `(\S+)`.*?((?:\n```diff\n.*?\n```\n)+)", text, re.MULTILINE | re.DOTALL
     )
-    assert len(files) == 4 + 1  # and the check
-    assert len(entries) == 4
+    assert len(files) == 5 + 1  # and the check
+    assert len(entries) == 5
+    assert all(len(content.splitlines()) < 100 for _, content in files[:5])
     for path, hunks in entries:
         apply_hunks(tmp_path / path, re.findall(r"```diff\n(.*?)\n```", hunks, re.DOTALL))
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "src")}

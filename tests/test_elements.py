@@ -124,7 +124,7 @@ def test_a_joint_closes_what_its_transitions_leave(kind):
         rows = [value for _, value in kind.closing(R, r)]
         assert np.abs([float(row) for row in rows]).max(initial=0) < 1e-15
         assert gap(x, number(kind.measure(R, r)).ravel(), floor=1.0) < 1e-14
-        assert float(kind.aligned(R, r)) > 0
+        assert float(kind.orientation_sign(R, r)) > 0
         shift, tilt = SX.sym("shift", 3), SX.sym("tilt", 3)
         moved = ca.vertcat(
             SX(0, 1), *(value for _, value in kind.closing(R + ca.skew(tilt) @ R, r + shift))
@@ -151,7 +151,7 @@ def test_a_screw_is_known_beyond_whole_turns_and_only_on_its_own_thread():
     assert abs(float(rows["advance"])) < 1e-13
     half_turn_off = r + SX(ca.DM([0, 0, 0.1 * np.pi]))
     assert abs(float(dict(kind.closing(R, half_turn_off))["advance"])) < 1e-13
-    assert float(kind.aligned(R, half_turn_off)) < 0
+    assert float(kind.orientation_sign(R, half_turn_off)) < 0
 
 
 @pytest.mark.parametrize("axis", ["x", "y", "z", (0.36, 0.48, 0.8)])
@@ -448,6 +448,11 @@ EXAMPLES = {
     "body_torque": [
         lambda s: s.body_torque("f", "tip", (1, 2, 3)),
         lambda s: s.body_torque("f", "tip", lambda m: -m.angular_velocity("tip"), frame="body"),
+    ],
+    "compliant_contact": [
+        lambda s: s.compliant_contact(
+            "f", mg.Sphere(s.markers["tip"], 20.0), mg.Plane(s.ground), stiffness=3.0, exponent=1.5
+        ),
     ],
 }
 

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from scipy.spatial.transform import Rotation
 
 import mechgraph as mg
-from mechgraph.model.contact.touching import touching
+from mechgraph.model.contact.pairs import surface_pairs
 
 GROUND = mg.System("nothing").ground
 Map = Callable[[np.ndarray], np.ndarray]  # parameters to points, along the last axis
@@ -261,7 +261,7 @@ def test_gap_is_the_distance_of_the_surfaces(kind, base):
     )
     system = two_bodies(make, RESTS[base])
     equations = system.equations()
-    (pair,) = system.constraints["pair"].pairs
+    (pair,) = system.forces["pair"].pairs
     random = np.random.default_rng(5)
     turn, tilt = Rotation.from_rotvec(0.4 * unit(random)), Rotation.from_rotvec(0.5 * unit(random))
     turn = (
@@ -290,7 +290,7 @@ def test_gap_is_the_distance_of_the_surfaces(kind, base):
 def test_a_ball_inside_has_the_rest_of_the_radius(base):
     system = two_bodies(lambda at: mg.Sphere(at, 0.1), HOLLOW[base])
     equations = system.equations()
-    (pair,) = system.constraints["pair"].pairs
+    (pair,) = system.forces["pair"].pairs
     centre = np.array([1.1, 0.1, 0.05]) if base == "torus" else np.array([0.1, 0.15, 0.2])
     state = equations.assemble(pose("above", centre, Rotation.identity()))
     seen = equations.observe(
@@ -317,7 +317,7 @@ def test_in_the_very_middle_of_a_hollow_surface_there_is_room(base):
     assert abs(np.linalg.norm(point - middle) - radius) < 1e-15
     system = two_bodies(lambda at: mg.Sphere(at, 0.1), HOLLOW[base])
     equations = system.equations()
-    (pair,) = system.constraints["pair"].pairs
+    (pair,) = system.forces["pair"].pairs
     state = equations.assemble({**pose("above", middle, Rotation.identity()), "above.x'": 1.0})
     assert abs(equations.observe(lambda m: pair.contact(m).gap, *state)[0] - (radius - 0.1)) < 1e-14
     assert np.abs(equations.accelerations(*state)).max() == 0
@@ -332,7 +332,7 @@ def test_flat_disc_and_torus_have_their_heights():
         system = two_bodies(surface, mg.Plane)
         equations = system.equations()
         q, u = equations.assemble({"above.z": 1.0})
-        (pair,) = system.constraints["pair"].pairs
+        (pair,) = system.forces["pair"].pairs
         assert equations.observe(lambda m, pair=pair: pair.contact(m).gap, q, u)[0] == height
         assert np.isfinite(equations.accelerations(q, u)).all()
 
@@ -449,7 +449,7 @@ def test_points_are_not_found_on_the_far_side():
     whatever the start."""
     system = two_bodies(lambda at: mg.Ellipsoid(at, (0.3, 0.2, 0.1)), lambda at: mg.Sphere(at, 0.5))
     equations = system.equations()
-    (pair,) = system.constraints["pair"].pairs
+    (pair,) = system.forces["pair"].pairs
     for start in (-0.5, 0.3, 2.0):
         state = equations.assemble({"above.z": 1.0}, guess={"pair.point.z": start})
         assert (
@@ -503,7 +503,7 @@ def test_pairs_without_an_answer_are_refused():
         (body, mg.Plane(ground), "give a surface"),
     ):
         with pytest.raises(mg.ModelError, match=words):
-            touching("pair", surface, base)
+            surface_pairs("pair", surface, base)
 
 
 @pytest.mark.parametrize(

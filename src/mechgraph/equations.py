@@ -343,10 +343,11 @@ class Equations:
         """(force, moment) of a joint's parent on its child through it: world components, at the
         child's joint frame.
 
-        Of a constraint: on the body of its last place, at that place; of a contact on its surface,
+        Of a constraint or force: on the body of its last place, at that place; of a contact on its surface,
         at the point of contact.
         """
-        one_of("joint or constraint", name, [*self.system.joints, *self.system.constraints])
+        system = self.system
+        one_of("joint or constraint", name, [*system.joints, *system.constraints, *system.forces])
         return self.observe(f"{name}: reaction", q, u, t, inputs, parameters)
 
     # --- studies ----------------------------------------------------------------------------------

@@ -243,8 +243,8 @@ class Names:
         owner = _unqualified("joint ", owner, self._description.joints)
         if owner in self._description.joints:
             reaction = terms.reactions.of(owner)
-        elif owner in self._description.constraints:
-            reaction = terms.reactions.of_constraint(owner)
+        elif owner in self._description.constraints or owner in self._description.forces:
+            reaction = terms.reactions.of_element(owner)
         else:
             return None
         units = tuple(["N"] * 3 + ["N m"] * 3)[COMPONENTS[what]]

@@ -61,12 +61,6 @@ class Constraint(Element):
         friction."""
         return []
 
-    def acts_on(self, m: Motion) -> tuple[Marker, SX] | None:
-        """Where its force is seen: on the body of a marker, reduced to a point of the world. By
-        default its last place."""
-        places = self.places()
-        return (places[-1], m.position(places[-1])) if places else None
-
     def chains(self) -> Sequence[Joint]:
         """Points that wander on bodies, such as points of contact: chains without inertia, held by
         the rows alone."""

@@ -66,6 +66,12 @@ class Element(Described):
         """Elements that come along with it."""
         return ()
 
+    def acts_on(self, m: Motion) -> tuple[Marker, SX] | None:
+        """Where its force is seen: on the body of a marker, reduced to a point of the world. By
+        default its last place."""
+        places = self.places()
+        return (places[-1], m.position(places[-1])) if places else None
+
     def potential(self, m: Motion) -> SX:
         """Energy of the conservative part."""
         return SX(0)

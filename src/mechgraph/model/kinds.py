@@ -13,7 +13,8 @@ from .axial import (
     SpringIdealJoint,
 )
 from .constraints import Constraint, Coupling, Distance, Expression, Servo
-from .contact.contacts import CompliantContact, RigidContact
+from .contact.compliant import CompliantContact
+from .contact.rigid import RigidContact
 from .contact.rolling import KnifeEdge, Rolling, Sliding
 from .forces import BodyTorque, Force, JointTorque, PointForce, SpringDamper
 from .joints import (
@@ -46,6 +47,7 @@ FORCES: dict[str, type[Force]] = {
     "torque": JointTorque,
     "force": PointForce,
     "body_torque": BodyTorque,
+    "compliant_contact": CompliantContact,
 }
 
 CONSTRAINTS: dict[str, type[Constraint]] = {
@@ -56,7 +58,6 @@ CONSTRAINTS: dict[str, type[Constraint]] = {
     "roll": Rolling,
     "slide": Sliding,
     "knife_edge": KnifeEdge,
-    "compliant_contact": CompliantContact,
     "rigid_contact": RigidContact,
     "fixed_ideal_joint": FixedIdealJoint,
     "free_ideal_joint": FreeIdealJoint,

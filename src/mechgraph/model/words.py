@@ -21,8 +21,9 @@ from .axial import (
 )
 from .bodies import Body, Marker, Number, Vector
 from .constraints import Constraint, Coupling, Distance, Expression, Servo
-from .contact.contacts import CompliantContact, RigidContact
+from .contact.compliant import CompliantContact
 from .contact.friction import Friction
+from .contact.rigid import RigidContact
 from .contact.rolling import KnifeEdge, Rolling, Sliding
 from .contact.surfaces import Surface
 from .forces import BodyTorque, Force, JointTorque, PointForce, SpringDamper

@@ -101,7 +101,7 @@ class ConstraintRows:
         return SX.sym("lambda", len(self.levels.names))
 
     @cached_property
-    def _indices(self) -> dict[str, dict[Level, list[int]]]:
+    def indices(self) -> dict[str, dict[Level, list[int]]]:
         """Where the rows of each constraint are among the rows of A, by level."""
         out: dict[str, dict[Level, list[int]]] = {
             constraint.name: {} for constraint in self.constraints
@@ -116,7 +116,7 @@ class ConstraintRows:
     def rows_of(self, constraint: str) -> list[int]:
         """Indices of the rows of a constraint, by name: position rows, then velocity rows, then
         acceleration rows."""
-        return [index for indices in self._indices[constraint].values() for index in indices]
+        return [index for indices in self.indices[constraint].values() for index in indices]
 
     def wrenches_of(
         self, constraint: Constraint, through: str | None = None
@@ -144,7 +144,7 @@ class ConstraintRows:
         """Virtual work: the derivatives of the rows with respect to the variations of each body,
         times λ."""
         out: dict[str, ForceTorque] = {}
-        for level, indices in self._indices[constraint.name].items():
+        for level, indices in self.indices[constraint.name].items():
             m = Motion(self.chart, varied=level, through=through)
             value = ca.vertcat(*(row for _, row in _stated(constraint, m, level)))
             for body, variation in m.variations.items():

@@ -19,6 +19,7 @@ from casadi import SX
 
 from ..errors import ModelError
 from ..model.bodies import marker_on
+from ..model.constraints import Constraint
 from ..model.element import Action, Effort, Wrench
 from ..model.joints import Joint
 from .chart import Chart, Pair
@@ -48,22 +49,24 @@ class Reactions:
         arm = at - self.chart.motion.position(described.child)
         return ca.vertcat(force, torque + ca.cross(arm, force))
 
-    def of_constraint(self, name: str) -> SX:
-        """(force, moment) of a constraint on the body that it acts on, all its actions included, at
-        its point of action."""
-        m, constraint = self.chart.motion, self.chart.description.constraints[name]
-        receiver = constraint.acts_on(m)
+    def of_element(self, name: str) -> SX:
+        """(force, moment) of a constraint or force on the body that it acts on, all its actions
+        included, at its point of action."""
+        m, description = self.chart.motion, self.chart.description
+        element = {**description.forces, **description.constraints}[name]
+        receiver = element.acts_on(m)
         if receiver is None:
             raise ModelError(
-                f"constraint {name!r} acts on no place of its own; see the multipliers for its "
-                "efforts"
+                f"{name!r} acts on no place of its own; see the multipliers for its efforts"
             )
         body, point, sign = receiver[0].body, receiver[1], 1
-        if body is self.chart.description.ground:  # then by reaction, on the other one
-            body, sign = constraint.places()[0].body, -1
-        force, torque = self.rows.wrenches_of(constraint).get(body.name, _nothing())
+        if body is description.ground:  # then by reaction, on the other one
+            body, sign = element.places()[0].body, -1
+        force, torque = _nothing()
+        if isinstance(element, Constraint):
+            force, torque = self.rows.wrenches_of(element).get(body.name, _nothing())
         torque = torque + ca.cross(m.position(body) - point, force)
-        acting = [*constraint.conservative(m), *constraint.nonconservative(m)]
+        acting = [*element.conservative(m), *element.nonconservative(m)]
         for wrench in split(self.chart, acting)[0]:
             if wrench.marker.body is body:
                 arm = m.position(wrench.marker) - point

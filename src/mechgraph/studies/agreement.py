@@ -191,7 +191,7 @@ def agreement(
     rows: list[Row] = []
     for formalism in chosen:
         for options in VARIANTS.get(formalism, ({},)):
-            rows += _compare(reference, formalism, options)
+            rows += _compare(reference, formalism, options, asked=formalisms is not None)
     return Agreement(system.name, states, tuple(rows))
 
 
@@ -287,13 +287,15 @@ def _solutions(
         yield name, *closure.solve(M, f, A, b)
 
 
-def _compare(reference: _Reference, formalism: str, options: Mapping[str, str]) -> Iterator[Row]:
+def _compare(
+    reference: _Reference, formalism: str, options: Mapping[str, str], asked: bool
+) -> Iterator[Row]:
     label = " ".join([formalism, *(f"({value})" for value in options.values())])
     began = clock.perf_counter()
     try:
         equations = _derived(reference.equations.system, formalism, options)
     except UnsupportedError as error:
-        if not options:
+        if asked and not options:
             raise
         yield Row(label, "", note=str(error))
         return

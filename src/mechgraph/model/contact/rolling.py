@@ -11,24 +11,24 @@ from casadi import SX
 from ...errors import ModelError
 from ..bodies import Body, Marker, marker_on
 from ..constraints import Constraint
-from ..element import Action, Wrench
+from ..element import Action, Element, Wrench
 from ..joints import Joint, Rows
 from ..limits import Limit
 from .friction import Friction
+from .pairs import Contact, SurfacePair, surface_pairs
 from .surfaces import Surface
-from .touching import Contact, Touching, touching
 
 if TYPE_CHECKING:
     from ...motion.motion import Motion
 
 
-class Touched(Constraint):
-    """Surfaces that touch, in one or several points: what rolling, sliding and contacts have in
+class SurfaceElement(Element):
+    """Surfaces that meet, in one or several points: what rolling, sliding and contacts have in
     common."""
 
     def __init__(self, name: str, surface: Surface, base: Surface) -> None:
         self.name, self.surface, self.base = name, surface, base
-        self.pairs = touching(name, surface, base)
+        self.pairs = surface_pairs(name, surface, base)
         self.limits: list[Limit] = [*surface.limits, *base.limits]
 
     def places(self) -> Sequence[Marker]:
@@ -39,28 +39,17 @@ class Touched(Constraint):
             return super().acts_on(m)
         return self.surface.marker, next(self._contacts(m))[1].point
 
-    def chains(self) -> Sequence[Joint]:
-        return [chain for pair in self.pairs for chain in pair.chains()]
-
-    def initial_points(self, m: Motion) -> Sequence[SX | None]:
-        return [coordinates for pair in self.pairs for coordinates in pair.initial_points(m)]
-
-    def orientation_sign(self, m: Motion) -> Sequence[SX]:
-        return [value for pair in self.pairs for value in pair.orientation_sign(m)]
-
-    def _labelled(self, pair: Touching, rows: Rows) -> Rows:
+    def _labelled(self, pair: SurfacePair, rows: Rows) -> Rows:
         """Rows of one of several pairs carry its name."""
-        return (
-            rows
-            if len(self.pairs) == 1
-            else [(f"{pair.name}, {label}", row) for label, row in rows]
-        )
+        if len(self.pairs) == 1:
+            return rows
+        return [(f"{pair.name}, {label}", row) for label, row in rows]
 
-    def _contacts(self, m: Motion) -> Iterator[tuple[Touching, Contact]]:
+    def _contacts(self, m: Motion) -> Iterator[tuple[SurfacePair, Contact]]:
         for pair in self.pairs:
             yield pair, pair.contact(m)
 
-    def pressed(self, m: Motion, pair: Touching, contact: Contact, force: SX) -> list[Action]:
+    def push(self, m: Motion, pair: SurfacePair, contact: Contact, force: SX) -> list[Action]:
         """A force on the surface at the point of contact, and the opposite one on the base."""
         return [
             Wrench(marker, sign * force, ca.cross(contact.point - m.position(marker), sign * force))
@@ -68,7 +57,20 @@ class Touched(Constraint):
         ]
 
 
-class Sliding(Touched):
+class SurfaceConstraint(SurfaceElement, Constraint):
+    """Surfaces whose points of contact are held by rows."""
+
+    def chains(self) -> Sequence[Joint]:
+        return [chain for pair in self.pairs for chain in pair.chains()]
+
+    def initial_points(self, m: Motion) -> Sequence[SX | None]:
+        return [point for pair in self.pairs for point in pair.initial_points(m)]
+
+    def orientation_sign(self, m: Motion) -> Sequence[SX]:
+        return [value for pair in self.pairs for value in pair.orientation_sign(m)]
+
+
+class Sliding(SurfaceConstraint):
     """A surface slides on a base and never leaves it, with friction (a coefficient or a law
     ``mg.Friction``).
 
@@ -92,7 +94,7 @@ class Sliding(Touched):
         return [
             row
             for pair, contact in self._contacts(m)
-            for row in self._labelled(pair, [("gap", contact.gap), *pair.held(m)])
+            for row in self._labelled(pair, [("gap", contact.gap), *pair.locating_rows(m)])
         ]
 
     def friction_actions(self, m: Motion, multipliers: SX) -> list[Action]:
@@ -100,8 +102,8 @@ class Sliding(Touched):
         for pair, contact in self._contacts(m):
             law = self.friction.loaded(tangential(pair.slip(m, contact), contact))
             if not law.is_zero():
-                actions += self.pressed(m, pair, contact, multipliers[row] * law)
-            row += 1 + len(pair.held(m))
+                actions += self.push(m, pair, contact, multipliers[row] * law)
+            row += 1 + len(pair.locating_rows(m))
         return actions
 
     def nonconservative(self, m: Motion) -> list[Action]:
@@ -110,7 +112,7 @@ class Sliding(Touched):
         return [
             action
             for pair, contact in self._contacts(m)
-            for action in self.pressed(
+            for action in self.push(
                 m, pair, contact, self.friction.unloaded(tangential(pair.slip(m, contact), contact))
             )
         ]

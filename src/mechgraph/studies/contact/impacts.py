@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...model.contact.contacts import RigidContact
+from ...model.contact.rigid import RigidContact
 
 
 def impact(

@@ -61,7 +61,7 @@ class Contacts:
         self.touching = np.zeros(len(self.points), dtype=bool)
         self.sticking = np.zeros(len(self.points), dtype=bool)
         self.flat = np.zeros(len(self.points), dtype=bool)
-        self.rings = np.array([bool(point.level_rows) for point in self.points])
+        self.rings = np.array([bool(point.rows.level) for point in self.points])
         self.static = np.array([point.law.static for point in self.points])
         self.slow = np.array([point.law.regularization for point in self.points])
         self.same_pair = np.array(
@@ -214,10 +214,7 @@ class Contacts:
         return None if (rolling & (speed > rate) & (speed > 1e-6)).any() else reached[0]
 
     def _names(self, chosen: np.ndarray) -> str:
-        return ", ".join(
-            repr(point.switches[0].removesuffix(".touching"))
-            for point in np.array(self.points)[chosen]
-        )
+        return ", ".join(repr(point.name) for point in np.array(self.points)[chosen])
 
     def _locate(
         self, integrator: Integrator, span: np.ndarray, state: np.ndarray, columns: np.ndarray
@@ -277,11 +274,7 @@ class Contacts:
     def check_start(self, t: float, q: np.ndarray, u: np.ndarray) -> None:
         """Refuse a start in which surfaces overlap."""
         overlaps = zip(self.points, -self._seen(t, q, u)[0], strict=True)
-        deep = {
-            point.switches[0].removesuffix(".touching"): depth
-            for point, depth in overlaps
-            if depth > GIVEN
-        }
+        deep = {point.name: depth for point, depth in overlaps if depth > GIVEN}
         if deep:
             listed = ", ".join(f"{name} by {depth:.3g} m" for name, depth in deep.items())
             raise ArgumentError(

@@ -10,9 +10,9 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ...model.contact.contacts import RigidContact
+from ...model.contact.pairs import Contact, SurfacePair
+from ...model.contact.rigid import PointRows, RigidContact
 from ...model.contact.rolling import tangential
-from ...model.contact.touching import Contact, RingOnPlane, Touching
 
 if TYPE_CHECKING:
     from ...equations import Equations
@@ -23,26 +23,25 @@ class Point:
     """One point of contact: its law, the names of its switches, and its rows of A."""
 
     law: RigidContact
+    name: str
     switches: list[str]
-    gap_row: int
-    slip_rows: list[int]
-    level_rows: list[int]
+    rows: PointRows
+
+
+def laws_of(equations: Equations) -> list[RigidContact]:
+    """All rigid contacts of a system."""
+    constraints = equations.system.constraints.values()
+    return [law for law in constraints if isinstance(law, RigidContact)]
 
 
 def points_of(equations: Equations) -> Iterator[Point]:
     """The points of all rigid contacts, with their rows."""
-    names = {name: k for k, name in enumerate(equations.constraints)}
-    for law in equations.system.constraints.values():
-        if isinstance(law, RigidContact):
-            for pair in law.pairs:
-                prefix = f"{law.name}: " if len(law.pairs) == 1 else f"{law.name}: {pair.name}, "
-                slip = [names[f"{prefix}slip {k}"] for k in (1, 2)] if law.static else []
-                level = (
-                    [names[f"{prefix}level {k}"] for k in (1, 2)]
-                    if isinstance(pair, RingOnPlane)
-                    else []
-                )
-                yield Point(law, law.switch_names(pair), names[f"{prefix}gap"], slip, level)
+    rows, m = equations.terms.rows, equations.terms.chart.motion
+    assert rows is not None
+    for law in laws_of(equations):
+        own = law.point_rows(m, rows.indices[law.name])
+        for pair, each in zip(law.pairs, own, strict=True):
+            yield Point(law, pair.name, law.switch_names(pair), each)
 
 
 def weight(equations: Equations) -> float:
@@ -54,9 +53,9 @@ def weight(equations: Equations) -> float:
     )
 
 
-def _pairs(equations: Equations) -> list[tuple[Touching, Contact]]:
-    m, laws = equations.terms.chart.motion, equations.system.constraints.values()
-    return [found for law in laws if isinstance(law, RigidContact) for found in law.touching(m)]
+def _pairs(equations: Equations) -> list[tuple[SurfacePair, Contact]]:
+    m = equations.terms.chart.motion
+    return [found for law in laws_of(equations) for found in law.points(m)]
 
 
 def _velocities(equations: Equations) -> list[tuple[SX, SX, SX, SX]]:
@@ -75,34 +74,38 @@ def quantities(equations: Equations, points: list[Point]) -> list[SX]:
     velocities, lam = _velocities(equations), equations.numeric.closed.lam
     gaps, rates = (ca.vertcat(*(v[k] for v in velocities)) for k in (0, 1))
     slips = ca.vertcat(*(ca.sqrt(v[2] ** 2 + v[3] ** 2) for v in velocities))
-    normal = ca.vertcat(*(lam[point.gap_row] for point in points))
+    normal = ca.vertcat(*(lam[point.rows.gap] for point in points))
     stuck = ca.vertcat(
-        *(ca.norm_2(lam[point.slip_rows]) if point.slip_rows else SX(0) for point in points)
+        *(ca.norm_2(lam[list(point.rows.slip)]) if point.rows.slip else SX(0) for point in points)
     )
     return [gaps, rates, normal, stuck, slips]
 
 
 def ring_quantities(equations: Equations, points: list[Point]) -> list[SX]:
-    """Of all points: radius of the ring, moment of its pressure, its rise with two derivatives;
-    ones if it is none."""
-    m, out = equations.terms.chart.motion, []
-    for (pair, _), point in zip(_pairs(equations), points, strict=True):
-        if isinstance(pair, RingOnPlane):
-            rise, moment = pair.rise(m), ca.norm_2(equations.numeric.closed.lam[point.level_rows])
-            rate = equations.terms.chart.rate(rise)
-            change = equations.terms.chart.rate(rate) + ca.jtimes(
-                rate, equations.terms.symbols.u, equations.numeric.closed.udot
-            )
-            out.append(ca.vertcat(pair.radius, moment, rise, rate, change))
-        else:
-            out.append(SX.ones(5))
-    return ca.horzsplit(ca.horzcat(*out).T)
+    """Of all points: radius of the ring, moment of its pressure, its rise with two derivatives; ones
+    if it is no ring."""
+    found = (
+        _ring(equations, pair, point)
+        for (pair, _), point in zip(_pairs(equations), points, strict=True)
+    )
+    return ca.horzsplit(ca.horzcat(*found).T)
+
+
+def _ring(equations: Equations, pair: SurfacePair, point: Point) -> SX:
+    chart, closed = equations.terms.chart, equations.numeric.closed
+    rise = pair.rise(chart.motion)
+    if rise is None:
+        return SX.ones(5)
+    moment = ca.norm_2(closed.lam[list(point.rows.level)])
+    rate = chart.rate(rise)
+    change = chart.rate(rate) + ca.jtimes(rate, chart.symbols.u, closed.udot)
+    return ca.vertcat(pair.radius, moment, rise, rate, change)
 
 
 def impulse_terms(equations: Equations, points: list[Point]) -> list[SX]:
     """M, the rows of A that are not of contacts, the twists (velocity, rotation) of all points as
     rows, their values."""
-    own = {row for point in points for row in (point.gap_row, *point.slip_rows, *point.level_rows)}
+    own = {row for point in points for row in (point.rows.gap, *point.rows.slip, *point.rows.level)}
     others = [row for row in range(len(equations.constraints)) if row not in own]
     m, twists = equations.terms.chart.motion, []
     for (pair, contact), velocity in zip(_pairs(equations), _velocities(equations), strict=True):

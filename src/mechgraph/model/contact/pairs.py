@@ -64,7 +64,7 @@ class Contact:
         return normals(self.normal)
 
 
-class Touching(ABC):
+class SurfacePair(ABC):
     """A pair of simple surfaces, one on (or over) the other: its base."""
 
     def __init__(self, name: str, surface: Surface, base: Surface) -> None:
@@ -74,11 +74,30 @@ class Touching(ABC):
     def contact(self, m: Motion) -> Contact:
         """Where they touch, or are next to each other."""
 
-    def pressing(self, m: Motion) -> Sequence[Contact]:
+    def pressing_contacts(self, m: Motion) -> Sequence[Contact]:
         """All contacts that press where surfaces give way."""
         return (self.contact(m),)
 
-    def held(self, m: Motion) -> Rows:
+    switches: tuple[str, ...] = ("touching", "sticking")  # that a rigid contact here has
+
+    def switched(self, m: Motion, switches: Sequence[SX]) -> Contact:
+        """The contact, as the switches of a rigid contact are."""
+        return self.contact(m)
+
+    def level_rows(self, m: Motion) -> Rows:
+        """Rows that hold a ring that lies flat; none, if it is no ring."""
+        return []
+
+    @property
+    def radius(self) -> SX:
+        """The radius of a ring; one, if it is no ring."""
+        return SX(1)
+
+    def rise(self, m: Motion) -> SX | None:
+        """Height of the middle of a ring over its lowest point; None, if it is no ring."""
+        return None
+
+    def locating_rows(self, m: Motion) -> Rows:
         """Rows that hold the point of contact to its place, if it has coordinates of its own."""
         return []
 
@@ -91,7 +110,7 @@ class Touching(ABC):
         return ()
 
     def orientation_sign(self, m: Motion) -> Sequence[SX]:
-        """What is positive at the point that is meant, where ``held`` also holds at others."""
+        """What is positive at the point that is meant, where ``locating_rows`` also holds at others."""
         return ()
 
     def on_edge(self, m: Motion) -> Sequence[SX]:
@@ -114,7 +133,7 @@ class Touching(ABC):
         return ca.dot(contact.normal, turning)
 
 
-class _OnPlane(Touching):
+class _OnPlane(SurfacePair):
     """A convex surface on a plane: its support point against the normal."""
 
     def contact(self, m: Motion) -> Contact:
@@ -130,9 +149,14 @@ class _OnPlane(Touching):
 class RingOnPlane(_OnPlane):
     """A disc or a torus on a plane: on its lowest point, or, lying flat, on all of its ring."""
 
+    switches = ("touching", "sticking", "flat")
+
+    def switched(self, m: Motion, switches: Sequence[SX]) -> Contact:
+        return self.lying(m, switches[2])
+
     @property
     def radius(self) -> SX:
-        """Of the ring."""
+        """The radius of the ring."""
         return self._ring.radius
 
     @property
@@ -154,16 +178,16 @@ class RingOnPlane(_OnPlane):
         return self.radius * across(self._down(m))
 
     def contact(self, m: Motion) -> Contact:
-        return self.laid(m, SX(0))
+        return self.lying(m, SX(0))
 
-    def laid(self, m: Motion, flat: SX) -> Contact:
+    def lying(self, m: Motion, flat: SX) -> Contact:
         """The contact at the lowest point (``flat`` is 0), or at the middle of the ring (1)."""
         normal = m.axis(self.base.marker, "z")
         middle = m.position(self.surface.marker) - self._ring.tube * normal
         gap = ca.dot(normal, middle - m.position(self.base.marker)) - (1 - flat) * self.rise(m)
         return Contact(middle + (1 - flat) * self.arm(m), normal, gap, on_base=False)
 
-    def level(self, m: Motion) -> Rows:
+    def level_rows(self, m: Motion) -> Rows:
         """Rows of a ring that lies flat; their multipliers are the moment of its pressure about the
         middle."""
         axis = m.axis(self.surface.marker, "z")
@@ -171,7 +195,7 @@ class RingOnPlane(_OnPlane):
             (f"level {k}", ca.dot(t, axis)) for k, t in enumerate(self.contact(m).tangents, start=1)
         ]
 
-    def pressing(self, m: Motion) -> Sequence[Contact]:
+    def pressing_contacts(self, m: Motion) -> Sequence[Contact]:
         """The lowest point, deep by δ, and from when the middle of the ring is deep by c > 0 the
         far side, by c²/δ.
 
@@ -186,7 +210,7 @@ class RingOnPlane(_OnPlane):
         return lowest, replace(lowest, point=point, gap=-middle * part, share=part * (2 - part))
 
 
-class _Ball(Touching):
+class _Ball(SurfacePair):
     """A sphere (or a point) on a surface that knows its point next to the centre."""
 
     def contact(self, m: Motion) -> Contact:
@@ -201,7 +225,7 @@ class _Ball(Touching):
         )
 
 
-class _Wandering(Touching):
+class _Wandering(SurfacePair):
     """A point with three coordinates on the body of ``host``, kept on it by g = 0."""
 
     host: Surface
@@ -247,7 +271,7 @@ class _OnLevel(_Wandering):
             point, normal, ca.dot(normal, _support(m, self.surface, -normal) - point) + level
         )
 
-    def held(self, m: Motion) -> Rows:
+    def locating_rows(self, m: Motion) -> Rows:
         point, level, normal = self._point(m)
         t1, t2 = normals(normal)
         apart = _support(m, self.surface, -normal) - point
@@ -282,7 +306,7 @@ class _LevelOnPlane(_Wandering):
             on_base=False,
         )
 
-    def held(self, m: Motion) -> Rows:
+    def locating_rows(self, m: Motion) -> Rows:
         _, level, normal = self._point(m)
         flat = [m.axis(self.base.marker, axis) for axis in "xy"]
         return [
@@ -295,7 +319,7 @@ class _LevelOnPlane(_Wandering):
         return (-ca.dot(m.axis(self.base.marker, "z"), self._point(m)[2]),)
 
 
-def touching(name: str, surface: Surface, base: Surface) -> list[Touching]:
+def surface_pairs(name: str, surface: Surface, base: Surface) -> list[SurfacePair]:
     """The pairs of simple surfaces of two surfaces, each with the way in which its point of contact
     is found."""
     for given in (surface, base):
@@ -317,7 +341,7 @@ def touching(name: str, surface: Surface, base: Surface) -> list[Touching]:
     return [pair for pair in found if pair is not None]
 
 
-def _pair(name: str, surface: Surface, base: Surface) -> Touching | None:
+def _pair(name: str, surface: Surface, base: Surface) -> SurfacePair | None:
     probe, convex = SX.sym("probe", 3), surface.support(SX.sym("nu", 3)) is not None
     if isinstance(base, Plane) and convex:
         return (RingOnPlane if isinstance(surface, (Disc, Torus)) else _OnPlane)(
