@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test bench clean
+.PHONY: demo test quick bench clean
 
 demo: .venv/runtime
 	$(BIN)/mechgraph demo
@@ -12,6 +12,11 @@ test: .venv/test
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/pytest -n 2
+
+quick: .venv/test
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pytest -n 2 --quick
 
 bench: .venv/bench
 	$(BIN)/python benchmarks/derivation.py

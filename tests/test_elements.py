@@ -451,7 +451,7 @@ EXAMPLES = {
     ],
     "compliant_contact": [
         lambda s: s.compliant_contact(
-            "f", mg.Sphere(s.markers["tip"], 20.0), mg.Plane(s.ground), stiffness=3.0, exponent=1.5
+            "f", mg.Sphere(s.markers["tip"], 2.0), mg.Plane(s.ground), stiffness=3.0, exponent=1.5
         ),
     ],
 }

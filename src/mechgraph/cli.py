@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from . import __version__, gallery
+from . import __version__, door, gallery
 from .closures.closure import CLOSURES
 from .equations import Equations
 from .errors import ArgumentError, MechgraphError, SimulationError, unknown
@@ -346,13 +346,9 @@ def equations(model: str, formalism: str, style: str, no_simplify: bool) -> None
     What is small is written in its shortest normal form, what is large with names for shared
     subexpressions.
     """
-    from .show.readable import (
-        equations_latex,
-        equations_text,
-    )  # SymPy takes its time to load, and no other command needs it
-
     derived = build(load(model)).equations(formalism)
-    write = equations_latex if style == "latex" else equations_text
+    readable = door.show.readable  # SymPy takes its time to load, and no other command needs it
+    write = readable.equations_latex if style == "latex" else readable.equations_text
     click.echo(write(derived, simplify=not no_simplify))
 
 

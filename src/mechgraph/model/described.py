@@ -40,6 +40,8 @@ class _Sealing(ABCMeta):
 
 @cache
 def _signature(cls: type) -> inspect.Signature:
+    if cls.__init__ is object.__init__:  # type: ignore[misc]
+        return inspect.Signature()
     own = list(inspect.signature(cls.__init__).parameters.values())[1:]  # type: ignore[misc]
     return inspect.Signature(own)
 

@@ -273,7 +273,8 @@ class Words(ABC):
 
     @sentence("servo")
     def servo(self, name: str, coordinate: str | Joint, value: Number) -> Servo:
-        """A coordinate as a known function of time; its multiplier is the effort of the drive."""
+        """A ``coordinate`` has a ``value``, a number or a function of time; its multiplier is the
+        effort of the drive."""
         return self.add(Servo(name, coordinate, value))
 
     @sentence("constrain")
@@ -366,7 +367,7 @@ class Words(ABC):
     def fixed_controlled_joint(
         self, name: str, a: Place, b: Place, law: Law, axis: Axis = "z"
     ) -> FixedControlledJoint:
-        """A driven revolute joint as a constraint.
+        """A driven revolute joint as a constraint, about ``axis`` of both places.
 
         law: the torque on ``a``, a function of (time, angle, its rate).
         """
@@ -387,6 +388,6 @@ class Words(ABC):
         axis: Axis = "z",
         angle: Number | None = None,
     ) -> FixedServoJoint:
-        """A servo as a constraint: give ``law``, the angular acceleration as a function of (time,
+        """A servo as a constraint, about ``axis`` of both places: give ``law``, the angular acceleration as a function of (time,
         angle, its rate), or ``angle``, a function of time."""
         return self.add(FixedServoJoint(name, self._place(a), self._place(b), law, axis, angle))

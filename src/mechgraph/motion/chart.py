@@ -273,6 +273,12 @@ class Chart(ABC):
         twists = ca.Function("twists", [s.q, s.t, s.p], [rest, ca.jacobian(rates, s.u)])
         return poses, twists
 
+    def __repr__(self) -> str:
+        s, name = self.symbols, self.description.name
+        counts = f"{len(s.coordinates)} coordinates, {len(s.speeds)} speeds"
+        closed = f", {len(self.closed)} joints closed" if self.closed else ""
+        return f"<{type(self).__name__} of {name!r}: {counts}{closed}>"
+
     # --- whole turns ------------------------------------------------------------------------------
 
     def counting(self, angles: Mapping[str, SX]) -> Chart:

@@ -91,7 +91,7 @@ class Row:
         return bool(self.note) or all(error < limit for error, limit in compared)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Agreement:
     """The rows of the comparison; ``ok`` if all of them agree. Prints as a table."""
 
@@ -110,6 +110,9 @@ class Agreement:
         return max(
             (error for row in self.rows for error in row.errors if error is not None), default=0.0
         )
+
+    def __repr__(self) -> str:
+        return f"<Agreement: {self.verdict}>"
 
     def __str__(self) -> str:
         table = self.table()

@@ -29,10 +29,10 @@ def rollout(
     step: float,
     steps: int,
     method: str = "rk4",
+    t: float = 0.0,
     inputs: Any = None,
     parameters: Any = None,
     every: int = 1,
-    t: float = 0.0,
     threads: int = 1,
     t0: float | None = None,
 ) -> Rollouts:

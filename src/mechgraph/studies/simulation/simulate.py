@@ -53,17 +53,17 @@ def simulate(
     duration: float,
     start: Any = None,
     *,
+    guess: Mapping[str, float] | None = None,
+    t: float = 0.0,
+    inputs: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, float] | None = None,
+    events: Mapping[str, Event | str | Callable[[Motion], Any]] | None = None,
     step: float | None = None,
     rtol: float = 1e-8,
     atol: float | None = None,
     method: str | None = None,
     drift: str = "projection",
     baumgarte: float = 10.0,
-    inputs: Mapping[str, Any] | None = None,
-    parameters: Mapping[str, float] | None = None,
-    events: Mapping[str, Event | str | Callable[[Motion], Any]] | None = None,
-    guess: Mapping[str, float] | None = None,
-    t: float = 0.0,
     account: bool = True,
     progress: bool | None = None,
     t0: float | None = None,
@@ -71,21 +71,22 @@ def simulate(
     """Motion over ``duration`` seconds from ``start``.
 
     start, guess: names with values, and where assembly begins; see ``assemble``.
+    t: time at the start.
+    inputs: by name, numbers, expressions of the system's time, or Python functions of t or of
+        (t, q, u).
+    parameters: by name, numbers.
+    events: by name, zeros of quantities of the motion: ``mg.Event``, a function of the motion, or
+        another name.
     step: spacing of the output, duration/500 if not given; the integrator chooses its own.
     rtol, atol: tolerances of the integrator; atol is rtol/100 if not given.
     method: a name in ``METHODS``; cvodes, rk8 with rigid contacts, dop853 for large systems and for
         inputs in Python, if not given.
     drift: how constraints are kept: "projection" on all of them, "baumgarte" (terms with the rate
         ``baumgarte``), or "none".
-    inputs: by name, numbers, expressions of the system's time, or Python functions of t or of
-        (t, q, u).
-    parameters: by name, numbers.
-    events: by name, zeros of quantities of the motion: ``mg.Event``, a function of the motion, or
-        another name.
-    t: time at the start.
     account: integrate the work that drives supply and friction takes along, so that the energy
         balance can be seen.
     progress: True shows a bar, False none; None if it takes long.
+    t0: an earlier name of t.
 
     A run that fails raises ``SimulationError``, which keeps the motion up to there; one that is
     interrupted returns it.
