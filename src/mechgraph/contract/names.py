@@ -137,8 +137,7 @@ class Names:
         chart."""
         chart, s = self._chart, self._terms.symbols
         plain = _unqualified("joint ", plain, self._description.joints)
-        body = plain in self._description.bodies and not self._is_joint(plain)
-        if body or plain in chart.counted:
+        if self._is_place(plain) or plain in chart.counted:
             return None
         name = plain + "'" * primes
         if primes == 0 and plain in chart.joint_coordinates:
@@ -160,8 +159,11 @@ class Names:
         speeds = self._chart.joint_speeds
         return speeds.get(f"{plain}'", speeds.get(plain, ()))
 
-    def _is_joint(self, name: str) -> bool:
-        return name in self._description.joints
+    def _is_place(self, name: str) -> bool:
+        """True for a body or marker; a joint of the same name goes before it."""
+        place = _unqualified("body ", name, self._description.bodies)
+        joint = name in self._description.joints and place == name
+        return place in self._description.places and not joint
 
     def _at_rest(self, name: str) -> Quantity | None:
         """Measured coordinates, positions of bodies and markers, outputs."""
@@ -196,7 +198,7 @@ class Names:
     def _derivative(self, name: str, plain: str, primes: int) -> Quantity | None:
         s, m = self._terms.symbols, self._chart.motion
         place = _unqualified("body ", plain, self._description.bodies)
-        if place in self._description.places and not (self._is_joint(plain) and place == plain):
+        if self._is_place(plain):
             if primes == 1:
                 return Quantity(name, "velocity", m.velocity(place), ("m/s",) * 3)
             return Quantity(name, "acceleration", m.acceleration(place), ("m/s²",) * 3)

@@ -87,7 +87,8 @@ def _values(name: str, value: Any) -> np.ndarray:
 def _read_one(equations: Equations, requested: Requested, name: str, values: np.ndarray) -> None:
     chart = equations.terms.chart
     own = chart.joint_coordinates.get(name, ())
-    if name in chart.description.bodies and len(own) == len(values) and name not in chart.counted:
+    body = name.removeprefix("body ") in chart.description.bodies and name not in chart.counted
+    if body and len(own) == len(values) != 3:
         requested.coordinates |= dict(zip(own, values, strict=True))  # a body that has its own
         check_quaternions(equations, requested.coordinates, repr(name))
         return
