@@ -596,6 +596,38 @@ def test_a_kernel_reads_only_what_it_is_given():
             cross(*arguments)
 
 
+def test_quick_calls_begin_at_the_defaults_every_time():
+    """Whatever earlier calls gave; an argument without a default is zero."""
+    x, a, y, z = SX.sym("x", 2), SX.sym("a"), SX.sym("y"), SX.sym("z", 2)
+    sums = Kernel("k", [x, a, y, z], [x * a + y + z], [1], [np.array([1.0, 2.0]), 3.0, np.ones(1)])
+    assert sums.quick() is None
+    assert sums.compile()
+    assert np.array_equal(sums.quick(), [4.0, 7.0])
+    assert np.array_equal(sums.quick(None, 0.0, None, np.array([1.0, 2.0])), [2.0, 3.0])
+    assert np.array_equal(sums.quick(None, 0), [1.0, 1.0])
+    assert np.array_equal(sums.quick(np.zeros(2), None, np.array([5.0])), [5.0, 5.0])
+    assert np.array_equal(sums.quick(None), [4.0, 7.0])
+
+
+def test_quick_calls_take_only_what_they_need_not_read():
+    x, a = SX.sym("x"), SX.sym("a")
+    product = Kernel("k", [x, a], [x * a], [1], [np.ones(1), 1.0])
+    assert product.compile()
+    vector = np.array([2.0])
+    assert np.array_equal(product.quick(vector, np.array(3.0)), [6.0])
+    for arguments in (
+        (2.0,),
+        ([2.0],),
+        (vector[None],),
+        (vector.astype(int),),
+        (vector, vector),
+        (vector, "3"),
+        (np.array([np.nan]), 1.0),
+    ):
+        assert product.quick(*arguments) is None
+    assert np.array_equal(product.quick(), [1.0])
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_numbers_that_are_not_finite_are_refused(bad):
     """Also where the result does not depend on them."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 import casadi as ca
 import numpy as np
@@ -79,6 +79,7 @@ class Equations(Evaluation):
     ) -> None:
         super().__init__(kinematics, dynamics, formalism, closure)
         self._observed: WeakKeyDictionary[Any, Kernel] = WeakKeyDictionary()
+        self._accelerated: WeakSet[Kernel] = WeakSet()  # those that depend on u̇
         self._rollout: flow.Rollout | None = None
 
     @cached_property
@@ -97,7 +98,7 @@ class Equations(Evaluation):
         """M(q, t), symmetric."""
         kernel = self._kernels.get("M")
         if kernel is not None and parameters is None:
-            M = kernel.quick(q, None, t)  # type: ignore[arg-type]
+            M = kernel.quick(q, None, t)
             if M is not None:
                 return M
         return self.evaluate("M", lambda: self.M, 2, q, None, t, None, parameters, threads)
@@ -164,7 +165,7 @@ class Equations(Evaluation):
         if not self.constraints:
             kernel = self._kernels.get("udot")
             if kernel is not None and inputs is None and parameters is None:
-                udot = kernel.quick(q, u, t)  # type: ignore[arg-type]
+                udot = kernel.quick(q, u, t)
                 if udot is not None:
                     return udot
             udot = self.evaluate("udot", lambda: self.udot, 1, q, u, t, inputs, parameters, threads)
@@ -259,7 +260,7 @@ class Equations(Evaluation):
         applied."""
         kernel = self._kernels.get("tau")
         if kernel is not None and inputs is None and parameters is None:
-            tau = kernel.quick(q, u, t, udot)  # type: ignore[arg-type]
+            tau = kernel.quick(q, u, t, None, None, udot)
             if tau is not None:
                 return tau
         kernel = self.kernel("tau", lambda: [self.tau], [1], self.symbols.udot)
@@ -420,7 +421,7 @@ class Equations(Evaluation):
         if kernel is None:
             kernel = self._observed[quantity] = self._observer(quantity)
         arguments = self.arguments(q, u, t, inputs, parameters)
-        if kernel.accelerated and udot is None:
+        if kernel in self._accelerated and udot is None:
             udot = self.solve(q, arguments[1], t, inputs, parameters)[0]
         return kernel(*arguments, numbers("accelerations", self.speeds, udot))[0]
 
@@ -430,7 +431,8 @@ class Equations(Evaluation):
             if has_nan(value):
                 raise ModelError(NO_NUMBER)
         kernel = self.built([value], [1], s.udot)
-        kernel.accelerated = bool(ca.depends_on(value, s.udot))
+        if ca.depends_on(value, s.udot):
+            self._accelerated.add(kernel)
         return kernel
 
     def reaction(

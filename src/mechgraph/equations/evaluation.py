@@ -53,11 +53,10 @@ class Evaluation(Expressions):
 
     def built(self, results: list[SX], axes: list[int], *extra: SX) -> Kernel:
         """A kernel that nobody keeps yet."""
-        s, defaults = self.symbols, self.arguments(None, None, 0.0, None, None)
+        s, (q, u, _, w, p) = self.symbols, self.arguments(None, None, 0.0, None, None)
         try:
-            return Kernel(
-                "kernel", [s.q, s.u, s.t, s.w, s.p, *extra], results, axes, defaults, ARGUMENTS
-            )
+            arguments = [s.q, s.u, s.t, s.w, s.p, *extra]
+            return Kernel("kernel", arguments, results, axes, [q, u, 0.0, w, p], ARGUMENTS)
         except RuntimeError as error:
             raise ModelError(
                 f"an expression of the model uses a symbol that is not of this system: {error}"

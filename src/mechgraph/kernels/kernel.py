@@ -45,7 +45,8 @@ SEARCH = (
 SINGLES = (
     4  # threads that can evaluate single states of one kernel in the quick way at the same time
 )
-FLOAT, NUMBER = np.dtype(float), (float, int)
+# names of the module, not of another: ``quick`` looks for them in every call
+ARRAY, FLOAT, NUMBER = np.ndarray, np.dtype(float), (float, int)
 
 
 class Kernel:
@@ -53,7 +54,8 @@ class Kernel:
     are a batch.
 
     ``axes`` says for each result whether it is a number (0), a vector (1) or a matrix (2);
-    ``names`` are the arguments' names in messages.
+    ``names`` are the arguments' names in messages. ``defaults`` are for ``quick`` alone: one that is
+    a number says that its argument is a number, not a vector of one.
 
     >>> x = SX.sym("x", 2)
     >>> square = Kernel("square", [x], [x * x], axes=[1])
@@ -68,7 +70,7 @@ class Kernel:
         arguments: Sequence[SX],
         results: Sequence[SX],
         axes: Sequence[int],
-        defaults: Sequence[np.ndarray] = (),
+        defaults: Sequence[np.ndarray | float] = (),
         names: Sequence[str] = (),
     ) -> None:
         dense = [ca.densify(result) for result in results]
@@ -78,7 +80,6 @@ class Kernel:
         self.sizes = [argument.numel() for argument in arguments]
         self._last_axes = [(size,) for size in self.sizes]
         self.defaults, self.names = defaults, names
-        self.accelerated = False  # set by an owner whose last argument is to be computed for it
         self._tiers = {width: _Tier(self, width) for width in (1, lanes())}
         self._singles: list[Single] = []  # those that no thread is using
         self._printed: Printed | None = None
@@ -144,37 +145,32 @@ class Kernel:
             f"{name} {array.shape}" for name, array in zip(names, arrays, strict=False)
         )
 
-    def quick(
-        self, q: np.ndarray, u: np.ndarray | None, t: float, udot: np.ndarray | None = None
-    ) -> np.ndarray | None:
-        """The first result for one state, inputs and parameters at their defaults, by machine code
-        and in a few microseconds.
+    def quick(self, *arguments: object) -> np.ndarray | None:
+        """The first result for one state, by machine code and in about two microseconds.
 
-        None if there is no machine code yet, the arguments are not plain vectors of floats, or a
-        number is not finite: then the kernel is to be called in the ordinary way.
+        Arguments that are None or left out at the end take their defaults. It returns None if there
+        is no machine code yet, if an argument is not a plain vector of floats (or a number, where
+        the default is a number), or if a number is not finite. Then the kernel is to be called in
+        the ordinary way, which reads more and says what is wrong.
         """
-        if type(q) is not np.ndarray or q.dtype is not FLOAT or not isinstance(t, NUMBER):
-            return None
-        if u is not None and (type(u) is not np.ndarray or u.dtype is not FLOAT):
-            return None
-        if udot is not None and (type(udot) is not np.ndarray or udot.dtype is not FLOAT):
-            return None
         try:
             single = self._singles.pop()  # nobody else can have it now
         except IndexError:
             return None
         try:
-            arguments = single.arguments
-            if q.shape != arguments[0].shape or (u is not None and u.shape != arguments[1].shape):
-                return None
-            arguments[0][:] = q
-            arguments[1][:] = 0.0 if u is None else u
-            arguments[2][0] = t
-            if udot is not None:
-                if udot.shape != arguments[5].shape:
+            if len(arguments) != single.given:
+                single.expect(len(arguments))
+            for (place, shape, default), value in zip(single.places, arguments):  # noqa: B905 (slow)
+                if value is None:
+                    if default is not None:
+                        place[...] = default
+                elif type(value) is ARRAY and value.dtype is FLOAT and value.shape == shape:
+                    place[...] = value
+                elif shape == () and isinstance(value, NUMBER):
+                    place[0] = value
+                else:
                     return None
-                arguments[5][:] = udot
-            return None if single.call() else single.results[0].copy()
+            return None if single.call() else single.result.copy()
         finally:
             self._singles.append(single)
 
@@ -227,13 +223,9 @@ class Kernel:
         return values
 
     def take(self, native: Native) -> None:
-        """Machine code for single states has come: make it ready for several threads, all arguments
-        at their defaults."""
+        """Make machine code for single states ready for several threads."""
         for _ in range(SINGLES):
-            single = Single(native, "kernel")
-            for argument, value in zip(single.arguments, self.defaults, strict=False):
-                argument[:] = value
-            self._singles.append(single)
+            self._singles.append(Single(native, "kernel", self.defaults))
 
     # --- tiers ------------------------------------------------------------------------------------
 
