@@ -43,7 +43,7 @@ class Expressions:
         self.formalism, self.closure = formalism, closure
         self.constrained = Constrained(self.kinematics)
         self.reactions = Reactions(self.kinematics, self.constrained)
-        self._motions: dict[tuple[bool, bool], flow.Motion] = {}
+        self._motions: dict[tuple[bool, bool], flow.Flow] = {}
 
     # --- names ------------------------------------------------------------------------------------
 
@@ -245,9 +245,7 @@ class Expressions:
             ca.substitute(powers, self.force_symbols, ca.vertcat(self.udot, self.lam))
         )
 
-    def motion(
-        self, udot: SX | None = None, keep: bool = True, account: bool = False
-    ) -> flow.Motion:
+    def motion(self, udot: SX | None = None, keep: bool = True, account: bool = False) -> flow.Flow:
         """q̇, u̇ (or another one) and the way back to the constraints, for integrators in machine
         code.
 
@@ -257,7 +255,7 @@ class Expressions:
         if udot is None and key in self._motions:
             return self._motions[key]
         kept, rates = self.kept if keep else None, self.work_rates if account else SX(0, 1)
-        motion = flow.Motion(
+        motion = flow.Flow(
             s.q,
             s.u,
             s.t,
