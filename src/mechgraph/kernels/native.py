@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-OUT_OF_MEMORY = 2  # what a driver returns; 0 and 1 tell whether all is finite
+OUT_OF_MEMORY = 2  # what a driver returns; 0 and 1 say whether all numbers are finite
 
 
 class Native:
@@ -42,16 +42,13 @@ class Native:
         or one row for all."""
         arrays = [np.ascontiguousarray(array, dtype=float) for array in arrays]
         out = [np.empty((count, *shape)) for shape in self.shapes] if out is None else out
-        inputs = _pointers(arrays)
-        strides = (ctypes.c_long * max(1, len(arrays)))(
-            *(a.shape[1] if len(a) > 1 else 0 for a in arrays)
-        )
-        outputs = _pointers(out)
+        inputs, outputs = _pointers(arrays), _pointers(out)
+        steps = [array.shape[1] if len(array) > 1 else 0 for array in arrays]
+        strides = (ctypes.c_long * max(1, len(arrays)))(*steps)
 
         def run(first: int, last: int) -> int:
-            return self.function(
-                ctypes.c_long(first), ctypes.c_long(last), inputs, strides, outputs
-            )
+            span = ctypes.c_long(first), ctypes.c_long(last)
+            return self.function(*span, inputs, strides, outputs)
 
         share(run, count, threads)
         return out
@@ -70,11 +67,10 @@ class Single:
     ) -> None:
         x, y = np.zeros(max(1, sum(native.sizes))), np.zeros(max(1, sum(native.counts)))
         zeros = [np.zeros(size) for size in native.sizes[len(defaults) :]]
+        ends = np.cumsum(native.sizes)
         self.places = [
             (x[end - size : end], np.shape(default), default if size else None)
-            for size, end, default in zip(
-                native.sizes, np.cumsum(native.sizes), [*defaults, *zeros], strict=True
-            )
+            for size, end, default in zip(native.sizes, ends, [*defaults, *zeros], strict=True)
         ]
         self.result = y[: native.counts[0]].reshape(native.shapes[0])
         self.expect(0)
@@ -93,7 +89,8 @@ class Single:
 
 
 def share(run: Callable[[int, int], int], count: int, threads: int) -> None:
-    """``run(first, last)`` on all of ``count`` states, in as many parts as there are threads."""
+    """Run ``run(first, last)`` on all of ``count`` states, in as many parts as there are
+    threads."""
     threads = min(threads, max(1, count))
     own, *others = pairwise(count * k // threads for k in range(threads + 1))
     running = [pool().submit(run, *span) for span in others]
