@@ -23,8 +23,9 @@ from mechgraph.show.expressions import OPERATIONS, Plain, evaluate
 from mechgraph.show.graph import network
 from mechgraph.show.normal_form import NormalForm
 from mechgraph.show.readable import equations_latex, equations_text, to_sympy
-from mechgraph.show.scene import Rod, scene
+from mechgraph.show.scene import scene
 from mechgraph.show.shells import shell_of
+from mechgraph.show.solids import Rod
 from mechgraph.studies import agreement as agreement_module
 from mechgraph.studies.agreement import agreement, random_states
 from random_systems import random_tree

@@ -15,8 +15,9 @@ from scipy.spatial import ConvexHull
 
 from ..errors import ArgumentError
 from .palette import INK, MUTED, PAPER
-from .scene import Box, Rod, Scene
+from .scene import Scene
 from .shells import Shell
+from .solids import Box, Rod
 
 SMOOTH = 2  # pixels are computed this many times finer and averaged
 MOST_FRAMES = 240

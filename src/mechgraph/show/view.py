@@ -15,8 +15,9 @@ import numpy as np
 from ..errors import ArgumentError
 from ..results.trajectory import Trajectory
 from .picture import animation
-from .scene import Box, Rod, Scene, Solid, scene
+from .scene import Scene, scene
 from .shells import Shell
+from .solids import Box, Rod, Solid
 
 TEMPLATE = Path(__file__).with_name("view.html")
 ELEVATION, AZIMUTH = 0.30, 0.55  # of the first look, from the direction in which least happens
