@@ -674,12 +674,12 @@ def test_nearer_things_hide_farther_ones() -> None:
         Rod(np.array([-1.0, 0, z]), np.array([1.0, 0, z]), 0.5, tint)
         for z, tint in ((2.0, "#ff0000"), (0.0, "#00ff00"))
     )
-    up, sun = np.array([0.0, 1, 0]), np.array([0.0, 0, 1])
+    light = picture.Light(sky=np.array([0.0, 1, 0]), sun=np.array([0.0, 0, 1]))
     images = []
     for order in ((near, far), (far, near)):
-        buffer = picture.Buffer(np.ones((100, 100, 3), dtype=np.float32))
+        buffer = picture.Buffer(np.ones((100, 100, 3), dtype=np.float32), camera, light)
         for rod in order:
-            buffer.rod(camera, rod, rod.a, rod.b, up, sun)
+            buffer.rod(rod, rod.a, rod.b)
         images.append(buffer.colors)
     np.testing.assert_array_equal(images[0], images[1])
     red, green, _ = images[0][50, 50]
