@@ -14,13 +14,12 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..results.trajectory import Trajectory
-from .picture import animation
-from .scene import Scene, scene
+from .picture import AZIMUTH, ELEVATION, animation
+from .scene import Link, Scene, Trail, scene
 from .shells import Shell
 from .solids import Box, Rod, Solid
 
 TEMPLATE = Path(__file__).with_name("view.html")
-ELEVATION, AZIMUTH = 0.30, 0.55  # of the first look, from the direction in which least happens
 
 
 @dataclass(frozen=True)
@@ -80,8 +79,8 @@ def subtitle(run: Trajectory) -> str:
 
 
 def page_of(seen: Scene, title: str, note: str, speed: float) -> str:
-    """The page: the template with its title and its data, neither of which can end the script that
-    it stands in."""
+    """The page: the template with its title and its data, which cannot end the script that they
+    stand in."""
     return fill(
         TEMPLATE.read_text(encoding="utf-8"),
         TITLE=html.escape(title),
@@ -90,8 +89,8 @@ def page_of(seen: Scene, title: str, note: str, speed: float) -> str:
 
 
 def fill(template: str, **values: str) -> str:
-    """The template with every ``__NAME__`` replaced, in one pass: what is put in is not looked at
-    again."""
+    """The template with every ``__NAME__`` replaced, in one pass, so that what is put in is not
+    searched again."""
     return re.sub(r"__([A-Z]+)__", lambda match: values[match.group(1)], template)
 
 
@@ -102,16 +101,27 @@ def script_json(value: Any) -> str:
 
 
 def _data(seen: Scene, title: str, note: str, speed: float) -> dict[str, Any]:
+    """The data that the script of the page reads."""
     poses = np.concatenate([seen.positions, seen.quaternions], axis=-1)
     return {
-        "title": title, "subtitle": note, "speed": speed, "time": [round(float(t), 6) for t in seen.time],
-        "solids": [_solid(solid) for solid in seen.solids], "poses": _packed(poses),
-        "trails": [{"name": t.name, "color": t.color, "points": _packed(t.points)} for t in seen.trails],
-        "links": [{"name": k.name, "path": [_numbers(p) for p in k.path], "ends": _packed(k.ends)} for k in seen.links],
-        "up": _numbers(seen.up), "floor": seen.floor, "centre": _numbers(seen.centre), "radius": seen.radius,
+        "title": title,
+        "subtitle": note,
+        "speed": speed,
+        "time": [round(float(t), 6) for t in seen.time],
+        "solids": [_solid(solid) for solid in seen.solids],
+        "poses": _packed(poses),
+        "trails": [_trail(trail) for trail in seen.trails],
+        "links": [_link(link) for link in seen.links],
+        "up": _numbers(seen.up),
+        "floor": seen.floor,
+        "centre": _numbers(seen.centre),
+        "radius": seen.radius,
         "path": None if seen.path is None else _packed(seen.path),
-        "across": _numbers(seen.across), "thickness": seen.thickness, "azimuth": AZIMUTH, "elevation": ELEVATION,
-    }  # fmt: skip
+        "across": _numbers(seen.across),
+        "thickness": seen.thickness,
+        "azimuth": AZIMUTH,
+        "elevation": ELEVATION,
+    }
 
 
 def _solid(solid: Solid) -> dict[str, Any]:
@@ -134,11 +144,10 @@ def _rod(rod: Rod) -> dict[str, Any]:
 
 
 def _box(box: Box) -> dict[str, Any]:
-    axes = [_numbers(axis) for axis in box.axes.T]
     return {
         "centre": _numbers(box.centre),
         "half": _numbers(box.half),
-        "axes": axes,
+        "axes": [_numbers(axis) for axis in box.axes.T],
         "color": box.color,
     }
 
@@ -147,9 +156,22 @@ def _shell(shell: Shell) -> dict[str, Any]:
     rows, columns = shell.points.shape[:2]
     chosen = [[shell.tone(i, j) for j in range(columns - 1)] for i in range(rows - 1)]
     return {
-        "rows": rows, "columns": columns, "points": _packed(shell.points), "normals": _packed(shell.normals),
-        "tones": shell.tones, "chosen": chosen,
-    }  # fmt: skip
+        "rows": rows,
+        "columns": columns,
+        "points": _packed(shell.points),
+        "normals": _packed(shell.normals),
+        "tones": shell.tones,
+        "chosen": chosen,
+    }
+
+
+def _trail(trail: Trail) -> dict[str, Any]:
+    return {"name": trail.name, "color": trail.color, "points": _packed(trail.points)}
+
+
+def _link(link: Link) -> dict[str, Any]:
+    path = [_numbers(point) for point in link.path]
+    return {"name": link.name, "path": path, "ends": _packed(link.ends)}
 
 
 def _numbers(vector: np.ndarray) -> list[float]:
