@@ -385,7 +385,8 @@ def rollout_section(quick: bool) -> str:
         measured[f"one step, {method}"] = _per_state(times, len(peers.q) * steps)
     if not quick:
         record("rollouts", measured)
-    return f"### Rollouts of the arm, {len(peers.q)} trajectories of {steps} steps, one thread\n\n{times_table(measured)}"
+    title = f"Rollouts of the arm, {len(peers.q)} trajectories of {steps} steps, one thread"
+    return f"### {title}\n\n{times_table(measured)}"
 
 
 # --- cost against size ----------------------------------------------------------------------------

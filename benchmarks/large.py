@@ -82,7 +82,8 @@ def _section(kind: str, sizes: Iterable[int]) -> str:
         "set-up of `absolute`",
         "by",
     ]
-    return f"### {TITLES[kind]}, {END[kind]:g} s\n\n{table(head, [row for n in sizes for row in _rows(kind, n)])}"
+    rows = [row for n in sizes for row in _rows(kind, n)]
+    return f"### {TITLES[kind]}, {END[kind]:g} s\n\n{table(head, rows)}"
 
 
 TITLES = {"chain": "Chains on ball joints", "four-bars": "Four-bars in a row"}

@@ -270,8 +270,12 @@ def by_mujoco(n: int, h: float, truth: np.ndarray) -> Run:
                 'solimp="0.99999 0.99999 0.001"/>'
             )
     solver = 'integrator="RK4" tolerance="1e-14" iterations="200"'
-    option = f'<option gravity="0 {-GRAVITY} 0" timestep="{h!r}" {solver}><flag contact="disable"/></option>'
-    text = f"<mujoco>{option}<worldbody>{''.join(bodies)}</worldbody><equality>{''.join(closings)}</equality></mujoco>"
+    text = f"""<mujoco>
+        <option gravity="0 {-GRAVITY} 0" timestep="{h!r}" {solver}>
+            <flag contact="disable"/>
+        </option>
+        <worldbody>{"".join(bodies)}</worldbody>
+        <equality>{"".join(closings)}</equality></mujoco>"""
     model = mujoco.MjModel.from_xml_string(text)
     data = mujoco.MjData(model)
     joints = {model.body(model.jnt_bodyid[j]).name: j for j in range(model.njnt)}

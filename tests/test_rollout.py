@@ -139,10 +139,14 @@ def test_machine_code_and_numpy_agree(equations, method):
     eqs, random = equations(), np.random.default_rng(0)
     q, u = starts(equations, 5)
     options = {
-        "step": 0.005, "steps": 40, "every": 8, "t0": 0.3, "method": method,
+        "step": 0.005,
+        "steps": 40,
+        "every": 8,
+        "t0": 0.3,
+        "method": method,
         "inputs": random.standard_normal((5, 40, len(eqs.inputs))),
         "parameters": random.uniform(0.7, 0.9, (5, len(eqs.parameters))),
-    }  # fmt: skip
+    }
     native, plain = eqs.rollout(q, u, **options), without_compiler(eqs, q, u, **options)
     assert (native.tier, plain.tier) == ("machine code", "interpreter")
     assert native.q.shape == (5, 6, len(eqs.coordinates))

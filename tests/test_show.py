@@ -329,8 +329,13 @@ def test_names_of_subexpressions_avoid_the_users_names() -> None:
 
 def test_normal_form_cancels_what_is_equal() -> None:
     x, y = ca.SX.sym("x"), ca.SX.sym("y")
-    zero = [ca.sin(x) ** 2 + ca.cos(x) ** 2 - 1, (x + y) ** 2 - x**2 - 2 * x * y - y**2, 0.1 * x + 0.2 * x - 0.3 * x,
-            ca.sin(x + y) - ca.sin(x) * ca.cos(y) - ca.cos(x) * ca.sin(y), ca.cos(2 * x) - 1 + 2 * ca.sin(x) ** 2]  # fmt: skip
+    zero = [
+        ca.sin(x) ** 2 + ca.cos(x) ** 2 - 1,
+        (x + y) ** 2 - x**2 - 2 * x * y - y**2,
+        0.1 * x + 0.2 * x - 0.3 * x,
+        ca.sin(x + y) - ca.sin(x) * ca.cos(y) - ca.cos(x) * ca.sin(y),
+        ca.cos(2 * x) - 1 + 2 * ca.sin(x) ** 2,
+    ]
     function = ca.Function("f", [ca.vertcat(x, y)], [ca.vertcat(*zero)])
     (entries,) = evaluate(function, sp.symbols("x y", real=True), NormalForm())
     assert entries == [{}] * len(zero)

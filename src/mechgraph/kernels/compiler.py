@@ -1,4 +1,4 @@
-"""From C source to a shared library, by the system's compiler or the one in the ``ziglang`` package,
+"""From C source to a shared library, by the system's compiler or that of the ``ziglang`` package,
 cached on disk.
 
 The cache is keyed by everything that decides the result: source, compiler, flags and processor. It

@@ -14,8 +14,8 @@ STACK = 200_000  # bytes of workspace that may lie on the stack
 
 DRIVER = """
 /* States first … last - 1: argument k of state i begins at in[k] + i * stride[k] (stride 0: one for
-   all states), result k at out[k] + i * its size. Returns 0, or 1 if a result is not finite, or 2 if
-   there is no memory. */
+   all states), result k at out[k] + i * its size. Returns 0, or 1 if a result is not finite, or 2
+   if there is no memory. */
 EXPORT int NAME(long first, long last, const double *const *in, const long *stride,
                 double *const *out) {
     static const long size[] = {SIZES}, count[] = {COUNTS};
