@@ -246,9 +246,8 @@ def by_mujoco(n: int, h: float, truth: np.ndarray) -> Run:
     """Hinges, loops closed by stiff `connect` equalities, Runge–Kutta 4."""
     import mujoco
 
-    mujoco.set_mju_user_warning(
-        lambda message: None
-    )  # a run that is not stable is seen by its error; no log file for it
+    # a run that is not stable is seen by its error; no log file for it
+    mujoco.set_mju_user_warning(lambda message: None)
     h = float(h)
     inertial = f'<inertial pos="0.5 0 0" mass="1" diaginertia="0.001 {1 / 12!r} {1 / 12!r}"/>'
     hinge = '<joint type="hinge" axis="0 0 1"/>'

@@ -104,7 +104,7 @@ def trace(function: ca.Function) -> Program:
 
 
 class _Builder:
-    """Numbers values; the same operation on the same values is the same value."""
+    """A list of numbered values, in which the same operation on the same values is one value."""
 
     def __init__(self) -> None:
         self.values: list[Value] = []

@@ -212,7 +212,7 @@ def mobility(equations: Equations, guess: Mapping[str, Any] | None = None) -> Mo
 
 
 def gruebler(equations: Equations) -> tuple[int, str]:
-    """6·bodies − Σ (6 − f) − further rows, and how it was counted."""
+    """The count 6·bodies − Σ (6 − f) − further rows, and how it was made up."""
     system = equations.system
     bodies = len(system.bodies)
     lost = sum(6 - len(joint.speeds) for joint in system.joints.values())

@@ -77,7 +77,7 @@ def draw_graph(system: System, path: str | Path | None = None) -> Figure:
 
 
 def _draw_nodes(axes: Axes, graph: nx.Graph, places: dict[tuple[str, str], np.ndarray]) -> None:
-    """Each kind with its own mark and colour."""
+    """Draw the vertices, each kind with its own mark and colour."""
     for index, (kind, mark) in enumerate(MARKS.items()):
         nodes = [node for node, data in graph.nodes(data=True) if data["kind"] == kind]
         if nodes:

@@ -333,7 +333,7 @@ def _factored(total: sp.Expr) -> sp.Expr:
 
 
 def _grouped(rows: Rows) -> Iterable[tuple[sp.Expr, Rows]]:
-    """Rows without their first factors, by these."""
+    """The rows by their first factors, without them."""
     groups: dict[sp.Expr, Rows] = {}
     for x, (first, *others) in rows:
         groups.setdefault(first, []).append((x, tuple(others)))

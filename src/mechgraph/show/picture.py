@@ -43,16 +43,16 @@ class Camera:
         return self.centre + self.focal * flat / depth[..., None], depth
 
 
-def camera_of(seen: Scene, width: int, height: int) -> Camera:
+def camera_of(scene: Scene, width: int, height: int) -> Camera:
     """The camera of the first look of the interactive page."""
-    aside = np.cross(seen.up, seen.across)
-    level = np.cos(AZIMUTH) * seen.across + np.sin(AZIMUTH) * aside
-    back = np.cos(ELEVATION) * level + np.sin(ELEVATION) * seen.up
-    distance = 1.25 * seen.radius / (np.tan(ANGLE / 2) * min(1.0, width / height))
-    right = np.cross(seen.up, back)
+    aside = np.cross(scene.up, scene.across)
+    level = np.cos(AZIMUTH) * scene.across + np.sin(AZIMUTH) * aside
+    back = np.cos(ELEVATION) * level + np.sin(ELEVATION) * scene.up
+    distance = 1.25 * scene.radius / (np.tan(ANGLE / 2) * min(1.0, width / height))
+    right = np.cross(scene.up, back)
     right /= np.linalg.norm(right)
     return Camera(
-        eye=seen.centre + distance * back,
+        eye=scene.centre + distance * back,
         axes=np.array([right, np.cross(back, right), back]),
         focal=height / 2 / np.tan(ANGLE / 2),
         centre=np.array([width, height]) / 2,
@@ -60,7 +60,7 @@ def camera_of(seen: Scene, width: int, height: int) -> Camera:
 
 
 def animation(
-    seen: Scene,
+    scene: Scene,
     path: Path,
     speed: float,
     title: str,
@@ -74,9 +74,9 @@ def animation(
             f"size must be within 32 … 4000 pixels and frames within 1 … 50, got {size} and "
             f"{frames}"
         )
-    length = float(seen.time[-1] - seen.time[0]) / speed
+    length = float(scene.time[-1] - scene.time[0]) / speed
     count = int(np.clip(round(length * frames), 1, MOST_FRAMES))
-    images = [stage.picture(row) for stage, row in _stages(seen, title, size, count)]
+    images = [stage.picture(row) for stage, row in _stages(scene, title, size, count)]
     palette = _palette(images)
     first, *others = (image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images)
     pause = max(20, round(1000 * length / count / 10) * 10)  # GIF counts hundredths of a second
@@ -85,15 +85,15 @@ def animation(
 
 
 def _stages(
-    seen: Scene, title: str, size: tuple[int, int], count: int
+    scene: Scene, title: str, size: tuple[int, int], count: int
 ) -> Iterator[tuple[Stage, int]]:
     """The rows of the scene that are drawn, each on its stage: always the same unless the look
     follows what travels far."""
-    times = np.linspace(seen.time[0], seen.time[-1], count, endpoint=False)
-    rows = np.searchsorted(seen.time, times).clip(0, len(seen.time) - 1)
-    still = Stage(seen, title, *size)
+    times = np.linspace(scene.time[0], scene.time[-1], count, endpoint=False)
+    rows = np.searchsorted(scene.time, times).clip(0, len(scene.time) - 1)
+    still = Stage(scene, title, *size)
     for row in rows.tolist():
-        yield still if seen.path is None else Stage(seen.looked_at(row), title, *size), row
+        yield still if scene.path is None else Stage(scene.looked_at(row), title, *size), row
 
 
 def _palette(images: list[Image.Image]) -> Image.Image:
@@ -109,11 +109,11 @@ def _palette(images: list[Image.Image]) -> Image.Image:
 class Stage:
     """Everything that stays the same from frame to frame, and the drawing of one frame."""
 
-    def __init__(self, seen: Scene, title: str, width: int, height: int) -> None:
-        self.seen, self.title, self.size = seen, title, (width, height)
-        self.camera = camera_of(seen, SMOOTH * width, SMOOTH * height)
-        self.aside = np.cross(seen.up, seen.across)
-        light = seen.up + 0.45 * seen.across + 0.55 * self.aside
+    def __init__(self, scene: Scene, title: str, width: int, height: int) -> None:
+        self.scene, self.title, self.size = scene, title, (width, height)
+        self.camera = camera_of(scene, SMOOTH * width, SMOOTH * height)
+        self.aside = np.cross(scene.up, scene.across)
+        light = scene.up + 0.45 * scene.across + 0.55 * self.aside
         self.light = light / np.linalg.norm(light)
         self.ground = self._grid(Image.new("RGB", (SMOOTH * width, SMOOTH * height), PAPER))
         font = font_manager.findfont("DejaVu Sans")
@@ -124,7 +124,7 @@ class Stage:
         """The frame at one time."""
         under = self._trails(self._shadows(self.ground.copy(), row), row)
         axes = self.camera.axes
-        light = Light(axes @ self.seen.up, axes @ self.light)
+        light = Light(axes @ self.scene.up, axes @ self.light)
         buffer = Buffer(np.asarray(under, dtype=np.float32) / 255, self.camera, light)
         for solid, R, p in self._solids(row):
             for rod in solid.rods:
@@ -134,37 +134,37 @@ class Stage:
             for shell in solid.shells:
                 buffer.shell(shell, p + shell.points @ R.T, shell.normals @ R.T)
         for a, b in self._link_pieces(row):
-            buffer.rod(Rod(a, b, 0.3 * self.seen.thickness, LINK), a, b)
+            buffer.rod(Rod(a, b, 0.3 * self.scene.thickness, LINK), a, b)
         image = Image.fromarray((np.clip(buffer.colors, 0, 1) * 255).astype(np.uint8))
         return self._caption(image.resize(self.size, Image.Resampling.BOX), row)
 
     def _solids(self, row: int) -> Iterator[tuple[Solid, np.ndarray, np.ndarray]]:
         """Every solid with its rotation and position at one time."""
-        seen = self.seen
-        yield from zip(seen.solids, seen.rotations[row], seen.positions[row], strict=True)
+        scene = self.scene
+        yield from zip(scene.solids, scene.rotations[row], scene.positions[row], strict=True)
 
     def _link_pieces(self, row: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        for link in self.seen.links:
-            yield from pairwise(link.points(row, self.seen.thickness))
+        for link in self.scene.links:
+            yield from pairwise(link.points(row, self.scene.thickness))
 
     def _caption(self, image: Image.Image, row: int) -> Image.Image:
         draw, margin = ImageDraw.Draw(image), self.size[1] // 32
         draw.text((margin, margin), self.title, fill=INK, font=self.title_font)
-        foot, time = (margin, self.size[1] - margin), f"{self.seen.time[row]:.2f} s"
+        foot, time = (margin, self.size[1] - margin), f"{self.scene.time[row]:.2f} s"
         draw.text(foot, time, fill=MUTED, font=self.time_font, anchor="ls")
         return image
 
     def _grid(self, image: Image.Image) -> Image.Image:
         """Lines on the ground that fade with the distance."""
-        draw, seen, aside = ImageDraw.Draw(image), self.seen, self.aside
-        step = grid_step(seen.radius)
-        foot = seen.centre + (seen.floor - seen.centre @ seen.up) * seen.up
-        reach = int(np.ceil(3.5 * seen.radius / step))
-        corner = seen.floor * seen.up
-        for d in (seen.across, aside):
+        draw, scene, aside = ImageDraw.Draw(image), self.scene, self.aside
+        step = grid_step(scene.radius)
+        foot = scene.centre + (scene.floor - scene.centre @ scene.up) * scene.up
+        reach = int(np.ceil(3.5 * scene.radius / step))
+        corner = scene.floor * scene.up
+        for d in (scene.across, aside):
             corner = corner + round(float(foot @ d) / step) * step * d
         parts = np.linspace(-reach, reach, 4 * reach + 1) * step
-        for d, e in ((seen.across, aside), (aside, seen.across)):
+        for d, e in ((scene.across, aside), (aside, scene.across)):
             for i in range(-reach, reach + 1):
                 line = corner + i * step * d + parts[:, None] * e
                 self._fading_line(draw, line, foot, reach * step)
@@ -194,7 +194,7 @@ class Stage:
                 outline = ConvexHull(pixels, qhull_options="QJ").vertices
                 self._fill_shadow(draw, pixels[outline])
         for piece in self._link_pieces(row):
-            self._rod_shadow(draw, np.array(piece), 0.3 * self.seen.thickness)
+            self._rod_shadow(draw, np.array(piece), 0.3 * self.scene.thickness)
         image.paste((206, 213, 222), mask=mask)
         return image
 
@@ -214,15 +214,15 @@ class Stage:
 
     def _on_ground(self, points: np.ndarray) -> np.ndarray:
         """Where the light throws points."""
-        height = points @ self.seen.up - self.seen.floor
-        return points - np.outer(height / (self.light @ self.seen.up), self.light)
+        height = points @ self.scene.up - self.scene.floor
+        return points - np.outer(height / (self.light @ self.scene.up), self.light)
 
     def _trails(self, image: Image.Image, row: int) -> Image.Image:
         """Paths of the last part of the run, fading into the past."""
-        draw, time = ImageDraw.Draw(image), self.seen.time
+        draw, time = ImageDraw.Draw(image), self.scene.time
         past = 0.45 * float(time[-1] - time[0])
         age = (time[row] - time[: row + 1]) / (past or 1.0)
-        for trail in self.seen.trails:
+        for trail in self.scene.trails:
             pixels, _ = self.camera.project(trail.points[: row + 1])
             tint = _rgb(trail.color)
             for k in np.flatnonzero(age[:-1] < 1):

@@ -121,7 +121,7 @@ def _joint_units(joint: Joint, rate: str = "") -> Iterable[str]:
 
 
 def energies(run: Trajectory) -> Panel:
-    """T, V and their sum."""
+    """Kinetic, potential and total energy."""
     curves = [("kinetic", run.kinetic), ("potential", run.potential), ("total", run.energy)]
     return Panel("energy (J)", curves)
 

@@ -27,7 +27,7 @@ LONGEST_TEXT = 20_000  # characters of equations
 
 
 def report(run: Trajectory, path: str | Path) -> Path:
-    """Write the page; it needs nothing but itself."""
+    """Write the page, which needs no other file."""
     path = Path(path)
     if path.suffix.lower() not in (".html", ".htm"):
         raise ArgumentError(f"{path}: a report is written as .html")

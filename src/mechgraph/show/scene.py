@@ -99,7 +99,7 @@ class Scene:
         return np.concatenate([q[:1], q[1:] * flips[..., None]])
 
 
-def scene(run: Trajectory, most_frames: int = MOST_FRAMES) -> Scene:
+def scene_of(run: Trajectory, most_frames: int = MOST_FRAMES) -> Scene:
     """The scene of a run, on at most ``most_frames`` of its times."""
     sample = Sample.of(run, most_frames)
     names = ["ground", *sample.equations.system.bodies]
@@ -173,7 +173,7 @@ def _trails(sample: Sample, colors: dict[str, str]) -> Iterator[Trail]:
 
 
 def _up(sample: Sample) -> np.ndarray:
-    """Against gravity; z without it."""
+    """The direction against gravity, z if there is none."""
     gravity = sample.constant(sample.equations.system.gravity)
     size = float(np.linalg.norm(gravity))
     return -gravity / size if size > 0 else np.array([0.0, 0.0, 1.0])

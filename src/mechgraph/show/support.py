@@ -70,9 +70,9 @@ def _agreeing(system: System, guess: dict[str, float] | None = None) -> tuple[Ro
 
 
 def _cells(rows: tuple[Row, ...], forms: list[str]) -> list[str]:
-    """For each formalism whether it serves."""
-    serving = {row.formalism for row in rows if not row.note}
-    return [YES if name in serving else NO for name in forms]
+    """For each formalism whether it works."""
+    working = {row.formalism for row in rows if not row.note}
+    return [YES if name in working else NO for name in forms]
 
 
 def _counts(kind: str) -> list[str]:
@@ -121,10 +121,10 @@ def _join(system: System, kind: str, parent: Any, child: Any, **options: Any) ->
 
 def _closures() -> list[str]:
     compared = _agreeing(_four_bar(), {"crank": 1.0, "coupler": 1.0})
-    serving = {(row.formalism, row.closure) for row in compared if not row.note}
+    working = {(row.formalism, row.closure) for row in compared if not row.note}
     rows = []
     for name in dict.fromkeys(row.formalism for row in compared):
-        cells = [YES if (name, closure) in serving else NO for closure in CLOSURES]
+        cells = [YES if (name, closure) in working else NO for closure in CLOSURES]
         rows.append([_code(name), coordinates_of(name.split()[0]), *cells])
     return [
         "## Formalisms and closures",

@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import ArgumentError
 from ..results.trajectory import Trajectory
 from .picture import AZIMUTH, ELEVATION, animation
-from .scene import Link, Scene, Trail, scene
+from .scene import Link, Scene, Trail, scene_of
 from .shells import Shell
 from .solids import Box, Rod, Solid
 
@@ -60,12 +60,12 @@ def view(
         raise ArgumentError(f"speed must be positive, got {speed!r}")
     suffix = ".html" if path is None else Path(path).suffix.lower()
     if suffix == ".gif":
-        return animation(scene(run), Path(str(path)), speed, title or run.name, **options)
+        return animation(scene_of(run), Path(str(path)), speed, title or run.name, **options)
     if suffix not in (".html", ".htm"):
         raise ArgumentError(f"{path}: the view is written as .html (interactive) or .gif")
     if options:
         raise ArgumentError(f"an interactive page has no option {', '.join(options)}")
-    page = Page(page_of(scene(run), title or run.name, subtitle(run), speed))
+    page = Page(page_of(scene_of(run), title or run.name, subtitle(run), speed))
     if path is None:
         return page
     Path(path).write_text(page.html, encoding="utf-8")
@@ -78,13 +78,13 @@ def subtitle(run: Trajectory) -> str:
     return " · ".join([*how, f"{run.time[-1] - run.time[0]:g} s"])
 
 
-def page_of(seen: Scene, title: str, note: str, speed: float) -> str:
+def page_of(scene: Scene, title: str, note: str, speed: float) -> str:
     """The page: the template with its title and its data, which cannot end the script that they
     stand in."""
     return fill(
         TEMPLATE.read_text(encoding="utf-8"),
         TITLE=html.escape(title),
-        DATA=script_json(_data(seen, title, note, speed)),
+        DATA=script_json(_data(scene, title, note, speed)),
     )
 
 
@@ -100,25 +100,25 @@ def script_json(value: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _data(seen: Scene, title: str, note: str, speed: float) -> dict[str, Any]:
+def _data(scene: Scene, title: str, note: str, speed: float) -> dict[str, Any]:
     """The data that the script of the page reads."""
-    poses = np.concatenate([seen.positions, seen.quaternions], axis=-1)
+    poses = np.concatenate([scene.positions, scene.quaternions], axis=-1)
     return {
         "title": title,
         "subtitle": note,
         "speed": speed,
-        "time": [round(float(t), 6) for t in seen.time],
-        "solids": [_solid(solid) for solid in seen.solids],
+        "time": [round(float(t), 6) for t in scene.time],
+        "solids": [_solid(solid) for solid in scene.solids],
         "poses": _packed(poses),
-        "trails": [_trail(trail) for trail in seen.trails],
-        "links": [_link(link) for link in seen.links],
-        "up": _numbers(seen.up),
-        "floor": seen.floor,
-        "centre": _numbers(seen.centre),
-        "radius": seen.radius,
-        "path": None if seen.path is None else _packed(seen.path),
-        "across": _numbers(seen.across),
-        "thickness": seen.thickness,
+        "trails": [_trail(trail) for trail in scene.trails],
+        "links": [_link(link) for link in scene.links],
+        "up": _numbers(scene.up),
+        "floor": scene.floor,
+        "centre": _numbers(scene.centre),
+        "radius": scene.radius,
+        "path": None if scene.path is None else _packed(scene.path),
+        "across": _numbers(scene.across),
+        "thickness": scene.thickness,
         "azimuth": AZIMUTH,
         "elevation": ELEVATION,
     }
