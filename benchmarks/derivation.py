@@ -131,7 +131,10 @@ def chain_section(sizes: Iterable[int], run: Run, figures: dict[str, Any]) -> st
     rows = [chain_row(n, point) for n, point in points.items()]
     if start is not None:
         rows.append(chain_row(7, start, " (machine code in the cache)"))
-    note = "Without a compiler, except for the last row: there the first number comes from machine code of an earlier process."
+    note = (
+        "Without a compiler, except for the last row: there the first number comes from machine "
+        "code of an earlier process."
+    )
     return f"### Spatial chain, forward dynamics by `newton-euler`\n\n{note}\n\n{table(head, rows)}"
 
 

@@ -179,17 +179,18 @@ def _starting(recorded: dict[str, Any]) -> Iterator[Figure]:
 
 
 AIMS = (_batches, _single_evaluations, _derivatives, _rollouts, _loops, _derivation, _starting)
-WHY = {  # told where an aim is not met
-    2: "a call from Python costs about 2 µs whatever it computes: two frames of Python, checks of the arguments, a copy of "
-    "each vector into the kernel's own memory, ctypes, and a copy of the result. Pinocchio's "
-    "binding is compiled and returns "
-    "its own memory instead of a copy, so that functions which take less than a microsecond are "
-    "quicker there.",
-    3: "the results of one state of the tree are 23 kB; writing them takes about as long as computing them.",
-    5: "a run to an accuracy of 1e-3 takes so few steps that the millisecond around them in Python counts.",
-    6: "angles to the vertical make SymPy's expressions of this pendulum the shortest that they can be; what is left here is "
-    "CasADi's own time for a function (common subexpressions, ordering) and 10 to 30 µs for each "
-    "call of its Python layer.",
+WHY = {  # printed where an aim is not met
+    2: "a call from Python costs about 2 µs whatever it computes: two frames of Python, checks of "
+    "the arguments, a copy of each vector into the kernel's own memory, ctypes, and a copy of the "
+    "result. Pinocchio's binding is compiled and returns its own memory instead of a copy, so that "
+    "functions which take less than a microsecond are quicker there.",
+    3: "the results of one state of the tree are 23 kB; writing them takes about as long as "
+    "computing them.",
+    5: "a run to an accuracy of 1e-3 takes so few steps that the millisecond around them in Python "
+    "counts.",
+    6: "angles to the vertical make SymPy's expressions of this pendulum the shortest that they "
+    "can be; what is left here is CasADi's own time for a function (common subexpressions, "
+    "ordering) and 10 to 30 µs for each call of its Python layer.",
     7: "what leaves the processor's caches costs more.",
 }
 

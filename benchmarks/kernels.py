@@ -131,9 +131,8 @@ class Peers:
 
     def _pin_v(self) -> np.ndarray:
         v = self.u.copy()
-        if (
-            self.equations.terms.chart.quaternions
-        ):  # Pinocchio takes the base's velocity in the base's axes
+        if self.equations.terms.chart.quaternions:
+            # Pinocchio takes the base's velocity in the base's axes
             R = self.equations.rotation(self.equations.terms.chart.topology.bodies[0], self.q)
             v[:, :3] = np.einsum("kji,kj->ki", R, v[:, :3])
         return v
@@ -159,20 +158,16 @@ class Peers:
         assert drake is not None
         (q, u, a), n = (self.q[0], self.u[0], self.a[0]), len(eqs.speeds)
         base = list(range(6)) if self.floating else []
-        T = np.eye(
-            n
-        )  # Drake's speeds from ours: the base's angular velocity is in world axes and comes first
+        # Drake's speeds from ours: the base's angular velocity is in world axes and comes first
+        T = np.eye(n)
         if base:
             R = eqs.rotation(eqs.terms.chart.topology.bodies[0], q)
             T[:6, :6] = np.block([[np.zeros((3, 3)), R], [np.eye(3), np.zeros((3, 3))]])
         quaternion_first = (
             [*range(3, 7), *range(3), *range(7, len(q))] if base else list(range(len(q)))
         )
-        drake.q, drake.u, drake.a = (
-            q[quaternion_first],
-            T @ u,
-            T @ a,
-        )  # ω̇ alike: R ω has the derivative R ω̇
+        drake.q, drake.u = q[quaternion_first], T @ u
+        drake.a = T @ a  # ω̇ alike: R ω has the derivative R ω̇
         found = (
             np.linalg.solve(T, drake.forward()),
             T.T @ drake.inverse(),
@@ -386,7 +381,8 @@ def rollout_section(quick: bool) -> str:
         measured[f"one step, {method}"] = _per_state(times, len(peers.q) * steps)
     if not quick:
         record("rollouts", measured)
-    return f"### Rollouts of the arm, {len(peers.q)} trajectories of {steps} steps, one thread\n\n{times_table(measured)}"
+    title = f"Rollouts of the arm, {len(peers.q)} trajectories of {steps} steps, one thread"
+    return f"### {title}\n\n{times_table(measured)}"
 
 
 # --- cost against size ----------------------------------------------------------------------------
@@ -474,9 +470,8 @@ def cached_start_section() -> str:
         subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
         for _ in range(6)
     ]
-    seconds = float(
-        np.median([float(run.stdout) for run in runs[1:]])
-    )  # the first may have had to compile
+    later = runs[1:]  # the first may have had to compile
+    seconds = float(np.median([float(run.stdout) for run in later]))
     return (
         "### Cached start\n\nThe first accelerations of the humanoid-like tree in a new process, "
         "after derivation, its machine "

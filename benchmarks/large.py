@@ -36,15 +36,11 @@ WATCHED = 10  # bodies whose places are compared
 GRAVITY = (0.0, -9.81, 0.0)
 STEPS = [0.02 / 2**k for k in range(12)]  # of Exudyn, until one is right
 TOLERANCES = [10.0**-k for k in range(3, 12)]  # here
-BALL, HINGE, PIN = (
-    [1, 1, 1, 0, 0, 0],
-    [1, 1, 1, 1, 1, 0],
-    [1, 1, 0, 0, 0, 0],
-)  # what a joint holds in Exudyn
+# what a joint holds in Exudyn
+BALL, HINGE, PIN = [1, 1, 1, 0, 0, 0], [1, 1, 1, 1, 1, 0], [1, 1, 0, 0, 0, 0]
 Run = tuple[float, np.ndarray]  # seconds, places of the watched bodies at the end
-End = tuple[
-    str, str, np.ndarray, list[int]
-]  # parent, child, place on the child, what the joint holds
+# parent, child, place on the child, what the joint holds
+End = tuple[str, str, np.ndarray, list[int]]
 
 
 def main() -> None:
@@ -82,7 +78,8 @@ def _section(kind: str, sizes: Iterable[int]) -> str:
         "set-up of `absolute`",
         "by",
     ]
-    return f"### {TITLES[kind]}, {END[kind]:g} s\n\n{table(head, [row for n in sizes for row in _rows(kind, n)])}"
+    rows = [row for n in sizes for row in _rows(kind, n)]
+    return f"### {TITLES[kind]}, {END[kind]:g} s\n\n{table(head, rows)}"
 
 
 TITLES = {"chain": "Chains on ball joints", "four-bars": "Four-bars in a row"}

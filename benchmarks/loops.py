@@ -246,9 +246,8 @@ def by_mujoco(n: int, h: float, truth: np.ndarray) -> Run:
     """Hinges, loops closed by stiff `connect` equalities, Runge–Kutta 4."""
     import mujoco
 
-    mujoco.set_mju_user_warning(
-        lambda message: None
-    )  # a run that is not stable is seen by its error; no log file for it
+    # a run that is not stable is seen by its error; no log file for it
+    mujoco.set_mju_user_warning(lambda message: None)
     h = float(h)
     inertial = f'<inertial pos="0.5 0 0" mass="1" diaginertia="0.001 {1 / 12!r} {1 / 12!r}"/>'
     hinge = '<joint type="hinge" axis="0 0 1"/>'
@@ -270,8 +269,12 @@ def by_mujoco(n: int, h: float, truth: np.ndarray) -> Run:
                 'solimp="0.99999 0.99999 0.001"/>'
             )
     solver = 'integrator="RK4" tolerance="1e-14" iterations="200"'
-    option = f'<option gravity="0 {-GRAVITY} 0" timestep="{h!r}" {solver}><flag contact="disable"/></option>'
-    text = f"<mujoco>{option}<worldbody>{''.join(bodies)}</worldbody><equality>{''.join(closings)}</equality></mujoco>"
+    text = f"""<mujoco>
+        <option gravity="0 {-GRAVITY} 0" timestep="{h!r}" {solver}>
+            <flag contact="disable"/>
+        </option>
+        <worldbody>{"".join(bodies)}</worldbody>
+        <equality>{"".join(closings)}</equality></mujoco>"""
     model = mujoco.MjModel.from_xml_string(text)
     data = mujoco.MjData(model)
     joints = {model.body(model.jnt_bodyid[j]).name: j for j in range(model.njnt)}

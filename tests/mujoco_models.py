@@ -74,8 +74,11 @@ class Oracle:
         for arc in reversed(arcs):
             bodies[arc.inboard] += [*bodies.pop(arc.outboard), "</body>"]
         return f"""<mujoco><compiler angle="radian" balanceinertia="false"/>
-            <option gravity="{_row(self.system.gravity)}"><flag constraint="disable" contact="disable"/></option>
-            <worldbody>{" ".join(bodies["ground"])}</worldbody><tendon>{" ".join(self._tendons())}</tendon></mujoco>"""
+            <option gravity="{_row(self.system.gravity)}">
+                <flag constraint="disable" contact="disable"/>
+            </option>
+            <worldbody>{" ".join(bodies["ground"])}</worldbody>
+            <tendon>{" ".join(self._tendons())}</tendon></mujoco>"""
 
     def _body(self, arc: Any) -> list[str]:
         joint, body = arc.joint, self.system.bodies[arc.outboard]
@@ -129,8 +132,8 @@ class Oracle:
             return f'<joint name="{name}" type="ball" pos="{_row(d)}"/>'
         kind = "hinge" if isinstance(step, Rotation) else "slide"
         self.degrees.append(Degree(name, u, lambda _: np.eye(1), lambda state: state[q]))
-        axis = _row(R @ _column(step.direction))
-        return f'<joint name="{name}" type="{kind}" pos="{_row(d)}" axis="{axis}" {self._spring(joint, u)}/>'
+        where = f'pos="{_row(d)}" axis="{_row(R @ _column(step.direction))}"'
+        return f'<joint name="{name}" type="{kind}" {where} {self._spring(joint, u)}/>'
 
     def _spring(self, joint: mg.Joint, u: list[int]) -> str:
         force = self.system.forces.get(f"{joint.name} spring")
@@ -256,7 +259,8 @@ class Oracle:
 def _tendon(spring: SpringDamper) -> str:
     k, c, length = (float(x) for x in (spring.stiffness, spring.damping, spring.length))
     ends = f'<site site="{spring.a.name}"/><site site="{spring.b.name}"/>'
-    return f'<spatial stiffness="{k!r}" damping="{c!r}" springlength="{length!r} {length!r}">{ends}</spatial>'
+    law = f'stiffness="{k!r}" damping="{c!r}" springlength="{length!r} {length!r}"'
+    return f"<spatial {law}>{ends}</spatial>"
 
 
 def _stacked(value: Any) -> Any:

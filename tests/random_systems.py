@@ -89,8 +89,9 @@ class Build:
 
     def rotation(self) -> Any:
         """An orientation in each of the ways of writing one."""
-        return self.pick([[(self.axis(), self.number(-3, 3)), (self.axis(), self.number(-3, 3))], self.pick(QUATERNIONS),
-                          [[0.36, 0.48, -0.8], [-0.8, 0.6, 0.0], [0.48, 0.64, 0.6]], None])  # fmt: skip
+        turns = [(self.axis(), self.number(-3, 3)), (self.axis(), self.number(-3, 3))]
+        matrix = [[0.36, 0.48, -0.8], [-0.8, 0.6, 0.0], [0.48, 0.64, 0.6]]
+        return self.pick([turns, self.pick(QUATERNIONS), matrix, None])
 
     def wave(self) -> ca.SX:
         """A smooth function of time."""

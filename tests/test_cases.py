@@ -273,10 +273,8 @@ def test_a02_keeps_to_its_branch(N):
     exact = example.system.__globals__["reduced"](N, run.time)
     np.testing.assert_allclose(run["top"][:, :2], exact[:, :2], rtol=0, atol=1e-7)
     assert relative_drift(run) < 1e-8
-    singular = example.system(N=N).equations().mobility(dict.fromkeys((f"A{k}" for k in range(N + 1)), -np.pi / 2) | {
-        f"B{k}": np.pi / 2 for k in range(N)
-    })  # fmt: skip
-    assert singular == N + 1
+    flat = {f"A{k}": -np.pi / 2 for k in range(N + 1)} | {f"B{k}": np.pi / 2 for k in range(N)}
+    assert example.system(N=N).equations().mobility(flat) == N + 1
 
 
 def test_car_axis():
@@ -419,8 +417,8 @@ def linearized(equations, q, u, coordinates, speeds):
     """Rates of the named speeds by variations of the named, independent coordinates and speeds that
     respect all constraints."""
     nq, names = len(equations.coordinates), [*equations.coordinates, *equations.speeds]
-    slopes = {of: np.hstack([equations.jacobian(of, x, q, u) for x in "qu"]) for of in (
-        "position_violation", "velocity_violation", "accelerations")}  # fmt: skip
+    functions = ("position_violation", "velocity_violation", "accelerations")
+    slopes = {of: np.hstack([equations.jacobian(of, x, q, u) for x in "qu"]) for of in functions}
     chosen = np.eye(len(names))[[names.index(name) for name in (*coordinates, *speeds)]]
     rows = np.vstack([slopes["position_violation"], slopes["velocity_violation"], chosen])
     right = np.vstack([np.zeros((len(rows) - len(chosen), len(chosen))), np.eye(len(chosen))])

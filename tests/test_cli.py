@@ -109,9 +109,10 @@ def test_run_writes_what_is_asked_for(own: str, tmp_path: Path) -> None:
     out, plot, view, report = (
         tmp_path / name for name in ("run.npz", "run.png", "run.html", "report.html")
     )
-    text = ok("run", own, "--duration", "0.2", "--step", "0.1", "--set", "length=0.25", "--set", "theta'=-2",
-              "--formalism", "kane", "--out", str(out), "--plot", str(plot), "--view", str(view),
-              "--report", str(report))  # fmt: skip
+    values = ["--set", "length=0.25", "--set", "theta'=-2"]
+    how = ["--duration", "0.2", "--step", "0.1", "--formalism", "kane"]
+    files = ["--out", out, "--plot", plot, "--view", view, "--report", report]
+    text = ok("run", own, *how, *values, *map(str, files))
     assert "kane" in text
     run = mg.load(out)
     np.testing.assert_allclose(run.time, [0, 0.1, 0.2])

@@ -115,11 +115,10 @@ def test_a_file_with_a_system_object(tmp_path):
 
 
 def test_a_file_with_a_function_and_a_dataclass(tmp_path):
-    text = (
-        '"""My arm."""\nfrom __future__ import annotations\nfrom dataclasses import dataclass\n'
-        + MODEL
-    )
-    text += "\n@dataclass\nclass Size:\n    length: float = 1.0\n\ndef system():\n    return arm\n\nSTART = {'hinge': 0.1}\n"
+    head = '"""My arm."""\nfrom __future__ import annotations\nfrom dataclasses import dataclass\n'
+    size = "\n@dataclass\nclass Size:\n    length: float = 1.0\n"
+    system = "\ndef system():\n    return arm\n"
+    text = head + MODEL + size + system + "\nSTART = {'hinge': 0.1}\n"
     example = gallery.load_file(written(tmp_path, text))
     assert (example.title, example.start, example.system().name) == (
         "My arm.",

@@ -90,9 +90,13 @@ def by_columns(M: np.ndarray) -> np.ndarray:
 def arguments(state: State) -> dict[str, np.ndarray]:
     udot = np.random.default_rng(8).standard_normal(len(state.u))
     return {
-        "q": state.q, "u": state.u, "udot": udot, "t": np.array([state.t]), "inputs": state.inputs,
+        "q": state.q,
+        "u": state.u,
+        "udot": udot,
+        "t": np.array([state.t]),
+        "inputs": state.inputs,
         "parameters": np.array(list(state.parameters.values())),
-    }  # fmt: skip
+    }
 
 
 def differences(

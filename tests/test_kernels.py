@@ -140,19 +140,40 @@ def test_operations_are_those_of_numpy():
     function, names = all_operations()
     x, y = random_numbers(500, 3), random_numbers(500, 4)
     (oracle,) = interpreted(function, x[:, None], y[:, None])
+    same = ("exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "log1p", "expm1")
+    rounding = ("floor", "ceil", "fabs", "sign")
+    inverse = ("asin", "acos", "atan", "asinh", "acosh", "atanh")
     numpy = {
-        **{name: getattr(np, name) for name in ("exp", "log", "sqrt", "sin", "cos", "tan", "floor", "ceil", "fabs", "sign",
-                                               "sinh", "cosh", "tanh", "log1p", "expm1")},
-        **{name: getattr(np, name.replace("a", "arc", 1)) for name in ("asin", "acos", "atan", "asinh", "acosh", "atanh")},
-        "neg": np.negative, "not": np.logical_not, "sq": np.square, "twice": lambda x: 2 * x, "inv": lambda x: 1 / x,
+        **{name: getattr(np, name) for name in (*same, *rounding)},
+        **{name: getattr(np, name.replace("a", "arc", 1)) for name in inverse},
+        "neg": np.negative,
+        "not": np.logical_not,
+        "sq": np.square,
+        "twice": lambda x: 2 * x,
+        "inv": lambda x: 1 / x,
         "erf": lambda x: np.array([float(mpmath.erf(v)) for v in x]),
-    }  # fmt: skip
+    }
     numpy2 = {
-        "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "pow": np.power, "lt": np.less,
-        "le": np.less_equal, "eq": np.equal, "ne": np.not_equal, "and": np.logical_and, "or": np.logical_or, "fmod": np.fmod,
-        "copysign": np.copysign, "fmin": np.fmin, "fmax": np.fmax, "atan2": np.arctan2, "hypot": np.hypot,
-        "if_else_zero": lambda x, y: np.where(x != 0, y, 0), "remainder": lambda x, y: x - y * np.rint(x / y),
-    }  # fmt: skip
+        "add": np.add,
+        "sub": np.subtract,
+        "mul": np.multiply,
+        "div": np.divide,
+        "pow": np.power,
+        "lt": np.less,
+        "le": np.less_equal,
+        "eq": np.equal,
+        "ne": np.not_equal,
+        "and": np.logical_and,
+        "or": np.logical_or,
+        "fmod": np.fmod,
+        "copysign": np.copysign,
+        "fmin": np.fmin,
+        "fmax": np.fmax,
+        "atan2": np.arctan2,
+        "hypot": np.hypot,
+        "if_else_zero": lambda x, y: np.where(x != 0, y, 0),
+        "remainder": lambda x, y: x - y * np.rint(x / y),
+    }
     for k, name in enumerate(names):
         word, mine = name.split()[0], oracle[:, k, 0]
         with np.errstate(all="ignore"):
@@ -179,11 +200,17 @@ def turning_points(random: np.random.Generator) -> np.ndarray:
 def angles_and_sines() -> tuple[np.ndarray, list[list[mpmath.mpf]]]:
     """Angles of every size, with their sines and cosines to many digits."""
     random = np.random.default_rng(5)
-    x = np.concatenate([
-        turning_points(random), SPECIAL[np.isfinite(SPECIAL)], random.uniform(-1, 1, 2000), random.uniform(-10, 10, 2000),
-        random.uniform(-1e3, 1e3, 1000), random.uniform(-1.6e6, 1.6e6, 2000), 10 ** random.uniform(6.2, 300, 300),
+    kinds = [
+        turning_points(random),
+        SPECIAL[np.isfinite(SPECIAL)],
+        random.uniform(-1, 1, 2000),
+        random.uniform(-10, 10, 2000),
+        random.uniform(-1e3, 1e3, 1000),
+        random.uniform(-1.6e6, 1.6e6, 2000),
+        10 ** random.uniform(6.2, 300, 300),
         10 ** random.uniform(-320, -1, 300),
-    ])  # fmt: skip
+    ]
+    x = np.concatenate(kinds)
     with mpmath.workprec(1200):  # π/2 to all the digits that 1e300 asks for
         return x, [[f(mpmath.mpf(v)) for v in x] for f in (mpmath.sin, mpmath.cos)]
 
@@ -382,8 +409,8 @@ def test_results_that_are_inputs_constants_zeros_or_empty(compiled):
         full = np.zeros((*batch, 2, 3))
         full[..., 1, 2] = values[..., 0]
         constants = np.broadcast_to([1.5, -2.0], (*batch, 2))
-        wanted = [values, constants, np.zeros((*batch, 2, 2)), np.zeros((*batch, 0)), np.zeros((*batch, 3, 0)),
-                  values[..., 1], full, values**2]  # fmt: skip
+        zeros = [np.zeros((*batch, *shape)) for shape in ((2, 2), (0,), (3, 0))]
+        wanted = [values, constants, *zeros, values[..., 1], full, values**2]
         got = every(values, np.zeros((*batch, 0)))
         assert [g.shape for g in got] == [w.shape for w in wanted]
         assert all(np.array_equal(g, w) for g, w in zip(got, wanted, strict=True))
@@ -606,6 +633,38 @@ def test_a_kernel_reads_only_what_it_is_given():
     ):
         with pytest.raises(mg.ArgumentError, match="place"):
             cross(*arguments)
+
+
+def test_quick_calls_begin_at_the_defaults_every_time():
+    """Whatever earlier calls gave; an argument without a default is zero."""
+    x, a, y, z = SX.sym("x", 2), SX.sym("a"), SX.sym("y"), SX.sym("z", 2)
+    sums = Kernel("k", [x, a, y, z], [x * a + y + z], [1], [np.array([1.0, 2.0]), 3.0, np.ones(1)])
+    assert sums.quick() is None
+    assert sums.compile()
+    assert np.array_equal(sums.quick(), [4.0, 7.0])
+    assert np.array_equal(sums.quick(None, 0.0, None, np.array([1.0, 2.0])), [2.0, 3.0])
+    assert np.array_equal(sums.quick(None, 0), [1.0, 1.0])
+    assert np.array_equal(sums.quick(np.zeros(2), None, np.array([5.0])), [5.0, 5.0])
+    assert np.array_equal(sums.quick(None), [4.0, 7.0])
+
+
+def test_quick_calls_take_only_what_they_need_not_read():
+    x, a = SX.sym("x"), SX.sym("a")
+    product = Kernel("k", [x, a], [x * a], [1], [np.ones(1), 1.0])
+    assert product.compile()
+    vector = np.array([2.0])
+    assert np.array_equal(product.quick(vector, np.array(3.0)), [6.0])
+    for arguments in (
+        (2.0,),
+        ([2.0],),
+        (vector[None],),
+        (vector.astype(int),),
+        (vector, vector),
+        (vector, "3"),
+        (np.array([np.nan]), 1.0),
+    ):
+        assert product.quick(*arguments) is None
+    assert np.array_equal(product.quick(), [1.0])
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

@@ -159,7 +159,7 @@ def found(function: ca.Function) -> roll.Blocks:
     """The blocks of a function's program."""
     program = trace(function)
     code = roll.units(program)
-    places = blocks.Results(program, shapes_of(function)).of(code)
+    places = blocks.Results(program, shapes_of(function)).computed(code)
     return roll.rolled(code, np.bincount(places[:, 0], minlength=2 * len(code)))
 
 

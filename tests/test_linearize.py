@@ -19,7 +19,7 @@ def fourbar() -> mg.Equations:
 
 def test_equilibrium_and_frequency_of_the_fourbar():
     eqs = fourbar()
-    q, u = eqs.equilibrium({"qA": 1.2}, )  # fmt: skip
+    q, u = eqs.equilibrium({"qA": 1.2})
     expected = {
         "qA": np.arctan(np.sqrt(15)),
         "qB": np.pi - np.arctan(np.sqrt(15)),

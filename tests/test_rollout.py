@@ -138,10 +138,14 @@ def test_machine_code_and_numpy_agree(equations, method):
     eqs, random = equations(), np.random.default_rng(0)
     q, u = starts(equations, 5)
     options = {
-        "step": 0.005, "steps": 40, "every": 8, "t": 0.3, "method": method,
+        "step": 0.005,
+        "steps": 40,
+        "every": 8,
+        "t": 0.3,
+        "method": method,
         "inputs": random.standard_normal((5, 40, len(eqs.inputs))),
         "parameters": random.uniform(0.7, 0.9, (5, len(eqs.parameters))),
-    }  # fmt: skip
+    }
     native, plain = eqs.rollout(q, u, **options), without_compiler(eqs, q, u, **options)
     assert (native.tier, plain.tier) == ("machine code", "interpreter")
     assert native.q.shape == (5, 6, len(eqs.coordinates))
@@ -372,7 +376,7 @@ def test_inputs_that_are_functions_of_time():
         )
         assert gap(run["x"], a * np.sin(run.time) / 3 - a * np.sin(2 * run.time) / 6) < 1e-10 * a
     late = oscillation().simulate(
-        1.0, {}, method="rk8", rtol=1e-11, inputs={"push": mg.sin(t)}, t=np.pi
+        1.0, {}, method="rk8", rtol=1e-11, inputs={"push": mg.sin(t)}, t0=np.pi
     )
     s = late.time - np.pi
     assert gap(late["x"], -np.sin(s) / 3 + np.sin(2 * s) / 6) < 1e-10

@@ -24,8 +24,9 @@ from mechgraph.show.expressions import OPERATIONS, Plain, evaluate
 from mechgraph.show.graph import network
 from mechgraph.show.normal_form import NormalForm
 from mechgraph.show.readable import equations_latex, equations_text, to_sympy
-from mechgraph.show.scene import Rod, scene
+from mechgraph.show.scene import scene_of
 from mechgraph.show.shells import shell_of
+from mechgraph.show.solids import Rod
 from mechgraph.studies import agreement as agreement_module
 from mechgraph.studies.agreement import agreement, random_states
 from random_systems import random_tree
@@ -329,8 +330,13 @@ def test_names_of_subexpressions_avoid_the_users_names() -> None:
 
 def test_normal_form_cancels_what_is_equal() -> None:
     x, y = ca.SX.sym("x"), ca.SX.sym("y")
-    zero = [ca.sin(x) ** 2 + ca.cos(x) ** 2 - 1, (x + y) ** 2 - x**2 - 2 * x * y - y**2, 0.1 * x + 0.2 * x - 0.3 * x,
-            ca.sin(x + y) - ca.sin(x) * ca.cos(y) - ca.cos(x) * ca.sin(y), ca.cos(2 * x) - 1 + 2 * ca.sin(x) ** 2]  # fmt: skip
+    zero = [
+        ca.sin(x) ** 2 + ca.cos(x) ** 2 - 1,
+        (x + y) ** 2 - x**2 - 2 * x * y - y**2,
+        0.1 * x + 0.2 * x - 0.3 * x,
+        ca.sin(x + y) - ca.sin(x) * ca.cos(y) - ca.cos(x) * ca.sin(y),
+        ca.cos(2 * x) - 1 + 2 * ca.sin(x) ** 2,
+    ]
     function = ca.Function("f", [ca.vertcat(x, y)], [ca.vertcat(*zero)])
     (entries,) = evaluate(function, sp.symbols("x y", real=True), NormalForm())
     assert entries == [{}] * len(zero)
@@ -413,7 +419,7 @@ def test_units_of_every_kind_of_joint() -> None:
 
 
 def test_joined_points_stay_together_in_the_scene(loop_run: mg.Trajectory) -> None:
-    seen = scene(loop_run)
+    seen = scene_of(loop_run)
     index = {solid.name: k for k, solid in enumerate(seen.solids)}
     for joint in loop_run.equations.system.joints.values():
         ends = [
@@ -429,7 +435,7 @@ def test_joined_points_stay_together_in_the_scene(loop_run: mg.Trajectory) -> No
 
 
 def test_a_hanging_bar_reaches_its_end(hostile_run: mg.Trajectory) -> None:
-    seen = scene(hostile_run)
+    seen = scene_of(hostile_run)
     ends = [rod.b for rod in seen.solids[1].rods] + [rod.a for rod in seen.solids[1].rods]
     assert min(point[1] for point in ends) == pytest.approx(-0.5 - np.sqrt(3 * 0.02))
     np.testing.assert_array_equal(seen.up, [0, 1, 0])
@@ -443,7 +449,7 @@ def test_springs_and_bars_reach_from_end_to_end() -> None:
     s.spring_damper("spring", hook, body, stiffness=50)
     s.distance("bar", s.marker("side", s.ground, at=(1, 0, 0)), body, 1.0)
     run = s.equations().simulate(0.2, guess={"f.x": 0.1}, step=0.1)
-    spring, bar = scene(run).links
+    spring, bar = scene_of(run).links
     for link, anchor in ((spring, [0, 0, 2]), (bar, [1, 0, 0])):
         points = link.points(1, 0.05)
         np.testing.assert_allclose(points[0], anchor, atol=1e-12)
@@ -456,7 +462,7 @@ def test_a_body_held_at_its_centre_reaches_to_its_joints_only() -> None:
     crank = s.body("crank", mass=1, inertia=(0.2, 0.1, 0.1))
     s.revolute("turn", s.ground, crank, axis="x")
     s.marker("pin", crank, at=(0, -0.5, 0))
-    seen = scene(s.equations().simulate(0.1, {"turn'": 1.0}, step=0.05))
+    seen = scene_of(s.equations().simulate(0.1, {"turn'": 1.0}, step=0.05))
     assert {rod.a[1] for rod in seen.solids[1].rods} | {
         rod.b[1] for rod in seen.solids[1].rods
     } == {0.0, -0.5}
@@ -469,7 +475,7 @@ def test_a_body_without_extent_is_the_box_with_its_inertia() -> None:
     inertia = (m * (b**2 + c**2) / 12, m * (a**2 + c**2) / 12, m * (a**2 + b**2) / 12)
     s.free("f", s.ground, s.body("brick", mass=m, inertia=inertia))
     run = s.equations().simulate(1.0, {"f.wx": 1.0}, step=0.5)
-    (box,) = scene(run).solids[1].boxes
+    (box,) = scene_of(run).solids[1].boxes
     np.testing.assert_allclose(sorted(2 * box.half), [a, b, c], rtol=1e-12)
 
 
@@ -551,7 +557,7 @@ def test_what_rolls_is_seen_in_its_shape_on_its_floor_and_followed() -> None:
     s.roll("road", mg.Disc(s.marker("rim", wheel, orientation=[("x", -np.pi / 2)]), 1.0), floor)
     equations = s.equations()
     near, far = (
-        scene(equations.simulate(t, {"f.x'": 4.0, "f.wz": 0.0, "f.wx": 0.0}, step=t / 10))
+        scene_of(equations.simulate(t, {"f.x'": 4.0, "f.wz": 0.0, "f.wx": 0.0}, step=t / 10))
         for t in (1.0, 10.0)
     )
     (shell,) = near.solids[1].shells
@@ -571,7 +577,7 @@ def test_boxes_are_drawn_and_hollow_surfaces_are_not() -> None:
     s.free("b", s.ground, ball, at=(3, 0, 0))
     s.slide("bowl", mg.Sphere(ball, 0.1), mg.Sphere(s.ground, 3.1, inside=True))
     s.add(Touching("edge", mg.Box(box, (0.1, 0.2, 0.3)), mg.Plane(s.ground)))
-    seen = scene(s.equations().simulate(0.1, {"f.wx": 0.1}, step=0.05))
+    seen = scene_of(s.equations().simulate(0.1, {"f.wx": 0.1}, step=0.05))
     (found,) = seen.solids[1].boxes
     np.testing.assert_allclose(found.half, [0.05, 0.1, 0.15])
     assert seen.solids[0].shells == ()
@@ -680,12 +686,12 @@ def test_nearer_things_hide_farther_ones() -> None:
         Rod(np.array([-1.0, 0, z]), np.array([1.0, 0, z]), 0.5, tint)
         for z, tint in ((2.0, "#ff0000"), (0.0, "#00ff00"))
     )
-    up, sun = np.array([0.0, 1, 0]), np.array([0.0, 0, 1])
+    light = picture.Light(sky=np.array([0.0, 1, 0]), sun=np.array([0.0, 0, 1]))
     images = []
     for order in ((near, far), (far, near)):
-        buffer = picture.Buffer(np.ones((100, 100, 3), dtype=np.float32))
+        buffer = picture.Buffer(np.ones((100, 100, 3), dtype=np.float32), camera, light)
         for rod in order:
-            buffer.rod(camera, rod, rod.a, rod.b, up, sun)
+            buffer.rod(rod, rod.a, rod.b)
         images.append(buffer.colors)
     np.testing.assert_array_equal(images[0], images[1])
     red, green, _ = images[0][50, 50]
@@ -776,7 +782,7 @@ def test_a_run_in_absolute_coordinates_looks_the_same() -> None:
         double_pendulum().equations(name).simulate(0.2, {"theta1": 1.0}, step=0.1)
         for name in ("kane", "absolute")
     ]
-    mine, other = (scene(run) for run in runs)
+    mine, other = (scene_of(run) for run in runs)
     np.testing.assert_allclose(mine.positions, other.positions, atol=1e-7)
     assert [trail.name for trail in mine.trails] == [trail.name for trail in other.trails]
     titles = [axes.get_title(loc="left") for axes in runs[1].plot().axes]

@@ -118,7 +118,7 @@ class Equations:
         """M(q, t), symmetric."""
         kernel = self.numeric.kernels.get("M")
         if kernel is not None and parameters is None:
-            M = kernel.quick(q, None, t)  # type: ignore[arg-type]
+            M = kernel.quick(q, None, t)
             if M is not None:
                 return M
         given = q, None, t, None, parameters, threads
@@ -149,7 +149,7 @@ class Equations:
         """u̇ with all constraints."""
         kernel = self.numeric.kernels.get("udot")  # there only without constraints
         if kernel is not None and inputs is None and parameters is None:
-            udot = kernel.quick(q, u, t)  # type: ignore[arg-type]
+            udot = kernel.quick(q, u, t)
             if udot is not None:
                 return udot
         return self.numeric.accelerations(q, u, t, inputs, parameters, threads)
@@ -180,7 +180,7 @@ class Equations:
         applied."""
         kernel = self.numeric.kernels.get("tau")
         if kernel is not None and inputs is None and parameters is None:
-            tau = kernel.quick(q, u, t, udot)  # type: ignore[arg-type]
+            tau = kernel.quick(q, u, t, None, None, udot)
             if tau is not None:
                 return tau
         symbols = self.terms.symbols

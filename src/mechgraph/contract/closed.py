@@ -31,7 +31,7 @@ class Closed:
 
     def __init__(self, terms: Terms, closure: str) -> None:
         self.terms, self.closure = terms, closure
-        self._flows: dict[tuple[bool, bool], flow.Motion] = {}
+        self._flows: dict[tuple[bool, bool], flow.Flow] = {}
 
     # --- accelerations ----------------------------------------------------------------------------
 
@@ -136,7 +136,7 @@ class Closed:
 
     def flow(
         self, udot: SX | None = None, project: bool = True, account: bool = False
-    ) -> flow.Motion:
+    ) -> flow.Flow:
         """q̇, u̇ (or another one) and the way back to the constraints, for integrators.
 
         With ``account``, the work that is supplied and dissipated is integrated along.
@@ -147,7 +147,7 @@ class Closed:
         keep = self.projected if project else None
         rates = self.work_rates if account else SX(0, 1)
         accelerations = self.udot if udot is None else udot
-        made = flow.Motion(
+        made = flow.Flow(
             s.q, s.u, s.t, s.w, s.p, self.terms.qdot, accelerations, keep, work_rates=rates
         )
         if udot is None:

@@ -46,10 +46,10 @@ class Evaluator:
 
     def built(self, results: list[SX], axes: list[int], *extra: SX) -> Kernel:
         """A kernel that nobody keeps yet."""
-        s, defaults = self.terms.symbols, self.arguments(None, None, 0.0, None, None)
-        inputs = [s.q, s.u, s.t, s.w, s.p, *extra]
+        s, (q, u, _, w, p) = self.terms.symbols, self.arguments(None, None, 0.0, None, None)
+        arguments = [s.q, s.u, s.t, s.w, s.p, *extra]
         try:
-            return Kernel("kernel", inputs, results, axes, defaults, ARGUMENTS)
+            return Kernel("kernel", arguments, results, axes, [q, u, 0.0, w, p], ARGUMENTS)
         except RuntimeError as error:
             raise ModelError(
                 f"an expression of the model uses a symbol that is not of this system: {error}"

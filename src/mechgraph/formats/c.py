@@ -73,7 +73,6 @@ def _prototype(name: str, function: ca.Function) -> str:
 
 
 def _header(equations: Equations, name: str, made: dict[str, ca.Function]) -> str:
-    guard = f"{name.upper()}_H"
     lists = {
         "q, coordinates": equations.coordinates,
         "u, speeds": equations.speeds,
@@ -81,22 +80,42 @@ def _header(equations: Equations, name: str, made: dict[str, ca.Function]) -> st
         "p, parameters": equations.parameters,
         "rows of the constraints": equations.constraints,
     }
-    listed = "\n".join(
-        f"   {kind}: {', '.join(_comment(n) for n in names) or 'none'}"
-        for kind, names in lists.items()
-    )
-    prototypes = "\n".join(f"{_prototype(name, function)};" for function in made.values())
-    title = _comment(equations.terms.name)
-    return (
-        f"/* Equations of motion of '{title}' ({equations.formalism}). Matrices are stored row by "
-        f"row.\n{listed} */\n"
-        f'#ifndef {guard}\n#define {guard}\n\n#ifdef __cplusplus\nextern "C" '
-        f"{{\n#endif\n\n{prototypes}\n\n"
-        "#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
-    )
+    listed = [
+        f"   {kind}: {', '.join(map(_comment, names)) or 'none'}" for kind, names in lists.items()
+    ]
+    prototypes = [f"{_prototype(name, function)};" for function in made.values()]
+    values = {
+        "TITLE": _comment(equations.terms.name),
+        "FORMALISM": equations.formalism,
+        "LISTED": "\n".join(listed),
+        "GUARD": f"{name.upper()}_H",
+        "PROTOTYPES": "\n".join(prototypes),
+    }
+    return re.sub("|".join(values), lambda found: values[found[0]], HEADER)
+
+
+HEADER = """\
+/* Equations of motion of 'TITLE' (FORMALISM). Matrices are stored row by row.
+LISTED */
+#ifndef GUARD
+#define GUARD
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+PROTOTYPES
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
+"""
 
 
 def _comment(text: str) -> str:
+    """A name that cannot end the comment that it stands in."""
     return text.replace("*/", "* /").replace("/*", "/ *").replace("\n", " ")
 
 
@@ -105,16 +124,17 @@ def _source(name: str, made: dict[str, ca.Function]) -> str:
     body, workspace = functions(programs)
     first = next(iter(made.values()))
     sizes = [first.nnz_in(k) for k in range(len(ARGUMENTS))]
+    memory = f"    double x[{max(1, sum(sizes))}], work[{max(1, workspace)}];\n"
+    pack = _pack(sizes)
     wrappers = [
-        f"{_prototype(name, function)} "
-        f"{{\n    double x[{max(1, sum(sizes))}], work[{max(1, workspace)}];\n{_pack(sizes)}"
-        f"    {key}_run(x, work, out);\n}}"
+        f"{_prototype(name, function)} {{\n{memory}{pack}    {key}_run(x, work, out);\n}}"
         for key, function in made.items()
     ]
     return "\n".join([f'#include "{name}.h"', prelude(1), *body, *wrappers, ""])
 
 
 def _pack(sizes: list[int]) -> str:
+    """The lines that put all arguments into x, one after the other."""
     lines, offset = [], 0
     for argument, size in zip(ARGUMENTS, sizes, strict=True):
         if argument == "t":
@@ -127,7 +147,11 @@ def _pack(sizes: list[int]) -> str:
     return "".join(lines)
 
 
-CHECK = """
+TEST = """\
+#include "NAME.h"
+#include <math.h>
+#include <stdio.h>
+
 static int check(const char *name, int size, const double *out, const double *expected) {
     double scale = 1e-6, worst = 0.0; /* smaller numbers are noise */
     int wrong = 0;
@@ -140,43 +164,43 @@ static int check(const char *name, int size, const double *out, const double *ex
     printf("%-20s %s, relative error %.1e\\n", name, wrong ? "WRONG" : "right", worst);
     return wrong;
 }
+
+int main(void) {
+    int failures = 0;
+ARRAYS
+    const double t = TIME;
+CALLS
+    return failures;
+}
 """
 
 
 def _test(equations: Equations, name: str, made: dict[str, ca.Function]) -> str:
     """A main that evaluates every function at a reference state and compares."""
-    values = _reference(equations, made)
-    arrays = "\n".join(
-        f"    const double {key}[] = {_array(value)};"
-        for key, value in values.items()
-        if key != "t"
-    )
-    calls = "\n".join(_call(name, f, np.array(f(*values.values())).ravel()) for f in made.values())
-    return (
-        f'#include "{name}.h"\n#include <math.h>\n#include '
-        f"<stdio.h>\n{CHECK.replace('TOLERANCE', repr(TOLERANCE))}\n"
-        "int main(void) "
-        f"{{\n    int failures = 0;\n{arrays}\n    const double t = {values['t']!r};\n{calls}\n"
-        "    return failures;\n}\n"
-    )
+    state = _reference(equations, made)
+    vectors = {key: value for key, value in state.items() if key != "t"}
+    arrays = [f"    const double {key}[] = {_array(value)};" for key, value in vectors.items()]
+    calls = [_call(name, f, np.array(f(*state.values())).ravel()) for f in made.values()]
+    values = {
+        "NAME": name,
+        "TOLERANCE": repr(TOLERANCE),
+        "ARRAYS": "\n".join(arrays),
+        "TIME": repr(state["t"]),
+        "CALLS": "\n".join(calls),
+    }
+    return re.sub("|".join(values), lambda found: values[found[0]], TEST)
 
 
 def _reference(equations: Equations, made: dict[str, ca.Function]) -> dict[str, Any]:
     """A random state, near the reference configuration, at which every function is finite."""
     random = np.random.default_rng(1)
-    dq, u, w = (
-        random.standard_normal(len(n))
-        for n in (equations.coordinates, equations.speeds, equations.inputs)
-    )
+    dq = random.standard_normal(len(equations.coordinates))
+    u = random.standard_normal(len(equations.speeds))
+    w = random.standard_normal(len(equations.inputs))
+    p = np.array(equations.terms.symbols.defaults)
     for size in (0.3, 0.1, 0.01, 0.0):
         q = equations.terms.chart.normalized(np.array(equations.terms.chart.reference) + size * dq)
-        values = {
-            "q": q,
-            "u": u,
-            "t": 0.3,
-            "w": w,
-            "p": np.array(equations.terms.symbols.defaults),
-        }
+        values = {"q": q, "u": u, "t": 0.3, "w": w, "p": p}
         if all(np.isfinite(np.array(f(*values.values()))).all() for f in made.values()):
             return values
     raise ArgumentError(

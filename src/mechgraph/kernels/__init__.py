@@ -1,5 +1,5 @@
-"""Expression graph → callable. One interface for every tier: NumPy arrays in and out, batches by
-leading axes."""
+"""From expression graphs to functions on NumPy arrays, with batches as leading axes; they know
+arrays, not mechanics."""
 
 from .kernel import Kernel
 

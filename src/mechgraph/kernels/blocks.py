@@ -1,4 +1,4 @@
-"""The blocks of a program as C functions, the tables they run over, and the workspace between them.
+"""The blocks of a program as C functions, their tables of operands, and the workspace between them.
 
 A compiler's time grows faster than the length of a function, so long code is split into blocks of
 limited size, each a function of its own. A kind of block that occurs many times is printed once, as
@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
@@ -41,7 +40,7 @@ RUN = """static void NAME_run(SIGNATURE) {
 
 
 class TooLong(CompilationFailure):
-    """More would be printed than a compiler is to be given unasked."""
+    """More would be printed than a compiler is given by itself."""
 
 
 def print_blocks(
@@ -50,54 +49,43 @@ def print_blocks(
     """The texts of ``NAME_run`` and of the functions that it calls, and the size of the
     workspace."""
     code, results = units(program), Results(program, shapes)
-    computed = results.of(code)
+    computed = results.computed(code)
     blocks = rolled(code, np.bincount(computed[:, 0], minlength=2 * len(code)))
     if limit is not None and blocks.printed > limit:
         raise TooLong(
             f"{blocks.printed:,} operations to be compiled, which `compile()` does if asked"
         )
     workspace = Workspace(code, blocks)
-    kinds = [
-        Kind(code, blocks, number, workspace, computed)
-        for number in range(int(blocks.kind.max(initial=-1)) + 1)
-    ]
+    kinds = [Kind(code, blocks, k, workspace, computed) for k in range(blocks.kinds)]
     plain = all(kind.once for kind in kinds)
     texts = [kind.text(f"{name}_{number}", plain) for number, kind in enumerate(kinds)]
     direct = [f"y[{place}] = {text};" for text, place in results.direct(program)]
     if plain:
-        calls = [f"{name}_{number}(x, w, y);" for number in blocks.kind]
-        return [
-            *texts,
-            f"static void {name}_run({SIGNATURE}) {_braced([*calls, *direct], 'xwy')}",
-        ], workspace.size
-    return [
-        *texts,
-        *_tables(name, blocks, kinds),
-        _steps(name, blocks, kinds, direct),
-    ], workspace.size
+        texts.append(_calls(name, blocks, direct))
+    else:
+        texts += [*_tables(name, blocks, kinds), _steps(name, blocks, kinds, direct)]
+    return texts, workspace.size
 
 
-@dataclass(frozen=True)
 class Results:
     """Where each value goes among the results, which are stored row by row while CasADi numbers
     them column by column."""
 
-    places: list[tuple[int, int]]  # (value, place)
-
     def __init__(self, program: Program, shapes: list[tuple[int, int]]) -> None:
-        places, offset = [], 0
+        self.places: list[tuple[int, int]] = []  # (value, place)
+        offset = 0
         for output, (rows, columns) in zip(program.outputs, shapes, strict=True):
-            places += [(n, offset + k % rows * columns + k // rows) for k, n in enumerate(output)]
+            for k, value in enumerate(output):
+                self.places.append((value, offset + k % rows * columns + k // rows))
             offset += len(output)
-        object.__setattr__(self, "places", places)
 
-    def of(self, code: Units) -> np.ndarray:
-        """(number of the value, place) of all that is computed, ordered."""
+    def computed(self, code: Units) -> np.ndarray:
+        """The results that are computed: rows (number of the value, place), in order."""
         found = [(code.place[n], place) for n, place in self.places if n in code.place]
         return np.array(sorted(found), np.int64).reshape(-1, 2)
 
     def direct(self, program: Program) -> Iterator[tuple[str, int]]:
-        """Results that are inputs or constants as they stand."""
+        """The results that are inputs or constants: (text, place)."""
         offsets = np.concatenate(([0], np.cumsum(program.sizes))).tolist()
         for n, place in self.places:
             value = program.values[n]
@@ -114,40 +102,43 @@ class Workspace:
     """Places of the values that later blocks use.
 
     Values of a block that live about equally long lie side by side, so that one place in a table
-    tells them all.
+    is enough for all of them.
     """
 
     def __init__(self, code: Units, blocks: Blocks) -> None:
         self.blocks = blocks
         self.inner = blocks.inner(code)
-        block = np.repeat(np.arange(len(blocks.kind)), np.diff(blocks.start))
-        self.last = np.full(
-            2 * len(code), -1
-        )  # the last block that takes a value from the workspace
-        for taken, source in zip(
-            (code.kind == VALUE).T & ~self.inner.T, code.source.T, strict=True
-        ):
-            np.maximum.at(self.last, source[taken], block[taken])
+        self.last = self._last_uses(code)
+        self.groups = [self._grouped(kind) for kind in range(blocks.kinds)]
         self.place = np.full(2 * len(code), -1)
-        self.groups = [self._grouped(kind) for kind in range(int(blocks.kind.max(initial=-1)) + 1)]
         self.size = self._assign()
 
+    def _last_uses(self, code: Units) -> np.ndarray:
+        """The last block that takes each value from the workspace, −1 if none does."""
+        block = np.repeat(np.arange(len(self.blocks.kind)), np.diff(self.blocks.start))
+        last = np.full(2 * len(code), -1)
+        outside = (code.kind == VALUE) & ~self.inner
+        for taken, source in zip(outside.T, code.source.T, strict=True):
+            np.maximum.at(last, source[taken], block[taken])
+        return last
+
     def _grouped(self, kind: int) -> list[np.ndarray]:
-        """Numbers (from the beginning of the block) of the values to be kept, those of similar life
-        together."""
+        """Numbers (from the beginning of the block) of the values to be stored, those of similar
+        life together."""
         which = np.flatnonzero(self.blocks.kind == kind)
-        span = 2 * int(self.blocks.start[which[0] + 1] - self.blocks.start[which[0]])
-        life = (
-            self.last[2 * self.blocks.start[which][:, None] + np.arange(span)] - which[:, None]
-        ).max(axis=0)
-        kept = np.flatnonzero(life >= 0)
+        begin = self.blocks.start[which]
+        span = 2 * int(self.blocks.start[which[0] + 1] - begin[0])
+        values = 2 * begin[:, None] + np.arange(span)
+        life = (self.last[values] - which[:, None]).max(axis=0)
+        stored = np.flatnonzero(life >= 0)
         if len(which) == 1:
-            return list(kept[:, None])
-        scale = np.log2(life[kept] + 1).astype(int) // 2
-        return [kept[scale == s] for s in np.unique(scale)]
+            return list(stored[:, None])
+        scale = np.log2(life[stored] + 1).astype(int) // 2
+        return [stored[scale == s] for s in np.unique(scale)]
 
     def _assign(self) -> int:
-        """Places, each free again after the last use of its group; the size of it all."""
+        """Give the values places, each free again after the last use of its group; return the size
+        of the workspace."""
         free: dict[int, list[int]] = {}
         expiring: dict[int, list[tuple[int, int]]] = {}
         size = 0
@@ -161,9 +152,8 @@ class Workspace:
                 else:
                     begin, size = size, size + length
                 self.place[values] = np.arange(begin, begin + length)
-                expiring.setdefault(max(k, int(self.last[values].max())), []).append(
-                    (length, begin)
-                )
+                end = max(k, int(self.last[values].max()))
+                expiring.setdefault(end, []).append((length, begin))
         return size
 
 
@@ -181,15 +171,11 @@ class Kind:
         begin = blocks.start[self.which]
         units = begin[:, None] + np.arange(blocks.start[self.which[0] + 1] - begin[0])
         self.places, self.constants = Table(np.int32), Table(float)
+        names = [code.names[k] for k in code.operation[units[0]].tolist()]
         operands = self._operands(code, units, workspace)
-        stores = self._kept(2 * begin, workspace.groups[kind], workspace.place) + self._results(
-            2 * units, results
-        )
-        self.lines = list(
-            _statements(
-                [code.names[k] for k in code.operation[units[0]].tolist()], operands, stores
-            )
-        )
+        stored = self._stored(2 * begin, workspace.groups[kind], workspace.place)
+        stores = stored + self._results(2 * units, results)
+        self.lines = list(_statements(names, operands, stores))
 
     @property
     def once(self) -> bool:
@@ -201,39 +187,36 @@ class Kind:
         if plain:
             return f"static NOINLINE void {name}({SIGNATURE}) {_braced(self.lines, 'xwy')}"
         loop = f"for (; n > 0; n--, t += {len(self.places)}, c += {len(self.constants)}) {{"
-        return f"static NOINLINE void {name}({SIGNATURE}, {TABLES}) {_braced([loop, *self.lines, '}'], 'xwytcn')}"
+        body = _braced([loop, *self.lines, "}"], "xwytcn")
+        return f"static NOINLINE void {name}({SIGNATURE}, {TABLES}) {body}"
 
     def _operands(self, code: Units, units: np.ndarray, workspace: Workspace) -> list[str]:
         """Both operands of every operation: a value of this block (v…), x[…], w[…], a constant
         (marked #), or nothing."""
         kinds = code.kind[units[0]].ravel()
-        source, number = (
-            array[units].reshape(len(units), -1) for array in (code.source, code.number)
-        )
+        source = code.source[units].reshape(len(units), -1)
+        number = code.number[units].reshape(len(units), -1)
         local = (source[0] - 2 * units[0, 0]).tolist()
         here = workspace.inner[units[0]].ravel()
-        outside = np.flatnonzero((kinds == VALUE) & ~here)
-        inputs, constants = np.flatnonzero(kinds == INPUT), np.flatnonzero(kinds == CONSTANT)
         texts = [f"v{n}" if own else "" for n, own in zip(local, here.tolist(), strict=True)]
+        inputs = np.flatnonzero(kinds == INPUT)
         for k, place in zip(inputs.tolist(), self._indices(source[:, inputs]), strict=True):
             texts[k] = f"x[{place}]"
-        for k, place in zip(
-            outside.tolist(), self._indices(workspace.place[source[:, outside]]), strict=True
-        ):
+        outside = np.flatnonzero((kinds == VALUE) & ~here)
+        places = self._indices(workspace.place[source[:, outside]])
+        for k, place in zip(outside.tolist(), places, strict=True):
             texts[k] = f"w[{place}]"
-        for k in constants.tolist():
+        for k in np.flatnonzero(kinds == CONSTANT).tolist():
             texts[k] = self._constant(number[:, k])
         return texts
 
-    def _kept(
+    def _stored(
         self, begin: np.ndarray, groups: list[np.ndarray], place: np.ndarray
     ) -> list[tuple[int, str]]:
         """Values that go to the workspace, by their numbers in the block, and where."""
-        kept = np.concatenate([np.zeros(0, np.int64), *groups])
-        return [
-            (n, f"w[{i}]")
-            for n, i in zip(kept.tolist(), self._indices(place[begin[:, None] + kept]), strict=True)
-        ]
+        stored = np.concatenate([np.zeros(0, np.int64), *groups])
+        indices = self._indices(place[begin[:, None] + stored])
+        return [(n, f"w[{i}]") for n, i in zip(stored.tolist(), indices, strict=True)]
 
     def _results(self, values: np.ndarray, results: np.ndarray) -> list[tuple[int, str]]:
         """Values that are results, by their numbers in the block, and where."""
@@ -244,8 +227,8 @@ class Kind:
         return [(n, f"y[{i}]") for n, i in zip(numbers, self._indices(places), strict=True)]
 
     def _indices(self, places: np.ndarray) -> list[str]:
-        """Indices, one for each column: a number, or from the table, where columns that differ by a
-        constant share one."""
+        """An index in C for each column of places: a number if all rows agree, else from the table,
+        where columns that differ by a constant share one."""
         steps = places - places[0]
         texts = list(map(str, places[0].tolist()))
         for k in np.flatnonzero(steps.any(axis=0)).tolist():
@@ -258,7 +241,7 @@ class Kind:
 
 
 class Table:
-    """Columns, the same one only once."""
+    """A table by its columns, each of them only once."""
 
     def __init__(self, dtype: type) -> None:
         self.dtype, self.columns = dtype, dict[bytes, np.ndarray]()
@@ -274,7 +257,7 @@ class Table:
         return self.numbers.setdefault(key, len(self.numbers))
 
     def rows(self, count: int) -> np.ndarray:
-        """The table."""
+        """The table as an array, a row for each occurrence."""
         return np.array([*self.columns.values()], self.dtype).reshape(-1, count).T
 
 
@@ -283,9 +266,9 @@ def _statements(
 ) -> Iterator[str]:
     """The operations of a block; what comes from the workspace is loaded once, where it is first
     used."""
-    where: dict[int, list[str]] = {}
+    targets: dict[int, list[str]] = {}
     for value, target in stores:
-        where.setdefault(value, []).append(target)
+        targets.setdefault(value, []).append(target)
     loaded: dict[str, str] = {}
     for k, name in enumerate(names):
         texts = [text for text in operands[2 * k : 2 * k + 2] if text]
@@ -294,20 +277,19 @@ def _statements(
                 loaded[text] = f"e{len(loaded)}"
                 yield f"const V {loaded[text]} = {text};"
         texts = [loaded.get(text, text) for text in texts]
+        first, second = 2 * k, 2 * k + 1
         if name == "sincos":
-            yield f"V v{2 * k}, v{2 * k + 1}; v_sincos({_spread(texts[0])}, &v{2 * k}, &v{2 * k + 1});"
+            yield f"V v{first}, v{second};"
+            yield f"v_sincos({_spread(texts[0])}, &v{first}, &v{second});"
         else:
-            yield f"const V v{2 * k} = {expression(name, texts)};"
-        yield from (
-            f"{target} = v{value};"
-            for value in (2 * k, 2 * k + 1)
-            for target in where.get(value, ())
-        )
+            yield f"const V v{first} = {expression(name, texts)};"
+        for value in (first, second):
+            yield from (f"{target} = v{value};" for target in targets.get(value, ()))
 
 
 def expression(name: str, operands: list[str]) -> str:
-    """An operation in C; a constant (marked with #) beside a variable stays scalar, for the
-    compiler spreads it."""
+    """An operation in C; a constant (marked with #) beside a variable stays scalar, because the
+    compiler spreads it over the lanes itself."""
     if name in INFIX:
         left, right = operands
         left = left[1:] if left[0] == "#" != right[0] else _spread(left)
@@ -318,20 +300,27 @@ def expression(name: str, operands: list[str]) -> str:
 
 
 def _spread(operand: str) -> str:
+    """An operand as a V."""
     return f"S({operand[1:]})" if operand[0] == "#" else operand
 
 
 # --- the whole ------------------------------------------------------------------------------------
 
 
+def _calls(name: str, blocks: Blocks, direct: list[str]) -> str:
+    """``NAME_run`` where no block is repeated."""
+    calls = [f"{name}_{number}(x, w, y);" for number in blocks.kind]
+    return f"static void {name}_run({SIGNATURE}) {_braced([*calls, *direct], 'xwy')}"
+
+
 def _tables(name: str, blocks: Blocks, kinds: list[Kind]) -> list[str]:
     """The rows of all blocks one after the other in the order in which they run."""
     texts = []
-    for what, kind, c_type in (("places", np.int32, "int32_t"), ("constants", float, "double")):
+    for what, dtype, c_type in (("places", np.int32, "int32_t"), ("constants", float, "double")):
         tables = [getattr(k, what).rows(len(k.which)) for k in kinds]
         width = np.array([table.shape[1] for table in tables])
         begin = np.concatenate(([0], np.cumsum(width[blocks.kind])))
-        stream = np.zeros(begin[-1], kind)
+        stream = np.zeros(begin[-1], dtype)
         for k, table in zip(kinds, tables, strict=True):
             stream[begin[k.which][:, None] + np.arange(table.shape[1])] = table
         texts.append(f"static const {c_type} {name}_{what}[] = {{{_listed(stream)}}};")
@@ -339,11 +328,14 @@ def _tables(name: str, blocks: Blocks, kinds: list[Kind]) -> list[str]:
 
 
 def _listed(stream: np.ndarray) -> str:
-    items = [number_text(v) if stream.dtype == float else str(v) for v in stream.tolist()] or ["0"]
+    text = number_text if stream.dtype == float else str
+    items = [text(value) for value in stream.tolist()] or ["0"]
     return ",\n".join(",".join(items[k : k + 20]) for k in range(0, len(items), 20))
 
 
 def _steps(name: str, blocks: Blocks, kinds: list[Kind], direct: list[str]) -> str:
+    """``NAME_run`` where blocks are repeated: a loop over steps, each a block and how often it
+    runs."""
     steps = [(kind, len(list(run))) for kind, run in groupby(blocks.kind.tolist())]
     parts = {
         "NAME": name,

@@ -1,5 +1,5 @@
-"""C source → shared library, by the system's compiler or the one in the ``ziglang`` package, cached
-on disk.
+"""From C source to a shared library, by the system's compiler or that of the ``ziglang`` package,
+cached on disk.
 
 The cache is keyed by everything that decides the result: source, compiler, flags and processor. It
 is private to the user; a library is loaded only from a folder that nobody else can write to, and
@@ -26,9 +26,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FLAGS = (
-    "-O2", "-march=native", "-fPIC", "-shared", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math",
-    "-fvisibility=hidden", "-std=gnu11", "-w",
-)  # fmt: skip
+    "-O2",
+    "-march=native",
+    "-fPIC",
+    "-shared",
+    "-ffp-contract=fast",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fvisibility=hidden",
+    "-std=gnu11",
+    "-w",
+)
 
 log = logging.getLogger("mechgraph")
 
@@ -59,11 +67,11 @@ def find_compiler() -> Compiler | None:
 def _find_compiler(wanted: str, path: str) -> Compiler | None:
     if wanted == "none":
         return None
-    for command in (
-        [shlex.split(wanted, posix=os.name == "posix")]
-        if wanted
-        else [["gcc"], ["cc"], ["clang"], _zig()]
-    ):
+    if wanted:
+        candidates = [shlex.split(wanted, posix=os.name == "posix")]
+    else:
+        candidates = [["gcc"], ["cc"], ["clang"], _zig()]
+    for command in candidates:
         version = _version(command)
         if version:
             return Compiler(tuple(command), version)
@@ -83,13 +91,15 @@ def _zig() -> list[str]:
     """The compiler inside the ``ziglang`` package, started without Python around it."""
     package = importlib.util.find_spec("ziglang")
     folders = package.submodule_search_locations if package else None
-    plain = (
-        ["-nostdlib", "-lc"] if sys.platform == "linux" else []
-    )  # else it first builds a run-time library, in 15 s
-    return [str(Path(folders[0]) / "zig"), "cc", *plain] if folders else []
+    if not folders:
+        return []
+    # else it first builds a run-time library, which takes 15 s
+    plain = ["-nostdlib", "-lc"] if sys.platform == "linux" else []
+    return [str(Path(folders[0]) / "zig"), "cc", *plain]
 
 
 def _version(command: list[str]) -> str:
+    """What the command says of itself, nothing if it does not work."""
     try:
         out = subprocess.run(
             [*command, "--version"], capture_output=True, text=True, timeout=20, check=True
@@ -101,19 +111,18 @@ def _version(command: list[str]) -> str:
 
 @functools.cache
 def processor() -> str:
-    """What -march=native depends on."""
+    """The features of the processor that -march=native depends on."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         return f"{platform.machine()} {platform.processor()}"
-    return next(
-        (line for line in lines if line.startswith(("flags", "Features"))), platform.machine()
-    )
+    features = (line for line in lines if line.startswith(("flags", "Features")))
+    return next(features, platform.machine())
 
 
 @functools.cache
 def lanes() -> int:
-    """Doubles in a vector register of this machine."""
+    """How many doubles a vector register of this machine holds."""
     features = set(processor().split())
     if "avx512f" in features:
         return 8
@@ -126,8 +135,8 @@ def lanes() -> int:
 
 
 def cache_folder() -> Path:
-    """``MECHGRAPH_CACHE``, or mechgraph in the user's cache folder; a temporary one, with one line,
-    if that is not safe."""
+    """``MECHGRAPH_CACHE``, else mechgraph in the user's cache folder; a temporary one, with one
+    line, if that is not safe."""
     given = os.environ.get("MECHGRAPH_CACHE")
     base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or "~/.cache"
     return _safe_folder(Path(given) if given else Path(base) / "mechgraph")
@@ -151,7 +160,7 @@ def _safe_folder(wanted: Path) -> Path:
 
 @functools.cache
 def _temporary_folder() -> tempfile.TemporaryDirectory:
-    """Removed when Python ends."""
+    """A folder that is removed when Python ends."""
     return tempfile.TemporaryDirectory(prefix="mechgraph-", ignore_cleanup_errors=True)
 
 
@@ -186,29 +195,29 @@ def cached(key: str) -> Path | None:
     library, record = _paths(key)
     try:
         safe = _is_private(library) and _is_private(library.parent)
-        whole = (
-            safe and hashlib.sha256(library.read_bytes()).hexdigest() == record.read_text().strip()
-        )
+        whole = safe and _digest(library) == record.read_text().strip()
     except (OSError, UnicodeDecodeError):
         return None
     return library if whole else None
 
 
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
 def build(key: str, source: str) -> Path:
-    """Compile and cache; whoever comes at the same time gets a complete library or builds its
-    own."""
+    """Compile and cache; a process that comes at the same time gets a complete library or builds
+    its own."""
     compiler = find_compiler()
     if compiler is None:
         raise CompilationFailure("no C compiler")
     library, record = _paths(key)
     with tempfile.TemporaryDirectory(dir=library.parent) as work:
-        text, made, note = (
-            Path(work) / name for name in ("kernel.c", "kernel.so", "kernel.sha256")
-        )
+        text, made, note = (Path(work) / f"kernel.{kind}" for kind in ("c", "so", "sha256"))
         text.write_text(source, encoding="utf-8")
         _run([*compiler.command, *FLAGS, "-o", str(made), str(text), "-lm"])
         made.chmod(0o700)
-        note.write_text(hashlib.sha256(made.read_bytes()).hexdigest())
+        note.write_text(_digest(made))
         os.replace(note, record)
         os.replace(made, library)
     return library
@@ -219,23 +228,18 @@ def _run(command: list[str]) -> None:
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
         log.debug("%s\n%s", shlex.join(command), done.stderr)
-        raise CompilationFailure(
-            f"{command[0]} failed: {next((line for line in lines if 'error' in line), lines[0])}"
-        )
+        reason = next((line for line in lines if "error" in line), lines[0])
+        raise CompilationFailure(f"{command[0]} failed: {reason}")
 
 
 def report(failure: CompilationFailure, consequence: str = "interpreted, not compiled") -> None:
-    """One clear line for a compiler that does not work, however many kernels it is tried for."""
+    """Log one clear line for a compiler that does not work, however many kernels it is tried
+    for."""
     what = type(failure), find_compiler(), consequence
-    leaving = (
-        not threading.main_thread().is_alive()
-    )  # folders are cleared away under a compiler that still runs
-    log.log(
-        logging.DEBUG if what in _reported or leaving else logging.WARNING,
-        "%s: %s",
-        consequence,
-        failure,
-    )
+    # when Python ends, folders are cleared away under a compiler that still runs
+    leaving = not threading.main_thread().is_alive()
+    level = logging.DEBUG if what in _reported or leaving else logging.WARNING
+    log.log(level, "%s: %s", consequence, failure)
     _reported.add(what)
 
 

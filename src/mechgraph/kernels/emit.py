@@ -1,5 +1,5 @@
-"""Programs printed as C on V (a double, or a vector with one state in each lane): the drivers
-around ``NAME_run``."""
+"""Whole C files: the printed programs, on V (a double, or a vector with one state in each lane),
+and the drivers that call them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from .program import Program
 STACK = 200_000  # bytes of workspace that may lie on the stack
 
 DRIVER = """
-/* States first … last - 1: argument k of state i begins at in[k] + i * stride[k] (stride 0: one for all states),
-   result k at out[k] + i * its size. Returns 0, or 1 if a result is not finite, or 2 if there is no memory. */
-EXPORT int NAME(long first, long last, const double *const *in, const long *stride, double *const *out) {
+/* States first … last - 1: argument k of state i begins at in[k] + i * stride[k] (stride 0: one for
+   all states), result k at out[k] + i * its size. Returns 0, or 1 if a result is not finite, or 2
+   if there is no memory. */
+EXPORT int NAME(long first, long last, const double *const *in, const long *stride,
+                double *const *out) {
     static const long size[] = {SIZES}, count[] = {COUNTS};
     MEMORY
     V check = S(0.0);
@@ -44,8 +46,8 @@ EXPORT int NAME(long first, long last, const double *const *in, const long *stri
 """
 
 SINGLE = """
-/* One state: all arguments one after the other in x, all results in y. Returns 0, or 1 if a number is not finite, or 2 if
-   there is no memory. */
+/* One state: all arguments one after the other in x, all results in y. Returns 0, or 1 if a number
+   is not finite, or 2 if there is no memory. */
 EXPORT int NAME_one(const double *x, double *y) {
     WORKSPACE
     double check = 0.0;
@@ -58,6 +60,10 @@ EXPORT int NAME_one(const double *x, double *y) {
 """
 
 
+# the files that decide how a program is printed
+EMITTER = ("lanes.h", "integrate.h", "rollout.h", "program.py", "roll.py", "blocks.py", "emit.py")
+
+
 def text_of(name: str) -> str:
     """The text of a file beside this one."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
@@ -65,27 +71,14 @@ def text_of(name: str) -> str:
 
 @functools.cache
 def emitter_text() -> str:
-    """Everything that decides how a program is printed; part of the cache's key."""
-    return "".join(
-        map(
-            text_of,
-            (
-                "lanes.h",
-                "integrate.h",
-                "rollout.h",
-                "program.py",
-                "roll.py",
-                "blocks.py",
-                "emit.py",
-            ),
-        )
-    )
+    """Everything that decides how a program is printed, as part of the cache's key."""
+    return "".join(text_of(name) for name in EMITTER)
 
 
 @dataclass(frozen=True)
 class Printed:
-    """``NAME_run`` of a program with all that it calls: the same text whatever the width, which
-    only the drivers know."""
+    """``NAME_run`` of a program with all that it calls: the same text for every width, which only
+    the drivers know."""
 
     name: str
     body: list[str]
@@ -95,7 +88,7 @@ class Printed:
 
     @property
     def places(self) -> tuple[int, int, int]:
-        """Places for arguments, workspace and results."""
+        """How many places arguments, workspace and results need."""
         return max(1, sum(self.sizes)), max(1, self.workspace), max(1, sum(self.counts))
 
 
@@ -105,9 +98,8 @@ def printed(
     """The printed program; ``TooLong`` is raised if more operations than the limit would be
     printed."""
     body, workspace = print_blocks(name, program, shapes, limit)
-    return Printed(
-        name, body, workspace, program.sizes, tuple(len(output) for output in program.outputs)
-    )
+    counts = tuple(len(output) for output in program.outputs)
+    return Printed(name, body, workspace, program.sizes, counts)
 
 
 def with_drivers(code: Printed, lanes: int) -> str:
@@ -141,12 +133,16 @@ def emit_with(
 def functions(programs: dict[str, tuple[Program, list[tuple[int, int]]]]) -> tuple[list[str], int]:
     """The texts of ``NAME_run`` for each program, and the size of the workspace that serves them
     all."""
-    printed = [print_blocks(name, program, shapes) for name, (program, shapes) in programs.items()]
-    return [text for texts, _ in printed for text in texts], max(size for _, size in printed)
+    texts, workspace = [], 0
+    for name, (program, shapes) in programs.items():
+        body, size = print_blocks(name, program, shapes)
+        texts += body
+        workspace = max(workspace, size)
+    return texts, workspace
 
 
 def prelude(lanes: int) -> str:
-    """What every file begins with."""
+    """The lines that every file begins with."""
     return "\n".join([f"#define LANES {lanes}", EXPORT, text_of("lanes.h")])
 
 
@@ -159,12 +155,18 @@ EXPORT = """#ifdef _WIN32
 
 
 def _driver(code: Printed, lanes: int) -> str:
+    """The driver over a batch; its memory lies on the stack if it is small."""
     nx, nw, ny = code.places
-    if 8 * lanes * (nx + nw + ny) <= STACK:
+    total = nx + nw + ny
+    if 8 * lanes * total <= STACK:
         memory, free = f"V x[{nx}], w[{nw}], y[{ny}];", ""
     else:
-        memory = f"V *x = aligned_alloc(64, (sizeof(V) * {nx + nw + ny} + 63) & ~63UL), *w = x + {nx}, *y = w + {nw};"
-        memory, free = f"{memory}\n    if (!x) return 2;", "free(x);"
+        memory = (
+            f"V *x = aligned_alloc(64, (sizeof(V) * {total} + 63) & ~63UL);\n"
+            "    if (!x) return 2;\n"
+            f"    V *w = x + {nx}, *y = w + {nw};"
+        )
+        free = "free(x);"
     return (
         DRIVER.replace("NAME", code.name)
         .replace("SIZES", ", ".join(map(str, code.sizes)) or "0")
@@ -177,12 +179,16 @@ def _driver(code: Printed, lanes: int) -> str:
 
 
 def _single(name: str, places: tuple[int, int, int]) -> str:
+    """The driver for one state."""
     nx, nw, ny = places
-    on_stack = 8 * nw <= STACK
-    memory = f"V w[{nw}];" if on_stack else f"V *w = malloc({8 * nw});\n    if (!w) return 2;"
-    text = (
+    if 8 * nw <= STACK:
+        memory, free = f"V w[{nw}];", ""
+    else:
+        memory, free = f"V *w = malloc({8 * nw});\n    if (!w) return 2;", "free(w);"
+    return (
         SINGLE.replace("NAME", name)
         .replace("WORKSPACE", memory)
-        .replace("FREE", "" if on_stack else "free(w);")
+        .replace("FREE", free)
+        .replace("ARGUMENTS", str(nx))
+        .replace("RESULTS", str(ny))
     )
-    return text.replace("ARGUMENTS", str(nx)).replace("RESULTS", str(ny))

@@ -39,13 +39,11 @@ SECONDS_OF_LOOKUP = 2e-6  # for each operation, to learn the name under which ma
 LARGE = 20_000
 # operations that may be printed for a compiler that starts by itself: more would take it minutes
 AUTOMATIC = 100_000
-SEARCH = (
-    0.05  # seconds of interpreting before equal values are searched for, which takes about as long
-)
-SINGLES = (
-    4  # threads that can evaluate single states of one kernel in the quick way at the same time
-)
-FLOAT, NUMBER = np.dtype(float), (float, int)
+# seconds of interpreting before equal values are searched for, which takes about as long
+SEARCH = 0.05
+SINGLES = 4  # threads that can use ``quick`` of one kernel at the same time
+# names of this module, not of another: ``quick`` looks them up in every call
+ARRAY, FLOAT, NUMBER = np.ndarray, np.dtype(float), (float, int)
 
 
 class Kernel:
@@ -53,7 +51,8 @@ class Kernel:
     are a batch.
 
     ``axes`` says for each result whether it is a number (0), a vector (1) or a matrix (2);
-    ``names`` are the arguments' names in messages.
+    ``names`` are the arguments' names in messages. ``defaults`` are for ``quick`` alone; one that
+    is a number says that its argument is a number, not a vector of one.
 
     >>> x = SX.sym("x", 2)
     >>> square = Kernel("square", [x], [x * x], axes=[1])
@@ -68,7 +67,7 @@ class Kernel:
         arguments: Sequence[SX],
         results: Sequence[SX],
         axes: Sequence[int],
-        defaults: Sequence[np.ndarray] = (),
+        defaults: Sequence[np.ndarray | float] = (),
         names: Sequence[str] = (),
     ) -> None:
         dense = [ca.densify(result) for result in results]
@@ -78,7 +77,6 @@ class Kernel:
         self.sizes = [argument.numel() for argument in arguments]
         self._last_axes = [(size,) for size in self.sizes]
         self.defaults, self.names = defaults, names
-        self.accelerated = False  # set by an owner whose last argument is to be computed for it
         self._tiers = {width: _Tier(self, width) for width in (1, lanes())}
         self._singles: list[Single] = []  # those that no thread is using
         self._printed: Printed | None = None
@@ -99,13 +97,7 @@ class Kernel:
             return [np.zeros((*batch, *shape)) for shape in self.shapes]
         rows = [_rows(array, batch, count) for array in arrays]
         (threads,) = whole(threads=threads)
-        native = self._tiers[lanes() if count > 1 else 1].native()
-        if native is not None:
-            values = native.batch(rows, count, threads, out)
-        else:
-            values = self._interpret(rows, count)
-            for array, value in zip(out or (), values, strict=False):
-                array[...] = value.reshape(array.shape)
+        values = self._evaluate(rows, count, threads, out)
         if out is not None:
             return list(out)
         return [
@@ -113,15 +105,21 @@ class Kernel:
             for value, shape in zip(values, self.shapes, strict=True)
         ]
 
+    def _evaluate(
+        self, rows: list[np.ndarray], count: int, threads: int, out: Sequence[np.ndarray] | None
+    ) -> Sequence[np.ndarray]:
+        """Results for ``count`` states by the best tier that is ready, also in ``out`` if given."""
+        native = self._tiers[lanes() if count > 1 else 1].native()
+        if native is not None:
+            return native.batch(rows, count, threads, out)
+        values = self._interpret(rows, count)
+        for array, value in zip(out or (), values, strict=False):
+            array[...] = value.reshape(array.shape)
+        return values
+
     def _check_out(self, out: Sequence[np.ndarray], batch: tuple[int, ...]) -> None:
         wanted = [(*batch, *shape) for shape in self.shapes]
-        fits = isinstance(out, (list, tuple)) and all(
-            type(a) is np.ndarray
-            and a.dtype == FLOAT
-            and a.flags.c_contiguous
-            and a.flags.writeable
-            for a in out
-        )
+        fits = isinstance(out, (list, tuple)) and all(map(_is_writeable, out))
         if not fits or [array.shape for array in out] != wanted:
             raise ArgumentError(
                 f"out must be writeable contiguous arrays of floats of the shapes {wanted}"
@@ -130,51 +128,46 @@ class Kernel:
     def _batch(self, arrays: list[np.ndarray]) -> tuple[int, ...]:
         """The leading axes of a call."""
         if [array.shape[-1:] for array in arrays] != self._last_axes:
-            raise ArgumentError(f"expected last axes {self._last_axes}, got {self._told(arrays)}")
+            got = self._named_shapes(arrays)
+            raise ArgumentError(f"expected last axes {self._last_axes}, got {got}")
         try:
             return np.broadcast_shapes(*(array.shape[:-1] for array in arrays))
         except ValueError:
-            raise ArgumentError(
-                f"the leading axes do not fit together: {self._told(arrays)}"
-            ) from None
+            got = self._named_shapes(arrays)
+            raise ArgumentError(f"the leading axes do not fit together: {got}") from None
 
-    def _told(self, arrays: list[np.ndarray]) -> str:
+    def _named_shapes(self, arrays: list[np.ndarray]) -> str:
         names = [*self.names, *(f"argument {k}" for k in range(len(self.names), len(arrays)))]
         return ", ".join(
             f"{name} {array.shape}" for name, array in zip(names, arrays, strict=False)
         )
 
-    def quick(
-        self, q: np.ndarray, u: np.ndarray | None, t: float, udot: np.ndarray | None = None
-    ) -> np.ndarray | None:
-        """The first result for one state, inputs and parameters at their defaults, by machine code
-        and in a few microseconds.
+    def quick(self, *arguments: object) -> np.ndarray | None:
+        """The first result for one state, by machine code and in about two microseconds.
 
-        None if there is no machine code yet, the arguments are not plain vectors of floats, or a
-        number is not finite: then the kernel is to be called in the ordinary way.
+        Arguments that are None or left out at the end take their defaults. It returns None if there
+        is no machine code yet, if an argument is not a plain vector of floats (or a number, where
+        the default is a number), or if a number is not finite. Then the kernel is to be called in
+        the ordinary way, which reads more and says what is wrong.
         """
-        if type(q) is not np.ndarray or q.dtype is not FLOAT or not isinstance(t, NUMBER):
-            return None
-        if u is not None and (type(u) is not np.ndarray or u.dtype is not FLOAT):
-            return None
-        if udot is not None and (type(udot) is not np.ndarray or udot.dtype is not FLOAT):
-            return None
         try:
             single = self._singles.pop()  # nobody else can have it now
         except IndexError:
             return None
         try:
-            arguments = single.arguments
-            if q.shape != arguments[0].shape or (u is not None and u.shape != arguments[1].shape):
-                return None
-            arguments[0][:] = q
-            arguments[1][:] = 0.0 if u is None else u
-            arguments[2][0] = t
-            if udot is not None:
-                if udot.shape != arguments[5].shape:
+            if len(arguments) != single.given:
+                single.expect(len(arguments))
+            for (place, shape, default), value in zip(single.places, arguments):  # noqa: B905 (slow)
+                if value is None:
+                    if default is not None:
+                        place[...] = default
+                elif type(value) is ARRAY and value.dtype is FLOAT and value.shape == shape:
+                    place[...] = value
+                elif shape == () and isinstance(value, NUMBER):
+                    place[0] = value
+                else:
                     return None
-                arguments[5][:] = udot
-            return None if single.call() else single.results[0].copy()
+            return None if single.call() else single.result.copy()
         finally:
             self._singles.append(single)
 
@@ -184,40 +177,35 @@ class Kernel:
         return hashlib.sha256(self.function.serialize({}).encode()).hexdigest()
 
     def printed(self, limit: int | None = None) -> Printed:
-        """The C text that is the same for all widths, kept for the next one."""
+        """The C text that is the same for all widths; it is stored for the next one."""
         if self._printed is None:
             self._printed = printed(trace(self.function), "kernel", self.blocks, limit)
         return self._printed
 
     def forget_text(self) -> None:
-        """Once all widths are compiled, it is no longer needed."""
+        """Drop the stored C text once all widths are compiled."""
         if all(tier.ready is not None for tier in self._tiers.values()):
             self._printed = None
 
     @property
     def _interpreted(self) -> ca.Function:
-        """The function as it is while little was asked of it, or where a search for equal values
-        would take seconds."""
+        """The function for the interpreter; equal values are searched for when it has been used
+        for a while, unless the search would take seconds."""
         spent = sum(tier.spent for tier in self._tiers.values())
-        return (
-            self.function
-            if spent < SEARCH or self.function.n_instructions() > AUTOMATIC
-            else self._shared
-        )
+        if spent < SEARCH or self.function.n_instructions() > AUTOMATIC:
+            return self.function
+        return self._shared
 
     @cached_property
     def _shared(self) -> ca.Function:
         """The function with equal values computed once."""
-        arguments = self.function.sx_in()
-        return ca.Function(
-            self.function.name(), arguments, self.function.call(arguments), {"cse": True}
-        )
+        arguments, name = self.function.sx_in(), self.function.name()
+        return ca.Function(name, arguments, self.function.call(arguments), {"cse": True})
 
     def _interpret(self, rows: list[np.ndarray], count: int) -> list[np.ndarray]:
         began = time.perf_counter()
-        outputs = self._interpreted.call(
-            [ca.DM(np.broadcast_to(row, (count, row.shape[1])).T) for row in rows]
-        )
+        columns = [ca.DM(np.broadcast_to(row, (count, row.shape[1])).T) for row in rows]
+        outputs = self._interpreted.call(columns)
         stacks = (
             np.array(out).reshape(block[0], count, block[1])
             for out, block in zip(outputs, self.blocks, strict=True)
@@ -227,13 +215,9 @@ class Kernel:
         return values
 
     def take(self, native: Native) -> None:
-        """Machine code for single states has come: make it ready for several threads, all arguments
-        at their defaults."""
+        """Make machine code for single states ready for several threads."""
         for _ in range(SINGLES):
-            single = Single(native, "kernel")
-            for argument, value in zip(single.arguments, self.defaults, strict=False):
-                argument[:] = value
-            self._singles.append(single)
+            self._singles.append(Single(native, "kernel", self.defaults))
 
     # --- tiers ------------------------------------------------------------------------------------
 
@@ -244,12 +228,12 @@ class Kernel:
 
     @property
     def tier(self) -> str:
-        """What serves single states now."""
+        """The tier that evaluates single states now."""
         return "machine code" if self._tiers[1].ready is not None else "interpreter"
 
 
 class _Tier:
-    """Machine code of one width, when it is worth while."""
+    """Machine code of one width, made when it is worth while."""
 
     def __init__(self, kernel: Kernel, width: int) -> None:
         self.kernel, self.width = kernel, width
@@ -260,12 +244,15 @@ class _Tier:
         _tiers.add(self)
 
     def native(self) -> Native | None:
-        """The machine code, if it is there; starts the compiler if it has become worth while."""
+        """The machine code, None if it is not there; the compiler is started if that has become
+        worth while."""
         if self.ready is None and self._state in ("cold", "looked up"):
             self._consider()
         return self.ready
 
     def _consider(self) -> None:
+        """Look for the machine code in the cache, and start the compiler in the background, each
+        when the time that was spent interpreting pays for it."""
         size = self.kernel.function.n_instructions()
         if self._state == "cold" and (size <= LARGE or self.spent > SECONDS_OF_LOOKUP * size):
             self._state = "looked up" if find_compiler() is not None else "failed"
@@ -276,8 +263,8 @@ class _Tier:
             threading.Thread(target=self.force, args=[AUTOMATIC], daemon=True).start()
 
     def force(self, limit: int | None = None) -> bool:
-        """Load or build the machine code and wait for it; not if more operations than the limit
-        would have to be printed."""
+        """Load or build the machine code and wait for it, unless more operations than the limit
+        would have to be printed; True if it is there."""
         with self._lock:
             if self.ready is None and find_compiler() is not None:
                 try:
@@ -289,7 +276,7 @@ class _Tier:
         return self.ready is not None
 
     def forget_threads(self) -> None:
-        """In a forked process: nobody holds the lock, and nobody is compiling."""
+        """Begin anew in a forked process, where nobody holds the lock and nobody is compiling."""
         self._lock = threading.Lock()
         self._state = "looked up" if self._state == "compiling" else self._state
 
@@ -301,8 +288,8 @@ class _Tier:
 
     @cached_property
     def key(self) -> str:
-        """Everything that decides the code; taken from the function itself, so that a hit needs no
-        printing."""
+        """The name in the cache: everything that decides the code, taken from the function itself
+        so that what is cached need not be printed."""
         return key_of(self.kernel.digest, str(self.width), emitter_text())
 
     def source(self, limit: int | None = None) -> str:
@@ -318,14 +305,20 @@ def _forget_threads() -> None:
         tier.forget_threads()
 
 
-if hasattr(
-    os, "register_at_fork"
-):  # a forked process has the locks but none of the threads that would release them
+# a forked process has the locks but none of the threads that would release them
+if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_threads)
 
 
+def _is_writeable(array: object) -> bool:
+    """Whether machine code can write results into it."""
+    if type(array) is not np.ndarray or array.dtype != FLOAT:
+        return False
+    return array.flags.c_contiguous and array.flags.writeable
+
+
 def _rows(array: np.ndarray, batch: tuple[int, ...], count: int) -> np.ndarray:
-    """One row for each state, or one for all."""
+    """An argument with one row for each state, or with one row for all."""
     size = array.shape[-1]
     if array.size == size:
         return array.reshape(1, size)

@@ -8,10 +8,11 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-OUT_OF_MEMORY = 2  # what a driver returns; 0 and 1 tell whether all is finite
+OUT_OF_MEMORY = 2  # what a driver returns; 0 and 1 say whether all numbers are finite
 
 
 class Native:
@@ -41,53 +42,65 @@ class Native:
         or one row for all."""
         arrays = [np.ascontiguousarray(array, dtype=float) for array in arrays]
         out = [np.empty((count, *shape)) for shape in self.shapes] if out is None else out
-        inputs = _pointers(arrays)
-        strides = (ctypes.c_long * max(1, len(arrays)))(
-            *(a.shape[1] if len(a) > 1 else 0 for a in arrays)
-        )
-        outputs = _pointers(out)
+        inputs, outputs = _pointers(arrays), _pointers(out)
+        steps = [array.shape[1] if len(array) > 1 else 0 for array in arrays]
+        strides = (ctypes.c_long * max(1, len(arrays)))(*steps)
 
         def run(first: int, last: int) -> int:
-            return self.function(
-                ctypes.c_long(first), ctypes.c_long(last), inputs, strides, outputs
-            )
+            span = ctypes.c_long(first), ctypes.c_long(last)
+            return self.function(*span, inputs, strides, outputs)
 
         share(run, count, threads)
         return out
 
 
 class Single:
-    """One state with as little around the call as Python allows: ``arguments`` are to be filled,
-    ``results`` to be copied.
+    """One state with as little around the call as Python allows.
 
-    Only one thread at a time may use it.
+    ``places`` has for each argument its memory, the shape that a value for it must have, and its
+    default (None if the argument is empty, so that there is nothing to write). After ``call`` the
+    first result stands in ``result``. Only one thread at a time may use it.
     """
 
-    def __init__(self, native: Native, name: str) -> None:
+    def __init__(
+        self, native: Native, name: str, defaults: Sequence[np.ndarray | float] = ()
+    ) -> None:
         x, y = np.zeros(max(1, sum(native.sizes))), np.zeros(max(1, sum(native.counts)))
-        self.arguments = np.split(x[: sum(native.sizes)], np.cumsum(native.sizes)[:-1])
-        parts = np.split(y[: sum(native.counts)], np.cumsum(native.counts)[:-1])
-        self.results = [
-            part.reshape(shape) for part, shape in zip(parts, native.shapes, strict=True)
+        zeros = [np.zeros(size) for size in native.sizes[len(defaults) :]]
+        ends = np.cumsum(native.sizes)
+        self.places = [
+            (x[end - size : end], np.shape(default), default if size else None)
+            for size, end, default in zip(native.sizes, ends, [*defaults, *zeros], strict=True)
         ]
-        library = ctypes.PyDLL(
-            native.library._name, handle=native.library._handle
-        )  # so short a call keeps the interpreter's lock
+        self.result = y[: native.counts[0]].reshape(native.shapes[0])
+        self.expect(0)
+        # so short a call keeps the interpreter's lock
+        library = ctypes.PyDLL(native.library._name, handle=native.library._handle)
         function = getattr(library, f"{name}_one")
         function.restype = ctypes.c_int
-        self._buffers = x, y
-        self.call = functools.partial(
-            function, ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(y.ctypes.data)
-        )
+        self.call = functools.partial(function, _reference(x), _reference(y))
+
+    def expect(self, given: int) -> None:
+        """Be ready for calls with so many arguments: those after them are at their defaults."""
+        for place, _, default in self.places[given:]:
+            if default is not None:
+                place[...] = default
+        self.given = given
 
 
 def share(run: Callable[[int, int], int], count: int, threads: int) -> None:
-    """``run(first, last)`` on all of ``count`` states, in as many parts as there are threads."""
+    """Run ``run(first, last)`` on all of ``count`` states, in as many parts as there are
+    threads."""
     threads = min(threads, max(1, count))
     own, *others = pairwise(count * k // threads for k in range(threads + 1))
     running = [pool().submit(run, *span) for span in others]
     if OUT_OF_MEMORY in (run(*own), *(other.result() for other in running)):
         raise MemoryError("no memory for the workspace of a kernel")
+
+
+def _reference(array: np.ndarray) -> Any:
+    """The quickest way to hand over an address; it keeps the memory alive."""
+    return ctypes.byref(ctypes.c_double.from_buffer(array.data))
 
 
 def _pointers(arrays: Sequence[np.ndarray]) -> ctypes.Array:

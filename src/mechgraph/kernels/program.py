@@ -1,5 +1,5 @@
-"""A CasADi function as a list of operations, each value computed once: what the C emitter
-prints."""
+"""A CasADi function as a list of operations in which each value is computed once, to be printed in
+C."""
 
 from __future__ import annotations
 
@@ -12,18 +12,53 @@ from .compiler import CompilationFailure
 
 # CasADi's operations by the names that lanes.h gives them
 UNARY = {
-    ca.OP_NEG: "neg", ca.OP_EXP: "exp", ca.OP_LOG: "log", ca.OP_SQRT: "sqrt", ca.OP_SIN: "sin", ca.OP_COS: "cos",
-    ca.OP_TAN: "tan", ca.OP_ASIN: "asin", ca.OP_ACOS: "acos", ca.OP_ATAN: "atan", ca.OP_FLOOR: "floor", ca.OP_CEIL: "ceil",
-    ca.OP_FABS: "fabs", ca.OP_SIGN: "sign", ca.OP_NOT: "not", ca.OP_SINH: "sinh", ca.OP_COSH: "cosh", ca.OP_TANH: "tanh",
-    ca.OP_ASINH: "asinh", ca.OP_ACOSH: "acosh", ca.OP_ATANH: "atanh", ca.OP_ERF: "erf", ca.OP_LOG1P: "log1p",
+    ca.OP_NEG: "neg",
+    ca.OP_EXP: "exp",
+    ca.OP_LOG: "log",
+    ca.OP_SQRT: "sqrt",
+    ca.OP_SIN: "sin",
+    ca.OP_COS: "cos",
+    ca.OP_TAN: "tan",
+    ca.OP_ASIN: "asin",
+    ca.OP_ACOS: "acos",
+    ca.OP_ATAN: "atan",
+    ca.OP_FLOOR: "floor",
+    ca.OP_CEIL: "ceil",
+    ca.OP_FABS: "fabs",
+    ca.OP_SIGN: "sign",
+    ca.OP_NOT: "not",
+    ca.OP_SINH: "sinh",
+    ca.OP_COSH: "cosh",
+    ca.OP_TANH: "tanh",
+    ca.OP_ASINH: "asinh",
+    ca.OP_ACOSH: "acosh",
+    ca.OP_ATANH: "atanh",
+    ca.OP_ERF: "erf",
+    ca.OP_LOG1P: "log1p",
     ca.OP_EXPM1: "expm1",
-}  # fmt: skip
+}
 BINARY = {
-    ca.OP_ADD: "add", ca.OP_SUB: "sub", ca.OP_MUL: "mul", ca.OP_DIV: "div", ca.OP_POW: "pow", ca.OP_CONSTPOW: "pow",
-    ca.OP_LT: "lt", ca.OP_LE: "le", ca.OP_EQ: "eq", ca.OP_NE: "ne", ca.OP_AND: "and", ca.OP_OR: "or", ca.OP_FMOD: "fmod",
-    ca.OP_REMAINDER: "remainder", ca.OP_COPYSIGN: "copysign", ca.OP_IF_ELSE_ZERO: "if_else_zero", ca.OP_FMIN: "fmin",
-    ca.OP_FMAX: "fmax", ca.OP_ATAN2: "atan2", ca.OP_HYPOT: "hypot",
-}  # fmt: skip
+    ca.OP_ADD: "add",
+    ca.OP_SUB: "sub",
+    ca.OP_MUL: "mul",
+    ca.OP_DIV: "div",
+    ca.OP_POW: "pow",
+    ca.OP_CONSTPOW: "pow",
+    ca.OP_LT: "lt",
+    ca.OP_LE: "le",
+    ca.OP_EQ: "eq",
+    ca.OP_NE: "ne",
+    ca.OP_AND: "and",
+    ca.OP_OR: "or",
+    ca.OP_FMOD: "fmod",
+    ca.OP_REMAINDER: "remainder",
+    ca.OP_COPYSIGN: "copysign",
+    ca.OP_IF_ELSE_ZERO: "if_else_zero",
+    ca.OP_FMIN: "fmin",
+    ca.OP_FMAX: "fmax",
+    ca.OP_ATAN2: "atan2",
+    ca.OP_HYPOT: "hypot",
+}
 COMMUTATIVE = {"add", "mul", "eq", "ne", "and", "or", "hypot"}
 
 Value = tuple  # ("input", argument, index), ("constant", number) or (operation, value numbers …)
@@ -35,7 +70,7 @@ class Untranslatable(CompilationFailure):
 
 @dataclass(frozen=True)
 class Program:
-    """``values`` in order of computation; ``outputs[k]`` are the numbers of the values of result k,
+    """Values in order of computation; ``outputs[k]`` are the numbers of the values of result k,
     column by column."""
 
     values: list[Value]
@@ -54,11 +89,8 @@ def trace(function: ca.Function) -> Program:
     work: dict[int, int] = {}
     outputs: list[list[int]] = [[-1] * function.nnz_out(k) for k in range(function.n_out())]
     for k in range(function.n_instructions()):
-        code, target, source = (
-            function.instruction_id(k),
-            function.instruction_output(k),
-            function.instruction_input(k),
-        )
+        code = function.instruction_id(k)
+        target, source = function.instruction_output(k), function.instruction_input(k)
         if code == ca.OP_INPUT:
             work[target[0]] = builder.number(("input", source[0], source[1]))
         elif code == ca.OP_OUTPUT:
@@ -67,13 +99,12 @@ def trace(function: ca.Function) -> Program:
             work[target[0]] = builder.number(("constant", function.instruction_constant(k)))
         else:
             work[target[0]] = builder.operation(code, [work[slot] for slot in source])
-    return _used(
-        Program(builder.values, outputs, tuple(function.nnz_in(i) for i in range(function.n_in())))
-    )
+    sizes = tuple(function.nnz_in(i) for i in range(function.n_in()))
+    return _used(Program(builder.values, outputs, sizes))
 
 
 class _Builder:
-    """Numbers values; the same operation on the same values is the same value."""
+    """A list of numbered values, in which the same operation on the same values is one value."""
 
     def __init__(self) -> None:
         self.values: list[Value] = []
@@ -100,12 +131,14 @@ class _Builder:
             return self.number((UNARY[code], a))
         if code in BINARY:
             name, b = BINARY[code], arguments[1]
-            return self.number((name, *sorted((a, b))) if name in COMMUTATIVE else (name, a, b))
+            if name in COMMUTATIVE:
+                a, b = sorted((a, b))
+            return self.number((name, a, b))
         raise Untranslatable(f"operation {code} of CasADi has no C form here")
 
 
 def _used(program: Program) -> Program:
-    """Only what the outputs need, in the same order."""
+    """The program with only the values that the outputs need, in the same order."""
     needed = [False] * len(program.values)
     for output in program.outputs:
         for number in output:
@@ -115,10 +148,14 @@ def _used(program: Program) -> Program:
         if needed[number] and value[0] not in ("input", "constant"):
             for argument in value[1:]:
                 needed[argument] = True
-    new = {old: k for k, old in enumerate(n for n, flag in enumerate(needed) if flag)}
-    values = [_renumbered(program.values[old], new) for old in new]
-    return Program(values, [[new[n] for n in output] for output in program.outputs], program.sizes)
+    numbers = [n for n, flag in enumerate(needed) if flag]
+    new = {old: k for k, old in enumerate(numbers)}
+    values = [_renumbered(program.values[old], new) for old in numbers]
+    outputs = [[new[n] for n in output] for output in program.outputs]
+    return Program(values, outputs, program.sizes)
 
 
 def _renumbered(value: Value, new: dict[int, int]) -> Value:
-    return value if value[0] in ("input", "constant") else (value[0], *(new[a] for a in value[1:]))
+    if value[0] in ("input", "constant"):
+        return value
+    return value[0], *(new[argument] for argument in value[1:])

@@ -1,5 +1,5 @@
-"""Repeats in a program: the same operations, connected alike inside, on other operands, so that
-they are printed once.
+"""Repeats in a program: the same operations, connected in the same way, on other operands. They are
+printed once.
 
 The equations of a large mechanism are written body after body by the same formulas, and so is its
 straight-line program, though nothing in it says where a body begins. What is repeated is found on
@@ -29,14 +29,12 @@ BLOCK = 800  # operations in a block of straight-line code
 ROLLED = 20_000  # operations from which on repeats are looked for
 LONGEST = 1000  # operations in a repeated block
 OFTEN = 4  # times that a repeated block occurs at least
-SHORT, LOOSE = (
-    30,
-    3000,
-)  # shorter blocks than this are dissolved, as long as that adds no more than so many operations
+SHORT = 30  # shorter repeated blocks than this are dissolved …
+LOOSE = 3000  # … as long as that adds no more operations than this
 # mean length of repeated blocks from which on they are used: shorter ones lose more by going
 # through memory
 WORTH = 100
-NEAR = 4  # operations back to which an operand tells one operation from another
+NEAR = 4  # operations back up to which the distance of an operand distinguishes operations
 
 
 @dataclass(frozen=True)
@@ -81,14 +79,19 @@ class Blocks:
         return wrong[model] == 0
 
     @property
+    def kinds(self) -> int:
+        """How many kinds of blocks there are."""
+        return int(self.kind.max(initial=-1)) + 1
+
+    @property
     def printed(self) -> int:
-        """Operations to be printed: those of each kind once."""
+        """How many operations are printed: those of each kind once."""
         _, first = np.unique(self.kind, return_index=True)
         return int(np.diff(self.start)[first].sum())
 
     @property
     def repeated_length(self) -> float:
-        """Mean length of the blocks that are not alone of their kind, zero if there are none."""
+        """The mean length of blocks whose kind occurs more than once, zero if there are none."""
         _, kind, count = np.unique(self.kind, return_inverse=True, return_counts=True)
         lengths = np.diff(self.start)[count[kind] > 1]
         return float(lengths.mean()) if len(lengths) else 0.0
@@ -97,9 +100,8 @@ class Blocks:
 def units(program: Program) -> Units:
     """The operations of a program as arrays."""
     partners = paired(program.values)
-    firsts = [
-        n for n, v in enumerate(program.values) if v[0] not in LEAVES and partners.get(n, n) >= n
-    ]
+    computed = [n for n, value in enumerate(program.values) if value[0] not in LEAVES]
+    firsts = [n for n in computed if partners.get(n, n) >= n]  # of a pair only the first
     place: dict[int, int] = {}
     for k, n in enumerate(firsts):
         swapped = n in partners and program.values[n][0] == "cos"
@@ -110,7 +112,7 @@ def units(program: Program) -> Units:
 
 
 def paired(values: list[Value]) -> dict[int, int]:
-    """Sine and cosine of the same value, each by the number of the other."""
+    """For each sine and cosine of the same value, the number of the other."""
     found = {value: n for n, value in enumerate(values) if value[0] in ("sin", "cos")}
     other = {"sin": "cos", "cos": "sin"}
     return {n: found[other[op], a] for (op, a), n in found.items() if (other[op], a) in found}
@@ -120,30 +122,24 @@ def _arrays(
     program: Program, firsts: list[int], partners: dict[int, int], place: dict[int, int]
 ) -> Units:
     values, offsets = program.values, np.concatenate(([0], np.cumsum(program.sizes))).tolist()
-    names: dict[str, int] = {}
-    operation = [
-        names.setdefault("sincos" if n in partners else values[n][0], len(names)) for n in firsts
+    words = ["sincos" if n in partners else values[n][0] for n in firsts]
+    names = list(dict.fromkeys(words))
+    index = {name: k for k, name in enumerate(names)}
+    # what each value is as an operand; one more at the end stands for an operand that is missing
+    kind = [{"constant": CONSTANT, "input": INPUT}.get(value[0], VALUE) for value in values]
+    source = [
+        offsets[value[1]] + value[2] if value[0] == "input" else place.get(n, 0)
+        for n, value in enumerate(values)
     ]
-    kinds = [{"constant": CONSTANT, "input": INPUT}.get(value[0], VALUE) for value in values]
-    sources = [
-        offsets[v[1]] + v[2] if v[0] == "input" else place.get(n, 0) for n, v in enumerate(values)
-    ]
-    numbers = [value[1] if value[0] == "constant" else 0.0 for value in values]
-    operands = np.array([(*values[n][1:], -1)[:2] for n in firsts], np.int64).reshape(
-        -1, 2
-    )  # −1: there is none
-    kind, source, number = (
-        np.array([*kinds, NOTHING]),
-        np.array([*sources, 0]),
-        np.array([*numbers, 0.0]),
-    )
+    number = [value[1] if value[0] == "constant" else 0.0 for value in values]
+    operands = np.array([(*values[n][1:], -1)[:2] for n in firsts], np.int64).reshape(-1, 2)
     return Units(
-        list(names),
-        np.array(operation, np.int64),
-        kind[operands],
-        source[operands],
-        number[operands],
-        place,
+        names,
+        operation=np.array([index[word] for word in words], np.int64),
+        kind=np.array([*kind, NOTHING])[operands],
+        source=np.array([*source, 0])[operands],
+        number=np.array([*number, 0.0])[operands],
+        place=place,
     )
 
 
@@ -157,8 +153,8 @@ def straight(count: int) -> Blocks:
 
 
 def rolled(code: Units, results: np.ndarray) -> Blocks:
-    """Repeated blocks where the program has them, else straight-line code; value k is
-    ``results[k]`` times a result."""
+    """Repeated blocks where the program has them, else straight-line code; ``results[k]`` is how
+    many results value k is."""
     if len(code) < ROLLED:
         return straight(len(code))
     found = _loosened(parse(_symbols(code, results), OFTEN, LONGEST))
@@ -172,14 +168,13 @@ def _symbols(code: Units, results: np.ndarray) -> np.ndarray:
     far = (code.kind == VALUE) & (distance > 2 * NEAR)
     what = np.where(far, FAR, np.where(code.kind == VALUE, VALUE + distance + 1, code.kind))
     base = VALUE + 2 * NEAR + 3
-    rows = np.column_stack(
-        [(code.operation * base + what[:, 0]) * base + what[:, 1], results.reshape(-1, 2)]
-    )
+    operation = (code.operation * base + what[:, 0]) * base + what[:, 1]
+    rows = np.column_stack([operation, results.reshape(-1, 2)])
     return np.unique(rows, axis=0, return_inverse=True)[1].ravel()
 
 
 def parse(symbols: np.ndarray, often: int, longest: int) -> Blocks:
-    """Stretches and their symbols: neighbours are joined whose pair occurs often, the most frequent
+    """Stretches and their symbols: neighbours whose pair occurs often are joined, the most frequent
     pairs first.
 
     Of pairs that overlap, the one that is joined is that of the higher rank, and ranks belong to
@@ -188,32 +183,28 @@ def parse(symbols: np.ndarray, often: int, longest: int) -> Blocks:
     random = np.random.default_rng(0)
     starts, end = np.arange(len(symbols)), len(symbols)
     while len(symbols) > 1:
-        pairs, which, count = np.unique(
-            symbols[:-1] * (symbols.max() + 1) + symbols[1:],
-            return_inverse=True,
-            return_counts=True,
-        )
+        pair = symbols[:-1] * (symbols.max() + 1) + symbols[1:]
+        pairs, which, count = np.unique(pair, return_inverse=True, return_counts=True)
         rank = np.empty(len(pairs), np.int64)
         rank[np.lexsort((random.permutation(len(pairs)), count))] = np.arange(len(pairs))
         length = np.diff(np.append(starts, end))
-        enough = often * (
-            1 + (symbols[:-1] == symbols[1:])
-        )  # in a row of equal ones, every second pair overlaps
+        # in a row of equal symbols every second pair overlaps
+        enough = often * (1 + (symbols[:-1] == symbols[1:]))
         allowed = (count[which] >= enough) & (length[:-1] + length[1:] <= longest)
         joined = _peaks(np.where(allowed, rank[which], -1))
         if not len(joined):
             break
         symbols = symbols.copy()
         symbols[joined] = symbols.max() + 1 + which[joined]
-        kept = np.ones(len(symbols), bool)
-        kept[joined + 1] = False
-        symbols, starts = np.unique(symbols[kept], return_inverse=True)[1], starts[kept]
+        left = np.ones(len(symbols), bool)
+        left[joined + 1] = False
+        symbols, starts = np.unique(symbols[left], return_inverse=True)[1], starts[left]
     return Blocks(np.append(starts, end), symbols)
 
 
 def _peaks(rank: np.ndarray) -> np.ndarray:
-    """Where a rank (not −1) is higher than at both neighbours; every second one where the same rank
-    stands in a row."""
+    """Places where a rank (not −1) is higher than at both neighbours; where the same rank stands in
+    a row, every second place."""
     before, after = np.append(-1, rank[:-1]), np.append(rank[1:], -1)
     first = np.flatnonzero(np.append(True, rank[1:] != rank[:-1]))  # of each row of equal ranks
     row = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(rank))))
@@ -224,7 +215,8 @@ def _peaks(rank: np.ndarray) -> np.ndarray:
 
 
 def _loosened(blocks: Blocks) -> Blocks:
-    """Rare blocks, and some short ones, become straight-line code with their neighbours."""
+    """The blocks with rare ones, and some short ones, made straight-line code with their
+    neighbours."""
     length = np.diff(blocks.start)
     _, first, kind, count = np.unique(
         blocks.kind, return_index=True, return_inverse=True, return_counts=True
@@ -237,7 +229,7 @@ def _loosened(blocks: Blocks) -> Blocks:
 
 
 def _merged(start: np.ndarray, kind: np.ndarray, loose: np.ndarray) -> Blocks:
-    """Loose neighbours joined to blocks of limited length, each of its own kind."""
+    """The blocks with loose neighbours joined to blocks of limited length, each of its own kind."""
     starts, kinds, fresh = [0], [], int(kind.max(initial=0)) + 1
     for k, end in enumerate(start[1:].tolist()):
         if loose[k] and k and loose[k - 1] and end - starts[-2] <= BLOCK:

@@ -1,5 +1,5 @@
 """The gallery as a page: ``python -m mechgraph.show.catalogue`` prints ``docs/gallery.md`` from the
-files themselves."""
+gallery's files."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from ..gallery import Example, load, names
 
 HEAD = """# Gallery
 
-Example systems, one readable file each. Every file builds its system, says where its data come from, and has a check of its own
-against what is known from elsewhere. `mechgraph.gallery.load(name)` reads one; run as a script, a file describes its system
-and runs its check. This page is printed by `python -m mechgraph.show.catalogue`; a test compares the two.
+Example systems, one readable file each. Every file builds its system, says where its data come \
+from, and has a check of its own
+against what is known from elsewhere. `mechgraph.gallery.load(name)` reads one; run as a script, \
+a file describes its system
+and runs its check. This page is printed by `python -m mechgraph.show.catalogue`; a test compares \
+the two.
 
-Mobility is the number of independent speeds at the start; where it exceeds speeds less rows, rows are redundant there.
+Mobility is the number of independent speeds at the start; where it exceeds speeds less rows, rows \
+are redundant there.
 
 | system | what it is | bodies | loops | speeds | constraint rows | mobility |
 | --- | --- | --- | --- | --- | --- | --- |"""
@@ -33,8 +37,9 @@ def _row(example: Example) -> str:
         len(equations.constraints),
         equations.mobility(q, u=u),
     )
+    link = f"[{example.name}](../gallery/{example.path.name})"
     title = example.title.rstrip(".").replace("|", "\\|")
-    return f"| [{example.name}](../gallery/{example.path.name}) | {title} | {' | '.join(map(str, counts))} |"
+    return f"| {' | '.join([link, title, *map(str, counts)])} |"
 
 
 if __name__ == "__main__":

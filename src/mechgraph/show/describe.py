@@ -1,4 +1,4 @@
-"""``describe``: what was understood of a system, as text.
+"""``describe``: a system as text, the way it was understood.
 
 The Grübler count is 6·bodies − Σ (6 − freedoms of each joint) − further constraint rows; the
 numerical mobility is the number of speeds minus the rank of A at an assembled configuration. Where
@@ -31,10 +31,13 @@ WIDTH = 118
 MATRIX_LIMIT = 12  # bodies; incidence matrices of larger systems are not printed
 NAMES_LIMIT = 24  # names of one kind that are written out
 GENERIC_STATES = 3
+INCIDENCE = (
+    "Incidence S (bodies × joints of the tree) and S⁻¹ (joints × bodies: the paths from ground)"
+)
 
 
 def describe(system: System | Description, guess: Mapping[str, Any] | None = None) -> str:
-    """Bodies, tree, cut joints, loops, incidence, coordinates, what hangs on them, and mobility.
+    """Bodies, tree, cut joints, loops, incidence, coordinates, what acts on them, and mobility.
 
     ``guess`` is where assembly begins, as in ``assemble``.
     """
@@ -46,11 +49,7 @@ def describe(system: System | Description, guess: Mapping[str, Any] | None = Non
         _section("Bodies", _bodies(system)),
         _section("Tree", _tree(tree)),
         _section("Loops", _loops(tree)),
-        _section(
-            "Incidence S (bodies × joints of the tree) and S⁻¹ (joints × bodies: the paths from "
-            "ground)",
-            _incidence(tree),
-        ),
+        _section(INCIDENCE, _incidence(tree)),
         _section("Variables", _variables(equations)),
         _section("Forces", _forces(system)),
         _section("Constraints", _constraints(equations)),
@@ -74,10 +73,8 @@ def _wrapped(line: str) -> str:
 
 
 def _heading(system: Description) -> str:
-    counts = [(len(system.bodies), "body", "bodies"), (len(system.joints), "joint", "joints")]
-    return (
-        f"{system.name}: {', '.join(f'{n} {one if n == 1 else many}' for n, one, many in counts)}"
-    )
+    bodies = _counted(len(system.bodies), "body", "bodies")
+    return f"{system.name}: {bodies}, {_counted(len(system.joints), 'joint', 'joints')}"
 
 
 # --- the graph ------------------------------------------------------------------------------------
@@ -100,8 +97,9 @@ def _branches(tree: Topology, inboard: str, indent: str) -> Iterator[str]:
     arcs = [arc for arc in tree.arcs if arc.inboard == inboard]
     for k, arc in enumerate(arcs):
         last = k == len(arcs) - 1
-        turned = ", against its direction" if arc.reversed else ""
-        yield f"{indent}{'└─' if last else '├─'} {arc.outboard}   by {arc.joint.name!r} ({kind_of(arc.joint)}{turned})"
+        branch = "└─" if last else "├─"
+        how = kind_of(arc.joint) + (", against its direction" if arc.reversed else "")
+        yield f"{indent}{branch} {arc.outboard}   by {arc.joint.name!r} ({how})"
         yield from _branches(tree, arc.outboard, indent + ("   " if last else "│  "))
 
 
@@ -115,18 +113,16 @@ def _step(step: Transition) -> str:
     word = type(step).__name__.lower()
     if isinstance(step, Ball):
         return word
-    return (
-        f"{word} {step.amount}"
-        if isinstance(step.amount, str)
-        else f"{word} by {_short(step.amount)}"
-    )
+    if isinstance(step.amount, str):
+        return f"{word} {step.amount}"
+    return f"{word} by {_short(step.amount)}"
 
 
 def _loops(tree: Topology) -> Iterator[str]:
     for joint, loop in zip(tree.cut, tree.loops, strict=True):
-        around = " → ".join(loop)
-        yield f"{joint.name!r} ({kind_of(joint)}) is cut; it joins {joint.parent.body.name!r} to {joint.child.body.name!r}"
-        yield f"   around: {around}"
+        parent, child = joint.parent.body.name, joint.child.body.name
+        yield f"{joint.name!r} ({kind_of(joint)}) is cut; it joins {parent!r} to {child!r}"
+        yield f"   around: {' → '.join(loop)}"
 
 
 def _incidence(tree: Topology) -> Iterator[str]:
@@ -143,53 +139,48 @@ def _signs(row: np.ndarray) -> str:
     return " ".join(f"{entry:2d}" if entry else " ·" for entry in row)
 
 
-# --- what hangs on it -----------------------------------------------------------------------------
+# --- variables, forces and constraints ------------------------------------------------------------
 
 
 def _variables(equations: Equations) -> Iterator[str]:
     system = equations.system
-    yield f"gravity      ({', '.join(_value(system, g) for g in ca.vertsplit(ca.densify(system.gravity)))}) m/s²"
+    gravity = [_value(system, g) for g in ca.vertsplit(ca.densify(system.gravity))]
+    yield f"gravity      ({', '.join(gravity)}) m/s²"
     yield f"coordinates  {_names(equations.coordinates)}"
     yield f"speeds       {_names(equations.speeds)}"
     for label, names in (("inputs", system.inputs), ("outputs", system.outputs)):
         if names:
             yield f"{label:<11}  {_names(list(names))}"
     if system.parameters:
-        yield f"parameters   {_names([f'{name} = {value:g}' for name, value in system.defaults.items()])}"
+        values = [f"{name} = {value:g}" for name, value in system.defaults.items()]
+        yield f"parameters   {_names(values)}"
 
 
 def _forces(system: Description) -> Iterator[str]:
     for name, force in system.forces.items():
-        kind = (
-            "spring and damper" if isinstance(force, JointSpring) else _words(type(force).__name__)
-        )
-        yield f"{name} ({kind}){_listed(' on ', [*force.joints(), *(marker.name for marker in force.places())])}"
+        spring = isinstance(force, JointSpring)
+        kind = "spring and damper" if spring else _words(type(force).__name__)
+        places = [*force.joints(), *(marker.name for marker in force.places())]
+        yield f"{name} ({kind}){_listed(' on ', places)}"
 
 
 def _constraints(equations: Equations) -> Iterator[str]:
     """The rows of A, by the constraint that they come from."""
     for name, rows in _row_names(equations).items():
-        detail = (
-            ""
-            if rows == [name]
-            else f": {', '.join(row.removeprefix(f'{name}: ') for row in rows)}"
-        )
-        yield f"{name} ({len(rows)} row{'s' if len(rows) > 1 else ''}){detail}"
+        own = [row.removeprefix(f"{name}: ") for row in rows]
+        detail = "" if rows == [name] else f": {', '.join(own)}"
+        yield f"{name} ({_counted(len(rows), 'row', 'rows')}){detail}"
 
 
 def _row_names(equations: Equations) -> dict[str, list[str]]:
     """The names of the rows of each cut joint and constraint."""
-    owners = [
-        *(joint.name for joint in equations.terms.chart.closed),
-        *equations.system.constraints,
-    ]
-    rows = {
-        owner: [
-            row for row in equations.constraints if row == owner or row.startswith(f"{owner}: ")
-        ]
-        for owner in owners
-    }
-    return {owner: names for owner, names in rows.items() if names}
+    cut = [joint.name for joint in equations.terms.chart.closed]
+    rows: dict[str, list[str]] = {}
+    for owner in dict.fromkeys([*cut, *equations.system.constraints]):
+        for row in equations.constraints:
+            if row == owner or row.startswith(f"{owner}: "):
+                rows.setdefault(owner, []).append(row)
+    return rows
 
 
 # --- mobility -------------------------------------------------------------------------------------
@@ -221,14 +212,12 @@ def mobility(equations: Equations, guess: Mapping[str, Any] | None = None) -> Mo
 
 
 def gruebler(equations: Equations) -> tuple[int, str]:
-    """6·bodies − Σ (6 − f) − further rows, and how it was counted."""
+    """The count 6·bodies − Σ (6 − f) − further rows, and how it was made up."""
     system = equations.system
-    bodies, lost = (
-        len(system.bodies),
-        sum(6 - len(joint.speeds) for joint in system.joints.values()),
-    )
-    own = {joint.name for joint in equations.terms.chart.closed}
-    rows = sum(len(names) for owner, names in _row_names(equations).items() if owner not in own)
+    bodies = len(system.bodies)
+    lost = sum(6 - len(joint.speeds) for joint in system.joints.values())
+    cut = {joint.name for joint in equations.terms.chart.closed}
+    rows = sum(len(names) for owner, names in _row_names(equations).items() if owner not in cut)
     further = f" − {rows} (constraints)" if rows else ""
     return 6 * bodies - lost - rows, f"6·{bodies} − {lost} (joints){further}"
 
@@ -241,14 +230,13 @@ def _mobility(equations: Equations, guess: Mapping[str, Any] | None) -> Iterator
     except AssemblyError as error:
         yield f"numerical    unknown, because assembly failed: {error}"
         return
-    special = (
-        ""
-        if found.reference == found.generic
-        else f"; {found.reference} at the reference configuration, which is singular"
-    )
+    special = ""
+    if found.reference != found.generic:
+        special = f"; {found.reference} at the reference configuration, which is singular"
     yield f"numerical    {found.generic}{special}"
     if found.redundant:
-        yield f"redundant    {len(found.redundant)} of {len(equations.constraints)} rows: {', '.join(found.redundant)}"
+        count, names = len(found.redundant), ", ".join(found.redundant)
+        yield f"redundant    {count} of {len(equations.constraints)} rows: {names}"
 
 
 # --- words and numbers ----------------------------------------------------------------------------
@@ -262,15 +250,18 @@ def _value(system: Description, expression: SX) -> str:
 
 def _short(expression: SX, limit: int = 28) -> str:
     text = str(expression)
-    text = (
-        text[1:-1] if text.startswith("(") else text
-    )  # CasADi prints every sum and product in brackets
+    if text.startswith("("):  # CasADi prints every sum and product in brackets
+        text = text[1:-1]
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 def _names(names: Sequence[str]) -> str:
     more = f", … ({len(names)} in all)" if len(names) > NAMES_LIMIT else ""
     return (", ".join(names[:NAMES_LIMIT]) or "none") + more
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"
 
 
 def _listed(before: str, names: Sequence[str]) -> str:

@@ -1,5 +1,4 @@
-"""CasADi expressions → SymPy, for people: walked operation by operation, shared subexpressions
-included.
+"""From CasADi expressions to SymPy, for people: operation by operation, with shared subexpressions.
 
 ``evaluate`` runs a CasADi function on any algebra: on SymPy expressions (``Plain``), on SymPy
 expressions in which what is used more than once gets a name (``Named``), or on sums of products
@@ -22,7 +21,7 @@ from ..errors import UnsupportedError
 
 
 class Algebra(Protocol):
-    """What an expression graph can be evaluated on."""
+    """The operations on which an expression graph can be evaluated."""
 
     def constant(self, value: float) -> Any: ...
 
@@ -92,19 +91,16 @@ class Plain:
 
 
 class Named(Plain):
-    """SymPy expressions in which every shared or long subexpression is given a name t1, t2, …:
-    ``definitions`` in order."""
+    """SymPy expressions in which every shared or long subexpression is given a name t1, t2, …;
+    ``definitions`` are in order."""
 
     LONG = 16  # operations
 
     def __init__(self, function: ca.Function, taken: Sequence[str] = ()) -> None:
         self.uses = uses(function)
         self.definitions: list[tuple[sp.Symbol, sp.Expr]] = []
-        self.letter = next(
-            letter
-            for letter in "tsxyzk"
-            if not any(re.fullmatch(rf"{letter}\d+", name) for name in taken)
-        )
+        numbered = {name[0] for name in taken if re.fullmatch(r"\w\d+", name)}
+        self.letter = next(letter for letter in "tsxyzk" if letter not in numbered)
 
     def apply(self, operation: int, arguments: list[sp.Expr], number: int) -> sp.Expr:
         value = operate(operation, arguments)

@@ -1,12 +1,14 @@
-"""The graph of a system, drawn: bodies and what joins them, both as vertices (Kosenko's network of
+"""A drawing of a system's graph: bodies and what joins them, both as vertices (Kosenko's network of
 two object classes)."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.text import Annotation
@@ -21,16 +23,8 @@ from .plot import save
 BODY, JOINT, CONSTRAINT, FORCE = "body", "joint", "constraint", "force"
 MARKS = {BODY: "o", JOINT: "s", CONSTRAINT: "D", FORCE: "^"}
 REACH = {BODY: 15.0, JOINT: 8.0, CONSTRAINT: 8.0, FORCE: 8.0}  # half the size of a mark, in points
-SIDES = (
-    (0, -1),
-    (0, 1),
-    (1, 0),
-    (-1, 0),
-    (1, -1),
-    (-1, -1),
-    (1, 1),
-    (-1, 1),
-)  # where a label may stand, the best first
+# where a label may stand, the best first
+SIDES = ((0, -1), (0, 1), (1, 0), (-1, 0), (1, -1), (-1, -1), (1, 1), (-1, 1))
 
 
 def network(system: System) -> nx.Graph:
@@ -39,10 +33,9 @@ def network(system: System) -> nx.Graph:
     graph = nx.Graph()
     for name in ("ground", *system.bodies):
         graph.add_node((BODY, name), kind=BODY)
-    for joint in (
-        joint for joint in system.joints.values() if not isinstance(joint.kind, Free)
-    ):  # which holds nothing
-        _join(graph, JOINT, joint.name, {joint.parent.body.name, joint.child.body.name})
+    for joint in system.joints.values():
+        if not isinstance(joint.kind, Free):  # which holds nothing
+            _join(graph, JOINT, joint.name, {joint.parent.body.name, joint.child.body.name})
     for kind, store in ((CONSTRAINT, system.constraints), (FORCE, system.forces)):
         for element in store.values():
             _join(graph, kind, element.name, _bodies(system, element))
@@ -55,11 +48,11 @@ def _join(graph: nx.Graph, kind: str, name: str, bodies: set[str]) -> None:
 
 
 def _bodies(system: System, element: Element) -> set[str]:
-    """Bodies of its places, and those that the joints it names hold."""
+    """The bodies of an element's places, and those that the joints it names hold."""
     named = {name.split(".")[0] for name in element.joints()}
     joints = [joint for joint in system.joints.values() if joint.name in named]
-    places = [*element.places(), *(end for joint in joints for end in (joint.parent, joint.child))]
-    return {place.body.name for place in places}
+    ends = [end for joint in joints for end in (joint.parent, joint.child)]
+    return {place.body.name for place in (*element.places(), *ends)}
 
 
 def draw_graph(system: System, path: str | Path | None = None) -> Figure:
@@ -72,33 +65,30 @@ def draw_graph(system: System, path: str | Path | None = None) -> Figure:
     axes.set_axis_off()
     axes.margins(0.12)
     nx.draw_networkx_edges(graph, places, ax=axes, edge_color=MUTED, width=1.2)
-    for index, (kind, mark) in enumerate(MARKS.items()):
-        nodes = [node for node, data in graph.nodes(data=True) if data["kind"] == kind]
-        if nodes:
-            size = (2 * REACH[kind]) ** 2
-            shapes = nx.draw_networkx_nodes(
-                graph,
-                places,
-                nodes,
-                ax=axes,
-                node_shape=mark,
-                node_size=size,
-                node_color=color(index),
-                label=kind,
-            )
-            shapes.set_edgecolor("white")
-    labels = {
-        node: axes.annotate(
-            node[1], place, (0, 0), textcoords="offset points", fontsize=9, color=INK
-        )
-        for node, place in places.items()
-    }
+    _draw_nodes(axes, graph, places)
+    style: dict[str, Any] = {"textcoords": "offset points", "fontsize": 9, "color": INK}
+    labels = {node: axes.annotate(node[1], at, (0, 0), **style) for node, at in places.items()}
     axes.legend(loc="upper left", frameon=False, markerscale=0.5)
     figure.suptitle(system.name, color=INK, fontsize=12, x=0.01, ha="left")
     _spread(figure, labels)
     if path is not None:
         save(figure, Path(path))
     return figure
+
+
+def _draw_nodes(axes: Axes, graph: nx.Graph, places: dict[tuple[str, str], np.ndarray]) -> None:
+    """Draw the vertices, each kind with its own mark and colour."""
+    for index, (kind, mark) in enumerate(MARKS.items()):
+        nodes = [node for node, data in graph.nodes(data=True) if data["kind"] == kind]
+        if nodes:
+            style = {
+                "node_shape": mark,
+                "node_size": (2 * REACH[kind]) ** 2,
+                "node_color": color(index),
+                "label": kind,
+            }
+            shapes = nx.draw_networkx_nodes(graph, places, nodes, ax=axes, **style)
+            shapes.set_edgecolor("white")
 
 
 def _spread(figure: Figure, labels: dict[tuple[str, str], Annotation]) -> None:
@@ -108,19 +98,15 @@ def _spread(figure: Figure, labels: dict[tuple[str, str], Annotation]) -> None:
     figure.set_layout_engine("none")
     point = figure.dpi / 72
     centres = {node: figure.axes[0].transData.transform(label.xy) for node, label in labels.items()}
-    taken = [
-        Bbox([centre - REACH[node[0]] * point, centre + REACH[node[0]] * point])
-        for node, centre in centres.items()
-    ]
+    reach = {node: REACH[node[0]] * point for node in labels}
+    taken = [Bbox([at - reach[node], at + reach[node]]) for node, at in centres.items()]
+
+    def covered(box: Bbox) -> int:
+        return round(sum(_common(box, other) for other in taken) - _common(box, figure.bbox))
+
     for node, label in labels.items():
-        size, gap = np.array(label.get_window_extent().size), (REACH[node[0]] + 3) * point
-        boxes = [_beside(centres[node], side, gap, size) for side in SIDES]
-        best = min(
-            boxes,
-            key=lambda box: round(
-                sum(_common(box, other) for other in taken) - _common(box, figure.bbox)
-            ),
-        )
+        size, gap = np.array(label.get_window_extent().size), reach[node] + 3 * point
+        best = min((_beside(centres[node], side, gap, size) for side in SIDES), key=covered)
         label.set_position((best.p0 - centres[node]) / point)
         label.set_path_effects([withStroke(linewidth=3, foreground=PAPER)])
         taken.append(best)

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import re
 
-GREEK = {
-    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "zeta": "ζ", "eta": "η", "theta": "θ",
-    "iota": "ι", "kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν", "xi": "ξ", "pi": "π", "rho": "ρ", "sigma": "σ",
-    "tau": "τ", "upsilon": "υ", "phi": "φ", "chi": "χ", "psi": "ψ", "omega": "ω", "Gamma": "Γ", "Delta": "Δ",
-    "Theta": "Θ", "Lambda": "Λ", "Xi": "Ξ", "Pi": "Π", "Sigma": "Σ", "Phi": "Φ", "Psi": "Ψ", "Omega": "Ω",
-}  # fmt: skip
+GREEK_WORDS = (
+    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau "
+    "upsilon phi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega"
+)
+GREEK = dict(zip(GREEK_WORDS.split(), "αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΦΨΩ", strict=True))
 LATEX_SPECIAL = {
-    "\\": r"\backslash ", "{": r"\{", "}": r"\}", "_": r"\_", "^": r"\wedge ", "&": r"\&", "%": r"\%", "#": r"\#",
-    "$": r"\$", "~": r"\sim ", "'": "'", " ": r"\ ",
-}  # fmt: skip
+    "\\": r"\backslash ",
+    "{": r"\{",
+    "}": r"\}",
+    "_": r"\_",
+    "^": r"\wedge ",
+    "&": r"\&",
+    "%": r"\%",
+    "#": r"\#",
+    "$": r"\$",
+    "~": r"\sim ",
+    "'": "'",
+    " ": r"\ ",
+}
 
 
 def text_name(name: str) -> str:
@@ -37,8 +46,9 @@ def latex_name(name: str) -> str:
     """
     base, dots = name.rstrip("'"), len(name) - len(name.rstrip("'"))
     first, *rest = re.split(r"[._]", base)
-    letters, digits = re.fullmatch(r"(.*?)(\d*)", first, re.DOTALL).groups()  # type: ignore[union-attr]
-    index = ", ".join(part for part in [digits, *(_index(part) for part in rest)] if part)
+    letters, digits = _split(first)
+    indices = [digits, *(_index(part) for part in rest)]
+    index = ", ".join(part for part in indices if part)
     symbol = _letters(letters or "q")
     accent = {0: "", 1: r"\dot", 2: r"\ddot"}.get(dots, r"\dddot")
     return (f"{accent}{{{symbol}}}" if accent else symbol) + (f"_{{{index}}}" if index else "")
@@ -47,8 +57,14 @@ def latex_name(name: str) -> str:
 def _index(part: str) -> str:
     if re.fullmatch(r"w[xyz]", part):  # the speeds of a quaternion are an angular velocity
         return rf"\omega {part[1]}"
-    letters, digits = re.fullmatch(r"(.*?)(\d*)", part, re.DOTALL).groups()  # type: ignore[union-attr]
+    letters, digits = _split(part)
     return (_letters(letters) if letters else "") + digits
+
+
+def _split(word: str) -> tuple[str, str]:
+    """A word without the digits at its end, and these."""
+    letters = word.rstrip("0123456789")
+    return letters, word[len(letters) :]
 
 
 def _letters(word: str) -> str:

@@ -19,24 +19,19 @@ import sympy as sp
 
 from .expressions import meant, operate, rational
 
-Monomial = tuple[
-    tuple[int, int], ...
-]  # (generator, exponent), by generator; exponents may be negative
+# (generator, exponent), by generator; exponents may be negative
+Monomial = tuple[tuple[int, int], ...]
 Terms = dict[Monomial, Fraction]
-Form = dict[
-    tuple[Monomial, sp.Expr], Fraction
-]  # (monomial without sines and cosines, product of those) → coefficient
+# (monomial without sines and cosines, product of those) → coefficient
+Form = dict[tuple[Monomial, sp.Expr], Fraction]
 Symbols = frozenset[sp.Symbol]
 NONE: Symbols = frozenset()
 Waves = dict[tuple[sp.Expr, bool], Fraction]  # (angle, whether it is a sine) → amount
 ONE: Monomial = ()
-CANCELLED = Fraction(
-    1, 10**13
-)  # what is left of a sum below this fraction of its parts is rounding
+CANCELLED = Fraction(1, 10**13)  # a sum that is smaller, beside its parts, is nothing but rounding
 MOST_ANGLES = 5  # up to which sums without one of them are tried
 LARGEST_COMMON_FACTOR = 60  # numbers are factored out if what is left are integers up to this
-
-
+# in which parameters (0), speeds (1), waves (2) and the rest (3) are taken out of brackets
 ORDERS = (
     (0, 2, 1, 3),
     (0, 1, 2, 3),
@@ -77,9 +72,8 @@ class NormalForm:
     def apply(self, operation: int, arguments: list[Terms], number: int) -> Terms:
         if operation in _RULES:
             return _RULES[operation](self, *arguments)
-        return self.symbol(
-            operate(operation, [self.expression(argument) for argument in arguments])
-        )
+        operands = [self.expression(argument) for argument in arguments]
+        return self.symbol(operate(operation, operands))
 
     def add(self, a: Terms, b: Terms, sign: int = 1) -> Terms:
         out = dict(a)
@@ -102,10 +96,9 @@ class NormalForm:
         for generator, exponent in monomial:
             if exponent >= 2 and generator in self._cosine_of:
                 rest = _product(monomial, ((generator, -2),))
+                cosines = _product(rest, ((self._cosine_of[generator], 2),))
                 self._reduce_into(out, rest, coefficient)
-                self._reduce_into(
-                    out, _product(rest, ((self._cosine_of[generator], 2),)), -coefficient
-                )
+                self._reduce_into(out, cosines, -coefficient)
                 return
         _accumulate(out, monomial, coefficient)
 
@@ -122,29 +115,33 @@ class NormalForm:
         return self.symbol(self.expression(a) ** self.expression(exponent))
 
     def cos_sin(self, angle: Terms) -> tuple[Terms, Terms]:
-        """Cosine and sine, by those of its parts where it is a sum of whole multiples of
-        symbols."""
+        """Cosine and sine of an angle; of a sum of whole multiples of symbols, by those of its
+        parts."""
         if not angle:
             return {ONE: Fraction(1)}, {}
         if ONE in angle or any(n.denominator != 1 or abs(n) > 4 for n in angle.values()):
             return self._whole_angle(angle)
-        c, s = {ONE: Fraction(1)}, {}  # type: tuple[Terms, Terms]
+        c: Terms = {ONE: Fraction(1)}
+        s: Terms = {}
         for monomial, n in angle.items():
-            part, sign = self._pair(self._product_of(monomial)), 1 if n > 0 else -1
+            c_part, s_part = self._pair(self._product_of(monomial))
+            if n < 0:
+                s_part = {m: -x for m, x in s_part.items()}
             for _ in range(abs(int(n))):
-                pc, ps = part[0], {m: sign * x for m, x in part[1].items()}
                 c, s = (
-                    self.add(self.multiply(c, pc), self.multiply(s, ps), -1),
-                    self.add(self.multiply(s, pc), self.multiply(c, ps)),
+                    self.add(self.multiply(c, c_part), self.multiply(s, s_part), -1),
+                    self.add(self.multiply(s, c_part), self.multiply(c, s_part)),
                 )
         return c, s
 
     def _whole_angle(self, angle: Terms) -> tuple[Terms, Terms]:
+        """Cosine and sine of an angle as two generators; an angle and its opposite share them."""
         sign = 1 if angle[min(angle)] > 0 else -1
         c, s = self._pair(self.expression({m: sign * x for m, x in angle.items()}))
         return c, {m: sign * x for m, x in s.items()}
 
     def _pair(self, angle: sp.Expr) -> tuple[Terms, Terms]:
+        """Cosine and sine as two generators that know each other."""
         c, s = self.symbol(sp.cos(angle)), self.symbol(sp.sin(angle))
         cosine, sine = (self._index[f(angle)] for f in (sp.cos, sp.sin))
         self._cosine_of[sine], self._sine_of[cosine] = cosine, sine
@@ -160,42 +157,38 @@ class NormalForm:
     def expression(
         self, terms: Terms, parameters: Symbols = NONE, speeds: Symbols = NONE
     ) -> sp.Expr:
-        """The shortest of the ways of writing; parameters and speeds are kept together where
-        brackets are set."""
+        """The shortest of the ways of writing; parameters and speeds stay together where brackets
+        are set."""
         if len(terms) < 2:
             return self._sum(terms)
-        classes = (parameters, speeds)
-        return min(
-            (
-                self._bracketed(form, order, classes)
-                for form in self._forms(terms)
-                for order in ORDERS
-            ),
-            key=_length,
+        ways = (
+            self._bracketed(form, order, (parameters, speeds))
+            for form in self._forms(terms)
+            for order in ORDERS
         )
+        return min(ways, key=_length)
 
     def _forms(self, terms: Terms) -> Iterator[Form]:
-        """Terms as (monomial without sines and cosines, their product): by cosines, by sines, by
-        sums of angles.
+        """The terms in several forms: by cosines, by sines, by sums of angles.
 
         The sums are of all angles or of all but one, because a product with the others may be
         shorter.
         """
         yield self._split(terms)
         yield self._split(self._by_sines(terms))
-        used = {
-            self._cosine_of.get(g, g) for monomial in terms for g, _ in self._circular(monomial)
-        }
-        if all(abs(e) <= 4 for monomial in terms for _, e in self._circular(monomial)):
-            yield self._by_sums(terms, -1)
-            if 1 < len(used) <= MOST_ANGLES:
-                yield from (self._by_sums(terms, cosine) for cosine in sorted(used))
+        circular = [pair for monomial in terms for pair in self._circular(monomial)]
+        if any(abs(exponent) > 4 for _, exponent in circular):
+            return
+        yield self._by_sums(terms, -1)
+        cosines = {self._cosine_of.get(generator, generator) for generator, _ in circular}
+        if 1 < len(cosines) <= MOST_ANGLES:
+            yield from (self._by_sums(terms, cosine) for cosine in sorted(cosines))
 
     def _split(self, terms: Terms) -> Form:
         return {(self._rest(m), self._product_of(self._circular(m))): x for m, x in terms.items()}
 
     def _by_sines(self, terms: Terms) -> Terms:
-        """cos² = 1 − sin² put back in."""
+        """The terms with cos² = 1 − sin²."""
         out: Terms = {}
         for monomial, coefficient in terms.items():
             pending = [(monomial, coefficient)]
@@ -209,24 +202,21 @@ class NormalForm:
                 pending += [(rest, x), (_product(rest, ((self._sine_of[even], 2),)), -x)]
         return out
 
-    def _by_sums(self, terms: Terms, kept: int) -> Form:
-        """Products of sines and cosines, but for those of one angle (by its cosine), as sines and
-        cosines of sums."""
+    def _by_sums(self, terms: Terms, but: int) -> Form:
+        """The terms with products of sines and cosines, but for those of one angle (given by its
+        cosine), as sines and cosines of sums."""
         out: Form = {}
         for monomial, coefficient in terms.items():
             circular = self._circular(monomial)
-            factor = self._product_of(
-                tuple((g, e) for g, e in circular if self._cosine_of.get(g, g) == kept)
-            )
-            waves = self._waves(
-                tuple((g, e) for g, e in circular if self._cosine_of.get(g, g) != kept)
-            )
-            for wave, amount in waves.items():
+            own = tuple((g, e) for g, e in circular if self._cosine_of.get(g, g) == but)
+            others = tuple((g, e) for g, e in circular if self._cosine_of.get(g, g) != but)
+            factor = self._product_of(own)
+            for wave, amount in self._waves(others).items():
                 _accumulate(out, (self._rest(monomial), factor * wave), coefficient * amount)
         return out
 
     def _waves(self, circular: Monomial) -> dict[sp.Expr, Fraction]:
-        """cos a cos b = ½ cos(a + b) + ½ cos(a − b), and so on: a product of waves as a sum."""
+        """A product of waves as a sum: cos a cos b = ½ cos(a + b) + ½ cos(a − b), and so on."""
         waves: Waves = {(sp.S.Zero, False): Fraction(1)}
         for generator, exponent in circular:
             if exponent < 0:
@@ -239,16 +229,13 @@ class NormalForm:
     def _bracketed(
         self, form: Form, order: tuple[int, ...], classes: tuple[Symbols, Symbols]
     ) -> sp.Expr:
-        """Common factors out of brackets, in the given order of parameters (0), speeds (1), waves
-        (2) and the rest (3)."""
+        """The form with common factors taken out of brackets, in the given order."""
         rows = []
         for (monomial, wave), x in form.items():
             parts: list[list[tuple[int, int]]] = [[], [], []]
             for generator, exponent in monomial:
-                kind = next(
-                    (k for k, known in enumerate(classes) if self.generators[generator] in known), 2
-                )
-                parts[kind].append((generator, exponent))
+                known = [self.generators[generator] in names for names in classes]
+                parts[known.index(True) if any(known) else 2].append((generator, exponent))
             parameters, speeds, rest = (self._product_of(tuple(part)) for part in parts)
             factors = (parameters, speeds, wave, rest)
             rows.append((x, tuple(factors[k] for k in order)))
@@ -270,7 +257,7 @@ class NormalForm:
 
 
 def _accumulate(out: dict, key: object, amount: Fraction) -> None:
-    """Add to an entry; what is only rounding of a cancelled sum goes."""
+    """Add to an entry, and drop it if only rounding is left of a sum that cancels."""
     old = out.get(key, Fraction(0))
     new = old + amount
     if abs(new) <= CANCELLED * max(abs(old), abs(amount)):
@@ -290,6 +277,7 @@ def _product(a: Monomial, b: Monomial) -> Monomial:
 
 
 def _times_wave(waves: Waves, b: sp.Expr, sine: bool) -> Waves:
+    """A sum of waves times sin b or cos b."""
     out: Waves = {}
     half = Fraction(1, 2)
     for (a, is_sine), x in waves.items():
@@ -299,7 +287,7 @@ def _times_wave(waves: Waves, b: sp.Expr, sine: bool) -> Waves:
             pairs = [(a + b, True, half), (a - b, True, half)]
         elif sine:  # cos a sin b = ½ sin(a + b) − ½ sin(a − b)
             pairs = [(a + b, True, half), (a - b, True, -half)]
-        else:
+        else:  # cos a cos b = ½ cos(a + b) + ½ cos(a − b)
             pairs = [(a + b, False, half), (a - b, False, half)]
         for angle, kind, factor in pairs:
             _accumulate(out, (angle, kind), x * factor)
@@ -312,15 +300,15 @@ def _as_functions(waves: Waves) -> dict[sp.Expr, Fraction]:
         value = sp.sin(angle) if sine else sp.cos(angle)  # SymPy takes the sign of the angle out
         sign, function = value.as_coeff_Mul()
         if value != 0:
-            _accumulate(out, function if not value.is_number else sp.S.One, x * Fraction(int(sign)))
+            key = sp.S.One if value.is_number else function
+            _accumulate(out, key, x * Fraction(int(sign)))
     return out
 
 
 # --- brackets -------------------------------------------------------------------------------------
 
-Rows = list[
-    tuple[Fraction, tuple[sp.Expr, ...]]
-]  # coefficient, and factors to be taken out one after the other
+# coefficient, and factors to be taken out one after the other
+Rows = list[tuple[Fraction, tuple[sp.Expr, ...]]]
 
 
 def _brackets(rows: Rows) -> tuple[sp.Expr, sp.Expr]:
@@ -338,13 +326,14 @@ def _brackets(rows: Rows) -> tuple[sp.Expr, sp.Expr]:
 
 
 def _factored(total: sp.Expr) -> sp.Expr:
-    """(a + b)² rather than a² + 2 a b + b²."""
+    """A short sum as a product if that is shorter: (a + b)² rather than a² + 2 a b + b²."""
     if not 2 < len(total.args) <= 6 or not total.is_polynomial(*total.free_symbols):
         return total
     return min(total, sp.factor(total), key=_length)
 
 
 def _grouped(rows: Rows) -> Iterable[tuple[sp.Expr, Rows]]:
+    """The rows by their first factors, without them."""
     groups: dict[sp.Expr, Rows] = {}
     for x, (first, *others) in rows:
         groups.setdefault(first, []).append((x, tuple(others)))
@@ -366,9 +355,7 @@ def _common_factor(rows: Rows) -> sp.Expr:
 
 def _common_number(numbers: list[Fraction]) -> Fraction:
     """A number to take out: it leaves small integers; minus, if all are negative."""
-    common = Fraction(
-        reduce(gcd, (x.numerator for x in numbers)), reduce(lcm, (x.denominator for x in numbers))
-    )
+    common = Fraction(gcd(*(x.numerator for x in numbers)), lcm(*(x.denominator for x in numbers)))
     if max(abs(x / common) for x in numbers) > LARGEST_COMMON_FACTOR:
         common = Fraction(1)
     return -common if all(x < 0 for x in numbers) else common

@@ -1,9 +1,9 @@
-"""Moving pictures without a browser: rods, boxes and shells drawn pixel by pixel into a depth
-buffer, frames written as GIF."""
+"""Moving pictures without a browser: rods, boxes and shells are drawn pixel by pixel into a depth
+buffer, and the frames are written as a GIF."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -15,8 +15,9 @@ from scipy.spatial import ConvexHull
 
 from ..errors import ArgumentError
 from .palette import INK, MUTED, PAPER
-from .scene import Box, Rod, Scene
+from .scene import Scene
 from .shells import Shell
+from .solids import Box, Rod, Solid
 
 SMOOTH = 2  # pixels are computed this many times finer and averaged
 MOST_FRAMES = 240
@@ -38,33 +39,28 @@ class Camera:
         """Pixels (…, 2) and depths (…) of points in the world."""
         local = (points - self.eye) @ self.axes.T
         depth = -local[..., 2]
-        pixels = (
-            self.centre + self.focal * local[..., :2] * np.array([1.0, -1.0]) / depth[..., None]
-        )
-        return pixels, depth
+        flat = local[..., :2] * np.array([1.0, -1.0])  # pixels count downwards
+        return self.centre + self.focal * flat / depth[..., None], depth
 
 
-def camera_of(seen: Scene, width: int, height: int) -> Camera:
-    """The first look of the interactive page."""
-    aside = np.cross(seen.up, seen.across)
-    back = (
-        np.cos(ELEVATION) * (np.cos(AZIMUTH) * seen.across + np.sin(AZIMUTH) * aside)
-        + np.sin(ELEVATION) * seen.up
-    )
-    distance = 1.25 * seen.radius / (np.tan(ANGLE / 2) * min(1.0, width / height))
-    right = np.cross(seen.up, back)
+def camera_of(scene: Scene, width: int, height: int) -> Camera:
+    """The camera of the first look of the interactive page."""
+    aside = np.cross(scene.up, scene.across)
+    level = np.cos(AZIMUTH) * scene.across + np.sin(AZIMUTH) * aside
+    back = np.cos(ELEVATION) * level + np.sin(ELEVATION) * scene.up
+    distance = 1.25 * scene.radius / (np.tan(ANGLE / 2) * min(1.0, width / height))
+    right = np.cross(scene.up, back)
     right /= np.linalg.norm(right)
-    axes = np.array([right, np.cross(back, right), back])
     return Camera(
-        seen.centre + distance * back,
-        axes,
-        height / 2 / np.tan(ANGLE / 2),
-        np.array([width, height]) / 2,
+        eye=scene.centre + distance * back,
+        axes=np.array([right, np.cross(back, right), back]),
+        focal=height / 2 / np.tan(ANGLE / 2),
+        centre=np.array([width, height]) / 2,
     )
 
 
 def animation(
-    seen: Scene,
+    scene: Scene,
     path: Path,
     speed: float,
     title: str,
@@ -78,23 +74,26 @@ def animation(
             f"size must be within 32 … 4000 pixels and frames within 1 … 50, got {size} and "
             f"{frames}"
         )
-    length = float(seen.time[-1] - seen.time[0]) / speed
+    length = float(scene.time[-1] - scene.time[0]) / speed
     count = int(np.clip(round(length * frames), 1, MOST_FRAMES))
-    rows = np.searchsorted(
-        seen.time, np.linspace(seen.time[0], seen.time[-1], count, endpoint=False)
-    ).clip(0, len(seen.time) - 1)
-    still = Stage(seen, title, *size)
-    stages = (
-        still if seen.path is None else Stage(seen.looked_at(row), title, *size) for row in rows
-    )
-    images = [stage.picture(int(row)) for stage, row in zip(stages, rows, strict=True)]
+    images = [stage.picture(row) for stage, row in _stages(scene, title, size, count)]
     palette = _palette(images)
-    quantized = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
-    pause = max(20, round(1000 * length / count / 10) * 10)
-    quantized[0].save(
-        path, save_all=True, append_images=quantized[1:], duration=pause, loop=0, optimize=False
-    )
+    first, *others = (image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images)
+    pause = max(20, round(1000 * length / count / 10) * 10)  # GIF counts hundredths of a second
+    first.save(path, save_all=True, append_images=others, duration=pause, loop=0, optimize=False)
     return path
+
+
+def _stages(
+    scene: Scene, title: str, size: tuple[int, int], count: int
+) -> Iterator[tuple[Stage, int]]:
+    """The rows of the scene that are drawn, each on its stage: always the same unless the look
+    follows what travels far."""
+    times = np.linspace(scene.time[0], scene.time[-1], count, endpoint=False)
+    rows = np.searchsorted(scene.time, times).clip(0, len(scene.time) - 1)
+    still = Stage(scene, title, *size)
+    for row in rows.tolist():
+        yield still if scene.path is None else Stage(scene.looked_at(row), title, *size), row
 
 
 def _palette(images: list[Image.Image]) -> Image.Image:
@@ -108,78 +107,67 @@ def _palette(images: list[Image.Image]) -> Image.Image:
 
 
 class Stage:
-    """Everything that stays the same from frame to frame, and the drawing of one."""
+    """Everything that stays the same from frame to frame, and the drawing of one frame."""
 
-    def __init__(self, seen: Scene, title: str, width: int, height: int) -> None:
-        self.seen, self.title, self.size = seen, title, (width, height)
-        self.camera = camera_of(seen, SMOOTH * width, SMOOTH * height)
-        aside = np.cross(seen.up, seen.across)
-        light = seen.up + 0.45 * seen.across + 0.55 * aside
+    def __init__(self, scene: Scene, title: str, width: int, height: int) -> None:
+        self.scene, self.title, self.size = scene, title, (width, height)
+        self.camera = camera_of(scene, SMOOTH * width, SMOOTH * height)
+        self.aside = np.cross(scene.up, scene.across)
+        light = scene.up + 0.45 * scene.across + 0.55 * self.aside
         self.light = light / np.linalg.norm(light)
         self.ground = self._grid(Image.new("RGB", (SMOOTH * width, SMOOTH * height), PAPER))
         font = font_manager.findfont("DejaVu Sans")
-        self.fonts = (
-            ImageFont.truetype(font, round(height / 28)),
-            ImageFont.truetype(font, round(height / 34)),
-        )
+        self.title_font = ImageFont.truetype(font, round(height / 28))
+        self.time_font = ImageFont.truetype(font, round(height / 34))
 
     def picture(self, row: int) -> Image.Image:
         """The frame at one time."""
         under = self._trails(self._shadows(self.ground.copy(), row), row)
-        buffer = Buffer(np.asarray(under, dtype=np.float32) / 255)
         axes = self.camera.axes
-        sky, sun = axes @ self.seen.up, axes @ self.light
-        for solid, R, p in zip(
-            self.seen.solids, self.seen.rotations[row], self.seen.positions[row], strict=True
-        ):
+        light = Light(axes @ self.scene.up, axes @ self.light)
+        buffer = Buffer(np.asarray(under, dtype=np.float32) / 255, self.camera, light)
+        for solid, R, p in self._solids(row):
             for rod in solid.rods:
-                buffer.rod(self.camera, rod, p + R @ rod.a, p + R @ rod.b, sky, sun)
+                buffer.rod(rod, p + R @ rod.a, p + R @ rod.b)
             for box in solid.boxes:
-                buffer.box(self.camera, box, p + R @ box.centre, R @ box.axes, sky, sun)
+                buffer.box(box, p + R @ box.centre, R @ box.axes)
             for shell in solid.shells:
-                buffer.shell(
-                    self.camera, shell, p + shell.points @ R.T, shell.normals @ R.T, sky, sun
-                )
+                buffer.shell(shell, p + shell.points @ R.T, shell.normals @ R.T)
         for a, b in self._link_pieces(row):
-            buffer.rod(self.camera, Rod(a, b, 0.3 * self.seen.thickness, LINK), a, b, sky, sun)
+            buffer.rod(Rod(a, b, 0.3 * self.scene.thickness, LINK), a, b)
         image = Image.fromarray((np.clip(buffer.colors, 0, 1) * 255).astype(np.uint8))
         return self._caption(image.resize(self.size, Image.Resampling.BOX), row)
 
+    def _solids(self, row: int) -> Iterator[tuple[Solid, np.ndarray, np.ndarray]]:
+        """Every solid with its rotation and position at one time."""
+        scene = self.scene
+        yield from zip(scene.solids, scene.rotations[row], scene.positions[row], strict=True)
+
     def _link_pieces(self, row: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        for link in self.seen.links:
-            yield from pairwise(link.points(row, self.seen.thickness))
+        for link in self.scene.links:
+            yield from pairwise(link.points(row, self.scene.thickness))
 
     def _caption(self, image: Image.Image, row: int) -> Image.Image:
-        draw = ImageDraw.Draw(image)
-        margin = self.size[1] // 32
-        draw.text((margin, margin), self.title, fill=INK, font=self.fonts[0])
-        draw.text(
-            (margin, self.size[1] - margin),
-            f"{self.seen.time[row]:.2f} s",
-            fill=MUTED,
-            font=self.fonts[1],
-            anchor="ls",
-        )
+        draw, margin = ImageDraw.Draw(image), self.size[1] // 32
+        draw.text((margin, margin), self.title, fill=INK, font=self.title_font)
+        foot, time = (margin, self.size[1] - margin), f"{self.scene.time[row]:.2f} s"
+        draw.text(foot, time, fill=MUTED, font=self.time_font, anchor="ls")
         return image
 
     def _grid(self, image: Image.Image) -> Image.Image:
         """Lines on the ground that fade with the distance."""
-        draw, seen = ImageDraw.Draw(image), self.seen
-        aside = np.cross(seen.up, seen.across)
-        step, foot = (
-            grid_step(seen.radius),
-            seen.centre + (seen.floor - seen.centre @ seen.up) * seen.up,
-        )
-        reach = int(np.ceil(3.5 * seen.radius / step))
-        corner = seen.floor * seen.up + sum(
-            round(float(foot @ d) / step) * step * d for d in (seen.across, aside)
-        )
+        draw, scene, aside = ImageDraw.Draw(image), self.scene, self.aside
+        step = grid_step(scene.radius)
+        foot = scene.centre + (scene.floor - scene.centre @ scene.up) * scene.up
+        reach = int(np.ceil(3.5 * scene.radius / step))
+        corner = scene.floor * scene.up
+        for d in (scene.across, aside):
+            corner = corner + round(float(foot @ d) / step) * step * d
         parts = np.linspace(-reach, reach, 4 * reach + 1) * step
-        for d, e in ((seen.across, aside), (aside, seen.across)):
+        for d, e in ((scene.across, aside), (aside, scene.across)):
             for i in range(-reach, reach + 1):
-                self._fading_line(
-                    draw, corner + i * step * d + parts[:, None] * e, foot, reach * step
-                )
+                line = corner + i * step * d + parts[:, None] * e
+                self._fading_line(draw, line, foot, reach * step)
         return image
 
     def _fading_line(
@@ -189,57 +177,53 @@ class Stage:
         shade = np.linalg.norm(points - centre, axis=1) / reach
         for k in np.flatnonzero((depth[:-1] > 0) & (depth[1:] > 0) & (shade[:-1] < 1)):
             grey = round(253 - 66 * (1 - shade[k]) ** 1.2)
-            draw.line(
-                [tuple(pixels[k]), tuple(pixels[k + 1])],
-                fill=(grey - 3, grey, grey + 2),
-                width=SMOOTH,
-            )
+            ends = [tuple(pixels[k]), tuple(pixels[k + 1])]
+            draw.line(ends, fill=(grey - 3, grey, grey + 2), width=SMOOTH)
 
     def _shadows(self, image: Image.Image, row: int) -> Image.Image:
         mask = Image.new("L", image.size, 0)
-        draw, seen = ImageDraw.Draw(mask), self.seen
-        for solid, R, p in zip(seen.solids, seen.rotations[row], seen.positions[row], strict=True):
+        draw = ImageDraw.Draw(mask)
+        for solid, R, p in self._solids(row):
             for rod in solid.rods:
-                self._shadow(draw, np.array([p + R @ rod.a, p + R @ rod.b]), rod.radius)
-            for _, corners in (
-                face for box in solid.boxes for face in faces(box, p + R @ box.centre, R @ box.axes)
-            ):
-                draw.polygon(
-                    [tuple(pixel) for pixel in self.camera.project(self._on_ground(corners))[0]],
-                    fill=255,
-                )
+                self._rod_shadow(draw, np.array([p + R @ rod.a, p + R @ rod.b]), rod.radius)
+            for box in solid.boxes:
+                for _, corners in faces(box, p + R @ box.centre, R @ box.axes):
+                    self._fill_shadow(draw, self._shadow_pixels(corners))
             for shell in solid.shells:
-                flat = self.camera.project(
-                    self._on_ground((p + shell.points @ R.T).reshape(-1, 3))
-                )[0]
-                draw.polygon(
-                    [tuple(flat[k]) for k in ConvexHull(flat, qhull_options="QJ").vertices],
-                    fill=255,
-                )
+                pixels = self._shadow_pixels((p + shell.points @ R.T).reshape(-1, 3))
+                outline = ConvexHull(pixels, qhull_options="QJ").vertices
+                self._fill_shadow(draw, pixels[outline])
         for piece in self._link_pieces(row):
-            self._shadow(draw, np.array(piece), 0.3 * seen.thickness)
+            self._rod_shadow(draw, np.array(piece), 0.3 * self.scene.thickness)
         image.paste((206, 213, 222), mask=mask)
         return image
 
-    def _shadow(self, draw: ImageDraw.ImageDraw, points: np.ndarray, radius: float) -> None:
-        pixels, depth = self.camera.project(self._on_ground(points))
+    def _rod_shadow(self, draw: ImageDraw.ImageDraw, ends: np.ndarray, radius: float) -> None:
+        pixels, depth = self.camera.project(self._on_ground(ends))
         size = float(radius * self.camera.focal / depth.mean())
         draw.line([tuple(p) for p in pixels], fill=255, width=max(1, round(2 * size * 0.8)))
         for x, y in pixels:
             draw.ellipse([x - size, y - 0.6 * size, x + size, y + 0.6 * size], fill=255)
 
+    @staticmethod
+    def _fill_shadow(draw: ImageDraw.ImageDraw, pixels: np.ndarray) -> None:
+        draw.polygon([tuple(pixel) for pixel in pixels], fill=255)
+
+    def _shadow_pixels(self, points: np.ndarray) -> np.ndarray:
+        return self.camera.project(self._on_ground(points))[0]
+
     def _on_ground(self, points: np.ndarray) -> np.ndarray:
         """Where the light throws points."""
-        height = points @ self.seen.up - self.seen.floor
-        return points - np.outer(height / (self.light @ self.seen.up), self.light)
+        height = points @ self.scene.up - self.scene.floor
+        return points - np.outer(height / (self.light @ self.scene.up), self.light)
 
     def _trails(self, image: Image.Image, row: int) -> Image.Image:
         """Paths of the last part of the run, fading into the past."""
-        draw = ImageDraw.Draw(image)
-        past = 0.45 * float(self.seen.time[-1] - self.seen.time[0])
-        for trail in self.seen.trails:
+        draw, time = ImageDraw.Draw(image), self.scene.time
+        past = 0.45 * float(time[-1] - time[0])
+        age = (time[row] - time[: row + 1]) / (past or 1.0)
+        for trail in self.scene.trails:
             pixels, _ = self.camera.project(trail.points[: row + 1])
-            age = (self.seen.time[row] - self.seen.time[: row + 1]) / (past or 1.0)
             tint = _rgb(trail.color)
             for k in np.flatnonzero(age[:-1] < 1):
                 mixed = 1 - (1 - tint) * (1 - age[k]) * 0.85
@@ -265,93 +249,69 @@ def faces(
             yield normal, np.array([middle - u - v, middle + u - v, middle + u + v, middle - u + v])
 
 
+@dataclass(frozen=True)
+class Light:
+    """The light of the interactive page: directions of the sky and of the sun, along the axes of
+    the camera."""
+
+    sky: np.ndarray
+    sun: np.ndarray
+
+    def on(self, normals: np.ndarray, tint: np.ndarray) -> np.ndarray:
+        """Colours of a surface with these normals: light of sky and ground, of the sun, and a
+        highlight."""
+        half = self.sun + np.array([0.0, 0.0, 1.0])
+        above = (0.5 + 0.5 * normals @ self.sky)[:, None]
+        direct = np.maximum(normals @ self.sun, 0)[:, None]
+        shine = np.maximum(normals @ (half / np.linalg.norm(half)), 0)[:, None] ** 48
+        ambient = (1 - above) * np.array([0.30, 0.31, 0.36]) + above * np.array([0.62, 0.65, 0.70])
+        return np.sqrt(tint**2 * (ambient + direct * np.array([0.62, 0.59, 0.54])) + 0.16 * shine)
+
+
 class Buffer:
     """Colours and depths of pixels; nearer things win."""
 
-    def __init__(self, colors: np.ndarray) -> None:
-        self.colors = colors.copy()
+    def __init__(self, colors: np.ndarray, camera: Camera, light: Light) -> None:
+        self.colors, self.camera, self.light = colors.copy(), camera, light
         self.depths: np.ndarray = np.full(colors.shape[:2], np.inf, dtype=np.float32)
 
-    def rod(
-        self,
-        camera: Camera,
-        rod: Rod,
-        a: np.ndarray,
-        b: np.ndarray,
-        sky: np.ndarray,
-        sun: np.ndarray,
-    ) -> None:
-        """A capsule: in the picture a thick line with round ends, its normals those of a round
-        bar."""
-        (pa, pb), (za, zb) = camera.project(np.array([a, b]))
+    def rod(self, rod: Rod, a: np.ndarray, b: np.ndarray) -> None:
+        """Draw a capsule from a to b: in the picture a thick line with round ends, its normals
+        those of a round bar."""
+        (pa, pb), (za, zb) = self.camera.project(np.array([a, b]))
         if min(za, zb) <= rod.radius:
             return
-        ra, rb = (camera.focal * rod.radius / z for z in (za, zb))
+        ra, rb = (self.camera.focal * rod.radius / z for z in (za, zb))
         window = self._window(np.array([pa - ra, pa + ra, pb - rb, pb + rb]))
         x, y = self._pixels(window)
-        x, y, dx, dy = (
-            x - float(pa[0]),
-            y - float(pa[1]),
-            float(pb[0] - pa[0]),
-            float(pb[1] - pa[1]),
-        )
+        x, y = x - float(pa[0]), y - float(pa[1])
+        dx, dy = float(pb[0] - pa[0]), float(pb[1] - pa[1])
         along = np.clip((x * dx + y * dy) / max(dx * dx + dy * dy, 1e-9), 0, 1)
         r = float(ra) + along * float(rb - ra)
         nx, ny = (x - along * dx) / r, (y - along * dy) / r
         rise = 1 - nx**2 - ny**2
         h = np.sqrt(np.maximum(rise, 0))
         depth = float(za) + along * float(zb - za) - h * float(rod.radius)
-        self._put(window, rise > 0, depth, (nx, -ny, h), _rgb(rod.color), sky, sun)
+        self._put(window, rise > 0, depth, (nx, -ny, h), _rgb(rod.color))
 
-    def box(
-        self,
-        camera: Camera,
-        box: Box,
-        centre: np.ndarray,
-        axes: np.ndarray,
-        sky: np.ndarray,
-        sun: np.ndarray,
-    ) -> None:
-        """Its faces that look at the eye."""
+    def box(self, box: Box, centre: np.ndarray, axes: np.ndarray) -> None:
+        """Draw the faces of a box that look at the eye."""
         for normal, corners in faces(box, centre, axes):
-            if (camera.eye - corners[0]) @ normal > 0:
-                self._face(camera, corners, np.tile(normal, (4, 1)), _rgb(box.color), sky, sun)
+            if (self.camera.eye - corners[0]) @ normal > 0:
+                self._face(corners, np.tile(normal, (4, 1)), _rgb(box.color))
 
-    def shell(
-        self,
-        camera: Camera,
-        shell: Shell,
-        points: np.ndarray,
-        normals: np.ndarray,
-        sky: np.ndarray,
-        sun: np.ndarray,
-    ) -> None:
-        """Its quads that look at the eye."""
+    def shell(self, shell: Shell, points: np.ndarray, normals: np.ndarray) -> None:
+        """Draw the quads of a shell that look at the eye."""
         tones = [_rgb(tone) for tone in shell.tones]
-        seen = ((camera.eye - points) * normals).sum(axis=-1) > 0
-        visible = seen[:-1, :-1] | seen[1:, :-1] | seen[:-1, 1:] | seen[1:, 1:]
-        for i, j in np.argwhere(visible):
-            rows, columns = [i, i + 1, i + 1, i], [j, j, j + 1, j + 1]
-            self._face(
-                camera,
-                points[rows, columns],
-                normals[rows, columns],
-                tones[shell.tone(int(i), int(j))],
-                sky,
-                sun,
-            )
+        facing = ((self.camera.eye - points) * normals).sum(axis=-1) > 0
+        visible = facing[:-1, :-1] | facing[1:, :-1] | facing[:-1, 1:] | facing[1:, 1:]
+        for i, j in np.argwhere(visible).tolist():
+            quad = [i, i + 1, i + 1, i], [j, j, j + 1, j + 1]
+            self._face(points[quad], normals[quad], tones[shell.tone(i, j)])
 
-    def _face(
-        self,
-        camera: Camera,
-        corners: np.ndarray,
-        normals: np.ndarray,
-        tint: np.ndarray,
-        sky: np.ndarray,
-        sun: np.ndarray,
-    ) -> None:
-        """A quad; depth and normals change linearly over its pixels."""
-        pixels, depths = camera.project(corners)
+    def _face(self, corners: np.ndarray, normals: np.ndarray, tint: np.ndarray) -> None:
+        """Draw a quad; depth and normals change linearly over its pixels."""
+        pixels, depths = self.camera.project(corners)
         if depths.min() <= 0:
             return
         window = self._window(pixels)
@@ -362,12 +322,13 @@ class Buffer:
             for p, q in zip(pixels, following, strict=True)
         ]
         inside = np.all([s >= 0 for s in sides], axis=0) | np.all([s <= 0 for s in sides], axis=0)
-        values = np.column_stack([depths, normals @ camera.axes.T])
+        values = np.column_stack([depths, normals @ self.camera.axes.T])
         slopes = np.linalg.lstsq(np.column_stack([pixels, np.ones(4)]), values, rcond=None)[0]
         depth, *normal = (a * x + b * y + c for a, b, c in slopes.T)
-        self._put(window, inside, depth, tuple(normal), tint, sky, sun)
+        self._put(window, inside, depth, normal, tint)
 
     def _window(self, pixels: np.ndarray) -> tuple[slice, slice]:
+        """Rows and columns of the picture that hold these pixels."""
         height, width = self.depths.shape
         low = np.clip(np.floor(pixels.min(axis=0)), 0, [width, height]).astype(int)
         high = np.clip(np.ceil(pixels.max(axis=0)) + 1, 0, [width, height]).astype(int)
@@ -375,28 +336,23 @@ class Buffer:
 
     @staticmethod
     def _pixels(window: tuple[slice, slice]) -> tuple[np.ndarray, np.ndarray]:
+        """x and y of every pixel of a window."""
         grid = np.mgrid[window[0], window[1]].astype(np.float32)
         return grid[1], grid[0]
 
     def _put(
-        self, window: tuple, inside: np.ndarray, depth: np.ndarray, normals: tuple[np.ndarray, ...], tint: np.ndarray,
-        sky: np.ndarray, sun: np.ndarray,
-    ) -> None:  # fmt: skip
+        self,
+        window: tuple[slice, slice],
+        inside: np.ndarray,
+        depth: np.ndarray,
+        normals: Sequence[np.ndarray],
+        tint: np.ndarray,
+    ) -> None:
+        """Colour the pixels of a window that are inside a shape and nearer than what is there."""
         near = inside & (depth < self.depths[window])
         self.depths[window][near] = depth[near]
-        self.colors[window][near] = _lit(
-            np.stack([n[near] for n in normals], axis=-1), tint, sky, sun
-        )
-
-
-def _lit(normals: np.ndarray, tint: np.ndarray, sky: np.ndarray, sun: np.ndarray) -> np.ndarray:
-    """The light of the interactive page: sky and ground, sun, and a highlight."""
-    half = sun + np.array([0.0, 0.0, 1.0])
-    above = (0.5 + 0.5 * normals @ sky)[:, None]
-    direct = np.maximum(normals @ sun, 0)[:, None]
-    shine = np.maximum(normals @ (half / np.linalg.norm(half)), 0)[:, None] ** 48
-    ambient = (1 - above) * np.array([0.30, 0.31, 0.36]) + above * np.array([0.62, 0.65, 0.70])
-    return np.sqrt(tint**2 * (ambient + direct * np.array([0.62, 0.59, 0.54])) + 0.16 * shine)
+        normal = np.stack([n[near] for n in normals], axis=-1)
+        self.colors[window][near] = self.light.on(normal, tint)
 
 
 def _rgb(text: str) -> np.ndarray:

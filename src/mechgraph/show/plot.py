@@ -38,8 +38,8 @@ def plot(run: Trajectory, names: Sequence[str] = (), path: str | Path | None = N
     """A figure with the named columns (all coordinates by default), the energies and the violation
     of the constraints.
 
-    It belongs to nobody: no window, no pyplot state. Saved to ``path`` (.png, .svg, .pdf) if that
-    is given.
+    It needs no window and leaves no state in pyplot. It is saved to ``path`` (.png, .svg, .pdf) if
+    that is given.
     """
     if not len(run):
         raise ArgumentError("there is nothing to plot: the run is empty")
@@ -62,7 +62,7 @@ def _title(run: Trajectory) -> str:
 
 
 def _plain(text: str) -> str:
-    """A name, never a formula."""
+    """A name such that Matplotlib reads no formula in it."""
     return text.replace("$", r"\$")
 
 
@@ -103,24 +103,17 @@ def _curves(name: str, values: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def energies(run: Trajectory) -> Panel:
-    """T, V and their sum."""
-    return Panel(
-        "energy (J)",
-        [("kinetic", run.kinetic), ("potential", run.potential), ("total", run.energy)],
-    )
+    """Kinetic, potential and total energy."""
+    curves = [("kinetic", run.kinetic), ("potential", run.potential), ("total", run.energy)]
+    return Panel("energy (J)", curves)
 
 
 def violations(run: Trajectory) -> list[Panel]:
     """Largest violation of constraints and quaternions; nothing for a tree without any."""
     if not run.violation.any():
         return []
-    return [
-        Panel(
-            "largest violation of the constraints",
-            [("", np.maximum(run.violation, 1e-17))],
-            logarithmic=True,
-        )
-    ]
+    visible = np.maximum(run.violation, 1e-17)  # zero has no logarithm
+    return [Panel("largest violation of the constraints", [("", visible)], logarithmic=True)]
 
 
 # --- how it is drawn ------------------------------------------------------------------------------
@@ -128,9 +121,8 @@ def violations(run: Trajectory) -> list[Panel]:
 
 def _draw(axes: Axes, time: np.ndarray, panel: Panel) -> None:
     for k, (label, values) in enumerate(panel.curves):
-        axes.plot(
-            time, values, color=color(k), linewidth=1.5, label=_plain(label), solid_capstyle="round"
-        )
+        (line,) = axes.plot(time, values, label=_plain(label), color=color(k), linewidth=1.5)
+        line.set_solid_capstyle("round")
     axes.set_title(panel.title, loc="left", fontsize=9.5, color=MUTED)
     if panel.logarithmic:
         axes.set_yscale("log")
@@ -155,9 +147,19 @@ def _legend(axes: Axes, count: int) -> None:
     labels = [str(handle.get_label()) for handle in handles]
     title = f"and {count - shown} more" if count > shown else None
     axes.legend(
-        handles[:shown], labels[:shown], title=title, title_fontsize=8, fontsize=8, labelcolor=INK, frameon=False,
-        loc="upper left", bbox_to_anchor=(1.005, 1.03), ncols=1 if shown <= 8 else 2, handlelength=1.4, borderaxespad=0,
-    )  # fmt: skip
+        handles[:shown],
+        labels[:shown],
+        title=title,
+        title_fontsize=8,
+        fontsize=8,
+        labelcolor=INK,
+        frameon=False,
+        loc="upper left",
+        bbox_to_anchor=(1.005, 1.03),
+        ncols=1 if shown <= 8 else 2,
+        handlelength=1.4,
+        borderaxespad=0,
+    )
 
 
 def _mark_events(axes: Axes, run: Trajectory) -> None:

@@ -26,9 +26,8 @@ from .normal_form import NormalForm, TooLarge
 QUANTITIES = ("N", "M", "f", "phi", "psi", "A", "b")
 DIGITS = 6  # of numbers in text and LaTeX
 LONGEST_ENTRY = 60  # terms of an entry that is still read in its normal form
-WIDEST_MATRIX = (
-    120  # characters (as plain text) of a row of a matrix that is printed as one in LaTeX
-)
+WIDEST_MATRIX = 120  # characters, as plain text, of the rows of a matrix that LaTeX prints whole
+TEXT_WIDTH = 118
 PLAIN_LIMIT = 400  # operations up to which nothing gets a name, if no simplification is asked for
 
 
@@ -51,13 +50,13 @@ class Readable:
     def function(self, *names: str) -> Callable[..., list[Any]]:
         """A NumPy function of the values of ``symbols``, in their order, that returns the named
         matrices."""
+        arguments = list(self.symbols.values())
         wanted = [self.matrices[name] for name in names]
-        return sp.lambdify(
-            list(self.symbols.values()),
-            wanted,
-            "numpy",
-            cse=lambda entries: (list(self.definitions), list(entries)),
-        )
+
+        def shared(entries: Any) -> tuple[list, list]:
+            return list(self.definitions), list(entries)
+
+        return sp.lambdify(arguments, wanted, "numpy", cse=shared)
 
 
 def to_sympy(
@@ -118,16 +117,14 @@ def _normal_form(
         return None
     if max(map(len, entries), default=0) > LONGEST_ENTRY:
         return None
-    parameters, speeds = (
-        frozenset(symbols[each] for each in kind)
-        for kind in (equations.parameters, equations.speeds)
-    )
+    parameters = frozenset(symbols[p] for p in equations.parameters)
+    speeds = frozenset(symbols[u] for u in equations.speeds)
     known: dict[frozenset, sp.Expr] = {}  # half of a symmetric matrix is written once
-    for entry in entries:
-        key = frozenset(entry.items())
+    keys = [frozenset(entry.items()) for entry in entries]
+    for key, entry in zip(keys, entries, strict=True):
         if key not in known:
             known[key] = algebra.expression(entry, parameters, speeds)
-    return _matrix(equations, name, [known[frozenset(entry.items())] for entry in entries])
+    return _matrix(equations, name, [known[key] for key in keys])
 
 
 def _shared(
@@ -141,11 +138,10 @@ def _shared(
     small = not simplify and function.n_instructions() < PLAIN_LIMIT
     algebra = Plain() if small else Named(function, list(symbols))
     results = evaluate(function, list(symbols.values()), algebra)
-    matrices = {
-        name: _matrix(equations, name, entries)
-        for name, entries in zip(names, results, strict=True)
-    }
-    return matrices, tuple(algebra.definitions) if isinstance(algebra, Named) else ()
+    pairs = zip(names, results, strict=True)
+    matrices = {name: _matrix(equations, name, entries) for name, entries in pairs}
+    definitions = tuple(algebra.definitions) if isinstance(algebra, Named) else ()
+    return matrices, definitions
 
 
 # --- plain text -----------------------------------------------------------------------------------
@@ -166,13 +162,9 @@ def equations_text(equations: Equations, simplify: bool = True) -> str:
 
 def _shown(equations: Equations) -> list[str]:
     """The quantities that say something about these equations."""
-    trivial = (
-        bool((equations.terms.N - ca.SX.eye(equations.terms.N.shape[0])).is_zero())
-        if equations.terms.N.is_square()
-        else False
-    )
-    shown = [] if trivial else ["N"]
-    shown += ["M", "f"]
+    N = equations.terms.N
+    identity = N.is_square() and (N - ca.SX.eye(N.shape[0])).is_zero()
+    shown = ["M", "f"] if identity else ["N", "M", "f"]
     if equations.terms.phi.numel():
         shown.append("phi")
     if equations.terms.psi.numel() > equations.terms.phi.numel():
@@ -192,19 +184,18 @@ def _defined(readable: Readable, printer: _TextPrinter) -> str:
 
 
 def _entries(equations: Equations, readable: Readable, name: str, printer: _TextPrinter) -> str:
-    matrix, title = readable[name], TITLES[name]
-    lines = [
-        _line(f"{LETTERS[name]}[{', '.join(label)}]", printer.doprint(matrix[i, j]))
-        for i, j, label in _labelled(equations, name, matrix)
-        if matrix[i, j] != 0
-    ]
-    return "\n".join([title, *(lines or ["  nothing but zeros"])])
+    matrix, lines = readable[name], []
+    for i, j, label in _labelled(equations, name, matrix):
+        if matrix[i, j] != 0:
+            entry = f"{LETTERS[name]}[{', '.join(label)}]"
+            lines.append(_line(entry, printer.doprint(matrix[i, j])))
+    return "\n".join([TITLES[name], *(lines or ["  nothing but zeros"])])
 
 
 def _line(left: str, right: str) -> str:
     return textwrap.fill(
         f"  {left} = {right}",
-        118,
+        TEXT_WIDTH,
         subsequent_indent=" " * 6,
         break_long_words=False,
         break_on_hyphens=False,
@@ -228,22 +219,22 @@ def _labelled(
 ) -> Iterator[tuple[int, int, list[str]]]:
     """Indices and names of the entries that are shown."""
     speeds = [text_name(speed) for speed in equations.speeds]
-    rows = {"N": [text_name(q) for q in equations.coordinates], "M": speeds, "f": speeds}.get(
-        name, list(equations.constraints)
-    )
+    coordinates = [text_name(q) for q in equations.coordinates]
+    constraints = list(equations.constraints)
+    rows = {"N": coordinates, "M": speeds, "f": speeds}.get(name, constraints)
     for i in range(matrix.rows):
         for j in range(i if name == "M" else 0, matrix.cols):
             yield i, j, [rows[i], speeds[j]] if name in ("N", "M", "A") else [rows[i]]
 
 
 def _shortened(expression: sp.Expr) -> sp.Expr:
-    """Fractions that nobody writes as such become decimals."""
-    long = {
-        number
+    """The expression with decimals for fractions that nobody writes as such."""
+    decimals = {
+        number: sp.Float(number, DIGITS)
         for number in expression.atoms(sp.Rational)
         if number.q > 16 or number.q % 5 == 0 or abs(number.p) > 10**6
     }
-    return expression.xreplace({number: sp.Float(number, DIGITS) for number in long})
+    return expression.xreplace(decimals)
 
 
 class _TextPrinter(StrPrinter):
@@ -276,17 +267,13 @@ def equations_latex(equations: Equations, simplify: bool = True) -> str:
     """
     readable = to_sympy(equations, simplify, _shown(equations))
     names = {symbol: latex_name(name) for name, symbol in readable.symbols.items()}
-    names |= {
-        symbol: f"{symbol.name[0]}_{{{symbol.name[1:]}}}" for symbol, _ in readable.definitions
-    }
-    printer = LatexPrinter(
-        {"symbol_names": names, "full_prec": False, "mat_str": "bmatrix", "mat_delim": ""}
-    )
+    for symbol, _ in readable.definitions:
+        names[symbol] = f"{symbol.name[0]}_{{{symbol.name[1:]}}}"
+    settings = {"symbol_names": names, "full_prec": False, "mat_str": "bmatrix", "mat_delim": ""}
+    printer = LatexPrinter(settings)
     lines = [*_latex_heading(equations)]
-    lines += [
-        f"{names[symbol]} &= {printer.doprint(_shortened(value))}"
-        for symbol, value in readable.definitions
-    ]
+    for symbol, value in readable.definitions:
+        lines.append(f"{names[symbol]} &= {printer.doprint(_shortened(value))}")
     for name in readable.matrices:
         lines += _latex_quantity(readable[name].applyfunc(_shortened), name, printer)
     return "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}"
@@ -303,26 +290,14 @@ def _latex_heading(equations: Equations) -> Iterator[str]:
         yield r"A \dot{u} + b &= 0"
 
 
-LATEX_LETTERS = {
-    "N": "N",
-    "M": "M",
-    "f": "f",
-    "phi": r"\varphi",
-    "psi": r"\psi",
-    "A": "A",
-    "b": "b",
-}
+LATEX_LETTERS = LETTERS | {"phi": r"\varphi", "psi": r"\psi"}
 
 
 def _latex_quantity(matrix: sp.Matrix, name: str, printer: LatexPrinter) -> Iterator[str]:
-    """As one matrix if that fits on a page, else entry by entry."""
+    """One matrix if that fits on a page, else one line for each entry."""
     letter = LATEX_LETTERS[name]
-    if (
-        max(
-            (sum(len(str(entry)) for entry in matrix.row(i)) for i in range(matrix.rows)), default=0
-        )
-        <= WIDEST_MATRIX
-    ):
+    widths = (sum(len(str(entry)) for entry in matrix.row(i)) for i in range(matrix.rows))
+    if max(widths, default=0) <= WIDEST_MATRIX:
         yield f"{letter} &= {printer.doprint(matrix)}"
         return
     for i in range(matrix.rows):

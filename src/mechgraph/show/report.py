@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
@@ -27,7 +27,7 @@ LONGEST_TEXT = 20_000  # characters of equations
 
 
 def report(run: Trajectory, path: str | Path) -> Path:
-    """Write the page; it needs nothing but itself."""
+    """Write the page, which needs no other file."""
     path = Path(path)
     if path.suffix.lower() not in (".html", ".htm"):
         raise ArgumentError(f"{path}: a report is written as .html")
@@ -45,9 +45,8 @@ def report(run: Trajectory, path: str | Path) -> Path:
         f"<section><h2>{escape(title)}</h2>\n{content}</section>" for title, content in sections
     )
     lead = f"{run.outcome} · {subtitle(run)}"
-    path.write_text(
-        fill(PAGE, TITLE=escape(run.name), LEAD=escape(lead), BODY=body), encoding="utf-8"
-    )
+    page = fill(PAGE, TITLE=escape(run.name), LEAD=escape(lead), BODY=body)
+    path.write_text(page, encoding="utf-8")
     return path
 
 
@@ -55,35 +54,31 @@ def report(run: Trajectory, path: str | Path) -> Path:
 
 
 def _facts(run: Trajectory) -> str:
-    energy = run.energy
+    first, last, change = run.energy[0], run.energy[-1], np.ptp(run.energy)
+    energy = f"{first:.9g} J at first, {last:.9g} J at last; it changes by {change:.2g} J"
     rows = [
         ("outcome", run.outcome),
         ("time", f"{run.time[0]:g} … {run.time[-1]:g} s in {len(run)} stored steps"),
-        (
-            "energy T + V",
-            f"{energy[0]:.9g} J at first, {energy[-1]:.9g} J at last; it changes by "
-            f"{np.ptp(energy):.2g} J",
-        ),
+        ("energy T + V", energy),
         ("largest violation", f"{run.violation.max(initial=0):.2g}"),
-        *((key, _text(value)) for key, value in run.statistics.items()),
-        *((f"parameter {name}", f"{value:g}") for name, value in run.parameters.items()),
-        *(
-            (f"event {name}", ", ".join(f"{t:.6g} s" for t in times) or "never")
-            for name, times in run.events.items()
-        ),
     ]
+    rows += [(key, _text(value)) for key, value in run.statistics.items()]
+    rows += [(f"parameter {name}", f"{value:g}") for name, value in run.parameters.items()]
+    for name, times in run.events.items():
+        rows.append((f"event {name}", ", ".join(f"{t:.6g} s" for t in times) or "never"))
     return _table((), rows)
 
 
 def _picture(run: Trajectory) -> str:
     stream = io.BytesIO()
     plot(run).savefig(stream, format="png", dpi=130)
-    return f'<img alt="plots" src="data:image/png;base64,{base64.b64encode(stream.getvalue()).decode("ascii")}">'
+    data = base64.b64encode(stream.getvalue()).decode("ascii")
+    return f'<img alt="plots" src="data:image/png;base64,{data}">'
 
 
 def _agreement(run: Trajectory, equations: Equations) -> str:
     if len(equations.speeds) > LARGEST_SYSTEM:
-        return f"<p>Not compared here, because there are more than {LARGEST_SYSTEM} speeds; see mechgraph check.</p>"
+        return _too_large("Not compared here", "mechgraph check")
     guess = dict(zip(equations.coordinates, run.q[0], strict=True))
     try:
         found = agreement(equations.system, STATES, guess=guess)
@@ -104,20 +99,14 @@ def _sizes(equations: Equations) -> str:
     for name in names:
         value = getattr(equations, name)
         function = ca.Function("size", [s.q, s.u, s.t, s.w, s.p], [value], {"cse": True})
-        rows.append(
-            (
-                name,
-                " × ".join(map(str, value.shape)),
-                str(value.nnz()),
-                str(function.n_instructions()),
-            )
-        )
+        shape = " × ".join(map(str, value.shape))
+        rows.append((name, shape, str(value.nnz()), str(function.n_instructions())))
     return _table(("quantity", "shape", "entries not zero", "operations"), rows)
 
 
 def _equations(equations: Equations) -> str:
     if len(equations.speeds) > LARGEST_SYSTEM:
-        return f"<p>Not printed, because there are more than {LARGEST_SYSTEM} speeds; see mechgraph equations.</p>"
+        return _too_large("Not printed", "mechgraph equations")
     text = equations_text(equations)
     if len(text) > LONGEST_TEXT:
         return f"<p>Too long for this page ({len(text):,} characters); see mechgraph equations.</p>"
@@ -125,6 +114,10 @@ def _equations(equations: Equations) -> str:
 
 
 # --- pieces ---------------------------------------------------------------------------------------
+
+
+def _too_large(what: str, instead: str) -> str:
+    return f"<p>{what}, because there are more than {LARGEST_SYSTEM} speeds; see {instead}.</p>"
 
 
 def _text(value: object) -> str:
@@ -137,15 +130,13 @@ def _verbatim(text: str) -> str:
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     head = f"<thead>{_row(header, 'th')}</thead>" if header else ""
-    return f'<div class="wide"><table>{head}<tbody>{"".join(_row(row, "td") for row in rows)}</tbody></table></div>'
+    body = "".join(_row(row, "td") for row in rows)
+    return f'<div class="wide"><table>{head}<tbody>{body}</tbody></table></div>'
 
 
 def _row(cells: Sequence[str], tag: str) -> str:
-    return f"<tr>{''.join(_cells(cells, tag))}</tr>"
-
-
-def _cells(cells: Sequence[str], tag: str) -> Iterator[str]:
-    yield from (f"<{tag}>{escape(cell)}</{tag}>" for cell in cells)
+    marked = "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells)
+    return f"<tr>{marked}</tr>"
 
 
 PAGE = """<!DOCTYPE html>
@@ -156,7 +147,8 @@ PAGE = """<!DOCTYPE html>
 <title>__TITLE__</title>
 <style>
   body { margin: 0; background: #f4f6f9; color: #1d2733;
-         font: 15px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif; }
+         font: 15px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue",
+                sans-serif; }
   main { max-width: 1020px; margin: 0 auto; padding: 36px 20px 60px; }
   h1 { font-size: 26px; letter-spacing: -0.02em; margin: 0; }
   main > p { color: #6b7885; margin: 4px 0 22px; }
@@ -164,7 +156,8 @@ PAGE = """<!DOCTYPE html>
             box-shadow: 0 1px 2px rgba(29, 39, 51, .06), 0 4px 16px rgba(29, 39, 51, .05); }
   h2 { font-size: 15px; font-weight: 600; margin: 0 0 12px; }
   section p { margin: 10px 0 0; color: #46525f; font-size: 14px; }
-  pre { font: 12.5px/1.5 ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; margin: 0; overflow-x: auto; }
+  pre { font: 12.5px/1.5 ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace;
+        margin: 0; overflow-x: auto; }
   img { width: 100%; height: auto; display: block; }
   .wide { overflow-x: auto; }
   table { border-collapse: collapse; font-size: 13.5px; font-variant-numeric: tabular-nums; }

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from casadi import SX
@@ -40,7 +41,7 @@ class Shell:
 
     @property
     def tones(self) -> list[str]:
-        """Bright and dark, of the upper and of the lower half."""
+        """Colours: bright and dark of the upper half, then of the lower half."""
         bright = np.array([int(self.color[k : k + 2], 16) for k in (1, 3, 5)])
         pale = bright + PALE * (255 - bright)
         tones = (bright, DARK * bright, pale, DARK * pale)
@@ -58,32 +59,28 @@ class Shell:
 
     @property
     def corners(self) -> np.ndarray:
-        """Of a box around it."""
+        """The corners of a box around it."""
         low, high = self.points.min(axis=(0, 1)), self.points.max(axis=(0, 1))
-        return np.array(
-            [
-                [x, y, z]
-                for x in (low[0], high[0])
-                for y in (low[1], high[1])
-                for z in (low[2], high[2])
-            ]
-        )
+        return np.array(list(product(*zip(low, high, strict=True))))
 
 
 def shell_of(surface: Surface, constant: Callable[[SX], np.ndarray], color: str) -> Shell | None:
-    """What is drawn of a surface; None for planes, points, hollow and endless ones, and those known
-    by an equation alone."""
+    """The shell that is drawn for a surface; None for planes, points, hollow and endless ones, and
+    those known by an equation alone."""
     if getattr(surface, "inside", False):
         return None
-    numbers = {
-        key: constant(value) for key, value in vars(surface).items() if isinstance(value, SX)
-    }
+    expressions = {key: value for key, value in vars(surface).items() if isinstance(value, SX)}
+    numbers = {key: constant(value) for key, value in expressions.items()}
     sizes = {key: float(value.item()) for key, value in numbers.items() if value.size == 1}
-    stretch = numbers["semiaxes"] if isinstance(surface, Ellipsoid) else np.ones(3)
     profile = _profile(surface, sizes)
-    return (
-        None if profile is None else _placed(surface, constant, _revolved(profile), stretch, color)
-    )
+    if profile is None:
+        return None
+    points, normals = _revolved(profile)
+    if isinstance(surface, Ellipsoid):  # a unit sphere, stretched
+        points, normals = points * numbers["semiaxes"], normals / numbers["semiaxes"]
+        normals = normals / np.linalg.norm(normals, axis=-1, keepdims=True)
+    R, at = constant(surface.marker.rotation), constant(surface.marker.at)
+    return Shell(points @ R.T + at, normals @ R.T, color)
 
 
 def edges_of(surface: Surface, constant: Callable[[SX], np.ndarray]) -> np.ndarray | None:
@@ -92,6 +89,7 @@ def edges_of(surface: Surface, constant: Callable[[SX], np.ndarray]) -> np.ndarr
 
 
 def _profile(surface: Surface, sizes: dict[str, float]) -> Profile | None:
+    """The profile that is turned about z, None if the surface has none."""
     match surface:
         case Disc():
             return _bar(sizes["radius"], THIN * sizes["radius"])
@@ -106,17 +104,14 @@ def _profile(surface: Surface, sizes: dict[str, float]) -> Profile | None:
         case Torus():
             return _arc(sizes["radius"], sizes["tube"], np.linspace(-np.pi, np.pi, 2 * ALONG + 1))
         case Roller():
-            reach = np.arccos(
-                max(1 - 0.5 * sizes["radius"] / sizes["arc"], 0.0)
-            )  # to where it is half as thick
-            return _arc(
-                sizes["radius"] - sizes["arc"], sizes["arc"], np.linspace(-reach, reach, ALONG + 1)
-            )
+            radius, arc = sizes["radius"], sizes["arc"]
+            reach = np.arccos(max(1 - 0.5 * radius / arc, 0.0))  # to where it is half as thick
+            return _arc(radius - arc, arc, np.linspace(-reach, reach, ALONG + 1))
     return None
 
 
 def _arc(middle: float, radius: float, angles: np.ndarray) -> Profile:
-    """A circle's arc about (middle, 0), the angles from the direction of r."""
+    """An arc of a circle about (middle, 0), with angles from the direction of r."""
     normals = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
     return np.array([middle, 0.0]) + radius * normals, normals
 
@@ -131,14 +126,8 @@ def _rounded(radius: float, half: float) -> Profile:
 
 def _bar(radius: float, half: float) -> Profile:
     """Flat ends and a straight side: points at the edges count twice, with either normal."""
-    points = [
-        (0, -half),
-        (radius, -half),
-        (radius, -half),
-        (radius, half),
-        (radius, half),
-        (0, half),
-    ]
+    low, high = (radius, -half), (radius, half)
+    points = [(0, -half), low, low, high, high, (0, half)]
     normals = [(0, -1), (0, -1), (1, 0), (1, 0), (0, 1), (0, 1)]
     return np.array(points, dtype=float), np.array(normals, dtype=float)
 
@@ -146,27 +135,11 @@ def _bar(radius: float, half: float) -> Profile:
 def _revolved(profile: Profile) -> tuple[np.ndarray, np.ndarray]:
     """Points and normals of the surface about z, (rows, columns, 3)."""
     angle = np.linspace(0, 2 * np.pi, AROUND + 1)
-    c, s = np.cos(angle), np.sin(angle)
-    points, normals = (
-        np.stack(
-            [np.outer(p[:, 0], c), np.outer(p[:, 0], s), np.repeat(p[:, 1:], AROUND + 1, axis=1)],
-            axis=-1,
-        )
-        for p in profile
-    )
-    return points, normals
+    c, s, one = np.cos(angle), np.sin(angle), np.ones(AROUND + 1)
 
+    def turned(p: np.ndarray) -> np.ndarray:
+        r, z = p.T
+        return np.stack([np.outer(r, c), np.outer(r, s), np.outer(z, one)], axis=-1)
 
-def _placed(
-    surface: Surface,
-    constant: Callable[[SX], np.ndarray],
-    made: tuple[np.ndarray, np.ndarray],
-    stretch: np.ndarray,
-    color: str,
-) -> Shell:
-    """Stretched along the marker's axes and put on its body."""
-    R, at = constant(surface.marker.rotation).reshape(3, 3), constant(surface.marker.at)
-    points, normals = made[0] * stretch, made[1] / stretch
-    return Shell(
-        points @ R.T + at, normals / np.linalg.norm(normals, axis=-1, keepdims=True) @ R.T, color
-    )
+    points, normals = profile
+    return turned(points), turned(normals)

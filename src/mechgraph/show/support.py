@@ -1,5 +1,5 @@
-"""What works with what, found by trying it: ``python -m mechgraph.show.support`` prints the page
-``docs/support.md``.
+"""A table of what works with what, found by trying it: ``python -m mechgraph.show.support`` prints
+the page ``docs/support.md``.
 
 Every cell is the outcome of a small model that is built, derived and evaluated here; nothing is
 written down by hand, so a new joint, force, constraint, formalism or closure appears by being
@@ -36,15 +36,14 @@ NEEDED = {"screw": {"pitch": 0.1}}  # arguments without a default
 
 def page() -> str:
     """The whole page."""
-    return (
-        "\n\n".join([_HEAD, *_joints(), *_closures(), *_studies(), *_methods(), *_elements()])
-        + "\n"
-    )
+    parts = [_HEAD, *_joints(), *_closures(), *_studies(), *_methods(), *_elements()]
+    return "\n\n".join(parts) + "\n"
 
 
 _HEAD = """# What works with what
 
-This page is printed by `python -m mechgraph.show.support`, which tries every combination; a test compares the two. A dash
+This page is printed by `python -m mechgraph.show.support`, which tries every combination; a test \
+compares the two. A dash
 is an `UnsupportedError` that names what is supported."""
 
 
@@ -58,14 +57,8 @@ def _joints() -> list[str]:
         [f"`{kind}`", *_counts(kind), *_cells(compared[kind], forms), _cut_cell(kind)]
         for kind in compared
     ]
-    head = [
-        "joint",
-        "coordinates",
-        "speeds",
-        "rows if cut",
-        *(f"`{name}`" for name in forms),
-        "closes a loop",
-    ]
+    counts = ["coordinates", "speeds", "rows if cut"]
+    head = ["joint", *counts, *map(_code, forms), "closes a loop"]
     return ["## Joints and formalisms", _table(head, rows)]
 
 
@@ -77,9 +70,9 @@ def _agreeing(system: System, guess: dict[str, float] | None = None) -> tuple[Ro
 
 
 def _cells(rows: tuple[Row, ...], forms: list[str]) -> list[str]:
-    """For each formalism whether it serves."""
-    serving = {row.formalism for row in rows if not row.note}
-    return [YES if name in serving else NO for name in forms]
+    """For each formalism whether it works."""
+    working = {row.formalism for row in rows if not row.note}
+    return [YES if name in working else NO for name in forms]
 
 
 def _counts(kind: str) -> list[str]:
@@ -117,13 +110,8 @@ def _block(system: System, name: str) -> Any:
 
 def _join(system: System, kind: str, parent: Any, child: Any, **options: Any) -> None:
     if kind == CHAIN:
-        system.joint(
-            "joint",
-            parent,
-            child,
-            [rot("x", "alpha"), move("y", 0.1), move("z", "height")],
-            **options,
-        )
+        steps = [rot("x", "alpha"), move("y", 0.1), move("z", "height")]
+        system.joint("joint", parent, child, steps, **options)
     else:
         getattr(system, kind)("joint", parent, child, **NEEDED.get(kind, {}), **options)
 
@@ -133,23 +121,17 @@ def _join(system: System, kind: str, parent: Any, child: Any, **options: Any) ->
 
 def _closures() -> list[str]:
     compared = _agreeing(_four_bar(), {"crank": 1.0, "coupler": 1.0})
-    serving = {(row.formalism, row.closure) for row in compared if not row.note}
-    forms = dict.fromkeys(row.formalism for row in compared)
-    rows = [
-        [
-            f"`{name}`",
-            formalism_of(name.split()[0]).coordinates,
-            *(YES if (name, closure) in serving else NO for closure in CLOSURES),
-        ]
-        for name in forms
-    ]
+    working = {(row.formalism, row.closure) for row in compared if not row.note}
+    rows = []
+    for name in dict.fromkeys(row.formalism for row in compared):
+        cells = [YES if (name, closure) in working else NO for closure in CLOSURES]
+        rows.append([_code(name), formalism_of(name.split()[0]).coordinates, *cells])
     return [
         "## Formalisms and closures",
         "On a planar four-bar of spatial revolutes, three of whose five closing rows are "
-        "redundant. Formalisms in the same "
-        "coordinates agree in $M$ and $f$, all of them in the accelerations of the bodies and in "
-        "reactions that are unique.",
-        _table(["formalism", "coordinates", *(f"`{closure}`" for closure in CLOSURES)], rows),
+        "redundant. Formalisms in the same coordinates agree in $M$ and $f$, all of them in the "
+        "accelerations of the bodies and in reactions that are unique.",
+        _table(["formalism", "coordinates", *map(_code, CLOSURES)], rows),
     ]
 
 
@@ -194,12 +176,11 @@ def _export(equations: Equations) -> None:
 
 def _studies() -> list[str]:
     own = [name for name in FORMALISMS if formalism_of(name).coordinates != "joint"]
-    tree, *loops = _chain().equations(), *(_four_bar().equations(name) for name in (DEFAULT, *own))
-    states = (
-        tree.assemble(),
-        *(loop.assemble({"crank": 1.0}, guess={"coupler": 1.0}) for loop in loops),
-    )
-    pairs = list(zip((tree, *loops), states, strict=True))
+    tree = _chain().equations()
+    pairs = [(tree, tree.assemble())]
+    for formalism in (DEFAULT, *own):
+        loop = _four_bar().equations(formalism)
+        pairs.append((loop, loop.assemble({"crank": 1.0}, guess={"coupler": 1.0})))
     rows = [
         [name, *(_cell(partial(study, e, s)) for e, s in pairs)] for name, study in STUDIES.items()
     ]
@@ -207,7 +188,7 @@ def _studies() -> list[str]:
         "## Studies",
         "They use `Equations` alone, so formalism and closure do not matter. Without a C compiler "
         "rollouts are interpreted.",
-        _table(["study", "trees", "with constraints", *(f"`{name}`" for name in own)], rows),
+        _table(["study", "trees", "with constraints", *map(_code, own)], rows),
     ]
 
 
@@ -221,18 +202,16 @@ def _chain() -> System:
 
 def _methods() -> list[str]:
     rows = [
-        [f"`{name}`", _method_cell(name, 0.0), _method_cell(name, lambda t: 0.0)]
+        [_code(name), _method_cell(name, 0.0), _method_cell(name, lambda t: 0.0)]
         for name in METHODS
     ]
+    head = ["method", "inputs as numbers and expressions of time", "inputs as Python functions"]
+    drifts = ", ".join(map(_code, DRIFT))
     return [
         "### Integrators",
-        "By `method=`. Constraints are kept by `drift=` "
-        f"{', '.join(f'`{name}`' for name in DRIFT)}. `rk8` is machine code; "
+        f"By `method=`. Constraints are kept by `drift=` {drifts}. `rk8` is machine code; "
         "without a C compiler `dop853` takes its place.",
-        _table(
-            ["method", "inputs as numbers and expressions of time", "inputs as Python functions"],
-            rows,
-        ),
+        _table(head, rows),
     ]
 
 
@@ -264,17 +243,22 @@ def _elements() -> list[str]:
 
 def _described(kinds: dict[str, Any]) -> list[list[str]]:
     """The first paragraph of each kind's docstring."""
-    first = {
-        name: " ".join(str(kind.__doc__).partition("\n\n")[0].split())
-        for name, kind in kinds.items()
-    }
-    return [[f"`{name}`", text.replace("``", "`")] for name, text in first.items()]
+    rows = []
+    for name, kind in kinds.items():
+        paragraph = str(kind.__doc__).partition("\n\n")[0]
+        rows.append([_code(name), " ".join(paragraph.split()).replace("``", "`")])
+    return rows
 
 
 # --- the page -------------------------------------------------------------------------------------
 
 
+def _code(name: str) -> str:
+    return f"`{name}`"
+
+
 def _cell(attempt: Callable[[], Any]) -> str:
+    """Whether an attempt is supported."""
     try:
         attempt()
     except UnsupportedError:
@@ -283,11 +267,8 @@ def _cell(attempt: Callable[[], Any]) -> str:
 
 
 def _table(head: list[str], rows: Iterable[list[str]]) -> str:
-    lines = [
-        head,
-        ["---"] * len(head),
-        *([cell.replace("|", "\\|") for cell in row] for row in rows),
-    ]
+    escaped = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    lines = [head, ["---"] * len(head), *escaped]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

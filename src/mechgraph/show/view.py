@@ -14,12 +14,12 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..results.trajectory import Trajectory
-from .picture import animation
-from .scene import Box, Rod, Scene, Solid, scene
+from .picture import AZIMUTH, ELEVATION, animation
+from .scene import Link, Scene, Trail, scene_of
 from .shells import Shell
+from .solids import Box, Rod, Solid
 
 TEMPLATE = Path(__file__).with_name("view.html")
-ELEVATION, AZIMUTH = 0.30, 0.55  # of the first look, from the direction in which least happens
 
 
 @dataclass(frozen=True)
@@ -60,12 +60,12 @@ def view(
         raise ArgumentError(f"speed must be positive, got {speed!r}")
     suffix = ".html" if path is None else Path(path).suffix.lower()
     if suffix == ".gif":
-        return animation(scene(run), Path(str(path)), speed, title or run.name, **options)
+        return animation(scene_of(run), Path(str(path)), speed, title or run.name, **options)
     if suffix not in (".html", ".htm"):
         raise ArgumentError(f"{path}: the view is written as .html (interactive) or .gif")
     if options:
         raise ArgumentError(f"an interactive page has no option {', '.join(options)}")
-    page = Page(page_of(scene(run), title or run.name, subtitle(run), speed))
+    page = Page(page_of(scene_of(run), title or run.name, subtitle(run), speed))
     if path is None:
         return page
     Path(path).write_text(page.html, encoding="utf-8")
@@ -78,19 +78,19 @@ def subtitle(run: Trajectory) -> str:
     return " · ".join([*how, f"{run.time[-1] - run.time[0]:g} s"])
 
 
-def page_of(seen: Scene, title: str, note: str, speed: float) -> str:
-    """The page: the template with its title and its data, neither of which can end the script that
-    it stands in."""
+def page_of(scene: Scene, title: str, note: str, speed: float) -> str:
+    """The page: the template with its title and its data, which cannot end the script that they
+    stand in."""
     return fill(
         TEMPLATE.read_text(encoding="utf-8"),
         TITLE=html.escape(title),
-        DATA=script_json(_data(seen, title, note, speed)),
+        DATA=script_json(_data(scene, title, note, speed)),
     )
 
 
 def fill(template: str, **values: str) -> str:
-    """The template with every ``__NAME__`` replaced, in one pass: what is put in is not looked at
-    again."""
+    """The template with every ``__NAME__`` replaced, in one pass, so that what is put in is not
+    searched again."""
     return re.sub(r"__([A-Z]+)__", lambda match: values[match.group(1)], template)
 
 
@@ -100,17 +100,28 @@ def script_json(value: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _data(seen: Scene, title: str, note: str, speed: float) -> dict[str, Any]:
-    poses = np.concatenate([seen.positions, seen.quaternions], axis=-1)
+def _data(scene: Scene, title: str, note: str, speed: float) -> dict[str, Any]:
+    """The data that the script of the page reads."""
+    poses = np.concatenate([scene.positions, scene.quaternions], axis=-1)
     return {
-        "title": title, "subtitle": note, "speed": speed, "time": [round(float(t), 6) for t in seen.time],
-        "solids": [_solid(solid) for solid in seen.solids], "poses": _packed(poses),
-        "trails": [{"name": t.name, "color": t.color, "points": _packed(t.points)} for t in seen.trails],
-        "links": [{"name": k.name, "path": [_numbers(p) for p in k.path], "ends": _packed(k.ends)} for k in seen.links],
-        "up": _numbers(seen.up), "floor": seen.floor, "centre": _numbers(seen.centre), "radius": seen.radius,
-        "path": None if seen.path is None else _packed(seen.path),
-        "across": _numbers(seen.across), "thickness": seen.thickness, "azimuth": AZIMUTH, "elevation": ELEVATION,
-    }  # fmt: skip
+        "title": title,
+        "subtitle": note,
+        "speed": speed,
+        "time": [round(float(t), 6) for t in scene.time],
+        "solids": [_solid(solid) for solid in scene.solids],
+        "poses": _packed(poses),
+        "trails": [_trail(trail) for trail in scene.trails],
+        "links": [_link(link) for link in scene.links],
+        "up": _numbers(scene.up),
+        "floor": scene.floor,
+        "centre": _numbers(scene.centre),
+        "radius": scene.radius,
+        "path": None if scene.path is None else _packed(scene.path),
+        "across": _numbers(scene.across),
+        "thickness": scene.thickness,
+        "azimuth": AZIMUTH,
+        "elevation": ELEVATION,
+    }
 
 
 def _solid(solid: Solid) -> dict[str, Any]:
@@ -133,11 +144,10 @@ def _rod(rod: Rod) -> dict[str, Any]:
 
 
 def _box(box: Box) -> dict[str, Any]:
-    axes = [_numbers(axis) for axis in box.axes.T]
     return {
         "centre": _numbers(box.centre),
         "half": _numbers(box.half),
-        "axes": axes,
+        "axes": [_numbers(axis) for axis in box.axes.T],
         "color": box.color,
     }
 
@@ -146,9 +156,22 @@ def _shell(shell: Shell) -> dict[str, Any]:
     rows, columns = shell.points.shape[:2]
     chosen = [[shell.tone(i, j) for j in range(columns - 1)] for i in range(rows - 1)]
     return {
-        "rows": rows, "columns": columns, "points": _packed(shell.points), "normals": _packed(shell.normals),
-        "tones": shell.tones, "chosen": chosen,
-    }  # fmt: skip
+        "rows": rows,
+        "columns": columns,
+        "points": _packed(shell.points),
+        "normals": _packed(shell.normals),
+        "tones": shell.tones,
+        "chosen": chosen,
+    }
+
+
+def _trail(trail: Trail) -> dict[str, Any]:
+    return {"name": trail.name, "color": trail.color, "points": _packed(trail.points)}
+
+
+def _link(link: Link) -> dict[str, Any]:
+    path = [_numbers(point) for point in link.path]
+    return {"name": link.name, "path": path, "ends": _packed(link.ends)}
 
 
 def _numbers(vector: np.ndarray) -> list[float]:

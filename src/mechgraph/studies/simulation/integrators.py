@@ -21,7 +21,7 @@ from casadi import SX
 from scipy.integrate import BDF, DOP853, LSODA, RK45, OdeSolver, Radau
 
 from ...kernels.compiler import CompilationFailure, report
-from ...kernels.flow import Motion
+from ...kernels.flow import Flow
 
 
 class IntegrationFailure(Exception):
@@ -35,7 +35,7 @@ class Problem:
     """ẏ = f(t, y), y = (q, u, work), for a motion whose inputs are expressions of time, or a Python
     function (``signal``)."""
 
-    motion: Motion
+    motion: Flow
     inputs: SX
     constants: np.ndarray
     signal: Callable[[float, np.ndarray], np.ndarray] | None = None
