@@ -25,6 +25,7 @@ MARKS = {BODY: "o", JOINT: "s", CONSTRAINT: "D", FORCE: "^"}
 REACH = {BODY: 15.0, JOINT: 8.0, CONSTRAINT: 8.0, FORCE: 8.0}  # half the size of a mark, in points
 # where a label may stand, the best first
 SIDES = ((0, -1), (0, 1), (1, 0), (-1, 0), (1, -1), (-1, -1), (1, 1), (-1, 1))
+SWEEPS = 3
 
 
 def network(system: System) -> nx.Graph:
@@ -99,17 +100,21 @@ def _spread(figure: Figure, labels: dict[tuple[str, str], Annotation]) -> None:
     point = figure.dpi / 72
     centres = {node: figure.axes[0].transData.transform(label.xy) for node, label in labels.items()}
     reach = {node: REACH[node[0]] * point for node in labels}
-    taken = [Bbox([at - reach[node], at + reach[node]]) for node, at in centres.items()]
+    marks = [Bbox([at - reach[node], at + reach[node]]) for node, at in centres.items()]
+    boxes: dict[tuple[str, str], Bbox] = {}
 
-    def covered(box: Bbox) -> int:
-        return round(sum(_common(box, other) for other in taken) - _common(box, figure.bbox))
+    def covered(node: tuple[str, str], box: Bbox) -> int:
+        others = [*marks, *(other for name, other in boxes.items() if name != node)]
+        return round(sum(_common(box, other) for other in others) - _common(box, figure.bbox))
 
+    for _ in range(SWEEPS):  # later ones make way for labels that were placed after
+        for node, label in labels.items():
+            size, gap = np.array(label.get_window_extent().size), reach[node] + 3 * point
+            sides = (_beside(centres[node], side, gap, size) for side in SIDES)
+            boxes[node] = min(sides, key=lambda box: covered(node, box))
     for node, label in labels.items():
-        size, gap = np.array(label.get_window_extent().size), reach[node] + 3 * point
-        best = min((_beside(centres[node], side, gap, size) for side in SIDES), key=covered)
-        label.set_position((best.p0 - centres[node]) / point)
+        label.set_position((boxes[node].p0 - centres[node]) / point)
         label.set_path_effects([withStroke(linewidth=3, foreground=PAPER)])
-        taken.append(best)
 
 
 def _beside(centre: np.ndarray, side: tuple[int, int], gap: float, size: np.ndarray) -> Bbox:
