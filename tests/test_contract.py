@@ -1,5 +1,5 @@
-"""The contract as a value: terms written down by hand simulate, linearize, export, without a System;
-the description is frozen under its equations; everything pickles and copies."""
+"""The contract as a value: terms written down by hand simulate, linearize, export, without a
+System; the description is frozen under its equations; everything pickles and copies."""
 
 from __future__ import annotations
 
@@ -88,7 +88,8 @@ def state_of(equations: mg.Equations) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_accelerations_are_those_of_the_source():
-    """Ex. 4.1: φ̈ = −2 θ̇ φ̇ cot θ, θ̈ = sin θ (cos θ φ̇² − g/r); ẍ = g − x (v + g x)/r², v̇ = 2 g ẋ."""
+    """Ex. 4.1: φ̈ = −2 θ̇ φ̇ cot θ, θ̈ = sin θ (cos θ φ̇² − g/r); ẍ = g − x (v + g x)/r², v̇ = 2 g
+    ẋ."""
     polar = mg.Equations(spherical())
     udot = polar.accelerations(*state_of(polar))
     sine, cosine = np.sin(1.0), np.cos(1.0)
@@ -166,7 +167,8 @@ def test_it_is_shown_and_rolled_out(model):
 
 
 def motor() -> mg.Terms:
-    """J ω̇ = k i − d ω − load, L i̇ = v − R i − k ω: the current is a speed without a coordinate."""
+    """J ω̇ = k i − d ω − load, L i̇ = v − R i − k ω: the current is a speed without a
+    coordinate."""
     numbers = {"J": 0.02, "L": 0.1, "R": 2.0, "k": 0.5, "d": 0.01}
     v = mg.variables(["angle"], ["rate", "current"], ["voltage", "load"], numbers)
     rate, current = v["rate"], v["current"]

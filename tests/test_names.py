@@ -85,8 +85,8 @@ def test_every_study_takes_every_name(formalism):
     equations = robot().equations(formalism)
     names = [
         "arm", "arm'", "arm''", "hand", "hand.first'", "tip", "tip'", "tip''", "body arm", "height",
-        "height'", "speed", "w", "amplitude", "t", "arm: force", "arm: force x", "drive", "drive: effort",
-        "energy", "power",
+        "height'", "speed", "w", "amplitude", "t", "arm: force", "arm: force x", "drive",
+        "drive: effort", "energy", "power",
     ]  # fmt: skip
     state = equations.assemble(START)
     model = equations.linearize(state, outputs=names)

@@ -1,4 +1,5 @@
-"""``Equations``: what users hold. The terms of the contract on arrays, and every study as a verb."""
+"""``Equations``: what users hold. The terms of the contract on arrays, and every study as a
+verb."""
 
 from __future__ import annotations
 
@@ -42,9 +43,9 @@ if TYPE_CHECKING:
 class Equations:
     """The equations of motion: functions on arrays, with a batch as leading axes, and studies.
 
-    Arguments come in one order: coordinates ``q``, speeds ``u`` (accelerations ``udot``), time ``t``,
-    ``inputs``, ``parameters``; arrays, or mappings of some of the names to numbers. ``terms`` are the
-    same equations as expressions.
+    Arguments come in one order: coordinates ``q``, speeds ``u`` (accelerations ``udot``), time
+    ``t``, ``inputs``, ``parameters``; arrays, or mappings of some of the names to numbers.
+    ``terms`` are the same equations as expressions.
 
     >>> import mechgraph as mg
     >>> arm = mg.System("pendulum", gravity=(0, 0, -9.81))
@@ -247,7 +248,8 @@ class Equations:
             "potential_energy"; its entries are the rows.
         wrt: "q", "u", "inputs", "parameters" or "t", whose entries are the columns; several,
             ``("q", "u")``, give a tuple of arrays, for which what they share is computed once.
-        out: what an earlier call gave, to be written anew: a large batch then needs no fresh memory.
+        out: what an earlier call gave, to be written anew: a large batch then needs no fresh
+            memory.
         """
         key = named(of, wrt)
         symbols = self.terms.symbols
@@ -272,7 +274,8 @@ class Equations:
     ) -> np.ndarray:
         """Any quantity of the motion as a column (matrices row by row).
 
-        quantity: a name (see ``names``), or a function of the motion, ``lambda m: m.velocity(tip)``.
+        quantity: a name (see ``names``), or a function of the motion such as
+            ``lambda m: m.velocity(tip)``.
         udot: accelerations, if it asks for them; those of the motion, if not given.
         """
         kernel, forced = self._observer(quantity)
@@ -343,8 +346,8 @@ class Equations:
         """(force, moment) of a joint's parent on its child through it: world components, at the
         child's joint frame.
 
-        Of a constraint or force: on the body of its last place, at that place; of a contact on its surface,
-        at the point of contact.
+        Of a constraint or force: on the body of its last place, at that place; of a contact on its
+        surface, at the point of contact.
         """
         system = self.system
         one_of("joint or constraint", name, [*system.joints, *system.constraints, *system.forces])
@@ -464,7 +467,8 @@ class CoefficientFunction:
         parameters: Any = None,
         udot: Any = None,
     ) -> np.ndarray:
-        """Its value; a list of matrices is stacked along the last axis: Appell's K is K[i, j, k]."""
+        """Its value; a list of matrices is stacked along the last axis, as in Appell's
+        K[i, j, k]."""
         given = q, u, udot, t, inputs, parameters
         return coefficient(self._equations.numeric, self._name, *given)
 

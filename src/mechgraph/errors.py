@@ -66,7 +66,10 @@ def _told(error: Exception) -> str:
     if isinstance(error, RuntimeError) and "truth value" in str(
         error
     ):  # CasADi's, of an expression
-        return "an expression is neither true nor false, so Python's if, and, min, max cannot use it; use mg.if_else"
+        return (
+            "an expression is neither true nor false, so Python's if, and, min, max cannot use it; "
+            "use mg.if_else"
+        )
     return f"{type(error).__name__}: {error}"
 
 

@@ -99,8 +99,8 @@ class Closed:
 
     @cached_property
     def work_rates(self) -> SX:
-        """Power supplied and power dissipated, as expressions of (q, u, t, w); empty if nothing does
-        either."""
+        """Power supplied and power dissipated, as expressions of (q, u, t, w); empty if nothing
+        does either."""
         powers = ca.vertcat(self.terms.supplied, self.terms.dissipated)
         if powers.is_zero() and not self.terms.chart.description.switched:
             return SX(0, 1)

@@ -6,7 +6,8 @@ Starts, guesses, outputs, events, linear models, plots and results all ask here.
 - a joint: its coordinates, measured where they are no variables of the chart;
 - a body or a marker: the position of its origin in the world;
 - any of these with a prime or two: its first or second derivative in time;
-- a constraint, or a row of one (``close: position x``): its multipliers; ``drive: effort`` the same;
+- a constraint, or a row of one (``close: position x``): its multipliers; ``drive: effort`` the
+  same;
 - ``kinetic``, ``potential``, ``energy``, ``power``, where nothing else has that name;
 - ``elbow: force``, ``elbow: moment``, ``elbow: reaction``, ``elbow: force x``: what a joint or
   constraint exerts on its child.
@@ -75,7 +76,8 @@ class Names:
         self._found: dict[str, Quantity] = {}
 
     def resolve(self, name: str) -> Quantity:
-        """What a name means; an ``ArgumentError`` with the nearest known one, if it means nothing."""
+        """What a name means; an ``ArgumentError`` with the nearest known one, if it means
+        nothing."""
         if not isinstance(name, str):
             raise ArgumentError(f"a name must be a text such as {self.known[:1]}, got {name!r}")
         if name not in self._found:
@@ -264,7 +266,8 @@ class Names:
         return Quantity(name, "energy", energies[name], ("J",)) if energies else None
 
     def _closed_joint(self, name: str, variables: str) -> Joint | None:
-        """The joint of that name, or with a variable of that name, whose coordinates are measured."""
+        """The joint of that name, or with a variable of that name, whose coordinates are
+        measured."""
         for joint in self._chart.closed:
             if (
                 joint.name in self._chart.joint_coordinates

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -93,7 +94,7 @@ def _indices(symbols: Variables, four: Sequence[str]) -> tuple[int, ...]:
 
 def _empty(name: str, symbols: Variables) -> Description:
     """A description of nothing but parameters and inputs."""
-    none: Record = Record({})
+    none: Record[str, Any] = Record({})
     return Description(
         name=name,
         gravity=SX.zeros(3),

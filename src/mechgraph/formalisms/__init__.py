@@ -17,7 +17,8 @@ from .dynamics import Dynamics
 
 @dataclass(frozen=True)
 class Formalism:
-    """How equations are derived: from a chart (of the joints, unless it has its own) to dynamics."""
+    """How equations are derived: from a chart (of the joints, unless it has its own) to
+    dynamics."""
 
     derive: Callable[..., Dynamics]
     chart: Callable[[Description], Chart] = joint_chart

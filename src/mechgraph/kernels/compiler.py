@@ -24,6 +24,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 FLAGS = (
     "-O2",
@@ -159,7 +160,7 @@ def _safe_folder(wanted: Path) -> Path:
 
 
 @functools.cache
-def _temporary_folder() -> tempfile.TemporaryDirectory:
+def _temporary_folder() -> tempfile.TemporaryDirectory[str]:
     """A folder that is removed when Python ends."""
     return tempfile.TemporaryDirectory(prefix="mechgraph-", ignore_cleanup_errors=True)
 
@@ -243,7 +244,7 @@ def report(failure: CompilationFailure, consequence: str = "interpreted, not com
     _reported.add(what)
 
 
-_reported: set[tuple] = set()
+_reported: set[tuple[Any, ...]] = set()
 
 
 def _paths(key: str) -> tuple[Path, Path]:

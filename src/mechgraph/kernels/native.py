@@ -103,7 +103,7 @@ def _reference(array: np.ndarray) -> Any:
     return ctypes.byref(ctypes.c_double.from_buffer(array.data))
 
 
-def _pointers(arrays: Sequence[np.ndarray]) -> ctypes.Array:
+def _pointers(arrays: Sequence[np.ndarray]) -> ctypes.Array[Any]:
     return (ctypes.c_void_p * max(1, len(arrays)))(*(array.ctypes.data for array in arrays))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import casadi as ca
 
@@ -61,7 +62,8 @@ BINARY = {
 }
 COMMUTATIVE = {"add", "mul", "eq", "ne", "and", "or", "hypot"}
 
-Value = tuple  # ("input", argument, index), ("constant", number) or (operation, value numbers …)
+# ("input", argument, index), ("constant", number) or (operation, value numbers …)
+Value = tuple[Any, ...]
 
 
 class Untranslatable(CompilationFailure):

@@ -79,7 +79,8 @@ class Body(Described, Massive):
 class Marker(Described):
     """A named frame fixed on a body, or on another marker: origin ``at``, axes ``orientation``.
 
-    ``body`` is the body that carries it; ``at`` and ``rotation`` are its place in that body's frame.
+    ``body`` is the body that carries it; ``at`` and ``rotation`` are its place in that body's
+    frame.
     """
 
     def __init__(

@@ -71,7 +71,8 @@ class Described(metaclass=_Sealing):
 
     def _refuse(self, name: str) -> NoReturn:
         raise AttributeError(
-            f"{type(self).__name__} {getattr(self, 'name', '')!r} cannot be changed ({name}) once it "
+            f"{type(self).__name__} {getattr(self, 'name', '')!r} cannot be changed ({name}) once "
+            "it "
             "is made; use a parameter for what is to change, or describe another one"
         )
 
@@ -138,13 +139,19 @@ def _canonical(value: Any, outer: frozenset[int]) -> Hashable:
     for kind, read in _READERS.items():
         if isinstance(value, kind):
             return read(value, within)
-    if type(value).__eq__ is object.__eq__ and hasattr(value, "__dict__"):
+    if hasattr(value, "__dict__") and _compares_by_identity(type(value)):
         return type(value).__qualname__, _of_mapping(vars(value), within)
     try:
         hash(value)
     except TypeError:
         return _Identity(value)
     return value
+
+
+def _compares_by_identity(kind: type) -> bool:
+    """True for classes that say nothing of when two of them are equal."""
+    owner = next(base for base in kind.__mro__ if "__eq__" in vars(base))
+    return owner is object
 
 
 def _of_described(value: Described, within: frozenset[int]) -> Hashable:

@@ -80,7 +80,8 @@ class Description(Picklable):
         return body is self.ground or self.bodies.get(body.name) is body
 
     def default_value(self, expression: SX) -> np.ndarray:
-        """An expression of parameters (at t = 0) as numbers, with the parameters at their defaults."""
+        """An expression of parameters (at t = 0) as numbers, with the parameters at their
+        defaults."""
         symbols = [self.time, *self.parameters.values(), *self.inputs.values()]
         values = [0.0, *self.defaults.values(), *(0.0 for _ in self.inputs)]
         value = ca.Function("f", [ca.vertcat(*symbols)], [ca.densify(expression)])

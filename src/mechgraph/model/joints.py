@@ -9,8 +9,8 @@ A kind answers three questions, and nothing outside this file asks which kind it
   the parent's joint axes), row by row with a name;
 - ``measure(R, r)``: its coordinates from that pose.
 
-Where the closing equations also hold the wrong way round, ``orientation_sign(R, r)`` tells which is the
-right one.
+Where the closing equations also hold the wrong way round, ``orientation_sign(R, r)`` tells which is
+the right one.
 
 To add a kind, write such a class in a new file and list it in ``JOINTS``: it gets a short name on
 ``System``.

@@ -37,7 +37,8 @@ class Limit:
 
     def problem(self, value: float) -> str:
         """What to say of a value that is not."""
-        return f"{self.what} must {'be positive' if self.positive else 'not be negative'}, got {value:g}{self.hint}"
+        wanted = "be positive" if self.positive else "not be negative"
+        return f"{self.what} must {wanted}, got {value:g}{self.hint}"
 
 
 class Limits:

@@ -18,7 +18,8 @@ class JointOptions(TypedDict, total=False):
     """What every joint takes.
 
     at, orientation: where its frame is on the parent; (0, 0, 0) and the parent's axes if not given.
-        An orientation is a 3x3 matrix, a scalar-first quaternion, or turns [("z", 0.3), ("x", 1.2)].
+        An orientation is a 3x3 matrix, a scalar-first quaternion, or a list of turns such as
+        [("z", 0.3), ("x", 1.2)].
     child_at, child_orientation: the same on the child.
     stiffness, damping, rest: a spring and damper along its coordinates, one number for all or one
         for each.

@@ -38,8 +38,8 @@ SHARED = {"body", "joint"}  # kinds whose names the context tells apart
 
 
 class System(Words):
-    """A mechanism: bodies are vertices, joints are edges; forces, constraints, inputs and parameters
-    hang on them.
+    """A mechanism: bodies are vertices, joints are edges; forces, constraints, inputs and
+    parameters hang on them.
 
     Every number may be a float, a parameter, or an expression of parameters and time. What is wrong
     with a call is told at once; what is wrong with the description as a whole is collected and
@@ -117,7 +117,8 @@ class System(Words):
 
     @sentence("output")
     def output(self, name: str, value: Callable[[Motion], Any]) -> None:
-        """A quantity of the user's own, a function of the motion; results carry it under ``name``."""
+        """A quantity of the user's own, a function of the motion; results carry it under
+        ``name``."""
         if not callable(value):
             raise ModelError(
                 "it must be a function of the motion, such as lambda m: m.position(tip)[2]"
@@ -140,8 +141,8 @@ class System(Words):
         """A rigid body; ``mass`` and ``inertia`` must be given.
 
         com: centre of mass, in the body's frame.
-        inertia: along the body's axes: three numbers (the diagonal), six (xx yy zz xy xz yz; products
-            as entries of the matrix), a 3x3 matrix, or 0 for a point mass.
+        inertia: along the body's axes: three numbers (the diagonal), six (xx yy zz xy xz yz;
+            products as entries of the matrix), a 3x3 matrix, or 0 for a point mass.
         inertia_about: "com" or "origin", the point that it is about.
         allow_unphysical: accept published data that no mass distribution has (zero mass with
             inertia, or principal inertias that break the triangle inequality).
@@ -361,7 +362,8 @@ class System(Words):
         return self.snapshot().equations(formalism, closure, **options)
 
     def describe(self) -> str:
-        """What was understood: bodies, tree, loops, coordinates, mobility, redundant constraints."""
+        """What was understood: bodies, tree, loops, coordinates, mobility, redundant
+        constraints."""
         return door.show.describe.describe(self)
 
     def draw_graph(self, path: str | Path | None = None) -> Figure:

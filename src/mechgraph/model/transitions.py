@@ -10,8 +10,8 @@ known function of time, or by a constant. Its questions, with x the amount:
 - ``rates(x)``: N in ẋ = N s, the identity except for quaternions;
 - ``reversed()``: the same motion walked from the new frame back to the old one, with the same
   coordinate;
-- ``axis_aligned()``: a constant rotation C and a transition along a coordinate axis that, between C and
-  Cᵀ, is the same motion.
+- ``axis_aligned()``: a constant rotation C and a transition along a coordinate axis that, between C
+  and Cᵀ, is the same motion.
 """
 
 from __future__ import annotations

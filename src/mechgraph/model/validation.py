@@ -21,7 +21,10 @@ def problems(system: Description) -> Iterator[str]:
     yield from _body_problems(system)
     for name, marker in system.markers.items():
         if _depends_on_time(system, marker.at, marker.rotation):
-            yield f"marker {name!r}: its place must not depend on time; put it on a body with a driven joint"
+            yield (
+                f"marker {name!r}: its place must not depend on time; put it on a body with a "
+                "driven joint"
+            )
     yield from _symbol_problems(system)
     yield from _axis_problems(system)
     yield from _name_problems(system)
@@ -49,7 +52,9 @@ def _mass_problems(
     system: Description, name: str, mass: float, inertia: np.ndarray
 ) -> Iterator[str]:
     if mass < 0 or (mass == 0 and not system.bodies[name].allow_unphysical):
-        yield f"body {name!r}: mass must be positive, got {mass:g}; a massless one is made by frame()"
+        yield (
+            f"body {name!r}: mass must be positive, got {mass:g}; a massless one is made by frame()"
+        )
     elif not system.bodies[name].allow_unphysical:
         yield from _inertia_problems(name, inertia)
 
@@ -61,7 +66,10 @@ def _inertia_problems(name: str, inertia: np.ndarray) -> Iterator[str]:
         return
     a, b, c = np.linalg.eigvalsh(inertia)
     if a < -1e-9 * scale:
-        yield f"body {name!r}: the central inertia has the negative principal value {a:.6g}; check inertia_about and the signs"
+        yield (
+            f"body {name!r}: the central inertia has the negative principal value {a:.6g}; check "
+            "inertia_about and the signs"
+        )
     elif a + b < c * (1 - 1e-9):
         yield (
             f"body {name!r}: the principal inertias {a:.6g}, {b:.6g}, {c:.6g} break the triangle "
@@ -89,9 +97,14 @@ def _symbol_problems(system: Description) -> Iterator[str]:
     for what, expressions in _numbers(system):
         for symbol in _foreign(own, *expressions):
             if symbol in system.inputs:
-                yield f"{what}: uses the input {symbol!r}; an input has no known rate, so it may act in forces only"
+                yield (
+                    f"{what}: uses the input {symbol!r}; an input has no known rate, so it may act "
+                    "in forces only"
+                )
             else:
-                yield f"{what}: uses {symbol!r}, which is not a parameter or the time of this system"
+                yield (
+                    f"{what}: uses {symbol!r}, which is not a parameter or the time of this system"
+                )
 
 
 def _numbers(system: Description) -> Iterator[tuple[str, list[SX]]]:
@@ -114,7 +127,10 @@ def _axis_problems(system: Description) -> Iterator[str]:
     for name, joint in system.joints.items():
         for step in joint.transitions:
             if _depends_on_time(system, step.constants):
-                yield f"joint {name!r}: its axis (or pitch) must not depend on time; turn the joint's frame by orientation="
+                yield (
+                    f"joint {name!r}: its axis (or pitch) must not depend on time; turn the "
+                    "joint's frame by orientation="
+                )
             elif (
                 isinstance(step, Directed)
                 and not step.direction.is_constant()
@@ -122,7 +138,10 @@ def _axis_problems(system: Description) -> Iterator[str]:
             ):
                 length = float(np.linalg.norm(system.default_value(step.direction)))
                 if abs(length - 1) > 1e-9:
-                    yield f"joint {name!r}: its axis has length {length:.6g}, not 1, with the parameters at their defaults"
+                    yield (
+                        f"joint {name!r}: its axis has length {length:.6g}, not 1, with the "
+                        "parameters at their defaults"
+                    )
 
 
 def _name_problems(system: Description) -> Iterator[str]:
@@ -142,7 +161,10 @@ def _name_problems(system: Description) -> Iterator[str]:
         own = [name for name in (*joint.coordinates, *joint.speeds) if name != joint.name]
         for name in own:
             if name in taken:
-                yield f"joint {joint.name!r}: its variable {name!r} has the name of another element; rename one of them"
+                yield (
+                    f"joint {joint.name!r}: its variable {name!r} has the name of another element; "
+                    "rename one of them"
+                )
         taken.update(own)
 
 
@@ -154,7 +176,8 @@ def _reference_problems(system: Description, element: Element) -> Iterator[str]:
             *(c for joint in system.joints.values() for c in joint.coordinates),
         ]
         if name not in known:
-            yield f"{kind} {element.name!r}: {unknown('joint or coordinate', name, dict.fromkeys(known))}"
+            problem = unknown("joint or coordinate", name, dict.fromkeys(known))
+            yield f"{kind} {element.name!r}: {problem}"
     for marker in element.places():
         if (
             marker.body is not system.ground
@@ -171,6 +194,9 @@ def _connection_problems(system: Description) -> Iterator[str]:
     loose = [name for name in system.bodies if name not in reached]
     if loose:
         names = ", ".join(repr(name) for name in loose)
-        yield f"no path of joints from ground to {names}; join them, with free() if nothing holds them"
+        yield (
+            f"no path of joints from ground to {names}; join them, with free() if nothing holds "
+            "them"
+        )
     if not system.bodies:
         yield "the system has no bodies; add one with body()"

@@ -109,7 +109,8 @@ class Words(ABC):
         axis: Axis = "z",
         **options: Unpack[JointOptions],
     ) -> Joint:
-        """One translation along ``axis``, given in the joint's frame; its coordinate is ``name``."""
+        """One translation along ``axis``, given in the joint's frame; its coordinate is
+        ``name``."""
         return self._join(name, parent, child, Prismatic(axis), options)
 
     @sentence("joint")
@@ -248,8 +249,8 @@ class Words(ABC):
     ) -> CompliantContact:
         """Surfaces that press each other where they overlap by δ (Hertz; Hunt and Crossley).
 
-        The normal force is stiffness δ^exponent (1 + damping δ̇), never less than zero; ``friction``,
-        a coefficient or a law ``mg.Friction``, is in proportion to it.
+        The normal force is stiffness δ^exponent (1 + damping δ̇), never less than zero;
+        ``friction``, a coefficient or a law ``mg.Friction``, is in proportion to it.
         """
         contact = CompliantContact(name, surface, base, stiffness, exponent, damping, friction)
         return self.add(contact)
@@ -258,7 +259,8 @@ class Words(ABC):
 
     @sentence("distance")
     def distance(self, name: str, a: Place, b: Place, length: Number) -> Distance:
-        """The places ``a`` and ``b`` stay at a distance ``length``, a number or a function of time."""
+        """The places ``a`` and ``b`` stay at a distance ``length``, a number or a function of
+        time."""
         return self.add(Distance(name, self._place(a), self._place(b), length))
 
     @sentence("coupling")
@@ -310,8 +312,8 @@ class Words(ABC):
 
     @sentence("knife_edge")
     def knife_edge(self, name: str, at: Place, across: Axis = "y") -> KnifeEdge:
-        """A blade at a marker moves along, not across: its velocity along ``across``, a direction in
-        the marker's axes, is zero."""
+        """A blade at a marker moves along, not across: its velocity along ``across``, a direction
+        in the marker's axes, is zero."""
         return self.add(KnifeEdge(name, self._place(at), across))
 
     @sentence("rigid_contact")
@@ -388,6 +390,6 @@ class Words(ABC):
         axis: Axis = "z",
         angle: Number | None = None,
     ) -> FixedServoJoint:
-        """A servo as a constraint, about ``axis`` of both places: give ``law``, the angular acceleration as a function of (time,
-        angle, its rate), or ``angle``, a function of time."""
+        """A servo as a constraint, about ``axis`` of both places: give ``law``, the angular
+        acceleration as a function of (time, angle, its rate), or ``angle``, a function of time."""
         return self.add(FixedServoJoint(name, self._place(a), self._place(b), law, axis, angle))

@@ -199,7 +199,8 @@ class Chart(ABC):
         return q
 
     def off_manifold(self, q: np.ndarray) -> np.ndarray:
-        """How far coordinates are off the manifold: norms of quaternions less one, a column each."""
+        """How far coordinates are off the manifold: norms of quaternions less one, a column
+        each."""
         norms = [np.linalg.norm(q[..., list(four)], axis=-1) - 1 for four in self.quaternions]
         return np.stack(norms, axis=-1) if norms else np.zeros((*q.shape[:-1], 0))
 

@@ -1,5 +1,5 @@
-"""Reactions of joints, and the power that is supplied and dissipated, as expressions of (q, u, t, w),
-u̇ and λ.
+"""Reactions of joints, and the power that is supplied and dissipated, as expressions of (q, u, t,
+w), u̇ and λ.
 
 What passes through a joint is found in one of three ways, which share nothing but the motion:
 

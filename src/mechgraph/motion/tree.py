@@ -309,7 +309,7 @@ class _Walk:
             )
 
     def _lay_steps(
-        self, start: int, joint: Joint, near: tuple[SX, SX], steps: list
+        self, start: int, joint: Joint, near: tuple[SX, SX], steps: list[Any]
     ) -> tuple[int, tuple[SX, SX]]:
         """Lay the frames of a chain that begins at pose ``near`` of a frame: the last one, and the
         pose that is left in it."""
@@ -329,7 +329,13 @@ class _Walk:
         return any(not x.is_constant() and ca.depends_on(x, self.description.time) for x in pose)
 
     def _lay_moving(
-        self, parent: int, joint: Joint, place: tuple, step: Transition, q: tuple, u: tuple
+        self,
+        parent: int,
+        joint: Joint,
+        place: tuple[Any, ...],
+        step: Transition,
+        q: tuple[Any, ...],
+        u: tuple[Any, ...],
     ) -> int:
         x, s = self.symbols.q[list(q)], self.symbols.u[list(u)]
         R, d = _then(place, step.pose(x))

@@ -1,7 +1,7 @@
 """Whole turns. An angle that is measured between two bodies (of a cut joint, of every joint in
-absolute coordinates) is known only up to whole turns. Where a force or a constraint takes its value,
-as a torsion spring or a gear does, one more coordinate θ goes along with it, θ̇ = φ̇, and says which
-turn it is in:
+absolute coordinates) is known only up to whole turns. Where a force or a constraint takes its
+value, as a torsion spring or a gear does, one more coordinate θ goes along with it, θ̇ = φ̇, and
+says which turn it is in:
 
     angle = φ + 2π round((θ − φ) / 2π).
 
@@ -36,7 +36,7 @@ def angles_asked_for(chart: Chart) -> dict[str, tuple[SX, SX]]:
     if not description.constraints and not any(joint.angles for joint in chart.closed):
         return {}
     for element in description.elements:
-        questions: list[Callable] = [
+        questions: list[Callable[..., Any]] = [
             element.potential,
             element.conservative,
             element.nonconservative,

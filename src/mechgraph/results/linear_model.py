@@ -100,7 +100,13 @@ class LinearModel:
             else ""
         )
         change = "" if self.constant else ", changing along the motion"
-        return f"<LinearModel: {len(self.states)} states, {len(self.inputs)} inputs, {len(self.outputs)} outputs{axes}{change}>"
+        sizes = (
+            (len(self.states), "states"),
+            (len(self.inputs), "inputs"),
+            (len(self.outputs), "outputs"),
+        )
+        counts = ", ".join(f"{count} {kind}" for count, kind in sizes)
+        return f"<LinearModel: {counts}{axes}{change}>"
 
 
 def balanced(A: np.ndarray, *others: np.ndarray) -> list[np.ndarray]:

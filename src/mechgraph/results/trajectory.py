@@ -276,10 +276,9 @@ class Trajectory:
             "statistics": dict(self.statistics),
             "events": {key: list(map(float, value)) for key, value in self.events.items()},
         }
-        diagnostics = {
-            "kinetic": self.kinetic, "potential": self.potential, "power": self.power, "violation": self.violation,
-            "udot": self.udot, "multipliers": self.multipliers, **(self._works if self._accounted else {}),
-        }  # fmt: skip
+        names = ("kinetic", "potential", "power", "violation", "udot", "multipliers")
+        diagnostics = {name: getattr(self, name) for name in names}
+        diagnostics |= self._works if self._accounted else {}
         modes = {f"mode {name}": values for name, values in self.modes.items()}
         arrays: dict[str, Any] = {
             "time": self.time,

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from functools import reduce
 from math import gcd, lcm
+from typing import Any
 
 import casadi as ca
 import sympy as sp
@@ -256,7 +257,7 @@ class NormalForm:
         )
 
 
-def _accumulate(out: dict, key: object, amount: Fraction) -> None:
+def _accumulate(out: dict[Any, Any], key: object, amount: Fraction) -> None:
     """Add to an entry, and drop it if only rounding is left of a sum that cancels."""
     old = out.get(key, Fraction(0))
     new = old + amount

@@ -53,7 +53,7 @@ class Readable:
         arguments = list(self.symbols.values())
         wanted = [self.matrices[name] for name in names]
 
-        def shared(entries: Any) -> tuple[list, list]:
+        def shared(entries: Any) -> tuple[list[Any], list[Any]]:
             return list(self.definitions), list(entries)
 
         return sp.lambdify(arguments, wanted, "numpy", cse=shared)
@@ -119,7 +119,7 @@ def _normal_form(
         return None
     parameters = frozenset(symbols[p] for p in equations.parameters)
     speeds = frozenset(symbols[u] for u in equations.speeds)
-    known: dict[frozenset, sp.Expr] = {}  # half of a symmetric matrix is written once
+    known: dict[frozenset[Any], sp.Expr] = {}  # half of a symmetric matrix is written once
     keys = [frozenset(entry.items()) for entry in entries]
     for key, entry in zip(keys, entries, strict=True):
         if key not in known:
@@ -237,7 +237,7 @@ def _shortened(expression: sp.Expr) -> sp.Expr:
     return expression.xreplace(decimals)
 
 
-class _TextPrinter(StrPrinter):
+class _TextPrinter(StrPrinter):  # type: ignore[misc]
     """SymPy's plain text with the names, powers and products of printed formulas: l²·m·cos(θ1)."""
 
     def __init__(self, symbols: Mapping[str, sp.Symbol]) -> None:

@@ -148,7 +148,7 @@ def _four_bar() -> System:
 # --- studies --------------------------------------------------------------------------------------
 
 
-STUDIES: dict[str, Callable[[Equations, tuple], Any]] = {
+STUDIES: dict[str, Callable[[Equations, tuple[Any, ...]], Any]] = {
     "accelerations": lambda e, s: e.accelerations(*s),
     "multipliers": lambda e, s: e.multipliers(*s),
     "reactions": lambda e, s: e.reaction("crank", *s),

@@ -132,7 +132,10 @@ class Agreement:
             return (
                 f"DISAGREEMENT at {self.states} random states of {self.name!r}: {', '.join(wrong)}."
             )
-        return f"All agree at {self.states} random states of {self.name!r}; largest relative difference {self.worst:.1e}."
+        return (
+            f"All agree at {self.states} random states of {self.name!r}; largest relative "
+            f"difference {self.worst:.1e}."
+        )
 
     def table(self) -> list[tuple[str, ...]]:
         """The header and the rows as text; what a formalism's further rows only repeat is left
@@ -234,8 +237,8 @@ class _Reference:
 
 
 def _consequences(equations: Equations) -> Kernel:
-    """All joints' reactions, by the formalism's own way, and all bodies' accelerations, as a function
-    of the state, u̇ and λ."""
+    """All joints' reactions, by the formalism's own way, and all bodies' accelerations, as a
+    function of the state, u̇ and λ."""
     return equations.numeric.kernel(
         "consequences",
         lambda: _consequence_expressions(equations),
@@ -398,7 +401,7 @@ def random_states(
 
 def _random_state(
     equations: Equations, first: np.ndarray, random: np.random.Generator, spread: float
-) -> tuple:
+) -> tuple[Any, ...]:
     t, q = float(random.uniform()), first
     for attempt in range(12):
         step = spread * 0.7**attempt * random.standard_normal(len(equations.speeds))

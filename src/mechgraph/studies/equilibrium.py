@@ -53,7 +53,7 @@ class Held:
 
 def equilibrium(
     equations: Equations,
-    guess: Mapping[str, Any] | tuple | None = None,
+    guess: Mapping[str, Any] | tuple[Any, ...] | None = None,
     *,
     hold: Sequence[str] = (),
     inputs: Any = None,
@@ -70,7 +70,7 @@ def equilibrium(
 
 def steady(
     equations: Equations,
-    guess: Mapping[str, Any] | tuple | None = None,
+    guess: Mapping[str, Any] | tuple[Any, ...] | None = None,
     *,
     hold: Sequence[str] = (),
     constant: Sequence[str] | None = None,
@@ -80,15 +80,15 @@ def steady(
     """A state (q, u) whose speeds stay constant, on the constraints, near the guess.
 
     guess: names with values, as in a start, or a pair (q, u).
-    hold: names that stay as they are in the guess (speeds that it does not give at zero); as many as
-        the family of steady motions has parameters make the answer definite.
+    hold: names that stay as they are in the guess (speeds that it does not give at zero); as many
+        as the family of steady motions has parameters make the answer definite.
     constant: names of the speeds that must not change; by default all but those of coordinates that
         nothing depends on, where the other speeds determine them: the velocity of a disc that rolls
         in a circle turns.
     inputs, parameters: by name, numbers.
 
-    Where coordinates are not those of joints, it is found in joint coordinates, unless a name is one
-    of their own.
+    Where coordinates are not those of joints, it is found in joint coordinates, unless a name is
+    one of their own.
     """
     return _found(equations, guess, hold, constant, True, inputs, parameters)
 
@@ -177,8 +177,8 @@ def _read_hold(equations: Equations, hold: Any) -> Held:
 def _initial_state(
     equations: Equations, guess: Any, held: Held, parameters: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """An assembled state with what is held as given, and with as much of the rest of the guess as the
-    constraints allow."""
+    """An assembled state with what is held as given, and with as much of the rest of the guess as
+    the constraints allow."""
     if isinstance(guess, tuple):
         return assemble(equations, guess, parameters=parameters)
     guess = named("guess", guess)
@@ -218,8 +218,8 @@ def _others(equations: Equations, constant: Any) -> list[int]:
 def _expressions(
     equations: Equations, y: SX, held: SX, names: tuple[str, ...], moving: bool
 ) -> list[SX]:
-    """The rows (forces and constraints, in motion each with its rate; then φ, ψ and what is held) and
-    their slopes along (δs, u, y)."""
+    """The rows (forces and constraints, in motion each with its rate; then φ, ψ and what is held)
+    and their slopes along (δs, u, y)."""
     terms, s = equations.terms, equations.terms.symbols
     now = ca.vertcat(s.udot, terms.multipliers)
     rows = [terms.tau - terms.G.T @ terms.multipliers, terms.A @ s.udot + terms.b]
@@ -252,8 +252,8 @@ def _row_names(equations: Equations, levels: int = 1) -> list[str]:
 
 
 class _Balance:
-    """The rows at a state (q, u), with the y (accelerations, multipliers and, in motion, their rates)
-    that meets them best.
+    """The rows at a state (q, u), with the y (accelerations, multipliers and, in motion, their
+    rates) that meets them best.
 
     ``size`` of a row is the largest of its slopes and of the constraint forces in it, so far.
     """
@@ -350,8 +350,8 @@ class _Balance:
         return rows, along, slopes[:, [last + i for i in self.own]]
 
     def _measure(self, u: np.ndarray, slopes: np.ndarray) -> None:
-        """The sizes of the rows; noise is what counts as nothing beside the largest force, or row of
-        a constraint."""
+        """The sizes of the rows; noise is what counts as nothing beside the largest force, or row
+        of a constraint."""
         n, m, fast = len(u), len(self.equations.constraints), max(1.0, np.abs(u).max(initial=0.0))
         kinds = np.split(np.abs(self.y), np.cumsum([n, m, n])[: 3 if self.moving else 1])
         sizes = [np.ones(self.count), np.maximum(1.0, np.abs(u))]

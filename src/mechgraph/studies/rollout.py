@@ -127,7 +127,8 @@ def _inputs(equations: Equations, inputs: Any, count: int, steps: int) -> np.nda
     try:
         return np.broadcast_to(w, axes)
     except ValueError:
-        wanted = f"(inputs), (steps, inputs) or (trajectories, steps, inputs) = {(count, steps, len(equations.inputs))}"
+        largest = (count, steps, len(equations.inputs))
+        wanted = f"(inputs), (steps, inputs) or (trajectories, steps, inputs) = {largest}"
         raise ArgumentError(f"inputs: expected axes {wanted}, got {w.shape}") from None
 
 

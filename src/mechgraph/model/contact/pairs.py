@@ -110,7 +110,8 @@ class SurfacePair(ABC):
         return ()
 
     def orientation_sign(self, m: Motion) -> Sequence[SX]:
-        """What is positive at the point that is meant, where ``locating_rows`` also holds at others."""
+        """What is positive at the point that is meant, where ``locating_rows`` also holds at
+        others."""
         return ()
 
     def on_edge(self, m: Motion) -> Sequence[SX]:

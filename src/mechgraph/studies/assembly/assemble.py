@@ -59,7 +59,7 @@ def assemble(
 
 
 def _given(
-    equations: Equations, start: tuple, t: float, parameters: Any
+    equations: Equations, start: tuple[Any, ...], t: float, parameters: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     if len(start) != 2:
         raise ArgumentError(
@@ -84,7 +84,7 @@ def _given(
 
 
 def _initial_guess(
-    equations: Equations, requested: Requested, guess: Any, named: set[str], context: dict
+    equations: Equations, requested: Requested, guess: Any, named: set[str], context: dict[str, Any]
 ) -> np.ndarray:
     """The reference configuration with what was guessed; and points of contact that nobody named
     where their surfaces look for them first."""
@@ -104,7 +104,7 @@ def _with_contact_points(
     requested: Requested,
     reference: np.ndarray,
     named: set[str],
-    context: dict,
+    context: dict[str, Any],
 ) -> np.ndarray:
     if equations.terms.rows is None:
         return reference
@@ -135,7 +135,7 @@ def _with_contact_points(
 
 
 def _positions(
-    equations: Equations, requested: Requested, reference: np.ndarray, context: dict
+    equations: Equations, requested: Requested, reference: np.ndarray, context: dict[str, Any]
 ) -> np.ndarray:
     chart, first = equations.terms.chart, reference.copy()
     first[list(requested.coordinates)] = list(requested.coordinates.values())
@@ -174,10 +174,10 @@ def _independent(equations: Equations, requested: Requested) -> bool:
 
 
 class _PositionRows:
-    """φ, the named coordinates and the named quantities, as one residual with its Jacobian along the
-    variations of the coordinates."""
+    """φ, the named coordinates and the named quantities, as one residual with its Jacobian along
+    the variations of the coordinates."""
 
-    def __init__(self, equations: Equations, requested: Requested, context: dict) -> None:
+    def __init__(self, equations: Equations, requested: Requested, context: dict[str, Any]) -> None:
         self.equations, self.context = equations, context
         self.fixed = list(requested.coordinates)
         self.values = np.array(list(requested.coordinates.values()))
@@ -231,8 +231,8 @@ def _sides(equations: Equations) -> SX:
 
 
 def _with_slopes(residual: np.ndarray, J: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The same; rows without a value or a slope there (0/0, a root at zero) are infinitely wrong, and
-    named so in the end."""
+    """The same; rows without a value or a slope there (0/0, a root at zero) are infinitely wrong,
+    and named so in the end."""
     known = np.isfinite(residual) & np.isfinite(J).all(axis=1)
     return np.where(known, residual, np.inf), np.where(known[:, None], J, 0.0)
 
@@ -320,7 +320,7 @@ def _least(J: np.ndarray, right: np.ndarray, points: list[int]) -> np.ndarray:
 
 
 def _velocities(
-    equations: Equations, requested: Requested, q: np.ndarray, context: dict
+    equations: Equations, requested: Requested, q: np.ndarray, context: dict[str, Any]
 ) -> np.ndarray:
     start = np.zeros(len(equations.speeds))
     start[list(requested.speeds)] = list(requested.speeds.values())
@@ -343,7 +343,7 @@ class _VelocityRows:
     """ψ, the named speeds and the named velocities, as one residual with its Jacobian."""
 
     def __init__(
-        self, equations: Equations, requested: Requested, q: np.ndarray, context: dict
+        self, equations: Equations, requested: Requested, q: np.ndarray, context: dict[str, Any]
     ) -> None:
         self.equations, self.q, self.context = equations, q, context
         self.fixed = list(requested.speeds)

@@ -38,8 +38,8 @@ def jointed(equations: Equations) -> Equations:
 
 
 def in_joint_coordinates(equations: Equations, names: Collection[str]) -> Equations | None:
-    """Equations in joint coordinates to find a state with, if these are in others and no name is one
-    of their own variables."""
+    """Equations in joint coordinates to find a state with, if these are in others and no name is
+    one of their own variables."""
     if is_jointed(equations) or not own_names(equations).isdisjoint(names):
         return None
     return jointed(equations)
@@ -70,7 +70,8 @@ def convert(
     t: Any = 0.0,
     parameters: Any = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The state of ``target`` that is the state (q, u) of ``source`` in the world (batches, too)."""
+    """The state of ``target`` that is the state (q, u) of ``source`` in the world (batches,
+    too)."""
     chart = target.terms.chart
     arguments = source.numeric.arguments(q, u, t, None, parameters)
     world = _world(source, arguments)

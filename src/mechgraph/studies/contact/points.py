@@ -82,8 +82,8 @@ def quantities(equations: Equations, points: list[Point]) -> list[SX]:
 
 
 def ring_quantities(equations: Equations, points: list[Point]) -> list[SX]:
-    """Of all points: radius of the ring, moment of its pressure, its rise with two derivatives; ones
-    if it is no ring."""
+    """Of all points: radius of the ring, moment of its pressure, its rise with two derivatives;
+    ones if it is no ring."""
     found = (
         _ring(equations, pair, point)
         for (pair, _), point in zip(_pairs(equations), points, strict=True)

@@ -7,12 +7,12 @@ condition on norms is left over. From q̇ = N u + n it obeys
     T d(δs)/dt = (∂q̇/∂q T − Ṫ) δs + N δu,    d(δu)/dt = ∂u̇/∂q T δs + ∂u̇/∂u δu + ∂u̇/∂w δw,
 
 and the constraints ∂φ/∂q T δs = 0, ∂ψ/∂q T δs + ∂ψ/∂u δu = 0. (For quaternions the first says
-d(δθ)/dt = δω − ω × δθ.) δθ and δω of quaternions are then turned into the axes of the joint's parent,
-where a spinning body of revolution has constant coefficients. Independent variations x are picked
-out of them, the rest follows, (δs, δu) = Z x, and the rows of the independent ones are the linear
-model. This holds along any motion; where the matrices are constant (at an equilibrium, in a steady
-motion) the eigenvalues tell the stability. Whether they are is seen by comparing them with those a
-moment later.
+d(δθ)/dt = δω − ω × δθ.) δθ and δω of quaternions are then turned into the axes of the joint's
+parent, where a spinning body of revolution has constant coefficients. Independent variations x are
+picked out of them, the rest follows, (δs, δu) = Z x, and the rows of the independent ones are the
+linear model. This holds along any motion; where the matrices are constant (at an equilibrium, in a
+steady motion) the eigenvalues tell the stability. Whether they are is seen by comparing them with
+those a moment later.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ from .variational import State, Variations, expansion, steadied, tilde
 if TYPE_CHECKING:
     from ...equations import Equations
 
-# A sliding speed is left to the constraints before a turning one, if they hold it at least this well.
+# A sliding speed is left to the constraints before a turning one, if they hold it at least this
+# well.
 WELL_HELD = 1e-3
 
 
@@ -141,8 +142,8 @@ def _end(equations: Equations, run: Trajectory, inputs: Any, parameters: Any) ->
 def _variations(
     equations: Equations, outputs: tuple[str, ...], measured: tuple[str, ...], state: State
 ) -> Variations:
-    """The matrices at a state. Measured quantities join the variations, each with a row that ties it
-    to the others."""
+    """The matrices at a state. Measured quantities join the variations, each with a row that ties
+    it to the others."""
     kernel = equations.numeric.kernel(
         ("linearize", outputs, measured),
         lambda: _expressions(equations, outputs, measured),
@@ -243,7 +244,8 @@ def _determined(rows: np.ndarray, columns: list[int], least: float) -> tuple[lis
 
 
 def _named(names: list[str], rows: np.ndarray, wanted: tuple[str, ...]) -> list[int]:
-    """Indices of the wanted variations, which have to be independent and to determine the others."""
+    """Indices of the wanted variations, which have to be independent and to determine the
+    others."""
     free = len(names) - (rank(rows) if rows.size else 0)
     if len(wanted) != free:
         raise ArgumentError(

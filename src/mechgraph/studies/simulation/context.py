@@ -95,7 +95,10 @@ def _input(equations: Equations, name: str, value: Any) -> SX:
 
 
 def _signal(
-    equations: Equations, functions: dict[str, Callable], expressions: SX, constants: np.ndarray
+    equations: Equations,
+    functions: dict[str, Callable[..., Any]],
+    expressions: SX,
+    constants: np.ndarray,
 ) -> Callable[[float, np.ndarray], np.ndarray]:
     """All inputs at (t, y), where some of them are Python functions of t or of (t, q, u)."""
     s, nq, nu = equations.terms.symbols, len(equations.coordinates), len(equations.speeds)
@@ -125,7 +128,7 @@ def _signal(
     return signal
 
 
-def _takes_state(function: Callable) -> bool:
+def _takes_state(function: Callable[..., Any]) -> bool:
     """True for functions of (t, q, u), False for functions of t (also of those without a readable
     signature)."""
     try:

@@ -43,7 +43,9 @@ def _check_event(name: str, event: Event) -> None:
 class Watch:
     """Events: sign changes between grid points, located by integrating to the very moment."""
 
-    def __init__(self, context: Context, events: Mapping[str, Event | str | Callable]) -> None:
+    def __init__(
+        self, context: Context, events: Mapping[str, Event | str | Callable[..., Any]]
+    ) -> None:
         self.events = {name: e if isinstance(e, Event) else Event(e) for name, e in events.items()}
         for name, event in self.events.items():
             _check_event(name, event)
@@ -69,7 +71,7 @@ class Watch:
         self,
         integrator: Integrator,
         recorder: Recorder,
-        before: tuple,
+        before: tuple[Any, ...],
         times: np.ndarray,
         states: np.ndarray,
     ) -> int:

@@ -124,10 +124,16 @@ class Cvodes(Integrator):
     def _integrator(self, count: int) -> ca.Function:
         if count not in self._built:
             options: dict[str, Any] = {
-                "reltol": self.rtol, "abstol": self.atol, "max_num_steps": 1_000_000, "min_step_size": 1e-14,
-                "disable_internal_warnings": True, "print_time": False,
-                "show_eval_warnings": False, "expand": False, **self.options,
-            }  # fmt: skip
+                "reltol": self.rtol,
+                "abstol": self.atol,
+                "max_num_steps": 1_000_000,
+                "min_step_size": 1e-14,
+                "disable_internal_warnings": True,
+                "print_time": False,
+                "show_eval_warnings": False,
+                "expand": False,
+                **self.options,
+            }
             grid = np.linspace(0, 1, count + 1)[1:]
             self._built[count] = ca.integrator("run", "cvodes", self._dae, 0.0, list(grid), options)
         return self._built[count]

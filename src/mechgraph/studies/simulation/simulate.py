@@ -299,7 +299,7 @@ class Recorder:
         self.done += on_grid
         self.drift = max(self.drift, drift)
 
-    def trajectory(self, outcome: str, watch: Watch, statistics: dict) -> Trajectory:
+    def trajectory(self, outcome: str, watch: Watch, statistics: dict[str, Any]) -> Trajectory:
         eqs = self.context.equations
         t, q, u, work = (np.concatenate(parts) for parts in (self.t, self.q, self.u, self.work))
         columns = {
