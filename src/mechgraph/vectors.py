@@ -64,10 +64,10 @@ def scalar(value: Any, what: str = "value") -> SX:
     except NOT_AN_EXPRESSION:
         result = None
     if result is None or result.shape != (1, 1):
-        told = (
+        got = (
             f"a {value.shape[0]}x{value.shape[1]} matrix" if isinstance(value, SX) else repr(value)
         )
-        raise ModelError(f"{what} must be one number or expression, got {told}")
+        raise ModelError(f"{what} must be one number or expression, got {got}")
     if not result.is_dense():
         result = ca.densify(result)
     if result.is_constant() and not math.isfinite(float(result)):

@@ -156,7 +156,7 @@ class Evaluator:
                 return bordered(M, f, A, b, G)
             return CLOSURES[self.closed.closure].solve(M, f, A, b)
         except np.linalg.LinAlgError:
-            raise ArgumentError(self.idle_message(q, u, t, parameters)) from None
+            raise ArgumentError(self.undetermined_message(q, u, t, parameters)) from None
 
     @property
     def _matrices(self) -> Kernel:
@@ -176,13 +176,13 @@ class Evaluator:
             given = q, u, t, inputs, parameters
             udot = self.evaluate("udot", lambda: self.closed.udot, 1, *given)
             if not np.isfinite(udot).all():
-                raise ArgumentError(self.idle_message(q, u, t, parameters))
+                raise ArgumentError(self.undetermined_message(q, u, t, parameters))
             return udot, np.zeros((*udot.shape[:-1], 0))
         batch, states = self.sparse_matrices(q, u, t, inputs, parameters)
         try:
             udot, lam = zip(*(sparse.solve(*state) for state in states), strict=True)
         except RuntimeError:
-            raise ArgumentError(self.idle_message(q, u, t, parameters)) from None
+            raise ArgumentError(self.undetermined_message(q, u, t, parameters)) from None
         return np.reshape(udot, (*batch, -1)), np.reshape(lam, (*batch, -1))
 
     def sparse_matrices(
@@ -205,18 +205,20 @@ class Evaluator:
 
     # --- what is not determined -------------------------------------------------------------------
 
-    def idle(self, q: Any, u: Any = None, t: Any = 0.0, parameters: Any = None) -> str | None:
+    def undetermined(
+        self, q: Any, u: Any = None, t: Any = 0.0, parameters: Any = None
+    ) -> str | None:
         """A speed that neither inertia nor a constraint determines, so that u̇ is not unique; None
         if there is none."""
         states = self.sparse_matrices(q, u, t, None, parameters)[1]
         culprits = (sparse.undetermined(M, A) for M, _, A, _ in states)
         return next((self.terms.symbols.speeds[k] for k in culprits if k is not None), None)
 
-    def idle_message(self, q: Any, u: Any, t: Any, parameters: Any) -> str:
+    def undetermined_message(self, q: Any, u: Any, t: Any, parameters: Any) -> str:
         """What to say where the accelerations are not determined."""
         return (
             "the mass matrix is singular: nothing that moves with "
-            f"{self.idle(q, u, t, parameters)!r} has inertia; give it mass or inertia, or "
+            f"{self.undetermined(q, u, t, parameters)!r} has inertia; give it mass or inertia, or "
             "constrain it"
         )
 

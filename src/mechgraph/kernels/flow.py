@@ -25,9 +25,9 @@ class Flow:
     """A state in two parts and how it changes, as expressions.
 
     ``q`` is the first part (coordinates) and ``u`` the second (speeds); ``qdot`` and ``udot`` are
-    their rates. They depend on time ``t``, on inputs ``w`` and on parameters ``p``. ``keep`` is the
-    way back: (q, u) brought back to where the state has to stay, None if it may be anywhere. The
-    rates ``work_rates`` are integrated along and nothing depends on what they add up to.
+    their rates. They depend on time ``t``, on inputs ``w`` and on parameters ``p``. ``projected``
+    is the way back: (q, u) brought back to where the state has to stay, None if it may be anywhere.
+    The rates ``work_rates`` are integrated along and nothing depends on what they add up to.
     """
 
     q: SX
@@ -37,7 +37,7 @@ class Flow:
     p: SX
     qdot: SX
     udot: SX
-    keep: SX | None
+    projected: SX | None
     compiled: dict[str, Integrate] = field(default_factory=dict)
     work_rates: SX = field(default_factory=lambda: SX(0, 1))
 
@@ -52,9 +52,9 @@ class Flow:
         return ca.vertcat(self.q, self.u, self.work)
 
     @cached_property
-    def kept(self) -> SX:
+    def projected_state(self) -> SX:
         """The whole state after the way back."""
-        return self.y if self.keep is None else ca.vertcat(self.keep, self.work)
+        return self.y if self.projected is None else ca.vertcat(self.projected, self.work)
 
     @cached_property
     def slope(self) -> SX:
@@ -65,9 +65,9 @@ class Flow:
         constraint whose singular value σ falls to zero grows as 1/σ if it feeds back on the motion.
         """
         slope = ca.vertcat(self.qdot, self.udot, self.work_rates)
-        if self.keep is None:
+        if self.projected is None:
             return slope
-        return ca.substitute(slope, ca.vertcat(self.q, self.u), self.keep)
+        return ca.substitute(slope, ca.vertcat(self.q, self.u), self.projected)
 
     def integrate(self, inputs: SX) -> Integrate:
         """The compiled integrator for these inputs (expressions of time, parameters and ``w``),
@@ -88,9 +88,9 @@ class Integrate:
     def __init__(self, flow: Flow, inputs: SX) -> None:
         slope = ca.substitute(flow.slope, flow.w, inputs) if flow.w.numel() else flow.slope
         constants = ca.vertcat(flow.p, flow.w)
-        functions = _functions([flow.y, flow.t, constants], flow=slope, keep=flow.kept)
+        functions = _functions([flow.y, flow.t, constants], flow=slope, keep=flow.projected_state)
         self.size = flow.y.numel()
-        sizes = {"N": self.size, "P": constants.numel(), "KEEPING": int(flow.keep is not None)}
+        sizes = {"N": self.size, "P": constants.numel(), "KEEPING": int(flow.projected is not None)}
         self.function = _library("integrate.h", functions, 1, sizes).kernel_integrate
         self.function.restype = ctypes.c_int
 
@@ -136,10 +136,12 @@ class Rollout:
 
     def __init__(self, flow: Flow) -> None:
         arguments = [flow.q, flow.u, flow.t, flow.w, flow.p]
-        functions = _functions(arguments, accelerate=flow.udot, rate=flow.qdot, keep=flow.kept)
+        functions = _functions(
+            arguments, accelerate=flow.udot, rate=flow.qdot, keep=flow.projected_state
+        )
         symbols = {"NQ": flow.q, "NU": flow.u, "NW": flow.w, "NP": flow.p}
         sizes = {name: symbol.numel() for name, symbol in symbols.items()}
-        sizes["KEEPING"] = int(flow.keep is not None)
+        sizes["KEEPING"] = int(flow.projected is not None)
         self.function = _library("rollout.h", functions, lanes(), sizes).kernel_rollout
         self.size, self.inputs = sizes["NQ"] + sizes["NU"], sizes["NW"]
 

@@ -145,7 +145,7 @@ class ConstraintRows:
         times λ."""
         out: dict[str, ForceTorque] = {}
         for level, indices in self.indices[constraint.name].items():
-            m = Motion(self.chart, varied=level, through=through)
+            m = Motion(self.chart, vary=level, through=through)
             value = ca.vertcat(*(row for _, row in _stated(constraint, m, level)))
             for body, variation in m.variations.items():
                 wrench = (

@@ -101,7 +101,7 @@ def _speed_indices(chart: Chart, effort: Effort) -> tuple[int, ...] | None:
 
 
 def _cut_joint_effort(chart: Chart, effort: Effort) -> list[Wrench]:
-    m = Motion(chart, varied="velocity")
+    m = Motion(chart, vary="velocity")
     speed, out = m.speed(effort.joint), []
     for body, variation in m.variations.items():
         wrench = ca.substitute(ca.jacobian(speed, variation), *at_rest(m)).T @ effort.values

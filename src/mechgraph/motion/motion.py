@@ -47,11 +47,11 @@ class Motion:
     """Position, velocity, acceleration, rotation of bodies and markers; coordinates and speeds of
     joints; time."""
 
-    def __init__(self, chart: Chart, varied: Level | None = None, through: str | None = None):
+    def __init__(self, chart: Chart, vary: Level | None = None, through: str | None = None):
         """``through`` names a cut joint: then nothing is varied but what is measured across it."""
         self._chart, self._through = chart, through
-        self._varied: Level | None = varied if through is None else None
-        self._varied_across = varied
+        self._vary: Level | None = vary if through is None else None
+        self._vary_across = vary
         self.variations: dict[
             str, SX
         ] = {}  # by body: displacement (3) and rotation (3) of its frame, in the world
@@ -85,7 +85,7 @@ class Motion:
         """Angular velocity; ``in_frame`` turns the components only."""
         spot = self._locate(place)
         omega = self._chart.pose(spot.frame)[0] @ self._chart.twist(spot.frame)[0]
-        if self._varied == "velocity":
+        if self._vary == "velocity":
             omega = omega + self._variation(spot.body)[3:]
         return self._turned(omega, in_frame)
 
@@ -94,7 +94,7 @@ class Motion:
         spot = self._locate(place)
         R, (omega, v) = self._chart.pose(spot.frame)[0], self._chart.twist(spot.frame)
         out = R @ (v + ca.cross(omega, spot.at))
-        if self._varied == "velocity":
+        if self._vary == "velocity":
             out = out + self._carried(spot)
         return self._turned(out, in_frame)
 
@@ -104,7 +104,7 @@ class Motion:
         R, omega = self._chart.pose(spot.frame)[0], self._chart.twist(spot.frame)[0]
         epsilon, w = self._chart.acceleration(spot.frame)
         out = R @ (w + ca.cross(epsilon, spot.at) + ca.cross(omega, ca.cross(omega, spot.at)))
-        if self._varied == "acceleration":
+        if self._vary == "acceleration":
             out = out + self._carried(spot)
         return self._turned(out, in_frame)
 
@@ -112,7 +112,7 @@ class Motion:
         """Angular acceleration; ``in_frame`` turns the components only."""
         spot = self._locate(place)
         out = self._chart.pose(spot.frame)[0] @ self._chart.acceleration(spot.frame)[0]
-        if self._varied == "acceleration":
+        if self._vary == "acceleration":
             out = out + self._variation(spot.body)[3:]
         return self._turned(out, in_frame)
 
@@ -176,7 +176,7 @@ class Motion:
         R, p = self._rotation(end), self._position(end)
         return R.T @ self.rotation(joint.child), R.T @ (self.position(joint.child) - p)
 
-    def wandering(self, chain: Joint) -> SX:
+    def chain_end(self, chain: Joint) -> SX:
         """Position of the end of a constraint's chain (see ``Constraint.chains``), as a point of
         the body that it is on."""
         return self._position(self._end(chain))
@@ -209,11 +209,11 @@ class Motion:
     def _position(self, spot: _Spot) -> SX:
         R, p = self._chart.pose(spot.frame)
         out = p + R @ spot.at
-        return out + self._carried(spot) if self._varied == "position" else out
+        return out + self._carried(spot) if self._vary == "position" else out
 
     def _rotation(self, spot: _Spot) -> SX:
         R = self._chart.pose(spot.frame)[0] @ spot.rotation
-        return R + ca.skew(self._variation(spot.body)[3:]) @ R if self._varied == "position" else R
+        return R + ca.skew(self._variation(spot.body)[3:]) @ R if self._vary == "position" else R
 
     def _variation(self, body: Body) -> SX:
         if body is self._chart.description.ground:
@@ -264,7 +264,7 @@ class Motion:
         """The motion that the coordinates of a cut joint are measured in."""
         if self._through != joint.name:
             return self
-        across = Motion(self._chart, self._varied_across)
+        across = Motion(self._chart, self._vary_across)
         across.variations = self.variations
         return across
 
@@ -279,8 +279,8 @@ class Motion:
         rate = ca.jtimes(measured, symbols.q, self._chart.qdot) + ca.jtimes(
             measured, symbols.t, SX(1)
         )
-        if self._varied == "velocity":
-            moved = Motion(self._chart, varied="position")
+        if self._vary == "velocity":
+            moved = Motion(self._chart, vary="position")
             measured = joint.kind.measure(*moved.across(joint))
             for body, variation in moved.variations.items():
                 J = ca.substitute(ca.jacobian(measured, variation), *at_rest(moved))

@@ -253,9 +253,9 @@ class _Walk:
         ]
         self._name_variables([*(arc.joint for arc in topology.arcs), *carried])
         for arc in topology.arcs:
-            self._lay_arc(arc)
+            self._add_arc(arc)
         for joint in carried:
-            self._lay_chain(joint)
+            self._add_chain(joint)
 
     def _name_variables(self, joints: list[Joint]) -> None:
         self.q_index: dict[str, tuple[int, ...]] = {}
@@ -269,7 +269,7 @@ class _Walk:
         self.rates: list[tuple[tuple[int, ...], tuple[int, ...], SX]] = []
         self.reference = [0.0] * len(coordinates)
 
-    def _lay_arc(self, arc: Arc) -> None:
+    def _add_arc(self, arc: Arc) -> None:
         """Frames from the inboard to the outboard body of an arc."""
         joint = arc.joint
         near, far = (joint.child, joint.parent) if arc.reversed else (joint.parent, joint.child)
@@ -277,23 +277,23 @@ class _Walk:
         if arc.reversed:
             steps = [(step.reversed(), q, u) for step, q, u in reversed(steps)]
         start = self.body_frame[arc.inboard]
-        end, pending = self._lay_steps(
+        end, pending = self._add_steps(
             start, joint, _then(self.body_pose[arc.inboard], (near.rotation, near.at)), steps
         )
         pose = _then(pending, _inverse(far))
         if end == start or self._driven(pose):
-            end, pose = self._lay_fixed(end, joint, *pose), (SX.eye(3), SX.zeros(3))
+            end, pose = self._add_fixed(end, joint, *pose), (SX.eye(3), SX.zeros(3))
         self.body_frame[arc.outboard], self.body_pose[arc.outboard] = end, pose
 
-    def _lay_chain(self, joint: Joint) -> None:
+    def _add_chain(self, joint: Joint) -> None:
         """Frames of a chain that carries its own coordinates (of a cut joint, of a constraint),
         from its parent to its end."""
         steps = list(self._numbered(joint))
         parent, near = joint.parent.body.name, (joint.parent.rotation, joint.parent.at)
-        end, pending = self._lay_steps(
+        end, pending = self._add_steps(
             self.body_frame[parent], joint, _then(self.body_pose[parent], near), steps
         )
-        self.chain_end[joint.name] = self._lay_fixed(end, joint, *pending)
+        self.chain_end[joint.name] = self._add_fixed(end, joint, *pending)
 
     def _numbered(
         self, joint: Joint
@@ -308,7 +308,7 @@ class _Walk:
                 tuple(next(us) for _ in step.speeds) if moving else (),
             )
 
-    def _lay_steps(
+    def _add_steps(
         self, start: int, joint: Joint, near: tuple[SX, SX], steps: list[Any]
     ) -> tuple[int, tuple[SX, SX]]:
         """Lay the frames of a chain that begins at pose ``near`` of a frame: the last one, and the
@@ -319,16 +319,16 @@ class _Walk:
                 pending = _then(pending, step.pose(step.amount))
                 continue
             if self._driven(pending):
-                frame, pending = self._lay_fixed(frame, joint, *pending), (SX.eye(3), SX.zeros(3))
+                frame, pending = self._add_fixed(frame, joint, *pending), (SX.eye(3), SX.zeros(3))
             C, step = step.axis_aligned()
-            frame = self._lay_moving(frame, joint, _then(pending, (C, SX.zeros(3))), step, q, u)
+            frame = self._add_moving(frame, joint, _then(pending, (C, SX.zeros(3))), step, q, u)
             pending = (C.T, SX.zeros(3))
         return frame, pending
 
     def _driven(self, pose: tuple[SX, SX]) -> bool:
         return any(not x.is_constant() and ca.depends_on(x, self.description.time) for x in pose)
 
-    def _lay_moving(
+    def _add_moving(
         self,
         parent: int,
         joint: Joint,
@@ -344,9 +344,9 @@ class _Walk:
         for index, value in zip(q, step.reference, strict=True):
             self.reference[index] = value
         zero = SX.zeros(3)
-        return self._add(TreeFrame(parent, joint, R, d, S, u, _relative(*S, s), (zero, zero)))
+        return self._append(TreeFrame(parent, joint, R, d, S, u, _relative(*S, s), (zero, zero)))
 
-    def _lay_fixed(self, parent: int, joint: Joint, R: SX, d: SX) -> int:
+    def _add_fixed(self, parent: int, joint: Joint, R: SX, d: SX) -> int:
         """A frame at a constant place or with a motion prescribed by functions of time."""
         frame = _fixed_frame(parent, joint, R, d)
         t = self.description.time
@@ -355,9 +355,9 @@ class _Walk:
             relative = (ca.vertcat(turning[2, 1], turning[0, 2], turning[1, 0]), R.T @ _rate(d, t))
             known = (_rate(relative[0], t), _rate(relative[1], t))
             frame = TreeFrame(parent, joint, R, d, frame.S, (), relative, known)
-        return self._add(frame)
+        return self._append(frame)
 
-    def _add(self, frame: TreeFrame) -> int:
+    def _append(self, frame: TreeFrame) -> int:
         self.frames.append(frame)
         return len(self.frames) - 1
 

@@ -83,13 +83,13 @@ def _states(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """q and u with a row for each trajectory, parameters with a row for each or one for all."""
     q, u, _, _, p = equations.numeric.arguments(q, u, 0.0, None, parameters)
-    told = f"coordinates {q.shape}, speeds {u.shape}, parameters {p.shape}"
+    shapes = f"coordinates {q.shape}, speeds {u.shape}, parameters {p.shape}"
     try:
         count = np.broadcast_shapes(q.shape[:-1], u.shape[:-1], p.shape[:-1], (1,))
     except ValueError:
-        raise ArgumentError(f"the numbers of trajectories do not fit together: {told}") from None
+        raise ArgumentError(f"the numbers of trajectories do not fit together: {shapes}") from None
     if len(count) > 1:
-        raise ArgumentError(f"rollouts take one batch axis, got {told}")
+        raise ArgumentError(f"rollouts take one batch axis, got {shapes}")
     return (
         np.broadcast_to(q, (*count, q.shape[-1])),
         np.broadcast_to(u, (*count, u.shape[-1])),

@@ -226,7 +226,7 @@ class _Ball(SurfacePair):
         )
 
 
-class _Wandering(SurfacePair):
+class _MovingPoint(SurfacePair):
     """A point with three coordinates on the body of ``host``, kept on it by g = 0."""
 
     host: Surface
@@ -250,7 +250,7 @@ class _Wandering(SurfacePair):
 
     def _point(self, m: Motion) -> tuple[SX, SX, SX]:
         """P in the world, g(P), and the unit outward normal there."""
-        point, R = m.wandering(self.chains()[0]), m.rotation(self.host.marker)
+        point, R = m.chain_end(self.chains()[0]), m.rotation(self.host.marker)
         local = R.T @ (point - m.position(self.host.marker))
         p = SX.sym("p", 3)
         g = self.host.level(p)
@@ -259,7 +259,7 @@ class _Wandering(SurfacePair):
         return point, value / ca.norm_2(slope), R @ (slope / ca.norm_2(slope))
 
 
-class _OnLevel(_Wandering):
+class _OnLevel(_MovingPoint):
     """A convex surface on g = 0."""
 
     def __init__(self, name: str, surface: Surface, base: Surface) -> None:
@@ -290,7 +290,7 @@ class _OnLevel(_Wandering):
         return (ca.dot(normal, m.position(self.surface.marker) - point),)
 
 
-class _LevelOnPlane(_Wandering):
+class _LevelOnPlane(_MovingPoint):
     """A body whose surface is known by its g, on a plane: it touches where its normal is that of
     the plane."""
 

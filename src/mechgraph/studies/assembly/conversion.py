@@ -46,20 +46,16 @@ def in_joint_coordinates(equations: Equations, names: Collection[str]) -> Equati
 
 
 def own_names(equations: Equations) -> set[str]:
-    """Names of the variables of coordinates that are not those of joints, alone and together."""
+    """Names of the variables that belong to these coordinates alone, one by one and together; not
+    those that every chart has (turns that are counted, chains that carry their coordinates)."""
     chart = equations.terms.chart
-    shared = {*chart.counted, *chart.chain_end}
-    groups = {name for name in chart.joint_coordinates if name not in shared}
-    carried = {index for name in chart.chain_end for index in chart.joint_speeds[name]}
-    speeds = {name for k, name in enumerate(equations.speeds) if k not in carried}
-    kept = {index for name in chart.chain_end for index in chart.joint_coordinates[name]}
-    coordinates = {
-        name
-        for k, name in enumerate(equations.coordinates)
-        if k not in kept and name not in chart.counted
-    }
-    groups -= {equations.coordinates[k] for k in kept}
-    return {*groups, *(f"{name}'" for name in groups), *speeds, *coordinates}
+    shared_q = {k for name in chart.chain_end for k in chart.joint_coordinates[name]}
+    shared_u = {k for name in chart.chain_end for k in chart.joint_speeds[name]}
+    shared_q |= set(chart.counted.values())
+    groups = {name for name, own in chart.joint_coordinates.items() if not shared_q & set(own)}
+    coordinates = {name for k, name in enumerate(equations.coordinates) if k not in shared_q}
+    speeds = {name for k, name in enumerate(equations.speeds) if k not in shared_u}
+    return {*groups, *(f"{name}'" for name in groups), *coordinates, *speeds}
 
 
 def convert(

@@ -77,21 +77,21 @@ def linearize(
         state = State(*found, t, inputs, parameters)
     now = _variations(equations, seen, measured, state)
     names = [*own, *measured]
-    kept = _named(names, now.rows, wanted) if wanted else _chosen(equations, now.rows)
+    chosen = _named(names, now.rows, wanted) if wanted else _chosen(equations, now.rows)
 
     def later(state: State) -> Variations:
         return _variations(equations, seen, measured, state)
 
-    now, turning, constant = steadied(equations, state, now, later, kept)
-    Z, states = expansion(now.rows, kept), tuple(names[k] for k in kept)
+    now, turning, constant = steadied(equations, state, now, later, chosen)
+    Z, states = expansion(now.rows, chosen), tuple(names[k] for k in chosen)
     if seen:
         C, D = now.watched @ Z, now.watched_input
         labels = tuple(label for name in seen for label in equations.names.resolve(name).labels)
     else:
-        C, D, labels = np.eye(len(kept)), np.zeros((len(kept), len(equations.inputs))), states
+        C, D, labels = np.eye(len(chosen)), np.zeros((len(chosen), len(equations.inputs))), states
     return LinearModel(
-        A=now.reduced(kept),
-        B=now.by_input[kept],
+        A=now.reduced(chosen),
+        B=now.by_input[chosen],
         C=C,
         D=D,
         states=states,
@@ -170,18 +170,18 @@ def _expressions(
     uncounted = [k for k in range(s.q.numel()) if k not in set(chart.counted.values())]
     T = chart.tangent
 
-    def varied(values: SX) -> SX:
+    def along(values: SX) -> SX:
         slopes = ca.jacobian(values, s.q) @ T, ca.jacobian(values, s.u)
         return ca.horzcat(*slopes, SX(values.numel(), m))
 
     turned = ca.reshape(chart.rate(ca.vec(ca.densify(T))), *T.shape)  # Ṫ
     drift = ca.jacobian(terms.qdot, s.q) @ T - turned
-    flow = ca.vertcat(varied(udot), varied(rate))
+    flow = ca.vertcat(along(udot), along(rate))
     by_input = ca.jacobian(ca.vertcat(udot, rate), s.w)
-    ties = varied(y) - ca.horzcat(SX(m, T.shape[1] + s.u.numel()), SX.eye(m))
-    rows = ca.vertcat(varied(ca.vertcat(terms.phi, terms.psi)), ties)
+    ties = along(y) - ca.horzcat(SX(m, T.shape[1] + s.u.numel()), SX.eye(m))
+    rows = ca.vertcat(along(ca.vertcat(terms.phi, terms.psi)), ties)
     kinematic = [T[uncounted, :], drift[uncounted, :], terms.N[uncounted, :]]
-    dynamic = [flow, by_input, rows, varied(watched), ca.jacobian(watched, s.w)]
+    dynamic = [flow, by_input, rows, along(watched), ca.jacobian(watched, s.w)]
     return [ca.densify(x) for x in (*kinematic, *dynamic)]
 
 
@@ -251,10 +251,10 @@ def _named(names: list[str], rows: np.ndarray, wanted: tuple[str, ...]) -> list[
         raise ArgumentError(
             f"independent: there are {free} independent variations here, got {len(wanted)} names"
         )
-    kept = [names.index(name) for name in wanted]
-    if rows.size and rank(np.delete(rows, kept, axis=1)) < rank(rows):
+    chosen = [names.index(name) for name in wanted]
+    if rows.size and rank(np.delete(rows, chosen, axis=1)) < rank(rows):
         raise ArgumentError(
             f"independent: {', '.join(wanted)} do not determine the others here; leave the choice "
             "open"
         )
-    return kept
+    return chosen

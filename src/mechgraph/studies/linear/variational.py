@@ -58,9 +58,9 @@ class Variations(NamedTuple):
     watched: np.ndarray
     watched_input: np.ndarray
 
-    def reduced(self, kept: list[int]) -> np.ndarray:
+    def reduced(self, independent: list[int]) -> np.ndarray:
         """A: the flow of the independent variations."""
-        return (self.flow @ expansion(self.rows, kept))[kept]
+        return (self.flow @ expansion(self.rows, independent))[independent]
 
     def turned(self, vectors: list[Vector], Omega: np.ndarray, h: float = 0.0) -> Variations:
         """The same for axes that turn with Ω and were those of now a time h ago: T⁻¹ flow T − Ξ,
@@ -70,14 +70,14 @@ class Variations(NamedTuple):
         return self._replace(flow=back @ self.flow @ T - Xi, rows=self.rows @ T)
 
 
-def expansion(rows: np.ndarray, kept: list[int]) -> np.ndarray:
+def expansion(rows: np.ndarray, independent: list[int]) -> np.ndarray:
     """Z with (δs, δu) = Z x: ones for the independent variations, the others by the constraints."""
     count = rows.shape[1]
-    others = [k for k in range(count) if k not in set(kept)]
-    Z = np.zeros((count, len(kept)))
-    Z[kept, range(len(kept))] = 1.0
+    others = [k for k in range(count) if k not in set(independent)]
+    Z = np.zeros((count, len(independent)))
+    Z[independent, range(len(independent))] = 1.0
     if others:
-        Z[others] = -np.linalg.pinv(rows[:, others], rcond=RANK_TOLERANCE) @ rows[:, kept]
+        Z[others] = -np.linalg.pinv(rows[:, others], rcond=RANK_TOLERANCE) @ rows[:, independent]
     return Z
 
 
@@ -86,18 +86,20 @@ def steadied(
     state: State,
     now: Variations,
     at: Callable[[State], Variations],
-    kept: list[int],
+    independent: list[int],
 ) -> tuple[Variations, np.ndarray, bool]:
     """The varied motion for fixed axes, or for axes that turn with Ω if only that makes it
     constant; Ω; and whether it is."""
-    h = _moment(equations, state, now.reduced(kept))
+    h = _moment(equations, state, now.reduced(independent))
     later, still = at(_later(equations, state, h)), np.zeros(3)
-    if _same(now.reduced(kept), later.reduced(kept)):
+    if _same(now.reduced(independent), later.reduced(independent)):
         return now, still, True
     vectors = _vectors(equations, state)
-    Omega = _turn(now, later, h, vectors, expansion(now.rows, kept))
+    Omega = _turn(now, later, h, vectors, expansion(now.rows, independent))
     turned = now.turned(vectors, Omega)
-    constant = _same(turned.reduced(kept), later.turned(vectors, Omega, h).reduced(kept))
+    constant = _same(
+        turned.reduced(independent), later.turned(vectors, Omega, h).reduced(independent)
+    )
     return (turned, Omega, True) if constant else (now, still, False)
 
 
@@ -134,8 +136,8 @@ def _same(A: np.ndarray, B: np.ndarray) -> bool:
     A, B = balanced(A, B)
     sizes, used = np.abs(A) + np.abs(B), list(range(len(A)))
     noise = 1e-3 * CHANGE * sizes.max(initial=0.0)
-    while idle := [k for k in used if sizes[used, k].max() <= noise]:
-        used = [k for k in used if k not in idle]
+    while unused := [k for k in used if sizes[used, k].max() <= noise]:
+        used = [k for k in used if k not in unused]
     own = (sizes.sum(axis=0) + sizes.sum(axis=1))[used]
     allowed = CHANGE * np.sqrt(np.outer(own, own)) + noise
     return bool((np.abs(A - B)[np.ix_(used, used)] <= allowed).all())

@@ -100,7 +100,7 @@ class Watch:
         if self._end is not None and self._end[0] > recorder.last[0]:
             moment, state = self._end
             states, drift = recorder.projected(np.array([moment]), state[None])
-            recorder.keep(np.array([moment]), states, drift, 0)
+            recorder.store(np.array([moment]), states, drift, 0)
 
     def _locate(
         self, integrator: Integrator, name: str, times: np.ndarray, states: np.ndarray, k: int

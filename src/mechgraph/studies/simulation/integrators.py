@@ -51,7 +51,7 @@ class Problem:
 class Integrator(ABC):
     """Advances a state; counts what it did."""
 
-    keeps = False  # True if it keeps the constraints itself, at every step
+    projects = False  # True if it keeps the constraints itself, at every step
     tier = "interpreter"  # what evaluates the right-hand side
 
     def __init__(self, problem: Problem, rtol: float, atol: float) -> None:
@@ -67,10 +67,10 @@ class Integrator(ABC):
         """States at ``times`` (equidistant, ascending, after t), a row each."""
 
 
-class Still(Integrator):
+class WithoutMotion(Integrator):
     """For systems without coordinates: time alone moves them."""
 
-    keeps = True
+    projects = True
 
     def advance(self, t: float, y: np.ndarray, times: np.ndarray) -> np.ndarray:
         return np.zeros((len(times), 0))
@@ -154,7 +154,7 @@ class CvodesBdf(Cvodes):
 class Compiled(Integrator):
     """Dormand and Prince's method of order 8 in machine code, constraints kept at every step."""
 
-    keeps = True
+    projects = True
     tier = "machine code"
 
     def __init__(self, problem: Problem, rtol: float, atol: float) -> None:
@@ -227,9 +227,9 @@ class SciPy(Integrator):
             if passed:
                 yield solver.dense_output()(times[:passed]).T
             times = times[passed:]
-            self._keep(solver)
+            self._project(solver)
 
-    def _keep(self, solver: OdeSolver) -> None:
+    def _project(self, solver: OdeSolver) -> None:
         """Nothing: a method with a memory of former steps must not have its state moved."""
 
 
@@ -238,14 +238,20 @@ class RungeKutta(SciPy):
 
     def __init__(self, problem: Problem, rtol: float, atol: float) -> None:
         super().__init__(problem, rtol, atol)
-        self._kept = None if problem.motion.keep is None else self._function(problem.motion.kept)
+        self._projected = (
+            None
+            if problem.motion.projected is None
+            else self._function(problem.motion.projected_state)
+        )
 
-    def _keep(self, solver: OdeSolver) -> None:
-        if self._kept is not None:
+    def _project(self, solver: OdeSolver) -> None:
+        if self._projected is not None:
             w = np.zeros(
                 self.problem.motion.w.numel()
             )  # the constraints do not depend on the inputs
-            solver.y = np.array(self._kept(solver.y, solver.t, w, self.problem.constants)).ravel()
+            solver.y = np.array(
+                self._projected(solver.y, solver.t, w, self.problem.constants)
+            ).ravel()
             solver.f = self._rhs(solver.t, solver.y)
 
 

@@ -30,7 +30,7 @@ from .integrators import (
     Integrator,
     Problem,
     SciPy,
-    Still,
+    WithoutMotion,
     make_integrator,
 )
 
@@ -144,7 +144,7 @@ def _check_determined(context: Context, q: np.ndarray, u: np.ndarray, t: float) 
     none."""
     eqs, p = context.equations, context.parameters
     if eqs.constraints:
-        determined = eqs.numeric.idle(q, u, t, p) is None
+        determined = eqs.numeric.undetermined(q, u, t, p) is None
     else:
         determined = bool(
             np.isfinite(
@@ -152,7 +152,7 @@ def _check_determined(context: Context, q: np.ndarray, u: np.ndarray, t: float) 
             ).all()
         )
     if not determined:
-        raise ArgumentError(eqs.numeric.idle_message(q, u, t, p))
+        raise ArgumentError(eqs.numeric.undetermined_message(q, u, t, p))
 
 
 def _integrator(
@@ -185,7 +185,7 @@ def _integrator(
         motion, context.expressions, np.array(list(context.parameters.values())), context.signal
     )
     if not motion.y.numel():
-        return Still(problem, rtol, atol)
+        return WithoutMotion(problem, rtol, atol)
     return make_integrator(method, problem, rtol, atol)
 
 
@@ -287,7 +287,7 @@ class Recorder:
         eqs = self.context.equations
         return np.split(states, np.cumsum([len(eqs.coordinates), len(eqs.speeds)]), axis=1)
 
-    def keep(self, times: np.ndarray, states: np.ndarray, drift: float, on_grid: int) -> None:
+    def store(self, times: np.ndarray, states: np.ndarray, drift: float, on_grid: int) -> None:
         if not len(times):
             return
         self.t.append(times)
@@ -377,7 +377,7 @@ def _run(
                 times, states, met = contacts.first_event(integrator, (t, y), times, states)
             count = watch.look(integrator, recorder, (t, y), times, states)
             on_grid = int(np.isin(times[:count], recorder.times).sum())
-            recorder.keep(times[:count], states[:count], drift, on_grid)
+            recorder.store(times[:count], states[:count], drift, on_grid)
             watch.finish(recorder)
             if contacts is not None and met and not watch.stopped:
                 _settle(integrator, recorder, contacts)
@@ -386,7 +386,7 @@ def _run(
                 stretch,
                 drift,
                 total,
-                light=integrator.keeps and integrator.evaluations - spent < LIGHT,
+                light=integrator.projects and integrator.evaluations - spent < LIGHT,
             )
 
 
@@ -400,13 +400,13 @@ def _settle(integrator: Integrator, recorder: Recorder, contacts: Contacts) -> N
         [given, recorder.energy(t, q, u) - recorder.energy(t, *after) + given] if work.size else 0
     )
     integrator.restart(recorder.switch(contacts.switches))
-    recorder.keep(np.array([t]), np.concatenate([*after, work])[None], 0.0, 0)
+    recorder.store(np.array([t]), np.concatenate([*after, work])[None], 0.0, 0)
 
 
 def _first_stretch(total: int, recorder: Recorder, integrator: Integrator) -> int:
     """A power of two (few integrators are built), an eighth of the run, or less where constraints
     have to be kept."""
-    part = 32 if recorder.context.equations.constraints and not integrator.keeps else 8
+    part = 32 if recorder.context.equations.constraints and not integrator.projects else 8
     return int(2 ** max(0, np.floor(np.log2(max(1, total / part)))))
 
 
