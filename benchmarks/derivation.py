@@ -1,8 +1,8 @@
 """From a description to the first number: how long derivation takes, here and in SymPy, and what an
 evaluation then costs.
 
-    python benchmarks/derivation.py            all sizes; rewrites the section "derivation" of
-    RESULTS.md python benchmarks/derivation.py --quick    small sizes, prints only
+    python benchmarks/derivation.py            all sizes; rewrites "derivation" of RESULTS.md
+    python benchmarks/derivation.py --quick    small sizes, prints only
 
 1. A chain of 30 bodies on spatial revolutes by ``newton-euler``, phase by phase. The aim is one
    second for all.

@@ -1,8 +1,8 @@
 """What an evaluation, a rollout and a simulated loop cost, here and in the peers, measured
 alternately in one process.
 
-    python benchmarks/kernels.py            all sizes; rewrites the section "kernels" of RESULTS.md
-    and the plot python benchmarks/kernels.py --quick    small sizes, prints only
+    python benchmarks/kernels.py            all sizes; rewrites "kernels" of RESULTS.md, plot
+    python benchmarks/kernels.py --quick    small sizes, prints only
 
 Every comparison begins with a check that all programs compute the same numbers. Times are medians
 over repeats in which the programs take turns, so that what disturbs the machine disturbs all of

@@ -6,15 +6,13 @@ the circle of diameter D with a clearance c between the three. Pressed together 
 meet at the contact angle α; and where nothing slips, the balls travel around, and take the cage
 along, at the rate
 
-    ½ ω (1 − (d/D) cos α),
-    (1)
+    ½ ω (1 − (d/D) cos α),                                                                 (1)
 
 ω being that of the inner ring (the outer one is at rest). A radial load F on the inner ring is
 borne only by the balls on its side: with the approach δ of the rings, ψ from the direction of the
 load, two contacts in series (Stribeck):
 
-    N = K ((δ cos ψ − c) / 2)^(3/2) where that is positive, else 0;    Σ N cos ψ = F.
-    (2)
+    N = K ((δ cos ψ − c) / 2)^(3/2) where that is positive, else 0;    Σ N cos ψ = F.      (2)
 
 Contacts are Hertz's with damping and friction: sphere on torus (races), sphere in cylinder (pockets
 of the cage, without friction). Data are chosen by us: six balls of steel, d = 20 mm, D = 80 mm, ρ =
@@ -70,9 +68,8 @@ def system(load: str = "axial", balls: int = BALLS, rolling: bool = False) -> mg
         )
         s.fixed("outer", s.ground, outer)
         s.revolute("cage turn", s.ground, cage, axis="z")
-    offset = (
-        GROOVE - R_BALL - clearance / 2
-    )  # of the circles of the grooves' centres from that of the balls
+    # of the circles of the grooves' centres from that of the balls
+    offset = GROOVE - R_BALL - clearance / 2
     races = {
         "inner": mg.Torus(inner, R_PITCH + offset, GROOVE, inside=True),
         "outer": mg.Torus(outer, R_PITCH - offset, GROOVE, inside=True),

@@ -11,8 +11,8 @@ Lifshitz, *Mechanics*, §37): with E the energy, M the momentum and M² > 2 E I�
 
     ω₁ = √((2E I₃ − M²)/(I₁ (I₃ − I₁))) cn τ,    ω₂ = √((2E I₃ − M²)/(I₂ (I₃ − I₂))) sn τ,
     ω₃ = √((M² − 2E I₁)/(I₃ (I₃ − I₁))) dn τ,
-    τ = t √((I₃ − I₂)(M² − 2E I₁)/(I₁ I₂ I₃)),    k² = (I₂ − I₁)(2E I₃ − M²)/((I₃ − I₂)(M² − 2E
-    I₁)).
+    τ = t √((I₃ − I₂)(M² − 2E I₁)/(I₁ I₂ I₃)),
+    k² = (I₂ − I₁)(2E I₃ − M²)/((I₃ − I₂)(M² − 2E I₁)).
 """
 
 import numpy as np

@@ -89,9 +89,8 @@ class Gears:
         """The direction in which the pinion pushes the wheel, for the cosine of its inclination:
         side 1 drives, −1 coasts."""
         along = (m.position(self.axles[1]) - m.position(self.axles[0])) / self.pair.distance
-        sine = ca.sqrt(
-            ca.fmax(0, 1 - cosine**2)
-        )  # beside pairs of teeth that are far from touching there is no such line
+        # beside pairs of teeth that are far from touching there is no such line
+        sine = ca.sqrt(ca.fmax(0, 1 - cosine**2))
         return sine * along + side * cosine * ca.cross(m.axis(self.axles[0], "z"), along)
 
 
@@ -243,9 +242,8 @@ def geometry(apart: float) -> np.ndarray:
     drive, coast = ([touch(pair, side, turn) for turn in turns] for side in (1, -1))
     angles = np.array([[phi for phi, _ in found] for found in (drive, coast)])
     ratio = np.diff(angles) / np.diff(turns) + TEETH[0] / TEETH[1]
-    normal = np.array(
-        [np.cos(pair.alpha), -np.sin(pair.alpha)]
-    )  # of the base tangent, which passes the pinion at r₁
+    # of the base tangent, which passes the pinion at r₁
+    normal = np.array([np.cos(pair.alpha), -np.sin(pair.alpha)])
     off = np.array([point for _, point in drive]) @ normal - BASE_RADII[0]
     free = BASE_RADII[1] * (angles[0] - angles[1]) - pair.backlash
     return np.array([np.abs(ratio).max(), np.abs(off).max(), np.abs(free).max()])

@@ -3,8 +3,9 @@
 The balls touch at rest. Balls that are lifted together and let go fall for a quarter of the period
 of the physical pendulum,
 
-    T/4 = √(J / (m g l)) K(sin(θ₀/2)),        J the inertia about the pivot, K the complete elliptic
-    integral,
+    T/4 = √(J / (m g l)) K(sin(θ₀/2)),
+
+with J the inertia about the pivot and K the complete elliptic integral,
 
 stop dead, and as many on the other side rise to the same angle θ₀: with restitution 1 and impacts
 from one ball to the next, the only way out that keeps momentum and energy. With a restitution e < 1

@@ -5,8 +5,7 @@ about the radius. A wheel grips along its rim only, since sideways its rollers g
 speeds v_x, v_y of the centre (in axes of the platform) and the yaw rate Ω the wheels, of radius R,
 turn at
 
-    R θ̇ = −sin β v_x + cos β v_y + L Ω,
-    (1)
+    R θ̇ = −sin β v_x + cos β v_y + L Ω,                                                   (1)
 
 three equations of full rank for three speeds: every motion can be driven, and with still wheels
 nothing moves. Coasting with a yaw rate, the vehicle leaves the straight line: its course turns at
@@ -17,8 +16,7 @@ has five barrels on each wheel, bodies that turn about tangents of the rim and t
 compliantly and with friction, one after the other. Their arc, of radius ρ < R, makes a wheel that
 is not quite round: borne by a roller at the angle χ from the lowest point, it rolls on
 
-    ρ + (R − ρ) cos χ,        |χ| < π/n,
-    (2)
+    ρ + (R − ρ) cos χ,        |χ| < π/n,                                                   (2)
 
 and driven evenly on ρ + (R − ρ) sin(π/n)/(π/n) on average. Height and speed ripple with the
 frequency nθ̇/2π at which the rollers follow each other, and tend to those of the ideal wheel as
@@ -36,9 +34,8 @@ R, L, ROLLER, ARC, G = 0.05, 0.15, 0.012, 0.045, 9.81
 BETA = np.radians([0, 120, 240])
 PLATFORM, WHEEL, BARREL = 3.0, 0.3, 0.03  # kg
 STIFFNESS, DAMPING, FRICTION = 1e7, 0.3, mg.Friction(0.6, regularization=0.01)
-KINEMATICS = (
-    np.array([-np.sin(BETA), np.cos(BETA), L * np.ones(3)]).T / R
-)  # from (v_x, v_y, Ω) to wheel rates: (1)
+# from (v_x, v_y, Ω) to wheel rates: (1)
+KINEMATICS = np.array([-np.sin(BETA), np.cos(BETA), L * np.ones(3)]).T / R
 WHEEL_INERTIA = 4e-4
 DRIVE = {"v_x": 0.3, "v_y": 0.0, "Ω": 0.0}
 START = {"drive.x'": DRIVE["v_x"]}
@@ -115,9 +112,8 @@ def ideal() -> dict[str, tuple[float, float]]:
     for twist in np.random.default_rng(0).normal(size=(5, 3)):
         names = dict(zip(("drive.x'", "drive.y'", "drive.angle'"), twist, strict=True))
         rates.append(equations.assemble(names)[1][speeds[3:]] - KINEMATICS @ twist)
-        A = equations.constraint_jacobian(np.array([*twist, 0, 0, 0]))[
-            :, speeds[:3]
-        ]  # at some place, turned by some angle
+        # at some place, turned by some angle
+        A = equations.constraint_jacobian(np.array([*twist, 0, 0, 0]))[:, speeds[:3]]
         still.append(3 - np.linalg.matrix_rank(A))
     run = equations.simulate(5.0, {"drive.x'": 0.3, "drive.angle'": 2.0}, rtol=1e-11, method="rk8")
     ratio = KINEMATICS @ body_speeds(

@@ -38,9 +38,8 @@ START = {
 DURATION = 30.0
 OPTIONS = {"rtol": 1e-12, "method": "rk8", "step": 0.05}
 LONG = 300.0
-STEADY = [
-    f"centre.{name}" for name in ("x", "y", "yaw", "tilt", "spin")
-]  # their coefficients are constant; speeds: the last three
+# their coefficients are constant; speeds: the last three
+STEADY = [f"centre.{name}" for name in ("x", "y", "yaw", "tilt", "spin")]
 
 
 def system(angles: bool = False) -> mg.System:

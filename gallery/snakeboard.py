@@ -45,11 +45,12 @@ J_BAR = J_BOARD / 2 - BAR * OFFSET**2
 ENDS, SIDES = {"rear": -1, "front": 1}, {"left": 1, "right": -1}
 BODIES = ["rear half", "front half", "flywheel", *(f"{end} rod" for end in ENDS)]
 BODIES += [f"{end} {side} wheel" for end in ENDS for side in SIDES]
+# ω of the axles, ω′ of the flywheel
 GAITS = {
     "drive": (1.0, 1.0),
     "rotate": (1.0, 2.0),
     "parking": (2.0, 3.0),
-}  # ω of the axles, ω′ of the flywheel
+}
 REST = {"board.x'": 0.0, "board.y'": 0.0, "board.wz": 0.0}
 START = {**REST, "board.x'": 0.1}
 PERIOD = 2 * np.pi

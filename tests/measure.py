@@ -17,9 +17,8 @@ from mechgraph.formalisms import formalism_of
 from mechgraph.studies.assembly.conversion import convert
 from random_systems import State
 
-IN_JOINT_COORDINATES = [
-    name for name in mg.FORMALISMS if formalism_of(name).coordinates == "joint"
-]  # the same M and f
+# the same M and f
+IN_JOINT_COORDINATES = [name for name in mg.FORMALISMS if formalism_of(name).coordinates == "joint"]
 
 
 def scales(M: np.ndarray) -> np.ndarray:

@@ -95,13 +95,14 @@ def test_cost_is_linear_in_the_number_of_bodies():
 
 # --- every study ----------------------------------------------------------------------------------
 
+# tree, loop, quaternion, driven, mixed
 STUDIED = (
     "double_pendulum",
     "fourbar",
     "heavy_top",
     "garifulin",
     "slider_crank_3d",
-)  # tree, loop, quaternion, driven, mixed
+)
 
 
 def both(name: str) -> tuple[gallery.Example, mg.Equations, mg.Equations]:
@@ -192,10 +193,11 @@ def test_steady_motions_are_found_in_joint_coordinates():
     )
     tilt = equations.observe(lambda m: m.coordinate("pivot.second"), q)[0]
     rate = equations.observe(lambda m: m.speed("pivot.first'"), q, u)[0]
+    # (A − C) Ω² cos ϑ = m g l, about the pivot
     inertia, moment = (
         0.01 + 0.25 - 0.001,
         1.0 * 9.81 * 0.5,
-    )  # (A − C) Ω² cos ϑ = m g l, about the pivot
+    )
     assert rate == pytest.approx(6.0)
     assert np.cos(tilt) == pytest.approx(moment / inertia / 36.0, rel=1e-8)
 

@@ -199,9 +199,8 @@ def test_the_power_of_a_servo(formalism):
 
 def rate_of_energy(equations: mg.Equations, state) -> float:
     """d(T + V)/dt by central differences of the energy along u̇."""
-    q, u = equations.numeric.arguments(*state, 0.0, None, None)[
-        :2
-    ]  # with the turns that the law asks for
+    # with the turns that the law asks for
+    q, u = equations.numeric.arguments(*state, 0.0, None, None)[:2]
     udot, qdot, h = equations.solve(q, u)[0], equations.coordinate_rates(q, u), 1e-5
     ends = [
         equations.kinetic_energy(q + s * h * qdot, u + s * h * udot)

@@ -255,9 +255,8 @@ def test_a02_passes_its_singular_positions(closure, method, tolerance):
     rows = [int(np.abs(run.time - t).argmin()) for t in times]
     found = np.hstack([run["top"][:, :2], run.observe(lambda m: m.velocity("top"))[:, :2]])[rows]
     np.testing.assert_allclose(found[:, :2], expected[:, :2], rtol=0, atol=tolerance)
-    np.testing.assert_allclose(
-        found, expected, rtol=0, atol=7 * tolerance
-    )  # the tops move at up to 7 m/s
+    # the tops move at up to 7 m/s
+    np.testing.assert_allclose(found, expected, rtol=0, atol=7 * tolerance)
     np.testing.assert_allclose(found[-1], record["reference"]["N2_t10_exudyn"], rtol=0, atol=1e-5)
     assert run.violation.max() < 1e-10
 
@@ -482,9 +481,8 @@ def test_sympy_rolling_disc():
         assert equations.accelerations(q, u)[4] == pytest.approx(expected, abs=1e-11)
     spin = 0.8
     slopes = disc_slopes({"m": 1.0, "r": 1.0, "g": 1.0, "A": 0.25, "C": 0.5}, **{"spin'": spin})
-    np.testing.assert_allclose(
-        slopes[1, [3, 5]], [4 / 5, 6 / 5 * spin], atol=1e-12
-    )  # lean″ by lean and yaw′
+    # lean″ by lean and yaw′
+    np.testing.assert_allclose(slopes[1, [3, 5]], [4 / 5, 6 / 5 * spin], atol=1e-12)
     assert slopes[0, 6] == pytest.approx(-2 * spin, abs=1e-12)  # yaw″ by lean′
 
 
@@ -494,9 +492,8 @@ def test_rolling_coin():
     n, w = np.array(p["n0"]), np.array(p["w0"])
     system, contact = disc(p["m"], p["r"], p["g"], p["A"], p["C"])
     lean, yaw = np.arcsin(n[2]), np.arctan2(-n[0], n[1])
-    x, y = (
-        -p["r"] * np.sin(lean) * np.array([-np.sin(yaw), np.cos(yaw)])
-    )  # of the centre, the contact being at the origin
+    # of the centre, the contact being at the origin
+    x, y = -p["r"] * np.sin(lean) * np.array([-np.sin(yaw), np.cos(yaw)])
     start = {"x": x, "y": y, "lean": lean, "yaw": yaw, "yaw'": w[2], "lean'": 0.0, "spin'": 0.0}
     run = system.equations().simulate(0.5, prefixed("d", start), guess={"d.z": p["r"]}, rtol=1e-12)
     touched = run.observe(contact)
@@ -521,9 +518,8 @@ def bicycle(p):
     hub, axle = np.array([0, 0, -p["rR"]]), np.array([p["w"], 0, -p["rF"]])
     tilt = eval(p["lam"], {"pi": np.pi})
     R = np.array([[np.cos(tilt), 0, np.sin(tilt)], [0, 1, 0], [-np.sin(tilt), 0, np.cos(tilt)]])
-    head = (
-        np.array([p["w"] + p["c"], 0, 0]) - 0.9 * R[:, 2]
-    )  # a point on the steering axis, which meets the ground at w + c
+    # a point on the steering axis, which meets the ground at w + c
+    head = np.array([p["w"] + p["c"], 0, 0]) - 0.9 * R[:, 2]
     frame = system.body(
         "frame", mass=p["mB"], com=np.array([p["xB"], 0, p["zB"]]) - hub, inertia=symmetric(p, "B")
     )

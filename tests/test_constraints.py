@@ -296,12 +296,10 @@ def test_constant_speed_is_kept_over_a_run():
     assert np.abs(np.linalg.norm(run.u, axis=1) - 2).max() < 1e-12
     drop = run["at.z"][0] - run["at.z"][-1]
     work = np.trapezoid(run.power, run.time)
-    assert run.energy[-1] - run.energy[0] == pytest.approx(
-        -3.0 * G * drop, rel=1e-9
-    )  # the speed stays, so T does
-    assert work == pytest.approx(
-        run.energy[-1] - run.energy[0], rel=1e-4
-    )  # the trapezoidal rule's error
+    # the speed stays, so T does
+    assert run.energy[-1] - run.energy[0] == pytest.approx(-3.0 * G * drop, rel=1e-9)
+    # the trapezoidal rule's error
+    assert work == pytest.approx(run.energy[-1] - run.energy[0], rel=1e-4)
 
 
 def test_appell_hamel_ratio_of_speeds():

@@ -64,9 +64,8 @@ def test_it_comes_to_rest_where_the_times_accumulate(bouncing):
     end = np.sqrt(2 / G) * 1.8 / 0.2
     count = int(np.ceil(np.log(1e-5 / np.sqrt(2 * G)) / np.log(0.8)))
     assert bouncing.statistics["impacts"] == count
-    assert (
-        abs(bouncing.time[jumps(bouncing)[-1]] - end) < 1e-5
-    )  # the speeds below 1e-5 that are left out, over g
+    # the speeds below 1e-5 that are left out, over g
+    assert abs(bouncing.time[jumps(bouncing)[-1]] - end) < 1e-5
     resting = bouncing.time > end
     assert (bouncing.modes["floor.touching"][resting] == 1).all()
     assert np.abs(bouncing["place"][resting] - 0.1).max() < 1e-10
@@ -295,9 +294,8 @@ def test_a_block_breaks_away_slides_and_stops(pulled):
     sliding = (pulled.time > breaks) & (pulled.time <= 2)
     t = pulled.time[sliding]
     speed = 1.5 * (t**2 - breaks**2) - 0.3 * G * (t - breaks)
-    assert (
-        np.abs(pulled["place.x'"][sliding] - speed).max() < 3e-5
-    )  # 3 v₀: gained before friction is all there
+    # 3 v₀: gained before friction is all there
+    assert np.abs(pulled["place.x'"][sliding] - speed).max() < 3e-5
     fastest = 1.5 * (4 - breaks**2) - 0.3 * G * (2 - breaks)
     stops = 2 + fastest / (0.3 * G)
     assert abs(pulled.time[jumps(pulled)[-1]] - stops) < 3e-5
@@ -322,9 +320,8 @@ def test_a_block_on_a_slope(box, slope):
     run = box.simulate(0.5, {"place.z": 0.05}, rtol=1e-9, step=0.05, parameters={"slope": slope})
     sliding = np.tan(slope) > 0.4
     rate = G * (np.sin(slope) - 0.3 * np.cos(slope)) if sliding else 0.0
-    smooth = (
-        0.3 * G * np.cos(slope) / rate * 1e-5 if sliding else 1e-12
-    )  # speed gained before friction is all there
+    # speed gained before friction is all there
+    smooth = 0.3 * G * np.cos(slope) / rate * 1e-5 if sliding else 1e-12
     assert np.abs(run["place.x'"] - rate * run.time).max() <= smooth
     assert np.abs(run["place.z"] - 0.05).max() < 1e-10
 
@@ -337,9 +334,8 @@ def test_a_thrown_ball_slides_then_rolls():
     run = system.equations().simulate(0.5, {"place.z": 0.1, "place.x'": 1.0}, rtol=1e-10, step=0.02)
     assert abs(run["place.x'"][-1] - 5 / 7) < 1e-6
     assert run.modes["floor.sticking"][-1] == 1
-    assert (
-        abs(run.time[jumps(run)[-1]] - 2 / (7 * 0.2 * G)) < 1e-4
-    )  # the slip of the smooth law fades out
+    # the slip of the smooth law fades out
+    assert abs(run.time[jumps(run)[-1]] - 2 / (7 * 0.2 * G)) < 1e-4
     assert np.abs(run.imbalance).max() < 1e-9
 
 
@@ -481,16 +477,14 @@ def test_a_plate_that_moves_throws_its_ball():
         rebounding = before < -2e-5  # slower rebounds than 1e-5 are none
         assert np.abs(after + 0.5 * before)[rebounding].max() < 1e-9
         lost = np.diff(run.dissipated)[k]
-        assert (
-            np.abs(lost - 0.75 * (before**2 - after**2)).max() < 1e-9
-        )  # m/2 of the speeds relative to the plate
+        # m/2 of the speeds relative to the plate
+        assert np.abs(lost - 0.75 * (before**2 - after**2)).max() < 1e-9
         assert np.abs(run.imbalance).max() < 1e-8
         assert run.statistics["impacts"] > 3
     assert np.abs(first["place"] - second["place"]).max() < 1e-8
     assert np.abs(first.dissipated - second.dissipated).max() < 1e-8
-    plate = 0.64 * (np.cos(8 * first.time) ** 2 - 1) + 2 * G * 0.1 * np.sin(
-        8 * first.time
-    )  # its own energy
+    # its own energy
+    plate = 0.64 * (np.cos(8 * first.time) ** 2 - 1) + 2 * G * 0.1 * np.sin(8 * first.time)
     assert np.abs(first.supplied + plate - second.supplied).max() < 1e-8
 
 
@@ -604,9 +598,8 @@ def test_a_standing_cylinder_tips_where_gravity_leaves_its_base(about):
     else:
         start = G * (0.2 * np.sin(about) - 0.1 * np.cos(about)) / (0.016 + 0.05)
         growth = np.sqrt(G * (0.2 * np.cos(about) + 0.1 * np.sin(about)) / (0.016 + 0.05))
-        assert (
-            abs(np.linalg.norm(spin) / (start * np.sinh(0.3 * growth) / growth) - 1) < 1e-5
-        )  # to first order in the tilt
+        # to first order in the tilt
+        assert abs(np.linalg.norm(spin) / (start * np.sinh(0.3 * growth) / growth) - 1) < 1e-5
         assert np.abs(spin @ [0.6, 0.8, 0]) < 1e-9
         assert run.modes["floor 1.flat"][-1] == 0
 
@@ -667,9 +660,8 @@ def test_the_deepest_point_of_a_hertz_impact(surface):
     system, body = falling(gravity=0.0)
     system.compliant_contact("floor", make(body), mg.Plane(system.ground), stiffness=1e6)
     equations = system.equations()
-    points = {"capsule": 2, "box": 4, "torus": 2, "disc": 2, "cylinder": 2}.get(
-        surface, 1
-    )  # a flat ring counts twice
+    # a flat ring counts twice
+    points = {"capsule": 2, "box": 4, "torus": 2, "disc": 2, "cylinder": 2}.get(surface, 1)
     depth = (5 * 1.5 * 2.0**2 / (4 * points * 1e6)) ** 0.4
     deepest = {"deepest": mg.Event(lambda m: m.velocity("body")[2], direction=1, stop=False)}
     run = equations.simulate(

@@ -339,9 +339,8 @@ def test_gravity_may_change_in_time_and_its_power_is_counted():
         work = np.concatenate(
             [[0], np.cumsum((run.power[1:] + run.power[:-1]) / 2 * np.diff(run.time))]
         )
-        assert (
-            np.abs(run.energy - run.energy[0] - work).max() < 1e-4
-        )  # the trapezoidal rule's error
+        # the trapezoidal rule's error
+        assert np.abs(run.energy - run.energy[0] - work).max() < 1e-4
     other = pendulum()
     assert (
         gap(

@@ -295,9 +295,8 @@ def test_steady_circles_of_the_rolling_disc(formalism, theta, Omega):
         -GRAVITY * cosine, rel=1e-10
     )
     if (theta, Omega) == (1.0, 2.0):
-        assert omega_3 == pytest.approx(
-            -1.919542085482549, rel=1e-12
-        )  # the example of cases/rolling_disc.json
+        # the example of cases/rolling_disc.json
+        assert omega_3 == pytest.approx(-1.919542085482549, rel=1e-12)
 
 
 def test_straight_rolling_is_steady():

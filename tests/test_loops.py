@@ -380,9 +380,8 @@ def test_a_cut_joint_measures_its_coordinates_and_speeds(kind, seed):
             )
             for h in (step, -step)
         )
-        assert (
-            gap(rate, (later - earlier) / (2 * step), floor=1.0) < 1e-8
-        )  # limited by the finite difference
+        # limited by the finite difference
+        assert gap(rate, (later - earlier) / (2 * step), floor=1.0) < 1e-8
 
 
 @pytest.mark.parametrize("kind", JOINT_NAMES)
@@ -476,9 +475,8 @@ def test_a_planar_fourbar_of_spatial_revolutes_has_three_redundant_rows(closure)
     for joint in "ABCD":
         force, other = spatial.reaction(joint, q, u), plain.reaction(joint, *there)
         assert gap(force[[0, 2]], other[[0, 2]]) < 1e-9
-    assert (
-        abs(spatial.reaction("A", q, u)[4] - 3.0) < 1e-10
-    )  # what passes about the pin's axis is the motor's torque
+    # what passes about the pin's axis is the motor's torque
+    assert abs(spatial.reaction("A", q, u)[4] - 3.0) < 1e-10
 
 
 def body_motion(body: str):

@@ -235,9 +235,8 @@ def test_inverse_dynamics_of_a_run_returns_its_inputs():
     s.torque("motor", "two", s.input("w"))
     equations = s.equations()
     run = equations.simulate(1.0, {"one": 0.4}, inputs={"w": mg.sin(5 * s.time)}, rtol=1e-10)
-    assert (
-        np.abs(equations.inverse_dynamics(run)).max() < 1e-10
-    )  # nothing is needed beyond what acts
+    # nothing is needed beyond what acts
+    assert np.abs(equations.inverse_dynamics(run)).max() < 1e-10
     bare = equations.inverse_dynamics(run.q, run.u, run.udot, t=run.time)
     assert gap(np.column_stack([0 * run["w"], run["w"]]), bare) < 1e-10
     with pytest.raises(mg.UnsupportedError, match="servo"):

@@ -27,6 +27,7 @@ def flat(v: np.ndarray) -> np.ndarray:
 
 
 SEMIAXES = np.array([0.3, 0.2, 0.25])
+# with the point that is lowest, if "down" is d in the body's axes
 ROUND: dict[str, tuple[Callable[..., mg.Surface], Callable[[np.ndarray], np.ndarray]]] = {
     "sphere": (lambda at: mg.Sphere(at, 0.3), lambda d: 0.3 * d),
     "ellipsoid": (
@@ -36,11 +37,10 @@ ROUND: dict[str, tuple[Callable[..., mg.Surface], Callable[[np.ndarray], np.ndar
     "disc": (lambda at: mg.Disc(at, 0.3), lambda d: 0.3 * flat(d)),
     "torus": (lambda at: mg.Torus(at, 0.3, 0.1), lambda d: 0.3 * flat(d) + 0.1 * d),
     "roller": (lambda at: mg.Roller(at, 0.2, 0.7), lambda d: -0.5 * flat(d) + 0.7 * d),
-}  # with the point that is lowest, if "down" is d in the body's axes
+}
 QUATERNION = ("place.q0", "place.q1", "place.q2", "place.q3")
-SIDEWAYS = Rotation.from_rotvec([1.2, 0.1, 0.0]).as_quat(
-    scalar_first=True
-)  # discs and rollers on their edges
+# discs and rollers on their edges
+SIDEWAYS = Rotation.from_rotvec([1.2, 0.1, 0.0]).as_quat(scalar_first=True)
 
 
 def loose(system: mg.System, name: str = "body", **properties) -> mg.Body:
@@ -125,9 +125,8 @@ def test_wrenches_balance_newton_and_euler_on_both_bodies():
         },
         guess={"place.z": 0.4},
     )
-    force, moment = np.split(
-        equations.reaction("contact", q, u), 2
-    )  # on the ball, at the point of contact
+    # on the ball, at the point of contact
+    force, moment = np.split(equations.reaction("contact", q, u), 2)
     assert np.abs(moment).max() < 1e-12
     point = equations.observe(
         lambda m: system.constraints["contact"].pairs[0].contact(m).point, q, u
@@ -451,9 +450,8 @@ def test_a_sliding_ball_ends_up_rolling_at_five_sevenths():
         2 * sliding, {"place.z": 0.1, "place.x'": 1.0}, rtol=1e-10, step=sliding / 10
     )
     before = run.time < 0.95 * sliding
-    assert (
-        np.abs(run["place.x'"] - (1 - mu * G * run.time))[before].max() < 1e-8
-    )  # of a slip above 0.05 m/s, v₀ = 1e-5
+    # of a slip above 0.05 m/s, v₀ = 1e-5
+    assert np.abs(run["place.x'"] - (1 - mu * G * run.time))[before].max() < 1e-8
     assert abs(run["place.x'"][-1] - 5 / 7) < 1e-9
     assert abs(run["place.wy"][-1] * 0.1 - 5 / 7) < 1e-9
     assert abs(run.dissipated[-1] - 1.5 / 7) < 1e-9  # two sevenths of m v² / 2

@@ -429,9 +429,8 @@ def test_joined_points_stay_together_in_the_scene(loop_run: mg.Trajectory) -> No
         ]
         np.testing.assert_allclose(ends[0], ends[1], atol=1e-9)
     np.testing.assert_array_equal(seen.up, [0, 0, 1])
-    np.testing.assert_allclose(
-        np.abs(seen.across), [0, 1, 0], atol=1e-9
-    )  # one looks at the plane that it moves in
+    # one looks at the plane that it moves in
+    np.testing.assert_allclose(np.abs(seen.across), [0, 1, 0], atol=1e-9)
 
 
 def test_a_hanging_bar_reaches_its_end(hostile_run: mg.Trajectory) -> None:
@@ -730,9 +729,8 @@ def test_all_formalisms_and_closures_agree_on_a_loop() -> None:
     found = agreement(four_bar())
     assert found.ok
     assert found.worst < 1e-12
-    assert (
-        len(found.rows) == (len(mg.FORMALISMS) + 2) * 3
-    )  # two of them in two ways; three closures
+    # two of them in two ways; three closures
+    assert len(found.rows) == (len(mg.FORMALISMS) + 2) * 3
     assert {row.closure for row in found.rows} == set(mg.CLOSURES)
     assert "All agree at 5 random states of 'four-bar'" in str(found)
 

@@ -80,13 +80,14 @@ def test_every_method_agrees_on_a_closed_loop(method):
     equations = fourbar().equations("newton-euler")
     start = equations.assemble(START, guess=ELBOW)
     reference = equations.simulate(1.0, start, rtol=1e-11, step=0.01)
+    # low order or stiff: slow where the tolerance is tight
     loose = method in (
         "radau",
         "bdf",
         "rk45",
         "cvodes-bdf",
         "lsoda",
-    )  # low order or stiff: slow where the tolerance is tight
+    )
     run = equations.simulate(1.0, start, rtol=1e-7 if loose else 1e-10, step=0.01, method=method)
     assert np.abs(run.q - reference.q).max() < (1e-4 if loose else 1e-7)
     assert run.violation.max() < 1e-12
@@ -417,7 +418,7 @@ def test_every_run_says_how_it_went():
 def test_an_interrupted_run_keeps_its_motion(monkeypatch):
     """As if Control-C were pressed in the third stretch."""
     calls = []
-    keep = module.Recorder.keep
+    keep = module.Recorder.store
 
     def interrupted(self, *arguments):
         calls.append(1)
@@ -425,7 +426,7 @@ def test_an_interrupted_run_keeps_its_motion(monkeypatch):
             raise KeyboardInterrupt
         keep(self, *arguments)
 
-    monkeypatch.setattr(module.Recorder, "keep", interrupted)
+    monkeypatch.setattr(module.Recorder, "store", interrupted)
     run = oscillator().equations().simulate(4.0, {"x": 0.3, "x'": 1.0}, rtol=1e-10)
     assert run.outcome == "interrupted"
     assert 0 < run.time[-1] < 4.0

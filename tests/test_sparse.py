@@ -10,7 +10,8 @@ from scipy.sparse import csc_matrix
 import mechgraph as mg
 from measure import gap
 from mechgraph.closures import sparse
-from mechgraph.closures.closure import CLOSURES, rank
+from mechgraph.closures.closure import CLOSURES
+from mechgraph.closures.numbers import rank
 
 
 def ladder(n: int, redundant: bool = True) -> mg.System:

@@ -264,9 +264,8 @@ def test_gap_is_the_distance_of_the_surfaces(kind, base):
     (pair,) = system.forces["pair"].pairs
     random = np.random.default_rng(5)
     turn, tilt = Rotation.from_rotvec(0.4 * unit(random)), Rotation.from_rotvec(0.5 * unit(random))
-    turn = (
-        turn * Rotation.from_rotvec([np.pi / 2, 0, 0]) if kind == "roller" else turn
-    )  # it lies, because it has no ends
+    # it lies, because it has no ends
+    turn = turn * Rotation.from_rotvec([np.pi / 2, 0, 0]) if kind == "roller" else turn
     places = random.uniform(-0.3, 0.3, 3), random.uniform(-0.3, 0.3, 3)
     places[0][2] += 1.6
     state = equations.assemble({**pose("above", places[0], turn), **pose("below", places[1], tilt)})
@@ -452,9 +451,8 @@ def test_points_are_not_found_on_the_far_side():
     (pair,) = system.forces["pair"].pairs
     for start in (-0.5, 0.3, 2.0):
         state = equations.assemble({"above.z": 1.0}, guess={"pair.point.z": start})
-        assert (
-            abs(equations.observe(lambda m: pair.contact(m).gap, *state)[0] - 0.4) < 1e-10
-        )  # as assembly closes rows
+        # as assembly closes rows
+        assert abs(equations.observe(lambda m: pair.contact(m).gap, *state)[0] - 0.4) < 1e-10
 
 
 def test_assembly_moves_points_of_contact_and_leaves_the_bodies_alone():

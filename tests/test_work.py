@@ -76,6 +76,7 @@ def ball(touch: str, *options, **named) -> mg.System:
 
 ON_THE_FLOOR = {"place.z": 0.1, "place.x'": 1.0, "place.wx": 3.0}
 SWING = {"a": 0.6, "b": -0.4}
+# system, start, options of simulate
 CASES: dict[str, tuple[Callable[[], mg.System], dict, dict]] = {
     "nothing": (arm, SWING, {}),
     "damper in a joint": (lambda: arm(damping=0.3, stiffness=2.0), SWING, {}),
@@ -193,7 +194,7 @@ CASES: dict[str, tuple[Callable[[], mg.System], dict, dict]] = {
         {**ON_THE_FLOOR, "place.z": 0.3},
         {},
     ),
-}  # system, start, options of simulate
+}
 
 
 def time_spring() -> mg.System:

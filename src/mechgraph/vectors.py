@@ -19,11 +19,12 @@ from casadi import SX
 from .errors import ModelError
 
 Traced = TypeVar("Traced", bound=Callable[..., Any])
+# what CasADi raises for a value that it cannot take
 NOT_AN_EXPRESSION = (
     NotImplementedError,
     RuntimeError,
     TypeError,
-)  # what CasADi raises for a value that it cannot take
+)
 AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
 

@@ -91,9 +91,8 @@ def undetermined(M: csc_matrix, A: csc_matrix) -> int | None:
     units; None if regular."""
     diagonal = M.diagonal()
     largest = diagonal.max(initial=0) or 1.0
-    scale = diags(
-        1 / np.sqrt(np.where(diagonal > 1e-14 * largest, diagonal, largest))
-    )  # less than that is rounding
+    # less than that is rounding
+    scale = diags(1 / np.sqrt(np.where(diagonal > 1e-14 * largest, diagonal, largest)))
     rows = A @ scale
     lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
     rows = diags(1 / np.maximum(lengths, 1e-300)) @ rows

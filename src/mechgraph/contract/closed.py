@@ -11,15 +11,8 @@ from casadi import SX
 from scipy.sparse import csc_matrix
 
 from ..closures import sparse
-from ..closures.closure import (
-    CLOSURES,
-    ITERATIONS,
-    Solver,
-    balance,
-    completion,
-    drag,
-    solve_tree,
-)
+from ..closures.closure import CLOSURES
+from ..closures.expressions import ITERATIONS, Solver, balance, completion, drag, solve_tree
 from ..kernels import flow
 from .terms import Terms
 

@@ -9,7 +9,7 @@ import numpy as np
 from casadi import SX
 
 from ..arguments import one_of
-from ..closures.closure import solve_tree
+from ..closures.expressions import solve_tree
 from .closed import Closed
 
 FUNCTIONS: dict[str, Callable[[Closed], SX]] = {

@@ -14,7 +14,8 @@ from scipy.sparse import csc_matrix
 
 from ..arguments import numbers, times
 from ..closures import sparse
-from ..closures.closure import CLOSURES, bordered
+from ..closures.closure import CLOSURES
+from ..closures.numbers import bordered
 from ..errors import ArgumentError, ModelError
 from ..kernels import Kernel, flow
 from ..model.limits import Limits

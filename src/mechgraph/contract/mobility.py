@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arguments import Numbers
 from ..closures import sparse
-from ..closures.closure import RANK_TOLERANCE, rank
+from ..closures.numbers import RANK_TOLERANCE, rank
 
 if TYPE_CHECKING:
     from ..equations import Equations

@@ -235,11 +235,7 @@ class Names:
             return Quantity(name, "multiplier", lam[terms.constraints.index(name)], ("",))
         owner, _, what = name.rpartition(": ")
         whole = name if what != "effort" else owner
-        rows = [
-            k
-            for k, row in enumerate(terms.constraints)
-            if row == whole or row.startswith(f"{whole}: ")
-        ]
+        rows = self._rows_of(whole)
         if rows:
             return Quantity(name, "multiplier", lam[rows], ("",) * len(rows))
         if what not in COMPONENTS or terms.reactions is None:
@@ -253,6 +249,14 @@ class Names:
             return None
         units = tuple(["N"] * 3 + ["N m"] * 3)[COMPONENTS[what]]
         return Quantity(name, "reaction", reaction[COMPONENTS[what]], units)
+
+    def _rows_of(self, constraint: str) -> list[int]:
+        """Indices of the rows of a constraint, or of a joint that is closed."""
+        if self._terms.rows is not None:
+            known = self._terms.rows.indices
+            return self._terms.rows.rows_of(constraint) if constraint in known else []
+        names = enumerate(self._terms.constraints)
+        return [k for k, row in names if row.startswith(f"{constraint}: ")]
 
     def _energy(self, name: str) -> Quantity | None:
         terms = self._terms

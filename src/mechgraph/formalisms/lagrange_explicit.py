@@ -5,13 +5,12 @@ corrected. Each body a hangs on one hinge a; its frame has the third axis along 
 the angles, V₁ the velocity of the base point, Ω₀ the angular velocity of the base (an extension:
 the source has Ω₀ = 0), both in the base's axes,
 
-    T = ½ (α₀ − 2 Σ α_b φ̇_b + Σ α_bc φ̇_b φ̇_c)
-    (Theorem 1)
+    T = ½ (α₀ − 2 Σ α_b φ̇_b + Σ α_bc φ̇_b φ̇_c)                                        (Theorem 1)
 
 and the equations of motion are
 
-    Σ α_bc φ̈_c + Σ (∂α_bc/∂φ_d − ½ ∂α_dc/∂φ_b) φ̇_c φ̇_d + Σ (∂α_c/∂φ_b − ∂α_b/∂φ_c) φ̇_c − ½
-    ∂α₀/∂φ_b − ∂α_b/∂t = Q_b.
+    Σ α_bc φ̈_c + Σ (∂α_bc/∂φ_d − ½ ∂α_dc/∂φ_b) φ̇_c φ̇_d
+        + Σ (∂α_c/∂φ_b − ∂α_b/∂φ_c) φ̇_c − ½ ∂α₀/∂φ_b − ∂α_b/∂t = Q_b.
 """
 
 from __future__ import annotations

@@ -43,9 +43,7 @@ class Element(Described):
 
     name: str
     limits: Sequence[Limit] = ()  # of its numbers
-    passive: bool = (
-        False  # True if its non-conservative actions only take energy: dampers, friction
-    )
+    passive: bool = False  # True if its non-conservative actions only take energy (dampers)
 
     switched: bool = False  # True if a simulation switches its rows on and off
 

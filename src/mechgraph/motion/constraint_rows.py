@@ -200,9 +200,8 @@ class ConstraintRows:
         )
         if ca.depends_on(rows["position"], s.t) or rows["acceleration"].numel():
             return True
-        at_rest = ca.substitute(
-            rows["velocity"], s.u, SX.zeros(s.u.numel())
-        )  # zeros fold on the way
+        # zeros fold on the way
+        at_rest = ca.substitute(rows["velocity"], s.u, SX.zeros(s.u.numel()))
         return bool(ca.depends_on(ca.jacobian(rows["velocity"], s.u), s.u)) or not at_rest.is_zero()
 
     def _of(self, constraint: Constraint) -> Iterator[tuple[Level, list[SX]]]:

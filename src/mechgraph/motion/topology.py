@@ -37,9 +37,8 @@ class Topology:
     """The spanning tree (arcs parents first), the cut joints and the loop that each of them
     closes."""
 
-    bodies: tuple[
-        str, ...
-    ]  # numbered so that parents come first: body k is the outboard body of arc k
+    # numbered so that parents come first: body k is the outboard body of arc k
+    bodies: tuple[str, ...]
     arcs: tuple[Arc, ...]
     cut: tuple[Joint, ...]
     loops: tuple[tuple[str, ...], ...]  # names of the joints around each loop, the cut joint first

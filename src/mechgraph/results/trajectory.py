@@ -42,9 +42,8 @@ class Trajectory:
     events: Mapping[str, np.ndarray] = field(default_factory=dict)
     equations: Equations | None = None
     stored: Mapping[str, np.ndarray] = field(default_factory=dict)
-    modes: Mapping[str, np.ndarray] = field(
-        default_factory=dict
-    )  # of rigid contacts: parameters that switched
+    # of rigid contacts: parameters that switched
+    modes: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def constants(self) -> dict[str, Any]:

@@ -174,13 +174,12 @@ def _constraints(equations: Equations) -> Iterator[str]:
 
 def _row_names(equations: Equations) -> dict[str, list[str]]:
     """The names of the rows of each cut joint and constraint."""
-    cut = [joint.name for joint in equations.terms.chart.closed]
-    rows: dict[str, list[str]] = {}
-    for owner in dict.fromkeys([*cut, *equations.system.constraints]):
-        for row in equations.constraints:
-            if row == owner or row.startswith(f"{owner}: "):
-                rows.setdefault(owner, []).append(row)
-    return rows
+    rows = equations.terms.rows
+    assert rows is not None
+    names = {
+        owner: [equations.constraints[k] for k in rows.rows_of(owner)] for owner in rows.indices
+    }
+    return {owner: own for owner, own in names.items() if own}
 
 
 # --- mobility -------------------------------------------------------------------------------------

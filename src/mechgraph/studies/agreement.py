@@ -20,7 +20,8 @@ import numpy as np
 from casadi import SX
 
 from ..arguments import some_of, whole
-from ..closures.closure import CLOSURES, RANK_TOLERANCE, bordered, rank
+from ..closures.closure import CLOSURES
+from ..closures.numbers import RANK_TOLERANCE, bordered, rank
 from ..errors import ArgumentError, AssemblyError, UnsupportedError
 from ..formalisms import DEFAULT, FORMALISMS
 from ..kernels import Kernel
@@ -33,12 +34,13 @@ from .projection import moved, project
 if TYPE_CHECKING:
     from ..equations import Equations
 
+# relative; accelerations and reactions carry the condition of M and A as well
 TOLERANCES = (
     1e-11,
     1e-11,
     1e-9,
     1e-9,
-)  # relative; accelerations and reactions carry the condition of M and A as well
+)
 # states nearer to a singular position than this ratio of singular values of A are not compared
 WELL_CONDITIONED = 1e-3
 PROBING_LIMIT = 10  # speeds; probing evaluates the energy of accelerations about n³/2 times

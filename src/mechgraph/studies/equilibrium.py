@@ -22,7 +22,7 @@ import numpy as np
 from casadi import SX
 
 from ..arguments import named, one_state, some_of
-from ..closures.closure import RANK_TOLERANCE, rank
+from ..closures.numbers import RANK_TOLERANCE, rank
 from ..errors import ArgumentError, AssemblyError, UnsupportedError
 from .assembly.assemble import assemble
 from .assembly.conversion import convert, in_joint_coordinates

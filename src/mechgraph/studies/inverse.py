@@ -11,7 +11,7 @@ import numpy as np
 from casadi import SX
 
 from ..arguments import numbers, some_of
-from ..closures.closure import RANK_TOLERANCE
+from ..closures.numbers import RANK_TOLERANCE
 from ..errors import ArgumentError, UnsupportedError
 from ..formalisms import DEFAULT
 from ..results.trajectory import Trajectory

@@ -102,9 +102,8 @@ class _Round(Surface):
 
     def _around(self, centre: SX, c: SX, radius: SX) -> tuple[SX, SX]:
         """Nearest point and normal of a ball (or the wall of a hollow one) about ``centre``."""
-        apart = (
-            c - centre + SX([1e-20, 0, 0])
-        )  # in the very middle all normals are equal, but there has to be one
+        # in the very middle all normals are equal, but there has to be one
+        apart = c - centre + SX([1e-20, 0, 0])
         normal = apart / ca.norm_2(apart)
         return centre + radius * normal, -normal if self.inside else normal
 

@@ -54,9 +54,8 @@ def impulses(W: np.ndarray, velocity: np.ndarray, law: RigidContact, rebounds: b
         if (sticking[:, 0] >= 0).all() and along.sum() <= law.static * sticking[:, 0].sum():
             return sticking
     slips = np.hypot(*velocity[:, 1:].T) > 1e-9 * np.abs(velocity).max()
-    against = np.where(
-        slips[:, None], -velocity[:, 1:], sticking[:, 1:]
-    )  # what does not slip yet is held back
+    # what does not slip yet is held back
+    against = np.where(slips[:, None], -velocity[:, 1:], sticking[:, 1:])
     length = np.hypot(*against.T)[:, None]
     direction = np.hstack(
         [np.ones_like(length), law.friction * against / np.where(length > 0, length, 1)]

@@ -143,9 +143,8 @@ class Contacts:
         falling = (margins[:-1] > 0) & (margins[1:] <= 0)
         events = np.any(falling, axis=1)
         n = len(self.points)
-        creeping = np.any(
-            margins[1:, n : 2 * n] <= 0, axis=1
-        )  # slides so slowly that it may as well stick
+        # slides so slowly that it may as well stick
+        creeping = np.any(margins[1:, n : 2 * n] <= 0, axis=1)
         k = int((events | creeping).argmax())
         if not events[k]:
             return (

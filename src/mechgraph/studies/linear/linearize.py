@@ -27,7 +27,7 @@ from casadi import SX
 from scipy.spatial.transform import Rotation
 
 from ...arguments import one_state, some_of
-from ...closures.closure import RANK_TOLERANCE, rank
+from ...closures.numbers import RANK_TOLERANCE, rank
 from ...errors import ArgumentError
 from ...results.linear_model import LinearModel
 from ...results.trajectory import Trajectory

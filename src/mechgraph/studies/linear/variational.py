@@ -19,7 +19,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import least_squares
 from scipy.spatial.transform import Rotation
 
-from ...closures.closure import RANK_TOLERANCE
+from ...closures.numbers import RANK_TOLERANCE
 from ...results.linear_model import balanced
 
 if TYPE_CHECKING:

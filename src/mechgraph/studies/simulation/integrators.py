@@ -160,9 +160,8 @@ class Compiled(Integrator):
     def __init__(self, problem: Problem, rtol: float, atol: float) -> None:
         super().__init__(problem, rtol, atol)
         w = list(zip(ca.vertsplit(problem.inputs), ca.vertsplit(problem.motion.w), strict=True))
-        numbers = [
-            float(value) if value.is_constant() else 0.0 for value, _ in w
-        ]  # told, so that others need no new code
+        # told, so that others need no new code
+        numbers = [float(value) if value.is_constant() else 0.0 for value, _ in w]
         self._run = problem.motion.integrate(
             ca.vertcat(SX(0, 1), *(s if value.is_constant() else value for value, s in w))
         )
@@ -246,9 +245,8 @@ class RungeKutta(SciPy):
 
     def _project(self, solver: OdeSolver) -> None:
         if self._projected is not None:
-            w = np.zeros(
-                self.problem.motion.w.numel()
-            )  # the constraints do not depend on the inputs
+            # the constraints do not depend on the inputs
+            w = np.zeros(self.problem.motion.w.numel())
             solver.y = np.array(
                 self._projected(solver.y, solver.t, w, self.problem.constants)
             ).ravel()

@@ -38,13 +38,10 @@ if TYPE_CHECKING:
     from ...equations import Equations
 
 DRIFT = ("projection", "baumgarte", "none")
-DRIFT_LIMIT = (
-    1e-7  # violation before projection at which the stretches between projections are made shorter
-)
-KEPT, JUMP = (
-    1e-6,
-    1e-2,
-)  # violation after projection, and before it (in proportion to the coordinates), that fails a run
+# violation before projection at which the stretches between projections are made shorter
+DRIFT_LIMIT = 1e-7
+KEPT = 1e-6  # violation after projection that fails a run
+JUMP = 1e-2  # violation before projection, in proportion to the coordinates, that does
 LIGHT = 10_000  # evaluations of a stretch that nobody minds to wait for
 
 
@@ -358,9 +355,8 @@ def _run(
     ) as bar:
         while recorder.done < total and not watch.stopped:
             (t, y), spent = recorder.last, integrator.evaluations
-            times = recorder.ahead(
-                stretch if contacts is None else 1
-            )  # beyond an event of contacts all is in vain
+            # beyond an event of contacts all is in vain
+            times = recorder.ahead(stretch if contacts is None else 1)
             try:
                 if contacts is None:
                     reached = integrator.advance(t, y, times)
