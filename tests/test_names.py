@@ -158,6 +158,16 @@ def test_every_known_name_of_the_gallery_resolves(name):
             assert quantity.value.numel() == len(quantity.units) == len(quantity.labels)
 
 
+@pytest.mark.parametrize("formalism", COORDINATES)
+def test_rows_are_labelled_by_their_variables(formalism):
+    names = robot().equations(formalism).names
+    assert names.resolve("hand").labels == ("hand.first", "hand.second")
+    assert names.resolve("hand'").labels == ("hand.first'", "hand.second'")
+    assert names.resolve("hand''").units == ("rad/s²", "rad/s²")
+    assert names.resolve("tip").labels == ("tip x", "tip y", "tip z")
+    assert names.resolve("arm").labels == ("arm",)
+
+
 def test_unknown_names_say_what_is_near():
     equations = robot().equations()
     with pytest.raises(mg.ArgumentError, match="did you mean 'height'"):

@@ -58,11 +58,14 @@ class Quantity:
     coordinates: tuple[int, ...] = ()
     speeds: tuple[int, ...] = ()
     angular: tuple[bool, ...] = ()
+    variables: tuple[str, ...] = ()  # names of its rows, if they have any of their own
 
     @property
     def labels(self) -> tuple[str, ...]:
         """A label for each row: the name itself, if there is only one."""
         count = self.value.numel()
+        if self.variables and count > 1:
+            return self.variables
         letters = "xyz" if count == 3 else [str(k + 1) for k in range(count)]
         return (self.name,) if count == 1 else tuple(f"{self.name} {each}" for each in letters)
 
@@ -144,17 +147,23 @@ class Names:
         name = plain + "'" * primes
         if primes == 0 and plain in chart.joint_coordinates:
             where = chart.joint_coordinates[plain]
-            units = tuple(self._unit(s.coordinates[k]) for k in where)
-            return Quantity(name, "coordinate", s.q[list(where)], units, coordinates=where)
+            own = tuple(s.coordinates[k] for k in where)
+            units = tuple(self._unit(each) for each in own)
+            value = s.q[list(where)]
+            return Quantity(name, "coordinate", value, units, coordinates=where, variables=own)
         where = self._speeds_of(plain)
         if primes and where:
             speed = primes == 1 and plain not in s.speeds
-            units = tuple(self._unit(s.speeds[k]) for k in where)
+            own = tuple(s.speeds[k] for k in where)
+            units = tuple(self._unit(each) for each in own)
             if speed:
-                return Quantity(name, "speed", s.u[list(where)], units, speeds=where)
+                value = s.u[list(where)]
+                return Quantity(name, "speed", value, units, speeds=where, variables=own)
             if primes == (1 if plain in s.speeds else 2):
                 rates = tuple(RATE.get(unit, "") for unit in units)
-                return Quantity(name, "acceleration", s.udot[list(where)], rates)
+                labels = tuple(f"{each}'" for each in own)
+                value = s.udot[list(where)]
+                return Quantity(name, "acceleration", value, rates, variables=labels)
         return None
 
     def _speeds_of(self, plain: str) -> tuple[int, ...]:
@@ -176,7 +185,9 @@ class Names:
             names = closed.coordinates if joint == closed.name else [joint]
             angular = tuple(each in closed.angles for each in names)
             units = tuple(self._unit(each) for each in names)
-            return Quantity(name, "measured", m.coordinate(joint), units, angular=angular)
+            value = m.coordinate(joint)
+            own = tuple(names)
+            return Quantity(name, "measured", value, units, angular=angular, variables=own)
         if closed is None and self._closed_joint(joint, "speeds") is not None:
             units = (self._unit(joint),)
             return Quantity(name, "measured speed", m.speed(joint), units)
@@ -207,13 +218,14 @@ class Names:
         joint = _unqualified("joint ", plain, self._description.joints)
         closed = self._closed_joint(joint, "coordinates")
         if closed is not None:
-            value = m.speed(joint)
-            units = tuple(
-                self._unit(each) for each in (closed.speeds if joint == closed.name else [joint])
-            )
-            if primes == 2:
-                value = self._rate(value)
-            return Quantity(name, "measured speed" if primes == 1 else "acceleration", value, units)
+            own = tuple(closed.speeds) if joint == closed.name else (f"{joint}'",)
+            units = tuple(self._unit(each) for each in own)
+            if primes == 1:
+                return Quantity(name, "measured speed", m.speed(joint), units, variables=own)
+            rates = tuple(RATE.get(unit, "") for unit in units)
+            labels = tuple(f"{each}'" for each in own)
+            value = self._rate(m.speed(joint))
+            return Quantity(name, "acceleration", value, rates, variables=labels)
         base = self._variable(plain) or self._at_rest(plain)
         if base is None or base.kind in ("input", "parameter", "time"):
             return None

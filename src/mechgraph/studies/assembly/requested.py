@@ -119,7 +119,7 @@ def _read_rows(
             "give it"
         )
     joint = next((j for j in chart.closed if j.name == quantity.name), None)
-    names = joint.coordinates if joint is not None else quantity.labels
+    names = quantity.variables or quantity.labels
     if joint is not None:
         values = _with_positive_scalars(joint, values)
     angular = quantity.angular or (False,) * len(values)
