@@ -293,6 +293,10 @@ def test_wrong_variables_are_refused():
         mg.variables([""], [])
     with pytest.raises(mg.ModelError, match="did you mean 'angle'"):
         mg.variables(["angle"], [])["angel"]
+    with pytest.raises(mg.ModelError, match="list of names"):
+        mg.variables("angle", ["rate"])
+    with pytest.raises(mg.ModelError, match=r"begin with mg\.variables"):
+        mg.Terms(5, M=[[1]], f=[0])
     with pytest.raises(mg.ArgumentError, match=r"takes mg\.Terms"):
         mg.Equations(mg.System("s"))
 

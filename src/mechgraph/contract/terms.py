@@ -99,6 +99,8 @@ class Terms(Picklable):
         quaternions: names of the four coordinates of each unit quaternion.
         solve, inverse: cheaper routes to u̇ = M⁻¹ (f + τ) and τ = M u̇ − f.
         """
+        if not isinstance(symbols, Variables):
+            raise ModelError(f"Terms begin with mg.variables(…), got {symbols!r}")
         self.symbols, self.name, self.formalism = symbols, name, formalism
         self._given = {
             "M": M, "f": f, "G": G, "S": S, "kinetic": kinetic, "potential": potential,

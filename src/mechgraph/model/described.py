@@ -29,6 +29,7 @@ class _Sealing(ABCMeta):
     def __call__(cls, *arguments: Any, **options: Any) -> Any:
         made = super().__call__(*arguments, **options)
         bound = cls.__signature__.bind(*arguments, **options)
+        bound.apply_defaults()
         object.__setattr__(made, "_given", Record(bound.arguments))
         return made
 
@@ -85,7 +86,12 @@ class Described(metaclass=_Sealing):
         return hash(canonical(self))
 
     def __repr__(self) -> str:
-        listed = ", ".join(f"{name}={_printed(value)}" for name, value in self._given.items())
+        parameters = _signature(type(self)).parameters
+        listed = ", ".join(
+            f"{name}={_printed(value)}"
+            for name, value in self._given.items()
+            if value is not parameters[name].default  # what was said, and nothing else
+        )
         return f"{type(self).__name__}({listed})"
 
 

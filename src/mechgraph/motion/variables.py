@@ -90,6 +90,9 @@ def variables(
     >>> v["voltage"] - v["R"] * v["current"]
     SX((voltage-(R*current)))
     """
+    for names in (coordinates, speeds, inputs):
+        if isinstance(names, str):
+            raise ModelError(f"variables: expected a list of names, got {names!r}")
     constants = dict(parameters or {})
     names = [*coordinates, *speeds, *inputs, *constants, "t"]
     for name in names:
