@@ -394,6 +394,8 @@ def test_a_snapshot_is_a_value():
     with pytest.raises(FrozenInstanceError):
         first.gravity = (0, 0, 0)
     with pytest.raises(AttributeError, match="cannot be changed"):
+        first.equations().terms.name = "another"
+    with pytest.raises(AttributeError, match="cannot be changed"):
         first.bodies["upper"].mass = 3.0
     with pytest.raises(TypeError):
         first.bodies["upper"] = None

@@ -21,13 +21,13 @@ from .contract.derivatives import derivatives, named
 from .contract.derive import derive_terms
 from .contract.evaluator import Evaluator, coefficient
 from .contract.mobility import mobility, redundant
-from .contract.names import Names, column
+from .contract.names import Names
 from .contract.terms import Terms
 from .errors import ArgumentError, ModelError, UnsupportedError, blamed
 from .kernels import Kernel
 from .model.bodies import Body, Marker
 from .model.description import Description
-from .motion.motion import Motion, Place
+from .motion.motion import Motion, Place, column
 from .studies.assembly.assemble import assemble
 from .studies.equilibrium import equilibrium, steady
 from .studies.inverse import inverse_dynamics

@@ -21,15 +21,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import casadi as ca
 from casadi import SX
 
-from ..errors import ArgumentError, ModelError, blamed, unknown
+from ..errors import ArgumentError, unknown
 from ..model.joints import Joint
 from ..model.transitions import Ball, Translation
-from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, has_nan
 from .terms import Terms
 
 COMPONENTS = {
@@ -100,7 +98,7 @@ class Names:
         own = [*s.coordinates, *s.speeds, *s.inputs, *description.joints]
         closed = [name for joint in self._chart.closed for name in joint.coordinates]
         places = [*description.bodies, *description.markers]
-        outputs = [*description.outputs, *self._terms.own_outputs]
+        outputs = self._terms.outputs
         constraints = [*description.constraints, *self._terms.constraints]
         return list(
             dict.fromkeys([*own, *closed, *places, *outputs, *s.parameters, *constraints, "t"])
@@ -197,16 +195,8 @@ class Names:
         return self._output(name)
 
     def _output(self, name: str) -> Quantity | None:
-        if name in self._terms.own_outputs:
-            value = self._terms.own_outputs[name]
-        elif name in self._description.outputs:
-            with blamed(f"output {name!r}"):
-                value = column(self._description.outputs[name](self._chart.motion))
-                if has_nan(value):
-                    raise ModelError(NO_NUMBER)
-        else:
-            return None
-        return Quantity(name, "output", value, ("",) * value.numel())
+        value = self._terms.output(name)
+        return None if value is None else Quantity(name, "output", value, ("",) * value.numel())
 
     def _derivative(self, name: str, plain: str, primes: int) -> Quantity | None:
         s, m = self._terms.symbols, self._chart.motion
@@ -322,15 +312,3 @@ def _joint_units(joint: Joint, rate: str) -> Iterator[str]:
             yield from ["rad/s"] * 3 if rate else ["1"] * 4
         else:
             yield ("m" if isinstance(step, Translation) else "rad") + rate
-
-
-def column(value: Any) -> SX:
-    """A quantity of the motion as one column; matrices row by row."""
-    entries = value if isinstance(value, (list, tuple)) else [value]
-    try:
-        return ca.vertcat(*(ca.vec(SX(entry).T) for entry in entries))
-    except NOT_AN_EXPRESSION:
-        raise ArgumentError(
-            "a quantity of the motion must be a number, an expression or a list of them, got "
-            f"{value!r}"
-        ) from None

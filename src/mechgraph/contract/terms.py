@@ -19,7 +19,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ..errors import ModelError, UnsupportedError
+from ..errors import ModelError, UnsupportedError, blamed
 from ..formalisms.dynamics import Coefficient
 from ..model.constraints import Level
 from ..model.description import Description
@@ -27,6 +27,7 @@ from ..model.joints import Rows
 from ..motion.chart import Chart
 from ..motion.constraint_rows import ConstraintRows
 from ..motion.levels import Levels
+from ..motion.motion import column
 from ..motion.reactions import Reactions
 from ..motion.variables import Variables
 from ..pickling import Picklable
@@ -117,9 +118,15 @@ class Terms(Picklable):
         self.chart = chart
         given = {"position": position, "velocity": velocity, "acceleration": acceleration}
         self._levels = None if rows is not None else self._read_levels(given)
-        self.own_outputs = {key: _column(value, key) for key, value in (outputs or {}).items()}
+        self._outputs = {key: _column(value, key) for key, value in (outputs or {}).items()}
         if recipe is None:
             self._check()
+        self._sealed = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "_sealed" in vars(self):
+            raise AttributeError(f"terms cannot be changed ({name}); write down others")
+        super().__setattr__(name, value)
 
     # --- names ------------------------------------------------------------------------------------
 
@@ -252,6 +259,24 @@ class Terms(Picklable):
     def dissipated(self) -> SX:
         """Power that dampers and friction take."""
         return _matrix(self._derived("dissipated"), (1, 1), "dissipated")
+
+    # --- outputs ----------------------------------------------------------------------------------
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the user's own quantities."""
+        return tuple(dict.fromkeys([*self._outputs, *self.chart.description.outputs]))
+
+    def output(self, name: str) -> SX | None:
+        """One of them, as an expression; None if there is none of that name."""
+        stated = self.chart.description.outputs.get(name)
+        if stated is not None and name not in self._outputs:
+            with blamed(f"output {name!r}"):
+                value = column(stated(self.chart.motion))
+                if has_nan(value):
+                    raise ModelError(NO_NUMBER)
+            self._outputs[name] = value
+        return self._outputs.get(name)
 
     # --- inside -----------------------------------------------------------------------------------
 

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import casadi as ca
 from casadi import SX
 
-from ..errors import ModelError, unknown
+from ..errors import ArgumentError, ModelError, unknown
 from ..model.bodies import Body, Marker, marker_on
 from ..model.constraints import Level
 from ..model.joints import Joint
-from ..vectors import axis
+from ..vectors import NOT_AN_EXPRESSION, axis
 
 if TYPE_CHECKING:
     from .chart import Chart, Frame, Pair
@@ -292,3 +292,15 @@ def at_rest(motion: Motion) -> tuple[SX, SX]:
     """All variations of a motion, and the zeros to put in their place."""
     symbols = ca.vertcat(SX(0, 1), *motion.variations.values())
     return symbols, SX.zeros(symbols.numel())
+
+
+def column(value: Any) -> SX:
+    """A quantity of the motion as one column; matrices row by row."""
+    entries = value if isinstance(value, (list, tuple)) else [value]
+    try:
+        return ca.vertcat(*(ca.vec(SX(entry).T) for entry in entries))
+    except NOT_AN_EXPRESSION:
+        raise ArgumentError(
+            "a quantity of the motion must be a number, an expression or a list of them, got "
+            f"{value!r}"
+        ) from None
