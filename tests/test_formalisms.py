@@ -280,3 +280,20 @@ def test_what_is_not_supported_is_said_at_once(formalism, options):
     with pytest.raises(mg.UnsupportedError) as error:
         random_tree(1).system.equations(formalism, **options)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("frequency", [1.0, 100.0, 1000.0])
+def test_probing_does_not_mind_a_base_that_is_shaken_fast(frequency):
+    """10 mm at 1 kHz is 4e5 m/s²: the probes are in proportion to it."""
+    s = mg.System("shaken", gravity=(0, 0, -9.81))
+    base = s.frame("base")
+    s.joint("shaker", s.ground, base, [mg.move("x", 0.01 * mg.sin(2 * np.pi * frequency * s.time))])
+    upper, lower = (
+        s.body(name, mass=1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.02)) for name in "ab"
+    )
+    s.revolute("shoulder", base, upper, axis="y")
+    s.universal("elbow", upper, lower, at=(0, 0, -1))
+    q, u, t = [0.3, 0.4, -0.2], [1.0, -2.0, 0.5], 0.37 / frequency
+    expected = s.equations("newton-euler").forces(q, u, t)
+    found = s.equations("appell", coefficients="probing").forces(q, u, t)
+    assert np.abs(found - expected).max() < 1e-11 * np.abs(expected).max()

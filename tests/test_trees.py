@@ -204,3 +204,22 @@ def test_functions_on_arrays_take_batches_and_names(formalism, seed):
         )
         < 1e-11
     )
+
+
+def test_a_force_does_not_reorder_the_coordinates():
+    """Springs, torques and drives on any of the joints of a tree leave the arrays as they are."""
+
+    def tree(*sprung: str) -> mg.System:
+        s = mg.System("tree")
+        bodies = [s.body(name, mass=1.0, inertia=(1, 1, 1)) for name in "abc"]
+        for joint, body in zip("rpu", bodies, strict=True):
+            word = {"r": s.revolute, "p": s.prismatic, "u": s.universal}[joint]
+            word(joint, s.ground, body, stiffness=1.0 if joint in sprung else 0)
+        if "drive" in sprung:
+            s.servo("drive", "p", 0.0)
+        return s
+
+    expected = tree().equations().coordinates
+    assert expected == ("r", "p", "u.first", "u.second")
+    for sprung in ("u", "p", "pu", ("drive",), ("u", "drive")):
+        assert tree(*sprung).equations().coordinates == expected

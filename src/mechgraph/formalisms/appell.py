@@ -122,17 +122,21 @@ def _differentiate(chart: Chart) -> Tables:
 
 def _probe(chart: Chart) -> Tables:
     """The coefficients from values of S at unit velocities and accelerations (§5 of the source,
-    steps 1–5)."""
+    steps 1–5).
+
+    Units are such that accelerations of one are those of a driven base, s², and velocities of one
+    are s: what the base adds to S would else drown the differences.
+    """
     symbols = chart.symbols
     n = symbols.u.numel()
-    energy = ca.Function(
-        "S", [symbols.u, symbols.udot], [acceleration_energy(chart)], {"allow_free": True}
-    )
+    size = _driven_size(chart)
+    total = acceleration_energy(chart)
+    energy = ca.Function("S", [symbols.u, symbols.udot], [total], {"allow_free": True})
     e = [SX.eye(n)[:, k] for k in range(n)]
     rest = SX(n, 1)
 
     def S(u: SX, udot: SX) -> SX:
-        return energy.call([u, udot], True, False)[0]
+        return energy.call([size * u, size**2 * udot], True, False)[0] / size**4
 
     S0 = S(rest, rest)
     A, D, H = SX.zeros(n, n), SX.zeros(n, n), SX.zeros(n)
@@ -156,4 +160,16 @@ def _probe(chart: Chart) -> Tables:
             for k in range(n):  # (25)
                 rest_of_it = H[k] + D[i, k] + D[j, k] + K[k][i, i] + K[k][j, j] + A[k, k] / 2
                 K[k][i, j] = K[k][j, i] = (S(e[i] + e[j], e[k]) - sigma - rest_of_it) / 2
-    return A, K, D, H
+    return A, K, size * D, size**2 * H
+
+
+def _driven_size(chart: Chart) -> SX:
+    """s of the accelerations s² that time alone gives to the bodies; one, if it drives none."""
+    if not chart.driven:
+        return SX(1)
+    s, squares = chart.symbols, SX(0)
+    for frame, _ in chart.carried:
+        epsilon, w = chart.acceleration(frame, moving=False)
+        squares += ca.dot(w, w) + ca.dot(epsilon, epsilon)
+    at_rest = ca.substitute(squares, s.u, SX.zeros(s.u.numel()))
+    return (1 + at_rest) ** 0.25

@@ -137,9 +137,13 @@ def _weights(system: Description) -> dict[str, float]:
 
 
 def _arcs(system: Description, tree: nx.Graph) -> list[Arc]:
-    """Depth-first from ground in the order of the description, so that a chain keeps its order."""
-    arcs = []
-    for inboard, outboard in nx.dfs_edges(tree, "ground"):
+    """Depth-first from ground in the order of the description, so that a chain keeps its order, and
+    no force changes it."""
+    arcs, order = [], {name: k for k, name in enumerate(system.joints)}
+    ordered = nx.Graph()
+    ordered.add_node("ground")
+    ordered.add_edges_from(sorted(tree.edges, key=lambda ends: order[tree.edges[ends]["joint"]]))
+    for inboard, outboard in nx.dfs_edges(ordered, "ground"):
         joint = system.joints[tree.edges[inboard, outboard]["joint"]]
         arcs.append(Arc(joint, inboard, outboard, reversed=joint.child.body.name != outboard))
     return arcs
