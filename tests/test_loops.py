@@ -519,3 +519,44 @@ def test_a_loop_between_ground_and_ground_is_a_body_held_twice():
         "upper", state.q, state.u
     )
     assert abs(total[2] - 20 * 9.81) < 1e-9
+
+
+@pytest.mark.parametrize("formalism", IN_JOINT_COORDINATES)
+@pytest.mark.parametrize("closure", mg.CLOSURES)
+def test_a_door_on_two_hinges_moves(formalism, closure):
+    """About one slanted axis: all rows of the second hinge hold for every angle, and what is left
+    of them by rounding is no constraint."""
+    axis = np.array([0.36, 0.48, 0.8])
+
+    def door(second: bool) -> mg.System:
+        s = mg.System("door", gravity=(0, -9.81, 0))
+        leaf = s.body("leaf", mass=20.0, com=(0.5, 0.2, 0.1), inertia=(2.0, 3.0, 4.0))
+        s.revolute("lower", s.ground, leaf, axis=axis)
+        if second:
+            place = {"at": 1.5 * axis, "child_at": 1.5 * axis}
+            s.revolute("upper", s.ground, leaf, axis=axis, **place)
+        return s
+
+    alone, both = door(False).equations(formalism), door(True).equations(formalism, closure)
+    for angle in (0.0, 0.3, 2.0):
+        expected = alone.accelerations([angle], [1.0])
+        assert np.allclose(both.accelerations([angle], [1.0]), expected, rtol=1e-12)
+        assert np.allclose(both.solve([angle], [1.0])[0], expected, rtol=1e-12)
+        assert both.mobility([angle]) == 1
+    run = both.simulate(1.0, {"lower": 0.3}, step=0.1, rtol=1e-10)
+    assert np.allclose(
+        run["lower"], alone.simulate(1.0, {"lower": 0.3}, step=0.1, rtol=1e-10)["lower"]
+    )
+
+
+def test_rows_that_hold_by_themselves_are_told_from_small_ones():
+    """A coupling in millionths is a constraint; one between a coordinate and itself is none."""
+    s = mg.System("small")
+    a, b = (s.body(name, mass=1.0, inertia=(1, 1, 1)) for name in "ab")
+    s.revolute("j", s.ground, a)
+    s.revolute("k", s.ground, b)
+    s.coupling("small", {"j": 1e-9, "k": -2e-9})
+    s.constrain("itself", position=lambda m: (m.coordinate("j") + 0.1) - m.coordinate("j") - 0.1)
+    equations = s.equations()
+    assert equations.mobility([0.2, 0.1]) == 1
+    assert equations.redundant([0.2, 0.1]) == ["itself"]

@@ -10,11 +10,15 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 
 import casadi as ca
+import numpy as np
 from casadi import SX
 
 from ..model.constraints import LEVELS, Level
 from ..model.joints import Rows
+from .rounding import is_rounding
 from .variables import Variables
+
+STATES = 3  # random configurations at which rows are looked at
 
 
 class Levels:
@@ -45,14 +49,41 @@ class Levels:
 
     @cached_property
     def A(self) -> SX:
-        """∂ψ/∂u, then the rows given at acceleration level."""
+        """∂ψ/∂u, then the rows given at acceleration level; rows of mere rounding are zero."""
         s = self._symbols
         given = ca.jacobian(self._values("acceleration"), s.udot)
-        return ca.vertcat(ca.jacobian(self.psi, s.u), given)
+        A = ca.vertcat(ca.jacobian(self.psi, s.u), given)
+        if self._void:
+            A = ca.sparsify(ca.diag(self._counting) @ A)
+        return A
 
     @cached_property
     def b(self) -> SX:
         """The rest of the acceleration level A u̇ + b = 0."""
         s = self._symbols
         given = ca.substitute(self._values("acceleration"), s.udot, SX.zeros(s.u.numel()))
-        return ca.densify(ca.vertcat(self._rate(self.psi), given))
+        b = ca.densify(ca.vertcat(self._rate(self.psi), given))
+        return self._counting * b if self._void else b
+
+    # --- rows that hold by themselves -------------------------------------------------------------
+
+    @property
+    def _counting(self) -> SX:
+        """One for each row that is a constraint, zero for those that hold by themselves."""
+        return SX(ca.DM([float(k not in self._void) for k in range(len(self.names))]))
+
+    @cached_property
+    def _void(self) -> frozenset[int]:
+        """Position rows that hold whatever the configuration is: their slopes are mere rounding."""
+        s, slopes = self._symbols, ca.jacobian(self.phi, self._symbols.q)
+        suspects = [k for k in range(self.phi.numel()) if slopes[k, :].nnz()]
+        if not suspects:
+            return frozenset()
+        random = np.random.default_rng(0)
+        arguments = ca.vertcat(s.q, s.t, s.p)
+        states = random.uniform(-1, 1, (STATES, arguments.numel()))
+        states[:, len(s.coordinates) + 1 :] = s.defaults
+        entries = ca.vertcat(*slopes.nonzeros())
+        void = is_rounding(entries, arguments, states)
+        rows = np.array(slopes.sparsity().row())
+        return frozenset(k for k in suspects if void[rows == k].all())

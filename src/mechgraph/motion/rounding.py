@@ -1,0 +1,99 @@
+"""What is nothing but rounding: entries that are small beside the terms that they are made of.
+
+Two hinges about one slanted axis close a loop by rows that hold for every angle. Their Jacobian is
+zero, but for the rounding of the terms that cancel in it, and must not count as a constraint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+
+ROUNDING = 1e-13  # of the terms that an entry is made of
+# smaller constants are what is left of rotations and lengths that cancelled when they were composed
+RESIDUE = 1e-14
+LARGEST = 300_000  # operations; larger expressions are taken as they are
+
+Values = tuple[np.ndarray, np.ndarray]  # values, and sizes of the terms that they are made of
+
+FUNCTIONS: dict[int, Callable[[np.ndarray], np.ndarray]] = {
+    ca.OP_SIN: np.sin, ca.OP_COS: np.cos, ca.OP_TAN: np.tan, ca.OP_EXP: np.exp, ca.OP_LOG: np.log,
+    ca.OP_SQRT: np.sqrt, ca.OP_ASIN: np.arcsin, ca.OP_ACOS: np.arccos, ca.OP_ATAN: np.arctan,
+    ca.OP_SINH: np.sinh, ca.OP_COSH: np.cosh, ca.OP_TANH: np.tanh, ca.OP_FABS: np.abs,
+    ca.OP_FLOOR: np.floor, ca.OP_CEIL: np.ceil, ca.OP_SIGN: np.sign, ca.OP_NOT: np.logical_not,
+}  # fmt: skip
+
+
+def is_rounding(expressions: SX, arguments: SX, states: np.ndarray) -> np.ndarray:
+    """For each entry of a dense column, True if at none of the states (rows) it is more than the
+    rounding of its terms."""
+    count = expressions.numel()
+    function = ca.Function("f", [arguments], [expressions])
+    if function.n_instructions() > LARGEST or not count:
+        return np.zeros(count, dtype=bool)
+    with np.errstate(all="ignore"):
+        found = _evaluated(function, states.T)
+    if found is None:
+        return np.zeros(count, dtype=bool)
+    values, sizes = found
+    small = np.abs(values) <= ROUNDING * sizes
+    return np.asarray((small & np.isfinite(sizes)).all(axis=1))
+
+
+def _evaluated(function: ca.Function, inputs: np.ndarray) -> Values | None:
+    """Values and sizes of the outputs; None if an operation is not known here."""
+    work: dict[int, Values] = {}
+    outputs: dict[int, Values] = {}
+    for k in range(function.n_instructions()):
+        code, target = function.instruction_id(k), function.instruction_output(k)
+        source = function.instruction_input(k)
+        if code == ca.OP_INPUT:
+            work[target[0]] = inputs[source[1]], np.abs(inputs[source[1]])
+        elif code == ca.OP_CONST:
+            constant = np.full(inputs.shape[1], function.instruction_constant(k))
+            work[target[0]] = constant, np.where(np.abs(constant) < RESIDUE, 1.0, np.abs(constant))
+        elif code == ca.OP_OUTPUT:
+            outputs[target[1]] = work[source[0]]
+        else:
+            found = _operation(code, [work[slot] for slot in source])
+            if found is None:
+                return None
+            work[target[0]] = found
+    pairs = [outputs[k] for k in range(len(outputs))]
+    return np.array([value for value, _ in pairs]), np.array([size for _, size in pairs])
+
+
+def _operation(code: int, arguments: list[Values]) -> Values | None:
+    """Sums add the sizes of their terms, products multiply them; functions begin anew."""
+    (a, size_a), (b, size_b) = arguments[0], arguments[-1]
+    if code in (ca.OP_ADD, ca.OP_SUB):
+        return (a + b if code == ca.OP_ADD else a - b), size_a + size_b
+    if code == ca.OP_MUL:
+        return a * b, size_a * size_b
+    if code == ca.OP_DIV:
+        return a / b, size_a / np.abs(b)
+    if code in (ca.OP_NEG, ca.OP_ASSIGN):
+        return (-a if code == ca.OP_NEG else a), size_a
+    if code == ca.OP_SQ:
+        return a * a, size_a * size_a
+    if code == ca.OP_TWICE:
+        return a + a, size_a + size_a
+    if code == ca.OP_INV:
+        return 1 / a, 1 / np.abs(a)
+    value = _function(code, a, b)
+    return None if value is None else (value, np.abs(value))
+
+
+def _function(code: int, a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
+    if code in FUNCTIONS:
+        return np.asarray(FUNCTIONS[code](a), dtype=float)
+    binary: dict[int, Callable[..., np.ndarray]] = {
+        ca.OP_POW: np.power, ca.OP_CONSTPOW: np.power, ca.OP_ATAN2: np.arctan2, ca.OP_FMIN: np.fmin,
+        ca.OP_FMAX: np.fmax, ca.OP_LT: np.less, ca.OP_LE: np.less_equal, ca.OP_EQ: np.equal,
+        ca.OP_NE: np.not_equal, ca.OP_AND: np.logical_and, ca.OP_OR: np.logical_or,
+        ca.OP_IF_ELSE_ZERO: lambda x, y: np.where(x != 0, y, 0.0), ca.OP_HYPOT: np.hypot,
+    }  # fmt: skip
+    return np.asarray(binary[code](a, b), dtype=float) if code in binary else None
