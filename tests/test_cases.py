@@ -598,3 +598,21 @@ def test_bicycle_stable_speeds(whipple):
     assert np.abs(weave[weave.imag != 0].real).max() < 1e-10
     capsize = roots(bicycle_slopes(whipple, reference["v_capsize"]))
     assert np.abs(capsize).min() < 1e-10
+
+
+@pytest.mark.parametrize(("v", "verdict"), [(4.0, "unstable"), (5.0, "stable"), (6.03, "unstable")])
+def test_the_bicycles_verdict_has_a_margin(whipple, v, verdict):
+    """Just above the capsize speed, 6.0243 m/s, it grows with 9.5e-4 /s, and that is known."""
+    start = {"rear wheel'": -v / BICYCLE["parameters"]["rR"]}
+    model = whipple.linearize(start)
+    found = model.stability()
+    growing = [value for value in model.eigenvalues() if abs(value) > 1e-5]
+    if verdict == "unstable":
+        assert found.verdict == "unstable"
+        assert found.margin == pytest.approx(max(np.real(growing)), rel=1e-6)
+        assert found.uncertainty < 1e-3 * found.margin
+        assert not model.is_stable()
+    else:
+        assert found.verdict == "undecided"  # places and heading neither grow nor decay
+        assert model.is_stable()
+        assert max(np.real(growing)) < 0

@@ -39,7 +39,8 @@ def is_rounding(expressions: SX, arguments: SX, states: np.ndarray) -> np.ndarra
     if found is None:
         return np.zeros(count, dtype=bool)
     values, sizes = found
-    small = np.abs(values) <= ROUNDING * sizes
+    # what is zero for sure is so because a parameter is: another value makes a constraint of it
+    small = (np.abs(values) <= ROUNDING * sizes) & (sizes > 0)
     return np.asarray((small & np.isfinite(sizes)).all(axis=1))
 
 

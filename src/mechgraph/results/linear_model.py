@@ -23,6 +23,19 @@ NOT_CONSTANT = (
 )
 
 
+@dataclass(frozen=True)
+class Stability:
+    """``verdict`` is "stable", "unstable", or "undecided": if ``margin``, the largest real part of
+    an eigenvalue, is nearer to zero than it is known, ``uncertainty``."""
+
+    verdict: str
+    margin: float
+    uncertainty: float
+
+    def __str__(self) -> str:
+        return f"{self.verdict}: the largest rate is {self.margin:+.3g} ± {self.uncertainty:.1g} /s"
+
+
 @dataclass(frozen=True, eq=False)
 class LinearModel:
     """x' = A x + B w, y = C x + D w about a state: deviations of the named states, inputs and
@@ -48,6 +61,7 @@ class LinearModel:
     t: float = 0.0
     constant: bool = True
     turning: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    noise: np.ndarray | None = None  # how much of each entry of A was seen to be rounding
 
     def eigenvalues(self) -> np.ndarray:
         """Eigenvalues of A, the most unstable first."""
@@ -62,26 +76,44 @@ class LinearModel:
         order = np.argsort(-values.real, kind="stable")
         return values[order], self.Z @ vectors[:, order]
 
+    def stability(self) -> Stability:
+        """Whether deviations grow: the verdict, the largest rate of growth, and how well it is
+        known."""
+        if not self.constant:
+            raise ArgumentError(NOT_CONSTANT)
+        if not self.A.size:
+            return Stability("stable", -np.inf, 0.0)
+        values, left, right = scipy.linalg.eig(self.A, left=True, right=True)
+        # An error E of A moves a simple eigenvalue by yᴴ E x / yᴴ x: far where some coincide.
+        across = np.abs(np.sum(left.conj() * right, axis=0))
+        noise = np.einsum("ik,ij,jk->k", np.abs(left), self._rounding, np.abs(right))
+        known = noise / np.maximum(across, 1e-300)
+        growing = values.real > known
+        if growing.any():
+            worst = int(np.argmax(np.where(growing, values.real, -np.inf)))
+            return Stability("unstable", float(values.real[worst]), float(known[worst]))
+        worst = int(np.argmax(values.real + known))
+        verdict = "stable" if (values.real < -known).all() else "undecided"
+        return Stability(verdict, float(values.real[worst]), float(known[worst]))
+
+    @property
+    def _rounding(self) -> np.ndarray:
+        """How much of each entry of A may be rounding."""
+        own = 4 * np.finfo(float).eps * np.abs(self.A)
+        return own if self.noise is None else own + self.noise
+
     def is_stable(self, tolerance: float | None = None) -> bool:
-        """True if no eigenvalue has a positive real part: above the tolerance (relative to the
-        largest eigenvalue).
+        """True if no deviation is seen to grow; ``stability`` tells the margin, and whether that is
+        decided.
 
-        By default above what rounding can make of it, which is more where eigenvalues coincide.
+        tolerance: real parts up to this (relative to the largest eigenvalue) count as none; by
+            default what rounding can make of them.
         """
+        if tolerance is None:
+            return self.stability().verdict != "unstable"
         values = self.eigenvalues()
-        if tolerance is not None:
-            return bool(
-                (values.real <= tolerance * max(1.0, float(np.abs(values).max(initial=0.0)))).all()
-            )
-        return bool((values.real <= 0).all()) or self._within_rounding()
-
-    def _within_rounding(self) -> bool:
-        """Rounding of A by ε moves a simple eigenvalue with unit eigenvectors x, y (right and left)
-        by ε/|y·x|."""
-        A = balanced(self.A)[0]
-        values, left, right = scipy.linalg.eig(A, left=True, right=True)
-        conditions = np.abs(np.sum(left.conj() * right, axis=0))
-        return bool((values.real * conditions <= ROUNDING * np.linalg.norm(A)).all())
+        largest = max(1.0, float(np.abs(values).max(initial=0.0)))
+        return bool((values.real <= tolerance * largest).all())
 
     def to_control(self) -> Any:
         """The same as a ``control.StateSpace`` (needs the package ``control``); dots in names

@@ -17,7 +17,7 @@ those a moment later.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -38,6 +38,8 @@ from .variational import State, Variations, expansion, steadied, tilde
 if TYPE_CHECKING:
     from ...equations import Equations
 
+NOISE_STATES, LAST_DIGITS = 3, 1e-15
+TURN = 1e-10  # how well the rate of a steady turn is known, relative
 # A sliding speed is left to the constraints before a turning one, if they hold it at least this
 # well.
 WELL_HELD = 1e-3
@@ -82,7 +84,10 @@ def linearize(
     def later(state: State) -> Variations:
         return _variations(equations, seen, measured, state)
 
+    noise = _noise(equations, state, now, later, chosen)
     now, turning, constant = steadied(equations, state, now, later, chosen)
+    if turning.any():  # which was found by search
+        noise = noise + TURN * np.abs(now.reduced(chosen)).max(initial=0.0)
     Z, states = expansion(now.rows, chosen), tuple(names[k] for k in chosen)
     if seen:
         C, D = now.watched @ Z, now.watched_input
@@ -104,7 +109,26 @@ def linearize(
         t=state.t,
         constant=constant,
         turning=turning,
+        noise=noise,
     )
+
+
+def _noise(
+    equations: Equations,
+    state: State,
+    now: Variations,
+    at: Callable[[State], Variations],
+    chosen: list[int],
+) -> np.ndarray:
+    """How much of each entry of A is rounding: what changes of it with the last digits of the
+    state."""
+    random, here = np.random.default_rng(0), now.reduced(chosen)
+    found = np.zeros_like(here)
+    for _ in range(NOISE_STATES):
+        q, u = (x * (1 + LAST_DIGITS * random.uniform(-1, 1, x.shape)) for x in state[:2])
+        beside = at(state._replace(q=q, u=u)).reduced(chosen)
+        found = np.maximum(found, np.abs(beside - here))
+    return 10 * found
 
 
 def _names(kind: str, given: Any) -> tuple[str, ...]:
