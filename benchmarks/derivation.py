@@ -443,16 +443,13 @@ def evaluation_point(n: int) -> Point:
 
 def pinocchio_chain(system: mg.System, pin: Any) -> Any:
     """The same chain as a Pinocchio model, read from the description's numbers."""
-    model, parent = pin.Model(), 0
-    model.gravity.linear = system.default_value(system.gravity).ravel()
+    model, parent, value = pin.Model(), 0, system.snapshot().default_value
+    model.gravity.linear = value(system.gravity).ravel()
     for joint in system.joints.values():
-        place = pin.SE3(
-            system.default_value(joint.parent.rotation),
-            system.default_value(joint.parent.at).ravel(),
-        )
+        place = pin.SE3(value(joint.parent.rotation), value(joint.parent.at).ravel())
         parent = model.addJoint(parent, pin.JointModelRZ(), place, joint.name)
         body = joint.child.body
-        numbers = (system.default_value(x) for x in (body.mass, body.com, body.inertia))
+        numbers = (value(x) for x in (body.mass, body.com, body.inertia))
         mass, com, inertia = next(numbers), next(numbers), next(numbers)
         model.appendBodyToJoint(
             parent, pin.Inertia(float(mass[0, 0]), com.ravel(), inertia), pin.SE3.Identity()

@@ -28,7 +28,8 @@ import numpy as np
 import pinocchio as pin
 from derivation import installed, table, versions, write_section
 from figures import record
-from mechgraph.equations.equations import Equations
+
+from mechgraph import Equations
 
 matplotlib.use("Agg")
 BATCH = 4096

@@ -263,7 +263,7 @@ def test_explicit_lagrange_gives_appells_H_and_D():
     system.revolute("a", base, A, axis="y")
     system.revolute("b", A, B, axis="x", at=(1, 0, 0))
     explicit, appell = system.equations("lagrange", form="explicit"), system.equations("appell")
-    s = explicit.symbols
+    s = explicit.terms.symbols
     alpha_0, alpha_b = explicit.lagrange.alpha_0.expression, explicit.lagrange.alpha_b.expression
     slope = ca.jacobian(alpha_b, s.q)  # slope[c, b] = ∂_b α_c
     H, D = at_state(

@@ -376,7 +376,7 @@ def test_inputs_that_are_functions_of_time():
         )
         assert gap(run["x"], a * np.sin(run.time) / 3 - a * np.sin(2 * run.time) / 6) < 1e-10 * a
     late = oscillation().simulate(
-        1.0, {}, method="rk8", rtol=1e-11, inputs={"push": mg.sin(t)}, t0=np.pi
+        1.0, {}, method="rk8", rtol=1e-11, inputs={"push": mg.sin(t)}, t=np.pi
     )
     s = late.time - np.pi
     assert gap(late["x"], -np.sin(s) / 3 + np.sin(2 * s) / 6) < 1e-10

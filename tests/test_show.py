@@ -159,7 +159,7 @@ def casadi_values(
     equations: mg.Equations, quantities: tuple[str, ...], x: np.ndarray
 ) -> list[np.ndarray]:
     s = equations.terms.symbols
-    results = [ca.densify(getattr(equations, name)) for name in quantities]
+    results = [ca.densify(getattr(equations.terms, name)) for name in quantities]
     function = ca.Function("f", [ca.vertcat(s.q, s.u, s.w, s.p, s.t)], results)
     return [np.array(value) for value in function.call([x])]
 

@@ -347,7 +347,7 @@ def test_nothing_to_account_for_costs_nothing():
     energy."""
     run = arm().equations().simulate(0.5, SWING, rtol=1e-10, step=0.1)
     assert run.equations.numeric.closed.work_rates.numel() == 0
-    assert ball("roll").equations().work_rates.numel() == 0
+    assert ball("roll").equations().numeric.closed.work_rates.numel() == 0
     assert not run.supplied.any()
     assert np.array_equal(run.imbalance, run.energy - run.energy[0])
 

@@ -97,12 +97,12 @@ def _symbols(equations: Equations) -> dict[str, sp.Symbol]:
 
 def _function(equations: Equations, names: Sequence[str]) -> ca.Function:
     s = equations.terms.symbols
-    results = [ca.densify(getattr(equations, name)) for name in names]
+    results = [ca.densify(getattr(equations.terms, name)) for name in names]
     return ca.Function("readable", [ca.vertcat(s.q, s.u, s.w, s.p, s.t)], results, {"cse": True})
 
 
 def _matrix(equations: Equations, name: str, entries: Sequence[sp.Expr]) -> sp.Matrix:
-    rows, columns = getattr(equations, name).shape
+    rows, columns = getattr(equations.terms, name).shape
     return sp.Matrix(rows, columns, lambda i, j: entries[j * rows + i])
 
 

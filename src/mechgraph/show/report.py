@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from pathlib import Path
 
@@ -32,22 +32,29 @@ def report(run: Trajectory, path: str | Path) -> Path:
     if path.suffix.lower() not in (".html", ".htm"):
         raise ArgumentError(f"{path}: a report is written as .html")
     equations = run._need()
-    sections = [
-        ("Motion", view(run)._repr_html_()),
-        ("Run", _facts(run)),
-        ("Plots", _picture(run)),
-        ("System", _verbatim(describe(equations.system))),
-        ("Agreement of the formalisms", _agreement(run, equations)),
-        ("Sizes of the equations", _sizes(equations)),
-        ("Equations", _equations(equations)),
-    ]
-    body = "\n".join(
-        f"<section><h2>{escape(title)}</h2>\n{content}</section>" for title, content in sections
-    )
+    sections: dict[str, Callable[[], str]] = {
+        "Motion": lambda: view(run)._repr_html_(),
+        "Run": lambda: _facts(run),
+        "Plots": lambda: _picture(run),
+        "System": lambda: _verbatim(describe(equations.system)),
+        "Agreement of the formalisms": lambda: _agreement(run, equations),
+        "Sizes of the equations": lambda: _sizes(equations),
+        "Equations": lambda: _equations(equations),
+    }
+    body = "\n".join(_section(title, write) for title, write in sections.items())
     lead = f"{run.outcome} · {subtitle(run)}"
     page = fill(PAGE, TITLE=escape(run.name), LEAD=escape(lead), BODY=body)
     path.write_text(page, encoding="utf-8")
     return path
+
+
+def _section(title: str, write: Callable[[], str]) -> str:
+    """One section of the page; what goes wrong with it is said there, and ends no other."""
+    try:
+        content = write()
+    except Exception as error:  # whatever a user's own expressions make of it
+        content = f"<p>Not available: {escape(str(error) or type(error).__name__)}</p>"
+    return f"<section><h2>{escape(title)}</h2>\n{content}</section>"
 
 
 # --- sections -------------------------------------------------------------------------------------
@@ -97,7 +104,7 @@ def _sizes(equations: Equations) -> str:
     names = ["M", "f", *(["phi", "psi", "A", "b"] if equations.constraints else [])]
     rows = []
     for name in names:
-        value = getattr(equations, name)
+        value = getattr(equations.terms, name)
         function = ca.Function("size", [s.q, s.u, s.t, s.w, s.p], [value], {"cse": True})
         shape = " × ".join(map(str, value.shape))
         rows.append((name, shape, str(value.nnz()), str(function.n_instructions())))
