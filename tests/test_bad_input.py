@@ -1009,3 +1009,42 @@ def test_a_guess_of_a_cut_joint_is_refused():
         mg.ArgumentError, match="guess: 'pin' is no coordinate here; guess of qA, qB, qC"
     ):
         equations.assemble({"qA": 1.2}, guess={"pin": 1.8})
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ({"a": 2.0}, ["joint 'hinge'", "length 2"]),
+        ({"m": -1.0}, ["body 'rod'", "positive", "-1"]),
+        ({"c": 2.0}, ["joint 'hinge'", "not a rotation"]),
+        ({"i": 5.0}, ["body 'rod'", "triangle inequality"]),
+        ({"k": -1.0}, ["CompliantContact 'floor'", "stiffness"]),
+    ],
+)
+def test_what_is_refused_as_a_number_is_refused_as_a_parameters_value(value, words):
+    s = mg.System("by parameters", gravity=(0, 0, -9.81))
+    a, c = s.parameter("a", 1.0), s.parameter("c", 1.0)
+    inertia = (1.0, 1.0, s.parameter("i", 1.0))
+    rod = s.body("rod", mass=s.parameter("m", 1.0), com=(0, 0, -1), inertia=inertia)
+    turned = [[c, 0, 0], [0, 1, 0], [0, 0, 1]]
+    s.revolute("hinge", s.ground, rod, axis=(0, a, 0), orientation=turned)
+    s.compliant_contact("floor", mg.Sphere(rod, 0.1), mg.Plane(s.ground), s.parameter("k", 1e3))
+    equations = s.equations()
+    q, u = np.zeros((2, 3, 1))
+    for call in (
+        lambda: equations.accelerations([0.1], [0.0], parameters=value),
+        lambda: equations.simulate(0.1, step=0.1, parameters=value),
+        lambda: equations.linearize(parameters=value),
+        lambda: equations.rollout(q, u, step=0.1, steps=1, parameters=value),
+    ):
+        with pytest.raises(mg.ArgumentError) as error:
+            call()
+        assert all(word in str(error.value) for word in words)
+    for name in value:
+        bad = mg.System("defaults")
+        parameter = bad.parameter(name, value[name])
+        mass, axis = (parameter if name == "m" else 1.0), (parameter if name == "a" else 1.0)
+        if name in "ma":
+            body = bad.body("rod", mass=mass, inertia=(1, 1, 1))
+            bad.revolute("hinge", bad.ground, body, axis=(0, axis, 0))
+            assert any(word in problems(bad)[0] for word in words)

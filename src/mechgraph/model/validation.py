@@ -12,8 +12,7 @@ from casadi import SX
 from ..errors import unknown
 from .description import Description
 from .element import Element
-from .limits import Limits
-from .transitions import Directed
+from .limits import Limits, mass_problems
 
 
 def problems(system: Description) -> Iterator[str]:
@@ -35,47 +34,18 @@ def problems(system: Description) -> Iterator[str]:
 
 
 def _body_problems(system: Description) -> Iterator[str]:
-    own, known = _own_symbols(system), []
+    known = []
     for body in system.bodies.values():
         if _depends_on_time(system, body.mass, body.com, body.inertia):
             yield f"body {body.name!r}: mass, com and inertia must not depend on time"
-        elif not body.weightless and not _foreign(own, body.mass, body.com, body.inertia):
+        elif not body.weightless and body.mass.is_constant() and body.inertia.is_constant():
             known.append(body)
     columns = (ca.vertcat(body.mass, ca.vec(body.inertia)) for body in known)
     for body, numbers in zip(
         known, system.default_value(ca.horzcat(SX(10, 0), *columns)).T, strict=True
     ):
-        yield from _mass_problems(system, body.name, numbers[0], numbers[1:].reshape(3, 3))
-
-
-def _mass_problems(
-    system: Description, name: str, mass: float, inertia: np.ndarray
-) -> Iterator[str]:
-    if mass < 0 or (mass == 0 and not system.bodies[name].allow_unphysical):
-        yield (
-            f"body {name!r}: mass must be positive, got {mass:g}; a massless one is made by frame()"
-        )
-    elif not system.bodies[name].allow_unphysical:
-        yield from _inertia_problems(name, inertia)
-
-
-def _inertia_problems(name: str, inertia: np.ndarray) -> Iterator[str]:
-    scale = np.abs(inertia).max()
-    if np.abs(inertia - inertia.T).max() > 1e-12 * scale:
-        yield f"body {name!r}: the inertia matrix is not symmetric"
-        return
-    a, b, c = np.linalg.eigvalsh(inertia)
-    if a < -1e-9 * scale:
-        yield (
-            f"body {name!r}: the central inertia has the negative principal value {a:.6g}; check "
-            "inertia_about and the signs"
-        )
-    elif a + b < c * (1 - 1e-9):
-        yield (
-            f"body {name!r}: the principal inertias {a:.6g}, {b:.6g}, {c:.6g} break the triangle "
-            "inequality (no body has "
-            "them); check the data or say allow_unphysical=True"
-        )
+        for problem in mass_problems(numbers, body.allow_unphysical):
+            yield f"body {body.name!r}: {problem}"
 
 
 def _depends_on_time(system: Description, *expressions: SX) -> bool:
@@ -123,25 +93,12 @@ def _numbers(system: Description) -> Iterator[tuple[str, list[SX]]]:
 
 
 def _axis_problems(system: Description) -> Iterator[str]:
-    own = _own_symbols(system)
     for name, joint in system.joints.items():
-        for step in joint.transitions:
-            if _depends_on_time(system, step.constants):
-                yield (
-                    f"joint {name!r}: its axis (or pitch) must not depend on time; turn the "
-                    "joint's frame by orientation="
-                )
-            elif (
-                isinstance(step, Directed)
-                and not step.direction.is_constant()
-                and not _foreign(own, step.direction)
-            ):
-                length = float(np.linalg.norm(system.default_value(step.direction)))
-                if abs(length - 1) > 1e-9:
-                    yield (
-                        f"joint {name!r}: its axis has length {length:.6g}, not 1, with the "
-                        "parameters at their defaults"
-                    )
+        if any(_depends_on_time(system, step.constants) for step in joint.transitions):
+            yield (
+                f"joint {name!r}: its axis (or pitch) must not depend on time; turn the joint's "
+                "frame by orientation="
+            )
 
 
 def _name_problems(system: Description) -> Iterator[str]:
