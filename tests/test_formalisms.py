@@ -297,3 +297,16 @@ def test_probing_does_not_mind_a_base_that_is_shaken_fast(frequency):
     expected = s.equations("newton-euler").forces(q, u, t)
     found = s.equations("appell", coefficients="probing").forces(q, u, t)
     assert np.abs(found - expected).max() < 1e-11 * np.abs(expected).max()
+
+
+def test_explicit_lagrange_refuses_turns_that_are_counted():
+    """A spring in a cut joint counts its turns, which the explicit form has no place for."""
+    s = mg.System("loop", gravity=(0, 0, -9.81))
+    bars = [s.body(name, mass=1.0, com=(0.5, 0, 0), inertia=(0.01, 0.1, 0.1)) for name in "ABC"]
+    s.revolute("a", s.ground, bars[0], axis="y")
+    s.revolute("b", bars[0], bars[1], axis="y", at=(1, 0, 0))
+    s.revolute("c", s.ground, bars[2], axis="y", at=(1.5, 0, 0))
+    pin = {"axis": "y", "at": (1.2, 0, 0), "child_at": (1, 0, 0)}
+    s.revolute("d", bars[1], bars[2], **pin, stiffness=1.0, cut=True)
+    with pytest.raises(mg.UnsupportedError, match="counted"):
+        s.equations("lagrange", form="explicit")

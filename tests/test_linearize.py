@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -641,3 +643,20 @@ def test_model_for_the_package_control():
     assert there.state_labels[:2] == ["ball_rx", "ball_ry"]
     assert there.output_labels == ["height", "hinge'"]
     np.testing.assert_array_equal(there.A, model.A)
+
+
+@pytest.mark.parametrize("formalism", ["newton-euler", "absolute"])
+@pytest.mark.parametrize(("third", "locked"), [(1.0, False), (2.0, True)])
+def test_a_mechanism_that_is_free_to_first_order_only_is_told(formalism, third, locked):
+    """Three parallel cranks on one coupler: it moves only if all are of one length."""
+    s = mg.System("cranks", gravity=(0, 0, -GRAVITY))
+    coupler = s.body("coupler", mass=2.0, com=(1, 0, 0), inertia=(0.1, 0.5, 0.5))
+    for k, length in enumerate((1.0, 1.0, third)):
+        crank = s.body(f"crank {k}", mass=1.0, com=(0, 0, -length / 2), inertia=(0.1, 0.1, 0.01))
+        s.revolute(f"pivot {k}", s.ground, crank, axis="y", at=(k, 0, length - 1.0))
+        s.revolute(f"pin {k}", crank, coupler, axis="y", at=(0, 0, -length), child_at=(k, 0, 0))
+    equations = s.equations(formalism)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        equations.linearize()
+    assert any("locked" in str(each.message) for each in told) is locked

@@ -284,3 +284,10 @@ def test_inverse_dynamics_of_a_loop_finds_the_drives(formalism):
             equations.inverse_dynamics(*state, run.udot, drives=drives)
     with pytest.raises(mg.ArgumentError, match="contradict the constraints"):
         equations.inverse_dynamics(*state, run.udot + 1, drives=["w qA"])
+
+
+@pytest.mark.parametrize("ending", [".csv", ".xlsx", ".mat"])
+def test_other_formats_are_refused_not_renamed(run, tmp_path, ending):
+    with pytest.raises(mg.ArgumentError, match=r"saved as \.npz"):
+        run.save(tmp_path / f"run{ending}")
+    assert not list(tmp_path.iterdir())

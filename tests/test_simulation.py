@@ -516,3 +516,40 @@ def test_constraints_that_contradict_each_other_on_the_way_stop_the_run(method):
     with pytest.raises(mg.SimulationError, match=r"jumps|too small") as caught:
         slider(lambda s: mg.if_else(s.time < 0.5, 0.0, 1.0)).simulate(1.0, method=method)
     assert caught.value.trajectory.time[-1] == pytest.approx(0.5, abs=0.01)
+
+
+# --- what cannot be met ---------------------------------------------------------------------------
+
+
+def cart() -> tuple[mg.System, mg.Body]:
+    s = mg.System("cart")
+    body = s.body("cart", mass=1.0, inertia=(1, 1, 1))
+    s.prismatic("x", s.ground, body, axis="x")
+    return s, body
+
+
+def test_speeds_that_contradict_each_other_stop_the_run_and_are_named():
+    s, _ = cart()
+    s.constrain("slow", velocity=lambda m: m.speed("x") - m.time)
+    s.constrain("fast", velocity=lambda m: m.speed("x") - 2 * m.time)
+    with pytest.raises(mg.SimulationError, match=r"the rate of '(slow|fast)' is off"):
+        s.equations().simulate(1.0, step=0.1)
+
+
+def test_accelerations_that_contradict_each_other_are_refused_and_named():
+    s, body = cart()
+    s.constrain("one", acceleration=lambda m: m.acceleration(body)[0] - 1)
+    s.constrain("two", acceleration=lambda m: m.acceleration(body)[0] - 2)
+    equations = s.equations()
+    with pytest.raises(mg.ArgumentError, match=r"'(one|two)' is among those that contradict"):
+        equations.simulate(1.0, step=0.1)
+    with pytest.warns(UserWarning, match="compromise"):
+        equations.solve([0.0], [0.0])
+
+
+def test_a_spring_of_no_length_is_named():
+    s, body = cart()
+    s.spring_damper("band", s.ground, body, stiffness=10.0, length=0.5)
+    with pytest.raises(mg.ArgumentError, match="force 'band' has no value at the start"):
+        s.equations().simulate(1.0, step=0.1)
+    assert s.equations().simulate(1.0, {"x": 0.1}, step=0.1).outcome == "finished"

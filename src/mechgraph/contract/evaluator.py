@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
@@ -23,6 +24,7 @@ from .closed import Closed, entries, sparse_matrix
 from .terms import Terms
 
 ARGUMENTS = ("coordinates", "speeds", "time", "inputs", "parameters", "accelerations")
+CONTRADICTION = 1e-6  # relative error of A u̇ + b = 0 that is no rounding
 CLOSED = 2e-14  # relative error of A u̇ + b = 0 up to which a closure inside a kernel is taken
 
 
@@ -154,10 +156,34 @@ class Evaluator:
                 return np.linalg.solve(M, f[..., None])[..., 0], b
             if self.terms.has_friction:
                 G = self.evaluate("G", lambda: self.terms.G, 2, *given)
-                return bordered(M, f, A, b, G)
-            return CLOSURES[self.closed.closure].solve(M, f, A, b)
+                udot, lam = bordered(M, f, A, b, G)
+            else:
+                udot, lam = CLOSURES[self.closed.closure].solve(M, f, A, b)
         except np.linalg.LinAlgError:
             raise ArgumentError(self.undetermined_message(q, u, t, parameters)) from None
+        self._warn_of_contradictions(A, b, udot)
+        return udot, lam
+
+    def _warn_of_contradictions(self, A: np.ndarray, b: np.ndarray, udot: np.ndarray) -> None:
+        """Say so where no accelerations meet all constraints: those given are a compromise."""
+        row = self.contradicted(A, b, udot)
+        if row is not None:
+            warnings.warn(
+                f"no accelerations meet all constraints here: {row!r} is among those that "
+                "contradict each other (or the position is singular, and the speeds lead out of "
+                "it); the accelerations given are a compromise",
+                stacklevel=4,
+            )
+
+    def contradicted(self, A: np.ndarray, b: np.ndarray, udot: np.ndarray) -> str | None:
+        """The row that A u̇ + b = 0 leaves most of, if it is more than rounding and singularity
+        explain."""
+        left = np.abs(np.einsum("...ij,...j->...i", A, udot) + b)
+        sizes = np.einsum("...ij,...j->...i", np.abs(A), np.abs(udot)) + np.abs(b)
+        wrong = left > CONTRADICTION * np.maximum(sizes, sizes.max(axis=-1, keepdims=True))
+        if not wrong.any():
+            return None
+        return self.terms.constraints[int(np.argwhere(wrong)[0][-1])]
 
     @property
     def _matrices(self) -> Kernel:

@@ -131,6 +131,8 @@ def _base_frame(chart: TreeChart) -> int:
             _refuse(f"joint {chart.frames[j].joint.name!r} is not a revolute")  # type: ignore[union-attr]
     if chart.chain_end:
         _refuse("a cut joint carries coordinates")
+    if chart.counted:
+        _refuse("turns of a cut joint are counted")
     return base
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..equations import Equations
 
 FORMAT = 1
+TABLES = (".csv", ".txt", ".json", ".parquet", ".xlsx", ".mat", ".h5")  # other formats
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,6 +266,10 @@ class Trajectory:
     def save(self, path: str | Path) -> Path:
         """Write to a ``.npz`` file (arrays and one JSON text; nothing in it is code)."""
         path = Path(path)
+        if path.suffix in TABLES:
+            raise ArgumentError(
+                f"{path}: a trajectory is saved as .npz; for tables use to_dataframe().to_csv(…)"
+            )
         path = path if path.suffix == ".npz" else path.with_name(f"{path.name}.npz")
         meta = {
             "format": FORMAT,

@@ -17,6 +17,7 @@ from tqdm import tqdm
 from ...arguments import earlier_word, named, number, one_of
 from ...contract.mobility import lost_rows
 from ...errors import ArgumentError, SimulationError, UnsupportedError
+from ...motion.loads import culprit
 from ...motion.motion import Motion
 from ...results.trajectory import Trajectory
 from ..assembly.assemble import assemble
@@ -149,7 +150,50 @@ def _check_determined(context: Context, q: np.ndarray, u: np.ndarray, t: float) 
             ).all()
         )
     if not determined:
-        raise ArgumentError(eqs.numeric.undetermined_message(q, u, t, p))
+        raise ArgumentError(_why_not_finite(context, q, u, t))
+    if eqs.constraints and not eqs.numeric.large:
+        _check_accelerations(context, q, u, t)
+
+
+def _check_accelerations(context: Context, q: np.ndarray, u: np.ndarray, t: float) -> None:
+    """Refuse a start where the constraints want accelerations that contradict each other."""
+    eqs, p = context.equations, context.parameters
+    w = context.inputs_at(np.array([t]), q[None], u[None])[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        udot = eqs.solve(q, u, t, w, p)[0]
+    A = eqs.constraint_jacobian(q, u, t, p)
+    b = eqs.numeric.evaluate("b", lambda: eqs.terms.b, 1, q, u, t, w, p)
+    if np.isfinite(udot).all():
+        row = eqs.numeric.contradicted(A, b, udot)
+        if row is not None and _level(eqs, row):  # others may be at a singular position
+            raise ArgumentError(
+                f"no accelerations meet all constraints at the start: {row!r} is among those that "
+                "contradict each other; take one of them away"
+            )
+
+
+def _level(equations: Equations, row: str | None) -> bool:
+    """True for a row that is given at acceleration level."""
+    return row in equations.constraints[equations.terms.psi.numel() :]
+
+
+def _why_not_finite(context: Context, q: np.ndarray, u: np.ndarray, t: float) -> str:
+    """The force or constraint that has no value at the start, if there is one; else what has no
+    inertia."""
+    eqs, p = context.equations, context.parameters
+    terms, m = eqs.terms, eqs.terms.chart.motion
+    for element in terms.chart.description.elements:
+        acting = [*element.conservative(m), *element.nonconservative(m)]
+        parts = [part for action in acting for part in vars(action).values()]
+        value = ca.vertcat(SX(0, 1), *(ca.vec(part) for part in parts if isinstance(part, SX)))
+        found = eqs.numeric.built([value], [1])(*eqs.numeric.arguments(q, u, t, None, p))[0]
+        if not np.isfinite(found).all():
+            return (
+                f"{culprit(element)} has no value at the start (0/0): a spring of length zero, a "
+                "direction between two points that coincide; begin a little beside it"
+            )
+    return eqs.numeric.undetermined_message(q, u, t, p)
 
 
 def _integrator(
@@ -254,7 +298,20 @@ class Recorder:
         q, u, drift = project_measured(eqs, q, u, times, p)
         if drift > DRIFT_LIMIT:
             self._check_kept(before, q, u, times, drift)
+        if eqs.constraints:
+            self._check_speeds(q[-1:], u[-1:], times[-1:])
         return np.hstack([q, u, work]), drift
+
+    def _check_speeds(self, q: np.ndarray, u: np.ndarray, times: np.ndarray) -> None:
+        """Refuse speeds that no projection brings to the constraints."""
+        eqs = self.context.equations
+        left = np.abs(violations(eqs, q, u, times, self.context.parameters)[1][0])
+        if left.max(initial=0.0) > KEPT * max(1.0, np.abs(u).max(initial=0.0)):
+            row = int(left.argmax())
+            raise IntegrationFailure(
+                f"the rate of {eqs.constraints[row]!r} is off by {left[row]:.2g} at t = "
+                f"{times[0]:.6g}: constraints contradict each other there"
+            )
 
     def _check_kept(
         self, before: np.ndarray, q: np.ndarray, u: np.ndarray, times: np.ndarray, drift: float
