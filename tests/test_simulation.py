@@ -3,6 +3,8 @@ when it fails."""
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -553,3 +555,52 @@ def test_a_spring_of_no_length_is_named():
     with pytest.raises(mg.ArgumentError, match="force 'band' has no value at the start"):
         s.equations().simulate(1.0, step=0.1)
     assert s.equations().simulate(1.0, {"x": 0.1}, step=0.1).outcome == "finished"
+
+
+# --- events do not depend on the output -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", [5.0, 0.5, 0.01])
+@pytest.mark.parametrize("method", [None, "cvodes", "dop853", "radau"])
+def test_a_run_stops_at_the_first_zero_whatever_the_output(step, method):
+    """A quarter of a period of the pendulum, by the elliptic integral."""
+    from scipy.special import ellipk
+
+    s = mg.System("pendulum", gravity=(0, 0, -G))
+    rod = s.body("rod", mass=1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.01))
+    s.revolute("hinge", s.ground, rod, axis="y")
+    quarter = np.sqrt(0.35 / (G * 0.5)) * ellipk(np.sin(0.5) ** 2)
+    events = {"lowest": mg.Event("hinge")}
+    run = s.equations().simulate(10.0, {"hinge": 1.0}, step=step, method=method, events=events)
+    assert run.time[-1] == pytest.approx(quarter, abs=1e-6 if method == "radau" else 1e-8)
+    assert run.outcome == "stopped by event 'lowest'"
+
+
+@pytest.mark.parametrize("step", [1.0, 0.05, 0.001])
+def test_all_zeros_of_an_oscillator_are_found_and_dips_too(step):
+    """20 Hz for a second: 40 zeros, 20 tops that barely reach a line, and no false alarm."""
+    s = mg.System("oscillator")
+    body = s.body("body", mass=1.0, inertia=(1, 1, 1))
+    s.prismatic("x", s.ground, body, axis="x", stiffness=(2 * np.pi * 20) ** 2)
+    events = {
+        "zero": mg.Event("x", stop=False),
+        "line": mg.Event(lambda m: m.coordinate("x") - 0.99999, stop=False),
+        "falling": mg.Event("x", direction=-1, stop=False),
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run = s.equations().simulate(1.0, {"x": 1.0}, step=step, rtol=1e-10, events=events)
+    assert np.allclose(run.events["zero"], (np.arange(40) + 0.5) / 40, atol=1e-9)
+    away = np.arccos(0.99999) / (2 * np.pi * 20)
+    tops = np.sort([k / 20 + side * away for k in range(21) for side in (-1, 1)])[1:-1]
+    assert np.allclose(run.events["line"], tops, atol=1e-7)
+    assert np.allclose(run.events["falling"], (np.arange(20) + 0.25) / 20, atol=1e-9)
+
+
+def test_events_at_the_same_moment_are_all_told():
+    s, _ = cart()
+    stops = {"a": mg.Event(lambda m: m.coordinate("x") - 1), "b": mg.Event("x", stop=False)}
+    stops["c"] = mg.Event(lambda m: 2 * m.coordinate("x") - 2)
+    run = s.equations().simulate(3.0, {"x": -1.0, "x'": 2.0}, step=3.0, events=stops)
+    assert run.time[-1] == pytest.approx(1.0, abs=1e-9)
+    assert [len(run.events[name]) for name in "abc"] == [1, 1, 1]

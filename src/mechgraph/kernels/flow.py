@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -115,20 +116,52 @@ class Integrate:
         out, memory = np.empty((len(times), self.size)), np.array([step, 0.0, 0.0, t, 0.0])
         code = GO_ON
         while code == GO_ON:
-            code = self.function(
-                _at(y),
-                ctypes.c_long(len(times)),
-                _at(times),
-                _at(out),
-                _at(constants),
-                ctypes.c_double(rtol),
-                ctypes.c_double(atol),
-                ctypes.c_long(STEPS_PER_CALL),
-                _at(memory),
-            )
+            code = self._call(y, times, out, constants, rtol, atol, STEPS_PER_CALL, memory)
         if code == OUT_OF_MEMORY:
             raise MemoryError("no memory for the integrator")
         return out, bool(code), memory[:4]
+
+    def own_steps(
+        self,
+        t: float,
+        y: np.ndarray,
+        end: float,
+        constants: np.ndarray,
+        rtol: float,
+        atol: float,
+        step: float,
+    ) -> Iterator[float]:
+        """The moments that the integrator itself steps on, up to ``end`` or to where it fails."""
+        y = np.array(y, dtype=float)
+        times, constants = _contiguous(np.array([end]), constants)
+        out, memory = np.empty((1, self.size)), np.array([step, 0.0, 0.0, t, 0.0])
+        code = GO_ON
+        while code == GO_ON:
+            code = self._call(y, times, out, constants, rtol, atol, 1, memory)
+            yield float(memory[3])
+
+    def _call(
+        self,
+        y: np.ndarray,
+        times: np.ndarray,
+        out: np.ndarray,
+        constants: np.ndarray,
+        rtol: float,
+        atol: float,
+        limit: int,
+        memory: np.ndarray,
+    ) -> int:
+        return self.function(
+            _at(y),
+            ctypes.c_long(len(times)),
+            _at(times),
+            _at(out),
+            _at(constants),
+            ctypes.c_double(rtol),
+            ctypes.c_double(atol),
+            ctypes.c_long(limit),
+            _at(memory),
+        )
 
 
 class Rollout:

@@ -62,6 +62,10 @@ class Integrator(ABC):
         """Go on with other parameters, from another state."""
         self.problem = replace(self.problem, constants=constants)
 
+    def own_steps(self, t: float, y: np.ndarray, end: float) -> np.ndarray | None:
+        """The moments in (t, end] that the method itself steps on; None if it does not tell."""
+        return None
+
     @abstractmethod
     def advance(self, t: float, y: np.ndarray, times: np.ndarray) -> np.ndarray:
         """States at ``times`` (equidistant, ascending, after t), a row each."""
@@ -182,6 +186,10 @@ class Compiled(Integrator):
         self._step = step
         return out
 
+    def own_steps(self, t: float, y: np.ndarray, end: float) -> np.ndarray:
+        options = (self._constants, self.rtol, self.atol, self._step)
+        return np.unique(list(self._run.own_steps(t, y, end, *options)))
+
 
 class SciPy(Integrator):
     """One of SciPy's methods; inputs may be Python functions."""
@@ -214,6 +222,17 @@ class SciPy(Integrator):
             out = np.vstack([times[:0, None] * y, *self._stretches(solver, times)])
         self.evaluations += solver.nfev
         return out
+
+    def own_steps(self, t: float, y: np.ndarray, end: float) -> np.ndarray:
+        found = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            solver = self.method(self._rhs, t, y, end, rtol=max(self.rtol, 3e-14), atol=self.atol)
+            while solver.status == "running" and np.isfinite(solver.y).all():
+                solver.step()
+                self._project(solver)
+                found.append(solver.t)
+        return np.unique(found)
 
     def _stretches(self, solver: OdeSolver, times: np.ndarray) -> Iterator[np.ndarray]:
         """States at the times that each step passes."""

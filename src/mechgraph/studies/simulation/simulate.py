@@ -6,6 +6,7 @@ from __future__ import annotations
 import time as clock
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -77,8 +78,8 @@ def simulate(
         another name.
     step: spacing of the output, duration/500 if not given; the integrator chooses its own.
     rtol, atol: tolerances of the integrator; atol is rtol/100 if not given.
-    method: a name in ``METHODS``; cvodes, rk8 with rigid contacts, dop853 for large systems and for
-        inputs in Python, if not given.
+    method: a name in ``METHODS``; if not given, cvodes, rk8 with events and rigid contacts, dop853
+        for large systems and for inputs in Python.
     drift: how constraints are kept: "projection" on all of them, "baumgarte" (terms with the rate
         ``baumgarte``), or "none".
     account: integrate the work that drives supply and friction takes along, so that the energy
@@ -94,7 +95,8 @@ def simulate(
     context = Context.make(equations, inputs, parameters)
     watch = Watch(context, named("events", events))
     rate = number("baumgarte", baumgarte, positive=True)
-    integrator = _integrator(equations, context, method, rtol, atol, drift, rate, account)
+    settings = (rtol, atol, drift, rate, account)
+    integrator = _integrator(equations, context, method, *settings, bool(watch.events))
     state = assemble(equations, start, guess=guess, t=t, parameters=parameters)
     _check_determined(context, *state, t)
     watch.begin(times[:1], np.concatenate(state)[None])
@@ -121,7 +123,7 @@ def simulate(
     if failure is not None:
         raise SimulationError(_diagnosis(context, trajectory, failure), trajectory)
     if account and drift == "projection" and not equations.numeric.large:
-        _warn_of_lost_energy(trajectory, rtol)
+        _warn_of_lost_energy(trajectory, integrator, recorder, rtol)
     return trajectory
 
 
@@ -205,10 +207,11 @@ def _integrator(
     drift: str,
     rate: float,
     account: bool,
+    watched: bool,
 ) -> Integrator:
     one_of("way to keep constraints (drift)", drift, DRIFT, UnsupportedError)
     if method is None:
-        method = _default_method(equations, context)
+        method = _default_method(equations, context, watched)
     one_of("method", method, METHODS, UnsupportedError)
     if context.signal is not None and not issubclass(METHODS[method], SciPy):
         scipy = ", ".join(name for name, kind in METHODS.items() if issubclass(kind, SciPy))
@@ -230,12 +233,12 @@ def _integrator(
     return make_integrator(method, problem, rtol, atol)
 
 
-def _default_method(equations: Equations, context: Context) -> str:
+def _default_method(equations: Equations, context: Context, watched: bool) -> str:
     """Many short ways between events are no work for a method of many steps, which begins each with
     small ones."""
     if context.signal is not None or equations.numeric.large:
         return "dop853"
-    return "rk8" if equations.terms.chart.description.switched else "cvodes"
+    return "rk8" if equations.terms.chart.description.switched or watched else "cvodes"
 
 
 def _stabilized(equations: Equations, rate: float) -> SX:
@@ -428,7 +431,7 @@ def _run(
             met = False
             if contacts is not None:
                 times, states, met = contacts.first_event(integrator, (t, y), times, states)
-            count = watch.look(integrator, recorder, (t, y), times, states)
+            count = _look(integrator, watch, contacts, (t, y), times, states)
             on_grid = int(np.isin(times[:count], recorder.times).sum())
             recorder.store(times[:count], states[:count], drift, on_grid)
             watch.finish(recorder)
@@ -441,6 +444,23 @@ def _run(
                 total,
                 light=integrator.projects and integrator.evaluations - spent < LIGHT,
             )
+
+
+def _look(
+    integrator: Integrator,
+    watch: Watch,
+    contacts: Contacts | None,
+    before: tuple[float, np.ndarray],
+    times: np.ndarray,
+    states: np.ndarray,
+) -> int:
+    """How many of the new points to keep, as events have it."""
+    if not watch.events or not len(times):
+        return len(times)
+    if contacts is not None:  # which go from event to event anyway
+        return watch.look(integrator, before, times, states, times)
+    detector, moments, sampled = watch.sampled(integrator, before, times)
+    return watch.look(detector, before, moments, sampled, times)
 
 
 def _settle(integrator: Integrator, recorder: Recorder, contacts: Contacts) -> None:
@@ -494,19 +514,45 @@ def _statistics(
     }
 
 
-def _warn_of_lost_energy(trajectory: Trajectory, rtol: float) -> None:
-    """Say so if the balance at the end is off by more than the root of the tolerance: such a motion
-    is not to be trusted."""
-    some = trajectory.at(np.linspace(0, len(trajectory) - 1, 16).astype(int))
+def _warn_of_lost_energy(
+    trajectory: Trajectory, integrator: Integrator, recorder: Recorder, rtol: float
+) -> None:
+    """Say so if the balance is off by more than the root of the tolerance: such a motion is not to
+    be trusted."""
+    rows = np.unique(np.linspace(0, len(trajectory) - 1, 16).astype(int))
+    some = trajectory.at(rows)
     terms = [some.kinetic, *(x - x[0] for x in (some.potential, some.supplied, some.dissipated))]
-    lost, scale = abs(some.imbalance[-1]), max(float(np.abs(term).max()) for term in terms)
-    if lost > np.sqrt(rtol) * scale + 1e-9 * np.abs(some.energy).max():
+    lost, scale = np.abs(some.imbalance).max(), max(float(np.abs(term).max()) for term in terms)
+    if lost <= np.sqrt(rtol) * scale + 1e-9 * np.abs(some.energy).max():
+        return
+    scale = max(scale, _energy_between(trajectory, integrator, recorder, rows))
+    if lost > np.sqrt(rtol) * scale:
         warnings.warn(
             f"the energy balance of this run is off by {lost:.2g} J of {scale:.2g} J: do not trust "
-            "it. Where it went shows in "
-            ".imbalance; a smaller rtol, method='rk8' or another formalism may help",
+            "it. Where it went shows in .imbalance; a smaller rtol, method='rk8' or another "
+            "formalism may help",
             stacklevel=4,
         )
+
+
+def _energy_between(
+    trajectory: Trajectory, integrator: Integrator, recorder: Recorder, rows: np.ndarray
+) -> float:
+    """The largest kinetic energy a part of a step beyond some rows: an output may fall on the
+    moments where everything stands still."""
+    found = [0.0]
+    eqs, p = recorder.context.equations, recorder.context.parameters
+    work = np.zeros(integrator.problem.motion.work.numel())
+    for row in rows[:-1]:
+        t, q, u = trajectory.time[row], trajectory.q[row], trajectory.u[row]
+        span = trajectory.time[row + 1] - t
+        if span > 0:
+            moments = t + span * np.array([0.25, 0.5])
+            with suppress(IntegrationFailure):
+                states = integrator.advance(t, np.concatenate([q, u, work]), moments)
+                there, moving, _ = recorder.split(states)
+                found.append(float(eqs.kinetic_energy(there, moving, moments, p).max()))
+    return max(found)
 
 
 def _diagnosis(context: Context, trajectory: Trajectory, failure: IntegrationFailure) -> str:
