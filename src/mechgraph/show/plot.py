@@ -20,6 +20,12 @@ TITLES = {
     "m": "displacement (m)",
     "rad/s": "angular speed (rad/s)",
     "m/s": "speed (m/s)",
+    "rad/s²": "angular acceleration (rad/s²)",
+    "m/s²": "acceleration (m/s²)",
+    "N": "force (N)",
+    "N m": "moment (N m)",
+    "W": "power (W)",
+    "J": "energy (J)",
     "1": "quaternion",
     "": "value",
 }
