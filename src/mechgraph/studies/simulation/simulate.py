@@ -78,8 +78,8 @@ def simulate(
         another name.
     step: spacing of the output, duration/500 if not given; the integrator chooses its own.
     rtol, atol: tolerances of the integrator; atol is rtol/100 if not given.
-    method: a name in ``METHODS``; if not given, cvodes, rk8 with events and rigid contacts, dop853
-        for large systems and for inputs in Python.
+    method: a name in ``METHODS``; if not given, cvodes, rk8 with rigid contacts, dop853 for
+        large systems and for inputs in Python.
     drift: how constraints are kept: "projection" on all of them, "baumgarte" (terms with the rate
         ``baumgarte``), or "none".
     account: integrate the work that drives supply and friction takes along, so that the energy
@@ -96,7 +96,7 @@ def simulate(
     watch = Watch(context, named("events", events))
     rate = number("baumgarte", baumgarte, positive=True)
     settings = (rtol, atol, drift, rate, account)
-    integrator = _integrator(equations, context, method, *settings, bool(watch.events))
+    integrator = _integrator(equations, context, method, *settings)
     state = assemble(equations, start, guess=guess, t=t, parameters=parameters)
     _check_determined(context, *state, t)
     watch.begin(times[:1], np.concatenate(state)[None])
@@ -207,11 +207,10 @@ def _integrator(
     drift: str,
     rate: float,
     account: bool,
-    watched: bool,
 ) -> Integrator:
     one_of("way to keep constraints (drift)", drift, DRIFT, UnsupportedError)
     if method is None:
-        method = _default_method(equations, context, watched)
+        method = _default_method(equations, context)
     one_of("method", method, METHODS, UnsupportedError)
     if context.signal is not None and not issubclass(METHODS[method], SciPy):
         scipy = ", ".join(name for name, kind in METHODS.items() if issubclass(kind, SciPy))
@@ -233,12 +232,12 @@ def _integrator(
     return make_integrator(method, problem, rtol, atol)
 
 
-def _default_method(equations: Equations, context: Context, watched: bool) -> str:
+def _default_method(equations: Equations, context: Context) -> str:
     """Many short ways between events are no work for a method of many steps, which begins each with
     small ones."""
     if context.signal is not None or equations.numeric.large:
         return "dop853"
-    return "rk8" if equations.terms.chart.description.switched or watched else "cvodes"
+    return "rk8" if equations.terms.chart.description.switched else "cvodes"
 
 
 def _stabilized(equations: Equations, rate: float) -> SX:
