@@ -15,7 +15,7 @@ from .context import Context
 from .integrators import Integrator, make_integrator
 
 if TYPE_CHECKING:
-    from .simulate import Recorder
+    from .recorder import Recorder
 
 
 PARTS = 4  # of a step of the integrator, between which events are looked for

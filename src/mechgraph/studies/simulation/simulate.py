@@ -4,10 +4,7 @@ events and progress."""
 from __future__ import annotations
 
 import time as clock
-import warnings
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -16,15 +13,13 @@ from casadi import SX
 from tqdm import tqdm
 
 from ...arguments import earlier_word, named, number, one_of
-from ...contract.mobility import lost_rows
 from ...errors import ArgumentError, SimulationError, UnsupportedError
-from ...motion.loads import culprit
 from ...motion.motion import Motion
 from ...results.trajectory import Trajectory
 from ..assembly.assemble import assemble
 from ..contact.modes import Contacts
-from ..projection import project_measured, violations
 from .context import Context
+from .diagnosis import diagnosis, statistics_of, warn_of_lost_energy
 from .events import Event, Watch
 from .integrators import (
     METHODS,
@@ -35,16 +30,13 @@ from .integrators import (
     WithoutMotion,
     make_integrator,
 )
+from .recorder import DRIFT_LIMIT, Recorder
+from .start import check_determined
 
 if TYPE_CHECKING:
     from ...equations import Equations
 
 DRIFT = ("projection", "baumgarte", "none")
-# violation before projection at which the stretches between projections are made shorter
-DRIFT_LIMIT = 1e-7
-KEPT = 1e-6  # violation after projection that fails a run
-JUMP = 1e-2  # violation before projection, in proportion to the coordinates, that does
-PART = 0.618  # of a step, for a look at what the output does not show; in step with nothing
 LIGHT = 10_000  # evaluations of a stretch that nobody minds to wait for
 
 
@@ -99,7 +91,7 @@ def simulate(
     settings = (rtol, atol, drift, rate, account)
     integrator = _integrator(equations, context, method, *settings)
     state = assemble(equations, start, guess=guess, t=t, parameters=parameters)
-    _check_determined(context, *state, t)
+    check_determined(context, *state, t)
     watch.begin(times[:1], np.concatenate(state)[None])
     work = np.zeros(integrator.problem.motion.work.numel())
     recorder = Recorder(context, times, *state, work, drift == "projection")
@@ -117,14 +109,14 @@ def simulate(
     except IntegrationFailure as met:
         outcome, failure = "failed", met
     spent = clock.perf_counter() - began
-    statistics = _statistics(integrator, recorder, rtol, spent) | (
+    statistics = statistics_of(integrator, recorder, rtol, spent) | (
         {"impacts": contacts.count} if contacts else {}
     )
     trajectory = recorder.trajectory(outcome, watch, statistics)
     if failure is not None:
-        raise SimulationError(_diagnosis(context, trajectory, failure), trajectory)
+        raise SimulationError(diagnosis(context, trajectory, failure), trajectory)
     if account and drift == "projection" and not equations.numeric.large:
-        _warn_of_lost_energy(trajectory, integrator, recorder, rtol)
+        warn_of_lost_energy(trajectory, integrator, recorder, rtol)
     return trajectory
 
 
@@ -138,65 +130,6 @@ def _grid(duration: Any, step: Any, t: Any) -> np.ndarray:
             f"{count * step:g}"
         )
     return t + duration * np.arange(count + 1) / count
-
-
-def _check_determined(context: Context, q: np.ndarray, u: np.ndarray, t: float) -> None:
-    """Refuse a start where something that moves has no inertia: the accelerations would be any or
-    none."""
-    eqs, p = context.equations, context.parameters
-    if eqs.constraints:
-        determined = eqs.numeric.undetermined(q, u, t, p) is None
-    else:
-        determined = bool(
-            np.isfinite(
-                eqs.numeric.evaluate("udot", lambda: eqs.numeric.closed.udot, 1, q, u, t, None, p)
-            ).all()
-        )
-    if not determined:
-        raise ArgumentError(_why_not_finite(context, q, u, t))
-    if eqs.constraints and not eqs.numeric.large:
-        _check_accelerations(context, q, u, t)
-
-
-def _check_accelerations(context: Context, q: np.ndarray, u: np.ndarray, t: float) -> None:
-    """Refuse a start where the constraints want accelerations that contradict each other."""
-    eqs, p = context.equations, context.parameters
-    w = context.inputs_at(np.array([t]), q[None], u[None])[0]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        udot = eqs.solve(q, u, t, w, p)[0]
-    A = eqs.constraint_jacobian(q, u, t, p)
-    b = eqs.numeric.evaluate("b", lambda: eqs.terms.b, 1, q, u, t, w, p)
-    if np.isfinite(udot).all():
-        row = eqs.numeric.contradicted(A, b, udot)
-        if row is not None and _level(eqs, row):  # others may be at a singular position
-            raise ArgumentError(
-                f"no accelerations meet all constraints at the start: {row!r} is among those that "
-                "contradict each other; take one of them away"
-            )
-
-
-def _level(equations: Equations, row: str | None) -> bool:
-    """True for a row that is given at acceleration level."""
-    return row in equations.constraints[equations.terms.psi.numel() :]
-
-
-def _why_not_finite(context: Context, q: np.ndarray, u: np.ndarray, t: float) -> str:
-    """The force or constraint that has no value at the start, if there is one; else what has no
-    inertia."""
-    eqs, p = context.equations, context.parameters
-    terms, m = eqs.terms, eqs.terms.chart.motion
-    for element in terms.chart.description.elements:
-        acting = [*element.conservative(m), *element.nonconservative(m)]
-        parts = [part for action in acting for part in vars(action).values()]
-        value = ca.vertcat(SX(0, 1), *(ca.vec(part) for part in parts if isinstance(part, SX)))
-        found = eqs.numeric.built([value], [1])(*eqs.numeric.arguments(q, u, t, None, p))[0]
-        if not np.isfinite(found).all():
-            return (
-                f"{culprit(element)} has no value at the start (0/0): a spring of length zero, a "
-                "direction between two points that coincide; begin a little beside it"
-            )
-    return eqs.numeric.undetermined_message(q, u, t, p)
 
 
 def _integrator(
@@ -251,146 +184,6 @@ def _stabilized(equations: Equations, rate: float) -> SX:
 
 
 # --- the run --------------------------------------------------------------------------------------
-
-
-class Recorder:
-    """The motion so far; every stretch is projected on the constraints before it is kept."""
-
-    def __init__(
-        self,
-        context: Context,
-        times: np.ndarray,
-        q: np.ndarray,
-        u: np.ndarray,
-        work: np.ndarray,
-        projecting: bool,
-    ) -> None:
-        self.context, self.times, self.projecting = context, times, projecting
-        self.t, self.q, self.u, self.work = [times[:1]], [q[None]], [u[None]], [work[None]]
-        self.done = 0  # index in the grid of the last recorded time
-        self.drift = 0.0
-        self.switches: dict[str, float] = {}  # of rigid contacts
-        self.modes: list[dict[str, np.ndarray]] = []
-
-    @property
-    def last(self) -> tuple[float, np.ndarray]:
-        return float(self.t[-1][-1]), np.concatenate(
-            [self.q[-1][-1], self.u[-1][-1], self.work[-1][-1]]
-        )
-
-    def ahead(self, stretch: int) -> np.ndarray:
-        """The next times of the grid; only one if the last one is beside the grid (an event), so
-        that all are equidistant."""
-        on_grid = self.last[0] == self.times[self.done]
-        return self.times[self.done + 1 : self.done + 1 + (stretch if on_grid else 1)]
-
-    def switch(self, switches: dict[str, float]) -> np.ndarray:
-        """From now on with these switches: the parameters, as an array."""
-        self.switches = switches
-        self.context = replace(self.context, parameters={**self.context.parameters, **switches})
-        return np.array(list(self.context.parameters.values()))
-
-    def projected(self, times: np.ndarray, states: np.ndarray) -> tuple[np.ndarray, float]:
-        """States with their positions and speeds on the constraints, and how far they had
-        drifted."""
-        eqs, p = self.context.equations, self.context.parameters
-        q, u, work = self.split(states)
-        if not self.projecting:
-            return np.hstack([eqs.terms.chart.normalized(q), u, work]), 0.0
-        before = q
-        q, u, drift = project_measured(eqs, q, u, times, p)
-        if drift > DRIFT_LIMIT:
-            self._check_kept(before, q, u, times, drift)
-        if eqs.constraints:
-            self._check_speeds(q[-1:], u[-1:], times[-1:])
-        return np.hstack([q, u, work]), drift
-
-    def _check_speeds(self, q: np.ndarray, u: np.ndarray, times: np.ndarray) -> None:
-        """Refuse speeds that no projection brings to the constraints."""
-        eqs = self.context.equations
-        left = np.abs(violations(eqs, q, u, times, self.context.parameters)[1][0])
-        if left.max(initial=0.0) > KEPT * max(1.0, np.abs(u).max(initial=0.0)):
-            row = int(left.argmax())
-            raise IntegrationFailure(
-                f"the rate of {eqs.constraints[row]!r} is off by {left[row]:.2g} at t = "
-                f"{times[0]:.6g}: constraints contradict each other there"
-            )
-
-    def _check_kept(
-        self, before: np.ndarray, q: np.ndarray, u: np.ndarray, times: np.ndarray, drift: float
-    ) -> None:
-        """Refuse states that no projection brings back to the constraints, or only one that moves
-        things by a jump."""
-        eqs, p = self.context.equations, self.context.parameters
-        left = violations(eqs, q, u, times, p)[0]
-        if drift > JUMP * max(1.0, np.abs(q).max()):
-            left = eqs.position_violation(before, times, p)
-        elif np.abs(left).max() < KEPT:
-            return
-        state, row = np.unravel_index(np.abs(left).argmax(), left.shape)
-        raise IntegrationFailure(
-            f"{eqs.constraints[row]!r} is off by {abs(left[state, row]):.2g} at t = "
-            f"{times[state]:.6g}: constraints contradict "
-            "each other there, or one of them jumps"
-        )
-
-    def energy(self, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
-        """T + V."""
-        eqs, p = self.context.equations, self.context.parameters
-        return eqs.kinetic_energy(q, u, t, p) + eqs.potential_energy(q, t, p)
-
-    def split(self, states: np.ndarray) -> list[np.ndarray]:
-        """q, u, work."""
-        eqs = self.context.equations
-        return np.split(states, np.cumsum([len(eqs.coordinates), len(eqs.speeds)]), axis=1)
-
-    def store(self, times: np.ndarray, states: np.ndarray, drift: float, on_grid: int) -> None:
-        if not len(times):
-            return
-        self.t.append(times)
-        for store, part in zip((self.q, self.u, self.work), self.split(states), strict=True):
-            store.append(part)
-        self.modes.append(
-            {name: np.full(len(times), value) for name, value in self.switches.items()}
-        )
-        self.done += on_grid
-        self.drift = max(self.drift, drift)
-
-    def trajectory(self, outcome: str, watch: Watch, statistics: dict[str, Any]) -> Trajectory:
-        eqs = self.context.equations
-        t, q, u, work = (np.concatenate(parts) for parts in (self.t, self.q, self.u, self.work))
-        columns = {
-            "coordinates": eqs.coordinates,
-            "speeds": eqs.speeds,
-            "inputs": eqs.inputs,
-            "constraints": eqs.constraints,
-        }
-        w = self.context.inputs_at(t, q, u)
-        found = {name: np.array(times) for name, times in watch.found.items()}
-        stored = {} if not work.size else {"supplied": work[:, 0], "dissipated": work[:, 1]}
-        modes = {
-            name: np.concatenate([part[name] for part in (self.modes[0], *self.modes)])
-            for name in self.switches
-        }
-        modes = {name: values[-len(t) :] for name, values in modes.items()}
-        parameters = {
-            name: value for name, value in self.context.parameters.items() if name not in modes
-        }
-        return Trajectory(
-            eqs.terms.name,
-            t,
-            q,
-            u,
-            w,
-            parameters,
-            columns,
-            outcome,
-            statistics,
-            found,
-            eqs,
-            stored,
-            modes,
-        )
 
 
 def _run(
@@ -491,84 +284,3 @@ def _next_stretch(stretch: int, drift: float, total: int, light: bool) -> int:
     return (
         stretch * 2 if drift < DRIFT_LIMIT / 100 and (light or stretch * 16 <= total) else stretch
     )
-
-
-# --- what to say about it -------------------------------------------------------------------------
-
-
-def _statistics(
-    integrator: Integrator, recorder: Recorder, rtol: float, spent: float
-) -> dict[str, Any]:
-    name = next((name for name, kind in METHODS.items() if type(integrator) is kind), "none needed")
-    eqs = recorder.context.equations
-    return {
-        "formalism": eqs.formalism,
-        "closure": eqs.closure if eqs.constraints else "none needed",
-        "method": name,
-        "tier": integrator.tier,
-        "rtol": rtol,
-        "steps": int(integrator.steps),
-        "evaluations": int(integrator.evaluations),
-        "drift": recorder.drift,
-        "seconds": round(spent, 4),
-    }
-
-
-def _warn_of_lost_energy(
-    trajectory: Trajectory, integrator: Integrator, recorder: Recorder, rtol: float
-) -> None:
-    """Say so if the balance is off by more than the root of the tolerance: such a motion is not to
-    be trusted."""
-    rows = np.unique(np.linspace(0, len(trajectory) - 1, 16).astype(int))
-    some = trajectory.at(rows)
-    terms = [some.kinetic, *(x - x[0] for x in (some.potential, some.supplied, some.dissipated))]
-    lost, scale = np.abs(some.imbalance).max(), max(float(np.abs(term).max()) for term in terms)
-    if lost <= np.sqrt(rtol) * scale + 1e-9 * np.abs(some.energy).max():
-        return
-    scale = max(scale, _energy_between(trajectory, integrator, recorder, rows))
-    if lost > np.sqrt(rtol) * scale:
-        warnings.warn(
-            f"the energy balance of this run is off by {lost:.2g} J of {scale:.2g} J: do not trust "
-            "it. Where it went shows in .imbalance; a smaller rtol, method='rk8' or another "
-            "formalism may help",
-            stacklevel=4,
-        )
-
-
-def _energy_between(
-    trajectory: Trajectory, integrator: Integrator, recorder: Recorder, rows: np.ndarray
-) -> float:
-    """The largest kinetic energy a part of a step beyond some rows: an output may fall on the
-    moments where everything stands still."""
-    found = [0.0]
-    eqs, p = recorder.context.equations, recorder.context.parameters
-    work = np.zeros(integrator.problem.motion.work.numel())
-    for row in rows[:-1]:
-        t, q, u = trajectory.time[row], trajectory.q[row], trajectory.u[row]
-        span = trajectory.time[row + 1] - t
-        if span > 0:
-            moments = t + span * PART * np.arange(1, 4) / 3
-            with suppress(IntegrationFailure):
-                states = integrator.advance(t, np.concatenate([q, u, work]), moments)
-                there, moving, _ = recorder.split(states)
-                found.append(float(eqs.kinetic_energy(there, moving, moments, p).max()))
-    return max(found)
-
-
-def _diagnosis(context: Context, trajectory: Trajectory, failure: IntegrationFailure) -> str:
-    """What failed, where, when, and what to try."""
-    eqs, t = context.equations, float(trajectory.time[-1])
-    lines = [f"the run stopped after t = {t:.6g} s: {failure}."]
-    ends = trajectory.time[[0, -1]]
-    lost = lost_rows(eqs, trajectory.q[0], trajectory.q[-1], ends, context.parameters)
-    if lost:
-        lines.append(
-            f"It is near a singular configuration: {', '.join(lost)} lost their hold there."
-        )
-    fastest = int(np.abs(trajectory.u[-1]).argmax()) if trajectory.u.size else 0
-    if trajectory.u.size:
-        lines.append(
-            f"The fastest speed there is {eqs.speeds[fastest]!r} = {trajectory.u[-1][fastest]:.4g}."
-        )
-    lines.append(f"{failure.hint}; .trajectory of this error keeps the motion so far.")
-    return " ".join(lines)

@@ -1,0 +1,159 @@
+"""What a run has been so far, kept on the constraints."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...results.trajectory import Trajectory
+from ..projection import project_measured, violations
+from .context import Context
+from .events import Watch
+from .integrators import IntegrationFailure
+
+# violation before projection at which the stretches between projections are made shorter
+DRIFT_LIMIT = 1e-7
+KEPT = 1e-6  # violation after projection that fails a run
+JUMP = 1e-2  # violation before projection, in proportion to the coordinates, that does
+
+
+class Recorder:
+    """The motion so far; every stretch is projected on the constraints before it is kept."""
+
+    def __init__(
+        self,
+        context: Context,
+        times: np.ndarray,
+        q: np.ndarray,
+        u: np.ndarray,
+        work: np.ndarray,
+        projecting: bool,
+    ) -> None:
+        self.context, self.times, self.projecting = context, times, projecting
+        self.t, self.q, self.u, self.work = [times[:1]], [q[None]], [u[None]], [work[None]]
+        self.done = 0  # index in the grid of the last recorded time
+        self.drift = 0.0
+        self.switches: dict[str, float] = {}  # of rigid contacts
+        self.modes: list[dict[str, np.ndarray]] = []
+
+    @property
+    def last(self) -> tuple[float, np.ndarray]:
+        return float(self.t[-1][-1]), np.concatenate(
+            [self.q[-1][-1], self.u[-1][-1], self.work[-1][-1]]
+        )
+
+    def ahead(self, stretch: int) -> np.ndarray:
+        """The next times of the grid; only one if the last one is beside the grid (an event), so
+        that all are equidistant."""
+        on_grid = self.last[0] == self.times[self.done]
+        return self.times[self.done + 1 : self.done + 1 + (stretch if on_grid else 1)]
+
+    def switch(self, switches: dict[str, float]) -> np.ndarray:
+        """From now on with these switches: the parameters, as an array."""
+        self.switches = switches
+        self.context = replace(self.context, parameters={**self.context.parameters, **switches})
+        return np.array(list(self.context.parameters.values()))
+
+    def projected(self, times: np.ndarray, states: np.ndarray) -> tuple[np.ndarray, float]:
+        """States with their positions and speeds on the constraints, and how far they had
+        drifted."""
+        eqs, p = self.context.equations, self.context.parameters
+        q, u, work = self.split(states)
+        if not self.projecting:
+            return np.hstack([eqs.terms.chart.normalized(q), u, work]), 0.0
+        before = q
+        q, u, drift = project_measured(eqs, q, u, times, p)
+        if drift > DRIFT_LIMIT:
+            self._check_kept(before, q, u, times, drift)
+        if eqs.constraints:
+            self._check_speeds(q[-1:], u[-1:], times[-1:])
+        return np.hstack([q, u, work]), drift
+
+    def _check_speeds(self, q: np.ndarray, u: np.ndarray, times: np.ndarray) -> None:
+        """Refuse speeds that no projection brings to the constraints."""
+        eqs = self.context.equations
+        left = np.abs(violations(eqs, q, u, times, self.context.parameters)[1][0])
+        if left.max(initial=0.0) > KEPT * max(1.0, np.abs(u).max(initial=0.0)):
+            row = int(left.argmax())
+            raise IntegrationFailure(
+                f"the rate of {eqs.constraints[row]!r} is off by {left[row]:.2g} at t = "
+                f"{times[0]:.6g}: constraints contradict each other there"
+            )
+
+    def _check_kept(
+        self, before: np.ndarray, q: np.ndarray, u: np.ndarray, times: np.ndarray, drift: float
+    ) -> None:
+        """Refuse states that no projection brings back to the constraints, or only one that moves
+        things by a jump."""
+        eqs, p = self.context.equations, self.context.parameters
+        left = violations(eqs, q, u, times, p)[0]
+        if drift > JUMP * max(1.0, np.abs(q).max()):
+            left = eqs.position_violation(before, times, p)
+        elif np.abs(left).max() < KEPT:
+            return
+        state, row = np.unravel_index(np.abs(left).argmax(), left.shape)
+        raise IntegrationFailure(
+            f"{eqs.constraints[row]!r} is off by {abs(left[state, row]):.2g} at t = "
+            f"{times[state]:.6g}: constraints contradict "
+            "each other there, or one of them jumps"
+        )
+
+    def energy(self, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """T + V."""
+        eqs, p = self.context.equations, self.context.parameters
+        return eqs.kinetic_energy(q, u, t, p) + eqs.potential_energy(q, t, p)
+
+    def split(self, states: np.ndarray) -> list[np.ndarray]:
+        """q, u, work."""
+        eqs = self.context.equations
+        return np.split(states, np.cumsum([len(eqs.coordinates), len(eqs.speeds)]), axis=1)
+
+    def store(self, times: np.ndarray, states: np.ndarray, drift: float, on_grid: int) -> None:
+        if not len(times):
+            return
+        self.t.append(times)
+        for store, part in zip((self.q, self.u, self.work), self.split(states), strict=True):
+            store.append(part)
+        self.modes.append(
+            {name: np.full(len(times), value) for name, value in self.switches.items()}
+        )
+        self.done += on_grid
+        self.drift = max(self.drift, drift)
+
+    def trajectory(self, outcome: str, watch: Watch, statistics: dict[str, Any]) -> Trajectory:
+        eqs = self.context.equations
+        t, q, u, work = (np.concatenate(parts) for parts in (self.t, self.q, self.u, self.work))
+        columns = {
+            "coordinates": eqs.coordinates,
+            "speeds": eqs.speeds,
+            "inputs": eqs.inputs,
+            "constraints": eqs.constraints,
+        }
+        w = self.context.inputs_at(t, q, u)
+        found = {name: np.array(times) for name, times in watch.found.items()}
+        stored = {} if not work.size else {"supplied": work[:, 0], "dissipated": work[:, 1]}
+        modes = {
+            name: np.concatenate([part[name] for part in (self.modes[0], *self.modes)])
+            for name in self.switches
+        }
+        modes = {name: values[-len(t) :] for name, values in modes.items()}
+        parameters = {
+            name: value for name, value in self.context.parameters.items() if name not in modes
+        }
+        return Trajectory(
+            eqs.terms.name,
+            t,
+            q,
+            u,
+            w,
+            parameters,
+            columns,
+            outcome,
+            statistics,
+            found,
+            eqs,
+            stored,
+            modes,
+        )

@@ -1,0 +1,76 @@
+"""What a run may begin with: accelerations that are determined, and that the constraints allow."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+
+from ...errors import ArgumentError
+from ...motion.loads import culprit
+from .context import Context
+
+if TYPE_CHECKING:
+    from ...equations import Equations
+
+
+def check_determined(context: Context, q: np.ndarray, u: np.ndarray, t: float) -> None:
+    """Refuse a start where something that moves has no inertia: the accelerations would be any or
+    none."""
+    eqs, p = context.equations, context.parameters
+    if eqs.constraints:
+        determined = eqs.numeric.undetermined(q, u, t, p) is None
+    else:
+        determined = bool(
+            np.isfinite(
+                eqs.numeric.evaluate("udot", lambda: eqs.numeric.closed.udot, 1, q, u, t, None, p)
+            ).all()
+        )
+    if not determined:
+        raise ArgumentError(_why_not_finite(context, q, u, t))
+    if eqs.constraints and not eqs.numeric.large:
+        _check_accelerations(context, q, u, t)
+
+
+def _check_accelerations(context: Context, q: np.ndarray, u: np.ndarray, t: float) -> None:
+    """Refuse a start where the constraints want accelerations that contradict each other."""
+    eqs, p = context.equations, context.parameters
+    w = context.inputs_at(np.array([t]), q[None], u[None])[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        udot = eqs.solve(q, u, t, w, p)[0]
+    A = eqs.constraint_jacobian(q, u, t, p)
+    b = eqs.numeric.evaluate("b", lambda: eqs.terms.b, 1, q, u, t, w, p)
+    if np.isfinite(udot).all():
+        row = eqs.numeric.contradicted(A, b, udot)
+        if row is not None and _level(eqs, row):  # others may be at a singular position
+            raise ArgumentError(
+                f"no accelerations meet all constraints at the start: {row!r} is among those that "
+                "contradict each other; take one of them away"
+            )
+
+
+def _level(equations: Equations, row: str | None) -> bool:
+    """True for a row that is given at acceleration level."""
+    return row in equations.constraints[equations.terms.psi.numel() :]
+
+
+def _why_not_finite(context: Context, q: np.ndarray, u: np.ndarray, t: float) -> str:
+    """The force or constraint that has no value at the start, if there is one; else what has no
+    inertia."""
+    eqs, p = context.equations, context.parameters
+    terms, m = eqs.terms, eqs.terms.chart.motion
+    for element in terms.chart.description.elements:
+        acting = [*element.conservative(m), *element.nonconservative(m)]
+        parts = [part for action in acting for part in vars(action).values()]
+        value = ca.vertcat(SX(0, 1), *(ca.vec(part) for part in parts if isinstance(part, SX)))
+        found = eqs.numeric.built([value], [1])(*eqs.numeric.arguments(q, u, t, None, p))[0]
+        if not np.isfinite(found).all():
+            return (
+                f"{culprit(element)} has no value at the start (0/0): a spring of length zero, a "
+                "direction between two points that coincide; begin a little beside it"
+            )
+    return eqs.numeric.undetermined_message(q, u, t, p)
