@@ -311,6 +311,18 @@ class Equations:
             found = self._observed[quantity] = kernel, bool(ca.depends_on(value, forces))
         return found
 
+    def expression(self, quantity: str | Callable[[Motion], Any]) -> SX:
+        """Any quantity of the motion as an expression of q, u, t, inputs and parameters, a column.
+
+        quantity: a name, or a function of the motion, as ``observe`` takes them.
+        """
+        named = isinstance(quantity, str)
+        value = self.names.resolve(quantity).value if named else self._stated(quantity)
+        closed = self.numeric.closed
+        if not ca.depends_on(value, closed.force_symbols):
+            return value
+        return ca.substitute(value, closed.force_symbols, ca.vertcat(closed.udot, closed.lam))
+
     def _stated(self, quantity: Callable[[Motion], Any]) -> SX:
         with blamed("quantity of the motion"):
             value = column(quantity(self.terms.chart.motion))

@@ -14,6 +14,7 @@ from ..closures import sparse
 from ..closures.closure import CLOSURES
 from ..closures.expressions import ITERATIONS, Solver, balance, completion, drag, solve_tree
 from ..kernels import flow
+from ..kernels.kinks import kinks
 from .terms import Terms
 
 IDLE = 1e-10  # inertia, relative, of what has none
@@ -126,6 +127,12 @@ class Closed:
         q = chart.normalized_expression(q)
         u = u + solver(none, ca.substitute(terms.psi, terms.symbols.q, q))[0]
         return ca.vertcat(q, u)
+
+    @cached_property
+    def kinks(self) -> SX:
+        """All that is zero where the forces or the constraints change from one piece to another."""
+        terms = self.terms
+        return kinks(ca.vertcat(terms.f, terms.psi, terms.b, ca.vec(terms.G)))
 
     def flow(
         self, udot: SX | None = None, project: bool = True, account: bool = False

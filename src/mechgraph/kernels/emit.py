@@ -61,7 +61,7 @@ EXPORT int NAME_one(const double *x, double *y) {
 
 
 # the files that decide how a program is printed
-EMITTER = ("lanes.h", "integrate.h", "rollout.h", "program.py", "roll.py", "blocks.py", "emit.py")
+EMITTER = ("lanes.h", "rollout.h", "program.py", "roll.py", "blocks.py", "emit.py")
 
 
 def text_of(name: str) -> str:
@@ -128,6 +128,22 @@ def emit_with(
     defined = {**sizes, "WORK": max(1, workspace)}
     definitions = "\n".join(f"#define {key} {value}" for key, value in defined.items())
     return "\n".join([prelude(lanes), *body, definitions, text_of(driver)])
+
+
+ROUTINE = """
+/* The same as a function that can be pointed to, and the size of its workspace. */
+EXPORT int routine_call(const double *x, double *w, double *y) {
+    routine_run(x, w, y);
+    return 0;
+}
+EXPORT long routine_workspace = WORK;
+"""
+
+
+def routine_text(program: Program, shapes: list[tuple[int, int]]) -> str:
+    """A C file with ``routine_call(x, workspace, result)`` for a program of one argument."""
+    body, workspace = print_blocks("routine", program, shapes)
+    return "\n".join([prelude(1), *body, ROUTINE.replace("WORK", str(max(1, workspace)))])
 
 
 def functions(programs: dict[str, tuple[Program, list[tuple[int, int]]]]) -> tuple[list[str], int]:

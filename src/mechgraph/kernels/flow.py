@@ -1,24 +1,24 @@
-"""Integration in machine code: one trajectory with error control, many with a fixed step."""
+"""Integration: what one trajectory with error control is made of, and many with a fixed step in
+machine code."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import casadi as ca
 import numpy as np
 from casadi import SX
 
-from .compiler import key_of, lanes, load
+from .compiler import find_compiler, key_of, lanes, load
 from .emit import emit_with, emitter_text
-from .native import OUT_OF_MEMORY, share
+from .native import share
 from .program import trace
+from .routine import Routine
 
 METHODS = ("rk4", "symplectic")
-STEPS_PER_CALL = 2000
-GO_ON = 3  # what the integrator returns after that many steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,13 +39,19 @@ class Flow:
     qdot: SX
     udot: SX
     projected: SX | None
-    compiled: dict[str, Integrate] = field(default_factory=dict)
+    routines: dict[Any, Routine] = field(default_factory=dict)
     work_rates: SX = field(default_factory=lambda: SX(0, 1))
+
+    @cached_property
+    def rates(self) -> SX:
+        """``work_rates``; a zero, if there is nothing at all that changes."""
+        empty = not (self.q.numel() or self.u.numel() or self.work_rates.numel())
+        return SX.zeros(1) if empty else self.work_rates
 
     @cached_property
     def work(self) -> SX:
         """What ``work_rates`` add up to, as symbols."""
-        return SX.sym("work", self.work_rates.numel())
+        return SX.sym("work", self.rates.numel())
 
     @cached_property
     def y(self) -> SX:
@@ -65,103 +71,21 @@ class Flow:
         Near a singular position it would else grow without bound: an error φ = σ x across a
         constraint whose singular value σ falls to zero grows as 1/σ if it feeds back on the motion.
         """
-        slope = ca.vertcat(self.qdot, self.udot, self.work_rates)
+        slope = ca.vertcat(self.qdot, self.udot, self.rates)
         if self.projected is None:
             return slope
         return ca.substitute(slope, ca.vertcat(self.q, self.u), self.projected)
 
-    def integrate(self, inputs: SX) -> Integrate:
-        """The compiled integrator for these inputs (expressions of time, parameters and ``w``),
-        built once."""
-        key = ca.Function("inputs", [self.t, self.w, self.p], [inputs]).serialize({})
-        if key not in self.compiled:
-            self.compiled[key] = Integrate(self, inputs)
-        return self.compiled[key]
-
-
-class Integrate:
-    """``kernel_integrate`` of integrate.h for one right-hand side.
-
-    Inputs are expressions of time and parameters, or ``w`` itself where they are numbers, which are
-    then given at each call.
-    """
-
-    def __init__(self, flow: Flow, inputs: SX) -> None:
-        slope = ca.substitute(flow.slope, flow.w, inputs) if flow.w.numel() else flow.slope
-        constants = ca.vertcat(flow.p, flow.w)
-        functions = _functions([flow.y, flow.t, constants], flow=slope, keep=flow.projected_state)
-        self.size = flow.y.numel()
-        sizes = {"N": self.size, "P": constants.numel(), "KEEPING": int(flow.projected is not None)}
-        self.function = _library("integrate.h", functions, 1, sizes).kernel_integrate
-        self.function.restype = ctypes.c_int
-
-    def __call__(
-        self,
-        t: float,
-        y: np.ndarray,
-        times: np.ndarray,
-        constants: np.ndarray,
-        rtol: float,
-        atol: float,
-        step: float,
-    ) -> tuple[np.ndarray, bool, np.ndarray]:
-        """States at ``times``, whether it failed, and (step to go on with, steps, evaluations, time
-        reached).
-
-        ``constants`` are the parameters, then the inputs. It returns to Python now and then, which
-        may want to interrupt it.
-        """
-        y = np.array(y, dtype=float)
-        times, constants = _contiguous(times, constants)
-        out, memory = np.empty((len(times), self.size)), np.array([step, 0.0, 0.0, t, 0.0])
-        code = GO_ON
-        while code == GO_ON:
-            code = self._call(y, times, out, constants, rtol, atol, STEPS_PER_CALL, memory)
-        if code == OUT_OF_MEMORY:
-            raise MemoryError("no memory for the integrator")
-        return out, bool(code), memory[:4]
-
-    def own_steps(
-        self,
-        t: float,
-        y: np.ndarray,
-        end: float,
-        constants: np.ndarray,
-        rtol: float,
-        atol: float,
-        step: float,
-    ) -> Iterator[float]:
-        """The moments that the integrator itself steps on, up to ``end`` or to where it fails."""
-        y = np.array(y, dtype=float)
-        times, constants = _contiguous(np.array([end]), constants)
-        out, memory = np.empty((1, self.size)), np.array([step, 0.0, 0.0, t, 0.0])
-        code = GO_ON
-        while code == GO_ON:
-            code = self._call(y, times, out, constants, rtol, atol, 1, memory)
-            yield float(memory[3])
-
-    def _call(
-        self,
-        y: np.ndarray,
-        times: np.ndarray,
-        out: np.ndarray,
-        constants: np.ndarray,
-        rtol: float,
-        atol: float,
-        limit: int,
-        memory: np.ndarray,
-    ) -> int:
-        return self.function(
-            _at(y),
-            ctypes.c_long(len(times)),
-            _at(times),
-            _at(out),
-            _at(constants),
-            ctypes.c_double(rtol),
-            ctypes.c_double(atol),
-            ctypes.c_long(limit),
-            _at(memory),
-        )
+    def routine(self, name: str, value: SX, inputs: SX) -> Routine:
+        """An expression of this state as a function of (y, t, p, w), with ``inputs`` (expressions
+        of time, parameters and ``w``) put in for w; made once, as long as it is the same."""
+        x = ca.vertcat(self.y, self.t, self.p, self.w)
+        if self.w.numel():
+            value = ca.substitute(value, self.w, inputs)
+        key = find_compiler(), ca.Function(name, [x], [value]).serialize({})
+        if key not in self.routines:
+            self.routines[key] = Routine(name, x, value)
+        return self.routines[key]
 
 
 class Rollout:

@@ -23,15 +23,17 @@ points outside of the cone slide.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import casadi as ca
 import numpy as np
-from scipy.optimize import brentq
+from casadi import SX
 
 from ...errors import ArgumentError
 from ..assembly.assemble import GIVEN
 from ..projection import project
-from ..simulation.integrators import IntegrationFailure, Integrator
+from ..simulation.integrators import IntegrationFailure
 from .impacts import around, impact, moved_by
 from .points import impulse_terms, points_of, quantities, ring_quantities, weight
 
@@ -107,19 +109,6 @@ class Contacts:
             kernel(*eqs.numeric.arguments(q, u, t, w if np.ndim(q) > 1 else w[0], self._parameters))
         )
 
-    def margins(self, t: Any, q: np.ndarray, u: np.ndarray) -> np.ndarray:
-        """What falls through zero at an event: three columns for each point."""
-        gap, _, normal, tangential_force, slip = self._seen(t, q, u)
-        first = np.where(self.touching, normal + self.small_force, gap + TOUCH)
-        reserve = self._reserve(normal, tangential_force) + self.small_force
-        second = np.where(self.sticking, reserve, slip - self.slow)
-        second = np.where(self.touching & (self.static > 0), second, 1.0)
-        radius, moment, rise, _, _ = self._rings(t, q, u)
-        third = np.where(self.flat, normal - moment / radius + self.small_force, rise - FLAT)
-        return np.concatenate(
-            [first, second, np.where(self.touching & self.rings, third, 1.0)], axis=-1
-        )
-
     def _reserve(self, normal: np.ndarray, tangential_force: np.ndarray) -> np.ndarray:
         """Σ (μ_s N − |F_t|) over the sticking points of each pair of surfaces.
 
@@ -129,114 +118,37 @@ class Contacts:
         each = np.where(self.sticking, self.static * normal - tangential_force, 0.0)
         return each @ self.same_pair
 
-    def first_event(
-        self,
-        integrator: Integrator,
-        before: tuple[float, np.ndarray],
-        times: np.ndarray,
-        states: np.ndarray,
-    ) -> tuple[np.ndarray, np.ndarray, bool]:
-        """The stretch up to the first event, with the event as its last time; or all of it."""
-        all_times, all_states = np.concatenate([[before[0]], times]), np.vstack([before[1], states])
-        margins = self.margins(all_times, *self._split(all_states))
-        margins[0] = np.maximum(margins[0], 1e-300)  # what has just been settled is no event
-        falling = (margins[:-1] > 0) & (margins[1:] <= 0)
-        events = np.any(falling, axis=1)
-        n = len(self.points)
-        # slides so slowly that it may as well stick
-        creeping = np.any(margins[1:, n : 2 * n] <= 0, axis=1)
-        k = int((events | creeping).argmax())
-        if not events[k]:
-            return (
-                (times[: k + 1], states[: k + 1], True) if creeping[k] else (times, states, False)
-            )
-        falling[k, 2 * n :] &= self.flat  # ``advance`` has gone up to where rings fall flat
-        columns = np.flatnonzero(falling[k])
-        if not len(columns):
-            return times[: k + 1], states[: k + 1], True
-        moment, state = self._locate(integrator, all_times[k : k + 2], all_states[k], columns)
-        self._count_standstill(moment)
-        return np.append(times[:k], moment), np.vstack([states[:k], state]), True
+    # --- when something happens -------------------------------------------------------------------
 
-    def advance(
-        self, integrator: Integrator, t: float, y: np.ndarray, end: float
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The state at ``end``, or where a ring falls flat before: there its lowest point jumps,
-        and no step goes over it.
-
-        Time after time, a part of what is left of the fall at the present rate.
-        """
-        rolling = self.touching & self.rings & ~self.flat
-        if not rolling.any():
-            return np.array([end]), integrator.advance(t, y, np.array([end]))
-        now, span = t, end - t
-        while now < end:
-            rise, *rates = (
-                part[rolling]
-                for part in self._rings(now, *(part[0] for part in self._split(y[None])))[2:]
-            )
-            if now > t and rise.min() < FLAT:
-                break
-            span = min(
-                span,
-                end - now,
-                *(
-                    0.9 * _time_to_zero(*ring)
-                    for ring in zip(rise, *rates, strict=True)
-                    if ring[0] > FLAT
-                ),
-            )
-            reached = self._step(integrator, now, y, span, rolling)
-            if reached is not None:
-                now, y, span = (now + span if now + span < end else end), reached, end - now
-            elif (span := span / 2) < 1e-15 * max(1.0, abs(now)):
-                raise IntegrationFailure(
-                    f"{self._names(rolling)} lies nearly flat, and turns too fast there, at t = "
-                    f"{now:.6g}"
-                )
-        return np.array([now]), y[None]
-
-    def _step(
-        self, integrator: Integrator, t: float, y: np.ndarray, span: float, rolling: np.ndarray
-    ) -> np.ndarray | None:
-        """One step, unless it fails, or goes over a flat ring: then the other side has the full
-        speed into the plane."""
-        try:
-            reached = integrator.advance(t, y, np.array([t + span]))
-        except IntegrationFailure:
-            return None
-        state = [part[0] for part in self._split(reached)]
-        speed, rate = (
-            np.abs(self._seen(t + span, *state)[1]),
-            np.abs(self._rings(t + span, *state)[3]),
+    @cached_property
+    def margins(self) -> SX:
+        """What falls through zero at an event, as expressions in which the switches are parameters;
+        so the same ones serve all modes."""
+        eqs, count = self.equations, len(self.points)
+        gap, _, normal, stuck, slip = quantities(eqs, self.points)
+        radius, moment, rise, _, _ = ring_quantities(eqs, self.points)
+        touching, sticking, flat = self._switch_symbols
+        each = sticking * (ca.DM(self.static) * normal - stuck)
+        reserve = ca.DM(self.same_pair.T) @ each
+        first = ca.if_else(touching, normal + self.small_force, gap + TOUCH)
+        second = ca.if_else(sticking, reserve + self.small_force, slip - ca.DM(self.slow))
+        third = ca.if_else(flat, normal - moment / radius + self.small_force, rise - FLAT)
+        rubbing = [k for k in range(count) if self.static[k] > 0]
+        rings = np.flatnonzero(self.rings).tolist()
+        return ca.vertcat(
+            first,
+            ca.if_else(touching, second, 1.0)[rubbing],
+            ca.if_else(touching, third, 1.0)[rings],
         )
-        return None if (rolling & (speed > rate) & (speed > 1e-6)).any() else reached[0]
 
-    def _names(self, chosen: np.ndarray) -> str:
-        return ", ".join(repr(point.name) for point in np.array(self.points)[chosen])
-
-    def _locate(
-        self, integrator: Integrator, span: np.ndarray, state: np.ndarray, columns: np.ndarray
-    ) -> tuple[float, np.ndarray]:
-        """The moment when the first of some margins falls through zero: after the last halving at
-        which all were positive."""
-        noise = self._noise[columns]
-
-        def state_at(t: float) -> np.ndarray:
-            return integrator.advance(span[0], state, np.array([t]))[0] if t > span[0] else state
-
-        def margin(t: float) -> float:
-            return float(
-                (self.margins(t, *self._split(state_at(t)[None]))[0, columns] / noise).min()
-            )
-
-        first, last = span
-        while margin(first) <= 1 and last - span[0] > 1e-15 * max(1.0, abs(last)):
-            middle = (span[0] + last) / 2
-            first, last = (middle, last) if margin(middle) > 1 else (first, middle)
-        beyond = margin(first) <= 1 or margin(last) > 0  # by rounding
-        moment = last if beyond else brentq(margin, first, last, xtol=1e-14, rtol=1e-15)
-        return float(moment), state_at(moment)
+    @property
+    def _switch_symbols(self) -> list[SX]:
+        """Columns of the parameters that say of each point whether it touches, sticks, lies
+        flat."""
+        s = self.equations.terms.symbols
+        symbols = dict(zip(s.parameters, ca.vertsplit(s.p), strict=True))
+        own = [[symbols[name] for name in point.switches] for point in self.points]
+        return [ca.vertcat(*((*each, SX(0))[k] for each in own)) for k in range(3)]
 
     @property
     def resting(self) -> np.ndarray:
@@ -246,20 +158,7 @@ class Contacts:
             0, self._standing - 5
         )
 
-    @property
-    def _noise(self) -> np.ndarray:
-        """How much of each margin may be rounding."""
-        normal = np.where(self.touching, self.small_force, TOUCH)
-        tangential = np.where(self.sticking, self.small_force, self.slow)
-        return 1e-3 * np.concatenate(
-            [normal, tangential, np.where(self.flat, self.small_force, FLAT)]
-        )
-
-    def _split(self, states: np.ndarray) -> list[np.ndarray]:
-        sizes = np.cumsum([len(self.equations.coordinates), len(self.equations.speeds)])
-        return np.split(states, sizes, axis=1)[:2]
-
-    def _count_standstill(self, moment: float) -> None:
+    def count_standstill(self, moment: float) -> None:
         """Give up where events follow each other without time going on."""
         self._standing = (
             self._standing + 1 if moment - self._latest < 1e-13 * max(1.0, abs(moment)) else 0
@@ -400,10 +299,3 @@ class Contacts:
         )
         change, impulse = -found[: len(M)], found[len(M) :]
         return u + change, float((u + change / 2) @ M @ change - impulse @ psi / 2)
-
-
-def _time_to_zero(value: float, rate: float, change: float) -> float:
-    """Of what is positive now, and goes on with its rate and the change of it; infinite if it never
-    is zero."""
-    root = np.sqrt(max(0.0, rate**2 - 2 * value * change))
-    return 2 * value / (root - rate) if root > rate and rate**2 >= 2 * value * change else np.inf

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,22 +11,22 @@ import numpy as np
 from ...contract.mobility import lost_rows
 from ...results.trajectory import Trajectory
 from .context import Context
-from .integrators import METHODS, IntegrationFailure, Integrator
+from .integrators import IntegrationFailure, Integrator
 from .recorder import Recorder
 
-PART = 0.618  # of a step, for a look at what the output does not show; in step with nothing
+ROUGH = 100  # errors by rounding, in units of the tolerance, up to which nothing is said
 
 
 def statistics_of(
     integrator: Integrator, recorder: Recorder, rtol: float, spent: float
 ) -> dict[str, Any]:
     """How the run was made, and what it took."""
-    name = next((name for name, kind in METHODS.items() if type(integrator) is kind), "none needed")
     eqs = recorder.context.equations
+    changes = [f"{method} from t = {t:.6g}" for t, method in integrator.changes]
     return {
         "formalism": eqs.formalism,
         "closure": eqs.closure if eqs.constraints else "none needed",
-        "method": name,
+        "method": ", ".join(["rk8", *changes[:20]]) if changes else integrator.shown_method,
         "tier": integrator.tier,
         "rtol": rtol,
         "steps": int(integrator.steps),
@@ -36,45 +36,58 @@ def statistics_of(
     }
 
 
-def warn_of_lost_energy(
-    trajectory: Trajectory, integrator: Integrator, recorder: Recorder, rtol: float
-) -> None:
-    """Say so if the balance is off by more than the root of the tolerance: such a motion is not to
-    be trusted."""
-    rows = np.unique(np.linspace(0, len(trajectory) - 1, 16).astype(int))
-    some = trajectory.at(rows)
-    terms = [some.kinetic, *(x - x[0] for x in (some.potential, some.supplied, some.dissipated))]
-    lost, scale = np.abs(some.imbalance).max(), max(float(np.abs(term).max()) for term in terms)
-    if lost <= np.sqrt(rtol) * scale + 1e-9 * np.abs(some.energy).max():
-        return
-    scale = max(scale, _energy_between(trajectory, integrator, recorder, rows))
-    if lost > np.sqrt(rtol) * scale:
+def warn_of_rounding(integrator: Integrator) -> None:
+    """Say so where the equations could be known to much less than the tolerance."""
+    error, moment = integrator.rough
+    if error > ROUGH:
         warnings.warn(
-            f"the energy balance of this run is off by {lost:.2g} J of {scale:.2g} J: do not trust "
-            "it. Where it went shows in .imbalance; a smaller rtol, method='rk8' or another "
-            "formalism may help",
+            f"at t = {moment:.6g} the accelerations are known to less than the tolerance: by "
+            f"rounding, a step there was wrong by {error:.2g} times as much. The motion passes "
+            "near a singular position; what comes after it is known to that only",
             stacklevel=4,
         )
 
 
-def _energy_between(
-    trajectory: Trajectory, integrator: Integrator, recorder: Recorder, rows: np.ndarray
-) -> float:
-    """The largest kinetic energy a part of a step beyond some rows: an output may fall on the
-    moments where everything stands still."""
-    found = [0.0]
-    eqs, p = recorder.context.equations, recorder.context.parameters
-    work = np.zeros(integrator.problem.motion.work.numel())
-    for row in rows[:-1]:
-        t, q, u = trajectory.time[row], trajectory.q[row], trajectory.u[row]
-        span = trajectory.time[row + 1] - t
-        if span > 0:
-            moments = t + span * PART * np.arange(1, 4) / 3
-            with suppress(IntegrationFailure):
-                states = integrator.advance(t, np.concatenate([q, u, work]), moments)
-                there, moving, _ = recorder.split(states)
-                found.append(float(eqs.kinetic_energy(there, moving, moments, p).max()))
-    return max(found)
+def warn_of_lost_energy(
+    trajectory: Trajectory, integrator: Integrator, recorder: Recorder, rtol: float
+) -> None:
+    """Say so if the balance is off by more than the root of the tolerance: such a motion is not to
+    be trusted.
+
+    It is looked at along the integrator's own steps, so that nothing depends on the output, and on
+    all of the output.
+    """
+    lost = np.abs(trajectory.imbalance).max()
+    terms = [trajectory.kinetic, *_changes(trajectory)]
+    if not trajectory.modes:
+        along = _along_steps(trajectory, integrator, recorder)
+        lost = max(lost, np.abs(along.imbalance - trajectory.imbalance[0]).max(initial=0.0))
+        terms += [along.kinetic, *(x - x[:1] for x in (along.potential, along.supplied))]
+    scale = max(float(np.abs(term).max(initial=0.0)) for term in terms)
+    if lost > np.sqrt(rtol) * scale + 1e-9 * np.abs(trajectory.energy).max():
+        warnings.warn(
+            f"the energy balance of this run is off by {lost:.2g} J of {scale:.2g} J: do not trust "
+            "it. Where it went shows in .imbalance; a smaller rtol, or another formalism may help",
+            stacklevel=4,
+        )
+
+
+def _changes(trajectory: Trajectory) -> list[np.ndarray]:
+    """Energies and works, from where they began."""
+    return [x - x[0] for x in (trajectory.potential, trajectory.supplied, trajectory.dissipated)]
+
+
+def _along_steps(trajectory: Trajectory, integrator: Integrator, recorder: Recorder) -> Trajectory:
+    """The motion at some of the integrator's own steps."""
+    times, states = integrator.trace()
+    first = np.concatenate([trajectory.q[:1], trajectory.u[:1]], axis=1)
+    work = np.zeros((1, states.shape[1] - first.shape[1]))
+    times = np.concatenate([trajectory.time[:1], times])
+    q, u, works = recorder.split(np.vstack([np.hstack([first, work]), states]))
+    names = ("supplied", "dissipated") if works.shape[1] == 2 else ()
+    stored = {name: works[:, k] for k, name in enumerate(names)}
+    w = recorder.context.inputs_at(times, q, u)
+    return replace(trajectory, time=times, q=q, u=u, w=w, stored=stored, modes={})
 
 
 def diagnosis(context: Context, trajectory: Trajectory, failure: IntegrationFailure) -> str:

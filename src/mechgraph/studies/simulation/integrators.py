@@ -1,18 +1,19 @@
-"""Integrators, by name. Each is built for one right-hand side and advances a state over a grid of
-times.
+"""Integrators, by name. Each goes on step by step, knows nothing of the output but to fill it in,
+and stops where a surface changes its sign.
 
-``cvodes`` (variable-order Adams, for most mechanisms) and ``cvodes-bdf`` (stiff ones) run the whole
-expression in SUNDIALS through CasADi; ``rk8`` runs in machine code; the others are SciPy's. Without
-a C compiler ``dop853``, which is the same method, takes the place of ``rk8``.
+``rk8`` (explicit, of order 8) and ``radau`` (implicit, of order 5, for stiff systems) are our own,
+in C; by default a run begins with the first and changes over where it turns out to be stiff, and
+back. The others are SciPy's. Without a C compiler SciPy's ``DOP853`` and ``Radau``, which are the
+same methods, take the place of our own.
 """
 
 from __future__ import annotations
 
-import re
+import time as clock
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import casadi as ca
@@ -20,297 +21,384 @@ import numpy as np
 from casadi import SX
 from scipy.integrate import BDF, DOP853, LSODA, RK45, OdeSolver, Radau
 
+from ...kernels import stepping
 from ...kernels.compiler import CompilationFailure, report
 from ...kernels.flow import Flow
+from ...kernels.routine import Routine
+from ...kernels.stepping import CROSSING, END, GO_ON, NOT_STIFF, STIFF, TOO_SMALL, Steps
+from .search import sign_changes
+
+SMALL = 300  # states beyond which no run changes over to the implicit method by itself
+JUMP = 1e-2  # change by keeping the constraints, in proportion, that no drift explains
+STALLED = 2000  # steps without progress after which a method has failed
 
 
 class IntegrationFailure(Exception):
     """The integrator gave up."""
 
-    hint = "Try method='cvodes-bdf' (stiff), a smaller rtol, or another start"
+    hint = "Try method='radau' (stiff), a larger rtol, or another start"
 
 
 @dataclass(frozen=True)
 class Problem:
     """ẏ = f(t, y), y = (q, u, work), for a motion whose inputs are expressions of time, or a Python
-    function (``signal``)."""
+    function (``signal``).
+
+    ``surfaces`` are expressions whose changes of sign no step goes over without a word; the first
+    ``margins`` of them are positive where a run begins.
+    """
 
     motion: Flow
     inputs: SX
     constants: np.ndarray
-    signal: Callable[[float, np.ndarray], np.ndarray] | None = None
+    signal: Callable[[float, np.ndarray], np.ndarray] | None
+    rtol: float
+    atol: float
+    longest: float
+    surfaces: SX = field(default_factory=lambda: SX(0, 1))
+    margins: int = 0
 
     @property
-    def rhs(self) -> SX:
-        """ẏ at the state brought back to its constraints, with the inputs put in unless a Python
-        function gives them."""
-        slope, known = self.motion.slope, self.signal is None and self.motion.w.numel()
-        return ca.substitute(slope, self.motion.w, self.inputs) if known else slope
+    def size(self) -> int:
+        """Of y."""
+        return int(self.motion.y.numel())
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """Inputs that are numbers: told, so that others need no new code."""
+        return np.array([float(w) if w.is_constant() else 0.0 for w in _each(self.inputs)])
+
+    def routine(self, name: str, value: SX) -> Routine:
+        """A function of (y, t, p, w), with the inputs put in that are expressions."""
+        pairs = zip(_each(self.inputs), _each(self.motion.w), strict=True)
+        known = [own if given.is_constant() else given for given, own in pairs]
+        return self.motion.routine(name, value, ca.vertcat(SX(0, 1), *known))
+
+    def write_signal(self, x: np.ndarray) -> None:
+        """Put what Python functions give for the inputs into (y, t, p, w)."""
+        assert self.signal is not None
+        x[-self.motion.w.numel() :] = self.signal(float(x[self.size]), x[: self.size])
+
+
+def _each(column: SX) -> list[SX]:
+    return [column[k] for k in range(column.numel())]
 
 
 class Integrator(ABC):
-    """Advances a state; counts what it did."""
+    """Goes on step by step; fills in the output; counts what it did."""
 
-    projects = False  # True if it keeps the constraints itself, at every step
     tier = "interpreter"  # what evaluates the right-hand side
+    changes: tuple[tuple[float, str], ...] = ()  # when it went on by which other method
+    rough: tuple[float, float] = (0.0, 0.0)  # the largest error that was rounding, and when
+    t: float  # the present moment
+    y: np.ndarray  # the present state
+    sides: np.ndarray  # the sign of each surface, as it was last; zero if it never had one
 
-    def __init__(self, problem: Problem, rtol: float, atol: float) -> None:
-        self.problem, self.rtol, self.atol = problem, rtol, atol
+    def __init__(self, method: str, problem: Problem) -> None:
+        self.method, self.problem = method, problem
         self.steps = self.evaluations = 0
 
-    def restart(self, constants: np.ndarray) -> None:
-        """Go on with other parameters, from another state."""
-        self.problem = replace(self.problem, constants=constants)
-
-    def own_steps(self, t: float, y: np.ndarray, end: float) -> np.ndarray | None:
-        """The moments in (t, end] that the method itself steps on; None if it does not tell."""
-        return None
+    @property
+    def shown_method(self) -> str:
+        """Its name, as the statistics tell it."""
+        return "rk8" if self.method == DEFAULT else self.method
 
     @abstractmethod
-    def advance(self, t: float, y: np.ndarray, times: np.ndarray) -> np.ndarray:
-        """States at ``times`` (equidistant, ascending, after t), a row each."""
+    def begin(self, t: float, y: np.ndarray, constants: np.ndarray) -> None:
+        """Go on from this state with these parameters."""
+
+    @abstractmethod
+    def output(self, times: np.ndarray) -> None:
+        """From now on fill in states at these times."""
+
+    @abstractmethod
+    def filled(self) -> np.ndarray:
+        """The states at those of these times that have been passed."""
+
+    @abstractmethod
+    def run(self, end: float, seconds: float) -> int:
+        """Steps up to ``end``, for some seconds: END, GO_ON, TOO_SMALL, or CROSSING; then the last
+        step is not taken yet."""
+
+    @abstractmethod
+    def crossings(self) -> list[tuple[int, float, float]]:
+        """Of that step: which surface changes its sign between which moments."""
+
+    @abstractmethod
+    def attempt(self, moment: float) -> np.ndarray:
+        """The surfaces at a moment within that step, by a step that ends there."""
+
+    @abstractmethod
+    def take(self) -> None:
+        """Take that step as it is."""
+
+    @abstractmethod
+    def take_until(self, moment: float) -> None:
+        """Take that step only up to a moment."""
+
+    @abstractmethod
+    def trace(self) -> tuple[np.ndarray, np.ndarray]:
+        """Times and states along the way, whatever the output is."""
 
 
-class WithoutMotion(Integrator):
-    """For systems without coordinates: time alone moves them."""
+class Stepping(Integrator):
+    """``rk8`` and ``radau`` of steps.c, constraints kept at every step."""
 
-    projects = True
-
-    def advance(self, t: float, y: np.ndarray, times: np.ndarray) -> np.ndarray:
-        return np.zeros((len(times), 0))
-
-
-class Cvodes(Integrator):
-    """CVODES on the interval [0, 1] of s, with t = t₀ + h s, so that one compiled problem serves
-    every interval."""
-
-    options: ClassVar[dict[str, str]] = {
-        "linear_multistep_method": "adams",
-        "nonlinear_solver_iteration": "functional",
-    }
-
-    def __init__(self, problem: Problem, rtol: float, atol: float) -> None:
-        super().__init__(problem, rtol, atol)
-        self._built: dict[int, ca.Function] = {}
-        s, t0, h = SX.sym("s"), SX.sym("t0"), SX.sym("h")
-        rhs = h * ca.substitute(problem.rhs, problem.motion.t, t0 + h * s)
-        self._dae = self._problem(problem.motion.y, s, ca.vertcat(t0, h, problem.motion.p), rhs)
-
-    def _problem(self, x: SX, t: SX, p: SX, ode: SX) -> dict[str, Any]:
-        """The right-hand side as a function without derivatives: nobody asks for them here, but
-        CasADi would prepare them."""
-        unneeded = {
-            "enable_forward": False,
-            "enable_reverse": False,
-            "enable_jacobian": False,
-            "enable_fd": True,
+    def __init__(self, method: str, problem: Problem) -> None:
+        super().__init__(method, problem)
+        motion, surfaces = problem.motion, problem.surfaces
+        routines = {
+            "flow": problem.routine("flow", motion.slope),
+            "keep": motion.projected is not None
+            and problem.routine("keep", motion.projected_state),
+            "surface": surfaces.numel() and problem.routine("surfaces", surfaces),
         }
-        f = ca.Function("f", [x, t, p], [ode], unneeded)
-        whole = [ca.MX.sym(name, symbol.numel()) for name, symbol in (("x", x), ("t", t), ("p", p))]
-        return {**dict(zip("xtp", whole, strict=True)), "ode": f(*whole)}
-
-    def advance(self, t: float, y: np.ndarray, times: np.ndarray) -> np.ndarray:
-        integrator = self._integrator(len(times))
-        constants = np.concatenate([[t, times[-1] - t], self.problem.constants])
-        try:
-            out = integrator(x0=y, p=constants)["xf"]
-        except RuntimeError as error:
-            raise IntegrationFailure(_reason(str(error))) from None
-        finally:
-            statistics = integrator.stats()
-            self.steps += statistics.get("nsteps", 0)
-            self.evaluations += statistics.get("nfevals", 0)
-        result = np.array(out).T
-        if not np.isfinite(result).all():
-            raise IntegrationFailure("the state is no longer finite")
-        return result
-
-    def _integrator(self, count: int) -> ca.Function:
-        if count not in self._built:
-            options: dict[str, Any] = {
-                "reltol": self.rtol,
-                "abstol": self.atol,
-                "max_num_steps": 1_000_000,
-                "min_step_size": 1e-14,
-                "disable_internal_warnings": True,
-                "print_time": False,
-                "show_eval_warnings": False,
-                "expand": False,
-                **self.options,
-            }
-            grid = np.linspace(0, 1, count + 1)[1:]
-            self._built[count] = ca.integrator("run", "cvodes", self._dae, 0.0, list(grid), options)
-        return self._built[count]
-
-
-class CvodesBdf(Cvodes):
-    """CVODES with backward differentiation and exact Jacobians, for stiff systems."""
-
-    options: ClassVar[dict[str, str]] = {
-        "linear_multistep_method": "bdf",
-        "nonlinear_solver_iteration": "newton",
-    }
-
-    def _problem(self, x: SX, t: SX, p: SX, ode: SX) -> dict[str, Any]:
-        return {"x": x, "t": t, "p": p, "ode": ode}
-
-
-class Compiled(Integrator):
-    """Dormand and Prince's method of order 8 in machine code, constraints kept at every step."""
-
-    projects = True
-    tier = "machine code"
-
-    def __init__(self, problem: Problem, rtol: float, atol: float) -> None:
-        super().__init__(problem, rtol, atol)
-        w = list(zip(ca.vertsplit(problem.inputs), ca.vertsplit(problem.motion.w), strict=True))
-        # told, so that others need no new code
-        numbers = [float(value) if value.is_constant() else 0.0 for value, _ in w]
-        self._run = problem.motion.integrate(
-            ca.vertcat(SX(0, 1), *(s if value.is_constant() else value for value, s in w))
+        chosen = {name: routine or None for name, routine in routines.items()}
+        for routine in chosen.values():
+            if method != DEFAULT and routine is not None:
+                routine.compile()
+        self._steps = Steps(
+            **chosen,
+            moving=max(1, motion.q.numel() + motion.u.numel()),
+            margins=problem.margins,
+            constants=self._constants(problem.constants),
+            rtol=problem.rtol,
+            atol=problem.atol,
+            longest=problem.longest,
+            signal=problem.write_signal if problem.signal is not None else None,
         )
-        self._numbers = numbers
-        self.restart(problem.constants)
+        self.sides = self._steps.arrays["side"]
+        self._steps.run.watching = int(method == DEFAULT and problem.size <= SMALL)
+        self._steps.choose("radau" if method == "radau" else "rk8")
 
-    def restart(self, constants: np.ndarray) -> None:
-        super().restart(constants)
-        self._constants = np.concatenate([constants, self._numbers])
-        self._step = 0.0
+    def _constants(self, parameters: np.ndarray) -> np.ndarray:
+        return np.concatenate([parameters, self.problem.numbers])
 
-    def advance(self, t: float, y: np.ndarray, times: np.ndarray) -> np.ndarray:
-        arguments = (t, y, times, self._constants, self.rtol, self.atol, self._step)
-        out, failed, (step, steps, evaluations, reached) = self._run(*arguments)
-        self.steps, self.evaluations = self.steps + int(steps), self.evaluations + int(evaluations)
-        if failed:
-            raise IntegrationFailure(f"the step became too small at t = {reached:.6g}")
-        self._step = step
-        return out
+    def begin(self, t: float, y: np.ndarray, constants: np.ndarray) -> None:
+        self._steps.begin(t, y, self._constants(constants))
+        self._look()
 
-    def own_steps(self, t: float, y: np.ndarray, end: float) -> np.ndarray:
-        options = (self._constants, self.rtol, self.atol, self._step)
-        return np.unique(list(self._run.own_steps(t, y, end, *options)))
+    def output(self, times: np.ndarray) -> None:
+        self._out = self._steps.output(times)
+
+    def filled(self) -> np.ndarray:
+        return self._out[: self._steps.run.done]
+
+    def run(self, end: float, seconds: float) -> int:
+        try:
+            why = self._steps.integrate(end, seconds)
+        except IntegrationFailure:  # of an input in Python: go on up to where that is
+            if not self._steps.shorten():
+                raise
+            return GO_ON
+        finally:
+            self._look()
+        if why in (STIFF, NOT_STIFF):
+            method = "radau" if why == STIFF else "rk8"
+            self.changes = (*self.changes, (self.t, method))
+            self._steps.change_over(method)
+            return GO_ON
+        if why == GO_ON:
+            self._steps.hasten()
+        return why
+
+    def _look(self) -> None:
+        run = self._steps.run
+        self.t, self.y = run.t, self._steps.state.copy()
+        self.steps, self.evaluations, self.tier = run.steps, run.evaluations, self._steps.tier
+        self.rough = run.rough, run.rough_at
+
+    def crossings(self) -> list[tuple[int, float, float]]:
+        return self._steps.crossings()
+
+    def attempt(self, moment: float) -> np.ndarray:
+        return self._steps.attempt(moment)
+
+    def take(self) -> None:
+        self._steps.take()
+        self._look()
+
+    def take_until(self, moment: float) -> None:
+        self._steps.take_until(moment)
+        self._look()
+
+    def trace(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._steps.trace()
 
 
 class SciPy(Integrator):
-    """One of SciPy's methods; inputs may be Python functions."""
+    """One of SciPy's methods, on functions that are interpreted."""
 
-    method: type[OdeSolver]
+    kinds: ClassVar[dict[str, type[OdeSolver]]] = {
+        "dop853": DOP853,
+        "rk45": RK45,
+        "bdf": BDF,
+        "lsoda": LSODA,
+        "rk8": DOP853,  # where there is no compiler
+        "radau": Radau,
+    }
 
-    def __init__(self, problem: Problem, rtol: float, atol: float) -> None:
-        super().__init__(problem, rtol, atol)
-        self._f = self._function(problem.rhs)
+    def __init__(self, method: str, problem: Problem) -> None:
+        super().__init__(method, problem)
+        self._kind = self.kinds.get(method, DOP853)
+        motion, width = problem.motion, len(problem.constants) + len(problem.numbers)
+        self._x = np.zeros(problem.size + 1 + width)
+        self._flow = self._function("flow", motion.slope)
+        kept = motion.projected is not None
+        self._keep = self._function("keep", motion.projected_state) if kept else None
+        self._surfaces = self._function("surfaces", problem.surfaces)
+        count = problem.surfaces.numel()
+        self.sides, self._size = np.zeros(count, np.int64), np.zeros(count)
+        self._traced: list[tuple[float, np.ndarray]] = []
+        self._stride = 1
 
-    def _function(self, value: SX) -> ca.Function:
-        motion = self.problem.motion
-        return ca.Function("f", [self.problem.motion.y, motion.t, motion.w, motion.p], [value])
+    def _function(self, name: str, value: SX) -> Callable[[float, np.ndarray], np.ndarray]:
+        routine, x, n = self.problem.routine(name, value), self._x, self.problem.size
+        result = np.zeros(max(1, routine.size))
+        evaluate = routine.interpreted(x, result[: routine.size])
 
-    def _rhs(self, t: float, y: np.ndarray) -> np.ndarray:
+        def function(t: float, y: np.ndarray) -> np.ndarray:
+            x[:n], x[n] = y, t
+            if self.problem.signal is not None:
+                self.problem.write_signal(x)
+            evaluate()
+            return result[: routine.size].copy()
+
+        return function
+
+    def begin(self, t: float, y: np.ndarray, constants: np.ndarray) -> None:
+        self._x[self.problem.size + 1 :] = np.concatenate([constants, self.problem.numbers])
+        self.t, self.y, self._solver = t, np.array(y, dtype=float), None
+        if len(self.sides):
+            now = np.sign(self._surfaces(t, self.y)).astype(int)
+            self.sides[:] = np.where(self.sides == 0, now, self.sides)
+
+    def output(self, times: np.ndarray) -> None:
+        self._times, self._filled = times, [np.empty((0, self.problem.size))]
+
+    def filled(self) -> np.ndarray:
+        self._filled = [np.vstack(self._filled)]
+        return self._filled[0]
+
+    def run(self, end: float, seconds: float) -> int:
+        until, stalled = clock.perf_counter() + seconds, 0
+        while self.t < end:
+            if clock.perf_counter() > until:
+                return GO_ON
+            if not self._step(end):
+                return TOO_SMALL
+            stalled = stalled + 1 if self._end - self.t < 1e-13 * abs(self.t) else 0
+            if stalled > STALLED:
+                return TOO_SMALL
+            self._found, self._after = self._search() if len(self.sides) else ([], self.sides)
+            if self._found:
+                return CROSSING
+            self.take()
+        return END
+
+    def _step(self, end: float) -> bool:
+        """One step that is not taken yet; False if there is none."""
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore", RuntimeWarning)
+            if self._solver is None:
+                self._solver = self._new_solver(self.t, self.y, end)
+            self._solver.step()
+            if self._solver.status == "failed" or not np.isfinite(self._solver.y).all():
+                return False
+            self._end, self._dense = self._solver.t, self._solver.dense_output()
+        self._kept = self._kept_at(self._end, self._solver.y)
+        return bool((np.abs(self._kept - self._solver.y) <= JUMP * (1 + np.abs(self._kept))).all())
+
+    def _kept_at(self, t: float, y: np.ndarray) -> np.ndarray:
+        return y if self._keep is None else self._keep(t, y)
+
+    def _new_solver(self, t: float, y: np.ndarray, end: float) -> OdeSolver:
         problem = self.problem
-        w = (
-            problem.signal(t, y)
-            if problem.signal is not None
-            else np.zeros(problem.motion.w.numel())
-        )
-        return np.array(self._f(y, t, w, problem.constants)).ravel()
+        rtol = max(problem.rtol, 3e-14)
+        options = {"rtol": rtol, "atol": problem.atol, "max_step": problem.longest}
+        return self._kind(self._count, t, y, end, **options)
 
-    def advance(self, t: float, y: np.ndarray, times: np.ndarray) -> np.ndarray:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
-            solver = self.method(
-                self._rhs, t, y, times[-1], rtol=max(self.rtol, 3e-14), atol=self.atol
-            )
-            out = np.vstack([times[:0, None] * y, *self._stretches(solver, times)])
-        self.evaluations += solver.nfev
-        return out
+    def _count(self, t: float, y: np.ndarray) -> np.ndarray:
+        self.evaluations += 1
+        return self._flow(t, y)
 
-    def own_steps(self, t: float, y: np.ndarray, end: float) -> np.ndarray:
-        found = []
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
-            solver = self.method(self._rhs, t, y, end, rtol=max(self.rtol, 3e-14), atol=self.atol)
-            while solver.status == "running" and np.isfinite(solver.y).all():
-                solver.step()
-                self._project(solver)
-                found.append(solver.t)
-        return np.unique(found)
+    def _search(self) -> tuple[list[tuple[int, float, float]], np.ndarray]:
+        def values(part: float) -> np.ndarray:
+            moment = self.t + part * (self._end - self.t)
+            return self._surfaces(moment, self._kept if part == 1 else self._dense(moment))
 
-    def _stretches(self, solver: OdeSolver, times: np.ndarray) -> Iterator[np.ndarray]:
-        """States at the times that each step passes."""
-        while times.size:
-            message = solver.step()
-            self.steps += 1
-            if solver.status == "failed" or not np.isfinite(solver.y).all():
-                raise IntegrationFailure(message or "the state is no longer finite")
-            passed = int(np.searchsorted(times, solver.t, side="right"))
-            if passed:
-                yield solver.dense_output()(times[:passed]).T
-            times = times[passed:]
-            self._project(solver)
+        first = self.problem.margins if self.steps == 0 else len(self.sides)
+        return sign_changes(values, self.sides, self._size, first)
 
-    def _project(self, solver: OdeSolver) -> None:
-        """Nothing: a method with a memory of former steps must not have its state moved."""
+    def crossings(self) -> list[tuple[int, float, float]]:
+        span = self._end - self.t
+        return [(s, self.t + a * span, self.t + b * span) for s, a, b in self._found]
+
+    def attempt(self, moment: float) -> np.ndarray:
+        return self._surfaces(moment, self._state_at(moment))
+
+    def _state_at(self, moment: float) -> np.ndarray:
+        """The state at a moment within the step, by steps that end there."""
+        if moment <= self.t:
+            return self.y
+        solver = self._new_solver(self.t, self.y, moment)
+        while solver.status == "running":
+            solver.step()
+        return self._kept_at(moment, solver.y)
+
+    def take(self) -> None:
+        self._fill(self._end, self._kept, self._dense)
+        self.sides[:] = self._after
+        drift = np.abs(self._kept - self._solver.y) / (1 + np.abs(self._kept))
+        if isinstance(self._solver, (DOP853, RK45)):
+            if self._keep is not None:
+                self._solver.y = self._kept.copy()
+                self._solver.f = self._count(self._end, self._kept)
+        elif drift.max() > 100 * self.problem.rtol:  # with a memory of former steps it begins anew
+            self._solver = None
+
+    def take_until(self, moment: float) -> None:
+        self._fill(moment, self._state_at(moment), self._dense)
+        self._solver = None
+
+    def _fill(self, end: float, state: np.ndarray, dense: Callable[[Any], np.ndarray]) -> None:
+        done = sum(map(len, self._filled))
+        times = self._times[done : done + np.searchsorted(self._times[done:], end, side="right")]
+        if len(times):
+            rows = dense(times).T
+            rows[times == end] = state
+            kept = [self._kept_at(t, row) for t, row in zip(times, rows, strict=True)]
+            self._filled.append(np.array(kept))
+        self.t, self.y, self.steps = end, state.copy(), self.steps + 1
+        self._remember()
+
+    def _remember(self) -> None:
+        if self.steps % self._stride == 0:
+            self._traced.append((self.t, self.y))
+        if len(self._traced) >= stepping.ROWS:
+            self._traced, self._stride = self._traced[1::2], 2 * self._stride
+
+    def trace(self) -> tuple[np.ndarray, np.ndarray]:
+        times, states = zip(*self._traced, strict=True) if self._traced else ((), ())
+        return np.array(times), np.reshape(states, (len(times), self.problem.size))
 
 
-class RungeKutta(SciPy):
-    """One of SciPy's explicit one-step methods, constraints kept at every step."""
-
-    def __init__(self, problem: Problem, rtol: float, atol: float) -> None:
-        super().__init__(problem, rtol, atol)
-        self._projected = (
-            None
-            if problem.motion.projected is None
-            else self._function(problem.motion.projected_state)
-        )
-
-    def _project(self, solver: OdeSolver) -> None:
-        if self._projected is not None:
-            # the constraints do not depend on the inputs
-            w = np.zeros(self.problem.motion.w.numel())
-            solver.y = np.array(
-                self._projected(solver.y, solver.t, w, self.problem.constants)
-            ).ravel()
-            solver.f = self._rhs(solver.t, solver.y)
-
-
-def _scipy(base: type[SciPy], kind: type[OdeSolver]) -> type[SciPy]:
-    return type(kind.__name__, (base,), {"method": kind})
-
-
+DEFAULT = "rk8, radau where it is stiff"
 METHODS: dict[str, type[Integrator]] = {
-    "cvodes": Cvodes,
-    "cvodes-bdf": CvodesBdf,
-    "rk8": Compiled,
-    "dop853": _scipy(RungeKutta, DOP853),
-    "rk45": _scipy(RungeKutta, RK45),
-    "radau": _scipy(SciPy, Radau),
-    "bdf": _scipy(SciPy, BDF),
-    "lsoda": _scipy(SciPy, LSODA),
+    "rk8": Stepping,
+    "radau": Stepping,
+    "dop853": SciPy,
+    "rk45": SciPy,
+    "bdf": SciPy,
+    "lsoda": SciPy,
 }
 
 
-def make_integrator(method: str, problem: Problem, rtol: float, atol: float) -> Integrator:
+def make_integrator(method: str | None, problem: Problem) -> Integrator:
     """The method of that name, or the same one in SciPy where there is no machine code."""
+    name = method or DEFAULT
     try:
-        return METHODS[method](problem, rtol, atol)
+        return METHODS.get(name, Stepping)(name, problem)
     except CompilationFailure as failure:
-        report(failure, "dop853 instead of rk8")
-        return METHODS["dop853"](problem, rtol, atol)
-
-
-def _reason(text: str) -> str:
-    """What a CasADi message says, in words."""
-    found = re.search(r"CV_\w+", text)
-    if found is None:
-        return text.splitlines()[-1].strip() if text else "unknown"
-    return f"{REASONS.get(found.group(), 'the integrator gave up')} ({found.group()})"
-
-
-REASONS = {
-    "CV_ERR_FAILURE": "the step became too small",
-    "CV_CONV_FAILURE": "the step became too small",
-    "CV_TOO_MUCH_WORK": "too many steps were needed",
-    "CV_TOO_MUCH_ACC": "the tolerance is below what rounding allows",
-    "CV_RHSFUNC_FAIL": "the accelerations are not finite",
-    "CV_FIRST_RHSFUNC_ERR": "the accelerations are not finite",
-    "CV_REPTD_RHSFUNC_ERR": "the accelerations are not finite",
-}
+        report(failure, "SciPy's DOP853 or Radau instead of our own")
+        return SciPy(method or "dop853", problem)

@@ -11,10 +11,9 @@ from ...results.trajectory import Trajectory
 from ..projection import project_measured, violations
 from .context import Context
 from .events import Watch
-from .integrators import IntegrationFailure
+from .integrators import IntegrationFailure, Integrator
 
-# violation before projection at which the stretches between projections are made shorter
-DRIFT_LIMIT = 1e-7
+LOOSE = 1e-7  # violation before projection at which it is looked at more closely
 KEPT = 1e-6  # violation after projection that fails a run
 JUMP = 1e-2  # violation before projection, in proportion to the coordinates, that does
 
@@ -33,7 +32,7 @@ class Recorder:
     ) -> None:
         self.context, self.times, self.projecting = context, times, projecting
         self.t, self.q, self.u, self.work = [times[:1]], [q[None]], [u[None]], [work[None]]
-        self.done = 0  # index in the grid of the last recorded time
+        self.done = 0  # rows of the grid after the first that are kept
         self.drift = 0.0
         self.switches: dict[str, float] = {}  # of rigid contacts
         self.modes: list[dict[str, np.ndarray]] = []
@@ -44,17 +43,28 @@ class Recorder:
             [self.q[-1][-1], self.u[-1][-1], self.work[-1][-1]]
         )
 
-    def ahead(self, stretch: int) -> np.ndarray:
-        """The next times of the grid; only one if the last one is beside the grid (an event), so
-        that all are equidistant."""
-        on_grid = self.last[0] == self.times[self.done]
-        return self.times[self.done + 1 : self.done + 1 + (stretch if on_grid else 1)]
+    def take(self, integrator: Integrator) -> int:
+        """Keep what the integrator has filled in of the output; how many rows that was."""
+        states = integrator.filled()[self.done :]
+        times = self.times[self.done + 1 : self.done + 1 + len(states)]
+        if len(states):
+            self.keep(times, states)
+        self.done += len(states)
+        return len(states)
 
-    def switch(self, switches: dict[str, float]) -> np.ndarray:
-        """From now on with these switches: the parameters, as an array."""
+    def keep(self, times: np.ndarray, states: np.ndarray) -> None:
+        """Keep states, brought back to the constraints."""
+        self.store(times, *self.projected(times, states))
+
+    @property
+    def constants(self) -> np.ndarray:
+        """The parameters as they are now."""
+        return np.array(list(self.context.parameters.values()))
+
+    def switch(self, switches: dict[str, float]) -> None:
+        """From now on with these switches of rigid contacts."""
         self.switches = switches
         self.context = replace(self.context, parameters={**self.context.parameters, **switches})
-        return np.array(list(self.context.parameters.values()))
 
     def projected(self, times: np.ndarray, states: np.ndarray) -> tuple[np.ndarray, float]:
         """States with their positions and speeds on the constraints, and how far they had
@@ -65,7 +75,7 @@ class Recorder:
             return np.hstack([eqs.terms.chart.normalized(q), u, work]), 0.0
         before = q
         q, u, drift = project_measured(eqs, q, u, times, p)
-        if drift > DRIFT_LIMIT:
+        if drift > LOOSE:
             self._check_kept(before, q, u, times, drift)
         if eqs.constraints:
             self._check_speeds(q[-1:], u[-1:], times[-1:])
@@ -110,16 +120,14 @@ class Recorder:
         eqs = self.context.equations
         return np.split(states, np.cumsum([len(eqs.coordinates), len(eqs.speeds)]), axis=1)
 
-    def store(self, times: np.ndarray, states: np.ndarray, drift: float, on_grid: int) -> None:
-        if not len(times):
-            return
+    def store(self, times: np.ndarray, states: np.ndarray, drift: float = 0.0) -> None:
+        """Keep states as they are."""
         self.t.append(times)
         for store, part in zip((self.q, self.u, self.work), self.split(states), strict=True):
             store.append(part)
         self.modes.append(
             {name: np.full(len(times), value) for name, value in self.switches.items()}
         )
-        self.done += on_grid
         self.drift = max(self.drift, drift)
 
     def trajectory(self, outcome: str, watch: Watch, statistics: dict[str, Any]) -> Trajectory:
@@ -133,7 +141,7 @@ class Recorder:
         }
         w = self.context.inputs_at(t, q, u)
         found = {name: np.array(times) for name, times in watch.found.items()}
-        stored = {} if not work.size else {"supplied": work[:, 0], "dissipated": work[:, 1]}
+        stored = {} if work.shape[1] < 2 else {"supplied": work[:, 0], "dissipated": work[:, 1]}
         modes = {
             name: np.concatenate([part[name] for part in (self.modes[0], *self.modes)])
             for name in self.switches

@@ -4,6 +4,7 @@ events and progress."""
 from __future__ import annotations
 
 import time as clock
+import warnings
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -14,30 +15,26 @@ from tqdm import tqdm
 
 from ...arguments import earlier_word, named, number, one_of
 from ...errors import ArgumentError, SimulationError, UnsupportedError
+from ...kernels.kinks import kinks
+from ...kernels.stepping import CROSSING, TOO_SMALL
 from ...motion.motion import Motion
 from ...results.trajectory import Trajectory
 from ..assembly.assemble import assemble
 from ..contact.modes import Contacts
 from .context import Context
-from .diagnosis import diagnosis, statistics_of, warn_of_lost_energy
+from .crossings import Crossings, Met, Surfaces
+from .diagnosis import diagnosis, statistics_of, warn_of_lost_energy, warn_of_rounding
 from .events import Event, Watch
-from .integrators import (
-    METHODS,
-    IntegrationFailure,
-    Integrator,
-    Problem,
-    SciPy,
-    WithoutMotion,
-    make_integrator,
-)
-from .recorder import DRIFT_LIMIT, Recorder
+from .integrators import METHODS, IntegrationFailure, Integrator, Problem, make_integrator
+from .recorder import Recorder
 from .start import check_determined
 
 if TYPE_CHECKING:
     from ...equations import Equations
 
 DRIFT = ("projection", "baumgarte", "none")
-LIGHT = 10_000  # evaluations of a stretch that nobody minds to wait for
+EARLIER = {"cvodes": None, "cvodes-bdf": "radau"}  # methods that were, and what is used instead
+PATIENCE = 0.1  # seconds after which an integrator looks up from its work
 
 
 def simulate(
@@ -51,6 +48,7 @@ def simulate(
     parameters: Mapping[str, float] | None = None,
     events: Mapping[str, Event | str | Callable[[Motion], Any]] | None = None,
     step: float | None = None,
+    max_step: float | None = None,
     rtol: float = 1e-8,
     atol: float | None = None,
     method: str | None = None,
@@ -69,10 +67,12 @@ def simulate(
     parameters: by name, numbers.
     events: by name, zeros of quantities of the motion: ``mg.Event``, a function of the motion, or
         another name.
-    step: spacing of the output, duration/500 if not given; the integrator chooses its own.
+    step: spacing of the output, duration/500 if not given; the integrator chooses its own, and
+        nothing depends on this one.
+    max_step: the longest step that the integrator may take.
     rtol, atol: tolerances of the integrator; atol is rtol/100 if not given.
-    method: a name in ``METHODS``; if not given, cvodes, rk8 with rigid contacts, dop853 for
-        large systems and for inputs in Python.
+    method: a name in ``METHODS``; if not given, rk8, and radau where the motion turns out to be
+        stiff.
     drift: how constraints are kept: "projection" on all of them, "baumgarte" (terms with the rate
         ``baumgarte``), or "none".
     account: integrate the work that drives supply and friction takes along, so that the energy
@@ -87,21 +87,35 @@ def simulate(
     times = _grid(duration, step, t)
     context = Context.make(equations, inputs, parameters)
     watch = Watch(context, named("events", events))
+    one_of("way to keep constraints (drift)", drift, DRIFT, UnsupportedError)
     rate = number("baumgarte", baumgarte, positive=True)
-    settings = (rtol, atol, drift, rate, account)
-    integrator = _integrator(equations, context, method, *settings)
+    udot = _stabilized(equations, rate) if drift == "baumgarte" and equations.constraints else None
+    motion = equations.numeric.closed.flow(udot, drift == "projection", account)
     state = assemble(equations, start, guess=guess, t=t, parameters=parameters)
     check_determined(context, *state, t)
-    watch.begin(times[:1], np.concatenate(state)[None])
-    work = np.zeros(integrator.problem.motion.work.numel())
-    recorder = Recorder(context, times, *state, work, drift == "projection")
     contacts = Contacts(equations, context) if equations.terms.chart.description.switched else None
+    surfaces = _surfaces(context, watch, contacts)
+    problem = Problem(
+        motion,
+        context.expressions,
+        np.array(list(context.parameters.values())),
+        context.signal,
+        *_tolerances(rtol, atol),
+        np.inf if max_step is None else number("max_step", max_step, positive=True),
+        surfaces.all,
+        surfaces.margins.numel(),
+    )
+    integrator = make_integrator(_method(method), problem)
+    recorder = Recorder(
+        context, times, *state, np.zeros(motion.work.numel()), drift == "projection"
+    )
+    crossings = Crossings(integrator, surfaces, watch)
     if contacts is not None:
         contacts.check_start(t, *state)
     began = clock.perf_counter()
     outcome, failure = "finished", None
     try:
-        _run(integrator, recorder, watch, contacts, progress)
+        _run(integrator, recorder, crossings, contacts, progress)
         if watch.stopped:
             outcome = f"stopped by event {watch.stopped!r}"
     except KeyboardInterrupt:
@@ -115,6 +129,7 @@ def simulate(
     trajectory = recorder.trajectory(outcome, watch, statistics)
     if failure is not None:
         raise SimulationError(diagnosis(context, trajectory, failure), trajectory)
+    warn_of_rounding(integrator)
     if account and drift == "projection" and not equations.numeric.large:
         warn_of_lost_energy(trajectory, integrator, recorder, rtol)
     return trajectory
@@ -132,46 +147,23 @@ def _grid(duration: Any, step: Any, t: Any) -> np.ndarray:
     return t + duration * np.arange(count + 1) / count
 
 
-def _integrator(
-    equations: Equations,
-    context: Context,
-    method: str | None,
-    rtol: float,
-    atol: float | None,
-    drift: str,
-    rate: float,
-    account: bool,
-) -> Integrator:
-    one_of("way to keep constraints (drift)", drift, DRIFT, UnsupportedError)
-    if method is None:
-        method = _default_method(equations, context)
-    one_of("method", method, METHODS, UnsupportedError)
-    if context.signal is not None and not issubclass(METHODS[method], SciPy):
-        scipy = ", ".join(name for name, kind in METHODS.items() if issubclass(kind, SciPy))
-        raise UnsupportedError(
-            f"{method} runs no Python functions as inputs; use an expression of system.time, or "
-            f"one of {scipy}"
-        )
+def _tolerances(rtol: Any, atol: Any) -> tuple[float, float]:
     rtol = number("rtol", rtol, positive=True)
-    atol = rtol / 100 if atol is None else number("atol", atol, positive=True)
     if rtol >= 1:
         raise ArgumentError(f"rtol must be below one, got {rtol!r}")
-    udot = _stabilized(equations, rate) if drift == "baumgarte" and equations.constraints else None
-    motion = equations.numeric.closed.flow(udot, drift == "projection", account)
-    problem = Problem(
-        motion, context.expressions, np.array(list(context.parameters.values())), context.signal
-    )
-    if not motion.y.numel():
-        return WithoutMotion(problem, rtol, atol)
-    return make_integrator(method, problem, rtol, atol)
+    return rtol, rtol / 100 if atol is None else number("atol", atol, positive=True)
 
 
-def _default_method(equations: Equations, context: Context) -> str:
-    """Many short ways between events are no work for a method of many steps, which begins each with
-    small ones."""
-    if context.signal is not None or equations.numeric.large:
-        return "dop853"
-    return "rk8" if equations.terms.chart.description.switched else "cvodes"
+def _method(method: Any) -> str | None:
+    if method is None or method in METHODS:
+        return method
+    if isinstance(method, str) and method in EARLIER:
+        instead = EARLIER[method]
+        said = f"method={instead!r}" if instead else "no method"
+        warnings.warn(f"method {method!r} is gone; give {said}", DeprecationWarning, stacklevel=4)
+        return instead
+    one_of("method", method, METHODS, UnsupportedError)
+    return None
 
 
 def _stabilized(equations: Equations, rate: float) -> SX:
@@ -183,77 +175,54 @@ def _stabilized(equations: Equations, rate: float) -> SX:
     return equations.numeric.closed.solution(equations.terms.f, equations.terms.b + terms)[0]
 
 
+def _surfaces(context: Context, watch: Watch, contacts: Contacts | None) -> Surfaces:
+    """What the run must not step over without a word."""
+    kinked = ca.vertcat(context.equations.numeric.closed.kinks, kinks(context.expressions))
+    return Surfaces(SX(0, 1) if contacts is None else contacts.margins, kinked, watch.values)
+
+
 # --- the run --------------------------------------------------------------------------------------
 
 
 def _run(
     integrator: Integrator,
     recorder: Recorder,
-    watch: Watch,
+    crossings: Crossings,
     contacts: Contacts | None,
     progress: bool | None,
 ) -> None:
-    """Stretch after stretch: integrate, project, look for events, keep. Stretches adapt to the
-    drift they allow."""
-    total = len(recorder.times) - 1
-    stretch = _first_stretch(total, recorder, integrator)
+    """Step by step to the end of the grid, or to the event that ends it."""
+    end, watch = float(recorder.times[-1]), crossings.watch
+    integrator.output(recorder.times[1:])
+    integrator.begin(*recorder.last, recorder.constants)
     if contacts is not None:
         _settle(integrator, recorder, contacts)
-    with tqdm(
-        total=total,
-        unit="step",
-        delay=1.0,
-        leave=False,
-        disable=None if progress is None else not progress,
-    ) as bar:
-        while recorder.done < total and not watch.stopped:
-            (t, y), spent = recorder.last, integrator.evaluations
-            # beyond an event of contacts all is in vain
-            times = recorder.ahead(stretch if contacts is None else 1)
+    with _bar(len(recorder.times) - 1, progress) as bar:
+        while integrator.t < end:
             try:
-                if contacts is None:
-                    reached = integrator.advance(t, y, times)
-                else:
-                    times, reached = contacts.advance(integrator, t, y, times[0])
-                states, drift = recorder.projected(times, reached)
-            except IntegrationFailure:
-                if stretch == 1:
-                    raise
-                stretch = max(1, stretch // 4)
-                continue
-            met = False
-            if contacts is not None:
-                times, states, met = contacts.first_event(integrator, (t, y), times, states)
-            count = _look(integrator, watch, contacts, (t, y), times, states)
-            on_grid = int(np.isin(times[:count], recorder.times).sum())
-            recorder.store(times[:count], states[:count], drift, on_grid)
-            watch.finish(recorder)
-            if contacts is not None and met and not watch.stopped:
+                why = integrator.run(end, PATIENCE)
+            except BaseException:
+                recorder.take(integrator)
+                raise
+            met = crossings.meet() if why == CROSSING else Met.NOTHING
+            bar.update(recorder.take(integrator))
+            if why == TOO_SMALL:
+                raise IntegrationFailure(f"the step became too small at t = {integrator.t:.6g}")
+            if met is Met.CONTACTS or (watch.stopped and recorder.last[0] < integrator.t):
+                recorder.keep(np.array([integrator.t]), integrator.y[None])
+            if watch.stopped:
+                return
+            if met is Met.KINK:
+                integrator.begin(integrator.t, integrator.y, recorder.constants)
+            if met is Met.CONTACTS and contacts is not None:
+                contacts.count_standstill(integrator.t)
                 _settle(integrator, recorder, contacts)
-            bar.update(on_grid)
-            stretch = _next_stretch(
-                stretch,
-                drift,
-                total,
-                light=integrator.projects and integrator.evaluations - spent < LIGHT,
-            )
 
 
-def _look(
-    integrator: Integrator,
-    watch: Watch,
-    contacts: Contacts | None,
-    before: tuple[float, np.ndarray],
-    times: np.ndarray,
-    states: np.ndarray,
-) -> int:
-    """How many of the new points to keep, as events have it."""
-    if not watch.events or not len(times):
-        return len(times)
-    if contacts is not None:  # which go from event to event anyway
-        return watch.look(integrator, before, times, states, times)
-    detector, moments, sampled = watch.sampled(integrator, before, times)
-    return watch.look(detector, before, moments, sampled, times)
+def _bar(total: int, progress: bool | None) -> Any:
+    """A bar that shows itself when a run takes long."""
+    shown = None if progress is None else not progress
+    return tqdm(total=total, unit="step", delay=1.0, leave=False, disable=shown)
 
 
 def _settle(integrator: Integrator, recorder: Recorder, contacts: Contacts) -> None:
@@ -262,25 +231,11 @@ def _settle(integrator: Integrator, recorder: Recorder, contacts: Contacts) -> N
     t, y = recorder.last
     q, u, work = (part[0] for part in recorder.split(y[None]))
     *after, given = contacts.settle(t, q, u)
-    work += (
-        [given, recorder.energy(t, q, u) - recorder.energy(t, *after) + given] if work.size else 0
-    )
-    integrator.restart(recorder.switch(contacts.switches))
-    recorder.store(np.array([t]), np.concatenate([*after, work])[None], 0.0, 0)
-
-
-def _first_stretch(total: int, recorder: Recorder, integrator: Integrator) -> int:
-    """A power of two (few integrators are built), an eighth of the run, or less where constraints
-    have to be kept."""
-    part = 32 if recorder.context.equations.constraints and not integrator.projects else 8
-    return int(2 ** max(0, np.floor(np.log2(max(1, total / part)))))
-
-
-def _next_stretch(stretch: int, drift: float, total: int, light: bool) -> int:
-    """Shorter where the drift is large; longer where it is small, up to an eighth of the run unless
-    it is light work."""
-    if drift > DRIFT_LIMIT:
-        return max(1, stretch // 2)
-    return (
-        stretch * 2 if drift < DRIFT_LIMIT / 100 and (light or stretch * 16 <= total) else stretch
-    )
+    if len(work) == 2:
+        lost = recorder.energy(t, q, u) - recorder.energy(t, *after) + given
+        work += [given, float(np.squeeze(lost))]
+    recorder.switch(contacts.switches)
+    state = np.concatenate([*after, work])
+    recorder.store(np.array([t]), state[None])
+    integrator.sides[: contacts.margins.numel()] = 1
+    integrator.begin(t, state, recorder.constants)

@@ -1,0 +1,60 @@
+"""Where an expression jumps or has a kink: what it compares, read from its graph."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+
+COMPARING = {ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_FMIN, ca.OP_FMAX}
+FOLDING = {ca.OP_FABS, ca.OP_SIGN}
+ROUNDING = {ca.OP_FLOOR, ca.OP_CEIL}
+DIVIDING = {ca.OP_FMOD, ca.OP_REMAINDER}
+KINKED = COMPARING | FOLDING | ROUNDING | DIVIDING | {ca.OP_COPYSIGN}
+
+
+def kinks(expression: SX) -> SX:
+    """A column of all that is zero where the expression changes from one piece to another.
+
+    >>> x = SX.sym("x", 2)
+    >>> kinks(ca.if_else(x[0] < 1, x[1], ca.fmax(x[1], 3)))
+    SX([(x_0-1), (x_1-3)])
+    """
+    symbols = ca.symvar(expression)
+    function = ca.Function("f", symbols, [expression])
+    codes = {function.instruction_id(k) for k in range(function.n_instructions())}
+    if not codes & KINKED:
+        return SX(0, 1)
+    values = [value for value in _walk(expression) if not value.is_constant()]
+    return ca.cse(ca.vertcat(SX(0, 1), *values))
+
+
+def _walk(expression: SX) -> list[SX]:
+    """The zeros of each comparison, in the order in which they are met."""
+    seen: set[int] = set()
+    ahead = list(reversed(expression.nonzeros()))
+    found: dict[tuple[int, ...], SX] = {}
+    while ahead:
+        node = ahead.pop()
+        key = node.element_hash()
+        if key in seen:
+            continue
+        seen.add(key)
+        parts = [node.dep(k) for k in range(node.n_dep())]
+        code = node.op() if parts else None
+        if code in KINKED:
+            compared = sorted(part.element_hash() for part in parts)
+            found[code in COMPARING, *compared] = _zero(code, parts)
+        ahead += reversed(parts)
+    return list(found.values())
+
+
+def _zero(code: int, parts: list[SX]) -> SX:
+    """What is zero where an operation has its kink."""
+    if code in COMPARING:
+        return parts[0] - parts[1]
+    if code in ROUNDING:
+        return ca.sin(np.pi * parts[0])
+    if code in DIVIDING:
+        return ca.sin(np.pi * parts[0] / parts[1])
+    return parts[-1]

@@ -1,0 +1,252 @@
+"""``Steps``: the integrator of steps.c on functions that are interpreted or in machine code."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .compiler import Compiler, find_compiler, key_of, load
+from .emit import text_of
+from .routine import POINTER, Routine
+
+# what ``integrate`` returns
+END, TOO_SMALL, GO_ON, CROSSING, STOPPED, STIFF, NOT_STIFF = range(7)
+METHODS = {"rk8": 0, "radau": 1}
+ROWS = 256  # states that are remembered along the way
+CROSSINGS = 256  # changes of sign that are told of one step
+DEPTH = 24  # as in steps.c
+
+_long, _double, _at = ctypes.c_long, ctypes.c_double, ctypes.c_void_p
+
+
+def _fields(kind: Any, names: str) -> list[tuple[str, Any]]:
+    return [(name, kind) for name in names.split()]
+
+
+class _Run(ctypes.Structure):
+    """``Run`` of steps.c."""
+
+    _fields_ = (
+        *_fields(_at, "flow keep surface"),
+        *_fields(_long, "n moving surfaces margins"),
+        *_fields(_double, "rtol atol longest"),
+        *_fields(_long, "method watching"),
+        *_fields(_double, "t h step next whole until"),
+        *_fields(_at, "y ydot fresh kept x result work K F stage J LU Z W P G CLU right"),
+        *_fields(_at, "pivots cpivots side after which"),
+        *_fields(_long, "crossings capacity"),
+        *_fields(_at, "size from to"),
+        *_fields(_long, "count done"),
+        *_fields(_at, "times out"),
+        *_fields(_long, "rows traced stride since"),
+        *_fields(_at, "trace"),
+        *_fields(_long, "steps evaluations stopped rejections dense stiff calm iterations"),
+        *_fields(_long, "factored current"),
+        *_fields(_double, "before step_before guessed factored_step rate spectral rough rough_at"),
+    )
+
+
+@functools.cache
+def _library(compiler: Compiler | None) -> ctypes.CDLL:
+    """The compiled steps.c; a ``CompilationFailure`` if there is no compiler."""
+    text = text_of("steps.c")
+    library = load(key_of(text), lambda: text)
+    library.steps_attempt.restype = _double
+    library.steps_attempt.argtypes = [_at, _double]
+    library.steps_integrate.argtypes = [_at, _double, _double]
+    library.steps_accept.argtypes = [_at, _double]
+    library.steps_surfaces.argtypes = [_at, _at]
+    library.steps_begin.argtypes = [_at]
+    return library
+
+
+class Steps:
+    """ẏ = flow(y, t, constants), step after step.
+
+    ``keep`` brings a state back to where it has to stay, ``surface`` has a row for each function
+    whose changes of sign end the work until it is said what to do; the first ``margins`` of them
+    begin positive. Slopes depend on the first ``moving`` of y alone. ``signal`` writes into the
+    vector (y, t, constants) what Python has to say, before each evaluation.
+    """
+
+    def __init__(
+        self,
+        flow: Routine,
+        keep: Routine | None,
+        surface: Routine | None,
+        moving: int,
+        margins: int,
+        constants: np.ndarray,
+        rtol: float,
+        atol: float,
+        longest: float,
+        signal: Callable[[np.ndarray], None] | None = None,
+    ) -> None:
+        self._c = _library(find_compiler())
+        self._routines = {"flow": flow, "keep": keep, "surface": surface}
+        self._signal, self._hold, self.raised = signal, {}, None
+        n, count = flow.size, surface.size if surface is not None else 0
+        self.run = _Run(n=n, moving=moving, surfaces=count, margins=margins, rows=ROWS)
+        self.run.rtol, self.run.atol, self.run.longest = rtol, atol, longest
+        self.run.capacity, self.run.stride = CROSSINGS, 1
+        self._allocate(n, count, n + 1 + len(constants))
+        self.arrays["x"][n + 1 :] = constants
+        self._implicit = False
+        self._connect()
+
+    def _allocate(self, n: int, count: int, width: int) -> None:
+        sizes = dict.fromkeys(("y", "ydot", "fresh", "kept", "stage"), n)
+        sizes |= {"x": width, "result": max(n, count), "K": 16 * n, "F": 7 * n}
+        sizes |= {"Z": 3 * n, "W": 3 * n, "P": 3 * n, "right": 2 * n}
+        sizes |= {"G": (5 + 4 * DEPTH) * count, "size": count, "trace": ROWS * (n + 1)}
+        sizes |= {"from": CROSSINGS, "to": CROSSINGS}
+        self.arrays = {name: np.zeros(max(1, size)) for name, size in sizes.items()}
+        whole = {"side": count, "after": count, "which": CROSSINGS, "pivots": n, "cpivots": n}
+        self.arrays |= {name: np.zeros(max(1, size), np.int64) for name, size in whole.items()}
+        self._point(*self.arrays)
+
+    def _point(self, *names: str) -> None:
+        for name in names:
+            setattr(self.run, name, self.arrays[name].ctypes.data)
+
+    # --- functions --------------------------------------------------------------------------------
+
+    def _connect(self) -> None:
+        """Hand over the functions as they are now: interpreted or in machine code."""
+        used = [routine for routine in self._routines.values() if routine is not None]
+        self.arrays["work"] = np.zeros(max(routine.workspace for routine in used))
+        self._point("work")
+        for name, routine in self._routines.items():
+            if routine is not None:
+                self._hold[name] = self._pointer(routine)
+                setattr(self.run, name, ctypes.cast(self._hold[name], _at).value)
+        self._tiers = self.tiers
+
+    def _pointer(self, routine: Routine) -> Any:
+        if routine.native is not None and self._signal is None:
+            return routine.native
+        x, result, signal = self.arrays["x"], self.arrays["result"], self._signal
+        native, interpreted = routine.native is not None, routine.interpreted
+        evaluate = self._native(routine) if native else interpreted(x, result[: routine.size])
+
+        def call(*_: int) -> int:
+            try:
+                if signal is not None:
+                    signal(x)
+                evaluate()
+            except BaseException as error:  # nothing may pass through C
+                self.raised = error
+                return 1
+            return 0
+
+        return POINTER(call)
+
+    def _native(self, routine: Routine) -> Callable[[], Any]:
+        x, work, result = (self.arrays[name].ctypes.data for name in ("x", "work", "result"))
+        return lambda: routine.native(x, work, result)
+
+    @property
+    def tiers(self) -> list[str]:
+        """Of each function, the tier it could be evaluated in."""
+        return [routine.tier for routine in self._routines.values() if routine is not None]
+
+    @property
+    def tier(self) -> str:
+        """What evaluates the slopes."""
+        return self._tiers[0]
+
+    def hasten(self) -> None:
+        """Start a compiler in the background; what it has made is used from the next call on."""
+        for routine in self._routines.values():
+            if routine is not None:
+                routine.hasten()
+
+    # --- the way ----------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> np.ndarray:
+        """y."""
+        return self.arrays["y"]
+
+    def output(self, times: np.ndarray) -> np.ndarray:
+        """From now on, states at these times, as rows of the array that is returned: ``run.done``
+        of them are there."""
+        self.arrays["times"] = np.ascontiguousarray(times, dtype=float)
+        self.arrays["out"] = np.empty((len(times), self.run.n))
+        self._point("times", "out")
+        self.run.count, self.run.done = len(times), 0
+        return self.arrays["out"]
+
+    def begin(self, t: float, y: np.ndarray, constants: np.ndarray) -> None:
+        """Go on from here, with these constants."""
+        self.run.t, self.arrays["y"][:], self.arrays["x"][self.run.n + 1 :] = t, y, constants
+        self._called(self._c.steps_begin)
+
+    def choose(self, method: str) -> None:
+        """Begin by this method."""
+        self.run.method = METHODS[method]
+        if method == "radau" and not self._implicit:
+            self._implicit, n = True, self.run.n
+            self.arrays |= {"J": np.zeros(n * n), "LU": np.zeros(n * n), "CLU": np.zeros(2 * n * n)}
+            self._point("J", "LU", "CLU")
+
+    def change_over(self, method: str) -> None:
+        """Go on by this method."""
+        self.choose(method)
+        self._called(self._c.steps_begin)
+
+    def integrate(self, end: float, seconds: float) -> int:
+        """Steps up to ``end``, for some seconds; why it returned."""
+        if self.tiers != self._tiers:
+            self._connect()
+        return self._called(self._c.steps_integrate, end, seconds)
+
+    def shorten(self) -> bool:
+        """Try the step again with a shorter one; False if it cannot be much shorter."""
+        self.run.h = self.run.step / 4
+        return self.run.h > 1e-9 * max(1e-3, abs(self.run.t))
+
+    def attempt(self, moment: float) -> np.ndarray:
+        """The surfaces at the end of a step to this moment, which is not taken yet."""
+        if moment > self.run.t:
+            self._called(self._c.steps_attempt, moment - self.run.t)
+        else:
+            self.run.step, self.arrays["kept"][:] = 0.0, self.arrays["y"]
+        values = np.empty(self.run.surfaces)
+        self._called(self._c.steps_surfaces, values.ctypes.data)
+        return values
+
+    def take(self) -> None:
+        """Take the whole step in which surfaces change their signs."""
+        self._called(self._c.steps_attempt, self.run.whole)
+        self._called(self._c.steps_accept, self.run.until)
+        self.arrays["side"][:] = self.arrays["after"]
+
+    def take_until(self, moment: float) -> None:
+        """Take that step only up to a moment."""
+        self.attempt(moment)
+        self._called(self._c.steps_accept, moment)
+
+    def crossings(self) -> list[tuple[int, float, float]]:
+        """Of the last step: which surface changes its sign between which two moments."""
+        run, k = self.run, self.run.crossings
+        which, first, last = (self.arrays[name][:k] for name in ("which", "from", "to"))
+        spans = run.t + run.whole * first, run.t + run.whole * last
+        return list(zip(which.tolist(), *(span.tolist() for span in spans), strict=True))
+
+    def trace(self) -> tuple[np.ndarray, np.ndarray]:
+        """Times and states along the way, whatever the output is."""
+        rows = self.arrays["trace"].reshape(ROWS, -1)[: self.run.traced]
+        return rows[:, 0].copy(), rows[:, 1:].copy()
+
+    def _called(self, function: Any, *arguments: Any) -> Any:
+        """Call C; what Python raised inside of it is raised now."""
+        value = function(ctypes.byref(self.run), *arguments)
+        if self.raised is not None:
+            error, self.raised, self.run.stopped = self.raised, None, 0
+            raise error
+        return value

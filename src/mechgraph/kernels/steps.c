@@ -1,0 +1,665 @@
+/* Error-controlled integration of ydot = f(t, y) in steps that know nothing of the output.
+
+   Two methods. `rk8`: the explicit Runge-Kutta method of order 8 by Dormand and Prince with error estimates of orders 5
+   and 3 and dense output of order 7 (Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I, code DOP853).
+   `radau`: the implicit method Radau IIA of order 5 for stiff systems (Hairer, Wanner, Solving Ordinary Differential
+   Equations II, section IV.8), with Jacobians by differences.
+
+   After every step the state is brought back to its constraints by `keep` (one step of Newton's method, enough for the
+   little that a step drifts). *Surfaces* are functions whose changes of sign no step may go over without a word: each
+   step is searched for them along its dense output, in parts as fine as the surfaces ask for. */
+#include <complex.h>
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#ifdef _WIN32
+#define EXPORT __declspec(dllexport)
+#else
+#define EXPORT __attribute__((visibility("default")))
+#endif
+
+/* x = (y, t, constants), w is workspace; what is not zero stops the run. */
+typedef int (*Function)(const double *x, double *w, double *out);
+
+enum { END, TOO_SMALL, GO_ON, CROSSING, STOPPED, STIFF, NOT_STIFF };
+enum { RK8, RADAU };
+enum { DEPTH = 24, SEARCH = 1000 }; /* of the search for crossings: halvings, looks at a step */
+
+typedef struct {
+    /* what is integrated */
+    Function flow, keep, surface;
+    long n, moving, surfaces, margins; /* `moving`: so many of y the slopes depend on; `margins`: see `look` */
+    double rtol, atol, longest;
+    long method, watching; /* `watching`: tell of stiffness */
+    /* the state, its slopes, the step to try next (0: to be found) and the one that was tried */
+    double t, h, step, next, whole, until; /* `until`: where the step ends, `whole`: its length */
+    double *y, *ydot, *fresh, *kept;
+    /* places for numbers */
+    double *x, *result, *work, *K, *F, *stage, *J, *LU, *Z, *W, *P, *G;
+    double complex *CLU, *right;
+    long *pivots, *cpivots;
+    /* surfaces: which side they are on, how large they get, and where they were found to cross in the last step */
+    long *side, *after, *which, crossings, capacity; /* `after`: the sides at the end of the step */
+    double *size, *from, *to;
+    /* output */
+    long count, done;
+    const double *times;
+    double *out;
+    /* some states along the way, evenly spread over the steps: (t, y) in rows */
+    long rows, traced, stride, since;
+    double *trace;
+    /* counts and memory */
+    long steps, evaluations, stopped, rejections, dense, stiff, calm, iterations, factored, current;
+    double before, step_before, guessed, factored_step, rate, spectral, rough, rough_at;
+} Run;
+
+static void slopes(Run *r, double t, const double *y, double *ydot) {
+    memcpy(r->x, y, r->n * sizeof(double));
+    r->x[r->n] = t;
+    r->evaluations++;
+    if (!r->stopped) r->stopped = r->flow(r->x, r->work, r->result);
+    memcpy(ydot, r->result, r->n * sizeof(double));
+}
+
+static void keep(Run *r, double t, double *y) {
+    if (!r->keep) return;
+    memcpy(r->x, y, r->n * sizeof(double));
+    r->x[r->n] = t;
+    if (!r->stopped) r->stopped = r->keep(r->x, r->work, r->result);
+    memcpy(y, r->result, r->n * sizeof(double));
+}
+
+static void surfaces(Run *r, double t, const double *y, double *g) {
+    memcpy(r->x, y, r->n * sizeof(double));
+    r->x[r->n] = t;
+    if (!r->stopped) r->stopped = r->surface(r->x, r->work, r->result);
+    memcpy(g, r->result, r->surfaces * sizeof(double));
+}
+
+/* Whether two states are so far apart that no drift explains it: a constraint has jumped. */
+static int apart(long n, const double *a, const double *b) {
+    for (long i = 0; i < n; i++)
+        if (!(fabs(a[i] - b[i]) <= 1e-2 * (1 + fabs(a[i])))) return 1;
+    return 0;
+}
+
+static double scale(const Run *r, double y) { return r->atol + r->rtol * fabs(y); }
+
+/* Root of the mean square of a in units of the tolerance at y. */
+static double norm(const Run *r, const double *a, const double *y) {
+    double sum = 0;
+    for (long i = 0; i < r->n; i++) {
+        double e = a[i] / scale(r, y[i]);
+        sum += e * e;
+    }
+    return sqrt(sum / r->n);
+}
+
+/* --- rk8 ---------------------------------------------------------------------------------------------------------- */
+
+static const double RK_A[16][16] = {
+    {0},
+    {0.05260015195876773},
+    {0.0197250569845379, 0.0591751709536137},
+    {0.02958758547680685, 0, 0.08876275643042054},
+    {0.2413651341592667, 0, -0.8845494793282861, 0.924834003261792},
+    {0.037037037037037035, 0, 0, 0.17082860872947386, 0.12546768756682242},
+    {0.037109375, 0, 0, 0.17025221101954405, 0.06021653898045596, -0.017578125},
+    {0.03709200011850479, 0, 0, 0.17038392571223998, 0.10726203044637328, -0.015319437748624402,
+     0.008273789163814023},
+    {0.6241109587160757, 0, 0, -3.3608926294469414, -0.868219346841726, 27.59209969944671, 20.154067550477894,
+     -43.48988418106996},
+    {0.47766253643826434, 0, 0, -2.4881146199716677, -0.590290826836843, 21.230051448181193, 15.279233632882423,
+     -33.28821096898486, -0.020331201708508627},
+    {-0.9371424300859873, 0, 0, 5.186372428844064, 1.0914373489967295, -8.149787010746927, -18.52006565999696,
+     22.739487099350505, 2.4936055526796523, -3.0467644718982196},
+    {2.273310147516538, 0, 0, -10.53449546673725, -2.0008720582248625, -17.9589318631188, 27.94888452941996,
+     -2.8589982771350235, -8.87285693353063, 12.360567175794303, 0.6433927460157636},
+    {0.054293734116568765, 0, 0, 0, 0, 4.450312892752409, 1.8915178993145003, -5.801203960010585, 0.3111643669578199,
+     -0.1521609496625161, 0.20136540080403034, 0.04471061572777259},
+    {0.056167502283047954, 0, 0, 0, 0, 0, 0.25350021021662483, -0.2462390374708025, -0.12419142326381637,
+     0.15329179827876568, 0.00820105229563469, 0.007567897660545699, -0.008298},
+    {0.03183464816350214, 0, 0, 0, 0, 0.028300909672366776, 0.053541988307438566, -0.05492374857139099, 0, 0,
+     -0.00010834732869724932, 0.0003825710908356584, -0.00034046500868740456, 0.1413124436746325},
+    {-0.42889630158379194, 0, 0, 0, 0, -4.697621415361164, 7.683421196062599, 4.06898981839711, 0.3567271874552811, 0,
+     0, 0, -0.0013990241651590145, 2.9475147891527724, -9.15095847217987}};
+static const double RK_C[16] = {0, 0.05260015195876773, 0.0789002279381516, 0.1183503419072274, 0.2816496580927726,
+     0.3333333333333333, 0.25, 0.3076923076923077, 0.6512820512820513, 0.6, 0.8571428571428571, 1.0, 1.0, 0.1, 0.2,
+     0.7777777777777778};
+static const double RK_E3[13] = {-0.18980075407240762, 0, 0, 0, 0, 4.450312892752409, 1.8915178993145003,
+     -5.801203960010585, -0.4226823213237919, -0.1521609496625161, 0.20136540080403034, 0.02265179219836082};
+static const double RK_E5[13] = {0.01312004499419488, 0, 0, 0, 0, -1.2251564463762044, -0.4957589496572502,
+     1.6643771824549864, -0.35032884874997366, 0.3341791187130175, 0.08192320648511571, -0.022355307863886294};
+static const double RK_D[4][16] = {
+    {-8.428938276109013, 0, 0, 0, 0, 0.5667149535193777, -3.0689499459498917, 2.38466765651207, 2.117034582445028,
+     -0.871391583777973, 2.2404374302607883, 0.6315787787694688, -0.08899033645133331, 18.148505520854727,
+     -9.194632392478356, -4.436036387594894},
+    {10.427508642579134, 0, 0, 0, 0, 242.28349177525817, 165.20045171727028, -374.5467547226902, -22.113666853125306,
+     7.733432668472264, -30.674084731089398, -9.332130526430229, 15.697238121770845, -31.139403219565178,
+     -9.35292435884448, 35.81684148639408},
+    {19.985053242002433, 0, 0, 0, 0, -387.0373087493518, -189.17813819516758, 527.8081592054236, -11.57390253995963,
+     6.8812326946963, -1.0006050966910838, 0.7777137798053443, -2.778205752353508, -60.19669523126412,
+     84.32040550667716, 11.99229113618279},
+    {-25.69393346270375, 0, 0, 0, 0, -154.18974869023643, -231.5293791760455, 357.6391179106141, 93.40532418362432,
+     -37.45832313645163, 104.0996495089623, 29.8402934266605, -43.53345659001114, 96.32455395918828,
+     -39.17726167561544, -149.72683625798564}};
+static const double STABLE = 6.1; /* the product of step and eigenvalue at the border of stability */
+
+/* y + h sum_k weight_k K_k */
+static void combine(const Run *r, double *out, double h, const double *weight, int count) {
+    memset(out, 0, r->n * sizeof(double));
+    for (int k = 0; k < count; k++)
+        if (weight[k] != 0.0)
+            for (long i = 0; i < r->n; i++) out[i] += weight[k] * r->K[k * r->n + i];
+    for (long i = 0; i < r->n; i++) out[i] = r->y[i] + h * out[i];
+}
+
+/* A step of length h to `fresh`, and its error in units of the tolerance. */
+static double rk8_step(Run *r, double h) {
+    long n = r->n;
+    memcpy(r->K, r->ydot, n * sizeof(double));
+    for (int k = 1; k < 12; k++) {
+        combine(r, r->stage, h, RK_A[k], k);
+        slopes(r, r->t + RK_C[k] * h, r->stage, r->K + k * n);
+    }
+    combine(r, r->fresh, h, RK_A[12], 12);
+    slopes(r, r->t + h, r->fresh, r->K + 12 * n);
+    double five = 0, three = 0;
+    for (long i = 0; i < n; i++) {
+        double e5 = 0, e3 = 0, unit = scale(r, fmax(fabs(r->y[i]), fabs(r->fresh[i])));
+        for (int k = 0; k < 12; k++) e5 += RK_E5[k] * r->K[k * n + i], e3 += RK_E3[k] * r->K[k * n + i];
+        five += e5 / unit * (e5 / unit), three += e3 / unit * (e3 / unit);
+    }
+    return five == 0 && three == 0 ? 0 : h * five / sqrt((five + 0.01 * three) * n);
+}
+
+/* Coefficients of the interpolant over the step; needs three more slopes. */
+static void rk8_dense(Run *r) {
+    long n = r->n;
+    double h = r->step;
+    for (int k = 13; k < 16; k++) {
+        combine(r, r->stage, h, RK_A[k], k);
+        slopes(r, r->t + RK_C[k] * h, r->stage, r->K + k * n);
+    }
+    for (long i = 0; i < n; i++) {
+        double dy = r->fresh[i] - r->y[i];
+        r->F[i] = dy, r->F[n + i] = h * r->K[i] - dy, r->F[2 * n + i] = 2 * dy - h * (r->K[12 * n + i] + r->K[i]);
+        for (int m = 0; m < 4; m++) {
+            double sum = 0;
+            for (int k = 0; k < 16; k++) sum += RK_D[m][k] * r->K[k * n + i];
+            r->F[(3 + m) * n + i] = h * sum;
+        }
+    }
+}
+
+/* Whether stability, not accuracy, has held the last fifteen steps back. */
+static int rk8_is_stiff(Run *r) {
+    double change = 0, distance = 0;
+    for (long i = 0; i < r->moving; i++) {
+        double a = r->K[12 * r->n + i] - r->K[11 * r->n + i], b = r->fresh[i] - r->stage[i];
+        change += a * a, distance += b * b;
+    }
+    if (distance > 0 && r->step * sqrt(change / distance) > STABLE) return r->calm = 0, ++r->stiff >= 15;
+    if (++r->calm >= 6) r->stiff = 0;
+    return 0;
+}
+
+/* --- radau -------------------------------------------------------------------------------------------------------- */
+
+static const double RA_C[3] = {0.15505102572168219, 0.6449489742783178, 1};
+static const double RA_E[3] = {-10.048809399827416, 1.3821427331607489, -0.3333333333333333};
+static const double RA_T[3][3] = {{0.09443876248897524, -0.14125529502095421, 0.03002919410514742},
+                                  {0.25021312296533332, 0.20412935229379994, -0.38294211275726192},
+                                  {1, 1, 0}};
+static const double RA_TI[3][3] = {{4.17871859155190428, 0.32768282076106237, 0.52337644549944951},
+                                   {-4.17871859155190428, -0.32768282076106237, 0.47662355450055044},
+                                   {0.50287263494578682, -2.57192694985560522, 0.59603920482822492}};
+static const double RA_P[3][3] = {{10.048809399827416, -25.62959144707665, 15.580782047249222},
+                                  {-1.3821427331607489, 10.296258113743316, -8.914115380582556},
+                                  {0.3333333333333333, -2.6666666666666665, 3.3333333333333335}};
+static const double REAL = 3.637834252744496, COMPLEX_RE = 2.681082873627752, COMPLEX_IM = -3.050430199247411;
+enum { NEWTON = 6 };
+
+/* Rows are eliminated with the largest pivot; 1 if there is none. `a` is n x n, row by row. */
+#define ELIMINATION(NAME, TYPE, SIZE)                                                          \
+    static int NAME##_factor(long n, TYPE *a, long *pivots) {                                  \
+        for (long k = 0; k < n; k++) {                                                         \
+            long p = k;                                                                        \
+            for (long i = k + 1; i < n; i++)                                                   \
+                if (SIZE(a[i * n + k]) > SIZE(a[p * n + k])) p = i;                            \
+            pivots[k] = p;                                                                     \
+            if (!(SIZE(a[p * n + k]) > 0)) return 1;                                           \
+            if (p != k)                                                                        \
+                for (long j = 0; j < n; j++) {                                                 \
+                    TYPE swap = a[k * n + j];                                                  \
+                    a[k * n + j] = a[p * n + j], a[p * n + j] = swap;                          \
+                }                                                                              \
+            for (long i = k + 1; i < n; i++) {                                                 \
+                TYPE factor = a[i * n + k] /= a[k * n + k];                                    \
+                if (factor != 0)                                                               \
+                    for (long j = k + 1; j < n; j++) a[i * n + j] -= factor * a[k * n + j];    \
+            }                                                                                  \
+        }                                                                                      \
+        return 0;                                                                              \
+    }                                                                                          \
+    static void NAME##_solve(long n, const TYPE *a, const long *pivots, TYPE *b) {             \
+        for (long k = 0; k < n; k++) {                                                         \
+            TYPE swap = b[k];                                                                  \
+            b[k] = b[pivots[k]], b[pivots[k]] = swap;                                          \
+        }                                                                                      \
+        for (long i = 1; i < n; i++)                                                           \
+            for (long j = 0; j < i; j++) b[i] -= a[i * n + j] * b[j];                          \
+        for (long i = n - 1; i >= 0; i--) {                                                    \
+            for (long j = i + 1; j < n; j++) b[i] -= a[i * n + j] * b[j];                      \
+            b[i] /= a[i * n + i];                                                              \
+        }                                                                                      \
+    }
+ELIMINATION(real, double, fabs)
+ELIMINATION(complex, double complex, cabs)
+
+/* J by differences, and the size of its largest eigenvalue by powers. */
+static void jacobian(Run *r) {
+    long n = r->n;
+    memset(r->J, 0, n * n * sizeof(double));
+    memcpy(r->stage, r->y, n * sizeof(double));
+    for (long j = 0; j < r->moving; j++) {
+        double there = r->y[j], small = sqrt(2.2e-16 * fmax(1e-5, fabs(there)));
+        r->stage[j] = there + small;
+        small = r->stage[j] - there;
+        slopes(r, r->t, r->stage, r->K);
+        r->stage[j] = there;
+        for (long i = 0; i < n; i++) r->J[i * n + j] = (r->K[i] - r->ydot[i]) / small;
+    }
+    double *v = r->K, *image = r->K + n, size = 0;
+    for (long i = 0; i < n; i++) v[i] = i < r->moving ? 1 + 0.1 * (i % 7) : 0;
+    r->spectral = 0;
+    for (int k = 0; k < 12; k++) {
+        size = 0;
+        for (long i = 0; i < r->moving; i++) {
+            image[i] = 0;
+            for (long j = 0; j < r->moving; j++) image[i] += r->J[i * n + j] * v[j];
+            size += image[i] * image[i];
+        }
+        size = sqrt(size);
+        if (!(size > 0)) break;
+        if (k >= 4) r->spectral += log(size) / 8; /* the mean over some: pairs of eigenvalues make it swing */
+        for (long i = 0; i < r->moving; i++) v[i] = image[i] / size;
+    }
+    r->spectral = size > 0 ? exp(r->spectral) : 0;
+    r->current = 1, r->factored = 0;
+}
+
+static int radau_factor(Run *r, double h) {
+    long n = r->n;
+    for (long i = 0; i < n * n; i++) r->LU[i] = -r->J[i], r->CLU[i] = -r->J[i];
+    for (long i = 0; i < n; i++) {
+        r->LU[i * n + i] += REAL / h;
+        r->CLU[i * n + i] += (COMPLEX_RE + COMPLEX_IM * I) / h;
+    }
+    r->factored = 1, r->factored_step = h;
+    return real_factor(n, r->LU, r->pivots) || complex_factor(n, r->CLU, r->cpivots);
+}
+
+/* Newton's iterations for the three stages y + Z: how many, 0 if they do not converge. */
+static int collocate(Run *r, double h) {
+    long n = r->n;
+    double tolerance = fmax(2e-15 / r->rtol, fmin(0.03, sqrt(r->rtol))), before = 0;
+    double *Z = r->Z, *W = r->W, *S = r->K + 3 * n, *change = r->K + 6 * n;
+    for (int k = 0; k < NEWTON; k++) {
+        for (int s = 0; s < 3; s++) {
+            for (long i = 0; i < n; i++) r->stage[i] = r->y[i] + Z[s * n + i];
+            slopes(r, r->t + RA_C[s] * h, r->stage, S + s * n);
+        }
+        double size = 0;
+        for (long i = 0; i < n; i++) {
+            double a = 0, b = 0, c = 0;
+            for (int s = 0; s < 3; s++)
+                a += RA_TI[0][s] * S[s * n + i], b += RA_TI[1][s] * S[s * n + i], c += RA_TI[2][s] * S[s * n + i];
+            change[i] = a - REAL / h * W[i];
+            r->right[i] = b + c * I - (COMPLEX_RE + COMPLEX_IM * I) / h * (W[n + i] + W[2 * n + i] * I);
+        }
+        real_solve(n, r->LU, r->pivots, change);
+        complex_solve(n, r->CLU, r->cpivots, r->right);
+        for (long i = 0; i < n; i++) {
+            double unit = scale(r, r->y[i]), m = cabs(r->right[i]);
+            size += (change[i] * change[i] + m * m) / (unit * unit);
+        }
+        size = sqrt(size / (3 * n));
+        if (!isfinite(size)) return 0;
+        r->rate = k ? size / before : 0;
+        if (k && (r->rate >= 1 || pow(r->rate, NEWTON - k) / (1 - r->rate) * size > tolerance)) return 0;
+        for (long i = 0; i < n; i++) {
+            W[i] += change[i], W[n + i] += creal(r->right[i]), W[2 * n + i] += cimag(r->right[i]);
+            for (int s = 0; s < 3; s++)
+                Z[s * n + i] = RA_T[s][0] * W[i] + RA_T[s][1] * W[n + i] + RA_T[s][2] * W[2 * n + i];
+        }
+        if (size == 0 || (k && r->rate / (1 - r->rate) * size < tolerance)) return k + 1;
+        before = size;
+    }
+    return 0;
+}
+
+/* The stages to begin with: those of the last step, carried on. */
+static void radau_guess(Run *r, double h) {
+    long n = r->n;
+    for (long i = 0; i < n; i++) {
+        for (int s = 0; s < 3; s++) {
+            double x = r->guessed > 0 ? 1 + RA_C[s] * h / r->guessed : 1, sum = 0;
+            for (int m = 2; m >= 0; m--) sum = (sum + r->P[m * n + i]) * x;
+            r->Z[s * n + i] = r->guessed > 0 ? sum - r->P[i] - r->P[n + i] - r->P[2 * n + i] : 0;
+        }
+        for (int s = 0; s < 3; s++)
+            r->W[s * n + i] = RA_TI[s][0] * r->Z[i] + RA_TI[s][1] * r->Z[n + i] + RA_TI[s][2] * r->Z[2 * n + i];
+    }
+}
+
+/* A step of length h to `fresh`, and its error in units of the tolerance; infinite if Newton's method fails. */
+static double radau_step(Run *r, double h) {
+    long n = r->n;
+    for (;;) { /* with the Jacobian there is, then with one of this place */
+        int old = r->current == 2;
+        if (!r->current) jacobian(r);
+        if ((!r->factored || r->factored_step != h) && radau_factor(r, h)) return INFINITY;
+        radau_guess(r, h);
+        if ((r->iterations = collocate(r, h))) break;
+        if (!old) return INFINITY;
+        r->current = 0;
+    }
+    double *error = r->K, *E = r->K + n, fetched;
+    for (long i = 0; i < n; i++) {
+        E[i] = 0;
+        for (int s = 0; s < 3; s++) E[i] += RA_E[s] * r->Z[s * n + i] / h;
+        r->fresh[i] = r->y[i] + r->Z[2 * n + i];
+        error[i] = r->ydot[i] + E[i];
+        r->kept[i] = fmax(fabs(r->y[i]), fabs(r->fresh[i]));
+    }
+    real_solve(n, r->LU, r->pivots, error);
+    fetched = norm(r, error, r->kept);
+    if (fetched >= 1 && (r->rejections || r->steps == 0)) { /* the estimate of stiff components, once more filtered */
+        for (long i = 0; i < n; i++) r->stage[i] = r->y[i] + error[i];
+        slopes(r, r->t, r->stage, error);
+        for (long i = 0; i < n; i++) error[i] += E[i];
+        real_solve(n, r->LU, r->pivots, error);
+        fetched = norm(r, error, r->kept);
+    }
+    return fetched;
+}
+
+static void radau_dense(Run *r) {
+    long n = r->n;
+    for (long i = 0; i < n; i++)
+        for (int m = 0; m < 3; m++) {
+            r->F[m * n + i] = 0;
+            for (int s = 0; s < 3; s++) r->F[m * n + i] += r->Z[s * n + i] * RA_P[s][m];
+        }
+}
+
+/* --- steps -------------------------------------------------------------------------------------------------------- */
+
+/* The state within the step, at t + part * step. */
+static void within(Run *r, double part, double *out) {
+    long n = r->n;
+    if (!r->dense) r->method == RK8 ? rk8_dense(r) : radau_dense(r), r->dense = 1;
+    for (long i = 0; i < n; i++) {
+        double sum = 0;
+        if (r->method == RK8)
+            for (int m = 6; m >= 0; m--) sum = (sum + r->F[m * n + i]) * (m % 2 ? 1 - part : part);
+        else
+            for (int m = 2; m >= 0; m--) sum = (sum + r->F[m * n + i]) * part;
+        out[i] = r->y[i] + sum;
+    }
+}
+
+/* A step to length h without a word to its error: the state at its end, kept, is in `kept`. */
+EXPORT double steps_attempt(Run *r, double h) {
+    double error = r->method == RK8 ? rk8_step(r, h) : radau_step(r, h);
+    r->step = h, r->dense = 0;
+    memcpy(r->kept, r->fresh, r->n * sizeof(double));
+    keep(r, r->t + h, r->kept);
+    return error;
+}
+
+/* How much slopes differ at states that differ by rounding alone, in units of the tolerance. */
+static double roughness(Run *r, double t, const double *y, const double *ydot) {
+    double largest = 0, *state = r->K + 13 * r->n, *other = r->K + 14 * r->n;
+    for (int trial = 0; trial < 2; trial++) {
+        for (long i = 0; i < r->n; i++) state[i] = y[i] * (1 + ((i + trial) % 2 ? 3e-16 : -3e-16));
+        slopes(r, t, state, other);
+        for (long i = 0; i < r->n; i++) other[i] -= ydot[i];
+        largest = fmax(largest, norm(r, other, y));
+    }
+    return largest;
+}
+
+/* What of a step's error may be rounding: the lesser of both ends, for at one of them there may be a jump. */
+static double rounding(Run *r) {
+    double *slope = r->K + 15 * r->n, here = roughness(r, r->t, r->y, r->ydot);
+    slopes(r, r->t + r->step, r->fresh, slope);
+    return 10 * r->step * fmin(here, roughness(r, r->t + r->step, r->fresh, slope));
+}
+
+static double first_step(Run *r) {
+    double d0 = norm(r, r->y, r->y), d1 = norm(r, r->ydot, r->y), d2;
+    double h = d0 < 1e-5 || d1 < 1e-5 ? 1e-6 : 0.01 * d0 / d1;
+    if (h > r->longest) h = r->longest;
+    for (long i = 0; i < r->n; i++) r->stage[i] = r->y[i] + h * r->ydot[i];
+    slopes(r, r->t + h, r->stage, r->K);
+    for (long i = 0; i < r->n; i++) r->K[i] -= r->ydot[i];
+    d2 = norm(r, r->K, r->y) / h;
+    double largest = fmax(d1, d2);
+    double other = largest <= 1e-15 ? fmax(1e-6, h * 1e-3) : pow(0.01 / largest, r->method == RK8 ? 1.0 / 8 : 0.25);
+    return fmin(fmin(100 * h, other), r->longest);
+}
+
+/* What the next step should be, from the error of this one, which was (1) or was not (0) taken. */
+static double after(Run *r, double error, int taken) {
+    double h = r->step;
+    if (r->method == RK8) {
+        double factor = error == 0 ? 10 : fmin(10, fmax(0.2, 0.9 * pow(error, -1.0 / 8.0)));
+        if (!isfinite(error)) factor = 0.1;
+        if (!taken) return h * fmin(factor, 0.9);
+        return h * (r->rejections && factor > 1 ? 1 : factor);
+    }
+    if (!isfinite(error)) return 0.5 * h;
+    double safety = 0.9 * (2 * NEWTON + 1) / (2 * NEWTON + fmax(1, r->iterations)), factor = pow(fmax(error, 1e-10), -0.25);
+    if (r->before > 0) factor *= fmin(1, h / r->step_before * pow(r->before / fmax(error, 1e-10), 0.25));
+    factor = fmax(0.2, safety * factor);
+    if (!taken) return h * fmin(factor, 0.9);
+    factor = fmin(10, factor);
+    r->before = fmax(error, 1e-10), r->step_before = h;
+    return factor < 1.2 && factor >= 1 ? h : h * factor;
+}
+
+/* --- surfaces ----------------------------------------------------------------------------------------------------- */
+
+static int sign(const Run *r, long s, double g) { return (g > 1e-14 * r->size[s]) - (g < -1e-14 * r->size[s]); }
+
+/* Whether a surface, known at five places, surely has no zero that they do not show between places i and i + 1: it is far
+   from zero, or rises or falls all the way, in proportion to how it bends. */
+static int is_clear(const Run *r, long s, double *const *g, int i) {
+    double bend = 0, twist = 0, before = 0;
+    for (int k = 1; k < 4; k++) {
+        double b = g[k - 1][s] - 2 * g[k][s] + g[k + 1][s];
+        bend = fmax(bend, fabs(b));
+        if (k > 1) twist = fmax(twist, fabs(b - before));
+        before = b;
+    }
+    double a = g[i][s], b = g[i + 1][s], low = 1e-14 * r->size[s];
+    if (fabs(b - a) > 0.75 * bend + twist) return 1;
+    if (sign(r, s, a) * sign(r, s, b) < 0) return 0;
+    return fmin(fabs(a), fabs(b)) > 0.2 * bend + 0.5 * twist || (fabs(a) <= low && fabs(b) <= low && bend <= low);
+}
+
+/* Changes of sign between parts a and b of the step, where the surfaces are known at five places. */
+static void search(Run *r, int depth, long *looks, double a, double b, double *const *g) {
+    int clear = depth >= DEPTH || *looks > SEARCH || r->stopped;
+    if (!clear) {
+        clear = 1;
+        for (long s = 0; s < r->surfaces && clear; s++)
+            for (int i = 0; i < 4 && clear; i++) clear = is_clear(r, s, g, i);
+    }
+    if (!clear) {
+        double *parts[9], *own = r->G + (5 + 4 * depth) * r->surfaces;
+        for (int i = 0; i < 9; i++) parts[i] = i % 2 ? own + i / 2 * r->surfaces : g[i / 2];
+        for (int i = 1; i < 9; i += 2) {
+            double part = a + (b - a) * i / 8;
+            within(r, part, r->stage);
+            surfaces(r, r->t + part * r->step, r->stage, parts[i]);
+        }
+        *looks += 4;
+        search(r, depth + 1, looks, a, (a + b) / 2, parts);
+        search(r, depth + 1, looks, (a + b) / 2, b, parts + 4);
+        return;
+    }
+    for (int i = 0; i < 4; i++)
+        for (long s = 0; s < r->surfaces; s++) {
+            int now = sign(r, s, g[i + 1][s]);
+            if (!now || now == r->after[s]) continue;
+            if (r->after[s] && r->crossings < r->capacity) {
+                r->which[r->crossings] = s, r->from[r->crossings] = a + (b - a) * i / 4;
+                r->to[r->crossings++] = a + (b - a) * (i + 1) / 4;
+            }
+            r->after[s] = now;
+        }
+}
+
+/* How often the surfaces change their sign in the step. What begins at zero, but for rounding, is on no side yet, unless
+   it is one of the first `margins`, which are positive by construction. */
+static long look(Run *r) {
+    double *parts[5];
+    long looks = 0;
+    for (int i = 0; i < 5; i++) {
+        parts[i] = r->G + i * r->surfaces;
+        if (i == 0) memcpy(r->stage, r->y, r->n * sizeof(double));
+        else if (i < 4) within(r, i / 4.0, r->stage);
+        else memcpy(r->stage, r->kept, r->n * sizeof(double));
+        surfaces(r, r->t + r->step * i / 4, r->stage, parts[i]);
+        for (long s = 0; s < r->surfaces; s++) r->size[s] = fmax(r->size[s], fabs(parts[i][s]));
+    }
+    memcpy(r->after, r->side, r->surfaces * sizeof(long));
+    for (long s = r->margins; s < r->surfaces && !r->steps; s++)
+        if (fabs(parts[0][s]) <= 1e-12 * r->size[s]) r->after[s] = 0;
+    r->crossings = 0;
+    search(r, 0, &looks, 0, 1, parts);
+    return r->crossings;
+}
+
+/* The surfaces at the end of what was attempted. */
+EXPORT void steps_surfaces(Run *r, double *g) { surfaces(r, r->t + r->step, r->kept, g); }
+
+/* Which side of each surface the state is on. */
+static void take_sides(Run *r) {
+    if (!r->surfaces) return;
+    surfaces(r, r->t, r->y, r->G);
+    for (long s = 0; s < r->surfaces; s++) {
+        r->size[s] = fmax(r->size[s], fabs(r->G[s]));
+        int now = sign(r, s, r->G[s]);
+        if (now && !r->side[s]) r->side[s] = now;
+    }
+}
+
+/* --- the run ------------------------------------------------------------------------------------------------------ */
+
+static void remember(Run *r) {
+    if (++r->since < r->stride) return;
+    r->since = 0;
+    if (r->traced == r->rows) { /* every other one is enough */
+        for (long k = 0; k < r->rows / 2; k++)
+            memcpy(r->trace + k * (r->n + 1), r->trace + (2 * k + 1) * (r->n + 1), (r->n + 1) * sizeof(double));
+        r->traced = r->rows / 2, r->stride *= 2;
+    }
+    double *row = r->trace + r->traced++ * (r->n + 1);
+    row[0] = r->t;
+    memcpy(row + 1, r->y, r->n * sizeof(double));
+}
+
+/* Take what was attempted: outputs within it, then the state goes on to its end, at the time `end`. */
+EXPORT void steps_accept(Run *r, double end) {
+    for (; r->done < r->count && r->times[r->done] <= end; r->done++) {
+        double *to = r->out + r->done * r->n;
+        if (r->times[r->done] == end) memcpy(to, r->kept, r->n * sizeof(double));
+        else {
+            within(r, (r->times[r->done] - r->t) / r->step, to);
+            keep(r, r->times[r->done], to);
+        }
+    }
+    if (r->method == RADAU) {
+        if (!r->dense) radau_dense(r);
+        memcpy(r->P, r->F, 3 * r->n * sizeof(double));
+        r->guessed = r->step;
+        r->current = r->iterations <= 2 || r->rate <= 1e-3 ? 2 : 0; /* the Jacobian may do for another step */
+    }
+    memcpy(r->y, r->kept, r->n * sizeof(double));
+    r->t = end, r->h = r->next, r->steps++, r->rejections = 0;
+    if (r->method == RK8 && !r->keep) memcpy(r->ydot, r->K + 12 * r->n, r->n * sizeof(double));
+    else slopes(r, r->t, r->y, r->ydot);
+    remember(r);
+}
+
+/* Begin anew at the state: with other slopes, or another method. */
+EXPORT void steps_begin(Run *r) {
+    r->h = r->before = r->guessed = 0;
+    r->rejections = r->current = r->factored = r->stiff = r->calm = 0;
+    slopes(r, r->t, r->y, r->ydot);
+    take_sides(r);
+}
+
+static double seconds_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec + 1e-9 * now.tv_nsec;
+}
+
+/* Whether the explicit method would have been stable for the last twenty steps. */
+static int is_no_longer_stiff(Run *r) {
+    r->stiff = r->next * r->spectral < 0.5 * STABLE ? r->stiff + 1 : 0;
+    return r->stiff >= 20;
+}
+
+/* Whether the step is to be taken; if not, a shorter one is to be tried. An error that is nothing but rounding is what the
+   slopes can be known to: no shorter step would be better. */
+static int is_good(Run *r, double error) {
+    if (!(error < 1)) {
+        if (!isfinite(error) || !(error < rounding(r))) {
+            r->h = after(r, error, 0);
+            return 0;
+        }
+        if (error > r->rough) r->rough = error, r->rough_at = r->t;
+        error = 0.5;
+    }
+    if (apart(r->n, r->fresh, r->kept)) {
+        r->h = 0.2 * r->step;
+        return 0;
+    }
+    r->next = after(r, error, 1);
+    return 1;
+}
+
+/* Step after step up to `end`, for some seconds. After CROSSING the step is not taken yet. */
+EXPORT int steps_integrate(Run *r, double end, double seconds) {
+    double until = seconds_now() + seconds;
+    if (r->h <= 0) r->h = first_step(r);
+    while (r->t < end) {
+        if (r->stopped) return STOPPED;
+        if (seconds_now() > until) return GO_ON;
+        double left = end - r->t, h = fmin(r->h, r->longest);
+        if (!(h > 2e-15 * fabs(r->t) + 1e-20 * left)) return TOO_SMALL;
+        int last = h > left * 0.999999;
+        r->whole = last ? left : h, r->until = last ? end : r->t + h;
+        double error = steps_attempt(r, r->whole);
+        if (r->stopped) return STOPPED;
+        if (!is_good(r, error)) {
+            r->rejections++;
+            continue;
+        }
+        int changed = r->watching && (r->method == RK8 ? rk8_is_stiff(r) : is_no_longer_stiff(r));
+        if (r->surfaces) {
+            if (look(r)) return r->stopped ? STOPPED : CROSSING;
+            memcpy(r->side, r->after, r->surfaces * sizeof(long));
+        }
+        steps_accept(r, r->until);
+        if (changed) return r->method == RK8 ? STIFF : NOT_STIFF;
+    }
+    return r->stopped ? STOPPED : END;
+}
