@@ -18,7 +18,7 @@ END, TOO_SMALL, GO_ON, CROSSING, STOPPED, STIFF, NOT_STIFF = range(7)
 METHODS = {"rk8": 0, "radau": 1}
 ROWS = 256  # states that are remembered along the way
 CROSSINGS = 256  # changes of sign that are told of one step
-DEPTH = 24  # as in steps.c
+DEPTH = 40  # as in steps.c
 
 _long, _double, _at = ctypes.c_long, ctypes.c_double, ctypes.c_void_p
 
@@ -102,7 +102,7 @@ class Steps:
         sizes = dict.fromkeys(("y", "ydot", "fresh", "kept", "stage"), n)
         sizes |= {"x": width, "result": max(n, count), "K": 16 * n, "F": 7 * n}
         sizes |= {"Z": 3 * n, "W": 3 * n, "P": 3 * n, "right": 2 * n}
-        sizes |= {"G": (5 + 4 * DEPTH) * count, "size": count, "trace": ROWS * (n + 1)}
+        sizes |= {"G": (5 + 4 * DEPTH) * 2 * count, "size": count, "trace": ROWS * (n + 1)}
         sizes |= {"from": CROSSINGS, "to": CROSSINGS}
         self.arrays = {name: np.zeros(max(1, size)) for name, size in sizes.items()}
         whole = {"side": count, "after": count, "which": CROSSINGS, "pivots": n, "cpivots": n}

@@ -24,7 +24,7 @@ typedef int (*Function)(const double *x, double *w, double *out);
 
 enum { END, TOO_SMALL, GO_ON, CROSSING, STOPPED, STIFF, NOT_STIFF };
 enum { RK8, RADAU };
-enum { DEPTH = 24, SEARCH = 1000 }; /* of the search for crossings: halvings, looks at a step */
+enum { DEPTH = 40, SEARCH = 1000 }; /* of the search for crossings: halvings, looks at a step */
 
 typedef struct {
     /* what is integrated */
@@ -473,11 +473,30 @@ static double after(Run *r, double error, int taken) {
 
 /* --- surfaces ----------------------------------------------------------------------------------------------------- */
 
-static int sign(const Run *r, long s, double g) { return (g > 1e-14 * r->size[s]) - (g < -1e-14 * r->size[s]); }
+static const double NOTHING = 1e-14; /* in proportion to the largest value so far */
 
-/* Whether a surface, known at five places, surely has no zero that they do not show between places i and i + 1: it is far
-   from zero, or rises or falls all the way, in proportion to how it bends. */
-static int is_clear(const Run *r, long s, double *const *g, int i) {
+static int sign(const Run *r, long s, double g) {
+    double low = NOTHING * r->size[s];
+    return (g > low) - (g < -low);
+}
+
+/* Values and slopes (for a unit of `part`) of all surfaces within the step; slopes by a difference over `apart`. */
+static void known(Run *r, double part, double apart, double *g) {
+    double *slope = g + r->surfaces, before = part >= 1 ? part - apart : part, after = before + apart;
+    within(r, before, r->stage);
+    surfaces(r, r->t + before * r->step, r->stage, g);
+    within(r, after, r->stage);
+    surfaces(r, r->t + after * r->step, r->stage, slope);
+    for (long s = 0; s < r->surfaces; s++) {
+        double here = part >= 1 ? slope[s] : g[s];
+        slope[s] = (slope[s] - g[s]) / apart, g[s] = here;
+    }
+}
+
+/* Whether a surface, known at five places, surely has no zero that they do not show between places i and i + 1. It rises
+   or falls all the way or is far from zero, in proportion to how it bends; and if it comes nearer first and goes away
+   then, the tangents at both ends meet before it is zero (the distance over the closing speed). */
+static int is_clear(const Run *r, long s, double *const *g, int i, double span) {
     double bend = 0, twist = 0, before = 0;
     for (int k = 1; k < 4; k++) {
         double b = g[k - 1][s] - 2 * g[k][s] + g[k + 1][s];
@@ -485,28 +504,24 @@ static int is_clear(const Run *r, long s, double *const *g, int i) {
         if (k > 1) twist = fmax(twist, fabs(b - before));
         before = b;
     }
-    double a = g[i][s], b = g[i + 1][s], low = 1e-14 * r->size[s];
+    double a = g[i][s], b = g[i + 1][s], low = NOTHING * r->size[s];
+    int signs = sign(r, s, a) * sign(r, s, b), way = a + b < 0 ? -1 : 1;
+    double closing = -way * span * g[i][r->surfaces + s], leaving = way * span * g[i + 1][r->surfaces + s];
+    if (signs > 0 && closing > 0 && leaving > 0 && closing * fabs(b) + leaving * fabs(a) <= closing * leaving) return 0;
     if (fabs(b - a) > 0.75 * bend + twist) return 1;
-    if (sign(r, s, a) * sign(r, s, b) < 0) return 0;
+    if (signs < 0) return 0;
     return fmin(fabs(a), fabs(b)) > 0.2 * bend + 0.5 * twist || (fabs(a) <= low && fabs(b) <= low && bend <= low);
 }
 
 /* Changes of sign between parts a and b of the step, where the surfaces are known at five places. */
 static void search(Run *r, int depth, long *looks, double a, double b, double *const *g) {
-    int clear = depth >= DEPTH || *looks > SEARCH || r->stopped;
-    if (!clear) {
-        clear = 1;
-        for (long s = 0; s < r->surfaces && clear; s++)
-            for (int i = 0; i < 4 && clear; i++) clear = is_clear(r, s, g, i);
-    }
-    if (!clear) {
-        double *parts[9], *own = r->G + (5 + 4 * depth) * r->surfaces;
-        for (int i = 0; i < 9; i++) parts[i] = i % 2 ? own + i / 2 * r->surfaces : g[i / 2];
-        for (int i = 1; i < 9; i += 2) {
-            double part = a + (b - a) * i / 8;
-            within(r, part, r->stage);
-            surfaces(r, r->t + part * r->step, r->stage, parts[i]);
-        }
+    int clear = 1;
+    for (long s = 0; s < r->surfaces && clear; s++)
+        for (int i = 0; i < 4 && clear; i++) clear = is_clear(r, s, g, i, (b - a) / 4);
+    if (!clear && depth < DEPTH && *looks < SEARCH && !r->stopped) {
+        double *parts[9], *own = r->G + (5 + 4 * depth) * 2 * r->surfaces;
+        for (int i = 0; i < 9; i++) parts[i] = i % 2 ? own + i / 2 * 2 * r->surfaces : g[i / 2];
+        for (int i = 1; i < 9; i += 2) known(r, a + (b - a) * i / 8, 1e-4 * (b - a), parts[i]);
         *looks += 4;
         search(r, depth + 1, looks, a, (a + b) / 2, parts);
         search(r, depth + 1, looks, (a + b) / 2, b, parts + 4);
@@ -530,11 +545,9 @@ static long look(Run *r) {
     double *parts[5];
     long looks = 0;
     for (int i = 0; i < 5; i++) {
-        parts[i] = r->G + i * r->surfaces;
-        if (i == 0) memcpy(r->stage, r->y, r->n * sizeof(double));
-        else if (i < 4) within(r, i / 4.0, r->stage);
-        else memcpy(r->stage, r->kept, r->n * sizeof(double));
-        surfaces(r, r->t + r->step * i / 4, r->stage, parts[i]);
+        parts[i] = r->G + i * 2 * r->surfaces;
+        known(r, i / 4.0, 1e-6, parts[i]);
+        if (i == 4) surfaces(r, r->t + r->step, r->kept, parts[i]);
         for (long s = 0; s < r->surfaces; s++) r->size[s] = fmax(r->size[s], fabs(parts[i][s]));
     }
     memcpy(r->after, r->side, r->surfaces * sizeof(long));

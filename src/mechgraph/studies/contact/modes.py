@@ -142,6 +142,13 @@ class Contacts:
         )
 
     @property
+    def sides(self) -> np.ndarray:
+        """The signs of the margins where they are so by construction; 0 for those of slip and of
+        the rise of rings, which may begin at zero."""
+        second, third = self.sticking[self.static > 0], self.flat[self.rings]
+        return np.concatenate([np.ones(len(self.points)), second, third]).astype(int)
+
+    @property
     def _switch_symbols(self) -> list[SX]:
         """Columns of the parameters that say of each point whether it touches, sticks, lies
         flat."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-DEPTH, LOOKS = 24, 1000  # halvings; looks at a step
+DEPTH, LOOKS = 40, 1000  # halvings; looks at a step
 NOTHING = 1e-14  # in proportion to the largest value so far
 
 Crossing = tuple[int, float, float]  # which function, between which parts of the step
@@ -22,13 +22,20 @@ def sign_changes(
     Functions from the index ``undecided`` on that begin at zero, but for rounding, are on no side
     yet. ``size`` is how large each has been, and is updated.
     """
-    known = np.array([values(part) for part in np.arange(5) / 4])
-    np.maximum(size, np.abs(known).max(axis=0), out=size)
+    known = np.array([_known(values, part, 1e-6) for part in np.arange(5) / 4])
+    np.maximum(size, np.abs(known[:, 0]).max(axis=0), out=size)
     after = sides.copy()
-    after[undecided:][np.abs(known[0, undecided:]) <= 1e-12 * size[undecided:]] = 0
+    after[undecided:][np.abs(known[0, 0, undecided:]) <= 1e-12 * size[undecided:]] = 0
     search = _Search(values, NOTHING * size, after)
     search.between(0.0, 1.0, known, 0)
     return search.found, search.after
+
+
+def _known(values: Callable[[float], np.ndarray], part: float, apart: float) -> np.ndarray:
+    """Values and slopes, these by a difference."""
+    before = part - apart if part >= 1 else part
+    first, last = values(before), values(before + apart)
+    return np.array([last if part >= 1 else first, (last - first) / apart])
 
 
 @dataclass
@@ -41,27 +48,36 @@ class _Search:
 
     def between(self, a: float, b: float, known: np.ndarray, depth: int) -> None:
         """Look between parts a and b, where the functions are known at five places."""
-        if depth >= DEPTH or self.looks > LOOKS or self._clear(known).all():
-            self._note(a, b, known)
+        if depth >= DEPTH or self.looks > LOOKS or self._clear(known, (b - a) / 4).all():
+            self._note(a, b, known[:, 0])
             return
         self.looks += 4
-        new = np.array([self.values(a + (b - a) * k / 8) for k in (1, 3, 5, 7)])
-        finer = np.empty((9, known.shape[1]))
-        finer[::2], finer[1::2] = known, new
+        finer = np.empty((9, *known.shape[1:]))
+        finer[::2] = known
+        for k in (1, 3, 5, 7):
+            finer[k] = _known(self.values, a + (b - a) * k / 8, 1e-4 * (b - a))
         self.between(a, (a + b) / 2, finer[:5], depth + 1)
         self.between((a + b) / 2, b, finer[4:], depth + 1)
 
-    def _clear(self, g: np.ndarray) -> np.ndarray:
-        """Whether each surely has no zero that the five places do not show: it is far from zero, or
-        rises or falls all the way, in proportion to how it bends."""
+    def _clear(self, known: np.ndarray, span: float) -> np.ndarray:
+        """Whether each surely has no zero that the five places do not show.
+
+        It rises or falls all the way or is far from zero, in proportion to how it bends; and if it
+        comes nearer first and goes away then, the tangents at both ends meet before it is zero (the
+        distance over the closing speed).
+        """
+        g, slope = known[:, 0], known[:, 1]
         bends = np.diff(g, 2, axis=0)
         bend, twist = np.abs(bends).max(axis=0), np.abs(np.diff(bends, axis=0)).max(axis=0)
         a, b = g[:-1], g[1:]
+        signs, way = self._signs(a) * self._signs(b), np.where(a + b < 0, -1, 1)
+        closing, leaving = -way * span * slope[:-1], way * span * slope[1:]
+        dips = closing * np.abs(b) + leaving * np.abs(a) <= closing * leaving
+        dips &= (signs > 0) & (closing > 0) & (leaving > 0)
         steady = np.abs(b - a) > 0.75 * bend + twist
-        opposite = self._signs(a) * self._signs(b) < 0
         far = np.minimum(np.abs(a), np.abs(b)) > 0.2 * bend + 0.5 * twist
         still = (np.abs(a) <= self.low) & (np.abs(b) <= self.low) & (bend <= self.low)
-        return steady | (~opposite & (far | still))
+        return ~dips & (steady | ((signs >= 0) & (far | still)))
 
     def _signs(self, g: np.ndarray) -> np.ndarray:
         return (g > self.low).astype(int) - (g < -self.low)

@@ -237,5 +237,5 @@ def _settle(integrator: Integrator, recorder: Recorder, contacts: Contacts) -> N
     recorder.switch(contacts.switches)
     state = np.concatenate([*after, work])
     recorder.store(np.array([t]), state[None])
-    integrator.sides[: contacts.margins.numel()] = 1
+    integrator.sides[: len(contacts.sides)] = contacts.sides
     integrator.begin(t, state, recorder.constants)
