@@ -36,8 +36,18 @@ class Closure:
     So one factorization serves for several right-hand sides.
     """
 
-    solve: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], Solution]
+    factor: numbers.Factor
     expression: Callable[[SX, SX, int], Solver]
+
+    def solved(self, M: np.ndarray, f: np.ndarray, A: np.ndarray, b: np.ndarray) -> Solution:
+        """u̇ and λ, and how well they are known."""
+        return numbers.solved(self.factor, M, f, A, b)
+
+    def solve(
+        self, M: np.ndarray, f: np.ndarray, A: np.ndarray, b: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(u̇, λ)."""
+        return self.solved(M, f, A, b)[:2]
 
 
 CLOSURES: dict[str, Closure] = {

@@ -32,6 +32,7 @@ class Dynamics:
     """``M`` and ``f`` as functions that derive them; cheaper routes where the formalism has them.
 
     ``solve(τ)`` gives u̇ = M⁻¹ (f + τ) and ``inverse(u̇)`` gives τ = M u̇ − f, both in O(n).
+    ``condition`` tells how many digits ``solve`` loses (see ``closures.expressions.Solver``).
     ``coefficients`` are the formalism's own named quantities (Appell's A, K, D, H, for one).
     ``recursion`` gives what passes through the joints, if the formalism knows it.
     """
@@ -40,5 +41,6 @@ class Dynamics:
     f: Callable[[], SX]
     solve: Callable[[SX], SX] | None = None
     inverse: Callable[[SX], SX] | None = None
+    condition: Callable[[], SX] | None = None
     coefficients: Mapping[str, Coefficient] = field(default_factory=dict)
     recursion: Recursion | None = None

@@ -21,7 +21,7 @@ from casadi import SX
 
 from ..arguments import some_of, whole
 from ..closures.closure import CLOSURES
-from ..closures.numbers import RANK_TOLERANCE, bordered, rank
+from ..closures.numbers import Independent, bordered, rank, solved
 from ..errors import ArgumentError, AssemblyError, UnsupportedError
 from ..formalisms import DEFAULT, FORMALISMS
 from ..kernels import Kernel
@@ -289,7 +289,7 @@ def _solutions(
     b = equations.numeric.evaluate("b", lambda: equations.terms.b, 1, at.q, at.u, at.t)
     if equations.terms.has_friction:
         G = equations.numeric.evaluate("G", lambda: equations.terms.G, 2, at.q, at.u, at.t, at.w)
-        yield "with friction", *bordered(M, f, A, b, G)
+        yield "with friction", *solved(bordered, M, f, A, b, G)[:2]
         return
     for name, closure in CLOSURES.items():
         yield name, *closure.solve(M, f, A, b)
@@ -423,6 +423,6 @@ def _random_state(
 
 
 def _well_conditioned(equations: Equations, q: np.ndarray, t: float) -> bool:
-    sigma = np.linalg.svd(equations.constraint_jacobian(q, None, t), compute_uv=False)
-    kept = sigma[sigma > RANK_TOLERANCE * sigma.max(initial=0.0)]
+    rows = Independent(equations.constraint_jacobian(q, None, t))
+    kept = rows.sigma[rows.kept]
     return not kept.size or bool(kept.min() > WELL_CONDITIONED * kept.max())
