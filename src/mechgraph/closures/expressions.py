@@ -10,6 +10,8 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from ..errors import UnsupportedError
+
 # regularization of the solve, relative; its error falls by this factor at each iteration
 PROXIMAL = 1e-10
 ITERATIONS = 3
@@ -22,6 +24,7 @@ UNBOUND = 1e4  # accelerations that a force in proportion to inertia causes only
 NOTHING = 1e-200
 # ratio of a pivot to what it is made of below which u̇ may be off by more than a millionth
 BADLY_CONDITIONED = 2e-10
+LARGEST = 20_000_000  # operations of an expression; more take minutes and gigabytes
 SINGULAR = 2e-14  # and below which nothing is left of it but rounding
 
 
@@ -53,6 +56,7 @@ def multipliers(M: SX, A: SX, iterations: int = ITERATIONS) -> Solver:
 def null_space(M: SX, A: SX, iterations: int = ITERATIONS) -> Solver:
     """u̇ = u̇₀ + P (P M P + m Q)⁻¹ P (f − M u̇₀), with u̇₀ = −Aᵀ (A Aᵀ)⁺ b a motion that meets the
     constraints, Q = Aᵀ (A Aᵀ)⁺ A the projector on what they block, and P = 1 − Q."""
+    check_size(3 * M.shape[0] ** 3)  # projectors have no pattern
     gram = _Proximal(A @ A.T, iterations)
     blocked = A.T @ gram.solve(A)
     free = SX.eye(M.shape[0]) - blocked
@@ -177,6 +181,23 @@ def solve_tree(M: SX, right: SX) -> tuple[SX, SX]:
     return factor.solve(right), factor.condition
 
 
+def check_size(operations: int) -> None:
+    """Refuse expressions that would take minutes and gigabytes to write down."""
+    if operations > LARGEST:
+        raise UnsupportedError(
+            f"closing the constraints takes about {operations:.0e} operations, more than the "
+            f"{LARGEST:.0e} that an expression may have: take away redundant constraints "
+            '(redundant() names them), or use the formalism "absolute" with the closure '
+            '"multipliers", whose cost follows the graph'
+        )
+
+
+def _operations(pattern: ca.Sparsity) -> int:
+    """Multiplications of LDLᵀ without pivoting."""
+    columns = pattern.ldl(False)[0].T.colind()
+    return int((np.diff(columns).astype(float) ** 2).sum())
+
+
 class _Proximal:
     """gram⁺ right for a positive semidefinite matrix: λ ← λ + (gram + ε)⁻¹ (right − gram λ)."""
 
@@ -206,6 +227,7 @@ class _Factor:
         # what is zero in one triangle only is not left out
         K = ca.project(K, K.sparsity().unite(K.sparsity().T))
         K = K[self.order, self.order]
+        check_size(_operations(K.sparsity()))
         self.factor = ca.ldl(K, False)
         self.condition = ca.sumsqr(ca.diag(K)[:n] / self.factor[0][:n])
         self.back = [int(k) for k in np.argsort(self.order)]

@@ -29,12 +29,14 @@ Factor = Callable[[Numbers, Numbers, Numbers], Solve]  # of M, R, and the direct
 
 
 class Solution(NamedTuple):
-    """u̇ and λ, how well u̇ is known (relative), and the row that is most part of a combination of
-    which it cannot be told whether it is a constraint (−1 if there is none)."""
+    """u̇ and λ; how well u̇ is known, relative to its size or, where forces cancel, to what they
+    cause one by one (``usual``); and the row that is most part of a combination of which it cannot
+    be told whether it is a constraint (−1 if there is none)."""
 
     udot: Numbers
     lam: Numbers
     error: Numbers
+    usual: Numbers
     doubtful: Numbers
 
 
@@ -114,7 +116,7 @@ def solved(
     lam = chosen.scale * _apply(chosen.U, chosen.inverse * nu)
     lam = lam if G is not None else chosen.least_norm(nu)
     doubtful = chosen.doubtful(_apply(A, udot) + b, usual)
-    return Solution(udot, lam * size[..., 0], error, doubtful)
+    return Solution(udot, lam * size[..., 0], error, usual, doubtful)
 
 
 def _answer(solve: Solve, M: Numbers, r: Numbers) -> Numbers:

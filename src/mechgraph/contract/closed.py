@@ -23,6 +23,7 @@ from ..closures.expressions import (
     refined,
     solve_tree,
 )
+from ..errors import UnsupportedError
 from ..kernels import flow
 from .terms import Terms
 
@@ -66,6 +67,14 @@ class Closed:
         if terms.solve is None:
             return self._by_factor[1]
         return SX(0) if terms.condition is None else terms.condition()
+
+    @cached_property
+    def is_expression(self) -> bool:
+        """False if u̇ would be too large an expression."""
+        try:
+            return self.udot is not None
+        except UnsupportedError:
+            return False
 
     @property
     def lam(self) -> SX:

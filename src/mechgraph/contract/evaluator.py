@@ -17,7 +17,7 @@ from ..arguments import numbers, times
 from ..closures import sparse
 from ..closures.closure import CLOSURES
 from ..closures.expressions import BADLY_CONDITIONED, known
-from ..closures.numbers import BADLY_KNOWN, EPSILON, bordered, solved
+from ..closures.numbers import BADLY_KNOWN, EPSILON, Solution, bordered, solved
 from ..errors import ArgumentError, ModelError
 from ..kernels import Kernel, flow
 from ..model.limits import Limits
@@ -136,6 +136,8 @@ class Evaluator:
         if not self.terms.constraints:
             udot = self.evaluate("known udot", self._known_udot, 1, *given, threads)
             return udot if np.isfinite(udot).all() else self.solve(*given)[0]
+        if not self.closed.is_expression:
+            return self.solve(*given)[0]
         out = self.evaluate("closed", self._udot_and_error, 1, *given, threads)
         udot, error = out[..., :-1], out[..., -1]
         return udot if (error < CLOSED).all() else self.solve(*given)[0]
@@ -173,7 +175,7 @@ class Evaluator:
             raise ArgumentError(self.undetermined_message(q, u, t, parameters)) from None
         self._judge(solution.error, q, u, t, parameters)
         self._warn_of_doubt(solution.doubtful)
-        self._warn_of_contradictions(A, b, solution.udot)
+        self._warn_of_contradictions(A, b, solution)
         return solution.udot, solution.lam
 
     def _solve_tree(
@@ -217,9 +219,9 @@ class Evaluator:
                 stacklevel=4,
             )
 
-    def _warn_of_contradictions(self, A: np.ndarray, b: np.ndarray, udot: np.ndarray) -> None:
+    def _warn_of_contradictions(self, A: np.ndarray, b: np.ndarray, found: Solution) -> None:
         """Say so where no accelerations meet all constraints: those given are a compromise."""
-        row = self.contradicted(A, b, udot)
+        row = self.contradicted(A, b, found.udot, found.usual)
         if row is not None:
             warnings.warn(
                 f"no accelerations meet all constraints here: {row!r} is among those that "
@@ -228,12 +230,15 @@ class Evaluator:
                 stacklevel=4,
             )
 
-    def contradicted(self, A: np.ndarray, b: np.ndarray, udot: np.ndarray) -> str | None:
+    def contradicted(
+        self, A: np.ndarray, b: np.ndarray, udot: np.ndarray, usual: np.ndarray | float = 0.0
+    ) -> str | None:
         """The row that A u̇ + b = 0 leaves most of, if it is more than rounding and singularity
-        explain."""
+        explain; ``usual`` is the size of accelerations that may have cancelled."""
         left = np.abs(np.einsum("...ij,...j->...i", A, udot) + b)
         sizes = np.einsum("...ij,...j->...i", np.abs(A), np.abs(udot)) + np.abs(b)
-        wrong = left > CONTRADICTION * np.maximum(sizes, sizes.max(axis=-1, keepdims=True))
+        rounding = CLOSED * np.abs(A).sum(axis=-1) * np.asarray(usual)[..., None]
+        wrong = left > CONTRADICTION * sizes.max(axis=-1, keepdims=True) + rounding
         if not wrong.any():
             return None
         return self.terms.constraints[int(np.argwhere(wrong)[0][-1])]
