@@ -123,7 +123,7 @@ def _answer(solve: Solve, M: Numbers, r: Numbers) -> Numbers:
     """The largest acceleration under forces in proportion to inertia, all free of units: it tells
     how near to singular the equations are."""
     inertia = np.diagonal(M, axis1=-2, axis2=-1)
-    roots = np.sqrt(np.where(inertia > 0, inertia, 1))
+    roots = np.sqrt(np.where(inertia > 0, inertia, 1))  # M has entries up to one
     forces = np.random.default_rng(0).uniform(-1, 1, M.shape[-1]) * roots
     return _largest(roots * solve(forces, np.zeros_like(r))[0])
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.sparse import bmat, csc_matrix, diags, eye
-from scipy.sparse.linalg import splu
+from scipy.sparse.linalg import SuperLU, splu
+
+from .numbers import EPSILON
 
 LARGE = 200  # speeds and rows together; below, dense matrices are quicker
 PROXIMAL = 1e-10  # relative to A M⁻¹Aᵀ
@@ -36,15 +38,21 @@ def solve(
     udot, lam, left = np.zeros(n), np.zeros(m), np.inf
     for _ in range(ITERATIONS):
         residual = np.concatenate([f + A.T @ lam - M @ udot, -b - A @ udot])
-        size, step = float(np.abs(residual).max(initial=0.0)), factor.solve(residual)
+        size = float(np.abs(residual).max(initial=0.0))
         if size > left / 2:
             break
+        step = factor.solve(residual)
         udot, lam, left = udot + step[:n], lam - step[n:], size
-    return (
-        udot,
-        lam,
-        float(np.abs(step[:n]).max(initial=0) / (np.abs(udot).max(initial=0) + 1e-300)),
-    )
+    return udot, lam, EPSILON * _answer(factor, M.diagonal(), m)
+
+
+def _answer(factor: SuperLU, inertia: np.ndarray, m: int) -> float:
+    """The largest acceleration under forces in proportion to inertia, all free of units: it tells
+    how near to singular the equations are."""
+    roots = np.sqrt(np.where(inertia > 0, inertia, inertia.max(initial=0) or 1.0))
+    forces = np.random.default_rng(0).uniform(-1, 1, len(roots)) * roots
+    answer = factor.solve(np.concatenate([forces, np.zeros(m)]))[: len(roots)]
+    return float(np.abs(roots * answer).max(initial=0))
 
 
 def _regularization(M: csc_matrix, A: csc_matrix) -> float:

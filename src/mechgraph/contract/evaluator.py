@@ -29,6 +29,7 @@ CONTRADICTION = 1e-6  # relative error of A u̇ + b = 0 that is no rounding
 NO_INERTIA = 1e-12  # of a motion, free of units, that counts as none
 NAMED = 6  # speeds in a message
 UNKNOWN = 1e-2  # relative error of u̇ that leaves nothing worth telling
+SMALL_ROW = 1e-5  # of A, beside the largest, which may be nothing but rounding if it is smaller
 CLOSED = 2e-14  # relative error of A u̇ + b = 0 up to which a closure inside a kernel is taken
 
 
@@ -147,12 +148,13 @@ class Evaluator:
         return known(self.closed.udot, self.closed.condition, BADLY_CONDITIONED)
 
     def _udot_and_error(self) -> SX:
-        """u̇ and the largest |A u̇ + b| relative to the terms that make it up; more than CLOSED where
-        M is badly conditioned, too."""
+        """u̇ and the largest |A u̇ + b| relative to the terms that make up its row; more than CLOSED
+        where M is badly conditioned, too."""
         udot, A, b = self.closed.udot, self.terms.A, self.terms.b
-        size = ca.norm_1(ca.vec(A)) * ca.norm_inf(udot) + ca.norm_inf(b) + 1e-300
+        sizes = ca.sum2(ca.fabs(A)) * ca.norm_inf(udot) + ca.fabs(b)
+        left = ca.fabs(A @ udot + b) / (sizes + SMALL_ROW * ca.norm_inf(sizes) + 1e-300)
         badly = CLOSED * BADLY_CONDITIONED**2 * self.closed.condition
-        return ca.vertcat(udot, ca.norm_inf(A @ udot + b) / size + badly)
+        return ca.vertcat(udot, ca.norm_inf(left) + badly)
 
     def solve(
         self, q: Any, u: Any, t: Any = 0.0, inputs: Any = None, parameters: Any = None
