@@ -11,8 +11,7 @@ dependent rows are met by proximal iterations, which converge to the same u̇.
 - ``udwadia-kalaba``: Gauss' principle, u̇ = a + M^(−½) (A M^(−½))⁺ (−b − A a) with a = M⁻¹ f (a
   Cholesky factor serves for the root).
 
-M may be singular where A makes up for it: ``completion`` tells the s of the void term s Aᵀ (A u̇ +
-b) on the left side.
+M may be singular where A makes up for it: ``expressions.completed``.
 """
 
 from __future__ import annotations

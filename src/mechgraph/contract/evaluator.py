@@ -30,7 +30,7 @@ NO_INERTIA = 1e-12  # of a motion, free of units, that counts as none
 NAMED = 6  # speeds in a message
 UNKNOWN = 1e-2  # relative error of u̇ that leaves nothing worth telling
 SMALL_ROW = 1e-5  # of A, beside the largest, which may be nothing but rounding if it is smaller
-CLOSED = 2e-14  # relative error of A u̇ + b = 0 up to which a closure inside a kernel is taken
+CLOSED = 1e-13  # relative error of A u̇ + b = 0 up to which a closure inside a kernel is taken
 
 
 class Evaluator:
