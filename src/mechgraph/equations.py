@@ -148,7 +148,7 @@ class Equations:
         threads: int = 1,
     ) -> np.ndarray:
         """u̇ with all constraints."""
-        kernel = self.numeric.kernels.get("udot")  # there only without constraints
+        kernel = self.numeric.kernels.get("known udot")  # there only without constraints
         if kernel is not None and inputs is None and parameters is None:
             udot = kernel.quick(q, u, t)
             if udot is not None:

@@ -11,8 +11,7 @@ dependent rows are met by proximal iterations, which converge to the same u̇.
 - ``udwadia-kalaba``: Gauss' principle, u̇ = a + M^(−½) (A M^(−½))⁺ (−b − A a) with a = M⁻¹ f (a
   Cholesky factor serves for the root).
 
-M may be singular where A makes up for it: ``completion`` tells the s of the void term s Aᵀ (A u̇ +
-b) on the left side.
+M may be singular where A makes up for it: ``expressions.completed``.
 """
 
 from __future__ import annotations
@@ -36,8 +35,18 @@ class Closure:
     So one factorization serves for several right-hand sides.
     """
 
-    solve: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], Solution]
+    factor: numbers.Factor
     expression: Callable[[SX, SX, int], Solver]
+
+    def solved(self, M: np.ndarray, f: np.ndarray, A: np.ndarray, b: np.ndarray) -> Solution:
+        """u̇ and λ, and how well they are known."""
+        return numbers.solved(self.factor, M, f, A, b)
+
+    def solve(
+        self, M: np.ndarray, f: np.ndarray, A: np.ndarray, b: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(u̇, λ)."""
+        return self.solved(M, f, A, b)[:2]
 
 
 CLOSURES: dict[str, Closure] = {

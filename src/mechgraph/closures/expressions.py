@@ -4,18 +4,39 @@ proximal iterations, which converge to the same u̇."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
 from casadi import SX
 
+from ..errors import UnsupportedError
+
 # regularization of the solve, relative; its error falls by this factor at each iteration
 PROXIMAL = 1e-10
 ITERATIONS = 3
+# inertia for what may have none, relative to what the constraints offer it; its effect falls by
+# this factor at each refinement
+LITTLE = 1e-5
+REFINEMENTS = 3
+UNBOUND = 1e4  # accelerations that a force in proportion to inertia causes only where there is none
 # beside anything; where all rows are switched off (contacts that are open) it keeps 0/0 away
 NOTHING = 1e-200
+# ratio of a pivot to what it is made of below which u̇ may be off by more than a millionth
+BADLY_CONDITIONED = 2e-10
+LARGEST = 20_000_000  # operations of an expression; more take minutes and gigabytes
+SINGULAR = 2e-14  # and below which nothing is left of it but rounding
 
-Solver = Callable[[SX, SX], tuple[SX, SX]]  # of f and b
+
+class Solver(NamedTuple):
+    """(u̇, λ) as a function of f and b, and ``condition``: the squared ratios of what the pivots of
+    the factor of M are made of to what is left of them, added up.
+
+    Its root times the rounding of one operation is about the relative error of u̇.
+    """
+
+    solve: Callable[[SX, SX], tuple[SX, SX]]
+    condition: SX
 
 
 def multipliers(M: SX, A: SX, iterations: int = ITERATIONS) -> Solver:
@@ -29,12 +50,13 @@ def multipliers(M: SX, A: SX, iterations: int = ITERATIONS) -> Solver:
             x = bordered.solve(ca.vertcat(f, -b - PROXIMAL * x[n:]))
         return x[:n], -x[n:]
 
-    return solution
+    return Solver(solution, bordered.condition)
 
 
 def null_space(M: SX, A: SX, iterations: int = ITERATIONS) -> Solver:
     """u̇ = u̇₀ + P (P M P + m Q)⁻¹ P (f − M u̇₀), with u̇₀ = −Aᵀ (A Aᵀ)⁺ b a motion that meets the
     constraints, Q = Aᵀ (A Aᵀ)⁺ A the projector on what they block, and P = 1 − Q."""
+    check_size(3 * M.shape[0] ** 3)  # projectors have no pattern
     gram = _Proximal(A @ A.T, iterations)
     blocked = A.T @ gram.solve(A)
     free = SX.eye(M.shape[0]) - blocked
@@ -45,7 +67,7 @@ def null_space(M: SX, A: SX, iterations: int = ITERATIONS) -> Solver:
         udot = particular + free @ projected.solve(free.T @ (f - M @ particular))
         return udot, gram.solve(A @ (M @ udot - f))
 
-    return solution
+    return Solver(solution, projected.condition)
 
 
 def udwadia_kalaba(M: SX, A: SX, iterations: int = ITERATIONS) -> Solver:
@@ -59,7 +81,7 @@ def udwadia_kalaba(M: SX, A: SX, iterations: int = ITERATIONS) -> Solver:
         lam = gram.solve(-b - A @ unconstrained)
         return unconstrained + columns @ lam, lam
 
-    return solution
+    return Solver(solution, factor.condition)
 
 
 def balance(M: SX, A: SX) -> SX:
@@ -93,7 +115,7 @@ def drag(M: SX, A: SX, G: SX) -> Solver:
             lam = lam + ca.solve(upper, ca.solve(lower, right - gram @ lam))
         return alone + columns @ lam, lam
 
-    return solution
+    return Solver(solution, factor.condition)
 
 
 def _lu(K: SX) -> tuple[SX, SX]:
@@ -108,15 +130,72 @@ def _lu(K: SX) -> tuple[SX, SX]:
     return lower, ca.triu(upper)
 
 
-def completion(M: SX, A: SX) -> SX:
-    """s of M + s AᵀA and f − s Aᵀb: the same motion, and no longer singular where the constraints
-    make up for M."""
-    return ca.trace(M) / M.shape[0] / (ca.sumsqr(A) / A.shape[0] + NOTHING)
+def refined(solver: Solver, M: SX, A: SX, G: SX) -> Solver:
+    """A closure of other equations near M u̇ = f + Gᵀλ, A u̇ + b = 0 as one of these: their
+    residuals are fed to it until all of the difference is gone."""
+
+    def solution(f: SX, b: SX) -> tuple[SX, SX]:
+        udot, lam = solver.solve(f, b)
+        for _ in range(REFINEMENTS):
+            step, more = solver.solve(f + G.T @ lam - M @ udot, b + A @ udot)
+            udot, lam = udot + step, lam + more
+        return udot, lam
+
+    # a force where there is no inertia, and no constraint to take it, is answered without bound
+    signs = np.random.default_rng(0).uniform(-1, 1, M.shape[0])
+    answer = solver.solve(SX(ca.DM(signs)) * _offered(M, A), SX.zeros(A.shape[0]))[0]
+    return Solver(solution, solver.condition + ca.sumsqr(answer / (UNBOUND * BADLY_CONDITIONED)))
 
 
-def solve_tree(M: SX, right: SX) -> SX:
-    """M⁻¹ right, for a positive definite M."""
-    return _Factor(M).solve(right)
+def completed(M: SX, A: SX) -> SX:
+    """M with a little inertia for everything: ``refined`` takes its effect away again.
+
+    M may be singular where the constraints make up for it, and keeps its pattern, so that sparse
+    elimination stays sparse.
+    """
+    return M + LITTLE * ca.diag(_offered(M, A))
+
+
+def _offered(M: SX, A: SX) -> SX:
+    """Inertia by speed; what has none is given what resists it through the constraints: a row a, of
+    which the others take g = Σ a²/M, offers a²/g, and never more than is usual."""
+    inertia, usual = ca.diag(M), ca.trace(M) / M.shape[0] + NOTHING
+    none = (1e-8 * usual) ** 2
+    others = (A * A) @ (inertia / (inertia * inertia + none))
+    own = ca.sum1(A * A).T
+    offered = 1 / ((A * A).T @ others / (own * own + NOTHING) + 1 / usual)
+    return inertia + offered * none / (inertia * inertia + none)
+
+
+def known(udot: SX, condition: SX, ratio: float) -> SX:
+    """u̇ that is no number where the ratio of a pivot to what it is made of is less."""
+    udot = SX(udot)
+    if udot.numel():
+        udot[0] += ca.if_else(ca.logic_not(condition < 1 / ratio**2), np.nan, 0)
+    return udot
+
+
+def solve_tree(M: SX, right: SX) -> tuple[SX, SX]:
+    """M⁻¹ right for a positive definite M, and its condition."""
+    factor = _Factor(M)
+    return factor.solve(right), factor.condition
+
+
+def check_size(operations: int) -> None:
+    """Refuse expressions that would take minutes and gigabytes to write down."""
+    if operations > LARGEST:
+        raise UnsupportedError(
+            f"closing the constraints takes about {operations:.0e} operations, more than the "
+            f"{LARGEST:.0e} that an expression may have: take away redundant constraints "
+            '(redundant() names them), or use the formalism "absolute" with the closure '
+            '"multipliers", whose cost follows the graph'
+        )
+
+
+def _operations(pattern: ca.Sparsity) -> int:
+    """Multiplications of LDLᵀ without pivoting."""
+    columns = pattern.ldl(False)[0].T.colind()
+    return int((np.diff(columns).astype(float) ** 2).sum())
 
 
 class _Proximal:
@@ -147,7 +226,10 @@ class _Factor:
         self.order = [*range(n - 1, -1, -1), *range(n, K.shape[0])]
         # what is zero in one triangle only is not left out
         K = ca.project(K, K.sparsity().unite(K.sparsity().T))
-        self.factor = ca.ldl(K[self.order, self.order], False)
+        K = K[self.order, self.order]
+        check_size(_operations(K.sparsity()))
+        self.factor = ca.ldl(K, False)
+        self.condition = ca.sumsqr(ca.diag(K)[:n] / self.factor[0][:n])
         self.back = [int(k) for k in np.argsort(self.order)]
 
     def solve(self, right: SX) -> SX:

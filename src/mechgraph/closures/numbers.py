@@ -1,94 +1,206 @@
 """Closures on numbers, batches by leading axes: they reveal the rank, so redundant rows and
-singular positions are nothing special, and of all multipliers they give those of least norm."""
+singular positions are nothing special, and of all multipliers they give those of least norm.
+
+What counts as independent is decided once, for all of them: ``Independent``. What a closure then
+solves is M u̇ = f + Rᵀν, R u̇ = r with orthonormal rows R; residuals are fed to it again, and what
+that still changes tells how well u̇ is known.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property
+from typing import NamedTuple
+
 import numpy as np
 
-RANK_TOLERANCE = 1e-9  # singular values of A below this fraction of the largest count as zero
+# singular values of A, its rows made of length one, below this fraction of the largest count as
+# zero
+RANK_TOLERANCE = 1e-9
+ROUNDING = 1e-14  # of the largest entry of A: what may be left of entries that cancel
+SMALL = 1e-10  # squared length of a row, beside the usual one, below which it stays small
+REFINEMENTS = 2
+EPSILON = 2.2e-16  # rounding of one operation
+BADLY_KNOWN = 1e-6  # relative error of u̇ that has to be told
 
-Solution = tuple[np.ndarray, np.ndarray]  # (u̇, λ)
+Numbers = np.ndarray
+Solve = Callable[[Numbers, Numbers], tuple[Numbers, Numbers]]  # (u̇, ν) of f and r
+Factor = Callable[[Numbers, Numbers, Numbers], Solve]  # of M, R, and the directions of the forces
 
 
-def bordered(
-    M: np.ndarray, f: np.ndarray, A: np.ndarray, b: np.ndarray, G: np.ndarray | None = None
-) -> Solution:
-    """(u̇, λ) of M u̇ = f + Gᵀλ, A u̇ + b = 0 at once, after the rows of A are made orthonormal: A
-    = U Σ Vᵀ, λ = U Σ⁻¹ν.
+class Solution(NamedTuple):
+    """u̇ and λ; how well u̇ is known, relative to its size or, where forces cancel, to what they
+    cause one by one (``usual``); and the row that is most part of a combination of which it cannot
+    be told whether it is a constraint (−1 if there is none)."""
 
-    G is A, unless friction goes with the constraint forces: then no closure can leave λ out, and
-    this serves for all.
+    udot: Numbers
+    lam: Numbers
+    error: Numbers
+    usual: Numbers
+    doubtful: Numbers
+
+
+class Independent:
+    """The independent combinations of the rows of A: D A = U Σ Vᵀ, without what counts as zero.
+
+    D makes rows of length one, whatever their units are; rows of mere rounding stay small.
     """
-    U, inverse, Vt = _svd(A)
-    n, Ut, scale, kept = M.shape[-1], np.swapaxes(U, -1, -2), _size(M), inverse > 0
-    rows = Vt * kept[..., None]
-    forces = rows if G is None else inverse[..., None] * (Ut @ G)
-    # what stands in for rows that are dropped: ν = 0
-    free = ~kept[..., None] * np.eye(kept.shape[-1])
-    K = np.concatenate(
-        [_beside(M / scale, -np.swapaxes(forces, -1, -2)), _beside(rows, free)], axis=-2
-    )
-    right = np.concatenate([f / scale[..., 0], -inverse * _apply(Ut, b)], axis=-1)
-    x = _solve(K, right)
-    x = x + _solve(K, right - _apply(K, x))
-    return x[..., :n], _apply(U, inverse * x[..., n:]) * scale[..., 0]
+
+    def __init__(self, A: Numbers) -> None:
+        squares = np.einsum("...ij,...ij->...i", A, A)
+        usual = squares.mean(axis=-1, keepdims=True) if A.shape[-2] else squares
+        self.scale = 1 / np.sqrt(squares + SMALL * usual + 1e-300)
+        self.U, self.sigma, self.Vt = np.linalg.svd(self.scale[..., None] * A, full_matrices=False)
+        self.kept = self.sigma > RANK_TOLERANCE * self.sigma.max(axis=-1, keepdims=True, initial=0)
+        self._largest = np.abs(A).max(axis=(-1, -2), initial=0)[..., None]
+
+    @cached_property
+    def inverse(self) -> Numbers:
+        """Inverses of the singular values, zero for those that count as zero."""
+        return np.where(self.kept, 1 / np.where(self.kept, self.sigma, 1), 0)
+
+    @property
+    def rows(self) -> Numbers:
+        """R: orthonormal rows that say the same as A, and rows of zeros for those that are
+        dropped."""
+        return self.Vt * self.kept[..., None]
+
+    def combined(self, b: Numbers) -> Numbers:
+        """Σ⁻¹ Uᵀ D b: the combinations of the entries (or rows) of b that belong to R."""
+        return self.inverse * _apply(_transposed(self.U), self.scale * b)
+
+    def least_norm(self, nu: Numbers) -> Numbers:
+        """The least λ with Aᵀλ = Rᵀν."""
+        if self.kept.all() and self.U.shape[-1] == self.U.shape[-2]:
+            return self.scale * _apply(self.U, self.inverse * nu)
+        left = (self.U / self.scale[..., None]) * self.kept[..., None, :]
+        return _apply(np.linalg.pinv(_transposed(left), rcond=RANK_TOLERANCE), self.inverse * nu)
+
+    def doubtful(self, left: Numbers, size: Numbers) -> Numbers:
+        """The row most part of a combination that is dropped, though it is more than rounding and
+        would change u̇ of that size: A u̇ + b leaves so much of it; −1 if there is none."""
+        lengths = np.linalg.norm(self.U * self.scale[..., None], axis=-2)
+        dropped = ~self.kept & (self.sigma > ROUNDING * self._largest * lengths)
+        change = np.abs(_apply(_transposed(self.U), self.scale * left))
+        doubt = dropped & (change > BADLY_KNOWN * self.sigma * size[..., None])
+        if not doubt.any():
+            return np.full(doubt.shape[:-1], -1)
+        share = (np.abs(self.U) * doubt[..., None, :]).max(axis=-1)
+        return np.where(doubt.any(axis=-1), share.argmax(axis=-1), -1)
 
 
-def _beside(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    return np.concatenate([left, right], axis=-1)
-
-
-def null_space(M: np.ndarray, f: np.ndarray, A: np.ndarray, b: np.ndarray) -> Solution:
-    """u̇ = u̇₀ + P (P M P + m Q)⁻¹ P (f − M u̇₀), with u̇₀ = −A⁺b a motion that meets the constraints,
-    Q = A⁺A the projector on what they block, and P = 1 − Q; then Aᵀλ = M u̇ − f."""
-    U, inverse, Vt = _svd(A)
-    V = np.swapaxes(Vt, -1, -2)
-    particular = -_apply(V, inverse * _apply(np.swapaxes(U, -1, -2), b))
-    blocked = (V * (inverse > 0)[..., None, :]) @ Vt
-    free = np.eye(M.shape[-1]) - blocked  # the projector on the motions that the constraints leave
-    projected = free @ M @ free + _size(M) * blocked
-    udot = particular + _apply(free, _solve(projected, _apply(free, f - _apply(M, particular))))
-    return udot, _apply(U, inverse * _apply(Vt, _apply(M, udot) - f))
-
-
-def udwadia_kalaba(M: np.ndarray, f: np.ndarray, A: np.ndarray, b: np.ndarray) -> Solution:
-    """u̇ = a + L⁻ᵀ B⁺ (−b − A a), with M = L Lᵀ, B = A L⁻ᵀ, a = M⁻¹ f; M is completed by s AᵀA."""
-    s = _size(M) / _size(A) ** 2
-    At = np.swapaxes(A, -1, -2)
-    M, f = M + s * At @ A, f - s[..., 0] * _apply(At, b)
-    L = np.linalg.cholesky(M)
-    Lt = np.swapaxes(L, -1, -2)
-    B = np.swapaxes(np.linalg.solve(L, At), -1, -2)
-    U, inverse, Vt = _svd(B)
-    unconstrained = _solve(Lt, _solve(L, f))
-    excess = inverse * _apply(np.swapaxes(U, -1, -2), -b - _apply(A, unconstrained))
-    udot = unconstrained + _solve(Lt, _apply(np.swapaxes(Vt, -1, -2), excess))
-    return udot, _apply(U, inverse * excess)
-
-
-def _svd(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """U, the inverses of the singular values (zero for those that count as zero), Vᵀ."""
-    U, sigma, Vt = np.linalg.svd(A, full_matrices=False)
-    largest = sigma.max(axis=-1, keepdims=True, initial=0)
-    kept = sigma > RANK_TOLERANCE * largest
-    return U, np.where(kept, 1 / np.where(kept, sigma, 1), 0), Vt
-
-
-def rank(A: np.ndarray, tolerance: float = RANK_TOLERANCE) -> int:
+def rank(A: Numbers, tolerance: float = RANK_TOLERANCE) -> int:
     """Numerical rank of one Jacobian, by default with the tolerance of the closures."""
-    sigma = np.linalg.svd(A, compute_uv=False)
+    sigma = Independent(A).sigma
     return int((sigma > tolerance * sigma.max(initial=0)).sum())
 
 
-def _size(A: np.ndarray) -> np.ndarray:
+def solved(
+    factor: Factor, M: Numbers, f: Numbers, A: Numbers, b: Numbers, G: Numbers | None = None
+) -> Solution:
+    """(u̇, λ) of M u̇ = f + Gᵀλ, A u̇ + b = 0 by a closure; G is A, unless friction goes with the
+    constraint forces."""
+    chosen, size = Independent(A), _size(M)
+    M, f, R, r = M / size, f / size[..., 0], chosen.rows, -chosen.combined(b)
+    forces = R
+    if G is not None:
+        forces = chosen.inverse[..., None] * (_transposed(chosen.U) @ (chosen.scale[..., None] * G))
+    solve, least = factor(M, R, forces), _usual(M, f, r)
+    udot, nu = solve(f, r)
+    for _ in range(REFINEMENTS):
+        left = f + _apply(_transposed(forces), nu) - _apply(M, udot)
+        step, more = solve(left, r - _apply(R, udot))
+        udot, nu = udot + step, nu + more
+    usual = np.maximum(_largest(udot), least)
+    error = np.maximum(_largest(step) / usual, EPSILON * _answer(solve, M, r))
+    lam = chosen.scale * _apply(chosen.U, chosen.inverse * nu)
+    lam = lam if G is not None else chosen.least_norm(nu)
+    doubtful = chosen.doubtful(_apply(A, udot) + b, usual)
+    return Solution(udot, lam * size[..., 0], error, usual, doubtful)
+
+
+def _answer(solve: Solve, M: Numbers, r: Numbers) -> Numbers:
+    """The largest acceleration under forces in proportion to inertia, all free of units: it tells
+    how near to singular the equations are."""
+    inertia = np.diagonal(M, axis1=-2, axis2=-1)
+    roots = np.sqrt(np.where(inertia > 0, inertia, 1))  # M has entries up to one
+    forces = np.random.default_rng(0).uniform(-1, 1, M.shape[-1]) * roots
+    return _largest(roots * solve(forces, np.zeros_like(r))[0])
+
+
+def _usual(M: Numbers, f: Numbers, r: Numbers) -> Numbers:
+    """Accelerations beside which errors are small: those of each force by itself, and those that
+    the constraints want."""
+    inertia = np.diagonal(M, axis1=-2, axis2=-1)
+    alone = np.where(inertia > 0, np.abs(f) / np.where(inertia > 0, inertia, 1), 0)
+    return np.maximum(_largest(alone), _largest(r)) + 1e-300
+
+
+def bordered(M: Numbers, R: Numbers, forces: Numbers) -> Solve:
+    """(u̇, ν) at once."""
+    n = M.shape[-1]
+    # what stands in for rows that are dropped: ν = 0
+    dropped = (R == 0).all(axis=-1, keepdims=True) * np.eye(R.shape[-2])
+    K = np.concatenate([_beside(M, -_transposed(forces)), _beside(R, dropped)], axis=-2)
+    inverse = np.linalg.inv(K)
+
+    def solve(f: Numbers, r: Numbers) -> tuple[Numbers, Numbers]:
+        x = _apply(inverse, _beside(f, r))
+        return x[..., :n], x[..., n:]
+
+    return solve
+
+
+def null_space(M: Numbers, R: Numbers, forces: Numbers) -> Solve:
+    """u̇ = u̇₀ + P (P M P + Q)⁻¹ P (f − M u̇₀), with u̇₀ = Rᵀr a motion that meets the constraints, Q
+    = RᵀR the projector on what they block, and P = 1 − Q; then Rᵀν = M u̇ − f."""
+    Rt = _transposed(R)
+    free = np.eye(M.shape[-1]) - Rt @ R  # the projector on the motions that the constraints leave
+    inverse = free @ np.linalg.inv(free @ M @ free + Rt @ R) @ free
+
+    def solve(f: Numbers, r: Numbers) -> tuple[Numbers, Numbers]:
+        particular = _apply(Rt, r)
+        udot = particular + _apply(inverse, f - _apply(M, particular))
+        return udot, _apply(R, _apply(M, udot) - f)
+
+    return solve
+
+
+def udwadia_kalaba(M: Numbers, R: Numbers, forces: Numbers) -> Solve:
+    """u̇ = a + L⁻ᵀ B⁺ (r − R a), with M = L Lᵀ, B = R L⁻ᵀ, a = M⁻¹ f; M is completed by RᵀR."""
+    Rt = _transposed(R)
+    inverse = np.linalg.inv(np.linalg.cholesky(M + Rt @ R))  # L⁻¹
+    back = _transposed(inverse)
+    B = R @ back
+    pseudoinverse = np.linalg.pinv(B, rcond=RANK_TOLERANCE)
+
+    def solve(f: Numbers, r: Numbers) -> tuple[Numbers, Numbers]:
+        unconstrained = _apply(back, _apply(inverse, f + _apply(Rt, r)))
+        excess = _apply(pseudoinverse, r - _apply(R, unconstrained))
+        udot = unconstrained + _apply(back, excess)
+        # the completion leaves Rᵀ(r − R u̇), which is no force
+        return udot, _apply(_transposed(pseudoinverse), excess)
+
+    return solve
+
+
+def _transposed(A: Numbers) -> Numbers:
+    return np.swapaxes(A, -1, -2)
+
+
+def _beside(left: Numbers, right: Numbers) -> Numbers:
+    return np.concatenate([left, right], axis=-1)
+
+
+def _size(A: Numbers) -> Numbers:
     """Largest entry, with two axes kept for broadcasting; one for an empty or zero matrix."""
     size = np.abs(A).max(axis=(-1, -2), keepdims=True, initial=0)
     return np.where(size > 0, size, 1.0)
 
 
-def _apply(A: np.ndarray, x: np.ndarray) -> np.ndarray:
+def _largest(x: Numbers) -> Numbers:
+    return np.abs(x).max(axis=-1, initial=0)
+
+
+def _apply(A: Numbers, x: Numbers) -> Numbers:
     return (A @ x[..., None])[..., 0]
-
-
-def _solve(A: np.ndarray, x: np.ndarray) -> np.ndarray:
-    return np.linalg.solve(A, x[..., None])[..., 0]

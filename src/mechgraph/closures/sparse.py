@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.sparse import bmat, csc_matrix, diags, eye
-from scipy.sparse.linalg import splu
+from scipy.sparse.linalg import SuperLU, splu
+
+from .numbers import EPSILON
 
 LARGE = 200  # speeds and rows together; below, dense matrices are quicker
 PROXIMAL = 1e-10  # relative to A M⁻¹Aᵀ
 ITERATIONS = 20
+DIRECTIONS = 4  # that are looked for at once
 DEPENDENT = (
     1e-10  # squared distance of a row of length one from the rows before it that counts as zero
 )
@@ -22,8 +25,9 @@ DEPENDENT = (
 
 def solve(
     M: csc_matrix, f: np.ndarray, A: csc_matrix, b: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """(u̇, λ) of M u̇ = f + Aᵀλ, A u̇ + b = 0, with λ of least norm.
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """(u̇, λ) of M u̇ = f + Aᵀλ, A u̇ + b = 0, with λ of least norm, and about the relative error of
+    u̇.
 
     Residuals are fed to the factors of [M, Aᵀ; A, −ε] until they no longer fall: λ never leaves the
     range of A, and each iteration takes away all of the error but the share ε/(σ + ε) in a
@@ -39,7 +43,16 @@ def solve(
             break
         step = factor.solve(residual)
         udot, lam, left = udot + step[:n], lam - step[n:], size
-    return udot, lam
+    return udot, lam, EPSILON * _answer(factor, M.diagonal(), m)
+
+
+def _answer(factor: SuperLU, inertia: np.ndarray, m: int) -> float:
+    """The largest acceleration under forces in proportion to inertia, all free of units: it tells
+    how near to singular the equations are."""
+    roots = np.sqrt(np.where(inertia > 0, inertia, inertia.max(initial=0) or 1.0))
+    forces = np.random.default_rng(0).uniform(-1, 1, len(roots)) * roots
+    answer = factor.solve(np.concatenate([forces, np.zeros(m)]))[: len(roots)]
+    return float(np.abs(roots * answer).max(initial=0))
 
 
 def _regularization(M: csc_matrix, A: csc_matrix) -> float:
@@ -64,17 +77,19 @@ def dependent(A: csc_matrix) -> np.ndarray:
 
 
 def weakest(S: csc_matrix) -> tuple[float, np.ndarray]:
-    """The least eigenvalue of a positive semidefinite matrix of entries up to one, and its
-    direction: inverse iteration."""
+    """The least eigenvalue of a positive semidefinite matrix of entries up to one, and how much
+    each entry takes part in the directions that have no more: inverse iteration of a few."""
     shifted = csc_matrix(S + 1e-13 * eye(S.shape[0]))
     factor = splu(
         shifted, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
     )
-    x = np.random.default_rng(0).standard_normal(S.shape[0])
+    x = np.random.default_rng(0).standard_normal((S.shape[0], min(S.shape[0], DIRECTIONS)))
     for _ in range(3):
-        x = factor.solve(x / np.linalg.norm(x))
-    x = x / np.linalg.norm(x)
-    return float(x @ (S @ x)), x
+        x = factor.solve(np.linalg.qr(x)[0])
+    x = np.linalg.qr(x)[0]
+    values, mixed = np.linalg.eigh(x.T @ (S @ x))
+    found = x @ mixed[:, values <= 2 * max(values[0], 1e-13)]
+    return float(values[0]), np.linalg.norm(found, axis=1)
 
 
 def is_singular(M: csc_matrix) -> bool:
@@ -86,9 +101,9 @@ def is_singular(M: csc_matrix) -> bool:
     return bool(len(diagonal)) and weakest(csc_matrix(scale @ M @ scale))[0] < 1e-12
 
 
-def undetermined(M: csc_matrix, A: csc_matrix) -> int | None:
-    """Index of the speed that moves most along a null direction of M + AᵀA, both made free of
-    units; None if regular."""
+def least_inertia(M: csc_matrix, A: csc_matrix) -> tuple[float, np.ndarray]:
+    """The least eigenvalue of M + AᵀA, both made free of units, and the speeds of its motion:
+    zero if neither inertia nor a constraint determines that motion."""
     diagonal = M.diagonal()
     largest = diagonal.max(initial=0) or 1.0
     # less than that is rounding
@@ -97,6 +112,5 @@ def undetermined(M: csc_matrix, A: csc_matrix) -> int | None:
     lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
     rows = diags(1 / np.maximum(lengths, 1e-300)) @ rows
     if not len(diagonal):
-        return None
-    value, direction = weakest(csc_matrix(scale @ M @ scale + rows.T @ rows))
-    return int(np.abs(direction).argmax()) if value < 1e-12 else None
+        return 1.0, np.ones(0)
+    return weakest(csc_matrix(scale @ M @ scale + rows.T @ rows))

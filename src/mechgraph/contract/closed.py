@@ -12,12 +12,21 @@ from scipy.sparse import csc_matrix
 
 from ..closures import sparse
 from ..closures.closure import CLOSURES
-from ..closures.expressions import ITERATIONS, Solver, balance, completion, drag, solve_tree
+from ..closures.expressions import (
+    ITERATIONS,
+    SINGULAR,
+    Solver,
+    balance,
+    completed,
+    drag,
+    known,
+    refined,
+    solve_tree,
+)
+from ..errors import UnsupportedError
 from ..kernels import flow
 from ..kernels.kinks import kinks
 from .terms import Terms
-
-IDLE = 1e-10  # inertia, relative, of what has none
 
 
 class Closed:
@@ -32,13 +41,41 @@ class Closed:
     @cached_property
     def udot(self) -> SX:
         """u̇(q, u, t, w) with all constraints, as one expression: the formalism's own route, or the
-        closure."""
+        closure.
+
+        Without constraints it is no number where M is singular.
+        """
         terms = self.terms
         if terms.constraints:
             return self._solution[0]
-        if terms.solve is not None:
-            return terms.solve(SX.zeros(terms.symbols.u.numel()))
-        return solve_tree(terms.M, terms.f)
+        if terms.solve is None:
+            udot = self._by_factor[0]
+        else:
+            udot = terms.solve(SX.zeros(terms.symbols.u.numel()))
+        return known(udot, self.condition, SINGULAR)
+
+    @cached_property
+    def _by_factor(self) -> tuple[SX, SX]:
+        return solve_tree(self.terms.M, self.terms.f)
+
+    @property
+    def condition(self) -> SX:
+        """How badly u̇ is known, as one expression (see ``Solver``); zero if a route of the user's
+        own does not tell."""
+        terms = self.terms
+        if terms.constraints:
+            return self._whole.condition
+        if terms.solve is None:
+            return self._by_factor[1]
+        return SX(0) if terms.condition is None else terms.condition()
+
+    @cached_property
+    def is_expression(self) -> bool:
+        """False if u̇ would be too large an expression."""
+        try:
+            return self.udot is not None
+        except UnsupportedError:
+            return False
 
     @property
     def lam(self) -> SX:
@@ -50,31 +87,31 @@ class Closed:
     def _solution(self) -> tuple[SX, SX]:
         return self.solution(self.terms.f, self.terms.b)
 
+    @cached_property
+    def _whole(self) -> Solver:
+        return self._solver(self.terms.A, self.terms.G if self.terms.has_friction else None)
+
     def solution(self, f: SX, b: SX) -> tuple[SX, SX]:
         """(u̇, λ) from M u̇ = f + Gᵀλ, A u̇ + b = 0 by the closure, for any f and b."""
-        G = self.terms.G if self.terms.has_friction else None
-        return self._solver(self.terms.A, G)(f, b)
+        return self._whole.solve(f, b)
 
     def _solver(self, A: SX, G: SX | None = None, iterations: int = ITERATIONS) -> Solver:
         """(u̇, λ) as a function of f and b; factors are those of all its calls."""
-        inertia = self.terms.M
-        s = completion(inertia, A) if self._massless else None
-        M = inertia if s is None else inertia + s * A.T @ A
-        if s is not None and A.shape[0] < len(self.terms.constraints):
-            # some rows alone leave what has no inertia undetermined: it stays put
-            M = M + IDLE * ca.trace(inertia) / inertia.shape[0] * SX.eye(inertia.shape[0])
+        refine = self._massless and iterations > 1
+        M = completed(self.terms.M, A) if self._massless else self.terms.M
         scale = balance(M, A)
         scaled = ca.diag(scale) @ A
         if G is None:
-            solver = CLOSURES[self.closure].expression(M, scaled, iterations)
+            made = CLOSURES[self.closure].expression(M, scaled, 1 if refine else iterations)
         else:
-            solver = drag(M, scaled, ca.diag(scale) @ G)
+            made = drag(M, scaled, ca.diag(scale) @ G)
 
         def solution(f: SX, b: SX) -> tuple[SX, SX]:
-            udot, lam = solver(f if s is None else f - s * A.T @ b, scale * b)
+            udot, lam = made.solve(f, scale * b)
             return udot, scale * lam
 
-        return solution
+        solver = Solver(solution, made.condition)
+        return refined(solver, self.terms.M, A, A if G is None else G) if refine else solver
 
     @cached_property
     def _massless(self) -> bool:
@@ -123,9 +160,9 @@ class Closed:
         solver = self._solver(terms.A[:total, :], iterations=1)
         if count:
             places = solver if count == total else self._solver(terms.A[:count, :], iterations=1)
-            q = q + terms.N @ places(none, terms.phi)[0]
+            q = q + terms.N @ places.solve(none, terms.phi)[0]
         q = chart.normalized_expression(q)
-        u = u + solver(none, ca.substitute(terms.psi, terms.symbols.q, q))[0]
+        u = u + solver.solve(none, ca.substitute(terms.psi, terms.symbols.q, q))[0]
         return ca.vertcat(q, u)
 
     @cached_property

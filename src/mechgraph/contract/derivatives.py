@@ -47,4 +47,4 @@ def _of_accelerations(closed: Closed, variables: list[SX]) -> list[SX]:
     slopes = ca.horzcat(*(ca.jacobian(terms.tau, x) for x in variables))
     slopes = ca.substitute(slopes, terms.symbols.udot, closed.udot)
     ends = np.cumsum([0, *(x.numel() for x in variables)])
-    return ca.horzsplit(-solve_tree(terms.M, slopes), ends.tolist())
+    return ca.horzsplit(-solve_tree(terms.M, slopes)[0], ends.tolist())

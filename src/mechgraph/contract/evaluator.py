@@ -16,7 +16,8 @@ from scipy.sparse import csc_matrix
 from ..arguments import numbers, times
 from ..closures import sparse
 from ..closures.closure import CLOSURES
-from ..closures.numbers import bordered
+from ..closures.expressions import BADLY_CONDITIONED, known
+from ..closures.numbers import BADLY_KNOWN, EPSILON, Solution, bordered, solved
 from ..errors import ArgumentError, ModelError
 from ..kernels import Kernel, flow
 from ..model.limits import Limits
@@ -25,7 +26,11 @@ from .terms import Terms
 
 ARGUMENTS = ("coordinates", "speeds", "time", "inputs", "parameters", "accelerations")
 CONTRADICTION = 1e-6  # relative error of A u̇ + b = 0 that is no rounding
-CLOSED = 2e-14  # relative error of A u̇ + b = 0 up to which a closure inside a kernel is taken
+NO_INERTIA = 1e-12  # of a motion, free of units, that counts as none
+NAMED = 6  # speeds in a message
+UNKNOWN = 1e-2  # relative error of u̇ that leaves nothing worth telling
+SMALL_ROW = 1e-5  # of A, beside the largest, which may be nothing but rounding if it is smaller
+CLOSED = 1e-13  # relative error of A u̇ + b = 0 up to which a closure inside a kernel is taken
 
 
 class Evaluator:
@@ -130,43 +135,95 @@ class Evaluator:
         """
         given = q, u, t, inputs, parameters
         if not self.terms.constraints:
-            udot = self.evaluate("udot", lambda: self.closed.udot, 1, *given, threads)
+            udot = self.evaluate("known udot", self._known_udot, 1, *given, threads)
             return udot if np.isfinite(udot).all() else self.solve(*given)[0]
+        if not self.closed.is_expression:
+            return self.solve(*given)[0]
         out = self.evaluate("closed", self._udot_and_error, 1, *given, threads)
         udot, error = out[..., :-1], out[..., -1]
         return udot if (error < CLOSED).all() else self.solve(*given)[0]
 
+    def _known_udot(self) -> SX:
+        """u̇, no number where more than a warning has to be said."""
+        return known(self.closed.udot, self.closed.condition, BADLY_CONDITIONED)
+
     def _udot_and_error(self) -> SX:
-        """u̇ and the largest |A u̇ + b| relative to the terms that make it up."""
+        """u̇ and the largest |A u̇ + b| relative to the terms that make up its row; more than CLOSED
+        where M is badly conditioned, too."""
         udot, A, b = self.closed.udot, self.terms.A, self.terms.b
-        size = ca.norm_1(ca.vec(A)) * ca.norm_inf(udot) + ca.norm_inf(b) + 1e-300
-        return ca.vertcat(udot, ca.norm_inf(A @ udot + b) / size)
+        sizes = ca.sum2(ca.fabs(A)) * ca.norm_inf(udot) + ca.fabs(b)
+        left = ca.fabs(A @ udot + b) / (sizes + SMALL_ROW * ca.norm_inf(sizes) + 1e-300)
+        badly = CLOSED * BADLY_CONDITIONED**2 * self.closed.condition
+        return ca.vertcat(udot, ca.norm_inf(left) + badly)
 
     def solve(
         self, q: Any, u: Any, t: Any = 0.0, inputs: Any = None, parameters: Any = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """(u̇, λ) by the closure on numbers; it reveals the rank, so redundant rows and singular
-        positions are met."""
+        """(u̇, λ); with constraints by the closure on numbers: it reveals the rank, so redundant
+        rows and singular positions are met."""
         given = q, u, t, inputs, parameters
+        if not self.terms.constraints:
+            return self._solve_tree(*given)
         if self.large and not self.terms.has_friction:
             return self._solve_large(*given)
         M, f, A, b = self._matrices(*self.arguments(*given))
+        factor = CLOSURES[self.closed.closure].factor
+        G = None
+        if self.terms.has_friction:
+            factor, G = bordered, self.evaluate("G", lambda: self.terms.G, 2, *given)
         try:
-            if not self.terms.constraints:
-                return np.linalg.solve(M, f[..., None])[..., 0], b
-            if self.terms.has_friction:
-                G = self.evaluate("G", lambda: self.terms.G, 2, *given)
-                udot, lam = bordered(M, f, A, b, G)
-            else:
-                udot, lam = CLOSURES[self.closed.closure].solve(M, f, A, b)
+            solution = solved(factor, M, f, A, b, G)
         except np.linalg.LinAlgError:
             raise ArgumentError(self.undetermined_message(q, u, t, parameters)) from None
-        self._warn_of_contradictions(A, b, udot)
-        return udot, lam
+        self._judge(solution.error, q, u, t, parameters)
+        self._warn_of_doubt(solution.doubtful)
+        self._warn_of_contradictions(A, b, solution)
+        return solution.udot, solution.lam
 
-    def _warn_of_contradictions(self, A: np.ndarray, b: np.ndarray, udot: np.ndarray) -> None:
+    def _solve_tree(
+        self, q: Any, u: Any, t: Any, inputs: Any, parameters: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """u̇ without constraints, by the formalism's own route, and no λ."""
+        out = self.evaluate(
+            "udot and condition",
+            lambda: ca.vertcat(self.closed.udot, self.closed.condition),
+            1,
+            *(q, u, t, inputs, parameters),
+        )
+        udot, condition = out[..., :-1], out[..., -1]
+        self._judge(EPSILON * np.sqrt(condition), q, u, t, parameters)
+        return udot, np.zeros((*udot.shape[:-1], 0))
+
+    # --- how well they are known ------------------------------------------------------------------
+
+    def _judge(self, error: np.ndarray, q: Any, u: Any, t: Any, parameters: Any) -> None:
+        """Refuse accelerations of which nothing is known, and warn of those that are known badly,
+        by their relative error."""
+        worst = float(np.max(error, initial=0.0))
+        if not worst < UNKNOWN:
+            raise ArgumentError(self.undetermined_message(q, u, t, parameters))
+        if worst > BADLY_KNOWN:
+            warnings.warn(
+                f"the accelerations are known to about {worst:.0e} only (relative): the mass "
+                f"matrix is nearly singular; hardly anything that moves with "
+                f"{self.weakest(q, u, t, parameters)} has inertia",
+                stacklevel=5,
+            )
+
+    def _warn_of_doubt(self, rows: np.ndarray) -> None:
+        """Say so where a row is neither a constraint for sure nor none."""
+        found = rows[rows >= 0]
+        if found.size:
+            warnings.warn(
+                "so near a singular position that it cannot be told whether "
+                f"{self.terms.constraints[int(found.flat[0])]!r} is independent of the other "
+                "constraints; the accelerations given leave it out",
+                stacklevel=4,
+            )
+
+    def _warn_of_contradictions(self, A: np.ndarray, b: np.ndarray, found: Solution) -> None:
         """Say so where no accelerations meet all constraints: those given are a compromise."""
-        row = self.contradicted(A, b, udot)
+        row = self.contradicted(A, b, found.udot, found.usual)
         if row is not None:
             warnings.warn(
                 f"no accelerations meet all constraints here: {row!r} is among those that "
@@ -175,12 +232,15 @@ class Evaluator:
                 stacklevel=4,
             )
 
-    def contradicted(self, A: np.ndarray, b: np.ndarray, udot: np.ndarray) -> str | None:
+    def contradicted(
+        self, A: np.ndarray, b: np.ndarray, udot: np.ndarray, usual: np.ndarray | float = 0.0
+    ) -> str | None:
         """The row that A u̇ + b = 0 leaves most of, if it is more than rounding and singularity
-        explain."""
+        explain; ``usual`` is the size of accelerations that may have cancelled."""
         left = np.abs(np.einsum("...ij,...j->...i", A, udot) + b)
         sizes = np.einsum("...ij,...j->...i", np.abs(A), np.abs(udot)) + np.abs(b)
-        wrong = left > CONTRADICTION * np.maximum(sizes, sizes.max(axis=-1, keepdims=True))
+        rounding = CLOSED * np.abs(A).sum(axis=-1) * np.asarray(usual)[..., None]
+        wrong = left > CONTRADICTION * sizes.max(axis=-1, keepdims=True) + rounding
         if not wrong.any():
             return None
         return self.terms.constraints[int(np.argwhere(wrong)[0][-1])]
@@ -198,18 +258,13 @@ class Evaluator:
     def _solve_large(
         self, q: Any, u: Any, t: Any, inputs: Any, parameters: Any
     ) -> tuple[np.ndarray, np.ndarray]:
-        """``solve`` by sparse elimination; without constraints by the formalism's own route."""
-        if not self.terms.constraints:
-            given = q, u, t, inputs, parameters
-            udot = self.evaluate("udot", lambda: self.closed.udot, 1, *given)
-            if not np.isfinite(udot).all():
-                raise ArgumentError(self.undetermined_message(q, u, t, parameters))
-            return udot, np.zeros((*udot.shape[:-1], 0))
+        """``solve`` by sparse elimination."""
         batch, states = self.sparse_matrices(q, u, t, inputs, parameters)
         try:
-            udot, lam = zip(*(sparse.solve(*state) for state in states), strict=True)
+            udot, lam, error = zip(*(sparse.solve(*state) for state in states), strict=True)
         except RuntimeError:
             raise ArgumentError(self.undetermined_message(q, u, t, parameters)) from None
+        self._judge(np.array(error), q, u, t, parameters)
         return np.reshape(udot, (*batch, -1)), np.reshape(lam, (*batch, -1))
 
     def sparse_matrices(
@@ -235,17 +290,30 @@ class Evaluator:
     def undetermined(
         self, q: Any, u: Any = None, t: Any = 0.0, parameters: Any = None
     ) -> str | None:
-        """A speed that neither inertia nor a constraint determines, so that u̇ is not unique; None
-        if there is none."""
-        states = self.sparse_matrices(q, u, t, None, parameters)[1]
-        culprits = (sparse.undetermined(M, A) for M, _, A, _ in states)
-        return next((self.terms.symbols.speeds[k] for k in culprits if k is not None), None)
+        """Speeds that neither inertia nor a constraint determines, so that u̇ is not unique; None
+        if there are none."""
+        inertia, names = min(self._weakest(q, u, t, parameters))
+        return names if inertia < NO_INERTIA else None
+
+    def weakest(self, q: Any, u: Any, t: Any, parameters: Any) -> str:
+        """The speeds with which the least inertia moves."""
+        return min(self._weakest(q, u, t, parameters))[1]
+
+    def _weakest(self, q: Any, u: Any, t: Any, parameters: Any) -> Iterator[tuple[float, str]]:
+        for M, _, A, _ in self.sparse_matrices(q, u, t, None, parameters)[1]:
+            inertia, direction = sparse.least_inertia(M, A)
+            yield inertia, self._moving(direction)
+
+    def _moving(self, direction: np.ndarray) -> str:
+        """The speeds of a motion that are most part of it."""
+        speeds, least = self.terms.symbols.speeds, 0.5 * direction.max(initial=0)
+        return " and ".join(repr(speeds[k]) for k in np.flatnonzero(direction > least)[:NAMED])
 
     def undetermined_message(self, q: Any, u: Any, t: Any, parameters: Any) -> str:
         """What to say where the accelerations are not determined."""
         return (
             "the mass matrix is singular: nothing that moves with "
-            f"{self.undetermined(q, u, t, parameters)!r} has inertia; give it mass or inertia, or "
+            f"{self.weakest(q, u, t, parameters)} has inertia; give it mass or inertia, or "
             "constrain it"
         )
 

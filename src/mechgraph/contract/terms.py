@@ -78,6 +78,7 @@ class Terms(Picklable):
         quaternions: Sequence[Sequence[str]] = (),
         solve: Callable[[SX], SX] | None = None,
         inverse: Callable[[SX], SX] | None = None,
+        condition: Callable[[], SX] | None = None,
         coefficients: Mapping[str, Coefficient] | None = None,
         name: str = "equations",
         formalism: str = "hand",
@@ -99,6 +100,8 @@ class Terms(Picklable):
         reference: coordinates where assembly begins, zero if not given.
         quaternions: names of the four coordinates of each unit quaternion.
         solve, inverse: cheaper routes to u̇ = M⁻¹ (f + τ) and τ = M u̇ − f.
+        condition: the squared ratios, added up, of what the pivots of ``solve`` are made of to the
+            pivots.
         """
         if not isinstance(symbols, Variables):
             raise ModelError(f"Terms begin with mg.variables(…), got {symbols!r}")
@@ -107,7 +110,7 @@ class Terms(Picklable):
             "M": M, "f": f, "G": G, "S": S, "kinetic": kinetic, "potential": potential,
             "supplied": supplied, "dissipated": dissipated,
         }  # fmt: skip
-        self.solve, self.inverse = solve, inverse
+        self.solve, self.inverse, self.condition = solve, inverse, condition
         self.coefficients = dict(coefficients or {})
         self.rows, self.reactions, self._recipe = rows, reactions, recipe
         if chart is None:

@@ -22,13 +22,17 @@ from ..errors import UnsupportedError
 from ..motion.chart import Chart
 from ..motion.energy import gravity_potential
 from ..motion.loads import actions, generalized
-from .dynamics import Coefficient, Dynamics
+from .dynamics import Coefficient, Dynamics, check_size
 
 COEFFICIENTS = ("differentiation", "probing")
 
 
+OPERATIONS = 10  # for each pair of speeds that move a body, about
+
+
 def derive(chart: Chart, coefficients: str = "differentiation") -> Dynamics:
     """Dynamics from the energy of accelerations; ``coefficients`` says how A, K, D, H are found."""
+    check_size(chart, "appell", OPERATIONS)
     if coefficients not in COEFFICIENTS:
         raise UnsupportedError(
             f"appell: coefficients must be one of {COEFFICIENTS}, got {coefficients!r}"

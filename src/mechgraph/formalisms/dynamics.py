@@ -10,7 +10,12 @@ from typing import Any
 
 from casadi import SX
 
+from ..errors import UnsupportedError
+from ..motion.chart import Chart
 from ..motion.reactions import Recursion
+from ..motion.tree import TreeChart
+
+LARGEST = 20_000_000  # operations of an expression; more take minutes and gigabytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +37,7 @@ class Dynamics:
     """``M`` and ``f`` as functions that derive them; cheaper routes where the formalism has them.
 
     ``solve(τ)`` gives u̇ = M⁻¹ (f + τ) and ``inverse(u̇)`` gives τ = M u̇ − f, both in O(n).
+    ``condition`` tells how many digits ``solve`` loses (see ``closures.expressions.Solver``).
     ``coefficients`` are the formalism's own named quantities (Appell's A, K, D, H, for one).
     ``recursion`` gives what passes through the joints, if the formalism knows it.
     """
@@ -40,5 +46,23 @@ class Dynamics:
     f: Callable[[], SX]
     solve: Callable[[SX], SX] | None = None
     inverse: Callable[[SX], SX] | None = None
+    condition: Callable[[], SX] | None = None
     coefficients: Mapping[str, Coefficient] = field(default_factory=dict)
     recursion: Recursion | None = None
+
+
+def check_size(chart: Chart, formalism: str, operations: int) -> None:
+    """Refuse a tree whose M would take minutes and gigabytes to write down: so many operations for
+    every pair of speeds that move a body."""
+    if not isinstance(chart, TreeChart):
+        return
+    speeds = [0]  # on the way to each frame
+    for frame in chart.frames[1:]:
+        speeds.append(speeds[frame.parent] + len(frame.speeds))
+    total = operations * sum(speeds[j] ** 2 for j, _ in chart.carried)
+    if total > LARGEST:
+        raise UnsupportedError(
+            f"{formalism} would take about {total:.0e} operations here, more than the "
+            f'{LARGEST:.0e} that an expression may have; use "newton-euler" or "absolute", whose '
+            "cost is in proportion to the number of bodies"
+        )

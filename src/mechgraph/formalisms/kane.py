@@ -20,13 +20,17 @@ from casadi import SX
 from ..motion.chart import Chart
 from ..motion.loads import actions, generalized
 from ..vectors import traced
-from .dynamics import Dynamics
+from .dynamics import Dynamics, check_size
 
 Rows = tuple[SX, SX, SX]
 
 
+OPERATIONS = 15  # for each pair of speeds that move a body, about
+
+
 def derive(chart: Chart) -> Dynamics:
     """Dynamics from partial velocities."""
+    check_size(chart, "kane", OPERATIONS)
     terms = cache(lambda: _terms(chart))
 
     def M() -> SX:

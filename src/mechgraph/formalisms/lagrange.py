@@ -26,9 +26,12 @@ from ..motion.energy import potential
 from ..motion.loads import actions, split
 from ..motion.tree import TreeChart
 from . import lagrange_explicit
-from .dynamics import Coefficient, Dynamics
+from .dynamics import Coefficient, Dynamics, check_size
 
 FORMS = ("energy", "explicit")
+
+
+OPERATIONS = 250  # for each pair of speeds that move a body, about
 
 
 def derive(chart: Chart, form: str = "energy") -> Dynamics:
@@ -42,6 +45,7 @@ def derive(chart: Chart, form: str = "energy") -> Dynamics:
         if not isinstance(chart, TreeChart):
             raise UnsupportedError("lagrange: form='explicit' is for joint coordinates")
         return lagrange_explicit.derive(chart, Q)
+    check_size(chart, "lagrange", OPERATIONS)
     terms = cache(lambda: _terms(chart))
     return Dynamics(
         M=lambda: terms()[0],

@@ -19,6 +19,8 @@ chapters 5–7; written with accelerations of points rather than spatial acceler
 
 from __future__ import annotations
 
+from functools import cache
+
 import casadi as ca
 from casadi import SX
 
@@ -34,6 +36,10 @@ Inertia = tuple[SX, SX, SX]  # J (3x3), H (3x3), M (3x3): moment = J ε + H w, f
 def derive(chart: TreeChart) -> Dynamics:
     """Dynamics by the three recursions."""
     loads, efforts = loading(chart)
+    released = cache(lambda: articulated(chart, loads, efforts))
+
+    def solve(tau: SX) -> SX:
+        return released()[0] if tau.is_zero() else articulated(chart, loads, efforts + tau)[0]
 
     def inverse(udot: SX) -> SX:
         return joint_forces(chart, transmitted(chart, loads, udot)) - efforts
@@ -41,8 +47,9 @@ def derive(chart: TreeChart) -> Dynamics:
     return Dynamics(
         M=lambda: composite(chart),
         f=lambda: efforts - joint_forces(chart, transmitted(chart, loads, None)),
-        solve=lambda tau: articulated(chart, loads, efforts + tau),
+        solve=solve,
         inverse=inverse,
+        condition=lambda: released()[1],
         recursion=lambda loads: transmitted(chart, loads, chart.symbols.udot),
     )
 
@@ -185,29 +192,43 @@ def _symmetric(A: SX) -> SX:
 # --- articulated bodies ---------------------------------------------------------------------------
 
 
-def articulated(chart: TreeChart, loads: dict[int, Pair], tau: SX) -> SX:
-    """u̇ under efforts τ: articulated inertias and bias wrenches inward, accelerations outward."""
+def articulated(chart: TreeChart, loads: dict[int, Pair], tau: SX) -> tuple[SX, SX]:
+    """u̇ under efforts τ, and its condition: articulated inertias and bias wrenches inward,
+    accelerations outward."""
     frames = chart.frames
     inertias = [_body_inertia(chart, j) for j in range(len(frames))]
     zero: Pair = (SX.zeros(3), SX.zeros(3))
     wrenches = [_needed(chart, j, zero, loads.get(j)) for j in range(len(frames))]
     gains: list[tuple[SX, SX, SX]] = [(SX.zeros(3, 0), SX.zeros(3, 0), SX.zeros(0))] * len(frames)
+    # traces of J and M before joints outboard gave way: what is left of them cancels to that
+    outer: list[Pair] = [(SX(0), SX(0))] * len(frames)
+    condition = SX(0)
     for j in range(len(frames) - 1, 0, -1):
         frame = frames[j]
         inertia, wrench = inertias[j], _loaded(*wrenches[j], *inertias[j], *chart.biases[j])
         if frame.speeds:
-            *left, K_w, K_v, r = _released(*frame.S, *inertia, *wrench, tau[list(frame.speeds)])
+            own = tau[list(frame.speeds)]
+            *left, K_w, K_v, r, lost = _released(*frame.S, *outer[j], *inertia, *wrench, own)
+            outer[j] = ca.trace(inertia[0]), ca.trace(inertia[2])
             inertia, wrench, gains[j] = (
                 (left[0], left[1], left[2]),
                 (left[3], left[4]),
                 (K_w, K_v, r),
             )
+            condition += lost
         if frame.parent > 0:
             inertias[frame.parent] = _inertia_gathered(
                 *inertias[frame.parent], frame.R, frame.d, *inertia
             )
             wrenches[frame.parent] = _gathered(*wrenches[frame.parent], frame.R, frame.d, *wrench)
-    return _accelerations_outward(chart, gains)
+            outer[frame.parent] = _outer_gathered(*outer[frame.parent], frame.d, *outer[j])
+    return _accelerations_outward(chart, gains), condition
+
+
+@traced
+def _outer_gathered(J: SX, M: SX, d: SX, outer_J: SX, outer_M: SX) -> Pair:
+    """Traces of a frame with those of a frame outboard of it, about its own origin."""
+    return J + outer_J + ca.dot(d, d) * outer_M, M + outer_M
 
 
 def _body_inertia(chart: TreeChart, j: int) -> Inertia:
@@ -230,10 +251,19 @@ def _loaded(moment: SX, force: SX, J: SX, H: SX, M: SX, c_w: SX, c_v: SX) -> Pai
 
 @traced
 def _released(
-    S_w: SX, S_v: SX, J: SX, H: SX, M: SX, moment: SX, force: SX, tau: SX
+    S_w: SX,
+    S_v: SX,
+    outer_J: SX,
+    outer_M: SX,
+    J: SX,
+    H: SX,
+    M: SX,
+    moment: SX,
+    force: SX,
+    tau: SX,
 ) -> tuple[SX, ...]:
-    """Let a joint give way: what is left of inertia and bias, and (Uω D⁻¹, Uv D⁻¹, D⁻¹ r) with
-    which u̇ = D⁻¹ r − (U D⁻¹)ᵀ a.
+    """Let a joint give way: what is left of inertia and bias, (Uω D⁻¹, Uv D⁻¹, D⁻¹ r) with which
+    u̇ = D⁻¹ r − (U D⁻¹)ᵀ a, and how badly conditioned D is.
 
     Here a is the frame's acceleration without the joint's own u̇, bias included, U = I S, D = Sᵀ U,
     r = τ − Sᵀ p. The wrench p comes with the bias acceleration already applied.
@@ -241,7 +271,9 @@ def _released(
     U_w, U_v = _times(J, H, M, S_w, S_v)
     D = S_w.T @ U_w + S_v.T @ U_v
     residual = tau - (S_w.T @ moment + S_v.T @ force)
-    gain = _solve_small(D, ca.horzcat(U_w.T, U_v.T, residual))
+    gain, pivots = _solve_small(D, ca.horzcat(U_w.T, U_v.T, residual))
+    terms = ca.sum1(S_w * S_w).T * (ca.trace(J) + outer_J)
+    terms += ca.sum1(S_v * S_v).T * (ca.trace(M) + outer_M)
     K_w, K_v, r = gain[:, :3].T, gain[:, 3:6].T, gain[:, 6]
     return (
         _symmetric(J - K_w @ U_w.T),
@@ -252,15 +284,16 @@ def _released(
         K_w,
         K_v,
         r,
+        ca.sumsqr(terms / pivots),
     )
 
 
-def _solve_small(D: SX, right: SX) -> SX:
-    """D⁻¹ right for the symmetric positive definite D of one joint."""
+def _solve_small(D: SX, right: SX) -> Pair:
+    """D⁻¹ right for the symmetric positive definite D of one joint, and its pivots."""
     if D.shape == (1, 1):
-        return right / D
-    pivots, LT, permutation = ca.ldl(D)
-    return ca.ldl_solve(right, pivots, LT, permutation)
+        return right / D, D
+    pivots, LT, permutation = ca.ldl(D, False)
+    return ca.ldl_solve(right, pivots, LT, permutation), pivots
 
 
 @traced

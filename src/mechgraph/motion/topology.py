@@ -78,8 +78,8 @@ class Topology:
 
 
 def topology(system: Description) -> Topology:
-    """The spanning tree of a system; joints with few freedoms and joints that forces refer to are
-    kept rather than cut."""
+    """The spanning tree of a system; joints with few freedoms and joints that constraints refer to
+    are kept rather than cut."""
     found = list(problems(system))
     if found:
         raise ModelError(found)
@@ -125,8 +125,12 @@ def _spanning_tree(system: Description) -> nx.Graph:
 
 def _weights(system: Description) -> dict[str, float]:
     """Light joints enter the tree first: kept by request, then those without closing equations of
-    their own, then those that a force or constraint measures, then those with few freedoms."""
-    wanted = {name.split(".")[0] for element in system.elements for name in element.joints()}
+    their own, then those that a constraint measures, then those with few freedoms.
+
+    Forces have no say: another spring leaves the coordinates as they are.
+    """
+    constraints = system.constraints.values()
+    wanted = {name.split(".")[0] for element in constraints for name in element.joints()}
     weights = {}
     for name, joint in system.joints.items():
         weight = float(len(joint.speeds))

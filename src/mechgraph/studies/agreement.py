@@ -21,7 +21,7 @@ from casadi import SX
 
 from ..arguments import some_of, whole
 from ..closures.closure import CLOSURES
-from ..closures.numbers import RANK_TOLERANCE, bordered, rank
+from ..closures.numbers import Independent, bordered, rank, solved
 from ..errors import ArgumentError, AssemblyError, UnsupportedError
 from ..formalisms import DEFAULT, FORMALISMS
 from ..kernels import Kernel
@@ -29,7 +29,7 @@ from ..model.description import Description
 from ..model.system import System
 from .assembly.assemble import assemble
 from .assembly.conversion import convert
-from .projection import moved, project
+from .projection import moved, project, violations
 
 if TYPE_CHECKING:
     from ..equations import Equations
@@ -43,6 +43,8 @@ TOLERANCES = (
 )
 # states nearer to a singular position than this ratio of singular values of A are not compared
 WELL_CONDITIONED = 1e-3
+CONSISTENT = 1e-10  # violation of a constraint up to which states are compared
+ATTEMPTS = 12
 PROBING_LIMIT = 10  # speeds; probing evaluates the energy of accelerations about n³/2 times
 VARIANTS: Mapping[str, Sequence[Mapping[str, str]]] = {
     "appell": ({}, {"coefficients": "probing"}),
@@ -289,7 +291,7 @@ def _solutions(
     b = equations.numeric.evaluate("b", lambda: equations.terms.b, 1, at.q, at.u, at.t)
     if equations.terms.has_friction:
         G = equations.numeric.evaluate("G", lambda: equations.terms.G, 2, at.q, at.u, at.t, at.w)
-        yield "with friction", *bordered(M, f, A, b, G)
+        yield "with friction", *solved(bordered, M, f, A, b, G)[:2]
         return
     for name, closure in CLOSURES.items():
         yield name, *closure.solve(M, f, A, b)
@@ -390,39 +392,54 @@ def random_states(
 ) -> States:
     """Consistent states around an assembled one, at random times in (0, 1) with random inputs.
 
-    Coordinates are moved by steps of about ``spread`` along the speeds and assembled again, with
-    smaller steps where that fails; random speeds are projected on ψ = 0.
+    Coordinates are moved by steps of about ``spread`` along the speeds and assembled again,
+    nearer and sooner where that fails, and at last where and when they were assembled; random
+    speeds are projected on ψ = 0.
     """
     (seed,) = whole(least=0, seed=seed)
     random = np.random.default_rng(seed)
     first = assemble(equations, t=0.0, guess=guess)[0]
     drawn = [_random_state(equations, first, random, spread) for _ in range(count)]
-    q, u, t, w = (np.array(part) for part in zip(*drawn, strict=True))
-    return States(q, u, t, w)
+    q, u, t = (np.array(part) for part in zip(*drawn, strict=True))
+    return States(q, u, t, random.standard_normal((count, len(equations.inputs))))
+
+
+Drawn = tuple[np.ndarray, np.ndarray, float]  # q, u, t
 
 
 def _random_state(
     equations: Equations, first: np.ndarray, random: np.random.Generator, spread: float
-) -> tuple[Any, ...]:
-    t, q = float(random.uniform()), first
-    for attempt in range(12):
-        step = spread * 0.7**attempt * random.standard_normal(len(equations.speeds))
+) -> Drawn:
+    """A consistent state, well-conditioned if one is found soon."""
+    found: list[Drawn] = []
+    for attempt in range(ATTEMPTS):
+        near_to = 0.7**attempt
+        t = near_to * float(random.uniform())
+        step = near_to * spread * random.standard_normal(len(equations.speeds))
         near = moved(equations, first, step)
+        guess = dict(zip(equations.coordinates, near, strict=True))
         try:
-            q = assemble(equations, t=t, guess=dict(zip(equations.coordinates, near, strict=True)))[
-                0
-            ]
+            q = assemble(equations, t=t, guess=guess)[0]
+            found.append(_moving(equations, q, t, random))
         except AssemblyError:
             continue
-        if _well_conditioned(equations, q, t):
-            break
-    u = random.standard_normal((1, len(equations.speeds)))
+        if _well_conditioned(equations, *found[-1]):
+            return found[-1]
+    return found[0] if found else _moving(equations, first, 0.0, random)
+
+
+def _moving(equations: Equations, q: np.ndarray, t: float, random: np.random.Generator) -> Drawn:
+    """A configuration with random speeds; an error if these cannot meet the constraints."""
+    q, u = q[None], random.standard_normal((1, len(equations.speeds)))
     for _ in range(3):  # constraints that are not linear in the speeds need more than one
-        u = project(equations, q[None], u, np.array([t]))[1]
-    return q, u[0], t, random.standard_normal(len(equations.inputs))
+        q, u = project(equations, q, u, np.array([t]))
+    left = np.concatenate(violations(equations, q, u, np.array([t]), None), axis=-1)
+    if np.abs(left).max(initial=0.0) > CONSISTENT:
+        raise AssemblyError("no random speeds were found that meet all constraints")
+    return q[0], u[0], t
 
 
-def _well_conditioned(equations: Equations, q: np.ndarray, t: float) -> bool:
-    sigma = np.linalg.svd(equations.constraint_jacobian(q, None, t), compute_uv=False)
-    kept = sigma[sigma > RANK_TOLERANCE * sigma.max(initial=0.0)]
+def _well_conditioned(equations: Equations, q: np.ndarray, u: np.ndarray, t: float) -> bool:
+    rows = Independent(equations.constraint_jacobian(q, u, t))
+    kept = rows.sigma[rows.kept]
     return not kept.size or bool(kept.min() > WELL_CONDITIONED * kept.max())

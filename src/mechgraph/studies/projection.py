@@ -71,7 +71,8 @@ def _largest(violation: np.ndarray) -> float:
 def _projected(
     equations: Equations, q: np.ndarray, u: np.ndarray, t: np.ndarray, parameters: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    if equations.numeric.large or len(q) > FEW:
+    many = equations.numeric.large or len(q) > FEW
+    if many and equations.numeric.closed.is_expression:
         q, u = _by_expression(equations, q, u, t, parameters)
     for _ in range(8):
         violation = equations.position_violation(q, t, parameters)

@@ -80,6 +80,7 @@ def linearize(
     else:
         found = assemble(equations, at, guess=guess, t=t, parameters=parameters)
         state = State(*found, t, inputs, parameters)
+    equations.accelerations(*state)  # refused where nothing is known of them
     now = _variations(equations, seen, measured, state)
     _warn_if_locked(equations, state)
     names = [*own, *measured]

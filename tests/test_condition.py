@@ -1,0 +1,322 @@
+"""Condition is part of the answer: accelerations are right, come with a warning, or are refused."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import mechgraph as mg
+from mechgraph.errors import ArgumentError, UnsupportedError
+from mechgraph.formalisms import dynamics
+from mechgraph.studies.agreement import random_states
+from mechgraph.studies.assembly.conversion import convert
+
+JOINT = ["newton-euler", "appell", "lagrange", "kane"]
+EVERY = [*JOINT, "absolute"]
+BODY = {"mass": 1.0, "com": (0.3, 0.1, -0.5), "inertia": (0.1, 0.2, 0.25)}
+
+
+def ball_and_hinge() -> mg.System:
+    """A hinge at the place of a ball: turning about its axis moves nothing that the ball does not,
+    so M is singular everywhere."""
+    s = mg.System("ball and hinge", gravity=(0, 0, -9.81))
+    body = s.body("body", **BODY)
+    s.joint("j", s.ground, body, [mg.rot("x", "hinge"), mg.ball("ball")])
+    return s
+
+
+def gimbal() -> mg.System:
+    s = mg.System("gimbal", gravity=(0, 0, -9.81))
+    turns = [mg.rot("z", "yaw"), mg.rot("y", "pitch"), mg.rot("x", "roll")]
+    s.joint("j", s.ground, s.body("body", **BODY), turns)
+    return s
+
+
+def point_mass_beside_a_constraint() -> mg.System:
+    s = mg.System("point mass", gravity=(0, 0, -9.81))
+    s.free("free", s.ground, s.body("point", mass=1.0, inertia=0))
+    bar = s.body("bar", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    s.revolute("hinge", s.ground, bar, axis="y", child_at=(0, 0, 0.5))
+    s.coupling("together", {"free.x": 1.0, "hinge": 1.0})
+    return s
+
+
+def parallelogram() -> mg.System:
+    s = mg.System("parallelogram", gravity=(0, -9.81, 0))
+    bar = {"mass": 1.0, "com": (0.5, 0, 0), "inertia": (0.01, 1 / 12, 1 / 12)}
+    A, B, C = (s.body(name, **bar) for name in "ABC")
+    s.revolute("qA", s.ground, A, axis="z")
+    s.revolute("qB", A, B, axis="z", at=(1, 0, 0))
+    s.revolute("qC", s.ground, C, axis="z", at=(1, 0, 0))
+    s.revolute("close", B, C, axis="z", at=(1, 0, 0), child_at=(1, 0, 0), cut=True)
+    return s
+
+
+# --- singular -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("closure", mg.CLOSURES)
+@pytest.mark.parametrize("formalism", EVERY)
+@pytest.mark.parametrize(
+    ("made", "named"),
+    [(ball_and_hinge, "hinge'.*wx"), (point_mass_beside_a_constraint, "wx.*wy.*wz")],
+)
+def test_what_has_no_inertia_is_refused_by_name(made, named, formalism, closure):
+    equations = made().equations(formalism, closure)
+    q, u = equations.assemble({})
+    batch = np.tile(q, (3, 1)), np.tile(u, (3, 1))
+    for call in (equations.accelerations, equations.solve):
+        for state in ((q, u), batch):
+            with pytest.raises(ArgumentError, match=named):
+                call(*state)
+
+
+@pytest.mark.parametrize("formalism", EVERY)
+def test_studies_refuse_it_too(formalism):
+    equations = ball_and_hinge().equations(formalism)
+    with pytest.raises(ArgumentError, match="hinge'"):
+        equations.simulate(0.1)
+    with pytest.raises(ArgumentError, match="hinge'"):
+        equations.linearize()
+
+
+def test_machine_code_refuses_it_too():
+    equations = ball_and_hinge().equations()
+    q = equations.assemble({})[0]
+    turned = gimbal().equations()
+    turned.accelerations(np.zeros(3), np.zeros(3))
+    turned.compile()
+    with pytest.raises(ArgumentError, match=r"yaw.*roll"):
+        turned.accelerations(np.array([0.3, np.pi / 2, 0.2]), np.zeros(3))
+    with pytest.raises(ArgumentError, match="hinge'"):
+        equations.compile()
+    assert np.isfinite(equations.mass_matrix(q)).all()
+
+
+# --- badly conditioned ----------------------------------------------------------------------------
+
+
+def exact_gimbal(pitch_off: float) -> np.ndarray:
+    """u̇ beside gimbal lock by Euler's equations in body axes: ω̇ is regular there, and only the last
+    step from ω̇ to the angles divides by the small cosine, which is known exactly."""
+    roll, rates = 0.2, np.array([0.1, 0.2, 0.3])
+    c, s = np.sin(pitch_off), np.cos(pitch_off)  # cos and sin of the pitch, π/2 − pitch_off
+    sr, cr = np.sin(roll), np.cos(roll)
+    m, com, inertia = 1.0, np.array(BODY["com"]), np.diag(BODY["inertia"])
+    theta = inertia + m * (com @ com * np.eye(3) - np.outer(com, com))
+    # ω = E (yaw', pitch', roll') in body axes
+    E = np.array([[-s, 0, 1], [sr * c, cr, 0], [cr * c, -sr, 0]])
+    dp, dr = rates[1:]
+    omega = E @ rates
+    Edot = np.array(
+        [
+            [-c * dp, 0, 0],
+            [cr * c * dr - sr * s * dp, -sr * dr, 0],
+            [-sr * c * dr - cr * s * dp, -cr * dr, 0],
+        ]
+    )
+    down = -9.81 * np.array([-s, sr * c, cr * c])  # gravity in body axes
+    moment = m * np.cross(com, down) - np.cross(omega, theta @ omega)
+    a = np.linalg.solve(theta, moment) - Edot @ rates
+    pitch = cr * a[1] - sr * a[2]
+    yaw_rate = (sr * a[1] + cr * a[2]) / c
+    return np.array([yaw_rate, pitch, a[0] + s * yaw_rate])
+
+
+@pytest.mark.parametrize("formalism", JOINT)
+@pytest.mark.parametrize("off", [1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9])
+def test_beside_gimbal_lock_they_are_right_or_warned_of_or_refused(off, formalism):
+    equations, expected = gimbal().equations(formalism), exact_gimbal(off)
+    state = [0.3, np.pi / 2 - off, 0.2], [0.1, 0.2, 0.3]
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            udot = equations.accelerations(*state)
+        except ArgumentError:
+            assert off < 1e-6
+            return
+    error, limit = np.abs(udot - expected).max() / np.abs(expected).max(), 1e-2 if said else 1e-6
+    assert error < limit
+    assert bool(said) == (off < 3e-5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        np.testing.assert_allclose(equations.solve(*state)[0], udot, rtol=limit)
+
+
+def test_small_inertias_and_large_ones_together_are_no_matter_of_condition():
+    s = mg.System("watch on a ship", gravity=(0, 0, -9.81))
+    ship = s.body("ship", mass=1e6, inertia=(1e8, 1e8, 1e8))
+    wheel = s.body("wheel", mass=1e-6, com=(1e-3, 0, 0), inertia=(1e-12, 1e-12, 1e-12))
+    s.free("sea", s.ground, ship)
+    s.revolute("arbor", ship, wheel, axis="y")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = [s.equations(f).accelerations(*_at_random(s.equations(f))) for f in JOINT]
+    for udot in found[1:]:
+        np.testing.assert_allclose(udot, found[0], rtol=1e-9, atol=1e-15)
+
+
+def _at_random(equations: mg.Equations) -> tuple[np.ndarray, np.ndarray]:
+    q, random = equations.assemble({"arbor": 0.4})[0], np.random.default_rng(0)
+    return q, random.uniform(-1, 1, len(equations.speeds))
+
+
+# --- near singular positions ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("closure", mg.CLOSURES)
+@pytest.mark.parametrize("off", [1e-3, 1e-5, 1e-7, 1e-8, 1e-9, 1e-10])
+def test_beside_a_flat_parallelogram_all_ways_agree(off, closure):
+    """At speeds that the loop does not allow: then the least difference in rank shows."""
+    equations = parallelogram().equations(closure=closure)
+    q, u = np.array([off, -off, off]), np.array([1.0, -1.0, 0.5])
+    udot, solved = equations.accelerations(q, u), equations.solve(q, u)[0]
+    assert np.abs(udot - solved).max() < 1e-6 * np.abs(solved).max()
+    A = np.array(equations.constraint_jacobian(q, u))
+    b = equations.numeric.evaluate("b", lambda: equations.terms.b, 1, q, u)
+    lengths = np.abs(A) @ np.abs(solved) + np.abs(b)
+    left = np.abs(A @ solved + b)
+    assert (left <= 1e-9 * lengths.max()).all()
+    assert left[0] <= 1e-6 * lengths[0]  # the weak row, by itself
+
+
+def test_rank_does_not_depend_on_units():
+    from mechgraph.closures.numbers import rank
+
+    A = np.array([[1.0, 2.0, 0.0], [1e-12, -1e-12, 3e-12], [1e9, 0.0, 0.0]])
+    assert rank(A[[0, 2]]) == 2
+    assert rank(np.vstack([A[0], 1e-6 * A[0], 1e6 * A[0]])) == 1
+
+
+def test_forces_that_cancel_are_no_contradiction():
+    """Upright and at rest all of a row's terms are rounding, which contradicts nothing."""
+    equations = parallelogram().equations()
+    q = np.array([np.pi / 2, -np.pi / 2, np.pi / 2])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        udot = equations.solve(q, np.zeros(3))[0]
+    assert np.abs(udot).max() < 1e-12
+
+
+# --- massless, in absolute coordinates ------------------------------------------------------------
+
+
+def rods(n: int, thickness: float) -> mg.System:
+    """A chain in space of rods along their z, hinged about x and y by turns."""
+    s = mg.System("rods", gravity=(0, 0, -9.81))
+    before, at = s.ground, (0, 0, 0)
+    for k in range(n):
+        inertia = (1 / 12, 1 / 12, thickness)
+        rod = s.body(f"rod {k}", mass=1.0, com=(0, 0, -0.5), inertia=inertia)
+        s.revolute(f"hinge {k}", before, rod, axis="xy"[k % 2], at=at)
+        before, at = rod, (0, 0, -1)
+    return s
+
+
+@pytest.mark.parametrize("closure", mg.CLOSURES)
+def test_thin_rods_in_absolute_coordinates(closure):
+    """M has a zero for each rod, which the hinges make up for: exactly what joint coordinates
+    give."""
+    s = rods(6, 0.0)
+    joint, absolute = s.equations(), s.equations("absolute", closure)
+    random = np.random.default_rng(1)
+    q, u = random.uniform(-1, 1, (2, 3, 6))
+    there = convert(joint, absolute, q, u, np.zeros(3))
+    expected = joint.observe(lambda m: m.acceleration("rod 5"), q, u)
+    udot = absolute.numeric.closed.udot
+    kernel = absolute.numeric.kernel("expression", lambda: [udot], [1])
+    for found in (
+        absolute.accelerations(*there),
+        absolute.solve(*there)[0],
+        kernel(*absolute.numeric.arguments(*there, 0.0, None, None))[0],
+    ):
+        seen = absolute.observe(lambda m: m.acceleration("rod 5"), *there, udot=found)
+        assert np.abs(seen - expected).max() < 1e-11 * np.abs(expected).max()
+
+
+def test_thin_rods_cost_in_proportion_to_their_number():
+    def operations(n: int, thickness: float) -> int:
+        equations = rods(n, thickness).equations("absolute")
+        s = equations.terms.symbols
+        arguments = [s.q, s.u, s.t, s.w, s.p]
+        import casadi as ca
+
+        function = ca.Function("f", arguments, [equations.numeric.closed.udot])
+        return int(function.n_instructions())
+
+    assert operations(20, 0.0) < 2.2 * operations(10, 0.0)
+    assert operations(20, 0.0) < 2.0 * operations(20, 0.01)
+
+
+# --- sizes ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("formalism", ["kane", "lagrange", "appell"])
+def test_what_would_take_minutes_is_refused_at_once(formalism, monkeypatch):
+    s = rods(6, 0.01)
+    assert s.equations(formalism).terms.M.shape == (6, 6)
+    monkeypatch.setattr(dynamics, "LARGEST", 500)
+    with pytest.raises(UnsupportedError, match="newton-euler"):
+        rods(6, 0.01).equations(formalism)
+
+
+def test_a_thousand_redundant_couplings():
+    s = mg.System("couplings", gravity=(0, 0, -9.81))
+    for k in (1, 2):
+        bar = s.body(f"bar {k}", mass=1.0, com=(0.1, 0, 0), inertia=(0.1, 0.1, 0.1))
+        s.revolute(f"r{k}", s.ground, bar, axis="y")
+    for k in range(1000):
+        s.coupling(f"c{k}", {"r1": 1.0, "r2": -2.0})
+    equations = s.equations()
+    udot = equations.accelerations(np.zeros(2), np.zeros(2))
+    # (4 J + J) r2'' = 3 τ: virtual work with r1 = 2 r2
+    J, torque = 0.1 + 0.1**2, 9.81 * 0.1
+    np.testing.assert_allclose(udot, [2 * 3 * torque / (5 * J), 3 * torque / (5 * J)], rtol=1e-9)
+    with pytest.raises(UnsupportedError, match="redundant"):
+        equations.simulate(0.1)
+
+
+# --- states to compare at, and the cut ------------------------------------------------------------
+
+
+def test_random_states_meet_constraints_that_time_moves():
+    """Out of reach but at the beginning."""
+    s = mg.System("reach", gravity=(0, 0, -9.81))
+    arm = {"mass": 1.0, "com": (0.5, 0, 0), "inertia": (0.01, 0.1, 0.1)}
+    first, second = s.body("first", **arm), s.body("second", **arm)
+    s.revolute("p", s.ground, first, axis="y")
+    s.revolute("q", first, second, axis="y", at=(1, 0, 0))
+    s.marker("tip", second, (1, 0, 0))
+    s.constrain("pull", position=lambda m: m.position("tip")[0] - 1.7 - 2 * m.time)
+    equations = s.equations()
+    at = random_states(equations, 6)
+    assert np.abs(equations.position_violation(at.q, at.t)).max() < 1e-10
+    assert np.abs(equations.velocity_violation(at.q, at.u, at.t)).max() < 1e-10
+    assert mg.agreement(s, formalisms=["kane", "absolute"]).ok
+
+
+def test_a_force_decides_nothing_about_the_cut():
+    def loop(spring: str | None) -> mg.Equations:
+        s = parallelogram_uncut()
+        if spring:
+            s.torque("drive", spring, 0.3)
+        return s.equations()
+
+    first = loop(None)
+    for name in ("qA", "qB", "qC", "close"):
+        other = loop(name)
+        assert other.coordinates[: len(first.coordinates)] == first.coordinates
+        assert other.constraints == first.constraints
+
+
+def parallelogram_uncut() -> mg.System:
+    s = mg.System("loop", gravity=(0, -9.81, 0))
+    bar = {"mass": 1.0, "com": (0.5, 0, 0), "inertia": (0.01, 1 / 12, 1 / 12)}
+    A, B, C = (s.body(name, **bar) for name in "ABC")
+    s.revolute("qA", s.ground, A, axis="z")
+    s.revolute("qB", A, B, axis="z", at=(1, 0, 0))
+    s.revolute("qC", s.ground, C, axis="z", at=(1, 0, 0))
+    s.revolute("close", B, C, axis="z", at=(1, 0, 0), child_at=(1, 0, 0))
+    return s
