@@ -105,7 +105,7 @@ def test_description_lists_everything_that_hangs_on_the_graph() -> None:
         "markers: tip",
         "inputs       effort",
         "m = 1.2, l = 0.7, g = 9.81",
-        "motor (joint torque) on theta2",
+        "motor (torque) on theta2",
         "drive (1 row)",
         "6·2 − 10 (joints) − 1 (constraints) = 1",
         "theta1', theta2'",

@@ -19,7 +19,6 @@ from casadi import SX
 from ..equations import Equations, derive
 from ..errors import AssemblyError
 from ..model.description import Description
-from ..model.forces import JointSpring
 from ..model.joints import Joint
 from ..model.kinds import JOINTS
 from ..model.system import System
@@ -158,10 +157,8 @@ def _variables(equations: Equations) -> Iterator[str]:
 
 def _forces(system: Description) -> Iterator[str]:
     for name, force in system.forces.items():
-        spring = isinstance(force, JointSpring)
-        kind = "spring and damper" if spring else _words(type(force).__name__)
         places = [*force.joints(), *(marker.name for marker in force.places())]
-        yield f"{name} ({kind}){_listed(' on ', places)}"
+        yield f"{name} ({force.kind()}){_listed(' on ', places)}"
 
 
 def _constraints(equations: Equations) -> Iterator[str]:
@@ -265,8 +262,3 @@ def _counted(count: int, one: str, many: str) -> str:
 
 def _listed(before: str, names: Sequence[str]) -> str:
     return before + ", ".join(names) if names else ""
-
-
-def _words(name: str) -> str:
-    """``SpringDamper`` as «spring damper»."""
-    return "".join(f" {c.lower()}" if c.isupper() else c for c in name).strip()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
+from ...arguments import choice, flag
 from ...errors import ArgumentError
 from ...motion.motion import Motion
 from .context import Context
@@ -37,10 +38,8 @@ def _check_event(name: str, event: Event) -> None:
             f"event {name!r} must be an mg.Event, a name, or a function of the motion, got "
             f"{event.quantity!r}"
         )
-    if event.direction not in (-1, 0, 1):
-        raise ArgumentError(
-            f"event {name!r}: direction must be -1, 0 or 1, got {event.direction!r}"
-        )
+    choice(f"event {name!r}: direction", event.direction, (-1, 0, 1))
+    flag(f"event {name!r}: stop", event.stop)
 
 
 class Watch:

@@ -20,11 +20,12 @@ import numpy as np
 from casadi import SX
 from scipy.integrate import BDF, DOP853, LSODA, RK45, OdeSolver, Radau
 
+from ...errors import SimulationError
 from ...kernels.compiler import CompilationFailure, report
 from ...kernels.flow import Flow
 
 
-class IntegrationFailure(Exception):
+class IntegrationFailure(SimulationError):
     """The integrator gave up."""
 
     hint = "Try method='cvodes-bdf' (stiff), a smaller rtol, or another start"
