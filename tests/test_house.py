@@ -93,6 +93,7 @@ PUBLIC = [
     "dot",
     "exp",
     "fabs",
+    "gallery",
     "if_else",
     "load",
     "log",

@@ -213,7 +213,8 @@ class _Own:
     def _is_here(self, name: str) -> bool:
         spec = getattr(sys.modules[name], "__spec__", None)
         places = [] if spec is None else [*(spec.submodule_search_locations or ()), spec.origin]
-        return bool(places) and Path(str(places[0])).parent == self.folder
+        found = Path(str(places[0])).resolve() if places else self.path.resolve()
+        return found.parent == self.folder and found != self.path.resolve()
 
     def _told(self, error: BaseException) -> str:
         if isinstance(error, SyntaxError):

@@ -20,10 +20,11 @@ KINDS = ("coordinates", "speeds", "inputs", "constraints")
 # the columns of every array: none, one, or a kind of names
 ARRAYS = {"time": "", "q": "coordinates", "u": "speeds", "w": "inputs"}
 STORED = {
-    **dict.fromkeys(("kinetic", "potential", "power", "violation", "supplied", "dissipated"), ""),
+    **dict.fromkeys(("kinetic", "potential", "power", "violation"), ""),
     "udot": "speeds",
     "multipliers": "constraints",
 }
+WORKS = ("supplied", "dissipated")  # there if they were recorded
 
 
 def load(path: str | Path, system: Any = None) -> Trajectory:
@@ -65,13 +66,16 @@ def _read(path: Path) -> Trajectory:
         raise ValueError("name and outcome must be texts")
     columns = {kind: _names(meta["columns"][kind]) for kind in KINDS}
     modes = {key.removeprefix("mode "): arrays[key] for key in arrays if key.startswith("mode ")}
-    stored = {key: arrays[key] for key in STORED if key in arrays}
+    works = WORKS if WORKS[0] in arrays else ()
+    stored = {key: arrays[key] for key in (*STORED, *works)}
     states = {key: arrays[key] for key in ARRAYS}
     for key, array in {**states, **stored, **modes}.items():
         kind = {**ARRAYS, **STORED}.get(key, "")
         wanted = (states["time"].size, *([len(columns[kind])] if kind else []))
         if array.shape != wanted or array.dtype.kind != "f":
             raise ValueError(f"{key} is no array of {wanted} numbers")
+    if not (np.isfinite(states["time"]).all() and (np.diff(states["time"]) >= 0).all()):
+        raise ValueError("its times do not go on")
     return Trajectory(
         name=meta["name"],
         **states,

@@ -166,7 +166,7 @@ class Trajectory:
         """(T + V) + dissipated − supplied, less its value at the start: the error of the energy
         balance."""
         total = self.energy + self.dissipated - self.supplied
-        return total - total[0]
+        return total - total[:1]
 
     @property
     def _accounted(self) -> bool:
@@ -233,6 +233,8 @@ class Trajectory:
 
     def summary(self) -> str:
         """Outcome, statistics and diagnostics in a few lines."""
+        if not len(self):
+            return repr(self)
         e = self.energy
         scale = max(float(np.ptp(self.kinetic)), float(np.abs(e).max()), 1e-300)
         lines = [
@@ -322,10 +324,13 @@ class Trajectory:
 
 
 def saved_path(path: Any) -> Path:
-    """Where a trajectory is saved: a name without an ending gets that of the format."""
+    """Where a trajectory is saved: a name without the ending of the format gets it; «v1.5» has
+    none."""
     path = file_path(path)
-    if path.suffix not in ("", ".npz"):
+    if path.suffix.lower() == ".npz":
+        return path.with_suffix(".npz")
+    if path.suffix[1:2].isalpha():
         raise ArgumentError(
             f"{path}: a trajectory is saved as .npz; for tables use to_dataframe().to_csv(…)"
         )
-    return path.with_suffix(".npz")
+    return path.with_name(f"{path.name}.npz")

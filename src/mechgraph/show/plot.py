@@ -79,7 +79,7 @@ def save(figure: Figure, path: Any) -> None:
     path = file_path(path)
     known = [f".{ending}" for ending in sorted(figure.canvas.get_supported_filetypes())]
     if path.suffix.lower() not in known:
-        raise ArgumentError(f"{path}: a figure is written as one of {', '.join(known)}")
+        raise ArgumentError(f"{path}: a figure is written in the formats {', '.join(known)}")
     with writing(path):
         figure.savefig(path, dpi=140)
 

@@ -32,6 +32,8 @@ def report(run: Trajectory, path: str | Path) -> Path:
     path = file_path(path)
     if path.suffix.lower() not in (".html", ".htm"):
         raise ArgumentError(f"{path}: a report is written as .html")
+    if not len(run):
+        raise ArgumentError("there is nothing to report: the run is empty")
     equations = run._need()
     sections: dict[str, Callable[[], str]] = {
         "Motion": lambda: view(run)._repr_html_(),
