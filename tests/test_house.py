@@ -93,7 +93,6 @@ PUBLIC = [
     "dot",
     "exp",
     "fabs",
-    "gallery",
     "if_else",
     "load",
     "log",

@@ -10,6 +10,7 @@ import unicodedata
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from numbers import Real
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -203,8 +204,9 @@ def times(values: Any) -> np.ndarray:
 
 def _real(values: Any) -> np.ndarray:
     array = np.asarray(values)
-    if np.iscomplexobj(array):
-        raise TypeError("complex numbers")
+    expressions = array.dtype == object and not all(isinstance(x, Real) for x in array.flat)
+    if np.iscomplexobj(array) or expressions:  # CasADi makes NaN of a symbol
+        raise TypeError("complex numbers, or none")
     return array.astype(float)
 
 
