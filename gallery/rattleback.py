@@ -1,5 +1,5 @@
-"""Rattleback: an ellipsoid with turned principal axes rolls on a plane, reverses its spin one way
-and not the other.
+"""Rattleback: an ellipsoid with turned principal axes rolls on a plane, and soon reverses its spin
+one way, much later the other.
 
 Numbers chosen by us, those of a boat-shaped stone of 1 kg: semi-axes 20, 3 and 2 cm, mass centre 1
 cm below the centre of the ellipsoid, central inertias 2, 16 and 17 · 10⁻⁴ kg m² along the axes of
@@ -8,7 +8,8 @@ against those of the surface. It starts with a tilt of 0.5° about y and a spin 
 vertical.
 
 The checks: spinning clockwise it begins to rattle, stops turning at about 2.77 s and goes on the
-other way; counterclockwise it keeps going for all of the run. That time is known to us from another
+other way; counterclockwise it keeps going for all of the run of 8 s (without losses it turns back,
+too, at 11.55 s). That time is known to us from another
 computation with these numbers, which does not say about which axis it was tilted nor which spin it
 followed: with a tilt about y the spin about the vertical first vanishes at 2.763 s, as chosen here,
 while with one about x it takes 4.16 s. So it tells little, and the exact comparison is the next

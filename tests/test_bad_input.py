@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import mechgraph as mg
 from mechgraph import gallery
@@ -461,7 +462,8 @@ def test_wrong_types_in_surfaces(kind, value):
         ):
             continue
         with pytest.raises(mg.ModelError):
-            SURFACES[kind](*(value if i == k else given for i, given in enumerate(right)))
+            made = SURFACES[kind](*(value if i == k else given for i, given in enumerate(right)))
+            made.marker  # noqa: B018 (a name is no place outside of a system)
 
 
 @pytest.mark.parametrize("value", WRONG, ids=lambda value: repr(value)[:12])
@@ -509,7 +511,7 @@ FUNCTIONS = {
     ),
     "torque of two": (
         lambda s: s.torque("f", "ball", lambda m: (1, 2)),
-        ["force 'f'", "torque", "3 numbers"],
+        ["torque 'f'", "torque", "3 numbers"],
     ),
     "typo in a force": (
         lambda s: s.force("f", "tip", lambda m: m.speeds("tip")),
@@ -517,92 +519,95 @@ FUNCTIONS = {
     ),
     "if in a force": (
         lambda s: s.torque("f", "hinge", lambda m: 1 if m.time > 1 else 0),
-        ["force 'f'", "mg.if_else"],
+        ["torque 'f'", "mg.if_else"],
     ),
     "NaN in a force": (
         lambda s: s.torque("f", "hinge", lambda m: m.time + math.sin(m.time)),
-        ["force 'f'", "NaN", "mg.sin"],
+        ["torque 'f'", "NaN", "mg.sin"],
     ),
-    "own force of nothing": (lambda s: s.add(OwnForce(lambda m: None)), ["force 'f'", "NoneType"]),
+    "own force of nothing": (
+        lambda s: s.add(OwnForce(lambda m: None)),
+        ["OwnForce 'f'", "NoneType"],
+    ),
     "own force of numbers": (
         lambda s: s.add(OwnForce(lambda m: [1.0])),
-        ["force 'f'", "mg.Wrench", "1.0"],
+        ["OwnForce 'f'", "mg.Wrench", "1.0"],
     ),
     "own force of two": (
         lambda s: s.add(OwnForce(lambda m: [mg.Effort("ball", [1, 2])])),
-        ["force 'f'", "3 numbers", "2x1"],
+        ["OwnForce 'f'", "3 numbers", "2x1"],
     ),
     "own force nowhere": (
         lambda s: s.add(OwnForce(lambda m: [mg.Effort("hing", 1.0)])),
-        ["force 'f'", "did you mean 'hinge'"],
+        ["OwnForce 'f'", "did you mean 'hinge'"],
     ),
     "typo": (
         lambda s: s.constrain("c", velocity=lambda m: m.speeds("b")),
-        ["constraint 'c'", "AttributeError", "'speeds'"],
+        ["constrain 'c'", "AttributeError", "'speeds'"],
     ),
-    "division": (lambda s: s.add(Own(lambda m: 1 / 0)), ["constraint 'c'", "ZeroDivisionError"]),
+    "division": (lambda s: s.add(Own(lambda m: 1 / 0)), ["Own 'c'", "ZeroDivisionError"]),
     "if": (
         lambda s: s.constrain("c", position=lambda m: max(m.time, 0)),
-        ["constraint 'c'", "mg.if_else"],
+        ["constrain 'c'", "mg.if_else"],
     ),
     "NaN": (
         lambda s: s.add(Own(lambda m: [("v", m.speed("hinge") + math.sin(m.time))])),
-        ["constraint 'c'", "NaN", "mg.sin"],
+        ["Own 'c'", "NaN", "mg.sin"],
     ),
     "own of nothing": (
         lambda s: s.add(Own(lambda m: None)),
-        ["constraint 'c'", "velocity", "(label, expression)", "None"],
+        ["Own 'c'", "velocity", "(label, expression)", "None"],
     ),
     "own bare": (
         lambda s: s.add(Own(lambda m: m.speed("hinge"))),
-        ["constraint 'c'", "(label, expression)"],
+        ["Own 'c'", "(label, expression)"],
     ),
     "own of three": (
         lambda s: s.add(Own(lambda m: [("v", m.speed("hinge"), 1)])),
-        ["constraint 'c'", "(label, expression)"],
+        ["Own 'c'", "(label, expression)"],
     ),
     "own vector": (
         lambda s: s.add(Own(lambda m: [("v", m.velocity("tip"))])),
-        ["constraint 'c'", "row 'v'", "3x1"],
+        ["Own 'c'", "row 'v'", "3x1"],
     ),
     "own nowhere": (
         lambda s: s.add(Own(lambda m: [("v", m.velocity("tpi")[0])])),
-        ["constraint 'c'", "did you mean 'tip'"],
+        ["Own 'c'", "did you mean 'tip'"],
     ),
     "servo of a ball": (
         lambda s: s.servo("c", "ball", 1.0),
-        ["constraint 'c'", "one number", "4x1"],
+        ["servo 'c'", "one number", "4x1"],
     ),
-    "edge": (lambda s: s.knife_edge("c", "tip", across=(0, 2, 0)), ["constraint 'c'", "length 2"]),
+    "edge": (lambda s: s.knife_edge("c", "tip", across=(0, 2, 0)), ["knife_edge 'c'", "length 2"]),
     "constraint of nothing": (
         lambda s: s.constrain("c", position=lambda m: None),
-        ["constraint 'c'", "None"],
+        ["constrain 'c'", "None"],
     ),
     "constraint of text": (
         lambda s: s.constrain("c", position=lambda m: "z"),
-        ["constraint 'c'", "'z'"],
+        ["constrain 'c'", "'z'"],
     ),
     "position of velocities": (
         lambda s: s.constrain("c", position=lambda m: m.velocity("tip")[0]),
-        ["constraint 'c'", "velocities", "level"],
+        ["constrain 'c'", "velocities", "level"],
     ),
     "velocity of accelerations": (
         lambda s: s.constrain("c", velocity=lambda m: m.acceleration("tip")[0]),
-        ["constraint 'c'", "accelerations", "level"],
+        ["constrain 'c'", "accelerations", "level"],
     ),
     "square of accelerations": (
         lambda s: s.constrain("c", acceleration=lambda m: m.acceleration("tip")[0] ** 2 - 1),
-        ["constraint 'c'", "linear"],
+        ["constrain 'c'", "linear"],
     ),
     "input in a constraint": (
         lambda s: s.servo("c", "hinge", s.inputs["w"]),
-        ["constraint 'c'", "input", "function of time"],
+        ["servo 'c'", "input", "function of time"],
     ),
     "foreign constraint": (
         lambda s: s.constrain(
             "c", position=lambda m: m.position("tip")[0] - good().parameters["gain"]
         ),
-        ["constraint 'c'", "'gain'"],
+        ["constrain 'c'", "'gain'"],
     ),
     "foreign body": (
         lambda s: s.force("f", "tip", lambda m: m.velocity(OTHER.bodies["a"])),
@@ -695,7 +700,7 @@ def test_values_of_parameters_keep_the_limits_of_the_numbers_that_they_make_up()
     ):
         with pytest.raises(
             mg.ArgumentError,
-            match=r"parameters: CompliantContact 'c': radius must be positive, got -0\.1",
+            match=r"parameters: compliant_contact 'c': radius must be positive, got -0\.1",
         ):
             call()
 
@@ -1018,7 +1023,7 @@ def test_a_guess_of_a_cut_joint_is_refused():
         ({"m": -1.0}, ["body 'rod'", "positive", "-1"]),
         ({"c": 2.0}, ["joint 'hinge'", "not a rotation"]),
         ({"i": 5.0}, ["body 'rod'", "triangle inequality"]),
-        ({"k": -1.0}, ["CompliantContact 'floor'", "stiffness"]),
+        ({"k": -1.0}, ["compliant_contact 'floor'", "stiffness"]),
     ],
 )
 def test_what_is_refused_as_a_number_is_refused_as_a_parameters_value(value, words):
@@ -1048,3 +1053,162 @@ def test_what_is_refused_as_a_number_is_refused_as_a_parameters_value(value, wor
             body = bad.body("rod", mass=mass, inertia=(1, 1, 1))
             bad.revolute("hinge", bad.ground, body, axis=(0, axis, 0))
             assert any(word in problems(bad)[0] for word in words)
+
+
+# --- one way to read, one way to call -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("word", [*mg.FORCES, *mg.CONSTRAINTS])
+def test_elements_are_called_by_the_word_that_says_them(word):
+    """Where the call is wrong, where its name is taken, and in what is found later."""
+    kind = {**mg.FORCES, **mg.CONSTRAINTS}[word]
+    assert kind.kind() == word
+    s = good()
+    made = getattr(s, word)(*right_arguments(s)[word])
+    assert made.called == f"{word} 'e'"
+    with pytest.raises(mg.ModelError, match=f"^{word} 'e': the name is taken"):
+        getattr(s, word)(*right_arguments(s)[word])
+    with pytest.raises(mg.ModelError, match=f"^{word} 'e': "):
+        getattr(s, word)("e", nonsense=1)
+    assert Own(None, "own").kind() == "Own"
+
+
+@pytest.mark.parametrize("name", ["a\ud800", "\udcff", "two\nlines", "nul\0", "bell\a", " \t", ""])
+def test_names_that_cannot_be_written_are_refused_at_the_door(name):
+    s = good()
+    for call in (
+        lambda: mg.System(name),
+        lambda: s.body(name, 1.0, inertia=INERTIA),
+        lambda: s.frame(name),
+        lambda: s.marker(name, "a"),
+        lambda: s.parameter(name, 1.0),
+        lambda: s.input(name),
+        lambda: s.output(name, lambda m: m.time),
+        lambda: s.revolute(name, "a", "b"),
+        lambda: s.torque(name, "hinge", 1.0),
+        lambda: s.add(Own(lambda m: [], name)),
+        lambda: mg.rot("x", name),
+        lambda: mg.variables([name]),
+    ):
+        with pytest.raises(mg.ModelError, match="name"):
+            call()
+    with pytest.raises(mg.ArgumentError, match="events"):
+        s.equations().simulate(0.1, events={name: "hinge"})
+
+
+def test_an_orientation_may_be_a_rotation_of_scipy():
+    """Compared with the same turn said in our own way."""
+    turn = Rotation.from_euler("ZX", [0.3, 1.2])  # about the turned axes, as turns are
+    for orientation in (turn, [("z", 0.3), ("x", 1.2)]):
+        s = good()
+        s.marker("turned", "tip", orientation=orientation)
+        s.revolute("extra", "b", s.body("c", 1.0, inertia=INERTIA), orientation=orientation)
+        found = s.equations().rotation("turned", [*Q, 0.4]), s.equations().rotation("c", [*Q, 0.4])
+        np.testing.assert_allclose(
+            found[0], s.equations().rotation("tip", [*Q, 0.4]) @ turn.as_matrix()
+        )
+        np.testing.assert_allclose(
+            found[1],
+            s.equations().rotation("b", [*Q, 0.4])
+            @ turn.as_matrix()
+            @ Rotation.from_rotvec([0, 0, 0.4]).as_matrix(),
+        )
+        again = good()
+        again.marker("turned", "tip", orientation=orientation)
+        other = good()
+        other.marker("turned", "tip", orientation=orientation)
+        assert again.snapshot() == other.snapshot()
+    with pytest.raises(mg.ModelError, match="orientation"):
+        good().marker("turned", "tip", orientation=Rotation.concatenate([turn, turn]))
+
+
+@pytest.mark.parametrize("word", ["roll", "slide", "compliant_contact", "rigid_contact"])
+def test_surfaces_take_the_names_of_bodies_and_markers(word):
+    further = (1e4,) if word == "compliant_contact" else ()
+    named, given = good(), good()
+    getattr(named, word)("touch", mg.Sphere("tip", 0.1), mg.Plane("ground"), *further)
+    surfaces = mg.Sphere(given.markers["tip"], 0.1), mg.Plane(given.ground)
+    getattr(given, word)("touch", *surfaces, *further)
+    assert named.snapshot() == given.snapshot()
+    assert [place.name for place in named.elements[-1].places()] == ["ground", "tip"]
+    with pytest.raises(mg.ModelError, match=f"{word} 'wrong': unknown body or marker 'tpi'; did"):
+        getattr(good(), word)("wrong", mg.Sphere("tpi", 0.1), mg.Plane("ground"), *further)
+    with pytest.raises(mg.ModelError, match="Sphere on 'tip': a name is known in the words of a"):
+        mg.Sphere("tip", 0.1).marker  # noqa: B018
+
+
+class Dragging(mg.Constraint):
+    """A hinge is held, and drags an effort along."""
+
+    def __init__(self, name, effort) -> None:
+        self.name, self.effort = name, effort
+
+    def velocity(self, m):
+        return [("", m.speed("hinge"))]
+
+    def friction_actions(self, m, multipliers):
+        return [mg.Effort("hinge", self.effort(m, multipliers))]
+
+
+@pytest.mark.parametrize("formalism", ["newton-euler", "absolute"])
+@pytest.mark.parametrize(
+    ("effort", "word"),
+    [
+        (lambda m, lam: lam[0] ** 2, "in proportion to its multipliers"),
+        (lambda m, lam: mg.fabs(lam[0]), "in proportion to its multipliers"),
+        (lambda m, lam: 1 + lam[0], "in proportion to its multipliers"),
+        (lambda m, lam: mg.sin(m.time), "in proportion to its multipliers"),
+        (lambda m, lam: None, "effort must have 1 numbers, got None"),
+        (lambda m, lam: [lam[0], lam[0]], "effort"),
+        (lambda m, lam: [][0], "IndexError"),
+    ],
+)
+def test_friction_that_is_not_in_proportion_is_refused(effort, word, formalism):
+    s = good()
+    s.add(Dragging("brake", effort))
+    with pytest.raises(mg.ModelError, match=f"Dragging 'brake': .*{word}"):
+        s.equations(formalism).accelerations(*s.equations(formalism).assemble())
+
+
+def test_what_another_formalism_has_is_told_where_it_is(equations):
+    kane = equations.system.equations("kane")
+    with pytest.raises(AttributeError, match=r"by kane.*system\.equations\('appell'\)\.appell"):
+        _ = kane.appell
+    with pytest.raises(AttributeError, match="did you mean 'mass_matrix'"):
+        _ = kane.mass_matrx
+    assert not hasattr(kane, "appell")
+
+
+def test_an_input_that_goes_wrong_is_named_with_its_moment(equations):
+    for wrong, word in (
+        (lambda: 3, r"input 'w' must be a function of t or of \(t, q, u\), got one of \(\)"),
+        (lambda t, q: 3, r"input 'w' must be a function of t or of"),
+        (lambda t: 1 / 0, "input 'w' failed at t = 0: ZeroDivisionError"),
+        (lambda t: None, "input 'w' failed at t = 0: its value must be a number, got None"),
+        (lambda t: math.nan, "input 'w' failed at t = 0: its value must be a number, got nan"),
+    ):
+        with pytest.raises(mg.MechgraphError, match=word):
+            equations.simulate(0.1, inputs={"w": wrong})
+    with pytest.raises(mg.SimulationError, match=r"input 'w' failed at t = 0\.05.*Mend") as error:
+        equations.simulate(0.1, step=0.01, inputs={"w": lambda t: 0.0 if t < 0.05 else 1 / 0})
+    assert error.value.trajectory is not None
+
+
+def test_a_tolerance_below_rounding_is_refused_with_what_is_possible(equations):
+    for method in ("cvodes", "rk8", "dop853"):
+        with pytest.raises(mg.ArgumentError, match="rtol must be below one and at least 1e-15"):
+            equations.simulate(0.1, rtol=1e-16, method=method)
+
+
+def test_more_rows_than_can_be_stored_are_refused(equations):
+    for duration, step in ((1.0, 1e-300), (1e300, 1.0)):
+        with pytest.raises(mg.ArgumentError, match="give a larger step"):
+            equations.simulate(duration, step=step)
+
+
+def test_what_was_given_is_shown_in_one_line(equations):
+    for value in (np.zeros((50, 50)), "x" * 10_000, [["a", "b"]] * 100, 10**4000):
+        with pytest.raises(mg.ArgumentError) as error:
+            equations.simulate(0.1, rtol=value)
+        assert len(str(error.value)) < 200
+        assert "\n" not in str(error.value)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -41,13 +43,18 @@ def ok(*arguments: str) -> str:
     return result.output
 
 
-def refused(*arguments: str) -> str:
-    """The message of a command that fails because of its input: exit code 2, no traceback."""
+def refused(*arguments: str, code: int = 2) -> str:
+    """The message of a command that is wrong itself: exit code 2, no traceback."""
     result = call(*arguments)
-    assert result.exit_code == 2, result.output
+    assert result.exit_code == code, result.output
     assert isinstance(result.exception, SystemExit)
     assert "Traceback" not in result.output
     return result.output
+
+
+def failed(*arguments: str) -> str:
+    """The message of a command whose model or run is wrong: exit code 1, no traceback."""
+    return refused(*arguments, code=1)
 
 
 @pytest.fixture
@@ -141,7 +148,7 @@ def test_a_run_that_fails_keeps_what_was_computed(tmp_path: Path) -> None:
         "    return s", '    s.torque("dying", "theta", mg.sqrt(0.2 - s.time))\n    return s'
     )
     path.write_text(failing, encoding="utf-8")
-    message = refused("run", str(path), "--step", "0.01", "--out", str(tmp_path / "part.npz"))
+    message = failed("run", str(path), "--step", "0.01", "--out", str(tmp_path / "part.npz"))
     assert "the run stopped after t =" in message
     kept = mg.load(tmp_path / "part.npz")
     assert kept.outcome == "failed"
@@ -156,7 +163,9 @@ def test_a_run_that_fails_keeps_what_was_computed(tmp_path: Path) -> None:
         (["run", "double_pendulum", "--set", "elbow"], "write name=number"),
         (["run", "double_pendulum", "--set", "elbow=one"], "write name=number"),
         (["run", "double_pendulum", "--set", "elbw=1"], "did you mean 'elbow'"),
-        (["run", "double_pendulum", "--duration", "-1"], "duration must be a positive number"),
+        (["run", "double_pendulum", "--duration", "-1"], "-1.0 is not in the range x>0"),
+        (["run", "double_pendulum", "--set", "elbow=nan"], "write name=number"),
+        (["run", "double_pendulum", "--out", "x.csv"], "x.csv must end in one of .npz"),
         (["run", "double_pendulum", "--view", "x.mp4"], "x.mp4 must end in one of .html"),
         (["run", "double_pendulum", "--plot", "x.xyz"], "x.xyz must end in one of .png"),
         (["run", "double_pendulum", "--report", "x.pdf"], "x.pdf must end in one of .html"),
@@ -186,24 +195,134 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_run(
         refused("run", "double_pendulum", option, path)
 
 
-@pytest.mark.parametrize(
-    ("source", "message"),
-    [
-        ("x = 1", "defines no System"),
-        ("import mechgraph as mg\na, b = mg.System(), mg.System()", "defines 2 Systems"),
-        ("def broken(:", "not valid Python"),
-        ("\nprint(undefined)", "line 2: NameError: name 'undefined' is not defined"),
-        ("def system():\n    return 1 / 0", "line 2: ZeroDivisionError"),
-        (
-            "import mechgraph as mg\ns = mg.System('s')\ns.body('lost', mass=-1, inertia=0)",
-            "'lost'",
-        ),
-    ],
-)
-def test_wrong_files_get_one_clear_message(source: str, message: str, tmp_path: Path) -> None:
+OWN = """import mechgraph as mg
+
+def system():
+    s = mg.System("own", gravity=(0, 0, -9.81))
+    rod = s.body("rod", mass=1.0, com=(0, 0, -0.5), inertia=0)
+    s.revolute("theta", s.ground, rod, axis="y")
+    s.torque("motor", "theta", s.input("w"))
+    return s
+"""
+WRONG_FILES = {
+    "x = 1": "wrong.py: defines no System",
+    "import mechgraph as mg\na, b = mg.System(), mg.System()": "wrong.py: defines 2 Systems",
+    "def broken(:": "line 1: not valid Python",
+    "\0": "not valid Python",
+    "\nprint(undefined)": "line 2: NameError: name 'undefined' is not defined",
+    "import nowhere_at_all": "line 1: ModuleNotFoundError: No module named 'nowhere_at_all'",
+    "raise SystemExit(0)": "line 1: SystemExit: 0",
+    "def f():\n    return f()\nf()": "line 2: RecursionError",
+    "def system():\n    return 1 / 0": "line 2: ZeroDivisionError",
+    "def system():\n    return system()": "line 2: RecursionError",
+    "def system():\n    pass": "wrong.py: system() must return a System, got None",
+    "def system(size): ...": "wrong.py: TypeError: system() missing 1 required",
+    "import mechgraph as mg\ns = mg.System('s')\ns.body('lost', mass=-1, inertia=0)": "'lost'",
+    f"{OWN}START = [1, 2]": "wrong.py: START must be a mapping of names to values",
+    f"{OWN}START = {{1: 2}}": "wrong.py: START must be a mapping of names to values",
+    f"{OWN}START = {{'thta': 1.0}}": "start: unknown name 'thta'; did you mean 'theta'?",
+    f"{OWN}START = {{'theta': 'down'}}": "start: 'theta' must be one finite number",
+    f"{OWN}GUESS = 3": "wrong.py: GUESS must be a mapping of names to values",
+    f"{OWN}DURATION = '5 s'": "wrong.py: DURATION must be a positive number, got '5 s'",
+    f"{OWN}OPTIONS = ['rtol']": "wrong.py: OPTIONS must be a mapping of names to values",
+    f"{OWN}OPTIONS = {{'rtoll': 1e-6}}": "wrong.py: unknown option in OPTIONS 'rtoll'",
+    f"{OWN}OPTIONS = {{'rtol': None}}": "rtol must be a positive number, got None",
+    f"{OWN}OPTIONS = {{'parameters': 5}}": "parameters must be a mapping",
+    f"{OWN}OPTIONS = {{'inputs': {{'w': lambda: 3}}}}": "input 'w' must be a function of t or of",
+    f"{OWN}OPTIONS = {{'inputs': {{'w': lambda t: [][0]}}}}": "input 'w' failed at t = 0: Index",
+}
+
+
+@pytest.mark.parametrize("source", WRONG_FILES)
+def test_wrong_files_get_one_clear_message(source: str, tmp_path: Path) -> None:
     path = tmp_path / "wrong.py"
     path.write_text(source, encoding="utf-8")
-    assert message in refused("describe", str(path))
+    assert WRONG_FILES[source] in failed("run", str(path))
+
+
+@pytest.mark.parametrize(
+    ("check", "message"),
+    [
+        ("def check():\n    assert False, 'too far'", "FAILED: too far"),
+        ("def check():\n    return {}['far']", "line 11: KeyError: 'far'"),
+        ("def check():\n    raise SystemExit", "line 11: SystemExit"),
+        ("def check():\n    return check()", "line 11: RecursionError"),
+        ("def check(): ...", "check() must return errors by name"),
+        ("def check():\n    return {'far': 'near'}", "check(): 'far' must be a number, got 'near'"),
+        ("check = 3", "check must be a function, got 3"),
+    ],
+)
+def test_a_check_that_goes_wrong_gets_one_clear_message(check, message, tmp_path: Path) -> None:
+    path = tmp_path / "wrong.py"
+    path.write_text(f"{OWN}\n{check}\n", encoding="utf-8")
+    assert message in failed("gallery", str(path))
+
+
+def test_a_file_may_import_files_beside_it_and_each_has_its_own(tmp_path: Path) -> None:
+    """Also late, from a package, and where two models have files of the same name."""
+    for folder, mass in (("one", 1.0), ("two", 2.0)):
+        (tmp_path / folder / "inner").mkdir(parents=True)
+        (tmp_path / folder / "parts.py").write_text(f"MASS = {mass}\n")
+        (tmp_path / folder / "inner" / "late.py").write_text(f"LENGTH = {mass / 2}\n")
+        (tmp_path / folder / "model.py").write_text(
+            OWN.replace("import mechgraph as mg", "import mechgraph as mg\nimport parts")
+            .replace("mass=1.0", "mass=parts.MASS")
+            .replace("-0.5", "-late.LENGTH")
+            .replace("    s = mg", "    from inner import late\n    s = mg")
+        )
+    before = list(sys.path)
+    one, two = (gallery.load_file(tmp_path / name / "model.py") for name in ("one", "two"))
+    masses = [float(example.system().bodies["rod"].mass) for example in (one, two, one)]
+    lengths = [-float(example.system().bodies["rod"].com[2]) for example in (two, one)]
+    assert (masses, lengths) == ([1.0, 2.0, 1.0], [1.0, 0.5])
+    assert sys.path == before
+    assert not {"parts", "inner", "inner.late"} & set(sys.modules)
+    assert "own: 1 body" in ok("describe", str(tmp_path / "two" / "model.py"))
+
+
+def test_an_interrupted_run_is_kept_and_ends_with_130(tmp_path: Path) -> None:
+    path, out = tmp_path / "own.py", tmp_path / "kept.npz"
+    path.write_text(
+        f"{OWN}\ndef w(t):\n    if t > 0.3:\n        raise KeyboardInterrupt\n    return 0.0\n"
+        "OPTIONS = {'inputs': {'w': w}, 'step': 0.01}\n"
+    )
+    result = call("run", str(path), "--out", str(out), "--duration", "1", "--step", "0.01")
+    assert result.exit_code == 130
+    assert "interrupted" in result.output
+    assert f"wrote {out}" in result.output
+    kept = mg.load(out)
+    assert kept.outcome == "interrupted"
+
+
+@pytest.mark.parametrize("command", ["run", "check", "describe", "equations", "gallery"])
+def test_every_command_that_is_interrupted_ends_with_130(command, own, monkeypatch) -> None:
+    def interrupted(model):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "load", interrupted)
+    result = call(command, own)
+    assert (result.exit_code, result.output) == (130, "interrupted\n")
+
+
+def test_a_closed_pipe_is_met_without_a_word() -> None:
+    """As in ``mechgraph gallery | head -1``."""
+    program = [sys.executable, "-c", "from mechgraph.cli import main; main()", "gallery"]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+
+
+def test_one_file_that_cannot_be_written_does_not_cost_the_others(own: str, tmp_path: Path) -> None:
+    (tmp_path / "taken.npz").mkdir()
+    broken = tmp_path / "plots.png"
+    broken.symlink_to(tmp_path / "nowhere" / "plots.png")
+    kept = tmp_path / "report.html"
+    message = failed("run", own, "--plot", str(broken), "--report", str(kept))
+    assert f"cannot write {broken}: No such file or directory" in message
+    assert kept.exists()
 
 
 def test_demo_does_the_whole_job(tmp_path: Path) -> None:

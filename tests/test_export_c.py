@@ -8,6 +8,7 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
+import casadi as ca
 import numpy as np
 import pytest
 
@@ -189,3 +190,21 @@ def test_what_cannot_be_exported_is_told(tmp_path):
     with pytest.raises(mg.ArgumentError, match="not finite near the reference"):
         nowhere.equations().export_c(tmp_path / "nowhere")
     assert not list(Path(tmp_path).iterdir())
+
+
+def test_a_table_has_no_c_form_and_is_told(tmp_path):
+    s = mg.System("pendulum")
+    s.revolute("hinge", s.ground, s.body("rod", mass=1.0, inertia=(1, 1, 1)))
+    table = ca.interpolant("table", "linear", [[0.0, 1.0, 2.0]], [0.0, 1.0, 4.0])
+    s.torque("spring", "hinge", lambda m: table(m.coordinate("hinge")))
+    with pytest.raises(mg.UnsupportedError, match="a table"):
+        s.equations().export_c(tmp_path / "pendulum")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("path", [None, "/", "", 3, b"name", "a\0b", "a\ud800b"])
+def test_a_path_that_is_none_is_refused(path):
+    s = mg.System("pendulum")
+    s.revolute("hinge", s.ground, s.body("rod", mass=1.0, inertia=(1, 1, 1)))
+    with pytest.raises(mg.ArgumentError, match="expected the name of a file"):
+        s.equations().export_c(path)

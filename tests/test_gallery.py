@@ -9,7 +9,7 @@ import pytest
 import mechgraph as mg
 from measure import IN_JOINT_COORDINATES
 from mechgraph import gallery
-from mechgraph.errors import ArgumentError
+from mechgraph.errors import ArgumentError, ModelError
 
 VARIANTS = {  # examples that can be built in more than one way
     "a02_fourbar": [{"N": 1}, {"N": 3}],
@@ -136,7 +136,7 @@ def test_a_file_with_a_function_and_a_dataclass(tmp_path):
     ],
 )
 def test_a_file_that_cannot_serve(tmp_path, text, message):
-    with pytest.raises(ArgumentError, match=message):
+    with pytest.raises(ModelError, match=message):
         gallery.load_file(written(tmp_path, text))
 
 

@@ -291,3 +291,81 @@ def test_other_formats_are_refused_not_renamed(run, tmp_path, ending):
     with pytest.raises(mg.ArgumentError, match=r"saved as \.npz"):
         run.save(tmp_path / f"run{ending}")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_name_with_a_dot_has_no_ending(run, tmp_path):
+    assert run.save(tmp_path / "v1.5").name == "v1.5.npz"
+    assert run.save(tmp_path / "LOUD.NPZ").name == "LOUD.npz"
+
+
+# --- files that somebody has altered --------------------------------------------------------------
+
+NO_META = [None, 1, "x", [], {}, [1], {"a": "b"}, {"a": [1]}, True, "\ud800", {"coordinates": 5}]
+
+
+def altered(data: dict, key: str):
+    """The contents of a file with one of its arrays, or one part of its text, changed."""
+    if key != "meta":
+        array = data[key]
+        yield {name: value for name, value in data.items() if name != key}
+        others = array[:1], array * np.nan, array.astype(int), array * 1j, array.T, array > 0
+        for value in (*others, np.array("a"), np.array(1.0), np.zeros((2, 2, 2))):
+            yield {**data, key: value}
+        return
+    meta = json.loads(str(data["meta"]))
+    for part in meta:
+        yield {**data, "meta": np.array(json.dumps({k: v for k, v in meta.items() if k != part}))}
+        for value in NO_META:
+            yield {**data, "meta": np.array(json.dumps({**meta, part: value}))}
+
+
+@pytest.mark.parametrize("key", ["meta", "time", "q", "u", "w", "kinetic", "udot", "multipliers"])
+def test_a_file_that_was_altered_is_refused_or_makes_sense(run, tmp_path, key):
+    with np.load(run.save(tmp_path / "run.npz")) as file:
+        data = {name: file[name] for name in file.files}
+    refused = 0
+    for contents in altered(data, key):
+        np.savez(tmp_path / "altered.npz", **contents)
+        for system in (None, run.equations.system):
+            try:
+                found = mg.load(tmp_path / "altered.npz", system)
+            except mg.MechgraphError:
+                refused += 1
+                continue
+            assert found.summary()
+            assert found.plot()
+            assert len(found.at(slice(1))) == 1
+            assert found.save(tmp_path / "again.npz")
+    assert refused > 8
+
+
+def test_damaged_files_are_refused(run, tmp_path):
+    content = run.save(tmp_path / "run.npz").read_bytes()
+    random = np.random.default_rng(0)
+    for _ in range(60):
+        damaged = np.frombuffer(content, np.uint8).copy()
+        places = random.integers(len(damaged), size=random.integers(1, 40))
+        damaged[places] = random.integers(256, size=len(places))
+        (tmp_path / "damaged.npz").write_bytes(damaged[: random.integers(len(damaged))].tobytes())
+        with pytest.raises(mg.ArgumentError, match=r"damaged\.npz: not a trajectory"):
+            mg.load(tmp_path / "damaged.npz")
+
+
+def test_a_run_without_rows_is_said_to_be_empty(run, tmp_path):
+    nothing = run.at([])
+    assert "empty" in nothing.summary()
+    assert nothing.imbalance.shape == (0,)
+    for look in (nothing.plot, nothing.view, lambda: nothing.report(tmp_path / "r.html")):
+        with pytest.raises(mg.ArgumentError, match="the run is empty"):
+            look()
+
+
+def test_rows_are_chosen_by_slices_indices_and_flags(run):
+    flags = run.time > run.time[2]
+    for rows, expected in ((slice(3, 5), run.time[3:5]), ([0, -1], run.time[[0, -1]])):
+        np.testing.assert_array_equal(run.at(rows).time, expected)
+    np.testing.assert_array_equal(run.at(flags).time, run.time[3:])
+    np.testing.assert_array_equal(run.at(2).time, run.time[2:3])
+    for rows in ("text", 1.5, [10**6], np.eye(2, dtype=int), flags[:-1]):
+        with pytest.raises(mg.ArgumentError, match=f"rows of the {len(run)} times"):
+            run.at(rows)

@@ -105,7 +105,7 @@ def test_description_lists_everything_that_hangs_on_the_graph() -> None:
         "markers: tip",
         "inputs       effort",
         "m = 1.2, l = 0.7, g = 9.81",
-        "motor (joint torque) on theta2",
+        "motor (torque) on theta2",
         "drive (1 row)",
         "6·2 − 10 (joints) − 1 (constraints) = 1",
         "theta1', theta2'",
@@ -856,3 +856,40 @@ def test_labels_of_the_graph_do_not_cover_each_other(name):
     covered = [(a, b) for a, b in combinations(boxes, 2) if a.overlaps(b)]
     assert len(boxes) > 10
     assert not covered
+
+
+def test_a_graph_takes_dollars_as_they_are(tmp_path) -> None:
+    """Matplotlib would read a formula in them, and this one is none."""
+    s = mg.System("a $x^{ b$", gravity=(0, 0, -9.81))
+    s.revolute("$\\frac{$", s.ground, s.body("$_$", mass=1.0, inertia=(1, 1, 1)))
+    labels = [text.get_text() for text in s.draw_graph(tmp_path / "graph.png").axes[0].texts]
+    assert {r"\$_\$", r"\$\frac{\$"} <= set(labels)
+
+
+def test_contacts_that_are_open_are_no_redundant_rows() -> None:
+    """Before they touch they hold nothing, so the count and the rank are those of the free body."""
+    system = gallery.load("falling_rod").system()
+    text = system.describe()
+    assert "top on wall (1 row, open until it touches): gap" in text
+    assert "6·1 − 3 (joints) = 3" in text
+    assert "numerical    3" in text
+    assert "redundant" not in text
+    equations = system.equations()
+    q, u = equations.assemble()
+    assert equations.redundant(q, u) == []
+    closed = {name: 1.0 for name in equations.parameters if name.endswith("touching")}
+    assert equations.mobility(q, u, parameters=closed) < equations.mobility(q, u) == 3
+
+
+def test_mobility_is_that_of_one_configuration() -> None:
+    equations = four_bar().equations()
+    q, u = equations.assemble()
+    for call in (equations.mobility, equations.redundant):
+        with pytest.raises(mg.ArgumentError, match="one state"):
+            call([q, q], u)
+
+
+@pytest.mark.parametrize("title", ["", "two\nlines", 3, "\ud800"])
+def test_a_title_is_one_line(loop_run: mg.Trajectory, title) -> None:
+    with pytest.raises(mg.ArgumentError, match="title must be a text in one line"):
+        loop_run.view(title=title)

@@ -550,7 +550,7 @@ def test_accelerations_that_contradict_each_other_are_refused_and_named():
 def test_a_spring_of_no_length_is_named():
     s, body = cart()
     s.spring_damper("band", s.ground, body, stiffness=10.0, length=0.5)
-    with pytest.raises(mg.ArgumentError, match="force 'band' has no value at the start"):
+    with pytest.raises(mg.ArgumentError, match="spring_damper 'band' has no value at the start"):
         s.equations().simulate(1.0, step=0.1)
     assert s.equations().simulate(1.0, {"x": 0.1}, step=0.1).outcome == "finished"
 

@@ -511,7 +511,7 @@ def test_pairs_without_an_answer_are_refused():
         (lambda at: mg.Ellipsoid(at, (0.1, 0, 0.1)), "semiaxes must be positive"),
         (lambda at: mg.Box(at, (0.1, 0.1)), "sides"),
         (lambda at: mg.Implicit(at, 3.0), "g must be a function"),
-        (lambda at: mg.Sphere("body", 0.1), "sits on a body or a marker"),
+        (lambda at: mg.Sphere(3, 0.1), "sits on a body or a marker"),
     ],
 )
 def test_wrong_numbers_are_refused(make, words):

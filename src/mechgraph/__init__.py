@@ -18,6 +18,7 @@ from casadi import (
     tanh,
 )
 
+from . import gallery
 from .closures.closure import CLOSURES
 from .contract.names import Quantity
 from .contract.terms import Terms
@@ -146,6 +147,7 @@ __all__ = [
     "dot",
     "exp",
     "fabs",
+    "gallery",
     "if_else",
     "load",
     "log",

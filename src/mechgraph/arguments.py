@@ -1,15 +1,24 @@
-"""Reading the numbers of a call: arrays or names, checked, with what is not given filled in."""
+"""Reading the arguments of a call: numbers, choices, names, paths; checked, with what is not given
+filled in. Whatever they are by mistake, and whatever that raises, becomes one error that names
+it."""
 
 from __future__ import annotations
 
 import operator
+import os
+import unicodedata
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from numbers import Real
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 
-from .errors import ArgumentError, unknown
+from .errors import ArgumentError, MechgraphError, shown, unknown
+
+Choice = TypeVar("Choice", bool, int, str, bool | None, int | None, str | None)
 
 Numbers = Sequence[float] | np.ndarray | Mapping[str, float]
 
@@ -18,25 +27,76 @@ def number(what: str, value: Any, positive: bool = False) -> float:
     """One finite number, above zero if it has to be."""
     try:
         result = float("nan") if isinstance(value, (str, bytes)) else float(value)
-    except (TypeError, ValueError):
+    except Exception:
         result = float("nan")
     if not np.isfinite(result) or (positive and result <= 0):
         raise ArgumentError(
-            f"{what} must be a {'positive ' if positive else ''}number, got {value!r}"
+            f"{what} must be a {'positive ' if positive else ''}number, got {shown(value)}"
         )
     return result
+
+
+def choice(
+    what: str,
+    value: Any,
+    allowed: Sequence[Choice],
+    error: type[MechgraphError] = ArgumentError,
+) -> Choice:
+    """One of a few values: a flag, a word. Arrays and expressions are equal to none of them."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    if plain is None or isinstance(plain, (bool, int, float, str)):
+        for each in allowed:
+            if plain == each:
+                return each
+    listed = f"{', '.join(map(repr, allowed[:-1]))} or {allowed[-1]!r}"
+    raise error(f"{what} must be {listed}, got {shown(value)}")
+
+
+def flag(what: str, value: Any, error: type[MechgraphError] = ArgumentError) -> bool:
+    """True or False."""
+    return choice(what, value, (True, False), error)
+
+
+def is_name(value: object) -> bool:
+    """True for a text that something may be called: it can be printed and written in one line."""
+    return (
+        isinstance(value, str)
+        and bool(value.strip())
+        and not any(unicodedata.category(letter) in ("Cc", "Cs") for letter in value)
+    )
+
+
+def file_path(value: Any) -> Path:
+    """The path of a file, as text or as a path."""
+    try:
+        path = Path(value) if isinstance(value, (str, os.PathLike)) else Path()
+        named = path.name and b"\0" not in os.fsencode(path)
+    except (TypeError, ValueError):
+        named = False
+    if not named:
+        raise ArgumentError(f"expected the name of a file, got {shown(value)}")
+    return path
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """What the machine has against writing a file is told with the file's name."""
+    try:
+        yield
+    except OSError as error:
+        raise ArgumentError(f"cannot write {path}: {error.strerror or error}") from None
 
 
 def whole(least: int = 1, **values: Any) -> list[int]:
     """Whole numbers, positive unless zero is allowed as the ``least``."""
     try:
         out = [operator.index(value) for value in values.values()]
-    except TypeError:
+    except Exception:
         out = [-1]
     if min(out) < least:
         raise ArgumentError(
             f"expected {'positive ' if least else ''}whole numbers, got "
-            f"{', '.join(f'{k}={v!r}' for k, v in values.items())}"
+            f"{', '.join(f'{k}={shown(v)}' for k, v in values.items())}"
         )
     return out
 
@@ -45,9 +105,10 @@ def named(what: str, values: Any) -> dict[str, Any]:
     """A mapping of names to values, empty if there is none."""
     if values is None:
         return {}
-    if not isinstance(values, Mapping):
+    if not isinstance(values, Mapping) or not all(map(is_name, values)):
         raise ArgumentError(
-            f"{what} must be a mapping of names to values such as {{'name': 1.0}}, got {values!r}"
+            f"{what} must be a mapping of names to values such as {{'name': 1.0}}, got "
+            f"{shown(values)}"
         )
     return dict(values)
 
@@ -65,12 +126,20 @@ def some_of(
     kind: str, names: Any, known: Collection[str], error: type[Exception] = ArgumentError
 ) -> tuple[str, ...]:
     """Names that are known, none of them twice."""
-    if isinstance(names, str) or not isinstance(names, Iterable):
-        raise error(f"{kind}: expected a list of names, got {names!r}")
-    out = tuple(one_of(kind, name, known, error) for name in names)
+    out = tuple(one_of(kind, name, known, error) for name in listed(kind, names, error))
     if len(set(out)) < len(out):
         raise error(f"{kind}: a name stands twice in {', '.join(out)}")
     return out
+
+
+def listed(what: str, values: Any, error: type[Exception] = ArgumentError) -> list[Any]:
+    """Several things, in a list or something like it; a text is one thing."""
+    try:
+        if not isinstance(values, (str, bytes)):
+            return list(values)
+    except Exception:
+        pass
+    raise error(f"{what}: expected a list of names, got {shown(values)}")
 
 
 def earlier_word(call: str, old: str, value: Any, new: str, default: Any) -> Any:
@@ -105,11 +174,11 @@ def numbers(
             if isinstance(values, Mapping)
             else _real(values)
         )
-    except (TypeError, ValueError) as error:
-        if isinstance(error, ArgumentError):
-            raise
+    except ArgumentError:
+        raise
+    except Exception:
         raise ArgumentError(
-            f"{kind}: expected {len(names)} numbers ({', '.join(names)}), got {values!r}"
+            f"{kind}: expected {len(names)} numbers ({', '.join(names)}), got {shown(values)}"
         ) from None
     if array.shape[-1:] != (len(names),):
         got = array.shape[-1] if array.ndim else "a single number"
@@ -125,17 +194,19 @@ def numbers(
 def times(values: Any) -> np.ndarray:
     """Times, one or a batch, with one more axis at the end."""
     try:
-        return numbers("time", ("t",), np.asarray(values)[..., None])
-    except ValueError as error:
-        if isinstance(error, ArgumentError):
-            raise
-        raise ArgumentError(f"time must be a number or an array of them, got {values!r}") from None
+        array = np.asarray(values)[..., None]
+    except Exception:
+        raise ArgumentError(
+            f"time must be a number or an array of them, got {shown(values)}"
+        ) from None
+    return numbers("time", ("t",), array)
 
 
 def _real(values: Any) -> np.ndarray:
     array = np.asarray(values)
-    if np.iscomplexobj(array):
-        raise TypeError("complex numbers")
+    expressions = array.dtype == object and not all(isinstance(x, Real) for x in array.flat)
+    if np.iscomplexobj(array) or expressions:  # CasADi makes NaN of a symbol
+        raise TypeError("complex numbers, or none")
     return array.astype(float)
 
 

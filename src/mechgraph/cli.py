@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import time as clock
-import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import click
 
 from . import __version__, door, gallery
+from .arguments import named, number
 from .closures.closure import CLOSURES
 from .equations import Equations
-from .errors import ArgumentError, MechgraphError, SimulationError, unknown
+from .errors import MechgraphError, SimulationError, unknown
 from .formalisms import DEFAULT, FORMALISMS
 from .gallery import Example
-from .model.system import System
 from .results.trajectory import Trajectory
 from .show.describe import describe as describe_system
 from .studies.agreement import agreement
@@ -27,15 +26,13 @@ DEMO = "slider_crank_3d"
 FIGURES = (".png", ".svg", ".pdf", ".jpg", ".jpeg", ".webp", ".eps", ".ps", ".tif", ".tiff")
 
 
-class Failure(click.ClickException):
-    """What the user can mend: one message, no traceback."""
-
-    exit_code = 2
+POSITIVE = click.FloatRange(min=0, min_open=True)
+INTERRUPTED = 130  # what shells say of a program that Ctrl-C ended
 
 
 class Commands(click.Group):
-    """Subcommands in the order of this file, whose errors of the family ``MechgraphError`` become
-    one clear message."""
+    """Subcommands in the order of this file. Their errors become one clear message: exit code 2 for
+    a wrong command line, 1 for a wrong model or a run that fails, 130 for what was interrupted."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(self.commands)
@@ -44,11 +41,25 @@ class Commands(click.Group):
         try:
             return super().invoke(context)
         except MechgraphError as error:
-            raise Failure(str(error)) from None
+            raise click.ClickException(str(error)) from None
+        except BrokenPipeError:  # nobody reads on: click ends without a word
+            raise
         except OSError as error:
-            raise Failure(
+            raise click.ClickException(
                 f"{error.filename}: {error.strerror}" if error.filename else str(error)
             ) from None
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            context.exit(INTERRUPTED)
+
+
+@contextmanager
+def _of_the_command_line() -> Iterator[None]:
+    """What is wrong inside is wrong with what was typed."""
+    try:
+        yield
+    except MechgraphError as error:
+        raise click.UsageError(str(error)) from None
 
 
 @click.group(
@@ -72,33 +83,13 @@ def load(model: str) -> Example:
     if model in gallery.names():
         return gallery.load(model)
     if not model.endswith(".py"):
-        raise ArgumentError(
+        raise click.UsageError(
             f"{unknown('model', model, gallery.names())}; or give a Python file that defines a "
             "System"
         )
-    return _mine(model, lambda: gallery.load_file(model))
-
-
-def build(example: Example) -> System:
-    """The example's system."""
-    return _mine(str(example.path), example.system)
-
-
-def _mine(model: str, call: Callable[[], Any]) -> Any:
-    """What a user's file returns; what it raises becomes one message with the line that failed."""
-    try:
-        return call()
-    except MechgraphError:
-        raise
-    except Exception as error:
-        frames = traceback.extract_tb(error.__traceback__)
-        lines = [
-            frame.lineno
-            for frame in frames
-            if Path(frame.filename).resolve() == Path(model).resolve()
-        ]
-        where = f"{model}, line {lines[-1]}" if lines else model
-        raise Failure(f"{where}: {type(error).__name__}: {error}") from None
+    if not Path(model).is_file():
+        raise click.UsageError(f"{model}: no such file")
+    return gallery.load_file(model)
 
 
 def guess_of(example: Example) -> dict[str, Any]:
@@ -115,9 +106,9 @@ def read_settings(
         name, equals, text = setting.rpartition("=")
         values: list[float] = []
         with suppress(ValueError):
-            values = [float(part) for part in text.split(",")]
+            values = [number(name, float(part)) for part in text.split(",")]
         if not (equals and name and values) or (name in parameters and len(values) > 1):
-            raise ArgumentError(
+            raise click.UsageError(
                 f"--set {setting!r}: write name=number (several numbers of one joint: name=1,2,3)"
             )
         if name in parameters:
@@ -132,6 +123,9 @@ def simulate(
 ) -> Trajectory:
     """Run an example with what the command line changes of it."""
     parameters, start = read_settings(settings, equations.system.parameters)
+    for name in start:
+        with _of_the_command_line():
+            equations.names.resolve(name)
     options = {
         **example.options,
         **{key: value for key, value in asked.items() if value is not None},
@@ -139,9 +133,20 @@ def simulate(
     duration = options.pop("duration", example.duration)
     if asked.get("duration") is not None and asked.get("step") is None:
         options.pop("step", None)  # the example's step need not divide another duration
-    options["parameters"] = {**options.get("parameters", {}), **parameters}
+    options["parameters"] = {**named("parameters", options.get("parameters")), **parameters}
     options.setdefault("guess", example.guess)
     return equations.simulate(duration, {**example.start, **start}, **options)
+
+
+def _plotted(run: Trajectory, path: Path) -> Path:
+    run.plot(path=path)
+    return path
+
+
+def _end(run: Trajectory) -> None:
+    """An interrupted run ends the command as such, when what there is has been written."""
+    if run.outcome == "interrupted":
+        click.get_current_context().exit(INTERRUPTED)
 
 
 def _wrote(path: Path) -> None:
@@ -175,16 +180,17 @@ closure_option = click.option(
 def _written(
     option: str, help: str, *endings: str
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """An option for a file to write, whose ending (if it matters) and folder are checked before
-    anything is computed."""
+    """An option for a file to write, whose ending and folder are checked before anything is
+    computed."""
 
     def checked(
         context: click.Context, parameter: click.Parameter, path: Path | None
     ) -> Path | None:
         if path is None:
             return None
-        if endings and path.suffix.lower() not in endings:
-            raise click.BadParameter(f"{path} must end in one of {', '.join(endings)}")
+        if path.suffix.lower() not in endings:
+            listed = ", ".join(ending for ending in endings if ending)
+            raise click.BadParameter(f"{path} must end in one of {listed}")
         if not path.parent.is_dir():
             raise click.BadParameter(f"there is no folder {path.parent}")
         return path
@@ -209,7 +215,7 @@ def demo(out: Path) -> None:
     writes plots, animations, a report and the trajectory.
     """
     example = gallery.load(DEMO)
-    system = build(example)
+    system = example.system()
     out.mkdir(parents=True, exist_ok=True)
     click.echo(
         f"{example.title}\n\n{describe_system(system, guess_of(example))}\n\nFormalisms and "
@@ -223,15 +229,15 @@ def demo(out: Path) -> None:
     for path in _products(run, out):
         _wrote(path)
     click.echo(f"\nOpen {out / 'report.html'} in a browser.")
+    _end(run)
     if not found.ok:
-        raise Failure("the formalisms disagree; see the table above")
+        raise click.ClickException("the formalisms disagree; see the table above")
 
 
 def _products(run: Trajectory, out: Path) -> Iterator[Path]:
     """Everything that is made of a run, one after the other."""
     yield run.save(out / "trajectory.npz")
-    run.plot(path=out / "plots.png")
-    yield out / "plots.png"
+    yield _plotted(run, out / "plots.png")
     yield run.view(out / "animation.html")
     yield run.view(out / "animation.gif")
     yield run.report(out / "report.html")
@@ -241,9 +247,11 @@ def _products(run: Trajectory, out: Path) -> Iterator[Path]:
 @model_argument
 @formalism_option
 @closure_option
-@click.option("--duration", type=float, help="Seconds.  [default: the model's own]")
-@click.option("--step", type=float, help="Seconds between stored states.  [default: duration/500]")
-@click.option("--rtol", type=float, help="Relative tolerance of the integrator.")
+@click.option("--duration", type=POSITIVE, help="Seconds.  [default: the model's own]")
+@click.option(
+    "--step", type=POSITIVE, help="Seconds between stored states.  [default: duration/500]"
+)
+@click.option("--rtol", type=POSITIVE, help="Relative tolerance of the integrator.")
 @click.option("--method", type=click.Choice(list(METHODS)), help="Integrator.")
 @click.option(
     "--set",
@@ -252,7 +260,7 @@ def _products(run: Trajectory, out: Path) -> Iterator[Path]:
     multiple=True,
     help="A parameter or a starting value; repeat as needed.",
 )
-@_written("--out", "Write the trajectory (.npz).")
+@_written("--out", "Write the trajectory (.npz).", ".npz", "")
 @_written("--plot", "Write plots (.png, .svg, .pdf).", *FIGURES)
 @_written("--view", "Write an animation (.html or .gif).", ".html", ".htm", ".gif")
 @_written("--report", "Write a page with everything (.html).", ".html", ".htm")
@@ -272,23 +280,31 @@ def run(
     A run that fails still writes what was computed before.
     """
     example = load(model)
-    equations = build(example).equations(formalism, closure)
-    failure: SimulationError | None = None
+    equations = example.system().equations(formalism, closure)
+    failures: list[str] = []
     try:
         motion = simulate(example, equations, settings, asked)
     except SimulationError as error:
         if not isinstance(error.trajectory, Trajectory):
             raise
-        motion, failure = error.trajectory, error
+        motion = error.trajectory
+        failures.append(str(error))
     click.echo(motion.summary())
-    for path, write in ((out, motion.save), (view, motion.view), (report, motion.report)):
-        if path is not None:
-            _wrote(write(path))
-    if plot is not None:
-        motion.plot(path=plot)
-        _wrote(plot)
-    if failure is not None:
-        raise failure
+    wanted = (
+        (out, motion.save),
+        (plot, lambda path: _plotted(motion, path)),
+        (view, motion.view),
+        (report, motion.report),
+    )
+    for path, write in wanted:
+        try:  # one file that cannot be made does not cost the others
+            if path is not None:
+                _wrote(write(path))
+        except MechgraphError as error:
+            failures.append(str(error))
+    if failures:
+        raise click.ClickException("\n".join(failures))
+    _end(motion)
 
 
 @main.command()
@@ -308,7 +324,7 @@ def check(model: str, states: int, seed: int) -> None:
     joint, relative to newton-euler with multipliers. Exit code 1 if any two disagree.
     """
     example = load(model)
-    found = agreement(build(example), states, seed, guess=guess_of(example))
+    found = agreement(example.system(), states, seed, guess=guess_of(example))
     click.echo(str(found))
     if not found.ok:
         raise SystemExit(1)
@@ -324,7 +340,7 @@ def describe(model: str, graph: Path | None) -> None:
     constraints.
     """
     example = load(model)
-    system = build(example)
+    system = example.system()
     click.echo(describe_system(system, guess_of(example)))
     if graph is not None:
         system.draw_graph(graph)
@@ -346,7 +362,7 @@ def equations(model: str, formalism: str, style: str, no_simplify: bool) -> None
     What is small is written in its shortest normal form, what is large with names for shared
     subexpressions.
     """
-    derived = build(load(model)).equations(formalism)
+    derived = load(model).system().equations(formalism)
     readable = door.show.readable  # SymPy takes its time to load, and no other command needs it
     write = readable.equations_latex if style == "latex" else readable.equations_text
     click.echo(write(derived, simplify=not no_simplify))
@@ -368,13 +384,12 @@ def gallery_command(name: str | None) -> None:
     example = load(name)
     click.echo(example.title)
     if example.check is None:
-        raise ArgumentError(f"{name} has no check of its own")
+        raise click.UsageError(f"{name} has no check of its own")
     began = clock.perf_counter()
     try:
         errors = example.check()
     except AssertionError as error:
-        click.echo(f"FAILED: {error}", err=True)
-        raise SystemExit(1) from None
+        raise click.ClickException(f"FAILED: {error}") from None
     for what, value in errors.items():
         click.echo(f"  {what:<52} {value:.2g}")
     click.echo(f"  all within their bounds ({clock.perf_counter() - began:.1f} s)")

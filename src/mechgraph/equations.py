@@ -15,7 +15,7 @@ import numpy as np
 from casadi import SX
 
 from . import door
-from .arguments import Numbers, one_of
+from .arguments import Numbers, flag, one_of
 from .closures.closure import CLOSURES
 from .contract.derivatives import derivatives, named
 from .contract.derive import derive_terms
@@ -23,7 +23,8 @@ from .contract.evaluator import Evaluator, coefficient
 from .contract.mobility import mobility, redundant
 from .contract.names import Names
 from .contract.terms import Terms
-from .errors import ArgumentError, ModelError, UnsupportedError, blamed
+from .errors import ArgumentError, ModelError, UnsupportedError, blamed, unknown
+from .formalisms import FORMALISMS
 from .kernels import Kernel
 from .model.bodies import Body, Marker
 from .model.description import Description
@@ -396,15 +397,15 @@ class Equations:
 
     def to_sympy(self, simplify: bool = True) -> Readable:
         """N, M, f, φ, ψ, A, b as SymPy matrices of symbols with the user's names."""
-        return door.show.readable.to_sympy(self, simplify)
+        return door.show.readable.to_sympy(self, flag("simplify", simplify))
 
     def show(self, simplify: bool = True) -> str:
         """The equations as text."""
-        return door.show.readable.equations_text(self, simplify)
+        return door.show.readable.equations_text(self, flag("simplify", simplify))
 
     def latex(self, simplify: bool = True) -> str:
         """The equations as LaTeX."""
-        return door.show.readable.equations_latex(self, simplify)
+        return door.show.readable.equations_latex(self, flag("simplify", simplify))
 
     def __repr__(self) -> str:
         counts = [
@@ -438,7 +439,17 @@ class Equations:
                 for word in where.split("."):
                     value = getattr(value, word)
                 return value
-            raise AttributeError(f"Equations by {self.formalism} have no {name!r}")
+            raise AttributeError(self._missing(name))
+
+    def _missing(self, name: str) -> str:
+        """What to say of an attribute that is not there."""
+        formalism = name.replace("_", "-")
+        if formalism in FORMALISMS:
+            return (
+                f"these equations are by {self.formalism}; the quantities of {formalism} are those "
+                f"of system.equations({formalism!r}).{name}"
+            )
+        return unknown("attribute of Equations", name, [n for n in dir(self) if n[0] != "_"])
 
 
 class Coefficients:

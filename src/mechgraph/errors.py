@@ -59,24 +59,38 @@ def blamed(culprit: str) -> Iterator[None]:
     except MechgraphError:
         raise
     except Exception as error:
-        raise ModelError(f"{culprit}: {_told(error)}") from error
+        raise ModelError(f"{culprit}: {told(error)}") from error
 
 
-def _told(error: Exception) -> str:
-    if isinstance(error, RuntimeError) and "truth value" in str(
-        error
-    ):  # CasADi's, of an expression
+def told(error: BaseException) -> str:
+    """What an error of the user's own code says, in one line."""
+    try:
+        text = " ".join(str(error).split())
+    except Exception:  # an object may refuse even this
+        text = ""
+    if isinstance(error, RuntimeError) and "truth value" in text:  # CasADi's, of an expression
         return (
             "an expression is neither true nor false, so Python's if, and, min, max cannot use it; "
             "use mg.if_else"
         )
-    return f"{type(error).__name__}: {error}"
+    if text and isinstance(error, MechgraphError):
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def shown(value: object, limit: int = 80) -> str:
+    """A value that was given, in one line that is not too long."""
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # an object may refuse even this
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 def unknown(kind: str, name: object, known: Iterable[str]) -> str:
     """«unknown joint 'elbw'; did you mean 'elbow'? Known: …»."""
     names = list(known)
-    close = difflib.get_close_matches(str(name), names, n=1)
+    close = difflib.get_close_matches(name, names, n=1) if isinstance(name, str) else []
     hint = f"; did you mean {close[0]!r}?" if close else ";"
-    shown = ", ".join(names[:30]) + (" …" if len(names) > 30 else "") if names else "none"
-    return f"unknown {kind} {name!r}{hint} Known: {shown}"
+    listed = ", ".join(names[:30]) + (" …" if len(names) > 30 else "") if names else "none"
+    return f"unknown {kind} {shown(name)}{hint} Known: {listed}"

@@ -22,15 +22,22 @@ Run as a script, a file of the gallery presents itself: description, then check.
 from __future__ import annotations
 
 import importlib.util
+import inspect
+import os
 import sys
-from collections.abc import Callable, Mapping
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from .errors import ArgumentError, unknown
+from .arguments import file_path, named, number, one_of
+from .errors import ArgumentError, MechgraphError, ModelError, shown, told
 from .model.system import System
+from .studies.simulation.simulate import simulate
 
 DURATION = 5.0
 
@@ -70,32 +77,38 @@ def names() -> list[str]:
 
 def load(name: str) -> Example:
     """The example of that name."""
-    if name not in names():
-        raise ArgumentError(unknown("gallery system", name, names()))
+    one_of("gallery system", name, names())
     return load_file(folder() / f"{name}.py")
 
 
 def load_file(path: str | Path) -> Example:
-    """The example in a Python file that defines ``system()`` or one ``System`` object. Runs the
-    file."""
-    path = Path(path)
-    module = _execute(path)
+    """The example in a Python file that defines ``system()`` or one ``System`` object.
+
+    Runs the file, which may import files beside it. What is wrong with it is a ``ModelError`` that
+    tells the line; the original error is its cause.
+    """
+    path = file_path(path)
+    own = _Own(path)
+    with own.running():
+        module = _execute(path)
     title = " ".join((module.__doc__ or "").strip().partition("\n\n")[0].split())
-    return Example(
-        name=path.stem,
-        title=title or path.stem,
-        system=_builder(module, path),
-        start=getattr(module, "START", {}),
-        guess=getattr(module, "GUESS", {}),
-        duration=getattr(module, "DURATION", DURATION),
-        options=getattr(module, "OPTIONS", {}),
-        check=getattr(module, "check", None),
-        path=path,
-    )
+    title = title.encode(errors="replace").decode()  # so that it can be printed
+    with _placed(path):
+        return Example(
+            name=path.stem,
+            title=title or path.stem,
+            system=own.system(_builder(module)),
+            start=named("START", getattr(module, "START", None)),
+            guess=named("GUESS", getattr(module, "GUESS", None)),
+            duration=number("DURATION", getattr(module, "DURATION", DURATION), positive=True),
+            options=_options(getattr(module, "OPTIONS", None)),
+            check=own.check(getattr(module, "check", None)),
+            path=path,
+        )
 
 
 def _execute(path: Path) -> ModuleType:
-    if not path.is_file():
+    if not os.path.isfile(path):  # which minds no name, however long
         raise ArgumentError(
             f"{path}: no such file; give a Python file or one of the gallery: {', '.join(names())}"
         )
@@ -105,12 +118,13 @@ def _execute(path: Path) -> ModuleType:
     module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except SyntaxError as error:
-        raise ArgumentError(f"{path}: not valid Python: {error}") from None
+    except BaseException:
+        del sys.modules[spec.name]
+        raise
     return module
 
 
-def _builder(module: ModuleType, path: Path) -> Callable[..., System]:
+def _builder(module: ModuleType) -> Callable[..., System]:
     """The file's ``system`` function, or one that returns the only ``System`` at its top level."""
     made = getattr(module, "system", None)
     if callable(made):
@@ -118,11 +132,107 @@ def _builder(module: ModuleType, path: Path) -> Callable[..., System]:
     found = {id(value): value for value in vars(module).values() if isinstance(value, System)}
     if len(found) != 1:
         what = "no System" if not found else f"{len(found)} Systems"
-        raise ArgumentError(
-            f"{path}: defines {what}; define a function system() that returns the one to use"
-        )
+        raise ModelError(f"defines {what}; define a function system() that returns the one to use")
     (only,) = found.values()
     return lambda: only
+
+
+def _options(given: Any) -> dict[str, Any]:
+    """Keyword arguments of ``simulate``."""
+    elsewhere = {"equations", "duration", "start"}
+    known = [name for name in inspect.signature(simulate).parameters if name not in elsewhere]
+    return {
+        one_of("option in OPTIONS", name, known): v for name, v in named("OPTIONS", given).items()
+    }
+
+
+class _Own:
+    """A user's file while it runs: files beside it can be imported then, and only then, because
+    another model may have others of the same names."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.folder = path, path.resolve().parent
+        self.modules: dict[str, ModuleType] = {}  # those beside it that it has imported
+
+    def system(self, build: Callable[..., Any]) -> Callable[..., System]:
+        """Its function ``system``, which must return one."""
+
+        @wraps(build)
+        def built(*arguments: Any, **options: Any) -> System:
+            with self.running():
+                made = build(*arguments, **options)
+            if not isinstance(made, System):
+                raise ModelError(f"{self.path}: system() must return a System, got {shown(made)}")
+            return made
+
+        return built
+
+    def check(self, compare: Any) -> Callable[[], dict[str, float]] | None:
+        """Its function ``check``, if there is one, which must return errors by name."""
+        if compare is None:
+            return None
+        if not callable(compare):
+            raise ModelError(f"check must be a function, got {shown(compare)}")
+
+        @wraps(compare)
+        def compared() -> dict[str, float]:
+            with self.running(AssertionError):
+                errors = compare()
+            with _placed(self.path):
+                found = named("what check() returns", errors)
+                if not found:
+                    raise ModelError("check() must return errors by name, see mg.gallery.verified")
+                return {name: number(f"check(): {name!r}", x) for name, x in found.items()}
+
+        return compared
+
+    @contextmanager
+    def running(self, passing: type[Exception] = MechgraphError) -> Iterator[None]:
+        """Let it run; what it raises, unless it is ``passing``, is told with the line that
+        failed."""
+        before = set(sys.modules)
+        sys.path.insert(0, str(self.folder))
+        sys.modules.update(self.modules)
+        try:
+            yield
+        except (MechgraphError, passing):
+            raise
+        except (Exception, SystemExit) as error:
+            raise ModelError(self._told(error)) from error
+        finally:
+            with suppress(ValueError):  # it may have tidied up itself
+                sys.path.remove(str(self.folder))
+            for name in self._beside(set(sys.modules) - before):
+                self.modules[name] = sys.modules.pop(name)
+
+    def _beside(self, imported: set[str]) -> list[str]:
+        """Those of the modules that were found in the folder of the file."""
+        here = {name for name in imported if "." not in name and self._is_here(name)}
+        return [name for name in imported if name.partition(".")[0] in here]
+
+    def _is_here(self, name: str) -> bool:
+        spec = getattr(sys.modules[name], "__spec__", None)
+        places = [] if spec is None else [*(spec.submodule_search_locations or ()), spec.origin]
+        found = Path(str(places[0])).resolve() if places else self.path.resolve()
+        return found.parent == self.folder and found != self.path.resolve()
+
+    def _told(self, error: BaseException) -> str:
+        if isinstance(error, SyntaxError):
+            where = f"{error.filename or self.path}, line {error.lineno or 1}"
+            return f"{where}: not valid Python: {error.msg}"
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [f.lineno for f in frames if Path(f.filename).resolve() == self.path.resolve()]
+        where = f"{self.path}, line {own[-1]}" if own else str(self.path)
+        return f"{where}: {told(error)}"
+
+
+@contextmanager
+def _placed(path: Path) -> Iterator[None]:
+    """What is wrong with a file is told with its name."""
+    try:
+        yield
+    except MechgraphError as error:
+        raise ModelError(f"{path}: {error}") from None
 
 
 # --- for the files themselves ---------------------------------------------------------------------

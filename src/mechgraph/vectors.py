@@ -8,15 +8,16 @@ scalar-first.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from functools import cache, wraps
 from typing import Any, TypeVar, cast
 
 import casadi as ca
 import numpy as np
 from casadi import SX
+from scipy.spatial.transform import Rotation
 
-from .errors import ModelError
+from .errors import ModelError, shown
 
 Traced = TypeVar("Traced", bound=Callable[..., Any])
 # what CasADi raises for a value that it cannot take
@@ -66,13 +67,13 @@ def scalar(value: Any, what: str = "value") -> SX:
         result = None
     if result is None or result.shape != (1, 1):
         got = (
-            f"a {value.shape[0]}x{value.shape[1]} matrix" if isinstance(value, SX) else repr(value)
+            f"a {value.shape[0]}x{value.shape[1]} matrix" if isinstance(value, SX) else shown(value)
         )
         raise ModelError(f"{what} must be one number or expression, got {got}")
     if not result.is_dense():
         result = ca.densify(result)
     if result.is_constant() and not math.isfinite(float(result)):
-        raise ModelError(f"{what} must be finite, got {value!r}")
+        raise ModelError(f"{what} must be finite, got {shown(value)}")
     return result
 
 
@@ -104,7 +105,7 @@ def column(values: Any, size: int = 3, what: str = "vector") -> SX:
     elif isinstance(values, (Sequence, np.ndarray)) and not isinstance(values, (str, bytes)):
         entries = list(np.ravel(values)) if isinstance(values, np.ndarray) else list(values)
     else:
-        raise ModelError(f"{what} must be {size} numbers, got {values!r}")
+        raise ModelError(f"{what} must be {size} numbers, got {shown(values)}")
     if len(entries) != size:
         raise ModelError(f"{what} must have {size} numbers, got {len(entries)}")
     out = SX.zeros(size)
@@ -220,9 +221,11 @@ def quaternion_rates(q: SX) -> SX:
 
 def orientation(value: Any, what: str = "orientation") -> SX:
     """A rotation from a 3x3 matrix, a scalar-first quaternion, or turns such as ``[("z", 0.3),
-    ("x", 1.2)]``."""
+    ("x", 1.2)]``; or a ``Rotation`` of SciPy."""
     if value is None:
         return SX.eye(3)
+    if isinstance(value, Rotation):
+        value = value.as_matrix()
     if _is_turns(value):
         R = SX.eye(3)
         for direction, angle in value:
@@ -234,7 +237,7 @@ def orientation(value: Any, what: str = "orientation") -> SX:
         return _rotation_matrix(matrix3(value, what), what)
     raise ModelError(
         f"{what} must be a 3x3 matrix, a quaternion (4 numbers, scalar first) or turns [('z', "
-        "0.3), …]"
+        f"0.3), …], got {shown(value)}"
     )
 
 
@@ -251,7 +254,7 @@ def _length(value: Any) -> int:
         int(value.numel())
         if isinstance(value, (SX, ca.DM))
         else len(value)
-        if hasattr(value, "__len__")
+        if isinstance(value, Sized)
         else 0
     )
 

@@ -28,7 +28,7 @@ VARIABLES = {"q": "q", "u": "u", "inputs": "w", "parameters": "p", "t": "t"}
 
 def named(of: str, wrt: str | Sequence[str]) -> tuple[str, ...]:
     """The name of a function and those of the variables, if all are known."""
-    variables = wrt if isinstance(wrt, (list, tuple)) else (wrt,)
+    variables = wrt if isinstance(wrt, (list, tuple)) and wrt else (wrt,)
     return one_of("function", of, FUNCTIONS), *(one_of("variable", x, VARIABLES) for x in variables)
 
 

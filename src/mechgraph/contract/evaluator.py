@@ -58,9 +58,14 @@ class Evaluator:
         arguments = [s.q, s.u, s.t, s.w, s.p, *extra]
         try:
             return Kernel("kernel", arguments, results, axes, [q, u, 0.0, w, p], ARGUMENTS)
-        except RuntimeError as error:
+        except RuntimeError:
+            own = {x.__hash__() for x in ca.symvar(ca.veccat(*arguments))}
+            found = ca.symvar(ca.veccat(*results))
+            strangers = [repr(x.name()) for x in found if x.__hash__() not in own]
+            if not strangers:
+                raise
             raise ModelError(
-                f"an expression of the model uses a symbol that is not of this system: {error}"
+                f"an expression of the model uses {', '.join(strangers)}, not of this system"
             ) from None
 
     def evaluate(

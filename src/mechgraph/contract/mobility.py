@@ -3,11 +3,12 @@ hold."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arguments import Numbers
+from ..arguments import Numbers, one_state
 from ..closures import sparse
 from ..closures.numbers import RANK_TOLERANCE, rank
 
@@ -26,9 +27,10 @@ def mobility(
 
     ``u`` matters where a constraint is not linear in the speeds.
     """
+    one_state(equations.numeric.arguments(q, u, t, None, parameters))
     if equations.numeric.large:
-        rows = len(equations.constraints) - len(redundant(equations, q, u, t, parameters))
-        return len(equations.speeds) - rows
+        dependent, _ = _dependent(equations, q, u, t, parameters)
+        return len(equations.speeds) - int((~dependent).sum())
     A = equations.constraint_jacobian(q, u, t, parameters)
     return len(equations.speeds) - (rank(A) if A.size else 0)
 
@@ -40,15 +42,33 @@ def redundant(
     t: Any = 0.0,
     parameters: Any = None,
 ) -> list[str]:
-    """Names of the rows of A that depend on the rows before them at a configuration."""
+    """Names of the rows of A that depend on the rows before them at a configuration; those of
+    contacts that are open hold nothing, and are not among them."""
+    one_state(equations.numeric.arguments(q, u, t, None, parameters))
+    dependent, empty = _dependent(equations, q, u, t, parameters)
+    idle = {k for k in _of_contacts(equations) if empty[k]}
+    return [equations.constraints[k] for k in np.flatnonzero(dependent) if k not in idle]
+
+
+def _of_contacts(equations: Equations) -> Iterator[int]:
+    """The rows that a simulation switches on and off."""
+    rows = equations.terms.rows
+    if rows is not None:
+        for constraint in rows.constraints:
+            yield from rows.rows_of(constraint.name) if constraint.switched else ()
+
+
+def _dependent(
+    equations: Equations, q: Any, u: Any, t: Any, parameters: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which rows of A depend on those before them, and which are nothing but zeros."""
     if equations.numeric.large:
         states = equations.numeric.sparse_matrices(q, u, t, None, parameters)[1]
         (_, _, large, _), *_ = states
-        dependent = sparse.dependent(large)
-        return [name for name, found in zip(equations.constraints, dependent, strict=True) if found]
+        return np.asarray(sparse.dependent(large)), np.asarray(abs(large).sum(axis=1)).ravel() == 0
     A = equations.constraint_jacobian(q, u, t, parameters)
-    ranks = [rank(A[:k]) if k else 0 for k in range(len(A) + 1)]
-    return [name for k, name in enumerate(equations.constraints) if ranks[k + 1] == ranks[k]]
+    ranks = np.array([rank(A[:k]) if k else 0 for k in range(len(A) + 1)])
+    return np.diff(ranks) == 0, np.logical_not(A.any(axis=1))
 
 
 def lost_rows(

@@ -25,7 +25,7 @@ from functools import cached_property
 import casadi as ca
 from casadi import SX
 
-from ..errors import ArgumentError, unknown
+from ..errors import ArgumentError, shown, unknown
 from ..model.joints import Joint
 from ..model.transitions import Ball, Translation
 from .terms import Terms
@@ -80,7 +80,9 @@ class Names:
         """What a name means; an ``ArgumentError`` with the nearest known one, if it means
         nothing."""
         if not isinstance(name, str):
-            raise ArgumentError(f"a name must be a text such as {self.known[:1]}, got {name!r}")
+            raise ArgumentError(
+                f"a name must be a text such as {self.known[:1]}, got {shown(name)}"
+            )
         if name not in self._found:
             found = self._read(name)
             if found is None:

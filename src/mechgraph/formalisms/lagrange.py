@@ -20,6 +20,7 @@ from functools import cache
 import casadi as ca
 from casadi import SX
 
+from ..arguments import choice
 from ..errors import UnsupportedError
 from ..motion.chart import Chart, angular_velocity
 from ..motion.energy import potential
@@ -36,8 +37,7 @@ OPERATIONS = 250  # for each pair of speeds that move a body, about
 
 def derive(chart: Chart, form: str = "energy") -> Dynamics:
     """Dynamics from the energies, or by the explicit coefficients of a revolute tree."""
-    if form not in FORMS:
-        raise UnsupportedError(f"lagrange: form must be one of {FORMS}, got {form!r}")
+    choice("lagrange: form", form, FORMS, UnsupportedError)
     Q = cache(
         lambda: applied_forces(chart) - chart.N.T @ ca.gradient(potential(chart), chart.symbols.q)
     )

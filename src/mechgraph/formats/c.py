@@ -11,10 +11,11 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from ..arguments import file_path, writing
 from ..equations import Equations
-from ..errors import ArgumentError
+from ..errors import ArgumentError, UnsupportedError, shown
 from ..kernels.emit import functions, prelude
-from ..kernels.program import trace
+from ..kernels.program import Untranslatable, trace
 
 ARGUMENTS = ("q", "u", "t", "w", "p")
 TOLERANCE = 1e-10
@@ -27,22 +28,21 @@ def export_c(equations: Equations, path: str | Path) -> list[Path]:
     Build the test with ``cc -O2 NAME.c NAME_test.c -lm``; it ends with 0 if all reference values
     are reproduced.
     """
-    target = Path(path).with_suffix("")
+    target = file_path(path).with_suffix("")
     name = target.name
     if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
-        raise ArgumentError(f"{name!r} is no name for C functions; use letters, digits and _")
+        raise ArgumentError(f"{shown(name)} is no name for C functions; use letters, digits and _")
     made = _functions(equations)
     texts = {
         f"{name}.h": _header(equations, name, made),
         f"{name}.c": _source(name, made),
         f"{name}_test.c": _test(equations, name, made),
     }
-    try:
-        for file, text in texts.items():
-            (target.parent / file).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ArgumentError(f"cannot write {error.filename}: {error.strerror}") from None
-    return [target.parent / file for file in texts]
+    written = {target.parent / file: text for file, text in texts.items()}
+    for file, text in written.items():
+        with writing(file):
+            file.write_text(text, encoding="utf-8")
+    return list(written)
 
 
 def _functions(equations: Equations) -> dict[str, ca.Function]:
@@ -120,7 +120,13 @@ def _comment(text: str) -> str:
 
 
 def _source(name: str, made: dict[str, ca.Function]) -> str:
-    programs = {key: (trace(function), [function.size_out(0)]) for key, function in made.items()}
+    try:
+        programs = {key: (trace(f), [f.size_out(0)]) for key, f in made.items()}
+    except Untranslatable as error:
+        raise UnsupportedError(
+            f"export_c: {error}: a table (interpolant) or another function of CasADi's own stands "
+            "in the model; write it with mg.if_else, mg.sin, … instead"
+        ) from None
     body, workspace = functions(programs)
     first = next(iter(made.values()))
     sizes = [first.nnz_in(k) for k in range(len(ARGUMENTS))]

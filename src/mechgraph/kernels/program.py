@@ -136,7 +136,8 @@ class _Builder:
             if name in COMMUTATIVE:
                 a, b = sorted((a, b))
             return self.number((name, a, b))
-        raise Untranslatable(f"operation {code} of CasADi has no C form here")
+        what = "a call of a function" if code == ca.OP_CALL else f"operation {code} of CasADi"
+        raise Untranslatable(f"{what} has no C form here")
 
 
 def _used(program: Program) -> Program:

@@ -11,6 +11,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from ..arguments import choice, flag
 from ..errors import ModelError
 from ..vectors import column, composed, matrix3, rotated, scalar, traced
 from ..vectors import orientation as read_orientation
@@ -69,11 +70,10 @@ class Body(Described, Massive):
         inertia_about: str = "com",
         allow_unphysical: bool = False,
     ) -> None:
-        self.name, self.allow_unphysical = name, allow_unphysical
+        self.name = name
+        self.allow_unphysical = flag("allow_unphysical", allow_unphysical, ModelError)
         self.mass, self.com = scalar(mass, "mass"), column(com, 3, "com")
         self.inertia = read_inertia(inertia, inertia_about, self.mass, self.com)
-        if allow_unphysical not in (True, False):
-            raise ModelError(f"allow_unphysical must be True or False, got {allow_unphysical!r}")
 
 
 class Marker(Described):
@@ -112,8 +112,7 @@ def read_inertia(value: Any, about: str, mass: SX, com: SX) -> SX:
 
     ``about`` is ``"com"`` or ``"origin"``; products are entries of the matrix.
     """
-    if about not in ("com", "origin"):
-        raise ModelError(f"inertia_about must be 'com' or 'origin', got {about!r}")
+    choice("inertia_about", about, ("com", "origin"), ModelError)
     result = _inertia_matrix(value)
     return result - mass * _steiner(com) if about == "origin" else result
 

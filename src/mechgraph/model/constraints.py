@@ -192,6 +192,8 @@ class Closing(Constraint):
     """A cut joint: its kind's equations on the relative pose of its two frames (of its chain's end,
     if it carries one)."""
 
+    word = "joint"
+
     def __init__(self, joint: Joint):
         self.name, self.joint = joint.name, joint
 

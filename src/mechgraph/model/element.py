@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from casadi import SX
 
@@ -42,10 +42,21 @@ class Element(Described):
     """What hangs on the graph of bodies and joints. Nothing acts unless a subclass says so."""
 
     name: str
+    word: ClassVar[str] = ""  # that says it, see ``kinds.py``
     limits: Sequence[Limit] = ()  # of its numbers
     passive: bool = False  # True if its non-conservative actions only take energy (dampers)
 
     switched: bool = False  # True if a simulation switches its rows on and off
+
+    @classmethod
+    def kind(cls) -> str:
+        """What such elements are called: the word that says them, or the name of their class."""
+        return cls.word or cls.__name__
+
+    @property
+    def called(self) -> str:
+        """What it is called in messages."""
+        return f"{self.kind()} {self.name!r}"
 
     def joints(self) -> Sequence[str]:
         """Joints that it refers to by coordinate name (checked, and kept in the tree if

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import casadi as ca
 from casadi import SX
 
+from ..arguments import choice
 from ..errors import ModelError
 from ..vectors import column, scalar
 from .bodies import Body, Marker, marker_on
@@ -91,6 +92,7 @@ class SpringDamper(Force):
 class JointSpring(Force):
     """Spring and damper in a joint, along each of its scalar coordinates: −k (x − rest) − c ẋ."""
 
+    word = "spring and damper"
     passive = True
 
     def __init__(
@@ -151,9 +153,8 @@ class PointForce(Force):
     (``frame="body"``)."""
 
     def __init__(self, name: str, at: Body | Marker, value: Any, frame: str = "world"):
-        if frame not in ("world", "body"):
-            raise ModelError(f"frame must be 'world' or 'body', got {frame!r}")
-        self.name, self.at, self.frame = name, marker_on(at), frame
+        self.name, self.at = name, marker_on(at)
+        self.frame = choice("frame", frame, ("world", "body"), ModelError)
         self.value: Any = value if isinstance(value, Callable) else column(value, 3, "force")  # type: ignore[arg-type]
 
     def places(self) -> Sequence[Marker]:

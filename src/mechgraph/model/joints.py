@@ -25,6 +25,7 @@ from typing import Any, ClassVar
 import casadi as ca
 from casadi import SX
 
+from ..arguments import choice
 from ..errors import ModelError
 from ..vectors import angle_about, axis, normals, quaternion_of, scalar, vee
 from .bodies import ORIGIN, Body, Marker, Vector, marker_on
@@ -330,11 +331,10 @@ class Joint(Described):
         child_at: Vector = ORIGIN,
         child_orientation: Any = None,
     ) -> None:
-        self.name, self.kind, self.cut = name, kind, cut
+        self.name, self.kind = name, kind
         self.parent = _placed(f"{name}:parent", parent, at, orientation)
         self.child = _placed(f"{name}:child", child, child_at, child_orientation)
-        if cut not in (True, False, None):
-            raise ModelError(f"cut must be True, False or None, got {cut!r}")
+        self.cut = choice("cut", cut, (True, False, None), ModelError)
 
     @property
     def transitions(self) -> list[Transition]:

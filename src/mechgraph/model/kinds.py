@@ -66,3 +66,6 @@ CONSTRAINTS: dict[str, type[Constraint]] = {
     "free_slide_joint": FreeSlideJoint,
     "fixed_servo_joint": FixedServoJoint,
 }
+
+for _word, _kind in (*FORCES.items(), *CONSTRAINTS.items()):
+    _kind.word = _word

@@ -94,7 +94,7 @@ class Limits:
 def _element_checks(system: Description) -> Iterator[Check]:
     for element in system.elements:
         for limit in element.limits:
-            yield Check(f"{type(element).__name__} {element.name!r}", limit.value, limit.problems)
+            yield Check(element.called, limit.value, limit.problems)
 
 
 def _joint_checks(system: Description) -> Iterator[Check]:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec, TypedDict, TypeVar
 
-from ..errors import MechgraphError, ModelError, unknown
+from ..arguments import is_name
+from ..errors import MechgraphError, ModelError, shown, unknown
 from .bodies import ORIGIN, Number, Vector
 
 P = ParamSpec("P")
@@ -64,8 +65,7 @@ def sentence(kind: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
                 bound = signature.bind(*arguments, **options)
             except TypeError as error:
                 raise _wrong_call(kind, signature, error, arguments, options) from None
-            if not is_name(bound.arguments["name"]):
-                raise ModelError(f"{kind} needs a name, got {bound.arguments['name']!r}")
+            check_name(kind, bound.arguments["name"])
             try:
                 return method(*arguments, **options)
             except ModelError as error:
@@ -83,9 +83,11 @@ def sentence(kind: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return decorate
 
 
-def is_name(value: object) -> bool:
-    """True for a text that something may be called."""
-    return isinstance(value, str) and bool(value.strip())
+def check_name(kind: str, name: object) -> None:
+    """Refuse a name that nothing can be called by."""
+    if not is_name(name):
+        letters = " of letters that can be printed" if isinstance(name, str) and name else ""
+        raise ModelError(f"{kind} needs a name{letters}, got {shown(name)}")
 
 
 def _common_options() -> str:

@@ -22,7 +22,7 @@ from .description import Description
 from .element import Element
 from .forces import Force, JointSpring
 from .joints import Joint, JointKind
-from .sentences import DEFAULTS, JointOptions, is_name, sentence
+from .sentences import DEFAULTS, JointOptions, check_name, sentence
 from .transitions import Ball
 from .validation import problems
 from .words import Added, Place, Words
@@ -78,6 +78,7 @@ class System(Words):
 
     @name.setter
     def name(self, value: str) -> None:
+        check_name("system", value)
         self._name, self._snapshot = value, None
 
     @property
@@ -200,7 +201,7 @@ class System(Words):
         """Hang a force or constraint (of one's own class, too) on the graph."""
         if not isinstance(element, (Force, Constraint)):
             raise ModelError(f"add() takes a Force or a Constraint, got {element!r}")
-        self._claim(getattr(element, "name", None), type(element).__name__)
+        self._claim(getattr(element, "name", None), element.kind())
         for name in element.parameters():
             self._claim(name, "parameter")
         for name, own in element.parameters().items():
@@ -237,13 +238,17 @@ class System(Words):
             kind = make(**own)
         return self.joint(name, parent, child, kind, **options)
 
-    def _add_kind(self, make: type, name: str, *arguments: Any, **options: Any) -> Any:
+    def _add_kind(
+        self, make: type[Force | Constraint], name: str, *arguments: Any, **options: Any
+    ) -> Any:
         """An element of a kind that is listed, but has no method; places may be given by name."""
-        with blamed(f"{make.__name__} {name!r}"):
+        with blamed(f"{make.kind()} {name!r}"):
             bound = inspect.signature(make).bind(name, *arguments, **options)
             for key, parameter in inspect.signature(make).parameters.items():
                 if key in bound.arguments and "Marker" in str(parameter.annotation):
                     bound.arguments[key] = self._place(bound.arguments[key])
+                elif key in bound.arguments:
+                    bound.arguments[key] = self._surface(bound.arguments[key])
             return self.add(make(*bound.args, **bound.kwargs))
 
     # --- what has been said so far ----------------------------------------------------------------
@@ -377,8 +382,7 @@ class System(Words):
 
     def _claim(self, name: Any, kind: str) -> None:
         """Take a name; refuse it if it is none, or if something else has it."""
-        if not is_name(name):
-            raise ModelError(f"{kind} needs a name, got {name!r}")
+        check_name(kind, name)
         taken = self._names.get(name, set())
         if taken and (kind in taken or not {kind, *taken} <= SHARED):
             raise ModelError(f"{kind} {name!r}: the name is taken; every element needs its own")

@@ -126,7 +126,6 @@ def _name_problems(system: Description) -> Iterator[str]:
 
 
 def _reference_problems(system: Description, element: Element) -> Iterator[str]:
-    kind = type(element).__name__
     for name in element.joints():
         known = [
             *system.joints,
@@ -134,13 +133,13 @@ def _reference_problems(system: Description, element: Element) -> Iterator[str]:
         ]
         if name not in known:
             problem = unknown("joint or coordinate", name, dict.fromkeys(known))
-            yield f"{kind} {element.name!r}: {problem}"
+            yield f"{element.called}: {problem}"
     for marker in element.places():
         if (
             marker.body is not system.ground
             and system.bodies.get(marker.body.name) is not marker.body
         ):
-            yield f"{kind} {element.name!r}: body {marker.body.name!r} belongs to another system"
+            yield f"{element.called}: body {marker.body.name!r} belongs to another system"
 
 
 def _connection_problems(system: Description) -> Iterator[str]:

@@ -61,7 +61,14 @@ class Words(ABC):
     ) -> Joint: ...
 
     @abstractmethod
+    def _known(self, place: Place) -> Body | Marker: ...
+
+    @abstractmethod
     def _place(self, place: Place) -> Marker: ...
+
+    def _surface(self, surface: Surface) -> Surface:
+        """The surface itself, on a place of this system, if it names one."""
+        return surface.looked_up(self._known) if isinstance(surface, Surface) else surface
 
     @abstractmethod
     def add(self, element: Added) -> Added:
@@ -252,7 +259,8 @@ class Words(ABC):
         The normal force is stiffness δ^exponent (1 + damping δ̇), never less than zero;
         ``friction``, a coefficient or a law ``mg.Friction``, is in proportion to it.
         """
-        contact = CompliantContact(name, surface, base, stiffness, exponent, damping, friction)
+        touching = self._surface(surface), self._surface(base)
+        contact = CompliantContact(name, *touching, stiffness, exponent, damping, friction)
         return self.add(contact)
 
     # --- constraints ------------------------------------------------------------------------------
@@ -300,7 +308,7 @@ class Words(ABC):
 
         spinning: False if it does not spin about the common normal either.
         """
-        return self.add(Rolling(name, surface, base, spinning))
+        return self.add(Rolling(name, self._surface(surface), self._surface(base), spinning))
 
     @sentence("slide")
     def slide(
@@ -308,7 +316,7 @@ class Words(ABC):
     ) -> Sliding:
         """A surface slides on a base and never leaves it, with ``friction``: a coefficient or a law
         ``mg.Friction``. Its multiplier is the normal force, positive if it presses."""
-        return self.add(Sliding(name, surface, base, friction))
+        return self.add(Sliding(name, self._surface(surface), self._surface(base), friction))
 
     @sentence("knife_edge")
     def knife_edge(self, name: str, at: Place, across: Axis = "y") -> KnifeEdge:
@@ -337,7 +345,8 @@ class Words(ABC):
         regularization: speed in m/s below which sliding friction is made smooth.
         """
         laws = restitution, friction, static, resting, regularization
-        return self.add(RigidContact(name, surface, base, *laws))
+        touching = self._surface(surface), self._surface(base)
+        return self.add(RigidContact(name, *touching, *laws))
 
     # --- joints as constraints, completed by two equations ----------------------------------------
 

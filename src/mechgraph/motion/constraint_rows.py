@@ -18,7 +18,7 @@ from ..model.joints import Rows
 from ..vectors import NO_NUMBER, has_nan, scalar
 from .chart import Chart
 from .levels import Levels
-from .loads import generalized
+from .loads import components, generalized
 from .motion import Motion, at_rest
 
 ForceTorque = tuple[SX, SX]
@@ -38,6 +38,7 @@ class ConstraintRows:
             *self.closings,
             *chart.description.constraints.values(),
         ]
+        self._friction: dict[str, list[Action]] = {}
 
     @cached_property
     def _rows(self) -> dict[Level, list[tuple[Constraint, Rows]]]:
@@ -68,7 +69,7 @@ class ConstraintRows:
         for (constraint, _), column in zip(given, columns, strict=True):
             fault = self._fault(level, column)
             if fault is not None:
-                raise ModelError(f"constraint {constraint.name!r}: {fault}")
+                raise ModelError(f"{constraint.called}: {fault}")
 
     def _fault(self, level: Level, rows: SX) -> str | None:
         s = self.chart.symbols
@@ -159,9 +160,22 @@ class ConstraintRows:
 
     def friction_of(self, constraint: Constraint) -> list[Action]:
         """Actions of one constraint in proportion to its multipliers."""
-        multipliers = self.multipliers[self.rows_of(constraint.name)]
-        with blamed(f"constraint {constraint.name!r}"):
-            return constraint.friction_actions(self.chart.motion, multipliers)
+        if constraint.name not in self._friction:
+            with blamed(constraint.called):
+                self._friction[constraint.name] = self._dragged(constraint)
+        return self._friction[constraint.name]
+
+    def _dragged(self, constraint: Constraint) -> list[Action]:
+        m, lam = self.chart.motion, self.multipliers
+        acting = list(constraint.friction_actions(m, lam[self.rows_of(constraint.name)]))
+        value = ca.vertcat(SX(0, 1), *(components(action, m) for action in acting))
+        alone = ca.substitute(value, lam, SX.zeros(lam.numel()))
+        if ca.depends_on(ca.jacobian(value, lam), lam) or not alone.is_zero():
+            raise ModelError(
+                "its friction_actions must be in proportion to its multipliers: linear in them, "
+                "and nothing besides; other actions belong in nonconservative"
+            )
+        return acting
 
     @cached_property
     def has_friction(self) -> bool:
@@ -229,7 +243,7 @@ class ConstraintRows:
 
 def _stated(constraint: Constraint, m: Motion, level: Level) -> Rows:
     """The rows of a constraint at a level, read with care: it may be the user's own."""
-    with blamed(f"constraint {constraint.name!r}"):
+    with blamed(constraint.called):
         rows = constraint.rows(m, level)
         if not isinstance(rows, (list, tuple)) or not all(_is_row(row) for row in rows):
             raise ModelError(

@@ -8,11 +8,10 @@ from typing import Any
 import casadi as ca
 from casadi import SX
 
-from ..errors import ModelError, blamed
+from ..errors import ModelError, blamed, shown
 from ..model.bodies import marker_on
-from ..model.constraints import Constraint
 from ..model.element import Action, Effort, Element, Wrench
-from ..vectors import NO_NUMBER, has_nan
+from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, has_nan
 from .chart import Chart, Pair
 from .motion import Motion, at_rest
 
@@ -29,7 +28,7 @@ def actions(chart: Chart, conservative: bool = True) -> list[Action]:
                 *element.nonconservative(m),
             ]
             stated.append(
-                (element, ca.vertcat(SX(0, 1), *(_components(action, m) for action in acting)))
+                (element, ca.vertcat(SX(0, 1), *(components(action, m) for action in acting)))
             )
         out += acting
     _check(chart, stated)
@@ -38,10 +37,10 @@ def actions(chart: Chart, conservative: bool = True) -> list[Action]:
 
 def culprit(element: Element) -> str:
     """How an element is called in messages."""
-    return f"{'constraint' if isinstance(element, Constraint) else 'force'} {element.name!r}"
+    return element.called
 
 
-def _components(action: Action, m: Motion) -> SX:
+def components(action: Action, m: Motion) -> SX:
     """What an action consists of, if it is one."""
     if isinstance(action, Wrench):
         return ca.vertcat(_sized(action.force, 3, "force"), _sized(action.torque, 3, "torque"))
@@ -51,7 +50,10 @@ def _components(action: Action, m: Motion) -> SX:
 
 
 def _sized(value: Any, size: int, what: str) -> SX:
-    column = SX(value)
+    try:
+        column = SX(value)
+    except NOT_AN_EXPRESSION:
+        raise ModelError(f"{what} must have {size} numbers, got {shown(value)}") from None
     if column.shape != (size, 1):
         raise ModelError(
             f"{what} must have {size} numbers, got {column.shape[0]}x{column.shape[1]}"

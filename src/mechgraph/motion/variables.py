@@ -9,7 +9,8 @@ from functools import cached_property
 import casadi as ca
 from casadi import SX
 
-from ..errors import ModelError, unknown
+from ..arguments import is_name, listed, named, number
+from ..errors import ModelError, shown, unknown
 from ..vectors import symbol
 
 
@@ -90,14 +91,14 @@ def variables(
     >>> v["voltage"] - v["R"] * v["current"]
     SX((voltage-(R*current)))
     """
-    for names in (coordinates, speeds, inputs):
-        if isinstance(names, str):
-            raise ModelError(f"variables: expected a list of names, got {names!r}")
-    constants = dict(parameters or {})
+    coordinates, speeds, inputs = (
+        listed("variables", names, ModelError) for names in (coordinates, speeds, inputs)
+    )
+    constants = named("parameters", parameters)
     names = [*coordinates, *speeds, *inputs, *constants, "t"]
     for name in names:
-        if not isinstance(name, str) or not name.strip():
-            raise ModelError(f"a variable needs a name, got {name!r}")
+        if not is_name(name):
+            raise ModelError(f"a variable needs a name, got {shown(name)}")
     taken = sorted({name for name in names if names.count(name) > 1})
     if taken:
         raise ModelError(f"variables: {', '.join(map(repr, taken))} stand for two things")
@@ -112,7 +113,7 @@ def variables(
         speeds=tuple(speeds),
         inputs=tuple(inputs),
         parameters=tuple(constants),
-        defaults=tuple(float(value) for value in constants.values()),
+        defaults=tuple(number(f"parameter {key!r}", value) for key, value in constants.items()),
     )
 
 

@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 import json
-import zipfile
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..arguments import file_path, is_name, named, number
+from ..errors import ArgumentError, shown
+from ..model.description import Description
+from ..model.system import System
 from .trajectory import FORMAT, Trajectory
+
+KINDS = ("coordinates", "speeds", "inputs", "constraints")
+# the columns of every array: none, one, or a kind of names
+ARRAYS = {"time": "", "q": "coordinates", "u": "speeds", "w": "inputs"}
+STORED = {
+    **dict.fromkeys(("kinetic", "potential", "power", "violation"), ""),
+    "udot": "speeds",
+    "multipliers": "constraints",
+}
+WORKS = ("supplied", "dissipated")  # there if they were recorded
 
 
 def load(path: str | Path, system: Any = None) -> Trajectory:
     """Read a saved trajectory; with its ``system`` it can compute everything that a fresh one
     can."""
+    if not (system is None or isinstance(system, (System, Description))):
+        raise ArgumentError(f"load: system must be a System, got {shown(system)}")
+    path = file_path(path)
     try:
-        run = _read(Path(path))
-    except (
-        AttributeError,
-        KeyError,
-        TypeError,
-        ValueError,
-        OSError,
-        EOFError,
-        zipfile.BadZipFile,
-    ) as error:
+        run = _read(path)
+    except Exception as error:  # whatever a file that others wrote makes of it
         raise ArgumentError(
             f"{path}: not a trajectory saved by mechgraph ({type(error).__name__}: {error})"
         ) from None
@@ -54,31 +62,41 @@ def _read(path: Path) -> Trajectory:
         raise ValueError(
             f"format {meta['format']!r} is not known to this version, which reads {FORMAT}"
         )
-    columns = {key: tuple(value) for key, value in meta["columns"].items()}
-    states = {key: arrays.pop(key) for key in ("time", "q", "u", "w")}
-    modes = {
-        key.removeprefix("mode "): arrays.pop(key)
-        for key in list(arrays)
-        if key.startswith("mode ")
-    }
-    shapes = {
-        "time": (),
-        "q": columns["coordinates"],
-        "u": columns["speeds"],
-        "w": columns["inputs"],
-    }
-    for key, names in shapes.items():
-        wanted = (len(states["time"]), *([len(names)] if key != "time" else []))
-        if states[key].shape != wanted:
-            raise ValueError(f"{key} has the shape {states[key].shape}, not {wanted}")
+    if not (is_name(meta["name"]) and is_name(meta["outcome"])):
+        raise ValueError("name and outcome must be texts")
+    columns = {kind: _names(meta["columns"][kind]) for kind in KINDS}
+    modes = {key.removeprefix("mode "): arrays[key] for key in arrays if key.startswith("mode ")}
+    works = WORKS if WORKS[0] in arrays else ()
+    stored = {key: arrays[key] for key in (*STORED, *works)}
+    states = {key: arrays[key] for key in ARRAYS}
+    for key, array in {**states, **stored, **modes}.items():
+        kind = {**ARRAYS, **STORED}.get(key, "")
+        wanted = (states["time"].size, *([len(columns[kind])] if kind else []))
+        if array.shape != wanted or array.dtype.kind != "f":
+            raise ValueError(f"{key} is no array of {wanted} numbers")
+    if not (np.isfinite(states["time"]).all() and (np.diff(states["time"]) >= 0).all()):
+        raise ValueError("its times do not go on")
     return Trajectory(
         name=meta["name"],
         **states,
-        parameters=meta["parameters"],
+        parameters=_numbers(meta["parameters"]),
         columns=columns,
         outcome=meta["outcome"],
-        statistics=meta["statistics"],
-        events={key: np.array(value) for key, value in meta["events"].items()},
-        stored=arrays,
+        statistics=named("statistics", meta["statistics"]),
+        events={
+            key: np.array([number(key, moment) for moment in moments])
+            for key, moments in named("events", meta["events"]).items()
+        },
+        stored=stored,
         modes=modes,
     )
+
+
+def _names(values: Any) -> tuple[str, ...]:
+    if not isinstance(values, list) or not all(map(is_name, values)):
+        raise ValueError(f"{shown(values)} is no list of names")
+    return tuple(values)
+
+
+def _numbers(values: Any) -> Mapping[str, float]:
+    return {key: number(key, value) for key, value in named("parameters", values).items()}

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.linalg
 
 from .. import door
+from ..arguments import number
 from ..errors import ArgumentError
 
 ROUNDING = 1e-10  # of the matrix of a linear model, relative
@@ -111,7 +112,7 @@ class LinearModel:
         """
         if tolerance is None:
             return self.stability().verdict != "unstable"
-        values = self.eigenvalues()
+        tolerance, values = number("tolerance", tolerance), self.eigenvalues()
         largest = max(1.0, float(np.abs(values).max(initial=0.0)))
         return bool((values.real <= tolerance * largest).all())
 

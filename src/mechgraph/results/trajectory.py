@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import door
-from ..errors import ArgumentError, unknown
+from ..arguments import file_path, writing
+from ..errors import ArgumentError, shown, unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from ..equations import Equations
 
 FORMAT = 1
-TABLES = (".csv", ".txt", ".json", ".parquet", ".xlsx", ".mat", ".h5")  # other formats
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ class Trajectory:
         if not isinstance(name, str):
             raise ArgumentError(
                 f"a trajectory is indexed by names such as {self.columns['coordinates'][:1]}, got "
-                f"{name!r}"
+                f"{shown(name)}"
             )
         for kind, values in (("coordinates", self.q), ("speeds", self.u), ("inputs", self.w)):
             if name in self.columns[kind]:
@@ -89,12 +89,25 @@ class Trajectory:
         return eqs.observe(quantity, self.q, self.u, self.time, self.w, self.constants)
 
     def at(self, rows: Any) -> Trajectory:
-        """The motion at some of its times."""
-        time, q, u, w = (values[rows] for values in (self.time, self.q, self.u, self.w))
+        """The motion at some of its times: a slice, indices, or a flag for each time."""
+        chosen = self._rows(rows)
+        time, q, u, w = (values[chosen] for values in (self.time, self.q, self.u, self.w))
         stored, modes = (
-            {name: x[rows] for name, x in along.items()} for along in (self.stored, self.modes)
+            {name: x[chosen] for name, x in along.items()} for along in (self.stored, self.modes)
         )
         return replace(self, time=time, q=q, u=u, w=w, stored=stored, modes=modes)
+
+    def _rows(self, rows: Any) -> np.ndarray:
+        try:
+            chosen = np.atleast_1d(np.arange(len(self))[rows])
+        except Exception:
+            chosen = np.zeros((0, 0))
+        if chosen.ndim > 1:
+            raise ArgumentError(
+                f"at: expected rows of the {len(self)} times, as a slice, indices or flags, got "
+                f"{shown(rows)}"
+            )
+        return chosen
 
     def __len__(self) -> int:
         return len(self.time)
@@ -153,7 +166,7 @@ class Trajectory:
         """(T + V) + dissipated − supplied, less its value at the start: the error of the energy
         balance."""
         total = self.energy + self.dissipated - self.supplied
-        return total - total[0]
+        return total - total[:1]
 
     @property
     def _accounted(self) -> bool:
@@ -220,6 +233,8 @@ class Trajectory:
 
     def summary(self) -> str:
         """Outcome, statistics and diagnostics in a few lines."""
+        if not len(self):
+            return repr(self)
         e = self.energy
         scale = max(float(np.ptp(self.kinetic)), float(np.abs(e).max()), 1e-300)
         lines = [
@@ -265,12 +280,7 @@ class Trajectory:
 
     def save(self, path: str | Path) -> Path:
         """Write to a ``.npz`` file (arrays and one JSON text; nothing in it is code)."""
-        path = Path(path)
-        if path.suffix in TABLES:
-            raise ArgumentError(
-                f"{path}: a trajectory is saved as .npz; for tables use to_dataframe().to_csv(…)"
-            )
-        path = path if path.suffix == ".npz" else path.with_name(f"{path.name}.npz")
+        path = saved_path(path)
         meta = {
             "format": FORMAT,
             "name": self.name,
@@ -292,7 +302,8 @@ class Trajectory:
             **diagnostics,
             **modes,
         }
-        np.savez_compressed(path, meta=np.array(json.dumps(meta)), **arrays)
+        with writing(path):
+            np.savez_compressed(path, meta=np.array(json.dumps(meta)), **arrays)
         return path
 
     # --- looking at it ----------------------------------------------------------------------------
@@ -310,3 +321,16 @@ class Trajectory:
         """One self-contained page: the model, its equations' sizes, the run, plots and the
         animation."""
         return door.show.report.report(self, path)
+
+
+def saved_path(path: Any) -> Path:
+    """Where a trajectory is saved: a name without the ending of the format gets it; «v1.5» has
+    none."""
+    path = file_path(path)
+    if path.suffix.lower() == ".npz":
+        return path.with_suffix(".npz")
+    if path.suffix[1:2].isalpha():
+        raise ArgumentError(
+            f"{path}: a trajectory is saved as .npz; for tables use to_dataframe().to_csv(…)"
+        )
+    return path.with_name(f"{path.name}.npz")

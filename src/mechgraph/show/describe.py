@@ -19,7 +19,6 @@ from casadi import SX
 from ..equations import Equations, derive
 from ..errors import AssemblyError
 from ..model.description import Description
-from ..model.forces import JointSpring
 from ..model.joints import Joint
 from ..model.kinds import JOINTS
 from ..model.system import System
@@ -158,18 +157,23 @@ def _variables(equations: Equations) -> Iterator[str]:
 
 def _forces(system: Description) -> Iterator[str]:
     for name, force in system.forces.items():
-        spring = isinstance(force, JointSpring)
-        kind = "spring and damper" if spring else _words(type(force).__name__)
         places = [*force.joints(), *(marker.name for marker in force.places())]
-        yield f"{name} ({kind}){_listed(' on ', places)}"
+        yield f"{name} ({force.kind()}){_listed(' on ', places)}"
 
 
 def _constraints(equations: Equations) -> Iterator[str]:
     """The rows of A, by the constraint that they come from."""
+    open_now = _contacts(equations.system)
     for name, rows in _row_names(equations).items():
         own = [row.removeprefix(f"{name}: ") for row in rows]
         detail = "" if rows == [name] else f": {', '.join(own)}"
-        yield f"{name} ({_counted(len(rows), 'row', 'rows')}){detail}"
+        state = ", open until it touches" if name in open_now else ""
+        yield f"{name} ({_counted(len(rows), 'row', 'rows')}{state}){detail}"
+
+
+def _contacts(system: Description) -> set[str]:
+    """Names of the rigid contacts, which hold nothing before they touch."""
+    return {name for name, constraint in system.constraints.items() if constraint.switched}
 
 
 def _row_names(equations: Equations) -> dict[str, list[str]]:
@@ -215,8 +219,9 @@ def gruebler(equations: Equations) -> tuple[int, str]:
     system = equations.system
     bodies = len(system.bodies)
     lost = sum(6 - len(joint.speeds) for joint in system.joints.values())
-    cut = {joint.name for joint in equations.terms.chart.closed}
-    rows = sum(len(names) for owner, names in _row_names(equations).items() if owner not in cut)
+    uncounted = {joint.name for joint in equations.terms.chart.closed} | _contacts(system)
+    owners = _row_names(equations).items()
+    rows = sum(len(names) for owner, names in owners if owner not in uncounted)
     further = f" − {rows} (constraints)" if rows else ""
     return 6 * bodies - lost - rows, f"6·{bodies} − {lost} (joints){further}"
 
@@ -265,8 +270,3 @@ def _counted(count: int, one: str, many: str) -> str:
 
 def _listed(before: str, names: Sequence[str]) -> str:
     return before + ", ".join(names) if names else ""
-
-
-def _words(name: str) -> str:
-    """``SpringDamper`` as «spring damper»."""
-    return "".join(f" {c.lower()}" if c.isupper() else c for c in name).strip()

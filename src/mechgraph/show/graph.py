@@ -18,7 +18,7 @@ from ..model.element import Element
 from ..model.joints import Free
 from ..model.system import System
 from .palette import INK, MUTED, PAPER, color
-from .plot import save
+from .plot import plain, save
 
 BODY, JOINT, CONSTRAINT, FORCE = "body", "joint", "constraint", "force"
 MARKS = {BODY: "o", JOINT: "s", CONSTRAINT: "D", FORCE: "^"}
@@ -68,12 +68,14 @@ def draw_graph(system: System, path: str | Path | None = None) -> Figure:
     nx.draw_networkx_edges(graph, places, ax=axes, edge_color=MUTED, width=1.2)
     _draw_nodes(axes, graph, places)
     style: dict[str, Any] = {"textcoords": "offset points", "fontsize": 9, "color": INK}
-    labels = {node: axes.annotate(node[1], at, (0, 0), **style) for node, at in places.items()}
+    labels = {
+        node: axes.annotate(plain(node[1]), at, (0, 0), **style) for node, at in places.items()
+    }
     axes.legend(loc="upper left", frameon=False, markerscale=0.5)
-    figure.suptitle(system.name, color=INK, fontsize=12, x=0.01, ha="left")
+    figure.suptitle(plain(system.name), color=INK, fontsize=12, x=0.01, ha="left")
     _spread(figure, labels)
     if path is not None:
-        save(figure, Path(path))
+        save(figure, path)
     return figure
 
 

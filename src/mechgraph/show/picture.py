@@ -13,7 +13,8 @@ from matplotlib import font_manager
 from PIL import Image, ImageDraw, ImageFont
 from scipy.spatial import ConvexHull
 
-from ..errors import ArgumentError
+from ..arguments import number, whole, writing
+from ..errors import ArgumentError, shown
 from .palette import INK, MUTED, PAPER
 from .scene import Scene
 from .shells import Shell
@@ -69,10 +70,16 @@ def animation(
 ) -> Path:
     """Write a GIF of about ``frames`` a second; long runs get fewer, so that there are never more
     than 240."""
-    if not (min(size) >= 32 and max(size) <= 4000 and 1 <= frames <= 50):
+    try:
+        width, height = size
+        right = all(32 <= side <= 4000 for side in whole(width=width, height=height))
+        right = right and 1 <= number("frames", frames) <= 50
+    except (TypeError, ValueError):
+        right = False
+    if not right:
         raise ArgumentError(
-            f"size must be within 32 … 4000 pixels and frames within 1 … 50, got {size} and "
-            f"{frames}"
+            "size must be two whole numbers within 32 … 4000 pixels and frames within 1 … 50, got "
+            f"{shown(size)} and {shown(frames)}"
         )
     length = float(scene.time[-1] - scene.time[0]) / speed
     count = int(np.clip(round(length * frames), 1, MOST_FRAMES))
@@ -80,7 +87,10 @@ def animation(
     palette = _palette(images)
     first, *others = (image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images)
     pause = max(20, round(1000 * length / count / 10) * 10)  # GIF counts hundredths of a second
-    first.save(path, save_all=True, append_images=others, duration=pause, loop=0, optimize=False)
+    with writing(path):
+        first.save(
+            path, save_all=True, append_images=others, duration=pause, loop=0, optimize=False
+        )
     return path
 
 

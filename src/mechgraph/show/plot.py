@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ..arguments import file_path, writing
 from ..errors import ArgumentError
 from ..results.trajectory import Trajectory
 from .palette import INK, LINES, MUTED, color
@@ -58,26 +60,28 @@ def plot(run: Trajectory, names: Sequence[str] = (), path: str | Path | None = N
         _mark_events(axes, run)
     all_axes[-1].set_xlabel("time (s)", color=MUTED)
     if path is not None:
-        save(figure, Path(path))
+        save(figure, path)
     return figure
 
 
 def _title(run: Trajectory) -> str:
     how = [str(run.statistics[key]) for key in ("formalism", "method") if key in run.statistics]
-    return _plain(f"{run.name}: {', '.join([run.outcome, *how])}")
+    return plain(f"{run.name}: {', '.join([run.outcome, *how])}")
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """A name such that Matplotlib reads no formula in it."""
     return text.replace("$", r"\$")
 
 
-def save(figure: Figure, path: Path) -> None:
+def save(figure: Figure, path: Any) -> None:
     """Write a figure; the ending of the file name says how."""
-    try:
+    path = file_path(path)
+    known = [f".{ending}" for ending in sorted(figure.canvas.get_supported_filetypes())]
+    if path.suffix.lower() not in known:
+        raise ArgumentError(f"{path}: a figure is written in the formats {', '.join(known)}")
+    with writing(path):
         figure.savefig(path, dpi=140)
-    except ValueError as error:
-        raise ArgumentError(f"{path}: {error}") from None
 
 
 # --- what is shown --------------------------------------------------------------------------------
@@ -127,7 +131,7 @@ def violations(run: Trajectory) -> list[Panel]:
 
 def _draw(axes: Axes, time: np.ndarray, panel: Panel) -> None:
     for k, (label, values) in enumerate(panel.curves):
-        (line,) = axes.plot(time, values, label=_plain(label), color=color(k), linewidth=1.5)
+        (line,) = axes.plot(time, values, label=plain(label), color=color(k), linewidth=1.5)
         line.set_solid_capstyle("round")
     axes.set_title(panel.title, loc="left", fontsize=9.5, color=MUTED)
     if panel.logarithmic:

@@ -12,6 +12,7 @@ from pathlib import Path
 import casadi as ca
 import numpy as np
 
+from ..arguments import file_path, writing
 from ..equations import Equations
 from ..errors import ArgumentError, MechgraphError
 from ..results.trajectory import Trajectory
@@ -28,9 +29,11 @@ LONGEST_TEXT = 20_000  # characters of equations
 
 def report(run: Trajectory, path: str | Path) -> Path:
     """Write the page, which needs no other file."""
-    path = Path(path)
+    path = file_path(path)
     if path.suffix.lower() not in (".html", ".htm"):
         raise ArgumentError(f"{path}: a report is written as .html")
+    if not len(run):
+        raise ArgumentError("there is nothing to report: the run is empty")
     equations = run._need()
     sections: dict[str, Callable[[], str]] = {
         "Motion": lambda: view(run)._repr_html_(),
@@ -44,7 +47,8 @@ def report(run: Trajectory, path: str | Path) -> Path:
     body = "\n".join(_section(title, write) for title, write in sections.items())
     lead = f"{run.outcome} · {subtitle(run)}"
     page = fill(PAGE, TITLE=escape(run.name), LEAD=escape(lead), BODY=body)
-    path.write_text(page, encoding="utf-8")
+    with writing(path):
+        path.write_text(page, encoding="utf-8")
     return path
 
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..arguments import file_path, is_name, number, writing
+from ..errors import ArgumentError, shown
 from ..results.trajectory import Trajectory
 from .picture import AZIMUTH, ELEVATION, animation
 from .scene import Link, Scene, Trail, scene_of
@@ -56,20 +57,22 @@ def view(
     """
     if not len(run):
         raise ArgumentError("there is nothing to see: the run is empty")
-    if not speed > 0:
-        raise ArgumentError(f"speed must be positive, got {speed!r}")
-    suffix = ".html" if path is None else Path(path).suffix.lower()
-    if suffix == ".gif":
-        return animation(scene_of(run), Path(str(path)), speed, title or run.name, **options)
-    if suffix not in (".html", ".htm"):
-        raise ArgumentError(f"{path}: the view is written as .html (interactive) or .gif")
+    speed, title = number("speed", speed, positive=True), run.name if title is None else title
+    if not is_name(title):
+        raise ArgumentError(f"title must be a text in one line, got {shown(title)}")
+    target = None if path is None else file_path(path)
+    if target is not None and target.suffix.lower() == ".gif":
+        return animation(scene_of(run), target, speed, title, **options)
+    if target is not None and target.suffix.lower() not in (".html", ".htm"):
+        raise ArgumentError(f"{target}: the view is written as .html (interactive) or .gif")
     if options:
         raise ArgumentError(f"an interactive page has no option {', '.join(options)}")
-    page = Page(page_of(scene_of(run), title or run.name, subtitle(run), speed))
-    if path is None:
+    page = Page(page_of(scene_of(run), title, subtitle(run), speed))
+    if target is None:
         return page
-    Path(path).write_text(page.html, encoding="utf-8")
-    return Path(path)
+    with writing(target):
+        target.write_text(page.html, encoding="utf-8")
+    return target
 
 
 def subtitle(run: Trajectory) -> str:

@@ -103,7 +103,7 @@ def _found(
     parameters: Any,
 ) -> tuple[np.ndarray, np.ndarray]:
     one_state(equations.numeric.arguments(None, None, 0.0, inputs, parameters))
-    joint = _in_joint_coordinates(equations, guess, hold, constant or ())
+    joint = _in_joint_coordinates(equations, guess, hold, constant)
     if joint is not None:
         found = _found(joint, guess, hold, constant, moving, inputs, parameters)
         return convert(joint, equations, *found, 0.0, parameters)

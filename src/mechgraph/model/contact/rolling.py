@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import casadi as ca
 from casadi import SX
 
+from ...arguments import flag
 from ...errors import ModelError
 from ..bodies import Body, Marker, marker_on
 from ..constraints import Constraint
@@ -126,9 +127,7 @@ class Rolling(Sliding):
 
     def __init__(self, name: str, surface: Surface, base: Surface, spinning: bool = True) -> None:
         super().__init__(name, surface, base)
-        self.spinning = spinning
-        if spinning not in (True, False):
-            raise ModelError(f"spinning must be True or False, got {spinning!r}")
+        self.spinning = flag("spinning", spinning, ModelError)
 
     def velocity(self, m: Motion) -> Rows:
         rows: Rows = []

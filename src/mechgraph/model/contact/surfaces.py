@@ -21,7 +21,8 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ...errors import ModelError, blamed
+from ...arguments import flag
+from ...errors import ModelError, blamed, shown
 from ...vectors import NO_NUMBER, column, has_nan, scalar
 from ..bodies import Body, Marker, marker_on
 from ..described import Described
@@ -29,13 +30,30 @@ from ..limits import Limit
 
 
 class Surface(Described):
-    """A surface on a body, at a marker."""
+    """A surface on a body, at a marker; one that is given by name is looked up where the surface is
+    used."""
 
-    def __init__(self, at: Body | Marker) -> None:
-        if not isinstance(at, (Body, Marker)):
-            raise ModelError(f"{type(self).__name__} sits on a body or a marker, got {at!r}")
-        self.marker = marker_on(at)
+    def __init__(self, at: Body | Marker | str) -> None:
+        if not isinstance(at, (Body, Marker, str)):
+            raise ModelError(f"{type(self).__name__} sits on a body or a marker, got {shown(at)}")
+        self._at = at
         self.limits: list[Limit] = []
+
+    @property
+    def marker(self) -> Marker:
+        """Where it sits."""
+        if isinstance(self._at, str):
+            raise ModelError(
+                f"{type(self).__name__} on {self._at!r}: a name is known in the words of a system "
+                "only; give the body or marker itself"
+            )
+        return marker_on(self._at)
+
+    def looked_up(self, place: Callable[[str], Body | Marker]) -> Surface:
+        """The same on the place of that name, if it was given by name."""
+        if not isinstance(self._at, str):
+            return self
+        return type(self)(**{**self._given, "at": place(self._at)})
 
     inside: bool = False  # True if what touches it is inside of it
     ring: bool = False  # True if it has no one lowest point where its z axis is upright
@@ -94,11 +112,10 @@ class Plane(Surface):
 class _Round(Surface):
     """Surfaces with a radius; with ``inside``, what touches them is inside of them."""
 
-    def __init__(self, at: Body | Marker, radius: Any, inside: bool = False) -> None:
+    def __init__(self, at: Body | Marker | str, radius: Any, inside: bool = False) -> None:
         super().__init__(at)
-        self.radius, self.inside = self._length(radius, "radius"), inside
-        if inside not in (True, False):
-            raise ModelError(f"inside must be True or False, got {inside!r}")
+        self.radius = self._length(radius, "radius")
+        self.inside = flag("inside", inside, ModelError)
 
     def _around(self, centre: SX, c: SX, radius: SX) -> tuple[SX, SX]:
         """Nearest point and normal of a ball (or the wall of a hollow one) about ``centre``."""
@@ -124,7 +141,7 @@ class Sphere(_Round):
 class Ellipsoid(Surface):
     """x²/a² + y²/b² + z²/c² = 1."""
 
-    def __init__(self, at: Body | Marker, semiaxes: Any) -> None:
+    def __init__(self, at: Body | Marker | str, semiaxes: Any) -> None:
         super().__init__(at)
         self.semiaxes = ca.vertcat(
             *(
@@ -160,7 +177,9 @@ class Torus(_Round):
 
     ring = True
 
-    def __init__(self, at: Body | Marker, radius: Any, tube: Any, inside: bool = False) -> None:
+    def __init__(
+        self, at: Body | Marker | str, radius: Any, tube: Any, inside: bool = False
+    ) -> None:
         super().__init__(at, radius, inside)
         self.tube = self._length(tube, "tube")
 
@@ -185,7 +204,7 @@ class Roller(_Round):
 
     ring = True
 
-    def __init__(self, at: Body | Marker, radius: Any, arc: Any) -> None:
+    def __init__(self, at: Body | Marker | str, radius: Any, arc: Any) -> None:
         super().__init__(at, radius)
         self.arc = self._length(arc, "arc")
 
@@ -198,7 +217,7 @@ class Cylinder(_Round):
     for ever (as a base)."""
 
     def __init__(
-        self, at: Body | Marker, radius: Any, length: Any = None, inside: bool = False
+        self, at: Body | Marker | str, radius: Any, length: Any = None, inside: bool = False
     ) -> None:
         super().__init__(at, radius, inside)
         self.length = None if length is None else self._length(length, "length")
@@ -222,7 +241,7 @@ class Capsule(_Round):
     """A cylinder about z between two half spheres, whose centres are ``length`` apart. It touches
     others with its two ends."""
 
-    def __init__(self, at: Body | Marker, radius: Any, length: Any) -> None:
+    def __init__(self, at: Body | Marker | str, radius: Any, length: Any) -> None:
         super().__init__(at, radius)
         self.length = self._length(length, "length")
 
@@ -249,7 +268,7 @@ class Capsule(_Round):
 class Box(Surface):
     """A box of edges ``sides``, which touches with its eight corners."""
 
-    def __init__(self, at: Body | Marker, sides: Any) -> None:
+    def __init__(self, at: Body | Marker | str, sides: Any) -> None:
         super().__init__(at)
         self.sides = ca.vertcat(
             *(self._length(length, "sides") for length in ca.vertsplit(column(sides, 3, "sides")))
@@ -271,7 +290,7 @@ class Implicit(Surface):
     """
 
     def __init__(
-        self, at: Body | Marker, g: Callable[[SX, SX, SX], SX], near: Any = (0, 0, 0)
+        self, at: Body | Marker | str, g: Callable[[SX, SX, SX], SX], near: Any = (0, 0, 0)
     ) -> None:
         super().__init__(at)
         self.g, self.near = g, column(near, 3, "near")

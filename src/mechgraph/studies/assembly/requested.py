@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ...errors import ArgumentError
+from ...errors import ArgumentError, shown
 from ...model.joints import Joint
 
 if TYPE_CHECKING:
@@ -77,9 +77,9 @@ def _values(name: str, value: Any) -> np.ndarray:
         values = np.atleast_1d(np.asarray(value))
         if values.ndim > 1 or values.dtype.kind not in "iuf" or not np.isfinite(values).all():
             raise ValueError
-    except ValueError:
+    except Exception:
         raise ArgumentError(
-            f"{name!r} must be one finite number or a list of them, got {value!r}"
+            f"{name!r} must be one finite number or a list of them, got {shown(value)}"
         ) from None
     return values.astype(float)
 

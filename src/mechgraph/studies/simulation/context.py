@@ -11,13 +11,19 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ...arguments import named, one_of
-from ...errors import ArgumentError, ModelError
+from ...arguments import named, number, one_of
+from ...errors import ArgumentError, ModelError, told
 from ...vectors import scalar
 from .integrators import IntegrationFailure
 
 if TYPE_CHECKING:
     from ...equations import Equations
+
+
+class InputFailure(IntegrationFailure):
+    """A Python function that is an input went wrong."""
+
+    hint = "Mend the function"
 
 
 @dataclass(frozen=True)
@@ -103,21 +109,14 @@ def _signal(
     """All inputs at (t, y), where some of them are Python functions of t or of (t, q, u)."""
     s, nq, nu = equations.terms.symbols, len(equations.coordinates), len(equations.speeds)
     known = ca.Function("w", [s.t, s.w, s.p], [expressions])
-    by_state = {name: _takes_state(f) for name, f in functions.items()}
+    by_state = {name: _takes_state(name, f) for name, f in functions.items()}
 
     def value(name: str, t: float, y: np.ndarray) -> float:
+        state = (y[:nq], y[nq : nq + nu]) if by_state[name] else ()
         try:
-            return float(
-                functions[name](t, y[:nq], y[nq : nq + nu])
-                if by_state[name]
-                else functions[name](t)
-            )
-        except (
-            Exception
-        ) as error:  # the user's own code: whatever it raises must not lose the motion so far
-            raise IntegrationFailure(
-                f"input {name!r} failed at t = {t:.6g}: {type(error).__name__}: {error}"
-            ) from error
+            return number("its value", functions[name](t, *state))
+        except Exception as error:  # the user's own: the motion so far must not be lost
+            raise InputFailure(f"input {name!r} failed at t = {t:.6g}: {told(error)}") from error
 
     def signal(t: float, y: np.ndarray) -> np.ndarray:
         w = np.zeros(len(equations.inputs))
@@ -128,17 +127,19 @@ def _signal(
     return signal
 
 
-def _takes_state(function: Callable[..., Any]) -> bool:
+def _takes_state(name: str, function: Callable[..., Any]) -> bool:
     """True for functions of (t, q, u), False for functions of t (also of those without a readable
     signature)."""
     try:
-        parameters = inspect.signature(function).parameters.values()
+        signature = inspect.signature(function)
     except (TypeError, ValueError):
         return False
-    return (
-        sum(
-            p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
-            for p in parameters
-        )
-        > 1
-    )
+    needed = [p for p in signature.parameters.values() if p.default is p.empty]
+    by_state = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in needed) > 1
+    try:
+        signature.bind(*range(3 if by_state else 1))
+    except TypeError:
+        raise ArgumentError(
+            f"input {name!r} must be a function of t or of (t, q, u), got one of {signature}"
+        ) from None
+    return by_state

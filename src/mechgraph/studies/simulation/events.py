@@ -9,6 +9,7 @@ from typing import Any
 import casadi as ca
 from casadi import SX
 
+from ...arguments import choice, flag
 from ...errors import ArgumentError
 from ...motion.motion import Motion
 from .context import Context
@@ -58,10 +59,8 @@ def _value(context: Context, name: str, event: Event) -> SX:
             f"event {name!r} must be an mg.Event, a name, or a function of the motion, got "
             f"{event.quantity!r}"
         )
-    if event.direction not in (-1, 0, 1):
-        raise ArgumentError(
-            f"event {name!r}: direction must be -1, 0 or 1, got {event.direction!r}"
-        )
+    choice(f"event {name!r}: direction", event.direction, (-1, 0, 1))
+    flag(f"event {name!r}: stop", event.stop)
     value = context.equations.expression(event.quantity)
     if value.numel() != 1:
         raise ArgumentError(f"event {name!r} must be the zero of one number, got {value.numel()}")

@@ -21,6 +21,7 @@ import numpy as np
 from casadi import SX
 from scipy.integrate import BDF, DOP853, LSODA, RK45, OdeSolver, Radau
 
+from ...errors import SimulationError
 from ...kernels import stepping
 from ...kernels.compiler import CompilationFailure, report
 from ...kernels.flow import Flow
@@ -33,7 +34,7 @@ JUMP = 1e-2  # change by keeping the constraints, in proportion, that no drift e
 STALLED = 2000  # steps without progress after which a method has failed
 
 
-class IntegrationFailure(Exception):
+class IntegrationFailure(SimulationError):
     """The integrator gave up."""
 
     hint = "Try method='radau' (stiff), a larger rtol, or another start"

@@ -13,7 +13,7 @@ import numpy as np
 from casadi import SX
 from tqdm import tqdm
 
-from ...arguments import earlier_word, named, number, one_of
+from ...arguments import choice, earlier_word, flag, named, number, one_of
 from ...errors import ArgumentError, SimulationError, UnsupportedError
 from ...kernels.kinks import kinks
 from ...kernels.stepping import CROSSING, TOO_SMALL
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from ...equations import Equations
 
 DRIFT = ("projection", "baumgarte", "none")
+FINEST = 1e-15  # relative tolerance that floating-point numbers can still tell
+MOST_ROWS = 10_000_000  # of output that are stored
 EARLIER = {"cvodes": None, "cvodes-bdf": "radau"}  # methods that were, and what is used instead
 PATIENCE = 0.1  # seconds after which an integrator looks up from its work
 
@@ -84,6 +86,7 @@ def simulate(
     interrupted returns it.
     """
     t = earlier_word("simulate", "t0", t0, "t", t)
+    account, progress = flag("account", account), choice("progress", progress, (True, False, None))
     times = _grid(duration, step, t)
     context = Context.make(equations, inputs, parameters)
     watch = Watch(context, named("events", events))
@@ -138,6 +141,11 @@ def simulate(
 def _grid(duration: Any, step: Any, t: Any) -> np.ndarray:
     duration, t = number("duration", duration, positive=True), number("t", t)
     step = duration / 500 if step is None else number("step", step, positive=True)
+    if duration / step > MOST_ROWS:
+        raise ArgumentError(
+            f"duration {duration:g} with step {step:g} would store more than {MOST_ROWS:,} states; "
+            "give a larger step"
+        )
     count = max(1, round(duration / step))
     if abs(count * step - duration) > 1e-9 * duration:
         raise ArgumentError(
@@ -149,8 +157,11 @@ def _grid(duration: Any, step: Any, t: Any) -> np.ndarray:
 
 def _tolerances(rtol: Any, atol: Any) -> tuple[float, float]:
     rtol = number("rtol", rtol, positive=True)
-    if rtol >= 1:
-        raise ArgumentError(f"rtol must be below one, got {rtol!r}")
+    if not FINEST <= rtol < 1:
+        raise ArgumentError(
+            f"rtol must be below one and at least {FINEST:g}, which is all that rounding leaves, "
+            f"got {rtol!r}"
+        )
     return rtol, rtol / 100 if atol is None else number("atol", atol, positive=True)
 
 
