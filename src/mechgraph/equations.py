@@ -317,8 +317,10 @@ class Equations:
 
         quantity: a name, or a function of the motion, as ``observe`` takes them.
         """
-        named = isinstance(quantity, str)
-        value = self.names.resolve(quantity).value if named else self._stated(quantity)
+        if isinstance(quantity, str):
+            value = self.names.resolve(quantity).value
+        else:
+            value = self._stated(quantity)
         closed = self.numeric.closed
         if not ca.depends_on(value, closed.force_symbols):
             return value

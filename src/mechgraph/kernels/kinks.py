@@ -41,7 +41,7 @@ def _walk(expression: SX) -> list[SX]:
             continue
         seen.add(key)
         parts = [node.dep(k) for k in range(node.n_dep())]
-        code = node.op() if parts else None
+        code = node.op() if parts else -1
         if code in KINKED:
             compared = sorted(part.element_hash() for part in parts)
             found[code in COMPARING, *compared] = _zero(code, parts)

@@ -47,8 +47,8 @@ class Routine:
     def interpreted(self, x: np.ndarray, result: np.ndarray) -> Callable[[], None]:
         """What evaluates it from one array into another."""
         buffer, trigger = self.function.buffer()
-        buffer.set_arg(0, memoryview(x))
-        buffer.set_res(0, memoryview(result))
+        buffer.set_arg(0, x.data)
+        buffer.set_res(0, result.data)
 
         def evaluate(kept: Any = (buffer, x, result)) -> None:
             trigger()

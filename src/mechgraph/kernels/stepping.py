@@ -88,7 +88,9 @@ class Steps:
     ) -> None:
         self._c = _library(find_compiler())
         self._routines = {"flow": flow, "keep": keep, "surface": surface}
-        self._signal, self._hold, self.raised = signal, {}, None
+        self._signal = signal
+        self._hold: dict[str, Any] = {}  # what C points to
+        self.raised: BaseException | None = None
         n, count = flow.size, surface.size if surface is not None else 0
         self.run = _Run(n=n, moving=moving, surfaces=count, margins=margins, rows=ROWS)
         self.run.rtol, self.run.atol, self.run.longest = rtol, atol, longest

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 
 import casadi as ca
 import numpy as np
@@ -129,15 +130,16 @@ class Crossings:
         """The moment of a change of sign, just beyond it; None, if there is none up to ``last``."""
         beyond = [last]
 
+        @cache  # a second attempt at the same moment may differ by rounding
         def value(moment: float) -> float:
             g = direction * float(self.integrator.attempt(moment)[surface])
             if g >= 0:
                 beyond.append(moment)
             return g
 
-        if value(last) < 0:
+        if not value(last) >= 0:
             return None
-        if value(first) >= 0:
+        if not value(first) < 0:
             return first
         brentq(value, first, last, xtol=1e-300, rtol=8.9e-16)
         return min(beyond)

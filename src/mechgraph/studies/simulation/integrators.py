@@ -148,18 +148,19 @@ class Stepping(Integrator):
     def __init__(self, method: str, problem: Problem) -> None:
         super().__init__(method, problem)
         motion, surfaces = problem.motion, problem.surfaces
-        routines = {
-            "flow": problem.routine("flow", motion.slope),
-            "keep": motion.projected is not None
-            and problem.routine("keep", motion.projected_state),
-            "surface": surfaces.numel() and problem.routine("surfaces", surfaces),
-        }
-        chosen = {name: routine or None for name, routine in routines.items()}
-        for routine in chosen.values():
+        flow = problem.routine("flow", motion.slope)
+        keep = surface = None
+        if motion.projected is not None:
+            keep = problem.routine("keep", motion.projected_state)
+        if surfaces.numel():
+            surface = problem.routine("surfaces", surfaces)
+        for routine in (flow, keep, surface):
             if method != DEFAULT and routine is not None:
                 routine.compile()
         self._steps = Steps(
-            **chosen,
+            flow,
+            keep,
+            surface,
             moving=max(1, motion.q.numel() + motion.u.numel()),
             margins=problem.margins,
             constants=self._constants(problem.constants),
@@ -269,7 +270,8 @@ class SciPy(Integrator):
 
     def begin(self, t: float, y: np.ndarray, constants: np.ndarray) -> None:
         self._x[self.problem.size + 1 :] = np.concatenate([constants, self.problem.numbers])
-        self.t, self.y, self._solver = t, np.array(y, dtype=float), None
+        self.t, self.y = t, np.array(y, dtype=float)
+        self._solver: Any = None
         if len(self.sides):
             now = np.sign(self._surfaces(t, self.y)).astype(int)
             self.sides[:] = np.where(self.sides == 0, now, self.sides)
