@@ -21,7 +21,7 @@ KNOWN = {(8, "answers"): "linearize where something that moves has no inertia"}
 
 @pytest.fixture(scope="module")
 def worker():
-    worker = Worker(seconds=300)
+    worker = Worker(seconds=120)
     yield worker
     worker.close()
 
@@ -107,7 +107,7 @@ def test_what_takes_too_long_is_ended_and_told():
     try:
         (found,) = worker.examine(2, "agrees")
         assert "no end" in found.kind
-        worker.seconds = 300
+        worker.seconds = 120
         assert not [each for each in worker.examine(2, "described") if each.is_failure]
     finally:
         worker.close()
