@@ -12,12 +12,8 @@ from __future__ import annotations
 
 import argparse
 import collections
-import multiprocessing
-import os
 import re
-import resource
 import sys
-import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -34,11 +30,9 @@ import written
 from mechgraph.studies.agreement import TOLERANCES
 from models import Model, random_model
 from runs import random_call, random_run
+from worker import Finding, Worker
 from written import random_terms
 
-SECONDS = 60.0  # of the processor, for one question to one seed
-PATIENCE = 20  # times as long by the clock: others may use the machine, too
-MEMORY = 6 << 30  # bytes
 SHOWN = 2  # programs of a class of failures
 EXACT = 1e-9  # violations of assembled states
 
@@ -212,16 +206,6 @@ QUESTIONS: dict[str, Callable[[Model, Script], None]] = {
 TERMS = "terms"  # written by hand, the one question that is not about a model
 
 
-@dataclass(frozen=True)
-class Finding:
-    """A failure of one seed, or an answer that refuses, or a warning."""
-
-    seed: int
-    kind: str
-    program: str
-    is_failure: bool = True
-
-
 def examine(seed: int, question: str, told: Callable[[str], None]) -> list[Finding]:
     """All that is found when a seed is asked one question."""
     script = Script(told)
@@ -266,102 +250,54 @@ def _class(error: BaseException) -> str:
     return f"{type(error).__name__}: {line[:100]}"
 
 
-# --- a process that can be ended ------------------------------------------------------------------
-
-
-def _work(channel: Any) -> None:
-    """Examine what comes through the channel, and tell each program before it is run."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    while True:
-        seed, question = channel.recv()
-        told = lambda text: channel.send(("running", text))  # noqa: E731
-        channel.send(("done", examine(seed, question, told)))
-
-
-class Worker:
-    """A process that examines seeds, replaced when it takes too long or dies."""
-
-    def __init__(self, seconds: float = SECONDS) -> None:
-        self.seconds = seconds
-        self._start()
-
-    def _start(self) -> None:
-        spawn = multiprocessing.get_context("spawn")
-        self.channel, there = spawn.Pipe()
-        self.process = spawn.Process(target=_work, args=(there,), daemon=True)
-        self.process.start()
-        there.close()
-
-    def examine(self, seed: int, question: str) -> list[Finding]:
-        """What is found within the time limit."""
-        self.channel.send((seed, question))
-        clock, processor, text = time.monotonic(), self._spent(), ""
-        try:
-            while self._spent() - processor < self.seconds and (
-                time.monotonic() - clock < PATIENCE * self.seconds
-            ):
-                if not self.channel.poll(0.1):
-                    continue
-                what, value = self.channel.recv()
-                if what == "done":
-                    return value
-                text = value
-            kind = f"{question}: no end in {self.seconds:g} s"
-        except (EOFError, ConnectionError):
-            self.process.join()
-            kind = f"{question}: the interpreter died ({self.process.exitcode})"
-        self.close()
-        self._start()
-        line = text.rpartition("\n")[2].partition("(")[0]
-        return [Finding(seed, f"{kind} of {line}", text)]
-
-    def _spent(self) -> float:
-        """Seconds of the processor, those of the compilers that it waited for included."""
-        try:
-            fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        except OSError:  # no such system, or it has died, which the channel tells
-            return 0.0
-        return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-
-    def close(self) -> None:
-        self.process.kill()
-        self.process.join()
-
-
 # --- the campaign ---------------------------------------------------------------------------------
 
 
 def campaign(seeds: Iterator[int], questions: list[str], show: Callable[[str], None]) -> int:
     """Examine seeds, show failures when they are met and a summary at the end; the number of
     failures."""
-    counts: dict[bool, collections.Counter[str]] = {k: collections.Counter() for k in (True, False)}
-    examples: dict[str, list[int]] = collections.defaultdict(list)
-    worker, done, began = Worker(), 0, time.monotonic()
+    met: Met = collections.defaultdict(list)
+    worker, began = Worker(examine), time.monotonic()
     try:
-        for seed in seeds:
-            for finding in (f for q in questions for f in worker.examine(seed, q)):
-                counts[finding.is_failure][finding.kind] += 1
-                examples[finding.kind].append(seed)
-                if finding.is_failure and len(examples[finding.kind]) <= SHOWN:
-                    show(f"--- seed {seed}: {finding.kind}\n{finding.program}\n")
-            done += 1
-            failures, spent = counts[True].total(), time.monotonic() - began
-            line = f"\r{done} seeds, {failures} failures, {spent:.0f} s"
+        for done, seed in enumerate(seeds, 1):
+            for question in questions:
+                _note(met, worker.examine(seed, question), show)
+            line = f"\r{done} seeds, {_failures(met)} failures, {time.monotonic() - began:.0f} s"
             print(line, end="", file=sys.stderr, flush=True)
     except KeyboardInterrupt:
         pass
     finally:
         worker.close()
-    show(summary(counts, examples, done))
-    return counts[True].total()
+    show(summary(met))
+    return _failures(met)
 
 
-def summary(counts: Any, examples: dict[str, list[int]], done: int) -> str:
+Met = dict[tuple[bool, str], list[int]]  # seeds by whether it is a failure, and its class
+
+
+def _note(met: Met, findings: list[Finding], show: Callable[[str], None]) -> None:
+    for finding in findings:
+        seeds = met[finding.is_failure, finding.kind]
+        seeds.append(finding.seed)
+        if finding.is_failure and len(seeds) <= SHOWN:
+            show(f"--- seed {finding.seed}: {finding.kind}\n{finding.program}\n")
+
+
+def _failures(met: Met) -> int:
+    return sum(len(seeds) for (is_failure, _), seeds in met.items() if is_failure)
+
+
+def summary(met: Met) -> str:
     """Classes with how often, and seeds of each."""
-    lines = [f"{done} seeds: {counts[True].total()} failures"]
-    for failure, title in ((True, "failures"), (False, "answers that refuse, and warnings")):
+    lines = [f"{_failures(met)} failures"]
+    for chosen, title in ((True, "failures"), (False, "answers that refuse, and warnings")):
         lines += ["", f"{title}:"]
-        lines += [f"{n:6d}  {k}  {examples[k][:6]}" for k, n in counts[failure].most_common()]
+        rows = [
+            (len(seeds), kind, seeds[:6]) for (each, kind), seeds in met.items() if each is chosen
+        ]
+        lines += [
+            f"{count:6d}  {kind}  {seeds}" for count, kind, seeds in sorted(rows, reverse=True)
+        ]
     return "\n".join(lines)
 
 
@@ -381,10 +317,8 @@ def main() -> int:
     parser.add_argument("--ask", nargs="*", choices=[*QUESTIONS, TERMS], help="questions")
     given = parser.parse_args()
     count = 100 if given.count is None and given.hours is None else given.count
-    with tempfile.TemporaryDirectory() as cache:
-        os.environ.setdefault("MECHGRAPH_CACHE", cache)
-        seeds = _seeds(given.seed, count, given.hours)
-        return min(1, campaign(seeds, given.ask or [*QUESTIONS, TERMS], print))
+    seeds = _seeds(given.seed, count, given.hours)
+    return min(1, campaign(seeds, given.ask or [*QUESTIONS, TERMS], print))
 
 
 if __name__ == "__main__":

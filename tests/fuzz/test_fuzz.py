@@ -10,8 +10,9 @@ import pytest
 
 import campaign
 import mechgraph as mg
-from campaign import Failure, Worker, examine
+from campaign import Failure, examine
 from models import SKELETONS, random_model
+from worker import Worker
 
 SEEDS = range(10)
 RUNS = range(10, 15)
@@ -21,7 +22,7 @@ KNOWN = {(8, "answers"): "linearize where something that moves has no inertia"}
 
 @pytest.fixture(scope="module")
 def worker():
-    worker = Worker(seconds=120)
+    worker = Worker(examine, seconds=120)
     yield worker
     worker.close()
 
@@ -103,7 +104,7 @@ def test_wrong_numbers_are_noticed(monkeypatch):
 
 
 def test_what_takes_too_long_is_ended_and_told():
-    worker = Worker(seconds=0.2)
+    worker = Worker(examine, seconds=0.2)
     try:
         (found,) = worker.examine(2, "agrees")
         assert "no end" in found.kind
