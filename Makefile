@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test quick bench clean
+.PHONY: demo test quick fuzz bench clean
 
 demo: .venv/runtime
 	$(BIN)/mechgraph demo
@@ -17,6 +17,10 @@ quick: .venv/test
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pytest -n 2 --quick
+
+# make fuzz HOURS=8, or COUNT=1000; SEED= is the first one
+fuzz: .venv/test
+	$(BIN)/python tests/fuzz/campaign.py --seed $(or $(SEED),0) $(if $(COUNT),--count $(COUNT),--hours $(or $(HOURS),1))
 
 bench: .venv/bench
 	$(BIN)/python benchmarks/derivation.py

@@ -1,12 +1,13 @@
 """Seeded random mechanisms: every joint type, drives, springs, forces, inputs and parameters.
 
-A ``Build`` keeps the calls that made its system as text, so that a failing one can be read and
-repeated: ``python tests/random_systems.py 17`` prints tree 17.
+A ``Build`` keeps the calls that made its system as a program, so that a failing one can be read and
+run: ``python tests/random_systems.py 17`` prints tree 17.
 """
 
 from __future__ import annotations
 
 import itertools
+import re
 import sys
 from dataclasses import dataclass, field
 from typing import Any
@@ -45,6 +46,12 @@ QUATERNIONS = [
 JOINT_NAMES = (*mg.JOINTS, "chain")
 
 
+class Source(str):
+    """A piece of program as an argument, where a value would not tell how it was made."""
+
+    __slots__ = ()
+
+
 @dataclass
 class Build:
     """A system, the random numbers that it is made of, and the calls that made it."""
@@ -60,15 +67,65 @@ class Build:
 
     def begin(self, **options: Any) -> None:
         self.system = mg.System(f"random {self.seed}", **options)
-        self.lines.append(f"s = mg.System({_text([], options)}); t = s.time")
+        name = f"random {self.seed}"
+        self.lines += [f"s = mg.System({self._text([name], options)})", "t = s.time"]
 
     def __call__(self, method: str, *arguments: Any, **options: Any) -> Any:
         """Call a method of the system and write it down."""
-        self.lines.append(f"s.{method}({_text(arguments, options)})")
-        return getattr(self.system, method)(*arguments, **options)
+        self.lines.append(f"s.{method}({self._text(arguments, options)})")
+        values = {key: self._value(value) for key, value in options.items()}
+        return getattr(self.system, method)(*map(self._value, arguments), **values)
+
+    def _value(self, given: Any) -> Any:
+        """The value of an argument that is given as a piece of program."""
+        if not isinstance(given, Source):
+            return given
+        return eval(given, {"mg": mg, "s": self.system, "t": self.system.time})
+
+    def _text(self, arguments: Any, options: dict[str, Any]) -> str:
+        given = [f"{key}={self.source(value)}" for key, value in options.items()]
+        return ", ".join([*map(self.source, arguments), *given])
+
+    def source(self, value: Any) -> str:
+        """What a value of a call is in a program."""
+        if isinstance(value, Source):
+            return str(value)
+        if isinstance(value, (list, tuple)):
+            inside = ", ".join(map(self.source, value))
+            return f"[{inside}]" if isinstance(value, list) else f"({inside})"
+        if isinstance(value, dict):
+            return f"{{{', '.join(f'{key!r}: {self.source(x)}' for key, x in value.items())}}}"
+        if isinstance(value, ca.SX):
+            return self._expression(value)
+        if isinstance(value, mg.Transition):
+            return self._transition(value)
+        return repr(value)
+
+    def _expression(self, value: ca.SX) -> str:
+        """A scalar expression; its numbers have few digits, so that CasADi shows them all."""
+        *shared, text = str(value).split(", ")
+        for definition in reversed(shared):  # @2=(@1*t), ...
+            name, _, meaning = definition.partition("=")
+            text = re.sub(rf"{name}\b", meaning, text)
+        known = {"parameters": self.system.parameters, "inputs": self.system.inputs}
+        text = re.sub(r"\b(sin|cos|exp|sqrt|fabs)\(", r"mg.\1(", text)
+        for kind, names in known.items():
+            for name in names:
+                text = re.sub(rf"(?<![\w'.]){name}(?![\w'(])", f"s.{kind}[{name!r}]", text)
+        return text
+
+    def _transition(self, step: mg.Transition) -> str:
+        amount = self.source(step.amount)
+        kind = type(step).__name__
+        if kind == "Ball":
+            return f"mg.ball({amount})"
+        direction = tuple(float(x) for x in ca.vertsplit(ca.evalf(step.direction)))
+        if kind == "Screw":
+            return f"mg.screw({direction}, {float(step.pitch)}, {amount})"
+        return f"mg.{'rot' if kind == 'Rotation' else 'move'}({direction}, {amount})"
 
     def __str__(self) -> str:
-        return "\n".join(self.lines)
+        return "\n".join(["import mechgraph as mg", *self.lines])
 
     # --- numbers ----------------------------------------------------------------------------------
 
@@ -287,15 +344,12 @@ class Drag:
     def __call__(self, m: mg.Motion) -> ca.SX:
         return -self.factor * m.velocity(self.body)
 
+    def __repr__(self) -> str:
+        return f"lambda m: -{self.factor} * m.velocity({self.body!r})"
+
 
 def _scalar(joint: mg.Joint) -> bool:
     return len(joint.speeds) == len(joint.coordinates)
-
-
-def _text(arguments: Any, options: dict[str, Any]) -> str:
-    return ", ".join(
-        [*(repr(a) for a in arguments), *(f"{key}={value!r}" for key, value in options.items())]
-    )
 
 
 # --- trees ----------------------------------------------------------------------------------------
@@ -304,11 +358,15 @@ MOST_SPEEDS = 20
 
 
 def random_tree(
-    seed: int, kinds: tuple[str, ...] = JOINT_NAMES, driven: bool = True, forces: bool = True
+    seed: int,
+    kinds: tuple[str, ...] = JOINT_NAMES,
+    driven: bool = True,
+    forces: bool = True,
+    make: type[Build] = Build,
 ) -> Build:
     """A tree of 1–12 bodies; tree k begins with the k-th joint type, so that every type is met
     often."""
-    build = Build(seed, kinds, driven)
+    build = make(seed, kinds, driven)
     build.begin(gravity=build.pick([build.vector(9.8), (0, 0, -9.81), (0, 0, 0)]))
     inboard = ["ground"]
     if driven and build.chance(0.3):
@@ -386,10 +444,12 @@ class Loop:
         return np.array([self.configuration[name] for name in equations.coordinates])
 
     def __str__(self) -> str:
-        return f"{self.build}\nt = {self.t}\nconfiguration = {self.configuration}"
+        return f"{self.build}\nconfiguration = {self.configuration}  # at t = {self.t}"
 
 
-def random_loop(seed: int, kind: str, closings: int = 1, spare: int = 1) -> Loop:
+def random_loop(
+    seed: int, kind: str, closings: int = 1, spare: int = 1, make: type[Build] = Build
+) -> Loop:
     """A chain of bodies whose end is joined to ground (or to the first body) by a joint of
     ``kind``, which is cut.
 
@@ -397,7 +457,7 @@ def random_loop(seed: int, kind: str, closings: int = 1, spare: int = 1) -> Loop
     joint is put where the joint closes exactly at a random configuration. More ``closings`` join
     further bodies of the chain.
     """
-    build = Build(seed)
+    build = make(seed)
     build.begin(gravity=build.pick([build.vector(9.8), (0, 0, -9.81)]))
     first = _moving_base(build) if build.chance(0.3) else "ground"
     needed = closings * _rows_of(kind) + spare

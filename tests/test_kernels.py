@@ -12,6 +12,7 @@ import itertools
 import logging
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -841,14 +842,18 @@ def test_what_was_built_is_found_again(own_cache, monkeypatch):
     assert answer_of(key, "not C") == 42
 
 
-@pytest.mark.parametrize("tampered", ["library", "record", "both files gone", "record not text"])
+@pytest.mark.parametrize(
+    "tampered", ["library", "record", "both", "both files gone", "record not text"]
+)
 def test_what_was_not_built_here_is_not_loaded(own_cache, tampered):
     key, other = compiler.key_of("tamper", tampered), compiler.key_of("other", tampered)
     assert answer_of(other, 13) == 13
     assert compiler.build(key, source_of(42)).exists()
     library, record = own_cache / f"{key}.so", own_cache / f"{key}.sha256"
-    if tampered == "library":
+    if tampered in ("library", "both"):
         library.write_bytes((own_cache / f"{other}.so").read_bytes())
+    if tampered == "both":
+        record.write_text((own_cache / f"{other}.sha256").read_text())
     elif tampered == "record":
         record.write_text(hashlib.sha256(b"something else").hexdigest())
     elif tampered == "record not text":
@@ -868,7 +873,54 @@ def test_a_library_that_others_can_write_is_built_anew(own_cache):
     assert not (own_cache / f"{key}.so").stat().st_mode & 0o022
 
 
-@pytest.mark.parametrize("unsafe", ["writable", "foreign", "a file", "not creatable"])
+def test_a_library_of_another_kernel_is_not_loaded_whatever_its_record_says(own_cache):
+    """The name is in the library itself."""
+    key, other = compiler.key_of("mine"), compiler.key_of("theirs")
+    content = compiler.build(other, source_of(13)).read_bytes()
+    library = compiler.build(key, source_of(42))
+    library.write_bytes(content)
+    (own_cache / f"{key}.sha256").write_text(hashlib.sha256(key.encode() + content).hexdigest())
+    assert compiler.cached(key) is None
+    assert answer_of(key) == 42
+
+
+@pytest.mark.parametrize("ending", ["so", "sha256"])
+def test_a_folder_in_the_place_of_a_file_makes_room(own_cache, ending):
+    key = compiler.key_of("folder", ending)
+    (own_cache / f"{key}.{ending}" / "with" / "more").mkdir(parents=True)
+    own_cache.chmod(0o700)
+    assert answer_of(key) == 42
+    assert compiler.cached(key) == own_cache / f"{key}.so"
+
+
+def test_a_library_that_cannot_be_loaded_is_built_anew(own_cache):
+    """As one of another system that shares the folder."""
+    key = compiler.key_of("foreign")
+    library = compiler.build(key, source_of(42))
+    library.write_bytes(f"{compiler.SEAL}{key}".encode())
+    (own_cache / f"{key}.sha256").write_text(compiler._record(key, library))
+    assert compiler.cached(key) == library
+    assert answer_of(key) == 42
+
+
+def test_what_killed_processes_leave_behind_is_removed(monkeypatch, own_cache, tmp_path):
+    """When it is a day old, and only what is ours."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    own_cache.mkdir(mode=0o700)
+    names = ("mechgraph-stale", "mechgraph-fresh", "other")
+    folders = [place / name for place in (own_cache, tmp_path) for name in names]
+    for folder in folders:
+        folder.mkdir(mode=0o700)
+        (folder / "kernel.c").write_text("")
+        if not folder.name.endswith("fresh"):
+            os.utime(folder, (0, time.time() - 1.1 * 86400))
+    assert answer_of(compiler.key_of("stale")) == 42
+    assert {folder.name for folder in folders if not folder.exists()} == {"mechgraph-stale"}
+
+
+@pytest.mark.parametrize(
+    "unsafe", ["writable", "in a writable one", "foreign", "a file", "not creatable"]
+)
 def test_an_unsafe_folder_is_not_used(monkeypatch, own_cache, warnings_of, unsafe):
     """One warning, and a private folder instead."""
     if unsafe == "a file":
@@ -879,6 +931,8 @@ def test_an_unsafe_folder_is_not_used(monkeypatch, own_cache, warnings_of, unsaf
         own_cache.mkdir(mode=0o700)
     if unsafe == "writable":
         own_cache.chmod(0o777)
+    if unsafe == "in a writable one":
+        own_cache.parent.chmod(0o777)
     if unsafe == "foreign":
         monkeypatch.setattr(os, "getuid", lambda: own_cache.stat().st_uid + 1)
     folder = compiler.cache_folder()
@@ -887,6 +941,13 @@ def test_an_unsafe_folder_is_not_used(monkeypatch, own_cache, warnings_of, unsaf
     assert folder.stat().st_mode & 0o777 == 0o700
     assert len(warnings_of()) == 1
     assert "is not used" in warnings_of()[0]
+
+
+def test_a_folder_may_lie_where_others_cannot_replace_it(own_cache, warnings_of):
+    """As in /tmp, which everybody can write to."""
+    own_cache.parent.chmod(0o1777)
+    assert compiler.cache_folder() == own_cache
+    assert not warnings_of()
 
 
 def test_an_unsafe_folder_is_told_once(own_cache, warnings_of):
@@ -947,7 +1008,9 @@ def test_a_machine_without_compilers_is_told_once_what_to_install(monkeypatch, w
     assert "ziglang" in warnings_of()[0]
 
 
-@pytest.mark.parametrize("command", ["/bin/false", "/no/such/compiler", "sh -c 'exit 3'"])
+@pytest.mark.parametrize(
+    "command", ["/bin/false", "/no/such/compiler", "sh -c 'exit 3'", "gcc '-DOPEN=1"]
+)
 def test_a_compiler_that_does_not_answer_is_told_once(monkeypatch, warnings_of, command):
     monkeypatch.setenv("MECHGRAPH_CC", command)
     for factor in (2.0, 3.0):
@@ -977,6 +1040,124 @@ def test_a_broken_compiler_is_told_once(monkeypatch, own_cache, tmp_path, warnin
     assert len(warnings_of()) == 1
     assert "\n" not in warnings_of()[0]
     assert ("no such luck" if fault == "refuses" else "cannot be") in warnings_of()[0]
+
+
+def test_a_compiler_of_something_else_is_told(monkeypatch, own_cache, tmp_path, warnings_of):
+    (tmp_path / "other.c").write_text(source_of(13))
+    found = " ".join(compiler.find_compiler().command)
+    act = f'while [ "$1" != -o ]; do shift; done; {found} -shared -fPIC -o "$2" {tmp_path}/other.c'
+    cc = script(tmp_path / "cc", f'[ "$1" = --version ] && echo "other 1.0" && exit 0\n{act}')
+    monkeypatch.setenv("MECHGRAPH_CC", cc)
+    assert not small_kernel().compile()
+    assert ["cannot be that of its source" in line for line in warnings_of()] == [True]
+    assert not list(own_cache.iterdir())
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_a_library_without_the_functions_is_told(monkeypatch, warnings_of):
+    monkeypatch.setattr(kernel, "with_drivers", lambda *_: source_of(42))
+    monkeypatch.setattr(kernel, "emitter_text", lambda: "a printer that forgets")
+    monkeypatch.setattr(compiler, "_reported", set())
+    k = small_kernel()
+    assert not k.compile()
+    assert np.array_equal(k(np.array([1.0, 2.0]))[0], [2.0, 4.0])
+    assert ["no function 'kernel'" in line for line in warnings_of()] == [True]
+
+
+# --- a compiler that hangs ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def hanging(monkeypatch, own_cache, tmp_path):
+    """A compiler that waits for a process of its own, whose number it leaves in a file."""
+    pids = tmp_path / "pids"
+    act = f'sleep 1000 & echo $! >> {pids}; wait; echo "unreachable"'
+    cc = script(tmp_path / "cc", f'[ "$1" = --version ] && echo "slow 1.0" && exit 0\n{act}')
+    monkeypatch.setenv("MECHGRAPH_CC", cc)
+    monkeypatch.delenv("MECHGRAPH_CC_TIMEOUT", raising=False)
+    return pids
+
+
+def started(pids: Path) -> list[int]:
+    """The processes that a hanging compiler has started, once there are any."""
+    deadline = time.monotonic() + 60
+    while not (pids.exists() and pids.read_text().endswith("\n")):
+        assert time.monotonic() < deadline, "the compiler never started"
+        time.sleep(0.01)
+    return [int(pid) for pid in pids.read_text().split()]
+
+
+def ends(pid: int) -> bool:
+    """Whether a process comes to its end, reaped or not."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        status = Path(f"/proc/{pid}/stat")
+        if not status.exists() or status.read_text().rpartition(")")[2].split()[0] == "Z":
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_a_compiler_that_hangs_is_waited_for_once(monkeypatch, hanging, own_cache, warnings_of):
+    """Until the time limit, with nothing left behind; the interpreter works on."""
+    monkeypatch.setenv("MECHGRAPH_CC_TIMEOUT", "0.3")
+    for factor in (2.0, 3.0):
+        k = small_kernel(factor)
+        assert not k.compile()
+        assert np.array_equal(k(np.array([1.0, 2.0]))[0], [factor, 2 * factor])
+    assert ["MECHGRAPH_CC_TIMEOUT" in line for line in warnings_of()] == [True]
+    (pid,) = started(hanging)
+    assert ends(pid)
+    assert not list(own_cache.iterdir())
+
+
+@pytest.mark.usefixtures("hanging")
+@pytest.mark.parametrize("limit", ["soon", "0", "-1", "nan"])
+def test_a_time_limit_is_a_number_of_seconds(monkeypatch, warnings_of, limit):
+    monkeypatch.setenv("MECHGRAPH_CC_TIMEOUT", limit)
+    monkeypatch.setattr(compiler, "_reported", set())
+    assert not small_kernel().compile()
+    assert [f"{limit!r} is no number of seconds" in line for line in warnings_of()] == [True]
+
+
+def test_time_limits_grow_with_the_source(monkeypatch):
+    monkeypatch.delenv("MECHGRAPH_CC_TIMEOUT", raising=False)
+    assert compiler._time_limit(0) >= 60
+    assert compiler._time_limit(10**7) > 10 * compiler._time_limit(0) / 2
+    monkeypatch.setenv("MECHGRAPH_CC_TIMEOUT", "inf")
+    assert compiler._time_limit(0) == compiler.LONGEST
+
+
+INTERRUPTED = """
+import signal, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from casadi import SX
+from mechgraph.kernels import Kernel
+x = SX.sym("x")
+k = Kernel("kernel", [x], [2 * x], axes=[1])
+try:
+    WAIT
+except KeyboardInterrupt:
+    print("interrupted", k([1.0])[0][0], flush=True)
+"""
+IN_THE_BACKGROUND = "threading.Thread(target=k.compile, daemon=True).start(); time.sleep(1000)"
+
+
+@pytest.mark.parametrize("wait", ["k.compile()", IN_THE_BACKGROUND])
+def test_compiling_can_be_interrupted(hanging, own_cache, wait):
+    """In the foreground and in the background; no process stays behind."""
+    program = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED.replace("WAIT", wait)], stdout=subprocess.PIPE, text=True
+    )
+    (pid,) = started(hanging)
+    program.send_signal(signal.SIGINT)
+    try:
+        assert program.communicate(timeout=30)[0] == "interrupted 2.0\n"
+    finally:
+        program.kill()
+    assert program.returncode == 0
+    assert ends(pid)
+    assert wait != "k.compile()" or not list(own_cache.iterdir())
 
 
 def test_an_operation_without_a_form_in_c_is_interpreted(warnings_of):

@@ -3,7 +3,7 @@ cached on disk.
 
 The cache is keyed by everything that decides the result: source, compiler, flags and processor. It
 is private to the user; a library is loaded only from a folder that nobody else can write to, and
-only if its content is what was built.
+only if its content is what was built under that name.
 """
 
 from __future__ import annotations
@@ -16,15 +16,20 @@ import logging
 import os
 import platform
 import shlex
+import shutil
 import stat
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from .process import completed
 
 FLAGS = (
     "-O2",
@@ -38,6 +43,14 @@ FLAGS = (
     "-std=gnu11",
     "-w",
 )
+
+VERSION_SECONDS = 20.0  # for a compiler to say its version
+# for a compiler to finish: about twenty times what gcc takes, and what a busy machine may add
+SECONDS, SECONDS_PER_CHARACTER = 120.0, 1e-4
+LONGEST = 1e6  # a number of seconds that every system can wait for
+FOLDERS = "mechgraph-"  # temporary folders begin with it
+STALE = 86400.0  # seconds after which nobody is at work in one
+SEAL = "mechgraph kernel "  # what every library holds, with its key behind it
 
 log = logging.getLogger("mechgraph")
 
@@ -55,6 +68,20 @@ class Compiler:
     version: str
 
 
+class Library(ctypes.CDLL):
+    """A library whose functions are there or said to be missing."""
+
+    def __getitem__(self, name: Any) -> Any:
+        try:
+            return super().__getitem__(name)
+        except AttributeError:
+            raise CompilationFailure(f"the compiled library has no function {name!r}") from None
+
+
+class QuickLibrary(Library, ctypes.PyDLL):
+    """The same for functions so short that they keep the interpreter's lock."""
+
+
 def find_compiler() -> Compiler | None:
     """The command in ``MECHGRAPH_CC`` ("none" for none), else gcc, cc, clang or ziglang; None, with
     one line, if none works.
@@ -68,11 +95,12 @@ def find_compiler() -> Compiler | None:
 def _find_compiler(wanted: str, path: str) -> Compiler | None:
     if wanted == "none":
         return None
-    if wanted:
-        candidates = [shlex.split(wanted, posix=os.name == "posix")]
-    else:
-        candidates = [["gcc"], ["cc"], ["clang"], _zig()]
-    for command in candidates:
+    try:
+        chosen = shlex.split(wanted, posix=os.name == "posix")
+    except ValueError as error:
+        log.warning("MECHGRAPH_CC: %r: %s; expressions are interpreted", wanted, error)
+        return None
+    for command in [chosen] if wanted else [["gcc"], ["cc"], ["clang"], _zig()]:
         version = _version(command)
         if version:
             return Compiler(tuple(command), version)
@@ -101,13 +129,13 @@ def _zig() -> list[str]:
 
 def _version(command: list[str]) -> str:
     """What the command says of itself, nothing if it does not work."""
-    try:
-        out = subprocess.run(
-            [*command, "--version"], capture_output=True, text=True, timeout=20, check=True
-        )
-    except (OSError, IndexError, subprocess.SubprocessError):
+    if not command:
         return ""
-    return out.stdout.splitlines()[0] if out.stdout else ""
+    try:
+        done = completed([*command, "--version"], VERSION_SECONDS)
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.splitlines()[0] if done.stdout and not done.returncode else ""
 
 
 @functools.cache
@@ -148,9 +176,9 @@ def _safe_folder(wanted: Path) -> Path:
     try:
         folder = wanted.expanduser().absolute()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if _is_private(folder):
+        reason = _danger(folder)
+        if not reason:
             return folder
-        reason = "it belongs to somebody else or others can write to it"
     except (OSError, RuntimeError) as error:
         reason = str(error)
     log.warning(
@@ -162,7 +190,15 @@ def _safe_folder(wanted: Path) -> Path:
 @functools.cache
 def _temporary_folder() -> tempfile.TemporaryDirectory[str]:
     """A folder that is removed when Python ends."""
-    return tempfile.TemporaryDirectory(prefix="mechgraph-", ignore_cleanup_errors=True)
+    return tempfile.TemporaryDirectory(prefix=FOLDERS, ignore_cleanup_errors=True)
+
+
+def _danger(folder: Path) -> str:
+    """Why a folder is not safe, nothing if it is."""
+    if not _is_private(folder):
+        return "it belongs to somebody else or others can write to it"
+    above = (*folder.parents, *folder.resolve().parents)
+    return next((f"others can write to {each}" for each in above if _is_open(each)), "")
 
 
 def _is_private(path: Path) -> bool:
@@ -170,6 +206,17 @@ def _is_private(path: Path) -> bool:
         return True
     info = path.stat()
     return info.st_uid == os.getuid() and not info.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _is_open(folder: Path) -> bool:
+    """Whether others can put something else in the place of what is in a folder; the user's own
+    group, which has the same number, is nobody else."""
+    if not hasattr(os, "getuid"):
+        return False
+    info = folder.stat()
+    own_group = info.st_gid == os.getgid() == os.getuid()
+    others = stat.S_IWOTH if own_group else stat.S_IWOTH | stat.S_IWGRP
+    return bool(info.st_mode & others) and not info.st_mode & stat.S_ISVTX
 
 
 def key_of(*parts: str | bytes) -> str:
@@ -181,10 +228,14 @@ def key_of(*parts: str | bytes) -> str:
     return digest.hexdigest()
 
 
-def load(key: str, source: Callable[[], str]) -> ctypes.CDLL:
+def load(key: str, source: Callable[[], str]) -> Library:
     """The library of that key, from the cache or built from its source."""
+    found = cached(key)
+    if found is not None:
+        with suppress(OSError):  # as of another system that shares the folder: built anew
+            return Library(str(found))
     try:
-        return ctypes.CDLL(str(cached(key) or build(key, source())))
+        return Library(str(build(key, source())))
     except OSError as error:
         raise CompilationFailure(
             f"the compiled library cannot be made or loaded: {error}"
@@ -196,14 +247,18 @@ def cached(key: str) -> Path | None:
     library, record = _paths(key)
     try:
         safe = _is_private(library) and _is_private(library.parent)
-        whole = safe and _digest(library) == record.read_text().strip()
-    except (OSError, UnicodeDecodeError):
+        whole = safe and _record(key, library) == record.read_text().strip()
+    except (OSError, UnicodeDecodeError, CompilationFailure):
         return None
     return library if whole else None
 
 
-def _digest(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+def _record(key: str, library: Path) -> str:
+    """What is noted of a library when it is built; it belongs to one key only."""
+    content = library.read_bytes()
+    if f"{SEAL}{key}".encode() not in content:
+        raise CompilationFailure("the compiled library cannot be that of its source")
+    return hashlib.sha256(key.encode() + content).hexdigest()
 
 
 def build(key: str, source: str) -> Path:
@@ -213,24 +268,76 @@ def build(key: str, source: str) -> Path:
     if compiler is None:
         raise CompilationFailure("no C compiler")
     library, record = _paths(key)
-    with tempfile.TemporaryDirectory(dir=library.parent) as work:
+    _remove_stale(library.parent)
+    with tempfile.TemporaryDirectory(prefix=FOLDERS, dir=library.parent) as work:
         text, made, note = (Path(work) / f"kernel.{kind}" for kind in ("c", "so", "sha256"))
-        text.write_text(source, encoding="utf-8")
-        _run([*compiler.command, *FLAGS, "-o", str(made), str(text), "-lm"])
+        text.write_text(f"{source}\n{_sealed(key)}\n", encoding="utf-8")
+        _compile(compiler, ["-o", str(made), str(text), "-lm"], len(source))
         made.chmod(0o700)
-        note.write_text(_digest(made))
-        os.replace(note, record)
-        os.replace(made, library)
+        note.write_text(_record(key, made))
+        _put(note, record)
+        _put(made, library)
     return library
 
 
-def _run(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+def _sealed(key: str) -> str:
+    """A line of C by which a library can be told from others."""
+    visible = (
+        "__declspec(dllexport)" if os.name == "nt" else '__attribute__((visibility("default")))'
+    )
+    return f'{visible} const char mechgraph_kernel[] = "{SEAL}{key}";'
+
+
+def _put(made: Path, place: Path) -> None:
+    """Move a file to its place, whatever is there."""
+    if place.is_dir() and not place.is_symlink():
+        shutil.rmtree(place)
+    os.replace(made, place)
+
+
+def _remove_stale(folder: Path) -> None:
+    """Remove what processes that were killed have left behind."""
+    for left in [*_temporary(folder), *_temporary(Path(tempfile.gettempdir()))]:
+        with suppress(OSError):
+            if _is_private(left) and time.time() - left.stat().st_mtime > STALE:
+                shutil.rmtree(left, ignore_errors=True)
+
+
+def _temporary(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.glob(f"{FOLDERS}*") if path.is_dir() and not path.is_symlink())
+
+
+def _compile(compiler: Compiler, arguments: list[str], size: int) -> None:
+    """Run the compiler; one that once did not finish in time is not waited for again."""
+    command, seconds = [*compiler.command, *FLAGS, *arguments], _time_limit(size)
+    late = f"{command[0]} did not finish in time; MECHGRAPH_CC_TIMEOUT=seconds gives it more"
+    attempt = compiler, os.environ.get("MECHGRAPH_CC_TIMEOUT")
+    if attempt in _late:
+        raise CompilationFailure(late)
+    try:
+        done = completed(command, seconds)
+    except subprocess.TimeoutExpired:
+        _late.add(attempt)
+        raise CompilationFailure(late) from None
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
         log.debug("%s\n%s", shlex.join(command), done.stderr)
         reason = next((line for line in lines if "error" in line), lines[0])
         raise CompilationFailure(f"{command[0]} failed: {reason}")
+
+
+_late: set[tuple[Compiler, str | None]] = set()
+
+
+def _time_limit(size: int) -> float:
+    """Seconds that a compiler may take for a source of so many characters."""
+    given = os.environ.get("MECHGRAPH_CC_TIMEOUT", "")
+    if not given:
+        return SECONDS + SECONDS_PER_CHARACTER * size
+    with suppress(ValueError):
+        if float(given) > 0:
+            return min(float(given), LONGEST)
+    raise CompilationFailure(f"MECHGRAPH_CC_TIMEOUT: {given!r} is no number of seconds")
 
 
 def report(failure: CompilationFailure, consequence: str = "interpreted, not compiled") -> None:

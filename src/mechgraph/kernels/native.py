@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from .compiler import Library, QuickLibrary
+
 OUT_OF_MEMORY = 2  # what a driver returns; 0 and 1 say whether all numbers are finite
 
 
@@ -20,7 +22,7 @@ class Native:
 
     def __init__(
         self,
-        library: ctypes.CDLL,
+        library: Library,
         name: str,
         sizes: Sequence[int],
         shapes: Sequence[tuple[int, ...]],
@@ -75,7 +77,7 @@ class Single:
         self.result = y[: native.counts[0]].reshape(native.shapes[0])
         self.expect(0)
         # so short a call keeps the interpreter's lock
-        library = ctypes.PyDLL(native.library._name, handle=native.library._handle)
+        library = QuickLibrary(native.library._name, handle=native.library._handle)
         function = getattr(library, f"{name}_one")
         function.restype = ctypes.c_int
         self.call = functools.partial(function, _reference(x), _reference(y))
