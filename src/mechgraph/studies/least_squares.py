@@ -6,7 +6,7 @@ are those of least norm, so that what nothing depends on stays as it was.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -64,3 +64,19 @@ def in_order(levels: Iterable[tuple[np.ndarray, np.ndarray]], count: int) -> np.
         step = step + free @ (Vt[:kept].T @ (U[:, :kept].T @ (right - J @ step) / sigma[:kept]))
         free = free @ Vt[kept:].T
     return step
+
+
+def known(
+    residual: np.ndarray, J: np.ndarray, unknown: float = np.inf
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same; rows without a value or a slope (0/0, a root at zero) are infinitely wrong, and
+    named so in the end."""
+    finite = np.isfinite(residual) & np.isfinite(J).all(axis=1)
+    return np.where(finite, residual, unknown), np.where(finite[:, None], J, 0.0)
+
+
+def scattered(random: np.random.Generator, names: Sequence[str]) -> np.ndarray:
+    """A random number for each name, the same in whatever order they come."""
+    numbers = np.empty(len(names))
+    numbers[np.argsort(names)] = random.standard_normal(len(names))
+    return numbers
