@@ -7,15 +7,16 @@ satisfied is named.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...arguments import named, number, one_state
-from ...errors import ArgumentError
+from ...errors import ArgumentError, AssemblyError
 from ..projection import project, violations
 from .contact_points import with_contact_points
-from .contradiction import contradiction
+from .contradiction import BY_NAME, contradiction
 from .conversion import convert, in_joint_coordinates, with_turns
 from .positions import MET, positions
 from .requested import Level, Requested, check_quaternions, read_start
@@ -41,8 +42,7 @@ def assemble(
     guess: the same with values that are met as nearly as the constraints allow, for mechanisms that
         can be assembled in several ways, and for values that are rounded.
     """
-    t = number("t", t)
-    context = {"t": t, "parameters": parameters}
+    context = {"t": (t := number("t", t)), "parameters": parameters}
     one_state(equations.numeric.arguments(None, None, t, None, parameters))
     if isinstance(start, tuple):
         return _given(equations, start, t, parameters)
@@ -51,12 +51,36 @@ def assemble(
     if joint is not None:
         found = assemble(joint, start, guess=guess, **context)
         return convert(joint, equations, *found, **context)
+    try:
+        return _assembled(equations, start, guess, context)
+    except AssemblyError as error:
+        if not start:
+            raise
+        raise AssemblyError(
+            f"{error}{_nearby(equations, start, guess, context)}", error.residuals
+        ) from None
+
+
+def _assembled(
+    equations: Equations, start: Any, guess: Any, context: dict[str, Any]
+) -> tuple[np.ndarray, np.ndarray]:
     asked, guessed = read_start(equations, start), read_start(equations, guess, "guess")
     q = _positions(equations, asked, guessed, {*start, *guess}, context)
-    q = with_turns(equations, equations, q, q, t, parameters)
-    if _independent(equations, asked.velocities, guessed.velocities):
-        return q, _with_values(np.zeros(len(equations.speeds)), guessed.velocities, asked.velocities)
+    q = with_turns(equations, equations, q, q, **context)
+    levels = guessed.velocities, asked.velocities
+    if _independent(equations, *levels):
+        return q, _with_values(np.zeros(len(equations.speeds)), *levels)
     return q, velocities(equations, asked.velocities, guessed.velocities, q, context)
+
+
+def _nearby(equations: Equations, start: Any, guess: Any, context: dict[str, Any]) -> str:
+    """The values of what was named that do fit, if there are any."""
+    with suppress(AssemblyError):
+        state = _assembled(equations, {}, {**guess, **start}, context)
+        values = {name: equations.observe(name, *state, **context) for name in start}
+        told = (f"{name} = {', '.join(f'{x:.6g}' for x in values[name])}" for name in start)
+        return f". The nearest that fit: {'; '.join(told)}"
+    return ""
 
 
 def _positions(
@@ -110,9 +134,7 @@ def _given(
         names = [*positions, *(f"rate of {name}" for name in equations.constraints)]
         residuals = dict(zip(names, rows, strict=False))
         raise contradiction(
-            residuals, GIVEN, "the given start (q, u) contradicts the constraints", True
+            residuals, GIVEN, "the given start (q, u) contradicts the constraints", BY_NAME
         )
     q, u = project(equations, q[None], u[None], np.array([t]), parameters)
     return q[0], u[0]
-
-

@@ -53,8 +53,6 @@ def _places(equations: Equations, named: Collection[str]) -> dict[Joint, SX]:
     return {
         chain: place
         for constraint in equations.terms.rows.constraints
-        for chain, place in zip(
-            constraint.chains(), constraint.initial_points(motion), strict=True
-        )
+        for chain, place in zip(constraint.chains(), constraint.initial_points(motion), strict=True)
         if place is not None and taken.isdisjoint((chain.name, *chain.coordinates))
     }

@@ -18,9 +18,9 @@ from casadi import SX
 from ...errors import AssemblyError
 from ..least_squares import in_order, known, scattered, settled
 from ..projection import moved
-from .contradiction import contradiction
-from .conversion import with_turns
 from .contact_points import contact_variables
+from .contradiction import CLOSER, FEWER, contradiction
+from .conversion import with_turns
 from .requested import Level
 
 if TYPE_CHECKING:
@@ -102,7 +102,9 @@ def _failure(
             f"{what}: it closes only the wrong way round (an axis turned over, a far side touched, "
             "a disc lying flat); give a start or a guess nearer to it"
         )
-    return contradiction(dict(zip(rows.names, best, strict=True)), MET, what, bool(start))
+    return contradiction(
+        dict(zip(rows.names, best, strict=True)), MET, what, FEWER if start else CLOSER
+    )
 
 
 class Placing:

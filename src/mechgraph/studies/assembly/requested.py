@@ -117,7 +117,9 @@ def _read_one(equations: Equations, requested: Requested, name: str, values: np.
     own = chart.joint_coordinates.get(name, ())
     body = name.removeprefix("body ") in chart.description.bodies and name not in chart.counted
     if body and len(own) == len(values) != 3:
-        requested.positions.variables |= dict(zip(own, values, strict=True))  # a body that has its own
+        requested.positions.variables |= dict(
+            zip(own, values, strict=True)
+        )  # a body that has its own
         check_quaternions(equations, requested.positions.variables, repr(name))
         return
     quantity = equations.names.resolve(name)

@@ -10,7 +10,7 @@ from casadi import SX
 
 from ..least_squares import in_order, known, scattered
 from .contact_points import contact_variables
-from .contradiction import contradiction
+from .contradiction import CLOSER, FEWER, contradiction
 from .requested import Level
 
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ def velocities(
         if _met(rows, u):
             return u
         u = _settled(rows, first + scattered(random, equations.speeds))
-    residuals = dict(zip(rows.names, rows.levels(u)[0][1], strict=True))
+    residuals = dict(zip(rows.names, -rows.levels(u)[0][1], strict=True))
     what = "the start contradicts the constraints at velocity level"
-    raise contradiction(residuals, MET * _largest(u), what, bool(start))
+    raise contradiction(residuals, MET * _largest(u), what, FEWER if start else CLOSER)
 
 
 def _settled(rows: Speeding, u: np.ndarray) -> np.ndarray:

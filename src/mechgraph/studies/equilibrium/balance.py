@@ -74,16 +74,24 @@ class Balance:
         self.moves = [i for i in range(self.count) if i not in held.directions]
         self.rates = [i for i in range(len(equations.speeds)) if i not in held.speeds]
         self._name_rows(held, start)
-        self.least = np.zeros(len(self.names))  # size that each row has at least
         self._kernel = self._compiled(held)
         self.release([])
         self.release(self._turning(*start) if changing is None else changing)
-        for _ in range(2):  # multipliers are large or small only after they are known
-            first = self(start)
-            self.least, self.scale = first.size, first.scale
+        self.weigh(start)
+
+    def weigh(self, state: State) -> None:
+        """Rows are large or small by what they are at this state."""
+        self.least, self.scale = np.zeros(len(self.names)), np.ones(len(self.names))
+        for _ in range(2):  # that of multipliers is known only after they are
+            rows = self(state)
+            self.least, self.scale = rows.size, rows.scale
 
     def _name_rows(self, held: Held, start: State) -> None:
-        equations, n, m = self.equations, len(self.equations.speeds), len(self.equations.constraints)
+        equations, n, m = (
+            self.equations,
+            len(self.equations.speeds),
+            len(self.equations.constraints),
+        )
         found = [equations.observe(name, *start, 0.0, *self.given) for name in held.names]
         labels = [
             f"{name} (held)" for name, part in zip(held.names, found, strict=True) for _ in part
@@ -93,7 +101,8 @@ class Balance:
         rows, levels = np.arange(len(self.names)), 1 + self.moving
         self.forces, self.constraints = rows < levels * n, rows >= levels * (n + m)
         self.rate = np.isin(rows, [*range(n, levels * n), *range(levels * n + m, levels * (n + m))])
-        self.scale = np.ones(len(rows))
+        self.levels = levels * n + np.arange(m)  # A a + b
+        self.least, self.scale = np.zeros(len(rows)), np.ones(len(rows))
 
     def _compiled(self, held: Held) -> Any:
         equations = self.equations
@@ -198,9 +207,14 @@ class Balance:
 
 def inverse(own: np.ndarray) -> np.ndarray:
     """The pseudoinverse, whatever the units of the columns."""
-    lengths = np.linalg.norm(own, axis=0)
-    lengths[lengths == 0] = 1.0
-    return np.linalg.pinv(own / lengths, rcond=RANK_TOLERANCE) / lengths[:, None]
+    by = lengths(own)
+    return np.linalg.pinv(own / by, rcond=RANK_TOLERANCE) / by[:, None]
+
+
+def lengths(matrix: np.ndarray) -> np.ndarray:
+    """Of the columns; one for those of zeros."""
+    norms = np.linalg.norm(matrix, axis=0)
+    return np.where(norms > 0, norms, 1.0)
 
 
 def _expressions(
