@@ -1,8 +1,8 @@
 """Initial assembly: from what the user named to a state that satisfies every constraint.
 
 Positions first, then velocities: what the start names is met, what the guess names as nearly as the
-constraints allow, and the rest stays near the reference configuration, and near rest. What cannot be
-satisfied is named.
+constraints allow, and the rest stays near the reference configuration, and near rest. What cannot
+be satisfied is named.
 """
 
 from __future__ import annotations

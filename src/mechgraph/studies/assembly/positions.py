@@ -2,8 +2,8 @@
 reference configuration.
 
 Levenberg–Marquardt steps from the guess lead to a configuration that closes; from there it slides
-along what is left free, nearer and nearer. Mechanisms close in several ways, so other starts follow,
-and of what they lead to the nearest is taken.
+along what is left free, nearer and nearer. Mechanisms close in several ways, so other starts
+follow, and of what they lead to the nearest is taken.
 """
 
 from __future__ import annotations

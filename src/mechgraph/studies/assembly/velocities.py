@@ -1,4 +1,4 @@
-"""Speeds that satisfy ψ = 0 and the start, as near as they can be to the guess, and then to rest."""
+"""Speeds that satisfy ψ = 0 and the start, as near as can be to the guess, and then to rest."""
 
 from __future__ import annotations
 

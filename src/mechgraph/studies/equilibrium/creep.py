@@ -1,7 +1,6 @@
 """Damped motion to rest.
 
-With a drag σ against every variation of the coordinates, and nothing that keeps on moving by itself,
-the system creeps,
+With a drag σ against every variation of the coordinates, and without inertia, the system creeps,
 
     σ D δs = f + Gᵀλ,    A D δs = 0,
 
@@ -19,7 +18,7 @@ import numpy as np
 from ..least_squares import settled
 from .balance import REACH, Balance, Rows, State, lengths
 
-STEPS = 300
+STEPS = 200
 FIRST = 0.1  # length of the first step
 SHORT = 1e-10  # of the last one
 STIFFEST = 1e14  # growth of the drag at which nothing gives way any more

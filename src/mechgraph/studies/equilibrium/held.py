@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import casadi as ca
 import numpy as np
 
-from ...arguments import named
+from ...arguments import named, one_state
 from ...errors import ArgumentError
 from ..assembly.assemble import assemble
+from ..assembly.requested import check_quaternions
 
 if TYPE_CHECKING:
     from ...equations import Equations
@@ -75,15 +76,25 @@ def initial_state(
 ) -> tuple[np.ndarray, np.ndarray]:
     """An assembled state with what is held as it is guessed (speeds at rest, if they are not), as
     near to the rest of the guess as the constraints allow."""
-    if isinstance(guess, tuple):
-        return assemble(equations, guess, parameters=parameters)
-    guess = named("guess", guess)
+    guess = _by_name(equations, guess)
     meanings = {name: meaning(equations, str(name)) for name in guess}
     given = frozenset().union(*(part.speeds for part in meanings.values()))
     still = {equations.speeds[i]: 0.0 for i in held.speeds - given}
     kept = {name: guess[name] for name, part in meanings.items() if _within(part, held)}
     rest = {name: value for name, value in guess.items() if name not in kept}
     return assemble(equations, still | kept, guess=rest, parameters=parameters)
+
+
+def _by_name(equations: Equations, guess: Any) -> dict[str, Any]:
+    """A guess by names, also of a pair (q, u)."""
+    if not isinstance(guess, tuple):
+        return named("guess", guess)
+    if len(guess) != 2:
+        raise ArgumentError(f"guess: expected names or the pair (q, u), got {len(guess)} values")
+    q, u = one_state(equations.numeric.arguments(*guess, 0.0, None, None))[:2]
+    check_quaternions(equations, dict(enumerate(q)), "guess")
+    names = *equations.coordinates, *equations.speeds
+    return dict(zip(names, (*q, *u), strict=True))
 
 
 def _within(part: Held, held: Held) -> bool:

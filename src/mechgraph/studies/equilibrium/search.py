@@ -1,8 +1,8 @@
 """The search for a state at which the rows of a balance vanish.
 
 Levenberg–Marquardt steps find the one near the guess, be it stable or not. Where the residual has
-valleys (a mass on a stiff spring) they get stuck; what then helps is to let go, and to see where the
-system creeps. Both begin at the guess, and of what they find the nearer is taken; if they find
+valleys (a mass on a stiff spring) they get stuck; what then helps is to let go, and to see where
+the system creeps. Both begin at the guess, and of what they find the nearer is taken; if they find
 nothing, they begin beside it.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 from ...closures.numbers import RANK_TOLERANCE
 from ...errors import AssemblyError
 from ..least_squares import scattered, settled
-from .balance import Balance, Rows, State, inverse
+from .balance import TOLERANCE, Balance, Rows, State, inverse
 from .creep import crept
 
 SPREADS = (0.0, 0.1, 0.3, 1.0, 3.0)  # of the starts about the guess
@@ -133,6 +133,7 @@ def _left(balance: Balance, rows: Rows) -> str:
     name, left = balance.names[worst], abs(rows.values[worst])
     if not balance.forces[worst]:
         return f"{name!r} is not met (by {left:.3g})"
-    alone = not rows.along[worst].any() and not rows.own[worst].any()
-    why = ", and nothing that may change has an influence on it" if alone else ""
+    slopes = np.concatenate([rows.along[worst], rows.own[worst]])
+    alone = np.abs(slopes).max(initial=0.0) <= TOLERANCE * left
+    why = ", and nothing that may move has an influence on it" if alone else ""
     return f"{name!r} still changes (unbalanced by {left:.3g}{why})"
