@@ -130,8 +130,8 @@ def _refuse_unknown(equations: Equations, state: State, now: Variations) -> None
         name for name, value in zip(equations.speeds, udot, strict=True) if not np.isfinite(value)
     ]
     raise ArgumentError(
-        f"no linear model here: {', '.join(unknown) or 'what is asked'} has no rate, or no slope of "
-        "it (0/0, a root at zero, a spring of length zero); linearize a little beside it"
+        f"no linear model here: the rate of {', '.join(unknown) or 'something'} has no value, or "
+        "no slope (0/0, a root at zero, a spring of length zero); linearize a little beside it"
     )
 
 
