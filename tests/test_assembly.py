@@ -110,3 +110,11 @@ def test_speeds_may_be_guessed():
     near = eqs.assemble({"qA": 1.3}, guess={"qB": 1.8, **rates})
     np.testing.assert_allclose(near[1], met[1], atol=1e-3)
     assert np.abs(eqs.velocity_violation(*near)).max() < 1e-12
+
+
+def test_a_part_of_a_quaternion_leaves_it_of_norm_one():
+    s = mg.System("ball")
+    s.spherical("ball", s.ground, s.body("rod", mass=1.0, inertia=(0.1, 0.1, 0.1)))
+    for given in ({"start": {"ball.q1": 0.3}}, {"guess": {"ball.q1": 0.3}}):
+        q, _ = s.equations().assemble(**given)
+        assert q == pytest.approx([np.sqrt(1 - 0.09), 0.3, 0, 0], abs=1e-12)

@@ -33,7 +33,7 @@ SPREADS = (0.3, 1.0, 3.0)  # of the starts about the guess, in turn
 OTHERS = 8  # starts after which what was found will do
 BENT, LARGE = 0.3, 1.0  # of a way that is all but straight
 SLIDES, REST = 50, 1e-10  # steps towards the guess, and one that is none
-EQUAL = 1e-12  # difference of distances that is rounding
+EQUAL = 1e-8  # difference of distances, relative, that tells nothing
 UNNAMED = 1e-3  # what the reference configuration weighs beside the guess
 
 
@@ -44,7 +44,7 @@ def positions(
     rows = Placing(equations, start, guess, first, context)
     found: list[np.ndarray] = []
     ends: list[tuple[np.ndarray, np.ndarray]] = []
-    for attempt, begin in enumerate(_starts(rows, first)):
+    for attempt, begin in enumerate(_starts(rows, equations.terms.chart.normalized(first))):
         ends.append(settled(rows, rows.moved, begin, ENOUGH))
         if rows.met(*ends[-1]):
             found.append(_nearest(rows, ends[-1][0]))
@@ -82,13 +82,13 @@ def _nearest(rows: Placing, q: np.ndarray) -> np.ndarray:
     reach = 1.0
     for _ in range(SLIDES):
         step = reach * in_order(rows.levels(q), rows.count)
-        if np.linalg.norm(step) < REST:
-            break
         trial, left = settled(rows, rows.moved, rows.moved(q, step), ENOUGH)
         if rows.met(trial, left) and rows.distance(trial) <= (1 + EQUAL) * rows.distance(q):
             q, reach = trial, min(1.0, 2 * reach)
         else:
             reach /= 4
+        if np.linalg.norm(step) < REST:
+            break
     return q
 
 
