@@ -10,7 +10,6 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import mechgraph as mg
-from mechgraph import gallery
 from mechgraph.model.contact.surfaces import SURFACES
 
 INERTIA = (0.1, 0.1, 0.1)
@@ -658,7 +657,7 @@ def test_a_wrong_surface_of_the_users_own_is_refused_at_once(g, word):
 def test_a_row_without_a_slope_is_named_by_the_assembly():
     s = good()
     s.constrain("c", position=lambda m: mg.sqrt(-1 - m.coordinate("hinge") ** 2))
-    with pytest.raises(mg.AssemblyError, match=r"not satisfied: c \(\+inf\)\. Change"):
+    with pytest.raises(mg.AssemblyError, match=r"not satisfied: c \(\+inf\)\. Give guess"):
         s.equations().assemble()
     s = good()
     s.constrain(
@@ -667,7 +666,7 @@ def test_a_row_without_a_slope_is_named_by_the_assembly():
             mg.sqrt(m.coordinate("hinge")) * m.speed("hinge") / m.coordinate("hinge")
         ),
     )
-    with pytest.raises(mg.AssemblyError, match=r"not satisfied: rate of c \(\+inf\)\. Change"):
+    with pytest.raises(mg.AssemblyError, match=r"not satisfied: rate of c \(\+inf\)\. Give guess"):
         s.equations().assemble()
 
 
@@ -1006,14 +1005,6 @@ def test_an_idle_spin_in_a_loop_is_named_before_the_run(closure):
     s.spherical("end", s.ground, rod, at=(1, 1, 0), child_at=(1, 0, 0))
     with pytest.raises(mg.ArgumentError, match=r"singular.*\.wx"):
         s.equations("newton-euler", closure).simulate(1.0)
-
-
-def test_a_guess_of_a_cut_joint_is_refused():
-    equations = gallery.load("fourbar").system().equations()
-    with pytest.raises(
-        mg.ArgumentError, match="guess: 'pin' is no coordinate here; guess of qA, qB, qC"
-    ):
-        equations.assemble({"qA": 1.2}, guess={"pin": 1.8})
 
 
 @pytest.mark.parametrize(

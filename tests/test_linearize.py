@@ -660,3 +660,29 @@ def test_a_mechanism_that_is_free_to_first_order_only_is_told(formalism, third, 
         warnings.simplefilter("always")
         equations.linearize()
     assert any("locked" in str(each.message) for each in told) is locked
+
+
+# --- where nothing is linear ----------------------------------------------------------------------
+
+
+def test_a_spring_without_a_length_has_no_linear_model():
+    s = mg.System("spring")
+    bob = s.body("bob", mass=1.0, inertia=0)
+    s.joint("at", s.ground, bob, [mg.move("x", "x"), mg.move("z", "z")])
+    s.spring_damper("spring", s.ground, bob, stiffness=10.0, length=0.5)
+    with pytest.raises(mg.ArgumentError, match=r"no linear model here: the rate of at\.x', at\.z'"):
+        s.equations().linearize()
+    # beside it, at the spring's own length: ω² = k/m along it
+    values = s.equations().linearize({"at.x": 0.5}).eigenvalues()
+    assert np.abs(values.imag).max() == pytest.approx(np.sqrt(10.0), rel=1e-12)
+
+
+def test_what_has_no_inertia_is_named():
+    idle = mg.System("idle", gravity=(0, 0, -GRAVITY))
+    point = idle.body("point", mass=1.0, com=(0, 0, -1), inertia=0)
+    idle.spherical("ball", idle.ground, point)
+    frame = mg.System("frame")
+    frame.revolute("hinge", frame.ground, frame.frame("massless"), axis="y")
+    for system, name in ((idle, "ball.wz"), (frame, "hinge'")):
+        with pytest.raises(mg.ArgumentError, match=f"moves with .{name}. has inertia"):
+            system.equations().linearize()

@@ -30,7 +30,7 @@ from .model.bodies import Body, Marker
 from .model.description import Description
 from .motion.motion import Motion, Place, column
 from .studies.assembly.assemble import assemble
-from .studies.equilibrium import equilibrium, steady
+from .studies.equilibrium.equilibrium import equilibrium, steady
 from .studies.inverse import inverse_dynamics
 from .studies.linear.linearize import linearize
 from .studies.rollout import rollout

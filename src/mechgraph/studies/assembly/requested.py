@@ -3,7 +3,7 @@ that the variables have to be found for."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -50,13 +50,41 @@ class Rows:
 
 
 @dataclass
-class Requested:
-    """Values of coordinates and of speeds, by index, and rows for what is not a variable."""
+class Level:
+    """What is given of positions, or of velocities: values of variables by index, and rows for what
+    is no variable."""
 
-    coordinates: dict[int, float] = field(default_factory=dict)
-    speeds: dict[int, float] = field(default_factory=dict)
-    positions: Rows = field(default_factory=Rows)
-    velocities: Rows = field(default_factory=Rows)
+    variables: dict[int, float] = field(default_factory=dict)
+    rows: Rows = field(default_factory=Rows)
+
+    def __bool__(self) -> bool:
+        return bool(self.variables or self.rows.names)
+
+    def without(self, indices: Collection[int]) -> Level:
+        """The same, but for some variables."""
+        kept = {index: value for index, value in self.variables.items() if index not in indices}
+        return Level(kept, self.rows)
+
+    def names(self, variables: Sequence[str]) -> list[str]:
+        """One for each number that is given."""
+        return [*(variables[index] for index in self.variables), *self.rows.names]
+
+    def gap(self, x: np.ndarray, found: np.ndarray) -> np.ndarray:
+        """What is left between the variables x and quantities found, and their targets."""
+        given = x[list(self.variables)] - list(self.variables.values())
+        return np.concatenate([given, self.rows.gap(found)])
+
+    def slopes(self, T: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+        """Of the gap, by those of the variables and of the quantities."""
+        return np.vstack([T[list(self.variables)], slopes])
+
+
+@dataclass
+class Requested:
+    """What a start or a guess gives."""
+
+    positions: Level = field(default_factory=Level)
+    velocities: Level = field(default_factory=Level)
 
 
 def read_start(equations: Equations, start: Mapping[str, Any], what: str = "start") -> Requested:
@@ -89,19 +117,21 @@ def _read_one(equations: Equations, requested: Requested, name: str, values: np.
     own = chart.joint_coordinates.get(name, ())
     body = name.removeprefix("body ") in chart.description.bodies and name not in chart.counted
     if body and len(own) == len(values) != 3:
-        requested.coordinates |= dict(zip(own, values, strict=True))  # a body that has its own
-        check_quaternions(equations, requested.coordinates, repr(name))
+        requested.positions.variables |= dict(
+            zip(own, values, strict=True)
+        )  # a body that has its own
+        check_quaternions(equations, requested.positions.variables, repr(name))
         return
     quantity = equations.names.resolve(name)
     count = quantity.value.numel()
     if len(values) != count:
         raise ArgumentError(f"{name!r} needs {count} numbers, got {len(values)}")
     if quantity.coordinates:
-        requested.coordinates |= dict(zip(quantity.coordinates, values, strict=True))
-        given = {index: requested.coordinates[index] for index in quantity.coordinates}
+        requested.positions.variables |= dict(zip(quantity.coordinates, values, strict=True))
+        given = {index: requested.positions.variables[index] for index in quantity.coordinates}
         check_quaternions(equations, given, repr(name))
     elif quantity.speeds:
-        requested.speeds |= dict(zip(quantity.speeds, values, strict=True))
+        requested.velocities.variables |= dict(zip(quantity.speeds, values, strict=True))
     else:
         _read_rows(equations, requested, quantity, values)
 
@@ -124,10 +154,10 @@ def _read_rows(
         values = _with_positive_scalars(joint, values)
     angular = quantity.angular or (False,) * len(values)
     fast = ca.depends_on(quantity.value, s.u)
-    rows = requested.velocities if fast else requested.positions
+    rows = (requested.velocities if fast else requested.positions).rows
     for k, (name, target) in enumerate(zip(names, values, strict=True)):
         if name in chart.counted and not fast:
-            requested.coordinates[chart.counted[name]] = float(target)
+            requested.positions.variables[chart.counted[name]] = float(target)
         else:
             rows.add(name, quantity.value[k], target, angular[k])
 

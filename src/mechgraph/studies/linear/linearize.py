@@ -82,6 +82,7 @@ def linearize(
         state = State(*found, t, inputs, parameters)
     equations.accelerations(*state)  # refused where nothing is known of them
     now = _variations(equations, seen, measured, state)
+    _refuse_unknown(equations, state, now)
     _warn_if_locked(equations, state)
     names = [*own, *measured]
     chosen = _named(names, now.rows, wanted) if wanted else _chosen(equations, now.rows)
@@ -115,6 +116,23 @@ def linearize(
         constant=constant,
         turning=turning,
         noise=noise,
+    )
+
+
+def _refuse_unknown(equations: Equations, state: State, now: Variations) -> None:
+    """Refuse a state at which something has no value or no slope."""
+    if all(np.isfinite(part).all() for part in now):
+        return
+    q, u, t, _, parameters = state
+    if equations.numeric.undetermined(q, u, t, parameters) is not None:
+        raise ArgumentError(equations.numeric.undetermined_message(q, u, t, parameters))
+    udot = equations.numeric.evaluate("udot", lambda: equations.numeric.closed.udot, 1, *state)
+    unknown = [
+        name for name, value in zip(equations.speeds, udot, strict=True) if not np.isfinite(value)
+    ]
+    raise ArgumentError(
+        f"no linear model here: the rate of {', '.join(unknown) or 'something'} has no value, or "
+        "no slope (0/0, a root at zero, a spring of length zero); linearize a little beside it"
     )
 
 

@@ -1,0 +1,202 @@
+"""Positions that satisfy φ = 0 and the start, as near as they can be to the guess, and then to the
+reference configuration.
+
+Levenberg–Marquardt steps from the guess lead to a configuration that closes; from there it slides
+along what is left free, nearer and nearer. Mechanisms close in several ways, so other starts
+follow, and of what they lead to the nearest is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+
+from ...errors import AssemblyError
+from ..least_squares import in_order, known, scattered, settled
+from ..projection import moved
+from .contact_points import contact_variables
+from .contradiction import CLOSER, FEWER, contradiction
+from .conversion import with_turns
+from .requested import Level
+
+if TYPE_CHECKING:
+    from ...equations import Equations
+
+ENOUGH = 1e-13
+MET = 1e-10  # what may be left of a row
+ATTEMPTS = 40
+SPREADS = (0.3, 1.0, 3.0)  # of the starts about the guess, in turn
+OTHERS = 8  # starts after which what was found will do
+BENT, LARGE = 0.3, 1.0  # of a way that is all but straight
+SLIDES, REST = 50, 1e-10  # steps towards the guess, and one that is none
+EQUAL = 1e-8  # difference of distances, relative, that tells nothing
+UNNAMED = 1e-3  # what the reference configuration weighs beside the guess
+
+
+def positions(
+    equations: Equations, start: Level, guess: Level, first: np.ndarray, context: dict[str, Any]
+) -> np.ndarray:
+    """The coordinates; ``first`` is where the search begins."""
+    rows = Placing(equations, start, guess, first, context)
+    found: list[np.ndarray] = []
+    ends: list[tuple[np.ndarray, np.ndarray]] = []
+    for attempt, begin in enumerate(_starts(rows, equations.terms.chart.normalized(first))):
+        ends.append(settled(rows, rows.moved, begin, ENOUGH))
+        if rows.met(*ends[-1]):
+            found.append(_nearest(rows, ends[-1][0]))
+        if found and (attempt == OTHERS or (attempt == 0 and _straight(rows, begin, ends[0][0]))):
+            break
+    if not found:
+        raise _failure(rows, start, ends)
+    return min(found, key=rows.distance)
+
+
+def _starts(rows: Placing, first: np.ndarray) -> Iterator[np.ndarray]:
+    """Where to begin: at the guess, then at random beside it."""
+    if rows.guess.rows.names:
+        first = settled(rows.with_guess, rows.moved, first, ENOUGH)[0]
+    yield first
+    random, names = np.random.default_rng(0), rows.equations.terms.chart.variations
+    for attempt in range(ATTEMPTS):
+        spread = SPREADS[attempt % len(SPREADS)]
+        moving = rows.unnamed | (attempt % 2 == 1)  # what is guessed stays at every other start
+        yield rows.moved(first, spread * scattered(random, names) * moving)
+
+
+def _straight(rows: Placing, begin: np.ndarray, end: np.ndarray) -> bool:
+    """True if the first Gauss–Newton step is no large turn and all but leads there: then nothing
+    else is nearer."""
+    residual, J = rows(begin)
+    step = in_order([(J, -residual)], rows.count)
+    aim = rows.moved(begin, step)
+    bent = np.linalg.norm(aim - end) > BENT * np.linalg.norm(aim - begin) + ENOUGH
+    return not bent and np.abs(step).max(initial=0.0) < LARGE
+
+
+def _nearest(rows: Placing, q: np.ndarray) -> np.ndarray:
+    """Slide along what the constraints leave free."""
+    reach = 1.0
+    for _ in range(SLIDES):
+        step = reach * in_order(rows.levels(q), rows.count)
+        trial, left = settled(rows, rows.moved, rows.moved(q, step), ENOUGH)
+        if rows.met(trial, left) and rows.distance(trial) <= (1 + EQUAL) * rows.distance(q):
+            q, reach = trial, min(1.0, 2 * reach)
+        else:
+            reach /= 4
+        if np.linalg.norm(step) < REST:
+            break
+    return q
+
+
+def _failure(
+    rows: Placing, start: Level, ends: list[tuple[np.ndarray, np.ndarray]]
+) -> AssemblyError:
+    best = min((left for _, left in ends), key=lambda left: np.abs(left).max())
+    what = "the start contradicts the constraints" if start else "the mechanism cannot be assembled"
+    if np.abs(best).max() < MET:
+        return AssemblyError(
+            f"{what}: it closes only the wrong way round (an axis turned over, a far side touched, "
+            "a disc lying flat); give a start or a guess nearer to it"
+        )
+    return contradiction(
+        dict(zip(rows.names, best, strict=True)), MET, what, FEWER if start else CLOSER
+    )
+
+
+class Placing:
+    """What must be met, φ and the start, as a residual with its slopes along the variations of the
+    coordinates; and what is wished."""
+
+    def __init__(
+        self,
+        equations: Equations,
+        start: Level,
+        guess: Level,
+        reference: np.ndarray,
+        context: dict[str, Any],
+    ) -> None:
+        self.equations, self.context = equations, context
+        terms, chart = equations.terms, equations.terms.chart
+        self.points = contact_variables(equations, chart.joint_coordinates)
+        self.start, self.reference = start, reference
+        self.guess = guess = guess.without(self.points)
+        positions = equations.constraints[: terms.phi.numel()]
+        self.names = [*positions, *start.names(equations.coordinates)]
+        self.count = chart.tangent.shape[1]
+        apart = {*chart.counted.values(), *self.points, *guess.variables}
+        self.others = [k for k in range(len(reference)) if k not in apart]
+        columns = [terms.phi, start.rows.column, guess.rows.column]
+        keys = tuple(start.rows.names), tuple(guess.rows.names)
+
+        def build() -> list[SX]:
+            q, T = terms.symbols.q, chart.tangent
+            slopes = [ca.jacobian(column, q) @ T for column in columns]
+            return [*columns, *slopes, T]
+
+        self._kernel = equations.numeric.kernel(
+            ("position rows", *keys), build, [1, 1, 1, 2, 2, 2, 2]
+        )
+        self._sides = equations.numeric.kernel("sides", lambda: [_sides(equations)], [1])
+        named = np.array(ca.DM(chart.tangent.sparsity(), 1)) != 0
+        self.unnamed = ~named[[*start.variables, *guess.variables]].any(axis=0)
+
+    def _arguments(self, q: np.ndarray) -> list[np.ndarray]:
+        t, parameters = self.context["t"], self.context["parameters"]
+        return self.equations.numeric.arguments(q, None, t, None, parameters)
+
+    def _at(self, q: np.ndarray) -> tuple[np.ndarray, ...]:
+        """(residual, J) of what must be met, (gap, slopes) of the guess, and T."""
+        eqs = self.equations
+        q = with_turns(eqs, eqs, q, q.copy(), self.context["t"], self.context["parameters"])
+        phi, asked, guessed, phi_slopes, asked_slopes, guess_slopes, T = self._kernel(
+            *self._arguments(q)
+        )
+        residual = np.concatenate([phi, self.start.gap(q, asked)])
+        J = np.vstack([phi_slopes, self.start.slopes(T, asked_slopes)])
+        gap, slopes = self.guess.gap(q, guessed), self.guess.slopes(T, guess_slopes)
+        return *known(residual, J), *known(gap, slopes, 0.0), T
+
+    def __call__(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        residual, J, *_ = self._at(q)
+        return residual, J
+
+    def with_guess(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The guess as if it had to be met, too."""
+        residual, J, gap, slopes, _ = self._at(q)
+        return np.concatenate([residual, gap]), np.vstack([J, slopes])
+
+    def levels(self, q: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        """What a step should do: meet what must be met; then the guess; then come nearer to the
+        reference configuration."""
+        residual, J, gap, slopes, T = self._at(q)
+        return [(J, -residual), (slopes, -gap), (T[self.others], (self.reference - q)[self.others])]
+
+    def distance(self, q: np.ndarray) -> float:
+        """From the guess; much less, from the reference configuration; least, of points of
+        contact, which are where bodies make them be."""
+        gap, beside = self._at(q)[2], q - self.reference
+        parts = gap, UNNAMED * beside[self.others], UNNAMED**2 * beside[self.points]
+        return float(np.linalg.norm(np.concatenate(parts)))
+
+    def met(self, q: np.ndarray, residual: np.ndarray) -> bool:
+        """True if nothing is left, and the right way round."""
+        small = np.abs(residual).max(initial=0.0) < MET
+        return bool(small and (self._sides(*self._arguments(q))[0] > 0).all())
+
+    def moved(self, q: np.ndarray, step: np.ndarray) -> np.ndarray:
+        """q displaced by a step along the variations, on its manifold."""
+        return moved(self.equations, q, step)
+
+
+def _sides(equations: Equations) -> SX:
+    """What is positive the right way round, of all constraints."""
+    if equations.terms.rows is None:
+        return SX(0, 1)
+    m, constraints = equations.terms.chart.motion, equations.terms.rows.constraints
+    return ca.vertcat(
+        SX(0, 1), *(side for each in constraints for side in each.orientation_sign(m))
+    )

@@ -1,0 +1,1 @@
+"""States whose speeds stay as they are: rest, and steady motion."""

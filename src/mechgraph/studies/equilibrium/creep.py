@@ -1,0 +1,118 @@
+"""Damped motion to rest.
+
+With a drag σ against every variation of the coordinates, and without inertia, the system creeps,
+
+    σ D δs = f + Gᵀλ,    A D δs = 0,
+
+where D δs are the speeds of a variation. Implicit steps follow it, longer and longer (σ smaller and
+smaller) as long as the forces do work along them; at σ = 0 they are Newton's. So it comes to rest
+where the potential energy is least nearby, if there is one, however stiff or far.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..least_squares import settled
+from .balance import REACH, Balance, Rows, State, lengths
+
+STEPS = 200
+FIRST = 0.1  # length of the first step
+SHORT = 1e-10  # of the last one
+STIFFEST = 1e14  # growth of the drag at which nothing gives way any more
+ON = 1e-13  # violation of constraints that needs no further step
+
+
+class Place(NamedTuple):
+    """A state on the way."""
+
+    balance: Balance
+    state: State
+    rows: Rows
+    D: np.ndarray
+    A: np.ndarray
+
+    @property
+    def pushed(self) -> np.ndarray:
+        """Indices of the force rows of what may move."""
+        return np.flatnonzero(self.D.any(axis=1))
+
+    @property
+    def forces(self) -> np.ndarray:
+        """What is left of them, with opposite sign."""
+        return self.rows.values[self.pushed]
+
+
+def crept(balance: Balance, state: State) -> State:
+    """The state to which it creeps, or as far as it gets."""
+    here = _place(balance, state)
+    drag = first = max(float(np.abs(here.forces).max(initial=0.0)), 1e-300) / FIRST
+    for _ in range(STEPS):
+        if drag > STIFFEST * first:
+            break
+        there, length = _after(here, drag)
+        if there is None:
+            drag *= 4
+            continue
+        here, drag = there, drag / 4
+        if length < SHORT:
+            break
+    return here.state
+
+
+def _place(balance: Balance, state: State) -> Place:
+    equations, (q, u) = balance.equations, state
+    T = equations.numeric.evaluate("tangent", lambda: equations.terms.chart.tangent, 2, q)
+    N = equations.numeric.evaluate("N", lambda: equations.terms.N, 2, q)
+    A = equations.constraint_jacobian(q, u, 0.0, balance.given[1])
+    return Place(balance, state, balance(state), (np.linalg.pinv(N) @ T)[:, balance.moves], A)
+
+
+def _after(here: Place, drag: float) -> tuple[Place | None, float]:
+    """Where an implicit step leads, with a second one by the same slopes, which takes back what the
+    first leaves in stiff directions; nowhere, if the forces do no work. And how far that is."""
+    K, place, work, length = _matrix(here, drag), here, 0.0, 0.0
+    for _ in range(2):
+        step = _step(K, place)
+        if step is None:
+            return None, 0.0
+        there = _place(here.balance, _moved(place, step))
+        if not np.isfinite(there.forces).all():
+            return None, 0.0
+        work -= float((place.forces + there.forces) / 2 @ (place.D[place.pushed] @ step))
+        place, length = there, length + float(np.abs(step).max(initial=0.0))
+    return (place if work > 0 else None), length
+
+
+def _matrix(here: Place, drag: float) -> np.ndarray:
+    """Of the step and of y: slopes of the forces, with the drag; of A a + b; and A D."""
+    moves, scale = here.D.shape[1], here.balance.scale[:, None]
+    slopes = np.hstack([here.rows.along[:, :moves], here.rows.own])
+    slopes[here.pushed, :moves] += drag * here.D[here.pushed]
+    held = np.hstack([here.A @ here.D, np.zeros((len(here.A), here.rows.own.shape[1]))])
+    return np.vstack([(slopes / scale)[[*here.pushed, *here.balance.levels]], held])
+
+
+def _step(K: np.ndarray, place: Place) -> np.ndarray | None:
+    """The step along the variations; none if it leads too far."""
+    left = (place.rows.values / place.balance.scale)[[*place.pushed, *place.balance.levels]]
+    right = np.concatenate([-left, np.zeros(len(place.A))])
+    if not (np.isfinite(K).all() and np.isfinite(right).all()):
+        return None
+    by = lengths(K)
+    step = (np.linalg.lstsq(K / by, right, rcond=1e-14)[0] / by)[: place.D.shape[1]]
+    return step if np.abs(step).max(initial=0.0) <= REACH else None
+
+
+def _moved(place: Place, step: np.ndarray) -> State:
+    """The state after a step, back on the constraints."""
+    balance, kept = place.balance, place.balance.constraints
+    state = balance.moved(place.state, np.concatenate([step, np.zeros(len(balance.rates))]))
+
+    def rows(state: State) -> tuple[np.ndarray, np.ndarray]:
+        now, scale = balance(state), balance.scale
+        return (now.values / scale)[kept], (now.along / scale[:, None])[kept]
+
+    return settled(rows, balance.moved, state, ON)[0] if kept.any() else state

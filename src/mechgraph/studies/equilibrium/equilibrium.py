@@ -1,0 +1,99 @@
+"""Equilibria and steady motions: states whose speeds stay as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...arguments import named, one_state, some_of
+from ..assembly.conversion import convert, in_joint_coordinates
+from .balance import Balance
+from .held import initial_state, read_hold
+from .search import found
+
+if TYPE_CHECKING:
+    from ...equations import Equations
+
+
+def equilibrium(
+    equations: Equations,
+    guess: Mapping[str, Any] | tuple[Any, ...] | None = None,
+    *,
+    hold: Sequence[str] = (),
+    inputs: Any = None,
+    parameters: Any = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """A state of rest (q, u = 0) with u̇ = 0, on the constraints, near the guess.
+
+    guess: names with values, as in a start, or a pair (q, u).
+    hold: names that stay as they are in the guess.
+    inputs, parameters: by name, numbers.
+    """
+    return _found(equations, guess, hold, None, False, inputs, parameters)
+
+
+def steady(
+    equations: Equations,
+    guess: Mapping[str, Any] | tuple[Any, ...] | None = None,
+    *,
+    hold: Sequence[str] = (),
+    constant: Sequence[str] | None = None,
+    inputs: Any = None,
+    parameters: Any = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """A state (q, u) whose speeds stay constant, on the constraints, near the guess.
+
+    guess: names with values, as in a start, or a pair (q, u).
+    hold: names that stay as they are in the guess (speeds that it does not give at zero); as many
+        as the family of steady motions has parameters make the answer definite.
+    constant: names of the speeds that must not change; by default all but those of coordinates that
+        nothing depends on, where the other speeds determine them: the velocity of a disc that rolls
+        in a circle turns.
+    inputs, parameters: by name, numbers.
+
+    Where coordinates are not those of joints, it is found in joint coordinates, unless a name is
+    one of their own.
+    """
+    return _found(equations, guess, hold, constant, True, inputs, parameters)
+
+
+def _found(
+    equations: Equations,
+    guess: Any,
+    hold: Any,
+    constant: Any,
+    moving: bool,
+    inputs: Any,
+    parameters: Any,
+) -> tuple[np.ndarray, np.ndarray]:
+    one_state(equations.numeric.arguments(None, None, 0.0, inputs, parameters))
+    joint = _in_joint_coordinates(equations, guess, hold, constant or ())
+    if joint is not None:
+        state = _found(joint, guess, hold, constant, moving, inputs, parameters)
+        return convert(joint, equations, *state, 0.0, parameters)
+    held = read_hold(equations, hold)
+    changing = None if constant is None else _others(equations, constant)
+    q, u = initial_state(equations, guess, held, parameters)
+    if not moving:
+        u, held = np.zeros_like(u), replace(held, speeds=frozenset(range(len(u))))
+    balance = Balance(equations, held, moving, (inputs, parameters), (q, u), changing)
+    return found(balance, (q, u))
+
+
+def _in_joint_coordinates(equations: Equations, guess: Any, *names: Any) -> Equations | None:
+    """As ``in_joint_coordinates``; a guess may also be the pair (q, u), which is in the equations'
+    own."""
+    if isinstance(guess, tuple):
+        return None
+    lists = (each for each in names if isinstance(each, Collection))
+    listed = [name for each in lists for name in each if isinstance(name, str)]
+    return in_joint_coordinates(equations, [*named("guess", guess), *listed])
+
+
+def _others(equations: Equations, constant: Any) -> list[int]:
+    """Speeds that are not among those that must be constant."""
+    names = some_of("constant speed", constant, equations.speeds)
+    return [i for i, name in enumerate(equations.speeds) if name not in names]

@@ -1,0 +1,139 @@
+"""The search for a state at which the rows of a balance vanish.
+
+Levenberg–Marquardt steps find the one near the guess, be it stable or not. Where the residual has
+valleys (a mass on a stiff spring) they get stuck; what then helps is to let go, and to see where
+the system creeps. Both begin at the guess, and of what they find the nearer is taken; if they find
+nothing, they begin beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...closures.numbers import RANK_TOLERANCE
+from ...errors import AssemblyError
+from ..least_squares import scattered, settled
+from .balance import TOLERANCE, Balance, Rows, State, inverse
+from .creep import crept
+
+SPREADS = (0.0, 0.1, 0.3, 1.0, 3.0)  # of the starts about the guess
+EXACT = 1e-16  # error that no step makes smaller
+LASTING = 1e-8  # tolerance of the rows after a while
+STILL = 1e-9  # speeds that lead nowhere
+
+
+def found(balance: Balance, start: State) -> State:
+    """A state at which all rows vanish, and go on doing so."""
+    tried: list[State] = []
+    for begin in _starts(balance, start):
+        balance.weigh(begin)
+        ends = [_settled(balance, begin), _settled(balance, crept(balance, begin))]
+        good = [end for end in ends if not balance(end).unmet().any()]
+        lasting = [end for end in good if not _later(balance, end).unmet(LASTING).any()]
+        if lasting:
+            return min(lasting, key=lambda end: _distance(start, end))
+        tried += ends
+    raise AssemblyError(_failure(balance, tried))
+
+
+def _starts(balance: Balance, start: State) -> Iterator[State]:
+    """The guess and states beside it."""
+    random, equations = np.random.default_rng(0), balance.equations
+    for spread in SPREADS:
+        step = scattered(random, equations.terms.chart.variations)[balance.moves]
+        rates = scattered(random, equations.speeds)[balance.rates]
+        yield balance.moved(start, spread * np.concatenate([step, rates]))
+
+
+def _distance(start: State, end: State) -> float:
+    """Between states, with speeds in proportion to their size."""
+    (q, u), fast = (
+        (b - a for a, b in zip(start, end, strict=True)),
+        np.abs(start[1]).max(initial=1.0),
+    )
+    return float(np.hypot(np.linalg.norm(q), np.linalg.norm(u) / fast))
+
+
+def _settled(balance: Balance, start: State) -> State:
+    """Levenberg–Marquardt steps on all rows, without what y can do."""
+
+    def rows(state: State) -> tuple[np.ndarray, np.ndarray]:
+        now, scale = balance(state), balance.scale[:, None]
+        own = now.own / scale
+        rest = np.eye(len(own)) - own @ inverse(own)
+        return now.values / balance.scale, rest @ (now.along / scale)
+
+    return settled(rows, balance.moved, start, EXACT)[0]
+
+
+# --- a while later --------------------------------------------------------------------------------
+
+
+def _later(balance: Balance, state: State) -> Rows:
+    """The rows after the fastest coordinate has moved by a tenth (Runge–Kutta): what is steady for
+    an instant only does not meet them."""
+    q, u = state
+    fast = float(np.abs(u).max(initial=0.0))
+    if fast >= STILL:
+        for _ in range(10):
+            h = 0.01 / fast
+            k1 = _rates(balance, q, u)
+            k2 = _rates(balance, q + h / 2 * k1, u)
+            k3 = _rates(balance, q + h / 2 * k2, u)
+            k4 = _rates(balance, q + h * k3, u)
+            q = q + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+            q = balance.equations.terms.chart.normalized(q)
+    rows = balance((q, _followed(balance, q, u)))
+    rows.values[len(rows.values) - len(balance.values) :] = 0.0  # what is held may well move on
+    return rows
+
+
+def _rates(balance: Balance, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+    return balance.equations.coordinate_rates(q, _followed(balance, q, u))
+
+
+def _followed(balance: Balance, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """The speeds, those that may change as ψ gives them."""
+    own, u, p = balance.changing, u.copy(), balance.given[1]
+    psi = balance.equations.velocity_violation(q, u, 0.0, p)
+    A = balance.equations.constraint_jacobian(q, u, 0.0, p)[: len(psi), own]
+    u[own] -= np.linalg.pinv(A, rcond=RANK_TOLERANCE) @ psi
+    return u
+
+
+# --- failure --------------------------------------------------------------------------------------
+
+
+def _failure(balance: Balance, tried: list[State]) -> str:
+    """What was tried, how near it came, and what is left there."""
+    best = min(tried, key=lambda end: _error(balance, balance(end)))
+    rows = balance(best)
+    if not rows.unmet().any():
+        left = _left(balance, _later(balance, best))
+        return f"the motion found near the guess is steady for an instant only: then {left}"
+    what = "steady motion" if balance.moving else "equilibrium"
+    return (
+        f"no {what} found near the guess, by Levenberg–Marquardt steps and by damped motion from "
+        f"{len(SPREADS)} starts: where they came nearest, {_left(balance, rows)}; give a guess "
+        "nearer to one, or hold fewer names"
+    )
+
+
+def _error(balance: Balance, rows: Rows) -> float:
+    error = float(np.linalg.norm(rows.values / balance.scale))
+    return error if np.isfinite(error) else np.inf
+
+
+def _left(balance: Balance, rows: Rows) -> str:
+    """The worst row by name, and by how much it is out of balance."""
+    relative = np.abs(rows.values) / balance.scale
+    worst = int(np.argmax(np.where(np.isnan(relative), np.inf, relative)))
+    name, left = balance.names[worst], abs(rows.values[worst])
+    if not balance.forces[worst]:
+        return f"{name!r} is not met (by {left:.3g})"
+    slopes = np.concatenate([rows.along[worst], rows.own[worst]])
+    alone = np.abs(slopes).max(initial=0.0) <= TOLERANCE * left
+    why = ", and nothing that may move has an influence on it" if alone else ""
+    return f"{name!r} still changes (unbalanced by {left:.3g}{why})"

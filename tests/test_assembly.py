@@ -1,0 +1,120 @@
+"""Assembly: the start is met, and of all ways to close the one nearest to the guess is found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mechgraph as mg
+from mechgraph import gallery
+
+CRANK, ROD = 0.15, 0.25
+
+
+def slider_crank(rod: str, crank: float = CRANK, length: float = ROD) -> mg.System:
+    """The crank points upwards at theta = 0; the rod is a distance or a body."""
+    s = mg.System("slider-crank", gravity=(0, 0, -9.81))
+    wheel = s.body("wheel", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    block = s.body("block", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    s.revolute("theta", s.ground, wheel, axis="y")
+    s.prismatic("x", s.ground, block, axis="x")
+    if rod == "distance":
+        s.distance("rod", s.marker("pin", wheel, at=(0, 0, crank)), block, length)
+    else:
+        bar = s.body("bar", mass=1.0, inertia=(0.1, 0.1, 0.1))
+        s.revolute("big end", wheel, bar, axis="y", at=(0, 0, crank))
+        s.revolute("small end", bar, block, axis="y", at=(length, 0, 0))
+    return s
+
+
+@pytest.mark.parametrize("formalism", ["newton-euler", "absolute"])
+@pytest.mark.parametrize("rod", ["distance", "body"])
+@pytest.mark.parametrize("guess", [-0.25, -0.2, -0.05, 0.05, 0.2, 0.25])
+def test_a_slider_is_assembled_on_the_side_of_the_guess(formalism, rod, guess):
+    eqs = slider_crank(rod).equations(formalism)
+    state = eqs.assemble({"theta": 0.0}, guess={"x": guess})
+    assert eqs.observe("x", *state) == pytest.approx(np.sign(guess) * 0.2, abs=1e-12)
+    assert eqs.observe("theta", *state) == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_sliders_are_the_nearest_to_the_guess(seed):
+    """x = r sin ϑ ± √(l² − r² cos² ϑ)."""
+    random = np.random.default_rng(seed)
+    crank, length = random.uniform(0.05, 0.3), random.uniform(0.4, 1)
+    theta, guess = random.uniform(-3, 3), random.uniform(-1, 1)
+    eqs = slider_crank("body", crank, length).equations()
+    q, _ = eqs.assemble({"theta": theta}, guess={"x": guess})
+    side = np.sqrt(length**2 - (crank * np.cos(theta)) ** 2)
+    roots = crank * np.sin(theta) + np.array([-side, side])
+    assert np.abs(eqs.position_violation(q)).max() < 1e-12
+    assert eqs.observe("x", q) == pytest.approx(roots[np.argmin(np.abs(roots - guess))], abs=1e-11)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_fourbars_are_the_nearest_to_the_guess(seed):
+    """The rocker's end is where two circles meet, on one side of the line between their centres or
+    on the other."""
+    random = np.random.default_rng(seed)
+    a, b, c, d = 0.2, *random.uniform(0.6, 0.9, 2), random.uniform(0.8, 1)
+    s = mg.System("four-bar")
+    bars = [s.body(name, mass=1.0, inertia=(0.1, 0.1, 0.1)) for name in "abc"]
+    s.revolute("A", s.ground, bars[0], axis="-y")
+    s.revolute("B", bars[0], bars[1], axis="-y", at=(a, 0, 0))
+    s.revolute("C", s.ground, bars[2], axis="-y", at=(d, 0, 0))
+    s.revolute("D", bars[1], bars[2], axis="-y", at=(b, 0, 0), child_at=(c, 0, 0))
+    crank, guess = random.uniform(-3, 3), random.uniform(-3, 3)
+    pin, foot = a * np.exp(1j * crank), d
+    span = foot - pin
+    turn = np.arccos((b**2 + abs(span) ** 2 - c**2) / (2 * b * abs(span)))
+    ends = pin + b * span / abs(span) * np.exp(1j * np.array([turn, -turn]))
+    roots = np.angle(ends - foot)
+    eqs = s.equations()
+    q, _ = eqs.assemble({"A": crank}, guess={"C": guess})
+    found = eqs.observe("C", q)[0]
+    away = np.abs(np.angle(np.exp(1j * (roots - guess))))
+    assert np.abs(eqs.position_violation(q)).max() < 1e-12
+    assert eqs.observe("A", q) == pytest.approx(crank, abs=1e-12)
+    assert np.abs(np.exp(1j * found) - np.exp(1j * roots)).min() < 1e-11
+    assert abs(found - guess) < 2 * away.min() + 1e-9
+
+
+def test_a_joint_that_closes_a_loop_may_be_guessed():
+    eqs = gallery.load("fourbar").system().equations()
+    for pin in (1.8, -1.8):
+        state = eqs.assemble({"qA": 1.2}, guess={"pin": pin})
+        assert np.sign(eqs.observe("pin", *state)) == np.sign(pin)
+        assert np.abs(eqs.position_violation(state[0])).max() < 1e-12
+
+
+def test_a_start_that_is_rounded_is_told_the_cure_and_it_works():
+    eqs = gallery.load("fourbar").system().equations()
+    q, _ = eqs.assemble({"qA": 1.3}, guess={"qB": 1.8})
+    rounded = {name: round(value, 4) for name, value in zip(eqs.coordinates, q, strict=True)}
+    with pytest.raises(mg.AssemblyError, match=r"Name fewer .* guess=.* nearest that fit: qA = 1"):
+        eqs.assemble(rounded)
+    there, _ = eqs.assemble({"qA": rounded["qA"]}, guess=rounded)
+    assert there == pytest.approx(q, abs=1e-12)
+    with pytest.raises(mg.AssemblyError, match=r"guess=dict\(zip\(eqs\.coordinates, q\)\)"):
+        eqs.assemble((np.round(q, 4), [0, 0, 0]))
+    there, _ = eqs.assemble(guess=dict(zip(eqs.coordinates, np.round(q, 4), strict=True)))
+    assert there == pytest.approx(q, abs=1e-4)
+
+
+def test_speeds_may_be_guessed():
+    eqs = gallery.load("fourbar").system().equations()
+    met = eqs.assemble({"qA": 1.3, "qA'": 3.0}, guess={"qB": 1.8})
+    near = eqs.assemble({"qA": 1.3}, guess={"qB": 1.8, "qA'": 3.0})
+    np.testing.assert_allclose(near, met, atol=1e-11)
+    rates = dict(zip(eqs.speeds, np.round(met[1], 3), strict=True))
+    near = eqs.assemble({"qA": 1.3}, guess={"qB": 1.8, **rates})
+    np.testing.assert_allclose(near[1], met[1], atol=1e-3)
+    assert np.abs(eqs.velocity_violation(*near)).max() < 1e-12
+
+
+def test_a_part_of_a_quaternion_leaves_it_of_norm_one():
+    s = mg.System("ball")
+    s.spherical("ball", s.ground, s.body("rod", mass=1.0, inertia=(0.1, 0.1, 0.1)))
+    for given in ({"start": {"ball.q1": 0.3}}, {"guess": {"ball.q1": 0.3}}):
+        q, _ = s.equations().assemble(**given)
+        assert q == pytest.approx([np.sqrt(1 - 0.09), 0.3, 0, 0], abs=1e-12)
