@@ -13,12 +13,7 @@ smooth. Events are zeros of
 - the reserve r N − |M| of one that lies flat, whose pressure has the moment M about its middle: it
   tips over its edge.
 
-*Impacts* are met one after the other, the fastest approach first (so a row of balls passes its
-momentum on, as it does in nature; points of one pair of surfaces together, a ring that lies flat
-with four of its points), each by M Δu = Aᵀ Λ with Newton's restitution along the normal and
-Coulomb's cone for the tangential impulse, until nothing approaches. *Modes* of the points that then
-rest on each other follow from the accelerations: one by one, points that would pull are opened, and
-points outside of the cone slide.
+What happens then is in ``settle``.
 """
 
 from __future__ import annotations
@@ -30,19 +25,14 @@ from scipy.optimize import brentq
 
 from ...errors import ArgumentError
 from ..assembly.assemble import GIVEN
-from ..projection import project
 from ..simulation.integrators import IntegrationFailure, Integrator
-from .impacts import around, impact, moved_by
-from .points import impulse_terms, points_of, quantities, ring_quantities, weight
+from .points import gravity, points_of, quantities, ring_quantities, values, weight
+from .settle import FLAT, TOUCH, settle
 
 if TYPE_CHECKING:
     from ...equations import Equations
 
-TOUCH = 1e-11  # gaps above −TOUCH (in metres) are no impact yet
-NEAR = 1e-10  # closed points, and those with gaps below this, share in an impact
-FLAT = 1e-10  # rings whose middle is less than this (in metres) over their lowest point lie flat
-STILL = 1e-12  # slower approaches (in metres per second) are none
-IMPACTS = 10_000
+STUCK = 0.75  # part of the regularization that w falls to where a slip ends
 STANDSTILL = 30
 
 
@@ -62,17 +52,22 @@ class Contacts:
         self.sticking = np.zeros(len(self.points), dtype=bool)
         self.flat = np.zeros(len(self.points), dtype=bool)
         self.rings = np.array([bool(point.rows.level) for point in self.points])
-        self.static = np.array([point.law.static for point in self.points])
-        self.slow = np.array([point.law.regularization for point in self.points])
+        self.heading = np.zeros((len(self.points), 2))
+        self.tipping: dict[int, np.ndarray] = {}
+        laws = values(equations, self.points, context.parameters)
+        self.restitution, self.tangential, self.friction, self.static = laws[:4]
+        self.regularization, self.resting_speed = laws[4:]
+        self.slow = STUCK * self.regularization
         self.same_pair = np.array(
             [[a.law is b.law for b in self.points] for a in self.points], dtype=float
         )
         self.count = 0  # of impacts
         self._latest, self._standing = -np.inf, 0
         self.small_force = 1e-9 * weight(equations)  # less is rounding
+        self.gravity = gravity(equations)
 
     @property
-    def _parameters(self) -> dict[str, float]:
+    def parameters(self) -> dict[str, float]:
         return {**self.context.parameters, **self.switches}
 
     @property
@@ -81,21 +76,23 @@ class Contacts:
         out: dict[str, float] = {}
         for point, *modes in zip(self.points, self.touching, self.sticking, self.flat, strict=True):
             out |= {name: float(mode) for name, mode in zip(point.switches, modes, strict=False)}
+        for point, heading in zip(self.points, self.heading, strict=True):
+            out |= {name: float(h) for name, h in zip(point.headings, heading, strict=False)}
         return out
 
     # --- what can be seen -------------------------------------------------------------------------
 
-    def _seen(self, t: Any, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
+    def seen(self, t: Any, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
         """For each point: gap, its rate, normal force, tangential force (of sticking), slip
         speed."""
         eqs = self.equations
         kernel = eqs.numeric.kernel("contacts", lambda: quantities(eqs, self.points), [1] * 5)
         w = self.context.inputs_at(np.atleast_1d(t), np.atleast_2d(q), np.atleast_2d(u))
         return tuple(
-            kernel(*eqs.numeric.arguments(q, u, t, w if np.ndim(q) > 1 else w[0], self._parameters))
+            kernel(*eqs.numeric.arguments(q, u, t, w if np.ndim(q) > 1 else w[0], self.parameters))
         )
 
-    def _rings(self, t: Any, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
+    def ring_seen(self, t: Any, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
         """For each point: radius of the ring, moment of its pressure, its rise with two
         derivatives; ones if it is none."""
         if not self.rings.any():
@@ -104,17 +101,17 @@ class Contacts:
         kernel = eqs.numeric.kernel("rings", lambda: ring_quantities(eqs, self.points), [1] * 5)
         w = self.context.inputs_at(np.atleast_1d(t), np.atleast_2d(q), np.atleast_2d(u))
         return tuple(
-            kernel(*eqs.numeric.arguments(q, u, t, w if np.ndim(q) > 1 else w[0], self._parameters))
+            kernel(*eqs.numeric.arguments(q, u, t, w if np.ndim(q) > 1 else w[0], self.parameters))
         )
 
     def margins(self, t: Any, q: np.ndarray, u: np.ndarray) -> np.ndarray:
         """What falls through zero at an event: three columns for each point."""
-        gap, _, normal, tangential_force, slip = self._seen(t, q, u)
+        gap, _, normal, tangential_force, slip = self.seen(t, q, u)
         first = np.where(self.touching, normal + self.small_force, gap + TOUCH)
         reserve = self._reserve(normal, tangential_force) + self.small_force
         second = np.where(self.sticking, reserve, slip - self.slow)
         second = np.where(self.touching & (self.static > 0), second, 1.0)
-        radius, moment, rise, _, _ = self._rings(t, q, u)
+        radius, moment, rise, _, _ = self.ring_seen(t, q, u)
         third = np.where(self.flat, normal - moment / radius + self.small_force, rise - FLAT)
         return np.concatenate(
             [first, second, np.where(self.touching & self.rings, third, 1.0)], axis=-1
@@ -173,7 +170,7 @@ class Contacts:
         while now < end:
             rise, *rates = (
                 part[rolling]
-                for part in self._rings(now, *(part[0] for part in self._split(y[None])))[2:]
+                for part in self.ring_seen(now, *(part[0] for part in self._split(y[None])))[2:]
             )
             if now > t and rise.min() < FLAT:
                 break
@@ -191,7 +188,7 @@ class Contacts:
                 now, y, span = (now + span if now + span < end else end), reached, end - now
             elif (span := span / 2) < 1e-15 * max(1.0, abs(now)):
                 raise IntegrationFailure(
-                    f"{self._names(rolling)} lies nearly flat, and turns too fast there, at t = "
+                    f"{self.names(rolling)} lies nearly flat, and turns too fast there, at t = "
                     f"{now:.6g}"
                 )
         return np.array([now]), y[None]
@@ -207,12 +204,12 @@ class Contacts:
             return None
         state = [part[0] for part in self._split(reached)]
         speed, rate = (
-            np.abs(self._seen(t + span, *state)[1]),
-            np.abs(self._rings(t + span, *state)[3]),
+            np.abs(self.seen(t + span, *state)[1]),
+            np.abs(self.ring_seen(t + span, *state)[3]),
         )
         return None if (rolling & (speed > rate) & (speed > 1e-6)).any() else reached[0]
 
-    def _names(self, chosen: np.ndarray) -> str:
+    def names(self, chosen: Any) -> str:
         return ", ".join(repr(point.name) for point in np.array(self.points)[chosen])
 
     def _locate(
@@ -242,9 +239,8 @@ class Contacts:
     def resting(self) -> np.ndarray:
         """Speeds below which points do not rebound; they double where events pile up in one
         moment."""
-        return np.array([point.law.resting for point in self.points]) * 2.0 ** max(
-            0, self._standing - 5
-        )
+        fall = np.sqrt(2 * self.gravity * TOUCH)  # the speed of a fall through what is no gap
+        return np.maximum(self.resting_speed, fall) * 2.0 ** max(0, self._standing - 5)
 
     @property
     def _noise(self) -> np.ndarray:
@@ -272,7 +268,7 @@ class Contacts:
 
     def check_start(self, t: float, q: np.ndarray, u: np.ndarray) -> None:
         """Refuse a start in which surfaces overlap."""
-        overlaps = zip(self.points, -self._seen(t, q, u)[0], strict=True)
+        overlaps = zip(self.points, -self.seen(t, q, u)[0], strict=True)
         deep = {point.name: depth for point, depth in overlaps if depth > GIVEN}
         if deep:
             listed = ", ".join(f"{name} by {depth:.3g} m" for name, depth in deep.items())
@@ -284,106 +280,36 @@ class Contacts:
     def settle(
         self, t: float, q: np.ndarray, u: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, float]:
-        """The state after all impacts, without more overlap than allowed, and new modes of the
-        points that touch.
+        """The state after all impacts with the modes of the points that touch; and the work that
+        moving bases did on the way."""
+        return settle(self, t, q, u)
 
-        And the work that moving bases did on the way: u·MΔu of the means before and after, less
-        what is lost at the points.
-        """
-        self.flat[:] = False
-        gap = self._seen(t, q, u)[0]
-        near = np.flatnonzero(self.touching | (gap < NEAR))
-        self.touching |= gap < -2 * TOUCH
-        self.flat[near] = (self.rings & (self._rings(t, q, u)[2] < 2 * FLAT))[near]
-        q = project(self.equations, q[None], u[None], np.array([t]), self._parameters)[0][0]
-        u, by_impacts = self._impacts(t, q, u, near)
-        u, by_rest = self._choose_modes(t, q, u, near)
-        return q, u, by_impacts + by_rest
+    def open(self, k: int) -> None:
+        """Open a point."""
+        self.touching[k] = self.sticking[k] = self.flat[k] = False
 
-    def _impacts(
-        self, t: float, q: np.ndarray, u: np.ndarray, near: np.ndarray
-    ) -> tuple[np.ndarray, float]:
-        M, response, directions, offsets, owners = self._responses(t, q, u)
-        near = np.flatnonzero(np.isin(owners, near))
-        resting, same_pair = self.resting[owners], self.same_pair[np.ix_(owners, owners)]
-        given = 0.0
-        for _ in range(IMPACTS):
-            velocity = directions @ u + offsets  # of each point: normal, and two tangential
-            fastest = min(near, key=lambda k: velocity[k, 0], default=None)
-            if fastest is None or velocity[fastest, 0] > -STILL:
-                return u, given
-            rebounds = bool(velocity[fastest, 0] < -resting[fastest])
-            met = near[(velocity[near, 0] < -STILL) & (same_pair[fastest, near] > 0)]
-            law = self.points[owners[fastest]].law
-            hit, impulse = impact(int(fastest), met, response, directions, velocity, law, rebounds)
-            change = np.einsum("pnd,pd->n", response[hit], impulse)
-            mean = u + change / 2
-            given += mean @ M @ change - np.vdot(impulse, directions[hit] @ mean + offsets[hit])
-            u = u + change
-            self.count += int(rebounds)
-        raise IntegrationFailure(f"the impacts at t = {t:.6g} do not come to an end")
+    def tip(self, k: int, arm: np.ndarray) -> None:
+        """Let a flat ring tip over one of its points."""
+        self.flat[k] = False
+        self.tipping[k] = arm
 
-    def _responses(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
-        """M; Δu for unit impulses along the directions of each point, with all other constraints;
-        directions; what time adds.
+    def pulling(self, t: float, q: np.ndarray, u: np.ndarray) -> int | None:
+        """The closed point that would pull most, if any."""
+        normal = np.where(self.touching, self.seen(t, q, u)[2], np.inf)
+        return int(normal.argmin()) if normal.min(initial=np.inf) < -self.small_force / 2 else None
 
-        A point's velocity is its directions (3 rows) times u, plus an offset. The last are the
-        owners: a ring that lies flat has four points.
-        """
-        eqs = self.equations
-        kernel = eqs.numeric.kernel(
-            "impulses", lambda: impulse_terms(eqs, self.points), [2, 2, 2, 1]
+    def fits(self, t: float, q: np.ndarray, u: np.ndarray) -> bool:
+        """True if no closed point would pull, slide or tip."""
+        _, _, normal, tangential_force, _ = self.seen(t, q, u)
+        radius, moment, *_ = self.ring_seen(t, q, u)
+        least = -self.small_force / 2
+        return bool(
+            (normal[self.touching] >= least).all()
+            and (self._reserve(normal, tangential_force)[self.sticking] >= least).all()
+            and ((normal - moment / radius)[self.flat] >= least).all()
         )
-        M, A, twists, velocity = kernel(*eqs.numeric.arguments(q, u, t, None, self._parameters))
-        n, m, points = len(M), len(A), len(self.points)
-        K = np.block([[M, A.T], [A, np.zeros((m, m))]])
-        inverse = np.linalg.pinv(K, rcond=1e-13, hermitian=True)[:n, :n]
-        twists, velocity = twists.reshape(points, 6, n), velocity.reshape(points, 6)
-        radius = self._rings(t, q, u)[0]
-        arms = [
-            around(radius[k], velocity[k]) if self.flat[k] else [np.zeros(2)] for k in range(points)
-        ]
-        owners = np.repeat(np.arange(points), [len(a) for a in arms])
-        at = np.array([moved_by(arm) for around in arms for arm in around]).reshape(-1, 3, 6)
-        directions = at @ twists[owners]
-        offsets = np.einsum("pij,pj->pi", at, velocity[owners]) - directions @ u
-        return M, inverse @ directions.transpose(0, 2, 1), directions, offsets, owners
 
-    def _choose_modes(
-        self, t: float, q: np.ndarray, u: np.ndarray, near: np.ndarray
-    ) -> tuple[np.ndarray, float]:
-        """Modes of the points that stay together, by what their forces and accelerations would be;
-        see ``_held``."""
-        _, rate, _, _, slip = self._seen(t, q, u)
-        candidates = np.zeros(len(self.points), dtype=bool)
-        candidates[near] = rate[near] <= self.resting[near]
-        self.sticking = candidates & (slip <= 2 * self.slow) & (self.static > 0)
-        self.touching = candidates.copy()
-        self.flat &= candidates
-        for _ in range(5 * len(self.points) + 1):
-            settled = self._held(t, q, u)
-            _, _, normal, tangential_force, _ = self._seen(t, q, settled[0])
-            pulling = np.where(self.touching, normal, np.inf)
-            if pulling.min(initial=np.inf) < -self.small_force / 2:
-                worst = int(pulling.argmin())
-                self.touching[worst] = self.sticking[worst] = self.flat[worst] = False
-                continue
-            radius, moment, *_ = self._rings(t, q, settled[0])
-            tipping = np.where(self.flat, moment / radius - normal, -np.inf)
-            if tipping.max(initial=-np.inf) > self.small_force / 2:
-                self.flat[int(tipping.argmax())] = False
-                continue
-            overstrained = self.sticking & (
-                self._reserve(normal, tangential_force) < -self.small_force / 2
-            )
-            if overstrained.any():
-                beyond = np.where(overstrained, tangential_force - self.static * normal, -np.inf)
-                self.sticking[int(beyond.argmax())] = False
-                continue
-            return settled
-        return self._held(t, q, u)
-
-    def _held(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, float]:
+    def held(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, float]:
         """The nearest speeds that keep closed points closed and sticking ones stuck, and the work
         of moving bases in it."""
         eqs = self.equations
@@ -392,7 +318,7 @@ class Contacts:
             lambda: [eqs.terms.M, eqs.terms.A[: eqs.terms.psi.numel(), :], eqs.terms.psi],
             [2, 2, 1],
         )
-        M, A, psi = kernel(*eqs.numeric.arguments(q, u, t, None, self._parameters))
+        M, A, psi = kernel(*eqs.numeric.arguments(q, u, t, None, self.parameters))
         m = len(A)
         K = np.block([[M, A.T], [A, np.zeros((m, m))]])
         found = np.linalg.pinv(K, rcond=1e-13, hermitian=True) @ np.concatenate(

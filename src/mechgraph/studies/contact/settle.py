@@ -1,0 +1,299 @@
+"""What happens at an event of rigid contacts: impacts, and the modes of the points after them.
+
+*Impacts* of one pair of surfaces are one complementarity problem of all its points (see
+``impacts``). Pairs that rebound come one after the other, the fastest approach first, so that a row
+of balls passes its momentum on, as it does in nature; what is left when nothing rebounds any more,
+all of it at once.
+
+*Modes* of the points that then rest on each other are such that forces and accelerations fit
+together: all points closed, and stuck if they do not slip, if that is so; else by the one
+complementarity problem of all points.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..projection import project, shifted
+from ..simulation.integrators import IntegrationFailure
+from .complementarity import NoSolution, Site, solve
+from .impacts import impulses
+from .moment import Moment, contact_terms
+
+if TYPE_CHECKING:
+    from .modes import Contacts
+
+TOUCH = 1e-12  # gaps above −TOUCH (in metres) are no impact yet
+NEAR = 1e-10  # closed points, and those with gaps below this, share in an impact
+FLAT = 1e-10  # rings whose middle is less than this (in metres) over their lowest point lie flat
+STILL = 1e-12  # slower approaches (in metres per second) are none
+IMPACTS = 10_000
+SMALL = 1e-9  # relative: smaller accelerations are none
+JAMMING = 1e-6  # seconds of acceleration that start an impact without collision
+
+
+def settle(
+    contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """The state after all impacts, closed points without gap, and new modes in ``contacts``.
+
+    And the work that moving bases did on the way: u·MΔu of the means before and after, less what is
+    lost at the points.
+    """
+    near = _near(contacts, t, q, u)
+    q, lift = _placed(contacts, t, q, u, near)
+    u, by_impacts = _impacts(contacts, t, q, u, near, lift)
+    u, by_rest = _choose_modes(contacts, t, q, u, near)
+    q = _tipped(contacts, t, q, u)
+    return q, u, by_impacts + by_rest
+
+
+# --- positions ------------------------------------------------------------------------------------
+
+
+def _near(contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """Which points are closed or about to be; rings among them that lie flat."""
+    contacts.flat[:] = False
+    near = contacts.touching | (contacts.seen(t, q, u)[0] < NEAR)
+    contacts.flat[:] = near & contacts.rings & (contacts.ring_seen(t, q, u)[2] < 2 * FLAT)
+    return near
+
+
+def _placed(
+    contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray, near: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """Positions without gap at points that meet or are closed, and how much potential energy that
+    takes."""
+    gap, rate, *_ = contacts.seen(t, q, u)
+    contacts.touching |= near & ((gap < 0) | (rate < 0))
+    contacts.sticking[:] = False
+    eqs, p = contacts.equations, contacts.parameters
+    placed = project(eqs, q[None], u[None], np.array([t]), p)[0][0]
+    return placed, float(eqs.potential_energy(placed, t, p) - eqs.potential_energy(q, t, p))
+
+
+def _tipped(contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """Positions in which rings that begin to tip stand on the point over which they do."""
+    for k, arm in contacts.tipping.items():
+        rows, rise = contacts.points[k].rows, 4 * FLAT
+        M, _, A, *_ = _terms(contacts, t, q, u)
+        A = A[[rows.gap, *rows.level, *rows.slip]]
+        wanted = np.zeros(len(A))
+        wanted[:3] = rise * np.array([1.0, *-arm / (arm @ arm)])
+        response = np.linalg.pinv(M, rcond=1e-13, hermitian=True) @ A.T
+        step = response @ np.linalg.lstsq(A @ response, wanted, rcond=1e-12)[0]
+        q = shifted(contacts.equations, q[None], step[None])[0]
+    return q
+
+
+# --- what forces do -------------------------------------------------------------------------------
+
+
+def _terms(contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray) -> list[np.ndarray]:
+    """``contact_terms``, as if all points were closed and stuck."""
+    eqs = contacts.equations
+    kernel = eqs.numeric.kernel("contact terms", lambda: contact_terms(eqs), [2, 1, 2, 1, 2, 1])
+    everything = contacts.parameters | {
+        name: 1.0 for point in contacts.points for name in point.switches[:2]
+    }
+    w = contacts.context.inputs_at(np.array([t]), q[None], u[None])[0]
+    return kernel(*eqs.numeric.arguments(q, u, t, w, everything))
+
+
+def _moment(
+    contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray, chosen: np.ndarray
+) -> Moment:
+    radius = contacts.ring_seen(t, q, u)[0]
+    rings = {int(k): float(radius[k]) for k in np.flatnonzero(contacts.flat & chosen)}
+    return Moment(contacts.points, np.flatnonzero(chosen), rings, _terms(contacts, t, q, u))
+
+
+def _sites(
+    contacts: Contacts, moment: Moment, chosen: list[int], slips: dict[int, np.ndarray]
+) -> tuple[list[int], list[Site]]:
+    """Rows of some points, and their sites among these rows; the slips of those that slip."""
+    rows: list[int] = []
+    sites = []
+    for k in chosen:
+        place = {row: len(rows) + i for i, row in enumerate(moment.rows(k))}
+        rows += place
+        sites.append(
+            Site(
+                [place[row] for row in moment.normals[k]],
+                [place[row] for row in moment.tangents[k]],
+                float(contacts.friction[k]),
+                float(contacts.static[k]),
+                slips.get(k),
+            )
+        )
+    return rows, sites
+
+
+# --- impacts --------------------------------------------------------------------------------------
+
+
+def _impacts(
+    contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray, near: np.ndarray, lift: float
+) -> tuple[np.ndarray, float]:
+    """Speeds after all impacts, and the work of moving bases: what T gains, less what the points
+    do."""
+    given = 0.0
+    for first in (True, False):  # a ring may rebound in another direction than it came
+        moment = _moment(contacts, t, q, u, near)
+        hits = _Hits(contacts, moment, t)
+        if first and lift > 0:
+            hits.pay(lift)
+        hits.all()
+        change = moment.change @ hits.x
+        given += (u + change / 2) @ moment.M @ change - hits.work
+        u = u + change
+        if not moment.arms:
+            break
+    return u, given
+
+
+class _Hits:
+    """Impulses x at the points of a moment, one pair after the other; v are the velocities there
+    now, and ``work`` is that of the impulses."""
+
+    def __init__(self, contacts: Contacts, moment: Moment, t: float) -> None:
+        self.contacts, self.moment, self.t = contacts, moment, t
+        self.v, self.x = moment.velocity.copy(), np.zeros(len(moment.velocity))
+        self.work = 0.0
+
+    def pay(self, lift: float) -> None:
+        """Take the energy that closing the gaps has cost from the approach: (κ − κ²/2) v·W⁻¹v."""
+        rows = [r for normals in self.moment.normals.values() for r in normals if self.v[r] < 0]
+        towards = np.linalg.pinv(self.moment.Y[np.ix_(rows, rows)], hermitian=True) @ self.v[rows]
+        twice = towards @ self.v[rows]
+        part = 1 - np.sqrt(max(0.0, 1 - 2 * lift / twice)) if twice > 0 else 0.0
+        self.strike(rows, -part * towards)
+
+    def all(self) -> None:
+        """Pairs that rebound, the fastest approach first; then all that still approaches."""
+        for _ in range(IMPACTS):
+            able = [k for k in self.moment.chosen if self.rebounds(k)]
+            if not able:
+                break
+            fastest = min(able, key=self.speed)
+            pair = np.flatnonzero(self.contacts.same_pair[fastest])
+            self.hit([k for k in self.moment.chosen if k in pair], rebounding=True)
+        else:
+            raise IntegrationFailure(f"the impacts at t = {self.t:.6g} do not come to an end")
+        slowest = min(map(self.speed, self.moment.chosen), default=0.0)
+        if slowest < -STILL:
+            self.contacts.count += int(slowest < -self.contacts.resting.max())
+            self.hit(self.moment.chosen, rebounding=False)
+
+    def speed(self, k: int) -> float:
+        """The rate of the gap of a point."""
+        return float(self.v[self.moment.normals[k]].min())
+
+    def rebounds(self, k: int) -> bool:
+        """True if a point is to be turned back."""
+        able = self.contacts.restitution[k] > 0 or self.contacts.tangential[k] > 0
+        return bool(able and self.speed(k) < -self.contacts.resting[k])
+
+    def hit(self, chosen: list[int], rebounding: bool) -> None:
+        """All points of one pair, or all that there are, at once."""
+        moment, contacts = self.moment, self.contacts
+        rows, sites = _sites(contacts, moment, chosen, {})
+        turned = np.zeros(len(self.v))
+        for k in chosen if rebounding else ():
+            normals, tangents = moment.normals[k], moment.tangents[k]
+            turned[normals] = contacts.restitution[k] * np.minimum(self.v[normals], 0.0)
+            if self.speed(k) < 0:
+                turned[tangents] = contacts.tangential[k] * self.v[tangents]
+        try:
+            x = impulses(moment.Y[np.ix_(rows, rows)], self.v[rows], turned[rows], sites)
+        except NoSolution:
+            names = contacts.names(chosen)
+            raise IntegrationFailure(
+                f"surfaces are driven into each other at t = {self.t:.6g}: {names}"
+            ) from None
+        self.strike(rows, x)
+        contacts.count += int(rebounding)
+
+    def strike(self, rows: list[int], x: np.ndarray) -> None:
+        """Impulses at some rows."""
+        change = self.moment.Y[:, rows] @ x
+        self.work += x @ (self.v + change / 2)[rows]
+        self.v, self.x[rows] = self.v + change, self.x[rows] + x
+
+
+# --- modes ----------------------------------------------------------------------------------------
+
+
+def _choose_modes(
+    contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray, near: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """Modes of the points that stay together, the nearest speeds that keep closed points closed and
+    sticking ones stuck, and the work of moving bases in that."""
+    contacts.tipping = {}
+    slips = _candidates(contacts, _moment(contacts, t, q, u, near))
+    u, given = contacts.held(t, q, u)
+    if contacts.fits(t, q, u):
+        return u, given
+    try:
+        _by_complementarity(contacts, _moment(contacts, t, q, u, contacts.touching), slips)
+    except NoSolution:
+        u = _jammed(contacts, _moment(contacts, t, q, u, contacts.touching), t, u)
+        return _choose_modes(contacts, t, q, u, near)
+    for _ in contacts.points:
+        worst = contacts.pulling(t, q, u)
+        if worst is None:
+            break
+        contacts.open(worst)
+    return u, given
+
+
+def _candidates(contacts: Contacts, moment: Moment) -> dict[int, np.ndarray]:
+    """Points that do not part are closed, and those of them that do not slip are stuck, for now;
+    directions of the slip of the others."""
+    contacts.touching[:], contacts.sticking[:], contacts.heading[:] = False, False, 0.0
+    slips = {}
+    for k in moment.chosen:
+        rates, slip = moment.velocity[moment.normals[k]], moment.velocity[moment.tangents[k]]
+        contacts.touching[k] = rates.min() <= contacts.resting[k]
+        if contacts.touching[k] and contacts.flat[k] and rates.max() > contacts.resting[k]:
+            contacts.tip(k, moment.arms[k][rates.argmin()])
+        slow = not len(slip) or np.hypot(*slip) <= 2 * contacts.regularization[k]
+        contacts.sticking[k] = contacts.touching[k] and slow and contacts.static[k] > 0
+        if not slow:
+            slips[k] = slip / np.hypot(*slip)
+            contacts.heading[k] = slips[k]
+    contacts.flat &= contacts.touching
+    return slips
+
+
+def _by_complementarity(contacts: Contacts, moment: Moment, slips: dict[int, np.ndarray]) -> None:
+    """Modes by the forces and accelerations of all candidates at once."""
+    rows, sites = _sites(contacts, moment, moment.chosen, slips)
+    a = moment.c[rows] + moment.W[np.ix_(rows, rows)] @ solve(
+        moment.W[np.ix_(rows, rows)], moment.c[rows], sites
+    )
+    small = SMALL * np.abs(moment.c).max(initial=0.0)
+    for k, site in zip(moment.chosen, sites, strict=True):
+        rises, slip = a[site.normals], a[site.tangents]
+        if rises.min() > small:
+            contacts.open(k)
+        elif contacts.flat[k] and rises.max() > small:
+            contacts.tip(k, moment.arms[k][rises.argmin()])
+        if contacts.sticking[k] and np.hypot(*slip) > small:
+            contacts.sticking[k], contacts.heading[k] = False, slip / np.hypot(*slip)
+
+
+def _jammed(contacts: Contacts, moment: Moment, t: float, u: np.ndarray) -> np.ndarray:
+    """Speeds after an impact without collision, which stops a slip that no forces allow."""
+    warnings.warn(
+        f"no forces allow the slip of {contacts.names(moment.chosen)} at t = {t:.6g} (Painlevé's "
+        "paradox): it is stopped by an impact",
+        stacklevel=2,
+    )
+    rows, sites = _sites(contacts, moment, moment.chosen, {})
+    ahead = moment.velocity + JAMMING * moment.c
+    x = solve(moment.Y[np.ix_(rows, rows)], ahead[rows], sites)
+    return u + moment.change[:, rows] @ x
