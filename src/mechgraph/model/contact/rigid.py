@@ -21,7 +21,7 @@ from .surfaces import Surface
 if TYPE_CHECKING:
     from ...motion.motion import Motion
 
-SHARP = 1e-12  # keeps 0/0 away where w is zero
+SOFT = 0.5  # part of the regularization below which w is no direction any more
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class RigidContact(SurfaceConstraint):
     the speed ``resting`` it does not rebound. With the slip velocity v and the ``regularization``
     v₀, sliding friction is
 
-        F = −μ N w/|w|,    w = v + v₀ h,    |w|² = w·w + v₀² (1 − h·h),
+        F = −μ N w/|w|,    w = v + v₀ h,    |w|² = max(w·w + v₀² (1 − h·h), v₀²/4),
 
     where h (``name.heading 1``, ``name.heading 2``, along the tangents) is the unit vector along
     which ``simulate`` finds that slip begins, so that friction is all there from the start; h is
@@ -169,5 +169,5 @@ class RigidContact(SurfaceConstraint):
             return slip, ca.norm_2(slip)
         heading = self.headings[k]
         w = slip + self.regularization * ca.horzcat(*contact.tangents) @ heading
-        smooth = self.regularization**2 * (1 - ca.sumsqr(heading) + SHARP)
-        return w, ca.sqrt(ca.sumsqr(w) + smooth)
+        smooth = ca.sumsqr(w) + self.regularization**2 * (1 - ca.sumsqr(heading))
+        return w, ca.sqrt(ca.fmax(smooth, (SOFT * self.regularization) ** 2))

@@ -22,7 +22,7 @@ import numpy as np
 SIDES = (8, 24, 72)  # of the polygons in place of cones: more, where Newton's method needs them
 EXACT = 1e-12  # relative: what is left of the conditions where it has converged
 ZERO = 1e-11  # relative: less is rounding
-SLIDES = 1e-9  # relative: less is no slip
+SLIDES = 1e-11  # relative: less is no slip
 PIVOTS = 50  # for each unknown, before Lemke's method gives up
 STEPS = 50  # of Newton's method
 

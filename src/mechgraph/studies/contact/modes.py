@@ -57,6 +57,7 @@ class Contacts:
         laws = values(equations, self.points, context.parameters)
         self.restitution, self.tangential, self.friction, self.static = laws[:4]
         self.regularization, self.resting_speed = laws[4:]
+        self.rebounding = (self.restitution > 0) | (self.tangential > 0)
         self.slow = STUCK * self.regularization
         self.same_pair = np.array(
             [[a.law is b.law for b in self.points] for a in self.points], dtype=float

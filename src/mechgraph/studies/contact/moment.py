@@ -31,20 +31,38 @@ class Moment:
     """
 
     def __init__(
-        self, points: list[Point], chosen: np.ndarray, rings: dict[int, float], terms: list
+        self,
+        points: list[Point],
+        chosen: np.ndarray,
+        rings: dict[int, float],
+        terms: list[np.ndarray],
     ) -> None:
         """``rings``: radii of the rings that lie flat; ``terms``: as ``contact_terms``, with all
         points closed and stuck."""
-        M, f, A, b, G, psi = terms
-        every = {r for p in points for r in (p.rows.gap, *p.rows.slip, *p.rows.level)}
-        other = [row for row in range(len(A)) if row not in every]
-        self.M, self.chosen = M, [int(k) for k in chosen]
-        self.arms = {
-            k: around(radius, -psi[list(points[k].rows.level)]) for k, radius in rings.items()
-        }
+        self.points, self.terms, self.chosen = points, terms, [int(k) for k in chosen]
+        self.M, psi = terms[0], terms[-1]
         self.normals: dict[int, list[int]] = {}
         self.tangents: dict[int, list[int]] = {}
-        rows = self._rows(points, np.eye(len(A)))
+        levels = {k: psi[list(points[k].rows.level)] for k in rings}
+        self._place({k: around(radius, -levels[k]) for k, radius in rings.items()})
+
+    def align(self, x: np.ndarray) -> None:
+        """Turn the points of flat rings, one of them towards the pressure that forces x make."""
+        turned = {}
+        for k, arms in self.arms.items():
+            pressure = x[self.normals[k]] @ arms
+            far = np.hypot(*pressure) > 1e-9 * np.hypot(*arms[0]) * np.abs(x).max()
+            turned[k] = around(float(np.hypot(*arms[0])), pressure if far else arms[0])
+        if turned:
+            self._place(turned)
+
+    def _place(self, arms: dict[int, np.ndarray]) -> None:
+        """All rows, with flat rings standing on the ends of their arms."""
+        M, f, A, b, G, psi = self.terms
+        self.arms = arms
+        every = {r for p in self.points for r in (p.rows.gap, *p.rows.slip, *p.rows.level)}
+        other = [row for row in range(len(A)) if row not in every]
+        rows = self._rows(np.eye(len(A)))
         self.D, self.velocity = rows @ A, rows[:, : len(psi)] @ psi
         inverse = _bordered(M, A[other], A[other])
         self.change = inverse[: len(M), : len(M)] @ self.D.T  # of u, for unit impulses
@@ -59,11 +77,11 @@ class Moment:
         """All rows of a point."""
         return [*self.normals[k], *self.tangents[k]]
 
-    def _rows(self, points: list[Point], unit: np.ndarray) -> np.ndarray:
+    def _rows(self, unit: np.ndarray) -> np.ndarray:
         """Each row as a combination of rows of A."""
         rows: list[np.ndarray] = []
         for k in self.chosen:
-            own, first = points[k].rows, len(rows)
+            own, first = self.points[k].rows, len(rows)
             arms = self.arms.get(k, np.zeros((1, len(own.level))))
             rows += [unit[own.gap] + arm @ unit[list(own.level)] for arm in arms]
             self.normals[k] = list(range(first, len(rows)))

@@ -31,7 +31,8 @@ NEAR = 1e-10  # closed points, and those with gaps below this, share in an impac
 FLAT = 1e-10  # rings whose middle is less than this (in metres) over their lowest point lie flat
 STILL = 1e-12  # slower approaches (in metres per second) are none
 IMPACTS = 10_000
-SMALL = 1e-9  # relative: smaller accelerations are none
+SMALL = 1e-11  # relative: smaller accelerations are none
+ALIGNED = 4  # times that the points of a flat ring are turned towards its pressure
 JAMMING = 1e-6  # seconds of acceleration that start an impact without collision
 
 
@@ -46,8 +47,7 @@ def settle(
     near = _near(contacts, t, q, u)
     q, lift = _placed(contacts, t, q, u, near)
     u, by_impacts = _impacts(contacts, t, q, u, near, lift)
-    u, by_rest = _choose_modes(contacts, t, q, u, near)
-    q = _tipped(contacts, t, q, u)
+    q, u, by_rest = _choose_modes(contacts, t, q, u, near)
     return q, u, by_impacts + by_rest
 
 
@@ -65,39 +65,69 @@ def _near(contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray) -> np.ndar
 def _placed(
     contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray, near: np.ndarray
 ) -> tuple[np.ndarray, float]:
-    """Positions without gap at points that meet or are closed, and how much potential energy that
-    takes."""
+    """Positions without gap at points that are closed, or meet and do not rebound, and how much
+    potential energy that takes."""
     gap, rate, *_ = contacts.seen(t, q, u)
-    contacts.touching |= near & ((gap < 0) | (rate < 0))
+    meeting = (rate < 0) & ~(contacts.rebounding & (rate < -contacts.resting))
+    contacts.touching |= near & (meeting | (gap < -2 * TOUCH))
     contacts.sticking[:] = False
     eqs, p = contacts.equations, contacts.parameters
     placed = project(eqs, q[None], u[None], np.array([t]), p)[0][0]
     return placed, float(eqs.potential_energy(placed, t, p) - eqs.potential_energy(q, t, p))
 
 
-def _tipped(contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """Positions in which rings that begin to tip stand on the point over which they do."""
+def _tipped(
+    contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """States in which rings that begin to tip stand on the point over which they do: their lowest
+    one could be any, otherwise. What that takes is taken from their speed; a ring that has too
+    little stays flat."""
+    eqs, p = contacts.equations, contacts.parameters
     for k, arm in contacts.tipping.items():
-        rows, rise = contacts.points[k].rows, 4 * FLAT
-        M, _, A, *_ = _terms(contacts, t, q, u)
-        A = A[[rows.gap, *rows.level, *rows.slip]]
-        wanted = np.zeros(len(A))
-        wanted[:3] = rise * np.array([1.0, *-arm / (arm @ arm)])
-        response = np.linalg.pinv(M, rcond=1e-13, hermitian=True) @ A.T
-        step = response @ np.linalg.lstsq(A @ response, wanted, rcond=1e-12)[0]
-        q = shifted(contacts.equations, q[None], step[None])[0]
-    return q
+        rows = contacts.points[k].rows
+        M, _, A, *_, psi = _terms(contacts, t, q, u, lying=k)
+        held, rising = [rows.gap, *rows.level, *rows.slip], [rows.gap, *rows.level]
+        wanted = np.zeros(len(held))
+        wanted[:3] = 2.5 * FLAT * np.array([1.0, *-arm / (arm @ arm)])
+        tilted = shifted(eqs, q[None], (_least(M, A[held]) @ wanted)[None])[0]
+        lift = float(eqs.potential_energy(tilted, t, p) - eqs.potential_energy(q, t, p))
+        change = _least(M, A[rising]) @ psi[rising]
+        spent = _part(lift, float(change @ M @ change))
+        if spent == 1 and psi[rising].any():
+            contacts.flat[k] = True
+        else:
+            q, u = tilted, u - spent * change
+    contacts.tipping = {}
+    return q, u
+
+
+def _least(M: np.ndarray, A: np.ndarray) -> np.ndarray:
+    """Least changes of u, in the metric of M, for units of A u."""
+    columns = np.linalg.pinv(M, rcond=1e-13, hermitian=True) @ A.T
+    return columns @ np.linalg.pinv(A @ columns, rcond=1e-12, hermitian=True)
+
+
+def _part(lift: float, twice: float) -> float:
+    """The part κ of a speed that pays for a lift: (κ − κ²/2) m v², where m v² is ``twice`` its
+    energy; all of it at most."""
+    if lift <= 0:
+        return 0.0
+    return 1 - float(np.sqrt(max(0.0, 1 - 2 * lift / twice))) if twice > 0 else 1.0
 
 
 # --- what forces do -------------------------------------------------------------------------------
 
 
-def _terms(contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray) -> list[np.ndarray]:
-    """``contact_terms``, as if all points were closed and stuck."""
+def _terms(
+    contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray, lying: int | None = None
+) -> list[np.ndarray]:
+    """``contact_terms``, as if all points were closed and stuck, and one flat."""
     eqs = contacts.equations
     kernel = eqs.numeric.kernel("contact terms", lambda: contact_terms(eqs), [2, 1, 2, 1, 2, 1])
     everything = contacts.parameters | {
-        name: 1.0 for point in contacts.points for name in point.switches[:2]
+        name: 1.0
+        for k, point in enumerate(contacts.points)
+        for name in point.switches[: 3 if k == lying else 2]
     }
     w = contacts.context.inputs_at(np.array([t]), q[None], u[None])[0]
     return kernel(*eqs.numeric.arguments(q, u, t, w, everything))
@@ -144,7 +174,7 @@ def _impacts(
     for first in (True, False):  # a ring may rebound in another direction than it came
         moment = _moment(contacts, t, q, u, near)
         hits = _Hits(contacts, moment, t)
-        if first and lift > 0:
+        if first:
             hits.pay(lift)
         hits.all()
         change = moment.change @ hits.x
@@ -165,12 +195,10 @@ class _Hits:
         self.work = 0.0
 
     def pay(self, lift: float) -> None:
-        """Take the energy that closing the gaps has cost from the approach: (κ − κ²/2) v·W⁻¹v."""
+        """Take the energy that closing the gaps has cost from the approach."""
         rows = [r for normals in self.moment.normals.values() for r in normals if self.v[r] < 0]
         towards = np.linalg.pinv(self.moment.Y[np.ix_(rows, rows)], hermitian=True) @ self.v[rows]
-        twice = towards @ self.v[rows]
-        part = 1 - np.sqrt(max(0.0, 1 - 2 * lift / twice)) if twice > 0 else 0.0
-        self.strike(rows, -part * towards)
+        self.strike(rows, -_part(lift, float(towards @ self.v[rows])) * towards)
 
     def all(self) -> None:
         """Pairs that rebound, the fastest approach first; then all that still approaches."""
@@ -194,8 +222,7 @@ class _Hits:
 
     def rebounds(self, k: int) -> bool:
         """True if a point is to be turned back."""
-        able = self.contacts.restitution[k] > 0 or self.contacts.tangential[k] > 0
-        return bool(able and self.speed(k) < -self.contacts.resting[k])
+        return bool(self.contacts.rebounding[k] and self.speed(k) < -self.contacts.resting[k])
 
     def hit(self, chosen: list[int], rebounding: bool) -> None:
         """All points of one pair, or all that there are, at once."""
@@ -229,25 +256,26 @@ class _Hits:
 
 def _choose_modes(
     contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray, near: np.ndarray
-) -> tuple[np.ndarray, float]:
-    """Modes of the points that stay together, the nearest speeds that keep closed points closed and
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Modes of the points that stay together, the nearest state that keeps closed points closed and
     sticking ones stuck, and the work of moving bases in that."""
-    contacts.tipping = {}
     slips = _candidates(contacts, _moment(contacts, t, q, u, near))
+    q, u = _tipped(contacts, t, q, u)
     u, given = contacts.held(t, q, u)
     if contacts.fits(t, q, u):
-        return u, given
+        return q, u, given
+    moment = _moment(contacts, t, q, u, contacts.touching)
     try:
-        _by_complementarity(contacts, _moment(contacts, t, q, u, contacts.touching), slips)
+        _classify(contacts, moment, _accelerations(contacts, moment, slips))
     except NoSolution:
-        u = _jammed(contacts, _moment(contacts, t, q, u, contacts.touching), t, u)
-        return _choose_modes(contacts, t, q, u, near)
+        return _choose_modes(contacts, t, q, _jammed(contacts, moment, t, u), near)
+    q, u = _tipped(contacts, t, q, u)
     for _ in contacts.points:
         worst = contacts.pulling(t, q, u)
         if worst is None:
             break
         contacts.open(worst)
-    return u, given
+    return q, u, given
 
 
 def _candidates(contacts: Contacts, moment: Moment) -> dict[int, np.ndarray]:
@@ -269,15 +297,23 @@ def _candidates(contacts: Contacts, moment: Moment) -> dict[int, np.ndarray]:
     return slips
 
 
-def _by_complementarity(contacts: Contacts, moment: Moment, slips: dict[int, np.ndarray]) -> None:
-    """Modes by the forces and accelerations of all candidates at once."""
-    rows, sites = _sites(contacts, moment, moment.chosen, slips)
-    a = moment.c[rows] + moment.W[np.ix_(rows, rows)] @ solve(
-        moment.W[np.ix_(rows, rows)], moment.c[rows], sites
-    )
+def _accelerations(contacts: Contacts, moment: Moment, slips: dict[int, np.ndarray]) -> np.ndarray:
+    """Of all rows, by the one complementarity problem; flat rings are turned until their pressure
+    is at one of their points, or within."""
+    moment.align(np.linalg.lstsq(moment.W, -moment.c, rcond=1e-12)[0])
+    for _ in range(ALIGNED if moment.arms else 1):
+        _, sites = _sites(contacts, moment, moment.chosen, slips)
+        x = solve(moment.W, moment.c, sites)
+        a = moment.c + moment.W @ x
+        moment.align(x)
+    return a
+
+
+def _classify(contacts: Contacts, moment: Moment, a: np.ndarray) -> None:
+    """Modes by the accelerations of all candidates."""
     small = SMALL * np.abs(moment.c).max(initial=0.0)
-    for k, site in zip(moment.chosen, sites, strict=True):
-        rises, slip = a[site.normals], a[site.tangents]
+    for k in moment.chosen:
+        rises, slip = a[moment.normals[k]], a[moment.tangents[k]]
         if rises.min() > small:
             contacts.open(k)
         elif contacts.flat[k] and rises.max() > small:
