@@ -12,6 +12,9 @@ from casadi import SX
 # regularization of the solve, relative; its error falls by this factor at each iteration
 PROXIMAL = 1e-10
 ITERATIONS = 3
+# the same where friction goes with the multipliers: what dependent rows contradict each other by
+# (rounding, over this) is seen in the motion there
+DRAGGED = 1e-8
 # beside anything; where all rows are switched off (contacts that are open) it keeps 0/0 away
 NOTHING = 1e-200
 
@@ -84,12 +87,12 @@ def drag(M: SX, A: SX, G: SX) -> Solver:
     factor, m = _Factor(M), A.shape[0]
     columns = factor.solve(G.T)
     gram = A @ columns
-    lower, upper = _lu(gram + PROXIMAL * SX.eye(m))
+    lower, upper = _lu(gram + DRAGGED * SX.eye(m))
 
     def solution(f: SX, b: SX) -> tuple[SX, SX]:
         alone, lam = factor.solve(f), SX.zeros(m)
         right = -b - A @ alone
-        for _ in range(ITERATIONS):
+        for _ in range(ITERATIONS + 1):
             lam = lam + ca.solve(upper, ca.solve(lower, right - gram @ lam))
         return alone + columns @ lam, lam
 
@@ -106,6 +109,11 @@ def _lu(K: SX) -> tuple[SX, SX]:
                 lower[i, k] = upper[i, k] / upper[k, k]
                 upper[i, k + 1 :] -= lower[i, k] * upper[k, k + 1 :]
     return lower, ca.triu(upper)
+
+
+def least_norm(G: SX, lam: SX) -> SX:
+    """Of all multipliers with the same Gᵀλ those of least norm: G (GᵀG)⁺ Gᵀλ."""
+    return G @ _Proximal(G.T @ G, ITERATIONS).solve(G.T @ lam)
 
 
 def completion(M: SX, A: SX) -> SX:

@@ -9,22 +9,25 @@ a may be accelerations and x forces, or a velocities after an impact and x impul
 slips already has its friction against that slip. The cones are made polygons, which is a linear
 complementarity problem w = M z + q, 0 ≤ w ⟂ z ≥ 0 (D. E. Stewart, J. C. Trinkle, 1996): M is
 copositive unless a site slips, and then C. E. Lemke's method (1965) ends with a solution; in
-lexicographic order it never cycles. From there, Newton's method with the
-true cones; if that does not converge, from polygons of more sides, which are the last resort.
+lexicographic order it never cycles. From there, Newton's method with the true cones; where that
+does not converge, the polygons' solution is the last resort.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 SIDES = (8, 24, 72)  # of the polygons in place of cones: more, where Newton's method needs them
 EXACT = 1e-12  # relative: what is left of the conditions where it has converged
-ZERO = 1e-11  # relative: less is rounding
+FIRM = (0.0, 1e-4)  # relative: how much rows give way
+ZERO = 1e-9  # relative: less is rounding
 SLIDES = 1e-11  # relative: less is no slip
 PIVOTS = 50  # for each unknown, before Lemke's method gives up
-STEPS = 50  # of Newton's method
+STEPS = 30  # of Newton's method
 
 
 @dataclass(frozen=True)
@@ -71,12 +74,26 @@ def solve(W: np.ndarray, c: np.ndarray, sites: list[Site]) -> np.ndarray:
 
 
 def _solve(W: np.ndarray, c: np.ndarray, sites: list[Site]) -> np.ndarray:
-    for sides in SIDES:
-        rough = _by_polygons(W, c, sites, sides)
-        x, left = _with_true_cones(W, c, sites, rough)
+    """From each of several starts, until Newton's method converges; else the first by polygons."""
+    starts = []
+    for start in _starts(W, c, sites):
+        x, left = _with_true_cones(W, c, sites, start)
         if left < EXACT:
             return x
-    return rough
+        starts.append(start)
+    if len(starts) == 1:
+        raise NoSolution
+    return starts[1]
+
+
+def _starts(W: np.ndarray, c: np.ndarray, sites: list[Site]) -> Iterator[np.ndarray]:
+    """As if all points were held; then by polygons of more and more sides, and with rows that give
+    way a little, where rounding decides how several share a force."""
+    yield np.linalg.lstsq(W, -c, rcond=1e-12)[0]
+    for sides in SIDES:
+        for firm in FIRM:
+            with suppress(NoSolution):
+                yield _by_polygons(W + firm * np.eye(len(c)), c, sites, sides)
 
 
 # --- cones as polygons ----------------------------------------------------------------------------
@@ -207,7 +224,7 @@ def _residual(
             slope[t] = unit[t] + np.outer(site.slip, limits)
             continue
         y, ys = x[t] - a[t], unit[t] - W[t]
-        length = np.hypot(*y)
+        length = max(np.hypot(*y), 1e-100)
         if length <= limit:
             residual[t], slope[t] = a[t], W[t]
         else:

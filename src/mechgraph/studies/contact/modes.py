@@ -27,7 +27,7 @@ from ...errors import ArgumentError
 from ..assembly.assemble import GIVEN
 from ..simulation.integrators import IntegrationFailure, Integrator
 from .points import gravity, points_of, quantities, ring_quantities, values, weight
-from .settle import FLAT, TOUCH, settle
+from .settle import BAND, FLAT, TOUCH, settle
 
 if TYPE_CHECKING:
     from ...equations import Equations
@@ -119,13 +119,17 @@ class Contacts:
         )
 
     def _reserve(self, normal: np.ndarray, tangential_force: np.ndarray) -> np.ndarray:
-        """Σ (μ_s N − |F_t|) over the sticking points of each pair of surfaces.
+        """μ_s N − |F_t| of the sticking points of each pair of surfaces, the mean with |F_t| as
+        weights.
 
-        How several points of one pair share the forces is not determined, so only their sum tells
-        whether they hold.
+        How several points of one pair share the forces is not determined. F_t of least norm is
+        the field of a rigid motion; so for any other shares F′ with the same resultants F·F = F·F′,
+        summed, and if they are within their cones, Σ |F_t|² ≤ Σ |F_t| μ_s N: the mean is negative
+        only if no shares hold.
         """
-        each = np.where(self.sticking, self.static * normal - tangential_force, 0.0)
-        return each @ self.same_pair
+        weights = np.where(self.sticking, tangential_force + self.small_force, 0.0)
+        spare = (weights * (self.static * normal - tangential_force)) @ self.same_pair
+        return spare / (weights @ self.same_pair + 1e-300)
 
     def first_event(
         self,
@@ -296,18 +300,25 @@ class Contacts:
 
     def pulling(self, t: float, q: np.ndarray, u: np.ndarray) -> int | None:
         """The closed point that would pull most, if any."""
-        normal = np.where(self.touching, self.seen(t, q, u)[2], np.inf)
-        return int(normal.argmin()) if normal.min(initial=np.inf) < -self.small_force / 2 else None
+        normal = self.seen(t, q, u)[2]
+        spare = np.where(self.touching, normal - self._band(normal), np.inf)
+        return int(spare.argmin()) if spare.min(initial=np.inf) < -self.small_force / 2 else None
+
+    def _band(self, normal: np.ndarray) -> np.ndarray:
+        """What has to be left of the normal force of a point of several, whose shares are known no
+        better."""
+        return BAND * (self.same_pair * normal).max(axis=1, initial=0.0)
 
     def fits(self, t: float, q: np.ndarray, u: np.ndarray) -> bool:
         """True if no closed point would pull, slide or tip."""
         _, _, normal, tangential_force, _ = self.seen(t, q, u)
         radius, moment, *_ = self.ring_seen(t, q, u)
+        spare = normal - self._band(normal)
         least = -self.small_force / 2
         return bool(
-            (normal[self.touching] >= least).all()
-            and (self._reserve(normal, tangential_force)[self.sticking] >= least).all()
-            and ((normal - moment / radius)[self.flat] >= least).all()
+            (spare[self.touching] >= least).all()
+            and (self._reserve(spare, tangential_force)[self.sticking] >= least).all()
+            and ((spare - moment / radius)[self.flat] >= least).all()
         )
 
     def held(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, float]:

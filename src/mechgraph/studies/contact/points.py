@@ -10,6 +10,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from ...closures.expressions import least_norm
 from ...errors import ModelError
 from ...model.contact.pairs import Contact, SurfacePair
 from ...model.contact.rigid import PointRows, RigidContact
@@ -85,10 +86,19 @@ def _pairs(equations: Equations) -> list[tuple[SurfacePair, Contact]]:
     return [found for law in laws_of(equations) for found in law.points(m)]
 
 
+def forces(equations: Equations, points: list[Point]) -> SX:
+    """λ, with those of contacts shared among their rows by least norm: by rounding they are shared
+    in any other way, too, to no effect."""
+    lam = SX(equations.numeric.closed.lam)
+    own = [r for point in points for r in (point.rows.gap, *point.rows.slip, *point.rows.level)]
+    lam[own] = least_norm(equations.terms.G[own, :], lam[own])
+    return lam
+
+
 def quantities(equations: Equations, points: list[Point]) -> list[SX]:
     """Of all points: gaps, their rates, normal forces, sizes of tangential forces, and of slips
     with their heading, w."""
-    lam, chart = equations.numeric.closed.lam, equations.terms.chart
+    lam, chart = forces(equations, points), equations.terms.chart
     gaps = ca.vertcat(*(contact.gap for _, contact in _pairs(equations)))
     rates = ca.vertcat(*(chart.rate(gap) for gap in ca.vertsplit(gaps)))
     slips = ca.vertcat(
@@ -108,19 +118,20 @@ def quantities(equations: Equations, points: list[Point]) -> list[SX]:
 def ring_quantities(equations: Equations, points: list[Point]) -> list[SX]:
     """Of all points: radius of the ring, moment of its pressure, its rise with two derivatives;
     ones if it is no ring."""
+    lam = forces(equations, points)
     found = (
-        _ring(equations, pair, point)
+        _ring(equations, pair, point, lam)
         for (pair, _), point in zip(_pairs(equations), points, strict=True)
     )
     return ca.horzsplit(ca.horzcat(*found).T)
 
 
-def _ring(equations: Equations, pair: SurfacePair, point: Point) -> SX:
+def _ring(equations: Equations, pair: SurfacePair, point: Point, lam: SX) -> SX:
     chart, closed = equations.terms.chart, equations.numeric.closed
     rise = pair.rise(chart.motion)
     if rise is None:
         return SX.ones(5)
-    moment = ca.norm_2(closed.lam[list(point.rows.level)])
+    moment = ca.norm_2(lam[list(point.rows.level)])
     rate = chart.rate(rise)
     change = chart.rate(rate) + ca.jtimes(rate, chart.symbols.u, closed.udot)
     return ca.vertcat(pair.radius, moment, rise, rate, change)

@@ -31,6 +31,7 @@ NEAR = 1e-10  # closed points, and those with gaps below this, share in an impac
 FLAT = 1e-10  # rings whose middle is less than this (in metres) over their lowest point lie flat
 STILL = 1e-12  # slower approaches (in metres per second) are none
 IMPACTS = 10_000
+BAND = 1e-5  # relative: what is left to spare of forces that hold, so that no rounding undoes it
 SMALL = 1e-11  # relative: smaller accelerations are none
 ALIGNED = 4  # times that the points of a flat ring are turned towards its pressure
 JAMMING = 1e-6  # seconds of acceleration that start an impact without collision
@@ -142,10 +143,16 @@ def _moment(
 
 
 def _sites(
-    contacts: Contacts, moment: Moment, chosen: list[int], slips: dict[int, np.ndarray]
+    contacts: Contacts,
+    moment: Moment,
+    chosen: list[int],
+    slips: dict[int, np.ndarray],
+    part: float = 1.0,
 ) -> tuple[list[int], list[Site]]:
-    """Rows of some points, and their sites among these rows; the slips of those that slip."""
+    """Rows of some points, and their sites among these rows; the slips of those that slip, and the
+    part of the friction to break away that may hold them."""
     rows: list[int] = []
+    friction = np.minimum(contacts.friction, part * contacts.static)
     sites = []
     for k in chosen:
         place = {row: len(rows) + i for i, row in enumerate(moment.rows(k))}
@@ -154,8 +161,8 @@ def _sites(
             Site(
                 [place[row] for row in moment.normals[k]],
                 [place[row] for row in moment.tangents[k]],
-                float(contacts.friction[k]),
-                float(contacts.static[k]),
+                float(contacts.friction[k] if k in slips else friction[k]),
+                float(part * contacts.static[k]),
                 slips.get(k),
             )
         )
@@ -302,7 +309,7 @@ def _accelerations(contacts: Contacts, moment: Moment, slips: dict[int, np.ndarr
     is at one of their points, or within."""
     moment.align(np.linalg.lstsq(moment.W, -moment.c, rcond=1e-12)[0])
     for _ in range(ALIGNED if moment.arms else 1):
-        _, sites = _sites(contacts, moment, moment.chosen, slips)
+        _, sites = _sites(contacts, moment, moment.chosen, slips, 1 - BAND)
         x = solve(moment.W, moment.c, sites)
         a = moment.c + moment.W @ x
         moment.align(x)
