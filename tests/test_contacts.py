@@ -619,13 +619,258 @@ def test_a_cylinder_that_slides_upright_tips_where_friction_is_large(friction, t
     assert np.abs(run.imbalance).max() < 1e-9
 
 
-def test_contacts_without_end_are_told_with_their_remedy():
+def test_a_ball_rests_where_its_bounces_accumulate_whatever_resting_is():
+    """Nothing rebounds that would not rise by more than what is no gap; the time that is left out
+    is 2 v/(g (1 − e)) with v = √(2 g 1e-12 m)."""
     system, body = falling("up")
     system.rigid_contact(
         "floor", mg.Sphere(body, 0.1), mg.Plane(system.ground), restitution=0.5, resting=0.0
     )
-    with pytest.raises(mg.SimulationError, match=r"without end .* larger speed resting"):
-        system.equations().simulate(2.0, {"place": 0.3})
+    run = system.equations().simulate(1.0, {"place": 0.3}, rtol=1e-11)
+    end = np.sqrt(2 * 0.2 / G) * 1.5 / 0.5
+    assert abs(run.time[jumps(run)[-1]] - end) < 2 * np.sqrt(2 * G * 1e-12) / (G * 0.5)
+    assert run.modes["floor.touching"][-1] == 1
+    assert abs(run.dissipated[-1] - 1.5 * G * 0.2) < 1e-9
+
+
+# --- rigid: all points at once --------------------------------------------------------------------
+
+
+def resting_on(surface, height, gravity, friction, inertia=(0.01, 0.02, 0.015), **law):
+    """A body on its face from rest, with gravity or a push that is the same for all of it."""
+    system = mg.System("resting", gravity=gravity)
+    body = system.body("body", mass=1.0, inertia=inertia)
+    system.free("place", system.ground, body)
+    system.rigid_contact("floor", surface(body), mg.Plane(system.ground), friction=friction, **law)
+    return system.equations(), {"place.z": height}
+
+
+def tilted_gravity(angle: float) -> tuple[float, float, float]:
+    return (G * np.sin(angle), 0.0, -G * np.cos(angle))
+
+
+SLIDES = {
+    "cube": (lambda at: mg.Box(at, (0.1, 0.1, 0.1)), 0.05, 0.9, 0.2),
+    "can": (lambda at: mg.Cylinder(at, 0.1, 0.7), 0.35, 0.35, 0.2),
+    "smooth can": (lambda at: mg.Cylinder(at, 0.1, 0.7), 0.35, 0.35, 0.0),
+}
+
+
+@pytest.mark.parametrize("kind", SLIDES)
+def test_what_slides_from_rest_slides_at_once(kind):
+    """With g (sin α − μ cos α), without an event on the way, though friction that held it would tip
+    it over."""
+    surface, height, angle, friction = SLIDES[kind]
+    equations, start = resting_on(surface, height, tilted_gravity(angle), friction)
+    run = equations.simulate(0.5, start, step=0.05)
+    rate = G * (np.sin(angle) - friction * np.cos(angle))
+    assert np.abs(run["place.x'"] - rate * run.time).max() < 1e-9
+    assert np.abs(run["place.z"] - height).max() < 1e-10
+    assert not len(jumps(run))
+
+
+@pytest.mark.parametrize(("friction", "tips"), [(0.27, False), (0.3, True)])
+def test_a_tall_box_that_is_pushed_tips_or_slides(friction, tips):
+    """Pushed at its middle with P > μ m g it slides, and tips if μ h > b: h/b = 3.5 here."""
+    system = mg.System("pushed", gravity=(0, 0, -G))
+    body = system.body("body", mass=1.0, inertia=(0.05, 0.05, 0.01))
+    system.free("place", system.ground, body)
+    system.rigid_contact(
+        "floor", mg.Box(body, (0.2, 0.2, 0.7)), mg.Plane(system.ground), friction=friction
+    )
+    system.force("push", body, [5.0, 0, 0])
+    run = system.equations().simulate(0.2, {"place.z": 0.35}, step=0.02)
+    assert (run.observe(lambda m: m.angular_velocity("body"))[-1, 1] > 0.01) == tips
+    if not tips:
+        assert np.abs(run["place.x'"] - (5 - friction * G) * run.time).max() < 1e-9
+    else:  # m a = P − μ N, I α = μ N h − N b, and the foot stays on the floor: N = m (g + b α)
+        ratio = friction * 0.35 - 0.1
+        spin = G * ratio / (0.05 - 0.1 * ratio)
+        first = run.observe(lambda m: m.angular_acceleration("body"))[1, 1]
+        assert abs(first - spin) < 1e-6
+
+
+def test_a_rocking_block_comes_to_rest():
+    """G. W. Housner, 1963: each landing leaves r = 1 − (3/2) sin² α of the spin; with p² = 3g/4R
+    a quarter of a swing from θ takes cosh⁻¹(1/(1 − θ/α))/p (small angles), here by quadrature of
+    the energy."""
+    width, tall = 0.2, 0.7
+    system = mg.System("block", gravity=(0, 0, -G))
+    spin = (width**2 + tall**2) / 12
+    block = system.body("block", mass=1.0, inertia=(spin, spin, spin))
+    steps = [mg.move("x", "x"), mg.move("z", "z"), mg.rot("y", "angle")]
+    system.joint("place", system.ground, block, steps)
+    system.rigid_contact(
+        "floor", mg.Box(block, (width, 0.2, tall)), mg.Plane(system.ground), friction=5.0
+    )
+    tipping, arm = np.arctan(width / tall), np.hypot(width, tall) / 2
+    start = {"place.z": arm * np.cos(tipping / 2), "place.angle": tipping / 2}
+    run = system.equations().simulate(4.0, start, step=0.05)
+    rest = run.time[jumps(run)[-1]]
+    inertia = spin + arm**2
+    # swings that lift a corner by less than ``resting`` are left out: 2 ω I/(m g b) each
+    left_out = 4 * 1e-5 / width * inertia / (G * width / 2) / (3 * np.sin(tipping) ** 2)
+    assert 0 < housner(tipping, arm, inertia) - rest < left_out
+    assert abs(rest - 3.640) < 1e-3
+    assert np.abs(run.u[-1]).max() < 1e-15
+    assert len(jumps(run)) < 200
+    assert np.abs(run.imbalance).max() < 1e-9
+
+
+def housner(tipping: float, arm: float, inertia: float) -> float:
+    """Time to rest from half the tipping angle α: quarter swings between landings, each of which
+    leaves r of the spin. A tilt θ has the height R cos(α − θ)."""
+    left = 1 - 2 * arm**2 * np.sin(tipping) ** 2 / inertia
+
+    def quarter(top: float) -> float:
+        """∫ dθ/ω with θ = top (1 − s²), which has no singular end."""
+
+        def slowness(s: float) -> float:
+            theta = top * (1 - s**2)
+            drop = 2 * np.sin(tipping - (top + theta) / 2) * np.sin((top - theta) / 2)
+            return 2 * s * top / np.sqrt(2 * G * arm * drop / inertia)
+
+        return quad(slowness, 0, 1)[0]
+
+    top = tipping / 2
+    height, time = np.cos(tipping - top) - np.cos(tipping), quarter(top)
+    while top > 1e-12:
+        height *= left**2
+        for _ in range(50):  # 2 sin(α − θ/2) sin(θ/2) is the height
+            top = 2 * np.arcsin(height / (2 * np.sin(tipping - top / 2)))
+        time += 2 * quarter(top)
+    return time
+
+
+def test_a_superball_keeps_its_energy_and_turns_back():
+    """R. L. Garwin, 1969: with both restitutions one and enough friction an impact turns the
+    velocity of the point of contact round, and keeps the angular momentum about it; with
+    I = 2/5 m r² the speeds v and s = r ω become (3v − 4s)/7 and −(10v + 3s)/7."""
+    system, body = falling(mass=1.0, inertia=(0.004,) * 3)
+    system.rigid_contact(
+        "floor",
+        mg.Sphere(body, 0.1),
+        mg.Plane(system.ground),
+        restitution=1.0,
+        friction=10.0,
+        tangential=1.0,
+    )
+    start = {"place.z": 0.3, "place.x'": 1.0, "place.wy": -6.0}
+    run = system.equations().simulate(1.0, start, rtol=1e-11, step=0.05)
+    hits = impacts(run)
+    assert len(hits) >= 2
+    spin = run.observe(lambda m: m.angular_velocity("body"))[:, 1]
+    for k in hits:
+        v, s = run["place.x'"][k], -0.1 * spin[k]  # s: the floor's side moves with v + s
+        assert abs(run["place.x'"][k + 1] - (3 * v - 4 * s) / 7) < 1e-9
+        assert abs(-0.1 * spin[k + 1] + (10 * v + 3 * s) / 7) < 1e-9
+        assert abs(run["place.z'"][k + 1] + run["place.z'"][k]) < 1e-9
+    assert np.ptp(run.energy) < 1e-9
+    second = hits[1]  # two impacts undo what one does
+    assert abs(run["place.x'"][second + 1] - 1.0) < 1e-9
+
+
+def test_a_part_of_the_slip_is_turned_back_within_the_cone():
+    """v_t⁺ = −e_t v_t where friction holds that; else μ (1 + e) m v of the cone, for any e_t."""
+    for friction, part in ((2.0, 0.4), (0.05, 0.4)):
+        system, body = falling(mass=1.0, inertia=(0.004,) * 3)
+        law = {"restitution": 0.5, "friction": friction, "tangential": part}
+        system.rigid_contact("floor", mg.Sphere(body, 0.1), mg.Plane(system.ground), **law)
+        run = system.equations().simulate(
+            0.25, {"place.z": 0.3, "place.x'": 1.0}, rtol=1e-11, step=0.05
+        )
+        k = impacts(run)[0]
+        speed = np.sqrt(2 * G * 0.2)
+        slip = run["place.x'"][k + 1] - 0.1 * run["place.wy"][k + 1]
+        expected = -part if friction > 1 else 1 - 3.5 * friction * 1.5 * speed
+        assert abs(slip - expected) < 1e-9
+
+
+def test_laws_may_depend_on_parameters():
+    """The same run as with numbers, for each set of values; and their limits are kept."""
+    system, body = falling()
+    e, mu = system.parameter("e", 0.3), system.parameter("mu", 0.1)
+    system.rigid_contact(
+        "floor",
+        mg.Sphere(body, 0.1),
+        mg.Plane(system.ground),
+        restitution=e,
+        friction=mu,
+        static=2 * mu,
+    )
+    equations, start = system.equations(), {"place.z": 0.3, "place.x'": 1.0}
+    for restitution, friction in ((0.7, 0.2), (0.2, 0.05)):
+        values = {"e": restitution, "mu": friction}
+        run = equations.simulate(0.8, start, step=0.1, parameters=values)
+        plain, other = falling()
+        plain.rigid_contact(
+            "floor",
+            mg.Sphere(other, 0.1),
+            mg.Plane(plain.ground),
+            restitution,
+            friction,
+            2 * friction,
+        )
+        expected = plain.equations().simulate(0.8, start, step=0.1)
+        assert np.abs(run.u[-1] - expected.u[-1]).max() < 1e-10
+    with pytest.raises(mg.ArgumentError, match=r"restitution must be from 0 to 1, got 1\.2"):
+        equations.simulate(0.1, start, parameters={"e": 1.2})
+
+
+def test_laws_that_depend_on_time_are_refused():
+    system, body = falling()
+    floor = mg.Plane(system.ground)
+    system.rigid_contact("floor", mg.Sphere(body, 0.1), floor, restitution=0.5 * system.time)
+    with pytest.raises(mg.ModelError, match="may depend on parameters only"):
+        system.equations().simulate(0.1, {"place.z": 0.3})
+
+
+def test_painleve_is_named():
+    """A rod that slides on its tip with much friction: N (W_nn − μ W_nt) + c = 0 has no N > 0, the
+    tip is driven into the floor (P. Painlevé, 1895); the slip is stopped by an impact."""
+    system = mg.System("rod", gravity=(0, 0, -G))
+    rod = system.body("rod", mass=1.0, inertia=(1 / 12, 1 / 12, 1e-6))
+    steps = [mg.move("x", "x"), mg.move("z", "z"), mg.rot("y", "angle")]
+    system.joint("place", system.ground, rod, steps)
+    tip = system.marker("tip", rod, (0, 0, -0.5))
+    system.rigid_contact("floor", mg.Point(tip), mg.Plane(system.ground), friction=2.5)
+    tilt = 0.6
+    start = {"place.z": 0.5 * np.cos(tilt), "place.angle": tilt, "place.x'": -2.0}
+    sine, cosine = 0.5 * np.sin(tilt), 0.5 * np.cos(tilt)
+    assert 1 + 12 * sine**2 - 2.5 * 12 * sine * cosine < 0
+    with pytest.warns(UserWarning, match="Painlevé"):
+        run = system.equations().simulate(0.05, start, step=0.01)
+    assert run.modes["floor.sticking"][1] == 1
+    assert (np.diff(run.dissipated) > -1e-9).all()
+
+
+def test_the_modes_fit_the_forces():
+    """After every event no closed point pulls, no sticking one is out of its cone, and no open one
+    that touches is driven into its base: nothing follows at once."""
+    generator = np.random.default_rng(11)
+    equations, _ = resting_on(lambda at: mg.Box(at, (0.3, 0.2, 0.4)), 0.2, (0, 0, -G), 0.4)
+    law = equations.system.constraints["floor"]
+    for _ in range(4):
+        turn = Rotation.from_rotvec(generator.uniform(-0.3, 0.3, 3)).as_quat(scalar_first=True)
+        start = {"place.z": 0.4, **{f"place.q{k}": turn[k] for k in range(4)}}
+        run = equations.simulate(0.6, start, step=0.1)
+        for k in jumps(run) + 1:
+            modes = {name: values[k] for name, values in run.modes.items()}
+            q, u = run.q[k], run.u[k]
+            lam = equations.multipliers(q, u, run.time[k], parameters=modes)
+            rising = equations.observe(
+                lambda m: ca.vertcat(*(contact.gap for _, contact in law.points(m))), q, u
+            )
+            assert rising.min() > -1e-10
+            by_row = dict(zip(equations.constraints, lam, strict=True))
+            normal = np.array([by_row[f"floor: floor {i}, gap"] for i in range(1, 9)])
+            assert normal.min() > -1e-6 * G
+            held = sum(
+                np.hypot(*(by_row[f"floor: floor {i}, slip {j}"] for j in (1, 2)))
+                for i in range(1, 9)
+            )
+            stuck = np.array([modes[f"floor {i}.sticking"] for i in range(1, 9)])
+            assert held <= 0.4 * (stuck @ normal) + 1e-6 * G
 
 
 # --- compliant ------------------------------------------------------------------------------------
@@ -833,8 +1078,14 @@ def test_stiff_contacts_tend_to_rigid_ones():
     ("options", "words"),
     [
         ({"restitution": 1.5}, "restitution must be from 0 to 1"),
-        ({"friction": -0.1}, "friction must be a number that is not negative"),
-        ({"friction": 0.3, "static": 0.2}, "static friction 0.2 must not be less"),
+        ({"tangential": -0.1}, "tangential must be from 0 to 1"),
+        ({"friction": -0.1}, "friction must not be negative, got -0.1"),
+        ({"resting": -1.0}, "resting must not be negative"),
+        ({"regularization": 0.0}, "regularization must be positive"),
+        (
+            {"friction": 0.3, "static": 0.2},
+            "static minus sliding friction must not be negative, got -0.1",
+        ),
     ],
 )
 def test_wrong_numbers_are_refused(options, words):

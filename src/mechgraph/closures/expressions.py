@@ -20,6 +20,9 @@ ITERATIONS = 3
 LITTLE = 1e-5
 REFINEMENTS = 3
 UNBOUND = 1e4  # accelerations that a force in proportion to inertia causes only where there is none
+# the same where friction goes with the multipliers: what dependent rows contradict each other by
+# (rounding, over this) is seen in the motion there
+DRAGGED = 1e-8
 # beside anything; where all rows are switched off (contacts that are open) it keeps 0/0 away
 NOTHING = 1e-200
 # ratio of a pivot to what it is made of below which u̇ may be off by more than a millionth
@@ -106,12 +109,12 @@ def drag(M: SX, A: SX, G: SX) -> Solver:
     factor, m = _Factor(M), A.shape[0]
     columns = factor.solve(G.T)
     gram = A @ columns
-    lower, upper = _lu(gram + PROXIMAL * SX.eye(m))
+    lower, upper = _lu(gram + DRAGGED * SX.eye(m))
 
     def solution(f: SX, b: SX) -> tuple[SX, SX]:
         alone, lam = factor.solve(f), SX.zeros(m)
         right = -b - A @ alone
-        for _ in range(ITERATIONS):
+        for _ in range(ITERATIONS + 1):
             lam = lam + ca.solve(upper, ca.solve(lower, right - gram @ lam))
         return alone + columns @ lam, lam
 
@@ -145,6 +148,11 @@ def refined(solver: Solver, M: SX, A: SX, G: SX) -> Solver:
     signs = np.random.default_rng(0).uniform(-1, 1, M.shape[0])
     answer = solver.solve(SX(ca.DM(signs)) * _offered(M, A), SX.zeros(A.shape[0]))[0]
     return Solver(solution, solver.condition + ca.sumsqr(answer / (UNBOUND * BADLY_CONDITIONED)))
+
+
+def least_norm(G: SX, lam: SX) -> SX:
+    """Of all multipliers with the same Gᵀλ those of least norm: G (GᵀG)⁺ Gᵀλ."""
+    return G @ _Proximal(G.T @ G, ITERATIONS).solve(G.T @ lam)
 
 
 def completed(M: SX, A: SX) -> SX:

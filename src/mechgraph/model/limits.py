@@ -51,6 +51,17 @@ class Limit:
 
 
 @dataclass(frozen=True, eq=False)
+class Fraction(Limit):
+    """``value`` must be from 0 to 1."""
+
+    def met(self, value: float) -> bool:
+        return 0 <= value <= 1
+
+    def problem(self, value: float) -> str:
+        return f"{self.what} must be from 0 to 1, got {value:g}{self.hint}"
+
+
+@dataclass(frozen=True, eq=False)
 class Check:
     """What must hold of some numbers that parameters decide: ``judge`` says what is wrong with
     them, or nothing."""

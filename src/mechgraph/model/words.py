@@ -330,21 +330,25 @@ class Words(ABC):
         name: str,
         surface: Surface,
         base: Surface,
-        restitution: float = 0.0,
-        friction: float = 0.0,
-        static: float | None = None,
-        resting: float = 1e-5,
-        regularization: float = 1e-5,
+        restitution: Number = 0.0,
+        friction: Number = 0.0,
+        static: Number | None = None,
+        resting: Number = 1e-5,
+        regularization: Number = 1e-5,
+        tangential: Number = 0.0,
     ) -> RigidContact:
         """Surfaces that cannot enter each other: they meet, press, stick or slide, and part again.
+
+        Numbers, or expressions of parameters:
 
         restitution: Newton's, from 0 to 1.
         friction, static: Coulomb's coefficients, of sliding and to break away (``friction`` if not
             given).
         resting: speed in m/s below which nothing rebounds.
-        regularization: speed in m/s below which sliding friction is made smooth.
+        regularization: speed in m/s of slip that is taken for none.
+        tangential: what part of the slip an impact turns back where friction holds it, from 0 to 1.
         """
-        laws = restitution, friction, static, resting, regularization
+        laws = restitution, friction, static, resting, regularization, tangential
         touching = self._surface(surface), self._surface(base)
         return self.add(RigidContact(name, *touching, *laws))
 

@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Any
 import casadi as ca
 from casadi import SX
 
-from ...errors import ModelError
 from ...vectors import scalar, symbol
 from ..constraints import Level
 from ..element import Action
 from ..joints import Rows
-from .friction import Friction
+from ..limits import Fraction, Limit
 from .pairs import Contact, SurfacePair
 from .rolling import SurfaceConstraint, tangential
 from .surfaces import Surface
 
 if TYPE_CHECKING:
     from ...motion.motion import Motion
+
+SOFT = 0.5  # part of the regularization below which w is no direction any more
 
 
 @dataclass(frozen=True)
@@ -33,13 +34,20 @@ class PointRows:
 
 
 class RigidContact(SurfaceConstraint):
-    """Surfaces that cannot enter each other: they meet with ``restitution`` (Newton's), press,
-    stick or slide with friction (``friction`` μ, ``static`` μ_s to break away), and part again.
+    """Surfaces that cannot enter each other: they meet with ``restitution`` (Newton's) and
+    ``tangential`` restitution, press, stick or slide with friction (``friction`` μ, ``static`` μ_s
+    to break away), and part again.
 
     Each point of contact has two parameters, ``name.touching`` and ``name.sticking`` (0 or 1),
     which ``simulate`` sets as the motion goes, and ``name.flat`` if it is a ring on a plane. Below
-    the speed ``resting`` it does not rebound. Sliding friction is made smooth below
-    ``regularization``.
+    the speed ``resting`` it does not rebound. With the slip velocity v and the ``regularization``
+    v₀, sliding friction is
+
+        F = −μ N w/|w|,    w = v + v₀ h,    |w|² = max(w·w + v₀² (1 − h·h), v₀²/4),
+
+    where h (``name.heading 1``, ``name.heading 2``, along the tangents) is the unit vector along
+    which ``simulate`` finds that slip begins, so that friction is all there from the start; h is
+    zero elsewhere, which makes it smooth.
     """
 
     def __init__(
@@ -50,42 +58,46 @@ class RigidContact(SurfaceConstraint):
         restitution: Any = 0.0,
         friction: Any = 0.0,
         static: Any = None,
-        resting: float = 1e-5,
-        regularization: float = 1e-5,
+        resting: Any = 1e-5,
+        regularization: Any = 1e-5,
+        tangential: Any = 0.0,
     ) -> None:
         super().__init__(name, surface, base)
-        self.restitution, self.friction = (
-            _number(restitution, "restitution"),
-            _number(friction, "friction"),
-        )
-        self.static = self.friction if static is None else _number(static, "static")
-        self.resting, self.regularization = (
-            _number(resting, "resting"),
-            _number(regularization, "regularization"),
-        )
-        if self.restitution > 1:
-            raise ModelError(f"restitution must be from 0 to 1, got {self.restitution:g}")
-        if self.static < self.friction:
-            raise ModelError(
-                f"static friction {self.static:g} must not be less than sliding friction "
-                f"{self.friction:g}"
-            )
-        self.law = Friction(self.friction, regularization=self.regularization)
+        self.restitution = scalar(restitution, "restitution")
+        self.friction = scalar(friction, "friction")
+        self.static = self.friction if static is None else scalar(static, "static")
+        self.resting = scalar(resting, "resting")
+        self.regularization = scalar(regularization, "regularization")
+        self.tangential = scalar(tangential, "tangential")
+        self.limits += [
+            *(Fraction(what, getattr(self, what)) for what in ("restitution", "tangential")),
+            *(Limit(what, getattr(self, what), positive=False) for what in ("friction", "resting")),
+            Limit("static minus sliding friction", self.static - self.friction, positive=False),
+            Limit("regularization", self.regularization),
+        ]
         self.switches = [[symbol(name) for name in self.switch_names(pair)] for pair in self.pairs]
+        names = [] if self.friction.is_zero() else [self.heading_names(p) for p in self.pairs]
+        self.headings = [ca.vertcat(*(symbol(name) for name in each)) for each in names]
 
     switched = True
 
     def parameters(self) -> dict[str, SX]:
-        return {
-            name: symbol
-            for pair, switches in zip(self.pairs, self.switches, strict=True)
-            for name, symbol in zip(self.switch_names(pair), switches, strict=True)
-        }
+        out: dict[str, SX] = {}
+        for pair, switches in zip(self.pairs, self.switches, strict=True):
+            out |= dict(zip(self.switch_names(pair), switches, strict=True))
+        for pair, heading in zip(self.pairs, self.headings, strict=False):
+            out |= dict(zip(self.heading_names(pair), ca.vertsplit(heading), strict=True))
+        return out
 
     @staticmethod
     def switch_names(pair: SurfacePair) -> list[str]:
         """Names of the parameters of a point of contact."""
         return [f"{pair.name}.{switch}" for switch in pair.switches]
+
+    @staticmethod
+    def heading_names(pair: SurfacePair) -> list[str]:
+        """Names of the parameters for the direction in which a point begins to slip."""
+        return [f"{pair.name}.heading {k}" for k in (1, 2)]
 
     def _contacts(self, m: Motion) -> Iterator[tuple[SurfacePair, Contact]]:
         for pair, switches in zip(self.pairs, self.switches, strict=True):
@@ -104,7 +116,7 @@ class RigidContact(SurfaceConstraint):
             for _ in pair.locating_rows(m):
                 next(positions)
             level = tuple(next(positions) for _ in pair.level_rows(m))
-            slip = (next(velocities), next(velocities)) if self.static else ()
+            slip = () if self.static.is_zero() else (next(velocities), next(velocities))
             found.append(PointRows(gap, slip, level))
         return found
 
@@ -125,7 +137,7 @@ class RigidContact(SurfaceConstraint):
         return rows
 
     def velocity(self, m: Motion) -> Rows:
-        if not self.static:
+        if self.static.is_zero():
             return []
         rows: Rows = []
         for pair, contact, touching, sticking in self._switched(m):
@@ -140,19 +152,22 @@ class RigidContact(SurfaceConstraint):
         ]
 
     def friction_actions(self, m: Motion, multipliers: SX) -> list[Action]:
-        if not self.friction:
+        if self.friction.is_zero():
             return []
         actions, row = [], 0
-        for pair, contact, touching, sticking in self._switched(m):
-            law = self.law.loaded(tangential(pair.slip(m, contact), contact))
-            force = touching * (1 - sticking) * multipliers[row] * law
+        for k, (pair, contact, touching, sticking) in enumerate(self._switched(m)):
+            w, size = self.headed(m, k, contact)
+            force = -touching * (1 - sticking) * multipliers[row] * self.friction * w / size
             actions += self.push(m, pair, contact, force)
             row += 1 + len(pair.locating_rows(m)) + len(pair.level_rows(m))
         return actions
 
-
-def _number(value: Any, what: str) -> float:
-    number = scalar(value, what)
-    if not number.is_constant() or float(number) < 0:
-        raise ModelError(f"{what} must be a number that is not negative, got {value!r}")
-    return float(number)
+    def headed(self, m: Motion, k: int, contact: Contact) -> tuple[SX, SX]:
+        """w = v + v₀ h of a point, with the slip velocity v and its heading h; and its length."""
+        slip = tangential(self.pairs[k].slip(m, contact), contact)
+        if not self.headings:
+            return slip, ca.norm_2(slip)
+        heading = self.headings[k]
+        w = slip + self.regularization * ca.horzcat(*contact.tangents) @ heading
+        smooth = ca.sumsqr(w) + self.regularization**2 * (1 - ca.sumsqr(heading))
+        return w, ca.sqrt(ca.fmax(smooth, (SOFT * self.regularization) ** 2))

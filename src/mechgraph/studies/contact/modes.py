@@ -13,12 +13,7 @@ smooth. Events are zeros of
 - the reserve r N − |M| of one that lies flat, whose pressure has the moment M about its middle: it
   tips over its edge.
 
-*Impacts* are met one after the other, the fastest approach first (so a row of balls passes its
-momentum on, as it does in nature; points of one pair of surfaces together, a ring that lies flat
-with four of its points), each by M Δu = Aᵀ Λ with Newton's restitution along the normal and
-Coulomb's cone for the tangential impulse, until nothing approaches. *Modes* of the points that then
-rest on each other follow from the accelerations: one by one, points that would pull are opened, and
-points outside of the cone slide.
+What happens then is in ``settle``.
 """
 
 from __future__ import annotations
@@ -32,19 +27,14 @@ from casadi import SX
 
 from ...errors import ArgumentError
 from ..assembly.assemble import GIVEN
-from ..projection import project
 from ..simulation.integrators import IntegrationFailure
-from .impacts import around, impact, moved_by
-from .points import impulse_terms, points_of, quantities, ring_quantities, weight
+from .points import gravity, points_of, quantities, ring_quantities, values, weight
+from .settle import BAND, FLAT, TOUCH, settle
 
 if TYPE_CHECKING:
     from ...equations import Equations
 
-TOUCH = 1e-11  # gaps above −TOUCH (in metres) are no impact yet
-NEAR = 1e-10  # closed points, and those with gaps below this, share in an impact
-FLAT = 1e-10  # rings whose middle is less than this (in metres) over their lowest point lie flat
-STILL = 1e-12  # slower approaches (in metres per second) are none
-IMPACTS = 10_000
+STUCK = 0.75  # part of the regularization that w falls to where a slip ends
 STANDSTILL = 30
 
 
@@ -64,17 +54,23 @@ class Contacts:
         self.sticking = np.zeros(len(self.points), dtype=bool)
         self.flat = np.zeros(len(self.points), dtype=bool)
         self.rings = np.array([bool(point.rows.level) for point in self.points])
-        self.static = np.array([point.law.static for point in self.points])
-        self.slow = np.array([point.law.regularization for point in self.points])
+        self.heading = np.zeros((len(self.points), 2))
+        self.tipping: dict[int, np.ndarray] = {}
+        laws = values(equations, self.points, context.parameters)
+        self.restitution, self.tangential, self.friction, self.static = laws[:4]
+        self.regularization, self.resting_speed = laws[4:]
+        self.rebounding = (self.restitution > 0) | (self.tangential > 0)
+        self.slow = STUCK * self.regularization
         self.same_pair = np.array(
             [[a.law is b.law for b in self.points] for a in self.points], dtype=float
         )
         self.count = 0  # of impacts
         self._latest, self._standing = -np.inf, 0
         self.small_force = 1e-9 * weight(equations)  # less is rounding
+        self.gravity = gravity(equations)
 
     @property
-    def _parameters(self) -> dict[str, float]:
+    def parameters(self) -> dict[str, float]:
         return {**self.context.parameters, **self.switches}
 
     @property
@@ -83,21 +79,23 @@ class Contacts:
         out: dict[str, float] = {}
         for point, *modes in zip(self.points, self.touching, self.sticking, self.flat, strict=True):
             out |= {name: float(mode) for name, mode in zip(point.switches, modes, strict=False)}
+        for point, heading in zip(self.points, self.heading, strict=True):
+            out |= {name: float(h) for name, h in zip(point.headings, heading, strict=False)}
         return out
 
     # --- what can be seen -------------------------------------------------------------------------
 
-    def _seen(self, t: Any, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
+    def seen(self, t: Any, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
         """For each point: gap, its rate, normal force, tangential force (of sticking), slip
         speed."""
         eqs = self.equations
         kernel = eqs.numeric.kernel("contacts", lambda: quantities(eqs, self.points), [1] * 5)
         w = self.context.inputs_at(np.atleast_1d(t), np.atleast_2d(q), np.atleast_2d(u))
         return tuple(
-            kernel(*eqs.numeric.arguments(q, u, t, w if np.ndim(q) > 1 else w[0], self._parameters))
+            kernel(*eqs.numeric.arguments(q, u, t, w if np.ndim(q) > 1 else w[0], self.parameters))
         )
 
-    def _rings(self, t: Any, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
+    def ring_seen(self, t: Any, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
         """For each point: radius of the ring, moment of its pressure, its rise with two
         derivatives; ones if it is none."""
         if not self.rings.any():
@@ -106,17 +104,21 @@ class Contacts:
         kernel = eqs.numeric.kernel("rings", lambda: ring_quantities(eqs, self.points), [1] * 5)
         w = self.context.inputs_at(np.atleast_1d(t), np.atleast_2d(q), np.atleast_2d(u))
         return tuple(
-            kernel(*eqs.numeric.arguments(q, u, t, w if np.ndim(q) > 1 else w[0], self._parameters))
+            kernel(*eqs.numeric.arguments(q, u, t, w if np.ndim(q) > 1 else w[0], self.parameters))
         )
 
     def _reserve(self, normal: np.ndarray, tangential_force: np.ndarray) -> np.ndarray:
-        """Σ (μ_s N − |F_t|) over the sticking points of each pair of surfaces.
+        """μ_s N − |F_t| of the sticking points of each pair of surfaces, the mean with |F_t| as
+        weights.
 
-        How several points of one pair share the forces is not determined, so only their sum tells
-        whether they hold.
+        How several points of one pair share the forces is not determined. F_t of least norm is
+        the field of a rigid motion; so for any other shares F′ with the same resultants F·F = F·F′,
+        summed, and if they are within their cones, Σ |F_t|² ≤ Σ |F_t| μ_s N: the mean is negative
+        only if no shares hold.
         """
-        each = np.where(self.sticking, self.static * normal - tangential_force, 0.0)
-        return each @ self.same_pair
+        weights = np.where(self.sticking, tangential_force + self.small_force, 0.0)
+        spare = (weights * (self.static * normal - tangential_force)) @ self.same_pair
+        return spare / (weights @ self.same_pair + 1e-300)
 
     # --- when something happens -------------------------------------------------------------------
 
@@ -124,21 +126,23 @@ class Contacts:
     def margins(self) -> SX:
         """What falls through zero at an event, as expressions in which the switches are parameters;
         so the same ones serve all modes."""
-        eqs, count = self.equations, len(self.points)
+        eqs, tiny = self.equations, self.small_force
         gap, _, normal, stuck, slip = quantities(eqs, self.points)
         radius, moment, rise, _, _ = ring_quantities(eqs, self.points)
         touching, sticking, flat = self._switch_symbols
-        each = sticking * (ca.DM(self.static) * normal - stuck)
-        reserve = ca.DM(self.same_pair.T) @ each
-        first = ca.if_else(touching, normal + self.small_force, gap + TOUCH)
-        second = ca.if_else(sticking, reserve + self.small_force, slip - ca.DM(self.slow))
-        third = ca.if_else(flat, normal - moment / radius + self.small_force, rise - FLAT)
-        rubbing = [k for k in range(count) if self.static[k] > 0]
-        rings = np.flatnonzero(self.rings).tolist()
+        static, blur = (
+            ca.vertcat(*(SX(getattr(point.law, what)) for point in self.points))
+            for what in ("static", "regularization")
+        )
+        weights, together = sticking * (stuck + tiny), ca.DM(self.same_pair.T)
+        reserve = together @ (weights * (static * normal - stuck)) / (together @ weights + 1e-300)
+        first = ca.if_else(touching, normal + tiny, gap + TOUCH)
+        second = ca.if_else(sticking, reserve + tiny, slip - STUCK * blur)
+        third = ca.if_else(flat, normal - moment / radius + tiny, rise - FLAT)
         return ca.vertcat(
             first,
-            ca.if_else(touching, second, 1.0)[rubbing],
-            ca.if_else(touching, third, 1.0)[rings],
+            ca.if_else(touching, second, 1.0)[np.flatnonzero(self.static > 0).tolist()],
+            ca.if_else(touching, third, 1.0)[np.flatnonzero(self.rings).tolist()],
         )
 
     @property
@@ -157,13 +161,15 @@ class Contacts:
         own = [[symbols[name] for name in point.switches] for point in self.points]
         return [ca.vertcat(*((*each, SX(0))[k] for each in own)) for k in range(3)]
 
+    def names(self, chosen: Any) -> str:
+        return ", ".join(repr(point.name) for point in np.array(self.points)[chosen])
+
     @property
     def resting(self) -> np.ndarray:
         """Speeds below which points do not rebound; they double where events pile up in one
         moment."""
-        return np.array([point.law.resting for point in self.points]) * 2.0 ** max(
-            0, self._standing - 5
-        )
+        fall = np.sqrt(2 * self.gravity * TOUCH)  # the speed of a fall through what is no gap
+        return np.maximum(self.resting_speed, fall) * 2.0 ** max(0, self._standing - 5)
 
     def count_standstill(self, moment: float) -> None:
         """Give up where events follow each other without time going on."""
@@ -178,7 +184,7 @@ class Contacts:
 
     def check_start(self, t: float, q: np.ndarray, u: np.ndarray) -> None:
         """Refuse a start in which surfaces overlap."""
-        overlaps = zip(self.points, -self._seen(t, q, u)[0], strict=True)
+        overlaps = zip(self.points, -self.seen(t, q, u)[0], strict=True)
         deep = {point.name: depth for point, depth in overlaps if depth > GIVEN}
         if deep:
             listed = ", ".join(f"{name} by {depth:.3g} m" for name, depth in deep.items())
@@ -190,106 +196,43 @@ class Contacts:
     def settle(
         self, t: float, q: np.ndarray, u: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, float]:
-        """The state after all impacts, without more overlap than allowed, and new modes of the
-        points that touch.
+        """The state after all impacts with the modes of the points that touch; and the work that
+        moving bases did on the way."""
+        return settle(self, t, q, u)
 
-        And the work that moving bases did on the way: u·MΔu of the means before and after, less
-        what is lost at the points.
-        """
-        self.flat[:] = False
-        gap = self._seen(t, q, u)[0]
-        near = np.flatnonzero(self.touching | (gap < NEAR))
-        self.touching |= gap < -2 * TOUCH
-        self.flat[near] = (self.rings & (self._rings(t, q, u)[2] < 2 * FLAT))[near]
-        q = project(self.equations, q[None], u[None], np.array([t]), self._parameters)[0][0]
-        u, by_impacts = self._impacts(t, q, u, near)
-        u, by_rest = self._choose_modes(t, q, u, near)
-        return q, u, by_impacts + by_rest
+    def open(self, k: int) -> None:
+        """Open a point."""
+        self.touching[k] = self.sticking[k] = self.flat[k] = False
 
-    def _impacts(
-        self, t: float, q: np.ndarray, u: np.ndarray, near: np.ndarray
-    ) -> tuple[np.ndarray, float]:
-        M, response, directions, offsets, owners = self._responses(t, q, u)
-        near = np.flatnonzero(np.isin(owners, near))
-        resting, same_pair = self.resting[owners], self.same_pair[np.ix_(owners, owners)]
-        given = 0.0
-        for _ in range(IMPACTS):
-            velocity = directions @ u + offsets  # of each point: normal, and two tangential
-            fastest = min(near, key=lambda k: velocity[k, 0], default=None)
-            if fastest is None or velocity[fastest, 0] > -STILL:
-                return u, given
-            rebounds = bool(velocity[fastest, 0] < -resting[fastest])
-            met = near[(velocity[near, 0] < -STILL) & (same_pair[fastest, near] > 0)]
-            law = self.points[owners[fastest]].law
-            hit, impulse = impact(int(fastest), met, response, directions, velocity, law, rebounds)
-            change = np.einsum("pnd,pd->n", response[hit], impulse)
-            mean = u + change / 2
-            given += mean @ M @ change - np.vdot(impulse, directions[hit] @ mean + offsets[hit])
-            u = u + change
-            self.count += int(rebounds)
-        raise IntegrationFailure(f"the impacts at t = {t:.6g} do not come to an end")
+    def tip(self, k: int, arm: np.ndarray) -> None:
+        """Let a flat ring tip over one of its points."""
+        self.flat[k] = False
+        self.tipping[k] = arm
 
-    def _responses(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
-        """M; Δu for unit impulses along the directions of each point, with all other constraints;
-        directions; what time adds.
+    def pulling(self, t: float, q: np.ndarray, u: np.ndarray) -> int | None:
+        """The closed point that would pull most, if any."""
+        normal = self.seen(t, q, u)[2]
+        spare = np.where(self.touching, normal - self._band(normal), np.inf)
+        return int(spare.argmin()) if spare.min(initial=np.inf) < -self.small_force / 2 else None
 
-        A point's velocity is its directions (3 rows) times u, plus an offset. The last are the
-        owners: a ring that lies flat has four points.
-        """
-        eqs = self.equations
-        kernel = eqs.numeric.kernel(
-            "impulses", lambda: impulse_terms(eqs, self.points), [2, 2, 2, 1]
+    def _band(self, normal: np.ndarray) -> np.ndarray:
+        """What has to be left of the normal force of a point of several, whose shares are known no
+        better."""
+        return BAND * (self.same_pair * normal).max(axis=1, initial=0.0)
+
+    def fits(self, t: float, q: np.ndarray, u: np.ndarray) -> bool:
+        """True if no closed point would pull, slide or tip."""
+        _, _, normal, tangential_force, _ = self.seen(t, q, u)
+        radius, moment, *_ = self.ring_seen(t, q, u)
+        spare = normal - self._band(normal)
+        least = -self.small_force / 2
+        return bool(
+            (spare[self.touching] >= least).all()
+            and (self._reserve(spare, tangential_force)[self.sticking] >= least).all()
+            and ((spare - moment / radius)[self.flat] >= least).all()
         )
-        M, A, twists, velocity = kernel(*eqs.numeric.arguments(q, u, t, None, self._parameters))
-        n, m, points = len(M), len(A), len(self.points)
-        K = np.block([[M, A.T], [A, np.zeros((m, m))]])
-        inverse = np.linalg.pinv(K, rcond=1e-13, hermitian=True)[:n, :n]
-        twists, velocity = twists.reshape(points, 6, n), velocity.reshape(points, 6)
-        radius = self._rings(t, q, u)[0]
-        arms = [
-            around(radius[k], velocity[k]) if self.flat[k] else [np.zeros(2)] for k in range(points)
-        ]
-        owners = np.repeat(np.arange(points), [len(a) for a in arms])
-        at = np.array([moved_by(arm) for around in arms for arm in around]).reshape(-1, 3, 6)
-        directions = at @ twists[owners]
-        offsets = np.einsum("pij,pj->pi", at, velocity[owners]) - directions @ u
-        return M, inverse @ directions.transpose(0, 2, 1), directions, offsets, owners
 
-    def _choose_modes(
-        self, t: float, q: np.ndarray, u: np.ndarray, near: np.ndarray
-    ) -> tuple[np.ndarray, float]:
-        """Modes of the points that stay together, by what their forces and accelerations would be;
-        see ``_held``."""
-        _, rate, _, _, slip = self._seen(t, q, u)
-        candidates = np.zeros(len(self.points), dtype=bool)
-        candidates[near] = rate[near] <= self.resting[near]
-        self.sticking = candidates & (slip <= 2 * self.slow) & (self.static > 0)
-        self.touching = candidates.copy()
-        self.flat &= candidates
-        for _ in range(5 * len(self.points) + 1):
-            settled = self._held(t, q, u)
-            _, _, normal, tangential_force, _ = self._seen(t, q, settled[0])
-            pulling = np.where(self.touching, normal, np.inf)
-            if pulling.min(initial=np.inf) < -self.small_force / 2:
-                worst = int(pulling.argmin())
-                self.touching[worst] = self.sticking[worst] = self.flat[worst] = False
-                continue
-            radius, moment, *_ = self._rings(t, q, settled[0])
-            tipping = np.where(self.flat, moment / radius - normal, -np.inf)
-            if tipping.max(initial=-np.inf) > self.small_force / 2:
-                self.flat[int(tipping.argmax())] = False
-                continue
-            overstrained = self.sticking & (
-                self._reserve(normal, tangential_force) < -self.small_force / 2
-            )
-            if overstrained.any():
-                beyond = np.where(overstrained, tangential_force - self.static * normal, -np.inf)
-                self.sticking[int(beyond.argmax())] = False
-                continue
-            return settled
-        return self._held(t, q, u)
-
-    def _held(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, float]:
+    def held(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, float]:
         """The nearest speeds that keep closed points closed and sticking ones stuck, and the work
         of moving bases in it."""
         eqs = self.equations
@@ -298,7 +241,7 @@ class Contacts:
             lambda: [eqs.terms.M, eqs.terms.A[: eqs.terms.psi.numel(), :], eqs.terms.psi],
             [2, 2, 1],
         )
-        M, A, psi = kernel(*eqs.numeric.arguments(q, u, t, None, self._parameters))
+        M, A, psi = kernel(*eqs.numeric.arguments(q, u, t, None, self.parameters))
         m = len(A)
         K = np.block([[M, A.T], [A, np.zeros((m, m))]])
         found = np.linalg.pinv(K, rcond=1e-13, hermitian=True) @ np.concatenate(

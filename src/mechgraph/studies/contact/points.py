@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,9 +10,10 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from ...closures.expressions import least_norm
+from ...errors import ModelError
 from ...model.contact.pairs import Contact, SurfacePair
 from ...model.contact.rigid import PointRows, RigidContact
-from ...model.contact.rolling import tangential
 
 if TYPE_CHECKING:
     from ...equations import Equations
@@ -20,11 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Point:
-    """One point of contact: its law, the names of its switches, and its rows of A."""
+    """One point of contact: its law, the names of its switches and of its heading, and its rows of
+    A."""
 
     law: RigidContact
     name: str
     switches: list[str]
+    headings: list[str]
     rows: PointRows
 
 
@@ -41,16 +44,41 @@ def points_of(equations: Equations) -> Iterator[Point]:
     for law in laws_of(equations):
         own = law.point_rows(m, rows.indices[law.name])
         for pair, each in zip(law.pairs, own, strict=True):
-            yield Point(law, pair.name, law.switch_names(pair), each)
+            headings = law.heading_names(pair) if law.headings else []
+            yield Point(law, pair.name, law.switch_names(pair), headings, each)
+
+
+def gravity(equations: Equations) -> float:
+    """How large it is; one, without any."""
+    system = equations.system
+    return float(np.linalg.norm(system.default_value(system.gravity))) or 1.0
 
 
 def weight(equations: Equations) -> float:
-    """Of all bodies together (in an acceleration of one, without gravity)."""
+    """Of all bodies together."""
     system = equations.system
     masses = system.default_value(ca.vertcat(*(body.mass for body in system.bodies.values())))
-    return float(masses.sum()) * (
-        float(np.linalg.norm(system.default_value(system.gravity))) or 1.0
-    )
+    return float(masses.sum()) * gravity(equations)
+
+
+LAW = ("restitution", "tangential", "friction", "static", "regularization", "resting")
+
+
+def values(
+    equations: Equations, points: list[Point], parameters: Mapping[str, float]
+) -> np.ndarray:
+    """The numbers of the laws (rows in the order of ``LAW``) of all points (columns)."""
+    symbols, out = equations.terms.symbols, []
+    for law in {point.law.name: point.law for point in points}.values():
+        numbers = ca.vertcat(*(getattr(law, what) for what in LAW))
+        own = {symbol.__hash__() for symbol in ca.vertsplit(symbols.p)}
+        if not own.issuperset(symbol.__hash__() for symbol in ca.symvar(numbers)):
+            raise ModelError(
+                f"rigid contact {law.name!r}: {', '.join(LAW)} may depend on parameters only"
+            )
+        found = ca.Function("law", [symbols.p], [numbers])(list(parameters.values()))
+        out += [np.array(found).ravel()] * len(law.pairs)
+    return np.array(out).reshape(-1, len(LAW)).T
 
 
 def _pairs(equations: Equations) -> list[tuple[SurfacePair, Contact]]:
@@ -58,22 +86,28 @@ def _pairs(equations: Equations) -> list[tuple[SurfacePair, Contact]]:
     return [found for law in laws_of(equations) for found in law.points(m)]
 
 
-def _velocities(equations: Equations) -> list[tuple[SX, SX, SX, SX]]:
-    """Of each point: gap, its rate, and the two components of the slip, as expressions."""
-    m, out = equations.terms.chart.motion, []
-    for pair, contact in _pairs(equations):
-        slip = tangential(pair.slip(m, contact), contact)
-        first, second = contact.tangents
-        rate = equations.terms.chart.rate(contact.gap)
-        out.append((contact.gap, rate, ca.dot(first, slip), ca.dot(second, slip)))
-    return out
+def forces(equations: Equations, points: list[Point]) -> SX:
+    """λ, with those of contacts shared among their rows by least norm: by rounding they are shared
+    in any other way, too, to no effect."""
+    lam = SX(equations.numeric.closed.lam)
+    own = [r for point in points for r in (point.rows.gap, *point.rows.slip, *point.rows.level)]
+    lam[own] = least_norm(equations.terms.G[own, :], lam[own])
+    return lam
 
 
 def quantities(equations: Equations, points: list[Point]) -> list[SX]:
-    """Of all points: gaps, their rates, normal forces, sizes of tangential forces, slip speeds."""
-    velocities, lam = _velocities(equations), equations.numeric.closed.lam
-    gaps, rates = (ca.vertcat(*(v[k] for v in velocities)) for k in (0, 1))
-    slips = ca.vertcat(*(ca.sqrt(v[2] ** 2 + v[3] ** 2) for v in velocities))
+    """Of all points: gaps, their rates, normal forces, sizes of tangential forces, and of slips
+    with their heading, w."""
+    lam, chart = forces(equations, points), equations.terms.chart
+    gaps = ca.vertcat(*(contact.gap for _, contact in _pairs(equations)))
+    rates = ca.vertcat(*(chart.rate(gap) for gap in ca.vertsplit(gaps)))
+    slips = ca.vertcat(
+        *(
+            law.headed(chart.motion, k, contact)[1]
+            for law in laws_of(equations)
+            for k, (_, contact) in enumerate(law.points(chart.motion))
+        )
+    )
     normal = ca.vertcat(*(lam[point.rows.gap] for point in points))
     stuck = ca.vertcat(
         *(ca.norm_2(lam[list(point.rows.slip)]) if point.rows.slip else SX(0) for point in points)
@@ -84,38 +118,20 @@ def quantities(equations: Equations, points: list[Point]) -> list[SX]:
 def ring_quantities(equations: Equations, points: list[Point]) -> list[SX]:
     """Of all points: radius of the ring, moment of its pressure, its rise with two derivatives;
     ones if it is no ring."""
+    lam = forces(equations, points)
     found = (
-        _ring(equations, pair, point)
+        _ring(equations, pair, point, lam)
         for (pair, _), point in zip(_pairs(equations), points, strict=True)
     )
     return ca.horzsplit(ca.horzcat(*found).T)
 
 
-def _ring(equations: Equations, pair: SurfacePair, point: Point) -> SX:
+def _ring(equations: Equations, pair: SurfacePair, point: Point, lam: SX) -> SX:
     chart, closed = equations.terms.chart, equations.numeric.closed
     rise = pair.rise(chart.motion)
     if rise is None:
         return SX.ones(5)
-    moment = ca.norm_2(closed.lam[list(point.rows.level)])
+    moment = ca.norm_2(lam[list(point.rows.level)])
     rate = chart.rate(rise)
     change = chart.rate(rate) + ca.jtimes(rate, chart.symbols.u, closed.udot)
     return ca.vertcat(pair.radius, moment, rise, rate, change)
-
-
-def impulse_terms(equations: Equations, points: list[Point]) -> list[SX]:
-    """M, the rows of A that are not of contacts, the twists (velocity, rotation) of all points as
-    rows, their values."""
-    own = {row for point in points for row in (point.rows.gap, *point.rows.slip, *point.rows.level)}
-    others = [row for row in range(len(equations.constraints)) if row not in own]
-    m, twists = equations.terms.chart.motion, []
-    for (pair, contact), velocity in zip(_pairs(equations), _velocities(equations), strict=True):
-        axes = ca.horzcat(contact.normal, *contact.tangents)
-        turning = m.angular_velocity(pair.surface.marker) - m.angular_velocity(pair.base.marker)
-        twists.append(ca.vertcat(*velocity[1:], axes.T @ turning))
-    twist = ca.vertcat(*twists)
-    return [
-        equations.terms.M,
-        equations.terms.A[others, :],
-        ca.jacobian(twist, equations.terms.symbols.u),
-        twist,
-    ]

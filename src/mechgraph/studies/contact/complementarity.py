@@ -1,0 +1,235 @@
+"""Contact as one complementarity problem: all points, all modes at once.
+
+Rows of contact (normals and tangents of all sites) move with a = W x + c under forces x along them.
+At each site, with normal forces N ≥ 0, their sum N and the tangential force F,
+
+    0 ≤ N ⟂ a_n ≥ 0,      |F| ≤ μ N,      F = −μ N a_t/|a_t| where a_t ≠ 0;
+
+a may be accelerations and x forces, or a velocities after an impact and x impulses. A site that
+slips already has its friction against that slip. The cones are made polygons, which is a linear
+complementarity problem w = M z + q, 0 ≤ w ⟂ z ≥ 0 (D. E. Stewart, J. C. Trinkle, 1996): M is
+copositive unless a site slips, and then C. E. Lemke's method (1965) ends with a solution; in
+lexicographic order it never cycles. From there, Newton's method with the true cones; where that
+does not converge, the polygons' solution is the last resort.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+SIDES = (8, 24, 72)  # of the polygons in place of cones: more, where Newton's method needs them
+EXACT = 1e-12  # relative: what is left of the conditions where it has converged
+FIRM = (0.0, 1e-4)  # relative: how much rows give way
+ZERO = 1e-9  # relative: less is rounding
+SLIDES = 1e-11  # relative: less is no slip
+PIVOTS = 50  # for each unknown, before Lemke's method gives up
+STEPS = 30  # of Newton's method
+
+
+@dataclass(frozen=True)
+class Site:
+    """A place of contact: its rows along the normal (several, if it is a ring that lies flat),
+    those along two tangents (or none), its coefficients of friction, sliding μ and sticking μ_s,
+    and the direction of its slip, if it slips."""
+
+    normals: list[int]
+    tangents: list[int]
+    friction: float = 0.0
+    static: float = 0.0
+    slip: np.ndarray | None = None
+
+    @property
+    def finds(self) -> bool:
+        """True if friction has to find its direction."""
+        return bool(self.tangents) and self.static > 0 and self.slip is None
+
+
+class NoSolution(Exception):
+    """No forces keep all conditions: Painlevé's paradox, or surfaces that are driven into each
+    other."""
+
+
+def solve(W: np.ndarray, c: np.ndarray, sites: list[Site]) -> np.ndarray:
+    """The forces x at all rows.
+
+    Sites stick with μ_s or slide with μ: those that slide with μ_s are given μ, until none is left.
+    """
+    scale, size = max(np.diag(W).max(initial=0.0), 1e-300), max(np.abs(c).max(initial=0.0), 1e-300)
+    W, c = W / scale, c / size
+    while True:
+        x = _solve(W, c, sites)
+        a = W @ x + c
+        slides = [s.finds and np.hypot(*a[s.tangents]) > SLIDES for s in sites]
+        weaker = [
+            replace(site, static=site.friction) if sliding else site
+            for site, sliding in zip(sites, slides, strict=True)
+        ]
+        if weaker == sites:
+            return x * size / scale
+        sites = weaker
+
+
+def _solve(W: np.ndarray, c: np.ndarray, sites: list[Site]) -> np.ndarray:
+    """From each of several starts, until Newton's method converges; else the first by polygons."""
+    starts = []
+    for start in _starts(W, c, sites):
+        x, left = _with_true_cones(W, c, sites, start)
+        if left < EXACT:
+            return x
+        starts.append(start)
+    if len(starts) == 1:
+        raise NoSolution
+    return starts[1]
+
+
+def _starts(W: np.ndarray, c: np.ndarray, sites: list[Site]) -> Iterator[np.ndarray]:
+    """As if all points were held; then by polygons of more and more sides, and with rows that give
+    way a little, where rounding decides how several share a force."""
+    yield np.linalg.lstsq(W, -c, rcond=1e-12)[0]
+    for sides in SIDES:
+        for firm in FIRM:
+            with suppress(NoSolution):
+                yield _by_polygons(W + firm * np.eye(len(c)), c, sites, sides)
+
+
+# --- cones as polygons ----------------------------------------------------------------------------
+
+
+def _by_polygons(W: np.ndarray, c: np.ndarray, sites: list[Site], sides: int) -> np.ndarray:
+    """By Lemke's method. Forces are x = E z, with z the normal forces, and tangential ones along
+    the corners of the polygons, one of which is against the free slip."""
+    given, met, bounds, count = [], [], [], 0
+    for site in sites:
+        friction = np.zeros(len(c))
+        if site.slip is not None:
+            friction[site.tangents] = -site.friction * site.slip
+        for row in site.normals:
+            met.append(np.eye(len(c))[row])
+            given.append(met[-1] + friction)
+        own = list(range(count, count + len(site.normals)))
+        count += len(own)
+        if site.finds:
+            for corner in _corners(c[site.tangents], sides):
+                met.append(np.zeros(len(c)))
+                met[-1][site.tangents] = corner
+                given.append(met[-1])
+            bounds.append((own, list(range(count, count + sides)), site.static))
+            count += sides
+    E, S = np.array(given).T, np.array(met)
+    cone = np.zeros((len(bounds), count))
+    slack = np.zeros((count, len(bounds)))
+    for k, (normals, corners, friction) in enumerate(bounds):
+        cone[k, normals], cone[k, corners], slack[corners, k] = friction, -1.0, 1.0
+    M = np.block([[S @ W @ E, slack], [cone, np.zeros((len(bounds),) * 2)]])
+    z = lemke(M, np.concatenate([S @ c, np.zeros(len(bounds))]))
+    return E @ z[:count]
+
+
+def _corners(against: np.ndarray, sides: int) -> np.ndarray:
+    first = np.arctan2(*-against[::-1]) if against.any() else 0.0
+    angles = first + 2 * np.pi * np.arange(sides) / sides
+    return np.stack([np.cos(angles), np.sin(angles)], axis=1)
+
+
+def lemke(M: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """z with w = M z + q, 0 ≤ w ⟂ z ≥ 0; ``NoSolution`` where its path ends in a ray."""
+    n = len(q)
+    if (q >= 0).all():
+        return np.zeros(n)
+    table = np.hstack([np.eye(n), -M, -np.ones((n, 1)), q[:, None]])
+    basis = np.arange(n)
+    row, entering = _first(table, np.arange(n), -np.ones(n)), 2 * n
+    for _ in range(PIVOTS * n):
+        leaving = basis[row]
+        basis[row] = entering
+        _pivot(table, row, entering)
+        if leaving == 2 * n:
+            z = np.zeros(2 * n + 1)
+            z[basis] = table[:, -1]
+            return np.maximum(z[n : 2 * n], 0.0)
+        entering = leaving + n if leaving < n else leaving - n
+        column = table[:, entering]
+        rows = np.flatnonzero(column > ZERO)
+        if not len(rows):
+            raise NoSolution
+        row = _first(table, rows, column, prefer=basis == 2 * n)
+    raise NoSolution
+
+
+def _first(
+    table: np.ndarray, rows: np.ndarray, column: np.ndarray, prefer: np.ndarray | None = None
+) -> int:
+    """The row of the least ratio; of equal ones the preferred, or the first in lexicographic
+    order."""
+    n = len(table)
+    for k in (-1, *range(n)):
+        ratios = table[rows, k] / column[rows]
+        best = ratios.min() if column[rows[0]] > 0 else ratios.max()
+        rows = rows[np.abs(ratios - best) <= ZERO * max(1.0, abs(best))]
+        if k == -1 and prefer is not None and prefer[rows].any():
+            return int(rows[prefer[rows]][0])
+        if len(rows) == 1:
+            break
+    return int(rows[0])
+
+
+def _pivot(table: np.ndarray, row: int, column: int) -> None:
+    table[row] /= table[row, column]
+    others = table[:, column].copy()
+    others[row] = 0.0
+    table -= np.outer(others, table[row])
+
+
+# --- true cones -----------------------------------------------------------------------------------
+
+
+def _with_true_cones(
+    W: np.ndarray, c: np.ndarray, sites: list[Site], x: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """Newton's method on N = max(0, N − ρ a_n) and F = the point of the disc |F| ≤ μ N that is
+    nearest to F − ρ a_t (P. Alart, A. Curnier, 1991), and what is left of them."""
+    best, least = x, np.inf
+    for _ in range(STEPS):
+        residual, slope = _residual(W, c, sites, x)
+        size = float(np.abs(residual).max(initial=0.0))
+        if size < least:
+            best, least = x, size
+        elif least < EXACT:
+            break
+        x = x - np.linalg.lstsq(slope, residual, rcond=1e-12)[0]
+    return best, least
+
+
+def _residual(
+    W: np.ndarray, c: np.ndarray, sites: list[Site], x: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """What is left of the conditions, and its derivative."""
+    a, unit = W @ x + c, np.eye(len(c))
+    residual, slope = x.copy(), unit.copy()
+    for site in sites:
+        n, t = site.normals, site.tangents
+        active = [row for row in n if x[row] - a[row] > 0]
+        residual[active], slope[active] = a[active], W[active]
+        if not t:
+            continue
+        load, loads = x[active].sum(), unit[active].sum(axis=0)
+        friction = site.static if site.slip is None else site.friction
+        limit, limits = friction * max(load, 0.0), friction * loads * (load > 0)
+        if site.slip is not None:
+            residual[t] = x[t] + limit * site.slip
+            slope[t] = unit[t] + np.outer(site.slip, limits)
+            continue
+        y, ys = x[t] - a[t], unit[t] - W[t]
+        length = max(np.hypot(*y), 1e-100)
+        if length <= limit:
+            residual[t], slope[t] = a[t], W[t]
+        else:
+            along = y / length
+            across = (np.eye(2) - np.outer(along, along)) / length
+            residual[t] = x[t] - limit * along
+            slope[t] = unit[t] - np.outer(along, limits) - limit * across @ ys
+    return residual, slope

@@ -1,0 +1,342 @@
+"""What happens at an event of rigid contacts: impacts, and the modes of the points after them.
+
+*Impacts* of one pair of surfaces are one complementarity problem of all its points (see
+``impacts``). Pairs that rebound come one after the other, the fastest approach first, so that a row
+of balls passes its momentum on, as it does in nature; what is left when nothing rebounds any more,
+all of it at once.
+
+*Modes* of the points that then rest on each other are such that forces and accelerations fit
+together: all points closed, and stuck if they do not slip, if that is so; else by the one
+complementarity problem of all points.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..projection import project, shifted
+from ..simulation.integrators import IntegrationFailure
+from .complementarity import NoSolution, Site, solve
+from .impacts import impulses
+from .moment import Moment, contact_terms
+
+if TYPE_CHECKING:
+    from .modes import Contacts
+
+TOUCH = 1e-12  # gaps above −TOUCH (in metres) are no impact yet
+NEAR = 1e-10  # closed points, and those with gaps below this, share in an impact
+FLAT = 1e-10  # rings whose middle is less than this (in metres) over their lowest point lie flat
+STILL = 1e-12  # slower approaches (in metres per second) are none
+IMPACTS = 10_000
+BAND = 1e-5  # relative: what is left to spare of forces that hold, so that no rounding undoes it
+SMALL = 1e-11  # relative: smaller accelerations are none
+ALIGNED = 4  # times that the points of a flat ring are turned towards its pressure
+JAMMING = 1e-6  # seconds of acceleration that start an impact without collision
+
+
+def settle(
+    contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """The state after all impacts, closed points without gap, and new modes in ``contacts``.
+
+    And the work that moving bases did on the way: u·MΔu of the means before and after, less what is
+    lost at the points.
+    """
+    near = _near(contacts, t, q, u)
+    q, lift = _placed(contacts, t, q, u, near)
+    u, by_impacts = _impacts(contacts, t, q, u, near, lift)
+    q, u, by_rest = _choose_modes(contacts, t, q, u, near)
+    return q, u, by_impacts + by_rest
+
+
+# --- positions ------------------------------------------------------------------------------------
+
+
+def _near(contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """Which points are closed or about to be; rings among them that lie flat."""
+    contacts.flat[:] = False
+    near = contacts.touching | (contacts.seen(t, q, u)[0] < NEAR)
+    contacts.flat[:] = near & contacts.rings & (contacts.ring_seen(t, q, u)[2] < 2 * FLAT)
+    return near
+
+
+def _placed(
+    contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray, near: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """Positions without gap at points that are closed, or meet and do not rebound, and how much
+    potential energy that takes."""
+    gap, rate, *_ = contacts.seen(t, q, u)
+    meeting = (rate < 0) & ~(contacts.rebounding & (rate < -contacts.resting))
+    contacts.touching |= near & (meeting | (gap < -2 * TOUCH))
+    contacts.sticking[:] = False
+    eqs, p = contacts.equations, contacts.parameters
+    placed = project(eqs, q[None], u[None], np.array([t]), p)[0][0]
+    return placed, float(eqs.potential_energy(placed, t, p) - eqs.potential_energy(q, t, p))
+
+
+def _tipped(
+    contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """States in which rings that begin to tip stand on the point over which they do: their lowest
+    one could be any, otherwise. What that takes is taken from their speed; a ring that has too
+    little stays flat."""
+    eqs, p = contacts.equations, contacts.parameters
+    for k, arm in contacts.tipping.items():
+        rows = contacts.points[k].rows
+        M, _, A, *_, psi = _terms(contacts, t, q, u, lying=k)
+        held, rising = [rows.gap, *rows.level, *rows.slip], [rows.gap, *rows.level]
+        wanted = np.zeros(len(held))
+        wanted[:3] = 2.5 * FLAT * np.array([1.0, *-arm / (arm @ arm)])
+        tilted = shifted(eqs, q[None], (_least(M, A[held]) @ wanted)[None])[0]
+        lift = float(eqs.potential_energy(tilted, t, p) - eqs.potential_energy(q, t, p))
+        change = _least(M, A[rising]) @ psi[rising]
+        spent = _part(lift, float(change @ M @ change))
+        if spent == 1 and psi[rising].any():
+            contacts.flat[k] = True
+        else:
+            q, u = tilted, u - spent * change
+    contacts.tipping = {}
+    return q, u
+
+
+def _least(M: np.ndarray, A: np.ndarray) -> np.ndarray:
+    """Least changes of u, in the metric of M, for units of A u."""
+    columns = np.linalg.pinv(M, rcond=1e-13, hermitian=True) @ A.T
+    return columns @ np.linalg.pinv(A @ columns, rcond=1e-12, hermitian=True)
+
+
+def _part(lift: float, twice: float) -> float:
+    """The part κ of a speed that pays for a lift: (κ − κ²/2) m v², where m v² is ``twice`` its
+    energy; all of it at most."""
+    if lift <= 0:
+        return 0.0
+    return 1 - float(np.sqrt(max(0.0, 1 - 2 * lift / twice))) if twice > 0 else 1.0
+
+
+# --- what forces do -------------------------------------------------------------------------------
+
+
+def _terms(
+    contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray, lying: int | None = None
+) -> list[np.ndarray]:
+    """``contact_terms``, as if all points were closed and stuck, and one flat."""
+    eqs = contacts.equations
+    kernel = eqs.numeric.kernel("contact terms", lambda: contact_terms(eqs), [2, 1, 2, 1, 2, 1])
+    everything = contacts.parameters | {
+        name: 1.0
+        for k, point in enumerate(contacts.points)
+        for name in point.switches[: 3 if k == lying else 2]
+    }
+    w = contacts.context.inputs_at(np.array([t]), q[None], u[None])[0]
+    return kernel(*eqs.numeric.arguments(q, u, t, w, everything))
+
+
+def _moment(
+    contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray, chosen: np.ndarray
+) -> Moment:
+    radius = contacts.ring_seen(t, q, u)[0]
+    rings = {int(k): float(radius[k]) for k in np.flatnonzero(contacts.flat & chosen)}
+    return Moment(contacts.points, np.flatnonzero(chosen), rings, _terms(contacts, t, q, u))
+
+
+def _sites(
+    contacts: Contacts,
+    moment: Moment,
+    chosen: list[int],
+    slips: dict[int, np.ndarray],
+    part: float = 1.0,
+) -> tuple[list[int], list[Site]]:
+    """Rows of some points, and their sites among these rows; the slips of those that slip, and the
+    part of the friction to break away that may hold them."""
+    rows: list[int] = []
+    friction = np.minimum(contacts.friction, part * contacts.static)
+    sites = []
+    for k in chosen:
+        place = {row: len(rows) + i for i, row in enumerate(moment.rows(k))}
+        rows += place
+        sites.append(
+            Site(
+                [place[row] for row in moment.normals[k]],
+                [place[row] for row in moment.tangents[k]],
+                float(contacts.friction[k] if k in slips else friction[k]),
+                float(part * contacts.static[k]),
+                slips.get(k),
+            )
+        )
+    return rows, sites
+
+
+# --- impacts --------------------------------------------------------------------------------------
+
+
+def _impacts(
+    contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray, near: np.ndarray, lift: float
+) -> tuple[np.ndarray, float]:
+    """Speeds after all impacts, and the work of moving bases: what T gains, less what the points
+    do."""
+    given = 0.0
+    for first in (True, False):  # a ring may rebound in another direction than it came
+        moment = _moment(contacts, t, q, u, near)
+        hits = _Hits(contacts, moment, t)
+        if first:
+            hits.pay(lift)
+        hits.all()
+        change = moment.change @ hits.x
+        given += (u + change / 2) @ moment.M @ change - hits.work
+        u = u + change
+        if not moment.arms:
+            break
+    return u, given
+
+
+class _Hits:
+    """Impulses x at the points of a moment, one pair after the other; v are the velocities there
+    now, and ``work`` is that of the impulses."""
+
+    def __init__(self, contacts: Contacts, moment: Moment, t: float) -> None:
+        self.contacts, self.moment, self.t = contacts, moment, t
+        self.v, self.x = moment.velocity.copy(), np.zeros(len(moment.velocity))
+        self.work = 0.0
+
+    def pay(self, lift: float) -> None:
+        """Take the energy that closing the gaps has cost from the approach."""
+        rows = [r for normals in self.moment.normals.values() for r in normals if self.v[r] < 0]
+        towards = np.linalg.pinv(self.moment.Y[np.ix_(rows, rows)], hermitian=True) @ self.v[rows]
+        self.strike(rows, -_part(lift, float(towards @ self.v[rows])) * towards)
+
+    def all(self) -> None:
+        """Pairs that rebound, the fastest approach first; then all that still approaches."""
+        for _ in range(IMPACTS):
+            able = [k for k in self.moment.chosen if self.rebounds(k)]
+            if not able:
+                break
+            fastest = min(able, key=self.speed)
+            pair = np.flatnonzero(self.contacts.same_pair[fastest])
+            self.hit([k for k in self.moment.chosen if k in pair], rebounding=True)
+        else:
+            raise IntegrationFailure(f"the impacts at t = {self.t:.6g} do not come to an end")
+        slowest = min(map(self.speed, self.moment.chosen), default=0.0)
+        if slowest < -STILL:
+            self.contacts.count += int(slowest < -self.contacts.resting.max())
+            self.hit(self.moment.chosen, rebounding=False)
+
+    def speed(self, k: int) -> float:
+        """The rate of the gap of a point."""
+        return float(self.v[self.moment.normals[k]].min())
+
+    def rebounds(self, k: int) -> bool:
+        """True if a point is to be turned back."""
+        return bool(self.contacts.rebounding[k] and self.speed(k) < -self.contacts.resting[k])
+
+    def hit(self, chosen: list[int], rebounding: bool) -> None:
+        """All points of one pair, or all that there are, at once."""
+        moment, contacts = self.moment, self.contacts
+        rows, sites = _sites(contacts, moment, chosen, {})
+        turned = np.zeros(len(self.v))
+        for k in chosen if rebounding else ():
+            normals, tangents = moment.normals[k], moment.tangents[k]
+            turned[normals] = contacts.restitution[k] * np.minimum(self.v[normals], 0.0)
+            if self.speed(k) < 0:
+                turned[tangents] = contacts.tangential[k] * self.v[tangents]
+        try:
+            x = impulses(moment.Y[np.ix_(rows, rows)], self.v[rows], turned[rows], sites)
+        except NoSolution:
+            names = contacts.names(chosen)
+            raise IntegrationFailure(
+                f"surfaces are driven into each other at t = {self.t:.6g}: {names}"
+            ) from None
+        self.strike(rows, x)
+        contacts.count += int(rebounding)
+
+    def strike(self, rows: list[int], x: np.ndarray) -> None:
+        """Impulses at some rows."""
+        change = self.moment.Y[:, rows] @ x
+        self.work += x @ (self.v + change / 2)[rows]
+        self.v, self.x[rows] = self.v + change, self.x[rows] + x
+
+
+# --- modes ----------------------------------------------------------------------------------------
+
+
+def _choose_modes(
+    contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray, near: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Modes of the points that stay together, the nearest state that keeps closed points closed and
+    sticking ones stuck, and the work of moving bases in that."""
+    slips = _candidates(contacts, _moment(contacts, t, q, u, near))
+    q, u = _tipped(contacts, t, q, u)
+    u, given = contacts.held(t, q, u)
+    if contacts.fits(t, q, u):
+        return q, u, given
+    moment = _moment(contacts, t, q, u, contacts.touching)
+    try:
+        _classify(contacts, moment, _accelerations(contacts, moment, slips))
+    except NoSolution:
+        return _choose_modes(contacts, t, q, _jammed(contacts, moment, t, u), near)
+    q, u = _tipped(contacts, t, q, u)
+    for _ in contacts.points:
+        worst = contacts.pulling(t, q, u)
+        if worst is None:
+            break
+        contacts.open(worst)
+    return q, u, given
+
+
+def _candidates(contacts: Contacts, moment: Moment) -> dict[int, np.ndarray]:
+    """Points that do not part are closed, and those of them that do not slip are stuck, for now;
+    directions of the slip of the others."""
+    contacts.touching[:], contacts.sticking[:], contacts.heading[:] = False, False, 0.0
+    slips = {}
+    for k in moment.chosen:
+        rates, slip = moment.velocity[moment.normals[k]], moment.velocity[moment.tangents[k]]
+        contacts.touching[k] = rates.min() <= contacts.resting[k]
+        if contacts.touching[k] and contacts.flat[k] and rates.max() > contacts.resting[k]:
+            contacts.tip(k, moment.arms[k][rates.argmin()])
+        slow = not len(slip) or np.hypot(*slip) <= 2 * contacts.regularization[k]
+        contacts.sticking[k] = contacts.touching[k] and slow and contacts.static[k] > 0
+        if not slow:
+            slips[k] = slip / np.hypot(*slip)
+            contacts.heading[k] = slips[k]
+    contacts.flat &= contacts.touching
+    return slips
+
+
+def _accelerations(contacts: Contacts, moment: Moment, slips: dict[int, np.ndarray]) -> np.ndarray:
+    """Of all rows, by the one complementarity problem; flat rings are turned until their pressure
+    is at one of their points, or within."""
+    moment.align(np.linalg.lstsq(moment.W, -moment.c, rcond=1e-12)[0])
+    for _ in range(ALIGNED if moment.arms else 1):
+        _, sites = _sites(contacts, moment, moment.chosen, slips, 1 - BAND)
+        x = solve(moment.W, moment.c, sites)
+        a = moment.c + moment.W @ x
+        moment.align(x)
+    return a
+
+
+def _classify(contacts: Contacts, moment: Moment, a: np.ndarray) -> None:
+    """Modes by the accelerations of all candidates."""
+    small = SMALL * np.abs(moment.c).max(initial=0.0)
+    for k in moment.chosen:
+        rises, slip = a[moment.normals[k]], a[moment.tangents[k]]
+        if rises.min() > small:
+            contacts.open(k)
+        elif contacts.flat[k] and rises.max() > small:
+            contacts.tip(k, moment.arms[k][rises.argmin()])
+        if contacts.sticking[k] and np.hypot(*slip) > small:
+            contacts.sticking[k], contacts.heading[k] = False, slip / np.hypot(*slip)
+
+
+def _jammed(contacts: Contacts, moment: Moment, t: float, u: np.ndarray) -> np.ndarray:
+    """Speeds after an impact without collision, which stops a slip that no forces allow."""
+    warnings.warn(
+        f"no forces allow the slip of {contacts.names(moment.chosen)} at t = {t:.6g} (Painlevé's "
+        "paradox): it is stopped by an impact",
+        stacklevel=2,
+    )
+    rows, sites = _sites(contacts, moment, moment.chosen, {})
+    ahead = moment.velocity + JAMMING * moment.c
+    x = solve(moment.Y[np.ix_(rows, rows)], ahead[rows], sites)
+    return u + moment.change[:, rows] @ x
