@@ -22,7 +22,8 @@ PACKAGE = ROOT / "src" / "mechgraph"
 # From the ground up: a room may import itself and those before it.
 ROOMS = [
     "errors", "vectors", "arguments", "pickling", "door",
-    "closures", "kernels", "model", "motion", "formalisms", "contract", "results", "studies",
+    "closures", "kernels", "model", "motion", "formalisms", "contract", "composition", "results",
+    "studies",
     "equations", "formats", "gallery", "show", "cli", "__init__",
 ]  # fmt: skip
 
@@ -61,11 +62,13 @@ PUBLIC = [
     "JOINTS",
     "Joint",
     "JointKind",
+    "Labelled",
     "LinearModel",
     "Marker",
     "MechgraphError",
     "ModelError",
     "Motion",
+    "Part",
     "Plane",
     "Point",
     "Quantity",
@@ -74,6 +77,7 @@ PUBLIC = [
     "SimulationError",
     "Sphere",
     "SpringIdealJoint",
+    "Subsystem",
     "Surface",
     "System",
     "Terms",
@@ -87,6 +91,7 @@ PUBLIC = [
     "agreement",
     "atan2",
     "ball",
+    "compose",
     "cos",
     "cosh",
     "cross",

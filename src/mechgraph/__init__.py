@@ -19,6 +19,10 @@ from casadi import (
 )
 
 from .closures.closure import CLOSURES
+from .composition import leaves
+from .composition.compose import compose
+from .composition.part import Part
+from .composition.subsystem import Labelled, Subsystem
 from .contract.names import Quantity
 from .contract.terms import Terms
 from .equations import Equations
@@ -114,11 +118,13 @@ __all__ = [
     "Implicit",
     "Joint",
     "JointKind",
+    "Labelled",
     "LinearModel",
     "Marker",
     "MechgraphError",
     "ModelError",
     "Motion",
+    "Part",
     "Plane",
     "Point",
     "Quantity",
@@ -127,6 +133,7 @@ __all__ = [
     "SimulationError",
     "Sphere",
     "SpringIdealJoint",
+    "Subsystem",
     "Surface",
     "System",
     "Terms",
@@ -140,6 +147,7 @@ __all__ = [
     "agreement",
     "atan2",
     "ball",
+    "compose",
     "cos",
     "cosh",
     "cross",
@@ -147,6 +155,7 @@ __all__ = [
     "exp",
     "fabs",
     "if_else",
+    "leaves",
     "load",
     "log",
     "move",

@@ -17,6 +17,7 @@ from casadi import SX
 from . import door
 from .arguments import Numbers, one_of
 from .closures.closure import CLOSURES
+from .composition.subsystem import Subsystem
 from .contract.derivatives import derivatives, named
 from .contract.derive import derive_terms
 from .contract.evaluator import Evaluator, coefficient
@@ -414,6 +415,8 @@ class Equations:
         def __getattr__(self, name: str) -> Any:
             if name.startswith("_") or name in ("terms", "numeric"):
                 raise AttributeError(name)
+            if name == "composition" and self.terms.composed is not None:
+                return Subsystem(self, self.terms.composed.tree)
             if name == self.formalism.replace("-", "_"):
                 return Coefficients(self)
             if name in RENAMED:

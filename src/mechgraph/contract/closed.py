@@ -12,7 +12,16 @@ from scipy.sparse import csc_matrix
 
 from ..closures import sparse
 from ..closures.closure import CLOSURES
-from ..closures.expressions import ITERATIONS, Solver, balance, completion, drag, solve_tree
+from ..closures.expressions import (
+    ITERATIONS,
+    Solver,
+    balance,
+    complement,
+    completion,
+    drag,
+    multipliers_of,
+    solve_tree,
+)
 from ..kernels import flow
 from .terms import Terms
 
@@ -33,6 +42,8 @@ class Closed:
         """u̇(q, u, t, w) with all constraints, as one expression: the formalism's own route, or the
         closure."""
         terms = self.terms
+        if terms.composed is not None and not terms.has_friction:
+            return terms.composed.close(terms.f, terms.b)
         if terms.constraints:
             return self._solution[0]
         if terms.solve is not None:
@@ -50,9 +61,16 @@ class Closed:
         return self.solution(self.terms.f, self.terms.b)
 
     def solution(self, f: SX, b: SX) -> tuple[SX, SX]:
-        """(u̇, λ) from M u̇ = f + Gᵀλ, A u̇ + b = 0 by the closure, for any f and b."""
-        G = self.terms.G if self.terms.has_friction else None
-        return self._solver(self.terms.A, G)(f, b)
+        """(u̇, λ) from M u̇ = f + Gᵀλ, A u̇ + b = 0, for any f and b: by the complement S where one is
+        known, else by the closure."""
+        terms = self.terms
+        if terms.composed is not None and not terms.has_friction:
+            udot = terms.composed.close(f, b)
+            return udot, multipliers_of(terms.M, terms.A, f, udot)
+        if terms.S is not None and not terms.has_friction:
+            return complement(terms.M, terms.A, terms.S)(f, b)
+        G = terms.G if terms.has_friction else None
+        return self._solver(terms.A, G)(f, b)
 
     def _solver(self, A: SX, G: SX | None = None, iterations: int = ITERATIONS) -> Solver:
         """(u̇, λ) as a function of f and b; factors are those of all its calls."""

@@ -134,7 +134,8 @@ class Evaluator:
             return udot if np.isfinite(udot).all() else self.solve(*given)[0]
         out = self.evaluate("closed", self._udot_and_error, 1, *given, threads)
         udot, error = out[..., :-1], out[..., -1]
-        return udot if (error < CLOSED).all() else self.solve(*given)[0]
+        met = (error < CLOSED).all() and np.isfinite(udot).all()
+        return udot if met else self.solve(*given)[0]
 
     def _udot_and_error(self) -> SX:
         """u̇ and the largest |A u̇ + b| relative to the terms that make it up."""

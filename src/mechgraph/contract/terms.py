@@ -32,6 +32,7 @@ from ..motion.reactions import Reactions
 from ..motion.variables import Variables
 from ..pickling import Picklable
 from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, has_nan
+from .composed import Composed
 from .plain import PlainChart
 
 Given = SX | Callable[[], SX]  # an expression, or a function that derives it when it is asked for
@@ -85,6 +86,7 @@ class Terms(Picklable):
         rows: ConstraintRows | None = None,
         reactions: Reactions | None = None,
         recipe: tuple[Any, ...] | None = None,
+        composed: Composed | None = None,
     ) -> None:
         """Terms from ``symbols`` (see ``mg.variables``); matrices as lists of rows, or expressions.
 
@@ -110,6 +112,7 @@ class Terms(Picklable):
         self.solve, self.inverse = solve, inverse
         self.coefficients = dict(coefficients or {})
         self.rows, self.reactions, self._recipe = rows, reactions, recipe
+        self.composed = composed
         if chart is None:
             sizes = len(symbols.coordinates), len(symbols.speeds)
             rates = SX.eye(sizes[0]) if N is None else _matrix(N, sizes, "N")
@@ -118,7 +121,10 @@ class Terms(Picklable):
         self.chart = chart
         given = {"position": position, "velocity": velocity, "acceleration": acceleration}
         self._levels = None if rows is not None else self._read_levels(given)
-        self._outputs = {key: _column(value, key) for key, value in (outputs or {}).items()}
+        self._outputs = {
+            key: value if callable(value) else _column(value, key)
+            for key, value in (outputs or {}).items()
+        }
         if recipe is None:
             self._check()
         self._sealed = True
@@ -229,11 +235,16 @@ class Terms(Picklable):
     @cached_property
     def S(self) -> SX | None:
         """A complement with A S = 0, if one is known."""
-        return None if self._given["S"] is None else _expression(self._derived("S"))
+        if self._given["S"] is None:
+            return None
+        S = _expression(self._derived("S"))
+        return _matrix(S, (len(self.symbols.speeds), S.shape[1]), "S")
 
     @cached_property
     def multipliers(self) -> SX:
         """λ, as symbols."""
+        if self.composed is not None:
+            return self.composed.multipliers
         return (
             SX.sym("lambda", len(self.constraints)) if self.rows is None else self.rows.multipliers
         )
@@ -276,7 +287,10 @@ class Terms(Picklable):
                 if has_nan(value):
                     raise ModelError(NO_NUMBER)
             self._outputs[name] = value
-        return self._outputs.get(name)
+        found = self._outputs.get(name)
+        if callable(found):
+            found = self._outputs[name] = _column(found(), name)
+        return found
 
     # --- inside -----------------------------------------------------------------------------------
 
@@ -285,6 +299,8 @@ class Terms(Picklable):
         return value() if callable(value) else value
 
     def _read_levels(self, given: Mapping[Any, Mapping[str, Any] | None]) -> Levels:
+        if self.composed is not None:
+            return self.composed.levels
         rows: dict[Level, Rows] = {
             level: [
                 (name if row.numel() == 1 else f"{name}: {k + 1}", entry)
@@ -309,6 +325,8 @@ class Terms(Picklable):
             "kinetic": (self.kinetic, s.udot),
             "potential": (self.potential, ca.vertcat(s.u, s.udot)),
         }
+        if self.composed is None and self.S is not None:
+            expressions["S"] = self.S, ca.vertcat(s.udot, s.w)
         for name, (value, barred) in expressions.items():
             strangers = s.strangers(value)
             if strangers:
