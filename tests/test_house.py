@@ -22,7 +22,7 @@ PACKAGE = ROOT / "src" / "mechgraph"
 # From the ground up: a room may import itself and those before it.
 ROOMS = [
     "errors", "vectors", "arguments", "pickling", "door",
-    "closures", "kernels", "model", "motion", "formalisms", "contract", "composition", "results",
+    "closures", "kernels", "model", "motion", "formalisms", "contract", "results", "composition",
     "studies",
     "equations", "formats", "gallery", "show", "cli", "__init__",
 ]  # fmt: skip
@@ -74,6 +74,7 @@ PUBLIC = [
     "Quantity",
     "Roller",
     "Rollouts",
+    "SecondOrderModel",
     "SimulationError",
     "Sphere",
     "SpringIdealJoint",

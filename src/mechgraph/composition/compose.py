@@ -109,7 +109,7 @@ class _Composition:
         self.pieces = [
             dict(zip((*PIECES, "tree"), self._pieces(use), strict=True)) for use in self.uses
         ]
-        self.seen = Seen(self.symbols, {}, self.uses)
+        self.seen = Seen(self.symbols, self.uses)
         self._kinematics(coordinates)
         self.definitions = {
             key: _defined(key, value)
@@ -163,13 +163,9 @@ class _Composition:
         offsets = ca.substitute(own, s.u, SX.zeros(s.u.numel()))
         self.N = ca.vertcat(slopes if count else SX(0, s.u.numel()), below)
         self.n = ca.vertcat(offsets, *(piece["n"] for piece in self.pieces))
-        self.seen._rates.update(
-            {
-                f"{name}'": r
-                for name, r in zip(self.extra[0], rates, strict=True)
-                if f"{name}'" not in s.speeds
-            }
-        )
+        named = dict(zip((f"{name}'" for name in self.extra[0]), rates, strict=True))
+        unnamed = {name: rate for name, rate in named.items() if name not in s.speeds}
+        self.seen.moves(self.N @ s.u + self.n, unnamed)
 
     def _chart(self, reference: Mapping[str, float]) -> PlainChart:
         s = self.symbols

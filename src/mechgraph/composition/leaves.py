@@ -57,14 +57,15 @@ def rigid_body(
 
     inertia: about the mass centre, in the body's axes: 3 numbers, 6 (xx yy zz xy xz yz) or 3x3;
         parameters Ixx, Iyy, … for those that are not zero.
-    orientation: "quaternion" (q0, q1, q2, q3), or a sequence of axes such as "zxy", turned about
-        one after the other by ``angles``.
+    orientation: "quaternion" (q0, q1, q2, q3); a sequence of axes such as "zxy", turned about one
+        after the other by ``angles``; or "none": ω has no coordinates, and what the body is a part
+        of tells how it turns.
     rates: with angles, their rates are speeds, too, tied to ω: no inverse is needed, and none
         fails where the sequence does.
     """
     own = read_inertia(inertia, "com", SX(mass), SX.zeros(3))
     constants = {"m": mass, **_inertias(own)}
-    turns = list(angles) if orientation != "quaternion" else ["q0", "q1", "q2", "q3"]
+    turns = {"quaternion": ["q0", "q1", "q2", "q3"], "none": []}.get(orientation, list(angles))
     extra = [f"{angle}'" for angle in turns] if rates else []
     speeds = ["vx", "vy", "vz", "wx", "wy", "wz", *extra]
     s = variables(["x", "y", "z", *turns], speeds, parameters=constants)
@@ -82,7 +83,7 @@ def rigid_body(
         velocity={"rates": ties} if ties is not None else None,
         kinetic=(s["m"] * ca.sumsqr(v) + ca.dot(omega, moments @ omega)) / 2,
         potential=-s["m"] * ca.dot(g, where),
-        outputs={"place": where, "rotation": ca.vec(R)},
+        outputs={"place": where} | ({"rotation": ca.vec(R)} if turns else {}),
         quaternions=[turns] if orientation == "quaternion" else (),
     )
 
@@ -131,7 +132,7 @@ def rolling_disc(
     s = variables(["x", "y", "z", *angles], speeds, parameters=constants)
     v, omega, turning = s.u[:3], s.u[3:6], s.u[6:]
     R, _, ties = _orientation("zxy", s.q[3:], omega, turning)
-    upright = turn(axis("z"), s.q[3]) @ turn(axis("x"), s.q[4])
+    upright = about("z", s.q[3]) @ about("x", s.q[4])
     arm = (1 if down else -1) * s["r"] * upright[:, 2]  # from the centre to the contact
     slip = v + ca.cross(R @ omega, arm)
     moments, g = ca.diag(ca.vertcat(s["Ir"], s["Ia"], s["Ir"])), SX(list(gravity))
@@ -308,6 +309,16 @@ def dc_motor(
     )
 
 
+def about(letter: str, angle: Any) -> SX:
+    """The rotation matrix of a turn about "x", "y" or "z", to write constraints with."""
+    return turn(axis(letter), angle)
+
+
+def vector(values: Sequence[Any]) -> SX:
+    """Numbers and expressions as a column, to write constraints with."""
+    return ca.vertcat(*map(SX, values))
+
+
 # --- by physical variables, by energies -----------------------------------------------------------
 
 
@@ -435,13 +446,16 @@ def _orientation(
         if rates is not None:
             raise ModelError("a quaternion has no angles whose rates could be speeds")
         return quaternion_matrix(turned), quaternion_rates(turned), None
+    if orientation == "none":
+        return SX.eye(3), SX(0, 3), None
     if len(orientation) != 3 or set(orientation) - set("xyz"):
         raise ModelError(
-            f"orientation must be 'quaternion' or three axes such as 'zxy', got {orientation!r}"
+            "orientation must be 'quaternion', 'none' or three axes such as 'zxy', got "
+            f"{orientation!r}"
         )
     R = SX.eye(3)
     for letter, angle in zip(orientation, ca.vertsplit(turned), strict=True):
-        R = R @ turn(axis(letter), angle)
+        R = R @ about(letter, angle)
     E = ca.horzcat(*(_euler_column(orientation, turned, k) for k in range(3)))
     if rates is not None:
         return R, SX(3, 3), omega - E @ rates
@@ -452,7 +466,7 @@ def _euler_column(orientation: str, turned: SX, k: int) -> SX:
     """The axis of turn k in the axes of the body: what turns follow it are turned back."""
     e = axis(orientation[k])
     for letter, angle in zip(orientation[k + 1 :], ca.vertsplit(turned)[k + 1 :], strict=True):
-        e = turn(axis(letter), angle).T @ e
+        e = about(letter, angle).T @ e
     return ca.sparsify(e)
 
 

@@ -10,6 +10,7 @@ import casadi as ca
 from casadi import SX
 
 from ..errors import ModelError, unknown
+from ..motion.chart import angular_velocity
 from ..motion.motion import Motion, column
 from ..motion.variables import Variables
 from ..vectors import axis
@@ -44,8 +45,15 @@ class Use:
 class Seen:
     """Variables and quantities by name: ``v["x"]``, ``v["left.tip"]``, ``v["left.tip'"]``."""
 
-    def __init__(self, symbols: Variables, rates: dict[str, SX], uses: Sequence[Use]) -> None:
-        self._symbols, self._rates, self._uses = symbols, rates, uses
+    def __init__(self, symbols: Variables, uses: Sequence[Use]) -> None:
+        self._symbols, self._uses = symbols, uses
+        self._rates: dict[str, SX] = {}
+        self._qdot: SX | None = None
+
+    def moves(self, qdot: SX, rates: dict[str, SX]) -> None:
+        """Say how the coordinates move, and which of their rates are no speeds."""
+        self._qdot = qdot
+        self._rates.update(rates)
 
     def __getitem__(self, name: str) -> SX:
         s = self._symbols
@@ -67,6 +75,20 @@ class Seen:
         own = [*s.coordinates, *s.speeds, *s.inputs, *s.parameters]
         parts = (f"{use.prefix}{name}" for use in self._uses for name in use.known.names.known)
         return list(dict.fromkeys([*own, *parts]))
+
+    def rate(self, value: Any) -> SX:
+        """The time derivative of an expression of coordinates and time."""
+        s = self._symbols
+        if self._qdot is None:
+            raise ModelError("rates of coordinates cannot be made of rates of others")
+        value = SX(value)
+        rate = ca.jtimes(ca.vec(ca.densify(value)), s.q, self._qdot)
+        rate = rate + ca.jtimes(ca.vec(ca.densify(value)), s.t, SX(1))
+        return ca.reshape(rate, *value.shape)
+
+    def angular_velocity(self, R: SX) -> SX:
+        """ω in the axes of the turned frame, of a rotation matrix of coordinates: Rᵀ Ṙ = ω̃."""
+        return angular_velocity(R, self.rate(R))
 
     def rotation(self, body: str) -> SX:
         """R of a rigid body among the parts: its components to the world's."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,10 @@ from casadi import SX
 from .. import door
 from ..arguments import Numbers
 from ..closures.numbers import RANK_TOLERANCE
+from ..errors import UnsupportedError
+from ..results.second_order import SecondOrderModel
 from .complement import null_space
+from .linear import linearized
 from .node import Node
 
 if TYPE_CHECKING:
@@ -190,6 +193,33 @@ class Subsystem:
                         row for row, part in zip(node.all_rows, lost, strict=True) if part
                     ]
         return found
+
+    def linearize(
+        self,
+        at: Any,
+        *,
+        coordinates: Sequence[str],
+        speeds: Sequence[str],
+        t: float = 0.0,
+        inputs: Any = None,
+        parameters: Any = None,
+        weights: Mapping[str, float] | None = None,
+    ) -> SecondOrderModel:
+        """The linear model about a state, from linearized leaves and constraints, without the
+        equations of the whole; of the whole only.
+
+        at: a pair (q, u), or a start as for ``simulate``; the reference moves from there with the
+            accelerations that the equations give it.
+        coordinates, speeds: names of independent ones, in which the model is written.
+        weights: by row of a constraint, where there are more rows than needed and least squares
+            decide; one, if not given.
+        """
+        composed = self._equations.terms.composed
+        if composed is None or self._node is not composed.tree:
+            raise UnsupportedError(f"{self.name!r} is a part; linearize the whole, or compose it")
+        return linearized(
+            self._equations, self._node, at, coordinates, speeds, t, inputs, parameters, weights
+        )
 
     def show(self) -> str:
         """The tree of subsystems as text."""
