@@ -139,10 +139,16 @@ def system() -> mg.System:
     ends = []
     for side, d in SIDES.items():
         upper = s.body(
-            f"{side} upper", mass=d["mU"], com=(d["cU"] * d["aU"], 0, 0), inertia=(d["IU"], d["IU"], d["IU"])
+            f"{side} upper",
+            mass=d["mU"],
+            com=(d["cU"] * d["aU"], 0, 0),
+            inertia=(d["IU"], d["IU"], d["IU"]),
         )
         lower = s.body(
-            f"{side} lower", mass=d["mB"], com=(d["cB"] * d["aB"], 0, 0), inertia=(d["IB"], d["IB"], d["IB"])
+            f"{side} lower",
+            mass=d["mB"],
+            com=(d["cB"] * d["aB"], 0, 0),
+            inertia=(d["IB"], d["IB"], d["IB"]),
         )
         rotor = s.body(f"{side} rotor", mass=1.0, inertia=(d["I"], d["I"], d["I"]))
         s.revolute(side, s.ground, upper, axis="z", at=(d["x0"], 0, 0), damping=d["bU"])

@@ -64,7 +64,8 @@ def compose(
     forces: by the name of a speed, or of any velocity such as ``"left.tip'"``: a force along it, a
         number or a function; it may be affine in accelerations.
     inputs, parameters: further ones of the whole.
-    outputs: further quantities, as functions of what is seen.
+    outputs: further quantities, as functions of what is seen; constraints and forces may name
+        them, too.
     independent: names of the speeds that stay free, the columns of S; chosen, if not given.
     complement: "automatic" (what constants do not eliminate is found anew at every state, so that
         no choice goes bad), "partition" (independent speeds are chosen once), or "orthonormal".
@@ -72,10 +73,11 @@ def compose(
     """
     with blamed(name):
         made = _Composition(name, parts, coordinates, speeds, inputs, parameters)
+        made.define(dict(outputs or {}))
         made.constrain({**made.definitions, **dict(constraints or {})})
         made.force(dict(forces or {}))
         made.choose(independent, complement, dict(reference or {}))
-        terms = made.terms(dict(outputs or {}))
+        terms = made.terms()
     made_of: Equations = door.equations.Equations(terms, closure)
     return made_of
 
@@ -183,6 +185,13 @@ class _Composition:
         return PlainChart(self.name, s, self.N, n, list((start | dict(reference)).values()), fours)
 
     # --- constraints ------------------------------------------------------------------------------
+
+    def define(self, outputs: Mapping[str, Stated]) -> None:
+        """Quantities of the whole, each of those before it, too."""
+        self.own_outputs: dict[str, SX] = {}
+        for name, stated in outputs.items():
+            self.own_outputs[name] = self._value(f"output {name!r}", stated)
+            self.seen.define(name, self.own_outputs[name])
 
     def constrain(self, constraints: Mapping[str, Stated]) -> None:
         """Read the new rows, find their orders, and put all rows in order."""
@@ -335,7 +344,7 @@ class _Composition:
 
     # --- terms ------------------------------------------------------------------------------------
 
-    def terms(self, outputs: Mapping[str, Stated]) -> Terms:
+    def terms(self) -> Terms:
         """The terms of the whole."""
         s, count = self.symbols, len(self.extra[1])
         blocks = ca.diagcat(SX(count, count), *(piece["M"] for piece in self.pieces))
@@ -360,7 +369,7 @@ class _Composition:
             potential=_total(self.pieces, "V"),
             supplied=supplied + _total(self.pieces, "supplied"),
             dissipated=_total(self.pieces, "dissipated"),
-            outputs=self._outputs(outputs) | _monitors(self, M, f),
+            outputs=self._outputs() | _monitors(self, M, f),
             name=self.name,
             formalism="composition",
             chart=self.chart,
@@ -385,7 +394,7 @@ class _Composition:
         G = ca.vertcat(self.own_A, ca.horzcat(SX(parts.shape[0], len(self.extra[1])), parts))
         return G[self.order, :]
 
-    def _outputs(self, stated: Mapping[str, Stated]) -> dict[str, Any]:
+    def _outputs(self) -> dict[str, Any]:
         """Those of the parts, the places of bodies and markers among them, then the whole's own."""
         out: dict[str, Any] = {}
         taken = {*self.symbols.coordinates, *self.symbols.speeds}
@@ -395,7 +404,7 @@ class _Composition:
             for each in (*terms.chart.description.places, *own):
                 if each != "ground" and f"{use.prefix}{each}" not in taken:
                     out[f"{use.prefix}{each}"] = _later(use, each)
-        return out | {name: self._value(f"output {name!r}", each) for name, each in stated.items()}
+        return out | self.own_outputs
 
     # --- reading ----------------------------------------------------------------------------------
 

@@ -49,11 +49,16 @@ class Seen:
         self._symbols, self._uses = symbols, uses
         self._rates: dict[str, SX] = {}
         self._qdot: SX | None = None
+        self._outputs: dict[str, SX] = {}
 
     def moves(self, qdot: SX, rates: dict[str, SX]) -> None:
         """Say how the coordinates move, and which of their rates are no speeds."""
         self._qdot = qdot
         self._rates.update(rates)
+
+    def define(self, name: str, value: SX) -> None:
+        """A quantity of the whole, by its own name."""
+        self._outputs[name] = value
 
     def __getitem__(self, name: str) -> SX:
         s = self._symbols
@@ -63,6 +68,10 @@ class Seen:
             return self._rates[name]
         if name.endswith("'") and name[:-1] in s.speeds:
             return s[name]
+        if name in self._outputs:
+            return self._outputs[name]
+        if name.endswith("'") and name[:-1] in self._outputs:
+            return self.rate(self._outputs[name[:-1]])
         for use in sorted(self._uses, key=lambda use: -len(use.prefix)):
             inner = name.removeprefix(use.prefix)
             if name.startswith(use.prefix) and inner in use.known.names:
@@ -74,14 +83,15 @@ class Seen:
         s = self._symbols
         own = [*s.coordinates, *s.speeds, *s.inputs, *s.parameters]
         parts = (f"{use.prefix}{name}" for use in self._uses for name in use.known.names.known)
-        return list(dict.fromkeys([*own, *parts]))
+        return list(dict.fromkeys([*own, *self._outputs, *parts]))
 
     def rate(self, value: Any) -> SX:
         """The time derivative of an expression of coordinates and time."""
-        s = self._symbols
+        s, value = self._symbols, SX(value)
+        if ca.depends_on(value, ca.vertcat(s.u, s.udot, s.w)):
+            raise ModelError("a rate is taken of coordinates and time only")
         if self._qdot is None:
             raise ModelError("rates of coordinates cannot be made of rates of others")
-        value = SX(value)
         rate = ca.jtimes(ca.vec(ca.densify(value)), s.q, self._qdot)
         rate = rate + ca.jtimes(ca.vec(ca.densify(value)), s.t, SX(1))
         return ca.reshape(rate, *value.shape)
