@@ -1,12 +1,12 @@
 """Bicycle: Whipple's benchmark composed on three levels, and its linear equations from linearized
 parts.
 
-J. P. Meijaard, J. M. Papadopoulos, A. Ruina, A. L. Schwab, Proc. R. Soc. A 463 (2007) 1955–1982; the
-tree is that of R. Orsino (2016), Fig. 2.6: the bicycle consists of an assembly and two wheels, the
-assembly of frame (with rider) and handlebar (with fork). Axes: x forward, y right, z down. Leaves
-are rigid bodies and knife-edge wheels; the assembly has the hub's place, heading, lean, pitch and
-steer as extra coordinates; wheels are joined to it by a common hub and parallel axles (12 rows, of
-which 10 are independent).
+J. P. Meijaard, J. M. Papadopoulos, A. Ruina, A. L. Schwab, Proc. R. Soc. A 463 (2007) 1955–1982;
+the tree is that of R. Orsino (2016), Fig. 2.6: the bicycle consists of an assembly and two wheels,
+the assembly of frame (with rider) and handlebar (with fork). Axes: x forward, y right, z down.
+Leaves are rigid bodies and knife-edge wheels; the assembly has the hub's place, heading, lean,
+pitch and steer as extra coordinates; wheels are joined to it by a common hub and parallel axles (12
+rows, of which 10 are independent).
 
 The check compares the published M, C₁, K₀, K₂ and eigenvalues with those from linearized parts, and
 the non-linear accelerations with a plain system of joints.

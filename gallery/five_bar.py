@@ -6,9 +6,9 @@ element with two nodes. One chain is derived and used twice. The source gives no
 are ours, different on both sides. Its equations of motion forget the load's weight; with it (ÿ + g
 in the place of ÿ) they are what the composition gives.
 
-The check: B and C of the chain as printed, C of the linkage, the printed f̄ of chain and mechanism at
-random states, and the accelerations of a plain system of joints, with geared rotors, for the same
-currents.
+The check: B and C of the chain as printed, C of the linkage, the printed f̄ of chain and mechanism
+at random states, and the accelerations of a plain system of joints, with geared rotors, for the
+same currents.
 """
 
 import numpy as np
@@ -319,8 +319,8 @@ def printed_linkage() -> float:
     """C of the linkage, Example 2.7 (its rows of x, y, χ, φ), and that it is singular at χ = 0."""
     plain, equations = system().equations(), linkage()
     q, u = plain.assemble(START, guess=GUESS)
-    given = {name.removeprefix("linkage."): value for name, value in state(plain, q, u, (0, 0)).items()
-             if name.startswith("linkage.")}  # fmt: skip
+    named = state(plain, q, u, (0, 0)).items()
+    given = {name[8:]: value for name, value in named if name.startswith("linkage.")}
     at = equations.assemble(given)
     tl, pl, tr, pr = (given[f"{side}.{name}"] for side in "LR" for name in ("theta", "phi"))
     left, right = SIDES["L"], SIDES["R"]

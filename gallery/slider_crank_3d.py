@@ -101,9 +101,17 @@ def composed(guided: bool = False) -> mg.Equations:
         inputs=[] if guided else ["y", "z"],
         constraints=rows | (guide if guided else {}),
         forces={} if guided else forces,
-        reference={"crank.chi": 1.2, "rod.x": 0.9, "rod.y": -0.4, "rod.z": -0.2, "slide.x": L2 - 0.1,
-                   "slide.y": -L1, "rod.psi": -0.1, "rod.phi": -0.3},
-    )  # fmt: skip
+        reference={
+            "crank.chi": 1.2,
+            "rod.x": 0.9,
+            "rod.y": -0.4,
+            "rod.z": -0.2,
+            "rod.psi": -0.1,
+            "rod.phi": -0.3,
+            "slide.x": L2 - 0.1,
+            "slide.y": -L1,
+        },
+    )
 
 
 def pin(v):

@@ -9,8 +9,8 @@ R. Orsino, *A contribution on modeling methodologies for multibody systems* (201
 - ``composed("squared speed")``: the same with v = ẋ² + ẏ² + ż² as a fourth speed, which makes the
   constraints of second order.
 
-The check compares their accelerations with a plain system (two turns and a rod) and with the printed
-ones, and the linear models of Example 4.6 from linearized parts with its matrices.
+The check compares their accelerations with a plain system (two turns and a rod) and with the
+printed ones, and the linear models of Example 4.6 from linearized parts with its matrices.
 """
 
 import numpy as np

@@ -1,13 +1,13 @@
 """Trough: a charged sphere rolls without slip in a parabolic trough under an oscillating field.
 
 R. Orsino (2016), Example 4.4, with its data: a sphere of radius 0.01 m and 0.05 kg on z = y²/2, a
-point charge of 5 µC at the point that touches the trough at the start, a field 10⁴ sin(πt/2) N/C along
-x. The leaf is a sphere on a surface: the point of contact and a quaternion, ω and the velocity of the
-centre. The field's force acts on the velocity of the charge, by virtual power.
+point charge of 5 µC at the point that touches the trough at the start, a field 10⁴ sin(πt/2) N/C
+along x. The leaf is a sphere on a surface: the point of contact and a quaternion, ω and the
+velocity of the centre. The field's force acts on the velocity of the charge, by virtual power.
 
 Rolling across the trough has a period of its own; along it the motion is chaotic, so that it can be
-compared for the first 20 s only. The check compares with the specification's table (DOP853 at 3e-14),
-and accelerations with a plain system whose sphere rolls by constraints.
+compared for the first 20 s only. The check compares with the specification's table (DOP853 at
+3e-14), and accelerations with a plain system whose sphere rolls by constraints.
 """
 
 import numpy as np
@@ -49,8 +49,8 @@ def composed() -> mg.Equations:
 
 
 def system() -> mg.System:
-    """The plain twin: a free body, whose centre keeps its distance from the trough, and whose lowest
-    point along the normal has no velocity. The foot of the normal is a point that is carried along."""
+    """The plain twin: a free body, whose centre keeps its distance from the trough and whose point
+    of contact has no velocity; the foot of the normal is a point that is carried along."""
     s = mg.System("trough", gravity=(0, 0, -G))
     J = 0.4 * MASS * RADIUS**2
     ball = s.body("ball body", mass=MASS, inertia=(J, J, J))

@@ -338,7 +338,8 @@ class _Composition:
             children=children,
         )
         columns, kept = base.columns, len(self.extra[1])
-        samples = Samples(self.chart, self.levels)
+        nothing = Levels.known((), SX(0, 1), SX(0, 1), SX(0, s.u.numel()), SX(0, 1))
+        samples = Samples(self.chart, self.levels if self.own_rows else nothing)
         choice = chosen(self.name, base.B, samples, columns, kept, independent, complement)
         self.tree = _rechosen(base, choice)
 

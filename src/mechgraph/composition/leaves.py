@@ -357,7 +357,7 @@ def by_accelerations(
 ) -> Terms:
     """A leaf by Gibbs' and Appell's energy of accelerations 𝒢(q, u, u̇): inertia forces −∂𝒢/∂u̇."""
     slope = ca.gradient(_given(energy), symbols.udot)
-    return _affine(symbols, _given(forces) - slope, name, terms)
+    return _affine(symbols, _fitting(forces, symbols, name) - slope, name, terms)
 
 
 def by_kinetic_energy(
@@ -405,7 +405,8 @@ def by_kinetic_energy(
         N.T @ ca.gradient(T, s.q) + ((by_q - turned) @ N).T @ momentum - (Y @ N).T @ along(momentum)
     )
     inertia = ca.substitute(inertia, rates, chart.qdot)
-    return _affine(s, _given(forces) + inertia, name, {"kinetic": T, **terms})
+    applied = _fitting(forces, s, name)
+    return _affine(s, applied + inertia, name, {"kinetic": T, **terms})
 
 
 def _kinematics(terms: Mapping[str, Any]) -> dict[str, Any]:
@@ -414,10 +415,6 @@ def _kinematics(terms: Mapping[str, Any]) -> dict[str, Any]:
 
 def _affine(s: Variables, effective: SX, name: str, terms: Mapping[str, Any]) -> Terms:
     """Terms of effective forces f − M u̇."""
-    if effective.numel() != s.u.numel():
-        raise ModelError(
-            f"{name}: {s.u.numel()} speeds need as many forces, got {effective.numel()}"
-        )
     M = -ca.jacobian(effective, s.udot)
     return Terms(
         s,
@@ -426,6 +423,14 @@ def _affine(s: Variables, effective: SX, name: str, terms: Mapping[str, Any]) ->
         f=ca.substitute(effective, s.udot, SX.zeros(s.u.numel())),
         **terms,
     )
+
+
+def _fitting(forces: Any, s: Variables, name: str) -> SX:
+    """A force for each speed."""
+    found = _given(forces)
+    if found.shape != (s.u.numel(), 1):
+        raise ModelError(f"{name}: {s.u.numel()} speeds need as many forces, got {found.numel()}")
+    return found
 
 
 def _given(value: Any) -> SX:

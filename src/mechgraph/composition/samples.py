@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import casadi as ca
 import numpy as np
+import scipy.linalg
 from casadi import SX
 
 from ..motion.chart import Chart
 from ..motion.levels import Levels
 
-COUNT, STEPS, SPREAD, TIME = 3, 60, 0.7, 0.37
-ATTEMPTS = 12
+COUNT, STEPS, SPREAD, TIME = 3, 40, 0.7, 0.37
+ATTEMPTS = 6
+STUCK = 6  # steps without progress after which a state is given up
 MET = 1e-9  # violation up to which a state meets its constraints
 
 
@@ -29,10 +33,14 @@ class Samples:
         )
         self._parameters = np.array(s.defaults)
         random = np.random.default_rng(0)
-        found = [self._state(random, attempt) for attempt in range(ATTEMPTS)]
-        met = [state for state, ok in found if ok]
-        self.met = bool(met)
-        self._states = (met or [state for state, _ in found])[:COUNT]
+        met: list[np.ndarray] = []
+        others: list[np.ndarray] = []
+        for attempt in range(ATTEMPTS):
+            state, ok = self._state(random, attempt)
+            (met if ok else others).append(state)
+            if len(met) == COUNT:
+                break
+        self._states = (met or others)[:COUNT]
 
     def _state(self, random: np.random.Generator, attempt: int) -> tuple[np.ndarray, bool]:
         s, chart = self._chart.symbols, self._chart
@@ -47,28 +55,45 @@ class Samples:
     def _placed(self, q: np.ndarray) -> tuple[np.ndarray, bool]:
         """q with φ = 0, by Newton steps of least norm."""
         none = np.zeros(len(self._chart.symbols.speeds))
-        for _ in range(STEPS):
-            phi, _, A, _, N = (np.array(x) for x in self._rows(q, none, self._parameters))
-            if not phi.size or np.abs(phi).max() < MET / 100:
-                return q, True
-            if not np.isfinite(phi).all() or not np.isfinite(A).all():
-                return q, False
-            step = N @ (np.linalg.pinv(A, rcond=1e-10) @ phi)[:, 0]
-            q = self._chart.normalized(q - step * min(1.0, 1.0 / max(np.abs(step).max(), 1e-300)))
-        return q, bool(np.abs(phi).max() < MET)
+
+        def rows(q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            phi, _, A, _, N = self._rows(q, none, self._parameters)
+            return np.array(phi)[:, 0], np.array(A), np.array(N)
+
+        return _newton(rows, q, self._chart.normalized)
 
     def _moving(self, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, bool]:
         """u with ψ = 0."""
-        for _ in range(STEPS):
-            _, psi, _, A, _ = (np.array(x) for x in self._rows(q, u, self._parameters))
-            if not psi.size or np.abs(psi).max() < MET / 100:
-                return u, True
-            if not np.isfinite(psi).all() or not np.isfinite(A).all():
-                return u, False
-            u = u - (np.linalg.pinv(A, rcond=1e-10) @ psi)[:, 0]
-        return u, bool(np.abs(psi).max() < MET)
+        unit = np.eye(len(u))
+
+        def rows(u: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            _, psi, _, A, _ = self._rows(q, u, self._parameters)
+            return np.array(psi)[:, 0], np.array(A), unit
+
+        return _newton(rows, u, lambda u: u)
 
     def of(self, expression: SX) -> list[np.ndarray]:
         """A matrix at each of the states."""
         function = ca.Function("values", [self._arguments], [ca.densify(expression)])
         return [np.array(function(state)) for state in self._states]
+
+
+def _newton(
+    rows: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]],
+    x: np.ndarray,
+    settled: Callable[[np.ndarray], np.ndarray],
+) -> tuple[np.ndarray, bool]:
+    """x with rows of zero, from their values, slopes A, and x' = N u; and whether it was found."""
+    least, stuck = np.inf, 0
+    for _ in range(STEPS):
+        values, A, N = rows(x)
+        left = np.abs(values).max(initial=0.0)
+        if left < MET / 100:
+            return x, True
+        stuck = stuck + 1 if left > 0.9 * least else 0
+        least = min(least, left)
+        if stuck > STUCK or not np.isfinite(values).all() or not np.isfinite(A).all():
+            break
+        step = N @ scipy.linalg.lstsq(A, values, cond=1e-10, lapack_driver="gelsy")[0]
+        x = settled(x - step * min(1.0, 1.0 / max(np.abs(step).max(initial=0.0), 1e-300)))
+    return x, bool(least < MET)
