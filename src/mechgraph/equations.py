@@ -369,7 +369,9 @@ class Equations:
     def compile(self) -> bool:
         """Machine code for every function that has been called, and for ``accelerations``, now;
         False without a compiler."""
-        self.accelerations(np.array(self.terms.chart.reference), np.zeros(len(self.speeds)))
+        with warnings.catch_warnings():  # the reference need not meet the constraints
+            warnings.simplefilter("ignore")
+            self.accelerations(np.array(self.terms.chart.reference), np.zeros(len(self.speeds)))
         done = [kernel.compile() for kernel in self.numeric.kernels.values()]
         return all(done)
 

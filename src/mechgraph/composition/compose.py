@@ -27,6 +27,7 @@ from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, has_nan
 from .complement import Choice
 from .node import Node, Route
 from .part import PIECES, Part, chosen, constraint_order, known
+from .placement import Placement
 from .samples import Samples
 from .seen import Seen, Use
 
@@ -353,8 +354,14 @@ class _Composition:
         f = ca.densify(ca.vertcat(SX(count, 1), *(p["f"] for p in self.pieces)) + self.own_f)
         multipliers, power = self._forces_of_constraints()
         symmetric = not self.own_M.nnz()
-        composed = Composed(self.levels, multipliers, Route(self.tree, M, symmetric), self.tree)
         tree = self.tree
+        composed = Composed(
+            self.levels,
+            multipliers,
+            Route(tree, M, symmetric),
+            Placement(tree, M, self.chart, self.levels),
+            tree,
+        )
 
         def complement() -> SX:
             return tree.S

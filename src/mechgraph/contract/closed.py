@@ -23,6 +23,7 @@ from ..closures.expressions import (
     solve_tree,
 )
 from ..kernels import flow
+from .composed import Composed
 from .terms import Terms
 
 IDLE = 1e-10  # inertia, relative, of what has none
@@ -136,6 +137,8 @@ class Closed:
         count, total = terms.phi.numel(), terms.psi.numel()
         if not total:
             return ca.vertcat(chart.normalized_expression(q), u)
+        if terms.composed is not None:
+            return self._projected_along_tree(terms.composed)
         # one iteration is enough: the next step meets what this one leaves
         solver = self._solver(terms.A[:total, :], iterations=1)
         if count:
@@ -144,6 +147,17 @@ class Closed:
         q = chart.normalized_expression(q)
         u = u + solver(none, ca.substitute(terms.psi, terms.symbols.q, q))[0]
         return ca.vertcat(q, u)
+
+    def _projected_along_tree(self, composed: Composed) -> SX:
+        """The same with the complements of a composition, which cost little."""
+        terms, none = self.terms, SX.zeros(self.terms.symbols.u.numel())
+        q = SX(terms.symbols.q)
+        if terms.phi.numel():
+            q = q + terms.N @ composed.place(terms.phi)
+        q = terms.chart.normalized_expression(q)
+        psi = ca.substitute(terms.psi, terms.symbols.q, q)
+        rest = SX.zeros(len(terms.constraints) - psi.numel())
+        return ca.vertcat(q, terms.symbols.u + composed.close(none, ca.vertcat(psi, rest)))
 
     def flow(
         self, udot: SX | None = None, project: bool = True, account: bool = False
