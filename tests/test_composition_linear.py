@@ -129,6 +129,24 @@ def test_weights_of_rows_matter_where_rows_are_incompatible(trike):
         assert model.K[0, 0] == pytest.approx(expected, abs=6e-4)
 
 
+def test_modes_are_followed_over_the_speed(trike):
+    """The self-stable range 3.1949 … 4.3965 m/s; capsize crosses zero at its end, and its steer
+    to lean jumps from π to 0 at 1.117 m/s and back at 6.749 m/s."""
+    speeds = [0.9, 1.3, 3.15, 3.25, 4.35, 4.45, 6.5, 7.0]
+    sweep = mg.SecondOrderSweep(lambda v: lateral(trike, v)[1], speeds)
+    assert sweep.stable.tolist() == [False, False, False, True, True, False, False, False]
+    real = np.abs(sweep.eigenvalues.imag).max(axis=0) < 1e-9
+    capsize = int(np.where(real, sweep.eigenvalues[-1].real, -np.inf).argmax())
+    assert np.sign(sweep.eigenvalues[[4, 5], capsize].real).tolist() == [-1, 1]
+    ratio = sweep.ratio("A.delta", "A.phi")[:, capsize].real
+    assert np.sign(ratio[[0, 1, -2, -1]]).tolist() == [-1, 1, 1, -1]
+    K = sweep.polynomial("K")
+    assert np.allclose(K[2], [[7.48034, 0.96546], [143.96439, 18.58096]], atol=6e-6)
+    assert np.abs(K[1]).max() < 1e-6
+    with pytest.raises(ArgumentError, match="K is no polynomial of degree 1"):
+        sweep.polynomial("K", 1)
+
+
 # --- bad input ------------------------------------------------------------------------------------
 
 

@@ -75,6 +75,7 @@ PUBLIC = [
     "Roller",
     "Rollouts",
     "SecondOrderModel",
+    "SecondOrderSweep",
     "SimulationError",
     "Sphere",
     "SpringIdealJoint",

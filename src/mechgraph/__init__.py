@@ -77,7 +77,7 @@ from .motion.variables import Variables, variables
 from .results.files import load
 from .results.linear_model import LinearModel
 from .results.rollouts import Rollouts
-from .results.second_order import SecondOrderModel
+from .results.second_order import SecondOrderModel, SecondOrderSweep
 from .results.trajectory import Trajectory
 from .studies.agreement import Agreement, agreement
 from .studies.simulation.events import Event
@@ -132,6 +132,7 @@ __all__ = [
     "Roller",
     "Rollouts",
     "SecondOrderModel",
+    "SecondOrderSweep",
     "SimulationError",
     "Sphere",
     "SpringIdealJoint",

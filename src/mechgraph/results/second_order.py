@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from ..errors import ArgumentError, unknown
+
+FITTED = 1e-7  # error of a polynomial that is no rounding, relative
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,3 +108,70 @@ def _index(kind: str, name: str, known: Sequence[str]) -> int:
     if name not in known:
         raise ArgumentError(unknown(kind, name, known))
     return known.index(name)
+
+
+# --- against a parameter --------------------------------------------------------------------------
+
+
+class SecondOrderSweep:
+    """Models for the values of a parameter, such as the speed; modes are followed from one to the
+    next."""
+
+    def __init__(
+        self, model: Callable[[float], SecondOrderModel], values: Sequence[float] | np.ndarray
+    ) -> None:
+        self.values = np.asarray(values, dtype=float)
+        self.models = tuple(model(float(value)) for value in self.values)
+
+    @cached_property
+    def modes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Eigenvalues, a row for each value and a column for each mode, and their vectors."""
+        found = [self.models[0].modes(), *(each.modes() for each in self.models[1:])]
+        followed = [found[0]]
+        for values, vectors in found[1:]:
+            before, shapes = followed[-1]
+            apart = np.abs(values[None, :] - before[:, None])
+            alike = np.abs(shapes.conj().T @ vectors)
+            order = linear_sum_assignment(apart / (1 + np.abs(before[:, None])) - alike)[1]
+            followed.append((values[order], vectors[:, order]))
+        return np.array([v for v, _ in followed]), np.array([x for _, x in followed])
+
+    @property
+    def eigenvalues(self) -> np.ndarray:
+        """A row for each value, a column for each mode."""
+        return self.modes[0]
+
+    def ratio(self, above: str, below: str) -> np.ndarray:
+        """One coordinate over another in every mode: modulus and phase, as complex numbers."""
+        rows = [_index("coordinate", name, self.models[0].coordinates) for name in (above, below)]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(self.modes[1][:, rows[0]] / self.modes[1][:, rows[1]])
+
+    @property
+    def stable(self) -> np.ndarray:
+        """For each value, whether no mode grows."""
+        return np.asarray((self.eigenvalues.real < 0).all(axis=1))
+
+    def polynomial(self, name: str, degree: int = 2) -> np.ndarray:
+        """Coefficients of the matrix "M", "C", "K" or "E" over the parameter, lowest power first;
+        an error if it is no polynomial of that degree."""
+        if name not in ("M", "C", "K", "E"):
+            raise ArgumentError(unknown("matrix", name, ("M", "C", "K", "E")))
+        if len(self.values) < degree + 2:
+            raise ArgumentError(
+                f"a polynomial of degree {degree} is seen at {degree + 2} values or more, got "
+                f"{len(self.values)}"
+            )
+        matrices = np.array([getattr(model, name) for model in self.models])
+        powers = self.values[:, None] ** np.arange(degree + 1)
+        flat = matrices.reshape(len(matrices), -1)
+        found = np.linalg.lstsq(powers, flat, rcond=None)[0]
+        error = np.abs(powers @ found - flat).max(initial=0.0)
+        if error > FITTED * max(1.0, np.abs(flat).max(initial=0.0)):
+            raise ArgumentError(
+                f"{name} is no polynomial of degree {degree}: the error is {error:.2g}"
+            )
+        return found.reshape(degree + 1, *matrices.shape[1:])
+
+    def __repr__(self) -> str:
+        return f"<SecondOrderSweep: {len(self.values)} values, {self.models[0]!r}>"
