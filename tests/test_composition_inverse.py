@@ -200,3 +200,74 @@ def test_friction_that_depends_on_the_forces_of_a_guide():
     motion = {"x": lambda t: t + t**2 / 2, "y": lambda t: 0 * t, "z": 0.0}
     found = block.inverse_dynamics(motion, t=[0.0, 1.0], drives=["push", "side", "normal"])
     assert np.allclose(found, [[2.0 + 0.3 * 2 * 9.81, 0, 2 * 9.81]] * 2, rtol=1e-12, atol=1e-12)
+
+
+def rubbed(side: float = 4.0, **options) -> mg.Equations:
+    """A block of 2 kg in a guide along x, under its weight and a force to the side."""
+
+    def friction(v):
+        normal = mg.sqrt(v.multiplier("y") ** 2 + v.multiplier("z") ** 2)
+        return -0.3 * mg.if_else(v["x'"] >= 0, 1, -1) * normal
+
+    return mg.compose(
+        "block",
+        [mg.leaves.particle(mass=2.0, gravity=(0, side, -9.81))],
+        inputs=["lift"],
+        constraints={"y": lambda v: v["y"], "z": lambda v: v["z"]},
+        forces={"x'": friction, "z'": lambda v: v["lift"]},
+        **options,
+    )
+
+
+def test_friction_by_two_constraint_forces_in_forward_runs():
+    """ẍ = −μ √(F_y² + F_z²)/m, by every closure and on every route, and the balance of energy."""
+    normal = np.hypot(2 * 4.0, 2 * 9.81 - 3.0)
+    for closure in mg.CLOSURES:
+        block = rubbed(closure=closure)
+        q, u = np.zeros(3), np.array([1.0, 0, 0])
+        given = {"inputs": [3.0]}
+        assert block.accelerations(q, u, **given)[0] == pytest.approx(-0.15 * normal, rel=1e-12)
+        udot, lam = block.solve(q, u, **given)
+        assert udot[0] == pytest.approx(-0.15 * normal, rel=1e-12)
+        assert lam == pytest.approx([-8.0, 2 * 9.81 - 3.0], rel=1e-12)
+    run = rubbed().simulate(0.2, {"x'": 1.0}, inputs={"lift": 3.0}, rtol=1e-10)
+    assert run["x'"][-1] == pytest.approx(1 - 0.03 * normal, rel=1e-8)
+    assert np.abs(run.imbalance).max() < 1e-8
+    assert run["‖f̄‖"].max() < 1e-11
+
+
+def test_friction_where_the_forces_depend_on_friction():
+    """On a slope, with friction along x: normal forces change with the friction itself; against
+    Newton's law solved by hand."""
+    mu, m, g, angle = 0.3, 2.0, 9.81, 0.4
+    c, s = np.cos(angle), np.sin(angle)
+
+    def friction(v):
+        return -mu * mg.sqrt(v.multiplier("slope") ** 2)
+
+    # the force acts along x, not along the slope: it lifts, too
+    block = mg.compose(
+        "block",
+        [mg.leaves.particle(mass=m, gravity=(0, 0, -g))],
+        constraints={"slope": lambda v: -s * v["x"] + c * v["z"], "plane": lambda v: v["y"]},
+        forces={"x'": friction},
+    )
+    N = m * g * c / (1 + mu * s)  # N + μ N sin = m g cos
+    udot, lam = block.solve([0, 0, 0], [c, 0, s])
+    assert lam[0] == pytest.approx(N, rel=1e-12)
+    along = -g * s - mu * N * c / m
+    assert udot == pytest.approx([along * c, 0, along * s], rel=1e-12, abs=1e-12)
+
+
+def test_what_friction_cannot_be():
+    with pytest.raises(mg.UnsupportedError, match="leave the constraint out"):
+        rubbed().inverse_dynamics({"x": lambda t: t}, t=0.0, drives=["x'"])
+    with pytest.raises(ModelError, match="must grow in proportion"):
+        mg.compose(
+            "block",
+            [mg.leaves.particle()],
+            constraints={"z": lambda v: v["z"]},
+            forces={"x'": lambda v: v.multiplier("z") ** 2},
+        )
+    with pytest.raises(ModelError, match="unknown constraint 'w'"):
+        mg.compose("block", [mg.leaves.particle()], forces={"x'": lambda v: v.multiplier("w")})

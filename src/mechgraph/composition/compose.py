@@ -9,7 +9,7 @@ matrices are put in as they are, not derived again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -23,8 +23,9 @@ from ..errors import ArgumentError, ModelError, blamed, unknown
 from ..model.constraints import LEVELS
 from ..motion.levels import Levels
 from ..motion.variables import Variables, variables
-from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, has_nan
+from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, has_nan, symbol
 from .complement import Choice
+from .friction import check_homogeneous, dragged
 from .node import Node, Route
 from .part import PIECES, Part, chosen, constraint_order, known
 from .placement import Placement
@@ -63,7 +64,8 @@ def compose(
     constraints: functions of what is seen, ``lambda v: v["left.x"] - v["right.x"]``, that stay
         zero; of coordinates, speeds, or accelerations (``v["left.x''"]``), which tells their order.
     forces: by the name of a speed, or of any velocity such as ``"left.tip'"``: a force along it, a
-        number or a function; it may be affine in accelerations.
+        number or a function; it may be affine in accelerations, and may grow with constraint forces
+        (``v.multiplier("guide: 1")``), as friction does.
     inputs, parameters: further ones of the whole.
     outputs: further quantities, as functions of what is seen; constraints and forces may name
         them, too.
@@ -143,7 +145,7 @@ class _Composition:
 
     def _pieces(self, use: Use) -> list[Any]:
         terms = use.known.terms
-        lam = ca.vertcat(SX(0, 1), *(SX.sym(f"{use.prefix}{row}") for row in terms.constraints))
+        lam = ca.vertcat(SX(0, 1), *(symbol(f"{use.prefix}{row}") for row in terms.constraints))
         values = use.put_in(use.known.function, lam)
         count = len(PIECES)
         return [*values[:count], (lam, values[count:])]
@@ -217,6 +219,12 @@ class _Composition:
         self._held()
         self.own_psi = psi
         self._order_rows([phi.numel(), velocity.numel(), acceleration.numel()], phi, psi)
+        self.own_lam = ca.vertcat(SX(0, 1), *map(symbol, self.own_rows))
+        every = ca.vertcat(self.own_lam, *(piece["tree"][0] for piece in self.pieces))
+        self.lam = every[self.order] if self.order else SX(0, 1)
+        self.seen.hold(
+            dict(zip(self.levels.names, ca.vertsplit(self.lam), strict=True)) if self.order else {}
+        )
 
     def _rate(self, value: SX) -> SX:
         s = self.symbols
@@ -289,8 +297,9 @@ class _Composition:
     def force(self, forces: Mapping[str, Any]) -> None:
         """f⊕ and M⊕ over all speeds."""
         s, total = self.symbols, SX.zeros(self.symbols.u.numel())
+        self.drag = SX(s.u.numel(), 1)
         for name, stated in forces.items():
-            value = self._value(f"force along {name!r}", stated)
+            value = self._value(f"force along {name!r}", stated, self.lam)
             velocity = self.seen[name]
             slopes = ca.jacobian(velocity, s.u)
             if slopes.nnz() == 0 or value.numel() != velocity.numel():
@@ -302,7 +311,11 @@ class _Composition:
                         else f"it has {velocity.numel()} components, the force {value.numel()}"
                     )
                 )
-            total = total + slopes.T @ value
+            if self.order and ca.depends_on(value, self.lam):
+                check_homogeneous(name, value, self.lam)
+                self.drag = self.drag + slopes.T @ value
+            else:
+                total = total + slopes.T @ value
         inertia = -ca.jacobian(total, s.udot)
         if ca.depends_on(inertia, ca.vertcat(s.u, s.udot, s.w)):
             raise ModelError("forces must be affine in the accelerations, with factors of position")
@@ -342,7 +355,7 @@ class _Composition:
         nothing = Levels.known((), SX(0, 1), SX(0, 1), SX(0, s.u.numel()), SX(0, 1))
         samples = Samples(self.chart, self.levels if self.own_rows else nothing)
         choice = chosen(self.name, base.B, samples, columns, kept, independent, complement)
-        self.tree = _rechosen(base, choice)
+        self.tree = replace(base, choice=choice)
 
     # --- terms ------------------------------------------------------------------------------------
 
@@ -352,31 +365,30 @@ class _Composition:
         blocks = ca.diagcat(SX(count, count), *(piece["M"] for piece in self.pieces))
         M = ca.sparsify(blocks + self.own_M)
         f = ca.densify(ca.vertcat(SX(count, 1), *(p["f"] for p in self.pieces)) + self.own_f)
-        multipliers, power = self._forces_of_constraints()
-        symmetric = not self.own_M.nnz()
-        tree = self.tree
+        tree, route = self.tree, Route(self.tree, M, not self.own_M.nnz())
         composed = Composed(
             self.levels,
-            multipliers,
-            Route(tree, M, symmetric),
+            self.lam,
+            route,
             Placement(tree, M, self.chart, self.levels),
             tree,
+            dragging=bool(self.drag.nnz()) or any(_dragging(use) for use in self.uses),
         )
 
         def complement() -> SX:
             return tree.S
 
-        supplied = ca.dot(self.own_f, s.u) + power
+        supplied = ca.dot(self.own_f, s.u) + self._driven_power()
         return Terms(
             s,
             M=M,
             f=f,
-            G=self._G(),
+            G=self._G(route, f),
             S=complement,
             kinetic=_total(self.pieces, "T"),
             potential=_total(self.pieces, "V"),
             supplied=supplied + _total(self.pieces, "supplied"),
-            dissipated=_total(self.pieces, "dissipated"),
+            dissipated=_total(self.pieces, "dissipated") - ca.dot(self.drag, s.u),
             outputs=self._outputs() | _monitors(self, M, f),
             name=self.name,
             formalism="composition",
@@ -384,23 +396,27 @@ class _Composition:
             composed=composed,
         )
 
-    def _forces_of_constraints(self) -> tuple[SX, SX]:
-        """λ in the order of the rows, and the power of the new ones, if they have any."""
-        own = ca.vertcat(SX(0, 1), *(SX.sym(row) for row in self.own_rows))
-        every = ca.vertcat(own, *(piece["tree"][0] for piece in self.pieces))
+    def _driven_power(self) -> SX:
+        """Power of the new constraint forces, if they have any: λᵀ A u."""
         s = self.symbols
         offsets = ca.substitute(self.own_psi, s.u, SX.zeros(s.u.numel()))
-        ideal = offsets.is_zero() and not ca.depends_on(self.own_A, s.u)
-        ideal = ideal and self.own_least < 2
-        power = SX(1, 1) if ideal else ca.dot(own, self.own_A @ s.u)
-        return every[self.order] if self.order else SX(0, 1), power
+        linear = offsets.is_zero() and not ca.depends_on(self.own_A, s.u)
+        ideal = linear and self.own_least < 2
+        return SX(1, 1) if ideal else ca.dot(self.own_lam, self.own_A @ s.u)
 
-    def _G(self) -> SX | None:
-        if not any(use.known.terms.has_friction for use in self.uses):
+    def _G(self, route: Route, f: SX) -> Any:
+        """Directions of the constraint forces, where friction goes with them."""
+        parts = [piece["G"] for piece in self.pieces]
+        dragging = bool(self.drag.nnz())
+        if not dragging and not any(use.known.terms.has_friction for use in self.uses):
             return None
-        parts = ca.diagcat(*(piece["G"] for piece in self.pieces))
-        G = ca.vertcat(self.own_A, ca.horzcat(SX(parts.shape[0], len(self.extra[1])), parts))
-        return G[self.order, :]
+        below = ca.diagcat(*parts)
+        G = ca.vertcat(self.own_A, ca.horzcat(SX(below.shape[0], len(self.extra[1])), below))
+        G = G[self.order, :]
+        if not dragging:
+            return G
+        levels = self.levels
+        return lambda: G + dragged(self.drag, self.lam, route, levels.A, f, levels.b).T
 
     def _outputs(self) -> dict[str, Any]:
         """Those of the parts, the places of bodies and markers among them, then the whole's own."""
@@ -416,8 +432,8 @@ class _Composition:
 
     # --- reading ----------------------------------------------------------------------------------
 
-    def _value(self, what: str, stated: Any) -> SX:
-        """An expression as a column, of variables of the whole alone."""
+    def _value(self, what: str, stated: Any, also: SX | None = None) -> SX:
+        """An expression as a column, of variables of the whole alone (and ``also`` of these)."""
         with blamed(what):
             found = stated(self.seen) if callable(stated) else stated
             if isinstance(found, (list, tuple)):
@@ -426,7 +442,8 @@ class _Composition:
                 value = ca.densify(ca.vec(SX(found)))
             except NOT_AN_EXPRESSION:
                 raise ModelError(f"must be an expression, got {found!r}") from None
-            strangers = self.symbols.strangers(value)
+            own = value if also is None else ca.substitute(value, also, SX.ones(also.shape))
+            strangers = self.symbols.strangers(own)
             if strangers:
                 raise ModelError(
                     f"uses {strangers[0]!r}, which is not among the variables of {self.name!r}; "
@@ -450,7 +467,7 @@ def _monitors(made: _Composition, M: SX, f: SX) -> dict[str, Callable[[], SX]]:
         return levels.A @ udot + levels.b
 
     def forces() -> SX:
-        return tree.S.T @ (f - M @ udot)
+        return tree.S.T @ (f + made.drag - M @ udot)
 
     found = (
         lambda: levels.phi,
@@ -592,15 +609,9 @@ def _total(pieces: Sequence[Mapping[str, SX]], key: str) -> SX:
     return sum((piece[key] for piece in pieces), SX(0))
 
 
-def _rechosen(base: Node, choice: Choice) -> Node:
-    """The node with its complement chosen; what was derived of it stays."""
-    kept: dict[str, Any] = {key: vars(base)[key] for key in ("R", "B") if key in vars(base)}
-    made = Node(
-        **{key: getattr(base, key) for key in base.__dataclass_fields__ if key != "choice"},
-        choice=choice,
-    )
-    vars(made).update(kept)
-    return made
+def _dragging(use: Use) -> bool:
+    composed = use.known.terms.composed
+    return composed is not None and composed.dragging
 
 
 def _later(use: Use, name: str) -> Callable[[], SX]:

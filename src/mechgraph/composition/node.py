@@ -139,11 +139,13 @@ class Node:
     # --- accelerations ----------------------------------------------------------------------------
 
     def particular(self, b: SX) -> SX:
-        """e with A e + b = 0 for all rows of the node and its parts; b are those of the whole."""
-        e = ca.vertcat(SX(len(self.extra), 1), *(child.particular(b) for child in self.children))
+        """e with A e + b = 0 for all rows of the node and its parts; b are those of the whole, one
+        column or several."""
+        none = SX(len(self.extra), b.shape[1])
+        e = ca.vertcat(none, *(child.particular(b) for child in self.children))
         if not self.rows:
             return e
-        return e - self.R @ (self.P @ (b[list(self.where)] + self.A @ e))
+        return e - self.R @ (self.P @ (b[list(self.where), :] + self.A @ e))
 
     # --- as a part of something larger ------------------------------------------------------------
 

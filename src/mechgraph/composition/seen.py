@@ -50,11 +50,22 @@ class Seen:
         self._rates: dict[str, SX] = {}
         self._qdot: SX | None = None
         self._outputs: dict[str, SX] = {}
+        self._multipliers: dict[str, SX] = {}
 
     def moves(self, qdot: SX, rates: dict[str, SX]) -> None:
         """Say how the coordinates move, and which of their rates are no speeds."""
         self._qdot = qdot
         self._rates.update(rates)
+
+    def hold(self, multipliers: dict[str, SX]) -> None:
+        """Say what the constraint forces are, by the names of their rows."""
+        self._multipliers.update(multipliers)
+
+    def multiplier(self, row: str) -> SX:
+        """The constraint force of a row, for forces that grow with it, such as friction."""
+        if row not in self._multipliers:
+            raise ModelError(unknown("constraint", row, self._multipliers))
+        return self._multipliers[row]
 
     def define(self, name: str, value: SX) -> None:
         """A quantity of the whole, by its own name."""

@@ -21,3 +21,4 @@ class Composed:
     close: Callable[[SX, SX], SX]
     place: Callable[[SX], SX]
     tree: Any
+    dragging: bool = False  # True if G is that of the motion, because forces grow with λ

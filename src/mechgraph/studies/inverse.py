@@ -63,6 +63,13 @@ def inverse_dynamics(
         )
     if u is None or udot is None:
         raise ArgumentError("inverse_dynamics needs a Trajectory, or q, u and udot")
+    composed = equations.terms.composed
+    if composed is not None and composed.dragging:
+        raise UnsupportedError(
+            "forces grow with constraint forces here, and those of this motion are not known: "
+            "leave the constraint out, name inputs along what it blocks, let the force depend on these, "
+            "and prescribe zero motion there"
+        )
     if drives is not None:
         return _efforts_of(
             equations,
