@@ -9,7 +9,7 @@ matrices are put in as they are, not derived again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -19,16 +19,17 @@ from .. import door
 from ..contract.composed import Composed
 from ..contract.plain import PlainChart
 from ..contract.terms import Terms
-from ..errors import ArgumentError, ModelError, blamed, unknown
-from ..model.constraints import LEVELS
+from ..errors import ModelError, blamed, unknown
 from ..motion.levels import Levels
-from ..motion.variables import Variables, variables
 from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, has_nan, symbol
 from .complement import Choice
 from .friction import check_homogeneous, dragged
+from .monitors import MONITORS, monitors
+from .naming import listed, names_of, parameter_name, whole_variables
 from .node import Node, Route
 from .part import PIECES, Part, chosen, constraint_order, known
 from .placement import Placement
+from .rows import new_rows, raw_order, stacked
 from .samples import Samples
 from .seen import Seen, Use
 
@@ -85,14 +86,6 @@ def compose(
     return made_of
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Rows of one level, by name, with what follows from them."""
-
-    names: tuple[str, ...]
-    values: SX
-
-
 class _Composition:
     """What is known on the way from parts to terms."""
 
@@ -105,12 +98,11 @@ class _Composition:
         inputs: Sequence[str],
         parameters: Mapping[str, float] | None,
     ) -> None:
-        self.name, listed = name, _listed(parts)
-        extra_speeds = list(speeds)
-        extra = _names("coordinates", coordinates), _names("speeds", extra_speeds)
+        self.name, given = name, listed(parts)
+        extra = names_of("coordinates", coordinates), names_of("speeds", speeds)
         self.extra = extra
-        self.symbols = _variables(extra, listed, inputs, parameters)
-        self.uses = self._placed(listed)
+        self.symbols = whole_variables(extra, given, inputs, parameters)
+        self.uses = self._placed(given)
         self.pieces = [
             dict(zip((*PIECES, "tree"), self._pieces(use), strict=True)) for use in self.uses
         ]
@@ -124,13 +116,13 @@ class _Composition:
 
     # --- parts ------------------------------------------------------------------------------------
 
-    def _placed(self, listed: Sequence[tuple[str, str, Part]]) -> list[Use]:
+    def _placed(self, given: Sequence[tuple[str, str, Part]]) -> list[Use]:
         s, uses = self.symbols, []
         q, u, w = len(self.extra[0]), len(self.extra[1]), 0
-        for key, prefix, part in listed:
+        for key, prefix, part in given:
             own = part.terms.symbols
             slices = slice(q, q + len(own.coordinates)), slice(u, u + len(own.speeds))
-            p = [s[_parameter(part, prefix, each)] for each in own.parameters]
+            p = [s[parameter_name(part, prefix, each)] for each in own.parameters]
             arguments = [
                 s.q[slices[0]],
                 s.u[slices[1]],
@@ -198,99 +190,29 @@ class _Composition:
 
     def constrain(self, constraints: Mapping[str, Stated]) -> None:
         """Read the new rows, find their orders, and put all rows in order."""
-        s, zero = self.symbols, SX.zeros(self.symbols.u.numel())
-        own: dict[str, list[tuple[str, SX]]] = {level: [] for level in LEVELS}
-        for name, stated in constraints.items():
-            value = self._value(f"constraint {name!r}", stated)
-            rows = (
-                [name] if value.numel() == 1 else [f"{name}: {k + 1}" for k in range(value.numel())]
-            )
-            for row, each in zip(rows, ca.vertsplit(value), strict=True):
-                own[self._level(row, each)].append((row, each))
-        found = {level: _rows(given) for level, given in own.items()}
-        phi, velocity, acceleration = (found[level].values for level in LEVELS)
-        rates = self._rate(phi)
-        psi = ca.vertcat(rates, velocity)
-        self.own_rows = tuple(name for level in LEVELS for name in found[level].names)
-        self.own_A = ca.vertcat(ca.jacobian(psi, s.u), ca.jacobian(acceleration, s.udot))
-        rest = ca.substitute(acceleration, s.udot, zero)
-        self.own_b = ca.densify(ca.vertcat(self._rate(psi), rest))
-        self.own_least = 2 if acceleration.numel() else 1 if velocity.numel() else 0
-        self._held()
-        self.own_psi = psi
-        self._order_rows([phi.numel(), velocity.numel(), acceleration.numel()], phi, psi)
-        self.own_lam = ca.vertcat(SX(0, 1), *map(symbol, self.own_rows))
-        every = ca.vertcat(self.own_lam, *(piece["tree"][0] for piece in self.pieces))
-        self.lam = every[self.order] if self.order else SX(0, 1)
-        self.seen.hold(
-            dict(zip(self.levels.names, ca.vertsplit(self.lam), strict=True)) if self.order else {}
+        stated = (
+            (name, self._value(f"constraint {name!r}", each)) for name, each in constraints.items()
         )
+        self.own = new_rows(self.symbols, self._rate, stated)
+        self.stack = stacked([self.own, *map(self._rows_of, self.uses, self.pieces)])
+        self.levels, order = self.stack.levels, self.stack.order
+        self.own_lam = ca.vertcat(SX(0, 1), *map(symbol, self.own.names))
+        every = ca.vertcat(self.own_lam, *(piece["tree"][0] for piece in self.pieces))
+        self.lam = every[order] if order else SX(0, 1)
+        self.seen.hold({row: self.lam[k] for k, row in enumerate(self.levels.names)})
+
+    def _rows_of(self, use: Use, piece: Mapping[str, Any]) -> Levels:
+        """The rows of a part, over all speeds."""
+        names = tuple(f"{use.prefix}{row}" for row in use.known.terms.constraints)
+        A = SX(len(names), self.symbols.u.numel())
+        own = [f"{use.prefix}{speed}" for speed in use.known.terms.symbols.speeds]
+        A[:, [self.symbols.speeds.index(speed) for speed in own]] = piece["A"]
+        return Levels.known(names, piece["phi"], piece["psi"], ca.sparsify(A), piece["b"])
 
     def _rate(self, value: SX) -> SX:
         s = self.symbols
         qdot = self.N @ s.u + self.n
         return ca.jtimes(value, s.q, qdot) + ca.jtimes(value, s.t, SX(1))
-
-    def _level(self, row: str, value: SX) -> Any:
-        s = self.symbols
-        if ca.depends_on(value, s.w):
-            raise ModelError(f"constraint {row!r} must not depend on inputs")
-        if ca.depends_on(value, s.udot):
-            if ca.depends_on(ca.jacobian(value, s.udot), s.udot):
-                raise ModelError(f"constraint {row!r} must be affine in the accelerations")
-            return "acceleration"
-        if ca.depends_on(value, s.u):
-            return "velocity"
-        if ca.depends_on(value, s.q):
-            return "position"
-        raise ModelError(
-            f"constraint {row!r} has no order: it depends on no coordinate, speed or acceleration"
-        )
-
-    def _held(self) -> None:
-        for k, row in enumerate(self.own_rows):
-            if not ca.sparsify(self.own_A[k, :]).nnz():
-                raise ModelError(
-                    f"constraint {row!r} holds no speed: nothing of it changes with the motion"
-                )
-
-    def _order_rows(self, counts: list[int], phi: SX, psi: SX) -> None:
-        """All rows: by level, and in each the new ones before those of the parts."""
-        owners = [_levels_of(counts)]
-        for use in self.uses:
-            levels = use.known.terms.levels
-            first, second = levels.phi.numel(), levels.psi.numel()
-            owners.append(_levels_of([first, second - first, len(levels.names) - second]))
-        flat = [
-            (level, owner, k) for owner, found in enumerate(owners) for k, level in enumerate(found)
-        ]
-        order = sorted(range(len(flat)), key=lambda k: (flat[k][0], k))
-        place = {flat[k][1:]: position for position, k in enumerate(order)}
-        self.where = [
-            tuple(place[owner, k] for k in range(len(found))) for owner, found in enumerate(owners)
-        ]
-        names = [*self.own_rows]
-        for use in self.uses:
-            names += [f"{use.prefix}{row}" for row in use.known.terms.constraints]
-        taken = sorted({each for each in names if names.count(each) > 1})
-        if taken:
-            raise ModelError(f"two constraints have the name {taken[0]!r}; give parts a prefix")
-        count = len(self.extra[1])
-        parts = ca.diagcat(*(piece["A"] for piece in self.pieces))
-        A = ca.vertcat(self.own_A, ca.horzcat(SX(parts.shape[0], count), parts))
-        b = ca.vertcat(self.own_b, *(piece["b"] for piece in self.pieces))
-        at = [[k for k in order if flat[k][0] <= level] for level in range(3)]
-        all_phi = self._stacked("phi", phi, at[0], flat)
-        all_psi = self._stacked("psi", psi, at[1], flat)
-        self.levels = Levels.known(
-            tuple(names[k] for k in order), all_phi, all_psi, A[order, :], ca.densify(b[order])
-        )
-        self.order = order
-
-    def _stacked(self, key: str, own: SX, order: list[int], flat: list[Any]) -> SX:
-        by_owner = [own, *(piece[key] for piece in self.pieces)]
-        entries = [by_owner[owner][k] for _, owner, k in (flat[each] for each in order)]
-        return ca.densify(ca.vertcat(SX(0, 1), *entries))
 
     # --- forces -----------------------------------------------------------------------------------
 
@@ -311,7 +233,7 @@ class _Composition:
                         else f"it has {velocity.numel()} components, the force {value.numel()}"
                     )
                 )
-            if self.order and ca.depends_on(value, self.lam):
+            if self.levels.names and ca.depends_on(value, self.lam):
                 check_homogeneous(name, value, self.lam)
                 self.drag = self.drag + slopes.T @ value
             else:
@@ -330,30 +252,34 @@ class _Composition:
         """The node of the whole, with its complement."""
         s = self.symbols
         children = tuple(
-            use.known.tree.used(use.key, use.prefix, self.where[k + 1], iter(piece["tree"][1]))
+            use.known.tree.used(
+                use.key, use.prefix, self.stack.where[k + 1], iter(piece["tree"][1])
+            )
             for k, (use, piece) in enumerate(zip(self.uses, self.pieces, strict=True))
         )
         self.chart = self._chart(reference)
         trivial = not self.extra[0] or set(self.extra[1]) == {f"{x}'" for x in self.extra[0]}
-        least = max([self.own_least, 0 if trivial else 1, *(child.order for child in children)])
+        least = max(
+            [raw_order(self.own), 0 if trivial else 1, *(child.order for child in children)]
+        )
         base = Node(
             name=self.name,
             speeds=s.speeds,
             extra=self.extra[1],
-            rows=self.own_rows,
-            where=self.where[0],
-            A=self.own_A,
-            b=self.own_b,
+            rows=self.own.names,
+            where=self.stack.where[0],
+            A=self.own.A,
+            b=self.own.b,
             M=self.own_M,
             f=self.own_f,
             udot=s.udot,
             choice=Choice("automatic"),
-            order=constraint_order(s.q, s.u, self.own_A, least),
+            order=constraint_order(s.q, s.u, self.own.A, least),
             children=children,
         )
         columns, kept = base.columns, len(self.extra[1])
         nothing = Levels.known((), SX(0, 1), SX(0, 1), SX(0, s.u.numel()), SX(0, 1))
-        samples = Samples(self.chart, self.levels if self.own_rows else nothing)
+        samples = Samples(self.chart, self.levels if self.own.names else nothing)
         choice = chosen(self.name, base.B, samples, columns, kept, independent, complement)
         self.tree = replace(base, choice=choice)
 
@@ -378,6 +304,9 @@ class _Composition:
         def complement() -> SX:
             return tree.S
 
+        def left() -> SX:
+            return tree.S.T @ (f + self.drag - M @ s.udot)
+
         supplied = ca.dot(self.own_f, s.u) + self._driven_power()
         return Terms(
             s,
@@ -389,7 +318,7 @@ class _Composition:
             potential=_total(self.pieces, "V"),
             supplied=supplied + _total(self.pieces, "supplied"),
             dissipated=_total(self.pieces, "dissipated") - ca.dot(self.drag, s.u),
-            outputs=self._outputs() | _monitors(self, M, f),
+            outputs=self._outputs() | monitors(self.levels, s.udot, left),
             name=self.name,
             formalism="composition",
             chart=self.chart,
@@ -399,10 +328,10 @@ class _Composition:
     def _driven_power(self) -> SX:
         """Power of the new constraint forces, if they have any: λᵀ A u."""
         s = self.symbols
-        offsets = ca.substitute(self.own_psi, s.u, SX.zeros(s.u.numel()))
-        linear = offsets.is_zero() and not ca.depends_on(self.own_A, s.u)
-        ideal = linear and self.own_least < 2
-        return SX(1, 1) if ideal else ca.dot(self.own_lam, self.own_A @ s.u)
+        offsets = ca.substitute(self.own.psi, s.u, SX.zeros(s.u.numel()))
+        linear = offsets.is_zero() and not ca.depends_on(self.own.A, s.u)
+        ideal = linear and raw_order(self.own) < 2
+        return SX(1, 1) if ideal else ca.dot(self.own_lam, self.own.A @ s.u)
 
     def _G(self, route: Route, f: SX) -> Any:
         """Directions of the constraint forces, where friction goes with them."""
@@ -411,8 +340,8 @@ class _Composition:
         if not dragging and not any(use.known.terms.has_friction for use in self.uses):
             return None
         below = ca.diagcat(*parts)
-        G = ca.vertcat(self.own_A, ca.horzcat(SX(below.shape[0], len(self.extra[1])), below))
-        G = G[self.order, :]
+        G = ca.vertcat(self.own.A, ca.horzcat(SX(below.shape[0], len(self.extra[1])), below))
+        G = G[self.stack.order, :]
         if not dragging:
             return G
         levels = self.levels
@@ -454,128 +383,7 @@ class _Composition:
         return value
 
 
-# --- monitors -------------------------------------------------------------------------------------
-
-MONITORS = ("‖q̄0‖", "‖q̄1‖", "‖q̄2‖", "‖f̄‖", "‖q̄2, f̄‖")
-
-
-def _monitors(made: _Composition, M: SX, f: SX) -> dict[str, Callable[[], SX]]:
-    """Norms of what a motion should leave zero: rows at each order, and projected forces."""
-    levels, tree, udot = made.levels, made.tree, made.symbols.udot
-
-    def rows() -> SX:
-        return levels.A @ udot + levels.b
-
-    def forces() -> SX:
-        return tree.S.T @ (f + made.drag - M @ udot)
-
-    found = (
-        lambda: levels.phi,
-        lambda: levels.psi,
-        rows,
-        forces,
-        lambda: ca.vertcat(rows(), forces()),
-    )
-    return {name: _norm(value) for name, value in zip(MONITORS, found, strict=True)}
-
-
-def _norm(value: Callable[[], SX]) -> Callable[[], SX]:
-    return lambda: ca.sqrt(ca.sumsqr(value())) if value().numel() else SX(0)
-
-
 # --- small things ---------------------------------------------------------------------------------
-
-
-def _listed(parts: Any) -> list[tuple[str, str, Part]]:
-    """(key, prefix, part) of each."""
-    if isinstance(parts, Mapping):
-        given = [(str(key), f"{key}.", each) for key, each in parts.items()]
-    elif isinstance(parts, Sequence) and not isinstance(parts, str):
-        given = [("", "", each) for each in parts]
-    else:
-        raise ArgumentError(
-            f"parts must be a mapping of names to equations, or a list of these, got {parts!r}"
-        )
-    out = []
-    for key, prefix, each in given:
-        part = each if isinstance(each, Part) else Part(each)
-        prefix = prefix if part.prefix is None else part.prefix
-        out.append((key or prefix.rstrip(".") or part.terms.name, prefix, part))
-    return out
-
-
-def _names(what: str, given: Any) -> tuple[str, ...]:
-    if isinstance(given, str):
-        raise ModelError(f"{what}: expected a list of names, got {given!r}")
-    return tuple(given)
-
-
-def _parameter(part: Part, prefix: str, name: str) -> str:
-    """What the whole calls a parameter of a part."""
-    given = part.parameters.get(name)
-    return given if isinstance(given, str) else f"{prefix}{name}"
-
-
-def _variables(
-    extra: tuple[tuple[str, ...], tuple[str, ...]],
-    listed: Sequence[tuple[str, str, Part]],
-    inputs: Sequence[str],
-    parameters: Mapping[str, float] | None,
-) -> Variables:
-    owners: dict[str, str] = {}
-    coordinates, speeds = list(extra[0]), list(extra[1])
-    commands: list[str] = []
-    constants: dict[str, float] = dict(parameters or {})
-    own = dict.fromkeys(constants, "the whole")
-    for name in (*extra[0], *extra[1], *inputs, *constants):
-        owners[name] = "the whole"
-    for key, prefix, part in listed:
-        s = part.terms.symbols
-        for group, names in (
-            (coordinates, s.coordinates),
-            (speeds, s.speeds),
-            (commands, s.inputs),
-        ):
-            for name in (f"{prefix}{each}" for each in names):
-                if name in owners:
-                    raise ModelError(
-                        f"{name!r} is a name in {owners[name]} and in part {key!r}; list parts by "
-                        "name, {'left': …, 'right': …}, or give mg.Part(…, prefix=…)"
-                    )
-                owners[name] = f"part {key!r}"
-                group.append(name)
-        _add_parameters(constants, own, owners, key, prefix, part)
-    return variables(coordinates, speeds, [*commands, *inputs], constants)
-
-
-def _add_parameters(
-    constants: dict[str, float],
-    own: dict[str, str],
-    owners: dict[str, str],
-    key: str,
-    prefix: str,
-    part: Part,
-) -> None:
-    """Parameters of a part among those of the whole; of the same name they are the same."""
-    s = part.terms.symbols
-    for given in part.parameters:
-        if given not in s.parameters:
-            raise ModelError(f"part {key!r}: {unknown('parameter', given, s.parameters)}")
-    for name, default in zip(s.parameters, s.defaults, strict=True):
-        value, full = part.parameters.get(name, default), _parameter(part, prefix, name)
-        number = default if isinstance(value, str) else float(value)
-        if full in owners and full not in own:
-            raise ModelError(
-                f"{full!r} is a parameter of part {key!r} and a name in {owners[full]}"
-            )
-        if full in constants and constants[full] != number and not isinstance(value, str):
-            raise ModelError(
-                f"parameter {full!r} is {constants[full]:g} in {own[full]} and {number:g} in part "
-                f"{key!r}; give it once, with mg.Part(…, parameters={{{name!r}: {full!r}}})"
-            )
-        constants.setdefault(full, number)
-        own.setdefault(full, f"part {key!r}")
-        owners.setdefault(full, f"part {key!r}")
 
 
 def _defined(name: str, stated: Stated) -> Stated:
@@ -593,16 +401,6 @@ def _speed_of(coordinate: str) -> Stated:
         return v[speed]
 
     return rate
-
-
-def _rows(given: Sequence[tuple[str, SX]]) -> _Rows:
-    return _Rows(
-        tuple(name for name, _ in given), ca.vertcat(SX(0, 1), *(value for _, value in given))
-    )
-
-
-def _levels_of(counts: Sequence[int]) -> list[int]:
-    return [level for level, count in enumerate(counts) for _ in range(count)]
 
 
 def _total(pieces: Sequence[Mapping[str, SX]], key: str) -> SX:

@@ -67,8 +67,8 @@ def inverse_dynamics(
     if composed is not None and composed.dragging:
         raise UnsupportedError(
             "forces grow with constraint forces here, and those of this motion are not known: "
-            "leave the constraint out, name inputs along what it blocks, let the force depend on these, "
-            "and prescribe zero motion there"
+            "leave the constraint out, name inputs along what it blocks, let the force depend on "
+            "these, and prescribe zero motion there"
         )
     if drives is not None:
         return _efforts_of(
