@@ -238,6 +238,49 @@ def _quaternion(R):
     return Rotation.from_matrix(R).as_quat(scalar_first=True)
 
 
+def test_a_system_is_a_unit_with_a_prefix(monkeypatch):
+    """Two arms of one System, joined by a spring between their ends; derived once."""
+    made = []
+    first = mg.System.equations
+
+    def counted(self, *arguments, **options):
+        made.append(self)
+        return first(self, *arguments, **options)
+
+    monkeypatch.setattr(mg.System, "equations", counted)
+    one = arm()
+    pull = {
+        "a.end'": lambda v: 40 * (v["b.end"] - v["a.end"] + v["gap"]),
+        "b.end'": lambda v: 40 * (v["a.end"] - v["b.end"] - v["gap"]),
+    }
+    whole = mg.compose(
+        "pair", {"a": one, "b": mg.Part(one)}, forces=pull, outputs={"gap": lambda v: [0.5, 0, 0]}
+    )
+    assert made == [one]
+    monkeypatch.undo()
+    s = mg.System("pair", gravity=(0, 0, -9.81))
+    for name in "ab":
+        rod = s.body(name, mass=1.2, com=(0, 0, -0.4), inertia=(0.1, 0.11, 0.02))
+        s.revolute(f"{name} hinge", s.ground, rod, axis="y", damping=0.1)
+        s.marker(f"{name} end", rod, (0, 0, -0.9))
+    gap = mg.leaves.vector([0.5, 0, 0])
+    for own, other, sign in (("a end", "b end", 1), ("b end", "a end", -1)):
+        s.force(
+            f"pull on {own}", own,
+            lambda m, p=own, o=other, k=sign: 40 * (m.position(o) - m.position(p) + k * gap),
+        )  # fmt: skip
+    q, u = [0.3, -0.5], [1.0, 0.4]
+    assert np.allclose(whole.accelerations(q, u), s.equations().accelerations(q, u), rtol=1e-11)
+
+
+def test_contradicting_rows_are_named():
+    rows = {"here": lambda v: v["x"], "there": lambda v: v["x"] - 1}
+    both = mg.compose("both", [bob()], constraints=rows)
+    with pytest.raises(mg.AssemblyError, match="here") as told:
+        both.assemble()
+    assert set(told.value.residuals) == {"here", "there"}
+
+
 # --- trees of any shape ---------------------------------------------------------------------------
 
 
@@ -551,7 +594,7 @@ def two(**options):
         (lambda: two(complement="magic"), ArgumentError, "unknown complement 'magic'"),
         (lambda: two(reference={"c": 1.0}), ModelError, "unknown coordinate 'c'"),
         (lambda: mg.compose("w", 5), ArgumentError, "parts must be a mapping"),
-        (lambda: mg.compose("w", [arm()]), ArgumentError, r"take its equations\(\)"),
+        (lambda: mg.compose("w", [3.0]), ArgumentError, "a part is a System, mg.Equations"),
         (
             lambda: mg.compose("w", {"a": mg.Part(bob(), parameters={"k": 1.0})}),
             ModelError,

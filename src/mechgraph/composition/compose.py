@@ -58,7 +58,7 @@ def compose(
     """Equations of a system that consists of parts whose equations are known.
 
     parts: by name, which is put before the names of its variables (``"left.angle"``), or a list,
-        whose names stay what they are; equations, ``Terms``, or ``Part`` of these.
+        whose names stay what they are; equations, ``Terms``, a ``System``, or ``Part`` of these.
     coordinates: names of extra ones, each the integral of the speed of its name with a prime; or
         by name a function for its rate, such as ``lambda v: v["left.rate"] - v["right.rate"]``.
     speeds: names of extra ones; or by name a function that they are equal to, or None.

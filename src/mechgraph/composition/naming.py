@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..errors import ArgumentError, ModelError, unknown
+from ..model.system import System
 from ..motion.variables import Variables, variables
 from .part import Part
 
@@ -20,9 +22,13 @@ def listed(parts: Any) -> list[tuple[str, str, Part]]:
         raise ArgumentError(
             f"parts must be a mapping of names to equations, or a list of these, got {parts!r}"
         )
-    out = []
+    out, derived = [], dict[int, Any]()
     for key, prefix, each in given:
         part = each if isinstance(each, Part) else Part(each)
+        if isinstance(part.equations, System):  # one and the same is derived once
+            system = part.equations
+            made = derived.setdefault(id(system), None) or system.equations()
+            derived[id(system)], part = made, replace(part, equations=made)
         prefix = prefix if part.prefix is None else part.prefix
         out.append((key or prefix.rstrip(".") or part.terms.name, prefix, part))
     return out

@@ -26,7 +26,7 @@ PIECES = ("N", "n", "M", "f", "phi", "psi", "A", "b", "G", "T", "V", "supplied",
 class Part:
     """Equations to be used in a composition.
 
-    equations: of any origin, or ``Terms``.
+    equations: of any origin, ``Terms``, or a ``System``, whose equations are derived.
     prefix: to all its names; by default the name under which it is listed and a dot, or none.
     parameters: values for its parameters, by name; a text names a parameter of the whole instead,
         which parts may share.
@@ -45,12 +45,8 @@ class Part:
         found = getattr(self.equations, "terms", self.equations)
         if not isinstance(found, Terms):
             raise ArgumentError(
-                f"a part is mg.Equations, mg.Terms or mg.Part of these, got {self.equations!r}"
-                + (
-                    "; take its equations()"
-                    if hasattr(self.equations, "equations") and hasattr(self.equations, "snapshot")
-                    else ""
-                )
+                "a part is a System, mg.Equations, mg.Terms or mg.Part of these, got "
+                f"{self.equations!r}"
             )
         return found
 
