@@ -57,6 +57,9 @@ def test_inputs_and_the_response_to_them():
     assert model.eigenvalues().imag == pytest.approx([2.0, -2.0]) or model.eigenvalues().imag == (
         pytest.approx([-2.0, 2.0])
     )
+    times = np.linspace(0, 2, 5)
+    swing = model.free_motion(times, {"x": 0.1, "x'": -0.3})
+    assert np.allclose(swing[:, 0], 0.1 * np.cos(2 * times) - 0.15 * np.sin(2 * times))
     response = model.frequency_response([1.0, 3.0])[:, 0, 0]
     assert response == pytest.approx([1 / (5.2 - 1.3), 1 / (5.2 - 9 * 1.3)])
 

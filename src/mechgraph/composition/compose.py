@@ -280,7 +280,7 @@ class _Composition:
         columns, kept = base.columns, len(self.extra[1])
         nothing = Levels.known((), SX(0, 1), SX(0, 1), SX(0, s.u.numel()), SX(0, 1))
         samples = Samples(self.chart, self.levels if self.own.names else nothing)
-        choice = chosen(self.name, base.B, samples, columns, kept, independent, complement)
+        choice = chosen(base.B, samples, columns, kept, independent, complement)
         self.tree = replace(base, choice=choice)
 
     # --- terms ------------------------------------------------------------------------------------

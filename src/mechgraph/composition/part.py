@@ -14,7 +14,7 @@ from casadi import SX
 from ..closures.numbers import rank
 from ..contract.names import Names
 from ..contract.terms import Terms
-from ..errors import ArgumentError, ModelError, UnsupportedError, unknown
+from ..errors import ArgumentError, ModelError, UnsupportedError, blamed, unknown
 from .complement import METHODS, Choice, Complement, free_columns, independent_rows
 from .node import Node
 from .samples import Samples
@@ -114,7 +114,8 @@ def leaf(terms: Terms, independent: Sequence[str] | None) -> Node:
         return _with_complement(terms, terms.S, given, data, order)
     else:
         samples = Samples(terms.chart, terms.levels)
-        choice = chosen(terms.name, terms.A, samples, s.speeds, 0, independent)
+        with blamed(terms.name):
+            choice = chosen(terms.A, samples, s.speeds, 0, independent)
     return Node(**given, **data, where=where, choice=choice, order=order)
 
 
@@ -150,7 +151,6 @@ def _unit_row(S: SX, column: int) -> int | None:
 
 
 def chosen(
-    name: str,
     B: SX,
     samples: Samples,
     columns: Sequence[str],
@@ -165,41 +165,38 @@ def chosen(
     if independent is None and method != "partition":
         choice = Choice(method, kept=kept)
         found = choice.eliminated(B)
-        core = _typical(name, samples.of(found.rest[:, found.core]))
+        core = _typical(samples.of(found.rest[:, found.core]))
         return Choice(method, kept=kept, rows=independent_rows(core))
-    values = _typical(name, samples.of(B))
+    values = _typical(samples.of(B))
     if independent is None:
         return Choice("partition", free_columns(values, kept))
-    return Choice("partition", _named(name, values, columns, independent))
+    return Choice("partition", _named(values, columns, independent))
 
 
-def _typical(name: str, values: Sequence[np.ndarray]) -> np.ndarray:
+def _typical(values: Sequence[np.ndarray]) -> np.ndarray:
     """The values of highest rank."""
     if not all(np.isfinite(value).all() for value in values):
         raise ModelError(
-            f"{name}: its constraints have no value at a typical state; give a reference where "
-            "they do"
+            "the constraints have no value at a typical state; give a reference where they do"
         )
     return max(values, key=lambda value: rank(value) if value.size else 0)
 
 
-def _named(
-    name: str, B: np.ndarray, columns: Sequence[str], independent: Sequence[str]
-) -> tuple[int, ...]:
+def _named(B: np.ndarray, columns: Sequence[str], independent: Sequence[str]) -> tuple[int, ...]:
     """The columns that were asked for, if they do determine the others."""
     for label in independent:
         if label not in columns:
-            raise ModelError(f"{name}: independent: {unknown('free speed', label, columns)}")
+            raise ModelError(f"independent: {unknown('free speed', label, columns)}")
     wanted, held = len(columns) - (rank(B) if B.size else 0), list(dict.fromkeys(independent))
     if len(held) != wanted:
         raise ModelError(
-            f"{name}: {wanted} speeds are independent here, but independent= names {len(held)}"
+            f"{wanted} speeds are independent here, but independent= names {len(held)}"
         )
     free = tuple(columns.index(label) for label in held)
     others = np.delete(B, free, axis=1)
     if B.size and rank(others) < rank(B):
         raise ModelError(
-            f"{name}: {', '.join(held)} do not determine the other speeds, so that no complement "
+            f"{', '.join(held)} do not determine the other speeds, so that no complement "
             "with these as independent ones exists; choose others, or leave the choice open"
         )
     return free

@@ -62,4 +62,4 @@ def _restricted(node: Node, count: int, samples: Samples) -> Node:
         choice=Choice("automatic"),
     )
     extra = len(node.extra) if node.children else 0
-    return replace(bare, choice=chosen(node.name, bare.B, samples, bare.columns, extra))
+    return replace(bare, choice=chosen(bare.B, samples, bare.columns, extra))

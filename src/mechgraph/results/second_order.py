@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import scipy.linalg
 from scipy.optimize import linear_sum_assignment
 
 from ..errors import ArgumentError, unknown
@@ -93,6 +94,17 @@ class SecondOrderModel:
         upper, lower = rows
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(upper / lower)
+
+    def free_motion(
+        self, times: np.ndarray | Sequence[float], start: Mapping[str, float]
+    ) -> np.ndarray:
+        """(δq, δu) at these times without inputs, from deviations by name: e^(At) x₀, a row for
+        each time."""
+        names = (*self.coordinates, *self.speeds)
+        x = np.zeros(len(names))
+        for name, value in start.items():
+            x[_index("coordinate or speed", name, names)] = value
+        return np.array([scipy.linalg.expm(self.A * t) @ x for t in times])
 
     def frequency_response(self, omega: np.ndarray | Sequence[float]) -> np.ndarray:
         """(δq, δu) for unit inputs e^(iωt): (iω − A)⁻¹ B, with the frequencies as first axis."""
