@@ -83,6 +83,18 @@ def lateral(trike, v, **options):
     return whole, whole.of(["A.delta", "A.phi"], ["A.delta'", "A.phi'"])
 
 
+def test_the_tricycle_has_three_freedoms_in_its_reference_pose(trike):
+    """41 freedoms of the parts, 44 rows of rank 38; outside of that pose, where the linkage would
+    need clearances, of rank 40: it can only roll straight on. So the pose is singular, and told."""
+    node = trike.composition
+    assert (len(node.B.columns), len(node.constraints), len(node.independent)) == (41, 44, 1)
+    q, u = tricycle.reference(trike, 2.0)
+    assert "tricycle" in node.singular(q, u)
+    assert np.abs(trike.position_violation(q)).max() < 1e-12
+    assert np.abs(trike.velocity_violation(q, u)).max() < 1e-12
+    assert trike.mobility(q, u) == 3
+
+
 def test_the_tricycles_matrices(trike):
     """Variant "R" of the specification, order (δ, φ): M, C₁, g K₀, K₂, E; five digits behind the
     point."""

@@ -40,11 +40,8 @@ def mirrored(point, side):
 
 
 def turned(axis, angle):
-    return np.array(mg.Equations and _numbers(about(axis, angle)))
-
-
-def _numbers(matrix):
-    return [[float(matrix[i, j]) for j in range(3)] for i in range(3)]
+    matrix = about(axis, angle)
+    return np.array([[float(matrix[i, j]) for j in range(3)] for i in range(3)])
 
 
 # --- the assembly ---------------------------------------------------------------------------------
@@ -150,7 +147,9 @@ def tricycle() -> mg.Equations:
         forces[f"F{side}.wy"] = lambda v, s=side: -v[f"uF{s}"]
         forces[f"K{side}.wy"] = lambda v, s=side: v[f"uF{s}"]
     inputs = ["uW", "uFR", "uFL", "udelta", "uphi"]
-    return mg.compose("tricycle", parts, constraints=rows, forces=forces, inputs=inputs)
+    return mg.compose(
+        "tricycle", parts, constraints=rows, forces=forces, inputs=inputs, reference=pose()
+    )
 
 
 def joined(side):
@@ -171,29 +170,34 @@ def joined(side):
     }
 
 
-def reference(equations: mg.Equations, speed: float) -> tuple[np.ndarray, np.ndarray]:
-    """Upright, straight ahead at a speed."""
-    q, u = dict.fromkeys(equations.coordinates, 0.0), dict.fromkeys(equations.speeds, 0.0)
-
-    def put(body, place):
-        q.update(zip((f"{body}.{x}" for x in "xyz"), place, strict=True))
-        u[f"{body}.vx"] = speed
-
+def pose() -> dict[str, float]:
+    """Coordinates that are not zero in the reference pose: places of bodies, and tie bars."""
+    places = {"W": (0, 0, -REAR["radius"])}
+    q = {}
     for name, (_, _, centre) in BODIES.items():
         R = {"B": np.eye(3), "H": turned("y", TILT)}.get(name, turned("y", ROD_TILT))
         origin = {"B": np.zeros(3), "H": HEAD}.get(name, PIVOTS.get(name))
-        put(f"A.{name}", origin + R @ np.array(centre))
-    put("W", (0, 0, -REAR["radius"]))
+        places[f"A.{name}"] = origin + R @ np.array(centre)
     for side in SIDES:
         at, (_, heading, pitch) = reference_points(side), tie_bar(side)
-        put(f"K{side}", at["K"])
-        put(f"S{side}", (at["h"] + at["s"]) / 2)
-        put(f"F{side}", at["f"])
+        middle = (at["h"] + at["s"]) / 2
+        places |= {f"K{side}": at["K"], f"S{side}": middle, f"F{side}": at["f"]}
         q |= {f"S{side}.psi": heading, f"S{side}.phi": pitch}
-    u["A.x'"] = speed
+    for body, place in places.items():
+        q |= {f"{body}.{x}": float(value) for x, value in zip("xyz", place, strict=True)}
+    return q
+
+
+def reference(equations: mg.Equations, speed: float) -> tuple[np.ndarray, np.ndarray]:
+    """Upright, straight ahead at a speed."""
+    q, u = pose(), {"A.x'": speed}
     for wheel, data in (("W", REAR), ("FR", FRONT), ("FL", FRONT)):
-        u[f"{wheel}.wy"] = u[f"{wheel}.theta'"] = -speed / data["radius"]
-    return np.array(list(q.values())), np.array(list(u.values()))
+        u |= {f"{wheel}.wy": -speed / data["radius"], f"{wheel}.theta'": -speed / data["radius"]}
+    u |= {name: speed for name in equations.speeds if name.endswith(".vx")}
+    return (
+        np.array([q.get(name, 0.0) for name in equations.coordinates]),
+        np.array([u.get(name, 0.0) for name in equations.speeds]),
+    )
 
 
 COORDINATES = ["A.x", "A.y", "A.delta", "A.phi", "A.psi", "W.theta", "FR.theta", "FL.theta"]

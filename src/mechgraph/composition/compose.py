@@ -8,6 +8,7 @@ matrices are put in as they are, not derived again.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -280,6 +281,12 @@ class _Composition:
         columns, kept = base.columns, len(self.extra[1])
         nothing = Levels.known((), SX(0, 1), SX(0, 1), SX(0, s.u.numel()), SX(0, 1))
         samples = Samples(self.chart, self.levels if self.own.names else nothing)
+        if not samples.met:
+            warnings.warn(
+                f"{self.name}: no state was found that meets all constraints, so that its freedoms "
+                "were counted at states that do not; give a reference={…} that does",
+                stacklevel=4,
+            )
         choice = chosen(base.B, samples, columns, kept, independent, complement)
         self.tree = replace(base, choice=choice)
 

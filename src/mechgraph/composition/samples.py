@@ -35,16 +35,20 @@ class Samples:
         random = np.random.default_rng(0)
         met: list[np.ndarray] = []
         others: list[np.ndarray] = []
-        for attempt in range(ATTEMPTS):
+        for attempt in range(1, ATTEMPTS + 1):
             state, ok = self._state(random, attempt)
             (met if ok else others).append(state)
             if len(met) == COUNT:
                 break
+        if not met:  # where rows are more than can be met elsewhere, the reference may meet them
+            state, ok = self._state(random, 0)
+            (met if ok else others).append(state)
+        self.met = bool(met)
         self._states = (met or others)[:COUNT]
 
     def _state(self, random: np.random.Generator, attempt: int) -> tuple[np.ndarray, bool]:
         s, chart = self._chart.symbols, self._chart
-        spread = SPREAD * (1 + attempt) / 3
+        spread = SPREAD * attempt / 3
         q = np.array(chart.reference) + spread * random.standard_normal(len(s.coordinates))
         u, q = random.standard_normal(len(s.speeds)), chart.normalized(q)
         q, placed = self._placed(q)
