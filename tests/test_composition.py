@@ -164,6 +164,47 @@ def test_independent_speeds_may_be_chosen():
     assert np.allclose(bad.accelerations(q, u), expected, rtol=1e-10, atol=1e-10)
 
 
+def by_hand(**options) -> mg.Terms:
+    """Model 2 of the source with its printed complement, which fails at x = 0."""
+    s = mg.variables(list("xyz"), ["x'", "y'", "z'"])
+    x, y, z = (s[name] for name in "xyz")
+    options = {"S": [[-y, -z], [x, 0], [0, x]]} | options
+    return mg.Terms(
+        s,
+        M=MASS * np.eye(3),
+        f=[MASS * G, 0, 0],
+        position={"sphere": x**2 + y**2 + z**2 - RADIUS**2},
+        reference=[0.5, 0.4, 0.3],
+        **options,
+    )
+
+
+def test_a_complement_by_hand_closes_the_equations():
+    equations = mg.Equations(by_hand())
+    q, u = state_of_bob(equations)
+    expected = np.array([G, 0, 0]) - q * (u @ u + G * q[0]) / RADIUS**2
+    closed = equations.numeric.closed
+    found = equations.numeric.evaluate("udot", lambda: closed.udot, 1, q, u)
+    assert np.allclose(found, expected, rtol=1e-12, atol=1e-12)
+    lam = equations.numeric.evaluate("lam", lambda: closed.lam, 1, q, u)
+    assert lam == pytest.approx(equations.multipliers(q, u), rel=1e-11)
+    q, u = np.array([0.0, RADIUS, 0.0]), np.array([0.4, 0.0, 0.3])
+    expected = np.array([G, 0, 0]) - q * (u @ u) / RADIUS**2
+    assert np.allclose(equations.accelerations(q, u), expected, rtol=1e-11, atol=1e-11)
+    # as a part of something else, whose columns then have names of their own
+    held = mg.compose("held", {"p": by_hand()}, constraints={"z": lambda v: v["p.z"]})
+    assert held.composition["p"].independent == ("p: z1", "p: z2")
+    q, u = held.assemble({"p.y": 0.4, "p.y'": 0.3}, guess={"p.x": 0.5})
+    self_checks(held, q, u)
+
+
+def test_a_complement_with_too_few_columns_is_refused():
+    with pytest.raises(ModelError, match="S must have 2 columns at least"):
+        by_hand(S=[[-1.0], [0.5], [0.0]])
+    with pytest.raises(ModelError, match="S must be 3x2, got 2x2"):
+        by_hand(S=[[1.0, 0], [0, 1.0]])
+
+
 # --- systems as parts -----------------------------------------------------------------------------
 
 

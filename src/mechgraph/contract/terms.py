@@ -327,6 +327,12 @@ class Terms(Picklable):
         }
         if self.composed is None and self.S is not None:
             expressions["S"] = self.S, ca.vertcat(s.udot, s.w)
+            least = len(s.speeds) - len(self.constraints)
+            if self.S.shape[1] < least:
+                raise ModelError(
+                    f"S must have {least} columns at least, one for each speed that is left free, "
+                    f"got {self.S.shape[1]}"
+                )
         for name, (value, barred) in expressions.items():
             strangers = s.strangers(value)
             if strangers:
