@@ -511,6 +511,39 @@ def test_composed_equations_are_equations(tmp_path):
     assert derivative.shape == (5, 5)
 
 
+def test_compositions_of_systems_travel():
+    """A pickle of systems composed, with friction in a guide: the same in another process."""
+    whole = mg.compose(
+        "pair",
+        {"a": arm().equations("lagrange"), "b": bob()},
+        constraints={"guide": lambda v: [v["b.y"], v["b.z"]]},
+        forces={
+            "b.x'": lambda v: (
+                -0.1 * mg.sqrt(v.multiplier("guide: 1") ** 2 + v.multiplier("guide: 2") ** 2)
+            ),
+            "a.end'": lambda v: v["b.place"] - v["a.end"],
+            "b.place'": lambda v: v["a.end"] - v["b.place"],
+        },
+    )
+    copy = pickle.loads(pickle.dumps(whole))
+    q, u = [0.4, 0.2, 0, 0], [0.5, 1.0, 0, 0]
+    assert np.allclose(copy.accelerations(q, u), whole.accelerations(q, u), rtol=1e-13)
+    assert np.allclose(copy.observe("a.end", q), whole.observe("a.end", q), rtol=1e-14)
+    again = pickle.loads(pickle.dumps(copy))
+    assert np.allclose(again.accelerations(q, u), whole.accelerations(q, u), rtol=1e-13)
+
+
+def test_inertia_that_is_not_symmetric_is_refused():
+    """A force along x that grows with ÿ, and none along y that grows with ẍ."""
+    with pytest.raises(ModelError, match="must be symmetric"):
+        mg.compose("inner", [bob()], forces={"x'": lambda v: -0.7 * v["y''"]})
+    both = {"x'": lambda v: -0.7 * v["y''"], "y'": lambda v: -0.7 * v["x''"]}
+    inner = mg.compose("inner", [bob()], forces=both)
+    whole = mg.compose("whole", {"p": inner})
+    expected = np.linalg.solve([[MASS, 0.7], [0.7, MASS]], [MASS * G, 0])
+    assert np.allclose(whole.accelerations(np.zeros(3), np.zeros(3))[:2], expected)
+
+
 def test_forces_along_any_velocity():
     """A force on a marker of a part, by virtual power, is that of a System."""
     whole = mg.compose(
@@ -635,6 +668,11 @@ def two(**options):
         (lambda: two(forces={"a.place'": 1.0}), ModelError, "has 3 components, the force 1"),
         (lambda: two(complement="magic"), ArgumentError, "unknown complement 'magic'"),
         (lambda: two(reference={"c": 1.0}), ModelError, "unknown coordinate 'c'"),
+        (
+            lambda: two(speeds={"s": lambda v: v["a.x'"]}, constraints={"s": lambda v: v["a.x"]}),
+            ModelError,
+            "'s' is a constraint and an extra speed",
+        ),
         (lambda: mg.compose("w", 5), ArgumentError, "parts must be a mapping"),
         (lambda: mg.compose("w", [3.0]), ArgumentError, "a part is a System, mg.Equations"),
         (

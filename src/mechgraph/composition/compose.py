@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
+import numpy as np
 from casadi import SX
 
 from .. import door
@@ -79,7 +80,7 @@ def compose(
     with blamed(name):
         made = _Composition(name, parts, coordinates, speeds, inputs, parameters)
         made.define(dict(outputs or {}))
-        made.constrain({**made.definitions, **dict(constraints or {})})
+        made.constrain(dict(constraints or {}))
         made.force(dict(forces or {}))
         made.choose(independent, complement, dict(reference or {}))
         terms = made.terms()
@@ -191,8 +192,12 @@ class _Composition:
 
     def constrain(self, constraints: Mapping[str, Stated]) -> None:
         """Read the new rows, find their orders, and put all rows in order."""
+        for name in constraints:
+            if name in self.definitions:
+                raise ModelError(f"{name!r} is a constraint and an extra speed with a value")
         stated = (
-            (name, self._value(f"constraint {name!r}", each)) for name, each in constraints.items()
+            (name, self._value(f"constraint {name!r}", each))
+            for name, each in (self.definitions | dict(constraints)).items()
         )
         self.own = new_rows(self.symbols, self._rate, stated)
         self.stack = stacked([self.own, *map(self._rows_of, self.uses, self.pieces)])
@@ -242,6 +247,10 @@ class _Composition:
         inertia = -ca.jacobian(total, s.udot)
         if ca.depends_on(inertia, ca.vertcat(s.u, s.udot, s.w)):
             raise ModelError("forces must be affine in the accelerations, with factors of position")
+        if not _symmetric(inertia):
+            raise ModelError(
+                "forces that depend on accelerations make up a mass matrix, which must be symmetric"
+            )
         self.own_M = ca.sparsify(inertia)
         self.own_f = ca.substitute(total, s.udot, SX.zeros(s.u.numel()))
 
@@ -298,7 +307,7 @@ class _Composition:
         blocks = ca.diagcat(SX(count, count), *(piece["M"] for piece in self.pieces))
         M = ca.sparsify(blocks + self.own_M)
         f = ca.densify(ca.vertcat(SX(count, 1), *(p["f"] for p in self.pieces)) + self.own_f)
-        tree, route = self.tree, Route(self.tree, M, not self.own_M.nnz())
+        tree, route = self.tree, Route(self.tree, M)
         composed = Composed(
             self.levels,
             self.lam,
@@ -412,6 +421,14 @@ def _speed_of(coordinate: str) -> Stated:
 
 def _total(pieces: Sequence[Mapping[str, SX]], key: str) -> SX:
     return sum((piece[key] for piece in pieces), SX(0))
+
+
+def _symmetric(M: SX) -> bool:
+    """Seen at a random state."""
+    arguments = ca.vertcat(SX(0, 1), *ca.symvar(M))
+    state = np.random.default_rng(0).uniform(0.5, 1.5, arguments.numel())
+    values = np.array(ca.Function("M", [arguments], [ca.densify(M)])(state))
+    return bool(np.allclose(values, values.T, rtol=1e-9, atol=0))
 
 
 def _dragging(use: Use) -> bool:

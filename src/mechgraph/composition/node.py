@@ -191,7 +191,6 @@ class Route:
 
     node: Node
     M: SX
-    symmetric: bool
 
     def __call__(self, f: SX, b: SX) -> SX:
         node = self.node
@@ -199,5 +198,4 @@ class Route:
         right = node.S.T @ (f - self.M @ e)
         if not node.free:
             return ca.densify(e)
-        solve = solve_tree if self.symmetric else ca.solve
-        return ca.densify(node.S @ solve(node.reduced, ca.densify(right)) + e)
+        return ca.densify(node.S @ solve_tree(node.reduced, ca.densify(right)) + e)
