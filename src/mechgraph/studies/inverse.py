@@ -143,23 +143,19 @@ def _efforts_of(
     if not _nonlinear(equations):
         w = np.where([name in drives for name in equations.inputs], 0.0, w)
         return _step(drives, kernel(q, u, t, w, p, given))
-    own = [equations.inputs.index(name) if name in equations.inputs else -1 for name in drives]
+    searched = [k for k, name in enumerate(drives) if name in equations.inputs]
+    own = [equations.inputs.index(drives[k]) for k in searched]
     shape = np.broadcast_shapes(*(x.shape[:-1] for x in (q, u, t, w, p, given)))
     w = np.array(np.broadcast_to(w, (*shape, w.shape[-1])))
-    chosen = [k for k in own if k >= 0]
-    if not w[..., chosen].any():
-        w[..., chosen] = 1.0  # laws such as √(y² + z²) have no slope at zero
+    if not w[..., own].any():
+        w[..., own] = 1.0  # laws such as √(y² + z²) have no slope at zero
     for _ in range(NEWTON):
-        step = _step(drives, kernel(q, u, t, w, p, given))
-        for k, index in enumerate(own):
-            if index >= 0:
-                w[..., index] += step[..., k]
-        if np.abs(step[..., [k for k, index in enumerate(own) if index >= 0]]).max(
-            initial=0.0
-        ) <= CONVERGED * np.abs(w).max(initial=1.0):
-            return np.stack(
-                [w[..., i] if i >= 0 else step[..., k] for k, i in enumerate(own)], axis=-1
-            )
+        efforts = _step(drives, kernel(q, u, t, w, p, given))
+        change = np.abs(efforts[..., searched]).max(initial=0.0)
+        w[..., own] += efforts[..., searched]
+        if change <= CONVERGED * np.abs(w).max(initial=1.0):
+            efforts[..., searched] = w[..., own]
+            return efforts
     raise ArgumentError(
         f"the efforts of {', '.join(drives)} were not found: the forces depend on them in a way "
         "that Newton's method does not solve from here; give a guess as inputs="
