@@ -21,14 +21,14 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 
 import matplotlib
-import models
 import mujoco
 import mujoco.rollout
 import numpy as np
 import pinocchio as pin
+
+import models
 from derivation import installed, table, versions, write_section
 from figures import record
-
 from mechgraph import Equations
 
 matplotlib.use("Agg")

@@ -21,12 +21,12 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from derivation import table, versions, write_section
-from loops import exudyn_settings
-from loops import system as four_bars
 from scipy.spatial.transform import Rotation
 
 import mechgraph as mg
+from derivation import table, versions, write_section
+from loops import exudyn_settings
+from loops import system as four_bars
 
 END = {"chain": 0.3, "four-bars": 0.5}  # seconds of motion
 SIZES = {"chain": [10, 100, 1000], "four-bars": [1, 10, 100]}

@@ -18,11 +18,11 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from derivation import table, versions, write_section
-from figures import record
 from scipy.integrate import solve_ivp
 
 import mechgraph as mg
+from derivation import table, versions, write_section
+from figures import record
 
 END = 10.0
 GRAVITY = 9.81

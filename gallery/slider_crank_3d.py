@@ -17,9 +17,12 @@ the motion does not feel; and the free-running start with a turning crank.
 by a servo and forbids the spin; the torque on the crank that does it is the one that leaves the
 servo nothing to do. Its check is the source's inverse dynamics, re-computed to six digits: crank
 angle and speed, torque u₁, guide forces y, z and friction x = −μ sign(ṡ) √(y² + z²). Friction
-depends on the guide's reaction, which depends on friction; the library has no such force, and none
-is needed here: forces are affine in the two inputs (u₁, x), so three evaluations give the
-coefficients, and the friction law is one scalar equation for x.
+depends on the guide's reaction, which depends on friction: forces are affine in the two inputs (u₁,
+x), so three evaluations give the coefficients, and the friction law is one scalar equation for x.
+
+``composed()`` is the source's own way: crank, rod and slider as parts, the guide relaxed, so that
+its forces y, z are inputs along speeds that the motion leaves at zero, and friction a force that
+depends on them. Then one call gives u₁, y, z, the motion included (``in_one_call``).
 """
 
 import numpy as np
@@ -47,9 +50,9 @@ TABLE = np.array(
 )
 
 
-def system(driven: bool = False) -> mg.System:
+def system(driven: bool = False, spin: bool = True) -> mg.System:
     """The mechanism, running free or with the slider prescribed and inputs ``torque`` (crank) and
-    ``friction`` (slider)."""
+    ``friction`` (slider); without ``spin`` the rod does not turn about its axis."""
     s = mg.System("3-D slider-crank")
     crank = s.body("crank arm", mass=1.0, inertia=(0.20, 0.10, 0.10))
     rod = s.body("rod", mass=0.50, com=(GAMMA * L2, 0, 0), inertia=(0.002, 0.10, 0.10))
@@ -61,11 +64,112 @@ def system(driven: bool = False) -> mg.System:
     if driven:
         s.torque("motor", "crank", s.input("torque"))
         s.torque("rubbing", "slider", s.input("friction"))
+    if driven or not spin:
         s.constrain("no spin", velocity=lambda m: m.angular_velocity(rod, in_frame=rod)[0])
+    if driven:
         s.servo(
             "drive", "slider", -(1 - GAMMA) * L2 * (1 + 8 * mg.sin(2 * np.pi * s.time) ** 2) / 10
         )
     return s
+
+
+def composed(guided: bool = False, friction: bool = True) -> mg.Equations:
+    """Crank, rod and slider; the guide holds the slider, or is relaxed, with its forces as inputs
+    ``y`` and ``z``; with friction."""
+    s = mg.variables(["chi"], ["chi'"], ["torque"], {"I": 0.20})
+    crank = mg.Terms(
+        s, name="crank", M=[[s["I"]]], f=[s["torque"]], kinetic=s["I"] * s["chi'"] ** 2 / 2
+    )
+    rows = {
+        "pin": lambda v: v.point("rod", (-GAMMA * L2, 0, 0)) - pin(v),
+        "wrist": lambda v: v.point("rod", ((1 - GAMMA) * L2, 0, 0)) - v["slide.place"],
+        "no spin": lambda v: v["rod.wx"],
+    }
+    guide = {"guide": lambda v: [v["slide.y"] + L1, v["slide.z"]]}
+
+    def rubs(v, y, z):
+        return -MU * _sign(v["slide.x'"]) * mg.sqrt(y**2 + z**2)
+
+    relaxed = {
+        "slide.y'": lambda v: v["y"],
+        "slide.z'": lambda v: v["z"],
+        "slide.x'": lambda v: rubs(v, v["y"], v["z"]),
+    }
+    held = {
+        "slide.x'": lambda v: rubs(v, v.multiplier("guide: 1"), v.multiplier("guide: 2")),
+    }
+    forces = held if guided else relaxed
+    return mg.compose(
+        "slider-crank",
+        {
+            "crank": crank,
+            "rod": mg.leaves.thin_rod(mass=0.50, inertia=0.10),
+            "slide": mg.leaves.particle(mass=2.0),
+        },
+        inputs=[] if guided else ["y", "z"],
+        constraints=rows | (guide if guided else {}),
+        forces=forces if friction else {},
+        reference={
+            "crank.chi": 1.2,
+            "rod.x": 0.9,
+            "rod.y": -0.4,
+            "rod.z": -0.2,
+            "rod.psi": -0.1,
+            "rod.phi": -0.3,
+            "slide.x": L2 - 0.1,
+            "slide.y": -L1,
+        },
+    )
+
+
+def pin(v):
+    """The crank's pin."""
+    angle = v["crank.chi"]
+    return mg.leaves.vector([0, -L1 * mg.cos(angle), -L1 * mg.sin(angle)])
+
+
+def _sign(x):
+    return mg.if_else(x >= 0, 1, -1)
+
+
+def in_one_call(times: np.ndarray) -> np.ndarray:
+    """u₁, y, z at these times: the slider's motion prescribed, the relaxed guide at rest."""
+    return composed().inverse_dynamics(
+        {"slide.x": lambda t: L2 - (1 - GAMMA) * L2 * (1 + 8 * mg.sin(2 * np.pi * t) ** 2) / 10,
+         "slide.y": -L1, "slide.z": 0.0},
+        t=times,
+        drives=["crank.torque", "y", "z"],
+    )  # fmt: skip
+
+
+def difference(states: int = 4) -> float:
+    """Accelerations of the composed and of the plain mechanism at random states, relative."""
+    plain, whole = system(spin=False).equations(), composed(guided=True, friction=False)
+    random, worst = np.random.default_rng(0), 0.0
+    for _ in range(states):
+        angle, rate = random.uniform(0.5, 2.5), 5 * random.standard_normal()
+        q, u = plain.assemble({"crank": angle, "crank'": rate}, guess=GUESS)
+        at = whole.assemble({"crank.chi": angle, "crank.chi'": rate})
+        found = [*whole.observe("crank.chi''", *at), *whole.observe("slide.x''", *at)]
+        expected = [*plain.observe("crank''", q, u), *plain.observe("slider''", q, u)]
+        worst = max(worst, np.abs(np.subtract(found, expected)).max() / np.abs(expected).max())
+    return worst
+
+
+def forward() -> tuple[float, float]:
+    """The torques of the table on the guided slider with friction: errors of its acceleration and
+    of the guide's forces."""
+    equations, off = composed(guided=True), []
+    guide = [equations.constraints.index(f"guide: {k}") for k in (1, 2)]
+    for t, s, chi, rate, torque, y, z, _ in TABLE:
+        start = {"crank.chi": np.radians(chi), "crank.chi'": rate}
+        q, u = equations.assemble(start, guess={"slide.x": L2 + s})
+        udot, lam = equations.solve(q, u, inputs=[torque])
+        wanted = -(1 - GAMMA) * L2 * 6.4 * np.pi**2 * np.cos(4 * np.pi * t)
+        found = udot[equations.speeds.index("slide.x'")]
+        off.append([abs(found - wanted), *np.abs(lam[guide] - [y, z])])
+    errors = np.array(off)
+    return errors[:, 0].max(), errors[:, 1:].max()
 
 
 def inverse_dynamics(
@@ -117,10 +221,15 @@ def row(t: float) -> np.ndarray:
 def check() -> dict[str, float]:
     """The source's inverse dynamics, and energy and closure of the free-running mechanism."""
     off = np.abs(np.array([row(t) for t in TABLE[:, 0]]) - TABLE)
+    called, (second, guided) = in_one_call(TABLE[:, 0]), forward()
     run = system().equations().simulate(DURATION, START, guess=GUESS, **OPTIONS)
     return verified(
         {
             "s, χ̇, u₁, y, z, x, printed to 6 digits": (np.delete(off, 2, axis=1).max(), 6e-7),
+            "u₁, y, z in one call": (np.abs(called - TABLE[:, [4, 5, 6]]).max(), 6e-7),
+            "forward with friction: acceleration": (second, 1e-3),  # angles have four digits
+            "forward with friction: y, z": (guided, 2e-3),
+            "composed against plain": (difference(), 1e-9),
             "χ in degrees, printed to 4": (off[:, 2].max(), 6e-5),
             "energy drift, relative": (np.ptp(run.energy) / run.energy[0], 1e-9),
             "constraint violation": (run.violation.max(), 1e-10),

@@ -20,7 +20,7 @@ VARIANTS = {  # examples that can be built in more than one way
     "omni_vehicle": [{"rollers": 0}],
     "puma560": [{"data": "akb"}],
     "rolling_disc": [{"angles": True}],
-    "slider_crank_3d": [{"driven": True}],
+    "slider_crank_3d": [{"driven": True}, {"spin": False}],
     "wheelset": [{"axle": "fixed"}],
 }
 BUILT = [(name, options) for name in gallery.names() for options in ({}, *VARIANTS.get(name, ()))]

@@ -20,6 +20,10 @@ from casadi import (
 
 from . import gallery
 from .closures.closure import CLOSURES
+from .composition import leaves
+from .composition.compose import compose
+from .composition.part import Part
+from .composition.subsystem import Labelled, Subsystem
 from .contract.names import Quantity
 from .contract.terms import Terms
 from .equations import Equations
@@ -74,6 +78,7 @@ from .motion.variables import Variables, variables
 from .results.files import load
 from .results.linear_model import LinearModel
 from .results.rollouts import Rollouts
+from .results.second_order import SecondOrderModel, SecondOrderSweep
 from .results.trajectory import Trajectory
 from .studies.agreement import Agreement, agreement
 from .studies.simulation.events import Event
@@ -115,19 +120,24 @@ __all__ = [
     "Implicit",
     "Joint",
     "JointKind",
+    "Labelled",
     "LinearModel",
     "Marker",
     "MechgraphError",
     "ModelError",
     "Motion",
+    "Part",
     "Plane",
     "Point",
     "Quantity",
     "Roller",
     "Rollouts",
+    "SecondOrderModel",
+    "SecondOrderSweep",
     "SimulationError",
     "Sphere",
     "SpringIdealJoint",
+    "Subsystem",
     "Surface",
     "System",
     "Terms",
@@ -141,6 +151,7 @@ __all__ = [
     "agreement",
     "atan2",
     "ball",
+    "compose",
     "cos",
     "cosh",
     "cross",
@@ -149,6 +160,7 @@ __all__ = [
     "fabs",
     "gallery",
     "if_else",
+    "leaves",
     "load",
     "log",
     "move",

@@ -17,6 +17,7 @@ from casadi import SX
 from . import door
 from .arguments import Numbers, flag, one_of
 from .closures.closure import CLOSURES
+from .composition.subsystem import Subsystem
 from .contract.derivatives import derivatives, named
 from .contract.derive import derive_terms
 from .contract.evaluator import Evaluator, coefficient
@@ -383,7 +384,9 @@ class Equations:
     def compile(self) -> bool:
         """Machine code for every function that has been called, and for ``accelerations``, now;
         False without a compiler."""
-        self.accelerations(np.array(self.terms.chart.reference), np.zeros(len(self.speeds)))
+        with warnings.catch_warnings():  # the reference need not meet the constraints
+            warnings.simplefilter("ignore")
+            self.accelerations(np.array(self.terms.chart.reference), np.zeros(len(self.speeds)))
         done = [kernel.compile() for kernel in self.numeric.kernels.values()]
         return all(done)
 
@@ -429,6 +432,8 @@ class Equations:
         def __getattr__(self, name: str) -> Any:
             if name.startswith("_") or name in ("terms", "numeric"):
                 raise AttributeError(name)
+            if name == "composition" and self.terms.composed is not None:
+                return Subsystem(self, self.terms.composed.tree)
             if name == self.formalism.replace("-", "_"):
                 return Coefficients(self)
             if name in RENAMED:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import calls
 import pytest
+
+import calls
 
 
 def test_right_calls_are_right(tmp_path: Path) -> None:

@@ -87,6 +87,24 @@ def udwadia_kalaba(M: SX, A: SX, iterations: int = ITERATIONS) -> Solver:
     return Solver(solution, factor.condition)
 
 
+def complement(M: SX, A: SX, S: SX, iterations: int = ITERATIONS) -> Solver:
+    """u̇ = S z + e with e = −Aᵀ (A Aᵀ)⁺ b, Sᵀ M S z = Sᵀ (f − M e): a complement that is known,
+    A S = 0, leaves λ out; λ = (A Aᵀ)⁺ A (M u̇ − f)."""
+    gram, reduced = _Proximal(A @ A.T, iterations), _Factor(S.T @ M @ S)
+
+    def solution(f: SX, b: SX) -> tuple[SX, SX]:
+        e = -A.T @ gram.solve(b)
+        udot = S @ reduced.solve(S.T @ (f - M @ e)) + e
+        return udot, gram.solve(A @ (M @ udot - f))
+
+    return Solver(solution, reduced.condition)
+
+
+def multipliers_of(M: SX, A: SX, f: SX, udot: SX) -> SX:
+    """λ of least norm in M u̇ = f + Aᵀλ, for accelerations that are known."""
+    return _Proximal(A @ A.T, ITERATIONS).solve(A @ (M @ udot - f))
+
+
 def balance(M: SX, A: SX) -> SX:
     """What to multiply every row of A (and b) with such that A M⁻¹ Aᵀ has a diagonal near one,
     whatever units and masses are.

@@ -17,15 +17,18 @@ from ..closures.expressions import (
     SINGULAR,
     Solver,
     balance,
+    complement,
     completed,
     drag,
     known,
+    multipliers_of,
     refined,
     solve_tree,
 )
 from ..errors import UnsupportedError
 from ..kernels import flow
 from ..kernels.kinks import kinks
+from .composed import Composed
 from .terms import Terms
 
 
@@ -46,6 +49,8 @@ class Closed:
         Without constraints it is no number where M is singular.
         """
         terms = self.terms
+        if terms.composed is not None and not terms.has_friction:
+            return terms.composed.close(terms.f, terms.b)
         if terms.constraints:
             return self._solution[0]
         if terms.solve is None:
@@ -60,9 +65,13 @@ class Closed:
 
     @property
     def condition(self) -> SX:
-        """How badly u̇ is known, as one expression (see ``Solver``); zero if a route of the user's
-        own does not tell."""
+        """How badly u̇ is known, as one expression (see ``Solver``); zero if a composition or
+        a route of the user's own does not tell."""
         terms = self.terms
+        if terms.composed is not None and not terms.has_friction:
+            return SX(0)
+        if terms.S is not None and not terms.has_friction:
+            return self._by_complement.condition
         if terms.constraints:
             return self._whole.condition
         if terms.solve is None:
@@ -91,8 +100,19 @@ class Closed:
     def _whole(self) -> Solver:
         return self._solver(self.terms.A, self.terms.G if self.terms.has_friction else None)
 
+    @cached_property
+    def _by_complement(self) -> Solver:
+        return complement(self.terms.M, self.terms.A, self.terms.S)
+
     def solution(self, f: SX, b: SX) -> tuple[SX, SX]:
-        """(u̇, λ) from M u̇ = f + Gᵀλ, A u̇ + b = 0 by the closure, for any f and b."""
+        """(u̇, λ) from M u̇ = f + Gᵀλ, A u̇ + b = 0, for any f and b: by the complement S where one is
+        known, else by the closure."""
+        terms = self.terms
+        if terms.composed is not None and not terms.has_friction:
+            udot = terms.composed.close(f, b)
+            return udot, multipliers_of(terms.M, terms.A, f, udot)
+        if terms.S is not None and not terms.has_friction:
+            return self._by_complement.solve(f, b)
         return self._whole.solve(f, b)
 
     def _solver(self, A: SX, G: SX | None = None, iterations: int = ITERATIONS) -> Solver:
@@ -156,6 +176,8 @@ class Closed:
         count, total = terms.phi.numel(), terms.psi.numel()
         if not total:
             return ca.vertcat(chart.normalized_expression(q), u)
+        if terms.composed is not None:
+            return self._projected_along_tree(terms.composed)
         # one iteration is enough: the next step meets what this one leaves
         solver = self._solver(terms.A[:total, :], iterations=1)
         if count:
@@ -170,6 +192,17 @@ class Closed:
         """All that is zero where the forces or the constraints change from one piece to another."""
         terms = self.terms
         return kinks(ca.vertcat(terms.f, terms.psi, terms.b, ca.vec(terms.G)))
+
+    def _projected_along_tree(self, composed: Composed) -> SX:
+        """The same with the complements of a composition, which cost little."""
+        terms, none = self.terms, SX.zeros(self.terms.symbols.u.numel())
+        q = SX(terms.symbols.q)
+        if terms.phi.numel():
+            q = q + terms.N @ composed.place(terms.phi)
+        q = terms.chart.normalized_expression(q)
+        psi = ca.substitute(terms.psi, terms.symbols.q, q)
+        rest = SX.zeros(len(terms.constraints) - psi.numel())
+        return ca.vertcat(q, terms.symbols.u + composed.close(none, ca.vertcat(psi, rest)))
 
     def flow(
         self, udot: SX | None = None, project: bool = True, account: bool = False

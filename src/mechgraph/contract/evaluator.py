@@ -146,7 +146,8 @@ class Evaluator:
             return self.solve(*given)[0]
         out = self.evaluate("closed", self._udot_and_error, 1, *given, threads)
         udot, error = out[..., :-1], out[..., -1]
-        return udot if (error < CLOSED).all() else self.solve(*given)[0]
+        met = (error < CLOSED).all() and np.isfinite(udot).all()
+        return udot if met else self.solve(*given)[0]
 
     def _known_udot(self) -> SX:
         """u̇, no number where more than a warning has to be said."""

@@ -32,6 +32,7 @@ from ..motion.reactions import Reactions
 from ..motion.variables import Variables
 from ..pickling import Picklable
 from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, has_nan
+from .composed import Composed
 from .plain import PlainChart
 
 Given = SX | Callable[[], SX]  # an expression, or a function that derives it when it is asked for
@@ -86,6 +87,7 @@ class Terms(Picklable):
         rows: ConstraintRows | None = None,
         reactions: Reactions | None = None,
         recipe: tuple[Any, ...] | None = None,
+        composed: Composed | None = None,
     ) -> None:
         """Terms from ``symbols`` (see ``mg.variables``); matrices as lists of rows, or expressions.
 
@@ -113,6 +115,7 @@ class Terms(Picklable):
         self.solve, self.inverse, self.condition = solve, inverse, condition
         self.coefficients = dict(coefficients or {})
         self.rows, self.reactions, self._recipe = rows, reactions, recipe
+        self.composed = composed
         if chart is None:
             sizes = len(symbols.coordinates), len(symbols.speeds)
             rates = SX.eye(sizes[0]) if N is None else _matrix(N, sizes, "N")
@@ -121,7 +124,10 @@ class Terms(Picklable):
         self.chart = chart
         given = {"position": position, "velocity": velocity, "acceleration": acceleration}
         self._levels = None if rows is not None else self._read_levels(given)
-        self._outputs = {key: _column(value, key) for key, value in (outputs or {}).items()}
+        self._outputs = {
+            key: value if callable(value) else _column(value, key)
+            for key, value in (outputs or {}).items()
+        }
         if recipe is None:
             self._check()
         self._sealed = True
@@ -232,11 +238,16 @@ class Terms(Picklable):
     @cached_property
     def S(self) -> SX | None:
         """A complement with A S = 0, if one is known."""
-        return None if self._given["S"] is None else _expression(self._derived("S"))
+        if self._given["S"] is None:
+            return None
+        S = _expression(self._derived("S"))
+        return _matrix(S, (len(self.symbols.speeds), S.shape[1]), "S")
 
     @cached_property
     def multipliers(self) -> SX:
         """λ, as symbols."""
+        if self.composed is not None:
+            return self.composed.multipliers
         return (
             SX.sym("lambda", len(self.constraints)) if self.rows is None else self.rows.multipliers
         )
@@ -279,7 +290,10 @@ class Terms(Picklable):
                 if has_nan(value):
                     raise ModelError(NO_NUMBER)
             self._outputs[name] = value
-        return self._outputs.get(name)
+        found = self._outputs.get(name)
+        if callable(found):
+            found = self._outputs[name] = _column(found(), name)
+        return found
 
     # --- inside -----------------------------------------------------------------------------------
 
@@ -288,6 +302,8 @@ class Terms(Picklable):
         return value() if callable(value) else value
 
     def _read_levels(self, given: Mapping[Any, Mapping[str, Any] | None]) -> Levels:
+        if self.composed is not None:
+            return self.composed.levels
         rows: dict[Level, Rows] = {
             level: [
                 (name if row.numel() == 1 else f"{name}: {k + 1}", entry)
@@ -312,6 +328,14 @@ class Terms(Picklable):
             "kinetic": (self.kinetic, s.udot),
             "potential": (self.potential, ca.vertcat(s.u, s.udot)),
         }
+        if self.composed is None and self.S is not None:
+            expressions["S"] = self.S, ca.vertcat(s.udot, s.w)
+            least = len(s.speeds) - len(self.constraints)
+            if self.S.shape[1] < least:
+                raise ModelError(
+                    f"S must have {least} columns at least, one for each speed that is left free, "
+                    f"got {self.S.shape[1]}"
+                )
         for name, (value, barred) in expressions.items():
             strangers = s.strangers(value)
             if strangers:

@@ -29,6 +29,13 @@ class Levels:
     ) -> None:
         self._symbols, self._rate, self._rows = symbols, rate, rows
 
+    @classmethod
+    def known(cls, names: tuple[str, ...], phi: SX, psi: SX, A: SX, b: SX) -> Levels:
+        """Levels that were derived before; nothing is differentiated again."""
+        made = object.__new__(cls)
+        vars(made).update(names=names, phi=phi, psi=psi, A=A, b=b)
+        return made
+
     def _values(self, level: Level) -> SX:
         return ca.vertcat(SX(0, 1), *(value for _, value in self._rows.get(level, ())))
 

@@ -227,7 +227,7 @@ def _labelled(
             yield i, j, [rows[i], speeds[j]] if name in ("N", "M", "A") else [rows[i]]
 
 
-def _shortened(expression: sp.Expr) -> sp.Expr:
+def shortened(expression: sp.Expr) -> sp.Expr:
     """The expression with decimals for fractions that nobody writes as such."""
     decimals = {
         number: sp.Float(number, DIGITS)
@@ -235,6 +235,11 @@ def _shortened(expression: sp.Expr) -> sp.Expr:
         if number.q > 16 or number.q % 5 == 0 or abs(number.p) > 10**6
     }
     return expression.xreplace(decimals)
+
+
+def text_printer(symbols: Mapping[str, sp.Symbol]) -> StrPrinter:
+    """What prints expressions of these symbols as people write formulas."""
+    return _TextPrinter(symbols)
 
 
 class _TextPrinter(StrPrinter):  # type: ignore[misc]
@@ -248,7 +253,7 @@ class _TextPrinter(StrPrinter):  # type: ignore[misc]
         return self._names.get(symbol, symbol.name)
 
     def doprint(self, expression: sp.Expr) -> str:
-        text = super().doprint(_shortened(expression))
+        text = super().doprint(shortened(expression))
         text = re.sub(r"\*\*(\d+)", lambda power: power.group(1).translate(_RAISED), text)
         return text.replace("**", "^").replace("*", "·")
 
@@ -273,9 +278,9 @@ def equations_latex(equations: Equations, simplify: bool = True) -> str:
     printer = LatexPrinter(settings)
     lines = [*_latex_heading(equations)]
     for symbol, value in readable.definitions:
-        lines.append(f"{names[symbol]} &= {printer.doprint(_shortened(value))}")
+        lines.append(f"{names[symbol]} &= {printer.doprint(shortened(value))}")
     for name in readable.matrices:
-        lines += _latex_quantity(readable[name].applyfunc(_shortened), name, printer)
+        lines += _latex_quantity(readable[name].applyfunc(shortened), name, printer)
     return "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}"
 
 

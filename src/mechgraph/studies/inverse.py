@@ -3,7 +3,7 @@ needs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -16,6 +16,7 @@ from ..errors import ArgumentError, UnsupportedError
 from ..formalisms import DEFAULT
 from ..results.trajectory import Trajectory
 from .assembly.conversion import is_jointed
+from .prescribed import prescribed_motion
 
 if TYPE_CHECKING:
     from ..equations import Equations
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 TOLERANCE = (
     1e-8  # error of the accelerations, and of the balance of forces, relative to what makes them up
 )
+NEWTON, CONVERGED = 60, 1e-13
 
 
 def inverse_dynamics(
@@ -34,15 +36,22 @@ def inverse_dynamics(
     inputs: Any = None,
     parameters: Any = None,
     drives: Sequence[str] | None = None,
+    guess: Mapping[str, float] | None = None,
 ) -> np.ndarray:
     """Efforts that a motion needs: τ with M u̇ = f + τ along all speeds of a tree.
 
-    motion: a ``Trajectory``, or the coordinates q with ``u`` and ``udot`` beside it; batches by
-        leading axes.
+    motion: a ``Trajectory``; the coordinates q with ``u`` and ``udot`` beside it, batches by
+        leading axes; or functions of time by the names of what they prescribe, such as
+        ``{"slider": lambda t: 0.1 * mg.sin(t)}``, as many as there are freedoms, at the times
+        ``t``: then the whole motion is found first.
     drives: names of inputs or of speeds of joints, whose efforts are asked for instead, with
         M u̇ = f + D τ + Gᵀλ: also with constraints, in any coordinates, where they are as many as
-        needed and not more.
+        needed and not more. Forces may depend on these inputs in any smooth way (friction on the
+        forces of a guide, if these are among the inputs); ``inputs`` is where the search begins.
+    guess: where assembly of a prescribed motion begins.
     """
+    if isinstance(motion, Mapping) and any(callable(value) for value in motion.values()):
+        motion, u, udot = prescribed_motion(equations, motion, t, parameters, guess)
     if isinstance(motion, Trajectory):
         motion, u, udot, t, inputs, parameters = (
             motion.q,
@@ -54,6 +63,13 @@ def inverse_dynamics(
         )
     if u is None or udot is None:
         raise ArgumentError("inverse_dynamics needs a Trajectory, or q, u and udot")
+    composed = equations.terms.composed
+    if composed is not None and composed.dragging:
+        raise UnsupportedError(
+            "forces grow with constraint forces here, and those of this motion are not known: "
+            "leave the constraint out, name inputs along what it blocks, let the force depend on "
+            "these, and prescribe zero motion there"
+        )
     if drives is not None:
         return _efforts_of(
             equations,
@@ -95,10 +111,6 @@ def _expressions(equations: Equations, drives: tuple[str, ...]) -> list[SX]:
     """M u̇ − f, the directions D of the drives, those of the constraint forces G, and A u̇, b."""
     s = equations.terms.symbols
     by_input = ca.jacobian(equations.terms.f, s.w)
-    if ca.depends_on(by_input, s.w):
-        raise UnsupportedError(
-            "the forces are not linear in the inputs, so that inverse dynamics does not find them"
-        )
     columns = [
         by_input[:, equations.inputs.index(name)]
         if name in equations.inputs
@@ -119,16 +131,46 @@ def _efforts_of(
     equations: Equations, drives: tuple[str, ...], udot: Any, arguments: list[np.ndarray]
 ) -> np.ndarray:
     """τ of least squares in D τ + Gᵀλ = M u̇ − f, which must be unique and exact; inputs among the
-    drives count as zero in f."""
+    drives count as zero in f, or are found by Newton's method where f is not linear in them."""
     q, u, t, w, p = arguments
-    w = np.where([name in drives for name in equations.inputs], 0.0, w)
     kernel = equations.numeric.kernel(
         ("drives", drives),
         lambda: _expressions(equations, drives),
         [1, 2, 2, 1, 1],
         equations.terms.symbols.udot,
     )
-    tau, D, G, gained, b = kernel(q, u, t, w, p, numbers("accelerations", equations.speeds, udot))
+    given = numbers("accelerations", equations.speeds, udot)
+    if not _nonlinear(equations):
+        w = np.where([name in drives for name in equations.inputs], 0.0, w)
+        return _step(drives, kernel(q, u, t, w, p, given))
+    searched = [k for k, name in enumerate(drives) if name in equations.inputs]
+    own = [equations.inputs.index(drives[k]) for k in searched]
+    shape = np.broadcast_shapes(*(x.shape[:-1] for x in (q, u, t, w, p, given)))
+    w = np.array(np.broadcast_to(w, (*shape, w.shape[-1])))
+    if not w[..., own].any():
+        w[..., own] = 1.0  # laws such as √(y² + z²) have no slope at zero
+    for _ in range(NEWTON):
+        efforts = _step(drives, kernel(q, u, t, w, p, given))
+        change = np.abs(efforts[..., searched]).max(initial=0.0)
+        w[..., own] += efforts[..., searched]
+        if change <= CONVERGED * np.abs(w).max(initial=1.0):
+            efforts[..., searched] = w[..., own]
+            return efforts
+    raise ArgumentError(
+        f"the efforts of {', '.join(drives)} were not found: the forces depend on them in a way "
+        "that Newton's method does not solve from here; give a guess as inputs="
+    )
+
+
+def _nonlinear(equations: Equations) -> bool:
+    """True if the forces are not linear in the inputs."""
+    s = equations.terms.symbols
+    return bool(ca.depends_on(ca.jacobian(equations.terms.f, s.w), s.w))
+
+
+def _step(drives: tuple[str, ...], found: list[np.ndarray]) -> np.ndarray:
+    """τ for the values of the kernel."""
+    tau, D, G, gained, b = found
     if _exceeds(gained + b, np.abs(gained) + np.abs(b)):
         raise ArgumentError("the accelerations contradict the constraints: A u̇ + b is not zero")
     K = np.concatenate([D, np.swapaxes(G, -1, -2)], axis=-1)
@@ -147,12 +189,12 @@ def _efforts_of(
             f"the efforts of {', '.join(drives)} are not unique: there are more drives than "
             "freedoms"
         )
-    found = np.einsum("...ij,...j->...i", inverse, tau)
-    if _exceeds(np.einsum("...ij,...j->...i", K, found) - tau, np.abs(tau)):
+    efforts = np.einsum("...ij,...j->...i", inverse, tau)
+    if _exceeds(np.einsum("...ij,...j->...i", K, efforts) - tau, np.abs(tau)):
         raise ArgumentError(
             f"{', '.join(drives) or 'no drives'} cannot make this motion; name more drives"
         )
-    return found[..., :count] / lengths
+    return np.asarray(efforts[..., :count] / lengths)
 
 
 def _exceeds(error: np.ndarray, size: np.ndarray) -> bool:

@@ -1,0 +1,1 @@
+"""Composition: the equations of a system from the known equations of its parts."""

@@ -1,0 +1,440 @@
+"""``compose``: the equations of a system from the known equations of its parts.
+
+With the speeds u = (u⊕, (…, u of the parts, …)) and the rows of constraints in the same way, M and
+f of the parts stand beside each other, the new rows and forces are added, and the orthogonal
+complement follows along the tree of subsystems (``node.py``). Whatever a part is made of, its
+matrices are put in as they are, not derived again.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+
+from .. import door
+from ..contract.composed import Composed
+from ..contract.plain import PlainChart
+from ..contract.terms import Terms
+from ..errors import ModelError, blamed, unknown
+from ..motion.levels import Levels
+from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, has_nan, symbol
+from .complement import Choice
+from .friction import check_homogeneous, dragged
+from .monitors import MONITORS, monitors
+from .naming import listed, names_of, parameter_name, whole_variables
+from .node import Node, Route
+from .part import PIECES, Part, chosen, constraint_order, known
+from .placement import Placement
+from .rows import new_rows, raw_order, stacked
+from .samples import Samples
+from .seen import Seen, Use
+
+if TYPE_CHECKING:
+    from ..equations import Equations
+
+Stated = Callable[[Seen], Any]  # an expression, as a function of what is seen
+
+
+def compose(
+    name: str,
+    parts: Mapping[str, Any] | Sequence[Any],
+    *,
+    coordinates: Mapping[str, Stated] | Sequence[str] = (),
+    speeds: Mapping[str, Stated | None] | Sequence[str] = (),
+    constraints: Mapping[str, Stated] | None = None,
+    forces: Mapping[str, Any] | None = None,
+    inputs: Sequence[str] = (),
+    parameters: Mapping[str, float] | None = None,
+    outputs: Mapping[str, Stated] | None = None,
+    independent: Sequence[str] | None = None,
+    complement: str = "automatic",
+    reference: Mapping[str, float] | None = None,
+    closure: str = "multipliers",
+) -> Equations:
+    """Equations of a system that consists of parts whose equations are known.
+
+    parts: by name, which is put before the names of its variables (``"left.angle"``), or a list,
+        whose names stay what they are; equations, ``Terms``, a ``System``, or ``Part`` of these.
+    coordinates: names of extra ones, each the integral of the speed of its name with a prime; or
+        by name a function for its rate, such as ``lambda v: v["left.rate"] - v["right.rate"]``.
+    speeds: names of extra ones; or by name a function that they are equal to, or None.
+    constraints: functions of what is seen, ``lambda v: v["left.x"] - v["right.x"]``, that stay
+        zero; of coordinates, speeds, or accelerations (``v["left.x''"]``), which tells their order.
+    forces: by the name of a speed, or of any velocity such as ``"left.tip'"``: a force along it, a
+        number or a function; it may be affine in accelerations, and may grow with constraint forces
+        (``v.multiplier("guide: 1")``), as friction does.
+    inputs, parameters: further ones of the whole.
+    outputs: further quantities, as functions of what is seen; constraints and forces may name
+        them, too.
+    independent: names of the speeds that stay free, the columns of S; chosen, if not given.
+    complement: "automatic" (what constants do not eliminate is found anew at every state, so that
+        no choice goes bad), "partition" (independent speeds are chosen once), or "orthonormal".
+    reference: coordinates where assembly begins, if not those of the parts.
+    """
+    with blamed(name):
+        made = _Composition(name, parts, coordinates, speeds, inputs, parameters)
+        made.define(dict(outputs or {}))
+        made.constrain(dict(constraints or {}))
+        made.force(dict(forces or {}))
+        made.choose(independent, complement, dict(reference or {}))
+        terms = made.terms()
+    made_of: Equations = door.equations.Equations(terms, closure)
+    return made_of
+
+
+class _Composition:
+    """What is known on the way from parts to terms."""
+
+    def __init__(
+        self,
+        name: str,
+        parts: Any,
+        coordinates: Any,
+        speeds: Any,
+        inputs: Sequence[str],
+        parameters: Mapping[str, float] | None,
+    ) -> None:
+        self.name, given = name, listed(parts)
+        extra = names_of("coordinates", coordinates), names_of("speeds", speeds)
+        self.extra = extra
+        self.symbols = whole_variables(extra, given, inputs, parameters)
+        self.uses = self._placed(given)
+        self.pieces = [
+            dict(zip((*PIECES, "tree"), self._pieces(use), strict=True)) for use in self.uses
+        ]
+        self.seen = Seen(self.symbols, self.uses)
+        self._kinematics(coordinates)
+        self.definitions = {
+            key: _defined(key, value)
+            for key, value in (speeds.items() if isinstance(speeds, Mapping) else ())
+            if value is not None
+        }
+
+    # --- parts ------------------------------------------------------------------------------------
+
+    def _placed(self, given: Sequence[tuple[str, str, Part]]) -> list[Use]:
+        s, uses = self.symbols, []
+        q, u, w = len(self.extra[0]), len(self.extra[1]), 0
+        for key, prefix, part in given:
+            own = part.terms.symbols
+            slices = slice(q, q + len(own.coordinates)), slice(u, u + len(own.speeds))
+            p = [s[parameter_name(part, prefix, each)] for each in own.parameters]
+            arguments = [
+                s.q[slices[0]],
+                s.u[slices[1]],
+                s.udot[slices[1]],
+                s.w[w : w + len(own.inputs)],
+                ca.vertcat(SX(0, 1), *p),
+                s.t,
+            ]
+            uses.append(Use(key, prefix, known(part), arguments))
+            q, u, w = slices[0].stop, slices[1].stop, w + len(own.inputs)
+        return uses
+
+    def _pieces(self, use: Use) -> list[Any]:
+        terms = use.known.terms
+        lam = ca.vertcat(SX(0, 1), *(symbol(f"{use.prefix}{row}") for row in terms.constraints))
+        values = use.put_in(use.known.function, lam)
+        count = len(PIECES)
+        return [*values[:count], (lam, values[count:])]
+
+    def _kinematics(self, coordinates: Any) -> None:
+        """N and n of the whole, and the rates of extra coordinates."""
+        s, stated = self.symbols, coordinates if isinstance(coordinates, Mapping) else {}
+        rates = []
+        for name in self.extra[0]:
+            value = self._value(f"coordinate {name!r}", stated.get(name) or _speed_of(name))
+            rates.append(value)
+        own = ca.vertcat(SX(0, 1), *rates)
+        barred = ca.vertcat(s.udot, s.w)
+        slopes = ca.jacobian(own, s.u)
+        if ca.depends_on(own, barred) or ca.depends_on(slopes, s.u):
+            raise ModelError("rates of extra coordinates must be affine in the speeds")
+        count = len(self.extra[0])
+        parts = ca.diagcat(*(piece["N"] for piece in self.pieces))
+        below = ca.horzcat(SX(parts.shape[0], len(self.extra[1])), parts)
+        offsets = ca.substitute(own, s.u, SX.zeros(s.u.numel()))
+        self.N = ca.vertcat(slopes if count else SX(0, s.u.numel()), below)
+        self.n = ca.vertcat(offsets, *(piece["n"] for piece in self.pieces))
+        named = dict(zip((f"{name}'" for name in self.extra[0]), rates, strict=True))
+        unnamed = {name: rate for name, rate in named.items() if name not in s.speeds}
+        self.seen.moves(self.N @ s.u + self.n, unnamed)
+
+    def _chart(self, reference: Mapping[str, float]) -> PlainChart:
+        s = self.symbols
+        start = dict.fromkeys(s.coordinates, 0.0)
+        fours: list[list[str]] = []
+        for use in self.uses:
+            chart = use.known.terms.chart
+            names = [f"{use.prefix}{each}" for each in chart.symbols.coordinates]
+            start |= dict(zip(names, chart.reference, strict=True))
+            fours += [[names[k] for k in four] for four in chart.quaternions]
+        for each in reference:
+            if each not in start:
+                raise ModelError(f"reference: {unknown('coordinate', each, start)}")
+        n = None if self.n.is_zero() else self.n
+        return PlainChart(self.name, s, self.N, n, list((start | dict(reference)).values()), fours)
+
+    # --- constraints ------------------------------------------------------------------------------
+
+    def define(self, outputs: Mapping[str, Stated]) -> None:
+        """Quantities of the whole, each of those before it, too."""
+        self.own_outputs: dict[str, SX] = {}
+        for name, stated in outputs.items():
+            self.own_outputs[name] = self._value(f"output {name!r}", stated)
+            self.seen.define(name, self.own_outputs[name])
+
+    def constrain(self, constraints: Mapping[str, Stated]) -> None:
+        """Read the new rows, find their orders, and put all rows in order."""
+        for name in constraints:
+            if name in self.definitions:
+                raise ModelError(f"{name!r} is a constraint and an extra speed with a value")
+        stated = (
+            (name, self._value(f"constraint {name!r}", each))
+            for name, each in (self.definitions | dict(constraints)).items()
+        )
+        self.own = new_rows(self.symbols, self._rate, stated)
+        self.stack = stacked([self.own, *map(self._rows_of, self.uses, self.pieces)])
+        self.levels, order = self.stack.levels, self.stack.order
+        self.own_lam = ca.vertcat(SX(0, 1), *map(symbol, self.own.names))
+        every = ca.vertcat(self.own_lam, *(piece["tree"][0] for piece in self.pieces))
+        self.lam = every[order] if order else SX(0, 1)
+        self.seen.hold({row: self.lam[k] for k, row in enumerate(self.levels.names)})
+
+    def _rows_of(self, use: Use, piece: Mapping[str, Any]) -> Levels:
+        """The rows of a part, over all speeds."""
+        names = tuple(f"{use.prefix}{row}" for row in use.known.terms.constraints)
+        A = SX(len(names), self.symbols.u.numel())
+        own = [f"{use.prefix}{speed}" for speed in use.known.terms.symbols.speeds]
+        A[:, [self.symbols.speeds.index(speed) for speed in own]] = piece["A"]
+        return Levels.known(names, piece["phi"], piece["psi"], ca.sparsify(A), piece["b"])
+
+    def _rate(self, value: SX) -> SX:
+        s = self.symbols
+        qdot = self.N @ s.u + self.n
+        return ca.jtimes(value, s.q, qdot) + ca.jtimes(value, s.t, SX(1))
+
+    # --- forces -----------------------------------------------------------------------------------
+
+    def force(self, forces: Mapping[str, Any]) -> None:
+        """f⊕ and M⊕ over all speeds."""
+        s, total = self.symbols, SX.zeros(self.symbols.u.numel())
+        self.drag = SX(s.u.numel(), 1)
+        for name, stated in forces.items():
+            value = self._value(f"force along {name!r}", stated, self.lam)
+            velocity = self.seen[name]
+            slopes = ca.jacobian(velocity, s.u)
+            if slopes.nnz() == 0 or value.numel() != velocity.numel():
+                raise ModelError(
+                    f"force along {name!r}: "
+                    + (
+                        "it is no velocity"
+                        if slopes.nnz() == 0
+                        else f"it has {velocity.numel()} components, the force {value.numel()}"
+                    )
+                )
+            if self.levels.names and ca.depends_on(value, self.lam):
+                check_homogeneous(name, value, self.lam)
+                self.drag = self.drag + slopes.T @ value
+            else:
+                total = total + slopes.T @ value
+        inertia = -ca.jacobian(total, s.udot)
+        if ca.depends_on(inertia, ca.vertcat(s.u, s.udot, s.w)):
+            raise ModelError("forces must be affine in the accelerations, with factors of position")
+        if not _symmetric(inertia):
+            raise ModelError(
+                "forces that depend on accelerations make up a mass matrix, which must be symmetric"
+            )
+        self.own_M = ca.sparsify(inertia)
+        self.own_f = ca.substitute(total, s.udot, SX.zeros(s.u.numel()))
+
+    # --- the complement ---------------------------------------------------------------------------
+
+    def choose(
+        self, independent: Sequence[str] | None, complement: str, reference: Mapping[str, float]
+    ) -> None:
+        """The node of the whole, with its complement."""
+        s = self.symbols
+        children = tuple(
+            use.known.tree.used(
+                use.key, use.prefix, self.stack.where[k + 1], iter(piece["tree"][1])
+            )
+            for k, (use, piece) in enumerate(zip(self.uses, self.pieces, strict=True))
+        )
+        self.chart = self._chart(reference)
+        trivial = not self.extra[0] or set(self.extra[1]) == {f"{x}'" for x in self.extra[0]}
+        least = max(
+            [raw_order(self.own), 0 if trivial else 1, *(child.order for child in children)]
+        )
+        base = Node(
+            name=self.name,
+            speeds=s.speeds,
+            extra=self.extra[1],
+            rows=self.own.names,
+            where=self.stack.where[0],
+            A=self.own.A,
+            b=self.own.b,
+            M=self.own_M,
+            f=self.own_f,
+            udot=s.udot,
+            choice=Choice("automatic"),
+            order=constraint_order(s.q, s.u, self.own.A, least),
+            children=children,
+        )
+        columns, kept = base.columns, len(self.extra[1])
+        nothing = Levels.known((), SX(0, 1), SX(0, 1), SX(0, s.u.numel()), SX(0, 1))
+        samples = Samples(self.chart, self.levels if self.own.names else nothing)
+        if not samples.met:
+            warnings.warn(
+                f"{self.name}: no state was found that meets all constraints, so that its freedoms "
+                "were counted at states that do not; give a reference={…} that does",
+                stacklevel=4,
+            )
+        choice = chosen(base.B, samples, columns, kept, independent, complement)
+        self.tree = replace(base, choice=choice)
+
+    # --- terms ------------------------------------------------------------------------------------
+
+    def terms(self) -> Terms:
+        """The terms of the whole."""
+        s, count = self.symbols, len(self.extra[1])
+        blocks = ca.diagcat(SX(count, count), *(piece["M"] for piece in self.pieces))
+        M = ca.sparsify(blocks + self.own_M)
+        f = ca.densify(ca.vertcat(SX(count, 1), *(p["f"] for p in self.pieces)) + self.own_f)
+        tree, route = self.tree, Route(self.tree, M)
+        composed = Composed(
+            self.levels,
+            self.lam,
+            route,
+            Placement(tree, M, self.chart, self.levels),
+            tree,
+            dragging=bool(self.drag.nnz()) or any(_dragging(use) for use in self.uses),
+        )
+
+        def complement() -> SX:
+            return tree.S
+
+        def left() -> SX:
+            return tree.S.T @ (f + self.drag - M @ s.udot)
+
+        supplied = ca.dot(self.own_f, s.u) + self._driven_power()
+        return Terms(
+            s,
+            M=M,
+            f=f,
+            G=self._G(route, f),
+            S=complement,
+            kinetic=_total(self.pieces, "T"),
+            potential=_total(self.pieces, "V"),
+            supplied=supplied + _total(self.pieces, "supplied"),
+            dissipated=_total(self.pieces, "dissipated") - ca.dot(self.drag, s.u),
+            outputs=self._outputs() | monitors(self.levels, s.udot, left),
+            name=self.name,
+            formalism="composition",
+            chart=self.chart,
+            composed=composed,
+        )
+
+    def _driven_power(self) -> SX:
+        """Power of the new constraint forces, if they have any: λᵀ A u."""
+        s = self.symbols
+        offsets = ca.substitute(self.own.psi, s.u, SX.zeros(s.u.numel()))
+        linear = offsets.is_zero() and not ca.depends_on(self.own.A, s.u)
+        ideal = linear and raw_order(self.own) < 2
+        return SX(1, 1) if ideal else ca.dot(self.own_lam, self.own.A @ s.u)
+
+    def _G(self, route: Route, f: SX) -> Any:
+        """Directions of the constraint forces, where friction goes with them."""
+        parts = [piece["G"] for piece in self.pieces]
+        dragging = bool(self.drag.nnz())
+        if not dragging and not any(use.known.terms.has_friction for use in self.uses):
+            return None
+        below = ca.diagcat(*parts)
+        G = ca.vertcat(self.own.A, ca.horzcat(SX(below.shape[0], len(self.extra[1])), below))
+        G = G[self.stack.order, :]
+        if not dragging:
+            return G
+        levels = self.levels
+        return lambda: G + dragged(self.drag, self.lam, route, levels.A, f, levels.b).T
+
+    def _outputs(self) -> dict[str, Any]:
+        """Those of the parts, the places of bodies and markers among them, then the whole's own."""
+        out: dict[str, Any] = {}
+        taken = {*self.symbols.coordinates, *self.symbols.speeds}
+        for use in self.uses:
+            terms = use.known.terms
+            own = [each for each in terms.outputs if each not in MONITORS]
+            for each in (*terms.chart.description.places, *own):
+                if each != "ground" and f"{use.prefix}{each}" not in taken:
+                    out[f"{use.prefix}{each}"] = _later(use, each)
+        return out | self.own_outputs
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def _value(self, what: str, stated: Any, also: SX | None = None) -> SX:
+        """An expression as a column, of variables of the whole alone (and ``also`` of these)."""
+        with blamed(what):
+            found = stated(self.seen) if callable(stated) else stated
+            if isinstance(found, (list, tuple)):
+                found = ca.vertcat(*map(SX, found))
+            try:
+                value = ca.densify(ca.vec(SX(found)))
+            except NOT_AN_EXPRESSION:
+                raise ModelError(f"must be an expression, got {found!r}") from None
+            own = value if also is None else ca.substitute(value, also, SX.ones(also.shape))
+            strangers = self.symbols.strangers(own)
+            if strangers:
+                raise ModelError(
+                    f"uses {strangers[0]!r}, which is not among the variables of {self.name!r}; "
+                    "write it as a function of these, such as lambda v: v['left.x']"
+                )
+            if has_nan(value):
+                raise ModelError(NO_NUMBER)
+        return value
+
+
+# --- small things ---------------------------------------------------------------------------------
+
+
+def _defined(name: str, stated: Stated) -> Stated:
+    return lambda v: v[name] - stated(v)
+
+
+def _speed_of(coordinate: str) -> Stated:
+    def rate(v: Seen) -> SX:
+        speed = f"{coordinate}'"
+        if speed not in v._symbols.speeds:
+            raise ModelError(
+                f"there is no speed {speed!r}: list it among speeds, or give the rate, "
+                f"coordinates={{{coordinate!r}: lambda v: …}}"
+            )
+        return v[speed]
+
+    return rate
+
+
+def _total(pieces: Sequence[Mapping[str, SX]], key: str) -> SX:
+    return sum((piece[key] for piece in pieces), SX(0))
+
+
+def _symmetric(M: SX) -> bool:
+    """Seen at a random state."""
+    arguments = ca.vertcat(SX(0, 1), *ca.symvar(M))
+    state = np.random.default_rng(0).uniform(0.5, 1.5, arguments.numel())
+    values = np.array(ca.Function("M", [arguments], [ca.densify(M)])(state))
+    return bool(np.allclose(values, values.T, rtol=1e-9, atol=0))
+
+
+def _dragging(use: Use) -> bool:
+    composed = use.known.terms.composed
+    return composed is not None and composed.dragging
+
+
+def _later(use: Use, name: str) -> Callable[[], SX]:
+    return lambda: use.quantity(name)

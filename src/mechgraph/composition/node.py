@@ -1,0 +1,201 @@
+"""``Node``: one subsystem in the tree of a composition, and the recursion along it.
+
+With the columns S of its parts, a node has
+
+    R = (1, (…, S of its parts, …)),    B = A⊕ R,    B C = 0,    S = R C,
+
+where A⊕ are the rows that are new at this node; a leaf has R = 1 (Orsino 2016, theorem 2.10). The
+forces that its parts leave, f̄, are added to those that are new: f = (f⊕, (…, f̄ of its parts, …)),
+f̄ = Cᵀ f. In the same way the recursion makes what is needed to solve for accelerations: a motion e
+that meets all constraints, A e + b = 0, and the reduced mass matrix M̄ = Sᵀ M S.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import casadi as ca
+from casadi import SX
+
+from ..closures.expressions import solve_tree
+from .complement import Choice, Complement
+
+DATA = ("A", "b", "M", "f", "udot")  # what a node is given
+DERIVED = ("R", "B", "C", "P", "S", "reduced")  # what follows from it
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Node:
+    """A subsystem. All its expressions are of the variables of the whole."""
+
+    name: str
+    speeds: tuple[str, ...]  # all of its speeds: the extra ones, then those of its parts
+    extra: tuple[str, ...]  # those that are new at this node; all of them at a leaf
+    rows: tuple[str, ...]  # names of the constraints that are new at this node
+    where: tuple[int, ...]  # where they stand among all rows
+    A: SX  # ∂(rows)/∂u̇ over ``speeds``, and the rest b
+    b: SX
+    M: SX  # inertia and forces that are new at this node, over ``speeds``
+    f: SX
+    udot: SX  # u̇ of ``speeds``
+    choice: Choice
+    order: int  # ν°
+    children: tuple[Node, ...] = ()
+
+    # --- labels -----------------------------------------------------------------------------------
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """Labels of the columns of R and B: what is new, then the free speeds of the parts."""
+        return (*self.extra, *(label for child in self.children for label in child.free))
+
+    @cached_property
+    def free(self) -> tuple[str, ...]:
+        """Labels of the columns of C and S."""
+        labels = enumerate(self.complement.free)
+        return tuple(
+            f"{self.name}: z{k + 1}" if index is None else self.columns[index]
+            for k, index in labels
+        )
+
+    def __iter__(self) -> Iterator[Node]:
+        """This node, and all below it."""
+        yield self
+        for child in self.children:
+            yield from child
+
+    # --- the recursion ----------------------------------------------------------------------------
+
+    @cached_property
+    def R(self) -> SX:
+        """All speeds by those that the parts leave free: (1, (…, S, …))."""
+        return ca.diagcat(SX.eye(len(self.extra)), *(child.S for child in self.children))
+
+    @cached_property
+    def B(self) -> SX:
+        """The new rows on them: A⊕ R."""
+        return ca.sparsify(self.A @ self.R)
+
+    @cached_property
+    def complement(self) -> Complement:
+        """C, P and what the columns of C stand for."""
+        return self.choice.complement(self.B)
+
+    @cached_property
+    def C(self) -> SX:
+        """A complement of B."""
+        return self.complement.C
+
+    @cached_property
+    def P(self) -> SX:
+        """A right inverse of B beside it."""
+        return self.complement.P
+
+    @cached_property
+    def S(self) -> SX:
+        """A complement of all rows of the node and its parts: R C."""
+        return ca.sparsify(self.R @ self.C)
+
+    @cached_property
+    def _inertia(self) -> SX:
+        """Inertia over ``columns``."""
+        none = SX(len(self.extra), len(self.extra))
+        own = SX(self.R.T @ self.M @ self.R)
+        return own + ca.diagcat(none, *(child.reduced for child in self.children))
+
+    @cached_property
+    def reduced(self) -> SX:
+        """M̄ = Sᵀ M S, found along the tree."""
+        return ca.sparsify(self.C.T @ self._inertia @ self.C)
+
+    @cached_property
+    def forces(self) -> SX:
+        """f over ``columns``: effective forces, those of inertia included."""
+        below = ca.vertcat(SX(len(self.extra), 1), *(child.projected for child in self.children))
+        return ca.densify(self.R.T @ (self.f - self.M @ self.udot) + below)
+
+    @cached_property
+    def projected(self) -> SX:
+        """f̄ = Cᵀ f: zero in every motion."""
+        return ca.densify(self.C.T @ self.forces)
+
+    @cached_property
+    def full_A(self) -> SX:
+        """All rows of the node and its parts over ``speeds``: the new ones, then those of each
+        part."""
+        if not self.children:
+            return self.A
+        below = ca.diagcat(*(child.full_A for child in self.children))
+        return ca.vertcat(self.A, ca.horzcat(SX(below.shape[0], len(self.extra)), below))
+
+    @property
+    def all_rows(self) -> tuple[str, ...]:
+        """Names of the rows of ``full_A``."""
+        return tuple(row for node in self for row in node.rows)
+
+    # --- accelerations ----------------------------------------------------------------------------
+
+    def particular(self, b: SX) -> SX:
+        """e with A e + b = 0 for all rows of the node and its parts; b are those of the whole, one
+        column or several."""
+        none = SX(len(self.extra), b.shape[1])
+        e = ca.vertcat(none, *(child.particular(b) for child in self.children))
+        if not self.rows:
+            return e
+        return e - self.R @ (self.P @ (b[list(self.where), :] + self.A @ e))
+
+    # --- as a part of something larger ------------------------------------------------------------
+
+    def given(self) -> list[SX]:
+        """All expressions of the tree, one after the other."""
+        return [getattr(node, key) for node in self for key in (*DATA, *DERIVED)]
+
+    def used(self, name: str, prefix: str, rows: Sequence[int], values: Iterator[SX]) -> Node:
+        """The same tree under another name, with a prefix to all that is in it, its rows at other
+        places, and the expressions as they are there, in the order of ``given``."""
+        here = {key: next(values) for key in (*DATA, *DERIVED)}
+        children = tuple(
+            child.used(f"{prefix}{child.name}", prefix, rows, values) for child in self.children
+        )
+        return self._with(
+            {key: here[key] for key in DATA},
+            {key: here[key] for key in DERIVED},
+            name=name,
+            speeds=_prefixed(prefix, self.speeds),
+            extra=_prefixed(prefix, self.extra),
+            rows=_prefixed(prefix, self.rows),
+            where=tuple(rows[k] for k in self.where),
+            children=children,
+        )
+
+    def _with(self, data: Mapping[str, SX], derived: Mapping[str, SX], **changed: Any) -> Node:
+        made = replace(self, **data, **changed)
+        C, P = derived["C"], derived["P"]
+        vars(made).update({**derived, "complement": Complement(C, P, self.complement.free)})
+        return made
+
+    def __repr__(self) -> str:
+        return f"<Node {self.name!r}: {len(self.speeds)} speeds, {len(self.free)} free>"
+
+
+def _prefixed(prefix: str, names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"{prefix}{name}" for name in names)
+
+
+@dataclass(frozen=True, eq=False)
+class Route:
+    """u̇ of f and b by the complement of a tree: u̇ = S z + e, M̄ z = Sᵀ (f − M e)."""
+
+    node: Node
+    M: SX
+
+    def __call__(self, f: SX, b: SX) -> SX:
+        node = self.node
+        e = node.particular(b)
+        right = node.S.T @ (f - self.M @ e)
+        if not node.free:
+            return ca.densify(e)
+        return ca.densify(node.S @ solve_tree(node.reduced, ca.densify(right))[0] + e)

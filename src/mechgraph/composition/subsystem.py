@@ -1,0 +1,239 @@
+"""``Subsystem``: one level of composed equations to look at, with its matrices and their labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+
+from .. import door
+from ..arguments import Numbers
+from ..closures.numbers import RANK_TOLERANCE
+from ..errors import UnsupportedError
+from ..results.second_order import SecondOrderModel
+from .complement import null_space
+from .linear import linearized
+from .node import Node
+
+if TYPE_CHECKING:
+    from ..equations import Equations
+
+MATRICES = ("A", "B", "C", "R", "S", "f", "fbar")
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """A matrix of expressions whose rows and columns have names.
+
+    Called with a state, it gives numbers; ``udot`` where it contains accelerations.
+    """
+
+    name: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    expression: SX
+    equations: Equations
+
+    def __call__(
+        self,
+        q: Numbers,
+        u: Numbers | None = None,
+        t: Any = 0.0,
+        inputs: Any = None,
+        parameters: Any = None,
+        udot: Any = None,
+    ) -> np.ndarray:
+        """Its numbers at a state, with a batch as leading axes."""
+        numeric, axes = self.equations.numeric, 2 if self.columns else 1
+        kernel = numeric.kernel(
+            ("subsystem", self.name),
+            lambda: [ca.densify(self.expression)],
+            [axes],
+            self.equations.terms.symbols.udot,
+        )
+        arguments = numeric.arguments(q, u, t, inputs, parameters)
+        return kernel(*arguments, numeric.accelerations_given(udot))[0]
+
+    def to_sympy(self, simplify: bool = True) -> Any:
+        """The same as a SymPy matrix of symbols with the user's names."""
+        return door.show.subsystems.matrix_sympy(self, simplify)
+
+    def latex(self, simplify: bool = True) -> str:
+        """The same as LaTeX, with its labels."""
+        return door.show.subsystems.matrix_latex(self, simplify)
+
+    def show(self, simplify: bool = True) -> str:
+        """The entries that are not zero, as text."""
+        return door.show.subsystems.matrix_text(self, simplify)
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {len(self.rows)} x {len(self.columns) or 1}>"
+
+
+class Subsystem:
+    """A system in the tree of composed equations.
+
+    ``A`` are the rows that are new at this level, over all its speeds; R, B = A R, C with B C = 0,
+    S = R C, f and f̄ = Cᵀ f (``fbar``) as in docs/composition.md; ``parts`` are the subsystems.
+    """
+
+    def __init__(self, equations: Equations, node: Node) -> None:
+        self._equations, self._node = equations, node
+        self.name = node.name
+
+    @property
+    def order(self) -> int:
+        """ν°: the least order at which its constraints are affine."""
+        return self._node.order
+
+    @property
+    def speeds(self) -> tuple[str, ...]:
+        """All its speeds: the extra ones, then those of its parts."""
+        return self._node.speeds
+
+    @property
+    def extra(self) -> tuple[str, ...]:
+        """Speeds that are new at this level."""
+        return self._node.extra
+
+    @property
+    def independent(self) -> tuple[str, ...]:
+        """Labels of the columns of C and S: its freedoms."""
+        return self._node.free
+
+    @property
+    def constraints(self) -> tuple[str, ...]:
+        """Rows that are new at this level."""
+        return self._node.rows
+
+    @cached_property
+    def parts(self) -> Mapping[str, Subsystem]:
+        """Its subsystems by name."""
+        children = self._node.children
+        return {child.name: Subsystem(self._equations, child) for child in children}
+
+    def __getitem__(self, name: str) -> Subsystem:
+        """The subsystem of that name, at any depth."""
+        found = {node.name: node for node in self._node}
+        if name not in found:
+            known = ", ".join(found)
+            raise KeyError(f"{self.name!r} has no subsystem {name!r}; it has {known}")
+        return Subsystem(self._equations, found[name])
+
+    def _labelled(self, letter: str, rows: Any, columns: Any, expression: SX) -> Labelled:
+        name = f"{letter} of {self.name}"
+        return Labelled(name, tuple(rows), tuple(columns), expression, self._equations)
+
+    @property
+    def A(self) -> Labelled:
+        """The new rows over all speeds: A⊕."""
+        return self._labelled("A", self._node.rows, self._node.speeds, self._node.A)
+
+    @property
+    def R(self) -> Labelled:
+        """All speeds by those that the parts leave free."""
+        return self._labelled("R", self._node.speeds, self._node.columns, self._node.R)
+
+    @property
+    def B(self) -> Labelled:
+        """A⊕ R."""
+        return self._labelled("B", self._node.rows, self._node.columns, self._node.B)
+
+    @property
+    def C(self) -> Labelled:
+        """A complement of B."""
+        return self._labelled("C", self._node.columns, self._node.free, self._node.C)
+
+    @property
+    def S(self) -> Labelled:
+        """A complement of all rows of this level and below: R C."""
+        return self._labelled("S", self._node.speeds, self._node.free, self._node.S)
+
+    @property
+    def f(self) -> Labelled:
+        """Effective forces: those that are new, and those that the parts leave."""
+        return self._labelled("f", self._node.columns, (), self._node.forces)
+
+    @property
+    def fbar(self) -> Labelled:
+        """f̄ = Cᵀ f: what this level leaves; zero in every motion of the whole, if it is the
+        whole."""
+        return self._labelled("f̄", self._node.free, (), self._node.projected)
+
+    @property
+    def full_A(self) -> Labelled:
+        """All rows of this level and below, over all speeds."""
+        return self._labelled("all A", self._node.all_rows, self._node.speeds, self._node.full_A)
+
+    def complement(
+        self, q: Numbers, u: Numbers | None = None, t: Any = 0.0, parameters: Any = None
+    ) -> np.ndarray:
+        """A complement of all rows here, on numbers, by singular values: also where S has none."""
+        return null_space(self.full_A(q, u, t, None, parameters))
+
+    def singular(
+        self, q: Numbers, u: Numbers | None = None, t: Any = 0.0, parameters: Any = None
+    ) -> dict[str, list[str]]:
+        """Levels whose rows lose rank at a configuration, with the rows that take part in it.
+
+        The rank is compared with that of typical states of the same level.
+        """
+        found = {}
+        for node in self._node:
+            if node.rows:
+                A = Subsystem(self._equations, node).full_A(q, u, t, None, parameters)
+                lost = _lost(A, len(node.speeds) - len(node.free))
+                if lost.any():
+                    found[node.name] = [
+                        row for row, part in zip(node.all_rows, lost, strict=True) if part
+                    ]
+        return found
+
+    def linearize(
+        self,
+        at: Any,
+        *,
+        coordinates: Sequence[str],
+        speeds: Sequence[str],
+        t: float = 0.0,
+        inputs: Any = None,
+        parameters: Any = None,
+        weights: Mapping[str, float] | None = None,
+    ) -> SecondOrderModel:
+        """The linear model about a state, from linearized leaves and constraints, without the
+        equations of the whole; of the whole only.
+
+        at: a pair (q, u), or a start as for ``simulate``; the reference moves from there with the
+            accelerations that the equations give it.
+        coordinates, speeds: names of independent ones, in which the model is written.
+        weights: by row of a constraint, where there are more rows than needed and least squares
+            decide; one, if not given.
+        """
+        composed = self._equations.terms.composed
+        if composed is None or self._node is not composed.tree:
+            raise UnsupportedError(f"{self.name!r} is a part; linearize the whole, or compose it")
+        return linearized(
+            self._equations, self._node, at, coordinates, speeds, t, inputs, parameters, weights
+        )
+
+    def show(self) -> str:
+        """The tree of subsystems as text."""
+        return door.show.subsystems.tree_text(self._node)
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.speeds)} speeds, {len(self.independent)} independent"
+        return f"<Subsystem {self.name!r}: {counts}, {len(self.parts)} parts, order {self.order}>"
+
+
+def _lost(A: np.ndarray, typical: int) -> np.ndarray:
+    """Rows that take part in the combinations that vanish beyond the typical rank."""
+    lengths = np.linalg.norm(A, axis=1, keepdims=True)
+    U, sigma, _ = np.linalg.svd(A / np.where(lengths > 0, lengths, 1.0))
+    weak = [k for k in range(typical) if sigma[k] <= RANK_TOLERANCE * sigma.max(initial=0.0)]
+    part = np.abs(U[:, weak]).max(axis=1, initial=0.0)
+    return part > 0.1 * part.max(initial=1e-300)

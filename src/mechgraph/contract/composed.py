@@ -1,0 +1,24 @@
+"""What a composition knows beyond the terms of any equations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from casadi import SX
+
+from ..motion.levels import Levels
+
+
+@dataclass(frozen=True, eq=False)
+class Composed:
+    """Terms that were composed: their constraints, already at all levels; λ as symbols; u̇ of f and
+    b by their complement; a step along the speeds that takes φ away; and the tree of subsystems."""
+
+    levels: Levels
+    multipliers: SX
+    close: Callable[[SX, SX], SX]
+    place: Callable[[SX], SX]
+    tree: Any
+    dragging: bool = False  # True if G is that of the motion, because forces grow with λ
