@@ -23,7 +23,7 @@ from mechgraph.gallery import present, verified
 G = 9.81
 START = {"A0'": -1.0}
 DURATION = 10.0
-OPTIONS = {"rtol": 1e-11, "method": "dop853", "step": 0.025}
+OPTIONS = {"rtol": 1e-11, "step": 0.025}
 
 
 def system(N: int = 2) -> mg.System:

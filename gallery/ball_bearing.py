@@ -46,7 +46,7 @@ CLEARANCES = {
     "radial": 5e-6,
 }
 SPEED = 20.0
-OPTIONS = {"rtol": 1e-10, "method": "rk8", "step": 5e-4}
+OPTIONS = {"rtol": 1e-10, "step": 5e-4}
 DURATION = 0.3
 
 

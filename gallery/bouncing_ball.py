@@ -23,7 +23,7 @@ MASS, RADIUS, HEIGHT, G, RESTITUTION, RESTING = 1.0, 0.1, 1.0, 9.81, 0.8, 1e-5
 FALL = np.sqrt(2 * HEIGHT / G)
 START = {"ball.z": RADIUS + HEIGHT}
 DURATION = 4.5
-OPTIONS = {"rtol": 1e-10, "method": "rk8", "step": 0.02}
+OPTIONS = {"rtol": 1e-10, "step": 0.02}
 
 
 def system(friction: float = 0.0) -> mg.System:

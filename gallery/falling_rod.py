@@ -22,7 +22,7 @@ from mechgraph.gallery import present, verified
 MASS, L, G, LEAN = 1.0, 1.0, 9.81, 0.1
 START = {"rod.x": L / 2 * np.sin(LEAN), "rod.z": L / 2 * np.cos(LEAN), "rod.lean": -LEAN}
 DURATION = 1.2
-OPTIONS = {"rtol": 1e-11, "method": "rk8", "step": 0.01}
+OPTIONS = {"rtol": 1e-11, "step": 0.01}
 
 
 def system(friction: float = 0.0) -> mg.System:

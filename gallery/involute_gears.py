@@ -46,7 +46,7 @@ BRAKE = TORQUE * TEETH[1] / TEETH[0]
 FORCE = TORQUE / BASE_RADII[0]  # of the teeth, at constant speed
 START = {"pinion'": SPEED, "wheel'": -SPEED * TEETH[0] / TEETH[1]}
 DURATION = 1.0
-OPTIONS = {"rtol": 1e-12, "method": "rk8", "step": 1e-4}
+OPTIONS = {"rtol": 1e-12, "step": 1e-4}
 
 
 def involute(x: float) -> float:

@@ -42,7 +42,7 @@ def start(spin: float) -> dict[str, float]:
 
 START = start(-SPIN)
 DURATION = 8.0
-OPTIONS = {"rtol": 1e-12, "method": "rk8", "step": 0.01}
+OPTIONS = {"rtol": 1e-12, "step": 0.01}
 REVERSAL = 2.77  # s, to be taken with care: see above
 
 

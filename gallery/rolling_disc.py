@@ -36,7 +36,7 @@ START = {
     **{f"centre.w{i}": w for i, w in zip("xyz", OMEGA, strict=True)},
 }
 DURATION = 30.0
-OPTIONS = {"rtol": 1e-12, "method": "rk8", "step": 0.05}
+OPTIONS = {"rtol": 1e-12, "step": 0.05}
 LONG = 300.0
 # their coefficients are constant; speeds: the last three
 STEADY = [f"centre.{name}" for name in ("x", "y", "yaw", "tilt", "spin")]

@@ -38,7 +38,7 @@ SPEED, LEAN = 4.0, 0.05
 STRAIGHT = {"board.yaw": 0.0, "board.roll": 0.0, "board.roll'": 0.0}
 START = {**STRAIGHT, "board.roll": LEAN, "board.x'": SPEED}
 DURATION = 8.0
-OPTIONS = {"rtol": 1e-11, "method": "rk8", "step": 0.02}
+OPTIONS = {"rtol": 1e-11, "step": 0.02}
 ENDS = {"front": 1, "rear": -1}
 INDEPENDENT = [
     "board.roll",

@@ -55,7 +55,7 @@ REST = {"board.x'": 0.0, "board.y'": 0.0, "board.wz": 0.0}
 START = {**REST, "board.x'": 0.1}
 PERIOD = 2 * np.pi
 DURATION = 4 * PERIOD
-OPTIONS = {"rtol": 1e-9, "method": "rk8", "step": PERIOD / 100}
+OPTIONS = {"rtol": 1e-9, "step": PERIOD / 100}
 
 
 class Tree:

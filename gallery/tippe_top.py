@@ -29,7 +29,7 @@ START = {
     "centre.wz": SPIN,
 }
 DURATION = 8.0
-OPTIONS = {"rtol": 1e-11, "method": "rk8", "step": 0.01}
+OPTIONS = {"rtol": 1e-11, "step": 0.01}
 
 
 def system() -> mg.System:

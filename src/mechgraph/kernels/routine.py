@@ -15,9 +15,9 @@ from casadi import SX
 
 from .compiler import CompilationFailure, cached, find_compiler, key_of, load, report
 from .emit import emitter_text, routine_text
+from .kernel import AUTOMATIC, SECONDS_PER_OPERATION
 from .program import trace
 
-AUTOMATIC = 100_000  # operations that a compiler is started for by itself: more would take minutes
 LOOKED_UP = 200_000  # operations beyond which it takes long to learn the name of cached code
 
 # int f(const double *x, double *workspace, double *result)
@@ -55,10 +55,12 @@ class Routine:
 
         return evaluate
 
-    def hasten(self) -> None:
-        """Start a compiler in the background, unless that has been done or would take minutes."""
+    def hasten(self, seconds: float) -> None:
+        """Start a compiler in the background, unless that has been done, would take minutes, or
+        would take longer than this."""
         ready = self.native is not None or self._thread is not None or self._failed
-        if not ready and self.function.n_instructions() <= AUTOMATIC:
+        size = self.function.n_instructions()
+        if not ready and size <= min(AUTOMATIC, seconds / SECONDS_PER_OPERATION):
             self._thread = threading.Thread(target=self.compile, daemon=True)
             self._thread.start()
 

@@ -17,6 +17,7 @@ from .routine import POINTER, Routine
 END, TOO_SMALL, GO_ON, CROSSING, STOPPED, STIFF, NOT_STIFF = range(7)
 METHODS = {"rk8": 0, "radau": 1}
 ROWS = 256  # states that are remembered along the way
+PATIENCE = 15  # steps held back by stability after which a run is stiff
 CROSSINGS = 256  # changes of sign that are told of one step
 DEPTH = 40  # as in steps.c
 
@@ -34,7 +35,7 @@ class _Run(ctypes.Structure):
         *_fields(_at, "flow keep surface"),
         *_fields(_long, "n moving surfaces margins"),
         *_fields(_double, "rtol atol longest"),
-        *_fields(_long, "method watching"),
+        *_fields(_long, "method watching load"),
         *_fields(_double, "t h step next whole until"),
         *_fields(_at, "y ydot fresh kept x result work K F stage J LU Z W P G CLU right"),
         *_fields(_at, "pivots cpivots side after which"),
@@ -47,6 +48,8 @@ class _Run(ctypes.Structure):
         *_fields(_long, "steps evaluations stopped rejections dense stiff calm iterations"),
         *_fields(_long, "factored current"),
         *_fields(_double, "before step_before guessed factored_step rate spectral rough rough_at"),
+        *_fields(_double, "price paid since_time"),
+        *_fields(_long, "patience since_steps"),
     )
 
 
@@ -94,7 +97,8 @@ class Steps:
         n, count = flow.size, surface.size if surface is not None else 0
         self.run = _Run(n=n, moving=moving, surfaces=count, margins=margins, rows=ROWS)
         self.run.rtol, self.run.atol, self.run.longest = rtol, atol, longest
-        self.run.capacity, self.run.stride = CROSSINGS, 1
+        self.run.capacity, self.run.stride, self.run.patience = CROSSINGS, 1, PATIENCE
+        self.run.load = flow.function.n_instructions()
         self._allocate(n, count, n + 1 + len(constants))
         self.arrays["x"][n + 1 :] = constants
         self._implicit = False
@@ -161,11 +165,12 @@ class Steps:
         """What evaluates the slopes."""
         return self._tiers[0]
 
-    def hasten(self) -> None:
-        """Start a compiler in the background; what it has made is used from the next call on."""
+    def hasten(self, seconds: float) -> None:
+        """Start a compiler in the background if it is expected to be done in less than these; what
+        it has made is used from the next call on."""
         for routine in self._routines.values():
             if routine is not None:
-                routine.hasten()
+                routine.hasten(seconds)
 
     # --- the way ----------------------------------------------------------------------------------
 

@@ -31,7 +31,7 @@ typedef struct {
     Function flow, keep, surface;
     long n, moving, surfaces, margins; /* `moving`: so many of y the slopes depend on; `margins`: see `look` */
     double rtol, atol, longest;
-    long method, watching; /* `watching`: tell of stiffness */
+    long method, watching, load; /* `watching`: tell of stiffness; `load`: operations of an evaluation */
     /* the state, its slopes, the step to try next (0: to be found) and the one that was tried */
     double t, h, step, next, whole, until; /* `until`: where the step ends, `whole`: its length */
     double *y, *ydot, *fresh, *kept;
@@ -52,6 +52,8 @@ typedef struct {
     /* counts and memory */
     long steps, evaluations, stopped, rejections, dense, stiff, calm, iterations, factored, current;
     double before, step_before, guessed, factored_step, rate, spectral, rough, rough_at;
+    double price, paid, since_time; /* of the explicit method, for a unit of time; of the implicit one, since then */
+    long patience, since_steps;
 } Run;
 
 static void slopes(Run *r, double t, const double *y, double *ydot) {
@@ -144,7 +146,7 @@ static const double RK_D[4][16] = {
     {-25.69393346270375, 0, 0, 0, 0, -154.18974869023643, -231.5293791760455, 357.6391179106141, 93.40532418362432,
      -37.45832313645163, 104.0996495089623, 29.8402934266605, -43.53345659001114, 96.32455395918828,
      -39.17726167561544, -149.72683625798564}};
-static const double STABLE = 6.1; /* the product of step and eigenvalue at the border of stability */
+static const double STABLE = 4.5; /* the product of step and eigenvalue near the border of stability, which is 6.1 */
 
 /* y + h sum_k weight_k K_k */
 static void combine(const Run *r, double *out, double h, const double *weight, int count) {
@@ -193,16 +195,18 @@ static void rk8_dense(Run *r) {
     }
 }
 
-/* Whether stability, not accuracy, has held the last fifteen steps back. */
+/* Whether stability, not accuracy, has held the last steps back. */
 static int rk8_is_stiff(Run *r) {
     double change = 0, distance = 0;
     for (long i = 0; i < r->moving; i++) {
         double a = r->K[12 * r->n + i] - r->K[11 * r->n + i], b = r->fresh[i] - r->stage[i];
         change += a * a, distance += b * b;
     }
-    if (distance > 0 && r->step * sqrt(change / distance) > STABLE) return r->calm = 0, ++r->stiff >= 15;
-    if (++r->calm >= 6) r->stiff = 0;
-    return 0;
+    if (distance > 0 && r->step * sqrt(change / distance) > STABLE) r->calm = 0, r->stiff++;
+    else if (++r->calm >= 6) r->stiff = 0;
+    if (r->stiff < r->patience) return 0;
+    r->price = 12 / r->step, r->paid = r->evaluations, r->since_time = r->t + r->step, r->since_steps = r->steps + 1;
+    return 1;
 }
 
 /* --- radau -------------------------------------------------------------------------------------------------------- */
@@ -298,6 +302,7 @@ static int radau_factor(Run *r, double h) {
         r->CLU[i * n + i] += (COMPLEX_RE + COMPLEX_IM * I) / h;
     }
     r->factored = 1, r->factored_step = h;
+    r->paid -= 0.5 * n * n * n / r->load;
     return real_factor(n, r->LU, r->pivots) || complex_factor(n, r->CLU, r->cpivots);
 }
 
@@ -601,7 +606,7 @@ EXPORT void steps_accept(Run *r, double end) {
         if (!r->dense) radau_dense(r);
         memcpy(r->P, r->F, 3 * r->n * sizeof(double));
         r->guessed = r->step;
-        r->current = r->iterations <= 2 || r->rate <= 1e-3 ? 2 : 0; /* the Jacobian may do for another step */
+        r->current = r->iterations <= 2 || r->rate <= 0.1 ? 2 : 0; /* the Jacobian may do for another step */
     }
     memcpy(r->y, r->kept, r->n * sizeof(double));
     r->t = end, r->h = r->next, r->steps++, r->rejections = 0;
@@ -624,10 +629,15 @@ static double seconds_now(void) {
     return now.tv_sec + 1e-9 * now.tv_nsec;
 }
 
-/* Whether the explicit method would have been stable for the last twenty steps. */
+/* Whether the explicit method would have been stable for the last twenty steps, or would have cost less since it was left:
+   then it is not left again so soon. */
 static int is_no_longer_stiff(Run *r) {
     r->stiff = r->next * r->spectral < 0.5 * STABLE ? r->stiff + 1 : 0;
-    return r->stiff >= 20;
+    if (r->stiff >= 20) return 1;
+    double gone = r->t + r->step - r->since_time;
+    if ((r->steps - r->since_steps) % 20 != 19 || r->evaluations - r->paid < r->price * gone) return 0;
+    r->patience *= 4;
+    return 1;
 }
 
 /* Whether the step is to be taken; if not, a shorter one is to be tried. An error that is nothing but rounding is what the

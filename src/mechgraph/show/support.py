@@ -209,8 +209,9 @@ def _methods() -> list[str]:
     drifts = ", ".join(map(_code, DRIFT))
     return [
         "### Integrators",
-        f"By `method=`. Constraints are kept by `drift=` {drifts}. `rk8` is machine code; "
-        "without a C compiler `dop853` takes its place.",
+        f"By `method=`. Constraints are kept by `drift=` {drifts}. If none is given, it is "
+        "`rk8`, and `radau` where the motion is stiff; without a C compiler SciPy's `DOP853` and "
+        "`Radau` take their places.",
         _table(head, rows),
     ]
 

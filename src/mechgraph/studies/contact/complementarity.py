@@ -122,8 +122,9 @@ def _by_polygons(W: np.ndarray, c: np.ndarray, sites: list[Site], sides: int) ->
     E, S = np.array(given).T, np.array(met)
     cone = np.zeros((len(bounds), count))
     slack = np.zeros((count, len(bounds)))
-    for k, (normals, corners, friction) in enumerate(bounds):
-        cone[k, normals], cone[k, corners], slack[corners, k] = friction, -1.0, 1.0
+    for k, (normals, corners, coefficient) in enumerate(bounds):
+        cone[k, normals] = coefficient
+        cone[k, corners], slack[corners, k] = -1.0, 1.0
     M = np.block([[S @ W @ E, slack], [cone, np.zeros((len(bounds),) * 2)]])
     z = lemke(M, np.concatenate([S @ c, np.zeros(len(bounds))]))
     return E @ z[:count]

@@ -169,6 +169,7 @@ class Stepping(Integrator):
             longest=problem.longest,
             signal=problem.write_signal if problem.signal is not None else None,
         )
+        self._began: tuple[float, float] | None = None
         self.sides = self._steps.arrays["side"]
         self._steps.run.watching = int(method == DEFAULT and problem.size <= SMALL)
         self._steps.choose("radau" if method == "radau" else "rk8")
@@ -201,8 +202,17 @@ class Stepping(Integrator):
             self._steps.change_over(method)
             return GO_ON
         if why == GO_ON:
-            self._steps.hasten()
+            self._consider_machine_code(end)
         return why
+
+    def _consider_machine_code(self, end: float) -> None:
+        """Start a compiler in the background, if the rest of the way is expected to take longer."""
+        if self._began is None:
+            self._began = self.t, clock.perf_counter()
+        start, then = self._began
+        spent = clock.perf_counter() - then
+        rest = spent * (end - self.t) / (self.t - start) if self.t > start else 0.0
+        self._steps.hasten(rest)
 
     def _look(self) -> None:
         run = self._steps.run

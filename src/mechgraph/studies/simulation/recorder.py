@@ -19,7 +19,7 @@ JUMP = 1e-2  # violation before projection, in proportion to the coordinates, th
 
 
 class Recorder:
-    """The motion so far; every stretch is projected on the constraints before it is kept."""
+    """The motion so far, on the constraints."""
 
     def __init__(
         self,
