@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import resource
+import signal
 import tempfile
 import time
 from collections.abc import Callable
@@ -35,6 +36,7 @@ Examine = Callable[[int, str, Callable[[str], None]], list[Finding]]
 def _work(channel: Any, examine: Examine, cache: str) -> None:
     """Examine what comes through the channel."""
     os.environ["MECHGRAPH_CACHE"] = cache
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for the campaign
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
     def told(text: str) -> None:
