@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import collections
 import re
+import signal
 import sys
 import time
 import warnings
@@ -25,13 +26,14 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import mechgraph as mg
 import written
-from mechgraph.studies.agreement import TOLERANCES
 from models import Model, random_model
 from runs import random_call, random_run
 from worker import Finding, Worker
 from written import random_terms
+
+import mechgraph as mg
+from mechgraph.studies.agreement import TOLERANCES
 
 SHOWN = 2  # programs of a class of failures
 EXACT = 1e-9  # violations of assembled states
@@ -265,7 +267,7 @@ def campaign(seeds: Iterator[int], questions: list[str], show: Callable[[str], N
             line = f"\r{done} seeds, {_failures(met)} failures, {time.monotonic() - began:.0f} s"
             print(line, end="", file=sys.stderr, flush=True)
     except KeyboardInterrupt:
-        pass
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the summary is still to come
     finally:
         worker.close()
     show(summary(met))

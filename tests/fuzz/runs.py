@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from models import Model
+
 import mechgraph as mg
 from mechgraph.studies.simulation.integrators import METHODS
-from models import Model
 
 # ``eqs``, a state ``q, u`` on the constraints and its time ``now`` are there
 CALLS = (
@@ -89,8 +90,9 @@ def random_run(model: Model) -> Run:
 
 
 def _inputs(model: Model) -> str:
-    """A number, an expression, or a function in Python for every input."""
-    ways = ["0.7", "mg.sin(2 * t)", "lambda t: np.sin(2 * t)", "lambda t, q, u: -0.3 * u[0]"]
+    """A number, an expression, or a function in Python for every input; none that depends on the
+    order of coordinates."""
+    ways = ["0.7", "mg.sin(2 * t)", "lambda t: np.sin(2 * t)", "lambda t, q, u: np.cos(t)"]
     return f"{{{', '.join(f'{name!r}: {model.pick(ways)}' for name in model.system.inputs)}}}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import resource
+import signal
 import tempfile
 import time
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-SECONDS = 60.0  # of the processor, for one question to one seed
+SECONDS = 60.0  # of the processor, for one call
 PATIENCE = 20  # times as long by the clock: others may use the machine, too
 MEMORY = 6 << 30  # bytes
 RENEWED = 200  # questions after which there is a new process, with a new cache of compiled kernels
@@ -35,6 +36,7 @@ Examine = Callable[[int, str, Callable[[str], None]], list[Finding]]
 def _work(channel: Any, examine: Examine, cache: str) -> None:
     """Examine what comes through the channel."""
     os.environ["MECHGRAPH_CACHE"] = cache
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for the campaign
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
     def told(text: str) -> None:
@@ -78,7 +80,7 @@ class Worker:
         program = ""
         try:
             self.channel.send((seed, question))
-            for what, value in iter(self._next_message(), None):
+            for what, value in iter(self._next_message, None):
                 if what == "done":
                     return value
                 program = value
@@ -90,19 +92,15 @@ class Worker:
         line = program.rpartition("\n")[2].partition("(")[0]
         return [Finding(seed, f"{question}: {kind} of {line}", program)]
 
-    def _next_message(self) -> Callable[[], Any]:
-        """A function that waits for a message; None when the time is up."""
+    def _next_message(self) -> Any:
+        """What comes through the channel next; None when the time is up."""
         clock, processor = time.monotonic(), self._spent()
-
-        def message() -> Any:
-            while self._spent() - processor < self.seconds:
-                if self.channel.poll(0.1):
-                    return self.channel.recv()
-                if time.monotonic() - clock > PATIENCE * self.seconds:
-                    break
-            return None
-
-        return message
+        while self._spent() - processor < self.seconds:
+            if self.channel.poll(0.1):
+                return self.channel.recv()
+            if time.monotonic() - clock > PATIENCE * self.seconds:
+                break
+        return None
 
     def _spent(self) -> float:
         """Seconds of the processor, those of the compilers that it waited for included."""

@@ -128,7 +128,7 @@ class Crossings:
 
     def _locate(self, surface: int, first: float, last: float, direction: int) -> float | None:
         """The moment of a change of sign, just beyond it; None, if there is none up to ``last``."""
-        beyond = [last]
+        beyond: list[float] = []
 
         @cache  # a second attempt at the same moment may differ by rounding
         def value(moment: float) -> float:
@@ -139,10 +139,11 @@ class Crossings:
 
         if not value(last) >= 0:
             return None
-        if not value(first) < 0:
+        begin = next((t for t in _towards(last, first) if value(t) < 0), None)
+        if begin is None:
             return first
-        brentq(value, first, last, xtol=1e-300, rtol=8.9e-16)
-        return min(beyond)
+        brentq(value, begin, last, xtol=1e-300, rtol=8.9e-16)
+        return min(moment for moment in beyond if moment > begin)
 
     def _count_standstill(self, moment: float) -> None:
         """Give up where jumps follow each other without time going on."""
@@ -151,3 +152,10 @@ class Crossings:
         self._latest = moment
         if self._standing > STANDSTILL:
             raise EndlessSwitching(f"forces jump back and forth without end at t = {moment:.6g}")
+
+
+def _towards(last: float, first: float) -> Iterator[float]:
+    """``first``, and moments beyond it, ever nearer: a surface may begin at zero."""
+    yield first
+    for k in range(1, 40):
+        yield first + (last - first) * 2.0**-k

@@ -1,0 +1,230 @@
+"""Runs in the integrator's own steps: nothing is stepped over, nothing depends on the output,
+stiffness is noticed, and rounding is told."""
+
+from __future__ import annotations
+
+import warnings
+
+import casadi as ca
+import numpy as np
+import pytest
+from casadi import SX
+from scipy.integrate import solve_ivp
+
+import mechgraph as mg
+from mechgraph.kernels.kinks import kinks
+from mechgraph.studies.simulation.search import sign_changes
+
+G = 9.81
+
+
+def balls(gap: float = 4.94, stiffness: float = 1e8) -> mg.System:
+    s = mg.System("balls")
+    for name in "ab":
+        body = s.body(name, mass=0.17, inertia=(1e-4, 1e-4, 1e-4))
+        s.prismatic(f"x{name}", s.ground, body, axis="x")
+    surfaces = mg.Sphere(s.bodies["a"], 0.03), mg.Sphere(s.bodies["b"], 0.03)
+    s.compliant_contact("hit", *surfaces, stiffness=stiffness)
+    return s
+
+
+# --- nothing is stepped over ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", [None, "rk8", "radau", "dop853", "rk45", "bdf", "lsoda"])
+def test_balls_do_not_pass_through_each_other(method):
+    """Equal masses exchange their speeds, and the contact lasts as Hertz says."""
+    equations = balls().equations()
+    options = {"rtol": 1e-10, "step": 4.0, "method": method}
+    touch = {"hit": mg.Event(lambda m: m.coordinate("xb") - m.coordinate("xa") - 0.06, stop=False)}
+    run = equations.simulate(4.0, {"xa": -5.0, "xa'": 2.0, "xb": 0.0}, events=touch, **options)
+    assert run.u[-1] == pytest.approx([0.0, 2.0], abs=1e-6)
+    k, m, v = 1e8, 0.085, 2.0
+    deepest = (1.25 * m * v**2 / k) ** 0.4
+    assert run.events["hit"][0] == pytest.approx(4.94 / 2, abs=1e-9)
+    assert np.ptp(run.events["hit"]) == pytest.approx(2.9432751 * deepest / v, rel=1e-5)
+
+
+def test_a_needle_of_force_is_not_stepped_over():
+    """A push that lasts a microsecond out of ten seconds, whenever it comes."""
+    s = mg.System("pushed")
+    body = s.body("body", mass=2.0, inertia=(1, 1, 1))
+    s.prismatic("x", s.ground, body, axis="x")
+    at = s.parameter("at", 7.3)
+    push = mg.if_else(mg.fabs(s.time - at) < 5e-7, 1e6, 0.0)
+    s.force("push", body, (push, 0, 0))
+    for moment in (0.1, 3.3333, 7.3, 9.99):
+        run = s.equations().simulate(10.0, step=10.0, parameters={"at": moment})
+        assert run.u[-1][0] == pytest.approx(0.5, rel=1e-8)
+
+
+def test_signs_are_found_where_functions_dip():
+    """Dips of a millionth of the step, wherever they are, and none where there is none."""
+    random = np.random.default_rng(1)
+    for _ in range(200):
+        place, width = random.uniform(0.05, 0.95), 10 ** random.uniform(-6, -1)
+        shift = random.choice([-1, 1]) * width * random.uniform(0.05, 1)
+
+        def functions(x: float, place: float = place, shift: float = shift) -> np.ndarray:
+            return np.array([abs(x - place) + shift, (x - place) ** 2 + 1e-3 * np.sign(shift)])
+
+        found, _ = sign_changes(functions, np.ones(2, int), np.zeros(2), 0)
+        zeros = [place + shift, place - shift] if shift < 0 else []
+        spans = [span for s, *span in found if s == 0]
+        assert len(spans) == len(zeros)
+        assert all(a <= zero <= b for (a, b), zero in zip(spans, zeros, strict=True))
+        assert len(found) == (4 if shift < 0 else 0)
+
+
+def test_kinks_are_read_from_expressions():
+    x = SX.sym("x", 3)
+    value = ca.if_else(x[0] < x[1], ca.fabs(x[2]), 0) + ca.fmax(x[1], 2) + ca.sin(x[0])
+    found = ca.Function("f", [x], [kinks(value)])
+    zeros = np.array(found([1.0, 1.0, 0.0])).ravel()
+    assert len(zeros) == 3
+    assert np.sort(zeros) == pytest.approx([-1, 0, 0])
+    assert kinks(ca.sin(x)).numel() == 0
+
+
+# --- nothing depends on the output ----------------------------------------------------------------
+
+
+def random_collider(seed: int) -> tuple[mg.System, dict[str, float], dict[str, mg.Event]]:
+    """Masses in a row that hit each other and two stops, some on springs, with events."""
+    random = np.random.default_rng(seed)
+    s = mg.System(f"colliders {seed}", gravity=(0, 0, -G))
+    count, start, events = int(random.integers(1, 4)), {}, {}
+    for k in range(count):
+        body = s.body(f"b{k}", mass=random.uniform(0.1, 2), inertia=(1e-3, 1e-3, 1e-3))
+        springs = {"stiffness": 10 ** random.uniform(0, 3), "rest": 1.0 * k}
+        s.prismatic(f"x{k}", s.ground, body, axis="x", **(springs if random.random() < 0.4 else {}))
+        start |= {f"x{k}": 1.0 * k + random.uniform(-0.2, 0.2), f"x{k}'": random.uniform(-3, 3)}
+        if random.random() < 0.7:
+            events[f"e{k}"] = mg.Event(f"x{k}", stop=False)
+    stiff = 10 ** random.uniform(3, 7)
+    for k in range(count - 1):
+        pair = mg.Sphere(f"b{k}", 0.05), mg.Sphere(f"b{k + 1}", 0.05)
+        s.compliant_contact(f"c{k}", *pair, stiffness=stiff, damping=random.choice([0, 0.2]))
+    for name, sign, place in (("left", 1, -0.7), ("right", -1, count - 0.3)):
+        end = "b0" if sign > 0 else f"b{count - 1}"
+        coordinate = "x0" if sign > 0 else f"x{count - 1}"
+
+        def stop(m, sign=sign, place=place, coordinate=coordinate):
+            depth = mg.fmax(0, sign * (place - m.coordinate(coordinate)))
+            return sign * stiff * depth, 0, 0
+
+        s.force(name, end, stop)
+    return s, start, events
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_nothing_depends_on_the_output(seed):
+    """The same events and the same end, to the last bit, whatever the step; right to the tolerance;
+    and nothing passes through anything."""
+    system, start, events = random_collider(seed)
+    equations, random = system.equations(), np.random.default_rng(seed)
+    runs = [
+        equations.simulate(2.0, start, step=2.0 / int(n), events=events)
+        for n in (1, random.integers(2, 2000), 777)
+    ]
+    for run in runs[1:]:
+        assert (run.q[-1] == runs[0].q[-1]).all()
+        assert all((run.events[name] == runs[0].events[name]).all() for name in events)
+    assert (np.diff(runs[2].q, axis=1) > 0).all()
+    fine = equations.simulate(2.0, start, step=2.0, rtol=1e-12, events=events)
+    assert np.abs(fine.q[-1] - runs[0].q[-1]).max() < 1e-4
+    for name in events:
+        assert len(fine.events[name]) == len(runs[0].events[name])
+        assert np.abs(fine.events[name] - runs[0].events[name]).max(initial=0.0) < 1e-5
+
+
+def test_events_do_not_change_the_motion():
+    equations = balls().equations()
+    start = {"xa": -5.0, "xa'": 2.0, "xb": 0.0}
+    plain = equations.simulate(4.0, start, step=1.0)
+    watched = equations.simulate(4.0, start, step=1.0, events={"e": mg.Event("xa", stop=False)})
+    assert (plain.q == watched.q).all()
+
+
+def test_no_step_is_longer_than_told():
+    equations = balls().equations()
+    run = equations.simulate(4.0, {"xa'": -1.0, "xb": 1.0}, step=4.0, max_step=0.01)
+    assert run.statistics["steps"] >= 400
+    with pytest.raises(mg.ArgumentError, match="max_step"):
+        equations.simulate(1.0, {"xb": 1.0}, max_step=-1)
+
+
+# --- stiffness ------------------------------------------------------------------------------------
+
+
+def stiff_oscillator(mu: float) -> mg.Equations:
+    """Van der Pol's, by hand."""
+    v = mg.variables(["x"], ["v"], [], {"mu": mu})
+    f = v["mu"] * (1 - v["x"] ** 2) * v["v"] - v["x"]
+    return mg.Equations(mg.Terms(v, name="van der Pol", N=[[1]], M=[[1]], f=[f]))
+
+
+def test_stiffness_is_noticed_and_left_again():
+    equations = stiff_oscillator(1000.0)
+    run = equations.simulate(2000.0, {"x": 2.0}, step=100.0)
+    reference = solve_ivp(
+        lambda t, y: [y[1], 1000 * (1 - y[0] ** 2) * y[1] - y[0]],
+        (0, 2000),
+        [2, 0],
+        method="Radau",
+        rtol=1e-10,
+        atol=1e-12,
+        t_eval=run.time,
+    )
+    assert np.abs(run["x"] - reference.y[0]).max() < 1e-5
+    assert "radau from t" in run.statistics["method"]
+    assert run.statistics["method"].count("rk8") >= 2
+    assert run.statistics["evaluations"] < 50_000
+
+
+def test_what_is_not_stiff_stays_explicit():
+    run = stiff_oscillator(1.0).simulate(100.0, {"x": 2.0}, step=1.0)
+    assert run.statistics["method"] == "rk8"
+
+
+def test_a_feet_on_compliant_ground_come_to_rest():
+    """Four feet on stiff damped ground: the default finishes, and the box stands."""
+    s = mg.System("quadruped", gravity=(0, 0, -G))
+    body = s.body("body", mass=10.0, inertia=(0.3, 0.5, 0.6))
+    s.free("place", s.ground, body)
+    floor = mg.Plane(s.ground)
+    for k, (x, y) in enumerate(((0.3, 0.2), (0.3, -0.2), (-0.3, 0.2), (-0.3, -0.2))):
+        foot = s.marker(f"foot {k}", body, at=(x, y, -0.3))
+        law = {"stiffness": 1e6, "damping": 1.0, "friction": 0.8}
+        s.compliant_contact(f"contact {k}", mg.Sphere(foot, 0.02), floor, **law)
+    run = s.equations().simulate(2.0, {"place.z": 0.33, "place.x'": 0.1})
+    assert run.outcome == "finished"
+    assert np.abs(run.u[-1]).max() < 1e-3
+    each = run.reaction("contact 0")[-1]
+    assert abs(each).max() > 0
+    assert run["place.z"][-1] == pytest.approx(0.32 - (10 * G / 4 / 1e6) ** (2 / 3), abs=1e-5)
+
+
+# --- rounding -------------------------------------------------------------------------------------
+
+
+def test_jumps_without_end_are_told():
+    s = mg.System("dry")
+    body = s.body("body", mass=1.0, inertia=(1, 1, 1))
+    s.prismatic("x", s.ground, body, axis="x")
+    s.force("friction", body, lambda m: (-3 * ca.sign(m.speed("x")), 0, 0))
+    with pytest.raises(mg.SimulationError, match="back and forth without end at t = 0.33"):
+        s.equations().simulate(1.0, {"x'": 1.0})
+
+
+def test_tight_tolerances_end():
+    """Beyond what rounding allows, errors of a step that are rounding are taken."""
+    from mechgraph.gallery import load
+
+    example = load("a02_fourbar")
+    for rtol in (1e-13, 1e-15):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            run = example.system().equations().simulate(2.0, example.start, rtol=rtol, step=0.1)
+        assert run.outcome == "finished"
+        assert run.statistics["steps"] < 5000
