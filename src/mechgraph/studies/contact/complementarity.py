@@ -100,33 +100,40 @@ def _starts(W: np.ndarray, c: np.ndarray, sites: list[Site]) -> Iterator[np.ndar
 
 
 def _by_polygons(W: np.ndarray, c: np.ndarray, sites: list[Site], sides: int) -> np.ndarray:
-    """By Lemke's method. Forces are x = E z, with z the normal forces, and tangential ones along
-    the corners of the polygons, one of which is against the free slip."""
-    given, met, bounds, count = [], [], [], 0
+    """By Lemke's method. Forces are x = E z, with z ≥ 0 the normal forces and the tangential ones
+    towards the corners of the polygons; S a are the accelerations along these, and K z is what is
+    left of the cones."""
+    E, S, K = _generators(c, sites, sides)
+    slack = (K < 0).T.astype(float)  # the speed that friction does not stop, γ
+    M = np.block([[S @ W @ E, slack], [K, np.zeros((len(K), len(K)))]])
+    z = lemke(M, np.concatenate([S @ c, np.zeros(len(K))]))
+    return E @ z[: len(S)]
+
+
+def _generators(
+    c: np.ndarray, sites: list[Site], sides: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """E, S and K; one corner of each polygon is against the free slip."""
+    given: list[np.ndarray] = []
+    met: list[np.ndarray] = []
+    cones: list[dict[int, float]] = []
     for site in sites:
-        friction = np.zeros(len(c))
+        dragged = np.zeros(len(c))
         if site.slip is not None:
-            friction[site.tangents] = -site.friction * site.slip
-        for row in site.normals:
-            met.append(np.eye(len(c))[row])
-            given.append(met[-1] + friction)
-        own = list(range(count, count + len(site.normals)))
-        count += len(own)
+            dragged[site.tangents] = -site.friction * site.slip
+        cone = {len(met) + i: site.static for i in range(len(site.normals))}
+        met += [np.eye(len(c))[row] for row in site.normals]
+        given += [np.eye(len(c))[row] + dragged for row in site.normals]
         if site.finds:
-            for corner in _corners(c[site.tangents], sides):
-                met.append(np.zeros(len(c)))
-                met[-1][site.tangents] = corner
-                given.append(met[-1])
-            bounds.append((own, list(range(count, count + sides)), site.static))
-            count += sides
-    E, S = np.array(given).T, np.array(met)
-    cone = np.zeros((len(bounds), count))
-    slack = np.zeros((count, len(bounds)))
-    for k, (normals, corners, friction) in enumerate(bounds):
-        cone[k, normals], cone[k, corners], slack[corners, k] = friction, -1.0, 1.0
-    M = np.block([[S @ W @ E, slack], [cone, np.zeros((len(bounds),) * 2)]])
-    z = lemke(M, np.concatenate([S @ c, np.zeros(len(bounds))]))
-    return E @ z[:count]
+            cones.append(cone | {len(met) + i: -1.0 for i in range(sides)})
+            corners = np.zeros((sides, len(c)))
+            corners[:, site.tangents] = _corners(c[site.tangents], sides)
+            met += list(corners)
+            given += list(corners)
+    K = np.zeros((len(cones), len(met)))
+    for k, cone in enumerate(cones):
+        K[k, list(cone)] = list(cone.values())
+    return np.array(given).T, np.array(met), K
 
 
 def _corners(against: np.ndarray, sides: int) -> np.ndarray:

@@ -25,6 +25,8 @@ def impulses(W: np.ndarray, v: np.ndarray, turned: np.ndarray, sites: list[Site]
     plain = solve(W, v, sites)
     more = x - plain
     squared, linear = more @ W @ more / 2, more @ (v + W @ plain)
+    if squared <= 0:
+        return plain
     root = np.sqrt(max(0.0, linear**2 - 4 * squared * _gain(W, v, plain)))
     return plain + (root - linear) / (2 * squared) * more
 
