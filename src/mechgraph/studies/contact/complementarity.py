@@ -74,26 +74,28 @@ def solve(W: np.ndarray, c: np.ndarray, sites: list[Site]) -> np.ndarray:
 
 
 def _solve(W: np.ndarray, c: np.ndarray, sites: list[Site]) -> np.ndarray:
-    """From each of several starts, until Newton's method converges; else the first by polygons."""
-    starts = []
-    for start in _starts(W, c, sites):
+    """By Newton's method from each of several starts, until it converges; else by the polygons of
+    most sides that have a solution."""
+    rough = None
+    for start, by_polygons in _starts(W, c, sites):
         x, left = _with_true_cones(W, c, sites, start)
         if left < EXACT:
             return x
-        starts.append(start)
-    if len(starts) == 1:
+        rough = start if by_polygons else rough
+    if rough is None:
         raise NoSolution
-    return starts[1]
+    return rough
 
 
-def _starts(W: np.ndarray, c: np.ndarray, sites: list[Site]) -> Iterator[np.ndarray]:
-    """As if all points were held; then by polygons of more and more sides, and with rows that give
-    way a little, where rounding decides how several share a force."""
-    yield np.linalg.lstsq(W, -c, rcond=1e-12)[0]
+def _starts(W: np.ndarray, c: np.ndarray, sites: list[Site]) -> Iterator[tuple[np.ndarray, bool]]:
+    """As if all points were held; then by polygons of more and more sides, and by those whose rows
+    give way a little, where rounding decides how several share a force; True for a solution of the
+    polygons."""
+    yield np.linalg.lstsq(W, -c, rcond=1e-12)[0], False
     for sides in SIDES:
         for firm in FIRM:
             with suppress(NoSolution):
-                yield _by_polygons(W + firm * np.eye(len(c)), c, sites, sides)
+                yield _by_polygons(W + firm * np.eye(len(c)), c, sites, sides), firm == 0
 
 
 # --- cones as polygons ----------------------------------------------------------------------------
