@@ -27,6 +27,7 @@ bench: .venv/bench
 	$(BIN)/python benchmarks/kernels.py
 	$(BIN)/python benchmarks/loops.py
 	$(BIN)/python benchmarks/large.py
+	$(BIN)/python benchmarks/contacts.py
 
 .venv/runtime: pyproject.toml
 	$(PYTHON) -m venv .venv

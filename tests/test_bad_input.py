@@ -428,7 +428,7 @@ def right_arguments(s: mg.System) -> dict[str, tuple]:
         "slide": ("e", ball, floor, 0.3),
         "knife_edge": ("e", "tip", "y"),
         "compliant_contact": ("e", ball, floor, 1e5, 1.5, 0.1, 0.3),
-        "rigid_contact": ("e", ball, floor, 0.5, 0.3, 0.4, 1e-5, 1e-5),
+        "rigid_contact": ("e", ball, floor, 0.5, 0.3, 0.4, 1e-5, 1e-5, 0.2),
         "fixed_ideal_joint": ("e", "tip", "ground", "z"),
         "free_ideal_joint": ("e", "tip", "ground", "z"),
         "spring_ideal_joint": ("e", "tip", "ground", "z", 1.0, 1.0),

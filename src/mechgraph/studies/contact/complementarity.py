@@ -74,60 +74,68 @@ def solve(W: np.ndarray, c: np.ndarray, sites: list[Site]) -> np.ndarray:
 
 
 def _solve(W: np.ndarray, c: np.ndarray, sites: list[Site]) -> np.ndarray:
-    """From each of several starts, until Newton's method converges; else the first by polygons."""
-    starts = []
-    for start in _starts(W, c, sites):
+    """By Newton's method from each of several starts, until it converges; else by the polygons of
+    most sides that have a solution."""
+    rough = None
+    for start, by_polygons in _starts(W, c, sites):
         x, left = _with_true_cones(W, c, sites, start)
         if left < EXACT:
             return x
-        starts.append(start)
-    if len(starts) == 1:
+        rough = start if by_polygons else rough
+    if rough is None:
         raise NoSolution
-    return starts[1]
+    return rough
 
 
-def _starts(W: np.ndarray, c: np.ndarray, sites: list[Site]) -> Iterator[np.ndarray]:
-    """As if all points were held; then by polygons of more and more sides, and with rows that give
-    way a little, where rounding decides how several share a force."""
-    yield np.linalg.lstsq(W, -c, rcond=1e-12)[0]
+def _starts(W: np.ndarray, c: np.ndarray, sites: list[Site]) -> Iterator[tuple[np.ndarray, bool]]:
+    """As if all points were held; then by polygons of more and more sides, and by those whose rows
+    give way a little, where rounding decides how several share a force; True for a solution of the
+    polygons."""
+    yield np.linalg.lstsq(W, -c, rcond=1e-12)[0], False
     for sides in SIDES:
         for firm in FIRM:
             with suppress(NoSolution):
-                yield _by_polygons(W + firm * np.eye(len(c)), c, sites, sides)
+                yield _by_polygons(W + firm * np.eye(len(c)), c, sites, sides), firm == 0
 
 
 # --- cones as polygons ----------------------------------------------------------------------------
 
 
 def _by_polygons(W: np.ndarray, c: np.ndarray, sites: list[Site], sides: int) -> np.ndarray:
-    """By Lemke's method. Forces are x = E z, with z the normal forces, and tangential ones along
-    the corners of the polygons, one of which is against the free slip."""
-    given, met, bounds, count = [], [], [], 0
+    """By Lemke's method. Forces are x = E z, with z ≥ 0 the normal forces and the tangential ones
+    towards the corners of the polygons; S a are the accelerations along these, and K z is what is
+    left of the cones."""
+    E, S, K = _generators(c, sites, sides)
+    slack = (K < 0).T.astype(float)  # the speed that friction does not stop, γ
+    M = np.block([[S @ W @ E, slack], [K, np.zeros((len(K), len(K)))]])
+    z = lemke(M, np.concatenate([S @ c, np.zeros(len(K))]))
+    return E @ z[: len(S)]
+
+
+def _generators(
+    c: np.ndarray, sites: list[Site], sides: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """E, S and K; one corner of each polygon is against the free slip."""
+    given: list[np.ndarray] = []
+    met: list[np.ndarray] = []
+    cones: list[dict[int, float]] = []
     for site in sites:
-        friction = np.zeros(len(c))
+        dragged = np.zeros(len(c))
         if site.slip is not None:
-            friction[site.tangents] = -site.friction * site.slip
-        for row in site.normals:
-            met.append(np.eye(len(c))[row])
-            given.append(met[-1] + friction)
-        own = list(range(count, count + len(site.normals)))
-        count += len(own)
+            dragged[site.tangents] = -site.friction * site.slip
+        cone = {len(met) + i: site.static for i in range(len(site.normals))}
+        met += [np.eye(len(c))[row] for row in site.normals]
+        given += [np.eye(len(c))[row] + dragged for row in site.normals]
         if site.finds:
-            for corner in _corners(c[site.tangents], sides):
-                met.append(np.zeros(len(c)))
-                met[-1][site.tangents] = corner
-                given.append(met[-1])
-            bounds.append((own, list(range(count, count + sides)), site.static))
-            count += sides
-    E, S = np.array(given).T, np.array(met)
-    cone = np.zeros((len(bounds), count))
-    slack = np.zeros((count, len(bounds)))
-    for k, (normals, corners, coefficient) in enumerate(bounds):
-        cone[k, normals] = coefficient
-        cone[k, corners], slack[corners, k] = -1.0, 1.0
-    M = np.block([[S @ W @ E, slack], [cone, np.zeros((len(bounds),) * 2)]])
-    z = lemke(M, np.concatenate([S @ c, np.zeros(len(bounds))]))
-    return E @ z[:count]
+            cones.append(cone | {len(met) + i: -1.0 for i in range(sides)})
+            corners = np.zeros((sides, len(c)))
+            corners[:, site.tangents] = _corners(c[site.tangents], sides)
+            met += list(corners)
+            given += list(corners)
+    K = np.zeros((len(cones), len(met)))
+    for k, cone in enumerate(cones):
+        K[k, list(cone)] = list(cone.values())
+    return np.array(given).T, np.array(met), K
 
 
 def _corners(against: np.ndarray, sides: int) -> np.ndarray:

@@ -78,11 +78,11 @@ def _placed(
 
 
 def _tipped(
-    contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray
+    contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray, by_speed: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """States in which rings that begin to tip stand on the point over which they do: their lowest
-    one could be any, otherwise. What that takes is taken from their speed; a ring that has too
-    little stays flat."""
+    one could be any, otherwise. What that takes is taken from their speed; a ring that tips by
+    its speed, and has too little, stays flat."""
     eqs, p = contacts.equations, contacts.parameters
     for k, arm in contacts.tipping.items():
         rows = contacts.points[k].rows
@@ -94,7 +94,7 @@ def _tipped(
         lift = float(eqs.potential_energy(tilted, t, p) - eqs.potential_energy(q, t, p))
         change = _least(M, A[rising]) @ psi[rising]
         spent = _part(lift, float(change @ M @ change))
-        if spent == 1 and psi[rising].any():
+        if spent == 1 and by_speed:
             contacts.flat[k] = True
         else:
             q, u = tilted, u - spent * change
@@ -218,9 +218,10 @@ class _Hits:
             self.hit([k for k in self.moment.chosen if k in pair], rebounding=True)
         else:
             raise IntegrationFailure(f"the impacts at t = {self.t:.6g} do not come to an end")
-        slowest = min(map(self.speed, self.moment.chosen), default=0.0)
-        if slowest < -STILL:
-            self.contacts.count += int(slowest < -self.contacts.resting.max())
+        speeds = [self.speed(k) for k in self.moment.chosen]
+        if min(speeds, default=0.0) < -STILL:
+            resting = self.contacts.resting[self.moment.chosen]
+            self.contacts.count += int((np.array(speeds) < -resting).any())
             self.hit(self.moment.chosen, rebounding=False)
 
     def speed(self, k: int) -> float:
@@ -244,10 +245,7 @@ class _Hits:
         try:
             x = impulses(moment.Y[np.ix_(rows, rows)], self.v[rows], turned[rows], sites)
         except NoSolution:
-            names = contacts.names(chosen)
-            raise IntegrationFailure(
-                f"surfaces are driven into each other at t = {self.t:.6g}: {names}"
-            ) from None
+            raise _driven(contacts, chosen, self.t) from None
         self.strike(rows, x)
         contacts.count += int(rebounding)
 
@@ -258,25 +256,38 @@ class _Hits:
         self.v, self.x[rows] = self.v + change, self.x[rows] + x
 
 
+def _driven(contacts: Contacts, chosen: list[int], t: float) -> IntegrationFailure:
+    return IntegrationFailure(
+        f"surfaces are driven into each other at t = {t:.6g}: {contacts.names(chosen)}"
+    )
+
+
 # --- modes ----------------------------------------------------------------------------------------
 
 
 def _choose_modes(
-    contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray, near: np.ndarray
+    contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray, near: np.ndarray, again: bool = True
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Modes of the points that stay together, the nearest state that keeps closed points closed and
     sticking ones stuck, and the work of moving bases in that."""
     slips = _candidates(contacts, _moment(contacts, t, q, u, near))
-    q, u = _tipped(contacts, t, q, u)
+    q, u = _tipped(contacts, t, q, u, by_speed=True)
     u, given = contacts.held(t, q, u)
-    if contacts.fits(t, q, u):
+    if not slips and contacts.fits(t, q, u):
         return q, u, given
     moment = _moment(contacts, t, q, u, contacts.touching)
+    _tell_of_paradoxes(contacts, moment, slips, t)
+    if contacts.fits(t, q, u):
+        return q, u, given
     try:
         _classify(contacts, moment, _accelerations(contacts, moment, slips))
     except NoSolution:
-        return _choose_modes(contacts, t, q, _jammed(contacts, moment, t, u), near)
-    q, u = _tipped(contacts, t, q, u)
+        if not (slips and again):
+            raise _driven(contacts, moment.chosen, t) from None
+        u, jammed = _jammed(contacts, moment, t, u)
+        q, u, rest = _choose_modes(contacts, t, q, u, near, again=False)
+        return q, u, given + jammed + rest
+    q, u = _tipped(contacts, t, q, u, by_speed=False)
     for _ in contacts.points:
         worst = contacts.pulling(t, q, u)
         if worst is None:
@@ -307,13 +318,12 @@ def _candidates(contacts: Contacts, moment: Moment) -> dict[int, np.ndarray]:
 def _accelerations(contacts: Contacts, moment: Moment, slips: dict[int, np.ndarray]) -> np.ndarray:
     """Of all rows, by the one complementarity problem; flat rings are turned until their pressure
     is at one of their points, or within."""
-    moment.align(np.linalg.lstsq(moment.W, -moment.c, rcond=1e-12)[0])
+    x = np.linalg.lstsq(moment.W, -moment.c, rcond=1e-12)[0]
     for _ in range(ALIGNED if moment.arms else 1):
+        moment.align(x)
         _, sites = _sites(contacts, moment, moment.chosen, slips, 1 - BAND)
         x = solve(moment.W, moment.c, sites)
-        a = moment.c + moment.W @ x
-        moment.align(x)
-    return a
+    return moment.c + moment.W @ x
 
 
 def _classify(contacts: Contacts, moment: Moment, a: np.ndarray) -> None:
@@ -329,14 +339,36 @@ def _classify(contacts: Contacts, moment: Moment, a: np.ndarray) -> None:
             contacts.sticking[k], contacts.heading[k] = False, slip / np.hypot(*slip)
 
 
-def _jammed(contacts: Contacts, moment: Moment, t: float, u: np.ndarray) -> np.ndarray:
-    """Speeds after an impact without collision, which stops a slip that no forces allow."""
-    warnings.warn(
-        f"no forces allow the slip of {contacts.names(moment.chosen)} at t = {t:.6g} (Painlevé's "
-        "paradox): it is stopped by an impact",
-        stacklevel=2,
-    )
+def _tell_of_paradoxes(
+    contacts: Contacts, moment: Moment, slips: dict[int, np.ndarray], t: float
+) -> None:
+    """Say so where friction turns the response of a sliding point round: its normal force would
+    accelerate it into the base, W_nn − μ W_nt·v/|v| < 0, so that no motion is possible or
+    several."""
+    odd = []
+    for k in set(slips) & set(moment.chosen):
+        n, tangents = moment.normals[k][0], moment.tangents[k]
+        odd += [k] * bool(moment.W[n, n] < contacts.friction[k] * moment.W[n, tangents] @ slips[k])
+    if odd:
+        warnings.warn(
+            f"{contacts.names(odd)} slides with so much friction at t = {t:.6g} that no motion is "
+            "possible there, or several (Painlevé's paradox); a slip that no forces allow is "
+            "stopped by an impact, and of several motions one is taken",
+            stacklevel=2,
+        )
+
+
+def _jammed(
+    contacts: Contacts, moment: Moment, t: float, u: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """Speeds after an impact without collision, which stops a slip that no forces allow; and the
+    work of moving bases."""
     rows, sites = _sites(contacts, moment, moment.chosen, {})
     ahead = moment.velocity + JAMMING * moment.c
-    x = solve(moment.Y[np.ix_(rows, rows)], ahead[rows], sites)
-    return u + moment.change[:, rows] @ x
+    hits = _Hits(contacts, moment, t)
+    try:
+        hits.strike(rows, solve(moment.Y[np.ix_(rows, rows)], ahead[rows], sites))
+    except NoSolution:
+        raise _driven(contacts, moment.chosen, t) from None
+    change = moment.change @ hits.x
+    return u + change, float((u + change / 2) @ moment.M @ change - hits.work)
