@@ -21,11 +21,11 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+
+import mechgraph as mg
 from derivation import table, versions, write_section
 from figures import record
 from loops import cheapest
-
-import mechgraph as mg
 
 G, END = 9.81, 1.0
 TARGETS = (1e-3, 1e-5)

@@ -26,14 +26,13 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import mechgraph as mg
 import written
+from mechgraph.studies.agreement import TOLERANCES
 from models import Model, random_model
 from runs import random_call, random_run
 from worker import Finding, Worker
 from written import random_terms
-
-import mechgraph as mg
-from mechgraph.studies.agreement import TOLERANCES
 
 SHOWN = 2  # programs of a class of failures
 EXACT = 1e-9  # violations of assembled states

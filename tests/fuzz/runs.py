@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from models import Model
-
 import mechgraph as mg
 from mechgraph.studies.simulation.integrators import METHODS
+from models import Model
 
 # ``eqs``, a state ``q, u`` on the constraints and its time ``now`` are there
 CALLS = (

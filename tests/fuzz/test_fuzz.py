@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import campaign
 import numpy as np
 import pytest
+
+import campaign
+import mechgraph as mg
 from campaign import Failure, examine
 from models import SKELETONS, random_model
 from worker import Worker
-
-import mechgraph as mg
 
 SEEDS = range(10)
 RUNS = range(10, 15)

@@ -49,7 +49,7 @@ class _Run(ctypes.Structure):
         *_fields(_long, "factored current"),
         *_fields(_double, "before step_before guessed factored_step rate spectral rough rough_at"),
         *_fields(_double, "price paid since_time"),
-        *_fields(_long, "patience since_steps"),
+        *_fields(_long, "patience since_steps crawling"),
     )
 
 
@@ -219,13 +219,17 @@ class Steps:
 
     def attempt(self, moment: float) -> np.ndarray:
         """The surfaces at the end of a step to this moment, which is not taken yet."""
-        if moment > self.run.t:
-            self._called(self._c.steps_attempt, moment - self.run.t)
-        else:
-            self.run.step, self.arrays["kept"][:] = 0.0, self.arrays["y"]
+        self._try(moment)
         values = np.empty(self.run.surfaces)
         self._called(self._c.steps_surfaces, values.ctypes.data)
         return values
+
+    def _try(self, moment: float) -> float:
+        """A step to this moment, and its error in units of the tolerance."""
+        if moment > self.run.t:
+            return float(self._called(self._c.steps_attempt, moment - self.run.t))
+        self.run.step, self.arrays["kept"][:] = 0.0, self.arrays["y"]
+        return 0.0
 
     def take(self) -> None:
         """Take the whole step in which surfaces change their signs."""
@@ -233,10 +237,17 @@ class Steps:
         self._called(self._c.steps_accept, self.run.until)
         self.arrays["side"][:] = self.arrays["after"]
 
-    def take_until(self, moment: float) -> None:
-        """Take that step only up to a moment."""
-        self.attempt(moment)
+    def take_until(self, moment: float, earliest: float) -> bool:
+        """Take that step only up to a moment; False if that is not good enough, and it was taken
+        only half of the way to the earliest moment of interest."""
+        start = self.run.t
+        good = self._try(moment) < 1 or earliest - start < 1e-13 * max(1.0, abs(start))
+        if not good:
+            moment = start + (earliest - start) / 2
+            self._try(moment)
+            self.run.next = moment - start
         self._called(self._c.steps_accept, moment)
+        return good
 
     def crossings(self) -> list[tuple[int, float, float]]:
         """Of the last step: which surface changes its sign between which two moments."""

@@ -24,6 +24,7 @@ typedef int (*Function)(const double *x, double *w, double *out);
 
 enum { END, TOO_SMALL, GO_ON, CROSSING, STOPPED, STIFF, NOT_STIFF };
 enum { RK8, RADAU };
+enum { CRAWLING = 20000 }; /* steps in a row that hardly go on, after which there is no going on */
 enum { DEPTH = 40, SEARCH = 1000 }; /* of the search for crossings: halvings, looks at a step */
 
 typedef struct {
@@ -53,7 +54,7 @@ typedef struct {
     long steps, evaluations, stopped, rejections, dense, stiff, calm, iterations, factored, current;
     double before, step_before, guessed, factored_step, rate, spectral, rough, rough_at;
     double price, paid, since_time; /* of the explicit method, for a unit of time; of the implicit one, since then */
-    long patience, since_steps;
+    long patience, since_steps, crawling; /* `crawling`: steps that hardly go on */
 } Run;
 
 static void slopes(Run *r, double t, const double *y, double *ydot) {
@@ -454,7 +455,7 @@ static double first_step(Run *r) {
     d2 = norm(r, r->K, r->y) / h;
     double largest = fmax(d1, d2);
     double other = largest <= 1e-15 ? fmax(1e-6, h * 1e-3) : pow(0.01 / largest, r->method == RK8 ? 1.0 / 8 : 0.25);
-    return fmin(fmin(100 * h, other), r->longest);
+    return fmin(fmax(fmin(100 * h, other), 1e-11 * fabs(r->t)), r->longest);
 }
 
 /* What the next step should be, from the error of this one, which was (1) or was not (0) taken. */
@@ -526,7 +527,7 @@ static void search(Run *r, int depth, long *looks, double a, double b, double *c
     if (!clear && depth < DEPTH && *looks < SEARCH && !r->stopped) {
         double *parts[9], *own = r->G + (5 + 4 * depth) * 2 * r->surfaces;
         for (int i = 0; i < 9; i++) parts[i] = i % 2 ? own + i / 2 * 2 * r->surfaces : g[i / 2];
-        for (int i = 1; i < 9; i += 2) known(r, a + (b - a) * i / 8, 1e-4 * (b - a), parts[i]);
+        for (int i = 1; i < 9; i += 2) known(r, a + (b - a) * i / 8, fmax(1e-6 * (b - a), 1e-12), parts[i]);
         *looks += 4;
         search(r, depth + 1, looks, a, (a + b) / 2, parts);
         search(r, depth + 1, looks, (a + b) / 2, b, parts + 4);
@@ -667,7 +668,7 @@ EXPORT int steps_integrate(Run *r, double end, double seconds) {
         if (r->stopped) return STOPPED;
         if (seconds_now() > until) return GO_ON;
         double left = end - r->t, h = fmin(r->h, r->longest);
-        if (!(h > 2e-15 * fabs(r->t) + 1e-20 * left)) return TOO_SMALL;
+        if (!(h > 2e-15 * fabs(r->t) + 1e-20 * left) || r->crawling > CRAWLING) return TOO_SMALL;
         int last = h > left * 0.999999;
         r->whole = last ? left : h, r->until = last ? end : r->t + h;
         double error = steps_attempt(r, r->whole);
@@ -681,6 +682,7 @@ EXPORT int steps_integrate(Run *r, double end, double seconds) {
             if (look(r)) return r->stopped ? STOPPED : CROSSING;
             memcpy(r->side, r->after, r->surfaces * sizeof(long));
         }
+        r->crawling = r->step < 1e-9 * fabs(r->t) ? r->crawling + 1 : 0;
         steps_accept(r, r->until);
         if (changed) return r->method == RK8 ? STIFF : NOT_STIFF;
     }

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache
 
 import casadi as ca
 import numpy as np
@@ -54,9 +53,10 @@ class Surfaces:
 
 @dataclass(frozen=True)
 class Crossing:
-    """A surface changes its sign at a moment, rising (+1) or falling (−1)."""
+    """A surface changes its sign just before a moment, rising (+1) or falling (−1)."""
 
     surface: int
+    before: float
     moment: float
     direction: int
 
@@ -77,38 +77,42 @@ class Crossings:
         self._latest, self._standing = -np.inf, 0
 
     def meet(self) -> Met:
-        """Take the step up to the first surface that ends it."""
-        met, cut = self._met()
+        """Take the step up to the first surface that ends it.
+
+        It ends just before that, so that nothing from beyond enters it; a last one, of rounding's
+        length, goes over. A step that is not good enough although it ends there is halved.
+        """
+        met = self._met()
+        cut = next((each for each in met if self._ends(each.surface)), None)
+        if cut is None:
+            self.integrator.take()
+        elif not self.integrator.take_until(cut.before, min(each.before for each in met)):
+            return Met.NOTHING
         for each in met:
             event = self.surfaces.event(each.surface)
             if event is not None:
                 self.watch.note(event, each.moment)
         if cut is None:
-            self.integrator.take()
             return Met.NOTHING
-        self.integrator.take_until(cut)
+        self.integrator.take_until(cut.moment, cut.moment)
         for each in met:
             self.integrator.sides[each.surface] = each.direction
-        self._count_standstill(cut)
+        self._count_standstill(cut.moment)
         at_contacts = any(each.surface < self.surfaces.margins.numel() for each in met)
         return Met.CONTACTS if at_contacts else Met.KINK
 
-    def _met(self) -> tuple[list[Crossing], float | None]:
-        """What was met up to the first surface that ends the step, and when that is."""
+    def _met(self) -> list[Crossing]:
+        """What is met up to the first surface that ends the step, in order."""
         met: list[Crossing] = []
-        cut: float | None = None
+        cut = np.inf
         for surface, first, last, direction in self._candidates():
-            if cut is not None and first > cut:
+            if first > cut:
                 break
-            moment = self._locate(
-                surface, first, last if cut is None else min(last, cut), direction
-            )
-            if moment is None:
-                continue
-            met.append(Crossing(surface, moment, direction))
-            if self._ends(surface):
-                cut = moment if cut is None else min(cut, moment)
-        return [each for each in met if cut is None or each.moment <= cut], cut
+            found = self._locate(surface, first, min(last, cut), direction)
+            if found is not None:
+                met.append(found)
+                cut = min(cut, found.moment) if self._ends(surface) else cut
+        return sorted((each for each in met if each.moment <= cut), key=lambda each: each.moment)
 
     def _candidates(self) -> Iterator[tuple[int, float, float, int]]:
         """Changes of sign that matter, with their direction."""
@@ -126,24 +130,27 @@ class Crossings:
         event = self.surfaces.event(surface)
         return event is None or self.watch.stops(event)
 
-    def _locate(self, surface: int, first: float, last: float, direction: int) -> float | None:
-        """The moment of a change of sign, just beyond it; None, if there is none up to ``last``."""
-        beyond: list[float] = []
+    def _locate(self, surface: int, first: float, last: float, direction: int) -> Crossing | None:
+        """A change of sign between two moments; None, if there is none."""
+        values: dict[float, float] = {}
 
-        @cache  # a second attempt at the same moment may differ by rounding
         def value(moment: float) -> float:
-            g = direction * float(self.integrator.attempt(moment)[surface])
-            if g >= 0:
-                beyond.append(moment)
-            return g
+            if moment not in values:  # a second attempt may differ by rounding
+                g = float(self.integrator.attempt(moment)[surface])
+                values[moment] = direction * g
+            return values[moment]
 
         if not value(last) >= 0:
             return None
         begin = next((t for t in _towards(last, first) if value(t) < 0), None)
         if begin is None:
-            return first
+            return Crossing(surface, first, first, direction)
         brentq(value, begin, last, xtol=1e-300, rtol=8.9e-16)
-        return min(moment for moment in beyond if moment > begin)
+        moment = min(t for t, g in values.items() if t > begin and g >= 0)
+        # so much before that no rounding of times puts a stage beyond
+        near = max(begin, moment - 4e-15 * abs(moment))
+        before = max(t for t, g in values.items() if t < moment and g < 0)
+        return Crossing(surface, min(near, before), moment, direction)
 
     def _count_standstill(self, moment: float) -> None:
         """Give up where jumps follow each other without time going on."""

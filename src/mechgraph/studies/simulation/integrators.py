@@ -134,8 +134,9 @@ class Integrator(ABC):
         """Take that step as it is."""
 
     @abstractmethod
-    def take_until(self, moment: float) -> None:
-        """Take that step only up to a moment."""
+    def take_until(self, moment: float, earliest: float) -> bool:
+        """Take that step only up to a moment; False if that is not good enough, and it was taken
+        only half of the way to the earliest moment of interest."""
 
     @abstractmethod
     def trace(self) -> tuple[np.ndarray, np.ndarray]:
@@ -230,9 +231,10 @@ class Stepping(Integrator):
         self._steps.take()
         self._look()
 
-    def take_until(self, moment: float) -> None:
-        self._steps.take_until(moment)
+    def take_until(self, moment: float, earliest: float) -> bool:
+        taken = self._steps.take_until(moment, earliest)
         self._look()
+        return taken
 
     def trace(self) -> tuple[np.ndarray, np.ndarray]:
         return self._steps.trace()
@@ -370,9 +372,10 @@ class SciPy(Integrator):
         elif drift.max() > 100 * self.problem.rtol:  # with a memory of former steps it begins anew
             self._solver = None
 
-    def take_until(self, moment: float) -> None:
+    def take_until(self, moment: float, earliest: float) -> bool:
         self._fill(moment, self._state_at(moment), self._dense)
         self._solver = None
+        return True
 
     def _fill(self, end: float, state: np.ndarray, dense: Callable[[Any], np.ndarray]) -> None:
         done = sum(map(len, self._filled))

@@ -55,7 +55,7 @@ class _Search:
         finer = np.empty((9, *known.shape[1:]))
         finer[::2] = known
         for k in (1, 3, 5, 7):
-            finer[k] = _known(self.values, a + (b - a) * k / 8, 1e-4 * (b - a))
+            finer[k] = _known(self.values, a + (b - a) * k / 8, max(1e-6 * (b - a), 1e-12))
         self.between(a, (a + b) / 2, finer[:5], depth + 1)
         self.between((a + b) / 2, b, finer[4:], depth + 1)
 
