@@ -3,6 +3,9 @@ reactions."""
 
 from __future__ import annotations
 
+import warnings
+from inspect import unwrap
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -256,11 +259,12 @@ def test_accelerations_near_a_singular_position(distance):
     )
 
 
-def test_lost_energy_is_told():
-    """Through that position with many steps off the constraints: the balance does not close, and
-    the run says so."""
+def test_singular_positions_are_passed_at_default_settings():
+    """One parallelogram for ten seconds, through its flat position again and again, against its one
+    equation of motion."""
     example = gallery.load("a02_fourbar")
-    with pytest.warns(UserWarning, match="energy balance of this run is off by"):
-        example.system().equations("absolute").simulate(
-            0.8, example.start, rtol=1e-6, step=0.016, method="cvodes"
-        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # it tells what rounding leaves there
+        run = example.system(N=1).equations("absolute").simulate(10.0, example.start, step=0.1)
+    exact = unwrap(example.system).__globals__["reduced"](1, run.time)
+    assert np.abs(run["top"][:, :2] - exact[:, :2]).max() < 2e-5

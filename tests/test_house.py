@@ -133,6 +133,7 @@ VERBS = [
     "mass_matrix",
     "mobility",
     "multipliers",
+    "expression",
     "observe",
     "position",
     "position_violation",

@@ -823,7 +823,6 @@ def test_the_printer_is_part_of_the_key():
     text = emit.emitter_text()
     for file in (
         "lanes.h",
-        "integrate.h",
         "rollout.h",
         "emit.py",
         "blocks.py",

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 import mechgraph as mg
-from mechgraph.kernels import compiler, flow
+from mechgraph.kernels import compiler
+from mechgraph.studies.simulation import simulate as module
 
 
 @cache
@@ -361,7 +362,7 @@ def test_outputs_between_its_steps_are_as_good():
     fine = oscillation().simulate(10.0, {"x": 1.0}, method="rk8", rtol=1e-8, step=0.001)
     assert fine.statistics["steps"] < 150
     errors = np.abs(fine["x"] - np.cos(2 * fine.time))
-    assert errors.max() < 3e-8
+    assert errors.max() < 5 * 1e-8
     coarse = oscillation().simulate(10.0, {"x": 1.0}, method="rk8", rtol=1e-8, step=2.5)
     assert gap(coarse["x"], fine["x"][::2500]) < 3e-8
 
@@ -454,11 +455,11 @@ def test_a_run_that_fails_keeps_what_it_has():
 
 
 def test_it_can_be_interrupted_and_goes_on(monkeypatch):
-    """It returns to Python after so many steps; where it does so makes no difference."""
+    """It returns to Python after so long; where it does so makes no difference."""
     for equations in (four_bar, arm):
         whole = equations().simulate(2.0, start(equations), method="rk8", rtol=1e-11)
         with monkeypatch.context() as patch:
-            patch.setattr(flow, "STEPS_PER_CALL", 3)
+            patch.setattr(module, "PATIENCE", 0.0)
             parts = equations().simulate(2.0, start(equations), method="rk8", rtol=1e-11)
         assert np.array_equal(whole.q, parts.q)
         assert whole.statistics["steps"] == parts.statistics["steps"]
@@ -469,8 +470,8 @@ def test_statistics_say_what_ran():
     native = oscillation().simulate(1.0, {}, method="rk8", **options).statistics
     assert (native["method"], native["tier"]) == ("rk8", "machine code")
     assert native["evaluations"] >= 12 * native["steps"] > 0
-    other = oscillation().simulate(1.0, {}, method="cvodes", **options).statistics
-    assert (other["method"], other["tier"]) == ("cvodes", "interpreter")
+    other = oscillation().simulate(1.0, {}, method="dop853", **options).statistics
+    assert (other["method"], other["tier"]) == ("dop853", "interpreter")
 
 
 @pytest.mark.usefixtures("no_compiler")
@@ -480,7 +481,7 @@ def test_without_a_compiler_the_same_method_runs_in_scipy(monkeypatch, warnings_
         run = oscillator().equations().simulate(1.0, {"x": 1.0}, method="rk8", rtol=1e-9)
         assert (run.statistics["method"], run.statistics["tier"]) == ("dop853", "interpreter")
         assert gap(run["x"], np.cos(2 * run.time)) < 1e-8
-    assert warnings_of() == ["dop853 instead of rk8: no C compiler"]
+    assert warnings_of() == ["SciPy's methods instead of our own: no C compiler"]
 
 
 def test_rigid_contacts_are_refused():

@@ -711,7 +711,7 @@ def test_report_tells_everything(loop_run: mg.Trajectory, tmp_path) -> None:
         "udwadia-kalaba",
         "Sizes of the equations",
         "M[qA&#x27;, qA&#x27;] = 320·cos(qB) + 532",
-        "newton-euler · cvodes",
+        "newton-euler · rk8",
         "largest violation",
     ):
         assert part in page, part

@@ -663,13 +663,15 @@ static int is_good(Run *r, double error) {
 /* Step after step up to `end`, for some seconds. After CROSSING the step is not taken yet. */
 EXPORT int steps_integrate(Run *r, double end, double seconds) {
     double until = seconds_now() + seconds;
+    int late = 0; /* one step is always tried */
     if (r->h <= 0) r->h = first_step(r);
     while (r->t < end) {
         if (r->stopped) return STOPPED;
-        if (seconds_now() > until) return GO_ON;
+        if (late) return GO_ON;
         double left = end - r->t, h = fmin(r->h, r->longest);
         if (!(h > 2e-15 * fabs(r->t) + 1e-20 * left) || r->crawling > CRAWLING) return TOO_SMALL;
         int last = h > left * 0.999999;
+        late = seconds_now() > until;
         r->whole = last ? left : h, r->until = last ? end : r->t + h;
         double error = steps_attempt(r, r->whole);
         if (r->stopped) return STOPPED;

@@ -70,7 +70,7 @@ def _found(
     parameters: Any,
 ) -> tuple[np.ndarray, np.ndarray]:
     one_state(equations.numeric.arguments(None, None, 0.0, inputs, parameters))
-    joint = _in_joint_coordinates(equations, guess, hold, constant or ())
+    joint = _in_joint_coordinates(equations, guess, hold, () if constant is None else constant)
     if joint is not None:
         state = _found(joint, guess, hold, constant, moving, inputs, parameters)
         return convert(joint, equations, *state, 0.0, parameters)

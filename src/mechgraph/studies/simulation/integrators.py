@@ -89,6 +89,7 @@ class Integrator(ABC):
     """Goes on step by step; fills in the output; counts what it did."""
 
     tier = "interpreter"  # what evaluates the right-hand side
+    finite = True  # whether the slopes at the present state are
     changes: tuple[tuple[float, str], ...] = ()  # when it went on by which other method
     rough: tuple[float, float] = (0.0, 0.0)  # the largest error that was rounding, and when
     t: float  # the present moment
@@ -220,6 +221,7 @@ class Stepping(Integrator):
         self.t, self.y = run.t, self._steps.state.copy()
         self.steps, self.evaluations, self.tier = run.steps, run.evaluations, self._steps.tier
         self.rough = run.rough, run.rough_at
+        self.finite = bool(np.isfinite(self._steps.arrays["ydot"]).all())
 
     def crossings(self) -> list[tuple[int, float, float]]:
         return self._steps.crossings()
@@ -248,13 +250,12 @@ class SciPy(Integrator):
         "rk45": RK45,
         "bdf": BDF,
         "lsoda": LSODA,
-        "rk8": DOP853,  # where there is no compiler
-        "radau": Radau,
+        "radau": Radau,  # where there is no compiler
     }
 
     def __init__(self, method: str, problem: Problem) -> None:
         super().__init__(method, problem)
-        self._kind = self.kinds.get(method, DOP853)
+        self._kind = self.kinds[method]
         motion, width = problem.motion, len(problem.constants) + len(problem.numbers)
         self._x = np.zeros(problem.size + 1 + width)
         self._flow = self._function("flow", motion.slope)
@@ -416,5 +417,5 @@ def make_integrator(method: str | None, problem: Problem) -> Integrator:
     try:
         return METHODS.get(name, Stepping)(name, problem)
     except CompilationFailure as failure:
-        report(failure, "SciPy's DOP853 or Radau instead of our own")
-        return SciPy(method or "dop853", problem)
+        report(failure, "SciPy's methods instead of our own")
+        return SciPy("radau" if method == "radau" else "dop853", problem)

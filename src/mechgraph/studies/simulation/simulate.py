@@ -36,6 +36,7 @@ DRIFT = ("projection", "baumgarte", "none")
 FINEST = 1e-15  # relative tolerance that floating-point numbers can still tell
 MOST_ROWS = 10_000_000  # of output that are stored
 EARLIER = {"cvodes": None, "cvodes-bdf": "radau"}  # methods that were, and what is used instead
+NOT_FINITE = "the accelerations are not finite"
 PATIENCE = 0.1  # seconds after which an integrator looks up from its work
 
 
@@ -166,15 +167,15 @@ def _tolerances(rtol: Any, atol: Any) -> tuple[float, float]:
 
 
 def _method(method: Any) -> str | None:
-    if method is None or method in METHODS:
-        return method
+    if method is None:
+        return None
     if isinstance(method, str) and method in EARLIER:
         instead = EARLIER[method]
         said = f"method={instead!r}" if instead else "no method"
         warnings.warn(f"method {method!r} is gone; give {said}", DeprecationWarning, stacklevel=4)
         return instead
     one_of("method", method, METHODS, UnsupportedError)
-    return None
+    return str(method)
 
 
 def _stabilized(equations: Equations, rate: float) -> SX:
@@ -218,7 +219,8 @@ def _run(
             met = crossings.meet() if why == CROSSING else Met.NOTHING
             bar.update(recorder.take(integrator))
             if why == TOO_SMALL:
-                raise IntegrationFailure(f"the step became too small at t = {integrator.t:.6g}")
+                what = "the step became too small" if integrator.finite else NOT_FINITE
+                raise IntegrationFailure(f"{what} at t = {integrator.t:.6g}")
             if met is Met.CONTACTS or (watch.stopped and recorder.last[0] < integrator.t):
                 recorder.keep(np.array([integrator.t]), integrator.y[None])
             if watch.stopped:
