@@ -25,7 +25,7 @@ J = MASS * LENGTH**2 + 0.4 * MASS * RADIUS**2
 QUARTER = np.sqrt(J / (MASS * G * LENGTH)) * ellipk(np.sin(LIFT / 2) ** 2)
 START = {"swing 1": LIFT}
 DURATION = 4.0
-OPTIONS = {"rtol": 1e-10, "step": 0.01}
+OPTIONS = {"rtol": 1e-12, "step": 0.01}
 
 
 def system(restitution: float = 1.0) -> mg.System:

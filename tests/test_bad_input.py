@@ -751,7 +751,7 @@ CALLS = {
     "rtol": (lambda e: e.simulate(1.0, rtol=0.0), ["rtol", "positive"]),
     "large rtol": (lambda e: e.simulate(1.0, rtol=2.0), ["rtol", "below one"]),
     "atol": (lambda e: e.simulate(1.0, atol="small"), ["atol", "'small'"]),
-    "method": (lambda e: e.simulate(1.0, method="euler"), ["'euler'", "cvodes"]),
+    "method": (lambda e: e.simulate(1.0, method="euler"), ["'euler'", "rk8"]),
     "drift": (lambda e: e.simulate(1.0, drift="glue"), ["'glue'", "projection"]),
     "inputs": (lambda e: e.simulate(1.0, inputs={"v": 1.0}), ["'v'", "w"]),
     "input of a string": (

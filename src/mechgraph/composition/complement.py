@@ -21,7 +21,7 @@ import numpy as np
 import scipy.linalg
 from casadi import SX
 
-from ..closures.numbers import RANK_TOLERANCE, rank
+from ..closures.numbers import RANK_TOLERANCE
 
 WELL_HELD = 1e-3  # extra variables are left free unless the rows hold the others this badly
 METHODS = ("automatic", "partition", "orthonormal")
@@ -194,6 +194,13 @@ def orthonormal(B: SX, rows: Sequence[int]) -> tuple[SX, SX]:
 def null_space(A: np.ndarray) -> np.ndarray:
     """An orthonormal complement of numbers, by singular values."""
     return np.asarray(scipy.linalg.null_space(A, rcond=RANK_TOLERANCE))
+
+
+def rank(B: np.ndarray) -> int:
+    """How many rows are independent, beside the largest of them: what elimination has left of
+    dependent ones is rounding, and stays so."""
+    values = np.linalg.svd(B, compute_uv=False)
+    return int((values > RANK_TOLERANCE * values.max(initial=0.0)).sum())
 
 
 def independent_rows(B: np.ndarray) -> tuple[int, ...]:
