@@ -268,3 +268,13 @@ def test_singular_positions_are_passed_at_default_settings():
         run = example.system(N=1).equations("absolute").simulate(10.0, example.start, step=0.1)
     exact = unwrap(example.system).__globals__["reduced"](1, run.time)
     assert np.abs(run["top"][:, :2] - exact[:, :2]).max() < 2e-5
+
+
+def test_a_rod_between_two_points_of_one_body_is_no_constraint():
+    s = mg.System("rod in a body", gravity=(0, 0, -9.81))
+    body = s.body("body", mass=1.8, inertia=(0.02, 0.02, 0.03))
+    s.free("place", s.ground, body)
+    ends = np.array([[0.41, -0.094, -0.566], [0.533, -0.214, -0.008]])
+    markers = [s.marker(f"end {k}", body, at=tuple(end)) for k, end in enumerate(ends)]
+    s.distance("rod", *markers, float(np.linalg.norm(np.diff(ends, axis=0))))
+    assert mg.agreement(s, states=3, seed=29).worst < 1e-12

@@ -313,7 +313,7 @@ class Terms(Picklable):
             ]
             for level, named in given.items()
         }
-        return Levels(self.symbols, self.chart.rate, rows)
+        return Levels(self.symbols, self.chart.rate, rows, self.chart.normalized)
 
     def _check(self) -> None:
         """Refuse expressions written by hand that use what they must not."""

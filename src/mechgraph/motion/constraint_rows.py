@@ -92,7 +92,7 @@ class ConstraintRows:
         rows = {
             level: [row for _, own in given for row in own] for level, given in self._rows.items()
         }
-        return Levels(self.chart.symbols, self.chart.rate, rows)
+        return Levels(self.chart.symbols, self.chart.rate, rows, self.chart.normalized)
 
     # --- what the multipliers do ------------------------------------------------------------------
 

@@ -22,12 +22,18 @@ STATES = 3  # random configurations at which rows are looked at
 
 
 class Levels:
-    """Rows that stay zero, each (name, expression), by level; ``rate`` differentiates along q̇."""
+    """Rows that stay zero, each (name, expression), by level; ``rate`` differentiates along q̇, and
+    ``normalized`` brings coordinates to their manifold."""
 
     def __init__(
-        self, symbols: Variables, rate: Callable[[SX], SX], rows: Mapping[Level, Rows]
+        self,
+        symbols: Variables,
+        rate: Callable[[SX], SX],
+        rows: Mapping[Level, Rows],
+        normalized: Callable[[np.ndarray], np.ndarray] = np.array,
     ) -> None:
         self._symbols, self._rate, self._rows = symbols, rate, rows
+        self._normalized = normalized
 
     @classmethod
     def known(cls, names: tuple[str, ...], phi: SX, psi: SX, A: SX, b: SX) -> Levels:
@@ -81,15 +87,19 @@ class Levels:
 
     @cached_property
     def _void(self) -> frozenset[int]:
-        """Position rows that hold whatever the configuration is: their slopes are mere rounding."""
-        s, slopes = self._symbols, ca.jacobian(self.phi, self._symbols.q)
+        """Position rows that hold whatever the configuration is: their slopes along the speeds, on
+        which quaternions keep their norm, are mere rounding."""
+        s = self._symbols
+        slopes = ca.jacobian(self.psi[: self.phi.numel(), :], s.u)
         suspects = [k for k in range(self.phi.numel()) if slopes[k, :].nnz()]
         if not suspects:
             return frozenset()
         random = np.random.default_rng(0)
         arguments = ca.vertcat(s.q, s.t, s.p)
         states = random.uniform(-1, 1, (STATES, arguments.numel()))
-        states[:, len(s.coordinates) + 1 :] = s.defaults
+        count = len(s.coordinates)
+        states[:, :count] = self._normalized(states[:, :count])
+        states[:, count + 1 :] = s.defaults
         entries = ca.vertcat(*slopes.nonzeros())
         void = is_rounding(entries, arguments, states)
         rows = np.array(slopes.sparsity().row())
