@@ -236,3 +236,46 @@ def test_tight_tolerances_end():
             warnings.simplefilter("ignore", UserWarning)
             run = kept_run(example, rtol)
         assert run.statistics["steps"] < 50_000
+
+
+# --- runs that end --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", [None, "rk8", "radau", "dop853", "rk45", "bdf", "lsoda"])
+def test_what_leaves_for_infinity_is_told_when(method):
+    """ẍ = x³ from x = √2, ẋ = x²/√2: x = √2/(1 − t)."""
+    s = mg.System("leaving")
+    body = s.body("body", mass=1.0, inertia=(1, 1, 1))
+    s.prismatic("x", s.ground, body, axis="x")
+    s.force("away", body, lambda m: (m.coordinate("x") ** 3, 0, 0))
+    with pytest.raises(mg.SimulationError, match=r"too small at t = (1|0\.99999)") as caught:
+        s.equations().simulate(5.1, {"x": 2**0.5, "x'": 2**0.5}, step=0.03, method=method)
+    assert caught.value.trajectory.time[-1] == pytest.approx(0.99)
+
+
+def test_the_motion_does_not_depend_on_how_long_it_is_followed():
+    s = mg.System("pendulum", gravity=(0, 0, -G))
+    bob = s.body("bob", mass=1.0, com=(0, 0, -1), inertia=0)
+    s.revolute("hinge", s.ground, bob, axis="y")
+    ends = [s.equations().simulate(d, {"hinge": 1.0}, step=50.0)["hinge"][1] for d in (100, 1000)]
+    assert ends[0] == ends[1]
+
+
+def test_three_bodies_of_which_one_is_driven_by_time():
+    s = mg.System("three")
+    for name in "abc":
+        body = s.body(name, mass=1.0, inertia=(1, 2, 2.5))
+        if name == "c":
+            s.joint("c", s.ground, body, [mg.ball("ball"), mg.rot("x", 0.2 * mg.sin(s.time))])
+        else:
+            s.free(name, s.ground, body)
+    assert s.equations().simulate(1.0, {"a.wx": 1.0}).outcome == "finished"
+
+
+def test_agreement_names_what_has_no_inertia():
+    s = mg.System("point", gravity=(0, 0, -G))
+    body = s.body("body", mass=1.0, inertia=0)
+    s.free("place", s.ground, body)
+    s.constrain("edge", velocity=lambda m: m.velocity(body)[0] - 0.4 * m.velocity(body)[1])
+    with pytest.raises(mg.ArgumentError, match=r"'place\.wx'.*has inertia"):
+        mg.agreement(s, 2)

@@ -294,7 +294,12 @@ def _solutions(
         yield "with friction", *solved(bordered, M, f, A, b, G)[:2]
         return
     for name, closure in CLOSURES.items():
-        yield name, *closure.solve(M, f, A, b)
+        try:
+            udot, lam = closure.solve(M, f, A, b)
+        except np.linalg.LinAlgError:
+            message = equations.numeric.undetermined_message(at.q, at.u, at.t, None)
+            raise ArgumentError(message) from None
+        yield name, udot, lam
 
 
 def _compare(

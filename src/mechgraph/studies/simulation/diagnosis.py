@@ -15,6 +15,7 @@ from .integrators import IntegrationFailure, Integrator
 from .recorder import Recorder
 
 ROUGH = 100  # errors by rounding, in units of the tolerance, up to which nothing is said
+NOTICED = 1e-8  # and relative ones
 
 
 def statistics_of(
@@ -36,14 +37,14 @@ def statistics_of(
     }
 
 
-def warn_of_rounding(integrator: Integrator) -> None:
+def warn_of_rounding(integrator: Integrator, rtol: float) -> None:
     """Say so where the equations could be known to much less than the tolerance."""
     error, moment = integrator.rough
-    if error > ROUGH:
+    if error > ROUGH and error * rtol > NOTICED:
         warnings.warn(
             f"at t = {moment:.6g} the accelerations are known to less than the tolerance: by "
-            f"rounding, a step there was wrong by {error:.2g} times as much. The motion passes "
-            "near a singular position; what comes after it is known to that only",
+            f"rounding, a step there may be wrong by {error * rtol:.1g} (relative). The motion "
+            "passes near a singular position; what comes after it is known to that only",
             stacklevel=4,
         )
 

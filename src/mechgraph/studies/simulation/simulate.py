@@ -133,7 +133,7 @@ def simulate(
     trajectory = recorder.trajectory(outcome, watch, statistics)
     if failure is not None:
         raise SimulationError(diagnosis(context, trajectory, failure), trajectory)
-    warn_of_rounding(integrator)
+    warn_of_rounding(integrator, rtol)
     if account and drift == "projection" and not equations.numeric.large:
         warn_of_lost_energy(trajectory, integrator, recorder, rtol)
     return trajectory
