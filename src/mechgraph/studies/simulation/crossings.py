@@ -21,7 +21,7 @@ from scipy.optimize import brentq
 from .events import Watch
 from .integrators import IntegrationFailure, Integrator
 
-STANDSTILL = 100  # kinks in one moment after which a run has failed
+STANDSTILL = 1000  # steps with kinks in (all but) one moment after which a run has failed
 
 
 class EndlessSwitching(IntegrationFailure):
@@ -82,6 +82,7 @@ class Crossings:
         It ends just before that, so that nothing from beyond enters it; a last one, of rounding's
         length, goes over. A step that is not good enough although it ends there is halved.
         """
+        self._count_standstill(self.integrator.t)
         met = self._met()
         cut = next((each for each in met if self._ends(each.surface)), None)
         if cut is None:
@@ -97,7 +98,6 @@ class Crossings:
         self.integrator.take_until(cut.moment, cut.moment)
         for each in met:
             self.integrator.sides[each.surface] = each.direction
-        self._count_standstill(cut.moment)
         at_contacts = any(each.surface < self.surfaces.margins.numel() for each in met)
         return Met.CONTACTS if at_contacts else Met.KINK
 
@@ -154,7 +154,7 @@ class Crossings:
 
     def _count_standstill(self, moment: float) -> None:
         """Give up where jumps follow each other without time going on."""
-        near = moment - self._latest < 1e-13 * max(1.0, abs(moment))
+        near = moment - self._latest < 1e-7 * max(1e-3, abs(moment))
         self._standing = self._standing + 1 if near else 0
         self._latest = moment
         if self._standing > STANDSTILL:
