@@ -54,7 +54,7 @@ typedef struct {
     long steps, evaluations, stopped, rejections, dense, stiff, calm, iterations, factored, current;
     double before, step_before, guessed, factored_step, rate, spectral, rough, rough_at;
     double price, paid, since_time; /* of the explicit method, for a unit of time; of the implicit one, since then */
-    long patience, since_steps, crawling; /* `crawling`: steps that hardly go on */
+    long patience, since_steps, crawling, is_explicit; /* `crawling`: steps that hardly go on */
 } Run;
 
 static void slopes(Run *r, double t, const double *y, double *ydot) {
@@ -406,10 +406,10 @@ static void radau_dense(Run *r) {
 /* The state within the step, at t + part * step. */
 static void within(Run *r, double part, double *out) {
     long n = r->n;
-    if (!r->dense) r->method == RK8 ? rk8_dense(r) : radau_dense(r), r->dense = 1;
+    if (!r->dense) r->is_explicit ? rk8_dense(r) : radau_dense(r), r->dense = 1;
     for (long i = 0; i < n; i++) {
         double sum = 0;
-        if (r->method == RK8)
+        if (r->is_explicit)
             for (int m = 6; m >= 0; m--) sum = (sum + r->F[m * n + i]) * (m % 2 ? 1 - part : part);
         else
             for (int m = 2; m >= 0; m--) sum = (sum + r->F[m * n + i]) * part;
@@ -419,7 +419,9 @@ static void within(Run *r, double part, double *out) {
 
 /* A step to length h without a word to its error: the state at its end, kept, is in `kept`. */
 EXPORT double steps_attempt(Run *r, double h) {
-    double error = r->method == RK8 ? rk8_step(r, h) : radau_step(r, h);
+    double error = r->method == RADAU ? radau_step(r, h) : INFINITY;
+    r->is_explicit = !isfinite(error); /* where Newton's method fails, the explicit one tells more than nothing */
+    if (r->is_explicit) error = rk8_step(r, h);
     r->step = h, r->dense = 0;
     memcpy(r->kept, r->fresh, r->n * sizeof(double));
     keep(r, r->t + h, r->kept);
@@ -603,7 +605,8 @@ EXPORT void steps_accept(Run *r, double end) {
             keep(r, r->times[r->done], to);
         }
     }
-    if (r->method == RADAU) {
+    if (r->method == RADAU && r->is_explicit) r->guessed = r->current = r->factored = 0;
+    else if (r->method == RADAU) {
         if (!r->dense) radau_dense(r);
         memcpy(r->P, r->F, 3 * r->n * sizeof(double));
         r->guessed = r->step;

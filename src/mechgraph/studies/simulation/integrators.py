@@ -265,6 +265,7 @@ class SciPy(Integrator):
         count = problem.surfaces.numel()
         self.sides, self._size = np.zeros(count, np.int64), np.zeros(count)
         self._traced: list[tuple[float, np.ndarray]] = []
+        self._first: float | None = None
         self._stride = 1
 
     def _function(self, name: str, value: SX) -> Callable[[float, np.ndarray], np.ndarray]:
@@ -302,7 +303,9 @@ class SciPy(Integrator):
             if clock.perf_counter() > until:
                 return GO_ON
             if not self._step(end):
-                return TOO_SMALL
+                if not self._shorten(end):
+                    return TOO_SMALL
+                continue
             stalled = stalled + 1 if self._end - self.t < 1e-13 * abs(self.t) else 0
             if stalled > STALLED:
                 return TOO_SMALL
@@ -318,12 +321,21 @@ class SciPy(Integrator):
             warnings.simplefilter("ignore", RuntimeWarning)
             if self._solver is None:
                 self._solver = self._new_solver(self.t, self.y, end)
+                if self._first is not None:
+                    self._solver.h_abs, self._first = min(self._first, end - self.t), None
             self._solver.step()
             if self._solver.status == "failed" or not np.isfinite(self._solver.y).all():
                 return False
             self._end, self._dense = self._solver.t, self._solver.dense_output()
         self._kept = self._kept_at(self._end, self._solver.y)
         return bool((np.abs(self._kept - self._solver.y) <= JUMP * (1 + np.abs(self._kept))).all())
+
+    def _shorten(self, end: float) -> bool:
+        """Begin anew with a short step, after one that a constraint's jump made useless; False if
+        it cannot be much shorter."""
+        self._first = (self._solver.t - self.t) / 5
+        self._solver = None
+        return bool(self._first > 1e-12 * max(1e-3, abs(self.t)))
 
     def _kept_at(self, t: float, y: np.ndarray) -> np.ndarray:
         return y if self._keep is None else self._keep(t, y)
