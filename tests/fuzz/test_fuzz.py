@@ -14,8 +14,6 @@ from worker import Worker
 
 SEEDS = range(10)
 RUNS = range(10, 15)
-# found, and to be mended: (seed, question)
-KNOWN = {(8, "answers"): "linearize where something that moves has no inertia"}
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +32,6 @@ def failures(worker: Worker, seed: int, question: str) -> str:
 def test_random_models(worker, seed):
     for question in ("described", "assembled", "agrees", "answers", campaign.TERMS):
         told = failures(worker, seed, question)
-        if told and (seed, question) in KNOWN:
-            pytest.xfail(KNOWN[seed, question])
         assert not told, told
 
 
