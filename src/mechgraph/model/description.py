@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..equations import Equations
     from ..motion.motion import Motion
     from ..motion.topology import Topology
+    from .unit import Unit
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,6 +58,7 @@ class Description(Picklable):
     defaults: Mapping[str, float]
     inputs: Mapping[str, SX]
     outputs: Mapping[str, Callable[[Motion], Any]]
+    units: Mapping[str, Unit] = field(default_factory=lambda: Record({}))  # systems placed inside
     # kept for all who ask; not part of what was said
     derived: dict[Any, Any] = field(init=False, default_factory=dict)
 
@@ -74,6 +76,12 @@ class Description(Picklable):
     def places(self) -> dict[str, Body | Marker]:
         """Ground, bodies and markers by name."""
         return {"ground": self.ground, **self.bodies, **self.markers}
+
+    @property
+    def joint_names(self) -> dict[str, str]:
+        """The joint that is meant by the name of a joint or of one of its coordinates."""
+        coordinates = {name: j.name for j in self.joints.values() for name in j.coordinates}
+        return {**coordinates, **{name: name for name in self.joints}}
 
     def owns(self, body: Body) -> bool:
         """True if a body is one of this system."""
@@ -100,7 +108,8 @@ class Description(Picklable):
     @cached_property
     def _canonical(self) -> Hashable:
         said = (self.gravity, self.bodies, self.markers, self.joints, self.forces, self.constraints)
-        return canonical((self.name, *said, self.defaults, list(self.inputs), self.outputs))
+        numbers = self.defaults, list(self.inputs), self.outputs
+        return canonical((self.name, *said, *numbers, self.units))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Description):

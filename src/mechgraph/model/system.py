@@ -24,6 +24,7 @@ from .forces import Force, JointSpring
 from .joints import Joint, JointKind
 from .sentences import DEFAULTS, JointOptions, check_name, sentence
 from .transitions import Ball
+from .unit import Unit, gravity_told, outer_numbers
 from .validation import problems
 from .words import Added, Place, Words
 
@@ -66,6 +67,7 @@ class System(Words):
         self._defaults: dict[str, float] = {}
         self._inputs: dict[str, SX] = {}
         self._outputs: dict[str, Callable[[Motion], Any]] = {}
+        self._units: dict[str, Unit] = {}
         self._names: dict[str, set[str]] = {"ground": {"body"}}  # kinds that have the name
         self._snapshot: Description | None = None
         self.name = name
@@ -214,6 +216,76 @@ class System(Words):
             self.add(part)
         return element
 
+    # --- systems inside of this one ---------------------------------------------------------------
+
+    @sentence("place")
+    def place(
+        self,
+        name: str,
+        system: System | Description,
+        at: Vector = (0, 0, 0),
+        orientation: Any = None,
+        on: Place | None = None,
+        parameters: Mapping[str, Number] | None = None,
+        inputs: Mapping[str, Number] | None = None,
+    ) -> Unit:
+        """A system as a part of this one, as it is now: its ``arm`` is ``name.arm`` here.
+
+        at, orientation, on: the frame that its ground becomes, on a body or marker (ground if not
+            given). What it says of the world (positions, velocities, forces) it says of that frame;
+            gravity is that of this system.
+        parameters: by inner names: a number is the value of the parameter ``name.k`` here, an
+            expression of this system takes its place.
+        inputs: by inner names, numbers or expressions of this system; others are ``name.w`` here.
+
+        >>> import mechgraph as mg
+        >>> leg, car = mg.System("leg"), mg.System("car")
+        >>> hinge = leg.revolute("knee", leg.ground, leg.body("shin", mass=1.0, inertia=(1, 1, 1)))
+        >>> left = car.place("left", leg, at=(0, 1, 0))
+        >>> car.place("right", leg, at=(0, -1, 0))["shin"].name
+        'right.shin'
+        >>> car.equations().coordinates
+        ('left.knee', 'right.knee')
+        """
+        trial = self.__deepcopy__({})
+        unit = trial._placed(name, system, (on, at, orientation), parameters, inputs)
+        for key, value in vars(trial).items():  # nothing went wrong
+            if isinstance(value, dict):
+                vars(self)[key].update(value)
+        self._snapshot = None
+        return unit
+
+    def _placed(self, name: str, system: Any, frame: Any, parameters: Any, inputs: Any) -> Unit:
+        inside = system.snapshot() if isinstance(system, System) else system
+        numbers = outer_numbers(self.snapshot(), inside, parameters, inputs)
+        on, at, orientation = frame
+        ground = self.marker(f"{name}.ground", self.ground if on is None else on, at, orientation)
+        symbols = {
+            key: self._number_inside(f"{name}.{key}", value) for key, value in numbers.items()
+        }
+        unit = Unit(f"{name}.", inside, ground, symbols, self.time)
+        self._units[name] = unit
+        for body in unit.bodies.values():
+            self._add_body(body)
+        for marker in unit.markers.values():
+            self._claim(marker.name, "marker")
+            self._markers[marker.name] = marker
+        for joint in unit.joints.values():
+            self._claim(joint.name, "joint")
+            self._joints[joint.name] = joint
+        for element in unit.elements.values():
+            self.add(element)
+        for key, value in unit.outputs.items():
+            self.output(unit.called(key), value)
+        gravity_told(self.snapshot(), unit)
+        return unit
+
+    def _number_inside(self, name: str, value: SX | float | None) -> SX:
+        """What stands for a parameter or an input of a placed system."""
+        if isinstance(value, SX):
+            return value
+        return self.input(name) if value is None else self.parameter(name, value)
+
     if not TYPE_CHECKING:  # a type checker knows the words of this package only
 
         def __getattr__(self, word: str) -> Callable[..., Any]:
@@ -299,6 +371,11 @@ class System(Words):
         return MappingProxyType(self._outputs)
 
     @property
+    def units(self) -> Mapping[str, Unit]:
+        """All systems that are placed inside of this one, by name."""
+        return MappingProxyType(self._units)
+
+    @property
     def elements(self) -> list[Element]:
         """All forces and constraints."""
         return [*self._forces.values(), *self._constraints.values()]
@@ -320,6 +397,7 @@ class System(Words):
                 defaults=Record(self._defaults),
                 inputs=Record(self._inputs),
                 outputs=Record(self._outputs),
+                units=Record(self._units),
             )
         return self._snapshot
 

@@ -158,7 +158,7 @@ def _variables(equations: Equations) -> Iterator[str]:
 def _forces(system: Description) -> Iterator[str]:
     for name, force in system.forces.items():
         places = [*force.joints(), *(marker.name for marker in force.places())]
-        yield f"{name} ({force.kind()}){_listed(' on ', places)}"
+        yield f"{name} ({force.said_by}){_listed(' on ', places)}"
 
 
 def _constraints(equations: Equations) -> Iterator[str]:
