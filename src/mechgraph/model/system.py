@@ -248,23 +248,24 @@ class System(Words):
         ('left.knee', 'right.knee')
         """
         trial = self.__deepcopy__({})
-        unit = trial._placed(name, system, (on, at, orientation), parameters, inputs)
+        frame = trial.marker(f"{name}.ground", self.ground if on is None else on, at, orientation)
+        unit = trial._units[name] = trial._placed(f"{name}.", system, frame, parameters, inputs)
+        gravity_told(trial.snapshot(), unit)
         for key, value in vars(trial).items():  # nothing went wrong
             if isinstance(value, dict):
                 vars(self)[key].update(value)
         self._snapshot = None
         return unit
 
-    def _placed(self, name: str, system: Any, frame: Any, parameters: Any, inputs: Any) -> Unit:
+    def _placed(
+        self, prefix: str, system: Any, ground: Marker, parameters: Any = None, inputs: Any = None
+    ) -> Unit:
         inside = system.snapshot() if isinstance(system, System) else system
         numbers = outer_numbers(self.snapshot(), inside, parameters, inputs)
-        on, at, orientation = frame
-        ground = self.marker(f"{name}.ground", self.ground if on is None else on, at, orientation)
         symbols = {
-            key: self._number_inside(f"{name}.{key}", value) for key, value in numbers.items()
+            key: self._number_inside(f"{prefix}{key}", value) for key, value in numbers.items()
         }
-        unit = Unit(f"{name}.", inside, ground, symbols, self.time)
-        self._units[name] = unit
+        unit = Unit(prefix, inside, ground, symbols, self.time)
         for body in unit.bodies.values():
             self._add_body(body)
         for marker in unit.markers.values():
@@ -277,7 +278,6 @@ class System(Words):
             self.add(element)
         for key, value in unit.outputs.items():
             self.output(unit.called(key), value)
-        gravity_told(self.snapshot(), unit)
         return unit
 
     def _number_inside(self, name: str, value: SX | float | None) -> SX:
