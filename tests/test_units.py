@@ -10,10 +10,10 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import pytest
-from random_systems import random_loop, random_state, random_tree
 
 import mechgraph as mg
 from mechgraph.vectors import orientation
+from random_systems import random_loop, random_state, random_tree
 
 JOINT_COORDINATES = ["newton-euler", "appell", "lagrange", "kane"]
 TURNED = [("z", 0.7), ((0.6, 0.0, 0.8), -1.1)]

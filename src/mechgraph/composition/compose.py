@@ -22,18 +22,21 @@ from ..contract.composed import Composed
 from ..contract.plain import PlainChart
 from ..contract.terms import Terms
 from ..errors import ModelError, blamed, unknown
+from ..model.description import Description
+from ..model.system import System
 from ..motion.levels import Levels
 from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, has_nan, symbol
 from .complement import Choice
 from .friction import check_homogeneous, dragged
 from .monitors import MONITORS, monitors
-from .naming import listed, names_of, parameter_name, whole_variables
+from .naming import listed, names_of, part_input, part_parameter, whole_variables
 from .node import Node, Route
 from .part import PIECES, Part, chosen, constraint_order, known
 from .placement import Placement
 from .rows import new_rows, raw_order, stacked
 from .samples import Samples
 from .seen import Seen, Use
+from .units import composition_of
 
 if TYPE_CHECKING:
     from ..equations import Equations
@@ -42,8 +45,8 @@ Stated = Callable[[Seen], Any]  # an expression, as a function of what is seen
 
 
 def compose(
-    name: str,
-    parts: Mapping[str, Any] | Sequence[Any],
+    name: str | System | Description,
+    parts: Mapping[str, Any] | Sequence[Any] = (),
     *,
     coordinates: Mapping[str, Stated] | Sequence[str] = (),
     speeds: Mapping[str, Stated | None] | Sequence[str] = (),
@@ -59,6 +62,9 @@ def compose(
 ) -> Equations:
     """Equations of a system that consists of parts whose equations are known.
 
+    name: of the whole; or a ``System`` with others placed inside, which are its parts: each is
+        derived once, and what joins them are the constraints. Nothing else is to be said then but
+        ``independent``, ``complement``, ``reference`` and ``closure``.
     parts: by name, which is put before the names of its variables (``"left.angle"``), or a list,
         whose names stay what they are; equations, ``Terms``, a ``System``, or ``Part`` of these.
     coordinates: names of extra ones, each the integral of the speed of its name with a prime; or
@@ -77,6 +83,12 @@ def compose(
         no choice goes bad), "partition" (independent speeds are chosen once), or "orthonormal".
     reference: coordinates where assembly begins, if not those of the parts.
     """
+    if isinstance(name, (System, Description)):
+        given = (parts, coordinates, speeds, constraints, forces, inputs, parameters, outputs)
+        whole = composition_of(name, any(given))
+        start = {**whole.pop("reference"), **(reference or {})}
+        chosen_by: Any = {"independent": independent, "complement": complement, "closure": closure}
+        return compose(**whole, reference=start, **chosen_by)
     with blamed(name):
         made = _Composition(name, parts, coordinates, speeds, inputs, parameters)
         made.define(dict(outputs or {}))
@@ -120,21 +132,22 @@ class _Composition:
 
     def _placed(self, given: Sequence[tuple[str, str, Part]]) -> list[Use]:
         s, uses = self.symbols, []
-        q, u, w = len(self.extra[0]), len(self.extra[1]), 0
+        q, u = len(self.extra[0]), len(self.extra[1])
         for key, prefix, part in given:
             own = part.terms.symbols
             slices = slice(q, q + len(own.coordinates)), slice(u, u + len(own.speeds))
-            p = [s[parameter_name(part, prefix, each)] for each in own.parameters]
+            p = [part_parameter(part, prefix, each, s) for each in own.parameters]
+            w = [part_input(part, prefix, each, s) for each in own.inputs]
             arguments = [
                 s.q[slices[0]],
                 s.u[slices[1]],
                 s.udot[slices[1]],
-                s.w[w : w + len(own.inputs)],
+                ca.vertcat(SX(0, 1), *w),
                 ca.vertcat(SX(0, 1), *p),
                 s.t,
             ]
             uses.append(Use(key, prefix, known(part), arguments))
-            q, u, w = slices[0].stop, slices[1].stop, w + len(own.inputs)
+            q, u = slices[0].stop, slices[1].stop
         return uses
 
     def _pieces(self, use: Use) -> list[Any]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from casadi import SX
+
 from ..errors import ArgumentError, ModelError, unknown
 from ..model.system import System
 from ..motion.variables import Variables, variables
@@ -47,6 +49,18 @@ def parameter_name(part: Part, prefix: str, name: str) -> str:
     return given if isinstance(given, str) else f"{prefix}{name}"
 
 
+def part_parameter(part: Part, prefix: str, name: str, whole: Variables) -> SX:
+    """What stands for a parameter of a part in the whole."""
+    given = part.parameters.get(name)
+    return SX(given(whole)) if callable(given) else whole[parameter_name(part, prefix, name)]
+
+
+def part_input(part: Part, prefix: str, name: str, whole: Variables) -> SX:
+    """What stands for an input of a part in the whole."""
+    given = part.inputs.get(name)
+    return whole[f"{prefix}{name}"] if given is None else SX(given(whole))
+
+
 def whole_variables(
     extra: tuple[tuple[str, ...], tuple[str, ...]],
     listed: Sequence[tuple[str, str, Part]],
@@ -67,7 +81,7 @@ def whole_variables(
         for group, names in (
             (coordinates, s.coordinates),
             (speeds, s.speeds),
-            (commands, s.inputs),
+            (commands, [each for each in s.inputs if each not in part.inputs]),
         ):
             for name in (f"{prefix}{each}" for each in names):
                 if name in owners:
@@ -94,8 +108,13 @@ def _add_parameters(
     for given in part.parameters:
         if given not in s.parameters:
             raise ModelError(f"part {key!r}: {unknown('parameter', given, s.parameters)}")
+    for given in part.inputs:
+        if given not in s.inputs:
+            raise ModelError(f"part {key!r}: {unknown('input', given, s.inputs)}")
     for name, default in zip(s.parameters, s.defaults, strict=True):
         value, full = part.parameters.get(name, default), parameter_name(part, prefix, name)
+        if callable(value):
+            continue
         number = default if isinstance(value, str) else float(value)
         if full in owners and full not in own:
             raise ModelError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -14,10 +14,12 @@ from casadi import SX
 from ..contract.names import Names
 from ..contract.terms import Terms
 from ..errors import ArgumentError, ModelError, UnsupportedError, blamed, unknown
+from ..motion.variables import Variables
 from .complement import METHODS, Choice, Complement, free_columns, independent_rows, rank
 from .node import Node
 from .samples import Samples
 
+Given = Callable[[Variables], Any]  # a number of a part, of the variables of the whole
 PIECES = ("N", "n", "M", "f", "phi", "psi", "A", "b", "G", "T", "V", "supplied", "dissipated")
 
 
@@ -28,15 +30,17 @@ class Part:
     equations: of any origin, ``Terms``, or a ``System``, whose equations are derived.
     prefix: to all its names; by default the name under which it is listed and a dot, or none.
     parameters: values for its parameters, by name; a text names a parameter of the whole instead,
-        which parts may share.
+        which parts may share; a function of the whole's variables, ``lambda v: 2 * v["k"]``, too.
+    inputs: by name, such functions for inputs that are none of the whole.
     independent: speeds that stay free under its own constraints, if it does not come with a
         complement; chosen, if not given.
     """
 
     equations: Any
     prefix: str | None = None
-    parameters: Mapping[str, float | str] = field(default_factory=dict)
+    parameters: Mapping[str, float | str | Given] = field(default_factory=dict)
     independent: Sequence[str] | None = None
+    inputs: Mapping[str, Given] = field(default_factory=dict)
 
     @property
     def terms(self) -> Terms:

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+import casadi as ca
 from casadi import SX
 
 from .. import door
@@ -497,3 +499,39 @@ def _spring(joint: Joint, stiffness: Any, damping: Any, rest: Any) -> JointSprin
 
 def _is_zero(value: Any) -> bool:
     return isinstance(value, (int, float)) and value == 0
+
+
+# --- a system to be carried -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Carried:
+    """A system by itself, to be a part of others: gravity is three parameters, and its ground is
+    the world's, or rides on the free frame ``mount``."""
+
+    description: Description
+    gravity: tuple[str, ...]
+    mount: str | None
+
+
+def carried(inside: Description, riding: bool) -> Carried:
+    """A system as a part of others, made once for all that carry it."""
+    key = "carried", riding
+    if key not in inside.derived:
+        s, taken = System(inside.name), {"ground", *inside.places, *inside.joints, *inside.defaults}
+        gravity, mount = [_unlike(f"gravity {x}", taken) for x in "xyz"], _unlike("mount", taken)
+        s.gravity = ca.vertcat(*(s.parameter(name, 0.0) for name in gravity))
+        if riding:
+            s.free(mount, s.ground, s.frame(mount))
+        s._placed("", inside, Marker("ground", s.bodies[mount] if riding else s.ground))
+        made = Carried(s.snapshot(), tuple(gravity), mount if riding else None)
+        inside.derived[key] = made
+    found: Carried = inside.derived[key]
+    return found
+
+
+def _unlike(name: str, taken: set[str]) -> str:
+    """A name that nothing has yet."""
+    while name in taken:
+        name = f"{name} of it"
+    return name

@@ -78,7 +78,7 @@ class Unit(Described):
         come_along = {
             part.name
             for element in inside.elements
-            if _is_said_again(element)
+            if is_said_again(element)
             for part in element.parts()
         }
         own = {e.name: e for e in inside.elements if e.name not in come_along}
@@ -162,7 +162,7 @@ class Unit(Described):
     # --- elements ---------------------------------------------------------------------------------
 
     def _element(self, element: Element) -> Element:
-        if _is_said_again(element):
+        if is_said_again(element):
             for marker in element.places():
                 self.place(marker)  # or refuse
             made: Element = self._again(element, set(element.joints()))
@@ -230,7 +230,8 @@ class Unit(Described):
         return f"<Unit {self.name!r}: {self.inside.name!r} on {self.ground.body.name!r}>"
 
 
-def _is_said_again(element: Element) -> bool:
+def is_said_again(element: Element) -> bool:
+    """True if an element speaks of places, joints and numbers alone."""
     return type(element) in SAID_AGAIN and not callable(getattr(element, "value", None))
 
 
