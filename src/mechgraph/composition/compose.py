@@ -33,7 +33,7 @@ from .naming import listed, names_of, part_input, part_parameter, whole_variable
 from .node import Node, Route
 from .part import PIECES, Part, chosen, constraint_order, known
 from .placement import Placement
-from .rows import new_rows, raw_order, stacked
+from .rows import WithRate, new_rows, raw_order, stacked
 from .samples import Samples
 from .seen import Seen, Use
 from .units import composition_of
@@ -209,7 +209,7 @@ class _Composition:
             if name in self.definitions:
                 raise ModelError(f"{name!r} is a constraint and an extra speed with a value")
         stated = (
-            (name, self._value(f"constraint {name!r}", each))
+            (name, self._row(f"constraint {name!r}", each))
             for name, each in (self.definitions | dict(constraints)).items()
         )
         self.own = new_rows(self.symbols, self._rate, stated)
@@ -389,6 +389,13 @@ class _Composition:
         return out | self.own_outputs
 
     # --- reading ----------------------------------------------------------------------------------
+
+    def _row(self, what: str, stated: Any) -> SX | WithRate:
+        """What stays zero; with its rate, if that is stated, too."""
+        found = stated(self.seen) if callable(stated) else stated
+        if not isinstance(found, WithRate):
+            return self._value(what, found)
+        return WithRate(self._value(what, found.value), self._value(what, found.rate))
 
     def _value(self, what: str, stated: Any, also: SX | None = None) -> SX:
         """An expression as a column, of variables of the whole alone (and ``also`` of these)."""

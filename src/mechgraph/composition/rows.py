@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import casadi as ca
 from casadi import SX
@@ -15,12 +16,24 @@ from ..motion.levels import Levels
 from ..motion.variables import Variables
 
 
+@dataclass(frozen=True, eq=False)
+class WithRate:
+    """A position row, and what its rate is where it holds, if that is simpler said than derived."""
+
+    value: Any
+    rate: Any
+
+
 def new_rows(
-    symbols: Variables, rate: Callable[[SX], SX], stated: Iterable[tuple[str, SX]]
+    symbols: Variables, rate: Callable[[SX], SX], stated: Iterable[tuple[str, SX | WithRate]]
 ) -> Levels:
     """The constraints that are new, at all levels; each is told by what it depends on."""
     rows: dict[Level, Rows] = {level: [] for level in LEVELS}
+    rated: dict[str, WithRate] = {}
     for name, value in stated:
+        if isinstance(value, WithRate):
+            rated[name] = value
+            continue
         count = value.numel()
         names = [name] if count == 1 else [f"{name}: {k + 1}" for k in range(count)]
         for row, each in zip(names, ca.vertsplit(value), strict=True):
@@ -31,7 +44,12 @@ def new_rows(
             raise ModelError(
                 f"constraint {row!r} holds no speed: nothing of it changes with the motion"
             )
-    return levels
+    return stacked([levels, _with_rates(symbols, rate, rated)]).levels if rated else levels
+
+
+def _with_rates(s: Variables, rate: Callable[[SX], SX], rows: Mapping[str, WithRate]) -> Levels:
+    phi, psi = (ca.vertcat(*(getattr(r, x) for r in rows.values())) for x in ("value", "rate"))
+    return Levels.known(tuple(rows), phi, psi, ca.jacobian(psi, s.u), rate(psi))
 
 
 def _level(s: Variables, row: str, value: SX) -> Level:

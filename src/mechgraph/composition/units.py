@@ -25,7 +25,7 @@ from ..model.constraints import LEVELS, Constraint
 from ..model.described import Record
 from ..model.description import Description
 from ..model.element import Element
-from ..model.joints import Fixed, Free, Joint
+from ..model.joints import Free, Joint
 from ..model.system import Carried, System, carried
 from ..model.unit import Unit, is_said_again
 from ..model.validation import problems
@@ -33,8 +33,9 @@ from ..motion.chart import Chart, Frame, Pair, Pose
 from ..motion.loads import generalized
 from ..motion.motion import Motion, column
 from ..motion.variables import Variables
-from ..vectors import quaternion_of
+from ..vectors import quaternion_of, vee
 from .part import Part
+from .rows import WithRate
 from .seen import Seen, Use
 
 ITSELF = "itself"  # the part of all bodies that are in no unit
@@ -224,31 +225,38 @@ class Whole:
     def _rows(self) -> Iterator[tuple[str, Callable[[Seen], SX]]]:
         for name, own in self.carried.items():
             if own.mount is not None:
-                yield from self._closing(f"{name}.ground", Fixed(), self._mounted(name))
+                yield from self._mounted(name, own)
         for joint in self.between:
-            yield from self._closing(joint.name, joint.kind, _joined(joint))
+            yield from self._closing(joint)
         for element in self.acting:
             if isinstance(element, Constraint):
                 yield element.name, self._seen(_rows_of(element))
 
-    def _closing(
-        self, name: str, kind: Any, pose: Callable[[Motion], Pose]
-    ) -> Iterator[tuple[str, Callable[[Seen], SX]]]:
+    def _closing(self, joint: Joint) -> Iterator[tuple[str, Callable[[Seen], SX]]]:
         """The rows of a joint, by the names that they have elsewhere."""
-        labels = [label for label, _ in kind.closing(SX.sym("R", 3, 3), SX.sym("r", 3))]
+        labels = [label for label, _ in joint.kind.closing(SX.sym("R", 3, 3), SX.sym("r", 3))]
         for k, label in enumerate(labels):
-            yield f"{name}: {label}", self._seen(_row(kind, pose, k))
+            yield f"{joint.name}: {label}", self._seen(_row(joint, k))
 
-    def _mounted(self, name: str) -> Callable[[Motion], Pose]:
-        """The pose of a unit's frame in the place that it is tied to."""
-        ground = self.units[name].ground
+    def _mounted(self, name: str, own: Carried) -> Iterator[tuple[str, Callable[[Seen], Any]]]:
+        """A unit's frame stays in its place: p = p_G and G = R, with the rates v = v_G and
+        ω = Rᵀω_G, which are solved for the speeds of the frame."""
+        ground, joint = self.units[name].ground, own.description.joints[str(own.mount)]
+        at, speeds = ([f"{name}.{x}" for x in names] for names in (joint.coordinates, joint.speeds))
 
-        def pose(m: Motion) -> Pose:
-            R, p = m._chart.pose(_mount(name))
-            G = m.rotation(ground)
-            return G.T @ R, G.T @ (p - m.position(ground))
+        def shifted(v: Seen, k: int) -> SX:
+            return v[at[k]] - self.numbered(self.chart(v).motion.position(ground)[k], v)
 
-        return pose
+        def turned(v: Seen, k: int) -> WithRate:
+            m, R = self.chart(v).motion, self.chart(v).pose(_mount(name))[0]
+            off = vee(m.rotation(ground).T @ R)[k]
+            rate = v[speeds[3 + k]] - (R.T @ m.angular_velocity(ground))[k]
+            return WithRate(self.numbered(off, v), self.numbered(rate, v))
+
+        for k, letter in enumerate("xyz"):
+            yield f"{name}.ground: position {letter}", partial(shifted, k=k)
+        for k, letter in enumerate("xyz"):
+            yield f"{name}.ground: rotation {letter}", partial(turned, k=k)
 
     def _forces(self) -> dict[str, Callable[[Seen], SX]]:
         """By virtual power, along every speed of the whole."""
@@ -263,7 +271,7 @@ class Whole:
         return {name: self._effort(name) for name in names}
 
     def _effort(self, name: str) -> Callable[[Seen], SX]:
-        return lambda v: self.numbered(self.chart(v).efforts, v)[v._symbols.speeds.index(name)]
+        return lambda v: self.chart(v).efforts[v._symbols.speeds.index(name)]
 
     def _outputs(self) -> Iterator[tuple[str, Callable[[Seen], SX]]]:
         """Joints between parts, markers that no part has, and the system's own."""
@@ -365,7 +373,7 @@ class PartsChart(Chart):
             with blamed(element.called):
                 acting += [*element.conservative(m), *element.nonconservative(m)]
                 _refuse_friction(element, m)
-        return generalized(self, acting)
+        return self.whole.numbered(generalized(self, acting), self.symbols)
 
     # --- what moves -------------------------------------------------------------------------------
 
@@ -462,12 +470,8 @@ def _at_reference(part: Part, body: str) -> tuple[np.ndarray, np.ndarray]:
     return np.array(values[0]), np.array(values[1]).ravel()
 
 
-def _joined(joint: Joint) -> Callable[[Motion], Pose]:
-    return lambda m: m.across(joint)
-
-
-def _row(kind: Any, pose: Callable[[Motion], Pose], k: int) -> Callable[[Motion], SX]:
-    return lambda m: kind.closing(*pose(m))[k][1]
+def _row(joint: Joint, k: int) -> Callable[[Motion], SX]:
+    return lambda m: joint.kind.closing(*m.across(joint))[k][1]
 
 
 def _rows_of(constraint: Constraint) -> Callable[[Motion], list[SX]]:
