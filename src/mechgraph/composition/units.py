@@ -1,8 +1,8 @@
 """A ``System`` with others placed inside, as a composition: each placed system is a part that is
 derived once, however often it is placed; the bodies that are none of theirs are one more part.
 
-A part whose ground stays on the world's ground is described in its own world. One that rides on a
-body has a frame ``mount`` with six freedoms and no inertia, which six rows tie to its place there.
+A part whose ground stays on the world's ground has its place there as parameters. One that rides on
+a body has a frame ``mount`` with six freedoms and no inertia, which six rows tie to its place.
 Joints between parts are rows, too. They and all that acts between parts are written with the motion
 of the whole system, on a chart whose coordinates are those of the parts.
 """
@@ -146,11 +146,11 @@ class Whole:
         numbers: dict[str, Any] = {
             key: self._number(unit.called(key), value) for key, value in unit.symbols.items()
         }
-        gravity = self.description.gravity
-        if own.mount is None:
-            gravity = unit.ground.rotation.T @ gravity
-        falling = zip(own.gravity, ca.vertsplit(gravity), strict=True)
-        numbers |= {key: self._of_whole(value) for key, value in falling}
+        given = [self.description.gravity]
+        given += [] if own.mount else [unit.ground.at, ca.vec(unit.ground.rotation)]
+        values = ca.vertsplit(ca.densify(ca.vertcat(*given)))
+        world = zip((*own.gravity, *own.place), values, strict=True)
+        numbers |= {key: self._of_whole(value) for key, value in world}
         inputs = {key: numbers.pop(key) for key in unit.inside.inputs}
         return Part(
             _equations(own),
@@ -214,6 +214,10 @@ class Whole:
         """A quantity of the motion of the whole, as compose takes it."""
         return lambda v: self.numbered(column(quantity(self.chart(v).motion)), v)
 
+    def _asked(self, rows: Callable[[Motion], Any]) -> Callable[[Seen], SX]:
+        """The same of what holds, which takes angles with all their turns."""
+        return lambda v: self.numbered(column(rows(self.chart(v).asked)), v)
+
     def chart(self, v: Seen) -> PartsChart:
         """The chart of the whole; one for all who ask."""
         if self._chart is None or self._chart[0] is not v:
@@ -230,7 +234,7 @@ class Whole:
             yield from self._closing(joint)
         for element in self.acting:
             if isinstance(element, Constraint):
-                yield element.name, self._seen(_rows_of(element))
+                yield element.name, self._asked(_rows_of(element))
 
     def _closing(self, joint: Joint) -> Iterator[tuple[str, Callable[[Seen], SX]]]:
         """The rows of a joint, by the names that they have elsewhere."""
@@ -361,14 +365,14 @@ class PartsChart(Chart):
         return N, n
 
     @cached_property
-    def motion(self) -> Motion:
-        """The motion, which counts the turns of joints between parts alone."""
+    def asked(self) -> Motion:
+        """The motion for what acts, which takes angles with all their turns."""
         return _Counted(self)
 
     @cached_property
     def efforts(self) -> SX:
         """Generalized forces of all that acts between parts."""
-        m, acting = self.motion, []
+        m, acting = self.asked, []
         for element in self.whole.acting:
             with blamed(element.called):
                 acting += [*element.conservative(m), *element.nonconservative(m)]
@@ -409,12 +413,7 @@ class PartsChart(Chart):
         unit = whole.unit_of.get(frame)
         if unit is None:
             return _moved(self._uses[ITSELF], frame)
-        own = _moved(self._uses[unit.name], frame.removeprefix(unit.prefix))
-        if whole.carried[unit.name].mount is not None:
-            return own
-        G = unit.ground.rotation
-        p, *others = (G @ each for each in own)
-        return [unit.ground.at + p, *others]
+        return _moved(self._uses[unit.name], frame.removeprefix(unit.prefix))
 
 
 class _Counted(Motion):
@@ -452,7 +451,7 @@ def _put_in(use: Use, value: SX) -> SX:
 
 
 def _moved(use: Use, body: str) -> list[SX]:
-    """p, R, ω, v, α, a of a body of a part, in the part's world."""
+    """p, R, ω, v, α, a of a body of a part, in the world."""
     m = use.known.terms.chart.motion
     found = ca.horzcat(
         m.position(body), m.rotation(body), m.angular_velocity(body), m.velocity(body),

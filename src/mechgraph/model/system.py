@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
+import numpy as np
 from casadi import SX
 
 from .. import door
@@ -506,11 +507,13 @@ def _is_zero(value: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Carried:
-    """A system by itself, to be a part of others: gravity is three parameters, and its ground is
-    the world's, or rides on the free frame ``mount``."""
+    """A system by itself, to be a part of others: gravity is three parameters, and its ground rides
+    on the free frame ``mount``, or (None) is fixed in the world where the parameters ``place`` say:
+    an origin, and a rotation column by column."""
 
     description: Description
     gravity: tuple[str, ...]
+    place: tuple[str, ...]
     mount: str | None
 
 
@@ -518,16 +521,26 @@ def carried(inside: Description, riding: bool) -> Carried:
     """A system as a part of others, made once for all that carry it."""
     key = "carried", riding
     if key not in inside.derived:
-        s, taken = System(inside.name), {"ground", *inside.places, *inside.joints, *inside.defaults}
-        gravity, mount = [_unlike(f"gravity {x}", taken) for x in "xyz"], _unlike("mount", taken)
-        s.gravity = ca.vertcat(*(s.parameter(name, 0.0) for name in gravity))
-        if riding:
-            s.free(mount, s.ground, s.frame(mount))
-        s._placed("", inside, Marker("ground", s.bodies[mount] if riding else s.ground))
-        made = Carried(s.snapshot(), tuple(gravity), mount if riding else None)
-        inside.derived[key] = made
+        inside.derived[key] = _carried(inside, riding)
     found: Carried = inside.derived[key]
     return found
+
+
+def _carried(inside: Description, riding: bool) -> Carried:
+    s, taken = System(inside.name), {"ground", *inside.places, *inside.joints, *inside.defaults}
+    gravity = tuple(_unlike(f"gravity {x}", taken) for x in "xyz")
+    s.gravity = ca.vertcat(*(s.parameter(name, 0.0) for name in gravity))
+    if riding:
+        mount = _unlike("mount", taken)
+        s.free(mount, s.ground, s.frame(mount))
+        s._placed("", inside, Marker("ground", s.bodies[mount]))
+        return Carried(s.snapshot(), gravity, (), mount)
+    place = tuple(_unlike(f"place {k}", taken) for k in range(1, 13))
+    numbers = [0.0, 0.0, 0.0, *np.eye(3).ravel()]
+    symbols = [s.parameter(name, value) for name, value in zip(place, numbers, strict=True)]
+    R = ca.reshape(ca.vertcat(*symbols[3:]), 3, 3)
+    s._placed("", inside, Marker("ground", s.ground, symbols[:3], R))
+    return Carried(s.snapshot(), gravity, place, None)
 
 
 def _unlike(name: str, taken: set[str]) -> str:
