@@ -4,6 +4,7 @@ body that moves, with other numbers."""
 from __future__ import annotations
 
 import copy
+import pickle
 import re
 from typing import Any
 
@@ -283,3 +284,252 @@ def _as(outer: mg.Equations, direct: mg.Equations) -> list[str]:
     names = [labels.get(row, row) for row in outer.constraints]
     assert sorted(n.removeprefix("p.") for n in names) == sorted(direct.constraints)
     return names
+
+
+# --- numbers, names, copies -----------------------------------------------------------------------
+
+
+def arm(gravity: Any = (0, 0, 0)) -> mg.System:
+    s = mg.System("arm", gravity=gravity)
+    k, w = s.parameter("k", 3.0), s.input("w")
+    rod = s.body("rod", mass=k, com=(0, 0, -0.5), inertia=(0.3, 0.3, 0.1))
+    s.revolute("hinge", s.ground, rod, axis="y", stiffness=k)
+    s.marker("tip", rod, at=(0, 0, -1))
+    s.torque("motor", "hinge", w * mg.sin(s.time))
+    s.fixed_controlled_joint("lock", s.ground, rod, lambda t, angle, rate: k * rate, axis="y")
+    s.coupling("hold", {"hinge": 1.0}, constant=0.1 * s.time)
+    return s
+
+
+def test_numbers_of_the_outer_system_take_the_place_of_inner_ones():
+    s, inner = mg.System("car"), arm()
+    K, drive = s.parameter("K", 2.0), s.input("drive")
+    s.place("a", inner)
+    s.place("b", inner, parameters={"k": 4})
+    s.place("c", inner, parameters={"k": K**2}, inputs={"w": 3 * drive})
+    assert dict(s.defaults) == {"K": 2.0, "a.k": 3.0, "b.k": 4.0}
+    assert list(s.inputs) == ["drive", "a.w", "b.w"]
+    e, single = s.equations(), inner.equations()
+    names = list(e.coordinates)
+    values = {"K": 1.5, "a.k": 2.5, "b.k": 1.0}
+    q, u = np.array([0.1, 0.2, 0.3]), np.array([0.4, -0.5, 0.6])
+    inputs = {"drive": 0.7, "a.w": 0.8, "b.w": 0.9}
+    found = e.forces(q, u, 0.5, inputs, values)
+    own = {"a": (2.5, 0.8), "b": (1.0, 0.9), "c": (1.5**2, 2.1)}
+    for name, (k, w) in own.items():
+        at = names.index(f"{name}.hinge")
+        wanted = single.forces(q[[at]], u[[at]], 0.5, {"w": w}, {"k": k})
+        np.testing.assert_allclose(found[at], wanted[0], rtol=1e-13)
+
+
+def test_units_inside_of_units():
+    inner, axle, car = arm(), mg.System("axle"), mg.System("car")
+    axle.free("beam", axle.ground, axle.body("beam", mass=2.0, inertia=(1, 1, 1)))
+    axle.place("left", inner, on="beam", at=(0, 1, 0))
+    axle.place("right", inner, on="beam", at=(0, -1, 0), orientation=[("z", 0.3)])
+    front = car.place("front", axle)
+    car.place("rear", axle, on="front.beam", at=(-2, 0, 0))
+    assert front["left.rod"] is car.bodies["front.left.rod"] is front.bodies["left.rod"]
+    assert front["left.hinge"] is car.joints["front.left.hinge"]
+    assert "rear.right.tip" in car.markers
+    assert "rear.right.motor" in car.forces
+    assert front["left.ground"].body is car.bodies["front.beam"]
+    assert list(car.units) == ["front", "rear"]
+    assert "front" in car.describe()
+    same(axle.equations(), _alone(axle), "x.", 2, 0.0)
+    assert mg.agreement(car, states=1).ok
+
+
+def _alone(system: mg.System) -> mg.Equations:
+    outer = mg.System("outer")
+    outer.place("x", system)
+    return outer.equations()
+
+
+def test_the_handle_joins_what_is_inside_to_what_is_outside():
+    car = mg.System("car", gravity=(0, 0, -9.81))
+    front = car.place("front", arm())
+    bar = car.body("bar", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    car.revolute("elbow", front["rod"], bar, at=(0, 0, -1))
+    car.revolute("wrist", "front.tip", car.body("hand", mass=1.0, inertia=(0.1, 0.1, 0.1)))
+    car.torque("more", front["hinge"], 2 * front.symbols["k"])
+    assert car.equations().coordinates[:3] == ("front.hinge", "elbow", "wrist")
+    with pytest.raises(mg.ModelError, match="unknown element 'rot'; did you mean 'rod'"):
+        front["rot"]
+
+
+def test_a_description_with_units_is_a_value():
+    def build() -> mg.System:
+        s = moving("outer")
+        s.place("a", observed(), on="cart", at=AT, parameters={})
+        s.place("b", arm(), orientation=TURNED)
+        return s
+
+    one, other = build().snapshot(), build().snapshot()
+    assert one == other
+    assert hash(one) == hash(other)
+    for again in (pickle.loads(pickle.dumps(one)), copy.copy(one), copy.deepcopy(one)):
+        assert again == one
+        assert again.units["a"] == one.units["a"]
+        q = np.array(one.equations().terms.chart.reference)
+        np.testing.assert_array_equal(
+            again.equations().mass_matrix(q), one.equations().mass_matrix(q)
+        )
+        place = again.equations().observe("a.position", q)
+        np.testing.assert_array_equal(place, one.equations().observe("a.position", q))
+    moved = build()
+    moved.place("c", arm())
+    assert moved.snapshot() != one
+    assert repr(moved.units["c"]) == "<Unit 'c': 'arm' on 'ground'>"
+    assert repr(one.joints["b.hinge"]).startswith("Joint(name='b.hinge', parent='b.ground'")
+
+
+def test_what_is_said_later_to_the_inner_system_is_not_seen():
+    inner, outer = arm(), mg.System("outer")
+    outer.place("a", inner)
+    before = outer.snapshot()
+    inner.body("more", mass=1.0, inertia=0)
+    assert outer.snapshot() is before
+    assert "a.more" not in outer.bodies
+
+
+# --- contact --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["bouncing_ball", "falling_rod", "tippe_top", "wheelset"])
+def test_contacts_and_rolling_inside_run_as_before(name):
+    """Switches, points of contact, friction and impacts go by the outer names."""
+    example = mg.gallery.load(name)
+    inner = example.system()
+    outer = mg.System("outer", gravity=inner.gravity)
+    outer.place("p", inner)
+    duration = min(example.duration, 0.5)
+    runs = [
+        system.equations().simulate(
+            duration, {f"{prefix}{k}": x for k, x in example.start.items()}, step=0.05
+        )
+        for system, prefix in ((inner, ""), (outer, "p."))
+    ]
+    np.testing.assert_allclose(runs[0].q, runs[1].q, atol=1e-12)
+    for name in inner.constraints:
+        np.testing.assert_allclose(runs[0][name], runs[1][f"p.{name}"], atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["involute_gears", "ball_bearing", "rattleback", "newtons_cradle"])
+def test_systems_of_the_gallery_under_a_prefix(name):
+    """Classes of their own among them."""
+    inner = mg.gallery.load(name).system()
+    outer = mg.System("outer", gravity=inner.gravity)
+    outer.place("p", inner)
+    same(inner.equations(), outer.equations(), "p.", 1, 1e-14)
+
+
+# --- bad input ------------------------------------------------------------------------------------
+
+K = mg.System("elsewhere").parameter("K", 1.0)
+
+
+def foreign(s: mg.System, what: str) -> mg.System:
+    """An arm with something in it that belongs elsewhere."""
+    stranger = mg.System("other").body("stranger", mass=1.0, inertia=0)
+    spring, joint_spring = mg.FORCES["spring_damper"], type(s.forces["hinge spring"])
+    made = {
+        "number": lambda: spring("s", s.bodies["rod"], s.ground, stiffness=K),
+        "law": lambda: joint_spring("spring 2", "hinge", 1, stiffness=K),
+        "body": lambda: spring("s", stranger, s.bodies["rod"], 1.0),
+    }
+    s.add(made[what]())
+    return s
+
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "no system": ({"system": 3}, "expected a System to be placed, got 3"),
+    "no name": ({"name": ""}, "place needs a name"),
+    "taken": ({"name": "taken"}, r"body 'taken.rod': the name is taken"),
+    "twice": ({"name": "there"}, "marker 'there.ground': the name is taken"),
+    "unknown parameter": ({"parameters": {"c": 1}}, "unknown parameter 'c'; Known: k"),
+    "unknown input": ({"inputs": {"v": 1}}, "unknown input 'v'; Known: w"),
+    "no mapping": ({"parameters": [1]}, "parameters must be a mapping of names to values"),
+    "foreign number": ({"parameters": {"k": K}}, "parameter 'k' uses 'K', which is no symbol"),
+    "two numbers": ({"parameters": {"k": [1, 2]}}, "parameter 'k' must be one number"),
+    "no number": ({"inputs": {"w": float("nan")}}, "input 'w' must be finite"),
+    "function": ({"inputs": {"w": lambda m: 1}}, "input 'w' must be a number .* got a function"),
+    "negative mass": ({"parameters": {"k": -1.0}}, "mass must be positive"),
+    "nowhere": ({"on": "base"}, "unknown body or marker 'base'"),
+    "elsewhere": ({"on": mg.Body("b")}, "body 'b' belongs to another system"),
+    "at": ({"at": (0, 1)}, "at must have 3 numbers"),
+    "orientation": ({"orientation": 3}, "orientation must be a 3x3 matrix"),
+    "number inside": ({"system": foreign(arm(), "number")}, "uses 'K', .* not a symbol of 'arm'"),
+    "law inside": ({"system": foreign(arm(), "law")}, "'spring 2' of 'arm': uses 'K'"),
+    "body inside": ({"system": foreign(arm(), "body")}, "'stranger' is not one of 'arm'"),
+}
+
+
+@pytest.mark.parametrize(("options", "message"), BAD.values(), ids=BAD)
+def test_bad_input_is_named_and_leaves_nothing_behind(options, message):
+    s = mg.System("car")
+    s.body("taken.rod", mass=1.0, inertia=(1, 1, 1))
+    s.free("taken", s.ground, "taken.rod")
+    s.place("there", arm())
+    before, names = s.snapshot(), {key: set(kinds) for key, kinds in s._names.items()}
+    call = {"name": "new", "system": arm(), **options}
+    with pytest.raises(mg.ModelError, match=message):
+        s.place(**call)
+        s.check()
+    if "mass" not in message:
+        assert s.snapshot() is before
+        assert s._names == names
+
+
+def test_a_system_is_not_placed_inside_of_itself():
+    inner, outer = arm(), mg.System("outer")
+    outer.place("a", inner)
+    for into, placed in ((inner, inner), (inner, copy.copy(inner)), (inner, outer)):
+        with pytest.raises(mg.ModelError, match="cannot be placed inside of itself"):
+            into.place("x", placed)
+
+
+class Switched(mg.Constraint):
+    """A class whose rows a simulation would switch."""
+
+    switched = True
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+def test_what_cannot_be_placed_is_named():
+    s = arm()
+    s.add(Switched("valve"))
+    with pytest.raises(mg.ModelError, match="Switched 'valve' of 'arm': a simulation switches"):
+        mg.System("car").place("a", s)
+
+
+def test_errors_of_functions_inside_go_by_outer_names():
+    s, car = arm(), mg.System("car")
+    s.force("drag", "rod", lambda m: -m.velocity("tp"))
+    car.place("a", s)
+    with pytest.raises(mg.ModelError, match=r"force 'a\.drag': unknown body or marker 'tp'; did"):
+        car.equations().forces([0.0], [0.0])
+    s, car = arm(), mg.System("car")
+    other = mg.System("other").body("other", mass=1.0, inertia=0)
+    s.force("pull", "rod", lambda m: -m.position(other))
+    car.place("a", s)
+    with pytest.raises(mg.ModelError, match=r"force 'a\.pull': body 'other' is not one of 'arm'"):
+        car.equations().forces([0.0], [0.0])
+
+
+def test_another_gravity_inside_is_told():
+    car = mg.System("car", gravity=(0, 0, -9.81))
+    car.place("same", arm((0, 0, -9.81)), orientation=[("x", 1.0)])
+    car.place("none", arm())
+    car.place("turned", arm((9.81, 0, 0)), orientation=[("y", np.pi / 2)])
+    with pytest.warns(UserWarning, match=r"place 'moon': gravity of 'arm', \(0, 0, -1.62\)"):
+        car.place("moon", arm((0, 0, -1.62)))
+    by_name = arm()
+    by_name.gravity = (0, 0, -by_name.parameter("g", 9.81))
+    with pytest.warns(UserWarning, match="does not count"):
+        car.place("named", by_name)
+    g = car.parameter("g", 9.81)
+    car.gravity = (0, 0, -g)
+    car.place("linked", by_name, parameters={"g": g})

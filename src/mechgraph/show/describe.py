@@ -46,6 +46,7 @@ def describe(system: System | Description, guess: Mapping[str, Any] | None = Non
     parts = [
         _heading(system),
         _section("Bodies", _bodies(system)),
+        _section("Units", _units(system)),
         _section("Tree", _tree(tree)),
         _section("Loops", _loops(tree)),
         _section(INCIDENCE, _incidence(tree)),
@@ -85,6 +86,12 @@ def _bodies(system: Description) -> Iterator[str]:
         mass = "a frame, no mass" if body.weightless else f"{_value(system, body.mass)} kg"
         carried = [marker.name for marker in system.markers.values() if marker.body is body]
         yield f"{name:<{width}}  {mass}{_listed('  markers: ', carried)}"
+
+
+def _units(system: Description) -> Iterator[str]:
+    width = max((len(name) for name in system.units), default=0)
+    for name, unit in system.units.items():
+        yield f"{name:<{width}}  {unit.inside.name!r} placed on {unit.ground.body.name!r}"
 
 
 def _tree(tree: Topology) -> Iterator[str]:
