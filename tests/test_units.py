@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import pickle
 import re
+from dataclasses import dataclass, fields
 from typing import Any
 
 import casadi as ca
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 import mechgraph as mg
+from mechgraph.model.placed import PlacedConstraint, PlacedElement, Within
 from mechgraph.vectors import orientation
 from random_systems import random_loop, random_state, random_tree
 
@@ -532,3 +534,29 @@ def test_another_gravity_inside_is_told():
     g = car.parameter("g", 9.81)
     car.gravity = (0, 0, -g)
     car.place("linked", by_name, parameters={"g": g})
+
+
+# --- nothing gets lost ----------------------------------------------------------------------------
+
+
+def test_a_unit_answers_all_that_a_motion_and_an_element_are_asked():
+    """What is added to these must be added to the views of units, or it would be lost there."""
+    public = {name for name in dir(mg.Motion) if not name.startswith("_")}
+    assert public <= set(dir(Within))
+    own = {*vars(PlacedConstraint), *vars(PlacedElement)}
+    inherited = {"kind", "word", "called", "limits", "passive", "switched", "parts"}  # kept or none
+    through_rows = {"position", "velocity", "acceleration"}
+    asked = {name for name in dir(mg.Constraint) if not name.startswith("_")}
+    assert asked <= own | inherited | through_rows
+
+
+def test_what_a_unit_cannot_have_is_refused():
+    @dataclass(frozen=True, eq=False, repr=False)
+    class More(mg.Description):
+        novelty: tuple[int, ...] = ()
+
+    inner = arm().snapshot()
+    known = {f.name: getattr(inner, f.name) for f in fields(inner) if f.init}
+    mg.System("car").place("a", More(**known))
+    with pytest.raises(mg.ModelError, match="'arm' has novelty, which a unit cannot have yet"):
+        mg.System("car").place("a", More(**known, novelty=(1,)))

@@ -33,7 +33,7 @@ from .naming import listed, names_of, part_input, part_parameter, whole_variable
 from .node import Node, Route
 from .part import PIECES, Part, chosen, constraint_order, known
 from .placement import Placement
-from .rows import WithRate, new_rows, raw_order, stacked
+from .rows import WithRate, new_rows, rated_rows, raw_order, stacked
 from .samples import Samples
 from .seen import Seen, Use
 from .units import composition_of
@@ -205,20 +205,34 @@ class _Composition:
 
     def constrain(self, constraints: Mapping[str, Stated]) -> None:
         """Read the new rows, find their orders, and put all rows in order."""
+        rated: dict[str, Any] = {
+            key: each for key, each in constraints.items() if isinstance(each, WithRate)
+        }
+        constraints = {key: each for key, each in constraints.items() if key not in rated}
         for name in constraints:
             if name in self.definitions:
                 raise ModelError(f"{name!r} is a constraint and an extra speed with a value")
         stated = (
-            (name, self._row(f"constraint {name!r}", each))
+            (name, self._value(f"constraint {name!r}", each))
             for name, each in (self.definitions | dict(constraints)).items()
         )
         self.own = new_rows(self.symbols, self._rate, stated)
+        if rated:
+            self.own = stacked([self.own, self._rated(rated)]).levels
         self.stack = stacked([self.own, *map(self._rows_of, self.uses, self.pieces)])
         self.levels, order = self.stack.levels, self.stack.order
         self.own_lam = ca.vertcat(SX(0, 1), *map(symbol, self.own.names))
         every = ca.vertcat(self.own_lam, *(piece["tree"][0] for piece in self.pieces))
         self.lam = every[order] if order else SX(0, 1)
         self.seen.hold({row: self.lam[k] for k, row in enumerate(self.levels.names)})
+
+    def _rated(self, rows: Mapping[str, WithRate]) -> Levels:
+        """Rows that are stated with their rates."""
+        read = {
+            key: (self._value(f"constraint {key!r}", x.value), self._value(key, x.rate))
+            for key, x in rows.items()
+        }
+        return rated_rows(self.symbols, self._rate, read)
 
     def _rows_of(self, use: Use, piece: Mapping[str, Any]) -> Levels:
         """The rows of a part, over all speeds."""
@@ -389,13 +403,6 @@ class _Composition:
         return out | self.own_outputs
 
     # --- reading ----------------------------------------------------------------------------------
-
-    def _row(self, what: str, stated: Any) -> SX | WithRate:
-        """What stays zero; with its rate, if that is stated, too."""
-        found = stated(self.seen) if callable(stated) else stated
-        if not isinstance(found, WithRate):
-            return self._value(what, found)
-        return WithRate(self._value(what, found.value), self._value(what, found.rate))
 
     def _value(self, what: str, stated: Any, also: SX | None = None) -> SX:
         """An expression as a column, of variables of the whole alone (and ``also`` of these)."""

@@ -16,24 +16,12 @@ from ..motion.levels import Levels
 from ..motion.variables import Variables
 
 
-@dataclass(frozen=True, eq=False)
-class WithRate:
-    """A position row, and what its rate is where it holds, if that is simpler said than derived."""
-
-    value: Any
-    rate: Any
-
-
 def new_rows(
-    symbols: Variables, rate: Callable[[SX], SX], stated: Iterable[tuple[str, SX | WithRate]]
+    symbols: Variables, rate: Callable[[SX], SX], stated: Iterable[tuple[str, SX]]
 ) -> Levels:
     """The constraints that are new, at all levels; each is told by what it depends on."""
     rows: dict[Level, Rows] = {level: [] for level in LEVELS}
-    rated: dict[str, WithRate] = {}
     for name, value in stated:
-        if isinstance(value, WithRate):
-            rated[name] = value
-            continue
         count = value.numel()
         names = [name] if count == 1 else [f"{name}: {k + 1}" for k in range(count)]
         for row, each in zip(names, ca.vertsplit(value), strict=True):
@@ -44,12 +32,7 @@ def new_rows(
             raise ModelError(
                 f"constraint {row!r} holds no speed: nothing of it changes with the motion"
             )
-    return stacked([levels, _with_rates(symbols, rate, rated)]).levels if rated else levels
-
-
-def _with_rates(s: Variables, rate: Callable[[SX], SX], rows: Mapping[str, WithRate]) -> Levels:
-    phi, psi = (ca.vertcat(*(getattr(r, x) for r in rows.values())) for x in ("value", "rate"))
-    return Levels.known(tuple(rows), phi, psi, ca.jacobian(psi, s.u), rate(psi))
+    return levels
 
 
 def _level(s: Variables, row: str, value: SX) -> Level:
@@ -66,6 +49,21 @@ def _level(s: Variables, row: str, value: SX) -> Level:
     raise ModelError(
         f"constraint {row!r} has no order: it depends on no coordinate, speed or acceleration"
     )
+
+
+@dataclass(frozen=True, eq=False)
+class WithRate:
+    """A position row, and its rate where it holds, if that is simpler said than derived; both are
+    functions of what is seen."""
+
+    value: Any
+    rate: Any
+
+
+def rated_rows(s: Variables, rate: Callable[[SX], SX], rows: Mapping[str, tuple[SX, SX]]) -> Levels:
+    """Position rows φ whose rates ψ are given, by name."""
+    phi, psi = (ca.vertcat(*values) for values in zip(*rows.values(), strict=True))
+    return Levels.known(tuple(rows), phi, psi, ca.jacobian(psi, s.u), rate(psi))
 
 
 def raw_order(levels: Levels) -> int:

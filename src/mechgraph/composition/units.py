@@ -27,7 +27,7 @@ from ..model.description import Description
 from ..model.element import Element
 from ..model.joints import Free, Joint
 from ..model.system import Carried, System, carried
-from ..model.unit import Unit, is_said_again
+from ..model.unit import Unit, is_said_again, refuse_unknown
 from ..model.validation import problems
 from ..motion.chart import Chart, Frame, Pair, Pose
 from ..motion.loads import generalized
@@ -54,6 +54,7 @@ def composition_of(system: System | Description, more: bool = False) -> dict[str
             f"{description.name!r} has no systems placed inside, so it has no parts; use place(), "
             "or mg.compose(name, parts)"
         )
+    refuse_unknown(description)
     found = list(problems(description))
     if found:
         raise ModelError(found)
@@ -226,7 +227,7 @@ class Whole:
 
     _chart: tuple[Seen, PartsChart] | None = None
 
-    def _rows(self) -> Iterator[tuple[str, Callable[[Seen], SX]]]:
+    def _rows(self) -> Iterator[tuple[str, Any]]:
         for name, own in self.carried.items():
             if own.mount is not None:
                 yield from self._mounted(name, own)
@@ -242,7 +243,7 @@ class Whole:
         for k, label in enumerate(labels):
             yield f"{joint.name}: {label}", self._seen(_row(joint, k))
 
-    def _mounted(self, name: str, own: Carried) -> Iterator[tuple[str, Callable[[Seen], Any]]]:
+    def _mounted(self, name: str, own: Carried) -> Iterator[tuple[str, Any]]:
         """A unit's frame stays in its place: p = p_G and G = R, with the rates v = v_G and
         ω = Rᵀω_G, which are solved for the speeds of the frame."""
         ground, joint = self.units[name].ground, own.description.joints[str(own.mount)]
@@ -251,16 +252,19 @@ class Whole:
         def shifted(v: Seen, k: int) -> SX:
             return v[at[k]] - self.numbered(self.chart(v).motion.position(ground)[k], v)
 
-        def turned(v: Seen, k: int) -> WithRate:
-            m, R = self.chart(v).motion, self.chart(v).pose(_mount(name))[0]
-            off = vee(m.rotation(ground).T @ R)[k]
-            rate = v[speeds[3 + k]] - (R.T @ m.angular_velocity(ground))[k]
-            return WithRate(self.numbered(off, v), self.numbered(rate, v))
+        def turned(v: Seen, k: int) -> SX:
+            R = self.chart(v).pose(_mount(name))[0]
+            return self.numbered(vee(self.chart(v).motion.rotation(ground).T @ R)[k], v)
+
+        def turning(v: Seen, k: int) -> SX:
+            R, m = self.chart(v).pose(_mount(name))[0], self.chart(v).motion
+            return v[speeds[3 + k]] - self.numbered((R.T @ m.angular_velocity(ground))[k], v)
 
         for k, letter in enumerate("xyz"):
             yield f"{name}.ground: position {letter}", partial(shifted, k=k)
         for k, letter in enumerate("xyz"):
-            yield f"{name}.ground: rotation {letter}", partial(turned, k=k)
+            row = WithRate(partial(turned, k=k), partial(turning, k=k))
+            yield f"{name}.ground: rotation {letter}", row
 
     def _forces(self) -> dict[str, Callable[[Seen], SX]]:
         """By virtual power, along every speed of the whole."""

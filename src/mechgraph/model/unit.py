@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Set
+from dataclasses import fields
 from inspect import BoundArguments
 from typing import TYPE_CHECKING, Any
 
@@ -266,6 +267,7 @@ def outer_numbers(
     or the value of a parameter there; None for an input there."""
     if not isinstance(inside, Description):
         raise ModelError(f"expected a System to be placed, got {shown(inside)}")
+    refuse_unknown(inside)
     if _shares_symbols(outer, inside):
         raise ModelError(
             f"{inside.name!r} cannot be placed inside of itself, or of a copy of itself; describe "
@@ -283,6 +285,23 @@ def outer_numbers(
     for name, value in given[1].items():
         values[name] = _expression(outer, f"input {name!r}", value)
     return values
+
+
+# what a description consists of that can be said again; its name and ground are the outer ones
+KNOWN = (
+    "name", "gravity", "time", "ground", "bodies", "markers", "joints", "forces", "constraints",
+    "parameters", "defaults", "inputs", "outputs", "units", "derived",
+)  # fmt: skip
+
+
+def refuse_unknown(inside: Description) -> None:
+    """Nothing that was said may get lost on the way."""
+    for said in fields(inside):
+        if said.name not in KNOWN and getattr(inside, said.name):
+            raise ModelError(
+                f"{inside.name!r} has {said.name}, which a unit cannot have yet; say it to the "
+                "outer system"
+            )
 
 
 def _given(kind: str, values: Any, known: Iterable[str]) -> dict[str, Any]:
