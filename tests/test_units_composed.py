@@ -224,6 +224,18 @@ def asking(s: mg.System) -> None:
     s.fixed_controlled_joint("law", s.ground, "a.foot", lambda t, angle, rate: -angle)
 
 
+def carried_along(s: mg.System) -> None:
+    bar = s.body("bar", mass=1.0, inertia=(1, 1, 1))
+    s.revolute("link", "a.foot", bar, at=(s.time, 0, 0))
+
+
+def stiffening(s: mg.System) -> None:
+    unit = mg.System("rod")
+    rod = unit.body("rod", mass=1.0, inertia=(1, 1, 1))
+    unit.revolute("pin", unit.ground, rod, at=(unit.parameter("k", 1.0), 0, 0))
+    s.place("b", unit, parameters={"k": 1 + s.time})
+
+
 def loose(s: mg.System) -> None:
     s.body("loose", mass=1.0, inertia=(1, 1, 1))
 
@@ -231,7 +243,9 @@ def loose(s: mg.System) -> None:
 @pytest.mark.parametrize(
     ("say", "message"),
     [
-        (chained, "joint 'link', a chain, joins parts"),
+        (chained, "joint 'link' joins parts, but it is a chain"),
+        (carried_along, "joint 'link' joins parts, but its frames move"),
+        (stiffening, "parameter 'k' of 'b' changes in time"),
         (touching, "rigid_contact 'touch' acts between parts"),
         (rubbing, "slide 'touch' drags friction along between parts"),
         (asking, "'law angle' is measured between parts"),

@@ -26,7 +26,7 @@ from ..model.described import Record
 from ..model.description import Description
 from ..model.element import Element
 from ..model.joints import Free, Joint
-from ..model.system import Carried, System, carried
+from ..model.system import Carried, System, carried, unlike
 from ..model.unit import Unit, is_said_again, refuse_unknown
 from ..model.validation import problems
 from ..motion.chart import Chart, Frame, Pair, Pose
@@ -37,8 +37,6 @@ from ..vectors import quaternion_of, vee
 from .part import Part
 from .rows import WithRate
 from .seen import Seen, Use
-
-ITSELF = "itself"  # the part of all bodies that are in no unit
 
 
 def composition_of(system: System | Description, more: bool = False) -> dict[str, Any]:
@@ -66,6 +64,7 @@ class Whole:
 
     def __init__(self, description: Description) -> None:
         self.description, self.units = description, description.units
+        self.itself = unlike("itself", {*self.units})  # the part of all bodies that are in no unit
         self.unit_of = {
             body.name: unit for unit in self.units.values() for body in unit.bodies.values()
         }
@@ -97,12 +96,22 @@ class Whole:
         return alone and not _uses(element, self.description.inputs)
 
     def _refuse(self) -> None:
+        """Name what cannot be composed; the flat equations can."""
         for joint in self.between:
-            if not joint.kind.closes:
+            frames = (joint.parent.at, joint.parent.rotation, joint.child.at, joint.child.rotation)
+            if not joint.kind.closes or self._moves(*frames):
+                what = "its frames move" if joint.kind.closes else "it is a chain"
                 raise UnsupportedError(
-                    f"composition: joint {joint.name!r}, a chain, joins parts; use a kind with "
-                    "equations of its own, or put it inside of a unit"
+                    f"composition: joint {joint.name!r} joins parts, but {what}; put it inside of "
+                    "a unit, or use equations()"
                 )
+        for unit in self.units.values():
+            for name in unit.inside.parameters:
+                if self._moves(unit.symbols[name]):
+                    raise UnsupportedError(
+                        f"composition: parameter {name!r} of {unit.name!r} changes in time, and "
+                        "parts have constants; use equations()"
+                    )
         for element in self.acting:
             constraint = element if isinstance(element, Constraint) else None
             if element.switched or (constraint is not None and constraint.chains()):
@@ -110,6 +119,9 @@ class Whole:
                     f"composition: {element.called} acts between parts, and contacts that switch "
                     "or wander cannot; use equations()"
                 )
+
+    def _moves(self, *numbers: SX) -> bool:
+        return any(ca.depends_on(each, self.description.time) for each in numbers)
 
     # --- what compose takes -----------------------------------------------------------------------
 
@@ -139,7 +151,7 @@ class Whole:
         """The units, and the rest."""
         made = {name: self._part(name, unit) for name, unit in self.units.items()}
         if self.rest.bodies:
-            made[ITSELF] = Part(self.rest.equations(), prefix="")
+            made[self.itself] = Part(self.rest.equations(), prefix="")
         return made
 
     def _part(self, name: str, unit: Unit) -> Part:
@@ -201,7 +213,8 @@ class Whole:
         reached = nx.node_connected_component(graph, "ground")
         for name in bodies:
             if name not in reached:
-                yield Joint(f"{name} free", d.ground, d.bodies[name], Free())
+                called = unlike(f"{name} free", {*d.places, *d.joints, *d.defaults, *d.inputs})
+                yield Joint(called, d.ground, d.bodies[name], Free())
                 reached |= nx.node_connected_component(graph, name)
 
     # --- what is between the parts ----------------------------------------------------------------
@@ -272,7 +285,7 @@ class Whole:
             return {}
         made = {key: part.terms.symbols.speeds for key, part in self.parts.items()}
         names = [
-            f"{'' if key == ITSELF else f'{key}.'}{speed}"
+            f"{'' if key == self.itself else f'{key}.'}{speed}"
             for key, speeds in made.items()
             for speed in speeds
         ]
@@ -317,7 +330,9 @@ class Whole:
         if place.body is d.ground:
             return turned, at.ravel()
         unit = self.unit_of.get(body)
-        key, name = (ITSELF, body) if unit is None else (unit.name, body.removeprefix(unit.prefix))
+        key, name = (
+            (self.itself, body) if unit is None else (unit.name, body.removeprefix(unit.prefix))
+        )
         R, p = _at_reference(self.parts[key], name)
         if unit is not None:
             G, origin = self._reference_pose(unit.ground)
@@ -416,7 +431,7 @@ class PartsChart(Chart):
             return _moved(self._uses[frame[1]], str(whole.carried[frame[1]].mount))
         unit = whole.unit_of.get(frame)
         if unit is None:
-            return _moved(self._uses[ITSELF], frame)
+            return _moved(self._uses[whole.itself], frame)
         return _moved(self._uses[unit.name], frame.removeprefix(unit.prefix))
 
 

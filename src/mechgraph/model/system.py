@@ -528,14 +528,14 @@ def carried(inside: Description, riding: bool) -> Carried:
 
 def _carried(inside: Description, riding: bool) -> Carried:
     s, taken = System(inside.name), {"ground", *inside.places, *inside.joints, *inside.defaults}
-    gravity = tuple(_unlike(f"gravity {x}", taken) for x in "xyz")
+    gravity = tuple(unlike(f"gravity {x}", taken) for x in "xyz")
     s.gravity = ca.vertcat(*(s.parameter(name, 0.0) for name in gravity))
     if riding:
-        mount = _unlike("mount", taken)
+        mount = unlike("mount", taken)
         s.free(mount, s.ground, s.frame(mount))
         s._placed("", inside, Marker("ground", s.bodies[mount]))
         return Carried(s.snapshot(), gravity, (), mount)
-    place = tuple(_unlike(f"place {k}", taken) for k in range(1, 13))
+    place = tuple(unlike(f"place {k}", taken) for k in range(1, 13))
     numbers = [0.0, 0.0, 0.0, *np.eye(3).ravel()]
     symbols = [s.parameter(name, value) for name, value in zip(place, numbers, strict=True)]
     R = ca.reshape(ca.vertcat(*symbols[3:]), 3, 3)
@@ -543,7 +543,7 @@ def _carried(inside: Description, riding: bool) -> Carried:
     return Carried(s.snapshot(), gravity, place, None)
 
 
-def _unlike(name: str, taken: set[str]) -> str:
+def unlike(name: str, taken: set[str]) -> str:
     """A name that nothing has yet."""
     while name in taken:
         name = f"{name} of it"
