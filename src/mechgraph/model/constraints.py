@@ -194,14 +194,16 @@ class Closing(Constraint):
 
     word = "joint"
 
-    def __init__(self, joint: Joint):
-        self.name, self.joint = joint.name, joint
+    def __init__(self, joint: Joint, rows: Sequence[int] | None = None):
+        """``rows`` are those that are needed, all of them if it is None."""
+        self.name, self.joint, self.needed = joint.name, joint, rows
 
     def places(self) -> Sequence[Marker]:
         return (self.joint.parent, self.joint.child)
 
     def position(self, m: Motion) -> Rows:
-        return self.joint.kind.closing(*m.across(self.joint))
+        rows = self.joint.kind.closing(*m.across(self.joint))
+        return rows if self.needed is None else [rows[k] for k in self.needed]
 
     def orientation_sign(self, m: Motion) -> Sequence[SX]:
         return (self.joint.kind.orientation_sign(*m.across(self.joint)),)

@@ -57,6 +57,7 @@ class Description(Picklable):
     defaults: Mapping[str, float]
     inputs: Mapping[str, SX]
     outputs: Mapping[str, Callable[[Motion], Any]]
+    plane: str | None = None  # "xy", "yz" or "zx", if it moves in a plane
     # kept for all who ask; not part of what was said
     derived: dict[Any, Any] = field(init=False, default_factory=dict)
 
@@ -100,7 +101,9 @@ class Description(Picklable):
     @cached_property
     def _canonical(self) -> Hashable:
         said = (self.gravity, self.bodies, self.markers, self.joints, self.forces, self.constraints)
-        return canonical((self.name, *said, self.defaults, list(self.inputs), self.outputs))
+        return canonical(
+            (self.name, self.plane, *said, self.defaults, list(self.inputs), self.outputs)
+        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Description):

@@ -224,6 +224,30 @@ class Planar(JointKind):
         return ca.dot(self.e, R @ self.e)
 
 
+class PinInSlot(JointKind):
+    """A pin that slides along a ``slot`` of the parent (``.shift``) and turns in it (``.angle``)
+    about its ``axis``, across the slot."""
+
+    def __init__(self, slot: Any = "x", axis: Any = "z") -> None:
+        self.along, self.e = _axis(slot), _axis(axis)
+        skew = ca.dot(self.along, self.e)
+        if skew.is_constant() and abs(float(skew)) > 1e-9:
+            raise ModelError("slot and axis of a pin in a slot must be perpendicular")
+
+    def transitions(self) -> list[Transition]:
+        return [Translation("shift", self.along), Rotation("angle", self.e)]
+
+    def closing(self, R: SX, r: SX) -> Rows:
+        aside = ca.dot(ca.cross(self.e, self.along), r)
+        return [("aside", aside), ("height", ca.dot(self.e, r)), *_parallel(self.e, R)]
+
+    def measure(self, R: SX, r: SX) -> SX:
+        return ca.vertcat(ca.dot(self.along, r), angle_about(self.e, R))
+
+    def orientation_sign(self, R: SX, r: SX) -> SX:
+        return ca.dot(self.e, R @ self.e)
+
+
 class Spherical(JointKind):
     """Any rotation: quaternion ``.q0`` … ``.q3``, speeds ``.wx``, ``.wy``, ``.wz`` in the child's
     joint axes."""

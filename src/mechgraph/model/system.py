@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from casadi import SX
 
 from .. import door
@@ -22,6 +23,7 @@ from .description import Description
 from .element import Element
 from .forces import Force, JointSpring
 from .joints import Joint, JointKind
+from .planar import read_plane
 from .sentences import DEFAULTS, JointOptions, check_name, sentence
 from .transitions import Ball
 from .validation import problems
@@ -54,7 +56,17 @@ class System(Words):
     array([[0.33]])
     """
 
-    def __init__(self, name: str = "system", gravity: Vector = (0, 0, 0)) -> None:
+    def __init__(
+        self, name: str = "system", gravity: Vector = (0, 0, 0), plane: str | None = None
+    ) -> None:
+        """A system with nothing in it yet.
+
+        name: what results and reports call it.
+        gravity: acceleration of gravity, world components.
+        plane: "xy", "yz" or "zx" if all moves in that plane; then no row says so again, and
+            ``inertia`` of a body may be one number, about the normal.
+        """
+        self._plane = read_plane(plane)
         self.time: SX = SX.sym("t")
         self.ground = Body("ground")
         self._bodies: dict[str, Body] = {}
@@ -90,6 +102,11 @@ class System(Words):
     def gravity(self, value: Vector) -> None:
         self._gravity: SX = column(value, 3, "gravity")
         self._snapshot = None
+
+    @property
+    def plane(self) -> str | None:
+        """The plane that everything moves in; None in space."""
+        return self._plane
 
     # --- numbers with a name ----------------------------------------------------------------------
 
@@ -143,7 +160,8 @@ class System(Words):
 
         com: centre of mass, in the body's frame.
         inertia: along the body's axes: three numbers (the diagonal), six (xx yy zz xy xz yz;
-            products as entries of the matrix), a 3x3 matrix, or 0 for a point mass.
+            products as entries of the matrix), a 3x3 matrix, or 0 for a point mass; in a system
+            with ``plane`` also one number, about the normal.
         inertia_about: "com" or "origin", the point that it is about.
         allow_unphysical: accept published data that no mass distribution has (zero mass with
             inertia, or principal inertias that break the triangle inequality).
@@ -153,6 +171,8 @@ class System(Words):
             raise ModelError(
                 f"{missing} is missing; every body needs it, a massless one is made by frame()"
             )
+        if self.plane is not None and isinstance(inertia, (float, int, np.number)):
+            inertia = (inertia,) * 3
         return self._add_body(Body(name, mass, com, inertia, inertia_about, allow_unphysical))
 
     @sentence("body")
@@ -320,6 +340,7 @@ class System(Words):
                 defaults=Record(self._defaults),
                 inputs=Record(self._inputs),
                 outputs=Record(self._outputs),
+                plane=self.plane,
             )
         return self._snapshot
 

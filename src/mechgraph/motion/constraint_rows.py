@@ -15,6 +15,7 @@ from ..errors import ModelError, blamed
 from ..model.constraints import LEVELS, Closing, Constraint, Level
 from ..model.element import Action, Wrench
 from ..model.joints import Rows
+from ..model.planar import in_plane, independent_rows
 from ..vectors import NO_NUMBER, has_nan, scalar
 from .chart import Chart
 from .levels import Levels
@@ -33,7 +34,8 @@ class ConstraintRows:
 
     def __init__(self, chart: Chart) -> None:
         self.chart = chart
-        self.closings = [Closing(joint) for joint in chart.closed]
+        said = chart.description
+        self.closings = [Closing(joint, independent_rows(said, joint)) for joint in chart.closed]
         self.constraints: list[Constraint] = [
             *self.closings,
             *chart.description.constraints.values(),
@@ -153,7 +155,7 @@ class ConstraintRows:
                     ca.substitute(ca.jacobian(value, variation), *at_rest(m)).T
                     @ self.multipliers[indices]
                 )
-                _include(out, body, wrench[:3], wrench[3:])
+                _include(out, body, *in_plane(self.chart.description, wrench[:3], wrench[3:]))
         return out
 
     # --- what is dragged along with them: friction ------------------------------------------------
