@@ -33,7 +33,8 @@ def prescribed_motion(
     times = np.atleast_1d(np.asarray(read_times(t), dtype=float)[..., 0])
     rows = {f"{name} prescribed": _row(name, value) for name, value in motion.items()}
     driven = compose(equations.terms.name, [equations], constraints=rows)
-    found, before = [], dict(guess or {})
+    q, _ = assemble(equations, {}, guess=guess, t=times[0], parameters=parameters)
+    found, before = [], dict(zip(driven.coordinates, q, strict=True))
     for moment in times:
         q, u = assemble(driven, {}, guess=before, t=moment, parameters=parameters)
         left = driven.mobility(q, u, moment, parameters)
