@@ -22,9 +22,12 @@ def derive_terms(description: Description, formalism: str | None = None, **optio
     name = DEFAULT if formalism is None else formalism
     one_of("formalism", name, FORMALISMS, UnsupportedError)
     listed = formalism_of(name)
-    chart = listed.chart(description)
+    placing = {key: value for key, value in options.items() if key in listed.chart_options}
+    chart = listed.chart(description, **placing)
     try:
-        dynamics = listed.derive(chart, **options)
+        dynamics = listed.derive(
+            chart, **{key: value for key, value in options.items() if key not in placing}
+        )
     except TypeError as error:
         if "unexpected keyword" not in str(error):
             raise

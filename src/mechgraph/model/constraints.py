@@ -190,18 +190,19 @@ class Expression(Constraint):
 
 class Closing(Constraint):
     """A cut joint: its kind's equations on the relative pose of its two frames (of its chain's end,
-    if it carries one)."""
+    if it carries one); what is left of them, if its common points are shared."""
 
     word = "joint"
 
-    def __init__(self, joint: Joint):
-        self.name, self.joint = joint.name, joint
+    def __init__(self, joint: Joint, shared: bool = False):
+        self.name, self.joint, self.shared = joint.name, joint, shared
 
     def places(self) -> Sequence[Marker]:
         return (self.joint.parent, self.joint.child)
 
     def position(self, m: Motion) -> Rows:
-        return self.joint.kind.closing(*m.across(self.joint))
+        kind = self.joint.kind
+        return (kind.closing_of_shared if self.shared else kind.closing)(*m.across(self.joint))
 
     def orientation_sign(self, m: Motion) -> Sequence[SX]:
         return (self.joint.kind.orientation_sign(*m.across(self.joint)),)

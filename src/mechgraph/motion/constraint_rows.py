@@ -33,9 +33,10 @@ class ConstraintRows:
 
     def __init__(self, chart: Chart) -> None:
         self.chart = chart
-        self.closings = [Closing(joint) for joint in chart.closed]
+        self.closings = [Closing(joint, joint.name in chart.shared) for joint in chart.closed]
         self.constraints: list[Constraint] = [
             *self.closings,
+            *chart.own_constraints,
             *chart.description.constraints.values(),
         ]
         self._friction: dict[str, list[Action]] = {}
