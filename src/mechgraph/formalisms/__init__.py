@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..model.description import Description
 from ..motion.absolute import absolute_chart
 from ..motion.chart import Chart
 from ..motion.points import point_chart
