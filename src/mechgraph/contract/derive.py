@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from casadi import SX
@@ -62,6 +63,7 @@ def _terms(chart: Chart, dynamics: Dynamics, formalism: str, recipe: tuple[Any, 
         solve=dynamics.solve,
         inverse=dynamics.inverse,
         condition=dynamics.condition,
+        close=None if dynamics.close is None else partial(dynamics.close, rows),
         coefficients=dynamics.coefficients,
         name=chart.description.name,
         formalism=formalism,

@@ -12,19 +12,30 @@ the slope of r_e = r_a + λ a × b + μ b + τ a. If all four are kept, M is con
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 
 import casadi as ca
 from casadi import SX
 
+from ..arguments import choice
+from ..closures.expressions import Solver
+from ..errors import UnsupportedError
+from ..motion.constraint_rows import ConstraintRows
 from ..motion.loads import actions, generalized
 from ..motion.particles import ten
 from ..motion.points import PointChart
 from .dynamics import Coefficient, Dynamics
+from .point_routes import ROUTES, motions, solver
 
 
-def derive(chart: PointChart) -> Dynamics:
-    """Dynamics of the particles; distances and closed joints follow as constraints."""
+def derive(chart: PointChart, route: str = "closure") -> Dynamics:
+    """Dynamics of the particles; distances and closed joints follow as constraints.
+
+    ``route`` says how u̇ is found: by the closure, by Attia's momenta, or with the joints' forces as
+    unknowns.
+    """
+    choice("points: route", route, ROUTES, UnsupportedError)
     inertia = cache(lambda: _inertia(chart))
     primary = [laid.primary for laid in chart.layout.bodies.values()]
     return Dynamics(
@@ -36,9 +47,17 @@ def derive(chart: PointChart) -> Dynamics:
             "invariants": Coefficient(
                 2, lambda: ca.horzcat(*(each.invariants for each in primary)).T
             ),
+            "S": Coefficient(2, lambda: motions(chart)),
             "particles": Coefficient(3, lambda: [_ten(chart, name) for name in chart.points]),
         },
+        close=None if route == "closure" else partial(_close, chart, inertia, route),
     )
+
+
+def _close(
+    chart: PointChart, inertia: Callable[[], tuple[SX, SX]], route: str, rows: ConstraintRows
+) -> Solver:
+    return solver(chart, rows, inertia()[0], route)
 
 
 def _inertia(chart: PointChart) -> tuple[SX, SX]:
