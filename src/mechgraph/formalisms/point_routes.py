@@ -70,7 +70,7 @@ def _solver(M: SX, A: SX, P: SX, W: SX | None, tree: list[int]) -> Solver:
             f"points: {K.shape[0]} momenta, distances and joint conditions do not make up "
             f"{K.shape[1]} accelerations and forces here; use route='closure'"
         )
-    factor = _Orthogonal(ca.sparsify(K))
+    factor = _Orthogonal(ca.sparsify(K), K.shape[0] - len(rest))
 
     def solution(f: SX, b: SX) -> tuple[SX, SX]:
         right, lam = -sizes * b, SX.zeros(len(rest))
@@ -83,16 +83,17 @@ def _solver(M: SX, A: SX, P: SX, W: SX | None, tree: list[int]) -> Solver:
 
 
 class _Orthogonal:
-    """QR of a sparse matrix without pivoting; orthogonal columns need none."""
+    """QR of a sparse matrix without pivoting; orthogonal columns need none. Its condition is that
+    of the first ``n`` columns."""
 
-    def __init__(self, K: SX) -> None:
+    def __init__(self, K: SX, n: int) -> None:
         pattern = K.sparsity()
         V, R = pattern.qr_sparse()[:2]
         check_size(int((np.diff(V.colind()).astype(float) * np.diff(R.T.colind())).sum()))
         *self.factor, order = ca.qr_sparse(K)
-        made_of = ca.sum1(K * K).T[order]
         self.factor.append(order)
-        self.condition = ca.sum1(made_of / ca.diag(self.factor[1]) ** 2)
+        ratios = ca.sum1(K * K).T[order] / ca.diag(self.factor[1]) ** 2
+        self.condition = ca.sum1(ratios[[k for k, column in enumerate(order) if column < n]])
 
     def solve(self, right: SX) -> SX:
         return ca.qr_solve(ca.densify(right), *self.factor)

@@ -26,6 +26,7 @@ from ..motion.loads import actions, generalized
 from ..motion.particles import ten
 from ..motion.points import PointChart
 from .dynamics import Coefficient, Dynamics
+from .kane import body_rows
 from .point_routes import ROUTES, motions, solver
 
 
@@ -62,18 +63,25 @@ def _close(
 
 def _inertia(chart: PointChart) -> tuple[SX, SX]:
     """M, and weight minus inertia forces at u̇ = 0."""
-    s, g = chart.symbols, chart.description.gravity
-    M, f = SX(s.u.numel(), s.u.numel()), SX.zeros(s.u.numel())
+    u, count = chart.symbols.u, chart.symbols.u.numel()
+    M, f = SX(count, count), SX.zeros(count)
     for name, laid in chart.layout.bodies.items():
-        if laid.primary.body.weightless:
-            continue
-        masses = laid.primary.mass_matrix
-        r = ca.vertcat(*chart.points[name])
-        velocity = chart.rate(r)
-        V, own = ca.jacobian(velocity, s.u), ca.kron(masses, SX.eye(3))
-        M += V.T @ own @ V
-        f += V.T @ (ca.kron(ca.sum2(masses), g) - own @ chart.rate(velocity))
+        body = laid.primary.body
+        if not body.weightless:
+            # an inertia that no particles have would make M indefinite
+            rows = body_rows(chart, name, body) if body.allow_unphysical else _rows(chart, name)
+            velocity, masses, forces = rows
+            V = ca.jacobian(velocity, u)
+            M += V.T @ masses @ V
+            f += V.T @ forces
     return M, f
+
+
+def _rows(chart: PointChart, name: str) -> tuple[SX, SX, SX]:
+    """Velocities of a body's primary points, M_k ⊗ 1, and their weights and inertia forces."""
+    masses, g = chart.layout.bodies[name].primary.mass_matrix, chart.description.gravity
+    velocity, own = chart.rate(ca.vertcat(*chart.points[name])), ca.kron(masses, SX.eye(3))
+    return velocity, own, ca.kron(ca.sum2(masses), g) - own @ chart.rate(velocity)
 
 
 def _ten(chart: PointChart, body: str) -> SX:
