@@ -11,7 +11,7 @@ from casadi import SX
 from scipy.sparse import csc_matrix
 
 from ..closures import sparse
-from ..closures.closure import CLOSURES
+from ..closures.closure import CLOSURES, DEFAULT_CLOSURE
 from ..closures.expressions import (
     ITERATIONS,
     SINGULAR,
@@ -106,9 +106,9 @@ class Closed:
 
     @cached_property
     def _way(self) -> Solver:
-        """The formalism's own way with constraints, or the closure."""
-        own = self.terms.close
-        return self._whole if own is None or self.terms.has_friction else own()
+        """The formalism's own way with constraints, unless another closure is asked for."""
+        own, asked = self.terms.close, self.closure != DEFAULT_CLOSURE
+        return self._whole if own is None or asked or self.terms.has_friction else own()
 
     def solution(self, f: SX, b: SX) -> tuple[SX, SX]:
         """(u̇, λ) from M u̇ = f + Gᵀλ, A u̇ + b = 0, for any f and b: by the complement S where one is

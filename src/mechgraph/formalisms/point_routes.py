@@ -33,7 +33,8 @@ from ..motion.points import PointChart, Rigid
 from ..motion.topology import Arc
 from ..vectors import normals
 
-ROUTES = ("closure", "momenta", "forces")
+ROUTES = ("momenta", "forces", "closure")
+FEW = 12  # bodies up to which momenta of all that is outboard cost less than forces in joints
 ITERATIONS = 3  # of the proximal method, where rows of the rest may be dependent
 
 Move = tuple[SX, SX, SX]  # (ω, v, c): angular velocity, and velocity of what is at the place c

@@ -27,15 +27,17 @@ from ..motion.particles import ten
 from ..motion.points import PointChart
 from .dynamics import Coefficient, Dynamics
 from .kane import body_rows
-from .point_routes import ROUTES, motions, solver
+from .point_routes import FEW, ROUTES, motions, solver
 
 
-def derive(chart: PointChart, route: str = "closure") -> Dynamics:
+def derive(chart: PointChart, route: str | None = None) -> Dynamics:
     """Dynamics of the particles; distances and closed joints follow as constraints.
 
-    ``route`` says how u̇ is found: by the closure, by Attia's momenta, or with the joints' forces as
-    unknowns.
+    ``route`` says how u̇ is found: by Attia's "momenta" (for few bodies, if not given), with the
+    joints' "forces" as unknowns (for many), or by the "closure".
     """
+    if route is None:
+        route = "momenta" if len(chart.points) <= FEW else "forces"
     choice("points: route", route, ROUTES, UnsupportedError)
     inertia = cache(lambda: _inertia(chart))
     primary = [laid.primary for laid in chart.layout.bodies.values()]
