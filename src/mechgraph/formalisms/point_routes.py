@@ -27,7 +27,7 @@ from casadi import SX
 from ..closures.expressions import PROXIMAL, Solver, check_size, multipliers_of
 from ..errors import UnsupportedError
 from ..model.joints import Joint
-from ..model.transitions import Transition, Translation
+from ..model.transitions import Ball, Transition, Translation
 from ..motion.constraint_rows import ConstraintRows
 from ..motion.points import PointChart, Rigid
 from ..motion.topology import Arc
@@ -162,6 +162,8 @@ def _moves(chart: PointChart, arc: Arc) -> Iterator[Move]:
         else:
             walked = walked or _walked(chart, joint, *parent)
             R, p = walked[k]
+        if plain and isinstance(step, Ball):
+            R = SX.eye(3)  # any three axes will do, and these cost nothing
         turns, shifts = step.subspace(SX.zeros(len(step.coordinates)))
         for turn, shift in zip(ca.horzsplit(turns), ca.horzsplit(shifts), strict=True):
             yield R @ turn, R @ shift, p

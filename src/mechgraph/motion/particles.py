@@ -87,7 +87,7 @@ class Primary:
         if self.eliminated is None:
             return SX.zeros(3)
         x = self.places[self.eliminated] - self.places[self.kept[0]]
-        return ca.flipud(reciprocal(self.base) @ x)
+        return (reciprocal(self.base) @ x)[[2, 1, 0]]
 
     @property
     def base(self) -> SX:
