@@ -82,15 +82,13 @@ def _leaves(joint: Joint, n: SX) -> SX:
     return ca.vertcat(*rows)
 
 
-def independent_rows(system: Description, joint: Joint) -> list[int] | None:
+def independent_rows(system: Description, joint: Joint, shared: bool) -> list[int]:
     """Which closing rows of a joint say something in the plane, and not the same as others: the
-    pivots of their slopes along x, y and the angle, at a few poses. All of them (None) in space."""
-    if system.plane is None:
-        return None
+    pivots of their slopes along x, y and the angle, at a few poses."""
     n = normal(system)
     own, x = joint.parent.rotation.T @ n, SX.sym("x", 3)
     n1, n2 = normals(own)
-    closing = joint.kind.closing(turn(own, x[2]), n1 * x[0] + n2 * x[1])
+    closing = joint.kind.closing_rows(turn(own, x[2]), n1 * x[0] + n2 * x[1], shared)
     rows = ca.vertcat(SX(0, 1), *(value for _, value in closing))
     poses = np.random.default_rng(0).uniform(-0.5, 0.5, (POSES, 3))
     slopes = [ca.substitute(ca.jacobian(rows, x), x, SX(pose)) for pose in poses]
