@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import casadi as ca
 import numpy as np
 import pytest
 
@@ -19,7 +20,7 @@ def in_plane(plane: str, a: float, b: float) -> tuple[float, ...]:
 
 
 def linkage(seed: int, plane: str, told: bool) -> mg.System:
-    """A closed chain of random bars and a slider on a slanted guide, with springs, load and drive."""
+    """A closed chain of bars and a slider on a slanted guide, with springs, load and drive."""
     random = np.random.default_rng(seed)
     n = LETTERS[plane]
     s = mg.System("linkage", gravity=in_plane(plane, 1.0, -9.0), plane=plane if told else None)
@@ -63,6 +64,72 @@ def test_a_planar_system_moves_as_in_space(plane, seed):
     np.testing.assert_allclose(
         eqs.reaction("end", q, u, 0.2), spatial.reaction("end", q, u, 0.2), rtol=1e-9, atol=1e-9
     )
+
+
+# --- nodes ----------------------------------------------------------------------------------------
+
+
+def moving_base() -> mg.System:
+    """A base that time moves, a chain, a fixed joint, a free body, a pin in a slot."""
+    s = mg.System("base", gravity=(0, -9.81, 0), plane="xy")
+    base, a, b, c, d = (
+        s.body(name, mass=1.0, com=(0.3, 0.1, 0), inertia=0.1) for name in ("base", *"abcd")
+    )
+    shaken = [mg.move("x", 0.1 * mg.sin(3 * s.time)), mg.rot("z", 0.2 * mg.sin(s.time))]
+    s.joint("shake", s.ground, base, shaken)
+    s.revolute("hinge", base, a, at=(0.2, 0.1, 0), stiffness=3.0)
+    s.joint("chain", a, b, [mg.move("x", "u"), mg.rot("z", "f")], at=(0.5, 0, 0))
+    s.fixed("weld", b, c, at=(0.5, 0, 0), orientation=[("z", 0.3)])
+    s.planar("free", s.ground, d)
+    s.pin_in_slot("pin", d, s.body("e", mass=0.5, inertia=0.02), slot=(0.6, 0.8, 0))
+    s.spring_damper("spring", d, c, stiffness=10.0, length=0.2)
+    return s
+
+
+def test_nodes_take_moving_bases_chains_and_every_planar_joint():
+    report = mg.agreement(moving_base(), 2)
+    rows = [row for row in report.rows if row.formalism == "nodes"]
+    assert report.ok, report
+    assert rows
+    assert all(row.reactions is not None and not row.note for row in rows)
+
+
+def test_the_mass_matrix_of_nodes_is_constant_and_forces_are_applied_ones():
+    eqs = linkage(2, "xy", True).equations("nodes")
+    assert eqs.terms.M.is_constant()
+    assert np.linalg.eigvalsh(eqs.mass_matrix(np.zeros(len(eqs.coordinates)))).min() >= -1e-12
+    free = mg.System("free", gravity=(0, -9.81, 0), plane="xy")
+    free.planar("place", free.ground, free.body("b", mass=2.0, com=(0.1, 0, 0), inertia=1.0))
+    assert not ca.depends_on(
+        free.equations("nodes").terms.f, free.equations("nodes").terms.symbols.u
+    )
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_runs_and_linear_models_in_nodes_are_those_of_joints(seed):
+    s = linkage(seed, "zx", True)
+    runs = [s.equations(name).simulate(1.0, rtol=1e-10) for name in ("newton-euler", "nodes")]
+    np.testing.assert_allclose(runs[0]["slider"], runs[1]["slider"], atol=1e-7)
+    np.testing.assert_allclose(runs[0]["end: force"], runs[1]["end: force"], rtol=1e-5, atol=1e-5)
+    assert runs[1].violation.max() < 1e-9
+
+
+def test_a_mass_centre_by_its_nodes():
+    """Orsino's (γ, ρ): half way, and aside."""
+    s = mg.System("bar", plane="xy")
+    bar = s.body("bar", mass=1.0, com=(0.5, 0.2, 0), inertia=1.0)
+    s.revolute("hinge", s.ground, bar)
+    s.revolute("end", bar, s.body("tip", mass=1.0, inertia=0.1), at=(1.0, 0, 0))
+    eqs = s.equations("nodes")
+    assert eqs.coordinates[:2] == ("node end.x", "node end.y")
+    np.testing.assert_allclose(eqs.nodes.centres(np.zeros(4))[0], [0.5, 0.2])
+
+
+def test_nodes_are_for_planes():
+    s = mg.System("s")
+    s.revolute("hinge", s.ground, s.body("b", mass=1.0, inertia=(1, 1, 1)))
+    with pytest.raises(mg.UnsupportedError, match="plane='xy'"):
+        s.equations("nodes")
 
 
 def test_absolute_coordinates_are_three_for_each_body():

@@ -9,9 +9,10 @@ from typing import Any
 
 from ..motion.absolute import absolute_chart
 from ..motion.chart import Chart
+from ..motion.nodes import node_chart
 from ..motion.points import point_chart
 from ..motion.tree import joint_chart
-from . import absolute, appell, kane, lagrange, newton_euler, points
+from . import absolute, appell, kane, lagrange, newton_euler, nodes, points
 from .dynamics import Dynamics
 
 
@@ -34,6 +35,7 @@ FORMALISMS: dict[str, Formalism | Callable[..., Dynamics]] = {
     "kane": kane.derive,
     "absolute": Formalism(absolute.derive, absolute_chart, "absolute"),
     "points": Formalism(points.derive, point_chart, "points", ("form", "places", "eliminated")),
+    "nodes": Formalism(nodes.derive, node_chart, "nodes"),
 }
 
 DEFAULT = "newton-euler"

@@ -66,7 +66,7 @@ def _sized(value: Any, size: int, what: str) -> SX:
 
 def _check_plane(chart: Chart, acting: list[Action]) -> None:
     """Refuse what pushes out of the plane of a planar system, at a few random states."""
-    if chart.description.plane is None:
+    if not chart.flat:
         return
     out = [pushes_out(chart.description, each) for each in acting if isinstance(each, Wrench)]
     value, s = ca.vertcat(SX(0, 1), *out), chart.symbols

@@ -73,6 +73,8 @@ class PointChart(Chart):
     """Positions of the kept points in the world, with their velocities as speeds; then what chains
     carry."""
 
+    axes = np.eye(3)  # along which points are measured, as columns
+
     def __init__(
         self,
         description: Description,
@@ -120,8 +122,8 @@ class PointChart(Chart):
         coordinates = [name for joint in joints for name in joint.coordinates]
         speeds = [name for joint in joints for name in joint.speeds]
         self.symbols = chart_variables(self.description, coordinates, speeds)
-        self.joint_coordinates = _indices(joints, "coordinates")
-        self.joint_speeds = _indices(joints, "speeds")
+        self.joint_coordinates = indices(joints, "coordinates")
+        self.joint_speeds = indices(joints, "speeds")
         blocks = [SX.eye(3 * len(self.own_joints))]
         turns = []
         for chain in self._chains:
@@ -193,7 +195,10 @@ class PointChart(Chart):
         """Where the joints' reference configuration puts the points."""
         chart = joint_chart(self.description)
         s, m = chart.symbols, chart.motion
-        where = [m.position(body) + m.rotation(body) @ place for body, place in self._own_places()]
+        where = [
+            self.axes.T @ (m.position(body) + m.rotation(body) @ place)
+            for body, place in self._own_places()
+        ]
         points = ca.Function("points", [s.q, s.t, s.p], [ca.vertcat(SX(0, 1), *where)])
         numbers = np.array(points(list(chart.reference), 0.0, list(s.defaults))).ravel()
         steps = (step for chain in self._chains for step in chain.transitions if step.moves)
@@ -233,9 +238,10 @@ class PointChart(Chart):
         arm = (R @ self._local(parameters)[..., None])[..., 0]
         q = np.zeros((*batch, self.symbols.q.numel()))
         u = np.zeros((*batch, self.symbols.u.numel()))
-        count = 3 * len(own)
-        q[..., :count] = (world.position[..., own, :] + arm).reshape(*batch, count)
-        moving = world.velocity[..., own, :] + np.cross(omega, arm)
+        count = self.axes.shape[1] * len(own)
+        place = (world.position[..., own, :] + arm) @ self.axes
+        q[..., :count] = place.reshape(*batch, count)
+        moving = (world.velocity[..., own, :] + np.cross(omega, arm)) @ self.axes
         u[..., :count] = moving.reshape(*batch, count)
         return q, u
 
@@ -249,7 +255,7 @@ class PointChart(Chart):
         return np.array(rows).reshape(*batch, places.shape[1], 3)
 
 
-def _indices(joints: Sequence[Joint], variables: str) -> dict[str, tuple[int, ...]]:
+def indices(joints: Sequence[Joint], variables: str) -> dict[str, tuple[int, ...]]:
     """By the names of joints and of their variables, where these are in the arrays."""
     out: dict[str, tuple[int, ...]] = {}
     first = 0
