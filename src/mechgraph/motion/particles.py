@@ -27,6 +27,7 @@ from ..errors import UnsupportedError
 from ..model.bodies import Body
 
 PAIRS = tuple(combinations(range(4), 2))
+LABELS = (*"1234", *(f"{i + 1}-{j + 1}" for i, j in PAIRS))
 LEAST = 0.1  # of a sine: points that are nearer to one line or plane are not chosen
 FLAT = 1e-6  # and those that users place are refused
 

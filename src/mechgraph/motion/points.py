@@ -30,7 +30,7 @@ from ..model.joints import Chain, Joint, Rows
 from ..model.transitions import move
 from .chart import Chart, Frame, Pose, chart_variables
 from .motion import Motion
-from .particles import reciprocal, spanned
+from .particles import LABELS, Particle, reciprocal, spanned
 from .point_layout import Laid, Layout
 from .tree import joint_chart
 from .turns import counting
@@ -57,6 +57,21 @@ def point_chart(
     if ("points", form) not in description.derived:
         description.derived["points", form] = counting(PointChart(description, form, {}, {}))
     return description.derived["points", form]
+
+
+def particles(description: Description, places: Mapping[str, Any] | None = None) -> list[Particle]:
+    """The ten particles of every body that has mass, parameters at their defaults; ``places`` as in
+    ``point_chart``."""
+    found = []
+    for name, laid in Layout(description, True, places or {}, {}).bodies.items():
+        if not laid.primary.body.weightless:
+            masses = description.default_value(laid.primary.masses).ravel()
+            at = [description.default_value(place).ravel() for place in laid.primary.ten]
+            found += [
+                Particle(name, label, float(mass), tuple(map(float, place)))
+                for label, mass, place in zip(LABELS, masses, at, strict=True)
+            ]
+    return found
 
 
 class Rigid(Constraint):
@@ -211,6 +226,12 @@ class PointChart(Chart):
 
     def pose(self, frame: Frame) -> Pose:
         return self._poses[frame]
+
+    def particles(self, body: str) -> Sequence[tuple[SX, SX]]:
+        primary = self.layout.bodies[body].primary
+        if primary.body.weightless:
+            return ()
+        return list(zip(ca.vertsplit(primary.masses), primary.ten, strict=True))
 
     def outboard(self, joint: Joint) -> tuple[Frame, int]:
         arc = next(arc for arc in self.layout.tree.arcs if arc.joint is joint)
