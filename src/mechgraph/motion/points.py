@@ -30,13 +30,13 @@ from ..model.joints import Chain, Joint, Rows
 from ..model.transitions import move
 from .chart import Chart, Frame, Pose, chart_variables
 from .motion import Motion
-from .particles import LABELS, Particle, reciprocal, spanned
+from .particles import Particle, reciprocal, spanned
 from .point_layout import Laid, Layout
 from .tree import joint_chart
 from .turns import counting
 from .world import World
 
-FORMS = ("reduced", "unreduced")
+FORMS = ("reduced", "unreduced", "planar")
 
 
 def point_chart(
@@ -47,7 +47,8 @@ def point_chart(
 ) -> Chart:
     """The kept points of every body.
 
-    form: "reduced" keeps three points of each body, "unreduced" all four.
+    form: "reduced" keeps three points of each body, "unreduced" all four; "planar" two of three, in
+        the plane that everything moves in.
     places: by body, four primary points in its frame; chosen if not given.
     eliminated: by body, the number (1 to 4) of the one that is not kept; 3 if not given.
     """
@@ -62,14 +63,16 @@ def point_chart(
 def particles(description: Description, places: Mapping[str, Any] | None = None) -> list[Particle]:
     """The ten particles of every body that has mass, parameters at their defaults; ``places`` as in
     ``point_chart``."""
-    found = []
-    for name, laid in Layout(description, True, places or {}, {}).bodies.items():
-        if not laid.primary.body.weightless:
-            masses = description.default_value(laid.primary.masses).ravel()
-            at = [description.default_value(place).ravel() for place in laid.primary.ten]
+    found, value = [], description.default_value
+    for name, laid in Layout(description, "reduced", places or {}, {}).bodies.items():
+        primary = laid.primary
+        if not primary.body.weightless:
+            at = [value(place).ravel() for place in primary.with_midpoints(primary.places)]
             found += [
                 Particle(name, label, float(mass), tuple(map(float, place)))
-                for label, mass, place in zip(LABELS, masses, at, strict=True)
+                for label, mass, place in zip(
+                    primary.labels, value(primary.masses).ravel(), at, strict=True
+                )
             ]
     return found
 
@@ -96,7 +99,10 @@ class PointChart(Chart):
         eliminated: Mapping[str, int],
     ) -> None:
         self.description = description
-        self.layout = Layout(description, form == "reduced", places, eliminated)
+        self.layout = Layout(description, form, places, eliminated)
+        plane = self.layout.plane
+        self.axes = [0, 1, 2] if plane is None else plane.axes  # that points move along
+        self.turns = [0, 1, 2] if plane is None else [plane.axis]  # and bodies turn about
         self.closed = tuple(description.joints.values())
         self.shared = frozenset(self.layout.shared)
         self._chains = self._carried_chains()
@@ -124,10 +130,10 @@ class PointChart(Chart):
 
     @property
     def own_joints(self) -> Sequence[Joint]:
-        """The points as chains of three translations: so they have names and units."""
+        """The points as chains of translations: so they have names and units."""
         origin = Marker("ground", self.description.ground)
         names = (name for laid in self.layout.bodies.values() for name in laid.names.values())
-        steps = [move(letter, letter) for letter in "xyz"]
+        steps = [move("xyz"[k], "xyz"[k]) for k in self.axes]
         return [Joint(name, origin, origin, Chain(steps)) for name in names]
 
     def _name_variables(self) -> None:
@@ -137,7 +143,7 @@ class PointChart(Chart):
         self.symbols = chart_variables(self.description, coordinates, speeds)
         self.joint_coordinates = _indices(joints, "coordinates")
         self.joint_speeds = _indices(joints, "speeds")
-        blocks = [SX.eye(3 * len(self.own_joints))]
+        blocks = [SX.eye(len(self.axes) * len(self.own_joints))]
         turns = []
         for chain in self._chains:
             for step, q, u in self._steps(chain):
@@ -159,18 +165,26 @@ class PointChart(Chart):
     def _place_body(self, name: str, inboard: str) -> None:
         """Its points: taken over, coordinates, or by invariants; and its pose from the kept
         ones."""
-        laid, q = self.layout.bodies[name], self.symbols.q
+        laid = self.layout.bodies[name]
         primary, places = laid.primary, laid.primary.places
         found = {k: self._position(inboard, place) for k, place in laid.taken.items()}
-        found |= {k: q[list(self.joint_coordinates[own])] for k, own in laid.names.items()}
+        found |= {k: self._coordinates(own) for k, own in laid.names.items()}
         kept, first = [found[k] for k in primary.kept], primary.kept[0]
-        edges, inverse = spanned(kept), reciprocal(primary.base)
+        normal = None if self.layout.plane is None else SX.eye(3)[:, self.turns[0]]
+        edges, inverse = spanned(kept, normal), reciprocal(primary.base)
         if primary.eliminated is not None:
             step = places[primary.eliminated] - places[first]
             found[primary.eliminated] = kept[0] + edges @ (inverse @ step)
         R = edges @ inverse
         self._poses[name] = R, kept[0] - R @ places[first]
-        self.points[name] = [found[k] for k in range(4)]
+        self.points[name] = [found[k] for k in range(len(places))]
+
+    def _coordinates(self, point: str) -> SX:
+        """A point among the coordinates, at the height of the plane if there is one."""
+        plane = self.layout.plane
+        r = SX.zeros(3) + (0 if plane is None else plane.height)
+        r[self.axes] = self.symbols.q[list(self.joint_coordinates[point])]
+        return r
 
     def _position(self, body: str, place: SX) -> SX:
         """A place of a body in the world: one of its primary points, if it is there."""
@@ -208,7 +222,10 @@ class PointChart(Chart):
         """Where the joints' reference configuration puts the points."""
         chart = joint_chart(self.description)
         s, m = chart.symbols, chart.motion
-        where = [m.position(body) + m.rotation(body) @ place for body, place in self._own_places()]
+        where = [
+            (m.position(body) + m.rotation(body) @ place)[self.axes]
+            for body, place in self._own_places()
+        ]
         points = ca.Function("points", [s.q, s.t, s.p], [ca.vertcat(SX(0, 1), *where)])
         numbers = np.array(points(list(chart.reference), 0.0, list(s.defaults))).ravel()
         steps = (step for chain in self._chains for step in chain.transitions if step.moves)
@@ -231,7 +248,8 @@ class PointChart(Chart):
         primary = self.layout.bodies[body].primary
         if primary.body.weightless:
             return ()
-        return list(zip(ca.vertsplit(primary.masses), primary.ten, strict=True))
+        places = primary.with_midpoints(primary.places)
+        return list(zip(ca.vertsplit(primary.masses), places, strict=True))
 
     def outboard(self, joint: Joint) -> tuple[Frame, int]:
         arc = next(arc for arc in self.layout.tree.arcs if arc.joint is joint)
@@ -254,10 +272,11 @@ class PointChart(Chart):
         arm = (R @ self._local(parameters)[..., None])[..., 0]
         q = np.zeros((*batch, self.symbols.q.numel()))
         u = np.zeros((*batch, self.symbols.u.numel()))
-        count = 3 * len(own)
-        q[..., :count] = (world.position[..., own, :] + arm).reshape(*batch, count)
+        count = len(self.axes) * len(own)
+        place = world.position[..., own, :] + arm
         moving = world.velocity[..., own, :] + np.cross(omega, arm)
-        u[..., :count] = moving.reshape(*batch, count)
+        q[..., :count] = place[..., self.axes].reshape(*batch, count)
+        u[..., :count] = moving[..., self.axes].reshape(*batch, count)
         return q, u
 
     def _local(self, parameters: np.ndarray) -> np.ndarray:

@@ -105,8 +105,12 @@ class Residual:
         return [J, csc_matrix(hstack([K, csc_matrix((self.size, self.size - self.moving))]))]
 
 
-class IndexTwo(OdeSolver):
+class IndexTwo(OdeSolver):  # type: ignore[misc]
     """Steps of Radau IIA on F = 0, with the interface of SciPy's methods."""
+
+    t: float
+    y: np.ndarray
+    _polynomial: BarycentricInterpolator | None = None
 
     def __init__(self, run: Stabilized, t: float, y: np.ndarray, end: float) -> None:
         super().__init__(run._count, t, y, end, vectorized=False)
@@ -114,7 +118,7 @@ class IndexTwo(OdeSolver):
         multipliers = np.zeros(run.residual.size - self.count)
         lam = run.first_multipliers(t, y)
         multipliers[len(multipliers) - len(lam) :] = lam
-        self._multipliers, self._polynomial = multipliers, None
+        self._multipliers = multipliers
         self.h_abs = self._first_step()
 
     def _scale(self, y: np.ndarray) -> np.ndarray:
@@ -209,4 +213,6 @@ class IndexTwo(OdeSolver):
         self._multipliers = stages[-1, count:]
 
     def _dense_output_impl(self) -> Any:
-        return lambda moment: self._polynomial(moment).T
+        polynomial = self._polynomial
+        assert polynomial is not None
+        return lambda moment: polynomial(moment).T
