@@ -20,7 +20,7 @@ import numpy as np
 from casadi import SX
 from scipy.integrate import OdeSolver
 from scipy.interpolate import BarycentricInterpolator
-from scipy.sparse import csc_matrix, diags, hstack, kron
+from scipy.sparse import block_diag, csc_matrix, diags, hstack, kron, vstack
 from scipy.sparse.linalg import splu
 
 from ...contract.closed import entries as entries_of
@@ -44,6 +44,7 @@ REAL = 3 + 3 ** (2 / 3) - 3 ** (1 / 3)  # its real eigenvalue
 ERROR = np.array([-13 - 7 * ROOT, -13 + 7 * ROOT, -1]) / 3
 ITERATIONS = 8  # of Newton's method
 SETTLED = 1e-3  # of the tolerance, left by it
+ROUNDING = 1e-14  # or of the state
 LITTLE = 1e-11  # in its matrix alone: what multipliers of dependent rows are held by
 
 
@@ -138,13 +139,14 @@ class IndexTwo(OdeSolver):  # type: ignore[misc]
     def _step_impl(self) -> tuple[bool, str | None]:
         self._before = self.t, self.y
         Y = np.concatenate([self.y[: self.count], self._multipliers])
-        arguments = self.run.arguments(self.t, self.y, Y, np.zeros(self.count))
+        rates = self.fun(self.t, self.y)[: self.count]
+        arguments = self.run.arguments(self.t, self.y, Y, rates)
         J, K = self.run.residual.slopes(arguments)
         self.h_abs = min(self.h_abs, self.run.problem.longest)
         while self.h_abs > 10 * np.spacing(abs(self.t) + 1e-3):
             h = min(self.h_abs, self.t_bound - self.t)
             with np.errstate(all="ignore"):
-                steps = self._settled(Y, J, K, h)
+                steps = self._settled(Y, h)
                 error = np.inf if steps is None else self._error(Y, J, K, h, steps)
             factor = 0.9 * max(error, 1e-10) ** -0.25 if np.isfinite(error) else 0.25
             if error <= 1:
@@ -164,38 +166,45 @@ class IndexTwo(OdeSolver):  # type: ignore[misc]
         factor = splu((diags(rows) @ matrix @ diags(columns) + diags(held)).tocsc())
         return lambda right: columns * factor.solve(rows * right)
 
-    def _settled(self, Y: np.ndarray, J: Any, K: Any, h: float) -> np.ndarray | None:
-        """Steps to the three stages, by Newton's method with the slopes at the beginning."""
-        size = self.run.residual.size
-        try:
-            solve = self._scaled(kron(np.eye(3), J) + kron(RATES / h, K), h, 3)
-        except RuntimeError:  # singular
-            return None
-        steps, before = np.zeros((3, size)), np.inf
+    def _settled(self, Y: np.ndarray, h: float) -> np.ndarray | None:
+        """Steps to the three stages, by Newton's method; None if it does not converge."""
+        size, before = self.run.residual.size, np.inf
+        steps = np.zeros((3, size))
         if self._polynomial is not None:
-            steps[:, : self.count] = self._polynomial(self.t + h * NODES)[:, : self.count]
-            steps[:, : self.count] -= self.y[: self.count]
+            ahead = self._polynomial(self.t + h * NODES)[:, : self.count]
+            steps[:, : self.count] = ahead - self.y[: self.count]
         for _ in range(ITERATIONS):
-            rates = RATES @ steps[:, : self.count] / h
-            left = [self._left(Y + steps[k], rates[k], h * NODES[k]) for k in range(3)]
-            change = solve(-np.concatenate(left)).reshape(3, size)
+            try:
+                change = self._change(Y, h, steps)
+            except RuntimeError:  # a singular matrix
+                return None
             steps = steps + change
             now = max(self._norm(row[: self.count]) for row in change)
             if not np.isfinite(now) or now > 2 * before:
                 return None
-            if now < SETTLED:
+            if now < max(SETTLED, ROUNDING / self.run.problem.rtol):
                 return steps
             before = now
         return None
 
-    def _left(self, Y: np.ndarray, rates: np.ndarray, later: float) -> np.ndarray:
+    def _change(self, Y: np.ndarray, h: float, steps: np.ndarray) -> np.ndarray:
+        """One step of Newton's method for all stages."""
+        rates = RATES @ steps[:, : self.count] / h
+        stages = [self._arguments(Y + steps[k], rates[k], h * NODES[k]) for k in range(3)]
+        slopes = [self.run.residual.slopes(stage) for stage in stages]
+        matrix = block_diag([J for J, _ in slopes])
+        matrix += vstack([kron(RATES[k : k + 1] / h, K) for k, (_, K) in enumerate(slopes)])
+        left = np.concatenate([self.run.residual.value(stage) for stage in stages])
+        return np.asarray(self._scaled(matrix, h, 3)(-left)).reshape(steps.shape)
+
+    def _arguments(self, Y: np.ndarray, rates: np.ndarray, later: float) -> list[Any]:
         y = np.concatenate([Y[: self.count], self.y[self.count :]])
-        return self.run.residual.value(self.run.arguments(self.t + later, y, Y, rates))
+        return self.run.arguments(self.t + later, y, Y, rates)
 
     def _error(self, Y: np.ndarray, J: Any, K: Any, h: float, steps: np.ndarray) -> float:
         """(REAL/h K + J) e = −F at the beginning, with what the stages say of the rates there."""
         rates = -ERROR @ steps[:, : self.count] / h
-        left = self._left(Y, rates, 0.0)
+        left = self.run.residual.value(self._arguments(Y, rates, 0.0))
         return self._norm(self._scaled(REAL / h * K + J, h, 1)(-left)[: self.count])
 
     def _take(self, stages: np.ndarray, h: float) -> None:
