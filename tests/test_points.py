@@ -14,8 +14,11 @@ import mechgraph as mg
 from measure import absolute_gaps, accelerations_of, gap
 from mechgraph import gallery
 from mechgraph.motion.particles import Primary
+from mechgraph.show.scene import scene_of
+from mechgraph.show.solids import HEAVY, LIGHT
 from mechgraph.studies.agreement import random_states
 from mechgraph.studies.assembly.conversion import convert
+from mechgraph.studies.simulation import stabilized
 from random_systems import JOINT_NAMES, random_state, random_tree
 from test_loops import loop
 
@@ -58,7 +61,7 @@ def test_ten_particles_have_the_mass_centre_and_inertia_of_the_body(seed):
     places = random.standard_normal((4, 3))
     primary = Primary(body, tuple(ca.SX(ca.DM(x)) for x in places), 2)
     masses = np.array(ca.DM(primary.masses)).ravel()
-    ten = np.array([np.array(ca.DM(x)).ravel() for x in primary.ten])
+    ten = np.array([np.array(ca.DM(x)).ravel() for x in primary.with_midpoints(primary.places)])
     np.testing.assert_allclose(
         ten[4:], [(places[i] + places[j]) / 2 for i, j in combinations(range(4), 2)]
     )
@@ -406,3 +409,170 @@ def test_points_off_the_joint_close_it_by_constraints():
 def test_what_is_refused(options, said):
     with pytest.raises(mg.UnsupportedError, match=said):
         one_ball().equations("points", **options)
+
+
+# --- in a plane -----------------------------------------------------------------------------------
+
+
+def crank(**elements) -> mg.System:
+    """Everything that a plane has room for: hinges, a slide, a table, a weld, springs, a loop."""
+    s = mg.System("flat", gravity=(0, 0, -9.81))
+    shape = {"mass": 1.0, "com": (0.3, 0, 0.1), "inertia": (0.02, 0.03, 0.04)}
+    wheel, rod, block, lid, puck = (s.body(name, **shape) for name in "wrblp")
+    s.revolute("crank", s.ground, wheel, axis="y", stiffness=2.0)
+    s.revolute("pin", wheel, rod, axis="y", at=(0.4, 0, 0))
+    s.prismatic("rail", s.ground, block, axis="x", at=(1.0, 0, 0.1))
+    s.revolute("wrist", rod, block, axis="-y", at=(1.0, 0, 0), cut=True)
+    s.fixed("weld", block, lid, at=(0, 0, 0.2))
+    s.planar("table", s.ground, puck, axis="y")
+    tips = s.marker("lid tip", lid, at=(0.1, 0, 0.3)), s.marker("puck tip", puck, at=(0.2, 0, 0))
+    s.spring_damper("spring", *tips, stiffness=20.0, damping=0.3, length=0.2)
+    return s
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_two_points_are_enough_in_a_plane(route):
+    """Two coordinates for each point, M constant, the same accelerations and run."""
+    s = crank()
+    joint, e = s.equations(), s.equations("points", form="planar", route=route)
+    assert {name[-2:] for name in e.coordinates if name.startswith("point")} == {".x", ".z"}
+    assert e.terms.M.is_constant()
+    assert len(e.points.masses([0.0] * len(e.coordinates))[0]) == 6
+    states, (q, u) = at_random(joint, e)
+    for body in s.bodies:
+        seen = accelerations_of(body)
+        expected = joint.observe(seen, states.q, states.u)
+        assert gap(expected, e.observe(seen, q, u, udot=e.accelerations(q, u)), floor=1.0) < 1e-10
+    start = {"crank": 1.0, "crank'": 2.0}
+    runs = [x.simulate(0.5, start, rtol=1e-10, step=0.1) for x in (joint, e)]
+    for body in s.bodies:
+        np.testing.assert_allclose(runs[1][body], runs[0][body], atol=1e-7)
+
+
+def test_reactions_in_a_plane():
+    s = mg.System("arm on a cart", gravity=(0, -9.81, 0))
+    cart, arm = (s.body(x, mass=1.0, com=(0.3, 0, 0), inertia=(0.1, 0.1, 0.1)) for x in "ca")
+    s.prismatic("rail", s.ground, cart, axis="x")
+    s.revolute("pin", cart, arm, at=(0.2, 0.1, 0))
+    joint, e = s.equations(), s.equations("points", form="planar")
+    states, (q, u) = at_random(joint, e)
+    for name in s.joints:
+        expected = joint.reaction(name, states.q, states.u)
+        assert gap(expected, e.reaction(name, q, u)) < 1e-10
+
+
+def spoiled(how: str) -> mg.System:
+    s = mg.System("flat", gravity=(0, -9.81, 1.0 if how == "gravity" else 0))
+    inertia = (0.1, 0.1, 0.1, 0, 0.02, 0) if how == "inertia" else (0.1, 0.1, 0.1)
+    bar = s.body("bar", mass=1.0, com=(0.3, 0, 0.1 if how == "height" else 0), inertia=inertia)
+    kind = s.spherical if how == "ball" else s.revolute
+    kind("hinge", s.ground, bar)
+    if how == "chain":
+        s.joint("arm", bar, s.body("tip", mass=1.0, inertia=0), [mg.rot("z", "a")])
+    if how == "push":
+        s.force("push", bar, (0, 0, 1.0))
+    return s
+
+
+@pytest.mark.parametrize(
+    ("how", "culprit"),
+    [
+        ("gravity", "gravity does not act in it"),
+        ("inertia", "principal axis of body 'bar'"),
+        ("height", "the mass centre of body 'bar' is at another height"),
+        ("ball", "joint 'hinge' moves out of it"),
+        ("chain", "joint 'arm' is a general chain"),
+        ("push", "force 'push' acts out of it"),
+    ],
+)
+def test_what_leaves_the_plane_is_named(how, culprit):
+    with pytest.raises(mg.UnsupportedError, match=culprit):
+        spoiled(how).equations("points", form="planar")
+
+
+# --- particles that one can see -------------------------------------------------------------------
+
+
+def test_particles_of_a_system():
+    s = one_ball()
+    found = s.particles({"top": TETRAHEDRON})
+    assert [p.name for p in found] == [*"1234", "1-2", "1-3", "1-4", "2-3", "2-4", "3-4"]
+    masses, places = np.array([p.mass for p in found]), np.array([p.place for p in found])
+    assert masses.sum() == pytest.approx(1.0)
+    np.testing.assert_allclose(masses @ places, [0, 0, -0.5], atol=1e-14)
+    np.testing.assert_allclose(places[4], (np.array(TETRAHEDRON[0]) + TETRAHEDRON[1]) / 2)
+    assert len(s.particles()) == 10
+
+
+def test_particles_are_seen_in_the_view():
+    s = one_ball()
+    balls = {}
+    for formalism in ("points", "absolute"):
+        run = s.equations(formalism).simulate(0.1, {"pivot.wx": 1.0}, step=0.05)
+        body = scene_of(run).solids[1]
+        balls[formalism] = [rod for rod in body.rods if rod.color in (HEAVY, LIGHT)]
+    assert balls["absolute"] == []
+    massive = [p for p in s.particles() if abs(p.mass) > 1e-9]
+    assert len(balls["points"]) == len(massive)
+    for ball, particle in zip(balls["points"], massive, strict=True):
+        np.testing.assert_allclose(ball.a, particle.place)
+        assert (ball.color == LIGHT) == (particle.mass < 0)
+
+
+# --- Gear, Gupta, Leimkuhler ----------------------------------------------------------------------
+
+GGL = "gear-gupta-leimkuhler"
+
+
+@pytest.mark.parametrize("formalism", ["newton-euler", "points", "absolute"])
+def test_stabilized_runs_are_right(formalism):
+    """A loop with redundant rows, in all coordinates."""
+    example = gallery.load("fourbar")
+    equations = example.system().equations(formalism)
+    options = {"start": example.start, "guess": example.guess, "step": 0.05}
+    expected = example.system().equations().simulate(0.5, **options, rtol=1e-11)
+    run = equations.simulate(0.5, **options, rtol=1e-7, drift=GGL)
+    assert np.abs(run["qA"] - expected["qA"]).max() < 1e-6
+    assert run.violation.max() < 1e-11
+    assert run.statistics["drift"] < 1e-6  # of what is filled in between the steps
+
+
+def test_stabilized_steps_are_of_order_five(monkeypatch):
+    """With steps of a given length errors fall with their fifth power; Newton's method is not to be
+    seen in them."""
+    monkeypatch.setattr(stabilized, "SETTLED", 1e-11)
+    monkeypatch.setattr(stabilized, "ITERATIONS", 50)
+    s, start = spherical_chain(1), {"j0": [0.8, 0.6, 0, 0], "j0.wz": 2.0}
+    rough = {"rtol": 0.5, "atol": 1.0, "drift": GGL, "account": False}
+    finals = [s.equations().simulate(0.8, start, rtol=1e-13, step=0.8)]
+    e = s.equations("points")
+    finals += [e.simulate(0.8, start, step=0.8, max_step=h, **rough) for h in (0.1, 0.05)]
+    exact, *found = (run.observe(lambda m: m.angular_velocity("b0"))[-1] for run in finals)
+    errors = [np.abs(spin - exact).max() for spin in found]
+    assert 4.5 < np.log2(errors[0] / errors[1]) < 5.8
+
+
+def test_stabilized_runs_with_events_inputs_and_work():
+    """A rolling disc is not holonomic; a motor works; an event ends it."""
+    s = mg.System("driven loop", gravity=(0, 0, -9.81))
+    a, b = (s.body(x, mass=1.0, com=(0.5, 0, 0), inertia=(0.1, 0.1, 0.1)) for x in "ab")
+    s.revolute("first", s.ground, a, axis="y", damping=0.2)
+    s.revolute("second", a, b, axis="y", at=(1, 0, 0))
+    s.distance("rope", b, s.ground, 1.0)
+    s.servo("drive", "second", 0.3 * s.time)
+    s.torque("motor", "first", s.input("w"))
+    options = {"start": {"first": 0.3}, "inputs": {"w": lambda t: 3 * np.sin(t)}, "step": 0.05}
+    options["events"] = {"down": mg.Event(lambda m: m.coordinate("first") - 0.8)}
+    runs = [
+        s.equations().simulate(1.0, **options, rtol=rtol, drift=drift)
+        for rtol, drift in ((1e-10, "projection"), (1e-7, GGL))
+    ]
+    assert runs[1].time[-1] == pytest.approx(runs[0].time[-1], abs=1e-5)
+    np.testing.assert_allclose(runs[1]["first"], runs[0]["first"], atol=1e-5)
+    np.testing.assert_allclose(runs[1].energy, runs[0].energy, atol=1e-4)
+    np.testing.assert_allclose(runs[1].supplied, runs[0].supplied, atol=1e-4)
+
+
+def test_stabilized_refuses_explicit_methods():
+    with pytest.raises(mg.UnsupportedError, match=r"radau.*got method='rk8'"):
+        one_ball().equations("points").simulate(0.1, drift=GGL, method="rk8")

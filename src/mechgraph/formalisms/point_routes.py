@@ -23,9 +23,11 @@ from typing import Any
 import casadi as ca
 import numpy as np
 from casadi import SX
+from scipy.linalg import qr
 
 from ..closures.expressions import PROXIMAL, Solver, check_size, multipliers_of
 from ..errors import UnsupportedError
+from ..model.constraints import Constraint
 from ..model.joints import Joint
 from ..model.transitions import Ball, Transition, Translation
 from ..motion.constraint_rows import ConstraintRows
@@ -42,7 +44,7 @@ Move = tuple[SX, SX, SX]  # (ω, v, c): angular velocity, and velocity of what i
 
 def solver(chart: PointChart, rows: ConstraintRows, M: SX, route: str) -> Solver:
     """(u̇, λ) as a function of f and b, by momenta or with joint forces."""
-    own = [c for c in rows.constraints if isinstance(c, Rigid)]
+    own: list[Constraint] = [c for c in rows.constraints if isinstance(c, Rigid)]
     if route == "momenta":
         kept = {arc.joint.name for arc in chart.layout.tree.arcs}
         own += [c for c in rows.closings if c.name in kept]
@@ -50,7 +52,18 @@ def solver(chart: PointChart, rows: ConstraintRows, M: SX, route: str) -> Solver
     else:
         P, W = body_motions(chart).T, joint_forces(chart)
     tree = sorted(k for c in own for k in rows.rows_of(c.name))
-    return _solver(M, rows.levels.A, P, W, tree)
+    return _solver(M, rows.levels.A, P, W, _independent(chart, rows.levels.A, tree))
+
+
+def _independent(chart: PointChart, A: SX, rows: list[int]) -> list[int]:
+    """Of rows that hold in the reference configuration those that do not follow from others; in a
+    plane some do."""
+    s = chart.symbols
+    at = list(chart.reference), np.zeros(s.u.numel()), 0.0, list(s.defaults)
+    value = np.array(ca.Function("A", [s.q, s.u, s.t, s.p], [ca.densify(A[rows, :])])(*at))
+    triangle, order = qr(value.T, mode="r", pivoting=True)
+    sizes = np.abs(np.diagonal(triangle))
+    return sorted(rows[k] for k in order[: int((sizes > 1e-9 * sizes.max(initial=0)).sum())])
 
 
 def _solver(M: SX, A: SX, P: SX, W: SX | None, tree: list[int]) -> Solver:
@@ -125,7 +138,7 @@ def _column(chart: PointChart, arc: Arc, move: Move, k: int) -> SX:
     out, sign = SX(chart.symbols.u.numel(), 1), -1 if arc.reversed else 1
     for body in _outboard(chart, arc):
         for indices, r in _own_points(chart, body):
-            out[indices] = sign * (v + ca.cross(omega, r - c))
+            out[indices] = sign * (v + ca.cross(omega, r - c))[chart.axes]
     if arc.joint.name in chart.chain_end:
         out[chart.joint_speeds[arc.joint.name][k]] = 1
     return out
@@ -192,32 +205,38 @@ def _walked(chart: PointChart, joint: Joint, R: SX, p: SX) -> list[tuple[SX, SX]
 def body_motions(chart: PointChart) -> SX:
     """B: velocities of each body's own points as it moves alone, three translations and three turns
     about its first point; then what chains carry."""
-    count, columns = chart.symbols.u.numel(), []
+    count, columns, moves = chart.symbols.u.numel(), [], _body_moves(chart)
     for body in chart.points:
-        block = SX(count, 6)
+        block = SX(count, len(moves))
         for indices, r in _own_points(chart, body):
             arm = r - chart.points[body][0]
-            block[indices, :] = ca.horzcat(SX.eye(3), -ca.skew(arm))
+            block[indices, :] = ca.horzcat(SX.eye(3), -ca.skew(arm))[chart.axes, moves]
         columns.append(block)
     chained = (k for name in chart.chain_end for k in chart.joint_speeds[name])
     return ca.sparsify(ca.horzcat(*columns, *(SX.eye(count)[:, k] for k in chained)))
 
 
+def _body_moves(chart: PointChart) -> list[int]:
+    """Which of three translations and three turns a body may make."""
+    return [*chart.axes, *(3 + k for k in chart.turns)]
+
+
 def joint_forces(chart: PointChart) -> SX:
-    """W: what the forces and moments through shared joints do to the six motions of each body."""
-    row = {body: 6 * k for k, body in enumerate(chart.points)}
+    """W: what the forces and moments through shared joints do to the motions of each body."""
+    moves = _body_moves(chart)
+    row = {body: len(moves) * k for k, body in enumerate(chart.points)}
     chained = sum(len(chart.joint_speeds[name]) for name in chart.chain_end)
-    columns = []
+    total, columns = len(moves) * len(row) + chained, []
     for arc in chart.layout.tree.arcs:
         for force, moment, c in _through(chart, arc):
-            column = SX(6 * len(row) + chained, 1)
+            column = SX(total, 1)
             for body, sign in ((arc.outboard, -1), (arc.inboard, 1)):
                 if body in row:
                     arm = c - chart.points[body][0]
-                    wrench = ca.vertcat(force, moment + ca.cross(arm, force))
-                    column[row[body] : row[body] + 6] = sign * wrench
+                    wrench = ca.vertcat(force, moment + ca.cross(arm, force))[moves]
+                    column[row[body] : row[body] + len(moves)] = sign * wrench
             columns.append(column)
-    return ca.sparsify(ca.horzcat(SX(6 * len(row) + chained, 0), *columns))
+    return ca.sparsify(ca.horzcat(SX(total, 0), *columns))
 
 
 def _through(chart: PointChart, arc: Arc) -> Iterator[tuple[SX, SX, SX]]:
@@ -228,13 +247,13 @@ def _through(chart: PointChart, arc: Arc) -> Iterator[tuple[SX, SX, SX]]:
         return
     numbers, none = list(taken), SX.zeros(3)
     c = chart.points[arc.outboard][numbers[0]]
-    for k in range(3):
+    for k in chart.axes:
         yield SX.eye(3)[:, k], none, c
-    if len(numbers) == 2:
+    if len(numbers) == 2 and chart.layout.plane is None:
         edge = taken[numbers[1]] - taken[numbers[0]]
         R = chart.pose(arc.inboard)[0]
         moments: list[Any] = [R @ normal for normal in normals(edge / ca.norm_2(edge))]
     else:
-        moments = [SX.eye(3)[:, k] for k in range(3)] if len(numbers) > 2 else []
+        moments = [SX.eye(3)[:, k] for k in chart.turns] if len(numbers) > 1 else []
     for moment in moments:
         yield none, moment, c

@@ -22,8 +22,8 @@ from ..arguments import choice
 from ..closures.expressions import Solver
 from ..errors import UnsupportedError
 from ..motion.constraint_rows import ConstraintRows
+from ..motion.flat import check_loads
 from ..motion.loads import actions, generalized
-from ..motion.particles import ten
 from ..motion.points import PointChart
 from .dynamics import Coefficient, Dynamics
 from .kane import body_rows
@@ -39,6 +39,8 @@ def derive(chart: PointChart, route: str | None = None) -> Dynamics:
     if route is None:
         route = "momenta" if len(chart.points) <= FEW else "forces"
     choice("points: route", route, ROUTES, UnsupportedError)
+    if chart.layout.plane is not None:
+        check_loads(chart, chart.layout.plane)
     inertia = cache(lambda: _inertia(chart))
     primary = [laid.primary for laid in chart.layout.bodies.values()]
     return Dynamics(
@@ -87,5 +89,5 @@ def _rows(chart: PointChart, name: str) -> tuple[SX, SX, SX]:
 
 
 def _ten(chart: PointChart, body: str) -> SX:
-    """Places of a body's ten particles in the world, a row each."""
-    return ca.horzcat(*ten(chart.points[body])).T
+    """Places of a body's particles in the world, a row each."""
+    return ca.horzcat(*chart.layout.bodies[body].primary.with_midpoints(chart.points[body])).T

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from ..equations import Equations
     from ..motion.motion import Motion
+    from ..motion.particles import Particle
     from ..motion.topology import Topology
 
 SHARED = {"body", "joint"}  # kinds whose names the context tells apart
@@ -391,6 +392,15 @@ class System(Words):
         """What was understood: bodies, tree, loops, coordinates, mobility, redundant
         constraints."""
         return door.show.describe.describe(self)
+
+    def particles(self, places: Mapping[str, Any] | None = None) -> list[Particle]:
+        """Mass points with the same mass, centre and inertia as the bodies, ten for each: what the
+        formalism "points" works with.
+
+        places: by body, four points in its frame (not in one plane); chosen if not given. The other
+            six are between them.
+        """
+        return list(door.motion.points.particles(self.snapshot(), places))
 
     def draw_graph(self, path: str | Path | None = None) -> Figure:
         """The graph of bodies and of what joins and loads them, as a figure.

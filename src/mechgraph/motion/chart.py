@@ -109,6 +109,10 @@ class Chart(ABC):
         """The frame that a joint's reaction acts on, and the sign of the joint's direction."""
         raise UnsupportedError(f"joint {joint.name!r} is a constraint in these coordinates")
 
+    def particles(self, body: str) -> Sequence[tuple[SX, SX]]:
+        """Mass and place in the body's frame of the particles that stand for a body, if any do."""
+        return ()
+
     @property
     def own_joints(self) -> Sequence[Joint]:
         """Joints that are not the user's, whose coordinates are among q."""

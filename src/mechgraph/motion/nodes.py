@@ -31,7 +31,7 @@ from ..vectors import rotated
 from .absolute import own_name
 from .chart import Chart, Frame, Pair, chart_variables
 from .motion import Motion
-from .points import PointChart, indices
+from .points import PointChart, _indices as indices
 from .topology import Arc, topology
 from .turns import counting
 from .world import World
@@ -159,7 +159,7 @@ class NodeChart(PointChart):
         self.description = description
         self.layout = Layout(description)
         self.e1, self.e2, self.n_axis = self.layout.e1, self.layout.e2, normal(description)
-        self.axes = np.array(ca.DM(ca.horzcat(self.e1, self.e2)))
+        self.axes = [k for k in range(3) if "xyz"[k] in (description.plane or "")]
         self.closed = tuple(description.joints.values())
         self.shared = frozenset(self.layout.shared)
         self._chains = self._carried_chains()
@@ -174,14 +174,6 @@ class NodeChart(PointChart):
         self.reference = self._reference()
 
     # --- coordinates ------------------------------------------------------------------------------
-
-    @property
-    def own_joints(self) -> Sequence[Joint]:
-        """The nodes as chains of two translations: so they have names and units."""
-        origin = Marker("ground", self.description.ground)
-        names = (name for laid in self.layout.bodies.values() for name in laid.names.values())
-        steps = [Translation("x", self.e1), Translation("y", self.e2)]
-        return [Joint(name, origin, origin, Chain(steps)) for name in names]
 
     def _name_variables(self) -> None:
         joints = [*self.own_joints, *self._chains]
@@ -208,7 +200,7 @@ class NodeChart(PointChart):
 
     def _place_body(self, name: str, inboard: str) -> None:
         laid, q = self.layout.bodies[name], self.symbols.q
-        E = ca.horzcat(self.e1, self.e2)
+        E = SX.eye(3)[:, self.axes]
         R_in, p_in = self._poses[inboard]
         found = {k: p_in + R_in @ place for k, place in laid.taken.items()}
         found |= {k: E @ q[list(self.joint_coordinates[own])] for k, own in laid.names.items()}

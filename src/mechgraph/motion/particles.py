@@ -9,7 +9,7 @@ J = ∫ (x − x₁)(x − x₁)ᵀ dm = ½ tr(I) 1 − I + m c cᵀ,
     M_ij = (D⁻¹ J D⁻ᵀ)_ij for i, j > 1,    Σ_j M_ij = (D⁻¹ m c)_i,    Σ_ij M_ij = m.
 
 The particle between i and j has the mass 4 M_ij, the one at i the mass M_ii − Σ_j≠i M_ij. Some may
-be negative; M is not.
+be negative; M is not. A body that moves in a plane needs three primary points, six particles.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from casadi import SX
 from ..errors import UnsupportedError
 from ..model.bodies import Body
 
-PAIRS = tuple(combinations(range(4), 2))
 LEAST = 0.1  # of a sine: points that are nearer to one line or plane are not chosen
 FLAT = 1e-6  # and those that users place are refused
 
@@ -45,23 +44,37 @@ class Particle:
 @dataclass(frozen=True, eq=False)
 class Primary:
     """The four primary points of a body: places in its frame; ``eliminated`` is the index of the
-    one that follows from the others, None if all are kept."""
+    one that follows from the others, None if all are kept. Three points if it moves in a plane with
+    a ``normal``."""
 
     body: Body
     places: tuple[SX, ...]
     eliminated: int | None
+    normal: SX | None = None
 
     @property
     def kept(self) -> tuple[int, ...]:
         """Indices of the points whose positions give the body's pose."""
-        return tuple(k for k in range(4) if k != self.eliminated)
+        return tuple(k for k in range(len(self.places)) if k != self.eliminated)
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """Those that secondary particles are between."""
+        return list(combinations(range(len(self.places)), 2))
+
+    @property
+    def labels(self) -> list[str]:
+        """Names of all particles."""
+        own = (str(k + 1) for k in range(len(self.places)))
+        return [*own, *(f"{i + 1}-{j + 1}" for i, j in self.pairs)]
 
     @cached_property
     def mass_matrix(self) -> SX:
-        """M_ij, 4x4."""
+        """M_ij, 4x4 (3x3 in a plane)."""
         body, first = self.body, self.places[0]
-        edges = ca.horzcat(*(place - first for place in self.places[1:]))
-        c, inverse = body.com - first, reciprocal(edges)
+        edges = [place - first for place in self.places[1:]]
+        across = [] if self.normal is None else [self.normal]
+        c, inverse = body.com - first, reciprocal(ca.horzcat(*edges, *across))[: len(edges), :]
         J = ca.trace(body.inertia) / 2 * SX.eye(3) - body.inertia + body.mass * (c @ c.T)
         inner, sums = inverse @ J @ inverse.T, inverse @ (body.mass * c)
         edge = sums - ca.sum2(inner)
@@ -70,20 +83,20 @@ class Primary:
 
     @property
     def masses(self) -> SX:
-        """Of the ten particles: 1 to 4, then those between 1 and 2, 1 and 3, …, 3 and 4."""
+        """Of all particles: 1 to 4, then those between 1 and 2, 1 and 3, …, 3 and 4."""
         M = self.mass_matrix
-        own = (2 * M[k, k] - ca.sum2(M[k, :]) for k in range(4))
-        return ca.vertcat(*own, *(4 * M[i, j] for i, j in PAIRS))
+        own = (2 * M[k, k] - ca.sum2(M[k, :]) for k in range(len(self.places)))
+        return ca.vertcat(*own, *(4 * M[i, j] for i, j in self.pairs))
 
-    @property
-    def ten(self) -> list[SX]:
-        """Places of the ten particles in the body's frame."""
-        return ten(self.places)
+    def with_midpoints(self, points: Sequence[SX]) -> list[SX]:
+        """Primary points and the midpoints of their pairs."""
+        return [*points, *((points[i] + points[j]) / 2 for i, j in self.pairs)]
 
     @property
     def invariants(self) -> SX:
         """(λ, μ, τ) of the eliminated point: x_e − x_a = λ a × b + μ b + τ a, where a and b lead
-        from the first kept point to the other two (Attia 2005, eq. 12)."""
+        from the first kept point to the other two (Attia 2005, eq. 12); b = n × a, and no λ, in a
+        plane."""
         if self.eliminated is None:
             return SX.zeros(3)
         x = self.places[self.eliminated] - self.places[self.kept[0]]
@@ -91,21 +104,19 @@ class Primary:
 
     @property
     def base(self) -> SX:
-        """a, b and a × b of the kept points, or all three edges, as columns, in the body's
-        frame."""
-        return spanned([self.places[k] for k in self.kept])
+        """``spanned`` by the kept points, in the body's frame."""
+        return spanned([self.places[k] for k in self.kept], self.normal)
 
 
-def ten(points: Sequence[SX]) -> list[SX]:
-    """Four points and the midpoints of their pairs."""
-    return [*points, *((points[i] + points[j]) / 2 for i, j in PAIRS)]
-
-
-def spanned(points: Sequence[SX]) -> SX:
-    """Three columns: edges from the first of three points and their cross product, or the edges
-    from the first of four."""
+def spanned(points: Sequence[SX], normal: SX | None = None) -> SX:
+    """Three columns from the edges that lead from the first point to the others: a, b, a × b of
+    three points; a, b, c of four; a, n × a, n of two in a plane."""
     edges = [point - points[0] for point in points[1:]]
-    return ca.horzcat(*edges, *([ca.cross(*edges)] if len(edges) == 2 else []))
+    if normal is not None:
+        more = [ca.cross(normal, edges[0]), normal] if len(edges) == 1 else [normal]
+    else:
+        more = [ca.cross(*edges)] if len(edges) == 2 else []
+    return ca.horzcat(*edges, *more)
 
 
 def reciprocal(columns: SX) -> SX:
@@ -132,19 +143,19 @@ def spread(points: Sequence[np.ndarray]) -> float:
 
 def check_places(body: str, places: Sequence[np.ndarray]) -> None:
     """Refuse points that are no tetrahedron, by name."""
-    for i, j in PAIRS:
+    for i, j in combinations(range(len(places)), 2):
         if np.allclose(places[i], places[j], rtol=0, atol=FLAT * np.abs(places).max()):
             raise UnsupportedError(
                 f"points: points {i + 1} and {j + 1} of body {body!r} coincide; place them apart"
             )
-    for three in combinations(range(4), 3):
+    for three in combinations(range(len(places)), 3):
         if spread([places[k] for k in three]) < FLAT:
             numbers = ", ".join(str(k + 1) for k in three)
             raise UnsupportedError(
                 f"points: points {numbers} of body {body!r} are on one line; place them on a "
                 "tetrahedron"
             )
-    if spread(places) < FLAT:
+    if len(places) > 3 and spread(places) < FLAT:
         raise UnsupportedError(
             f"points: the four points of body {body!r} are in one plane; place one of them off it"
         )

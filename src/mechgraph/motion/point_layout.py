@@ -9,7 +9,7 @@ joints further outboard first, then points along its axes, always far from one l
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import casadi as ca
@@ -20,8 +20,9 @@ from ..arguments import one_of
 from ..errors import ModelError, UnsupportedError, shown
 from ..model.bodies import Body, Marker
 from ..model.description import Description
-from ..vectors import column, rotated
+from ..vectors import column, normals, rotated, tidy
 from .absolute import own_name
+from .flat import flat
 from .particles import LEAST, Primary, check_places, spread
 from .topology import Arc, topology
 
@@ -35,8 +36,8 @@ class Laid:
     there; names of the kept ones that are its own."""
 
     primary: Primary
-    taken: Mapping[int, SX]
-    names: Mapping[int, str] = field(default_factory=dict)
+    taken: dict[int, SX]
+    names: dict[int, str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,12 +57,16 @@ class Layout:
     def __init__(
         self,
         description: Description,
-        reduced: bool,
+        form: str,
         places: Mapping[str, Any],
         eliminated: Mapping[str, int],
     ) -> None:
-        self.description, self.count = description, 3 if reduced else 4
-        self.tree = topology(description)
+        self.description, self.tree = description, topology(description)
+        self.plane = flat(description) if form == "planar" else None
+        self.count = {"planar": 2, "reduced": 3, "unreduced": 4}[form]  # of points that are kept
+        self.total = 3 if form == "planar" else 4
+        if places and self.plane is not None:
+            raise UnsupportedError("points: places are chosen where form='planar'")
         self._given = {_body(description, name): _four(name, x) for name, x in places.items()}
         self._eliminated = {
             _body(description, name): _number(name, k) for name, k in eliminated.items()
@@ -75,6 +80,10 @@ class Layout:
         """A place as numbers, parameters at their defaults."""
         return self.description.default_value(place).ravel()
 
+    def normal(self, body: str) -> SX | None:
+        """The axis across the plane in a body's frame, if there is a plane."""
+        return None if self.plane is None else SX(ca.DM(self.plane.normals[body]))
+
     # --- joints -----------------------------------------------------------------------------------
 
     def _common(self, arc: Arc) -> _Common:
@@ -86,10 +95,14 @@ class Layout:
             return nothing
         if arc.outboard in self._given:
             return self._given_common(arc, near, far, points)
+        normal = self.normal(arc.outboard)
+        if normal is not None:  # all points along an axis across the plane are one
+            along = tidy(far.rotation.T @ normal)
+            points = [SX.zeros(3), normals(along)[0]] if len(points) > 2 else points[:1]
         size = self._size(arc.outboard)
         local = [size * point for point in points[: self.count]]
-        places = [[end.at + rotated(end.rotation, x) for x in local] for end in (near, far)]
-        return _Common(arc, *places, list(range(len(local))))
+        inboard, outboard = ([x.at + rotated(x.rotation, y) for y in local] for x in (near, far))
+        return _Common(arc, inboard, outboard, list(range(len(local))))
 
     def _given_common(self, arc: Arc, near: Marker, far: Marker, points: list[SX]) -> _Common:
         """Of the points that the user placed, those that the joint holds; none if they are too
@@ -115,23 +128,24 @@ class Layout:
         taken = self._common_of.get(name)
         places = self._given[name] if name in self._given else self._chosen(name, taken)
         check_places(name, [self.value(place) for place in places])
-        without = self._without(name) if self.count == 3 else None
-        numbers = [] if taken is None else taken.numbers
-        if taken is not None and name not in self._given:
-            numbers = [self._order[k] for k in numbers]
-        inboard = {} if taken is None else dict(zip(numbers, taken.inboard, strict=True))
-        if without in inboard:
-            raise UnsupportedError(
-                f"points: point {without + 1} of body {name!r} is on joint "
-                f"{taken.arc.joint.name!r}, which shares it; eliminate another one"
-            )
-        primary = Primary(self.description.bodies[name], tuple(places), without)
+        without = self._without(name) if self.count < self.total else None
+        inboard: dict[int, SX] = {}
+        if taken is not None:
+            order = range(4) if name in self._given else self._order
+            inboard = dict(zip((order[k] for k in taken.numbers), taken.inboard, strict=True))
+            if without is not None and without in inboard:
+                raise UnsupportedError(
+                    f"points: point {without + 1} of body {name!r} is on joint "
+                    f"{taken.arc.joint.name!r}, which shares it; eliminate another one"
+                )
+        body = self.description.bodies[name]
+        primary = Primary(body, tuple(places), without, self.normal(name))
         names = {k: self._named(name, k, places[k]) for k in primary.kept if k not in inboard}
         return Laid(primary, inboard, names)
 
     @property
     def _order(self) -> Sequence[int]:
-        return NUMBERS if self.count == 3 else range(4)
+        return NUMBERS if self.count == 3 else range(self.total)
 
     def _without(self, name: str) -> int:
         return self._eliminated.get(name, 2)
@@ -154,9 +168,9 @@ class Layout:
         """Four points far from one plane, those of joints first; numbered 1, 2, 4 and 3."""
         found = [] if taken is None else list(taken.outboard)
         wanted = [place for _, _, place in self._outboard(name)]
-        while len(found) < 4:
+        while len(found) < self.total:
             found.append(self._next(name, found, wanted))
-        return [found[self._order.index(k)] for k in range(4)]
+        return [found[self._order.index(k)] for k in range(self.total)]
 
     def _next(self, name: str, found: list[SX], wanted: list[SX]) -> SX:
         """A joint's place that is far enough from the line or plane of those found, else the best
@@ -169,7 +183,9 @@ class Layout:
                 return place
         if not found:
             return SX(ca.DM(self.value(self.description.bodies[name].com)))
-        along = [found[0] + size * SX.eye(3)[:, k] for k in range(3)]
+        normal = self.normal(name)
+        axes = ca.horzsplit(SX.eye(3)) if normal is None else normals(normal)
+        along = [found[0] + size * axis for axis in axes]
         return max(along, key=lambda place: round(spread([*before, self.value(place)]), 6))
 
     def _size(self, name: str) -> float:

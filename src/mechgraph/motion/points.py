@@ -30,13 +30,13 @@ from ..model.joints import Chain, Joint, Rows
 from ..model.transitions import move
 from .chart import Chart, Frame, Pose, chart_variables
 from .motion import Motion
-from .particles import reciprocal, spanned
+from .particles import Particle, reciprocal, spanned
 from .point_layout import Laid, Layout
 from .tree import joint_chart
 from .turns import counting
 from .world import World
 
-FORMS = ("reduced", "unreduced")
+FORMS = ("reduced", "unreduced", "planar")
 
 
 def point_chart(
@@ -47,7 +47,8 @@ def point_chart(
 ) -> Chart:
     """The kept points of every body.
 
-    form: "reduced" keeps three points of each body, "unreduced" all four.
+    form: "reduced" keeps three points of each body, "unreduced" all four; "planar" two of three, in
+        the plane that everything moves in.
     places: by body, four primary points in its frame; chosen if not given.
     eliminated: by body, the number (1 to 4) of the one that is not kept; 3 if not given.
     """
@@ -57,6 +58,23 @@ def point_chart(
     if ("points", form) not in description.derived:
         description.derived["points", form] = counting(PointChart(description, form, {}, {}))
     return description.derived["points", form]
+
+
+def particles(description: Description, places: Mapping[str, Any] | None = None) -> list[Particle]:
+    """The ten particles of every body that has mass, parameters at their defaults; ``places`` as in
+    ``point_chart``."""
+    found, value = [], description.default_value
+    for name, laid in Layout(description, "reduced", places or {}, {}).bodies.items():
+        primary = laid.primary
+        if not primary.body.weightless:
+            at = [value(place).ravel() for place in primary.with_midpoints(primary.places)]
+            found += [
+                Particle(name, label, float(mass), tuple(map(float, place)))
+                for label, mass, place in zip(
+                    primary.labels, value(primary.masses).ravel(), at, strict=True
+                )
+            ]
+    return found
 
 
 class Rigid(Constraint):
@@ -73,8 +91,6 @@ class PointChart(Chart):
     """Positions of the kept points in the world, with their velocities as speeds; then what chains
     carry."""
 
-    axes = np.eye(3)  # along which points are measured, as columns
-
     def __init__(
         self,
         description: Description,
@@ -83,7 +99,10 @@ class PointChart(Chart):
         eliminated: Mapping[str, int],
     ) -> None:
         self.description = description
-        self.layout = Layout(description, form == "reduced", places, eliminated)
+        self.layout = Layout(description, form, places, eliminated)
+        plane = self.layout.plane
+        self.axes = [0, 1, 2] if plane is None else plane.axes  # that points move along
+        self.turns = [0, 1, 2] if plane is None else [plane.axis]  # and bodies turn about
         self.closed = tuple(description.joints.values())
         self.shared = frozenset(self.layout.shared)
         self._chains = self._carried_chains()
@@ -111,10 +130,10 @@ class PointChart(Chart):
 
     @property
     def own_joints(self) -> Sequence[Joint]:
-        """The points as chains of three translations: so they have names and units."""
+        """The points as chains of translations: so they have names and units."""
         origin = Marker("ground", self.description.ground)
         names = (name for laid in self.layout.bodies.values() for name in laid.names.values())
-        steps = [move(letter, letter) for letter in "xyz"]
+        steps = [move("xyz"[k], "xyz"[k]) for k in self.axes]
         return [Joint(name, origin, origin, Chain(steps)) for name in names]
 
     def _name_variables(self) -> None:
@@ -122,9 +141,9 @@ class PointChart(Chart):
         coordinates = [name for joint in joints for name in joint.coordinates]
         speeds = [name for joint in joints for name in joint.speeds]
         self.symbols = chart_variables(self.description, coordinates, speeds)
-        self.joint_coordinates = indices(joints, "coordinates")
-        self.joint_speeds = indices(joints, "speeds")
-        blocks = [SX.eye(3 * len(self.own_joints))]
+        self.joint_coordinates = _indices(joints, "coordinates")
+        self.joint_speeds = _indices(joints, "speeds")
+        blocks = [SX.eye(len(self.axes) * len(self.own_joints))]
         turns = []
         for chain in self._chains:
             for step, q, u in self._steps(chain):
@@ -146,18 +165,26 @@ class PointChart(Chart):
     def _place_body(self, name: str, inboard: str) -> None:
         """Its points: taken over, coordinates, or by invariants; and its pose from the kept
         ones."""
-        laid, q = self.layout.bodies[name], self.symbols.q
+        laid = self.layout.bodies[name]
         primary, places = laid.primary, laid.primary.places
         found = {k: self._position(inboard, place) for k, place in laid.taken.items()}
-        found |= {k: q[list(self.joint_coordinates[own])] for k, own in laid.names.items()}
+        found |= {k: self._coordinates(own) for k, own in laid.names.items()}
         kept, first = [found[k] for k in primary.kept], primary.kept[0]
-        edges, inverse = spanned(kept), reciprocal(primary.base)
+        normal = None if self.layout.plane is None else SX.eye(3)[:, self.turns[0]]
+        edges, inverse = spanned(kept, normal), reciprocal(primary.base)
         if primary.eliminated is not None:
             step = places[primary.eliminated] - places[first]
             found[primary.eliminated] = kept[0] + edges @ (inverse @ step)
         R = edges @ inverse
         self._poses[name] = R, kept[0] - R @ places[first]
-        self.points[name] = [found[k] for k in range(4)]
+        self.points[name] = [found[k] for k in range(len(places))]
+
+    def _coordinates(self, point: str) -> SX:
+        """A point among the coordinates, at the height of the plane if there is one."""
+        plane = self.layout.plane
+        r = SX.zeros(3) + (0 if plane is None else plane.height)
+        r[self.axes] = self.symbols.q[list(self.joint_coordinates[point])]
+        return r
 
     def _position(self, body: str, place: SX) -> SX:
         """A place of a body in the world: one of its primary points, if it is there."""
@@ -196,7 +223,7 @@ class PointChart(Chart):
         chart = joint_chart(self.description)
         s, m = chart.symbols, chart.motion
         where = [
-            self.axes.T @ (m.position(body) + m.rotation(body) @ place)
+            (m.position(body) + m.rotation(body) @ place)[self.axes]
             for body, place in self._own_places()
         ]
         points = ca.Function("points", [s.q, s.t, s.p], [ca.vertcat(SX(0, 1), *where)])
@@ -216,6 +243,13 @@ class PointChart(Chart):
 
     def pose(self, frame: Frame) -> Pose:
         return self._poses[frame]
+
+    def particles(self, body: str) -> Sequence[tuple[SX, SX]]:
+        primary = self.layout.bodies[body].primary
+        if primary.body.weightless:
+            return ()
+        places = primary.with_midpoints(primary.places)
+        return list(zip(ca.vertsplit(primary.masses), places, strict=True))
 
     def outboard(self, joint: Joint) -> tuple[Frame, int]:
         arc = next(arc for arc in self.layout.tree.arcs if arc.joint is joint)
@@ -238,11 +272,11 @@ class PointChart(Chart):
         arm = (R @ self._local(parameters)[..., None])[..., 0]
         q = np.zeros((*batch, self.symbols.q.numel()))
         u = np.zeros((*batch, self.symbols.u.numel()))
-        count = self.axes.shape[1] * len(own)
-        place = (world.position[..., own, :] + arm) @ self.axes
-        q[..., :count] = place.reshape(*batch, count)
-        moving = (world.velocity[..., own, :] + np.cross(omega, arm)) @ self.axes
-        u[..., :count] = moving.reshape(*batch, count)
+        count = len(self.axes) * len(own)
+        place = world.position[..., own, :] + arm
+        moving = world.velocity[..., own, :] + np.cross(omega, arm)
+        q[..., :count] = place[..., self.axes].reshape(*batch, count)
+        u[..., :count] = moving[..., self.axes].reshape(*batch, count)
         return q, u
 
     def _local(self, parameters: np.ndarray) -> np.ndarray:
@@ -255,7 +289,7 @@ class PointChart(Chart):
         return np.array(rows).reshape(*batch, places.shape[1], 3)
 
 
-def indices(joints: Sequence[Joint], variables: str) -> dict[str, tuple[int, ...]]:
+def _indices(joints: Sequence[Joint], variables: str) -> dict[str, tuple[int, ...]]:
     """By the names of joints and of their variables, where these are in the arrays."""
     out: dict[str, tuple[int, ...]] = {}
     first = 0

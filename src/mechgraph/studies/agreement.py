@@ -306,7 +306,8 @@ def _solutions(
         out = equations.numeric.evaluate(
             "own way", lambda: ca.vertcat(closed.udot, closed.lam), 1, at.q, at.u, at.t, at.w
         )
-        yield "its own", *np.split(out, [len(equations.speeds)], axis=-1)
+        count = len(equations.speeds)
+        yield "its own", out[..., :count], out[..., count:]
 
 
 def _compare(
