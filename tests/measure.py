@@ -74,11 +74,13 @@ def accelerations_of(body: str) -> Callable[[mg.Motion], ca.SX]:
     return lambda m: ca.vertcat(m.acceleration(body), m.angular_acceleration(body))
 
 
-def absolute_gaps(equations: mg.Equations, state: State) -> dict[str, float]:
-    """How far absolute coordinates are from joint coordinates, by body (accelerations) and by joint
-    (reactions)."""
+def absolute_gaps(
+    equations: mg.Equations, state: State, formalism: str = "absolute", **options: Any
+) -> dict[str, float]:
+    """How far coordinates of another kind are from joint coordinates, by body (accelerations) and
+    by joint (reactions)."""
     system = equations.system
-    free = system.equations("absolute")
+    free = system.equations(formalism, **options)
     q, u = placed(free, state.q, state.u, state.t, state.parameters)
     assert np.abs(free.position_violation(q, **state.place)).max() < 1e-11
     gaps = {}

@@ -11,7 +11,7 @@ from casadi import SX
 from scipy.sparse import csc_matrix
 
 from ..closures import sparse
-from ..closures.closure import CLOSURES
+from ..closures.closure import CLOSURES, DEFAULT_CLOSURE
 from ..closures.expressions import (
     ITERATIONS,
     SINGULAR,
@@ -73,7 +73,7 @@ class Closed:
         if terms.S is not None and not terms.has_friction:
             return self._by_complement.condition
         if terms.constraints:
-            return self._whole.condition
+            return self._way.condition
         if terms.solve is None:
             return self._by_factor[1]
         return SX(0) if terms.condition is None else terms.condition()
@@ -104,6 +104,12 @@ class Closed:
     def _by_complement(self) -> Solver:
         return complement(self.terms.M, self.terms.A, self.terms.S)
 
+    @cached_property
+    def _way(self) -> Solver:
+        """The formalism's own way with constraints, unless another closure is asked for."""
+        own, asked = self.terms.close, self.closure != DEFAULT_CLOSURE
+        return self._whole if own is None or asked or self.terms.has_friction else own()
+
     def solution(self, f: SX, b: SX) -> tuple[SX, SX]:
         """(u̇, λ) from M u̇ = f + Gᵀλ, A u̇ + b = 0, for any f and b: by the complement S where one is
         known, else by the closure."""
@@ -113,7 +119,7 @@ class Closed:
             return udot, multipliers_of(terms.M, terms.A, f, udot)
         if terms.S is not None and not terms.has_friction:
             return self._by_complement.solve(f, b)
-        return self._whole.solve(f, b)
+        return self._way.solve(f, b)
 
     def _solver(self, A: SX, G: SX | None = None, iterations: int = ITERATIONS) -> Solver:
         """(u̇, λ) as a function of f and b; factors are those of all its calls."""

@@ -19,6 +19,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from ..closures.expressions import Solver
 from ..errors import ModelError, UnsupportedError, blamed
 from ..formalisms.dynamics import Coefficient
 from ..model.constraints import Level
@@ -80,6 +81,7 @@ class Terms(Picklable):
         solve: Callable[[SX], SX] | None = None,
         inverse: Callable[[SX], SX] | None = None,
         condition: Callable[[], SX] | None = None,
+        close: Callable[[], Solver] | None = None,
         coefficients: Mapping[str, Coefficient] | None = None,
         name: str = "equations",
         formalism: str = "hand",
@@ -104,6 +106,7 @@ class Terms(Picklable):
         solve, inverse: cheaper routes to u̇ = M⁻¹ (f + τ) and τ = M u̇ − f.
         condition: the squared ratios, added up, of what the pivots of ``solve`` are made of to the
             pivots.
+        close: a way of its own from the constraints to (u̇, λ) of f and b.
         """
         if not isinstance(symbols, Variables):
             raise ModelError(f"Terms begin with mg.variables(…), got {symbols!r}")
@@ -113,6 +116,7 @@ class Terms(Picklable):
             "supplied": supplied, "dissipated": dissipated,
         }  # fmt: skip
         self.solve, self.inverse, self.condition = solve, inverse, condition
+        self.close = close
         self.coefficients = dict(coefficients or {})
         self.rows, self.reactions, self._recipe = rows, reactions, recipe
         self.composed = composed

@@ -10,8 +10,10 @@ from typing import Any
 
 from casadi import SX
 
+from ..closures.expressions import Solver
 from ..errors import UnsupportedError
 from ..motion.chart import Chart
+from ..motion.constraint_rows import ConstraintRows
 from ..motion.reactions import Recursion
 from ..motion.tree import TreeChart
 
@@ -40,6 +42,7 @@ class Dynamics:
     ``condition`` tells how many digits ``solve`` loses (see ``closures.expressions.Solver``).
     ``coefficients`` are the formalism's own named quantities (Appell's A, K, D, H, for one).
     ``recursion`` gives what passes through the joints, if the formalism knows it.
+    ``close`` gives (u̇, λ) of f and b from the constraints, if it has a way of its own.
     """
 
     M: Callable[[], SX]
@@ -49,6 +52,7 @@ class Dynamics:
     condition: Callable[[], SX] | None = None
     coefficients: Mapping[str, Coefficient] = field(default_factory=dict)
     recursion: Recursion | None = None
+    close: Callable[[ConstraintRows], Solver] | None = None
 
 
 def check_size(chart: Chart, formalism: str, operations: int) -> None:

@@ -59,6 +59,7 @@ class Description(Picklable):
     inputs: Mapping[str, SX]
     outputs: Mapping[str, Callable[[Motion], Any]]
     units: Mapping[str, Unit] = field(default_factory=lambda: Record({}))  # systems placed inside
+    plane: str | None = None  # "xy", "yz" or "zx", if it moves in a plane
     # kept for all who ask; not part of what was said
     derived: dict[Any, Any] = field(init=False, default_factory=dict)
 
@@ -109,7 +110,7 @@ class Description(Picklable):
     def _canonical(self) -> Hashable:
         said = (self.gravity, self.bodies, self.markers, self.joints, self.forces, self.constraints)
         numbers = self.defaults, list(self.inputs), self.outputs
-        return canonical((self.name, *said, *numbers, self.units))
+        return canonical((self.name, self.plane, *said, *numbers, self.units))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Description):

@@ -25,6 +25,7 @@ from .description import Description
 from .element import Element
 from .forces import Force, JointSpring
 from .joints import Joint, JointKind
+from .planar import read_plane
 from .sentences import DEFAULTS, JointOptions, check_name, sentence
 from .transitions import Ball
 from .unit import Unit, gravity_told, outer_numbers
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from ..equations import Equations
     from ..motion.motion import Motion
+    from ..motion.particles import Particle
     from ..motion.topology import Topology
 
 SHARED = {"body", "joint"}  # kinds whose names the context tells apart
@@ -58,7 +60,17 @@ class System(Words):
     array([[0.33]])
     """
 
-    def __init__(self, name: str = "system", gravity: Vector = (0, 0, 0)) -> None:
+    def __init__(
+        self, name: str = "system", gravity: Vector = (0, 0, 0), plane: str | None = None
+    ) -> None:
+        """A system with nothing in it yet.
+
+        name: what results and reports call it.
+        gravity: acceleration of gravity, world components.
+        plane: "xy", "yz" or "zx" if all moves in that plane; then no row says so again, and
+            ``inertia`` of a body may be one number, about the normal.
+        """
+        self._plane = read_plane(plane)
         self.time: SX = SX.sym("t")
         self.ground = Body("ground")
         self._bodies: dict[str, Body] = {}
@@ -95,6 +107,11 @@ class System(Words):
     def gravity(self, value: Vector) -> None:
         self._gravity: SX = column(value, 3, "gravity")
         self._snapshot = None
+
+    @property
+    def plane(self) -> str | None:
+        """The plane that everything moves in; None in space."""
+        return self._plane
 
     # --- numbers with a name ----------------------------------------------------------------------
 
@@ -148,7 +165,8 @@ class System(Words):
 
         com: centre of mass, in the body's frame.
         inertia: along the body's axes: three numbers (the diagonal), six (xx yy zz xy xz yz;
-            products as entries of the matrix), a 3x3 matrix, or 0 for a point mass.
+            products as entries of the matrix), a 3x3 matrix, or 0 for a point mass; in a system
+            with ``plane`` also one number, about the normal.
         inertia_about: "com" or "origin", the point that it is about.
         allow_unphysical: accept published data that no mass distribution has (zero mass with
             inertia, or principal inertias that break the triangle inequality).
@@ -158,6 +176,8 @@ class System(Words):
             raise ModelError(
                 f"{missing} is missing; every body needs it, a massless one is made by frame()"
             )
+        if self.plane is not None and isinstance(inertia, (float, int, np.number)):
+            inertia = (inertia,) * 3
         return self._add_body(Body(name, mass, com, inertia, inertia_about, allow_unphysical))
 
     @sentence("body")
@@ -401,6 +421,7 @@ class System(Words):
                 inputs=Record(self._inputs),
                 outputs=Record(self._outputs),
                 units=Record(self._units),
+                plane=self.plane,
             )
         return self._snapshot
 
@@ -451,6 +472,15 @@ class System(Words):
         """What was understood: bodies, tree, loops, coordinates, mobility, redundant
         constraints."""
         return door.show.describe.describe(self)
+
+    def particles(self, places: Mapping[str, Any] | None = None) -> list[Particle]:
+        """Mass points with the same mass, centre and inertia as the bodies, ten for each: what the
+        formalism "points" works with.
+
+        places: by body, four points in its frame (not in one plane); chosen if not given. The other
+            six are between them.
+        """
+        return list(door.motion.points.particles(self.snapshot(), places))
 
     def draw_graph(self, path: str | Path | None = None) -> Figure:
         """The graph of bodies and of what joins and loads them, as a figure.

@@ -13,6 +13,7 @@ from ..errors import unknown
 from .description import Description
 from .element import Element
 from .limits import Limits, mass_problems
+from .planar import planar_problems
 
 
 def problems(system: Description) -> Iterator[str]:
@@ -30,6 +31,7 @@ def problems(system: Description) -> Iterator[str]:
     for element in system.elements:
         yield from _reference_problems(system, element)
     yield from Limits(system).problems(np.array(list(system.defaults.values())))
+    yield from planar_problems(system)
     yield from _connection_problems(system)
 
 

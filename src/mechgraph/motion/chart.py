@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -26,6 +26,7 @@ from casadi import SX
 
 from ..errors import AssemblyError, UnsupportedError
 from ..model.bodies import Marker, Massive
+from ..model.constraints import Constraint
 from ..model.description import Description
 from ..model.joints import Joint
 from ..vectors import symbol
@@ -55,6 +56,9 @@ class Chart(ABC):
     N: SX
     n: SX | None = None
     closed: tuple[Joint, ...] = ()  # joints that are constraints in these coordinates
+    shared: Collection[str] = ()  # names of those whose common points hold by themselves
+    flat: bool = False  # True if nothing can leave the plane of the system
+    own_constraints: Sequence[Constraint] = ()  # of the coordinates themselves
     joint_coordinates: Mapping[str, tuple[int, ...]]
     joint_speeds: Mapping[str, tuple[int, ...]]
     quaternion_speeds: tuple[QuaternionSpeeds, ...] = ()
@@ -104,6 +108,10 @@ class Chart(ABC):
     def outboard(self, joint: Joint) -> tuple[Frame, int]:
         """The frame that a joint's reaction acts on, and the sign of the joint's direction."""
         raise UnsupportedError(f"joint {joint.name!r} is a constraint in these coordinates")
+
+    def particles(self, body: str) -> Sequence[tuple[SX, SX]]:
+        """Mass and place in the body's frame of the particles that stand for a body, if any do."""
+        return ()
 
     @property
     def own_joints(self) -> Sequence[Joint]:

@@ -14,7 +14,8 @@ from casadi import SX
 from ..errors import ModelError, blamed
 from ..model.constraints import LEVELS, Closing, Constraint, Level
 from ..model.element import Action, Wrench
-from ..model.joints import Rows
+from ..model.joints import Joint, Rows
+from ..model.planar import in_plane, independent_rows
 from ..vectors import NO_NUMBER, has_nan, scalar
 from .chart import Chart
 from .levels import Levels
@@ -33,12 +34,19 @@ class ConstraintRows:
 
     def __init__(self, chart: Chart) -> None:
         self.chart = chart
-        self.closings = [Closing(joint) for joint in chart.closed]
+        self.closings = [self._closing(joint) for joint in chart.closed]
         self.constraints: list[Constraint] = [
             *self.closings,
+            *chart.own_constraints,
             *chart.description.constraints.values(),
         ]
         self._friction: dict[str, list[Action]] = {}
+
+    def _closing(self, joint: Joint) -> Closing:
+        shared = joint.name in self.chart.shared
+        flat = self.chart.flat
+        rows = independent_rows(self.chart.description, joint, shared) if flat else None
+        return Closing(joint, shared, rows)
 
     @cached_property
     def _rows(self) -> dict[Level, list[tuple[Constraint, Rows]]]:
@@ -153,7 +161,7 @@ class ConstraintRows:
                     ca.substitute(ca.jacobian(value, variation), *at_rest(m)).T
                     @ self.multipliers[indices]
                 )
-                _include(out, body, wrench[:3], wrench[3:])
+                _include(out, body, *in_plane(self.chart.description, wrench[:3], wrench[3:]))
         return out
 
     # --- what is dragged along with them: friction ------------------------------------------------

@@ -6,11 +6,13 @@ from __future__ import annotations
 from typing import Any
 
 import casadi as ca
+import numpy as np
 from casadi import SX
 
 from ..errors import ModelError, blamed, shown
 from ..model.bodies import marker_on
 from ..model.element import Action, Effort, Element, Wrench
+from ..model.planar import FLAT, pushes_out
 from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, has_nan
 from .chart import Chart, Pair
 from .motion import Motion, at_rest
@@ -27,6 +29,7 @@ def actions(chart: Chart, conservative: bool = True) -> list[Action]:
                 *(element.conservative(m) if conservative else ()),
                 *element.nonconservative(m),
             ]
+            _check_plane(chart, acting)
             stated.append(
                 (element, ca.vertcat(SX(0, 1), *(components(action, m) for action in acting)))
             )
@@ -59,6 +62,24 @@ def _sized(value: Any, size: int, what: str) -> SX:
             f"{what} must have {size} numbers, got {column.shape[0]}x{column.shape[1]}"
         )
     return column
+
+
+def _check_plane(chart: Chart, acting: list[Action]) -> None:
+    """Refuse what pushes out of the plane of a planar system, at a few random states."""
+    if not chart.flat:
+        return
+    out = [pushes_out(chart.description, each) for each in acting if isinstance(each, Wrench)]
+    value, s = ca.vertcat(SX(0, 1), *out), chart.symbols
+    symbols = ca.vertcat(s.q, s.u, s.udot, s.w, s.p, s.t)
+    if value.is_zero() or s.strangers(value):
+        return
+    at = np.random.default_rng(0).uniform(-1, 1, (symbols.numel(), 3))
+    found = np.array(ca.Function("out", [symbols], [value]).map(3)(at))
+    if np.nanmax(np.abs(found)) > FLAT:
+        raise ModelError(
+            f"pushes out of the plane {chart.description.plane!r} of this system; leave that "
+            "component (and torques about axes in the plane) away"
+        )
 
 
 def _check(chart: Chart, stated: list[tuple[Element, SX]]) -> None:

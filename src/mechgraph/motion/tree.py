@@ -367,6 +367,7 @@ class _Walk:
         chart.frames = tuple(self.frames)
         chart.body_frame, chart.body_pose = self.body_frame, self.body_pose
         chart.chain_end, chart.closed = self.chain_end, self.topology.cut
+        chart.flat = self.description.plane is not None
         chart.joint_coordinates, chart.joint_speeds = self.q_index, self.u_index
         in_order = sorted(self.rates, key=lambda rate: rate[0])
         chart.N = ca.diagcat(SX(0, 0), *(block for _, _, block in in_order))

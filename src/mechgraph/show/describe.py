@@ -74,7 +74,8 @@ def _wrapped(line: str) -> str:
 
 def _heading(system: Description) -> str:
     bodies = _counted(len(system.bodies), "body", "bodies")
-    return f"{system.name}: {bodies}, {_counted(len(system.joints), 'joint', 'joints')}"
+    plane = f", in the plane {system.plane}" if system.plane else ""
+    return f"{system.name}: {bodies}, {_counted(len(system.joints), 'joint', 'joints')}{plane}"
 
 
 # --- the graph ------------------------------------------------------------------------------------
@@ -222,15 +223,15 @@ def mobility(equations: Equations, guess: Mapping[str, Any] | None = None) -> Mo
 
 
 def gruebler(equations: Equations) -> tuple[int, str]:
-    """The count 6·bodies − Σ (6 − f) − further rows, and how it was made up."""
+    """The count 6·bodies − Σ (6 − f) − further rows (3 in a plane), and how it was made up."""
     system = equations.system
-    bodies = len(system.bodies)
-    lost = sum(6 - len(joint.speeds) for joint in system.joints.values())
+    bodies, own = len(system.bodies), 6 if system.plane is None else 3
+    lost = sum(own - len(joint.speeds) for joint in system.joints.values())
     uncounted = {joint.name for joint in equations.terms.chart.closed} | _contacts(system)
     owners = _row_names(equations).items()
     rows = sum(len(names) for owner, names in owners if owner not in uncounted)
     further = f" − {rows} (constraints)" if rows else ""
-    return 6 * bodies - lost - rows, f"6·{bodies} − {lost} (joints){further}"
+    return own * bodies - lost - rows, f"{own}·{bodies} − {lost} (joints){further}"
 
 
 def _mobility(equations: Equations, guess: Mapping[str, Any] | None) -> Iterator[str]:

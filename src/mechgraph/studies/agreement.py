@@ -49,6 +49,7 @@ PROBING_LIMIT = 10  # speeds; probing evaluates the energy of accelerations abou
 VARIANTS: Mapping[str, Sequence[Mapping[str, str]]] = {
     "appell": ({}, {"coefficients": "probing"}),
     "lagrange": ({}, {"form": "explicit"}),
+    "points": ({}, {"form": "unreduced"}),
 }
 
 
@@ -300,6 +301,13 @@ def _solutions(
             message = equations.numeric.undetermined_message(at.q, at.u, at.t, None)
             raise ArgumentError(message) from None
         yield name, udot, lam
+    if equations.terms.close is not None:
+        closed = equations.numeric.closed
+        out = equations.numeric.evaluate(
+            "own way", lambda: ca.vertcat(closed.udot, closed.lam), 1, at.q, at.u, at.t, at.w
+        )
+        count = len(equations.speeds)
+        yield "its own", out[..., :count], out[..., count:]
 
 
 def _compare(

@@ -27,12 +27,14 @@ from .diagnosis import diagnosis, statistics_of, warn_of_lost_energy, warn_of_ro
 from .events import Event, Watch
 from .integrators import METHODS, IntegrationFailure, Integrator, Problem, make_integrator
 from .recorder import Recorder
+from .stabilized import Stabilized
 from .start import check_determined
 
 if TYPE_CHECKING:
     from ...equations import Equations
 
-DRIFT = ("projection", "baumgarte", "none")
+STABILIZED = "gear-gupta-leimkuhler"
+DRIFT = ("projection", "baumgarte", STABILIZED, "none")
 FINEST = 1e-15  # relative tolerance that floating-point numbers can still tell
 MOST_ROWS = 10_000_000  # of output that are stored
 EARLIER = {"cvodes": None, "cvodes-bdf": "radau"}  # methods that were, and what is used instead
@@ -77,7 +79,7 @@ def simulate(
     method: a name in ``METHODS``; if not given, rk8, and radau where the motion turns out to be
         stiff.
     drift: how constraints are kept: "projection" on all of them, "baumgarte" (terms with the rate
-        ``baumgarte``), or "none".
+        ``baumgarte``), "gear-gupta-leimkuhler" (solved along, in implicit steps), or "none".
     account: integrate the work that drives supply and friction takes along, so that the energy
         balance can be seen.
     progress: True shows a bar, False none; None if it takes long.
@@ -109,10 +111,9 @@ def simulate(
         surfaces.all,
         surfaces.margins.numel(),
     )
-    integrator = make_integrator(_method(method), problem)
-    recorder = Recorder(
-        context, times, *state, np.zeros(motion.work.numel()), drift == "projection"
-    )
+    integrator = _integrator(equations, _method(method), problem, drift)
+    kept = drift in ("projection", STABILIZED)
+    recorder = Recorder(context, times, *state, np.zeros(motion.work.numel()), kept)
     crossings = Crossings(integrator, surfaces, watch)
     if contacts is not None:
         contacts.check_start(t, *state)
@@ -176,6 +177,19 @@ def _method(method: Any) -> str | None:
         return instead
     one_of("method", method, METHODS, UnsupportedError)
     return str(method)
+
+
+def _integrator(
+    equations: Equations, method: str | None, problem: Problem, drift: str
+) -> Integrator:
+    if drift != STABILIZED or not equations.constraints:
+        return make_integrator(method, problem)
+    if method not in (None, "radau"):
+        raise UnsupportedError(
+            f"drift={STABILIZED!r} is integrated by 'radau', got method={method!r}; leave it out, "
+            "or use drift='projection'"
+        )
+    return Stabilized(equations, problem)
 
 
 def _stabilized(equations: Equations, rate: float) -> SX:
