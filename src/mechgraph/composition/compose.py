@@ -297,7 +297,7 @@ class _Composition:
                 stacklevel=4,
             )
         choice = chosen(base.B, samples, columns, kept, independent, complement)
-        self.tree = replace(base, choice=choice)
+        self.tree = replace(base, choice=choice).following(self.levels.b, samples)
 
     # --- terms ------------------------------------------------------------------------------------
 
@@ -312,7 +312,7 @@ class _Composition:
             self.levels,
             self.lam,
             route,
-            Placement(tree, M, self.chart, self.levels),
+            Placement(self.chart, self.levels),
             tree,
             dragging=bool(self.drag.nnz()) or any(_dragging(use) for use in self.uses),
         )

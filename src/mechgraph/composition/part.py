@@ -115,6 +115,8 @@ def leaf(terms: Terms, independent: Sequence[str] | None) -> Node:
         samples = Samples(terms.chart, terms.levels)
         with blamed(terms.name):
             choice = chosen(terms.A, samples, s.speeds, 0, independent)
+        made = Node(**given, **data, where=where, choice=choice, order=order)
+        return made.following(terms.b, samples)
     return Node(**given, **data, where=where, choice=choice, order=order)
 
 
@@ -123,18 +125,19 @@ def _with_complement(
 ) -> Node:
     """A leaf whose complement its author knows; its columns are speeds where S has rows of 1."""
     count, where = len(terms.constraints), tuple(range(len(terms.constraints)))
+    samples = Samples(terms.chart, terms.levels)
     free = [_unit_row(S, k) for k in range(S.shape[1])]
     if None not in free:
         choice = Choice("partition", tuple(k for k in free if k is not None))
-        P = choice.complement(terms.A).P
+        P, left = choice.complement(terms.A).P, choice.complement(terms.A).left
     else:
-        rows = independent_rows(Samples(terms.chart, terms.levels).of(terms.A)[0])
-        choice, P = Choice("orthonormal", rows=rows), SX(S.shape[0], count)
+        rows = independent_rows(samples.of(terms.A)[0])
+        choice, P, left = Choice("orthonormal", rows=rows), SX(S.shape[0], count), where
         Q, R = ca.qr(ca.densify(terms.A[list(rows), :].T))
         P[:, list(rows)] = Q @ ca.solve(R.T, SX.eye(len(rows)))
     made = Node(**given, **data, where=where, choice=choice, order=order)
-    vars(made)["complement"] = Complement(S, P, tuple(free))
-    return made
+    vars(made)["complement"] = Complement(S, P, tuple(free), left)
+    return made.following(terms.b, samples)
 
 
 def _unit_row(S: SX, column: int) -> int | None:
@@ -163,13 +166,19 @@ def chosen(
         raise ArgumentError(unknown("complement", method, METHODS))
     if independent is None and method != "partition":
         choice = Choice(method, kept=kept)
-        found = choice.eliminated(B)
-        core = _typical(samples.of(found.rest[:, found.core]))
-        return Choice(method, kept=kept, rows=independent_rows(core))
+        found = choice.eliminated(B, SX(B.shape[0], 0))
+        core = found.rest[:, found.core(B.shape[1])]
+        costs = [_operations(core[k, :]) for k in range(core.shape[0])]
+        rows = independent_rows(_typical(samples.of(core)), costs)
+        return Choice(method, kept=kept, rows=rows)
     values = _typical(samples.of(B))
     if independent is None:
         return Choice("partition", free_columns(values, kept))
     return Choice("partition", _named(values, columns, independent))
+
+
+def _operations(row: SX) -> int:
+    return int(ca.Function("row", [ca.vertcat(SX(0, 1), *ca.symvar(row))], [row]).n_instructions())
 
 
 def _typical(values: Sequence[np.ndarray]) -> np.ndarray:

@@ -65,11 +65,11 @@ class Closed:
 
     @property
     def condition(self) -> SX:
-        """How badly u̇ is known, as one expression (see ``Solver``); zero if a composition or
-        a route of the user's own does not tell."""
+        """How badly u̇ is known, as one expression (see ``Solver``); zero if a route of the user's
+        own does not tell."""
         terms = self.terms
         if terms.composed is not None and not terms.has_friction:
-            return SX(0)
+            return SX(terms.composed.close.condition)
         if terms.S is not None and not terms.has_friction:
             return self._by_complement.condition
         if terms.constraints:
@@ -77,6 +77,14 @@ class Closed:
         if terms.solve is None:
             return self._by_factor[1]
         return SX(0) if terms.condition is None else terms.condition()
+
+    @property
+    def unsure(self) -> list[int]:
+        """Rows that u̇ may fail to meet; of a composition those that constants do not decide."""
+        terms = self.terms
+        if terms.composed is not None and not terms.has_friction:
+            return list(terms.composed.tree.unsure)
+        return list(range(len(terms.constraints)))
 
     @cached_property
     def is_expression(self) -> bool:

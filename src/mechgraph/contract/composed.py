@@ -18,7 +18,7 @@ class Composed:
 
     levels: Levels
     multipliers: SX
-    close: Callable[[SX, SX], SX]
+    close: Any  # a function of f and b, with its condition
     place: Callable[[SX], SX]
     tree: Any
     dragging: bool = False  # True if G is that of the motion, because forces grow with λ
