@@ -147,7 +147,7 @@ class Evaluator:
             return udot if np.isfinite(udot).all() else self.solve(*given)[0]
         if not self.closed.is_expression:
             return self.solve(*given)[0]
-        out = self.evaluate("closed", self._udot_and_error, 1, *given, threads)
+        out = self.evaluate("closed", lambda: self.checked, 1, *given, threads)
         udot, error = out[..., :-1], out[..., -1]
         return udot if (error < CLOSED).all() else self.solve(*given)[0]
 
@@ -155,7 +155,8 @@ class Evaluator:
         """u̇, no number where more than a warning has to be said."""
         return known(self.closed.udot, self.closed.condition, BADLY_CONDITIONED)
 
-    def _udot_and_error(self) -> SX:
+    @property
+    def checked(self) -> SX:
         """u̇ and the largest |A u̇ + b| relative to the terms that make up its row; more than CLOSED
         where M is badly conditioned, too, and no number where u̇ is none."""
         udot, rows = self.closed.udot, self.closed.unsure
