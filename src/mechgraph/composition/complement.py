@@ -22,7 +22,7 @@ import numpy as np
 import scipy.linalg
 from casadi import SX
 
-from ..closures.numbers import RANK_TOLERANCE
+from ..closures.numbers import RANK_TOLERANCE, rank
 
 WELL_HELD = 1e-3  # extra variables are left free unless the rows hold the others this badly
 CANCELLED = 1e-12  # of the largest constant in a row: rounding
@@ -75,7 +75,7 @@ class Choice:
             X = _least_squares(rest[:, core], rest[:, [*self.free, *range(total, total + width)]])
             C, P = X[:, : len(free)], -X[:, len(free) :]
         else:
-            core = found.core(total)
+            core = found.core(total, self.rows)
             idle = [k for k in found.columns if k not in set(core)]
             C, P = orthonormal(rest[:, core], self.rows)
             P = P @ rest[:, total:]
@@ -114,9 +114,9 @@ class Elimination:
     left: tuple[int, ...]
     columns: tuple[int, ...]
 
-    def core(self, total: int) -> list[int]:
-        """Columns that the rows that are left hold."""
-        held = set(self.rest[:, :total].sparsity().get_col())
+    def core(self, total: int, rows: Sequence[int]) -> list[int]:
+        """Columns that these of the rows that are left hold."""
+        held = set(self.rest[list(rows), :total].sparsity().get_col())
         return [k for k in self.columns if k in held]
 
     def back(self, Y: SX, total: int) -> SX:
@@ -222,20 +222,13 @@ def null_space(A: np.ndarray) -> np.ndarray:
     return np.asarray(scipy.linalg.null_space(A, rcond=RANK_TOLERANCE))
 
 
-def rank(B: np.ndarray) -> int:
-    """How many rows are independent, beside the largest of them: what elimination has left of
-    dependent ones is rounding, and stays so."""
-    values = np.linalg.svd(B, compute_uv=False)
-    return int((values > RANK_TOLERANCE * values.max(initial=0.0)).sum())
-
-
-def independent_rows(B: np.ndarray, costs: Sequence[int] | None = None) -> tuple[int, ...]:
-    """Rows that make up the rank of B: the cheapest first, as long as they are well apart from each
+def independent_rows(
+    B: np.ndarray, wanted: int, costs: Sequence[int] | None = None
+) -> tuple[int, ...]:
+    """As many rows of B as its rank: the cheapest first, as long as they are well apart from each
     other; then by QR with pivoting."""
-    if not B.size:
-        return ()
-    wanted, found, left = rank(B), list[int](), B.astype(float)
-    least = WELL_HELD * np.linalg.norm(B, axis=1).max()
+    found, left = list[int](), B.astype(float)
+    least = WELL_HELD * np.linalg.norm(B, axis=1).max(initial=0.0)
     order = [] if costs is None else np.argsort(costs, kind="stable")
     while len(found) < wanted:
         lengths = np.linalg.norm(left, axis=1)

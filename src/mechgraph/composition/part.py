@@ -131,7 +131,8 @@ def _with_complement(
         choice = Choice("partition", tuple(k for k in free if k is not None))
         P, left = choice.complement(terms.A).P, choice.complement(terms.A).left
     else:
-        rows = independent_rows(samples.of(terms.A)[0])
+        A = samples.of(terms.A)[0]
+        rows = independent_rows(A, rank(A))
         choice, P, left = Choice("orthonormal", rows=rows), SX(S.shape[0], count), where
         Q, R = ca.qr(ca.densify(terms.A[list(rows), :].T))
         P[:, list(rows)] = Q @ ca.solve(R.T, SX.eye(len(rows)))
@@ -167,11 +168,12 @@ def chosen(
     if independent is None and method != "partition":
         choice = Choice(method, kept=kept)
         found = choice.eliminated(B, SX(B.shape[0], 0))
-        core = found.rest[:, found.core(B.shape[1])]
+        core = found.rest[:, : B.shape[1]]
         costs = [_operations(core[k, :]) for k in range(core.shape[0])]
-        rows = independent_rows(_typical(samples.of(core)), costs)
-        return Choice(method, kept=kept, rows=rows)
-    values = _typical(samples.of(B))
+        whole, left = _typical(samples.of(B), samples.of(core))
+        wanted = rank(whole) - len(found.steps)  # of the core alone all may be rounding
+        return Choice(method, kept=kept, rows=independent_rows(left, wanted, costs))
+    values, _ = _typical(samples.of(B), samples.of(B))
     if independent is None:
         return Choice("partition", free_columns(values, kept))
     return Choice("partition", _named(values, columns, independent))
@@ -181,13 +183,16 @@ def _operations(row: SX) -> int:
     return int(ca.Function("row", [ca.vertcat(SX(0, 1), *ca.symvar(row))], [row]).n_instructions())
 
 
-def _typical(values: Sequence[np.ndarray]) -> np.ndarray:
-    """The values of highest rank."""
-    if not all(np.isfinite(value).all() for value in values):
+def _typical(
+    values: Sequence[np.ndarray], others: Sequence[np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The values of highest rank, and others at the same state."""
+    if not all(np.isfinite(value).all() for value in (*values, *others)):
         raise ModelError(
             "the constraints have no value at a typical state; give a reference where they do"
         )
-    return max(values, key=lambda value: rank(value) if value.size else 0)
+    k = int(np.argmax([rank(value) if value.size else 0 for value in values]))
+    return values[k], others[k]
 
 
 def _named(B: np.ndarray, columns: Sequence[str], independent: Sequence[str]) -> tuple[int, ...]:
