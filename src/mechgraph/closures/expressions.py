@@ -60,7 +60,7 @@ def null_space(M: SX, A: SX, iterations: int = ITERATIONS) -> Solver:
     """u̇ = u̇₀ + P (P M P + m Q)⁻¹ P (f − M u̇₀), with u̇₀ = −Aᵀ (A Aᵀ)⁺ b a motion that meets the
     constraints, Q = Aᵀ (A Aᵀ)⁺ A the projector on what they block, and P = 1 − Q."""
     check_size(3 * M.shape[0] ** 3)  # projectors have no pattern
-    gram = _Proximal(A @ A.T, iterations)
+    gram = Proximal(A @ A.T, iterations)
     blocked = A.T @ gram.solve(A)
     free = SX.eye(M.shape[0]) - blocked
     projected = Factor(free.T @ M @ free + (ca.trace(M) / M.shape[0]) * blocked)
@@ -77,7 +77,7 @@ def udwadia_kalaba(M: SX, A: SX, iterations: int = ITERATIONS) -> Solver:
     """u̇ = a + M⁻¹ Aᵀ λ, λ = (A M⁻¹ Aᵀ)⁺ (−b − A a), with a = M⁻¹ f."""
     factor = Factor(M)
     columns = factor.solve(A.T)
-    gram = _Proximal(A @ columns, iterations)
+    gram = Proximal(A @ columns, iterations)
 
     def solution(f: SX, b: SX) -> tuple[SX, SX]:
         unconstrained = factor.solve(f)
@@ -90,7 +90,7 @@ def udwadia_kalaba(M: SX, A: SX, iterations: int = ITERATIONS) -> Solver:
 def complement(M: SX, A: SX, S: SX, iterations: int = ITERATIONS) -> Solver:
     """u̇ = S z + e with e = −Aᵀ (A Aᵀ)⁺ b, Sᵀ M S z = Sᵀ (f − M e): a complement that is known,
     A S = 0, leaves λ out; λ = (A Aᵀ)⁺ A (M u̇ − f)."""
-    gram, reduced = _Proximal(A @ A.T, iterations), Factor(S.T @ M @ S)
+    gram, reduced = Proximal(A @ A.T, iterations), Factor(S.T @ M @ S)
 
     def solution(f: SX, b: SX) -> tuple[SX, SX]:
         e = -A.T @ gram.solve(b)
@@ -102,7 +102,7 @@ def complement(M: SX, A: SX, S: SX, iterations: int = ITERATIONS) -> Solver:
 
 def multipliers_of(M: SX, A: SX, f: SX, udot: SX) -> SX:
     """λ of least norm in M u̇ = f + Aᵀλ, for accelerations that are known."""
-    return _Proximal(A @ A.T, ITERATIONS).solve(A @ (M @ udot - f))
+    return Proximal(A @ A.T, ITERATIONS).solve(A @ (M @ udot - f))
 
 
 def balance(M: SX, A: SX) -> SX:
@@ -170,7 +170,7 @@ def refined(solver: Solver, M: SX, A: SX, G: SX) -> Solver:
 
 def least_norm(G: SX, lam: SX) -> SX:
     """Of all multipliers with the same Gᵀλ those of least norm: G (GᵀG)⁺ Gᵀλ."""
-    return G @ _Proximal(G.T @ G, ITERATIONS).solve(G.T @ lam)
+    return G @ Proximal(G.T @ G, ITERATIONS).solve(G.T @ lam)
 
 
 def completed(M: SX, A: SX) -> SX:
@@ -224,7 +224,7 @@ def _operations(pattern: ca.Sparsity) -> int:
     return int((np.diff(columns).astype(float) ** 2).sum())
 
 
-class _Proximal:
+class Proximal:
     """gram⁺ right for a positive semidefinite matrix: λ ← λ + (gram + ε)⁻¹ (right − gram λ)."""
 
     def __init__(self, gram: SX, iterations: int) -> None:

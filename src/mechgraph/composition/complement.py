@@ -22,6 +22,7 @@ import numpy as np
 import scipy.linalg
 from casadi import SX
 
+from ..closures.expressions import Proximal
 from ..closures.numbers import RANK_TOLERANCE, rank
 
 WELL_HELD = 1e-3  # extra variables are left free unless the rows hold the others this badly
@@ -55,40 +56,39 @@ class Choice:
 
     def complement(self, B: SX) -> Complement:
         """C and P of B."""
-        C, P, free, left = self._solved(B, SX.eye(B.shape[0]))
-        return Complement(C, P, free, left)
-
-    def particular(self, B: SX, r: SX) -> SX:
-        """P r alone, which costs less than P."""
-        return self._solved(B, r)[1]
-
-    def _solved(
-        self, B: SX, right: SX
-    ) -> tuple[SX, SX, tuple[int | None, ...], tuple[int, ...]]:
-        """C and P right; what the columns of C stand for, and the rows that were left."""
-        total, width = B.shape[1], right.shape[1]
-        found = self.eliminated(B, right)
+        count, total = B.shape
+        found = self.eliminated(B, SX.eye(count))
         rest = found.rest
         if self.method == "partition":
             free: list[int | None] = list(self.free)
             core = [k for k in found.columns if k not in set(free)]
-            X = _least_squares(rest[:, core], rest[:, [*self.free, *range(total, total + width)]])
+            X = _least_squares(rest[:, core], rest[:, [*self.free, *range(total, total + count)]])
             C, P = X[:, : len(free)], -X[:, len(free) :]
         else:
             core = found.core(total, self.rows)
             idle = [k for k in found.columns if k not in set(core)]
-            C, P = orthonormal(rest[:, core], self.rows)
-            P = P @ rest[:, total:]
+            rows = list(self.rows)
+            C, P = orthonormal(rest[rows, core], rest[rows, total:])
             free = [*idle, *(None for _ in range(C.shape[1]))]
             C = ca.horzcat(SX(len(core), len(idle)), C)
-        Y = SX(total, len(free) + width)
+        Y = SX(total, len(free) + count)
         for k, index in enumerate(free):
             if index is not None:
                 Y[index, k] = 1
         if core:
             Y[core, :] = ca.horzcat(C, -P)
         Y = ca.sparsify(found.back(Y, total))
-        return Y[:, : len(free)], -Y[:, len(free) :], tuple(free), found.left
+        return Complement(Y[:, : len(free)], -Y[:, len(free) :], tuple(free), found.left)
+
+    def least(self, B: SX, r: SX) -> SX:
+        """Some small y with B y = r: of least norm in the core, which a singular position does not
+        make large."""
+        total, found = B.shape[1], self.eliminated(B, -r)
+        core, rows = found.core(total, self.rows), list(self.rows)
+        K, Y = found.rest[rows, core], SX(total, 1)
+        if rows:
+            Y[core] = -K.T @ Proximal(K @ K.T, 1).solve(found.rest[rows, total])
+        return found.back(Y, total)
 
     def eliminated(self, B: SX, right: SX) -> Elimination:
         """[B, right] after the elimination of rows of B with constant entries."""
@@ -197,21 +197,25 @@ def _least_squares(K: SX, known: SX) -> SX:
     return -ca.solve(R, Q.T @ known)
 
 
-def orthonormal(B: SX, rows: Sequence[int]) -> tuple[SX, SX]:
-    """C and P by Householder reflections of (the independent rows of) Bᵀ, without pivoting."""
-    count, total = len(rows), B.shape[1]
-    R, Q = ca.densify(B[list(rows), :].T), SX.eye(total)
+def orthonormal(B: SX, right: SX) -> tuple[SX, SX]:
+    """C and P right, by Householder reflections of Bᵀ, whose columns are independent: Bᵀ = H (R, 0),
+    C = H (0, 1), P = H (R⁻ᵀ, 0)."""
+    count, total = B.shape
+    R, reflections = ca.densify(B.T), []
     for k in range(count):
         v = R[k:, k]
         length = ca.sqrt(ca.sumsqr(v))
         v[0] += ca.if_else(v[0] >= 0, length, -length)
-        v = v / ca.sqrt(ca.sumsqr(v))
-        R[k:, :] -= 2 * v @ (v.T @ R[k:, :])
-        Q[:, k:] -= 2 * (Q[:, k:] @ v) @ v.T
-    P = SX(total, B.shape[0])
-    upper = ca.triu(R[:count, :])
-    P[:, list(rows)] = Q[:, :count] @ ca.solve(upper.T, SX.eye(count)) if count else SX(total, 0)
-    return Q[:, count:], P
+        factor = 1 / (length * ca.fabs(v[0]))  # 2 / vᵀv
+        R[k:, k:] -= (factor * v) @ (v.T @ R[k:, k:])
+        reflections.append((v, factor))
+    lower = ca.solve(ca.triu(R[:count, :]).T, ca.densify(right)) if count else SX(0, right.shape[1])
+    Y = ca.diagcat(SX.eye(total - count), lower)
+    Y = ca.vertcat(Y[total - count :, :], Y[: total - count, :])
+    for k in reversed(range(count)):
+        v, factor = reflections[k]
+        Y[k:, :] -= (factor * v) @ (v.T @ Y[k:, :])
+    return Y[:, : total - count], Y[:, total - count :]
 
 
 # --- on numbers -----------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The way back to the position constraints."""
+"""The way back to the constraints."""
 
 from __future__ import annotations
 
@@ -17,21 +17,27 @@ from .samples import Samples
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """A step x along the speeds with A x + φ = 0 for the position rows: x = −P φ, with P a right
-    inverse of these. They are taken all at once, not along the tree: what a part has to search for
-    its own rows alone (a bar its length) may follow from rows of the whole by mere constants."""
+    """A step x along the speeds with A x + φ = 0 for the position rows, or A x + ψ = 0. Rows are
+    taken all at once, not along the tree: what a part has to search for its own rows alone (a bar
+    its length) may follow from rows of the whole by mere constants."""
 
     chart: Chart
     levels: Levels
 
-    def __call__(self, phi: SX) -> SX:
-        return -ca.densify(self._choice.particular(self._A, phi))
-
-    @property
-    def _A(self) -> SX:
-        return self.levels.A[: self.levels.phi.numel(), :]
+    def __call__(self, left: SX) -> SX:
+        """left: φ or ψ."""
+        count, total = self.levels.phi.numel(), left.numel()
+        choice = self._positions if total == count else self._velocities
+        return ca.densify(choice.least(self.levels.A[:total, :], -left))
 
     @cached_property
-    def _choice(self) -> Choice:
+    def _positions(self) -> Choice:
+        return self._choice(self.levels.phi.numel())
+
+    @cached_property
+    def _velocities(self) -> Choice:
+        return self._choice(self.levels.psi.numel())
+
+    def _choice(self, count: int) -> Choice:
         samples = Samples(self.chart, self.levels)
-        return chosen(self._A, samples, self.chart.symbols.speeds, 0)
+        return chosen(self.levels.A[:count, :], samples, self.chart.symbols.speeds, 0)

@@ -185,7 +185,7 @@ class Closed:
         if not total:
             return ca.vertcat(chart.normalized_expression(q), u)
         if terms.composed is not None:
-            return self._projected_along_tree(terms.composed)
+            return self._placed(terms.composed)
         # one iteration is enough: the next step meets what this one leaves
         solver = self._solver(terms.A[:total, :], iterations=1)
         if count:
@@ -201,16 +201,14 @@ class Closed:
         terms = self.terms
         return kinks(ca.vertcat(terms.f, terms.psi, terms.b, ca.vec(terms.G)))
 
-    def _projected_along_tree(self, composed: Composed) -> SX:
-        """The same with the complements of a composition, which cost little."""
-        terms, none = self.terms, SX.zeros(self.terms.symbols.u.numel())
-        q = SX(terms.symbols.q)
+    def _placed(self, composed: Composed) -> SX:
+        """The same by a composition's own way, which costs little."""
+        terms, q = self.terms, SX(self.terms.symbols.q)
         if terms.phi.numel():
             q = q + terms.N @ composed.place(terms.phi)
         q = terms.chart.normalized_expression(q)
         psi = ca.substitute(terms.psi, terms.symbols.q, q)
-        rest = SX.zeros(len(terms.constraints) - psi.numel())
-        return ca.vertcat(q, terms.symbols.u + composed.close(none, ca.vertcat(psi, rest)))
+        return ca.vertcat(q, terms.symbols.u + composed.place(psi))
 
     def flow(
         self, udot: SX | None = None, project: bool = True, account: bool = False
