@@ -26,6 +26,7 @@ from ..motion.levels import Levels
 from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, has_nan, symbol
 from .complement import Choice
 from .friction import check_homogeneous, dragged
+from .lifting import lifted
 from .monitors import MONITORS, monitors
 from .naming import listed, names_of, parameter_name, whole_variables
 from .node import Node, Route
@@ -84,6 +85,8 @@ def compose(
         made.force(dict(forces or {}))
         made.choose(independent, complement, dict(reference or {}))
         terms = made.terms()
+        if made.high:
+            terms = _raised(made, terms, complement)
     made_of: Equations = door.equations.Equations(terms, closure)
     return made_of
 
@@ -100,7 +103,7 @@ class _Composition:
         inputs: Sequence[str],
         parameters: Mapping[str, float] | None,
     ) -> None:
-        self.name, given = name, listed(parts)
+        self.name, self.least, given = name, 0, listed(parts)
         extra = names_of("coordinates", coordinates), names_of("speeds", speeds)
         self.extra = extra
         self.symbols = whole_variables(extra, given, inputs, parameters)
@@ -196,10 +199,11 @@ class _Composition:
             if name in self.definitions:
                 raise ModelError(f"{name!r} is a constraint and an extra speed with a value")
         stated = (
-            (name, self._value(f"constraint {name!r}", each))
+            (name, self._value(f"constraint {name!r}", each, higher=True))
             for name, each in (self.definitions | dict(constraints)).items()
         )
-        self.own = new_rows(self.symbols, self._rate, stated)
+        seen = self.seen
+        self.own, self.high = new_rows(self.symbols, self._rate, list(stated), seen.higher)
         self.stack = stacked([self.own, *map(self._rows_of, self.uses, self.pieces)])
         self.levels, order = self.stack.levels, self.stack.order
         self.own_lam = ca.vertcat(SX(0, 1), *map(symbol, self.own.names))
@@ -270,7 +274,10 @@ class _Composition:
         self.chart = self._chart(reference)
         trivial = not self.extra[0] or set(self.extra[1]) == {f"{x}'" for x in self.extra[0]}
         least = max(
-            [raw_order(self.own), 0 if trivial else 1, *(child.order for child in children)]
+            self.least,
+            raw_order(self.own),
+            0 if trivial else 1,
+            *(child.order for child in children),
         )
         base = Node(
             name=self.name,
@@ -377,8 +384,11 @@ class _Composition:
 
     # --- reading ----------------------------------------------------------------------------------
 
-    def _value(self, what: str, stated: Any, also: SX | None = None) -> SX:
-        """An expression as a column, of variables of the whole alone (and ``also`` of these)."""
+    def _value(
+        self, what: str, stated: Any, also: SX | None = None, higher: bool = False
+    ) -> SX:
+        """An expression as a column, of variables of the whole alone (and ``also`` of these, or of
+        derivatives of higher order)."""
         with blamed(what):
             found = stated(self.seen) if callable(stated) else stated
             if isinstance(found, (list, tuple)):
@@ -387,6 +397,8 @@ class _Composition:
                 value = ca.densify(ca.vec(SX(found)))
             except NOT_AN_EXPRESSION:
                 raise ModelError(f"must be an expression, got {found!r}") from None
+            if higher:
+                also = ca.vertcat(SX(0, 1), *self.seen.higher.values())
             own = value if also is None else ca.substitute(value, also, SX.ones(also.shape))
             strangers = self.symbols.strangers(own)
             if strangers:
@@ -397,6 +409,18 @@ class _Composition:
             if has_nan(value):
                 raise ModelError(NO_NUMBER)
         return value
+
+
+def _raised(made: _Composition, terms: Terms, complement: str) -> Terms:
+    """The same with constraints of higher orders: a composition of the raised system alone."""
+    part, order = lifted(terms, made.high, made.seen.higher)
+    whole = _Composition(made.name, [part], (), (), (), None)
+    whole.least = order
+    whole.define({})
+    whole.constrain({})
+    whole.force({})
+    whole.choose(None, complement, {})
+    return whole.terms()
 
 
 # --- small things ---------------------------------------------------------------------------------
