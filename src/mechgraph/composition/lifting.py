@@ -143,7 +143,7 @@ class _Lifted:
         """All rows of speeds, accelerations and forces."""
         inner, first = self.inner, self.inner.phi.numel()
         given = inner.constraints[first : inner.psi.numel()]
-        out = dict(zip(given, ca.vertsplit(self.put(inner.psi[first:])), strict=True))
+        out = dict(zip(given, _split(self.put(inner.psi[first:])), strict=True))
         second = inner.A @ inner.symbols.udot + inner.b
         for name, value in zip(inner.constraints, _split(self.put(second)), strict=True):
             out |= self.rising(f"{name}, order 2", value, 1)
