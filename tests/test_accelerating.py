@@ -23,7 +23,6 @@ def ring_and_disc():
 @pytest.mark.parametrize(
     ("slope", "ratio", "angle", "frequency"),
     [
-        (10, 0.5, 8.1652, 3.5582),
         (30, 8 / 67, 22.5253, 3.0074),
         (np.degrees(np.arcsin(0.8)), 8 / 67, 36.8699, 2.63296508),
         (80, 5, 66.2139, 3.1461),

@@ -29,7 +29,9 @@ def found(balance: Balance, start: State) -> State:
     tried: list[State] = []
     for begin in _starts(balance, start):
         balance.weigh(begin)
-        ends = [_settled(balance, begin), _settled(balance, crept(balance, begin))]
+        ends = [_settled(balance, begin)]
+        if not balance.accelerating:  # which a drag would hold back
+            ends.append(_settled(balance, crept(balance, begin)))
         good = [end for end in ends if not balance(end).unmet().any()]
         lasting = [end for end in good if not _later(balance, end).unmet(LASTING).any()]
         if lasting:
