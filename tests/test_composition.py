@@ -654,11 +654,6 @@ def two(**options):
             "constraint 'c': uses 'x', which is not among the variables of 'two'",
         ),
         (
-            lambda: two(constraints={"c": lambda v: v["a.x''"] ** 2}),
-            ModelError,
-            "affine in the accelerations",
-        ),
-        (
             lambda: two(inputs=["w"], constraints={"c": lambda v: v["w"] - v["a.x"]}),
             ModelError,
             "must not depend on inputs",

@@ -18,6 +18,7 @@ import numpy as np
 from casadi import SX
 
 from .. import door
+from ..closures.friction import is_homogeneous
 from ..contract.composed import Composed
 from ..contract.plain import PlainChart
 from ..contract.terms import Terms
@@ -25,7 +26,6 @@ from ..errors import ModelError, blamed, unknown
 from ..motion.levels import Levels
 from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, has_nan, symbol
 from .complement import Choice
-from .friction import check_homogeneous, dragged
 from .lifting import lifted
 from .monitors import MONITORS, monitors
 from .naming import listed, names_of, parameter_name, whole_variables
@@ -244,7 +244,11 @@ class _Composition:
                     )
                 )
             if self.levels.names and ca.depends_on(value, self.lam):
-                check_homogeneous(name, value, self.lam)
+                if not is_homogeneous(value, self.lam):
+                    raise ModelError(
+                        f"force along {name!r}: where it depends on constraint forces, it must "
+                        "grow in proportion to them, as friction does"
+                    )
                 self.drag = self.drag + slopes.T @ value
             else:
                 total = total + slopes.T @ value
@@ -321,21 +325,22 @@ class _Composition:
             route,
             Placement(self.chart, self.levels),
             tree,
-            dragging=bool(self.drag.nnz()) or any(_dragging(use) for use in self.uses),
         )
+        drag = SX(ca.vertcat(SX(count, 1), *(p["drag"] for p in self.pieces)) + self.drag)
 
         def complement() -> SX:
             return tree.S
 
         def left() -> SX:
-            return tree.S.T @ (f + self.drag - M @ s.udot)
+            return tree.S.T @ (f + drag - M @ s.udot)
 
         supplied = ca.dot(self.own_f, s.u) + self._driven_power()
         return Terms(
             s,
             M=M,
             f=f,
-            G=self._G(route, f),
+            G=self._G(),
+            drag=drag if drag.nnz() else None,
             S=complement,
             kinetic=_total(self.pieces, "T"),
             potential=_total(self.pieces, "V"),
@@ -356,19 +361,13 @@ class _Composition:
         ideal = linear and raw_order(self.own) < 2
         return SX(1, 1) if ideal else ca.dot(self.own_lam, self.own.A @ s.u)
 
-    def _G(self, route: Route, f: SX) -> Any:
-        """Directions of the constraint forces, where friction goes with them."""
-        parts = [piece["G"] for piece in self.pieces]
-        dragging = bool(self.drag.nnz())
-        if not dragging and not any(use.known.terms.has_friction for use in self.uses):
+    def _G(self) -> SX | None:
+        """Directions of the constraint forces, where friction of parts goes with them linearly."""
+        if not any(use.known.terms.directions is not use.known.terms.A for use in self.uses):
             return None
-        below = ca.diagcat(*parts)
+        below = ca.diagcat(*(piece["G"] for piece in self.pieces))
         G = ca.vertcat(self.own.A, ca.horzcat(SX(below.shape[0], len(self.extra[1])), below))
-        G = G[self.stack.order, :]
-        if not dragging:
-            return G
-        levels = self.levels
-        return lambda: G + dragged(self.drag, self.lam, route, levels.A, f, levels.b).T
+        return G[self.stack.order, :]
 
     def _outputs(self) -> dict[str, Any]:
         """Those of the parts, the places of bodies and markers among them, then the whole's own."""
@@ -453,11 +452,6 @@ def _symmetric(M: SX) -> bool:
     state = np.random.default_rng(0).uniform(0.5, 1.5, arguments.numel())
     values = np.array(ca.Function("M", [arguments], [ca.densify(M)])(state))
     return bool(np.allclose(values, values.T, rtol=1e-9, atol=0))
-
-
-def _dragging(use: Use) -> bool:
-    composed = use.known.terms.composed
-    return composed is not None and composed.dragging
 
 
 def _later(use: Use, name: str) -> Callable[[], SX]:

@@ -18,7 +18,9 @@ from .complement import METHODS, Choice, Complement, free_columns, independent_r
 from .node import Node
 from .samples import Samples
 
-PIECES = ("N", "n", "M", "f", "phi", "psi", "A", "b", "G", "T", "V", "supplied", "dissipated")
+PIECES = (
+    "N", "n", "M", "f", "phi", "psi", "A", "b", "G", "drag", "T", "V", "supplied", "dissipated",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +65,8 @@ class Known:
         own = terms.composed.tree if terms.composed is not None else leaf(terms, independent)
         self.tree: Node = own
         pieces = [
-            terms.N, terms.n, terms.M, terms.f, terms.phi, terms.psi, terms.A, terms.b, terms.G,
+            terms.N, terms.n, terms.M, terms.f, terms.phi, terms.psi, terms.A, terms.b,
+            terms.directions, SX(terms.M.shape[0], 1) if terms.drag is None else terms.drag,
             terms.kinetic, terms.potential, terms.supplied, terms.dissipated,
         ]  # fmt: skip
         self.function = self._function([*pieces, *self.tree.given()])

@@ -6,29 +6,22 @@ from __future__ import annotations
 from functools import cached_property
 
 import casadi as ca
-import numpy as np
 from casadi import SX
-from scipy.sparse import csc_matrix
 
-from ..closures import sparse
-from ..closures.closure import CLOSURES
 from ..closures.expressions import (
     ITERATIONS,
     SINGULAR,
     Solver,
-    balance,
     complement,
-    completed,
-    drag,
     known,
     multipliers_of,
-    refined,
     solve_tree,
 )
 from ..errors import UnsupportedError
 from ..kernels import flow
 from ..kernels.kinks import kinks
 from .composed import Composed
+from .solver import is_massless, solver
 from .terms import Terms
 
 
@@ -124,35 +117,11 @@ class Closed:
         return self._whole.solve(f, b)
 
     def _solver(self, A: SX, G: SX | None = None, iterations: int = ITERATIONS) -> Solver:
-        """(u̇, λ) as a function of f and b; factors are those of all its calls."""
-        refine = self._massless and iterations > 1
-        M = completed(self.terms.M, A) if self._massless else self.terms.M
-        scale = balance(M, A)
-        scaled = ca.diag(scale) @ A
-        if G is None:
-            made = CLOSURES[self.closure].expression(M, scaled, 1 if refine else iterations)
-        else:
-            made = drag(M, scaled, ca.diag(scale) @ G)
-
-        def solution(f: SX, b: SX) -> tuple[SX, SX]:
-            udot, lam = made.solve(f, scale * b)
-            return udot, scale * lam
-
-        solver = Solver(solution, made.condition)
-        return refined(solver, self.terms.M, A, A if G is None else G) if refine else solver
+        return solver(self.terms, self.closure, self._massless, A, G, iterations)
 
     @cached_property
     def _massless(self) -> bool:
-        """True if some motion has no inertia, so that only constraints determine it: M is singular.
-
-        Seen at a random configuration.
-        """
-        if self.terms.chart.chain_end:
-            return True
-        s, random = self.terms.symbols, np.random.default_rng(0)
-        q = np.array(self.terms.chart.reference) + random.uniform(-1, 1, len(s.coordinates))
-        M = ca.Function("M", [s.q, s.t, s.p], [self.terms.M])(q, 0.0, list(s.defaults))
-        return sparse.is_singular(sparse_matrix(self.terms.M, np.array(M.nonzeros())))
+        return is_massless(self.terms)
 
     # --- power ------------------------------------------------------------------------------------
 
@@ -229,12 +198,6 @@ class Closed:
         if udot is None:
             self._flows[key] = made
         return made
-
-
-def sparse_matrix(pattern: SX, entries: np.ndarray) -> csc_matrix:
-    """The matrix of that pattern with these entries."""
-    sparsity = pattern.sparsity()
-    return csc_matrix((entries, sparsity.row(), sparsity.colind()), pattern.shape)
 
 
 def entries(matrix: SX) -> SX:

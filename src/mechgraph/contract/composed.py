@@ -21,4 +21,3 @@ class Composed:
     close: Any  # a function of f and b, with its condition
     place: Callable[[SX], SX]
     tree: Any
-    dragging: bool = False  # True if G is that of the motion, because forces grow with λ

@@ -21,7 +21,8 @@ from ..closures.numbers import BADLY_KNOWN, EPSILON, Solution, bordered, solved
 from ..errors import ArgumentError, ModelError
 from ..kernels import Kernel, flow
 from ..model.limits import Limits
-from .closed import Closed, entries, sparse_matrix
+from .closed import Closed, entries
+from .solver import sparse_matrix
 from .terms import Terms
 
 ARGUMENTS = ("coordinates", "speeds", "time", "inputs", "parameters", "accelerations")
@@ -185,6 +186,11 @@ class Evaluator:
         G = None
         if self.terms.has_friction:
             factor, G = bordered, self.evaluate("G", lambda: self.terms.G, 2, *given)
+            if np.isnan(G).any():
+                raise ArgumentError(
+                    "no constraint forces were found here with which the friction that goes with "
+                    "them is in balance: it jams, or is too large"
+                )
         try:
             solution = solved(factor, M, f, A, b, G)
         except np.linalg.LinAlgError:

@@ -19,6 +19,8 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from ..closures.expressions import Solver, multipliers_of
+from ..closures.friction import dragged
 from ..errors import ModelError, UnsupportedError, blamed
 from ..formalisms.dynamics import Coefficient
 from ..model.constraints import Level
@@ -34,6 +36,7 @@ from ..pickling import Picklable
 from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, has_nan
 from .composed import Composed
 from .plain import PlainChart
+from .solver import is_massless, solver
 
 Given = SX | Callable[[], SX]  # an expression, or a function that derives it when it is asked for
 
@@ -69,6 +72,7 @@ class Terms(Picklable):
         velocity: Mapping[str, Any] | None = None,
         acceleration: Mapping[str, Any] | None = None,
         G: Any = None,
+        drag: Any = None,
         S: Any = None,
         kinetic: Any = 0,
         potential: Any = 0,
@@ -96,6 +100,7 @@ class Terms(Picklable):
         position, velocity, acceleration: rows that stay zero, by name, at each level; φ̇ and φ̈, ψ̇
             and λ follow.
         G: directions of the constraint forces, A if not given.
+        drag: of a composition, forces along the speeds that grow with λ, but are not linear in it.
         S: a complement, A S = 0, if one is known.
         kinetic, potential, supplied, dissipated: energies, and powers that change their sum.
         outputs: further quantities by name.
@@ -109,7 +114,7 @@ class Terms(Picklable):
             raise ModelError(f"Terms begin with mg.variables(…), got {symbols!r}")
         self.symbols, self.name, self.formalism = symbols, name, formalism
         self._given = {
-            "M": M, "f": f, "G": G, "S": S, "kinetic": kinetic, "potential": potential,
+            "M": M, "f": f, "G": G, "drag": drag, "S": S, "kinetic": kinetic, "potential": potential,
             "supplied": supplied, "dissipated": dissipated,
         }  # fmt: skip
         self.solve, self.inverse, self.condition = solve, inverse, condition
@@ -224,16 +229,46 @@ class Terms(Picklable):
     @property
     def has_friction(self) -> bool:
         """True if constraint forces drag others along, so that G ≠ A."""
-        return self._given["G"] is not None if self.rows is None else self.rows.has_friction
+        if self.rows is not None:
+            return self.rows.has_friction
+        return self._given["G"] is not None or self.drag is not None
+
+    @property
+    def drag(self) -> SX | None:
+        """Forces along the speeds that grow with λ, but are not linear in it; None without."""
+        return self._given["drag"] if self.rows is None else self.rows.drag
 
     @cached_property
-    def G(self) -> SX:
-        """Directions of the constraint forces: M u̇ = f + Gᵀλ."""
+    def directions(self) -> SX:
+        """Directions of the constraint forces with what goes with them linearly."""
         if self.rows is not None:
             return self.rows.G
         return (
             self.A if self._given["G"] is None else _matrix(self._derived("G"), self.A.shape, "G")
         )
+
+    @cached_property
+    def G(self) -> SX:
+        """Directions of the constraint forces: M u̇ = f + Gᵀλ; in this motion, where forces are not
+        linear in λ."""
+        if self.drag is None:
+            return self.directions
+        D = dragged(self.drag, self.multipliers, self._forces, self.f, self.b)
+        return self.directions + D.T
+
+    def _forces(self, f: SX, b: SX) -> SX:
+        """λ of f and b without ``drag``."""
+        if self._solver is not None:
+            return self._solver.solve(f, b)[1]
+        assert self.composed is not None
+        return multipliers_of(self.M, self.A, f, self.composed.close(f, b))
+
+    @cached_property
+    def _solver(self) -> Solver | None:
+        """Of M u̇ = f + λᵀ directions; none where a composition has its own way."""
+        if self.rows is None and self._given["G"] is None:
+            return None
+        return solver(self, "multipliers", is_massless(self), self.A, self.directions)
 
     @cached_property
     def S(self) -> SX | None:
