@@ -95,11 +95,23 @@ def _kernel_table(models: list[Model], quick: bool) -> str:
             model.name,
             str(len(model.equations.speeds)),
             *map(str, model.operations()),
-            *(f"{microseconds(each[model.name])} ({_ratio(each, model, models)})" for each in times),
+            *(
+                f"{microseconds(each[model.name])} ({_ratio(each, model, models)})"
+                for each in times
+            ),
         ]
         for model in models
     ]
-    header = ["", "speeds", "u̇", "u̇, checked", "way back", "one call", "kernel, batch", "step, rollout"]
+    header = [
+        "",
+        "speeds",
+        "u̇",
+        "u̇, checked",
+        "way back",
+        "one call",
+        "kernel, batch",
+        "step, rollout",
+    ]
     return table(header, rows)
 
 

@@ -96,10 +96,13 @@ def rows(mechanism: Mechanism, bodies: list[Body], names: dict[str, str], done: 
         if b.name in done or (b.parent is not None and b.parent.name not in inside):
             continue
         done.add(b.name)
-        out[f"joint {b.name}"] = lambda v, b=b: point(mechanism, v, names[b.name], b.on_body) - (
-            mg.leaves.vector(list(b.on_parent[:size]))
-            if b.parent is None
-            else point(mechanism, v, names[b.parent.name], b.on_parent)
+        out[f"joint {b.name}"] = lambda v, b=b: (
+            point(mechanism, v, names[b.name], b.on_body)
+            - (
+                mg.leaves.vector(list(b.on_parent[:size]))
+                if b.parent is None
+                else point(mechanism, v, names[b.parent.name], b.on_parent)
+            )
         )
     last = mechanism.bodies[-1]
     if mechanism.held is not None and last in bodies and "hold" not in done:

@@ -18,22 +18,23 @@ import numpy as np
 from casadi import SX
 
 from .. import door
+from ..arguments import is_name, listed, named, number
 from ..closures.friction import is_homogeneous
 from ..contract.composed import Composed
 from ..contract.plain import PlainChart
 from ..contract.terms import Terms
-from ..errors import ModelError, blamed, unknown
+from ..errors import ModelError, blamed, shown, unknown
 from ..motion.levels import Levels
 from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, has_nan, symbol
 from .complement import Choice
 from .lifting import lifted
 from .monitors import MONITORS, monitors
-from .naming import listed, names_of, parameter_name, whole_variables
+from .naming import listed_parts, names_of, parameter_name, whole_variables
 from .node import Node, Route
 from .part import PIECES, Part, chosen, constraint_order, known
 from .placement import Placement
 from .rows import new_rows, raw_order, stacked
-from .samples import Samples
+from ..motion.samples import Samples
 from .seen import Seen, Use
 
 if TYPE_CHECKING:
@@ -78,12 +79,15 @@ def compose(
         no choice goes bad), "partition" (independent speeds are chosen once), or "orthonormal".
     reference: coordinates where assembly begins, if not those of the parts.
     """
+    if not is_name(name):
+        raise ModelError(f"the first argument of compose is a name, got {shown(name)}")
     with blamed(name):
+        free = None if independent is None else listed("independent", independent, ModelError)
         made = _Composition(name, parts, coordinates, speeds, inputs, parameters)
-        made.define(dict(outputs or {}))
-        made.constrain(dict(constraints or {}))
-        made.force(dict(forces or {}))
-        made.choose(independent, complement, dict(reference or {}))
+        made.define(named("outputs", outputs))
+        made.constrain(named("constraints", constraints))
+        made.force(named("forces", forces))
+        made.choose(free, complement, named("reference", reference))
         terms = made.terms()
         if made.high:
             terms = _raised(made, terms, complement)
@@ -103,10 +107,11 @@ class _Composition:
         inputs: Sequence[str],
         parameters: Mapping[str, float] | None,
     ) -> None:
-        self.name, self.least, given = name, 0, listed(parts)
+        self.name, self.least, given = name, 0, listed_parts(parts)
         extra = names_of("coordinates", coordinates), names_of("speeds", speeds)
         self.extra = extra
-        self.symbols = whole_variables(extra, given, inputs, parameters)
+        commands = names_of("inputs", inputs)
+        self.symbols = whole_variables(extra, given, commands, named("parameters", parameters))
         self.uses = self._placed(given)
         self.pieces = [
             dict(zip((*PIECES, "tree"), self._pieces(use), strict=True)) for use in self.uses
@@ -181,6 +186,7 @@ class _Composition:
         for each in reference:
             if each not in start:
                 raise ModelError(f"reference: {unknown('coordinate', each, start)}")
+            number(f"reference of {each!r}", reference[each])
         n = None if self.n.is_zero() else self.n
         return PlainChart(self.name, s, self.N, n, list((start | dict(reference)).values()), fours)
 
@@ -302,9 +308,11 @@ class _Composition:
         nothing = Levels.known((), SX(0, 1), SX(0, 1), SX(0, s.u.numel()), SX(0, 1))
         samples = Samples(self.chart, self.levels if self.own.names else nothing)
         if not samples.met:
+            rows = " and ".join(map(repr, samples.unmet()[:4])) or "rows"
             warnings.warn(
-                f"{self.name}: no state was found that meets all constraints, so that its freedoms "
-                "were counted at states that do not; give a reference={…} that does",
+                f"{self.name}: no state was found that meets all constraints, nearest left {rows} "
+                "unmet, so that freedoms were counted at states that do not; mend these rows, or "
+                "give a reference={…} that meets them",
                 stacklevel=4,
             )
         choice = chosen(base.B, samples, columns, kept, independent, complement)
@@ -383,9 +391,7 @@ class _Composition:
 
     # --- reading ----------------------------------------------------------------------------------
 
-    def _value(
-        self, what: str, stated: Any, also: SX | None = None, higher: bool = False
-    ) -> SX:
+    def _value(self, what: str, stated: Any, also: SX | None = None, higher: bool = False) -> SX:
         """An expression as a column, of variables of the whole alone (and ``also`` of these, or of
         derivatives of higher order)."""
         with blamed(what):

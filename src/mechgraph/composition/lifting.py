@@ -171,9 +171,7 @@ class _Lifted:
         """The same of an expression of the inner constraint forces."""
         inner = self.inner
         if inner.constraints and ca.depends_on(value, inner.multipliers):
-            lam = multipliers_of(
-                self.put(inner.M), self.put(inner.A), self.loads, self.u(1)
-            )
+            lam = multipliers_of(self.put(inner.M), self.put(inner.A), self.loads, self.u(1))
             return ca.substitute(self.put(value), inner.multipliers, lam)
         return self.put(value)
 

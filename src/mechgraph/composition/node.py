@@ -23,7 +23,7 @@ from casadi import SX
 
 from ..closures.expressions import Factor
 from .complement import Choice, Complement
-from .samples import Samples
+from ..motion.samples import Samples
 
 IMPLIED = 1e-7  # of a row, relative, at states that meet the constraints to rounding
 

@@ -16,7 +16,7 @@ from ..contract.terms import Terms
 from ..errors import ArgumentError, ModelError, UnsupportedError, blamed, unknown
 from .complement import METHODS, Choice, Complement, free_columns, independent_rows, rank
 from .node import Node
-from .samples import Samples
+from ..motion.samples import Samples
 
 PIECES = (
     "N", "n", "M", "f", "phi", "psi", "A", "b", "G", "drag", "T", "V", "supplied", "dissipated",

@@ -12,7 +12,7 @@ from ..motion.chart import Chart
 from ..motion.levels import Levels
 from .complement import Choice
 from .part import chosen
-from .samples import Samples
+from ..motion.samples import Samples
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,7 @@ from casadi import SX
 
 from ..closures.expressions import Solver, multipliers_of
 from ..closures.friction import dragged
+from ..closures.numbers import rank
 from ..errors import ModelError, UnsupportedError, blamed
 from ..formalisms.dynamics import Coefficient
 from ..model.constraints import Level
@@ -31,6 +32,7 @@ from ..motion.constraint_rows import ConstraintRows
 from ..motion.levels import Levels
 from ..motion.motion import column
 from ..motion.reactions import Reactions
+from ..motion.samples import Samples
 from ..motion.variables import Variables
 from ..pickling import Picklable
 from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, has_nan
@@ -38,6 +40,7 @@ from .composed import Composed
 from .plain import PlainChart
 from .solver import is_massless, solver
 
+NO_COMPLEMENT = 1e-8  # of A S, beside what it is made of
 Given = SX | Callable[[], SX]  # an expression, or a function that derives it when it is asked for
 
 
@@ -371,6 +374,7 @@ class Terms(Picklable):
                     f"S must have {least} columns at least, one for each speed that is left free, "
                     f"got {self.S.shape[1]}"
                 )
+            self._check_complement(self.S)
         for name, (value, barred) in expressions.items():
             strangers = s.strangers(value)
             if strangers:
@@ -380,6 +384,28 @@ class Terms(Picklable):
             if ca.depends_on(value, barred):
                 named = [x.name() for x in ca.symvar(value) if ca.depends_on(x, barred)]
                 raise ModelError(f"{name} must not depend on {named[0]!r}")
+
+    def _check_complement(self, S: SX) -> None:
+        """Refuse an S that is none, at some states that meet the constraints."""
+        samples = Samples(self.chart, self.levels)
+        if not samples.met:
+            return
+        for A, columns in zip(samples.of(self.A), samples.of(S), strict=True):
+            if not np.isfinite(columns).all():
+                continue  # it may fail somewhere
+            left = np.abs(A @ columns).max(axis=1, initial=0.0)
+            size = np.abs(A).max(axis=1, initial=0.0) * np.abs(columns).max(initial=0.0)
+            wrong = np.flatnonzero(left > NO_COMPLEMENT * size)
+            if wrong.size:
+                raise ModelError(
+                    f"S is no complement of the constraints: A S is not zero in the row of "
+                    f"{self.constraints[wrong[0]]!r}"
+                )
+            freedoms = A.shape[1] - (rank(A) if A.size else 0)
+            if np.linalg.matrix_rank(columns) < freedoms:
+                raise ModelError(
+                    f"S must have {freedoms} independent columns, one for each freedom"
+                )
 
     def __repr__(self) -> str:
         sizes = f"{len(self.symbols.coordinates)} coordinates, {len(self.symbols.speeds)} speeds"
