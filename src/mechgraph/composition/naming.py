@@ -8,13 +8,14 @@ from typing import Any
 
 from casadi import SX
 
-from ..errors import ArgumentError, ModelError, unknown
+from ..arguments import is_name, listed, number
+from ..errors import ArgumentError, ModelError, shown, unknown
 from ..model.system import System
 from ..motion.variables import Variables, variables
 from .part import Part
 
 
-def listed(parts: Any) -> list[tuple[str, str, Part]]:
+def listed_parts(parts: Any) -> list[tuple[str, str, Part]]:
     """(key, prefix, part) of each."""
     if isinstance(parts, Mapping):
         given = [(str(key), f"{key}.", each) for key, each in parts.items()]
@@ -32,15 +33,19 @@ def listed(parts: Any) -> list[tuple[str, str, Part]]:
             made = derived.setdefault(id(system), None) or system.equations()
             derived[id(system)], part = made, replace(part, equations=made)
         prefix = prefix if part.prefix is None else part.prefix
+        if not isinstance(prefix, str):
+            raise ModelError(f"part {key!r}: its prefix must be a text, got {shown(prefix)}")
         out.append((key or prefix.rstrip(".") or part.terms.name, prefix, part))
     return out
 
 
 def names_of(what: str, given: Any) -> tuple[str, ...]:
     """The names of extra variables, listed or as keys."""
-    if isinstance(given, str):
-        raise ModelError(f"{what}: expected a list of names, got {given!r}")
-    return tuple(given)
+    names = tuple(listed(what, given, ModelError))
+    for name in names:
+        if not is_name(name):
+            raise ModelError(f"{what}: expected names, got {shown(name)}")
+    return names
 
 
 def parameter_name(part: Part, prefix: str, name: str) -> str:
@@ -115,16 +120,16 @@ def _add_parameters(
         value, full = part.parameters.get(name, default), parameter_name(part, prefix, name)
         if callable(value):
             continue
-        number = default if isinstance(value, str) else float(value)
+        figure = default if isinstance(value, str) else number(f"parameter {full!r}", value)
         if full in owners and full not in own:
             raise ModelError(
                 f"{full!r} is a parameter of part {key!r} and a name in {owners[full]}"
             )
-        if full in constants and constants[full] != number and not isinstance(value, str):
+        if full in constants and constants[full] != figure and not isinstance(value, str):
             raise ModelError(
-                f"parameter {full!r} is {constants[full]:g} in {own[full]} and {number:g} in part "
+                f"parameter {full!r} is {constants[full]:g} in {own[full]} and {figure:g} in part "
                 f"{key!r}; give it once, with mg.Part(…, parameters={{{name!r}: {full!r}}})"
             )
-        constants.setdefault(full, number)
+        constants.setdefault(full, figure)
         own.setdefault(full, f"part {key!r}")
         owners.setdefault(full, f"part {key!r}")

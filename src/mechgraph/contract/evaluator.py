@@ -21,7 +21,8 @@ from ..closures.numbers import BADLY_KNOWN, EPSILON, Solution, bordered, solved
 from ..errors import ArgumentError, ModelError
 from ..kernels import Kernel, flow
 from ..model.limits import Limits
-from .closed import Closed, entries, sparse_matrix
+from .closed import Closed, entries
+from .solver import sparse_matrix
 from .terms import Terms
 
 ARGUMENTS = ("coordinates", "speeds", "time", "inputs", "parameters", "accelerations")
@@ -86,17 +87,20 @@ class Evaluator:
             if value is not None:
                 return value
         kernel = self.kernel(key, lambda: [result()], [axes])
-        return kernel(*self.arguments(q, u, t, inputs, parameters), threads=threads)[0]
+        arguments = self.arguments(q, u, t, inputs, parameters, copy=False)
+        return kernel(*arguments, threads=threads)[0]
 
     # --- arguments --------------------------------------------------------------------------------
 
-    def arguments(self, q: Any, u: Any, t: Any, inputs: Any, parameters: Any) -> list[np.ndarray]:
+    def arguments(
+        self, q: Any, u: Any, t: Any, inputs: Any, parameters: Any, copy: bool = True
+    ) -> list[np.ndarray]:
         """q, u, t, w, p as arrays with a last axis; what is not given is zero (parameters: their
-        defaults)."""
+        defaults). Without ``copy`` for reading only."""
         s, reference = self.terms.symbols, np.array(self.terms.chart.reference)
         return [
-            numbers("coordinates", s.coordinates, self._with_turns(q), reference),
-            numbers("speeds", s.speeds, u),
+            numbers("coordinates", s.coordinates, self._with_turns(q), reference, copy),
+            numbers("speeds", s.speeds, u, copy=copy),
             times(t),
             numbers("inputs", s.inputs, inputs),
             self.constants(parameters),
@@ -144,22 +148,27 @@ class Evaluator:
             return udot if np.isfinite(udot).all() else self.solve(*given)[0]
         if not self.closed.is_expression:
             return self.solve(*given)[0]
-        out = self.evaluate("closed", self._udot_and_error, 1, *given, threads)
+        out = self.evaluate("closed", lambda: self.checked, 1, *given, threads)
         udot, error = out[..., :-1], out[..., -1]
-        met = (error < CLOSED).all() and np.isfinite(udot).all()
-        return udot if met else self.solve(*given)[0]
+        return udot if (error < CLOSED).all() else self.solve(*given)[0]
 
     def _known_udot(self) -> SX:
         """u̇, no number where more than a warning has to be said."""
         return known(self.closed.udot, self.closed.condition, BADLY_CONDITIONED)
 
-    def _udot_and_error(self) -> SX:
+    @property
+    def checked(self) -> SX:
         """u̇ and the largest |A u̇ + b| relative to the terms that make up its row; more than CLOSED
-        where M is badly conditioned, too."""
-        udot, A, b = self.closed.udot, self.terms.A, self.terms.b
-        sizes = ca.sum2(ca.fabs(A)) * ca.norm_inf(udot) + ca.fabs(b)
-        left = ca.fabs(A @ udot + b) / (sizes + SMALL_ROW * ca.norm_inf(sizes) + 1e-300)
+        where M is badly conditioned, too, and no number where u̇ is none."""
+        udot, rows = self.closed.udot, self.closed.unsure
         badly = CLOSED * BADLY_CONDITIONED**2 * self.closed.condition
+        badly += (1e-300 * ca.sum1(udot)) ** 2
+        if not rows:
+            return ca.vertcat(udot, badly)
+        A, b = self.terms.A[rows, :], self.terms.b[rows]
+        held = sorted(set(A.sparsity().get_col()))
+        sizes = ca.sum2(ca.fabs(A)) * ca.norm_inf(udot[held]) + ca.fabs(b)
+        left = ca.fabs(A @ udot + b) / (sizes + SMALL_ROW * ca.norm_inf(sizes) + 1e-300)
         return ca.vertcat(udot, ca.norm_inf(left) + badly)
 
     def solve(
@@ -177,6 +186,11 @@ class Evaluator:
         G = None
         if self.terms.has_friction:
             factor, G = bordered, self.evaluate("G", lambda: self.terms.G, 2, *given)
+            if np.isnan(G).any():
+                raise ArgumentError(
+                    "no constraint forces were found here with which the friction that goes with "
+                    "them is in balance: it jams, or is too large"
+                )
         try:
             solution = solved(factor, M, f, A, b, G)
         except np.linalg.LinAlgError:

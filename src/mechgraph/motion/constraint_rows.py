@@ -11,6 +11,7 @@ from typing import Any
 import casadi as ca
 from casadi import SX
 
+from ..closures.friction import is_homogeneous
 from ..errors import ModelError, blamed
 from ..model.constraints import LEVELS, Closing, Constraint, Level
 from ..model.element import Action, Wrench
@@ -177,10 +178,9 @@ class ConstraintRows:
         m, lam = self.chart.motion, self.multipliers
         acting = list(constraint.friction_actions(m, lam[self.rows_of(constraint.name)]))
         value = ca.vertcat(SX(0, 1), *(components(action, m) for action in acting))
-        alone = ca.substitute(value, lam, SX.zeros(lam.numel()))
-        if ca.depends_on(ca.jacobian(value, lam), lam) or not alone.is_zero():
+        if value.numel() and not is_homogeneous(value, lam):
             raise ModelError(
-                "its friction_actions must be in proportion to its multipliers: linear in them, "
+                "its friction_actions must be in proportion to its multipliers: double with them, "
                 "and nothing besides; other actions belong in nonconservative"
             )
         return acting
@@ -191,15 +191,28 @@ class ConstraintRows:
         return any(self.friction_of(constraint) for constraint in self.constraints)
 
     @cached_property
-    def G(self) -> SX:
-        """Directions of the constraint forces: A, and the generalized forces of what each
-        multiplier drags along."""
-        if not self.has_friction:
-            return self.levels.A
+    def _dragging(self) -> SX:
+        """Generalized forces of what the multipliers drag along."""
         acting = [
             action for constraint in self.constraints for action in self.friction_of(constraint)
         ]
-        return self.levels.A + ca.jacobian(generalized(self.chart, acting), self.multipliers).T
+        return generalized(self.chart, acting)
+
+    @cached_property
+    def drag(self) -> SX | None:
+        """The same, where it is not linear in the multipliers; else None."""
+        if not self.has_friction:
+            return None
+        slopes = ca.jacobian(self._dragging, self.multipliers)
+        return self._dragging if ca.depends_on(slopes, self.multipliers) else None
+
+    @cached_property
+    def G(self) -> SX:
+        """Directions of the constraint forces: A, and the generalized forces of what each
+        multiplier drags along in proportion."""
+        if not self.has_friction or self.drag is not None:
+            return self.levels.A
+        return self.levels.A + ca.jacobian(self._dragging, self.multipliers).T
 
     @cached_property
     def wrenches(self) -> dict[str, ForceTorque]:

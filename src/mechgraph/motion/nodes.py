@@ -13,7 +13,7 @@ other. All other joints are closed, by the rows that they have in the plane.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import casadi as ca
@@ -24,14 +24,14 @@ from ..errors import UnsupportedError
 from ..model.bodies import Body, Marker
 from ..model.constraints import Constraint
 from ..model.description import Description
-from ..model.joints import Chain, Joint, Planar, Rows
+from ..model.joints import Planar, Rows
 from ..model.planar import normal
-from ..model.transitions import Translation
 from ..vectors import rotated
 from .absolute import own_name
 from .chart import Chart, Frame, Pair, chart_variables
 from .motion import Motion
-from .points import PointChart, _indices as indices
+from .points import PointChart
+from .points import _indices as indices
 from .topology import Arc, topology
 from .turns import counting
 from .world import World

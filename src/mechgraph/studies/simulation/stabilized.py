@@ -24,7 +24,7 @@ from scipy.sparse import block_diag, csc_matrix, diags, hstack, kron, vstack
 from scipy.sparse.linalg import splu
 
 from ...contract.closed import entries as entries_of
-from ...contract.closed import sparse_matrix
+from ...contract.solver import sparse_matrix
 from .integrators import Problem, SciPy
 
 if TYPE_CHECKING:
