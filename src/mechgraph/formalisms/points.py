@@ -22,7 +22,6 @@ from ..arguments import choice
 from ..closures.expressions import Solver
 from ..errors import UnsupportedError
 from ..motion.constraint_rows import ConstraintRows
-from ..motion.flat import check_loads
 from ..motion.loads import actions, generalized
 from ..motion.points import PointChart
 from .dynamics import Coefficient, Dynamics
@@ -39,8 +38,6 @@ def derive(chart: PointChart, route: str | None = None) -> Dynamics:
     if route is None:
         route = "momenta" if len(chart.points) <= FEW else "forces"
     choice("points: route", route, ROUTES, UnsupportedError)
-    if chart.layout.plane is not None:
-        check_loads(chart, chart.layout.plane)
     inertia = cache(lambda: _inertia(chart))
     primary = [laid.primary for laid in chart.layout.bodies.values()]
     return Dynamics(

@@ -30,8 +30,7 @@ from ..vectors import rotated
 from .absolute import own_name
 from .chart import Chart, Frame, Pair, chart_variables
 from .motion import Motion
-from .points import PointChart
-from .points import _indices as indices
+from .shared_points import SharedPoints, indices
 from .topology import Arc, topology
 from .turns import counting
 from .world import World
@@ -149,7 +148,7 @@ class Stiff(Constraint):
         return self.turning
 
 
-class NodeChart(PointChart):
+class NodeChart(SharedPoints):
     """Positions of nodes in the plane with their rates as speeds, and what chains carry; then the
     angular velocities of the bodies."""
 
@@ -166,7 +165,7 @@ class NodeChart(PointChart):
         self._name_variables()
         self.edges: dict[str, SX] = {}
         self._poses = {"ground": (SX.eye(3), SX.zeros(3))}
-        self.own_constraints = []
+        self.own_constraints: list[Constraint] = []
         for arc in self.layout.tree.arcs:
             self._place_body(arc.outboard, arc.inboard)
         for chain in self._chains:
@@ -174,6 +173,10 @@ class NodeChart(PointChart):
         self.reference = self._reference()
 
     # --- coordinates ------------------------------------------------------------------------------
+
+    @property
+    def laid(self) -> Layout:
+        return self.layout
 
     def _name_variables(self) -> None:
         joints = [*self.own_joints, *self._chains]

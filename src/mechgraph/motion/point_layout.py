@@ -20,9 +20,9 @@ from ..arguments import one_of
 from ..errors import ModelError, UnsupportedError, shown
 from ..model.bodies import Body, Marker
 from ..model.description import Description
+from ..model.planar import NORMALS
 from ..vectors import column, normals, rotated, tidy
 from .absolute import own_name
-from .flat import flat
 from .particles import LEAST, Primary, check_places, spread
 from .topology import Arc, topology
 
@@ -62,7 +62,7 @@ class Layout:
         eliminated: Mapping[str, int],
     ) -> None:
         self.description, self.tree = description, topology(description)
-        self.plane = flat(description) if form == "planar" else None
+        self.plane = _plane(description) if form == "planar" else None  # the axis across it
         self.count = {"planar": 2, "reduced": 3, "unreduced": 4}[form]  # of points that are kept
         self.total = 3 if form == "planar" else 4
         if places and self.plane is not None:
@@ -82,7 +82,7 @@ class Layout:
 
     def normal(self, body: str) -> SX | None:
         """The axis across the plane in a body's frame, if there is a plane."""
-        return None if self.plane is None else SX(ca.DM(self.plane.normals[body]))
+        return None if self.plane is None else ca.densify(SX.eye(3)[:, self.plane])
 
     # --- joints -----------------------------------------------------------------------------------
 
@@ -198,6 +198,14 @@ class Layout:
         mass, trace = self.value(ca.vertcat(body.mass, ca.trace(body.inertia)))
         size = max(far, np.sqrt(trace / mass) if mass > 0 and trace > 0 else 0.0)
         return float(f"{size:.1g}") if size > 0 else 1.0
+
+
+def _plane(description: Description) -> int:
+    if description.plane is None:
+        raise UnsupportedError(
+            "points: form='planar' is for systems in a plane: say so by mg.System(…, plane='xy')"
+        )
+    return "xyz".index(NORMALS[description.plane])
 
 
 def _ends(joint: Any, body: Body) -> list[Marker]:
