@@ -4,11 +4,11 @@
     python benchmarks/defaults.py --quick         three systems, prints only
     python benchmarks/defaults.py snakeboard …    these systems, prints only
 
-Of each run: seconds of its thread on the processor (the least of three runs that take turns, machine code from the
-cache where there is some), evaluations, which no other work on the machine disturbs, and the error:
-that of the positions of all bodies against a run at rtol 1e-12, relative to how far they move. The
-energy balance would flatter methods that keep it by themselves. The last column is the time of the
-default over that of the best method whose error is at most twice as large.
+Of each run: seconds of its thread on the processor (least of three runs that take turns, machine
+code from the cache where there is some), evaluations, which no other work on the machine disturbs,
+and the error: that of the positions of all bodies against a run at rtol 1e-12, relative to how far
+they move. The energy balance would flatter methods that keep it by themselves. The last column is
+the time of the default over that of the best method whose error is at most twice as large.
 """
 
 from __future__ import annotations
