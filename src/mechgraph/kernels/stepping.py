@@ -49,7 +49,8 @@ class _Run(ctypes.Structure):
         *_fields(_long, "factored current"),
         *_fields(_double, "before step_before guessed factored_step rate spectral rough rough_at"),
         *_fields(_double, "price paid since_time"),
-        *_fields(_long, "patience since_steps crawling is_explicit"),
+        *_fields(_long, "patience since_steps crawling is_explicit roughly"),
+        *_fields(_double, "level wanted"),
     )
 
 

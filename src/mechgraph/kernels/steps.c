@@ -55,6 +55,8 @@ typedef struct {
     double before, step_before, guessed, factored_step, rate, spectral, rough, rough_at;
     double price, paid, since_time; /* of the explicit method, for a unit of time; of the implicit one, since then */
     long patience, since_steps, crawling, is_explicit; /* `crawling`: steps that hardly go on */
+    long roughly; /* steps for which what was seen of rounding is remembered: */
+    double level, wanted; /* how large it is, and the step that would else be right */
 } Run;
 
 static void slopes(Run *r, double t, const double *y, double *ydot) {
@@ -147,6 +149,7 @@ static const double RK_D[4][16] = {
     {-25.69393346270375, 0, 0, 0, 0, -154.18974869023643, -231.5293791760455, 357.6391179106141, 93.40532418362432,
      -37.45832313645163, 104.0996495089623, 29.8402934266605, -43.53345659001114, 96.32455395918828,
      -39.17726167561544, -149.72683625798564}};
+static const double LARGEST_ROUNDING = 1e-3; /* of a step, relative, that is let pass */
 static const double STABLE = 4.5; /* the product of step and eigenvalue near the border of stability, which is 6.1 */
 
 /* y + h sum_k weight_k K_k */
@@ -428,23 +431,40 @@ EXPORT double steps_attempt(Run *r, double h) {
     return error;
 }
 
-/* How much slopes differ at states that differ by rounding alone, in units of the tolerance. */
+/* What the slopes cannot be known to, by rounding, in units of the tolerance: how much they bend between states so near
+   each other that nothing but rounding bends them. Rounding comes in lumps; after rejections it is asked more often. */
 static double roughness(Run *r, double t, const double *y, const double *ydot) {
-    double largest = 0, *state = r->K + 13 * r->n, *other = r->K + 14 * r->n;
-    for (int trial = 0; trial < 2; trial++) {
-        for (long i = 0; i < r->n; i++) state[i] = y[i] * (1 + ((i + trial) % 2 ? 3e-16 : -3e-16));
-        slopes(r, t, state, other);
-        for (long i = 0; i < r->n; i++) other[i] -= ydot[i];
-        largest = fmax(largest, norm(r, other, y));
+    long n = r->n;
+    double *moved = r->F, *ahead = r->F + n, *behind = r->F + 2 * n, usual = fmin(1, r->atol / r->rtol), largest = 0;
+    for (long trial = 0; trial <= r->rejections; trial++) {
+        for (int way = 1; way >= -1; way -= 2) {
+            for (long i = 0; i < n; i++)
+                moved[i] = y[i] + way * ((3 * i + 5 * trial) % 7 - 3.3) * 5e-14 * fmax(usual, fabs(r->y[i]));
+            slopes(r, t, moved, way > 0 ? ahead : behind);
+        }
+        for (long i = 0; i < n; i++) ahead[i] = (ahead[i] + behind[i]) / 2 - ydot[i];
+        largest = fmax(largest, norm(r, ahead, y));
     }
     return largest;
 }
 
-/* What of a step's error may be rounding: the lesser of both ends, for at one of them there may be a jump. */
+/* What of a step's error may be rounding, from its stages. The ends are left out: there may be a jump. */
 static double rounding(Run *r) {
-    double *slope = r->K + 15 * r->n, here = roughness(r, r->t, r->y, r->ydot);
-    slopes(r, r->t + r->step, r->fresh, slope);
-    return 10 * r->step * fmin(here, roughness(r, r->t + r->step, r->fresh, slope));
+    double *at = r->F + 3 * r->n, *slope = r->F + 4 * r->n, h = r->step, sum = 0;
+    for (int k = 1; r->is_explicit && k < 11; k++) {
+        if (RK_E5[k] == 0) continue;
+        combine(r, at, h, RK_A[k], k);
+        double part = RK_E5[k] * roughness(r, r->t + RK_C[k] * h, at, r->K + k * r->n);
+        sum += part * part;
+    }
+    for (int s = 0; !r->is_explicit && s < 2; s++) {
+        for (long i = 0; i < r->n; i++) at[i] = r->y[i] + r->Z[s * r->n + i];
+        slopes(r, r->t + RA_C[s] * h, at, slope);
+        double part = roughness(r, r->t + RA_C[s] * h, at, slope);
+        sum += part * part;
+    }
+    r->level = fmax(10 * sqrt(sum), r->level / 2);
+    return h * r->level;
 }
 
 static double first_step(Run *r) {
@@ -621,8 +641,8 @@ EXPORT void steps_accept(Run *r, double end) {
 
 /* Begin anew at the state: with other slopes, or another method. */
 EXPORT void steps_begin(Run *r) {
-    r->h = r->before = r->guessed = 0;
-    r->rejections = r->current = r->factored = r->stiff = r->calm = 0;
+    r->h = r->before = r->guessed = r->level = r->wanted = 0;
+    r->rejections = r->current = r->factored = r->stiff = r->calm = r->roughly = 0;
     slopes(r, r->t, r->y, r->ydot);
     take_sides(r);
 }
@@ -644,12 +664,23 @@ static int is_no_longer_stiff(Run *r) {
     return 1;
 }
 
-/* Whether the step is to be taken; if not, a shorter one is to be tried. An error that is nothing but rounding is what the
-   slopes can be known to: no shorter step would be better. */
+/* Whether an error above the tolerance is nothing but rounding. It is looked at where steps fail again and again, or by
+   more than a step that is a little too long. */
+static int is_rounding(Run *r, double error) {
+    int suspect = r->rejections || r->roughly || error > 30;
+    if (!suspect || !(error * r->rtol < LARGEST_ROUNDING) || !(error < rounding(r))) return 0;
+    r->roughly = 4, r->wanted = fmax(r->wanted, r->step);
+    return 1;
+}
+
+/* Whether the step is to be taken; if not, another one is to be tried. Where the slopes are not known well enough (near
+   singular positions), no much shorter step would be better: it would only be nearer. Steps of about the same length,
+   whose stages are elsewhere, are tried then, and the less is asked of them the more have failed. */
 static int is_good(Run *r, double error) {
     if (!(error < 1)) {
-        if (!isfinite(error) || !(error < rounding(r))) {
-            r->h = after(r, error, 0);
+        int rough = is_rounding(r, error);
+        if (!rough || error > pow(10, r->rejections)) {
+            r->h = rough ? 0.85 * r->step : after(r, error, 0);
             return 0;
         }
         if (error > r->rough) r->rough = error, r->rough_at = r->t;
@@ -659,7 +690,8 @@ static int is_good(Run *r, double error) {
         r->h = 0.2 * r->step;
         return 0;
     }
-    r->next = after(r, error, 1);
+    r->next = fmax(r->wanted, after(r, error, 1)), r->wanted = 0;
+    if (!r->roughly || !--r->roughly) r->level = 0;
     return 1;
 }
 
@@ -682,7 +714,7 @@ EXPORT int steps_integrate(Run *r, double end, double seconds) {
             r->rejections++;
             continue;
         }
-        int changed = r->watching && (r->method == RK8 ? rk8_is_stiff(r) : is_no_longer_stiff(r));
+        int changed = r->watching && !r->roughly && (r->method == RK8 ? rk8_is_stiff(r) : is_no_longer_stiff(r));
         if (r->surfaces) {
             if (look(r)) return r->stopped ? STOPPED : CROSSING;
             memcpy(r->side, r->after, r->surfaces * sizeof(long));
