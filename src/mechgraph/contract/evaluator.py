@@ -317,6 +317,14 @@ class Evaluator:
 
     def undetermined_message(self, q: Any, u: Any, t: Any, parameters: Any) -> str:
         """What to say where the accelerations are not determined."""
+        chart, given = self.terms.chart, (q, u, t, None, parameters)
+        lost = self.evaluate("speeds", lambda: chart.condition, 0, *given)
+        if not EPSILON * np.sqrt(np.max(lost)) < UNKNOWN:
+            return (
+                f"the speeds {', '.join(map(repr, chart.own_speeds))} do not determine the motion "
+                "here: some of them come to the same; replace speeds of other joints (replaces=), "
+                "or choose more of them"
+            )
         return (
             "the mass matrix is singular: nothing that moves with "
             f"{self.weakest(q, u, t, parameters)} has inertia; give it mass or inertia, or "

@@ -10,7 +10,7 @@ from typing import Any
 from ..model.description import Description
 from ..motion.absolute import absolute_chart
 from ..motion.chart import Chart
-from ..motion.tree import joint_chart
+from ..motion.speeds import joint_chart
 from . import absolute, appell, kane, lagrange, newton_euler
 from .dynamics import Dynamics
 

@@ -76,7 +76,7 @@ def _terms(chart: Chart) -> tuple[SX, SX]:
     T = kinetic_energy(chart, qdot)
     momentum = ca.gradient(T, qdot)
     mass = ca.jacobian(momentum, qdot)
-    qddot = ca.jtimes(chart.qdot, symbols.q, chart.qdot)  # Ṅ u
+    qddot = chart.rate(chart.qdot)  # Ṅ u + ṅ
     rest = mass @ qddot + _rate(chart, momentum, qdot) - ca.gradient(T, symbols.q)
     M, rest = (ca.substitute(x, qdot, chart.qdot) for x in (mass, rest))
     return N.T @ M @ N, N.T @ rest
@@ -85,7 +85,8 @@ def _terms(chart: Chart) -> tuple[SX, SX]:
 def applied_forces(chart: Chart) -> SX:
     """Q of everything without a potential, by virtual work: Nᵀ Σ (∂r/∂q)ᵀ F + (∂ω/∂q̇)ᵀ τ."""
     symbols, N = chart.symbols, chart.N
-    wrenches, Q = split(chart, actions(chart, conservative=False))
+    wrenches, efforts = split(chart, actions(chart, conservative=False))
+    Q = chart.along_speeds(efforts)
     qdot = SX.sym("qdot", symbols.q.numel())
     for wrench in wrenches:
         index, at, _ = chart.place(wrench.marker)

@@ -16,7 +16,7 @@ and the equations of motion are
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import casadi as ca
@@ -26,7 +26,7 @@ from ..errors import UnsupportedError
 from ..model.bodies import MassProperties
 from ..motion.tree import TreeChart, TreeFrame
 from ..vectors import shortest_turn_to_z
-from .dynamics import Coefficient, Dynamics
+from .dynamics import Coefficient, Dynamics, in_speeds
 
 E3 = SX(ca.DM([0, 0, 1]))
 
@@ -56,18 +56,18 @@ def derive(chart: TreeChart, Q: Callable[[], SX]) -> Dynamics:
     hinges(chart)  # refuses at once what is not a revolute tree
     alphas = cache(lambda: coefficients(chart))
 
-    def f() -> SX:
-        phi, u, t = chart.symbols.q, chart.symbols.u, chart.symbols.t
+    def inertia_forces() -> SX:
+        phi, u, t = chart.symbols.q, SX.sym("u", chart.symbols.u.numel()), chart.symbols.t
         alpha_0, alpha_b, alpha_bc = alphas()
         quadratic = ca.jtimes(alpha_bc @ u, phi, u) - ca.gradient(ca.dot(u, alpha_bc @ u), phi) / 2
         linear = ca.gradient(ca.dot(alpha_b, u), phi) - ca.jtimes(alpha_b, phi, u)
-        return (
-            Q() - quadratic - linear + ca.gradient(alpha_0, phi) / 2 + ca.jtimes(alpha_b, t, SX(1))
-        )
+        driven = ca.gradient(alpha_0, phi) / 2 + ca.jtimes(alpha_b, t, SX(1))
+        return ca.substitute(driven - quadratic - linear, u, chart.joint_rates)
 
-    return Dynamics(
-        M=lambda: alphas()[2],
-        f=f,
+    made = in_speeds(chart, Dynamics(lambda: alphas()[2], inertia_forces))
+    return replace(
+        made,
+        f=lambda: Q() + made.f(),
         coefficients={
             "alpha_0": Coefficient(0, lambda: alphas()[0]),
             "alpha_b": Coefficient(1, lambda: alphas()[1]),

@@ -19,6 +19,7 @@ from .described import Record, canonical
 from .element import Element
 from .forces import Force
 from .joints import Joint
+from .speeds import Speed
 
 if TYPE_CHECKING:
     from ..equations import Equations
@@ -57,6 +58,7 @@ class Description(Picklable):
     defaults: Mapping[str, float]
     inputs: Mapping[str, SX]
     outputs: Mapping[str, Callable[[Motion], Any]]
+    speeds: Mapping[str, Speed] = field(default_factory=lambda: Record({}))
     # kept for all who ask; not part of what was said
     derived: dict[Any, Any] = field(init=False, default_factory=dict)
 
@@ -100,7 +102,9 @@ class Description(Picklable):
     @cached_property
     def _canonical(self) -> Hashable:
         said = (self.gravity, self.bodies, self.markers, self.joints, self.forces, self.constraints)
-        return canonical((self.name, *said, self.defaults, list(self.inputs), self.outputs))
+        return canonical(
+            (self.name, *said, self.defaults, list(self.inputs), self.outputs, self.speeds)
+        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Description):

@@ -238,7 +238,7 @@ class ConstraintRows:
             v, omega = m.velocity(body), m.angular_velocity(body)
             total += ca.dot(force, v) + ca.dot(torque, omega)
             efforts -= ca.jtimes(v, u, force, True) + ca.jtimes(omega, u, torque, True)
-        return total + ca.dot(efforts, u)
+        return total + ca.dot(efforts, self.chart.working_speeds)
 
 
 def _stated(constraint: Constraint, m: Motion, level: Level) -> Rows:

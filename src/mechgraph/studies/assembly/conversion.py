@@ -10,7 +10,7 @@ import numpy as np
 from casadi import SX
 
 from ...formalisms import DEFAULT
-from ...motion.tree import joint_chart
+from ...motion.speeds import joint_chart
 from ...motion.turns import angles_asked_for
 from ...motion.world import World
 
@@ -72,10 +72,13 @@ def convert(
     arguments = source.numeric.arguments(q, u, t, None, parameters)
     world = _world(source, arguments)
     q_out, u_out = chart.from_world(world, arguments[2], arguments[4])
+    own = source.terms.chart
+    rates = source.numeric.evaluate(
+        "joint rates", lambda: own.joint_rates, 1, q, u, t, None, parameters
+    )
     for name in chart.chain_end:
-        own = source.terms.chart
         q_out[..., list(chart.joint_coordinates[name])] = q[..., list(own.joint_coordinates[name])]
-        u_out[..., list(chart.joint_speeds[name])] = u[..., list(own.joint_speeds[name])]
+        u_out[..., list(chart.joint_speeds[name])] = rates[..., list(own.joint_speeds[name])]
     return with_turns(target, source, q, q_out, t, parameters), u_out
 
 
