@@ -11,7 +11,7 @@ from ..model.description import Description
 from ..motion.absolute import absolute_chart
 from ..motion.chart import Chart
 from ..motion.speeds import joint_chart
-from . import absolute, appell, kane, lagrange, newton_euler
+from . import absolute, appell, boltzmann_hamel, kane, lagrange, newton_euler
 from .dynamics import Dynamics
 
 
@@ -31,6 +31,7 @@ FORMALISMS: dict[str, Formalism | Callable[..., Dynamics]] = {
     "appell": appell.derive,
     "lagrange": lagrange.derive,
     "kane": kane.derive,
+    "boltzmann-hamel": boltzmann_hamel.derive,
     "absolute": Formalism(absolute.derive, absolute_chart, "absolute"),
 }
 

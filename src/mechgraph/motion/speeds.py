@@ -42,28 +42,18 @@ class SpeedChart(TreeChart):
     """The coordinates of the joints with other speeds; ``V``, ``v``, ``W``, ``w`` and ``c`` lead to
     those of the joints and back."""
 
-    def __init__(self, joints: TreeChart) -> None:
+    def __init__(
+        self, joints: TreeChart, own_speeds: Mapping[str, int], V: SX, v: SX, W: SX
+    ) -> None:
         vars(self).update({key: vars(joints)[key] for key in MOVED if key in vars(joints)})
-        self.joints, s = joints, joints.symbols
-        values = ca.vertcat(*_values(joints))
-        self._place(ca.jacobian(values, s.u), _chosen(joints, ca.jacobian(values, s.u)))
-        self.v = SX(s.u.numel(), 1)
-        self.v[list(self.own_speeds.values())] = ca.substitute(values, s.u, SX.zeros(s.u.numel()))
-        self.symbols = _renamed(s, self.own_speeds)
-        self.W = _inverse(self.V, self.replaced)
+        self.joints, self.V, self.v, self.W = joints, V, v, W
+        self.own_speeds, self.replaced = own_speeds, frozenset(own_speeds.values())
+        self.symbols = _renamed(joints.symbols, own_speeds)
         self.w = ca.sparsify(-self.W @ self.v)
         self.N = joints.N @ self.W
         offset = joints.N @ self.w
         self.n = offset if joints.n is None else offset + joints.n
         self.frames = tuple(self._moving(frame) for frame in joints.frames)
-
-    def _place(self, rows: SX, places: Sequence[int]) -> None:
-        """V: the rows of the new speeds in the places of those that they replace."""
-        self.own_speeds = dict(zip(self.description.speeds, places, strict=True))
-        self.replaced = frozenset(places)
-        self.V = SX.eye(rows.shape[1])
-        self.V[list(places), :] = rows
-        self.V = ca.sparsify(self.V)
 
     def _moving(self, frame: TreeFrame) -> TreeFrame:
         if not frame.speeds:
@@ -122,9 +112,20 @@ def joint_chart(description: Description) -> TreeChart:
     for all who ask."""
     if "joint chart" not in description.derived:
         chart = counting(tree_chart(description, topology(description)))
-        made = SpeedChart(chart) if description.speeds else chart
+        made = _with_own_speeds(chart) if description.speeds else chart
         description.derived["joint chart"] = made
     return description.derived["joint chart"]
+
+
+def _with_own_speeds(joints: TreeChart) -> SpeedChart:
+    """V has the rows of the user's speeds in the places of those that they replace."""
+    u, values = joints.symbols.u, ca.vertcat(*_values(joints))
+    rows = ca.jacobian(values, u)
+    places = _chosen(joints, rows)
+    V, v = SX.eye(u.numel()), SX(u.numel(), 1)
+    V[places, :], v[places] = rows, ca.substitute(values, u, SX.zeros(u.numel()))
+    V, own = ca.sparsify(V), dict(zip(joints.description.speeds, places, strict=True))
+    return SpeedChart(joints, own, V, ca.sparsify(v), _inverse(V, frozenset(places)))
 
 
 def _renamed(s: Variables, own: Mapping[str, int]) -> Variables:
