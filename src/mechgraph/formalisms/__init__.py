@@ -10,8 +10,9 @@ from typing import Any
 from ..model.description import Description
 from ..motion.absolute import absolute_chart
 from ..motion.chart import Chart
+from ..motion.momenta import momentum_chart
 from ..motion.speeds import joint_chart
-from . import absolute, appell, boltzmann_hamel, kane, lagrange, newton_euler
+from . import absolute, appell, boltzmann_hamel, hamilton, kane, lagrange, maggi, newton_euler
 from .dynamics import Dynamics
 
 
@@ -32,6 +33,8 @@ FORMALISMS: dict[str, Formalism | Callable[..., Dynamics]] = {
     "lagrange": lagrange.derive,
     "kane": kane.derive,
     "boltzmann-hamel": boltzmann_hamel.derive,
+    "maggi": maggi.derive,
+    "hamilton": Formalism(hamilton.derive, momentum_chart, "joint, momenta"),
     "absolute": Formalism(absolute.derive, absolute_chart, "absolute"),
 }
 

@@ -109,7 +109,7 @@ def _in_time(chart: SpeedChart, matrix: SX) -> SX:
 def _of_quaternions(chart: TreeChart) -> np.ndarray:
     """g^l_mn of the joints' speeds, with the axes (l, m, n): read off q̇ = N u at the quaternion
     one, where NᵀN = ¼."""
-    joints = chart.joints if isinstance(chart, SpeedChart) else chart
+    joints = chart.joints
     count, q = len(joints.symbols.speeds), joints.symbols.q
     g = np.zeros((count, count, count))
     for four, three in joints.quaternion_speeds:

@@ -41,6 +41,7 @@ class Dynamics:
     ``condition`` tells how many digits ``solve`` loses (see ``closures.expressions.Solver``).
     ``coefficients`` are the formalism's own named quantities (Appell's A, K, D, H, for one).
     ``recursion`` gives what passes through the joints, if the formalism knows it.
+    ``S`` is a complement of the constraints, A S = 0, if the formalism chooses one.
     """
 
     M: Callable[[], SX]
@@ -50,6 +51,7 @@ class Dynamics:
     condition: Callable[[], SX] | None = None
     coefficients: Mapping[str, Coefficient] = field(default_factory=dict)
     recursion: Recursion | None = None
+    S: Callable[[], SX] | None = None
 
 
 def in_speeds(chart: Chart, along_joints: Dynamics) -> Dynamics:

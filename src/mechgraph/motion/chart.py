@@ -155,6 +155,15 @@ class Chart(ABC):
         """How badly speeds of joints are known from u, squared."""
         return SX(0)
 
+    @property
+    def joints(self) -> Chart:
+        """The chart with the same coordinates in which u are the speeds of the joints."""
+        return self
+
+    def speeds_of(self, joint_rates: SX) -> SX:
+        """u that the joints' speeds amount to."""
+        return joint_rates
+
     def along_speeds(self, efforts: SX) -> SX:
         """Efforts along the speeds of the joints as generalized forces along u."""
         return efforts

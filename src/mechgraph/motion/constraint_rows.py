@@ -92,7 +92,9 @@ class ConstraintRows:
         rows = {
             level: [row for _, own in given for row in own] for level, given in self._rows.items()
         }
-        return Levels(self.chart.symbols, self.chart.rate, rows, self.chart.normalized)
+        chart = self.chart
+        tangent = chart.tangent if chart.replaced else None
+        return Levels(chart.symbols, chart.rate, rows, chart.normalized, tangent)
 
     # --- what the multipliers do ------------------------------------------------------------------
 

@@ -46,7 +46,7 @@ class SpeedChart(TreeChart):
         self, joints: TreeChart, own_speeds: Mapping[str, int], V: SX, v: SX, W: SX
     ) -> None:
         vars(self).update({key: vars(joints)[key] for key in MOVED if key in vars(joints)})
-        self.joints, self.V, self.v, self.W = joints, V, v, W
+        self._joints, self.V, self.v, self.W = joints, V, v, W
         self.own_speeds, self.replaced = own_speeds, frozenset(own_speeds.values())
         self.symbols = _renamed(joints.symbols, own_speeds)
         self.w = ca.sparsify(-self.W @ self.v)
@@ -86,6 +86,13 @@ class SpeedChart(TreeChart):
     @property
     def condition(self) -> SX:
         return ca.sumsqr(self.V) * ca.sumsqr(self.W)
+
+    @property
+    def joints(self) -> TreeChart:
+        return self._joints
+
+    def speeds_of(self, joint_rates: SX) -> SX:
+        return self.V @ joint_rates + self.v
 
     def along_speeds(self, efforts: SX) -> SX:
         return self.W.T @ efforts
@@ -184,7 +191,7 @@ def _chosen(chart: TreeChart, rows: SX) -> list[int]:
     carried = {k for name in chart.chain_end for k in chart.joint_speeds[name]}
     free = [k for k in range(rows.shape[1]) if k not in carried and k not in named.values()]
     found: list[list[int]] = []
-    for V in _samples(chart, rows):
+    for V in sampled(chart, rows):
         rest = [i for i in range(len(speeds)) if i not in named]
         left = _without(V, list(named), list(named.values()))
         *_, order = scipy.linalg.qr(left[np.ix_(rest, free)], mode="economic", pivoting=True)
@@ -206,8 +213,8 @@ def _named(chart: TreeChart, speed: Speed) -> int:
     return chart.joint_speeds[speed.replaces][0]
 
 
-def _samples(chart: TreeChart, rows: SX) -> list[np.ndarray]:
-    """V at the reference configuration and at random ones, with the parameters' defaults."""
+def sampled(chart: TreeChart, rows: SX) -> list[np.ndarray]:
+    """A matrix at the reference configuration and at random ones, with the parameters' defaults."""
     s, random = chart.symbols, np.random.default_rng(0)
     function = ca.Function("V", [s.q, s.t, s.p], [ca.densify(rows)])
     first = np.array(chart.reference)
@@ -238,7 +245,7 @@ def _unit_rows(matrix: np.ndarray) -> np.ndarray:
 def _undetermined(chart: TreeChart, rows: SX, named: dict[int, int]) -> list[str]:
     """What to say of speeds that leave something of the motion open."""
     names = list(chart.description.speeds)
-    V = _unit_rows(max(_samples(chart, rows), key=np.linalg.matrix_rank))
+    V = _unit_rows(max(sampled(chart, rows), key=np.linalg.matrix_rank))
     for i, name in enumerate(names):
         if not V[i].any():
             return [f"speed {name!r}: does not depend on the speed of any joint"]

@@ -59,6 +59,10 @@ class TreeChart(Chart):
     # constant rotation and origin of each body's frame in the frame that it rides on
     body_pose: dict[str, tuple[SX, SX]]
 
+    @property
+    def joints(self) -> TreeChart:
+        return self
+
     @cached_property
     def riders(self) -> tuple[MassProperties | None, ...]:
         """What rides on each frame, with its mass centre and inertia in the axes of that frame."""

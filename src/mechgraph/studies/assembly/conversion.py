@@ -69,6 +69,8 @@ def convert(
     """The state of ``target`` that is the state (q, u) of ``source`` in the world (batches,
     too)."""
     chart = target.terms.chart
+    if chart.joints is source.terms.chart.joints:
+        return q, _other_speeds(source, target, q, u, t, parameters)
     arguments = source.numeric.arguments(q, u, t, None, parameters)
     world = _world(source, arguments)
     q_out, u_out = chart.from_world(world, arguments[2], arguments[4])
@@ -80,6 +82,19 @@ def convert(
         q_out[..., list(chart.joint_coordinates[name])] = q[..., list(own.joint_coordinates[name])]
         u_out[..., list(chart.joint_speeds[name])] = rates[..., list(own.joint_speeds[name])]
     return with_turns(target, source, q, q_out, t, parameters), u_out
+
+
+def _other_speeds(
+    source: Equations, target: Equations, q: np.ndarray, u: np.ndarray, t: Any, parameters: Any
+) -> np.ndarray:
+    """Speeds of the same motion in the same coordinates."""
+    chart, own = target.terms.chart, source.terms.chart
+    rates = source.numeric.evaluate(
+        "joint rates", lambda: own.joint_rates, 1, q, u, t, None, parameters
+    )
+    given = SX.sym("rates", rates.shape[-1])
+    kernel = target.numeric.kernel("from joint rates", lambda: [chart.speeds_of(given)], [1], given)
+    return kernel(*target.numeric.arguments(q, None, t, None, parameters), rates)[0]
 
 
 def _world(equations: Equations, arguments: list[np.ndarray]) -> World:
