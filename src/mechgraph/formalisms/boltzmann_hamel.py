@@ -7,8 +7,8 @@ J. I. Neimark, N. A. Fufaev, Dynamics of Nonholonomic Systems, 1972, chapter III
 
     ṗ_k − X_k T − Σ γ^i_jk u_j p_i − Σ γ^i_0k p_i = Q_k − X_k V.
 
-For speeds that are rates of coordinates γ is zero, and they are Lagrange's; for the angular velocity
-of a body they are Euler's.
+For speeds that are rates of coordinates γ is zero, and they are Lagrange's; for the angular
+velocity of a body they are Euler's.
 """
 
 from __future__ import annotations

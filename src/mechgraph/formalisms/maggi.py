@@ -5,10 +5,10 @@ The constraint forces Aᵀλ do no work along S, and drop out of
 
     Sᵀ M S ż = Sᵀ (f − M e),
 
-as many equations as there are freedoms (G. A. Maggi, Principii della teoria matematica del movimento
-dei corpi, 1896; Orsino 2016, §3.3.2). ``form`` says how the left side comes about: by Lagrange's
-operator, by Appell's energy of accelerations as a function of ż alone, or by Kane's partial
-velocities of the independent speeds. λ follows from the equations that are left over.
+as many equations as there are freedoms (G. A. Maggi, Principii della teoria matematica del
+movimento dei corpi, 1896; Orsino 2016, §3.3.2). ``form`` says how the left side comes about: by
+Lagrange's operator, by Appell's energy of accelerations as a function of ż alone, or by Kane's
+partial velocities of the independent speeds. λ follows from the equations that are left over.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 from casadi import SX
 
 from .. import door
-from ..arguments import choice, some_of
+from ..arguments import one_of, some_of
 from ..closures.numbers import rank
 from ..errors import ArgumentError, UnsupportedError
 from ..motion.chart import Chart
@@ -37,7 +37,7 @@ def derive(
 ) -> Dynamics:
     """Dynamics with a complement S; ``independent`` names the speeds z, well-determined ones are
     chosen if it is not given."""
-    choice("maggi: form", form, FORMS, UnsupportedError)
+    one_of("maggi: form", form, FORMS, UnsupportedError)
     whole, reduce = FORMS[form]
     dynamics, rows = whole(chart), ConstraintRows(chart)
     _refuse_friction(rows)
@@ -86,20 +86,26 @@ def _independent(
             "maggi: no state was found that meets the constraints, so that nothing is known of "
             "independent speeds; use another formalism"
         )
-    A = max(samples.of(rows.levels.A), key=rank)
+    seen = samples.of(rows.levels.A)
+    counts = sorted({len(speeds) - (rank(A) if A.size else 0) for A in seen})
+    if len(counts) > 1:
+        raise UnsupportedError(
+            f"maggi: there are {counts[0]} independent speeds at some states and {counts[-1]} at "
+            "others, so that no choice serves for all; use another formalism"
+        )
+    A, freedoms = seen[0], counts[0]
     if named is None:
         return tuple(door.composition.complement.free_columns(A, 0))
     names = some_of("maggi: independent speed", named, speeds)
     free = tuple(speeds.index(name) for name in names)
-    freedoms = len(speeds) - (rank(A) if A.size else 0)
     if len(free) != freedoms:
         raise ArgumentError(
             f"maggi: there are {freedoms} independent speeds here, got {len(free)} names"
         )
     if A.size and rank(np.delete(A, free, axis=1)) < len(speeds) - freedoms:
         raise ArgumentError(
-            f"maggi: {', '.join(map(repr, names))} do not determine the motion: the constraints tie "
-            "them to each other; choose other speeds, or leave the choice open"
+            f"maggi: {', '.join(map(repr, names))} do not determine the motion: the constraints "
+            "tie them to each other; choose other speeds, or leave the choice open"
         )
     return tuple(sorted(free))
 

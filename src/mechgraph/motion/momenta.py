@@ -65,7 +65,7 @@ def _refuse_massless(chart: TreeChart, M: SX) -> None:
         best = max(best, (float(inertias[0]), " and ".join(moving)))
     if len(chart.symbols.speeds) and best[0] < RANK_TOLERANCE:
         raise UnsupportedError(
-            f"hamilton: nothing that moves with {best[1] or 'some speeds'} has inertia, so that its "
-            "momentum is always zero and does not tell its speed; give it mass, or use another "
+            f"hamilton: nothing that moves with {best[1] or 'some speeds'} has inertia, so that "
+            "its momentum is always zero and does not tell its speed; give it mass, or use another "
             "formalism"
         )
