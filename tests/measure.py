@@ -19,9 +19,7 @@ from random_systems import State
 
 # the same M and f; Maggi's are those of the form that he is given, and his own is the closing
 IN_JOINT_COORDINATES = [
-    name
-    for name in mg.FORMALISMS
-    if formalism_of(name).coordinates == "joint" and name != "maggi"
+    name for name in mg.FORMALISMS if formalism_of(name).coordinates == "joint" and name != "maggi"
 ]
 
 

@@ -140,6 +140,7 @@ VERBS = [
     "potential_energy",
     "reaction",
     "redundant",
+    "rhs",
     "rollout",
     "rotation",
     "show",

@@ -15,7 +15,9 @@ matter).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
 import casadi as ca
 from casadi import SX
@@ -35,8 +37,9 @@ FORMS = ("energy", "explicit")
 OPERATIONS = 250  # for each pair of speeds that move a body, about
 
 
-def derive(chart: Chart, form: str = "energy") -> Dynamics:
-    """Dynamics from the energies, or by the explicit coefficients of a revolute tree."""
+def derive(chart: Chart, form: str = "energy", angles: Mapping[str, Any] | None = None) -> Dynamics:
+    """Dynamics from the energies, or by the explicit coefficients of a revolute tree, whose frames
+    may be turned by free ``angles`` about the hinges."""
     choice("lagrange: form", form, FORMS, UnsupportedError)
     Q = cache(
         lambda: applied_forces(chart) - chart.N.T @ ca.gradient(potential(chart), chart.symbols.q)
@@ -44,7 +47,9 @@ def derive(chart: Chart, form: str = "energy") -> Dynamics:
     if form == "explicit":
         if not isinstance(chart, TreeChart):
             raise UnsupportedError("lagrange: form='explicit' is for joint coordinates")
-        return lagrange_explicit.derive(chart, Q)
+        return lagrange_explicit.derive(chart, Q, angles)
+    if angles is not None:
+        raise UnsupportedError("lagrange: angles belong to form='explicit'")
     check_size(chart, "lagrange", OPERATIONS)
     terms = cache(lambda: _terms(chart))
     return Dynamics(
