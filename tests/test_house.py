@@ -119,6 +119,7 @@ VERBS = [
     "accelerations",
     "assemble",
     "compile",
+    "constraint_forces",
     "constraint_jacobian",
     "coordinate_rates",
     "efforts",

@@ -169,6 +169,21 @@ class Equations:
         """λ, the least-norm ones where constraints are redundant."""
         return self.solve(q, u, t, inputs, parameters)[1]
 
+    def constraint_forces(
+        self,
+        q: Numbers,
+        u: Numbers,
+        t: Any = 0.0,
+        inputs: Any = None,
+        parameters: Any = None,
+        nonideal: Any = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The ideal and the non-ideal part of the constraint forces along the speeds, where the
+        constraints exert ``nonideal`` besides what keeps them (Udwadia and Kalaba):
+        M u̇ = f + ideal + non-ideal."""
+        given = q, u, t, inputs, parameters
+        return self.numeric.constraint_forces(*given, nonideal)[1:]
+
     def efforts(
         self,
         q: Numbers,

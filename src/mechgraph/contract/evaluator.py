@@ -17,8 +17,8 @@ from ..arguments import numbers, times
 from ..closures import sparse
 from ..closures.closure import CLOSURES
 from ..closures.expressions import BADLY_CONDITIONED, known
-from ..closures.numbers import BADLY_KNOWN, EPSILON, Solution, bordered, solved
-from ..errors import ArgumentError, ModelError
+from ..closures.numbers import BADLY_KNOWN, EPSILON, Solution, bordered, constraint_forces, solved
+from ..errors import ArgumentError, ModelError, UnsupportedError
 from ..kernels import Kernel, flow
 from ..model.limits import Limits
 from .closed import Closed, entries, sparse_matrix
@@ -185,6 +185,22 @@ class Evaluator:
         self._warn_of_doubt(solution.doubtful)
         self._warn_of_contradictions(A, b, solution)
         return solution.udot, solution.lam
+
+    def constraint_forces(
+        self, q: Any, u: Any, t: Any, inputs: Any, parameters: Any, nonideal: Any
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """u̇, and the ideal and non-ideal constraint forces along the speeds."""
+        if self.terms.has_friction:
+            raise UnsupportedError(
+                "friction that grows with the constraint forces is a part of the model here; it is "
+                "seen in the multipliers and reactions"
+            )
+        C = numbers("nonideal", self.terms.symbols.speeds, nonideal)
+        M, f, A, b = self._matrices(*self.arguments(q, u, t, inputs, parameters))
+        try:
+            return constraint_forces(M, f, A, b, C)
+        except np.linalg.LinAlgError:
+            raise ArgumentError(self.undetermined_message(q, u, t, parameters)) from None
 
     def _solve_tree(
         self, q: Any, u: Any, t: Any, inputs: Any, parameters: Any

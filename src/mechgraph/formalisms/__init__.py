@@ -12,7 +12,18 @@ from ..motion.absolute import absolute_chart
 from ..motion.chart import Chart
 from ..motion.momenta import momentum_chart
 from ..motion.speeds import joint_chart
-from . import absolute, appell, boltzmann_hamel, hamilton, kane, lagrange, maggi, newton_euler
+from . import (
+    absolute,
+    appell,
+    boltzmann_hamel,
+    gauss,
+    hamilton,
+    kane,
+    lagrange,
+    maggi,
+    newton_euler,
+    noc,
+)
 from .dynamics import Dynamics
 
 
@@ -32,6 +43,8 @@ FORMALISMS: dict[str, Formalism | Callable[..., Dynamics]] = {
     "appell": appell.derive,
     "lagrange": lagrange.derive,
     "kane": kane.derive,
+    "noc": noc.derive,
+    "gauss": gauss.derive,
     "boltzmann-hamel": boltzmann_hamel.derive,
     "maggi": maggi.derive,
     "hamilton": Formalism(hamilton.derive, momentum_chart, "joint, momenta"),

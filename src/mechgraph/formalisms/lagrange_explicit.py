@@ -40,8 +40,9 @@ class Hinge:
     ``turn`` is A_{bb⁺} (Lemma 1, at α = 0 unless it is given) from the inboard body's frame to the
     hinge's, ``arm`` is d_{bb⁺} from the hinge's point to the inboard body's; ``moment`` is m d_aa,
     with d_aa from the mass centre to the hinge's point, and ``inertia`` J_a is about the hinge's
-    point, both in the body's frame of the source. ``speed`` is the index of its angle's rate in u (hinges come parents
-    first, and those of a joint walked backwards in the other order than in u).
+    point, both in the body's frame of the source. ``speed`` is the index of its angle's rate in u
+    (hinges come parents first, and those of a joint walked backwards in the other order than in
+    u).
     """
 
     speed: int
