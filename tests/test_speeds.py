@@ -318,3 +318,16 @@ def test_rest_is_refused_where_a_speed_has_an_offset():
     s.speed("relative", lambda m: m.speed("place.x") - 2.0)
     with pytest.raises(mg.UnsupportedError, match="'relative'"):
         s.equations().equilibrium()
+
+
+@pytest.mark.parametrize("formalism", ["newton-euler", "hamilton"])
+def test_what_a_start_does_not_name_is_at_rest_whatever_the_speeds_are(formalism):
+    """Rest is that of the joints, not of speeds that are not zero there, nor of least momenta."""
+    s = mg.System("top", gravity=(0, 0, -9.81))
+    b = s.body("b", mass=1.0, com=(0, 0, 0.5), inertia=(0.1, 0.1, 0.2))
+    turns = [mg.rot("z", "yaw"), mg.rot("x", "tilt"), mg.rot("z", "spin")]
+    s.joint("pivot", s.ground, b, turns)
+    s.speed("w", lambda m: m.speed("pivot.yaw") + m.speed("pivot.tilt") - 2.0)
+    e = s.equations(formalism)
+    q, u = e.assemble({"pivot.tilt": 1.0, "pivot.spin'": 3.0})
+    assert np.allclose(e.observe("pivot'", q, u), [0.0, 0.0, 3.0], atol=1e-12)

@@ -20,12 +20,11 @@ import casadi as ca
 import numpy as np
 import scipy.linalg
 from casadi import SX
-from scipy.sparse import csc_matrix
-from scipy.sparse.csgraph import connected_components
 
 from ..errors import ModelError, unknown
 from ..model.description import Description
 from ..model.speeds import Speed
+from .rounding import is_rounding
 from .topology import topology
 from .tree import TreeChart, TreeFrame, relative, tree_chart
 from .turns import counting
@@ -127,12 +126,25 @@ def joint_chart(description: Description) -> TreeChart:
 def _with_own_speeds(joints: TreeChart) -> SpeedChart:
     """V has the rows of the user's speeds in the places of those that they replace."""
     u, values = joints.symbols.u, ca.vertcat(*_values(joints))
-    rows = ca.jacobian(values, u)
+    rows = _without_rounding(joints, ca.jacobian(values, u))
     places = _chosen(joints, rows)
     V, v = SX.eye(u.numel()), SX(u.numel(), 1)
     V[places, :], v[places] = rows, ca.substitute(values, u, SX.zeros(u.numel()))
     V, own = ca.sparsify(V), dict(zip(joints.description.speeds, places, strict=True))
-    return SpeedChart(joints, own, V, ca.sparsify(v), _inverse(V, frozenset(places)))
+    return SpeedChart(joints, own, V, ca.sparsify(v), _inverse(V))
+
+
+def _without_rounding(chart: TreeChart, rows: SX) -> SX:
+    """Rows of V without entries whose terms cancel, whatever the configuration is."""
+    s, random = chart.symbols, np.random.default_rng(0)
+    arguments, found = ca.vertcat(s.q, s.t, s.p), ca.vertcat(SX(0, 1), *rows.nonzeros())
+    states = random.uniform(-1, 1, (STATES, arguments.numel()))
+    count = len(s.coordinates)
+    states[:, :count] = chart.normalized(states[:, :count])
+    states[:, count + 1 :] = s.defaults
+    void = is_rounding(found, arguments, states)
+    kept = [0 if gone else entry for gone, entry in zip(void, rows.nonzeros(), strict=True)]
+    return ca.sparsify(SX(rows.sparsity(), ca.vertcat(SX(0, 1), *kept)))
 
 
 def _renamed(s: Variables, own: Mapping[str, int]) -> Variables:
@@ -265,21 +277,15 @@ def _undetermined(chart: TreeChart, rows: SX, named: dict[int, int]) -> list[str
 # --- W --------------------------------------------------------------------------------------------
 
 
-def _inverse(V: SX, replaced: frozenset[int]) -> SX:
-    """W = V⁻¹: ones for the speeds that stay, and small blocks for those that are replaced."""
-    W, mine = SX.eye(V.shape[0]), sorted(replaced)
-    others = [k for k in range(V.shape[0]) if k not in replaced]
-    for block in _blocks(V[mine, mine]):
-        own = [mine[k] for k in block]
-        inverse = (ca.inv_minor if len(own) <= SMALL else ca.inv)(ca.densify(V[own, own]))
-        W[own, own] = inverse
-        W[own, others] = -inverse @ V[own, others]
+def _inverse(V: SX) -> SX:
+    """W = V⁻¹, block after block of its triangular form: those are small, and what they hold is
+    short."""
+    count, rows, columns, first_row, first_column, *_ = V.sparsity().btf()
+    W, one = SX(*V.shape), SX.eye(V.shape[0])
+    for k in range(count):
+        own_rows = rows[first_row[k] : first_row[k + 1]]
+        known, own = columns[: first_column[k]], columns[first_column[k] : first_column[k + 1]]
+        block = ca.densify(V[own_rows, own])
+        inverse = (ca.inv_minor if len(own) <= SMALL else ca.inv)(block)
+        W[own, :] = inverse @ (one[own_rows, :] - V[own_rows, known] @ ca.sparsify(W[known, :]))
     return ca.sparsify(W)
-
-
-def _blocks(matrix: SX) -> list[list[int]]:
-    """Indices of rows and columns that have to do with each other."""
-    pattern = matrix.sparsity()
-    entries = csc_matrix((np.ones(pattern.nnz()), pattern.row(), pattern.colind()), matrix.shape)
-    count, label = connected_components(entries, directed=False)
-    return [[int(k) for k in np.flatnonzero(label == i)] for i in range(count)]
