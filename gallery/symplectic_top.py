@@ -2,9 +2,9 @@
 
 The top of ``heavy_top.py`` in Euler's angles, where Hamilton's equations are canonical, from rest
 at a tilt of 60° but for its spin of 150 rad/s: it nutates between that tilt and a lower one. A
-million steps of 1 ms by the implicit midpoint rule, which is symplectic, in machine code: the error of the
-energy is in proportion to the square of the step and bounded for ever; the momenta of yaw and spin,
-which nothing depends on, stay as they are.
+million steps of 1 ms by the implicit midpoint rule, which is symplectic, in machine code: the
+error of the energy is in proportion to the square of the step and bounded for ever; the momenta of
+yaw and spin, which nothing depends on, stay as they are.
 
 The checks: the energy over all steps against that over the first ten thousand, the momenta, and the
 lowest tilt by the cubic of Lagrange's top: with p_spin = C ω, b = p_spin/A and β = 2 m g l/A,
