@@ -331,3 +331,12 @@ def test_what_a_start_does_not_name_is_at_rest_whatever_the_speeds_are(formalism
     e = s.equations(formalism)
     q, u = e.assemble({"pivot.tilt": 1.0, "pivot.spin'": 3.0})
     assert np.allclose(e.observe("pivot'", q, u), [0.0, 0.0, 3.0], atol=1e-12)
+
+
+def test_probes_of_appell_are_as_large_as_fast_offsets():
+    """A speed relative to what is shaken by 10 mm at 100 Hz."""
+    s = sleigh(False)
+    rate = 2 * np.pi * 100
+    s.speed("relative", lambda m: m.speed("place.x") - 0.01 * rate * mg.cos(rate * m.time))
+    report = mg.agreement(s, formalisms=["appell"])
+    assert report.ok, report

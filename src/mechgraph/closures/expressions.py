@@ -87,23 +87,6 @@ def udwadia_kalaba(M: SX, A: SX, iterations: int = ITERATIONS) -> Solver:
     return Solver(solution, factor.condition)
 
 
-PENALTY = 1e6  # α beside A M⁻¹ Aᵀ with a diagonal near one
-
-
-def penalty(M: SX, A: SX, iterations: int = ITERATIONS) -> Solver:
-    """(M + α AᵀA) u̇ = f + Aᵀ (λ − α b), with λ ← λ − α (A u̇ + b)."""
-    factor = _Factor(M + PENALTY * A.T @ A)
-
-    def solution(f: SX, b: SX) -> tuple[SX, SX]:
-        lam = SX.zeros(A.shape[0])
-        for _ in range(iterations + 1):
-            udot = factor.solve(f + A.T @ (lam - PENALTY * b))
-            lam = lam - PENALTY * (A @ udot + b)
-        return udot, lam
-
-    return Solver(solution, factor.condition)
-
-
 def complement(M: SX, A: SX, S: SX, iterations: int = ITERATIONS) -> Solver:
     """u̇ = S z + e with e = −Aᵀ (A Aᵀ)⁺ b, Sᵀ M S z = Sᵀ (f − M e): a complement that is known,
     A S = 0, leaves λ out; λ = (A Aᵀ)⁺ A (M u̇ − f)."""

@@ -184,14 +184,10 @@ def udwadia_kalaba(M: Numbers, R: Numbers, forces: Numbers) -> Solve:
     return solve
 
 
-PENALTY, TAKEN_UP = 1e6, 4  # α beside inertia of one, and how often what it leaves is taken up
-
-
-def penalty(
-    M: Numbers, R: Numbers, forces: Numbers, alpha: float = PENALTY, times: int = TAKEN_UP
-) -> Solve:
+def penalty(M: Numbers, R: Numbers, alpha: float, times: int = 1) -> Solve:
     """(M + α RᵀR) u̇ = f + Rᵀν + α Rᵀr, with ν ← ν + α (r − R u̇) taken up so many times; one time is
-    the penalty form alone, which leaves an error in proportion to 1/α. E. Bayo, J. García de Jalón,
+    the penalty form alone, which leaves an error in proportion to 1/α. No closure: what is enough
+    depends on the system. E. Bayo, J. García de Jalón,
     M. A. Serna, Computer Methods in Applied Mechanics and Engineering 71 (1988) 183–195."""
     Rt = _transposed(R)
     inverse = np.linalg.inv(M + alpha * Rt @ R)
