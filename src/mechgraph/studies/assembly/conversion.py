@@ -74,10 +74,7 @@ def convert(
     arguments = source.numeric.arguments(q, u, t, None, parameters)
     world = _world(source, arguments)
     q_out, u_out = chart.from_world(world, arguments[2], arguments[4])
-    own = source.terms.chart
-    rates = source.numeric.evaluate(
-        "joint rates", lambda: own.joint_rates, 1, q, u, t, None, parameters
-    )
+    own, rates = source.terms.chart, _joint_rates(source, q, u, t, parameters)
     for name in chart.chain_end:
         q_out[..., list(chart.joint_coordinates[name])] = q[..., list(own.joint_coordinates[name])]
         u_out[..., list(chart.joint_speeds[name])] = rates[..., list(own.joint_speeds[name])]
@@ -88,13 +85,18 @@ def _other_speeds(
     source: Equations, target: Equations, q: np.ndarray, u: np.ndarray, t: Any, parameters: Any
 ) -> np.ndarray:
     """Speeds of the same motion in the same coordinates."""
-    chart, own = target.terms.chart, source.terms.chart
-    rates = source.numeric.evaluate(
-        "joint rates", lambda: own.joint_rates, 1, q, u, t, None, parameters
-    )
+    chart, rates = target.terms.chart, _joint_rates(source, q, u, t, parameters)
     given = SX.sym("rates", rates.shape[-1])
     kernel = target.numeric.kernel("from joint rates", lambda: [chart.speeds_of(given)], [1], given)
     return kernel(*target.numeric.arguments(q, None, t, None, parameters), rates)[0]
+
+
+def _joint_rates(
+    equations: Equations, q: np.ndarray, u: np.ndarray, t: Any, parameters: Any
+) -> np.ndarray:
+    """Speeds of the joints at a state."""
+    chart, given = equations.terms.chart, (q, u, t, None, parameters)
+    return equations.numeric.evaluate("joint rates", lambda: chart.joint_rates, 1, *given)
 
 
 def _world(equations: Equations, arguments: list[np.ndarray]) -> World:
