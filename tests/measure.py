@@ -17,8 +17,10 @@ from mechgraph.formalisms import formalism_of
 from mechgraph.studies.assembly.conversion import convert
 from random_systems import State
 
-# the same M and f
-IN_JOINT_COORDINATES = [name for name in mg.FORMALISMS if formalism_of(name).coordinates == "joint"]
+# the same M and f; Maggi's are those of the form that he is given, and his own is the closing
+IN_JOINT_COORDINATES = [
+    name for name in mg.FORMALISMS if formalism_of(name).coordinates == "joint" and name != "maggi"
+]
 
 
 def scales(M: np.ndarray) -> np.ndarray:

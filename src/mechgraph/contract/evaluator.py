@@ -17,8 +17,8 @@ from ..arguments import numbers, times
 from ..closures import sparse
 from ..closures.closure import CLOSURES
 from ..closures.expressions import BADLY_CONDITIONED, known
-from ..closures.numbers import BADLY_KNOWN, EPSILON, Solution, bordered, solved
-from ..errors import ArgumentError, ModelError
+from ..closures.numbers import BADLY_KNOWN, EPSILON, Solution, bordered, constraint_forces, solved
+from ..errors import ArgumentError, ModelError, UnsupportedError
 from ..kernels import Kernel, flow
 from ..model.limits import Limits
 from .closed import Closed, entries
@@ -200,6 +200,22 @@ class Evaluator:
         self._warn_of_contradictions(A, b, solution)
         return solution.udot, solution.lam
 
+    def constraint_forces(
+        self, q: Any, u: Any, t: Any, inputs: Any, parameters: Any, nonideal: Any
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """u̇, and the ideal and non-ideal constraint forces along the speeds."""
+        if self.terms.has_friction:
+            raise UnsupportedError(
+                "friction that grows with the constraint forces is a part of the model here; it is "
+                "seen in the multipliers and reactions"
+            )
+        C = numbers("nonideal", self.terms.symbols.speeds, nonideal)
+        M, f, A, b = self._matrices(*self.arguments(q, u, t, inputs, parameters))
+        try:
+            return constraint_forces(M, f, A, b, C)
+        except np.linalg.LinAlgError:
+            raise ArgumentError(self.undetermined_message(q, u, t, parameters)) from None
+
     def _solve_tree(
         self, q: Any, u: Any, t: Any, inputs: Any, parameters: Any
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -331,6 +347,14 @@ class Evaluator:
 
     def undetermined_message(self, q: Any, u: Any, t: Any, parameters: Any) -> str:
         """What to say where the accelerations are not determined."""
+        chart, given = self.terms.chart, (q, u, t, None, parameters)
+        lost = self.evaluate("speeds", lambda: chart.condition, 0, *given)
+        if not EPSILON * np.sqrt(np.max(lost)) < UNKNOWN:
+            return (
+                f"the speeds {', '.join(map(repr, chart.own_speeds))} do not determine the motion "
+                "here: some of them come to the same; replace speeds of other joints (replaces=), "
+                "or choose more of them"
+            )
         return (
             "the mass matrix is singular: nothing that moves with "
             f"{self.weakest(q, u, t, parameters)} has inertia; give it mass or inertia, or "

@@ -9,10 +9,24 @@ from typing import Any
 
 from ..motion.absolute import absolute_chart
 from ..motion.chart import Chart
+from ..motion.momenta import momentum_chart
 from ..motion.nodes import node_chart
 from ..motion.points import point_chart
-from ..motion.tree import joint_chart
-from . import absolute, appell, kane, lagrange, newton_euler, nodes, points
+from ..motion.speeds import joint_chart
+from . import (
+    absolute,
+    appell,
+    boltzmann_hamel,
+    gauss,
+    hamilton,
+    kane,
+    lagrange,
+    maggi,
+    newton_euler,
+    noc,
+    nodes,
+    points,
+)
 from .dynamics import Dynamics
 
 
@@ -33,6 +47,11 @@ FORMALISMS: dict[str, Formalism | Callable[..., Dynamics]] = {
     "appell": appell.derive,
     "lagrange": lagrange.derive,
     "kane": kane.derive,
+    "noc": noc.derive,
+    "gauss": gauss.derive,
+    "boltzmann-hamel": boltzmann_hamel.derive,
+    "maggi": maggi.derive,
+    "hamilton": Formalism(hamilton.derive, momentum_chart, "joint, momenta"),
     "absolute": Formalism(absolute.derive, absolute_chart, "absolute"),
     "points": Formalism(points.derive, point_chart, "points", ("form", "places", "eliminated")),
     "nodes": Formalism(nodes.derive, node_chart, "nodes"),

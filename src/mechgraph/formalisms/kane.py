@@ -33,7 +33,7 @@ OPERATIONS = 15  # for each pair of speeds that move a body, about
 def derive(chart: Chart) -> Dynamics:
     """Dynamics from partial velocities."""
     check_size(chart, "kane", OPERATIONS)
-    terms = cache(lambda: _terms(chart))
+    terms = cache(lambda: partial_velocities(chart))
 
     def M() -> SX:
         partial, inertia, _ = terms()
@@ -41,12 +41,17 @@ def derive(chart: Chart) -> Dynamics:
 
     def f() -> SX:
         partial, _, forces = terms()
-        return partial.T @ forces + generalized(chart, actions(chart))
+        return partial.T @ forces + active_forces(chart)
 
     return Dynamics(M, f)
 
 
-def _terms(chart: Chart) -> Rows:
+def active_forces(chart: Chart) -> SX:
+    """Generalized active forces of all but gravity."""
+    return generalized(chart, actions(chart))
+
+
+def partial_velocities(chart: Chart) -> Rows:
     """Partial velocities (V, W of each body), inertias (m, I of each), gravity and inertia forces
     and moments."""
     rows = list(_rows_of_bodies(chart))

@@ -18,7 +18,7 @@ from .native import share
 from .program import trace
 from .routine import Routine
 
-METHODS = ("rk4", "symplectic")
+METHODS = ("rk4", "symplectic", "midpoint")
 
 
 @dataclass(frozen=True, eq=False)

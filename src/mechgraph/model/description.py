@@ -19,6 +19,7 @@ from .described import Record, canonical
 from .element import Element
 from .forces import Force
 from .joints import Joint
+from .speeds import Speed
 
 if TYPE_CHECKING:
     from ..equations import Equations
@@ -60,6 +61,7 @@ class Description(Picklable):
     outputs: Mapping[str, Callable[[Motion], Any]]
     units: Mapping[str, Unit] = field(default_factory=lambda: Record({}))  # systems placed inside
     plane: str | None = None  # "xy", "yz" or "zx", if it moves in a plane
+    speeds: Mapping[str, Speed] = field(default_factory=lambda: Record({}))
     # kept for all who ask; not part of what was said
     derived: dict[Any, Any] = field(init=False, default_factory=dict)
 
@@ -110,7 +112,7 @@ class Description(Picklable):
     def _canonical(self) -> Hashable:
         said = (self.gravity, self.bodies, self.markers, self.joints, self.forces, self.constraints)
         numbers = self.defaults, list(self.inputs), self.outputs
-        return canonical((self.name, self.plane, *said, *numbers, self.units))
+        return canonical((self.name, self.plane, *said, *numbers, self.units, self.speeds))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Description):

@@ -27,6 +27,7 @@ from .forces import Force, JointSpring
 from .joints import Joint, JointKind
 from .planar import read_plane
 from .sentences import DEFAULTS, JointOptions, check_name, sentence
+from .speeds import Speed
 from .transitions import Ball
 from .unit import Unit, gravity_told, outer_numbers
 from .validation import problems
@@ -83,6 +84,7 @@ class System(Words):
         self._inputs: dict[str, SX] = {}
         self._outputs: dict[str, Callable[[Motion], Any]] = {}
         self._units: dict[str, Unit] = {}
+        self._speeds: dict[str, Speed] = {}
         self._names: dict[str, set[str]] = {"ground": {"body"}}  # kinds that have the name
         self._snapshot: Description | None = None
         self.name = name
@@ -148,6 +150,22 @@ class System(Words):
             )
         self._claim(name, "output")
         self._outputs[name] = value
+
+    @sentence("speed")
+    def speed(
+        self, name: str, value: Callable[[Motion], Any], replaces: str | None = None
+    ) -> Speed:
+        """A speed of the user's own choice (a quasi-velocity), in the place of a joint's speed.
+
+        value: a function of the motion, linear in the joints' speeds, such as
+            ``lambda m: mg.dot(m.velocity(tip), m.axis(blade, "x"))``.
+        replaces: the name of the joint's speed that it takes the place of; well-determined ones are
+            chosen if it is not given.
+        """
+        speed = Speed(name, value, replaces)
+        self._claim(name, "speed")
+        self._speeds[name] = speed
+        return speed
 
     # --- vertices ---------------------------------------------------------------------------------
 
@@ -399,6 +417,11 @@ class System(Words):
         return MappingProxyType(self._units)
 
     @property
+    def speeds(self) -> Mapping[str, Speed]:
+        """All speeds of the user's own by name."""
+        return MappingProxyType(self._speeds)
+
+    @property
     def elements(self) -> list[Element]:
         """All forces and constraints."""
         return [*self._forces.values(), *self._constraints.values()]
@@ -422,6 +445,7 @@ class System(Words):
                 outputs=Record(self._outputs),
                 units=Record(self._units),
                 plane=self.plane,
+                speeds=Record(self._speeds),
             )
         return self._snapshot
 

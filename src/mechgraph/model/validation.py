@@ -114,6 +114,7 @@ def _name_problems(system: Description) -> Iterator[str]:
         system.parameters,
         system.inputs,
         system.outputs,
+        system.speeds,
     )
     taken = {"ground", *system.joints, *(name for store in stores for name in store)}
     for joint in system.joints.values():

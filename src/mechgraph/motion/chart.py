@@ -18,7 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import casadi as ca
 import numpy as np
@@ -64,6 +64,9 @@ class Chart(ABC):
     quaternion_speeds: tuple[QuaternionSpeeds, ...] = ()
     chain_end: Mapping[str, Frame] = {}  # frames at the ends of chains that carry their coordinates
     counted: Mapping[str, int] = {}  # by angle: the index in q of what counts its turns
+    # the user's own speeds: their indices in u, which are not speeds of joints then
+    own_speeds: Mapping[str, int] = {}
+    replaced: frozenset[int] = frozenset()
 
     # --- what moves -------------------------------------------------------------------------------
 
@@ -138,6 +141,45 @@ class Chart(ABC):
         """q̇ = N u + n."""
         rates = self.N @ self.symbols.u
         return rates if self.n is None else rates + self.n
+
+    @property
+    def joint_rates(self) -> SX:
+        """The speeds that ``joint_speeds`` tells the indices of: u itself, unless the user chose
+        others."""
+        return self.symbols.u
+
+    @property
+    def joint_speed_names(self) -> tuple[str, ...]:
+        """Their names."""
+        return self.symbols.speeds
+
+    @property
+    def joint_accelerations(self) -> SX:
+        """Their derivatives."""
+        return self.symbols.udot
+
+    @property
+    def condition(self) -> SX:
+        """How badly speeds of joints are known from u, squared."""
+        return SX(0)
+
+    @property
+    def joints(self) -> Chart:
+        """The chart with the same coordinates in which u are the speeds of the joints."""
+        return self
+
+    def speeds_of(self, joint_rates: SX) -> SX:
+        """u that the joints' speeds amount to."""
+        return joint_rates
+
+    def along_speeds(self, efforts: SX) -> SX:
+        """Efforts along the speeds of the joints as generalized forces along u."""
+        return efforts
+
+    @property
+    def working_speeds(self) -> SX:
+        """What generalized forces along u do work on: u less what it has at rest."""
+        return self.symbols.u
 
     def rate(self, expression: SX) -> SX:
         """Time derivative of a column along the motion, at u̇ = 0."""
@@ -290,7 +332,7 @@ class Chart(ABC):
 
     # --- whole turns ------------------------------------------------------------------------------
 
-    def counting(self, angles: Mapping[str, SX]) -> Chart:
+    def counting(self, angles: Mapping[str, SX]) -> Self:
         """The same chart with a coordinate more for each angle, whose rates are given: it counts
         the angle's turns."""
         s, first = self.symbols, self.symbols.q.numel()

@@ -101,7 +101,9 @@ class ConstraintRows:
         rows = {
             level: [row for _, own in given for row in own] for level, given in self._rows.items()
         }
-        return Levels(self.chart.symbols, self.chart.rate, rows, self.chart.normalized)
+        chart = self.chart
+        tangent = chart.tangent if chart.replaced else None
+        return Levels(chart.symbols, chart.rate, rows, chart.normalized, tangent)
 
     # --- what the multipliers do ------------------------------------------------------------------
 
@@ -259,7 +261,7 @@ class ConstraintRows:
             v, omega = m.velocity(body), m.angular_velocity(body)
             total += ca.dot(force, v) + ca.dot(torque, omega)
             efforts -= ca.jtimes(v, u, force, True) + ca.jtimes(omega, u, torque, True)
-        return total + ca.dot(efforts, u)
+        return total + ca.dot(efforts, self.chart.working_speeds)
 
 
 def _stated(constraint: Constraint, m: Motion, level: Level) -> Rows:

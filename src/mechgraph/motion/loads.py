@@ -103,8 +103,8 @@ def _fault(chart: Chart, value: SX) -> str | None:
 
 
 def split(chart: Chart, acting: list[Action]) -> tuple[list[Wrench], SX]:
-    """Wrenches on bodies, and efforts along the speeds; an effort in a cut joint becomes a pair of
-    wrenches."""
+    """Wrenches on bodies, and efforts along the speeds of the joints; an effort in a cut joint
+    becomes a pair of wrenches."""
     wrenches: list[Wrench] = []
     efforts = SX.zeros(chart.symbols.u.numel())
     for action in acting:
@@ -151,7 +151,8 @@ def on_frames(chart: Chart, wrenches: list[Wrench]) -> dict[Any, Pair]:
 def generalized(chart: Chart, acting: list[Action]) -> SX:
     """Generalized forces by virtual power: Σ (∂v_P/∂u)ᵀ F + (∂ω/∂u)ᵀ τ, plus the efforts."""
     m, u = chart.motion, chart.symbols.u
-    wrenches, out = split(chart, acting)
+    wrenches, efforts = split(chart, acting)
+    out = chart.along_speeds(efforts)
     for wrench in wrenches:
         out += ca.jtimes(m.velocity(wrench.marker), u, wrench.force, True)
         out += ca.jtimes(m.angular_velocity(wrench.marker), u, wrench.torque, True)

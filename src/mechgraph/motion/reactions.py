@@ -193,7 +193,7 @@ class Reactions:
     def _power_of(self, acting: list[Action]) -> SX:
         m = self.chart.motion
         wrenches, efforts = split(self.chart, acting)
-        total = ca.dot(efforts, self.chart.symbols.u)
+        total = ca.dot(efforts, self.chart.joint_rates)
         for wrench in wrenches:
             total += ca.dot(wrench.force, m.velocity(wrench.marker))
             total += ca.dot(wrench.torque, m.angular_velocity(wrench.marker))

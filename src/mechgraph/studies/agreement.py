@@ -294,6 +294,8 @@ def _solutions(
         G = equations.numeric.evaluate("G", lambda: equations.terms.G, 2, at.q, at.u, at.t, at.w)
         yield "with friction", *solved(bordered, M, f, A, b, G)[:2]
         return
+    if equations.terms.S is not None:
+        yield "its own", *_by_complement(equations, at)
     for name, closure in CLOSURES.items():
         try:
             udot, lam = closure.solve(M, f, A, b)
@@ -308,6 +310,14 @@ def _solutions(
         )
         count = len(equations.speeds)
         yield "its own", out[..., :count], out[..., count:]
+
+
+def _by_complement(equations: Equations, at: States) -> tuple[np.ndarray, np.ndarray]:
+    """(u̇, λ) with the complement that the formalism knows."""
+    closed = equations.numeric.closed
+    kernel = equations.numeric.kernel("by complement", lambda: [closed.udot, closed.lam], [1, 1])
+    udot, lam = kernel(*equations.numeric.arguments(at.q, at.u, at.t, at.w, None))
+    return udot, lam
 
 
 def _compare(

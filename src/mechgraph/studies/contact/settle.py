@@ -90,7 +90,7 @@ def _tipped(
         held, rising = [rows.gap, *rows.level, *rows.slip], [rows.gap, *rows.level]
         wanted = np.zeros(len(held))
         wanted[:3] = 2.5 * FLAT * np.array([1.0, *-arm / (arm @ arm)])
-        tilted = shifted(eqs, q[None], (_least(M, A[held]) @ wanted)[None])[0]
+        tilted = shifted(eqs, q[None], (_least(M, A[held]) @ wanted)[None], t, p)[0]
         lift = float(eqs.potential_energy(tilted, t, p) - eqs.potential_energy(q, t, p))
         change = _least(M, A[rising]) @ psi[rising]
         spent = _part(lift, float(change @ M @ change))

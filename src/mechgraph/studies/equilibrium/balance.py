@@ -135,9 +135,9 @@ class Balance:
         chosen: list[int] = []
         if not A.size or not self.moving or self.equations.terms.rows is None:
             return chosen
-        for i in self._cyclic(q):
+        for i in set(self._cyclic(q).tolist()) - self.equations.terms.chart.replaced:
             if rank(A[:, [*chosen, i]]) > len(chosen):
-                chosen.append(int(i))
+                chosen.append(i)
         return chosen
 
     def _cyclic(self, q: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...arguments import named, one_state, some_of
+from ...errors import UnsupportedError
 from ..assembly.conversion import convert, in_joint_coordinates
 from .balance import Balance
 from .held import initial_state, read_hold
@@ -87,9 +88,20 @@ def _found(
     rising = [equations.speeds.index(name) for name in names]
     q, u = initial_state(equations, guess, held, parameters)
     if not moving:
+        _refuse_offsets(equations)
         u, held = np.zeros_like(u), replace(held, speeds=frozenset(range(len(u))))
     balance = Balance(equations, held, moving, (inputs, parameters), (q, u), changing, rising)
     return found(balance, (q, u))
+
+
+def _refuse_offsets(equations: Equations) -> None:
+    """Rest is u = 0, unless a speed of the user's own has an offset."""
+    chart = equations.terms.chart
+    if not (chart.working_speeds - chart.symbols.u).is_zero():
+        raise UnsupportedError(
+            f"at rest, the speeds {', '.join(map(repr, chart.own_speeds))} are not all zero; leave "
+            "their offsets out, or use steady()"
+        )
 
 
 def _in_joint_coordinates(equations: Equations, guess: Any, *names: Any) -> Equations | None:
