@@ -16,7 +16,7 @@ from ..model.joints import Chain, Joint
 from ..model.transitions import move
 from .chart import Chart, Frame, Pose
 from .topology import Topology
-from .tree import joint_chart
+from .speeds import joint_chart
 from .world import World
 
 
