@@ -21,12 +21,12 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from .. import door
 from ..arguments import one_of, some_of
 from ..closures.numbers import rank
 from ..errors import ArgumentError, UnsupportedError
 from ..motion.chart import Chart
 from ..motion.constraint_rows import ConstraintRows
+from ..motion.samples import Samples
 from . import appell, kane, lagrange
 from .dynamics import Coefficient, Dynamics
 
@@ -81,7 +81,7 @@ def _independent(
 ) -> tuple[int, ...]:
     """Indices of the independent speeds, seen at a few random states on the constraints."""
     speeds = chart.symbols.speeds
-    samples = door.composition.samples.Samples(chart, rows.levels)
+    samples = Samples(chart, rows.levels)
     if not samples.met:
         raise UnsupportedError(
             "maggi: no state was found that meets the constraints, so that nothing is known of "
