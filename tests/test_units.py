@@ -525,8 +525,11 @@ def test_another_gravity_inside_is_told():
     car.place("same", arm((0, 0, -9.81)), orientation=[("x", 1.0)])
     car.place("none", arm())
     car.place("turned", arm((9.81, 0, 0)), orientation=[("y", np.pi / 2)])
-    with pytest.warns(UserWarning, match=r"place 'moon': gravity of 'arm', \(0, 0, -1.62\)"):
+    with pytest.warns(
+        UserWarning, match=r"place 'moon': gravity of 'arm', \(0, 0, -1.62\)"
+    ) as told:
         car.place("moon", arm((0, 0, -1.62)))
+    assert told[0].filename == __file__
     by_name = arm()
     by_name.gravity = (0, 0, -by_name.parameter("g", 9.81))
     with pytest.warns(UserWarning, match="does not count"):

@@ -135,6 +135,18 @@ def test_random_systems_as_parts(seed):
     assert compared(system, mg.compose(system), seed) < 1e-9
 
 
+def test_bodies_that_only_others_hold():
+    """A link that hangs on nothing of its own unit."""
+    unit, system = mg.System("link"), mg.System("whole", gravity=(0, 0, -9.81))
+    unit.body("bar", mass=1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.01))
+    unit.marker("end", "bar", at=(0, 0, -1))
+    system.place("upper", unit, at=(1, 0, 0))
+    system.place("lower", unit)
+    system.revolute("shoulder", system.ground, "upper.bar", axis="y")
+    system.spherical("elbow", "upper.end", "lower.bar")
+    assert compared(system, mg.compose(system), 0) < 1e-9
+
+
 def test_loops_inside_of_parts():
     inner = random_loop(2, "revolute", spare=2).system
     inner.gravity = (0, 0, 0)

@@ -15,7 +15,6 @@ from functools import cached_property, partial
 from typing import Any
 
 import casadi as ca
-import networkx as nx
 import numpy as np
 from casadi import SX
 
@@ -25,8 +24,8 @@ from ..model.constraints import LEVELS, Constraint
 from ..model.described import Record
 from ..model.description import Description
 from ..model.element import Element
-from ..model.joints import Free, Joint
-from ..model.system import Carried, System, carried, unlike
+from ..model.joints import Joint
+from ..model.system import Carried, System, carried, freed, unlike
 from ..model.unit import Unit, is_said_again, refuse_unknown
 from ..model.validation import problems
 from ..motion.chart import Chart, Frame, Pair, Pose
@@ -193,29 +192,18 @@ class Whole:
         d = self.description
         bodies = {name: b for name, b in d.bodies.items() if name not in self.unit_of}
         elements = {e.name: e for e in self.own_elements}
-        joints = {joint.name: joint for joint in self.inside}
-        return replace(
+        rest = replace(
             d,
             bodies=Record(bodies),
             markers=Record({n: m for n, m in d.markers.items() if not self._across(m)}),
-            joints=Record(joints | {j.name: j for j in self._freed(list(bodies))}),
+            joints=Record({joint.name: joint for joint in self.inside}),
             forces=Record({n: e for n, e in d.forces.items() if n in elements}),
             constraints=Record({n: e for n, e in d.constraints.items() if n in elements}),
             inputs=Record({}),
             outputs=Record({}),
             units=Record({}),
         )
-
-    def _freed(self, bodies: list[str]) -> Iterator[Joint]:
-        d, graph = self.description, nx.Graph()
-        graph.add_nodes_from(["ground", *bodies])
-        graph.add_edges_from((j.parent.body.name, j.child.body.name) for j in self.inside)
-        reached = nx.node_connected_component(graph, "ground")
-        for name in bodies:
-            if name not in reached:
-                called = unlike(f"{name} free", {*d.places, *d.joints, *d.defaults, *d.inputs})
-                yield Joint(called, d.ground, d.bodies[name], Free())
-                reached |= nx.node_connected_component(graph, name)
+        return freed(rest)
 
     # --- what is between the parts ----------------------------------------------------------------
 

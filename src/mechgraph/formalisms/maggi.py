@@ -21,6 +21,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from .. import door
 from ..arguments import one_of, some_of
 from ..closures.numbers import rank
 from ..errors import ArgumentError, UnsupportedError

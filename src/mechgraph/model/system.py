@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -24,13 +24,13 @@ from .described import Record
 from .description import Description
 from .element import Element
 from .forces import Force, JointSpring
-from .joints import Joint, JointKind
+from .joints import Free, Joint, JointKind
 from .planar import read_plane
 from .sentences import DEFAULTS, JointOptions, check_name, sentence
 from .speeds import Speed
 from .transitions import Ball
 from .unit import Unit, gravity_told, outer_numbers
-from .validation import problems
+from .validation import problems, unreached
 from .words import Added, Place, Words
 
 if TYPE_CHECKING:
@@ -588,13 +588,23 @@ def _carried(inside: Description, riding: bool) -> Carried:
         mount = unlike("mount", taken)
         s.free(mount, s.ground, s.frame(mount))
         s._placed("", inside, Marker("ground", s.bodies[mount]))
-        return Carried(s.snapshot(), gravity, (), mount)
+        return Carried(freed(s.snapshot()), gravity, (), mount)
     place = tuple(unlike(f"place {k}", taken) for k in range(1, 13))
     numbers = [0.0, 0.0, 0.0, *np.eye(3).ravel()]
     symbols = [s.parameter(name, value) for name, value in zip(place, numbers, strict=True)]
     R = ca.reshape(ca.vertcat(*symbols[3:]), 3, 3)
     s._placed("", inside, Marker("ground", s.ground, symbols[:3], R))
-    return Carried(s.snapshot(), gravity, place, None)
+    return Carried(freed(s.snapshot()), gravity, place, None)
+
+
+def freed(description: Description) -> Description:
+    """The same with bodies free that only others hold, from outside."""
+    d = description
+    while loose := unreached(d):
+        name = unlike(f"{loose[0]} free", {*d.places, *d.joints, *d.defaults, *d.inputs})
+        free = Joint(name, d.ground, d.bodies[loose[0]], Free())
+        d = replace(d, joints=Record({**d.joints, name: free}))
+    return d
 
 
 def unlike(name: str, taken: set[str]) -> str:

@@ -351,5 +351,5 @@ def gravity_told(outer: Description, unit: Unit) -> None:
         warnings.warn(
             f"place {unit.name!r}: gravity of {unit.inside.name!r}, ({said}), does not count; it "
             f"is that of {outer.name!r}, ({told}), everywhere",
-            stacklevel=6,
+            stacklevel=4,
         )

@@ -145,12 +145,17 @@ def _reference_problems(system: Description, element: Element) -> Iterator[str]:
             yield f"{element.called}: body {marker.body.name!r} belongs to another system"
 
 
-def _connection_problems(system: Description) -> Iterator[str]:
+def unreached(system: Description) -> list[str]:
+    """Bodies to which no path of joints leads from ground."""
     graph = nx.Graph()
     graph.add_nodes_from(["ground", *system.bodies])
     graph.add_edges_from((j.parent.body.name, j.child.body.name) for j in system.joints.values())
     reached = nx.node_connected_component(graph, "ground")
-    loose = [name for name in system.bodies if name not in reached]
+    return [name for name in system.bodies if name not in reached]
+
+
+def _connection_problems(system: Description) -> Iterator[str]:
+    loose = unreached(system)
     if loose:
         names = ", ".join(repr(name) for name in loose)
         yield (
