@@ -71,7 +71,7 @@ def _solver(M: SX, A: SX, P: SX, W: SX | None, tree: list[int]) -> Solver:
     W = SX(P.shape[0], 0) if W is None else W
     scale = n / (ca.trace(M) + 1e-300)  # momenta in the units of accelerations
     sizes = 1 / (ca.sqrt(ca.sum2(A * A)) + 1e-100)
-    A_t, A_r = (ca.diag(sizes[k]) @ A[k, :] for k in (tree, rest))
+    A_t, A_r = (ca.diag(sizes[k, :]) @ A[k, :] for k in (tree, rest))
     K = ca.blockcat(
         [
             [scale * (P @ M), W, -(P @ A_r.T)],
@@ -89,8 +89,10 @@ def _solver(M: SX, A: SX, P: SX, W: SX | None, tree: list[int]) -> Solver:
     def solution(f: SX, b: SX) -> tuple[SX, SX]:
         right, lam = -sizes * b, SX.zeros(len(rest))
         for _ in range(ITERATIONS if rest else 1):
-            x = factor.solve(ca.vertcat(scale * (P @ f), right[tree], right[rest] + PROXIMAL * lam))
-            lam = x[x.numel() - len(rest) :]
+            x = factor.solve(
+                ca.vertcat(scale * (P @ f), right[tree, :], right[rest, :] + PROXIMAL * lam)
+            )
+            lam = x[x.numel() - len(rest) :, :]
         return x[:n], multipliers_of(M, A, f, x[:n])
 
     return Solver(solution, factor.condition)
