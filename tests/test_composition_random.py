@@ -56,7 +56,7 @@ def random_mechanism(random: np.random.Generator, planar: bool, loop: bool) -> M
 
 def system(mechanism: Mechanism) -> mg.System:
     """The plain twin."""
-    s = mg.System("plain", gravity=GRAVITY[:2] + (0.0,) if mechanism.planar else GRAVITY)
+    s = mg.System("plain", gravity=(*GRAVITY[:2], 0.0) if mechanism.planar else GRAVITY)
     word = s.revolute if mechanism.planar else s.spherical
     for b in mechanism.bodies:
         made = s.body(b.name, mass=b.mass, inertia=tuple(b.inertia))
@@ -141,8 +141,9 @@ def chosen(name, parts, constraints, random) -> mg.Equations:
         names = [str(n) for n in random.choice(columns, count, replace=False)]
         try:
             return mg.compose(name, parts, constraints=constraints, independent=names)
-        except ModelError as error:  # these do not determine the others
-            assert "do not determine the other speeds" in str(error)
+        except ModelError as error:
+            if "do not determine the other speeds" not in str(error):
+                raise
     return first
 
 

@@ -25,6 +25,7 @@ from ..contract.plain import PlainChart
 from ..contract.terms import Terms
 from ..errors import ModelError, blamed, shown, unknown
 from ..motion.levels import Levels
+from ..motion.samples import Samples
 from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, has_nan, symbol
 from .complement import Choice
 from .lifting import lifted
@@ -34,7 +35,6 @@ from .node import Node, Route
 from .part import PIECES, Part, chosen, constraint_order, known
 from .placement import Placement
 from .rows import new_rows, raw_order, stacked
-from ..motion.samples import Samples
 from .seen import Seen, Use
 
 if TYPE_CHECKING:

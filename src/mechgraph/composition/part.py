@@ -11,12 +11,13 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from ..closures.numbers import rank
 from ..contract.names import Names
 from ..contract.terms import Terms
 from ..errors import ArgumentError, ModelError, UnsupportedError, blamed, unknown
-from .complement import METHODS, Choice, Complement, free_columns, independent_rows, rank
-from .node import Node
 from ..motion.samples import Samples
+from .complement import METHODS, Choice, Complement, free_columns, independent_rows
+from .node import Node
 
 PIECES = (
     "N", "n", "M", "f", "phi", "psi", "A", "b", "G", "drag", "T", "V", "supplied", "dissipated",

@@ -10,9 +10,9 @@ from casadi import SX
 
 from ..motion.chart import Chart
 from ..motion.levels import Levels
+from ..motion.samples import Samples
 from .complement import Choice
 from .part import chosen
-from ..motion.samples import Samples
 
 
 @dataclass(frozen=True, eq=False)
