@@ -23,7 +23,7 @@ import scipy.linalg
 from casadi import SX
 
 from ..closures.expressions import Proximal
-from ..closures.numbers import RANK_TOLERANCE, rank
+from ..closures.numbers import RANK_TOLERANCE
 
 WELL_HELD = 1e-3  # extra variables are left free unless the rows hold the others this badly
 CANCELLED = 1e-12  # of the largest constant in a row: rounding
@@ -224,6 +224,13 @@ def orthonormal(B: SX, right: SX) -> tuple[SX, SX]:
 def null_space(A: np.ndarray) -> np.ndarray:
     """An orthonormal complement of numbers, by singular values."""
     return np.asarray(scipy.linalg.null_space(A, rcond=RANK_TOLERANCE))
+
+
+def rank(B: np.ndarray) -> int:
+    """How many rows are independent, beside the largest of them: what is left of rows that hold by
+    themselves, at states that meet the constraints nearly, is no constraint."""
+    values = np.linalg.svd(B, compute_uv=False)
+    return int((values > RANK_TOLERANCE * values.max(initial=0.0)).sum())
 
 
 def independent_rows(

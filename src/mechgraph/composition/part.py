@@ -11,12 +11,11 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ..closures.numbers import rank
 from ..contract.names import Names
 from ..contract.terms import Terms
 from ..errors import ArgumentError, ModelError, UnsupportedError, blamed, unknown
 from ..motion.samples import Samples
-from .complement import METHODS, Choice, Complement, free_columns, independent_rows
+from .complement import METHODS, Choice, Complement, free_columns, independent_rows, rank
 from .node import Node
 
 PIECES = (
