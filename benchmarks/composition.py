@@ -5,8 +5,8 @@ part again.
     python benchmarks/composition.py --quick    small sizes, prints only
 
 The five-bar mechanism of the gallery and a 3RRR mechanism, each composed with independent speeds
-that are named and with the choice left open, against their plain twins. The accelerations of a crank
-are compared first. Operations are counted, too: they tell without noise.
+that are named and with the choice left open, against their plain twins. The accelerations of a
+crank are compared first. Operations are counted, too: they tell without noise.
 """
 
 from __future__ import annotations
@@ -238,8 +238,8 @@ def places() -> dict[str, float]:
     for k, (base, vertex, elbow) in enumerate(zip(BASE, VERTICES, ELBOWS, strict=True)):
         near, far = _directions(k)
         middle = np.add(elbow, vertex) / 2
-        guess |= {f"{k}.near.theta": near, f"{k}.near.x": base[0], f"{k}.near.y": base[1],
-                  f"{k}.far.theta": far, f"{k}.far.x": middle[0], f"{k}.far.y": middle[1]}  # fmt: skip
+        guess |= {f"{k}.near.theta": near, f"{k}.near.x": base[0], f"{k}.near.y": base[1]}
+        guess |= {f"{k}.far.theta": far, f"{k}.far.x": middle[0], f"{k}.far.y": middle[1]}
     return guess
 
 

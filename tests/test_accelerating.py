@@ -97,5 +97,5 @@ def test_what_is_not_steady_is_refused():
         equations.steady({"way'": 1.0}, accelerating=["way'"], hold=["way'"], **given)
     with pytest.raises(ArgumentError, match="unknown accelerating speed 'way'"):
         equations.steady(accelerating=["way"])
-    q, u = equations.steady({"way'": 1.0}, **given)
+    _, u = equations.steady({"way'": 1.0}, **given)
     assert u[0] == pytest.approx(6.0, rel=1e-10)

@@ -1,5 +1,5 @@
-"""Constraints of orders above two, against closed forms, other integrations, and the same constraints
-at lower orders."""
+"""Constraints of orders above two, against closed forms, other integrations, and the same
+constraints at lower orders."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_raised_equations_are_parts():
 
 
 def test_what_orders_do_not_take():
-    with pytest.raises(UnsupportedError, match="'c' is of an order above 2.*inputs have none"):
+    with pytest.raises(UnsupportedError, match=r"'c' is of an order above 2.*inputs have none"):
         mg.compose(
             "c",
             [bob()],

@@ -1,5 +1,5 @@
-"""Friction that grows with √(λ₁² + λ₂²) of a guide: in systems by all formalisms and closures, and in
-compositions, nested ones too."""
+"""Friction that grows with √(λ₁² + λ₂²) of a guide: in systems by all formalisms and closures, and
+in compositions, nested ones too."""
 
 from __future__ import annotations
 

@@ -5,8 +5,9 @@ motion, which solves
 
     λ = λ₀ + Λ d(λ),    λ₀ without friction, Λ what a unit force along a speed adds to it,
 
-they are D λ with D = ∂d/∂λ there (no number where no such λ is found), and go with the multipliers as the contract has it: M u̇ = f +
-Gᵀλ, G = A + Dᵀ. The few λ that d depends on are found by Newton's method, written out.
+they are D λ with D = ∂d/∂λ there (no number where no such λ is found), and go with the multipliers
+as the contract has it: M u̇ = f + Gᵀλ, G = A + Dᵀ. The few λ that d depends on are found by Newton's
+method, written out.
 """
 
 from __future__ import annotations

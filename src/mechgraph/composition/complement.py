@@ -23,7 +23,7 @@ import scipy.linalg
 from casadi import SX
 
 from ..closures.expressions import Proximal
-from ..closures.numbers import RANK_TOLERANCE, rank
+from ..closures.numbers import RANK_TOLERANCE
 
 WELL_HELD = 1e-3  # extra variables are left free unless the rows hold the others this badly
 CANCELLED = 1e-12  # of the largest constant in a row: rounding
@@ -106,8 +106,8 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Elimination:
-    """Rows [B, right] solved for some columns, the rest of the rows, which they are (``left``), and the
-    columns that are left."""
+    """Rows [B, right] solved for some columns, the rest of the rows, which they are (``left``), and
+    the columns that are left."""
 
     steps: tuple[tuple[int, SX], ...]
     rest: SX
@@ -153,8 +153,8 @@ def eliminated(B: SX, right: SX, groups: Sequence[Sequence[int]]) -> Elimination
 
 
 def _constants(row: SX, total: int) -> list[int]:
-    """Columns of B where a row of [B, right] has constant entries, other than what is left where they
-    cancelled."""
+    """Columns of B where a row of [B, right] has constant entries, other than what is left where
+    they cancelled."""
     entries = zip(row.sparsity().get_col(), row.nonzeros(), strict=True)
     found = {c: abs(float(entry)) for c, entry in entries if entry.is_constant()}
     least = CANCELLED * max(found.values(), default=0.0)
@@ -198,8 +198,8 @@ def _least_squares(K: SX, known: SX) -> SX:
 
 
 def orthonormal(B: SX, right: SX) -> tuple[SX, SX]:
-    """C and P right, by Householder reflections of Bᵀ, whose columns are independent: Bᵀ = H (R, 0),
-    C = H (0, 1), P = H (R⁻ᵀ, 0)."""
+    """C and P right, by Householder reflections of Bᵀ, whose columns are independent:
+    Bᵀ = H (R, 0), C = H (0, 1), P = H (R⁻ᵀ, 0)."""
     count, total = B.shape
     R, reflections = ca.densify(B.T), []
     for k in range(count):
@@ -226,6 +226,13 @@ def null_space(A: np.ndarray) -> np.ndarray:
     return np.asarray(scipy.linalg.null_space(A, rcond=RANK_TOLERANCE))
 
 
+def rank(B: np.ndarray) -> int:
+    """How many rows are independent, beside the largest of them: what is left of rows that hold by
+    themselves, at states that meet the constraints nearly, is no constraint."""
+    values = np.linalg.svd(B, compute_uv=False)
+    return int((values > RANK_TOLERANCE * values.max(initial=0.0)).sum())
+
+
 def independent_rows(
     B: np.ndarray, wanted: int, costs: Sequence[int] | None = None
 ) -> tuple[int, ...]:
@@ -233,8 +240,8 @@ def independent_rows(
     other; then by QR with pivoting."""
     found, left = list[int](), B.astype(float)
     least = WELL_HELD * np.linalg.norm(B, axis=1).max(initial=0.0)
-    order = [] if costs is None else np.argsort(costs, kind="stable")
-    while len(found) < wanted:
+    order = range(0) if costs is None else np.argsort(costs, kind="stable").tolist()
+    while len(found) < wanted and left.any():
         lengths = np.linalg.norm(left, axis=1)
         apart = [k for k in order if lengths[k] > least]
         k = apart[0] if apart else int(lengths.argmax())

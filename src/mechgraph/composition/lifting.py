@@ -6,9 +6,10 @@ ones frozen. With A = ∂h/∂u⁽ᵏ⁾ and the complement S of all constraints
     u̇ = u₁, u̇₁ = u₂, …,    Sᵀ(M u₁ − f − Aᵀλ) = 0,    h = 0,
 
 with the accelerations u₁ (up to u₍ᵣ₎, r + 1 = k) and the constraint forces λ among the speeds
-(Orsino 2016, §4.2: the order σ is raised to that of the constraints; a row that is not affine in its
-highest derivatives is differentiated once more). How these begin is up to the start, as far as the
-equations leave it open. All of it are rows of orders 0 to 2 in the variables of the raised system.
+(Orsino 2016, §4.2: the order σ is raised to that of the constraints; a row that is not affine in
+its highest derivatives is differentiated once more). How these begin is up to the start, as far as
+the equations leave it open. All of it are rows of orders 0 to 2 in the variables of the raised
+system.
 """
 
 from __future__ import annotations

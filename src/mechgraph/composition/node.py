@@ -172,7 +172,7 @@ class Node:
         A, own = self.A[ignored, :], b[[self.where[k] for k in ignored]]
         e = self.particular(b)
         terms = ca.horzcat(A @ e + own, ca.fabs(A) @ ca.fabs(e) + ca.fabs(own))
-        left, size = np.moveaxis(samples.of(terms), -1, 0)
+        left, size = np.moveaxis(np.array(samples.of(terms)), -1, 0)
         met = (np.abs(left) <= IMPLIED * (1 + size)).all(axis=0)
         implied = tuple(k for k, holds in zip(ignored, met, strict=True) if holds)
         made = replace(self, implied=implied)

@@ -14,7 +14,7 @@ from ..motion.levels import Levels
 @dataclass(frozen=True, eq=False)
 class Composed:
     """Terms that were composed: their constraints, already at all levels; λ as symbols; u̇ of f and
-    b by their complement; a step along the speeds that takes φ or ψ away; and the tree of subsystems."""
+    b by their complement; a step along the speeds that takes φ or ψ away; and the tree."""
 
     levels: Levels
     multipliers: SX

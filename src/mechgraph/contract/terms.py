@@ -119,8 +119,8 @@ class Terms(Picklable):
             raise ModelError(f"Terms begin with mg.variables(…), got {symbols!r}")
         self.symbols, self.name, self.formalism = symbols, name, formalism
         self._given = {
-            "M": M, "f": f, "G": G, "drag": drag, "S": S, "kinetic": kinetic, "potential": potential,
-            "supplied": supplied, "dissipated": dissipated,
+            "M": M, "f": f, "G": G, "drag": drag, "S": S, "kinetic": kinetic,
+            "potential": potential, "supplied": supplied, "dissipated": dissipated,
         }  # fmt: skip
         self.solve, self.inverse, self.condition = solve, inverse, condition
         self.close = close

@@ -58,7 +58,7 @@ class Constraint(Element):
 
     def friction_actions(self, m: Motion, multipliers: SX) -> list[Action]:
         """Actions in proportion to its own multipliers, beside those that keep the rows: sliding
-        friction."""
+        friction, linear in them or not, such as μ √(λ₁² + λ₂²)."""
         return []
 
     def chains(self) -> Sequence[Joint]:
