@@ -24,6 +24,7 @@ from casadi import SX
 from ..closures.numbers import RANK_TOLERANCE
 
 WELL_HELD = 1e-3  # extra variables are left free unless the rows hold the others this badly
+DEPENDENT = 1e-11  # what is left of a row that depends on others, relative
 METHODS = ("automatic", "partition", "orthonormal")
 
 
@@ -172,12 +173,15 @@ def _least_squares(K: SX, known: SX) -> SX:
 
 
 def orthonormal(B: SX, rows: Sequence[int]) -> tuple[SX, SX]:
-    """C and P by Householder reflections of (the independent rows of) Bᵀ, without pivoting."""
+    """C and P by Householder reflections of (the independent rows of) Bᵀ, without pivoting; not a
+    number where a row depends on those before it, so that none takes rounding for a direction."""
     count, total = len(rows), B.shape[1]
     R, Q = ca.densify(B[list(rows), :].T), SX.eye(total)
+    lengths = ca.sum1(R**2)
     for k in range(count):
         v = R[k:, k]
-        length = ca.sqrt(ca.sumsqr(v))
+        own = ca.sumsqr(v)
+        length = ca.sqrt(ca.if_else(own > DEPENDENT**2 * lengths[k], own, np.nan))
         v[0] += ca.if_else(v[0] >= 0, length, -length)
         v = v / ca.sqrt(ca.sumsqr(v))
         R[k:, :] -= 2 * v @ (v.T @ R[k:, :])
