@@ -255,12 +255,16 @@ def lateral(equations: mg.Equations, v: float, g=GEOMETRY, **options) -> mg.Seco
     return whole.of(["A.delta", "A.phi"], ["A.delta'", "A.phi'"])
 
 
-def sweep(g=GEOMETRY, values=np.linspace(0, 10, 401)) -> mg.SecondOrderSweep:
-    """Over the speed, from the polynomials of the matrices."""
+def coarse(g=GEOMETRY) -> mg.SecondOrderSweep:
+    """At a few speeds, enough for the polynomials of the matrices."""
     equations = composed(g)
-    coarse = mg.SecondOrderSweep(lambda v: lateral(equations, v, g), [0.0, 2.0, 4.0, 8.0])
+    return mg.SecondOrderSweep(lambda v: lateral(equations, v, g), [0.0, 2.0, 4.0, 8.0])
+
+
+def fine(few: mg.SecondOrderSweep, values=np.linspace(0, 10, 401)) -> mg.SecondOrderSweep:
+    """Over the speed, from these polynomials."""
     return mg.SecondOrderSweep(
-        coarse.at, values, "speed (m/s)", ["weave", "weave", "capsize", "castering"]
+        few.at, values, "speed (m/s)", ["weave", "weave", "capsize", "castering"]
     )
 
 
@@ -387,38 +391,34 @@ STABLE = [3.1949, 4.3965]
 PEAK, JUMPS = (7.04, 0.14510), [1.117, 6.749]  # of capsize: its largest, and where δ/φ turns over
 
 
-def matrices(equations: mg.Equations) -> tuple[float, float]:
-    """Errors of M, C₁, K₀, K₂, and of the inputs' E."""
-    over = mg.SecondOrderSweep(lambda v: lateral(equations, v), [0.0, 1.0, 2.0, 4.0])
+def matrices(few: mg.SecondOrderSweep) -> float:
+    """The largest error of M, C₁, K₀, K₂."""
     none = np.zeros((2, 2))
     listed = {"M": [M, none, none], "C": [none, C1, none], "K": [K0, none, K2]}
-    errors = [np.abs(over.polynomial(name) - np.array(x)).max() for name, x in listed.items()]
-    return max(errors), np.abs(linear(equations, 1.0).E - E).max()
+    return max(np.abs(few.polynomial(name) - np.array(x)).max() for name, x in listed.items())
 
 
-def table() -> tuple[float, float, float]:
+def table(few: mg.SecondOrderSweep) -> tuple[float, float, float]:
     """Errors of eigenvalues, of steer to lean, and of the range of stable speeds."""
-    over, roots, ratios = sweep(values=sorted(TABLE)), [], []
+    over, roots, ratios = fine(few, sorted(TABLE)), [], []
     found = over.ratio("A.delta", "A.phi")
     for k, v in enumerate(over.values):
-        castering, capsize, weave, ratio, modulus = TABLE[v]
-        at = {name: np.abs(over.eigenvalues[k] - x).argmin()
-              for name, x in (("castering", castering), ("capsize", capsize), ("weave", weave))}  # fmt: skip
-        expected = {"castering": castering, "capsize": capsize, "weave": weave}
-        roots += [abs(over.eigenvalues[k, at[name]] - x) for name, x in expected.items()]
-        ratios += [abs(found[k, at["capsize"]] - ratio), abs(abs(found[k, at["weave"]]) - modulus)]
+        *values, ratio, modulus = TABLE[v]
+        _, capsize, weave = at = [np.abs(over.eigenvalues[k] - x).argmin() for x in values]
+        roots += list(np.abs(over.eigenvalues[k, at] - values))
+        ratios += [abs(found[k, capsize] - ratio), abs(abs(found[k, weave]) - modulus)]
     return max(roots), max(ratios), np.abs(over.boundaries() - STABLE).max()
 
 
-def capsizing() -> tuple[float, float, float]:
+def capsizing(few: mg.SecondOrderSweep) -> tuple[float, float, float]:
     """Errors of the largest growth of capsize, of its speed, and of the speeds where its steer to
     lean changes its sign."""
-    fine = sweep(values=np.linspace(0.02, 10, 500))
-    growth, ratio = fine.eigenvalues[:, 2].real, fine.ratio("A.delta", "A.phi")[:, 2].real
-    turns = fine.values[np.flatnonzero(np.diff(np.sign(ratio)))]
+    over = fine(few, np.linspace(0.02, 10, 500))
+    growth, ratio = over.eigenvalues[:, 2].real, over.ratio("A.delta", "A.phi")[:, 2].real
+    turns = over.values[np.flatnonzero(np.diff(np.sign(ratio)))]
     return (
         abs(growth.max() - PEAK[1]),
-        abs(fine.values[growth.argmax()] - PEAK[0]),
+        abs(over.values[growth.argmax()] - PEAK[0]),
         np.abs(turns - JUMPS).max() if len(turns) == len(JUMPS) else np.inf,
     )
 
@@ -466,14 +466,14 @@ def in_pose(equations: mg.Equations, states: int = 3) -> float:
 
 def check() -> dict[str, float]:
     """The specification's variant, and the plain twin."""
-    equations = composed()
-    own, inputs = matrices(equations)
-    roots, ratios, ends = table()
-    peak, where, turns = capsizing()
+    equations, few = composed(), coarse()
+    inputs = np.abs(linear(equations, 1.0).E - E).max()
+    roots, ratios, ends = table(few)
+    peak, where, turns = capsizing(few)
     accelerations, slopes = one_side()
     return verified(
         {
-            "M, C₁, K₀, K₂, to 5 digits": (own, 6e-6),
+            "M, C₁, K₀, K₂, to 5 digits": (matrices(few), 6e-6),
             "E, to 6 digits": (inputs, 6e-7),
             "eigenvalues, to 5 digits": (roots, 8e-6),
             "steer to lean, to 3 digits": (ratios, 6e-4),
@@ -500,13 +500,13 @@ def variant(random: np.random.Generator) -> dict[str, object]:
 
 def figures() -> dict[str, object]:
     """Figs. 5.4 and 5.5 of the reference, 5.7 and 5.8 of random variants."""
-    fine, random = sweep(), np.random.default_rng(3)
-    variants = [sweep(variant(random), fine.values[::4]) for _ in range(8)]
+    own, random = fine(coarse()), np.random.default_rng(3)
+    variants = [fine(coarse(variant(random)), own.values[::4]) for _ in range(8)]
     return {
-        "eigenvalues": fine.plot(),
-        "steer to lean": fine.plot_ratio("A.delta", "A.phi"),
-        "eigenvalues of variants": fine.plot(beside=variants),
-        "steer to lean of variants": fine.plot_ratio("A.delta", "A.phi", beside=variants),
+        "eigenvalues": own.plot(),
+        "steer to lean": own.plot_ratio("A.delta", "A.phi"),
+        "eigenvalues of variants": own.plot(beside=variants),
+        "steer to lean of variants": own.plot_ratio("A.delta", "A.phi", beside=variants),
     }
 
 

@@ -247,14 +247,22 @@ class SecondOrderSweep:
 
     # --- looking at it ----------------------------------------------------------------------------
 
-    def plot(self, path: str | Path | None = None) -> Any:
-        """Real part and frequency of every mode against the parameter, where it is stable shaded;
-        saved to ``path`` if given."""
-        return door.show.linear.eigenvalues(self, path)
+    def plot(
+        self, path: str | Path | None = None, beside: Sequence[SecondOrderSweep] = ()
+    ) -> Any:
+        """Real part and frequency of every mode against the parameter, where it is stable shaded,
+        with thin lines of other sweeps ``beside``; saved to ``path`` if given."""
+        return door.show.linear.eigenvalues(self, path, beside)
 
-    def plot_ratio(self, above: str, below: str, path: str | Path | None = None) -> Any:
+    def plot_ratio(
+        self,
+        above: str,
+        below: str,
+        path: str | Path | None = None,
+        beside: Sequence[SecondOrderSweep] = (),
+    ) -> Any:
         """Modulus and phase of one coordinate over another in every mode against the parameter."""
-        return door.show.linear.ratio(self, above, below, path)
+        return door.show.linear.ratio(self, above, below, path, beside)
 
     def show(self) -> str:
         """A table of the eigenvalues against the parameter."""

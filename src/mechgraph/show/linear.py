@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,10 @@ from matplotlib.figure import Figure
 from ..results.linear_model import LinearModel
 from ..results.response import FrequencyResponse, TimeResponse
 from ..results.second_order import SecondOrderModel, SecondOrderSweep
-from .palette import LINES, MUTED
+from .palette import LINES, MUTED, color
 from .plot import Panel, save, stacked
 
+WRAP = 200.0  # a step of a phase in degrees that is a turn of 360
 REAL = 1e-9  # imaginary part of an eigenvalue that is none, relative
 
 
@@ -27,35 +28,66 @@ def _saved(figure: Figure, path: str | Path | None) -> Figure:
 # --- against a parameter --------------------------------------------------------------------------
 
 
-def eigenvalues(sweep: SecondOrderSweep, path: str | Path | None = None) -> Figure:
+def eigenvalues(
+    sweep: SecondOrderSweep,
+    path: str | Path | None = None,
+    beside: Sequence[SecondOrderSweep] = (),
+) -> Figure:
     """Real part and frequency of every mode over the parameter; where it is stable is shaded."""
-    values = sweep.eigenvalues
-    swinging = np.where(_complex(values), np.abs(values.imag) / (2 * np.pi), np.nan)
-    panels = [
-        Panel("growth, real part of the eigenvalue (1/s)", _named(sweep, values.real)),
-        Panel("frequency, imaginary part / 2π (Hz)", _named(sweep, swinging)),
-    ]
-    return _saved(_shaded(sweep, stacked(panels, sweep.values, sweep.parameter, "")), path)
+
+    def panels(of: SecondOrderSweep) -> list[Panel]:
+        values = of.eigenvalues
+        swinging = np.where(_complex(values), np.abs(values.imag) / (2 * np.pi), np.nan)
+        return [
+            Panel("growth, real part of the eigenvalue (1/s)", _named(of, values.real)),
+            Panel("frequency, imaginary part / 2π (Hz)", _named(of, swinging)),
+        ]
+
+    return _saved(_against(sweep, panels, beside), path)
 
 
 def ratio(
-    sweep: SecondOrderSweep, above: str, below: str, path: str | Path | None = None
+    sweep: SecondOrderSweep,
+    above: str,
+    below: str,
+    path: str | Path | None = None,
+    beside: Sequence[SecondOrderSweep] = (),
 ) -> Figure:
     """Modulus and phase of one coordinate over another in every mode; of a pair that of the mode
     with the positive frequency."""
-    values = sweep.eigenvalues
-    paired = _complex(values)
-    found = np.where(paired & (values.imag < 0), np.nan, sweep.ratio(above, below))
-    phase = np.degrees(np.where(paired, np.angle(found), np.abs(np.angle(found))))
-    what = f"{above} over {below}"
-    panels = [
-        Panel(f"modulus of {what}", _named(sweep, np.abs(found)), logarithmic=True),
-        Panel(f"phase of {what} (degrees)", _named(sweep, phase)),
-    ]
-    figure = stacked(panels, sweep.values, sweep.parameter, "")
+
+    def panels(of: SecondOrderSweep) -> list[Panel]:
+        values = of.eigenvalues
+        paired = _complex(values)
+        found = np.where(paired & (values.imag < 0), np.nan, of.ratio(above, below))
+        phase = np.degrees(np.where(paired, np.angle(found), np.abs(np.angle(found))))
+        wraps = np.abs(np.diff(phase, axis=0, prepend=phase[:1])) > WRAP
+        what = f"{above} over {below}"
+        return [
+            Panel(f"modulus of {what}", _named(of, np.abs(found)), logarithmic=True),
+            Panel(f"phase of {what} (degrees)", _named(of, np.where(wraps, np.nan, phase))),
+        ]
+
+    figure = _against(sweep, panels, beside)
     figure.axes[1].set_yticks([-180, -90, 0, 90, 180])
     figure.axes[1].set_ylim(-190, 190)
-    return _saved(_shaded(sweep, figure), path)
+    return _saved(figure, path)
+
+
+def _against(
+    sweep: SecondOrderSweep,
+    panels: Callable[[SecondOrderSweep], list[Panel]],
+    beside: Sequence[SecondOrderSweep],
+) -> Figure:
+    """Panels of a sweep over its parameter, and thin lines of others beside it."""
+    figure = stacked(panels(sweep), sweep.values, sweep.parameter, "")
+    labels = list(dict.fromkeys(sweep.names))
+    for other in beside:
+        for axes, panel in zip(figure.axes, panels(other), strict=True):
+            for label, values in panel.curves:
+                shade = color(labels.index(label) if label in labels else len(labels))
+                axes.plot(other.values, values, color=shade, lw=0.7, alpha=0.5, zorder=1)
+    return _shaded(sweep, figure)
 
 
 def _complex(values: np.ndarray) -> np.ndarray:

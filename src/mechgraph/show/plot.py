@@ -165,6 +165,8 @@ def violations(run: Trajectory) -> list[Panel]:
 def _draw(axes: Axes, x: np.ndarray, panel: Panel) -> None:
     labels = list(dict.fromkeys(label for label, _ in panel.curves))
     for label, values in panel.curves:
+        if np.isnan(values).all():  # not even its name
+            continue
         k, style = labels.index(label), (0, (4, 2)) if label in panel.dashed else "solid"
         (line,) = axes.plot(x, values, label=plain(label), color=color(k), lw=1.5, ls=style)
         line.set_solid_capstyle("round")
