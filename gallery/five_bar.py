@@ -8,8 +8,7 @@ in the place of ÿ) they are what the composition gives.
 
 The check: B and C of the chain as printed, C of the linkage, the printed f̄ of chain and mechanism
 at random states, and the accelerations of a plain system of joints, with geared rotors, for the
-same currents. The figure is the inverse dynamics of a circle of the load: angles, torques, and the
-voltages that the motors need for it.
+same currents. The figure is the inverse dynamics of a circle of the load.
 """
 
 import numpy as np
@@ -379,17 +378,10 @@ def figures() -> dict[str, object]:
     """Inverse dynamics of a circle of the load."""
     times = np.linspace(0, 2, 201)
     torques, angles = circle(times)
-    rates = np.gradient(angles, times, axis=0)
-    panels = {"crank angle (rad)": {}, "torque on the crank (N m)": {}, "voltage (V)": {}}
-    for k, (side, d) in enumerate(SIDES.items()):
-        motor = torques[:, k] / d["eta"] + d["eta"] * (
-            d["I"] * np.gradient(rates[:, k], times) + d["b"] * rates[:, k]
-        )
-        current = motor / d["k"]
-        voltage = d["rho"] * current + d["lam"] * np.gradient(current, times)
-        panels["crank angle (rad)"][side] = angles[:, k]
-        panels["torque on the crank (N m)"][side] = torques[:, k]
-        panels["voltage (V)"][side] = voltage + d["kappa"] * d["eta"] * rates[:, k]
+    panels = {
+        "crank angle (rad)": dict(zip(SIDES, angles.T, strict=True)),
+        "torque on the crank (N m)": dict(zip(SIDES, torques.T, strict=True)),
+    }
     return {"circle": curves(times, panels)}
 
 

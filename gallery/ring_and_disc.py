@@ -265,7 +265,9 @@ def _beside_each_other() -> object:
         }
         panels["angle of the disc (rad)"]["linear"] = STEADY + linear["theta"]
     panels["‖q̄2, f̄‖ of the non-linear motion"] = {"": np.maximum(run["‖q̄2, f̄‖"], 1e-17)}
-    return curves(times, panels, dashed=["linear"], logarithmic=["‖q̄2, f̄‖ of the non-linear motion"])
+    return curves(
+        times, panels, dashed=["linear"], logarithmic=["‖q̄2, f̄‖ of the non-linear motion"]
+    )
 
 
 if __name__ == "__main__":

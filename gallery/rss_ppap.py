@@ -14,13 +14,13 @@ plain system follow it. The figure shows them.
 """
 
 import numpy as np
-from delta_robot import ARM_INERTIA, ARM_MASS, HAND, ROD_INERTIA, ROD_MASS, leg
-from delta_robot import ARM, ARM_CENTRE, BASE, FOREARM, G  # isort: skip
+import delta_robot as delta
 
 import mechgraph as mg
 from mechgraph.gallery import curves, present, verified
 
 about, vector = mg.leaves.about, mg.leaves.vector
+G, HAND = delta.G, delta.HAND
 DIRECTIONS = (np.pi / 2, -np.pi / 2)
 BAR, APART, DOWN = 0.35, 0.12, (0, 0, -G)  # length and distance of the bars
 CARRIAGE, BAR_MASS, COUPLER, HAND_MASS = 1.5, 0.3, 0.4, 0.5
@@ -40,11 +40,15 @@ DURATION = 1.0
 def limb() -> mg.Equations:
     """Carriage, two bars and the coupler: two freedoms, s along x and the swing θ of the bars."""
     v = mg.variables(["s"], ["s'"], ["force"])
-    carriage = mg.Terms(v, name="carriage", M=[[CARRIAGE]], f=[v["force"]],
-                        kinetic=CARRIAGE * v["s'"] ** 2 / 2, supplied=v["force"] * v["s'"])  # fmt: skip
-    bar = mg.leaves.rigid_body(
-        mass=BAR_MASS, inertia=BAR_INERTIA, gravity=DOWN, orientation="none"
+    carriage = mg.Terms(
+        v,
+        name="carriage",
+        M=[[CARRIAGE]],
+        f=[v["force"]],
+        kinetic=CARRIAGE * v["s'"] ** 2 / 2,
+        supplied=v["force"] * v["s'"],
     )
+    bar = mg.leaves.rigid_body(mass=BAR_MASS, inertia=BAR_INERTIA, gravity=DOWN, orientation="none")
 
     def hung(v, side, length):
         return vector([v["carriage.s"], side * APART / 2, 0]) + swung(v, length)
@@ -73,7 +77,7 @@ def limb() -> mg.Equations:
 
 def composed() -> mg.Equations:
     """The limb, two legs and the hand, whose reach below the coupler is one more coordinate."""
-    one = leg()
+    one = delta.leg()
     legs = {f"{k}": mg.Part(one, parameters={"alpha": a}) for k, a in enumerate(DIRECTIONS)}
     rows = {
         "reach": lambda v: v["hand.place"] - v["limb.coupler.place"] + vector([0, 0, v["reach"]])
@@ -121,14 +125,17 @@ def system() -> mg.System:
 
 def _leg(s: mg.System, hand: mg.Body, k: int, a: float) -> None:
     away = np.array([np.cos(a), np.sin(a), 0])
-    arm = s.body(f"upper {k}", mass=ARM_MASS, com=(ARM_CENTRE, 0, 0),
-                 inertia=(0.001, ARM_INERTIA, ARM_INERTIA))  # fmt: skip
-    rod = s.body(f"rod {k}", mass=ROD_MASS, com=(FOREARM / 2, 0, 0),
-                 inertia=(0.0, ROD_INERTIA, ROD_INERTIA))  # fmt: skip
-    s.revolute(f"arm {k}", s.ground, arm, axis="y", at=BASE * away, orientation=[("z", a)])
-    s.spherical(f"elbow {k}", arm, rod, at=(ARM, 0, 0))
+    arm = s.body(f"upper {k}", mass=delta.ARM_MASS, com=(delta.ARM_CENTRE, 0, 0),
+                 inertia=(0.001, delta.ARM_INERTIA, delta.ARM_INERTIA))  # fmt: skip
+    rod = s.body(f"rod {k}", mass=delta.ROD_MASS, com=(delta.FOREARM / 2, 0, 0),
+                 inertia=(0.0, delta.ROD_INERTIA, delta.ROD_INERTIA))  # fmt: skip
+    s.revolute(f"arm {k}", s.ground, arm, axis="y", at=delta.BASE * away, orientation=[("z", a)])
+    s.spherical(f"elbow {k}", arm, rod, at=(delta.ARM, 0, 0))
     s.torque(f"motor {k}", f"arm {k}", s.input(f"torque {k}"))
-    end, rim = s.marker(f"end {k}", rod, (FOREARM, 0, 0)), s.marker(f"rim {k}", hand, HAND * away)
+    end, rim = (
+        s.marker(f"end {k}", rod, (delta.FOREARM, 0, 0)),
+        s.marker(f"rim {k}", hand, HAND * away),
+    )
     s.constrain(f"wrist {k}", position=lambda m: m.position(end) - m.position(rim))
     s.constrain(f"no spin {k}", velocity=lambda m: m.angular_velocity(rod, in_frame=rod)[0])
 

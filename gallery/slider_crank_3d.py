@@ -241,22 +241,23 @@ def check() -> dict[str, float]:
 
 def figures() -> dict[str, object]:
     """Figs. 4.10 to 4.14: the slider, the crank, the torque on it and the forces of the guide."""
-    times = (np.arange(400) + 0.5) / 400  # not where the slider turns back
+    times = (np.arange(160) + 0.5) / 160  # not where the slider turns back
     equations = system(driven=True).equations()
     states = [equations.assemble(t=t, guess={"crank": 1.5, **GUESS}) for t in times]
     q, u = (np.array([state[k] for state in states]) for k in (0, 1))
     torque, y, z = in_one_call(times).T
     crank, slider = (equations.coordinates.index(name) for name in ("crank", "slider"))
+    turning, sliding = (equations.speeds.index(name) for name in ("crank'", "slider'"))
     return {
         "inverse dynamics": curves(
             times,
             {
                 "slider s (m)": {"": q[:, slider]},
                 "crank angle (degrees)": {"": np.degrees(q[:, crank])},
-                "crank speed (rad/s)": {"": u[:, equations.speeds.index("crank'")]},
+                "crank speed (rad/s)": {"": u[:, turning]},
                 "torque on the crank (N m)": {"": torque},
                 "forces of the guide (N)": {
-                    "y": y, "z": z, "friction x": -MU * np.sign(u[:, slider]) * np.hypot(y, z)},
+                    "y": y, "z": z, "friction x": -MU * np.sign(u[:, sliding]) * np.hypot(y, z)},
             },
         )
     }  # fmt: skip

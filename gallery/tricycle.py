@@ -5,8 +5,8 @@ transverse rods make up the assembly; wheels, tie bars and knuckles are joined t
 which 38 are independent in the reference pose and 40 outside of it: the real linkage needs
 clearances, and the linear model is a compromise of least squares. Data: Table 5.1, whose geometry
 does not close; it is closed as the specification's variant "R", and inertias about y that the table
-does not list are ours (they do not matter); its inertias of a knuckle are those of no body. So the numbers to compare with are those of that
-variant, recomputed, not the source's, which prints none.
+does not list are ours (they do not matter); its inertias of a knuckle are those of no body. So the
+numbers to compare with are those of that variant, recomputed; the source prints none.
 
 The plain twin is of joints. Rigid, it can be compared in the reference pose, the only one that it
 has; with one side only, a bicycle whose front wheel runs beside the middle, everywhere. By default
@@ -50,6 +50,7 @@ KNUCKLE = (0.002, 0.001, 0.003, 0.0003, -0.0005, 0)  # right side
 INPUTS = ["uW", "uFR", "uFL", "udelta", "uphi"]
 COORDINATES = ["A.x", "A.y", "A.delta", "A.phi", "A.psi", "W.theta", "FR.theta", "FL.theta"]
 SPEEDS = ["A.x'", "A.delta'", "A.phi'"]
+VALUES = np.linspace(0, 10, 401)  # of the speed
 START = {"A.x'": 1.0, "A.phi": 0.05}
 DURATION = 1.0
 
@@ -151,8 +152,8 @@ def axes(g, v, body):
 
 
 def place(g, v, body, at):
-    """A point of a body of the assembly; (x, y, z) is where the rear wheel touches the ground in the
-    reference pose."""
+    """A point of a body of the assembly; (x, y, z) is that of the frame where the rear wheel touches
+    the ground in the reference pose."""
     height = v["z"] if g["lifts"] else 0
     foot = vector([v["x"], v["y"], height]) + axes(g, v, "B") @ vector(mounted(g, body)[0])
     return foot + axes(g, v, body) @ vector(at)
@@ -171,9 +172,7 @@ def assembly(g, sides) -> mg.Equations:
         rows[f"{name} turn"] = lambda v, n=name: (
             vector([v[f"{n}.w{axis}"] for axis in "xyz"]) - v.angular_velocity(axes(g, v, n))
         )
-    points = {
-        name: lambda v, on=on: place(g, v, *on) for name, on in fittings(g, sides).items()
-    }
+    points = {name: lambda v, on=on: place(g, v, *on) for name, on in fittings(g, sides).items()}
     return mg.compose(
         "assembly",
         parts,
@@ -215,9 +214,7 @@ def composed(g=GEOMETRY, sides=SIDES) -> mg.Equations:
         name: lambda v, a=a, b=b: at(v, *a) - at(v, *b) for name, (a, b) in pinned(g, sides).items()
     }
     rows |= {
-        name: lambda v, a=a, b=b: (
-            (v["A.hub axis"] if a == "A" else v.axis(a, "y")) - v.axis(b, "y")
-        )
+        name: lambda v, a=a, b=b: (v["A.hub axis"] if a == "A" else v.axis(a, "y")) - v.axis(b, "y")
         for name, (a, b) in parallel(sides).items()
     }
     rows |= {f"{side} bar spin": lambda v, side=side: v[f"S{side}.theta"] for side in sides}
@@ -261,7 +258,7 @@ def coarse(g=GEOMETRY) -> mg.SecondOrderSweep:
     return mg.SecondOrderSweep(lambda v: lateral(equations, v, g), [0.0, 2.0, 4.0, 8.0])
 
 
-def fine(few: mg.SecondOrderSweep, values=np.linspace(0, 10, 401)) -> mg.SecondOrderSweep:
+def fine(few: mg.SecondOrderSweep, values=VALUES) -> mg.SecondOrderSweep:
     """Over the speed, from these polynomials."""
     return mg.SecondOrderSweep(
         few.at, values, "speed (m/s)", ["weave", "weave", "capsize", "castering"]
@@ -310,7 +307,10 @@ def _corner(s, g, on, side, stiffness, damping):
         "steering": (bar, *places[f"{side} steering"]),
     }
     for name, (body, at, on_knuckle) in meet.items():
-        ends = s.marker(f"{side} {name} a", body, at), s.marker(f"{side} {name} b", knuckle, on_knuckle)
+        ends = (
+            s.marker(f"{side} {name} a", body, at),
+            s.marker(f"{side} {name} b", knuckle, on_knuckle),
+        )
         _meet(s, f"{side} {name}", *ends, stiffness, damping)
 
 

@@ -13,6 +13,8 @@ a plain system. The figure shows how far A is from losing rank, over the places 
 have.
 """
 
+from itertools import product
+
 import numpy as np
 from scipy.optimize import minimize_scalar
 
@@ -23,7 +25,7 @@ L1, L2 = 1.0, 2.0
 START = {"p.z": 0.3, "slide": 2.0, "p.z'": 0.5}
 GUESS = {"p.x": 0.5, "p.y": 0.7, "p.z": 0.3, "slide": 2.0}
 DURATION = 2.0
-ROOT, FAR = 2 * np.sqrt(2), 10.0
+ROOT = 2 * np.sqrt(2)
 
 
 def system(height: float = 0.0) -> mg.System:
@@ -95,8 +97,8 @@ RAISED = [
 
 
 def margin(equations: mg.Equations, height: float, slide: float, turn: float) -> float:
-    """The smallest singular value of A with the slider at x₂ and the rods turned about the line from
-    the origin to it; infinite where they do not reach."""
+    """The smallest singular value of A with the slider at x₂ and the rods turned about the line
+    from the origin to it; infinite where they do not reach."""
     q = posed(height, slide, turn)
     if q is None:
         return np.inf
@@ -118,16 +120,21 @@ def posed(height: float, slide: float, turn: float) -> list[float] | None:
 
 
 def found(height: float, turn: float = 0.6) -> list[float]:
-    """Places x₂ of the slider at which A loses rank, by search between places 0.1 apart."""
+    """Places x₂ of the slider at which A loses rank, by search over θ."""
     equations, places = composed(True, height), set()
 
-    def short(x: float) -> float:
-        return min(margin(equations, height, x, turn), FAR)
+    def slide(theta: float) -> float:
+        reach = L1**2 + L2**2 + 2 * L1 * L2 * np.cos(theta)
+        return np.sqrt(max(reach - height**2, 0.0))
 
-    for x in np.arange(-3.25, 3.3, 0.1):
-        end = minimize_scalar(short, bounds=(x - 0.06, x + 0.06), options={"xatol": 1e-14})
-        if end.fun < 1e-4:
-            places.add(round(end.x, 5) + 0.0)
+    for side, theta in product((-1, 1), np.linspace(0, np.pi, 9)):
+        end = minimize_scalar(
+            lambda x, side=side: margin(equations, height, side * slide(x), turn),
+            bounds=(theta - 0.21, theta + 0.21),
+            options={"xatol": 1e-10},
+        )
+        if end.fun < 1e-6:
+            places.add(round(side * slide(end.x), 5) + 0.0)
     return sorted(places)
 
 

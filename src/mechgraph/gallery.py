@@ -15,8 +15,8 @@ It may define
 - ``OPTIONS``: keyword arguments of ``simulate`` that make a good run;
 - ``check() -> dict[str, float]``: compares with what is known from elsewhere and returns the errors
   by name; it raises ``AssertionError`` if one is too large (see ``verified``);
-- ``figures() -> dict[str, Figure]``: pictures worth showing by name, such as those of its source, as
-  Matplotlib figures: of ``run.plot()``, ``sweep.plot()``, or of any curves (see ``curves``).
+- ``figures() -> dict[str, Figure]``: pictures worth showing by name, such as those of its source,
+  as Matplotlib figures: of ``run.plot()``, ``sweep.plot()``, or of any curves (see ``curves``).
 
 Run as a script, a file of the gallery presents itself: description, then check.
 """

@@ -42,7 +42,9 @@ class LinearSystem:
         for name in given:
             one_of("input", name, self.inputs)
         forced = self._driven(t, x0, w) if any(map(callable, w)) else self._stepped(t, x0, w)
-        by_input = np.array([[f(s) if callable(f) else f for f in w] for s in t]).reshape(len(t), -1)
+        by_input = np.array([[f(s) if callable(f) else f for f in w] for s in t]).reshape(
+            len(t), -1
+        )
         return TimeResponse(t, forced @ self.C.T + by_input @ self.D.T, self.names)
 
     def _stepped(self, t: np.ndarray, x0: np.ndarray, w: Sequence[Any]) -> np.ndarray:
@@ -63,22 +65,29 @@ class LinearSystem:
 
     def in_frequency(self, omega: Any) -> FrequencyResponse:
         """G(iω) = C (iω − A)⁻¹ B + D."""
-        w = np.asarray(omega, dtype=float)
-        if w.ndim != 1 or not np.isfinite(w).all():
-            raise ArgumentError(f"frequencies must be a list of numbers, got {shown(omega)}")
+        w = _numbers("frequencies", omega)
         s = 1j * w[:, None, None] * np.eye(len(self.A)) - self.A
         B = np.broadcast_to(self.B, (len(w), *self.B.shape))
-        return FrequencyResponse(w, self.C @ np.linalg.solve(s, B) + self.D, self.names, self.inputs)
+        return FrequencyResponse(
+            w, self.C @ np.linalg.solve(s, B) + self.D, self.names, self.inputs
+        )
 
 
 def _times(times: Any) -> np.ndarray:
-    try:
-        t = np.asarray(times, dtype=float)
-    except (TypeError, ValueError):
-        t = np.zeros(0)
-    if t.ndim != 1 or len(t) < 2 or not (np.diff(t) > 0).all():
+    t = _numbers("times", times)
+    if len(t) < 2 or not (np.diff(t) > 0).all():
         raise ArgumentError(f"times must be two or more growing numbers, got {shown(times)}")
     return t
+
+
+def _numbers(what: str, given: Any) -> np.ndarray:
+    try:
+        out = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        out = np.full(1, np.nan)
+    if out.ndim != 1 or not np.isfinite(out).all():
+        raise ArgumentError(f"{what} must be a list of numbers, got {shown(given)}")
+    return out
 
 
 def _function(given: Any, name: str) -> Any:
@@ -87,8 +96,8 @@ def _function(given: Any, name: str) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class TimeResponse:
-    """Deviations by name, ``response["lean"]``, at the times ``time``; ``values`` has a row for each
-    time."""
+    """Deviations by name, ``response["lean"]``, at the times ``time``; ``values`` has a row for
+    each time."""
 
     time: np.ndarray
     values: np.ndarray

@@ -247,9 +247,7 @@ class SecondOrderSweep:
 
     # --- looking at it ----------------------------------------------------------------------------
 
-    def plot(
-        self, path: str | Path | None = None, beside: Sequence[SecondOrderSweep] = ()
-    ) -> Any:
+    def plot(self, path: str | Path | None = None, beside: Sequence[SecondOrderSweep] = ()) -> Any:
         """Real part and frequency of every mode against the parameter, where it is stable shaded,
         with thin lines of other sweeps ``beside``; saved to ``path`` if given."""
         return door.show.linear.eigenvalues(self, path, beside)

@@ -168,7 +168,7 @@ def mode_table(model: SecondOrderModel | LinearModel, names: Sequence[str]) -> s
     largest of them as one; a pair is written once."""
     values, vectors = model.modes()
     rows = [model.variations.index(name) for name in names]
-    width = max(16, *(len(name) + 2 for name in names))
+    width = max(18, *(len(name) + 2 for name in names))
     head = f"{'eigenvalue (1/s)':>20}{'Hz':>10}{'damping':>10}"
     lines = [head + "".join(f"{name:>{width}}" for name in names)]
     for value, vector in zip(values, vectors.T, strict=True):
