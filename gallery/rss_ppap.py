@@ -13,8 +13,8 @@ spatial revolutes, at random states; and efforts from inverse dynamics of a path
 plain system follow it. The figure shows them.
 """
 
-import numpy as np
 import delta_robot as delta
+import numpy as np
 
 import mechgraph as mg
 from mechgraph.gallery import curves, present, verified

@@ -152,8 +152,8 @@ def axes(g, v, body):
 
 
 def place(g, v, body, at):
-    """A point of a body of the assembly; (x, y, z) is that of the frame where the rear wheel touches
-    the ground in the reference pose."""
+    """A point of a body of the assembly; (x, y, z) is where the rear wheel touches the
+    ground in the reference pose."""
     height = v["z"] if g["lifts"] else 0
     foot = vector([v["x"], v["y"], height]) + axes(g, v, "B") @ vector(mounted(g, body)[0])
     return foot + axes(g, v, body) @ vector(at)

@@ -122,9 +122,8 @@ def eigenvalue_table(sweep: SecondOrderSweep) -> str:
 
 
 def _number(value: complex) -> str:
-    if not _complex(np.array(value)):
-        return f"{value.real:.5f}"
-    return f"{value.real:.5f}{value.imag:+.5f}i"
+    real = round(value.real, 5) + 0.0  # no −0
+    return f"{real:.5f}{value.imag:+.5f}i" if _complex(np.array(value)) else f"{real:.5f}"
 
 
 # --- responses ------------------------------------------------------------------------------------
@@ -174,7 +173,7 @@ def mode_table(model: SecondOrderModel | LinearModel, names: Sequence[str]) -> s
     for value, vector in zip(values, vectors.T, strict=True):
         if value.imag >= 0 or not _complex(np.array(value)):
             shape = vector[rows] / vector[rows][np.abs(vector[rows]).argmax()]
-            damping = -value.real / abs(value) if value else 0.0
+            damping = round(-value.real / abs(value), 4) + 0.0 if value else 0.0
             lines.append(
                 f"{_number(value):>20}{abs(value.imag) / (2 * np.pi):>10.4f}{damping:>10.4f}"
                 + "".join(f"{_polar(x):>{width}}" for x in shape)
@@ -183,5 +182,5 @@ def mode_table(model: SecondOrderModel | LinearModel, names: Sequence[str]) -> s
 
 
 def _polar(x: complex) -> str:
-    turn = np.degrees(np.angle(x)) if abs(x) > REAL else 0.0
-    return f"{abs(x):.4f} ∠ {turn + 0.0:.1f}°"
+    turn = round(np.degrees(np.angle(x)), 1) + 0.0 if abs(x) > REAL else 0.0
+    return f"{abs(x):.4f} ∠ {turn:.1f}°"
