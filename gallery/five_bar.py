@@ -8,13 +8,13 @@ in the place of ÿ) they are what the composition gives.
 
 The check: B and C of the chain as printed, C of the linkage, the printed f̄ of chain and mechanism
 at random states, and the accelerations of a plain system of joints, with geared rotors, for the
-same currents.
+same currents. The figure is the inverse dynamics of a circle of the load.
 """
 
 import numpy as np
 
 import mechgraph as mg
-from mechgraph.gallery import present, verified
+from mechgraph.gallery import curves, present, verified
 
 G = 9.81
 SIDES = {
@@ -353,6 +353,38 @@ def check() -> dict[str, float]:
             "accelerations against the plain twin": (difference(), 1e-9),
         }
     )
+
+
+def circle(times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Torques on the cranks for a circle of the load in two seconds, without the motors, and the
+    cranks' angles."""
+    equations = linkage()
+    given = dict(zip(("load.x", "load.y"), PATH, strict=True))
+    torques = equations.inverse_dynamics(
+        given, t=times, drives=["L.theta'", "R.theta'"],
+        guess={"L.theta": 2.2, "R.theta": 0.9, "L.phi": 0.9, "R.phi": 2.3},
+    )  # fmt: skip
+    angles, guess = [], {"L.theta": 2.2, "R.theta": 0.9, "L.phi": 0.9, "R.phi": 2.3}
+    for t in times:
+        place = {name: float(of(t)) for name, of in given.items()}
+        q, _ = equations.assemble(place, guess=guess)
+        guess = dict(zip(equations.coordinates, q, strict=True))
+        angles.append([guess["L.theta"], guess["R.theta"]])
+    return torques, np.array(angles)
+
+
+PATH = (lambda t: 0.1 + 0.2 * mg.cos(np.pi * t), lambda t: 1.6 + 0.2 * mg.sin(np.pi * t))
+
+
+def figures() -> dict[str, object]:
+    """Inverse dynamics of a circle of the load."""
+    times = np.linspace(0, 2, 201)
+    torques, angles = circle(times)
+    panels = {
+        "crank angle (rad)": dict(zip(SIDES, angles.T, strict=True)),
+        "torque on the crank (N m)": dict(zip(SIDES, torques.T, strict=True)),
+    }
+    return {"circle": curves(times, panels)}
 
 
 if __name__ == "__main__":

@@ -391,6 +391,39 @@ def _read_options(options: Sequence[str]) -> dict[str, Any]:
     return found
 
 
+@main.command()
+@model_argument
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("figures"),
+    show_default=True,
+    help="Directory for the figures.",
+)
+@click.option(
+    "--format",
+    "ending",
+    type=click.Choice(["png", "svg", "pdf"]),
+    default="png",
+    show_default=True,
+)
+def figures(model: str, out: Path, ending: str) -> None:
+    """Draw the figures of MODEL.
+
+    These are what the function figures() of its file returns: curves of its source, eigenvalues
+    against a parameter, motions and forces.
+    """
+    example = load(model)
+    if example.figures is None:
+        raise click.UsageError(f"{model} has no figures of its own: its file defines no figures()")
+    made = example.figures()
+    out.mkdir(parents=True, exist_ok=True)
+    for name, figure in made.items():
+        path = out / f"{example.name}-{name.replace(' ', '-').replace('/', '-')}.{ending}"
+        door.show.plot.save(figure, path)
+        _wrote(path)
+
+
 @main.command(name="gallery")
 @click.argument("name", required=False)
 def gallery_command(name: str | None) -> None:

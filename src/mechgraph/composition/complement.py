@@ -27,6 +27,7 @@ from ..closures.numbers import RANK_TOLERANCE
 
 WELL_HELD = 1e-3  # extra variables are left free unless the rows hold the others this badly
 CANCELLED = 1e-12  # of the largest constant in a row: rounding
+DEPENDENT = 1e-11  # what is left of a row that depends on others, relative
 METHODS = ("automatic", "partition", "orthonormal")
 
 
@@ -199,12 +200,18 @@ def _least_squares(K: SX, known: SX) -> SX:
 
 def orthonormal(B: SX, right: SX) -> tuple[SX, SX]:
     """C and P right, by Householder reflections of Bᵀ, whose columns are independent:
-    Bᵀ = H (R, 0), C = H (0, 1), P = H (R⁻ᵀ, 0)."""
+    Bᵀ = H (R, 0), C = H (0, 1), P = H (R⁻ᵀ, 0).
+
+    Not a number where a row depends on those before it, so that none takes rounding for a
+    direction.
+    """
     count, total = B.shape
     R, reflections = ca.densify(B.T), []
+    lengths = ca.sum1(R**2)
     for k in range(count):
         v = R[k:, k]
-        length = ca.sqrt(ca.sumsqr(v))
+        own = ca.sumsqr(v)
+        length = ca.sqrt(ca.if_else(own > DEPENDENT**2 * lengths[k], own, np.nan))
         v[0] += ca.if_else(v[0] >= 0, length, -length)
         factor = 1 / (length * ca.fabs(v[0]))  # 2 / vᵀv
         R[k:, k:] -= (factor * v) @ (v.T @ R[k:, k:])
