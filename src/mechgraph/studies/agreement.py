@@ -29,6 +29,7 @@ from ..model.description import Description
 from ..model.system import System
 from .assembly.assemble import assemble
 from .assembly.conversion import convert
+from .assembly.positions import closed
 from .projection import moved, project, violations
 
 if TYPE_CHECKING:
@@ -397,9 +398,9 @@ def random_states(
 ) -> States:
     """Consistent states around an assembled one, at random times in (0, 1) with random inputs.
 
-    Coordinates are moved by steps of about ``spread`` along the speeds and assembled again,
-    nearer and sooner where that fails, and at last where and when they were assembled; random
-    speeds are projected on ψ = 0.
+    Coordinates are moved by steps of about ``spread`` along the speeds and closed again, nearer and
+    sooner where that fails, and at last where and when they were assembled; random speeds are
+    projected on ψ = 0.
     """
     (seed,) = whole(least=0, seed=seed)
     random = np.random.default_rng(seed)
@@ -421,10 +422,8 @@ def _random_state(
         near_to = 0.7**attempt
         t = near_to * float(random.uniform())
         step = near_to * spread * random.standard_normal(len(equations.speeds))
-        near = moved(equations, first, step)
-        guess = dict(zip(equations.coordinates, near, strict=True))
         try:
-            q = assemble(equations, t=t, guess=guess)[0]
+            q = closed(equations, moved(equations, first, step), t)
             found.append(_moving(equations, q, t, random))
         except AssemblyError:
             continue
