@@ -55,6 +55,7 @@ class Worker:
 
     def _start(self) -> None:
         self.cache, self.asked = tempfile.TemporaryDirectory(), 0
+        os.environ["OPENBLAS_NUM_THREADS"] = "1"  # its matrices are small, and threads spin
         spawn = multiprocessing.get_context("spawn")
         self.channel, there = spawn.Pipe()
         self.process = spawn.Process(
