@@ -137,8 +137,10 @@ def answers(model: Model, script: Script) -> None:
     script.do("eqs = s.equations()")
     script.do("q, u = eqs.assemble(guess=configuration, t=now)")
     for _ in range(4):
+        told = len(script.warned)
         value = script.do(f"value = {random_call(model)}")
-        if isinstance(value, np.ndarray) and not np.isfinite(value).all():
+        finite = not isinstance(value, np.ndarray) or np.isfinite(value).all()
+        if not finite and len(script.warned) == told:
             raise Failure("numbers that are not finite", value)
 
 
