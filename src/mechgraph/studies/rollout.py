@@ -76,7 +76,7 @@ def rollout(
     positions, speeds = np.split(states, [q.shape[1]], axis=2)
     time = t + step * every * np.arange(states.shape[1])
     found = Rollouts(time, positions, speeds, equations, tier)
-    _warn_if_lost(found, w[..., :: max(1, every), :], p)
+    _warn_if_lost(found, w[..., ::every, :], p)
     return found
 
 
