@@ -294,3 +294,14 @@ def test_agreement_names_what_has_no_inertia():
     s.constrain("edge", velocity=lambda m: m.velocity(body)[0] - 0.4 * m.velocity(body)[1])
     with pytest.raises(mg.ArgumentError, match=r"'place\.wx'.*has inertia"):
         mg.agreement(s, 2)
+
+
+@pytest.mark.parametrize("method", ["lsoda", "bdf", "rk45"])
+def test_a_rod_that_gets_too_short_ends_the_run_by_any_method(method):
+    """Nothing can follow it from t = 0.5 on; steps get shorter and shorter, and that is told."""
+    s = mg.System("slider", gravity=(0, 0, 0))
+    s.prismatic("x", s.ground, s.body("slider", mass=1.0, inertia=(1, 1, 1)), axis="x")
+    s.marker("above", s.ground, (0, 0, 1))
+    s.distance("rod", "slider", "above", 1.25 - 0.5 * s.time)
+    with pytest.raises(mg.SimulationError, match=r"t = 0\.5"):
+        s.equations().simulate(1.0, guess={"x": 0.7}, step=1.0, rtol=1e-9, method=method)

@@ -12,7 +12,7 @@ from ..errors import UnsupportedError
 from ..formalisms import DEFAULT, FORMALISMS, Dynamics, formalism_of
 from ..model.description import Description
 from ..motion.chart import Chart
-from ..motion.constraint_rows import ConstraintRows
+from ..motion.constraint_rows import constraint_rows
 from ..motion.energy import kinetic, potential
 from ..motion.reactions import Reactions
 from .terms import Terms
@@ -43,8 +43,8 @@ def rederived(description: Description, formalism: str, options: dict[str, Any])
 
 def _terms(chart: Chart, dynamics: Dynamics, formalism: str, recipe: tuple[Any, ...]) -> Terms:
     """What the formalism delivers, with what is the same for all: constraints and energies."""
-    rows = ConstraintRows(chart)
-    reactions = Reactions(chart, rows, dynamics.recursion)
+    rows = constraint_rows(chart)
+    reactions = _reactions(chart, dynamics)
 
     def supplied() -> SX:
         return reactions.supplied
@@ -73,3 +73,14 @@ def _terms(chart: Chart, dynamics: Dynamics, formalism: str, recipe: tuple[Any, 
         reactions=reactions,
         recipe=recipe,
     )
+
+
+def _reactions(chart: Chart, dynamics: Dynamics) -> Reactions:
+    """Of the formalism's own recursion, or else the same for all."""
+    rows = constraint_rows(chart)
+    if dynamics.recursion is not None:
+        return Reactions(chart, rows, dynamics.recursion)
+    if "reactions" not in chart.derived:
+        chart.derived["reactions"] = Reactions(chart, rows)
+    shared: Reactions = chart.derived["reactions"]
+    return shared

@@ -127,6 +127,12 @@ class Chart(ABC):
         return Motion(self)
 
     @cached_property
+    def derived(self) -> dict[Any, Any]:
+        """What follows from the description in these coordinates, whatever the formalism: derived
+        once."""
+        return {}
+
+    @cached_property
     def _twists(self) -> dict[Frame, Pair]:
         return {}
 
@@ -340,7 +346,7 @@ class Chart(ABC):
         rates = ca.vertcat(*angles.values())
         offsets = ca.substitute(rates, s.u, SX.zeros(s.u.numel()))
         other = copy.copy(self)
-        for derived in ("motion", "qdot", "_world_functions"):
+        for derived in ("motion", "qdot", "derived", "_world_functions"):
             vars(other).pop(derived, None)
         vars(other).update(
             symbols=_extended(s, list(angles)),

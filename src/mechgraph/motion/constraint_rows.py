@@ -26,6 +26,14 @@ from .motion import Motion, at_rest
 ForceTorque = tuple[SX, SX]
 
 
+def constraint_rows(chart: Chart) -> ConstraintRows:
+    """All constraints on a chart; whatever the formalism, they are the same."""
+    if "rows" not in chart.derived:
+        chart.derived["rows"] = ConstraintRows(chart)
+    rows: ConstraintRows = chart.derived["rows"]
+    return rows
+
+
 class ConstraintRows:
     """φ(q, t), ψ(q, u, t), A and b of the closings of cut joints and of the user's constraints.
 

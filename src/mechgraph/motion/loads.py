@@ -21,6 +21,13 @@ from .motion import Motion, at_rest
 def actions(chart: Chart, conservative: bool = True) -> list[Action]:
     """The actions of all forces and constraints (not of gravity, nor of multipliers), with or
     without conservative parts."""
+    key = "actions", conservative
+    if key not in chart.derived:
+        chart.derived[key] = _stated_actions(chart, conservative)
+    return list(chart.derived[key])
+
+
+def _stated_actions(chart: Chart, conservative: bool) -> list[Action]:
     m, out = chart.motion, []
     stated: list[tuple[Element, SX]] = []
     for element in chart.description.elements:

@@ -3,6 +3,7 @@ compiler."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -74,8 +75,30 @@ def rollout(
         report(failure, "rollouts in the interpreter")
         states, tier = _interpreted(equations, start, w, p, *grid, method), "interpreter"
     positions, speeds = np.split(states, [q.shape[1]], axis=2)
-    return Rollouts(
-        t + step * every * np.arange(states.shape[1]), positions, speeds, equations, tier
+    time = t + step * every * np.arange(states.shape[1])
+    found = Rollouts(time, positions, speeds, equations, tier)
+    _warn_if_lost(found, w[..., ::every, :], p)
+    return found
+
+
+def _warn_if_lost(found: Rollouts, w: np.ndarray, p: np.ndarray) -> None:
+    """Say so where trajectories end in numbers that are not finite, and why the first one does."""
+    known = np.isfinite(found.q).all(axis=-1) & np.isfinite(found.u).all(axis=-1)
+    if known.all():
+        return
+    lost = np.flatnonzero(~known.all(axis=1))
+    i, last = int(lost[0]), max(0, int(known[lost[0]].argmin()) - 1)
+    inputs, constants = (w[i] if w.ndim == 3 else w)[last], p[min(i, len(p) - 1)]
+    t, state = float(found.time[last]), (found.q[i, last], found.u[i, last])
+    why = "it runs away; try a shorter step"
+    try:
+        found.equations.accelerations(*state, t, inputs, constants)
+    except ArgumentError as error:
+        why = str(error)
+    warnings.warn(
+        f"{len(lost)} of {len(known)} trajectories are not finite in the end; number {i} is lost "
+        f"after t = {t:.6g} s: {why}",
+        stacklevel=3,
     )
 
 

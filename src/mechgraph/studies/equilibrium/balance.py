@@ -164,7 +164,7 @@ class Balance:
     def _best(self, state: State) -> np.ndarray:
         """The y that meets the rows best."""
         y = np.zeros(self._unknowns)
-        for _ in range(DEGREE):
+        for _ in range(DEGREE if self.own else 0):
             found = self._at(state, y)
             if not np.isfinite(found.values).all():
                 break
@@ -197,10 +197,11 @@ class Balance:
         return np.abs(slopes * np.concatenate(along)).max(axis=1, initial=0.0)
 
     def _noise(self, u: np.ndarray, size: np.ndarray) -> np.ndarray:
-        """What counts as nothing beside the largest force, or row of a constraint."""
+        """What counts as nothing beside the largest force, or row of a constraint; beside one, too,
+        since all rows may be nothing but rounding (of constraints that hold by themselves)."""
         fast = max(1.0, np.abs(u).max(initial=0.0))
         force = size[~self.rate & self.forces].max(initial=0.0)
-        row = size[~self.rate & ~self.forces].max(initial=0.0)
+        row = size[~self.rate & ~self.forces].max(initial=1.0)
         return ROUNDING * np.where(self.forces, force, row) * np.where(self.rate, fast, 1.0)
 
     @property

@@ -32,6 +32,7 @@ from .search import sign_changes
 SMALL = 300  # states beyond which no run changes over to the implicit method by itself
 JUMP = 1e-2  # change by keeping the constraints, in proportion, that no drift explains
 STALLED = 2000  # steps without progress after which a method has failed
+HARDLY = 1e-10  # of the time: what is no progress
 
 
 class IntegrationFailure(SimulationError):
@@ -306,7 +307,7 @@ class SciPy(Integrator):
                 if not self._shorten(end):
                     return TOO_SMALL
                 continue
-            stalled = stalled + 1 if self._end - self.t < 1e-13 * abs(self.t) else 0
+            stalled = stalled + 1 if self._end - self.t < HARDLY * abs(self.t) else 0
             if stalled > STALLED:
                 return TOO_SMALL
             self._found, self._after = self._search() if len(self.sides) else ([], self.sides)
