@@ -193,7 +193,7 @@ def random_collider(seed: int) -> tuple[str, float, int]:
 # --- what is asked of them ------------------------------------------------------------------------
 
 
-def colliding_failure(seed: int, do: Callable[[str], Any]) -> tuple[str, object] | None:
+def wrong_with(seed: int, do: Callable[[str], Any]) -> tuple[str, object] | None:
     """What must not be, in words, and what was seen; None, if all is well. ``do`` runs a line."""
     program, duration, rows = random_collider(seed)
     do(program)
@@ -204,7 +204,7 @@ def colliding_failure(seed: int, do: Callable[[str], Any]) -> tuple[str, object]
         return do(f"run = eqs.simulate({duration}, {given})")
 
     seen, plain, other, finer = run(ROWS), run(1), run(rows), run(1, RTOL / 100)
-    shifted = run(1, start=f"{{**start, {next(iter(do('start = start')))!r}: {SHIFT} + list(start.values())[0]}}")
+    shifted = run(1, start=f"{{name: value + {SHIFT} for name, value in start.items()}}")
     grows = max(1.0, _apart(shifted, plain) / SHIFT)
     known = _apart(plain, finer)
     if known > 1e3 * RTOL * grows:
