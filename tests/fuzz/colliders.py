@@ -120,7 +120,9 @@ def box(w: Words) -> float:
     for k in range(count):
         w(f"b{k} = s.body('b{k}', mass={w.number(0.2, 2)}, inertia=(0.002, 0.002, 0.002))")
         moves = "mg.move('x', 'x'), mg.move('z', 'z'), mg.rot('y', 'angle')"
-        kind = f"joint('p{k}', s.ground, b{k}, [{moves}])" if flat else f"free('p{k}', s.ground, b{k})"
+        kind = (
+            f"joint('p{k}', s.ground, b{k}, [{moves}])" if flat else f"free('p{k}', s.ground, b{k})"
+        )
         w(f"s.{kind}")
         place = (k - count / 2) * 0.25 + 0.125
         w.start |= {f"p{k}.x": place, f"p{k}.z": w.number(0.2, 0.8), f"p{k}.x'": w.number(-3, 3)}
@@ -146,7 +148,9 @@ def pendulum(w: Words) -> float:
     w("s = mg.System('pendulum', gravity=(0, 0, -9.81))")
     w(f"rod = s.body('rod', mass={w.number(0.5, 2)}, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.01))")
     w("s.revolute('hinge', s.ground, rod, axis='y')")
-    depth = f"ca.fmax(0, {left} - m.coordinate('hinge')) - ca.fmax(0, m.coordinate('hinge') - {right})"
+    depth = (
+        f"ca.fmax(0, {left} - m.coordinate('hinge')) - ca.fmax(0, m.coordinate('hinge') - {right})"
+    )
     w(f"s.torque('stops', 'hinge', lambda m: {stiff} * ({depth}))")
     begin, lasts = w.number(0.1, 2), w.power(-4, -1)
     pulse = f"mg.if_else(s.time > {begin}, 1, 0) * mg.if_else(s.time < {begin} + {lasts}, 1, 0)"
@@ -166,12 +170,16 @@ def rotor(w: Words) -> float:
     w(f"wheel = s.body('wheel', mass=1.0, inertia=({w.number(0.5, 2)},) * 3)")
     w("s.revolute('turn', s.ground, wheel, axis='z')")
     period = w.number(0.05, 0.5)
-    w(f"s.torque('drive', 'turn', {w.number(5, 50)} * ca.sign(mg.sin({2 * np.pi / period:.5g} * s.time)))")
+    w(
+        f"s.torque('drive', 'turn', {w.number(5, 50)} * ca.sign(mg.sin({2 * np.pi / period:.5g} * s.time)))"
+    )
     w("tappet = s.body('tappet', mass=0.2, inertia=0)")
     w(f"s.prismatic('lift', s.ground, tappet, axis='x', stiffness={w.power(2, 4)}, damping=0.5)")
     cam = f"0.02 * mg.cos({int(w.random.integers(1, 5))} * m.coordinate('turn'))"
     stiff = w.power(4, 6)
-    w(f"s.force('cam', tappet, lambda m: ({stiff} * ca.fmax(0, {cam} - m.coordinate('lift')), 0, 0))")
+    w(
+        f"s.force('cam', tappet, lambda m: ({stiff} * ca.fmax(0, {cam} - m.coordinate('lift')), 0, 0))"
+    )
     w.start = {"turn'": w.number(-60, 60), "lift": 0.03}
     w.event(f"mg.sin({int(w.random.integers(1, 9))} * m.coordinate('turn'))")
     w.event(f"m.coordinate('lift') - {w.number(-0.005, 0.015)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import time as clock
 from collections.abc import Callable
 from typing import Any
 
@@ -91,6 +92,7 @@ class Steps:
         signal: Callable[[np.ndarray], None] | None = None,
     ) -> None:
         self._c = _library(find_compiler())
+        self._flow = flow
         self._routines = {"flow": flow, "keep": keep, "surface": surface}
         self._signal = signal
         self._hold: dict[str, Any] = {}  # what C points to
@@ -165,6 +167,11 @@ class Steps:
     def tier(self) -> str:
         """What evaluates the slopes."""
         return self._tiers[0]
+
+    @property
+    def spent(self) -> float:
+        """Seconds of this run, and of others with the same slopes."""
+        return self._flow.spent
 
     def hasten(self, seconds: float) -> None:
         """Start a compiler in the background if it is expected to be done in less than these; what
@@ -268,7 +275,9 @@ class Steps:
 
     def _called(self, function: Any, *arguments: Any) -> Any:
         """Call C; what Python raised inside of it is raised now."""
+        began = clock.perf_counter()
         value = function(ctypes.byref(self.run), *arguments)
+        self._flow.spent += clock.perf_counter() - began
         if self.raised is not None:
             error, self.raised, self.run.stopped = self.raised, None, 0
             raise error

@@ -18,7 +18,6 @@ What happens then is in ``settle``.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -33,6 +32,7 @@ from .settle import BAND, FLAT, TOUCH, settle
 
 if TYPE_CHECKING:
     from ...equations import Equations
+    from ...kernels import Kernel
 
 STUCK = 0.75  # part of the regularization that w falls to where a slip ends
 STANDSTILL = 30
@@ -54,6 +54,7 @@ class Contacts:
         self.sticking = np.zeros(len(self.points), dtype=bool)
         self.flat = np.zeros(len(self.points), dtype=bool)
         self.rings = np.array([bool(point.rows.level) for point in self.points])
+        self.rough = np.array([not point.law.static.is_zero() for point in self.points])
         self.heading = np.zeros((len(self.points), 2))
         self.tipping: dict[int, np.ndarray] = {}
         laws = values(equations, self.points, context.parameters)
@@ -68,10 +69,39 @@ class Contacts:
         self._latest, self._standing = -np.inf, 0
         self.small_force = 1e-9 * weight(equations)  # less is rounding
         self.gravity = gravity(equations)
+        self._constants = np.array(list(context.parameters.values()))
+        place = {name: k for k, name in enumerate(context.parameters)}
+        self._places = [place[name] for name in self.switches]
+        self._own = [[place[name] for name in point.switches] for point in self.points]
 
     @property
-    def parameters(self) -> dict[str, float]:
-        return {**self.context.parameters, **self.switches}
+    def parameters(self) -> np.ndarray:
+        """All parameters, with the switches as they are."""
+        values = self._constants.copy()
+        values[self._places] = list(self.switches.values())
+        return values
+
+    def closed_parameters(self, lying: int | None = None) -> np.ndarray:
+        """The same as if all points were closed and stuck, and one flat."""
+        values = self.parameters
+        for k, own in enumerate(self._own):
+            values[own[: 3 if k == lying else 2]] = 1.0
+        return values
+
+    def evaluated(
+        self, kernel: Kernel, t: float, q: np.ndarray, u: np.ndarray, p: np.ndarray | None = None
+    ) -> list[np.ndarray]:
+        """A kernel of (q, u, t, w, p) at a state; numbers of our own need no check."""
+        w = self.context.inputs_at(np.array([t]), q[None], u[None])[0]
+        return kernel(q, u, np.array([t]), w, self.parameters if p is None else p)
+
+    def energy(self, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """T and V."""
+        terms = self.equations.terms
+        kernel = self.equations.numeric.kernel(
+            "energies", lambda: [ca.vertcat(terms.kinetic, terms.potential)], [1]
+        )
+        return self.evaluated(kernel, t, q, u)[0]
 
     @property
     def switches(self) -> dict[str, float]:
@@ -85,27 +115,27 @@ class Contacts:
 
     # --- what can be seen -------------------------------------------------------------------------
 
-    def seen(self, t: Any, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
+    def seen(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
         """For each point: gap, its rate, normal force, tangential force (of sticking), slip
         speed."""
         eqs = self.equations
         kernel = eqs.numeric.kernel("contacts", lambda: quantities(eqs, self.points), [1] * 5)
-        w = self.context.inputs_at(np.atleast_1d(t), np.atleast_2d(q), np.atleast_2d(u))
-        return tuple(
-            kernel(*eqs.numeric.arguments(q, u, t, w if np.ndim(q) > 1 else w[0], self.parameters))
-        )
+        return tuple(self.evaluated(kernel, t, q, u))
 
-    def ring_seen(self, t: Any, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
+    def approach(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
+        """For each point: gap and its rate."""
+        eqs = self.equations
+        kernel = eqs.numeric.kernel("gaps", lambda: quantities(eqs, self.points)[:2], [1] * 2)
+        return tuple(self.evaluated(kernel, t, q, u))
+
+    def ring_seen(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
         """For each point: radius of the ring, moment of its pressure, its rise with two
         derivatives; ones if it is none."""
         if not self.rings.any():
-            return (np.ones((*np.shape(q)[:-1], len(self.points))),) * 5
+            return (np.ones(len(self.points)),) * 5
         eqs = self.equations
         kernel = eqs.numeric.kernel("rings", lambda: ring_quantities(eqs, self.points), [1] * 5)
-        w = self.context.inputs_at(np.atleast_1d(t), np.atleast_2d(q), np.atleast_2d(u))
-        return tuple(
-            kernel(*eqs.numeric.arguments(q, u, t, w if np.ndim(q) > 1 else w[0], self.parameters))
-        )
+        return tuple(self.evaluated(kernel, t, q, u))
 
     def _reserve(self, normal: np.ndarray, tangential_force: np.ndarray) -> np.ndarray:
         """μ_s N − |F_t| of the sticking points of each pair of surfaces, the mean with |F_t| as
@@ -122,10 +152,13 @@ class Contacts:
 
     # --- when something happens -------------------------------------------------------------------
 
-    @cached_property
+    @property
     def margins(self) -> SX:
         """What falls through zero at an event, as expressions in which the switches are parameters;
-        so the same ones serve all modes."""
+        so the same ones serve all modes, and all runs."""
+        return self.equations.numeric.kept("margins of contacts", self._margins)
+
+    def _margins(self) -> SX:
         eqs, tiny = self.equations, self.small_force
         gap, _, normal, stuck, slip = quantities(eqs, self.points)
         radius, moment, rise, _, _ = ring_quantities(eqs, self.points)
@@ -141,7 +174,7 @@ class Contacts:
         third = ca.if_else(flat, normal - moment / radius + tiny, rise - FLAT)
         return ca.vertcat(
             first,
-            ca.if_else(touching, second, 1.0)[np.flatnonzero(self.static > 0).tolist()],
+            ca.if_else(touching, second, 1.0)[np.flatnonzero(self.rough).tolist()],
             ca.if_else(touching, third, 1.0)[np.flatnonzero(self.rings).tolist()],
         )
 
@@ -149,7 +182,7 @@ class Contacts:
     def sides(self) -> np.ndarray:
         """The signs of the margins where they are so by construction; 0 for those of slip and of
         the rise of rings, which may begin at zero."""
-        second, third = self.sticking[self.static > 0], self.flat[self.rings]
+        second, third = self.sticking[self.rough], self.flat[self.rings]
         return np.concatenate([np.ones(len(self.points)), second, third]).astype(int)
 
     @property
@@ -184,7 +217,7 @@ class Contacts:
 
     def check_start(self, t: float, q: np.ndarray, u: np.ndarray) -> None:
         """Refuse a start in which surfaces overlap."""
-        overlaps = zip(self.points, -self.seen(t, q, u)[0], strict=True)
+        overlaps = zip(self.points, -self.approach(t, q, u)[0], strict=True)
         deep = {point.name: depth for point, depth in overlaps if depth > GIVEN}
         if deep:
             listed = ", ".join(f"{name} by {depth:.3g} m" for name, depth in deep.items())
@@ -241,8 +274,9 @@ class Contacts:
             lambda: [eqs.terms.M, eqs.terms.A[: eqs.terms.psi.numel(), :], eqs.terms.psi],
             [2, 2, 1],
         )
-        M, A, psi = kernel(*eqs.numeric.arguments(q, u, t, None, self.parameters))
-        m = len(A)
+        M, A, psi = self.evaluated(kernel, t, q, u)
+        active = np.flatnonzero(np.abs(A).max(axis=1, initial=0.0) > 0)
+        A, psi, m = A[active], psi[active], len(active)
         K = np.block([[M, A.T], [A, np.zeros((m, m))]])
         found = np.linalg.pinv(K, rcond=1e-13, hermitian=True) @ np.concatenate(
             [np.zeros(len(M)), psi]

@@ -58,7 +58,7 @@ def settle(
 def _near(contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
     """Which points are closed or about to be; rings among them that lie flat."""
     contacts.flat[:] = False
-    near = contacts.touching | (contacts.seen(t, q, u)[0] < NEAR)
+    near = contacts.touching | (contacts.approach(t, q, u)[0] < NEAR)
     contacts.flat[:] = near & contacts.rings & (contacts.ring_seen(t, q, u)[2] < 2 * FLAT)
     return near
 
@@ -68,13 +68,20 @@ def _placed(
 ) -> tuple[np.ndarray, float]:
     """Positions without gap at points that are closed, or meet and do not rebound, and how much
     potential energy that takes."""
-    gap, rate, *_ = contacts.seen(t, q, u)
+    gap, rate = contacts.approach(t, q, u)
     meeting = (rate < 0) & ~(contacts.rebounding & (rate < -contacts.resting))
     contacts.touching |= near & (meeting | (gap < -2 * TOUCH))
     contacts.sticking[:] = False
-    eqs, p = contacts.equations, contacts.parameters
-    placed = project(eqs, q[None], u[None], np.array([t]), p)[0][0]
-    return placed, float(eqs.potential_energy(placed, t, p) - eqs.potential_energy(q, t, p))
+    p = contacts.parameters
+    placed = project(contacts.equations, q[None], u[None], np.array([t]), p)[0][0]
+    return placed, _lift(contacts, t, placed, q, u)
+
+
+def _lift(contacts: Contacts, t: float, q: np.ndarray, before: np.ndarray, u: np.ndarray) -> float:
+    """The potential energy that it took to come here."""
+    if np.array_equal(q, before):
+        return 0.0
+    return float(contacts.energy(t, q, u)[1] - contacts.energy(t, before, u)[1])
 
 
 def _tipped(
@@ -83,15 +90,14 @@ def _tipped(
     """States in which rings that begin to tip stand on the point over which they do: their lowest
     one could be any, otherwise. What that takes is taken from their speed; a ring that tips by
     its speed, and has too little, stays flat."""
-    eqs, p = contacts.equations, contacts.parameters
     for k, arm in contacts.tipping.items():
         rows = contacts.points[k].rows
         M, _, A, *_, psi = _terms(contacts, t, q, u, lying=k)
         held, rising = [rows.gap, *rows.level, *rows.slip], [rows.gap, *rows.level]
         wanted = np.zeros(len(held))
         wanted[:3] = 2.5 * FLAT * np.array([1.0, *-arm / (arm @ arm)])
-        tilted = shifted(eqs, q[None], (_least(M, A[held]) @ wanted)[None])[0]
-        lift = float(eqs.potential_energy(tilted, t, p) - eqs.potential_energy(q, t, p))
+        tilted = shifted(contacts.equations, q[None], (_least(M, A[held]) @ wanted)[None])[0]
+        lift = _lift(contacts, t, tilted, q, u)
         change = _least(M, A[rising]) @ psi[rising]
         spent = _part(lift, float(change @ M @ change))
         if spent == 1 and by_speed:
@@ -125,13 +131,7 @@ def _terms(
     """``contact_terms``, as if all points were closed and stuck, and one flat."""
     eqs = contacts.equations
     kernel = eqs.numeric.kernel("contact terms", lambda: contact_terms(eqs), [2, 1, 2, 1, 2, 1])
-    everything = contacts.parameters | {
-        name: 1.0
-        for k, point in enumerate(contacts.points)
-        for name in point.switches[: 3 if k == lying else 2]
-    }
-    w = contacts.context.inputs_at(np.array([t]), q[None], u[None])[0]
-    return kernel(*eqs.numeric.arguments(q, u, t, w, everything))
+    return contacts.evaluated(kernel, t, q, u, contacts.closed_parameters(lying))
 
 
 def _moment(

@@ -9,7 +9,7 @@ run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from itertools import chain
@@ -170,11 +170,19 @@ class Crossings:
             return Crossing(surface, start, start, direction)
         if end - begin > 2 * ROUNDING * abs(end):
             zero = float(brentq(value, begin, end, xtol=1e-300, rtol=8.9e-16))
-            for shift in (-ROUNDING, 2.3e-16, ROUNDING):  # a zero itself is on neither side
-                value(min(max(zero + shift * abs(zero), begin), end))
+            self._leave(zero, value, begin, end)
         moment = min(t for t in self._seen if begin < t <= end and value(t) > 0)
         before = [t for t in self._seen if t < moment - ROUNDING * abs(moment) / 2 and value(t) < 0]
         return Crossing(surface, max(before, default=begin), moment, direction)
+
+    @staticmethod
+    def _leave(zero: float, value: Callable[[float], float], begin: float, end: float) -> None:
+        """Try moments about a zero, ever further away, until one on each side of the surface is
+        known: zero itself is on neither."""
+        for way, bound, nearest in ((-1, begin, ROUNDING), (1, end, 2e-16)):
+            shift = nearest * abs(zero)
+            while way * (bound - zero) > shift and way * value(zero + way * shift) <= 0:
+                shift = 4 * shift + 1e-18
 
     def _count_standstill(self, moment: float) -> None:
         """Give up where jumps follow each other without time going on."""

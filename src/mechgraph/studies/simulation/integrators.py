@@ -212,18 +212,18 @@ class Stepping(Integrator):
             self.changes = (*self.changes, (self.t, method))
             self._steps.change_over(method)
             return GO_ON
-        if why == GO_ON:
-            self._consider_machine_code(end)
+        self._consider_machine_code(end)
         return why
 
     def _consider_machine_code(self, end: float) -> None:
-        """Start a compiler in the background, if the rest of the way is expected to take longer."""
+        """Start a compiler in the background, if the rest of the way is expected to take longer, or
+        as much has been spent already, in this run and others."""
         if self._began is None:
-            self._began = self.t, clock.perf_counter()
-        start, then = self._began
-        spent = clock.perf_counter() - then
+            self._began = self.t, self._steps.spent
+        start, before = self._began
+        spent = self._steps.spent - before
         rest = spent * (end - self.t) / (self.t - start) if self.t > start else 0.0
-        self._steps.hasten(rest)
+        self._steps.hasten(rest + self._steps.spent)
 
     def _look(self) -> None:
         run = self._steps.run

@@ -245,8 +245,8 @@ def _settle(integrator: Integrator, recorder: Recorder, contacts: Contacts) -> N
     q, u, work = (part[0] for part in recorder.split(y[None]))
     *after, given = contacts.settle(t, q, u)
     if len(work) == 2:
-        lost = recorder.energy(t, q, u) - recorder.energy(t, *after) + given
-        work += [given, float(np.squeeze(lost))]
+        lost = contacts.energy(t, q, u).sum() - contacts.energy(t, *after).sum() + given
+        work += [given, float(lost)]
     recorder.switch(contacts.switches)
     state = np.concatenate([*after, work])
     recorder.store(np.array([t]), state[None])
