@@ -170,16 +170,14 @@ def rotor(w: Words) -> float:
     w(f"wheel = s.body('wheel', mass=1.0, inertia=({w.number(0.5, 2)},) * 3)")
     w("s.revolute('turn', s.ground, wheel, axis='z')")
     period = w.number(0.05, 0.5)
-    w(
-        f"s.torque('drive', 'turn', {w.number(5, 50)} * ca.sign(mg.sin({2 * np.pi / period:.5g} * s.time)))"
-    )
+    clock = f"ca.sign(mg.sin({2 * np.pi / period:.5g} * s.time))"
+    w(f"s.torque('drive', 'turn', {w.number(5, 50)} * {clock})")
     w("tappet = s.body('tappet', mass=0.2, inertia=0)")
     w(f"s.prismatic('lift', s.ground, tappet, axis='x', stiffness={w.power(2, 4)}, damping=0.5)")
     cam = f"0.02 * mg.cos({int(w.random.integers(1, 5))} * m.coordinate('turn'))"
     stiff = w.power(4, 6)
-    w(
-        f"s.force('cam', tappet, lambda m: ({stiff} * ca.fmax(0, {cam} - m.coordinate('lift')), 0, 0))"
-    )
+    push = f"{stiff} * ca.fmax(0, {cam} - m.coordinate('lift'))"
+    w(f"s.force('cam', tappet, lambda m: ({push}, 0, 0))")
     w.start = {"turn'": w.number(-60, 60), "lift": 0.03}
     w.event(f"mg.sin({int(w.random.integers(1, 9))} * m.coordinate('turn'))")
     w.event(f"m.coordinate('lift') - {w.number(-0.005, 0.015)}")

@@ -27,7 +27,15 @@ from casadi import SX
 from ...errors import ArgumentError
 from ..assembly.assemble import GIVEN
 from ..simulation.integrators import IntegrationFailure
-from .points import gravity, points_of, quantities, ring_quantities, values, weight
+from .points import (
+    gravity,
+    points_of,
+    quantities,
+    ring_quantities,
+    stuck_forces,
+    values,
+    weight,
+)
 from .settle import BAND, FLAT, TOUCH, settle
 
 if TYPE_CHECKING:
@@ -116,10 +124,10 @@ class Contacts:
     # --- what can be seen -------------------------------------------------------------------------
 
     def seen(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
-        """For each point: gap, its rate, normal force, tangential force (of sticking), slip
-        speed."""
+        """For each point: gap, its rate, normal force, tangential force (of sticking), slip speed,
+        and the tangential force of its pair."""
         eqs = self.equations
-        kernel = eqs.numeric.kernel("contacts", lambda: quantities(eqs, self.points), [1] * 5)
+        kernel = eqs.numeric.kernel("contacts", lambda: quantities(eqs, self.points), [1] * 6)
         return tuple(self.evaluated(kernel, t, q, u))
 
     def approach(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -137,18 +145,22 @@ class Contacts:
         kernel = eqs.numeric.kernel("rings", lambda: ring_quantities(eqs, self.points), [1] * 5)
         return tuple(self.evaluated(kernel, t, q, u))
 
-    def _reserve(self, normal: np.ndarray, tangential_force: np.ndarray) -> np.ndarray:
-        """μ_s N − |F_t| of the sticking points of each pair of surfaces, the mean with |F_t| as
-        weights.
+    def _reserve(
+        self, normal: np.ndarray, tangential_force: np.ndarray, together: np.ndarray
+    ) -> np.ndarray:
+        """μ_s N − |F_t| of the sticking points of each pair of surfaces: the mean with |F_t| as
+        weights, or that of all forces together, if it is less.
 
         How several points of one pair share the forces is not determined. F_t of least norm is
         the field of a rigid motion; so for any other shares F′ with the same resultants F·F = F·F′,
         summed, and if they are within their cones, Σ |F_t|² ≤ Σ |F_t| μ_s N: the mean is negative
-        only if no shares hold.
+        only if no shares hold. Nor do any if |Σ F_t| > Σ μ_s N.
         """
         weights = np.where(self.sticking, tangential_force + self.small_force, 0.0)
         spare = (weights * (self.static * normal - tangential_force)) @ self.same_pair
-        return spare / (weights @ self.same_pair + 1e-300)
+        mean = spare / (weights @ self.same_pair + 1e-300)
+        most = np.where(self.sticking, self.static * normal, 0.0) @ self.same_pair
+        return np.minimum(mean, most - together)
 
     # --- when something happens -------------------------------------------------------------------
 
@@ -160,7 +172,7 @@ class Contacts:
 
     def _margins(self) -> SX:
         eqs, tiny = self.equations, self.small_force
-        gap, _, normal, stuck, slip = quantities(eqs, self.points)
+        gap, _, normal, stuck, slip, sum_of_stuck = quantities(eqs, self.points)
         radius, moment, rise, _, _ = ring_quantities(eqs, self.points)
         touching, sticking, flat = self._switch_symbols
         static, blur = (
@@ -169,6 +181,7 @@ class Contacts:
         )
         weights, together = sticking * (stuck + tiny), ca.DM(self.same_pair.T)
         reserve = together @ (weights * (static * normal - stuck)) / (together @ weights + 1e-300)
+        reserve = ca.fmin(reserve, together @ (sticking * static * normal) - sum_of_stuck)
         first = ca.if_else(touching, normal + tiny, gap + TOUCH)
         second = ca.if_else(sticking, reserve + tiny, slip - STUCK * blur)
         third = ca.if_else(flat, normal - moment / radius + tiny, rise - FLAT)
@@ -248,6 +261,22 @@ class Contacts:
         spare = np.where(self.touching, normal - self._band(normal), np.inf)
         return int(spare.argmin()) if spare.min(initial=np.inf) < -self.small_force / 2 else None
 
+    def overstrained(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[int, np.ndarray] | None:
+        """The sticking point that friction holds least, if it does not, and the direction in which
+        it begins to slip: against the force that would be needed."""
+        _, _, normal, tangential_force, _, together = self.seen(t, q, u)
+        reserve = self._reserve(normal - self._band(normal), tangential_force, together)
+        reserve = np.where(self.sticking, reserve, np.inf)
+        if reserve.min(initial=np.inf) >= -self.small_force / 2:
+            return None
+        own = np.where(
+            reserve < -self.small_force / 2, self.static * normal - tangential_force, np.inf
+        )
+        eqs, k = self.equations, int(own.argmin())
+        kernel = eqs.numeric.kernel("stuck", lambda: stuck_forces(eqs, self.points), [1] * 2)
+        force = np.array([along[k] for along in self.evaluated(kernel, t, q, u)])
+        return k, -force / max(np.hypot(*force), 1e-300)
+
     def _band(self, normal: np.ndarray) -> np.ndarray:
         """What has to be left of the normal force of a point of several, whose shares are known no
         better."""
@@ -255,13 +284,13 @@ class Contacts:
 
     def fits(self, t: float, q: np.ndarray, u: np.ndarray) -> bool:
         """True if no closed point would pull, slide or tip."""
-        _, _, normal, tangential_force, _ = self.seen(t, q, u)
+        _, _, normal, tangential_force, _, together = self.seen(t, q, u)
         radius, moment, *_ = self.ring_seen(t, q, u)
         spare = normal - self._band(normal)
         least = -self.small_force / 2
         return bool(
             (spare[self.touching] >= least).all()
-            and (self._reserve(spare, tangential_force)[self.sticking] >= least).all()
+            and (self._reserve(spare, tangential_force, together)[self.sticking] >= least).all()
             and ((spare - moment / radius)[self.flat] >= least).all()
         )
 

@@ -49,7 +49,7 @@ def settle(
     q, lift = _placed(contacts, t, q, u, near)
     u, by_impacts = _impacts(contacts, t, q, u, near, lift)
     q, u, by_rest = _choose_modes(contacts, t, q, u, near)
-    return q, u, by_impacts + by_rest
+    return _lifted(contacts, t, q, u), u, by_impacts + by_rest
 
 
 # --- positions ------------------------------------------------------------------------------------
@@ -75,6 +75,19 @@ def _placed(
     p = contacts.parameters
     placed = project(contacts.equations, q[None], u[None], np.array([t]), p)[0][0]
     return placed, _lift(contacts, t, placed, q, u)
+
+
+def _lifted(contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """Positions in which no open point that hardly moves is still where it met its surface: it
+    would meet it again at once."""
+    gap, rate = contacts.approach(t, q, u)
+    low = ~contacts.touching & (gap <= -TOUCH) & (rate < contacts.resting)
+    if not low.any():
+        return q
+    contacts.touching |= low
+    lifted = project(contacts.equations, q[None], u[None], np.array([t]), contacts.parameters)[0][0]
+    contacts.touching &= ~low
+    return lifted
 
 
 def _lift(contacts: Contacts, t: float, q: np.ndarray, before: np.ndarray, u: np.ndarray) -> float:
@@ -288,12 +301,22 @@ def _choose_modes(
         q, u, rest = _choose_modes(contacts, t, q, u, near, again=False)
         return q, u, given + jammed + rest
     q, u = _tipped(contacts, t, q, u, by_speed=False)
-    for _ in contacts.points:
-        worst = contacts.pulling(t, q, u)
-        if worst is None:
-            break
-        contacts.open(worst)
+    _release(contacts, t, q, u)
     return q, u, given
+
+
+def _release(contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray) -> None:
+    """Open points that would pull, and let slide what friction does not hold: how several points
+    share a force is not determined, and the motion goes on with shares of its own."""
+    for _ in range(2 * len(contacts.points)):
+        worst = contacts.pulling(t, q, u)
+        strained = contacts.overstrained(t, q, u) if worst is None else None
+        if worst is not None:
+            contacts.open(worst)
+        elif strained is not None:
+            contacts.sticking[strained[0]], contacts.heading[strained[0]] = False, strained[1]
+        else:
+            break
 
 
 def _candidates(contacts: Contacts, moment: Moment) -> dict[int, np.ndarray]:
