@@ -207,6 +207,12 @@ class Contacts:
         own = [[symbols[name] for name in point.switches] for point in self.points]
         return [ca.vertcat(*((*each, SX(0))[k] for each in own)) for k in range(3)]
 
+    @property
+    def tolerance(self) -> float:
+        """The largest tolerance with which the end of a slip is still seen: a step must not leap
+        over the speeds that are taken for none."""
+        return float((self.regularization[self.rough] / 10).min(initial=np.inf))
+
     def names(self, chosen: Any) -> str:
         return ", ".join(repr(point.name) for point in np.array(self.points)[chosen])
 
