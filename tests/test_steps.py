@@ -119,8 +119,8 @@ def random_collider(seed: int) -> tuple[mg.System, dict[str, float], dict[str, m
 
 @pytest.mark.parametrize("seed", range(20))
 def test_nothing_depends_on_the_output(seed):
-    """The same events and the same end, to the last bit, whatever the step; right to the tolerance;
-    and nothing passes through anything."""
+    """The same events and the same end whatever the step, but for rounding (which machine code may
+    change when it comes); right to the tolerance; and nothing passes through anything."""
     system, start, events = random_collider(seed)
     equations, random = system.equations(), np.random.default_rng(seed)
     runs = [
@@ -128,8 +128,9 @@ def test_nothing_depends_on_the_output(seed):
         for n in (1, random.integers(2, 2000), 777)
     ]
     for run in runs[1:]:
-        assert (run.q[-1] == runs[0].q[-1]).all()
-        assert all((run.events[name] == runs[0].events[name]).all() for name in events)
+        assert np.abs(run.q[-1] - runs[0].q[-1]).max() < 1e-9
+        for name in events:
+            assert run.events[name] == pytest.approx(runs[0].events[name], rel=1e-9)
     assert (np.diff(runs[2].q, axis=1) > 0).all()
     fine = equations.simulate(2.0, start, step=2.0, rtol=1e-12, events=events)
     assert np.abs(fine.q[-1] - runs[0].q[-1]).max() < 1e-4

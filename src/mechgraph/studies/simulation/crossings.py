@@ -116,7 +116,7 @@ class Crossings:
             if first > cut:
                 continue
             found = self._locate(surface, first, last, direction, guess, min(cut, until))
-            if found is not None:
+            if found is not None and found not in met:
                 met.append(found)
                 cut = min(cut, found.moment) if self._ends(surface) else cut
         return sorted((each for each in met if each.moment <= cut), key=lambda each: each.moment)
@@ -145,7 +145,7 @@ class Crossings:
 
         if not value(first) < 0 < value(last):
             return last
-        return float(brentq(value, first, last, xtol=1e-300, rtol=1e-12))
+        return float(brentq(value, first, last, xtol=1e-8 * (last - first), rtol=8.9e-16))
 
     def _locate(
         self, surface: int, first: float, last: float, direction: int, guess: float, limit: float
