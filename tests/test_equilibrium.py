@@ -14,7 +14,7 @@ import mechgraph as mg
 from mechgraph import gallery
 
 G = 9.81
-GUESSES = [(0.01, -0.5), (0.0, -0.6), (0.3, -0.4), (0.5, 0.0), (0.1, 0.5), (-0.2, -0.1)]
+GUESSES = [(0.01, -0.5), (0.0, -0.6), (0.3, -0.4), (0.5, 0.0), (0.1, 0.5), (-0.2, -0.1), (1.0, 1.0)]
 Made = tuple[mg.System, dict[str, float], dict[str, float]]  # a system, a guess, inputs
 
 
@@ -27,7 +27,7 @@ def hanging(stiffness: float) -> mg.Equations:
     return s.equations()
 
 
-@pytest.mark.parametrize("stiffness", [1e2, 1e3, 1e4, 1e5, 1e6])
+@pytest.mark.parametrize("stiffness", [1e2, 1e4, 1e6, 1e9])
 @pytest.mark.parametrize("guess", GUESSES)
 def test_a_mass_on_a_spring_comes_to_rest_from_anywhere(stiffness, guess):
     """Below its end at 0.5 + m g/k, or above it at 0.5 − m g/k."""

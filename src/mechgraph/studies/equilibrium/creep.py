@@ -21,6 +21,8 @@ from .balance import REACH, Balance, Rows, State, lengths
 STEPS = 200
 FIRST = 0.1  # length of the first step
 SHORT = 1e-10  # of the last one
+CORRECTIONS = 8  # of Newton's method in a step
+CONVERGED = 0.01  # the last of them, beside the step
 STIFFEST = 1e14  # growth of the drag at which nothing gives way any more
 ON = 1e-13  # violation of constraints that needs no further step
 
@@ -71,19 +73,21 @@ def _place(balance: Balance, state: State) -> Place:
 
 
 def _after(here: Place, drag: float) -> tuple[Place | None, float]:
-    """Where an implicit step leads, with a second one by the same slopes, which takes back what the
-    first leaves in stiff directions; nowhere, if the forces do no work. And how far that is."""
-    K, place, work, length = _matrix(here, drag), here, 0.0, 0.0
-    for _ in range(2):
-        step = _step(K, place)
+    """Where an implicit step leads, by Newton's method; nowhere, if that does not converge or the
+    forces do no work. And how far that is."""
+    place, total = here, np.zeros(here.D.shape[1])
+    for _ in range(CORRECTIONS):
+        step = _step(_matrix(place, drag), place, drag * (place.D @ total))
         if step is None:
             return None, 0.0
         there = _place(here.balance, _moved(place, step))
         if not np.isfinite(there.forces).all():
             return None, 0.0
-        work -= float((place.forces + there.forces) / 2 @ (place.D[place.pushed] @ step))
-        place, length = there, length + float(np.abs(step).max(initial=0.0))
-    return (place if work > 0 else None), length
+        place, total = there, total + step
+        if np.abs(step).max(initial=0.0) <= CONVERGED * np.abs(total).max(initial=0.0):
+            work = -(here.forces + place.forces) @ (place.D[place.pushed] @ total)
+            return (place if work > 0 else None), float(np.abs(total).max(initial=0.0))
+    return None, 0.0
 
 
 def _matrix(here: Place, drag: float) -> np.ndarray:
@@ -95,9 +99,11 @@ def _matrix(here: Place, drag: float) -> np.ndarray:
     return np.vstack([(slopes / scale)[[*here.pushed, *here.balance.levels]], held])
 
 
-def _step(K: np.ndarray, place: Place) -> np.ndarray | None:
-    """The step along the variations; none if it leads too far."""
-    left = (place.rows.values / place.balance.scale)[[*place.pushed, *place.balance.levels]]
+def _step(K: np.ndarray, place: Place, dragged: np.ndarray) -> np.ndarray | None:
+    """The step along the variations beside what was dragged so far; none if it leads too far."""
+    rows = place.rows.values.copy()
+    rows[: len(dragged)] += dragged
+    left = (rows / place.balance.scale)[[*place.pushed, *place.balance.levels]]
     right = np.concatenate([-left, np.zeros(len(place.A))])
     if not (np.isfinite(K).all() and np.isfinite(right).all()):
         return None
