@@ -76,6 +76,19 @@ def test_signs_are_found_where_functions_dip():
         assert len(found) == (4 if shift < 0 else 0)
 
 
+def test_waves_are_counted():
+    """All zeros of sin(2π (n x + phase)), also where five places see each wave at the same spot."""
+    random = np.random.default_rng(2)
+    for waves in (1, 2, 3, 4, 8, 12, 16, 4.03, 7.3, 20.5):
+        for phase in (0.25, 0.26, *random.uniform(0.01, 0.99, 5)):
+
+            def wave(x: float, waves: float = waves, phase: float = phase) -> np.ndarray:
+                return np.array([np.sin(2 * np.pi * (waves * x + phase))])
+
+            found, _ = sign_changes(wave, np.sign(wave(0.0)).astype(int), np.zeros(1), 0)
+            assert len(found) == np.ceil(2 * (waves + phase)) - np.ceil(2 * phase)
+
+
 def test_kinks_are_read_from_expressions():
     x = SX.sym("x", 3)
     value = ca.if_else(x[0] < x[1], ca.fabs(x[2]), 0) + ca.fmax(x[1], 2) + ca.sin(x[0])
