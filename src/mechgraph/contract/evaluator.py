@@ -40,6 +40,7 @@ class Evaluator:
     def __init__(self, terms: Terms, closure: str) -> None:
         self.terms, self.closed = terms, Closed(terms, closure)
         self.kernels: dict[Any, Kernel] = {}
+        self._kept: dict[Any, SX] = {}
         self._limits = Limits(terms.chart.description)
 
     # --- kernels ----------------------------------------------------------------------------------
@@ -52,6 +53,12 @@ class Evaluator:
         if key not in self.kernels:
             self.kernels[key] = self.built(results(), axes, *extra)
         return self.kernels[key]
+
+    def kept(self, key: Any, derive: Callable[[], SX]) -> SX:
+        """The expression kept under ``key``, derived when it is first asked for."""
+        if key not in self._kept:
+            self._kept[key] = derive()
+        return self._kept[key]
 
     def built(self, results: list[SX], axes: list[int], *extra: SX) -> Kernel:
         """A kernel that nobody keeps yet."""

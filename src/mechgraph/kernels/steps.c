@@ -37,7 +37,7 @@ typedef struct {
     double t, h, step, next, whole, until; /* `until`: where the step ends, `whole`: its length */
     double *y, *ydot, *fresh, *kept;
     /* places for numbers */
-    double *x, *result, *work, *K, *F, *stage, *J, *LU, *Z, *W, *P, *G;
+    double *x, *result, *work, *K, *F, *stage, *J, *LU, *Z, *W, *P, *G, *probe;
     double complex *CLU, *right;
     long *pivots, *cpivots;
     /* surfaces: which side they are on, how large they get, and where they were found to cross in the last step */
@@ -522,8 +522,9 @@ static void known(Run *r, double part, double apart, double *g) {
 }
 
 /* Whether a surface, known at five places, surely has no zero that they do not show between places i and i + 1. It rises
-   or falls all the way or is far from zero, in proportion to how it bends; and if it comes nearer first and goes away
-   then, the tangents at both ends meet before it is zero (the distance over the closing speed). */
+   or falls all the way or is far from zero, in proportion to how it bends, and to how its slopes differ from the way it
+   goes; and if it comes nearer first and goes away then, the tangents at both ends meet before it is zero (the distance
+   over the closing speed). */
 static int is_clear(const Run *r, long s, double *const *g, int i, double span) {
     double bend = 0, twist = 0, before = 0;
     for (int k = 1; k < 4; k++) {
@@ -533,12 +534,34 @@ static int is_clear(const Run *r, long s, double *const *g, int i, double span) 
         before = b;
     }
     double a = g[i][s], b = g[i + 1][s], low = NOTHING * r->size[s];
+    double first = span * g[i][r->surfaces + s], last = span * g[i + 1][r->surfaces + s];
+    double off = fmax(fabs(first - (b - a)), fabs(last - (b - a)));
     int signs = sign(r, s, a) * sign(r, s, b), way = a + b < 0 ? -1 : 1;
-    double closing = -way * span * g[i][r->surfaces + s], leaving = way * span * g[i + 1][r->surfaces + s];
+    double closing = -way * first, leaving = way * last;
     if (signs > 0 && closing > 0 && leaving > 0 && closing * fabs(b) + leaving * fabs(a) <= closing * leaving) return 0;
-    if (fabs(b - a) > 0.75 * bend + twist) return 1;
+    if (fabs(b - a) > fmax(0.75 * bend + twist, off)) return 1;
     if (signs < 0) return 0;
-    return fmin(fabs(a), fabs(b)) > 0.2 * bend + 0.5 * twist || (fabs(a) <= low && fabs(b) <= low && bend <= low);
+    return fmin(fabs(a), fabs(b)) > fmax(0.2 * bend + 0.5 * twist, 0.3 * off) ||
+           (fabs(a) <= low && fabs(b) <= low && bend <= low);
+}
+
+static const double PROBE = 0.382; /* of the way from one place to the next: what repeats itself meets it elsewhere */
+
+/* Whether every surface is, between the five places, where their values and slopes let one expect it: if not, it has more
+   waves than they show. */
+static int is_expected(Run *r, double a, double b, double *const *g) {
+    double span = (b - a) / 4, x = PROBE, y = 1 - x;
+    for (int i = 0; i < 4; i++) {
+        double part = a + span * (i + x), *slope = g[i] + r->surfaces, *next = g[i + 1] + r->surfaces;
+        within(r, part, r->stage);
+        surfaces(r, r->t + part * r->step, r->stage, r->probe);
+        for (long s = 0; s < r->surfaces; s++) {
+            double from = g[i][s], to = g[i + 1][s], least = fmin(fabs(from), fabs(to));
+            double cubic = y * y * ((1 + 2 * x) * from + x * span * slope[s]) + x * x * ((1 + 2 * y) * to - y * span * next[s]);
+            if (fabs(r->probe[s] - cubic) > 0.25 * fmax(least, fabs(to - from)) + 4 * NOTHING * r->size[s]) return 0;
+        }
+    }
+    return 1;
 }
 
 /* Changes of sign between parts a and b of the step, where the surfaces are known at five places. */
@@ -546,6 +569,7 @@ static void search(Run *r, int depth, long *looks, double a, double b, double *c
     int clear = 1;
     for (long s = 0; s < r->surfaces && clear; s++)
         for (int i = 0; i < 4 && clear; i++) clear = is_clear(r, s, g, i, (b - a) / 4);
+    clear = clear && is_expected(r, a, b, g);
     if (!clear && depth < DEPTH && *looks < SEARCH && !r->stopped) {
         double *parts[9], *own = r->G + (5 + 4 * depth) * 2 * r->surfaces;
         for (int i = 0; i < 9; i++) parts[i] = i % 2 ? own + i / 2 * 2 * r->surfaces : g[i / 2];
@@ -588,6 +612,12 @@ static long look(Run *r) {
 
 /* The surfaces at the end of what was attempted. */
 EXPORT void steps_surfaces(Run *r, double *g) { surfaces(r, r->t + r->step, r->kept, g); }
+
+/* The surfaces at a part of the whole step, by its dense output; only before anything else is attempted. */
+EXPORT void steps_glimpse(Run *r, double part, double *g) {
+    within(r, part, r->stage);
+    surfaces(r, r->t + part * r->step, r->stage, g);
+}
 
 /* Which side of each surface the state is on. */
 static void take_sides(Run *r) {

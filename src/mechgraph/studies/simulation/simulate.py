@@ -75,7 +75,8 @@ def simulate(
     step: spacing of the output, duration/500 if not given; the integrator chooses its own, and
         nothing depends on this one.
     max_step: the longest step that the integrator may take.
-    rtol, atol: tolerances of the integrator; atol is rtol/100 if not given.
+    rtol, atol: tolerances of the integrator; atol is rtol/100 if not given. With friction of rigid
+        contacts they are at most a tenth of its ``regularization``.
     method: a name in ``METHODS``; if not given, rk8, and radau where the motion turns out to be
         stiff.
     drift: how constraints are kept: "projection" on all of them, "baumgarte" (terms with the rate
@@ -106,7 +107,7 @@ def simulate(
         context.expressions,
         np.array(list(context.parameters.values())),
         context.signal,
-        *_tolerances(rtol, atol),
+        *_tolerances(rtol, atol, np.inf if contacts is None else contacts.tolerance),
         np.inf if max_step is None else number("max_step", max_step, positive=True),
         surfaces.all,
         surfaces.margins.numel(),
@@ -157,14 +158,15 @@ def _grid(duration: Any, step: Any, t: Any) -> np.ndarray:
     return t + duration * np.arange(count + 1) / count
 
 
-def _tolerances(rtol: Any, atol: Any) -> tuple[float, float]:
+def _tolerances(rtol: Any, atol: Any, most: float) -> tuple[float, float]:
     rtol = number("rtol", rtol, positive=True)
     if not FINEST <= rtol < 1:
         raise ArgumentError(
             f"rtol must be below one and at least {FINEST:g}, which is all that rounding leaves, "
             f"got {rtol!r}"
         )
-    return rtol, rtol / 100 if atol is None else number("atol", atol, positive=True)
+    atol = rtol / 100 if atol is None else number("atol", atol, positive=True)
+    return min(rtol, most), min(atol, most)
 
 
 def _method(method: Any) -> str | None:
@@ -259,8 +261,8 @@ def _settle(integrator: Integrator, recorder: Recorder, contacts: Contacts) -> N
     q, u, work = (part[0] for part in recorder.split(y[None]))
     *after, given = contacts.settle(t, q, u)
     if len(work) == 2:
-        lost = recorder.energy(t, q, u) - recorder.energy(t, *after) + given
-        work += [given, float(np.squeeze(lost))]
+        lost = contacts.energy(t, q, u).sum() - contacts.energy(t, *after).sum() + given
+        work += [given, float(lost)]
     recorder.switch(contacts.switches)
     state = np.concatenate([*after, work])
     recorder.store(np.array([t]), state[None])
