@@ -1,7 +1,7 @@
 """3RRR: a platform in a plane on three legs of two bars each, moved by a motor at each foot.
 
-Orsino 2016, §5.3.2: feet on a circle of 3 m, platform with vertices on a circle of 1 m, bars of 2 m;
-no gravity. The platform's centre and angle are prescribed, x = −sin(πt/2), y = sin(πt/4),
+Orsino 2016, §5.3.2: feet on a circle of 3 m, platform with vertices on a circle of 1 m, bars of 2
+m; no gravity. The platform's centre and angle are prescribed, x = −sin(πt/2), y = sin(πt/4),
 φ = (π/6) sin⁴(πt/4); what torques does that take? Known from elsewhere: torques and speeds over the
 period of 8 s, computed independently of this library.
 """

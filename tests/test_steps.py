@@ -14,7 +14,6 @@ from scipy.integrate import solve_ivp
 import mechgraph as mg
 from mechgraph import gallery
 from mechgraph.kernels.kinks import kinks
-from mechgraph.kernels.routine import Routine
 from mechgraph.studies.simulation.search import sign_changes
 
 G = 9.81
@@ -133,9 +132,11 @@ def random_collider(seed: int) -> tuple[mg.System, dict[str, float], dict[str, m
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_nothing_depends_on_the_output(seed):
-    """The same events and the same end whatever the step, but for rounding (which machine code may
-    change when it comes); right to the tolerance; and nothing passes through anything."""
+def test_nothing_depends_on_the_output(seed, monkeypatch):
+    """The same events and the same end, to the last bit, whatever the step; right to the tolerance;
+    and nothing passes through anything."""
+    # machine code that is ready in the midst of a run rounds otherwise than the interpreter
+    monkeypatch.setattr(Routine, "hasten", lambda routine, seconds: None)
     system, start, events = random_collider(seed)
     equations, random = system.equations(), np.random.default_rng(seed)
     runs = [
@@ -143,9 +144,8 @@ def test_nothing_depends_on_the_output(seed):
         for n in (1, random.integers(2, 2000), 777)
     ]
     for run in runs[1:]:
-        assert np.abs(run.q[-1] - runs[0].q[-1]).max() < 1e-9
-        for name in events:
-            assert run.events[name] == pytest.approx(runs[0].events[name], rel=1e-9)
+        assert (run.q[-1] == runs[0].q[-1]).all()
+        assert all((run.events[name] == runs[0].events[name]).all() for name in events)
     assert (np.diff(runs[2].q, axis=1) > 0).all()
     fine = equations.simulate(2.0, start, step=2.0, rtol=1e-12, events=events)
     assert np.abs(fine.q[-1] - runs[0].q[-1]).max() < 1e-4

@@ -15,8 +15,8 @@ from ..model.bodies import Marker
 from ..model.joints import Chain, Joint
 from ..model.transitions import move
 from .chart import Chart, Frame, Pose
-from .topology import Topology
 from .speeds import joint_chart
+from .topology import Topology
 from .world import World
 
 

@@ -33,8 +33,8 @@ from .variables import Variables, column_of
 STATES = 3  # random configurations at which speeds are seen to determine the motion
 DETERMINED = 1e-9  # what is left of a row beside the others, relative
 SMALL = 3  # size up to which a matrix is inverted by its minors
-MOVED = ("description", "topology", "body_frame", "body_pose", "chain_end", "closed",
-    "joint_coordinates", "joint_speeds", "reference", "quaternion_speeds", "counted", "flat")  # fmt: skip
+MOVED = ("description", "topology", "body_frame", "body_pose", "chain_end", "closed", "flat",
+    "joint_coordinates", "joint_speeds", "reference", "quaternion_speeds", "counted")  # fmt: skip
 
 
 class SpeedChart(TreeChart):
