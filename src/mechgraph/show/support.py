@@ -19,7 +19,7 @@ import numpy as np
 
 from ..closures.closure import CLOSURES
 from ..equations import Equations
-from ..errors import UnsupportedError
+from ..errors import ModelError, UnsupportedError
 from ..formalisms import DEFAULT, FORMALISMS, formalism_of
 from ..model.kinds import CONSTRAINTS, FORCES, JOINTS
 from ..model.system import System
@@ -31,7 +31,9 @@ from ..studies.simulation.simulate import DRIFT
 
 YES, NO = "yes", "–"
 CHAIN = "joint"  # the general chain of transitions, which has no class of its own in JOINTS
-NEEDED = {"screw": {"pitch": 0.1}}  # arguments without a default
+NEEDED: dict[str, dict[str, Any]] = {"screw": {"pitch": 0.1}}  # arguments without a default
+PLANE = "zx"  # where formalisms that need a plane are tried
+IN_PLANE = {kind: {"axis": "y"} for kind in ("revolute", "planar", "pin_in_slot")}
 
 
 def page() -> str:
@@ -51,7 +53,7 @@ is an `UnsupportedError` that names what is supported."""
 
 
 def _joints() -> list[str]:
-    compared = {kind: _agreeing(_tree(kind)) for kind in (*JOINTS, CHAIN)}
+    compared = {kind: (*_agreeing(_tree(kind)), *_flat(kind)) for kind in (*JOINTS, CHAIN)}
     forms = list(dict.fromkeys(row.formalism for rows in compared.values() for row in rows))
     rows = [
         [f"`{kind}`", *_counts(kind), *_cells(compared[kind], forms), _cut_cell(kind)]
@@ -59,7 +61,16 @@ def _joints() -> list[str]:
     ]
     counts = ["coordinates", "speeds", "rows if cut"]
     head = ["joint", *counts, *map(_code, forms), "closes a loop"]
-    return ["## Joints and formalisms", _table(head, rows)]
+    text = "In space; `nodes` in a plane."
+    return ["## Joints and formalisms", text, _table(head, rows)]
+
+
+def _flat(kind: str) -> tuple[Row, ...]:
+    """The rows of what needs a plane, if the joint moves in one."""
+    try:
+        return tuple(row for row in _agreeing(_tree(kind, PLANE)) if row.formalism == "nodes")
+    except ModelError:
+        return ()
 
 
 def _agreeing(system: System, guess: dict[str, float] | None = None) -> tuple[Row, ...]:
@@ -86,12 +97,13 @@ def _cut_cell(kind: str) -> str:
     return _cell(lambda: np.isfinite(equations.reaction("joint", *equations.assemble())).all())
 
 
-def _tree(kind: str) -> System:
+def _tree(kind: str, plane: str | None = None) -> System:
     """Two bodies: one on a revolute, the other on the joint in question."""
-    system = System("tree", gravity=(1, 2, -9))
-    first = _block(system, "first")
+    across = 0 if plane else 1
+    system = System("tree", gravity=(1, 2 * across, -9), plane=plane)
+    first = _block(system, "first", across)
     system.revolute("hinge", system.ground, first, axis="y")
-    _join(system, kind, first, _block(system, "second"), at=(0.1, 0.2, 0.3))
+    _join(system, kind, first, _block(system, "second", across), at=(0.1, 0.2 * across, 0.3))
     return system
 
 
@@ -104,23 +116,26 @@ def _cut(kind: str) -> System:
     return system
 
 
-def _block(system: System, name: str) -> Any:
-    return system.body(name, mass=2.0, com=(0.1, -0.2, 0.3), inertia=(0.2, 0.3, 0.4))
+def _block(system: System, name: str, across: float = 1) -> Any:
+    return system.body(name, mass=2.0, com=(0.1, -0.2 * across, 0.3), inertia=(0.2, 0.3, 0.4))
 
 
 def _join(system: System, kind: str, parent: Any, child: Any, **options: Any) -> None:
     if kind == CHAIN:
-        steps = [rot("x", "alpha"), move("y", 0.1), move("z", "height")]
+        about, along = ("y", "x") if system.plane else ("x", "y")
+        steps = [rot(about, "alpha"), move(along, 0.1), move("z", "height")]
         system.joint("joint", parent, child, steps, **options)
     else:
-        getattr(system, kind)("joint", parent, child, **NEEDED.get(kind, {}), **options)
+        needed = NEEDED.get(kind, {}) | (IN_PLANE.get(kind, {}) if system.plane else {})
+        getattr(system, kind)("joint", parent, child, **needed, **options)
 
 
 # --- formalisms and closures ----------------------------------------------------------------------
 
 
 def _closures() -> list[str]:
-    compared = _agreeing(_four_bar(), {"crank": 1.0, "coupler": 1.0})
+    guess = {"crank": 1.0, "coupler": 1.0}
+    compared = [*_agreeing(_four_bar(), guess), *_agreeing(_four_bar(PLANE), guess)]
     working = {(row.formalism, row.closure) for row in compared if not row.note}
     rows = []
     for name in dict.fromkeys(row.formalism for row in compared):
@@ -129,14 +144,14 @@ def _closures() -> list[str]:
     return [
         "## Formalisms and closures",
         "On a planar four-bar of spatial revolutes, three of whose five closing rows are "
-        "redundant. Formalisms in the same coordinates agree in $M$ and $f$, all of them in the "
+        "redundant, and on the same in a plane, where none is. Formalisms in the same coordinates agree in $M$ and $f$, all of them in the "
         "accelerations of the bodies and in reactions that are unique.",
         _table(["formalism", "coordinates", *map(_code, CLOSURES)], rows),
     ]
 
 
-def _four_bar() -> System:
-    system = System("four-bar", gravity=(0, 0, -9.8))
+def _four_bar(plane: str | None = None) -> System:
+    system = System("four-bar", gravity=(0, 0, -9.8), plane=plane)
     A, B, C = (system.body(name, mass=2, com=(2, 0, 0), inertia=(0.1, 1, 1)) for name in "ABC")
     system.revolute("crank", system.ground, A, axis="y")
     system.revolute("coupler", A, B, axis="y", at=(4, 0, 0))
@@ -179,7 +194,7 @@ def _studies() -> list[str]:
     tree = _chain().equations()
     pairs = [(tree, tree.assemble())]
     for formalism in (DEFAULT, *own):
-        loop = _four_bar().equations(formalism)
+        loop = _four_bar(PLANE if formalism == "nodes" else None).equations(formalism)
         pairs.append((loop, loop.assemble({"crank": 1.0}, guess={"coupler": 1.0})))
     rows = [
         [name, *(_cell(partial(study, e, s)) for e, s in pairs)] for name, study in STUDIES.items()
