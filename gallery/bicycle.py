@@ -8,8 +8,10 @@ Leaves are rigid bodies and knife-edge wheels; the assembly has the hub's place,
 pitch and steer as extra coordinates; wheels are joined to it by a common hub and parallel axles (12
 rows, of which 10 are independent).
 
-The check compares the published M, C₁, K₀, K₂ and eigenvalues with those from linearized parts, and
-the non-linear accelerations with a plain system of joints.
+The check compares the published M, C₁, K₀, K₂, eigenvalues and the range of stable speeds, to all
+digits, with those from linearized parts and, the ordinary way, with those of a plain system of
+joints; and the non-linear accelerations of both. The figures are the eigenvalues, and the steer to
+lean ratio of the modes, over the speed.
 """
 
 import numpy as np
@@ -40,10 +42,20 @@ M = [[80.81722, 2.31941332208709], [2.31941332208709, 0.29784188199686]]
 C1 = [[0, 33.86641391492494], [-0.85035641456978, 1.6854039739756]]
 K0 = [[-80.95, -2.59951685249872], [-2.59951685249872, -0.80329488458618]]
 K2 = [[0, 76.59734589573222], [0, 2.65431523794604]]
-EIGENVALUES = {  # at 5 and 8 m/s
-    5.0: [-14.07838969279822, -0.32286642900409, -0.77534188219585 + 4.46486771378823j],
-    8.0: [-20.2794089439457, 0.14327879765713, -2.69348683581097 + 8.46037971396931j],
-}
+EIGENVALUES = [  # at 0, 1, … 10 m/s; of a pair one
+    [-5.53094371765393, -3.13164324790656, 3.13164324790656, 5.53094371765393],
+    [-7.11008014637442, -3.13423125066578, 3.5269617099007 + 0.8077402751993j],
+    [-8.67387984831735, -3.07158645641514, 2.68234517512745 + 1.68066296590675j],
+    [-10.3510146724592, -2.63366137253667, 1.70675605663975 + 2.31582447384325j],
+    [-12.15861426576447, -1.42944427361326, 0.41325331521125 + 3.07910818603206j],
+    [-14.07838969279822, -0.32286642900409, -0.77534188219585 + 4.46486771378823j],
+    [-16.0853712309803, -0.0040669007697, -1.52644486584142 + 5.87673060598709j],
+    [-18.1578846612526, 0.10268170574766, -2.13875644258362 + 7.19525913329805j],
+    [-20.2794089439457, 0.14327879765713, -2.69348683581097 + 8.46037971396931j],
+    [-22.4378855904086, 0.15790184030917, -3.21675402252485 + 9.69377351531791j],
+    [-24.62459635017404, 0.16105338653172, -3.72016840437287 + 10.90681139476287j],
+]
+SPEED_RANGE = [4.29238253634111, 6.02426201538837]  # weave and capsize speed, in between stable
 
 
 def symmetric(inertia: tuple[float, ...]) -> np.ndarray:
@@ -149,6 +161,16 @@ def linear(equations: mg.Equations, v: float) -> mg.SecondOrderModel:
     return whole.of(["A.phi", "A.delta"], ["A.phi'", "A.delta'"])
 
 
+def sweep(equations: mg.Equations) -> mg.SecondOrderSweep:
+    """Over the speed, as published."""
+    return mg.SecondOrderSweep(
+        lambda v: linear(equations, v),
+        range(11),
+        "speed (m/s)",
+        ["weave", "weave", "capsize", "castering"],
+    )
+
+
 # --- the plain twin -------------------------------------------------------------------------------
 
 
@@ -243,23 +265,65 @@ def _guess(plain: mg.Equations, q: np.ndarray) -> dict[str, float]:
     return found
 
 
+def ordinary(equations: mg.Equations, v: float) -> list[np.ndarray]:
+    """M, C, K of lean and steer from the linear model of the plain twin: its rows δu̇ = A x times
+    the mass matrix of the independent speeds."""
+    free = ["b.x", "b.y", "b.yaw", "b.roll", "steer", "rear wheel", "front wheel"]
+    rates = ["b.roll'", "steer'", "rear wheel'"]
+    start = {"b.roll": 0, "steer": 0, "b.roll'": 0, "steer'": 0, "rear wheel'": -v / REAR["radius"]}
+    model = equations.linearize(start, independent=[*free, *rates])
+    S = model.Z[-len(equations.speeds) :, -3:]
+    M = S.T @ equations.mass_matrix(model.q) @ S
+    slopes = -M @ model.A[-3:]
+    return [M[:2, :2], slopes[:2, 7:9], slopes[:2, 3:5]]
+
+
+def published(matrices: list[np.ndarray], v: float) -> float:
+    """The largest error of M, C, K at a speed, relative to the largest entry of each."""
+    expected = (np.array(M), v * np.array(C1), G * np.array(K0) + v**2 * np.array(K2))
+    pairs = zip(matrices, expected, strict=True)
+    return max(np.abs(a - b).max() / max(1.0, np.abs(b).max()) for a, b in pairs)
+
+
+def roots(found: np.ndarray, listed: list[complex]) -> float:
+    """The largest distance of a published eigenvalue from those found."""
+    return max(np.abs(found - value).min() for value in listed)
+
+
 def check() -> dict[str, float]:
     """Published matrices and eigenvalues, and the plain twin."""
-    equations = composed()
-    sweep = mg.SecondOrderSweep(lambda v: linear(equations, v), [0.0, 1.0, 5.0, 8.0])
+    over, plain = sweep(composed()), system().equations()
     none = np.zeros((2, 2))
-    published = {"M": [M, none, none], "C": [none, C1, none], "K": [G * np.array(K0), none, K2]}
-    errors = [np.abs(sweep.polynomial(name) - np.array(x)).max() for name, x in published.items()]
-    roots = []
-    for k, listed in ((2, EIGENVALUES[5.0]), (3, EIGENVALUES[8.0])):
-        roots += [np.abs(sweep.eigenvalues[k] - value).min() for value in listed]
+    listed = {"M": [M, none, none], "C": [none, C1, none], "K": [G * np.array(K0), none, K2]}
+    powers = [np.abs(over.polynomial(name) - np.array(x)).max() for name, x in listed.items()]
+    pairs = [*zip(over.values, over.models, EIGENVALUES, strict=True)]
+    ways = [(v, ordinary(plain, v), values) for v, _, values in pairs]
     return verified(
         {
-            "M, C₁, K₀, K₂": (max(errors), 1e-11),
-            "eigenvalues": (max(roots), 1e-10),
+            "M, C, K, 0 … 10 m/s": (max(published([m.M, m.C, m.K], v) for v, m, _ in pairs), 1e-13),
+            "M, C₁, K₀, K₂ as polynomials": (max(powers), 1e-11),
+            "eigenvalues": (max(roots(m.eigenvalues(), x) for _, m, x in pairs), 1e-10),
+            "M, C, K, the ordinary way": (max(published(x, v) for v, x, _ in ways), 1e-12),
+            "eigenvalues, the ordinary way": (max(roots(_eigenvalues(*x), y) for _, x, y in ways),
+                                              1e-10),
+            "range of stable speeds": (np.abs(over.boundaries() - SPEED_RANGE).max(), 1e-10),
             "accelerations against the plain twin": (difference(), 1e-9),
         }
-    )
+    )  # fmt: skip
+
+
+def _eigenvalues(M: np.ndarray, C: np.ndarray, K: np.ndarray) -> np.ndarray:
+    lower = -np.linalg.solve(M, np.hstack([K, C]))
+    return np.linalg.eigvals(np.vstack([np.eye(4)[2:], lower]))
+
+
+def figures() -> dict[str, object]:
+    """Eigenvalues, and steer over lean, against the speed."""
+    fine = mg.SecondOrderSweep(
+        sweep(composed()).at, np.linspace(0, 10, 401), "speed (m/s)",
+        ["weave", "weave", "capsize", "castering"],
+    )  # fmt: skip
+    return {"eigenvalues": fine.plot(), "steer to lean": fine.plot_ratio("A.delta", "A.phi")}
 
 
 if __name__ == "__main__":

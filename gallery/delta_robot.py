@@ -14,7 +14,7 @@ dynamics of a circle, which make the plain system follow it.
 import numpy as np
 
 import mechgraph as mg
-from mechgraph.gallery import present, verified
+from mechgraph.gallery import curves, present, verified
 
 about, vector = mg.leaves.about, mg.leaves.vector
 BASE, ARM, FOREARM, HAND, G = 0.20, 0.30, 0.70, 0.05, 9.81
@@ -182,6 +182,15 @@ def check() -> dict[str, float]:
             "a circle by torques from inverse dynamics": (followed(), 1e-9),
         }
     )
+
+
+def figures() -> dict[str, object]:
+    """Torques along the circle."""
+    times = np.linspace(0, 2 * np.pi / 3, 121)
+    drives = [f"{k}.arm.torque" for k in range(3)]
+    torques = composed().inverse_dynamics(CIRCLE, t=times, drives=drives)
+    named = {f"arm {k}": torques[:, k] for k in range(3)}
+    return {"torques": curves(times, {"torque on the arm for a circle of the hand (N m)": named})}
 
 
 if __name__ == "__main__":

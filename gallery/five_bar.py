@@ -8,13 +8,13 @@ in the place of ÿ) they are what the composition gives.
 
 The check: B and C of the chain as printed, C of the linkage, the printed f̄ of chain and mechanism
 at random states, and the accelerations of a plain system of joints, with geared rotors, for the
-same currents.
+same currents. The figure is the inverse dynamics of a circle of the load.
 """
 
 import numpy as np
 
 import mechgraph as mg
-from mechgraph.gallery import present, verified
+from mechgraph.gallery import curves, present, verified
 
 G = 9.81
 SIDES = {
@@ -46,14 +46,14 @@ def bar(length: float, centre: float, mass: float, inertia: float) -> mg.Terms:
     )
 
 
-def chain(d: dict[str, float]) -> mg.Equations:
+def chain(d: dict[str, float], named: bool = True) -> mg.Equations:
     """Proximal and distal bar, with their angles θ, φ to the base line as extra coordinates."""
     upper = mg.compose(
         "proximal",
         [bar(d["aU"], d["cU"], d["mU"], d["IU"])],
         constraints={"pivot": lambda v: [v["p1x"] - d["x0"], v["p1y"]]},
         forces={"omega": lambda v: -d["bU"] * v["omega"]},
-        independent=["omega"],
+        independent=["omega"] if named else None,
         reference={"p1x": d["x0"], "p2x": d["x0"], "p2y": d["aU"]},
     )
     return mg.compose(
@@ -68,7 +68,7 @@ def chain(d: dict[str, float]) -> mg.Equations:
             "along theta": lambda v: v["U.p2"] - v["U.p1"] - d["aU"] * ray(v["theta"]),
             "along phi": lambda v: v["B.p2"] - v["B.p1"] - d["aB"] * ray(v["phi"]),
         },
-        independent=["theta'", "phi'"],
+        independent=["theta'", "phi'"] if named else None,
         reference={"theta": np.pi / 2, "B.p1x": d["x0"], "B.p1y": d["aU"],
                    "B.p2x": d["x0"] + d["aB"], "B.p2y": d["aU"]},
     )  # fmt: skip
@@ -79,12 +79,12 @@ def ray(angle):
     return mg.leaves.vector([mg.cos(angle), mg.sin(angle)])
 
 
-def linkage() -> mg.Equations:
+def linkage(named: bool = True) -> mg.Equations:
     """Two chains and a load; χ is the angle between the distal bars."""
     return mg.compose(
         "linkage",
         {
-            **{side: chain(d) for side, d in SIDES.items()},
+            **{side: chain(d, named) for side, d in SIDES.items()},
             "load": mg.leaves.particle("load", mass=LOAD, gravity=(0, -G), plane=True),
         },
         coordinates={"chi": lambda v: v["chi'"]},
@@ -93,7 +93,7 @@ def linkage() -> mg.Equations:
             "left end": lambda v: v["L.B.p2"] - v["load.place"],
             "right end": lambda v: v["R.B.p2"] - v["load.place"],
         },
-        independent=["L.theta'", "R.theta'"],
+        independent=["L.theta'", "R.theta'"] if named else None,
         reference={"L.theta": 2.2, "R.theta": 0.9, "L.phi": 0.9, "R.phi": 2.3, "load.y": 1.8,
                    "chi": 1.4},
     )  # fmt: skip
@@ -111,14 +111,16 @@ def motor(d: dict[str, float]) -> mg.Terms:
     )
 
 
-def composed() -> mg.Equations:
-    """Two motors and the linkage, joined by gears."""
+def composed(named: bool = True) -> mg.Equations:
+    """Two motors and the linkage, joined by gears; independent speeds as in the source, or left
+    open."""
+    free = ["motor L.i", "motor R.i", "linkage.L.theta'", "linkage.R.theta'"]
     return mg.compose(
         "five-bar",
         {
             "motor L": motor(SIDES["L"]),
             "motor R": motor(SIDES["R"]),
-            "linkage": linkage(),
+            "linkage": linkage(named),
         },
         constraints={
             f"gear {side}": lambda v, side=side, d=d: (
@@ -126,7 +128,7 @@ def composed() -> mg.Equations:
             )
             for side, d in SIDES.items()
         },
-        independent=["motor L.i", "motor R.i", "linkage.L.theta'", "linkage.R.theta'"],
+        independent=free if named else None,
     )
 
 
@@ -351,6 +353,38 @@ def check() -> dict[str, float]:
             "accelerations against the plain twin": (difference(), 1e-9),
         }
     )
+
+
+def circle(times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Torques on the cranks for a circle of the load in two seconds, without the motors, and the
+    cranks' angles."""
+    equations = linkage()
+    given = dict(zip(("load.x", "load.y"), PATH, strict=True))
+    torques = equations.inverse_dynamics(
+        given, t=times, drives=["L.theta'", "R.theta'"],
+        guess={"L.theta": 2.2, "R.theta": 0.9, "L.phi": 0.9, "R.phi": 2.3},
+    )  # fmt: skip
+    angles, guess = [], {"L.theta": 2.2, "R.theta": 0.9, "L.phi": 0.9, "R.phi": 2.3}
+    for t in times:
+        place = {name: float(of(t)) for name, of in given.items()}
+        q, _ = equations.assemble(place, guess=guess)
+        guess = dict(zip(equations.coordinates, q, strict=True))
+        angles.append([guess["L.theta"], guess["R.theta"]])
+    return torques, np.array(angles)
+
+
+PATH = (lambda t: 0.1 + 0.2 * mg.cos(np.pi * t), lambda t: 1.6 + 0.2 * mg.sin(np.pi * t))
+
+
+def figures() -> dict[str, object]:
+    """Inverse dynamics of a circle of the load."""
+    times = np.linspace(0, 2, 201)
+    torques, angles = circle(times)
+    panels = {
+        "crank angle (rad)": dict(zip(SIDES, angles.T, strict=True)),
+        "torque on the crank (N m)": dict(zip(SIDES, torques.T, strict=True)),
+    }
+    return {"circle": curves(times, panels)}
 
 
 if __name__ == "__main__":

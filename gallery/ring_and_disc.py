@@ -7,13 +7,16 @@ vertical while all of it speeds up. x runs down the slope, y is normal to it.
 Two planar bodies with the speeds u, v, ω are composed with the extra coordinate θ, the angle of the
 line of centres, and the source's five rows at velocity level. The check: the steady motion, its
 frequency and the other entries of the linear model from linearized parts, the linear and the
-non-linear motion over 5 s (tables of the specification), and a plain system of joints.
+non-linear motion over 5 s (tables of the specification), and a plain system of joints. The figures
+are those of the source: steady angle and frequency over the slope for five ratios of masses (4.15,
+4.16), and the linear beside the non-linear motion (4.17 to 4.21).
 """
 
 import numpy as np
+from scipy.optimize import brentq
 
 import mechgraph as mg
-from mechgraph.gallery import present, verified
+from mechgraph.gallery import curves, present, verified
 
 R1, R2, M1, G = 1.0, 0.3, 0.670, 9.8
 RATIO, SLOPE = 8 / 67, np.arcsin(0.8)
@@ -167,6 +170,7 @@ def check() -> dict[str, float]:
     """The source's steady motion, linear model and motions, and the plain twin."""
     slopes, acceleration = linear()
     nonlinear, straight = motion()
+    angles, rates = over_the_slope()
     return verified(
         {
             "mass ratio of the steady motion": (abs(steady()[1] - RATIO), 1e-12),
@@ -174,8 +178,95 @@ def check() -> dict[str, float]:
             "column of θ of the linear model, to 8 digits": (slopes, 6e-9),
             "non-linear motion, table to 6 digits": (nonlinear, 1e-6),
             "linear motion, table to 6 digits": (straight, 1e-6),
+            "steady angles over the slope, to 4 digits": (angles, 6e-5),
+            "frequencies over the slope, to 4 digits": (rates, 6e-5),
             "accelerations against the plain twin": (difference(), 1e-9),
         }
+    )
+
+
+RATIOS = {"0": 0.0, "8/67": RATIO, "1/2": 0.5, "1": 1.0, "5": 5.0}
+
+
+def angle(ratio: float, slope: float) -> float:
+    """θ̄ for a ratio of masses and a slope: sin θ = (m₂/m₁ + 1)(β sin ξ − 3 sin θ)."""
+
+    def rest(theta: float) -> float:
+        beta = 2 * np.cos(theta - slope) + 1
+        return np.sin(theta) - (ratio + 1) * (beta * np.sin(slope) - 3 * np.sin(theta))
+
+    return brentq(rest, 0.0, slope, xtol=1e-14)
+
+
+def frequency(ratio: float, slope: float) -> float:
+    """ω̄ of the linear model about it, from linearized parts."""
+    equations = composed(ratio, slope)
+    q = np.zeros(len(equations.coordinates))
+    q[equations.coordinates.index("theta")] = angle(ratio, slope)
+    at = (q, np.zeros(len(equations.speeds)))
+    model = equations.composition.linearize(
+        at, coordinates=equations.coordinates, speeds=["theta'", "disc.theta'"]
+    )
+    return np.abs(model.eigenvalues().imag).max()
+
+
+# ξ̄ in degrees; θ̄ in degrees and ω̄ for the five ratios
+CURVES = {
+    10: ((7.4784, 7.6853, 8.1652, 8.5580, 9.4684), (3.0362, 3.1686, 3.5582, 4.0132, 6.6087)),
+    70: ((39.8959, 41.8275, 46.6129, 50.8803, 62.2242), (2.2274, 2.2780, 2.4426, 2.6554, 4.0436)),
+}
+
+
+def over_the_slope() -> tuple[float, float]:
+    """Errors of θ̄ and ω̄ at points of Figs. 4.15 and 4.16."""
+    pairs = [(r, np.radians(xi), theta, omega) for xi, (thetas, omegas) in CURVES.items()
+             for r, theta, omega in zip(RATIOS.values(), thetas, omegas, strict=True)]  # fmt: skip
+    angles = [abs(np.degrees(angle(r, xi)) - theta) for r, xi, theta, _ in pairs]
+    rates = [abs(frequency(r, xi) - omega) for r, xi, _, omega in pairs if r > 0]
+    return max(angles), max(rates)
+
+
+def figures() -> dict[str, object]:
+    """Figs. 4.15 to 4.21."""
+    slopes = np.radians(np.linspace(1, 85, 22))
+    degrees = np.degrees(slopes)
+    named = {f"m₂/m₁ = {name}": r for name, r in RATIOS.items() if r > 0}
+    steadily = {
+        "steady angle of the disc (degrees)": {
+            name: [np.degrees(angle(r, x)) for x in slopes] for name, r in named.items()
+        },
+        "frequency about it (rad/s)": {
+            name: [frequency(r, x) for x in slopes] for name, r in named.items()
+        },
+    }
+    return {
+        "steady motion": curves(degrees, steadily, "slope (degrees)"),
+        "linear and non-linear": _beside_each_other(),
+    }
+
+
+def _beside_each_other() -> object:
+    equations, times = composed(), np.linspace(0, DURATION, 501)
+    run = equations.simulate(DURATION, {"theta": STEADY + np.pi / 6}, step=times[1], rtol=1e-10)
+    q = np.zeros(len(equations.coordinates))
+    q[equations.coordinates.index("theta")] = STEADY
+    panels = {"angle of the disc (rad)": {"non-linear": run["theta"]}}
+    for name, title in (("ring.theta'", "ring"), ("disc.theta'", "disc")):
+        model = equations.composition.linearize(
+            (q, np.zeros(len(equations.speeds))),
+            coordinates=equations.coordinates,
+            speeds=["theta'", name],
+        )
+        linear = model.response(times, {"theta": np.pi / 6})
+        rate = steady()[0] / (R1 if title == "ring" else R2)
+        panels[f"angular speed of the {title} less the steady one (rad/s)"] = {
+            "non-linear": run[name] + rate * run.time,
+            "linear": linear[name],
+        }
+        panels["angle of the disc (rad)"]["linear"] = STEADY + linear["theta"]
+    panels["‖q̄2, f̄‖ of the non-linear motion"] = {"": np.maximum(run["‖q̄2, f̄‖"], 1e-17)}
+    return curves(
+        times, panels, dashed=["linear"], logarithmic=["‖q̄2, f̄‖ of the non-linear motion"]
     )
 
 

@@ -22,14 +22,16 @@ x), so three evaluations give the coefficients, and the friction law is one scal
 
 ``composed()`` is the source's own way: crank, rod and slider as parts, the guide relaxed, so that
 its forces y, z are inputs along speeds that the motion leaves at zero, and friction a force that
-depends on them. Then one call gives u₁, y, z, the motion included (``in_one_call``).
+depends on them. Then one call gives u₁, y, z, the motion included (``in_one_call``). The figure has
+the source's curves 4.10 to 4.14, with the jumps of torque and guide forces where the slider turns
+back.
 """
 
 import numpy as np
 from scipy.optimize import brentq
 
 import mechgraph as mg
-from mechgraph.gallery import present, verified
+from mechgraph.gallery import curves, present, verified
 
 L1, L2, GAMMA, MU = 0.5, np.sqrt(2), np.sqrt(2) / 2, 0.5
 START = {"crank": 0.9, "crank'": 6.0}
@@ -235,6 +237,30 @@ def check() -> dict[str, float]:
             "constraint violation": (run.violation.max(), 1e-10),
         }
     )
+
+
+def figures() -> dict[str, object]:
+    """Figs. 4.10 to 4.14: the slider, the crank, the torque on it and the forces of the guide."""
+    times = (np.arange(160) + 0.5) / 160  # not where the slider turns back
+    equations = system(driven=True).equations()
+    states = [equations.assemble(t=t, guess={"crank": 1.5, **GUESS}) for t in times]
+    q, u = (np.array([state[k] for state in states]) for k in (0, 1))
+    torque, y, z = in_one_call(times).T
+    crank, slider = (equations.coordinates.index(name) for name in ("crank", "slider"))
+    turning, sliding = (equations.speeds.index(name) for name in ("crank'", "slider'"))
+    return {
+        "inverse dynamics": curves(
+            times,
+            {
+                "slider s (m)": {"": q[:, slider]},
+                "crank angle (degrees)": {"": np.degrees(q[:, crank])},
+                "crank speed (rad/s)": {"": u[:, turning]},
+                "torque on the crank (N m)": {"": torque},
+                "forces of the guide (N)": {
+                    "y": y, "z": z, "friction x": -MU * np.sign(u[:, sliding]) * np.hypot(y, z)},
+            },
+        )
+    }  # fmt: skip
 
 
 if __name__ == "__main__":

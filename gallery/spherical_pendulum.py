@@ -16,7 +16,7 @@ printed ones, and the linear models of Example 4.6 from linearized parts with it
 import numpy as np
 
 import mechgraph as mg
-from mechgraph.gallery import present, verified
+from mechgraph.gallery import curves, present, verified
 
 R, MASS, G = 0.7, 1.3, 9.81
 START = {"arm.azimuth": 0.0, "arm.zenith": 1.0, "arm.azimuth'": 1.5, "arm.zenith'": 0.4}
@@ -128,6 +128,22 @@ def check() -> dict[str, float]:
             "‖q̄2, f̄‖": (run["‖q̄2, f̄‖"].max(), 1e-10),
         }
     )
+
+
+def figures() -> dict[str, object]:
+    """The three models from one start, and how well each keeps its constraints and its balance."""
+    plain, panels = system().equations(), {}
+    for model in MODELS:
+        equations = composed(model)
+        start = state_of(equations, plain, [0, 1], [1.5, 0.4])
+        run = equations.simulate(DURATION, start, step=0.01, rtol=1e-10)
+        for title, name in (("height −x (m)", "x"), ("‖q̄2, f̄‖", "‖q̄2, f̄‖")):
+            values = -run[name] if name == "x" else np.maximum(run[name], 1e-17)
+            panels.setdefault(title, {})[model] = values
+    times = run.time
+    return {
+        "three models": curves(times, panels, dashed=["squared speed"], logarithmic=["‖q̄2, f̄‖"])
+    }
 
 
 if __name__ == "__main__":

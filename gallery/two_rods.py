@@ -9,13 +9,17 @@ slider p₂ on an axis parallel to x. The source has no masses: here p₁ and p�
 the rank of A drops where sin θ = 0, and only there. Without θ most of these configurations are
 regular; with the axis at y = 1, l₁ = 1, l₂ = 2, one of them stays singular. The check finds all by
 rank, compares the complement of Example 2.4 (with its signs corrected), and the accelerations with
-a plain system.
+a plain system. The figure shows how far A is from losing rank, over the places that the slider can
+have.
 """
 
+from itertools import product
+
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 import mechgraph as mg
-from mechgraph.gallery import present, verified
+from mechgraph.gallery import curves, present, verified
 
 L1, L2 = 1.0, 2.0
 START = {"p.z": 0.3, "slide": 2.0, "p.z'": 0.5}
@@ -92,6 +96,57 @@ RAISED = [
 ]
 
 
+def margin(equations: mg.Equations, height: float, slide: float, turn: float) -> float:
+    """The smallest singular value of A with the slider at x₂ and the rods turned about the line
+    from the origin to it; infinite where they do not reach."""
+    q = posed(height, slide, turn)
+    if q is None:
+        return np.inf
+    A = equations.constraint_jacobian(q[-len(equations.coordinates) :])
+    return float(np.linalg.svd(A, compute_uv=False)[-1])
+
+
+def posed(height: float, slide: float, turn: float) -> list[float] | None:
+    """(θ, x₁, y₁, z₁, x₂, y₂, z₂), or None."""
+    reach = np.hypot(slide, height)
+    along = (reach**2 + L1**2 - L2**2) / (2 * max(reach, 1e-300))
+    if not abs(along) <= L1 * (1 + 1e-12):
+        return None
+    n = np.array([slide, height, 0]) / reach
+    across = np.sqrt(max(L1**2 - along**2, 0.0))
+    p = along * n + across * (np.cos(turn) * np.array([-n[1], n[0], 0]) + [0, 0, np.sin(turn)])
+    cosine = np.clip((reach**2 - L1**2 - L2**2) / (2 * L1 * L2), -1, 1)
+    return [np.arccos(cosine), *p, slide, height, 0.0]
+
+
+def found(height: float, turn: float = 0.6) -> list[float]:
+    """Places x₂ of the slider at which A loses rank, by search over θ."""
+    equations, places = composed(True, height), set()
+
+    def slide(theta: float) -> float:
+        reach = L1**2 + L2**2 + 2 * L1 * L2 * np.cos(theta)
+        return np.sqrt(max(reach - height**2, 0.0))
+
+    for side, theta in product((-1, 1), np.linspace(0, np.pi, 9)):
+        end = minimize_scalar(
+            lambda x, side=side: margin(equations, height, side * slide(x), turn),
+            bounds=(theta - 0.21, theta + 0.21),
+            options={"xatol": 1e-10},
+        )
+        if end.fun < 1e-6:
+            places.add(round(side * slide(end.x), 5) + 0.0)
+    return sorted(places)
+
+
+def searched() -> float:
+    """How far the places that were found are from those of the source."""
+    wanted = {0.0: [-3, -1, 1, 3], 1.0: [-ROOT, 0, ROOT]}
+    pairs = [(found(height), places) for height, places in wanted.items()]
+    if any(len(a) != len(b) for a, b in pairs):
+        return np.inf
+    return max(np.abs(np.subtract(a, b)).max() for a, b in pairs)
+
+
 def complement() -> float:
     """Example 2.4 with # = (ż₁, ẋ₂), y₁ ≠ 0; all dependent entries with the sign turned."""
     equations = composed(independent=["a.z'", "b.x'"])
@@ -143,10 +198,29 @@ def check() -> dict[str, float]:
     return verified(
         {
             "ranks at singular configurations": (sum(a != b for a, b in wanted), 0),
+            "singular places found by search": (searched(), 2e-5),
             "complement of Example 2.4": (complement(), 1e-12),
             "accelerations against the plain twin": (difference(), 1e-9),
         }
     )
+
+
+def figures() -> dict[str, object]:
+    """The smallest singular value of A over the slider's place, with and without θ."""
+    places, panels = np.linspace(-3.1, 3.1, 1241), {}
+    for height, turn in ((0.0, 0.6), (1.0, 0.6)):
+        panels[f"smallest singular value of A, axis at y = {height:g}"] = {
+            name: [_finite(margin(model, height, x, turn)) for x in places]
+            for name, model in (
+                ("with θ", composed(True, height)),
+                ("without θ", composed(False, height)),
+            )
+        }
+    return {"singular": curves(places, panels, "place x₂ of the slider (m)", logarithmic=panels)}
+
+
+def _finite(x: float) -> float:
+    return max(x, 1e-9) if np.isfinite(x) else np.nan
 
 
 if __name__ == "__main__":

@@ -66,11 +66,33 @@ def own(tmp_path: Path) -> str:
 
 def test_help_lists_every_command_and_warns_that_files_are_executed() -> None:
     text = ok("--help")
-    for command in ("demo", "run", "check", "describe", "equations", "gallery"):
+    for command in ("demo", "run", "check", "describe", "equations", "figures", "gallery"):
         assert f"\n  {command} " in text
         assert "Usage: mechgraph" in ok(command, "--help") or "Usage: main" in ok(command, "--help")
     assert "executed" in text
     assert mg.__version__ in ok("--version")
+
+
+def test_figures_are_written_where_they_shall_be(tmp_path: Path) -> None:
+    text = ok("figures", "delta_robot", "--out", str(tmp_path / "new"), "--format", "svg")
+    path = tmp_path / "new" / "delta_robot-torques.svg"
+    assert str(path) in text
+    assert path.stat().st_size > 1000
+    assert "has no figures of its own" in refused("figures", "double_pendulum")
+
+
+@pytest.mark.parametrize(
+    ("figures", "message"),
+    [
+        ("figures = 3", "figures must be a function, got 3"),
+        ("def figures(): return {}", "must return Matplotlib figures by name, got {}"),
+        ("def figures(): return {'a': 3}", "must return Matplotlib figures by name, got 3"),
+        ("def figures(): return 1 / 0", "ZeroDivisionError"),
+    ],
+)
+def test_figures_that_are_none(own: str, figures: str, message: str) -> None:
+    Path(own).write_text(f"{PENDULUM}\n{figures}\n", encoding="utf-8")
+    assert message in failed("figures", own)
 
 
 def test_gallery_lists_names_with_titles_and_runs_a_check() -> None:

@@ -20,6 +20,7 @@ VARIANTS = {  # examples that can be built in more than one way
     "omni_vehicle": [{"rollers": 0}],
     "puma560": [{"data": "akb"}],
     "rolling_disc": [{"angles": True}],
+    "tricycle": [{"stiffness": None, "sides": ["R"]}],
     "slider_crank_3d": [{"driven": True}, {"spin": False}],
     "wheelset": [{"axle": "fixed"}],
 }
@@ -32,6 +33,18 @@ def test_own_check(name):
     errors = gallery.load(name).check()
     assert errors
     assert all(np.isfinite(error) for error in errors.values())
+
+
+DRAWN = [name for name in gallery.names() if gallery.load(name).figures]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DRAWN)
+def test_figures_are_drawn(name):
+    """Each with a name on every axis, and curves on it."""
+    for figure in gallery.load(name).figures().values():
+        assert all(axes.get_title("left") and axes.get_lines() for axes in figure.axes)
+        assert figure.axes[-1].get_xlabel()
 
 
 @pytest.mark.parametrize("name", gallery.names())

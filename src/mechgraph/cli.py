@@ -356,16 +356,72 @@ def describe(model: str, graph: Path | None) -> None:
 @click.option(
     "--no-simplify", is_flag=True, help="As derived, without the search for the shortest form."
 )
-def equations(model: str, formalism: str, style: str, no_simplify: bool) -> None:
+@click.option(
+    "--option",
+    "options",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="Of the formalism, such as form=explicit; repeat as needed.",
+)
+@click.option("--own", is_flag=True, help="The formalism's own quantities instead.")
+def equations(
+    model: str, formalism: str, style: str, no_simplify: bool, options: tuple[str, ...], own: bool
+) -> None:
     """Print the equations of motion of MODEL.
 
     What is small is written in its shortest normal form, what is large with names for shared
     subexpressions.
     """
-    derived = load(model).system().equations(formalism)
-    readable = door.show.readable  # SymPy takes its time to load, and no other command needs it
-    write = readable.equations_latex if style == "latex" else readable.equations_text
+    derived = load(model).system().equations(formalism, **_read_options(options))
+    # SymPy takes its time to load, and no other command needs it
+    room = door.show.coefficients if own else door.show.readable
+    words = "coefficients" if own else "equations"
+    write = getattr(room, f"{words}_{style}")
     click.echo(write(derived, simplify=not no_simplify))
+
+
+def _read_options(options: Sequence[str]) -> dict[str, Any]:
+    """Options of a formalism by name; what takes several names has commas between them."""
+    found: dict[str, Any] = {}
+    for option in options:
+        name, equals, value = option.partition("=")
+        if not (name and equals):
+            raise click.UsageError(f"--option {option}: expected NAME=VALUE")
+        found[name] = value.split(",") if name == "independent" else value
+    return found
+
+
+@main.command()
+@model_argument
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("figures"),
+    show_default=True,
+    help="Directory for the figures.",
+)
+@click.option(
+    "--format",
+    "ending",
+    type=click.Choice(["png", "svg", "pdf"]),
+    default="png",
+    show_default=True,
+)
+def figures(model: str, out: Path, ending: str) -> None:
+    """Draw the figures of MODEL.
+
+    These are what the function figures() of its file returns: curves of its source, eigenvalues
+    against a parameter, motions and forces.
+    """
+    example = load(model)
+    if example.figures is None:
+        raise click.UsageError(f"{model} has no figures of its own: its file defines no figures()")
+    made = example.figures()
+    out.mkdir(parents=True, exist_ok=True)
+    for name, figure in made.items():
+        path = out / f"{example.name}-{name.replace(' ', '-').replace('/', '-')}.{ending}"
+        door.show.plot.save(figure, path)
+        _wrote(path)
 
 
 @main.command(name="gallery")

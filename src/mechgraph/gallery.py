@@ -14,7 +14,9 @@ It may define
 - ``DURATION``: seconds worth watching;
 - ``OPTIONS``: keyword arguments of ``simulate`` that make a good run;
 - ``check() -> dict[str, float]``: compares with what is known from elsewhere and returns the errors
-  by name; it raises ``AssertionError`` if one is too large (see ``verified``).
+  by name; it raises ``AssertionError`` if one is too large (see ``verified``);
+- ``figures() -> dict[str, Figure]``: pictures worth showing by name, such as those of its source,
+  as Matplotlib figures: of ``run.plot()``, ``sweep.plot()``, or of any curves (see ``curves``).
 
 Run as a script, a file of the gallery presents itself: description, then check.
 """
@@ -26,7 +28,7 @@ import inspect
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import wraps
@@ -34,6 +36,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from . import door
 from .arguments import file_path, named, number, one_of
 from .errors import ArgumentError, MechgraphError, ModelError, shown, told
 from .model.system import System
@@ -60,6 +63,7 @@ class Example:
     duration: float
     options: Mapping[str, Any]
     check: Callable[[], dict[str, float]] | None
+    figures: Callable[[], dict[str, Any]] | None
     path: Path
 
 
@@ -103,6 +107,7 @@ def load_file(path: str | Path) -> Example:
             duration=number("DURATION", getattr(module, "DURATION", DURATION), positive=True),
             options=_options(getattr(module, "OPTIONS", None)),
             check=own.check(getattr(module, "check", None)),
+            figures=own.figures(getattr(module, "figures", None)),
             path=path,
         )
 
@@ -186,6 +191,29 @@ class _Own:
 
         return compared
 
+    def figures(self, draw: Any) -> Callable[[], dict[str, Any]] | None:
+        """Its function ``figures``, if there is one, which must return figures by name."""
+        if draw is None:
+            return None
+        if not callable(draw):
+            raise ModelError(f"figures must be a function, got {shown(draw)}")
+
+        @wraps(draw)
+        def drawn() -> dict[str, Any]:
+            with self.running():
+                made = draw()
+            with _placed(self.path):
+                found = named("what figures() returns", made)
+                wrong = [name for name, figure in found.items() if not hasattr(figure, "savefig")]
+                if wrong or not found:
+                    raise ModelError(
+                        "figures() must return Matplotlib figures by name, got "
+                        f"{shown(made if not wrong else found[wrong[0]])}"
+                    )
+                return found
+
+        return drawn
+
     @contextmanager
     def running(self, passing: type[Exception] = MechgraphError) -> Iterator[None]:
         """Let it run; what it raises, unless it is ``passing``, is told with the line that
@@ -254,6 +282,23 @@ def verified(comparisons: Mapping[str, tuple[float, float]]) -> dict[str, float]
     if beyond:
         raise AssertionError("; ".join(beyond))
     return errors
+
+
+def curves(
+    x: Any,
+    panels: Mapping[str, Mapping[str, Any]],
+    across: str = "time (s)",
+    title: str = "",
+    dashed: Collection[str] = (),
+    logarithmic: Collection[str] = (),
+) -> Any:
+    """A figure of any curves over x, by the title of a panel and by label.
+
+    dashed: labels of the curves that are; logarithmic: titles of the panels that are.
+
+    >>> figure = curves([0, 1, 2], {"torque (N m)": {"left": [0, 1, 4], "right": [1, 1, 1]}})
+    """
+    return door.show.plot.curves(x, panels, across, title, dashed, logarithmic)
 
 
 def present(system: System, check: Callable[[], dict[str, float]]) -> None:

@@ -28,6 +28,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import colliders
 import mechgraph as mg
 import written
 from mechgraph.studies.agreement import TOLERANCES
@@ -208,7 +209,9 @@ QUESTIONS: dict[str, Callable[[Model, Script], None]] = {
     "answers": answers,
     "runs": runs,
 }
-TERMS = "terms"  # written by hand, the one question that is not about a model
+# questions that are not about a model: terms written by hand, and things that collide
+TERMS, COLLIDES = "terms", "collides"
+OTHERS = (TERMS, COLLIDES)
 
 
 def examine(seed: int, question: str, told: Callable[[str], None]) -> list[Finding]:
@@ -241,6 +244,11 @@ def _ask(seed: int, question: str, script: Script) -> None:
         gap = written.gap(seed, script.do("eqs = mg.Equations(terms)"))
         if gap > 1e-6:
             raise Failure("terms that move otherwise than by SciPy", gap)
+        return
+    if question == COLLIDES:
+        wrong = colliders.wrong_with(seed, script.do)
+        if wrong is not None:
+            raise Failure(*wrong)
         return
     kept, space = _built(seed)
     model = copy.copy(kept)
@@ -329,11 +337,11 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--count", type=int, help="how many seeds")
     parser.add_argument("--hours", type=float, help="how long")
-    parser.add_argument("--ask", nargs="*", choices=[*QUESTIONS, TERMS], help="questions")
+    parser.add_argument("--ask", nargs="*", choices=[*QUESTIONS, *OTHERS], help="questions")
     given = parser.parse_args()
     count = 100 if given.count is None and given.hours is None else given.count
     seeds = _seeds(given.seed, count, given.hours)
-    return min(1, campaign(seeds, given.ask or [*QUESTIONS, TERMS], print))
+    return min(1, campaign(seeds, given.ask or [*QUESTIONS, *OTHERS], print))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from casadi import SX
@@ -22,9 +23,12 @@ def derive_terms(description: Description, formalism: str | None = None, **optio
     name = DEFAULT if formalism is None else formalism
     one_of("formalism", name, FORMALISMS, UnsupportedError)
     listed = formalism_of(name)
-    chart = listed.chart(description)
+    placing = {key: value for key, value in options.items() if key in listed.chart_options}
+    chart = listed.chart(description, **placing)
     try:
-        dynamics = listed.derive(chart, **options)
+        dynamics = listed.derive(
+            chart, **{key: value for key, value in options.items() if key not in placing}
+        )
     except TypeError as error:
         if "unexpected keyword" not in str(error):
             raise
@@ -52,6 +56,7 @@ def _terms(chart: Chart, dynamics: Dynamics, formalism: str, recipe: tuple[Any, 
         chart.symbols,
         M=dynamics.M,
         f=dynamics.f,
+        S=dynamics.S if rows.levels.names else None,
         kinetic=lambda: kinetic(chart),
         potential=lambda: potential(chart),
         supplied=supplied,
@@ -59,6 +64,7 @@ def _terms(chart: Chart, dynamics: Dynamics, formalism: str, recipe: tuple[Any, 
         solve=dynamics.solve,
         inverse=dynamics.inverse,
         condition=dynamics.condition,
+        close=None if dynamics.close is None else partial(dynamics.close, rows),
         coefficients=dynamics.coefficients,
         name=chart.description.name,
         formalism=formalism,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,7 @@ import scipy.linalg
 from .. import door
 from ..arguments import number
 from ..errors import ArgumentError
+from .response import FrequencyResponse, Input, LinearSystem, TimeResponse
 
 ROUNDING = 1e-10  # of the matrix of a linear model, relative
 NOT_CONSTANT = (
@@ -115,6 +117,36 @@ class LinearModel:
         tolerance, values = number("tolerance", tolerance), self.eigenvalues()
         largest = max(1.0, float(np.abs(values).max(initial=0.0)))
         return bool((values.real <= tolerance * largest).all())
+
+    def response(
+        self,
+        times: np.ndarray | Sequence[float],
+        start: Mapping[str, float] | None = None,
+        inputs: Mapping[str, Input] | None = None,
+    ) -> TimeResponse:
+        """States and outputs at these times, from deviations of states by name and with inputs by
+        name, numbers or functions of time: x(t) = e^(At) x₀ + ∫ e^(A(t−τ)) B w(τ) dτ."""
+        return self._system.in_time(times, start, inputs)
+
+    def frequency_response(self, omega: np.ndarray | Sequence[float]) -> FrequencyResponse:
+        """States and outputs for unit inputs e^(iωt), y = C (iω − A)⁻¹ B + D, for each ω
+        (rad/s)."""
+        return self._system.in_frequency(omega)
+
+    @property
+    def _system(self) -> LinearSystem:
+        if not self.constant:
+            raise ArgumentError(NOT_CONSTANT)
+        seen = [k for k, name in enumerate(self.outputs) if name not in self.states]
+        C = np.vstack([np.eye(len(self.A)), self.C[seen]])
+        D = np.vstack([np.zeros_like(self.B), self.D[seen]])
+        names = (*self.states, *(self.outputs[k] for k in seen))
+        return LinearSystem(self.A, self.B, C, D, self.states, self.inputs, names)
+
+    def show(self) -> str:
+        """A table of the modes: eigenvalue, frequency, damping, and modulus and phase of every
+        state, with the largest as one."""
+        return str(door.show.linear.mode_table(self, self.states))
 
     def to_control(self) -> Any:
         """The same as a ``control.StateSpace`` (needs the package ``control``); dots in names

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-import scipy.linalg
-from scipy.optimize import linear_sum_assignment
+from scipy.optimize import brentq, linear_sum_assignment
 
+from .. import door
+from ..arguments import one_of
 from ..errors import ArgumentError, unknown
+from .response import FrequencyResponse, Input, LinearSystem, TimeResponse
 
 FITTED = 1e-7  # error of a polynomial that is no rounding, relative
 
@@ -95,21 +99,34 @@ class SecondOrderModel:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(upper / lower)
 
-    def free_motion(
-        self, times: np.ndarray | Sequence[float], start: Mapping[str, float]
-    ) -> np.ndarray:
-        """(δq, δu) at these times without inputs, from deviations by name: e^(At) x₀, a row for
-        each time."""
-        names = (*self.coordinates, *self.speeds)
-        x = np.zeros(len(names))
-        for name, value in start.items():
-            x[_index("coordinate or speed", name, names)] = value
-        return np.array([scipy.linalg.expm(self.A * t) @ x for t in times])
+    @property
+    def variations(self) -> tuple[str, ...]:
+        """Names of the rows of a mode: coordinates, then speeds."""
+        return (*self.coordinates, *self.speeds)
 
-    def frequency_response(self, omega: np.ndarray | Sequence[float]) -> np.ndarray:
-        """(δq, δu) for unit inputs e^(iωt): (iω − A)⁻¹ B, with the frequencies as first axis."""
-        s = 1j * np.asarray(omega)[..., None, None] * np.eye(len(self.A))
-        return np.linalg.solve(s - self.A, self.B + 0j * s[..., :, : self.B.shape[1]])
+    def response(
+        self,
+        times: np.ndarray | Sequence[float],
+        start: Mapping[str, float] | None = None,
+        inputs: Mapping[str, Input] | None = None,
+    ) -> TimeResponse:
+        """(δq, δu) at these times, from deviations by name and with inputs by name, numbers or
+        functions of time: x(t) = e^(At) x₀ + ∫ e^(A(t−τ)) B w(τ) dτ."""
+        return self._system.in_time(times, start, inputs)
+
+    def frequency_response(self, omega: np.ndarray | Sequence[float]) -> FrequencyResponse:
+        """(δq, δu) for unit inputs e^(iωt): (iω − A)⁻¹ B, for each ω (rad/s)."""
+        return self._system.in_frequency(omega)
+
+    @property
+    def _system(self) -> LinearSystem:
+        names, none = self.variations, np.zeros((len(self.A), len(self.inputs)))
+        return LinearSystem(self.A, self.B, np.eye(len(self.A)), none, names, self.inputs, names)
+
+    def show(self) -> str:
+        """A table of the modes: eigenvalue, frequency, damping, and modulus and phase of every
+        coordinate, with the largest as one."""
+        return str(door.show.linear.mode_table(self, self.coordinates))
 
     def __repr__(self) -> str:
         counts = f"{len(self.coordinates)} coordinates, {len(self.speeds)} speeds"
@@ -127,20 +144,37 @@ def _index(kind: str, name: str, known: Sequence[str]) -> int:
 
 class SecondOrderSweep:
     """Models for the values of a parameter, such as the speed; modes are followed from one to the
-    next."""
+    next.
+
+    model: gives the linear model for a value, a ``SecondOrderModel`` or a ``LinearModel``.
+    values: of the parameter, in growing order.
+    parameter: what it is called, with its unit, such as "speed (m/s)".
+    names: of the modes, in the order of the eigenvalues at the first value, the most unstable
+        first; both of a pair may have the same.
+    """
 
     def __init__(
-        self, model: Callable[[float], SecondOrderModel], values: Sequence[float] | np.ndarray
+        self,
+        model: Callable[[float], Any],
+        values: Sequence[float] | np.ndarray,
+        parameter: str = "parameter",
+        names: Sequence[str] = (),
     ) -> None:
-        self.values = np.asarray(values, dtype=float)
+        self.values, self.parameter = np.asarray(values, dtype=float), parameter
+        self._model = model
         self.models = tuple(model(float(value)) for value in self.values)
+        count = len(self.models[0].A)
+        if names and len(names) != count:
+            raise ArgumentError(f"there are {count} modes, but {len(names)} names: {names}")
+        self.names = tuple(names) or tuple(f"mode {k + 1}" for k in range(count))
+        self._fitted: dict[int, dict[str, np.ndarray]] = {}
 
     @cached_property
     def modes(self) -> tuple[np.ndarray, np.ndarray]:
         """Eigenvalues, a row for each value and a column for each mode, and their vectors."""
-        found = [self.models[0].modes(), *(each.modes() for each in self.models[1:])]
-        followed = [found[0]]
-        for values, vectors in found[1:]:
+        followed = [self.models[0].modes()]
+        for model in self.models[1:]:
+            values, vectors = model.modes()
             before, shapes = followed[-1]
             apart = np.abs(values[None, :] - before[:, None])
             alike = np.abs(shapes.conj().T @ vectors)
@@ -155,7 +189,8 @@ class SecondOrderSweep:
 
     def ratio(self, above: str, below: str) -> np.ndarray:
         """One coordinate over another in every mode: modulus and phase, as complex numbers."""
-        rows = [_index("coordinate", name, self.models[0].coordinates) for name in (above, below)]
+        known = self.models[0].variations
+        rows = [_index("coordinate", name, known) for name in (above, below)]
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(self.modes[1][:, rows[0]] / self.modes[1][:, rows[1]])
 
@@ -164,11 +199,20 @@ class SecondOrderSweep:
         """For each value, whether no mode grows."""
         return np.asarray((self.eigenvalues.real < 0).all(axis=1))
 
+    def boundaries(self) -> np.ndarray:
+        """Values of the parameter between which stability changes, to rounding: where the largest
+        real part of an eigenvalue is zero."""
+        changes = np.flatnonzero(np.diff(self.stable.astype(int)))
+        pairs = [(self.values[k], self.values[k + 1]) for k in changes]
+        return np.array([brentq(self._growth, a, b, xtol=1e-13) for a, b in pairs])
+
+    def _growth(self, value: float) -> float:
+        return float(self._model(value).eigenvalues().real.max())
+
     def polynomial(self, name: str, degree: int = 2) -> np.ndarray:
-        """Coefficients of the matrix "M", "C", "K" or "E" over the parameter, lowest power first;
-        an error if it is no polynomial of that degree."""
-        if name not in ("M", "C", "K", "E"):
-            raise ArgumentError(unknown("matrix", name, ("M", "C", "K", "E")))
+        """Coefficients of a matrix, "M", "C", "K", "E", over the parameter, lowest power first; an
+        error if it is no polynomial of that degree."""
+        one_of("matrix", name, ("M", "C", "K", "E", "P", "Q", "A", "B", "udot"))
         if len(self.values) < degree + 2:
             raise ArgumentError(
                 f"a polynomial of degree {degree} is seen at {degree + 2} values or more, got "
@@ -184,6 +228,43 @@ class SecondOrderSweep:
                 f"{name} is no polynomial of degree {degree}: the error is {error:.2g}"
             )
         return found.reshape(degree + 1, *matrices.shape[1:])
+
+    def at(self, value: float, degree: int = 2) -> SecondOrderModel:
+        """The model for any value of the parameter, from the polynomials of its matrices: so few
+        models serve a fine sweep, ``SecondOrderSweep(coarse.at, fine_values)``."""
+        powers = float(value) ** np.arange(degree + 1)
+        matrices = {
+            name: np.tensordot(powers, self._polynomials(degree)[name], 1)
+            for name in ("M", "C", "K", "E", "P", "Q", "udot")
+        }
+        return replace(self.models[0], **matrices)
+
+    def _polynomials(self, degree: int) -> dict[str, np.ndarray]:
+        if degree not in self._fitted:
+            names = ("M", "C", "K", "E", "P", "Q", "udot")
+            self._fitted[degree] = {name: self.polynomial(name, degree) for name in names}
+        return self._fitted[degree]
+
+    # --- looking at it ----------------------------------------------------------------------------
+
+    def plot(self, path: str | Path | None = None, beside: Sequence[SecondOrderSweep] = ()) -> Any:
+        """Real part and frequency of every mode against the parameter, where it is stable shaded,
+        with thin lines of other sweeps ``beside``; saved to ``path`` if given."""
+        return door.show.linear.eigenvalues(self, path, beside)
+
+    def plot_ratio(
+        self,
+        above: str,
+        below: str,
+        path: str | Path | None = None,
+        beside: Sequence[SecondOrderSweep] = (),
+    ) -> Any:
+        """Modulus and phase of one coordinate over another in every mode against the parameter."""
+        return door.show.linear.ratio(self, above, below, path, beside)
+
+    def show(self) -> str:
+        """A table of the eigenvalues against the parameter."""
+        return str(door.show.linear.eigenvalue_table(self))
 
     def __repr__(self) -> str:
         return f"<SecondOrderSweep: {len(self.values)} values, {self.models[0]!r}>"

@@ -1,8 +1,8 @@
-"""Plots of a run: coordinates (or any columns), energy, violation."""
+"""Plots of a run: coordinates (or any columns), energy, violation; and of any curves."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,11 +35,12 @@ TITLES = {
 
 @dataclass
 class Panel:
-    """One set of axes: curves (label, values) with a common unit."""
+    """One set of axes: curves (label, values) with a common unit; those of one label look alike."""
 
     title: str
     curves: list[tuple[str, np.ndarray]] = field(default_factory=list)
     logarithmic: bool = False
+    dashed: Collection[str] = ()
 
 
 def plot(run: Trajectory, names: Sequence[str] = (), path: str | Path | None = None) -> Figure:
@@ -52,21 +53,53 @@ def plot(run: Trajectory, names: Sequence[str] = (), path: str | Path | None = N
     if not len(run):
         raise ArgumentError("there is nothing to plot: the run is empty")
     panels = [*columns(run, names), energies(run), *violations(run)]
-    figure = Figure(figsize=(9, 2.3 * len(panels) + 0.5), layout="constrained")
-    figure.suptitle(_title(run), color=INK, fontsize=12, x=0.01, ha="left")
-    all_axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
-    for axes, panel in zip(all_axes, panels, strict=True):
-        _draw(axes, run.time, panel)
+    figure = stacked(panels, run.time, "time (s)", _title(run))
+    for axes in figure.axes:
         _mark_events(axes, run)
-    all_axes[-1].set_xlabel("time (s)", color=MUTED)
     if path is not None:
         save(figure, path)
     return figure
 
 
+def curves(
+    x: Any,
+    panels: Mapping[str, Mapping[str, Any]],
+    across: str = "time (s)",
+    title: str = "",
+    dashed: Collection[str] = (),
+    logarithmic: Collection[str] = (),
+) -> Figure:
+    """A figure of any curves over x: by the title of a panel, such as "torque (N m)", and by label.
+
+    dashed: labels of the curves that are; logarithmic: titles of the panels that are.
+    """
+    drawn = [
+        Panel(
+            name,
+            [(label, np.asarray(y, dtype=float)) for label, y in given.items()],
+            name in logarithmic,
+            dashed,
+        )
+        for name, given in panels.items()
+    ]
+    return stacked(drawn, np.asarray(x, dtype=float), across, title)
+
+
+def stacked(panels: Sequence[Panel], x: np.ndarray, across: str, title: str) -> Figure:
+    """Panels one above the other over a common x."""
+    figure = Figure(figsize=(9, 2.3 * len(panels) + 0.5), layout="constrained")
+    if title:
+        figure.suptitle(plain(title), color=INK, fontsize=12, x=0.01, ha="left")
+    all_axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
+    for axes, panel in zip(all_axes, panels, strict=True):
+        _draw(axes, x, panel)
+    all_axes[-1].set_xlabel(plain(across), color=MUTED)
+    return figure
+
+
 def _title(run: Trajectory) -> str:
     how = [str(run.statistics[key]) for key in ("formalism", "method") if key in run.statistics]
-    return plain(f"{run.name}: {', '.join([run.outcome, *how])}")
+    return f"{run.name}: {', '.join([run.outcome, *how])}"
 
 
 def plain(text: str) -> str:
@@ -129,21 +162,26 @@ def violations(run: Trajectory) -> list[Panel]:
 # --- how it is drawn ------------------------------------------------------------------------------
 
 
-def _draw(axes: Axes, time: np.ndarray, panel: Panel) -> None:
-    for k, (label, values) in enumerate(panel.curves):
-        (line,) = axes.plot(time, values, label=plain(label), color=color(k), linewidth=1.5)
+def _draw(axes: Axes, x: np.ndarray, panel: Panel) -> None:
+    labels = list(dict.fromkeys(label for label, _ in panel.curves))
+    for label, values in panel.curves:
+        if np.isnan(values).all():  # not even its name
+            continue
+        k, style = labels.index(label), (0, (4, 2)) if label in panel.dashed else "solid"
+        (line,) = axes.plot(x, values, label=plain(label), color=color(k), lw=1.5, ls=style)
         line.set_solid_capstyle("round")
-    axes.set_title(panel.title, loc="left", fontsize=9.5, color=MUTED)
+    axes.set_title(plain(panel.title), loc="left", fontsize=9.5, color=MUTED)
     if panel.logarithmic:
         axes.set_yscale("log")
         axes.minorticks_off()
-    axes.set_xlim(time[0], time[-1] if time[-1] > time[0] else None)
-    _style(axes)
-    if panel.curves[0][0]:
-        _legend(axes, len(panel.curves))
+    axes.set_xlim(x[0], x[-1] if x[-1] > x[0] else None)
+    style_axes(axes)
+    if labels[0]:
+        _legend(axes)
 
 
-def _style(axes: Axes) -> None:
+def style_axes(axes: Axes) -> None:
+    """A light grid, and no frame but the lower line."""
     axes.grid(color=LINES, linewidth=0.8)
     axes.set_axisbelow(True)
     axes.tick_params(colors=MUTED, labelsize=8.5, length=0)
@@ -152,13 +190,12 @@ def _style(axes: Axes) -> None:
         spine.set_color(LINES)
 
 
-def _legend(axes: Axes, count: int) -> None:
-    handles, shown = axes.get_lines(), min(count, LEGEND_LIMIT)
-    labels = [str(handle.get_label()) for handle in handles]
+def _legend(axes: Axes) -> None:
+    handles = list({str(line.get_label()): line for line in axes.get_lines()}.values())
+    count, shown = len(handles), min(len(handles), LEGEND_LIMIT)
     title = f"and {count - shown} more" if count > shown else None
     axes.legend(
-        handles[:shown],
-        labels[:shown],
+        handles=handles[:shown],
         title=title,
         title_fontsize=8,
         fontsize=8,
@@ -167,7 +204,7 @@ def _legend(axes: Axes, count: int) -> None:
         loc="upper left",
         bbox_to_anchor=(1.005, 1.03),
         ncols=1 if shown <= 8 else 2,
-        handlelength=1.4,
+        handlelength=1.8,
         borderaxespad=0,
     )
 

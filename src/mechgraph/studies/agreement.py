@@ -51,6 +51,7 @@ PROBING_LIMIT = 10  # speeds; probing evaluates the energy of accelerations abou
 VARIANTS: Mapping[str, Sequence[Mapping[str, str]]] = {
     "appell": ({}, {"coefficients": "probing"}),
     "lagrange": ({}, {"form": "explicit"}),
+    "points": ({}, {"form": "unreduced"}),
 }
 
 
@@ -324,6 +325,8 @@ def _solutions(
     if held.G is not None:
         yield "with friction", *solved(bordered, M, f, held.A, held.b, held.G)[:2]
         return
+    if equations.terms.S is not None:
+        yield "its own", *_by_complement(equations, at)
     for name, closure in CLOSURES.items():
         try:
             udot, lam = closure.solve(M, f, held.A, held.b)
@@ -331,6 +334,21 @@ def _solutions(
             message = equations.numeric.undetermined_message(at.q, at.u, at.t, None)
             raise ArgumentError(message) from None
         yield name, udot, lam
+    if equations.terms.close is not None:
+        closed = equations.numeric.closed
+        out = equations.numeric.evaluate(
+            "own way", lambda: ca.vertcat(closed.udot, closed.lam), 1, at.q, at.u, at.t, at.w
+        )
+        count = len(equations.speeds)
+        yield "its own", out[..., :count], out[..., count:]
+
+
+def _by_complement(equations: Equations, at: States) -> tuple[np.ndarray, np.ndarray]:
+    """(u̇, λ) with the complement that the formalism knows."""
+    closed = equations.numeric.closed
+    kernel = equations.numeric.kernel("by complement", lambda: [closed.udot, closed.lam], [1, 1])
+    udot, lam = kernel(*equations.numeric.arguments(at.q, at.u, at.t, at.w, None))
+    return udot, lam
 
 
 def _compare(

@@ -70,8 +70,10 @@ def crept(balance: Balance, state: State) -> State:
 def _place(balance: Balance, state: State) -> Place:
     equations, (q, u) = balance.equations, state
     T = equations.numeric.evaluate("tangent", lambda: equations.terms.chart.tangent, 2, q)
-    N = equations.numeric.evaluate("N", lambda: equations.terms.N, 2, q)
-    A = equations.constraint_jacobian(q, u, 0.0, balance.given[1])
+    parameters = balance.given[1]
+    given = q, None, 0.0, None, parameters
+    N = equations.numeric.evaluate("N", lambda: equations.terms.N, 2, *given)
+    A = equations.constraint_jacobian(q, u, 0.0, parameters)
     return Place(balance, state, balance(state), (np.linalg.pinv(N) @ T)[:, balance.moves], A)
 
 
