@@ -339,7 +339,8 @@ def held_fast(gravity: tuple[float, ...]) -> mg.System:
 @pytest.mark.parametrize("gravity", [(0, 0, 0), (0, 0, -9.81)])
 def test_what_cannot_move_agrees_in_that(gravity):
     """Accelerations are measured against what is taken away, not against what is left of them."""
-    found = mg.agreement(held_fast(gravity))
+    chosen = ["newton-euler", "appell", "lagrange", "kane", "absolute"]
+    found = mg.agreement(held_fast(gravity), formalisms=chosen)
     assert found.ok, found
 
 
@@ -354,3 +355,12 @@ def test_what_cannot_move_but_does_disagrees(monkeypatch):
     monkeypatch.setitem(mg.CLOSURES, "null-space", Off(closure.factor, closure.expression))
     found = mg.agreement(held_fast((0, 0, -9.81)), formalisms=["newton-euler", "kane"])
     assert {row.closure for row in found.rows if not row.ok} == {"null-space"}
+
+
+def test_agreement_of_accelerations_that_contradict_each_other_is_refused():
+    """A compromise is another one in each set of coordinates."""
+    s = held_fast((0, 0, -9.81))
+    s.marker("place", "bar 1", (0.4, -0.5, -0.4))
+    s.constrain("row", acceleration=lambda m: m.acceleration("place")[0] - 1.0)
+    with pytest.raises(mg.ArgumentError, match="contradict each other in their accelerations"):
+        mg.agreement(s)

@@ -283,7 +283,7 @@ class Evaluator:
         left = np.abs(np.einsum("...ij,...j->...i", A, udot) + b)
         sizes = np.einsum("...ij,...j->...i", np.abs(A), np.abs(udot)) + np.abs(b)
         rounding = CLOSED * np.abs(A).sum(axis=-1) * np.asarray(usual)[..., None]
-        wrong = left > CONTRADICTION * sizes.max(axis=-1, keepdims=True) + rounding
+        wrong = left > CONTRADICTION * sizes.max(axis=-1, keepdims=True, initial=0.0) + rounding
         if not wrong.any():
             return None
         return self.terms.constraints[int(np.argwhere(wrong)[0][-1])]

@@ -26,7 +26,7 @@ from ..arguments import one_of, some_of
 from ..closures.numbers import rank
 from ..errors import ArgumentError, UnsupportedError
 from ..motion.chart import Chart
-from ..motion.constraint_rows import ConstraintRows
+from ..motion.constraint_rows import ConstraintRows, constraint_rows
 from ..motion.samples import Samples
 from . import appell, kane, lagrange
 from .dynamics import Coefficient, Dynamics
@@ -41,7 +41,7 @@ def derive(
     chosen if it is not given."""
     one_of("maggi: form", form, FORMS, UnsupportedError)
     whole, reduce = FORMS[form]
-    dynamics, rows = whole(chart), ConstraintRows(chart)
+    dynamics, rows = whole(chart), constraint_rows(chart)
     _refuse_friction(rows)
     free = _independent(chart, rows, independent)
     parts = cache(lambda: _complement(rows, free))

@@ -262,7 +262,19 @@ class _Reference:
         held = _Held.of(equations, at)
         redundant = any(rank(each) < len(each) for each in held.A)
         values = next(_values(equations, at, held))[1]
+        _refuse_contradictions(equations, held, values)
         return _Reference(equations, at, held, values, redundant)
+
+
+def _refuse_contradictions(equations: Equations, held: _Held, values: _Values) -> None:
+    """Accelerations that no motion has are a compromise, another one in each set of coordinates."""
+    usual = np.maximum(_largest(values.udot), _largest(values.free_udot))
+    name = equations.numeric.contradicted(held.A, held.b, values.udot, usual)
+    if name is not None:
+        raise ArgumentError(
+            f"there is nothing to compare: constraints contradict each other in their "
+            f"accelerations, {name!r} among them; take one away"
+        )
 
 
 def _consequences(equations: Equations) -> Kernel:
