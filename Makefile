@@ -28,6 +28,7 @@ bench: .venv/bench
 	$(BIN)/python benchmarks/loops.py
 	$(BIN)/python benchmarks/large.py
 	$(BIN)/python benchmarks/contacts.py
+	$(BIN)/python benchmarks/composition.py
 
 .venv/runtime: pyproject.toml
 	$(PYTHON) -m venv .venv

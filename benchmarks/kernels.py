@@ -15,7 +15,7 @@ import argparse
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -29,6 +29,7 @@ import pinocchio as pin
 import models
 from derivation import installed, table, versions, write_section
 from figures import record
+from measuring import Call, medians, microseconds
 from mechgraph import Equations
 
 matplotlib.use("Agg")
@@ -42,7 +43,6 @@ PEERS_NOTE = (
 )
 PLOT = Path(__file__).with_name("cost.svg")
 PROGRAMS = ("mechgraph", "Pinocchio", "MuJoCo", "Drake")
-Call = Callable[[], object]
 
 
 def main() -> None:
@@ -71,31 +71,6 @@ def sections(quick: bool) -> Iterator[str]:
 
 
 # --- measuring ------------------------------------------------------------------------------------
-
-
-def medians(calls: dict[str, Call], repeats: int = 15) -> dict[str, float]:
-    """Seconds of each call: medians over rounds in which the calls take turns, each long enough to
-    be measured."""
-    counts = {name: _count(call) for name, call in calls.items()}
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(repeats):
-        for name, call in calls.items():
-            began = perf_counter()
-            for _ in range(counts[name]):
-                call()
-            times[name].append((perf_counter() - began) / counts[name])
-    return {name: float(np.median(values)) for name, values in times.items()}
-
-
-def _count(call: Call, least: float = 0.01) -> int:
-    call()
-    began = perf_counter()
-    call()
-    return max(1, int(least / max(perf_counter() - began, 1e-7)))
-
-
-def microseconds(value: float | None) -> str:
-    return "–" if value is None else f"{value * 1e6:.3g}"
 
 
 def ratio(peer: float | None, own: float) -> str:

@@ -46,14 +46,14 @@ def bar(length: float, centre: float, mass: float, inertia: float) -> mg.Terms:
     )
 
 
-def chain(d: dict[str, float]) -> mg.Equations:
+def chain(d: dict[str, float], named: bool = True) -> mg.Equations:
     """Proximal and distal bar, with their angles θ, φ to the base line as extra coordinates."""
     upper = mg.compose(
         "proximal",
         [bar(d["aU"], d["cU"], d["mU"], d["IU"])],
         constraints={"pivot": lambda v: [v["p1x"] - d["x0"], v["p1y"]]},
         forces={"omega": lambda v: -d["bU"] * v["omega"]},
-        independent=["omega"],
+        independent=["omega"] if named else None,
         reference={"p1x": d["x0"], "p2x": d["x0"], "p2y": d["aU"]},
     )
     return mg.compose(
@@ -68,7 +68,7 @@ def chain(d: dict[str, float]) -> mg.Equations:
             "along theta": lambda v: v["U.p2"] - v["U.p1"] - d["aU"] * ray(v["theta"]),
             "along phi": lambda v: v["B.p2"] - v["B.p1"] - d["aB"] * ray(v["phi"]),
         },
-        independent=["theta'", "phi'"],
+        independent=["theta'", "phi'"] if named else None,
         reference={"theta": np.pi / 2, "B.p1x": d["x0"], "B.p1y": d["aU"],
                    "B.p2x": d["x0"] + d["aB"], "B.p2y": d["aU"]},
     )  # fmt: skip
@@ -79,12 +79,12 @@ def ray(angle):
     return mg.leaves.vector([mg.cos(angle), mg.sin(angle)])
 
 
-def linkage() -> mg.Equations:
+def linkage(named: bool = True) -> mg.Equations:
     """Two chains and a load; χ is the angle between the distal bars."""
     return mg.compose(
         "linkage",
         {
-            **{side: chain(d) for side, d in SIDES.items()},
+            **{side: chain(d, named) for side, d in SIDES.items()},
             "load": mg.leaves.particle("load", mass=LOAD, gravity=(0, -G), plane=True),
         },
         coordinates={"chi": lambda v: v["chi'"]},
@@ -93,7 +93,7 @@ def linkage() -> mg.Equations:
             "left end": lambda v: v["L.B.p2"] - v["load.place"],
             "right end": lambda v: v["R.B.p2"] - v["load.place"],
         },
-        independent=["L.theta'", "R.theta'"],
+        independent=["L.theta'", "R.theta'"] if named else None,
         reference={"L.theta": 2.2, "R.theta": 0.9, "L.phi": 0.9, "R.phi": 2.3, "load.y": 1.8,
                    "chi": 1.4},
     )  # fmt: skip
@@ -111,14 +111,16 @@ def motor(d: dict[str, float]) -> mg.Terms:
     )
 
 
-def composed() -> mg.Equations:
-    """Two motors and the linkage, joined by gears."""
+def composed(named: bool = True) -> mg.Equations:
+    """Two motors and the linkage, joined by gears; independent speeds as in the source, or left
+    open."""
+    free = ["motor L.i", "motor R.i", "linkage.L.theta'", "linkage.R.theta'"]
     return mg.compose(
         "five-bar",
         {
             "motor L": motor(SIDES["L"]),
             "motor R": motor(SIDES["R"]),
-            "linkage": linkage(),
+            "linkage": linkage(named),
         },
         constraints={
             f"gear {side}": lambda v, side=side, d=d: (
@@ -126,7 +128,7 @@ def composed() -> mg.Equations:
             )
             for side, d in SIDES.items()
         },
-        independent=["motor L.i", "motor R.i", "linkage.L.theta'", "linkage.R.theta'"],
+        independent=free if named else None,
     )
 
 

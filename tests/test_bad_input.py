@@ -1146,7 +1146,6 @@ class Dragging(mg.Constraint):
     ("effort", "word"),
     [
         (lambda m, lam: lam[0] ** 2, "in proportion to its multipliers"),
-        (lambda m, lam: mg.fabs(lam[0]), "in proportion to its multipliers"),
         (lambda m, lam: 1 + lam[0], "in proportion to its multipliers"),
         (lambda m, lam: mg.sin(m.time), "in proportion to its multipliers"),
         (lambda m, lam: None, "effort must have 1 numbers, got None"),

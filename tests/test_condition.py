@@ -320,3 +320,37 @@ def parallelogram_uncut() -> mg.System:
     s.revolute("qC", s.ground, C, axis="z", at=(1, 0, 0))
     s.revolute("close", B, C, axis="z", at=(1, 0, 0), child_at=(1, 0, 0))
     return s
+
+
+def held_fast(gravity: tuple[float, ...]) -> mg.System:
+    """A linkage that one guide more holds fast."""
+    s = mg.System("held", gravity=gravity)
+    ends = [(0, 0, 0), (0.8, 0.4, -0.9), (-0.4, 0.3, 0.5)]
+    for k, parent in enumerate(["ground", "bar 0", "bar 1"]):
+        s.body(f"bar {k}", mass=1.0 + k, com=(0.1 * k, 0.2, -0.1), inertia=(0.3, 0.4, 0.5))
+        s.revolute(f"hinge {k}", parent, f"bar {k}", axis=(0, 0.6, 0.8), at=ends[k])
+    s.revolute(
+        "end", "ground", "bar 2", axis=(0, 0.6, 0.8), at=(0.3, 0.7, -0.8), child_at=(-0.1, 0, -0.4)
+    )
+    s.coupling("gear", {"hinge 0": 0.7, "hinge 2": -1.8}, constant=0.0)
+    return s
+
+
+@pytest.mark.parametrize("gravity", [(0, 0, 0), (0, 0, -9.81)])
+def test_what_cannot_move_agrees_in_that(gravity):
+    """Accelerations are measured against what is taken away, not against what is left of them."""
+    found = mg.agreement(held_fast(gravity))
+    assert found.ok, found
+
+
+def test_what_cannot_move_but_does_disagrees(monkeypatch):
+    closure = mg.CLOSURES["null-space"]
+
+    class Off(type(closure)):
+        def solved(self, *arguments):
+            found = super().solved(*arguments)
+            return found._replace(udot=found.udot + 1e-7)
+
+    monkeypatch.setitem(mg.CLOSURES, "null-space", Off(closure.factor, closure.expression))
+    found = mg.agreement(held_fast((0, 0, -9.81)), formalisms=["newton-euler", "kane"])
+    assert {row.closure for row in found.rows if not row.ok} == {"null-space"}

@@ -187,7 +187,7 @@ def test_three_points_on_a_table_are_a_planar_joint(closure, formalism):
         )
         < 1e-12
     )
-    assert equations.multipliers(free_q, free_u).sum() == pytest.approx(2.0 * G, rel=1e-12)
+    assert equations.multipliers(free_q, free_u)[-3:].sum() == pytest.approx(2.0 * G, rel=1e-12)
 
 
 # --- one constraint at every level ----------------------------------------------------------------
@@ -238,7 +238,8 @@ def test_a_constraint_is_the_same_at_every_level(closure, formalism, level):
     there = placed(other, q, u, t=0.4)
     motion = motion_of("stone")
     assert gap(reference.observe(motion, q, u, t=0.4), other.observe(motion, *there, t=0.4)) < 1e-12
-    assert gap(reference.multipliers(q, u, t=0.4), other.multipliers(*there, t=0.4)) < 1e-12
+    own = other.multipliers(*there, t=0.4)[-1:]  # behind those of the coordinates themselves
+    assert gap(reference.multipliers(q, u, t=0.4), own) < 1e-12
 
 
 @pytest.mark.parametrize("drift", ["projection", "baumgarte", "none"])

@@ -1,7 +1,8 @@
 """Random drops of boxes, cans, spheres and capsules on planes and slopes, from rest and moving:
 all finish, energy never grows, nothing enters the floor, and friction keeps to its cone.
 
-``MECHGRAPH_DROPS=1000`` runs as many; every one is known by its number."""
+``MECHGRAPH_DROPS=1000`` runs as many; every one is known by its number. Those that once failed are
+among the few that always run."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from scipy.spatial.transform import Rotation
 import mechgraph as mg
 
 G = 9.81
-DROPS = int(os.environ.get("MECHGRAPH_DROPS", "16"))
+FOUND = (556, 593, 632, 777, 784, 832, 996)  # of a thousand
+DROPS = sorted({*range(int(os.environ.get("MECHGRAPH_DROPS", "16"))), *FOUND})
 SHAPES = {
     "box": (lambda at: mg.Box(at, (0.3, 0.2, 0.1)), (0.0042, 0.0083, 0.0108)),
     "can": (lambda at: mg.Cylinder(at, 0.1, 0.3), (0.01, 0.01, 0.005)),
@@ -69,7 +71,7 @@ def drop(kind: str, random: np.random.Generator) -> tuple[dict, dict]:
     return start, values
 
 
-@pytest.mark.parametrize("number", range(DROPS))
+@pytest.mark.parametrize("number", DROPS)
 def test_drops(number):
     random, kind = np.random.default_rng(number), list(SHAPES)[number % len(SHAPES)]
     start, values = drop(kind, random)

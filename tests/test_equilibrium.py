@@ -197,3 +197,22 @@ def test_the_order_of_the_description_does_not_matter():
         return dict(zip(eqs.coordinates, eqs.equilibrium()[0], strict=True))
 
     assert found((2, 0, 1)) == pytest.approx(found((0, 1, 2)), abs=1e-10)
+
+
+def test_a_joint_said_twice_takes_no_equilibrium_away():
+    """All rows of its constraints are nothing but rounding, and count for nothing."""
+    found = []
+    for times in (1, 2):
+        s = mg.System("disc on springs", gravity=(0, 0, 0))
+        s.body("disc", mass=2.5, com=(-0.05, -0.13, 0.13), inertia=(0.05, 0.05, 0.05))
+        for k in range(times):
+            turned = [((0.36, 0.48, 0.8), 0.7)]
+            s.planar(f"j{k}", "disc", "ground", axis=(0.8, 0.48, 0.36), orientation=turned)
+        for k, (there, here) in enumerate(
+            [((2, -0.3, -0.8), (0.4, -0.5, 0.1)), ((3, 0.8, 0.4), (0, 0.6, -0.2))]
+        ):
+            s.marker(f"m{k}", "disc", here)
+            s.marker(f"n{k}", "ground", there)
+            s.spring_damper(f"spring {k}", f"m{k}", f"n{k}", 28.0 - 25 * k, 2.0, 0.0)
+        found.append(s.equations().equilibrium({"j0.x": -0.3, "j0.y": -0.9, "j0.angle": 0.77})[0])
+    assert np.allclose(found[0][:3], found[1][:3], atol=1e-9)

@@ -686,3 +686,14 @@ def test_what_has_no_inertia_is_named():
     for system, name in ((idle, "ball.wz"), (frame, "hinge'")):
         with pytest.raises(mg.ArgumentError, match=f"moves with .{name}. has inertia"):
             system.equations().linearize()
+
+
+def test_what_is_far_below_a_falling_body_does_not_count():
+    """A linear model looks ahead a little to tell whether it stays as it is, not to the ground."""
+    s = mg.System("fall", gravity=(0, 0, -9.81))
+    ball = s.body("ball", mass=2.0, inertia=(0.02, 0.02, 0.02))
+    s.free("free", s.ground, ball, at=(0, 0, 3))
+    plane = mg.Plane(s.marker("floor", s.ground))
+    s.compliant_contact("contact", mg.Sphere(ball, 0.2), plane, stiffness=2e4, damping=2.0)
+    eigenvalues = s.equations().linearize({}).eigenvalues()
+    assert np.abs(eigenvalues).max() < 1e-6

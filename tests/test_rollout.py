@@ -490,3 +490,16 @@ def test_rigid_contacts_are_refused():
     s.rigid_contact("floor", mg.Sphere(s.bodies["ball"], 0.1), mg.Plane(s.ground))
     with pytest.raises(mg.UnsupportedError, match="compliant_contact"):
         s.equations().rollout([[1.0]], [[0.0]], step=0.01, steps=10)
+
+
+def test_a_trajectory_that_is_lost_is_named():
+    """Of three, the one in which two axes of a joint meet has no accelerations, and the others go
+    on."""
+    s = mg.System("wrist", gravity=(0, 0, -9.81))
+    hand = s.body("hand", mass=1.0, inertia=(0.1, 0.2, 0.3), com=(0.1, 0.2, 0.3))
+    turns = [mg.rot("z", "a"), mg.rot("x", "b"), mg.rot("z", "c")]
+    s.joint("wrist", s.ground, hand, turns)
+    q = np.array([[0.3, 1.0, 0.2], [0.3, 0.0, 0.2], [0.1, 0.8, -0.2]])
+    with pytest.warns(UserWarning, match=r"number 1 is lost after t = 0 s: the mass matrix"):
+        found = s.equations().rollout(q, 0 * q, step=1e-3, steps=4)
+    assert np.isfinite(found.q[[0, 2]]).all()

@@ -161,10 +161,14 @@ def one_state(arguments: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def numbers(
-    kind: str, names: Sequence[str], values: Any, default: np.ndarray | None = None
+    kind: str,
+    names: Sequence[str],
+    values: Any,
+    default: np.ndarray | None = None,
+    copy: bool = True,
 ) -> np.ndarray:
     """Values for ``names`` as an array with them as last axis: from an array, or from a mapping of
-    some of the names."""
+    some of the names. Without ``copy`` it may be the array that was given, to be read only."""
     base = np.zeros(len(names)) if default is None else default
     if values is None:
         return base
@@ -172,7 +176,7 @@ def numbers(
         array = (
             _from_mapping(kind, names, values, base)
             if isinstance(values, Mapping)
-            else _real(values)
+            else _real(values, copy)
         )
     except ArgumentError:
         raise
@@ -202,12 +206,12 @@ def times(values: Any) -> np.ndarray:
     return numbers("time", ("t",), array)
 
 
-def _real(values: Any) -> np.ndarray:
+def _real(values: Any, copy: bool = True) -> np.ndarray:
     array = np.asarray(values)
     expressions = array.dtype == object and not all(isinstance(x, Real) for x in array.flat)
     if np.iscomplexobj(array) or expressions:  # CasADi makes NaN of a symbol
         raise TypeError("complex numbers, or none")
-    return array.astype(float)
+    return array.astype(float, copy=copy)
 
 
 def _from_mapping(

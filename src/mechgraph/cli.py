@@ -356,16 +356,39 @@ def describe(model: str, graph: Path | None) -> None:
 @click.option(
     "--no-simplify", is_flag=True, help="As derived, without the search for the shortest form."
 )
-def equations(model: str, formalism: str, style: str, no_simplify: bool) -> None:
+@click.option(
+    "--option",
+    "options",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="Of the formalism, such as form=explicit; repeat as needed.",
+)
+@click.option("--own", is_flag=True, help="The formalism's own quantities instead.")
+def equations(
+    model: str, formalism: str, style: str, no_simplify: bool, options: tuple[str, ...], own: bool
+) -> None:
     """Print the equations of motion of MODEL.
 
     What is small is written in its shortest normal form, what is large with names for shared
     subexpressions.
     """
-    derived = load(model).system().equations(formalism)
-    readable = door.show.readable  # SymPy takes its time to load, and no other command needs it
-    write = readable.equations_latex if style == "latex" else readable.equations_text
+    derived = load(model).system().equations(formalism, **_read_options(options))
+    # SymPy takes its time to load, and no other command needs it
+    room = door.show.coefficients if own else door.show.readable
+    words = "coefficients" if own else "equations"
+    write = getattr(room, f"{words}_{style}")
     click.echo(write(derived, simplify=not no_simplify))
+
+
+def _read_options(options: Sequence[str]) -> dict[str, Any]:
+    """Options of a formalism by name; what takes several names has commas between them."""
+    found: dict[str, Any] = {}
+    for option in options:
+        name, equals, value = option.partition("=")
+        if not (name and equals):
+            raise click.UsageError(f"--option {option}: expected NAME=VALUE")
+        found[name] = value.split(",") if name == "independent" else value
+    return found
 
 
 @main.command()

@@ -45,6 +45,7 @@ def library(name: str) -> Any:
 
 
 motion = _Rooms("mechgraph.motion")
+composition = _Rooms("mechgraph.composition")
 equations = _Module("mechgraph.equations")
 show = _Rooms("mechgraph.show")
 formats = _Rooms("mechgraph.formats")

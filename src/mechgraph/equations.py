@@ -169,6 +169,21 @@ class Equations:
         """λ, the least-norm ones where constraints are redundant."""
         return self.solve(q, u, t, inputs, parameters)[1]
 
+    def constraint_forces(
+        self,
+        q: Numbers,
+        u: Numbers,
+        t: Any = 0.0,
+        inputs: Any = None,
+        parameters: Any = None,
+        nonideal: Any = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The ideal and the non-ideal part of the constraint forces along the speeds, where the
+        constraints exert ``nonideal`` besides what keeps them (Udwadia and Kalaba):
+        M u̇ = f + ideal + non-ideal."""
+        given = q, u, t, inputs, parameters
+        return self.numeric.constraint_forces(*given, nonideal)[1:]
+
     def efforts(
         self,
         q: Numbers,
@@ -400,6 +415,17 @@ class Equations:
         """
         return door.formats.c.export_c(self, path)
 
+    def rhs(self, t: Any, y: Numbers, inputs: Any = None, parameters: Any = None) -> np.ndarray:
+        """(q̇, u̇) of y = (q, u), for integrators of others: the right-hand side of ẏ = F(t, y)."""
+        state = np.asarray(y, dtype=float)
+        count = len(self.coordinates)
+        if state.shape[-1:] != (count + len(self.speeds),):
+            names = ", ".join((*self.coordinates, *self.speeds))
+            raise ArgumentError(f"y: expected {names}, got an array of shape {state.shape}")
+        q, u = state[..., :count], state[..., count:]
+        rates = self.coordinate_rates(q, u, t, parameters)
+        return np.concatenate([rates, self.accelerations(q, u, t, inputs, parameters)], axis=-1)
+
     def to_sympy(self, simplify: bool = True) -> Readable:
         """N, M, f, φ, ψ, A, b as SymPy matrices of symbols with the user's names."""
         return door.show.readable.to_sympy(self, flag("simplify", simplify))
@@ -459,14 +485,38 @@ class Equations:
         return unknown("attribute of Equations", name, [n for n in dir(self) if n[0] != "_"])
 
 
-class Coefficients:
-    """The named quantities of a formalism: ``eqs.appell.A(q)`` on arrays, ``.A.expression``."""
+class Written:
+    """What has a text, LaTeX and SymPy: some quantities of a formalism."""
 
-    def __init__(self, equations: Equations) -> None:
-        self._equations = equations
+    def __init__(self, equations: Equations, name: str | None = None) -> None:
+        self._equations, self._name = equations, name
+
+    @property
+    def _names(self) -> list[str] | None:
+        return None if self._name is None else [self._name]
+
+    def to_sympy(self, simplify: bool = True) -> Readable:
+        """As SymPy matrices of symbols with the user's names."""
+        read = door.show.coefficients.coefficients_sympy
+        return read(self._equations, self._names, flag("simplify", simplify))
+
+    def show(self, simplify: bool = True) -> str:
+        """As text."""
+        write = door.show.coefficients.coefficients_text
+        return write(self._equations, self._names, flag("simplify", simplify))
+
+    def latex(self, simplify: bool = True) -> str:
+        """As LaTeX."""
+        write = door.show.coefficients.coefficients_latex
+        return write(self._equations, self._names, flag("simplify", simplify))
+
+
+class Coefficients(Written):
+    """The named quantities of a formalism: ``eqs.appell.A(q)`` on arrays, ``.A.expression``,
+    ``.A.show()``; ``eqs.appell.show()`` all of them."""
 
     def __dir__(self) -> list[str]:
-        return list(self._equations.terms.coefficients)
+        return [*self._equations.terms.coefficients, "show", "latex", "to_sympy"]
 
     def __getattr__(self, name: str) -> CoefficientFunction:
         known = self._equations.terms.coefficients
@@ -477,11 +527,10 @@ class Coefficients:
         return CoefficientFunction(self._equations, name)
 
 
-class CoefficientFunction:
+class CoefficientFunction(Written):
     """One of them."""
 
-    def __init__(self, equations: Equations, name: str) -> None:
-        self._equations, self._name = equations, name
+    _name: str
 
     @property
     def expression(self) -> Any:

@@ -14,6 +14,7 @@ from worker import Worker
 
 SEEDS = range(10)
 RUNS = range(10, 15)
+COLLIDERS = (*range(8), 8, 10, 17, 32, 52)  # the last five once failed
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +40,12 @@ def test_random_models(worker, seed):
 @pytest.mark.parametrize("seed", RUNS)
 def test_random_runs(worker, seed):
     told = failures(worker, seed, "runs")
+    assert not told, told
+
+
+@pytest.mark.parametrize("seed", COLLIDERS)
+def test_random_colliders(worker, seed):
+    told = failures(worker, seed, campaign.COLLIDES)
     assert not told, told
 
 

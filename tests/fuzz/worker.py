@@ -16,7 +16,7 @@ from typing import Any
 SECONDS = 60.0  # of the processor, for one call
 PATIENCE = 20  # times as long by the clock: others may use the machine, too
 MEMORY = 6 << 30  # bytes
-RENEWED = 200  # questions after which there is a new process, with a new cache of compiled kernels
+RENEWED = 500  # questions after which there is a new process, with a new cache of compiled kernels
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,7 @@ class Worker:
 
     def _start(self) -> None:
         self.cache, self.asked = tempfile.TemporaryDirectory(), 0
+        os.environ["OPENBLAS_NUM_THREADS"] = "1"  # its matrices are small, and threads spin
         spawn = multiprocessing.get_context("spawn")
         self.channel, there = spawn.Pipe()
         self.process = spawn.Process(

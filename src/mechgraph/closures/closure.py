@@ -54,3 +54,5 @@ CLOSURES: dict[str, Closure] = {
     "null-space": Closure(numbers.null_space, expressions.null_space),
     "udwadia-kalaba": Closure(numbers.udwadia_kalaba, expressions.udwadia_kalaba),
 }
+
+DEFAULT_CLOSURE = "multipliers"

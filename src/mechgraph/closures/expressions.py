@@ -45,7 +45,7 @@ class Solver(NamedTuple):
 def multipliers(M: SX, A: SX, iterations: int = ITERATIONS) -> Solver:
     """The bordered system [M, Aᵀ; A, −ε] (u̇, −λ) = (f, −b − ε λ) at once."""
     n, m = M.shape[0], A.shape[0]
-    bordered = _Factor(ca.blockcat([[M, A.T], [A, -PROXIMAL * SX.eye(m)]]), n)
+    bordered = Factor(ca.blockcat([[M, A.T], [A, -PROXIMAL * SX.eye(m)]]), n)
 
     def solution(f: SX, b: SX) -> tuple[SX, SX]:
         x = SX.zeros(n + m)
@@ -60,10 +60,10 @@ def null_space(M: SX, A: SX, iterations: int = ITERATIONS) -> Solver:
     """u̇ = u̇₀ + P (P M P + m Q)⁻¹ P (f − M u̇₀), with u̇₀ = −Aᵀ (A Aᵀ)⁺ b a motion that meets the
     constraints, Q = Aᵀ (A Aᵀ)⁺ A the projector on what they block, and P = 1 − Q."""
     check_size(3 * M.shape[0] ** 3)  # projectors have no pattern
-    gram = _Proximal(A @ A.T, iterations)
+    gram = Proximal(A @ A.T, iterations)
     blocked = A.T @ gram.solve(A)
     free = SX.eye(M.shape[0]) - blocked
-    projected = _Factor(free.T @ M @ free + (ca.trace(M) / M.shape[0]) * blocked)
+    projected = Factor(free.T @ M @ free + (ca.trace(M) / M.shape[0]) * blocked)
 
     def solution(f: SX, b: SX) -> tuple[SX, SX]:
         particular = -A.T @ gram.solve(b)
@@ -75,9 +75,9 @@ def null_space(M: SX, A: SX, iterations: int = ITERATIONS) -> Solver:
 
 def udwadia_kalaba(M: SX, A: SX, iterations: int = ITERATIONS) -> Solver:
     """u̇ = a + M⁻¹ Aᵀ λ, λ = (A M⁻¹ Aᵀ)⁺ (−b − A a), with a = M⁻¹ f."""
-    factor = _Factor(M)
+    factor = Factor(M)
     columns = factor.solve(A.T)
-    gram = _Proximal(A @ columns, iterations)
+    gram = Proximal(A @ columns, iterations)
 
     def solution(f: SX, b: SX) -> tuple[SX, SX]:
         unconstrained = factor.solve(f)
@@ -90,7 +90,7 @@ def udwadia_kalaba(M: SX, A: SX, iterations: int = ITERATIONS) -> Solver:
 def complement(M: SX, A: SX, S: SX, iterations: int = ITERATIONS) -> Solver:
     """u̇ = S z + e with e = −Aᵀ (A Aᵀ)⁺ b, Sᵀ M S z = Sᵀ (f − M e): a complement that is known,
     A S = 0, leaves λ out; λ = (A Aᵀ)⁺ A (M u̇ − f)."""
-    gram, reduced = _Proximal(A @ A.T, iterations), _Factor(S.T @ M @ S)
+    gram, reduced = Proximal(A @ A.T, iterations), Factor(S.T @ M @ S)
 
     def solution(f: SX, b: SX) -> tuple[SX, SX]:
         e = -A.T @ gram.solve(b)
@@ -102,7 +102,7 @@ def complement(M: SX, A: SX, S: SX, iterations: int = ITERATIONS) -> Solver:
 
 def multipliers_of(M: SX, A: SX, f: SX, udot: SX) -> SX:
     """λ of least norm in M u̇ = f + Aᵀλ, for accelerations that are known."""
-    return _Proximal(A @ A.T, ITERATIONS).solve(A @ (M @ udot - f))
+    return Proximal(A @ A.T, ITERATIONS).solve(A @ (M @ udot - f))
 
 
 def balance(M: SX, A: SX) -> SX:
@@ -124,7 +124,7 @@ def drag(M: SX, A: SX, G: SX) -> Solver:
     No closure can leave λ out here, so this serves for all: A M⁻¹Gᵀ λ = −b − A M⁻¹f, which is not
     symmetric.
     """
-    factor, m = _Factor(M), A.shape[0]
+    factor, m = Factor(M), A.shape[0]
     columns = factor.solve(G.T)
     gram = A @ columns
     lower, upper = _lu(gram + DRAGGED * SX.eye(m))
@@ -170,7 +170,7 @@ def refined(solver: Solver, M: SX, A: SX, G: SX) -> Solver:
 
 def least_norm(G: SX, lam: SX) -> SX:
     """Of all multipliers with the same Gᵀλ those of least norm: G (GᵀG)⁺ Gᵀλ."""
-    return G @ _Proximal(G.T @ G, ITERATIONS).solve(G.T @ lam)
+    return G @ Proximal(G.T @ G, ITERATIONS).solve(G.T @ lam)
 
 
 def completed(M: SX, A: SX) -> SX:
@@ -203,7 +203,7 @@ def known(udot: SX, condition: SX, ratio: float) -> SX:
 
 def solve_tree(M: SX, right: SX) -> tuple[SX, SX]:
     """M⁻¹ right for a positive definite M, and its condition."""
-    factor = _Factor(M)
+    factor = Factor(M)
     return factor.solve(right), factor.condition
 
 
@@ -224,13 +224,13 @@ def _operations(pattern: ca.Sparsity) -> int:
     return int((np.diff(columns).astype(float) ** 2).sum())
 
 
-class _Proximal:
+class Proximal:
     """gram⁺ right for a positive semidefinite matrix: λ ← λ + (gram + ε)⁻¹ (right − gram λ)."""
 
     def __init__(self, gram: SX, iterations: int) -> None:
         m = gram.shape[0]
         self.gram, self.iterations = gram, iterations
-        self.factor = _Factor(gram + (PROXIMAL * ca.trace(gram) / m + NOTHING) * SX.eye(m), 0)
+        self.factor = Factor(gram + (PROXIMAL * ca.trace(gram) / m + NOTHING) * SX.eye(m), 0)
 
     def solve(self, right: SX) -> SX:
         out = self.factor.solve(right)
@@ -239,7 +239,7 @@ class _Proximal:
         return out
 
 
-class _Factor:
+class Factor:
     """LDLᵀ of a symmetric matrix, without pivoting: the first ``n`` rows (speeds) from the last to
     the first, then the others.
 

@@ -184,6 +184,49 @@ def udwadia_kalaba(M: Numbers, R: Numbers, forces: Numbers) -> Solve:
     return solve
 
 
+def penalty(M: Numbers, R: Numbers, alpha: float, times: int = 1) -> Solve:
+    """(M + α RᵀR) u̇ = f + Rᵀν + α Rᵀr, with ν ← ν + α (r − R u̇) taken up so many times; one time is
+    the penalty form alone, which leaves an error in proportion to 1/α. No closure: what is enough
+    depends on the system. E. Bayo, J. García de Jalón,
+    M. A. Serna, Computer Methods in Applied Mechanics and Engineering 71 (1988) 183–195."""
+    Rt = _transposed(R)
+    inverse = np.linalg.inv(M + alpha * Rt @ R)
+
+    def solve(f: Numbers, r: Numbers) -> tuple[Numbers, Numbers]:
+        nu = np.zeros_like(r)
+        for _ in range(times):
+            udot = _apply(inverse, f + _apply(Rt, nu + alpha * r))
+            nu = nu + alpha * (r - _apply(R, udot))
+        return udot, nu
+
+    return solve
+
+
+def constraint_forces(
+    M: Numbers, f: Numbers, A: Numbers, b: Numbers, nonideal: Numbers
+) -> tuple[Numbers, Numbers, Numbers]:
+    """u̇, and the ideal and the non-ideal part of the constraint forces along the speeds, where the
+    constraints exert C besides: with M = L Lᵀ, B = A L⁻ᵀ, a = M⁻¹ f,
+
+        ideal = −L B⁺ (A a + b),    non-ideal = L (1 − B⁺B) L⁻¹ C,    M u̇ = f + ideal + non-ideal.
+
+    Of C only what does work on motions that the constraints leave is left; the rest cannot be told
+    from what is ideal. F. E. Udwadia, R. E. Kalaba, J. Appl. Mech. 69 (2002) 335–340.
+    """
+    L = np.linalg.cholesky(M)
+    inverse = np.linalg.inv(L)
+    scale = Independent(A).scale[..., None]
+    B = (scale * A) @ _transposed(inverse)
+    pseudoinverse = np.linalg.pinv(B, rcond=RANK_TOLERANCE)
+    unconstrained = _apply(_transposed(inverse), _apply(inverse, f))
+    lacking = scale[..., 0] * (_apply(A, unconstrained) + b)
+    ideal = -_apply(L, _apply(pseudoinverse, lacking))
+    own = _apply(inverse, nonideal)
+    rest = _apply(L, own - _apply(pseudoinverse, _apply(B, own)))
+    udot = _apply(_transposed(inverse), _apply(inverse, f + ideal + rest))
+    return udot, ideal, rest
+
+
 def _transposed(A: Numbers) -> Numbers:
     return np.swapaxes(A, -1, -2)
 

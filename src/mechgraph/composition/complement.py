@@ -13,7 +13,8 @@ are eliminated first, each for one of y. Of what is left,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import casadi as ca
@@ -21,20 +22,24 @@ import numpy as np
 import scipy.linalg
 from casadi import SX
 
+from ..closures.expressions import Proximal
 from ..closures.numbers import RANK_TOLERANCE
 
 WELL_HELD = 1e-3  # extra variables are left free unless the rows hold the others this badly
+CANCELLED = 1e-12  # of the largest constant in a row: rounding
 DEPENDENT = 1e-11  # what is left of a row that depends on others, relative
 METHODS = ("automatic", "partition", "orthonormal")
 
 
 @dataclass(frozen=True, eq=False)
 class Complement:
-    """C and P, and for each column of C the one of y that it stands for, or None."""
+    """C and P; for each column of C the one of y that it stands for, or None; and the rows of B
+    that were left to the core, which it may fail to meet: those of constant pivots are met."""
 
     C: SX
     P: SX
     free: tuple[int | None, ...]
+    left: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,7 @@ class Choice:
     def complement(self, B: SX) -> Complement:
         """C and P of B."""
         count, total = B.shape
-        found = self.eliminated(B)
+        found = self.eliminated(B, SX.eye(count))
         rest = found.rest
         if self.method == "partition":
             free: list[int | None] = list(self.free)
@@ -61,10 +66,10 @@ class Choice:
             X = _least_squares(rest[:, core], rest[:, [*self.free, *range(total, total + count)]])
             C, P = X[:, : len(free)], -X[:, len(free) :]
         else:
-            core = found.core
+            core = found.core(total, self.rows)
             idle = [k for k in found.columns if k not in set(core)]
-            C, P = orthonormal(rest[:, core], self.rows)
-            P = P @ rest[:, total:]
+            rows = list(self.rows)
+            C, P = orthonormal(rest[rows, core], rest[rows, total:])
             free = [*idle, *(None for _ in range(C.shape[1]))]
             C = ca.horzcat(SX(len(core), len(idle)), C)
         Y = SX(total, len(free) + count)
@@ -74,17 +79,27 @@ class Choice:
         if core:
             Y[core, :] = ca.horzcat(C, -P)
         Y = ca.sparsify(found.back(Y, total))
-        return Complement(Y[:, : len(free)], -Y[:, len(free) :], tuple(free))
+        return Complement(Y[:, : len(free)], -Y[:, len(free) :], tuple(free), found.left)
 
-    def eliminated(self, B: SX) -> Elimination:
-        """B after the elimination of rows with constant entries."""
+    def least(self, B: SX, r: SX) -> SX:
+        """Some small y with B y = r: of least norm in the core, which a singular position does not
+        make large."""
+        total, found = B.shape[1], self.eliminated(B, -r)
+        core, rows = found.core(total, self.rows), list(self.rows)
+        K, Y = found.rest[rows, core], SX(total, 1)
+        if rows:
+            Y[core] = -K.T @ Proximal(K @ K.T, 1).solve(found.rest[rows, total])
+        return found.back(Y, total)
+
+    def eliminated(self, B: SX, right: SX) -> Elimination:
+        """[B, right] after the elimination of rows of B with constant entries."""
         every = range(B.shape[1])
         groups: dict[str, list[Sequence[int]]] = {
             "partition": [[k for k in every if k not in set(self.free)]],
             "automatic": [every[self.kept :], every],
             "orthonormal": [],
         }
-        return eliminated(B, groups[self.method])
+        return eliminated(B, right, groups[self.method])
 
 
 # --- elimination ----------------------------------------------------------------------------------
@@ -92,16 +107,17 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Elimination:
-    """Rows [B, 1] solved for some columns, the rows that are left, and the columns that are."""
+    """Rows [B, right] solved for some columns, the rest of the rows, which they are (``left``), and
+    the columns that are left."""
 
     steps: tuple[tuple[int, SX], ...]
     rest: SX
+    left: tuple[int, ...]
     columns: tuple[int, ...]
 
-    @property
-    def core(self) -> list[int]:
-        """Columns that the rows that are left hold."""
-        held = set(self.rest.sparsity().get_col())
+    def core(self, total: int, rows: Sequence[int]) -> list[int]:
+        """Columns that these of the rows that are left hold."""
+        held = set(self.rest[list(rows), :total].sparsity().get_col())
         return [k for k in self.columns if k in held]
 
     def back(self, Y: SX, total: int) -> SX:
@@ -115,46 +131,56 @@ class Elimination:
         return Y
 
 
-def eliminated(B: SX, groups: Sequence[Sequence[int]]) -> Elimination:
+def eliminated(B: SX, right: SX, groups: Sequence[Sequence[int]]) -> Elimination:
     """Constant pivots among the columns of each group, one group after the other."""
     count, total = B.shape
-    whole = ca.horzcat(B, SX.eye(count))
-    rows = [ca.sparsify(whole[k, :]) for k in range(count)]
+    whole = ca.horzcat(B, right)
+    rows = {k: ca.sparsify(whole[k, :]) for k in range(count)}
+    constants = {k: _constants(row, total) for k, row in rows.items()}
     steps: list[tuple[int, SX]] = []
-    left = set(range(total))
+    columns = set(range(total))
     for group in groups:
-        while (pivot := _constant_pivot(rows, left & set(group))) is not None:
+        while (pivot := _pivot(rows, constants, columns & set(group))) is not None:
             row, column = pivot
-            chosen = rows.pop(row)
-            chosen = ca.sparsify(chosen / chosen[column])
-            rows = [_without(each, chosen, column) for each in rows]
-            left.remove(column)
-            steps.append((column, chosen))
-    rest = ca.vertcat(SX(0, total + count), *rows)
-    return Elimination(tuple(steps), rest, tuple(sorted(left)))
+            own = rows.pop(row)
+            own = ca.sparsify(own / own[column])
+            for k in [k for k, each in rows.items() if each.has_nz(0, column)]:
+                rows[k] = _without(rows[k], own, column)
+                constants[k] = _constants(rows[k], total)
+            columns.remove(column)
+            steps.append((column, own))
+    rest = ca.vertcat(SX(0, whole.shape[1]), *rows.values())
+    return Elimination(tuple(steps), rest, tuple(rows), tuple(sorted(columns)))
 
 
-def _constant_pivot(rows: Sequence[SX], columns: set[int]) -> tuple[int, int] | None:
+def _constants(row: SX, total: int) -> list[int]:
+    """Columns of B where a row of [B, right] has constant entries, other than what is left where
+    they cancelled."""
+    entries = zip(row.sparsity().get_col(), row.nonzeros(), strict=True)
+    found = {c: abs(float(entry)) for c, entry in entries if entry.is_constant()}
+    least = CANCELLED * max(found.values(), default=0.0)
+    return [c for c, size in found.items() if c < total and size > least]
+
+
+def _pivot(
+    rows: Mapping[int, SX], constants: Mapping[int, list[int]], columns: set[int]
+) -> tuple[int, int] | None:
     """A row and one of the columns where it has a constant entry, of all the one that fills
     least."""
-    used = [[c for c in row.sparsity().get_col() if c in columns] for row in rows]
-    uses = np.bincount([c for row in used for c in row], minlength=max(columns, default=0) + 1)
-    best: tuple[float, int, int] | None = None
-    for k, (row, mine) in enumerate(zip(rows, used, strict=True)):
-        for c in mine:
-            if best is not None and (len(mine) - 1) * (uses[c] - 1) >= best[0]:
-                continue
-            entry = row[c]
-            if entry.is_constant() and not entry.is_zero():
-                best = float((len(mine) - 1) * (uses[c] - 1)), k, c
+    used = {k: [c for c in row.sparsity().get_col() if c in columns] for k, row in rows.items()}
+    uses = Counter(c for mine in used.values() for c in mine)
+    fills = (
+        ((len(used[k]) - 1) * (uses[c] - 1), k, c)
+        for k in rows
+        for c in constants[k]
+        if c in columns
+    )
+    best = min(fills, key=lambda fill: fill[0], default=None)
     return None if best is None else best[1:]
 
 
 def _without(row: SX, pivot: SX, column: int) -> SX:
-    entry = row[column]
-    if entry.is_zero():
-        return row
-    row = row - entry * pivot
+    row = row - row[column] * pivot
     row[column] = 0
     return ca.sparsify(row)
 
@@ -172,24 +198,31 @@ def _least_squares(K: SX, known: SX) -> SX:
     return -ca.solve(R, Q.T @ known)
 
 
-def orthonormal(B: SX, rows: Sequence[int]) -> tuple[SX, SX]:
-    """C and P by Householder reflections of (the independent rows of) Bᵀ, without pivoting; not a
-    number where a row depends on those before it, so that none takes rounding for a direction."""
-    count, total = len(rows), B.shape[1]
-    R, Q = ca.densify(B[list(rows), :].T), SX.eye(total)
+def orthonormal(B: SX, right: SX) -> tuple[SX, SX]:
+    """C and P right, by Householder reflections of Bᵀ, whose columns are independent:
+    Bᵀ = H (R, 0), C = H (0, 1), P = H (R⁻ᵀ, 0).
+
+    Not a number where a row depends on those before it, so that none takes rounding for a
+    direction.
+    """
+    count, total = B.shape
+    R, reflections = ca.densify(B.T), []
     lengths = ca.sum1(R**2)
     for k in range(count):
         v = R[k:, k]
         own = ca.sumsqr(v)
         length = ca.sqrt(ca.if_else(own > DEPENDENT**2 * lengths[k], own, np.nan))
         v[0] += ca.if_else(v[0] >= 0, length, -length)
-        v = v / ca.sqrt(ca.sumsqr(v))
-        R[k:, :] -= 2 * v @ (v.T @ R[k:, :])
-        Q[:, k:] -= 2 * (Q[:, k:] @ v) @ v.T
-    P = SX(total, B.shape[0])
-    upper = ca.triu(R[:count, :])
-    P[:, list(rows)] = Q[:, :count] @ ca.solve(upper.T, SX.eye(count)) if count else SX(total, 0)
-    return Q[:, count:], P
+        factor = 1 / (length * ca.fabs(v[0]))  # 2 / vᵀv
+        R[k:, k:] -= (factor * v) @ (v.T @ R[k:, k:])
+        reflections.append((v, factor))
+    lower = ca.solve(ca.triu(R[:count, :]).T, ca.densify(right)) if count else SX(0, right.shape[1])
+    Y = ca.diagcat(SX.eye(total - count), lower)
+    Y = ca.vertcat(Y[total - count :, :], Y[: total - count, :])
+    for k in reversed(range(count)):
+        v, factor = reflections[k]
+        Y[k:, :] -= (factor * v) @ (v.T @ Y[k:, :])
+    return Y[:, : total - count], Y[:, total - count :]
 
 
 # --- on numbers -----------------------------------------------------------------------------------
@@ -201,18 +234,29 @@ def null_space(A: np.ndarray) -> np.ndarray:
 
 
 def rank(B: np.ndarray) -> int:
-    """How many rows are independent, beside the largest of them: what elimination has left of
-    dependent ones is rounding, and stays so."""
+    """How many rows are independent, beside the largest of them: what is left of rows that hold by
+    themselves, at states that meet the constraints nearly, is no constraint."""
     values = np.linalg.svd(B, compute_uv=False)
     return int((values > RANK_TOLERANCE * values.max(initial=0.0)).sum())
 
 
-def independent_rows(B: np.ndarray) -> tuple[int, ...]:
-    """Rows that make up the rank of B, by QR with pivoting."""
-    if not B.size:
-        return ()
-    order = scipy.linalg.qr(B.T, mode="r", pivoting=True)[1]
-    return tuple(sorted(int(k) for k in order[: rank(B)]))
+def independent_rows(
+    B: np.ndarray, wanted: int, costs: Sequence[int] | None = None
+) -> tuple[int, ...]:
+    """As many rows of B as its rank: the cheapest first, as long as they are well apart from each
+    other; then by QR with pivoting."""
+    found, left = list[int](), B.astype(float)
+    least = WELL_HELD * np.linalg.norm(B, axis=1).max(initial=0.0)
+    order = range(0) if costs is None else np.argsort(costs, kind="stable").tolist()
+    while len(found) < wanted and left.any():
+        lengths = np.linalg.norm(left, axis=1)
+        apart = [k for k in order if lengths[k] > least]
+        k = apart[0] if apart else int(lengths.argmax())
+        own = left[k] / lengths[k]
+        left = left - np.outer(left @ own, own)
+        left[k] = 0.0
+        found.append(int(k))
+    return tuple(sorted(found))
 
 
 def free_columns(B: np.ndarray, kept: int) -> tuple[int, ...]:

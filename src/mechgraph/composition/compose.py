@@ -18,22 +18,27 @@ import numpy as np
 from casadi import SX
 
 from .. import door
+from ..arguments import is_name, listed, named, number
+from ..closures.friction import is_homogeneous
 from ..contract.composed import Composed
 from ..contract.plain import PlainChart
 from ..contract.terms import Terms
-from ..errors import ModelError, blamed, unknown
+from ..errors import ModelError, blamed, shown, unknown
+from ..model.description import Description
+from ..model.system import System
 from ..motion.levels import Levels
+from ..motion.samples import Samples
 from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, has_nan, symbol
 from .complement import Choice
-from .friction import check_homogeneous, dragged
+from .lifting import lifted
 from .monitors import MONITORS, monitors
-from .naming import listed, names_of, parameter_name, whole_variables
+from .naming import listed_parts, names_of, part_input, part_parameter, whole_variables
 from .node import Node, Route
 from .part import PIECES, Part, chosen, constraint_order, known
 from .placement import Placement
-from .rows import new_rows, raw_order, stacked
-from .samples import Samples
+from .rows import WithRate, new_rows, rated_rows, raw_order, stacked
 from .seen import Seen, Use
+from .units import composition_of
 
 if TYPE_CHECKING:
     from ..equations import Equations
@@ -42,8 +47,8 @@ Stated = Callable[[Seen], Any]  # an expression, as a function of what is seen
 
 
 def compose(
-    name: str,
-    parts: Mapping[str, Any] | Sequence[Any],
+    name: str | System | Description,
+    parts: Mapping[str, Any] | Sequence[Any] = (),
     *,
     coordinates: Mapping[str, Stated] | Sequence[str] = (),
     speeds: Mapping[str, Stated | None] | Sequence[str] = (),
@@ -59,6 +64,9 @@ def compose(
 ) -> Equations:
     """Equations of a system that consists of parts whose equations are known.
 
+    name: of the whole; or a ``System`` with others placed inside, which are its parts: each is
+        derived once, and what joins them are the constraints. Nothing else is to be said then but
+        ``independent``, ``complement``, ``reference`` and ``closure``.
     parts: by name, which is put before the names of its variables (``"left.angle"``), or a list,
         whose names stay what they are; equations, ``Terms``, a ``System``, or ``Part`` of these.
     coordinates: names of extra ones, each the integral of the speed of its name with a prime; or
@@ -77,13 +85,24 @@ def compose(
         no choice goes bad), "partition" (independent speeds are chosen once), or "orthonormal".
     reference: coordinates where assembly begins, if not those of the parts.
     """
+    if isinstance(name, (System, Description)):
+        given = (parts, coordinates, speeds, constraints, forces, inputs, parameters, outputs)
+        whole = composition_of(name, any(given))
+        start = {**whole.pop("reference"), **(reference or {})}
+        chosen_by: Any = {"independent": independent, "complement": complement, "closure": closure}
+        return compose(**whole, reference=start, **chosen_by)
+    if not is_name(name):
+        raise ModelError(f"the first argument of compose is a name, got {shown(name)}")
     with blamed(name):
+        free = None if independent is None else listed("independent", independent, ModelError)
         made = _Composition(name, parts, coordinates, speeds, inputs, parameters)
-        made.define(dict(outputs or {}))
-        made.constrain(dict(constraints or {}))
-        made.force(dict(forces or {}))
-        made.choose(independent, complement, dict(reference or {}))
+        made.define(named("outputs", outputs))
+        made.constrain(named("constraints", constraints))
+        made.force(named("forces", forces))
+        made.choose(free, complement, named("reference", reference))
         terms = made.terms()
+        if made.high:
+            terms = _raised(made, terms, complement)
     made_of: Equations = door.equations.Equations(terms, closure)
     return made_of
 
@@ -100,10 +119,11 @@ class _Composition:
         inputs: Sequence[str],
         parameters: Mapping[str, float] | None,
     ) -> None:
-        self.name, given = name, listed(parts)
+        self.name, self.least, given = name, 0, listed_parts(parts)
         extra = names_of("coordinates", coordinates), names_of("speeds", speeds)
         self.extra = extra
-        self.symbols = whole_variables(extra, given, inputs, parameters)
+        commands = names_of("inputs", inputs)
+        self.symbols = whole_variables(extra, given, commands, named("parameters", parameters))
         self.uses = self._placed(given)
         self.pieces = [
             dict(zip((*PIECES, "tree"), self._pieces(use), strict=True)) for use in self.uses
@@ -120,21 +140,22 @@ class _Composition:
 
     def _placed(self, given: Sequence[tuple[str, str, Part]]) -> list[Use]:
         s, uses = self.symbols, []
-        q, u, w = len(self.extra[0]), len(self.extra[1]), 0
+        q, u = len(self.extra[0]), len(self.extra[1])
         for key, prefix, part in given:
             own = part.terms.symbols
             slices = slice(q, q + len(own.coordinates)), slice(u, u + len(own.speeds))
-            p = [s[parameter_name(part, prefix, each)] for each in own.parameters]
+            p = [part_parameter(part, prefix, each, s) for each in own.parameters]
+            w = [part_input(part, prefix, each, s) for each in own.inputs]
             arguments = [
                 s.q[slices[0]],
                 s.u[slices[1]],
                 s.udot[slices[1]],
-                s.w[w : w + len(own.inputs)],
+                ca.vertcat(SX(0, 1), *w),
                 ca.vertcat(SX(0, 1), *p),
                 s.t,
             ]
             uses.append(Use(key, prefix, known(part), arguments))
-            q, u, w = slices[0].stop, slices[1].stop, w + len(own.inputs)
+            q, u = slices[0].stop, slices[1].stop
         return uses
 
     def _pieces(self, use: Use) -> list[Any]:
@@ -178,6 +199,7 @@ class _Composition:
         for each in reference:
             if each not in start:
                 raise ModelError(f"reference: {unknown('coordinate', each, start)}")
+            number(f"reference of {each!r}", reference[each])
         n = None if self.n.is_zero() else self.n
         return PlainChart(self.name, s, self.N, n, list((start | dict(reference)).values()), fours)
 
@@ -192,20 +214,35 @@ class _Composition:
 
     def constrain(self, constraints: Mapping[str, Stated]) -> None:
         """Read the new rows, find their orders, and put all rows in order."""
+        rated: dict[str, Any] = {
+            key: each for key, each in constraints.items() if isinstance(each, WithRate)
+        }
+        constraints = {key: each for key, each in constraints.items() if key not in rated}
         for name in constraints:
             if name in self.definitions:
                 raise ModelError(f"{name!r} is a constraint and an extra speed with a value")
         stated = (
-            (name, self._value(f"constraint {name!r}", each))
+            (name, self._value(f"constraint {name!r}", each, higher=True))
             for name, each in (self.definitions | dict(constraints)).items()
         )
-        self.own = new_rows(self.symbols, self._rate, stated)
+        seen = self.seen
+        self.own, self.high = new_rows(self.symbols, self._rate, list(stated), seen.higher)
+        if rated:
+            self.own = stacked([self.own, self._rated(rated)]).levels
         self.stack = stacked([self.own, *map(self._rows_of, self.uses, self.pieces)])
         self.levels, order = self.stack.levels, self.stack.order
         self.own_lam = ca.vertcat(SX(0, 1), *map(symbol, self.own.names))
         every = ca.vertcat(self.own_lam, *(piece["tree"][0] for piece in self.pieces))
         self.lam = every[order] if order else SX(0, 1)
         self.seen.hold({row: self.lam[k] for k, row in enumerate(self.levels.names)})
+
+    def _rated(self, rows: Mapping[str, WithRate]) -> Levels:
+        """Rows that are stated with their rates."""
+        read = {
+            key: (self._value(f"constraint {key!r}", x.value), self._value(key, x.rate))
+            for key, x in rows.items()
+        }
+        return rated_rows(self.symbols, self._rate, read)
 
     def _rows_of(self, use: Use, piece: Mapping[str, Any]) -> Levels:
         """The rows of a part, over all speeds."""
@@ -240,7 +277,11 @@ class _Composition:
                     )
                 )
             if self.levels.names and ca.depends_on(value, self.lam):
-                check_homogeneous(name, value, self.lam)
+                if not is_homogeneous(value, self.lam):
+                    raise ModelError(
+                        f"force along {name!r}: where it depends on constraint forces, it must "
+                        "grow in proportion to them, as friction does"
+                    )
                 self.drag = self.drag + slopes.T @ value
             else:
                 total = total + slopes.T @ value
@@ -270,7 +311,10 @@ class _Composition:
         self.chart = self._chart(reference)
         trivial = not self.extra[0] or set(self.extra[1]) == {f"{x}'" for x in self.extra[0]}
         least = max(
-            [raw_order(self.own), 0 if trivial else 1, *(child.order for child in children)]
+            self.least,
+            raw_order(self.own),
+            0 if trivial else 1,
+            *(child.order for child in children),
         )
         base = Node(
             name=self.name,
@@ -291,13 +335,15 @@ class _Composition:
         nothing = Levels.known((), SX(0, 1), SX(0, 1), SX(0, s.u.numel()), SX(0, 1))
         samples = Samples(self.chart, self.levels if self.own.names else nothing)
         if not samples.met:
+            rows = " and ".join(map(repr, samples.unmet()[:4])) or "rows"
             warnings.warn(
-                f"{self.name}: no state was found that meets all constraints, so that its freedoms "
-                "were counted at states that do not; give a reference={…} that does",
+                f"{self.name}: no state was found that meets all constraints, nearest left {rows} "
+                "unmet, so that freedoms were counted at states that do not; mend these rows, or "
+                "give a reference={…} that meets them",
                 stacklevel=4,
             )
         choice = chosen(base.B, samples, columns, kept, independent, complement)
-        self.tree = replace(base, choice=choice)
+        self.tree = replace(base, choice=choice).following(self.levels.b, samples)
 
     # --- terms ------------------------------------------------------------------------------------
 
@@ -312,23 +358,24 @@ class _Composition:
             self.levels,
             self.lam,
             route,
-            Placement(tree, M, self.chart, self.levels),
+            Placement(self.chart, self.levels),
             tree,
-            dragging=bool(self.drag.nnz()) or any(_dragging(use) for use in self.uses),
         )
+        drag = SX(ca.vertcat(SX(count, 1), *(p["drag"] for p in self.pieces)) + self.drag)
 
         def complement() -> SX:
             return tree.S
 
         def left() -> SX:
-            return tree.S.T @ (f + self.drag - M @ s.udot)
+            return tree.S.T @ (f + drag - M @ s.udot)
 
         supplied = ca.dot(self.own_f, s.u) + self._driven_power()
         return Terms(
             s,
             M=M,
             f=f,
-            G=self._G(route, f),
+            G=self._G(),
+            drag=drag if drag.nnz() else None,
             S=complement,
             kinetic=_total(self.pieces, "T"),
             potential=_total(self.pieces, "V"),
@@ -349,19 +396,13 @@ class _Composition:
         ideal = linear and raw_order(self.own) < 2
         return SX(1, 1) if ideal else ca.dot(self.own_lam, self.own.A @ s.u)
 
-    def _G(self, route: Route, f: SX) -> Any:
-        """Directions of the constraint forces, where friction goes with them."""
-        parts = [piece["G"] for piece in self.pieces]
-        dragging = bool(self.drag.nnz())
-        if not dragging and not any(use.known.terms.has_friction for use in self.uses):
+    def _G(self) -> SX | None:
+        """Directions of the constraint forces, where friction of parts goes with them linearly."""
+        if not any(use.known.terms.directions is not use.known.terms.A for use in self.uses):
             return None
-        below = ca.diagcat(*parts)
+        below = ca.diagcat(*(piece["G"] for piece in self.pieces))
         G = ca.vertcat(self.own.A, ca.horzcat(SX(below.shape[0], len(self.extra[1])), below))
-        G = G[self.stack.order, :]
-        if not dragging:
-            return G
-        levels = self.levels
-        return lambda: G + dragged(self.drag, self.lam, route, levels.A, f, levels.b).T
+        return G[self.stack.order, :]
 
     def _outputs(self) -> dict[str, Any]:
         """Those of the parts, the places of bodies and markers among them, then the whole's own."""
@@ -377,8 +418,9 @@ class _Composition:
 
     # --- reading ----------------------------------------------------------------------------------
 
-    def _value(self, what: str, stated: Any, also: SX | None = None) -> SX:
-        """An expression as a column, of variables of the whole alone (and ``also`` of these)."""
+    def _value(self, what: str, stated: Any, also: SX | None = None, higher: bool = False) -> SX:
+        """An expression as a column, of variables of the whole alone (and ``also`` of these, or of
+        derivatives of higher order)."""
         with blamed(what):
             found = stated(self.seen) if callable(stated) else stated
             if isinstance(found, (list, tuple)):
@@ -387,6 +429,8 @@ class _Composition:
                 value = ca.densify(ca.vec(SX(found)))
             except NOT_AN_EXPRESSION:
                 raise ModelError(f"must be an expression, got {found!r}") from None
+            if higher:
+                also = ca.vertcat(SX(0, 1), *self.seen.higher.values())
             own = value if also is None else ca.substitute(value, also, SX.ones(also.shape))
             strangers = self.symbols.strangers(own)
             if strangers:
@@ -397,6 +441,18 @@ class _Composition:
             if has_nan(value):
                 raise ModelError(NO_NUMBER)
         return value
+
+
+def _raised(made: _Composition, terms: Terms, complement: str) -> Terms:
+    """The same with constraints of higher orders: a composition of the raised system alone."""
+    part, order = lifted(terms, made.high, made.seen.higher)
+    whole = _Composition(made.name, [part], (), (), (), None)
+    whole.least = order
+    whole.define({})
+    whole.constrain({})
+    whole.force({})
+    whole.choose(None, complement, {})
+    return whole.terms()
 
 
 # --- small things ---------------------------------------------------------------------------------
@@ -429,11 +485,6 @@ def _symmetric(M: SX) -> bool:
     state = np.random.default_rng(0).uniform(0.5, 1.5, arguments.numel())
     values = np.array(ca.Function("M", [arguments], [ca.densify(M)])(state))
     return bool(np.allclose(values, values.T, rtol=1e-9, atol=0))
-
-
-def _dragging(use: Use) -> bool:
-    composed = use.known.terms.composed
-    return composed is not None and composed.dragging
 
 
 def _later(use: Use, name: str) -> Callable[[], SX]:

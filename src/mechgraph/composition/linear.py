@@ -222,17 +222,42 @@ def _projected(
     wanted: tuple[str, ...],
     scales: np.ndarray,
     left: _Residual,
+    top: bool = True,
 ) -> tuple[Taylor, Taylor, tuple[str, ...]]:
-    """S and f̄ of a node to first order, and the labels of their columns and rows."""
-    below = [_projected(equations, child, at, (), scales, left) for child in node.children]
+    """S and f̄ of a node to first order, and the labels of their columns and rows: of the whole
+    those that are wanted, of parts these as far as they can be."""
+    below = [
+        _projected(equations, child, at, wanted, scales, left, top=False) for child in node.children
+    ]
     count = at.deviations.shape[1]
     R = _diagonal([_constant(np.eye(len(node.extra)), count), *(S for S, _, _ in below)])
     columns = (*node.extra, *(label for *_, labels in below for label in labels))
     A, own = _of_node(equations, node, at)
     none = _constant(np.zeros((len(node.extra), 1)), count)
     f = (R.T @ own).plus(_stacked([none, *(g for _, g, _ in below)]))
-    C, free = _complement(node, A @ R, columns, wanted, scales[list(node.where)], left)
+    B, own_scales = A @ R, scales[list(node.where)]
+    free = _free(node, own_scales[:, None] * B.value, columns, wanted, top)
+    C = _complement(node, B, free, own_scales, left)
     return R @ C, C.T @ f, tuple(columns[k] for k in free)
+
+
+def _free(
+    node: Node, B: np.ndarray, columns: Sequence[str], wanted: tuple[str, ...], top: bool
+) -> list[int]:
+    """Which columns stay free."""
+    if top:
+        missing = [name for name in wanted if name not in columns]
+        if missing:
+            raise ArgumentError(
+                f"{missing[0]!r} is not free in the parts of {node.name!r}; free are "
+                f"{', '.join(columns)}"
+            )
+        return [columns.index(name) for name in wanted]
+    extra = len(node.extra) if node.children else 0
+    first = [k for k, name in enumerate(columns) if name in wanted]
+    order = list(dict.fromkeys([*first, *range(len(columns))]))
+    kept = len({*first, *range(extra)})
+    return sorted(order[k] for k in free_columns(B[:, order], kept))
 
 
 def _of_node(equations: Equations, node: Node, at: Reference) -> tuple[Taylor, Taylor]:
@@ -256,26 +281,11 @@ def _of_node(equations: Equations, node: Node, at: Reference) -> tuple[Taylor, T
 
 
 def _complement(
-    node: Node,
-    B: Taylor,
-    columns: Sequence[str],
-    wanted: tuple[str, ...],
-    scales: np.ndarray,
-    left: _Residual,
-) -> tuple[Taylor, list[int]]:
-    """C to first order: the free columns are those of the node, or those that are wanted."""
+    node: Node, B: Taylor, free: list[int], scales: np.ndarray, left: _Residual
+) -> Taylor:
+    """C to first order."""
     value, slope = scales[:, None] * B.value, scales[:, None, None] * B.slope
-    total, count = len(columns), B.slope.shape[-1]
-    if wanted:
-        missing = [name for name in wanted if name not in columns]
-        if missing:
-            raise ArgumentError(
-                f"{missing[0]!r} is not free in the parts of {node.name!r}; free are "
-                f"{', '.join(columns)}"
-            )
-        free = [columns.index(name) for name in wanted]
-    else:
-        free = list(free_columns(value, len(node.extra) if node.children else 0))
+    total, count = value.shape[1], B.slope.shape[-1]
     bound = [k for k in range(total) if k not in set(free)]
     C, slopes = np.zeros((total, len(free))), np.zeros((total, len(free), count))
     C[free] = np.eye(len(free))
@@ -286,7 +296,7 @@ def _complement(
         slopes[bound] = -np.einsum("ij,jlk->ilk", inverse, moved)
         left.note(node.rows, value @ C)
         left.note(node.rows, moved + np.einsum("ij,jlk->ilk", value, slopes))
-    return Taylor(C, slopes), free
+    return Taylor(C, slopes)
 
 
 def _constant(value: np.ndarray, count: int) -> Taylor:

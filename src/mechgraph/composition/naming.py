@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..errors import ArgumentError, ModelError, unknown
+from casadi import SX
+
+from ..arguments import is_name, listed, number
+from ..errors import ArgumentError, ModelError, shown, unknown
 from ..model.system import System
 from ..motion.variables import Variables, variables
 from .part import Part
 
 
-def listed(parts: Any) -> list[tuple[str, str, Part]]:
+def listed_parts(parts: Any) -> list[tuple[str, str, Part]]:
     """(key, prefix, part) of each."""
     if isinstance(parts, Mapping):
         given = [(str(key), f"{key}.", each) for key, each in parts.items()]
@@ -30,21 +33,37 @@ def listed(parts: Any) -> list[tuple[str, str, Part]]:
             made = derived.setdefault(id(system), None) or system.equations()
             derived[id(system)], part = made, replace(part, equations=made)
         prefix = prefix if part.prefix is None else part.prefix
+        if not isinstance(prefix, str):
+            raise ModelError(f"part {key!r}: its prefix must be a text, got {shown(prefix)}")
         out.append((key or prefix.rstrip(".") or part.terms.name, prefix, part))
     return out
 
 
 def names_of(what: str, given: Any) -> tuple[str, ...]:
     """The names of extra variables, listed or as keys."""
-    if isinstance(given, str):
-        raise ModelError(f"{what}: expected a list of names, got {given!r}")
-    return tuple(given)
+    names = tuple(listed(what, given, ModelError))
+    for name in names:
+        if not is_name(name):
+            raise ModelError(f"{what}: expected names, got {shown(name)}")
+    return names
 
 
 def parameter_name(part: Part, prefix: str, name: str) -> str:
     """What the whole calls a parameter of a part."""
     given = part.parameters.get(name)
     return given if isinstance(given, str) else f"{prefix}{name}"
+
+
+def part_parameter(part: Part, prefix: str, name: str, whole: Variables) -> SX:
+    """What stands for a parameter of a part in the whole."""
+    given = part.parameters.get(name)
+    return SX(given(whole)) if callable(given) else whole[parameter_name(part, prefix, name)]
+
+
+def part_input(part: Part, prefix: str, name: str, whole: Variables) -> SX:
+    """What stands for an input of a part in the whole."""
+    given = part.inputs.get(name)
+    return whole[f"{prefix}{name}"] if given is None else SX(given(whole))
 
 
 def whole_variables(
@@ -67,7 +86,7 @@ def whole_variables(
         for group, names in (
             (coordinates, s.coordinates),
             (speeds, s.speeds),
-            (commands, s.inputs),
+            (commands, [each for each in s.inputs if each not in part.inputs]),
         ):
             for name in (f"{prefix}{each}" for each in names):
                 if name in owners:
@@ -94,18 +113,23 @@ def _add_parameters(
     for given in part.parameters:
         if given not in s.parameters:
             raise ModelError(f"part {key!r}: {unknown('parameter', given, s.parameters)}")
+    for given in part.inputs:
+        if given not in s.inputs:
+            raise ModelError(f"part {key!r}: {unknown('input', given, s.inputs)}")
     for name, default in zip(s.parameters, s.defaults, strict=True):
         value, full = part.parameters.get(name, default), parameter_name(part, prefix, name)
-        number = default if isinstance(value, str) else float(value)
+        if callable(value):
+            continue
+        figure = default if isinstance(value, str) else number(f"parameter {full!r}", value)
         if full in owners and full not in own:
             raise ModelError(
                 f"{full!r} is a parameter of part {key!r} and a name in {owners[full]}"
             )
-        if full in constants and constants[full] != number and not isinstance(value, str):
+        if full in constants and constants[full] != figure and not isinstance(value, str):
             raise ModelError(
-                f"parameter {full!r} is {constants[full]:g} in {own[full]} and {number:g} in part "
+                f"parameter {full!r} is {constants[full]:g} in {own[full]} and {figure:g} in part "
                 f"{key!r}; give it once, with mg.Part(…, parameters={{{name!r}: {full!r}}})"
             )
-        constants.setdefault(full, number)
+        constants.setdefault(full, figure)
         own.setdefault(full, f"part {key!r}")
         owners.setdefault(full, f"part {key!r}")

@@ -18,10 +18,14 @@ from functools import cached_property
 from typing import Any
 
 import casadi as ca
+import numpy as np
 from casadi import SX
 
-from ..closures.expressions import solve_tree
+from ..closures.expressions import Factor
+from ..motion.samples import Samples
 from .complement import Choice, Complement
+
+IMPLIED = 1e-7  # of a row, relative, at states that meet the constraints to rounding
 
 DATA = ("A", "b", "M", "f", "udot")  # what a node is given
 DERIVED = ("R", "B", "C", "P", "S", "reduced")  # what follows from it
@@ -44,6 +48,7 @@ class Node:
     choice: Choice
     order: int  # ν°
     children: tuple[Node, ...] = ()
+    implied: tuple[int, ...] = ()  # own rows that are known to follow from the others
 
     # --- labels -----------------------------------------------------------------------------------
 
@@ -147,6 +152,33 @@ class Node:
             return e
         return e - self.R @ (self.P @ (b[list(self.where), :] + self.A @ e))
 
+    @property
+    def unsure(self) -> tuple[int, ...]:
+        """Rows of the whole, here and below, that u̇ may fail to meet: where what was chosen to be
+        independent is not, or rows contradict each other."""
+        return tuple(
+            node.where[k]
+            for node in self
+            for k in node.complement.left
+            if k not in set(node.implied)
+        )
+
+    def following(self, b: SX, samples: Samples) -> Node:
+        """The same node, with the rows named that no part of the complement heeds, and that are
+        met in spite of it."""
+        ignored = [k for k in self.complement.left if not self.P[:, k].nnz()]
+        if not ignored or not samples.met:
+            return self
+        A, own = self.A[ignored, :], b[[self.where[k] for k in ignored]]
+        e = self.particular(b)
+        terms = ca.horzcat(A @ e + own, ca.fabs(A) @ ca.fabs(e) + ca.fabs(own))
+        left, size = np.moveaxis(np.array(samples.of(terms)), -1, 0)
+        met = (np.abs(left) <= IMPLIED * (1 + size)).all(axis=0)
+        implied = tuple(k for k, holds in zip(ignored, met, strict=True) if holds)
+        made = replace(self, implied=implied)
+        vars(made)["complement"] = self.complement
+        return made
+
     # --- as a part of something larger ------------------------------------------------------------
 
     def given(self) -> list[SX]:
@@ -174,7 +206,8 @@ class Node:
     def _with(self, data: Mapping[str, SX], derived: Mapping[str, SX], **changed: Any) -> Node:
         made = replace(self, **data, **changed)
         C, P = derived["C"], derived["P"]
-        vars(made).update({**derived, "complement": Complement(C, P, self.complement.free)})
+        own = replace(self.complement, C=C, P=P)
+        vars(made).update({**derived, "complement": own})
         return made
 
     def __repr__(self) -> str:
@@ -198,4 +231,13 @@ class Route:
         right = node.S.T @ (f - self.M @ e)
         if not node.free:
             return ca.densify(e)
-        return ca.densify(node.S @ solve_tree(node.reduced, ca.densify(right))[0] + e)
+        return ca.densify(node.S @ self._factor.solve(ca.densify(right)) + e)
+
+    @cached_property
+    def _factor(self) -> Factor:
+        return Factor(self.node.reduced)
+
+    @property
+    def condition(self) -> SX:
+        """How badly z is known (see ``Solver``)."""
+        return self._factor.condition if self.node.free else SX(0)

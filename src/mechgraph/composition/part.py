@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -14,11 +14,15 @@ from casadi import SX
 from ..contract.names import Names
 from ..contract.terms import Terms
 from ..errors import ArgumentError, ModelError, UnsupportedError, blamed, unknown
+from ..motion.samples import Samples
+from ..motion.variables import Variables
 from .complement import METHODS, Choice, Complement, free_columns, independent_rows, rank
 from .node import Node
-from .samples import Samples
 
-PIECES = ("N", "n", "M", "f", "phi", "psi", "A", "b", "G", "T", "V", "supplied", "dissipated")
+Given = Callable[[Variables], Any]  # a number of a part, of the variables of the whole
+PIECES = (
+    "N", "n", "M", "f", "phi", "psi", "A", "b", "G", "drag", "T", "V", "supplied", "dissipated",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,15 +32,17 @@ class Part:
     equations: of any origin, ``Terms``, or a ``System``, whose equations are derived.
     prefix: to all its names; by default the name under which it is listed and a dot, or none.
     parameters: values for its parameters, by name; a text names a parameter of the whole instead,
-        which parts may share.
+        which parts may share; a function of the whole's variables, ``lambda v: 2 * v["k"]``, too.
+    inputs: by name, such functions for inputs that are none of the whole.
     independent: speeds that stay free under its own constraints, if it does not come with a
         complement; chosen, if not given.
     """
 
     equations: Any
     prefix: str | None = None
-    parameters: Mapping[str, float | str] = field(default_factory=dict)
+    parameters: Mapping[str, float | str | Given] = field(default_factory=dict)
     independent: Sequence[str] | None = None
+    inputs: Mapping[str, Given] = field(default_factory=dict)
 
     @property
     def terms(self) -> Terms:
@@ -63,7 +69,8 @@ class Known:
         own = terms.composed.tree if terms.composed is not None else leaf(terms, independent)
         self.tree: Node = own
         pieces = [
-            terms.N, terms.n, terms.M, terms.f, terms.phi, terms.psi, terms.A, terms.b, terms.G,
+            terms.N, terms.n, terms.M, terms.f, terms.phi, terms.psi, terms.A, terms.b,
+            terms.directions, SX(terms.M.shape[0], 1) if terms.drag is None else terms.drag,
             terms.kinetic, terms.potential, terms.supplied, terms.dissipated,
         ]  # fmt: skip
         self.function = self._function([*pieces, *self.tree.given()])
@@ -115,6 +122,8 @@ def leaf(terms: Terms, independent: Sequence[str] | None) -> Node:
         samples = Samples(terms.chart, terms.levels)
         with blamed(terms.name):
             choice = chosen(terms.A, samples, s.speeds, 0, independent)
+        made = Node(**given, **data, where=where, choice=choice, order=order)
+        return made.following(terms.b, samples)
     return Node(**given, **data, where=where, choice=choice, order=order)
 
 
@@ -123,18 +132,20 @@ def _with_complement(
 ) -> Node:
     """A leaf whose complement its author knows; its columns are speeds where S has rows of 1."""
     count, where = len(terms.constraints), tuple(range(len(terms.constraints)))
+    samples = Samples(terms.chart, terms.levels)
     free = [_unit_row(S, k) for k in range(S.shape[1])]
     if None not in free:
         choice = Choice("partition", tuple(k for k in free if k is not None))
-        P = choice.complement(terms.A).P
+        P, left = choice.complement(terms.A).P, choice.complement(terms.A).left
     else:
-        rows = independent_rows(Samples(terms.chart, terms.levels).of(terms.A)[0])
-        choice, P = Choice("orthonormal", rows=rows), SX(S.shape[0], count)
+        A = samples.of(terms.A)[0]
+        rows = independent_rows(A, rank(A))
+        choice, P, left = Choice("orthonormal", rows=rows), SX(S.shape[0], count), where
         Q, R = ca.qr(ca.densify(terms.A[list(rows), :].T))
         P[:, list(rows)] = Q @ ca.solve(R.T, SX.eye(len(rows)))
     made = Node(**given, **data, where=where, choice=choice, order=order)
-    vars(made)["complement"] = Complement(S, P, tuple(free))
-    return made
+    vars(made)["complement"] = Complement(S, P, tuple(free), left)
+    return made.following(terms.b, samples)
 
 
 def _unit_row(S: SX, column: int) -> int | None:
@@ -163,22 +174,32 @@ def chosen(
         raise ArgumentError(unknown("complement", method, METHODS))
     if independent is None and method != "partition":
         choice = Choice(method, kept=kept)
-        found = choice.eliminated(B)
-        core = _typical(samples.of(found.rest[:, found.core]))
-        return Choice(method, kept=kept, rows=independent_rows(core))
-    values = _typical(samples.of(B))
+        found = choice.eliminated(B, SX(B.shape[0], 0))
+        core = found.rest[:, : B.shape[1]]
+        costs = [_operations(core[k, :]) for k in range(core.shape[0])]
+        whole, left = _typical(samples.of(B), samples.of(core))
+        wanted = rank(whole) - len(found.steps)  # of the core alone all may be rounding
+        return Choice(method, kept=kept, rows=independent_rows(left, wanted, costs))
+    values, _ = _typical(samples.of(B), samples.of(B))
     if independent is None:
         return Choice("partition", free_columns(values, kept))
     return Choice("partition", _named(values, columns, independent))
 
 
-def _typical(values: Sequence[np.ndarray]) -> np.ndarray:
-    """The values of highest rank."""
-    if not all(np.isfinite(value).all() for value in values):
+def _operations(row: SX) -> int:
+    return int(ca.Function("row", [ca.vertcat(SX(0, 1), *ca.symvar(row))], [row]).n_instructions())
+
+
+def _typical(
+    values: Sequence[np.ndarray], others: Sequence[np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The values of highest rank, and others at the same state."""
+    if not all(np.isfinite(value).all() for value in (*values, *others)):
         raise ModelError(
             "the constraints have no value at a typical state; give a reference where they do"
         )
-    return max(values, key=lambda value: rank(value) if value.size else 0)
+    k = int(np.argmax([rank(value) if value.size else 0 for value in values]))
+    return values[k], others[k]
 
 
 def _named(B: np.ndarray, columns: Sequence[str], independent: Sequence[str]) -> tuple[int, ...]:

@@ -1,65 +1,43 @@
-"""The way back to the position constraints, along the tree."""
+"""The way back to the constraints."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import casadi as ca
 from casadi import SX
 
-from ..closures.expressions import solve_tree
 from ..motion.chart import Chart
 from ..motion.levels import Levels
+from ..motion.samples import Samples
 from .complement import Choice
-from .node import Node
 from .part import chosen
-from .samples import Samples
-
-IDLE = 1e-10  # inertia, relative, of what has none
 
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """A step x along the speeds with A x + φ = 0 for the position rows alone, of least kinetic
-    energy: x = e + S z, M̄ z = −Sᵀ M e, with S a complement of these rows."""
+    """A step x along the speeds with A x + φ = 0 for the position rows, or A x + ψ = 0. Rows are
+    taken all at once, not along the tree: what a part has to search for its own rows alone (a bar
+    its length) may follow from rows of the whole by mere constants."""
 
-    tree: Node
-    M: SX
     chart: Chart
     levels: Levels
 
-    def __call__(self, phi: SX) -> SX:
-        node = self._positions
-        e = node.particular(phi)
-        if not node.free:
-            return ca.densify(e)
-        count = len(node.free)
-        inertia = node.reduced + IDLE * ca.trace(node.reduced) / count * SX.eye(count)
-        z = solve_tree(inertia, ca.densify(node.S.T @ (self.M @ e)))[0]
-        return ca.densify(e - node.S @ z)
+    def __call__(self, left: SX) -> SX:
+        """left: φ or ψ."""
+        count, total = self.levels.phi.numel(), left.numel()
+        choice = self._positions if total == count else self._velocities
+        return ca.densify(choice.least(self.levels.A[:total, :], -left))
 
     @cached_property
-    def _positions(self) -> Node:
-        """The tree with its position rows only; where these are all, as it is."""
-        count = self.levels.phi.numel()
-        if count == len(self.levels.names):
-            return self.tree
-        return _restricted(self.tree, count, Samples(self.chart, self.levels))
+    def _positions(self) -> Choice:
+        return self._choice(self.levels.phi.numel())
 
+    @cached_property
+    def _velocities(self) -> Choice:
+        return self._choice(self.levels.psi.numel())
 
-def _restricted(node: Node, count: int, samples: Samples) -> Node:
-    if all(index < count for each in node for index in each.where):
-        return node
-    kept = [k for k, index in enumerate(node.where) if index < count]
-    bare = replace(
-        node,
-        rows=tuple(node.rows[k] for k in kept),
-        where=tuple(node.where[k] for k in kept),
-        A=node.A[kept, :],
-        b=node.b[kept],
-        children=tuple(_restricted(child, count, samples) for child in node.children),
-        choice=Choice("automatic"),
-    )
-    extra = len(node.extra) if node.children else 0
-    return replace(bare, choice=chosen(bare.B, samples, bare.columns, extra))
+    def _choice(self, count: int) -> Choice:
+        samples = Samples(self.chart, self.levels)
+        return chosen(self.levels.A[:count, :], samples, self.chart.symbols.speeds, 0)

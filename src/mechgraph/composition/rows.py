@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import casadi as ca
 from casadi import SX
@@ -13,33 +14,41 @@ from ..model.constraints import LEVELS, Level
 from ..model.joints import Rows
 from ..motion.levels import Levels
 from ..motion.variables import Variables
+from .lifting import Higher, Row, read
 
 
 def new_rows(
-    symbols: Variables, rate: Callable[[SX], SX], stated: Iterable[tuple[str, SX]]
-) -> Levels:
-    """The constraints that are new, at all levels; each is told by what it depends on."""
+    symbols: Variables,
+    rate: Callable[[SX], SX],
+    stated: Iterable[tuple[str, SX]],
+    higher: Higher,
+) -> tuple[Levels, list[Row]]:
+    """The constraints that are new, at all levels, and those of higher orders; each is told by what
+    it depends on."""
     rows: dict[Level, Rows] = {level: [] for level in LEVELS}
+    high: list[Row] = []
     for name, value in stated:
         count = value.numel()
         names = [name] if count == 1 else [f"{name}: {k + 1}" for k in range(count)]
         for row, each in zip(names, ca.vertsplit(value), strict=True):
-            rows[_level(symbols, row, each)].append((row, each))
+            if ca.depends_on(each, symbols.w):
+                raise ModelError(f"constraint {row!r} must not depend on inputs")
+            found = read(symbols, higher, row, each)
+            if found.k > 1 or not found.affine:
+                high.append(found)
+            else:
+                rows[_level(symbols, row, each)].append((row, each))
     levels = Levels(symbols, rate, rows)
     for k, row in enumerate(levels.names):
         if not ca.sparsify(levels.A[k, :]).nnz():
             raise ModelError(
                 f"constraint {row!r} holds no speed: nothing of it changes with the motion"
             )
-    return levels
+    return levels, high
 
 
 def _level(s: Variables, row: str, value: SX) -> Level:
-    if ca.depends_on(value, s.w):
-        raise ModelError(f"constraint {row!r} must not depend on inputs")
     if ca.depends_on(value, s.udot):
-        if ca.depends_on(ca.jacobian(value, s.udot), s.udot):
-            raise ModelError(f"constraint {row!r} must be affine in the accelerations")
         return "acceleration"
     if ca.depends_on(value, s.u):
         return "velocity"
@@ -48,6 +57,21 @@ def _level(s: Variables, row: str, value: SX) -> Level:
     raise ModelError(
         f"constraint {row!r} has no order: it depends on no coordinate, speed or acceleration"
     )
+
+
+@dataclass(frozen=True, eq=False)
+class WithRate:
+    """A position row, and its rate where it holds, if that is simpler said than derived; both are
+    functions of what is seen."""
+
+    value: Any
+    rate: Any
+
+
+def rated_rows(s: Variables, rate: Callable[[SX], SX], rows: Mapping[str, tuple[SX, SX]]) -> Levels:
+    """Position rows φ whose rates ψ are given, by name."""
+    phi, psi = (ca.vertcat(*values) for values in zip(*rows.values(), strict=True))
+    return Levels.known(tuple(rows), phi, psi, ca.jacobian(psi, s.u), rate(psi))
 
 
 def raw_order(levels: Levels) -> int:

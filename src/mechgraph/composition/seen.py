@@ -13,7 +13,7 @@ from ..errors import ModelError, unknown
 from ..motion.chart import angular_velocity
 from ..motion.motion import Motion, column
 from ..motion.variables import Variables
-from ..vectors import axis
+from ..vectors import axis, symbol
 from ..vectors import column as vector
 from .part import Known
 
@@ -51,6 +51,7 @@ class Seen:
         self._qdot: SX | None = None
         self._outputs: dict[str, SX] = {}
         self._multipliers: dict[str, SX] = {}
+        self.higher: dict[tuple[str, int], SX] = {}  # u⁽ᵏ⁾ of a speed, k > 1, where asked for
 
     def moves(self, qdot: SX, rates: dict[str, SX]) -> None:
         """Say how the coordinates move, and which of their rates are no speeds."""
@@ -79,6 +80,8 @@ class Seen:
             return self._rates[name]
         if name.endswith("'") and name[:-1] in s.speeds:
             return s[name]
+        if (rising := self._higher(name)) is not None:
+            return rising
         if name in self._outputs:
             return self._outputs[name]
         if name.endswith("'") and name[:-1] in self._outputs:
@@ -88,6 +91,15 @@ class Seen:
             if name.startswith(use.prefix) and inner in use.known.names:
                 return use.quantity(inner)
         raise ModelError(unknown("name", name, self._known))
+
+    def _higher(self, name: str) -> SX | None:
+        """The second or a higher derivative of a speed."""
+        plain = name.rstrip("'")
+        for k in range(2, len(name) - len(plain) + 1):
+            speed = name[:-k]
+            if speed in self._symbols.speeds:
+                return self.higher.setdefault((speed, k), symbol(name))
+        return None
 
     @property
     def _known(self) -> list[str]:

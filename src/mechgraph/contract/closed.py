@@ -6,29 +6,23 @@ from __future__ import annotations
 from functools import cached_property
 
 import casadi as ca
-import numpy as np
 from casadi import SX
-from scipy.sparse import csc_matrix
 
-from ..closures import sparse
-from ..closures.closure import CLOSURES
+from ..closures.closure import DEFAULT_CLOSURE
 from ..closures.expressions import (
     ITERATIONS,
     SINGULAR,
     Solver,
-    balance,
     complement,
-    completed,
-    drag,
     known,
     multipliers_of,
-    refined,
     solve_tree,
 )
 from ..errors import UnsupportedError
 from ..kernels import flow
 from ..kernels.kinks import kinks
 from .composed import Composed
+from .solver import is_massless, solver
 from .terms import Terms
 
 
@@ -65,18 +59,26 @@ class Closed:
 
     @property
     def condition(self) -> SX:
-        """How badly u̇ is known, as one expression (see ``Solver``); zero if a composition or
-        a route of the user's own does not tell."""
+        """How badly u̇ is known, as one expression (see ``Solver``); zero if a route of the user's
+        own does not tell."""
         terms = self.terms
         if terms.composed is not None and not terms.has_friction:
-            return SX(0)
+            return SX(terms.composed.close.condition)
         if terms.S is not None and not terms.has_friction:
             return self._by_complement.condition
         if terms.constraints:
-            return self._whole.condition
+            return self._way.condition
         if terms.solve is None:
             return self._by_factor[1]
         return SX(0) if terms.condition is None else terms.condition()
+
+    @property
+    def unsure(self) -> list[int]:
+        """Rows that u̇ may fail to meet; of a composition those that constants do not decide."""
+        terms = self.terms
+        if terms.composed is not None and not terms.has_friction:
+            return list(terms.composed.tree.unsure)
+        return list(range(len(terms.constraints)))
 
     @cached_property
     def is_expression(self) -> bool:
@@ -104,6 +106,12 @@ class Closed:
     def _by_complement(self) -> Solver:
         return complement(self.terms.M, self.terms.A, self.terms.S)
 
+    @cached_property
+    def _way(self) -> Solver:
+        """The formalism's own way with constraints, unless another closure is asked for."""
+        own, asked = self.terms.close, self.closure != DEFAULT_CLOSURE
+        return self._whole if own is None or asked or self.terms.has_friction else own()
+
     def solution(self, f: SX, b: SX) -> tuple[SX, SX]:
         """(u̇, λ) from M u̇ = f + Gᵀλ, A u̇ + b = 0, for any f and b: by the complement S where one is
         known, else by the closure."""
@@ -113,38 +121,14 @@ class Closed:
             return udot, multipliers_of(terms.M, terms.A, f, udot)
         if terms.S is not None and not terms.has_friction:
             return self._by_complement.solve(f, b)
-        return self._whole.solve(f, b)
+        return self._way.solve(f, b)
 
     def _solver(self, A: SX, G: SX | None = None, iterations: int = ITERATIONS) -> Solver:
-        """(u̇, λ) as a function of f and b; factors are those of all its calls."""
-        refine = self._massless and iterations > 1
-        M = completed(self.terms.M, A) if self._massless else self.terms.M
-        scale = balance(M, A)
-        scaled = ca.diag(scale) @ A
-        if G is None:
-            made = CLOSURES[self.closure].expression(M, scaled, 1 if refine else iterations)
-        else:
-            made = drag(M, scaled, ca.diag(scale) @ G)
-
-        def solution(f: SX, b: SX) -> tuple[SX, SX]:
-            udot, lam = made.solve(f, scale * b)
-            return udot, scale * lam
-
-        solver = Solver(solution, made.condition)
-        return refined(solver, self.terms.M, A, A if G is None else G) if refine else solver
+        return solver(self.terms, self.closure, self._massless, A, G, iterations)
 
     @cached_property
     def _massless(self) -> bool:
-        """True if some motion has no inertia, so that only constraints determine it: M is singular.
-
-        Seen at a random configuration.
-        """
-        if self.terms.chart.chain_end:
-            return True
-        s, random = self.terms.symbols, np.random.default_rng(0)
-        q = np.array(self.terms.chart.reference) + random.uniform(-1, 1, len(s.coordinates))
-        M = ca.Function("M", [s.q, s.t, s.p], [self.terms.M])(q, 0.0, list(s.defaults))
-        return sparse.is_singular(sparse_matrix(self.terms.M, np.array(M.nonzeros())))
+        return is_massless(self.terms)
 
     # --- power ------------------------------------------------------------------------------------
 
@@ -177,7 +161,7 @@ class Closed:
         if not total:
             return ca.vertcat(chart.normalized_expression(q), u)
         if terms.composed is not None:
-            return self._projected_along_tree(terms.composed)
+            return self._placed(terms.composed)
         # one iteration is enough: the next step meets what this one leaves
         solver = self._solver(terms.A[:total, :], iterations=1)
         if count:
@@ -193,16 +177,14 @@ class Closed:
         terms = self.terms
         return kinks(ca.vertcat(terms.f, terms.psi, terms.b, ca.vec(terms.G)))
 
-    def _projected_along_tree(self, composed: Composed) -> SX:
-        """The same with the complements of a composition, which cost little."""
-        terms, none = self.terms, SX.zeros(self.terms.symbols.u.numel())
-        q = SX(terms.symbols.q)
+    def _placed(self, composed: Composed) -> SX:
+        """The same by a composition's own way, which costs little."""
+        terms, q = self.terms, SX(self.terms.symbols.q)
         if terms.phi.numel():
             q = q + terms.N @ composed.place(terms.phi)
         q = terms.chart.normalized_expression(q)
         psi = ca.substitute(terms.psi, terms.symbols.q, q)
-        rest = SX.zeros(len(terms.constraints) - psi.numel())
-        return ca.vertcat(q, terms.symbols.u + composed.close(none, ca.vertcat(psi, rest)))
+        return ca.vertcat(q, terms.symbols.u + composed.place(psi))
 
     def flow(
         self, udot: SX | None = None, project: bool = True, account: bool = False
@@ -223,12 +205,6 @@ class Closed:
         if udot is None:
             self._flows[key] = made
         return made
-
-
-def sparse_matrix(pattern: SX, entries: np.ndarray) -> csc_matrix:
-    """The matrix of that pattern with these entries."""
-    sparsity = pattern.sparsity()
-    return csc_matrix((entries, sparsity.row(), sparsity.colind()), pattern.shape)
 
 
 def entries(matrix: SX) -> SX:

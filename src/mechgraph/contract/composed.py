@@ -14,11 +14,10 @@ from ..motion.levels import Levels
 @dataclass(frozen=True, eq=False)
 class Composed:
     """Terms that were composed: their constraints, already at all levels; λ as symbols; u̇ of f and
-    b by their complement; a step along the speeds that takes φ away; and the tree of subsystems."""
+    b by their complement; a step along the speeds that takes φ or ψ away; and the tree."""
 
     levels: Levels
     multipliers: SX
-    close: Callable[[SX, SX], SX]
+    close: Any  # a function of f and b, with its condition
     place: Callable[[SX], SX]
     tree: Any
-    dragging: bool = False  # True if G is that of the motion, because forces grow with λ

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from casadi import SX
@@ -11,7 +12,7 @@ from ..errors import UnsupportedError
 from ..formalisms import DEFAULT, FORMALISMS, Dynamics, formalism_of
 from ..model.description import Description
 from ..motion.chart import Chart
-from ..motion.constraint_rows import ConstraintRows
+from ..motion.constraint_rows import constraint_rows
 from ..motion.energy import kinetic, potential
 from ..motion.reactions import Reactions
 from .terms import Terms
@@ -22,9 +23,12 @@ def derive_terms(description: Description, formalism: str | None = None, **optio
     name = DEFAULT if formalism is None else formalism
     one_of("formalism", name, FORMALISMS, UnsupportedError)
     listed = formalism_of(name)
-    chart = listed.chart(description)
+    placing = {key: value for key, value in options.items() if key in listed.chart_options}
+    chart = listed.chart(description, **placing)
     try:
-        dynamics = listed.derive(chart, **options)
+        dynamics = listed.derive(
+            chart, **{key: value for key, value in options.items() if key not in placing}
+        )
     except TypeError as error:
         if "unexpected keyword" not in str(error):
             raise
@@ -39,8 +43,8 @@ def rederived(description: Description, formalism: str, options: dict[str, Any])
 
 def _terms(chart: Chart, dynamics: Dynamics, formalism: str, recipe: tuple[Any, ...]) -> Terms:
     """What the formalism delivers, with what is the same for all: constraints and energies."""
-    rows = ConstraintRows(chart)
-    reactions = Reactions(chart, rows, dynamics.recursion)
+    rows = constraint_rows(chart)
+    reactions = _reactions(chart, dynamics)
 
     def supplied() -> SX:
         return reactions.supplied
@@ -52,6 +56,7 @@ def _terms(chart: Chart, dynamics: Dynamics, formalism: str, recipe: tuple[Any, 
         chart.symbols,
         M=dynamics.M,
         f=dynamics.f,
+        S=dynamics.S if rows.levels.names else None,
         kinetic=lambda: kinetic(chart),
         potential=lambda: potential(chart),
         supplied=supplied,
@@ -59,6 +64,7 @@ def _terms(chart: Chart, dynamics: Dynamics, formalism: str, recipe: tuple[Any, 
         solve=dynamics.solve,
         inverse=dynamics.inverse,
         condition=dynamics.condition,
+        close=None if dynamics.close is None else partial(dynamics.close, rows),
         coefficients=dynamics.coefficients,
         name=chart.description.name,
         formalism=formalism,
@@ -67,3 +73,14 @@ def _terms(chart: Chart, dynamics: Dynamics, formalism: str, recipe: tuple[Any, 
         reactions=reactions,
         recipe=recipe,
     )
+
+
+def _reactions(chart: Chart, dynamics: Dynamics) -> Reactions:
+    """Of the formalism's own recursion, or else the same for all."""
+    rows = constraint_rows(chart)
+    if dynamics.recursion is not None:
+        return Reactions(chart, rows, dynamics.recursion)
+    if "reactions" not in chart.derived:
+        chart.derived["reactions"] = Reactions(chart, rows)
+    shared: Reactions = chart.derived["reactions"]
+    return shared

@@ -17,11 +17,12 @@ from ..arguments import numbers, times
 from ..closures import sparse
 from ..closures.closure import CLOSURES
 from ..closures.expressions import BADLY_CONDITIONED, known
-from ..closures.numbers import BADLY_KNOWN, EPSILON, Solution, bordered, solved
-from ..errors import ArgumentError, ModelError
+from ..closures.numbers import BADLY_KNOWN, EPSILON, Solution, bordered, constraint_forces, solved
+from ..errors import ArgumentError, ModelError, UnsupportedError
 from ..kernels import Kernel, flow
 from ..model.limits import Limits
-from .closed import Closed, entries, sparse_matrix
+from .closed import Closed, entries
+from .solver import sparse_matrix
 from .terms import Terms
 
 ARGUMENTS = ("coordinates", "speeds", "time", "inputs", "parameters", "accelerations")
@@ -39,6 +40,7 @@ class Evaluator:
     def __init__(self, terms: Terms, closure: str) -> None:
         self.terms, self.closed = terms, Closed(terms, closure)
         self.kernels: dict[Any, Kernel] = {}
+        self._kept: dict[Any, SX] = {}
         self._limits = Limits(terms.chart.description)
 
     # --- kernels ----------------------------------------------------------------------------------
@@ -51,6 +53,12 @@ class Evaluator:
         if key not in self.kernels:
             self.kernels[key] = self.built(results(), axes, *extra)
         return self.kernels[key]
+
+    def kept(self, key: Any, derive: Callable[[], SX]) -> SX:
+        """The expression kept under ``key``, derived when it is first asked for."""
+        if key not in self._kept:
+            self._kept[key] = derive()
+        return self._kept[key]
 
     def built(self, results: list[SX], axes: list[int], *extra: SX) -> Kernel:
         """A kernel that nobody keeps yet."""
@@ -86,17 +94,20 @@ class Evaluator:
             if value is not None:
                 return value
         kernel = self.kernel(key, lambda: [result()], [axes])
-        return kernel(*self.arguments(q, u, t, inputs, parameters), threads=threads)[0]
+        arguments = self.arguments(q, u, t, inputs, parameters, copy=False)
+        return kernel(*arguments, threads=threads)[0]
 
     # --- arguments --------------------------------------------------------------------------------
 
-    def arguments(self, q: Any, u: Any, t: Any, inputs: Any, parameters: Any) -> list[np.ndarray]:
+    def arguments(
+        self, q: Any, u: Any, t: Any, inputs: Any, parameters: Any, copy: bool = True
+    ) -> list[np.ndarray]:
         """q, u, t, w, p as arrays with a last axis; what is not given is zero (parameters: their
-        defaults)."""
+        defaults). Without ``copy`` for reading only."""
         s, reference = self.terms.symbols, np.array(self.terms.chart.reference)
         return [
-            numbers("coordinates", s.coordinates, self._with_turns(q), reference),
-            numbers("speeds", s.speeds, u),
+            numbers("coordinates", s.coordinates, self._with_turns(q), reference, copy),
+            numbers("speeds", s.speeds, u, copy=copy),
             times(t),
             numbers("inputs", s.inputs, inputs),
             self.constants(parameters),
@@ -144,22 +155,27 @@ class Evaluator:
             return udot if np.isfinite(udot).all() else self.solve(*given)[0]
         if not self.closed.is_expression:
             return self.solve(*given)[0]
-        out = self.evaluate("closed", self._udot_and_error, 1, *given, threads)
+        out = self.evaluate("closed", lambda: self.checked, 1, *given, threads)
         udot, error = out[..., :-1], out[..., -1]
-        met = (error < CLOSED).all() and np.isfinite(udot).all()
-        return udot if met else self.solve(*given)[0]
+        return udot if (error < CLOSED).all() else self.solve(*given)[0]
 
     def _known_udot(self) -> SX:
         """u̇, no number where more than a warning has to be said."""
         return known(self.closed.udot, self.closed.condition, BADLY_CONDITIONED)
 
-    def _udot_and_error(self) -> SX:
+    @property
+    def checked(self) -> SX:
         """u̇ and the largest |A u̇ + b| relative to the terms that make up its row; more than CLOSED
-        where M is badly conditioned, too."""
-        udot, A, b = self.closed.udot, self.terms.A, self.terms.b
-        sizes = ca.sum2(ca.fabs(A)) * ca.norm_inf(udot) + ca.fabs(b)
-        left = ca.fabs(A @ udot + b) / (sizes + SMALL_ROW * ca.norm_inf(sizes) + 1e-300)
+        where M is badly conditioned, too, and no number where u̇ is none."""
+        udot, rows = self.closed.udot, self.closed.unsure
         badly = CLOSED * BADLY_CONDITIONED**2 * self.closed.condition
+        badly += (1e-300 * ca.sum1(udot)) ** 2
+        if not rows:
+            return ca.vertcat(udot, badly)
+        A, b = self.terms.A[rows, :], self.terms.b[rows]
+        held = sorted(set(A.sparsity().get_col()))
+        sizes = ca.sum2(ca.fabs(A)) * ca.norm_inf(udot[held]) + ca.fabs(b)
+        left = ca.fabs(A @ udot + b) / (sizes + SMALL_ROW * ca.norm_inf(sizes) + 1e-300)
         return ca.vertcat(udot, ca.norm_inf(left) + badly)
 
     def solve(
@@ -177,6 +193,11 @@ class Evaluator:
         G = None
         if self.terms.has_friction:
             factor, G = bordered, self.evaluate("G", lambda: self.terms.G, 2, *given)
+            if np.isnan(G).any():
+                raise ArgumentError(
+                    "no constraint forces were found here with which the friction that goes with "
+                    "them is in balance: it jams, or is too large"
+                )
         try:
             solution = solved(factor, M, f, A, b, G)
         except np.linalg.LinAlgError:
@@ -185,6 +206,22 @@ class Evaluator:
         self._warn_of_doubt(solution.doubtful)
         self._warn_of_contradictions(A, b, solution)
         return solution.udot, solution.lam
+
+    def constraint_forces(
+        self, q: Any, u: Any, t: Any, inputs: Any, parameters: Any, nonideal: Any
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """u̇, and the ideal and non-ideal constraint forces along the speeds."""
+        if self.terms.has_friction:
+            raise UnsupportedError(
+                "friction that grows with the constraint forces is a part of the model here; it is "
+                "seen in the multipliers and reactions"
+            )
+        C = numbers("nonideal", self.terms.symbols.speeds, nonideal)
+        M, f, A, b = self._matrices(*self.arguments(q, u, t, inputs, parameters))
+        try:
+            return constraint_forces(M, f, A, b, C)
+        except np.linalg.LinAlgError:
+            raise ArgumentError(self.undetermined_message(q, u, t, parameters)) from None
 
     def _solve_tree(
         self, q: Any, u: Any, t: Any, inputs: Any, parameters: Any
@@ -317,6 +354,14 @@ class Evaluator:
 
     def undetermined_message(self, q: Any, u: Any, t: Any, parameters: Any) -> str:
         """What to say where the accelerations are not determined."""
+        chart, given = self.terms.chart, (q, u, t, None, parameters)
+        lost = self.evaluate("speeds", lambda: chart.condition, 0, *given)
+        if not EPSILON * np.sqrt(np.max(lost)) < UNKNOWN:
+            return (
+                f"the speeds {', '.join(map(repr, chart.own_speeds))} do not determine the motion "
+                "here: some of them come to the same; replace speeds of other joints (replaces=), "
+                "or choose more of them"
+            )
         return (
             "the mass matrix is singular: nothing that moves with "
             f"{self.weakest(q, u, t, parameters)} has inertia; give it mass or inertia, or "

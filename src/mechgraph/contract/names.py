@@ -97,7 +97,8 @@ class Names:
     def known(self) -> list[str]:
         """The names that are there without primes and components, for messages."""
         s, description = self._terms.symbols, self._description
-        own = [*s.coordinates, *s.speeds, *s.inputs, *description.joints]
+        speeds = [*s.speeds, *self._chart.joint_speed_names, *description.speeds]
+        own = [*s.coordinates, *speeds, *s.inputs, *description.joints]
         closed = [name for joint in self._chart.closed for name in joint.coordinates]
         places = [*description.bodies, *description.markers]
         outputs = self._terms.outputs
@@ -153,18 +154,29 @@ class Names:
             return Quantity(name, "coordinate", value, units, coordinates=where, variables=own)
         where = self._speeds_of(plain)
         if primes and where:
-            speed = primes == 1 and plain not in s.speeds
-            own = tuple(s.speeds[k] for k in where)
+            speed = primes == 1 and plain not in chart.joint_speed_names
+            own = tuple(chart.joint_speed_names[k] for k in where)
             units = tuple(self._unit(each) for each in own)
             if speed:
-                value = s.u[list(where)]
-                return Quantity(name, "speed", value, units, speeds=where, variables=own)
-            if primes == (1 if plain in s.speeds else 2):
+                return self._speed_of_joint(name, where, units, own)
+            if primes == (1 if plain in chart.joint_speed_names else 2):
                 rates = tuple(RATE.get(unit, "") for unit in units)
                 labels = tuple(f"{each}'" for each in own)
-                value = s.udot[list(where)]
+                value = chart.joint_accelerations[list(where)]
                 return Quantity(name, "acceleration", value, rates, variables=labels)
+        if primes == 0 and plain in chart.joint_speed_names:
+            return self._speed_of_joint(name, where, (self._unit(plain),), (plain,))
         return None
+
+    def _speed_of_joint(
+        self, name: str, where: tuple[int, ...], units: tuple[str, ...], own: tuple[str, ...]
+    ) -> Quantity:
+        """Speeds of a joint: variables, or measured if the user chose others in their place."""
+        chart = self._chart
+        value = chart.joint_rates[list(where)]
+        if not chart.replaced.isdisjoint(where):
+            return Quantity(name, "measured speed", value, units, variables=own)
+        return Quantity(name, "speed", value, units, speeds=where, variables=own)
 
     def _speeds_of(self, plain: str) -> tuple[int, ...]:
         speeds = self._chart.joint_speeds
@@ -191,6 +203,8 @@ class Names:
         if closed is None and self._closed_joint(joint, "speeds") is not None:
             units = (self._unit(joint),)
             return Quantity(name, "measured speed", m.speed(joint), units)
+        if name in description.speeds:
+            return Quantity(name, "measured speed", m.speed(name), ("",))
         place = _unqualified("body ", name, description.bodies)
         if place in description.bodies or place in description.markers:
             return Quantity(name, "position", m.position(place), ("m",) * 3)

@@ -19,6 +19,9 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from ..closures.expressions import Solver, multipliers_of
+from ..closures.friction import dragged
+from ..closures.numbers import rank
 from ..errors import ModelError, UnsupportedError, blamed
 from ..formalisms.dynamics import Coefficient
 from ..model.constraints import Level
@@ -29,12 +32,15 @@ from ..motion.constraint_rows import ConstraintRows
 from ..motion.levels import Levels
 from ..motion.motion import column
 from ..motion.reactions import Reactions
+from ..motion.samples import Samples
 from ..motion.variables import Variables
 from ..pickling import Picklable
 from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, has_nan
 from .composed import Composed
 from .plain import PlainChart
+from .solver import is_massless, solver
 
+NO_COMPLEMENT = 1e-8  # of A S, beside what it is made of
 Given = SX | Callable[[], SX]  # an expression, or a function that derives it when it is asked for
 
 
@@ -69,6 +75,7 @@ class Terms(Picklable):
         velocity: Mapping[str, Any] | None = None,
         acceleration: Mapping[str, Any] | None = None,
         G: Any = None,
+        drag: Any = None,
         S: Any = None,
         kinetic: Any = 0,
         potential: Any = 0,
@@ -80,6 +87,7 @@ class Terms(Picklable):
         solve: Callable[[SX], SX] | None = None,
         inverse: Callable[[SX], SX] | None = None,
         condition: Callable[[], SX] | None = None,
+        close: Callable[[], Solver] | None = None,
         coefficients: Mapping[str, Coefficient] | None = None,
         name: str = "equations",
         formalism: str = "hand",
@@ -96,6 +104,7 @@ class Terms(Picklable):
         position, velocity, acceleration: rows that stay zero, by name, at each level; φ̇ and φ̈, ψ̇
             and λ follow.
         G: directions of the constraint forces, A if not given.
+        drag: of a composition, forces along the speeds that grow with λ, but are not linear in it.
         S: a complement, A S = 0, if one is known.
         kinetic, potential, supplied, dissipated: energies, and powers that change their sum.
         outputs: further quantities by name.
@@ -104,15 +113,17 @@ class Terms(Picklable):
         solve, inverse: cheaper routes to u̇ = M⁻¹ (f + τ) and τ = M u̇ − f.
         condition: the squared ratios, added up, of what the pivots of ``solve`` are made of to the
             pivots.
+        close: a way of its own from the constraints to (u̇, λ) of f and b.
         """
         if not isinstance(symbols, Variables):
             raise ModelError(f"Terms begin with mg.variables(…), got {symbols!r}")
         self.symbols, self.name, self.formalism = symbols, name, formalism
         self._given = {
-            "M": M, "f": f, "G": G, "S": S, "kinetic": kinetic, "potential": potential,
-            "supplied": supplied, "dissipated": dissipated,
+            "M": M, "f": f, "G": G, "drag": drag, "S": S, "kinetic": kinetic,
+            "potential": potential, "supplied": supplied, "dissipated": dissipated,
         }  # fmt: skip
         self.solve, self.inverse, self.condition = solve, inverse, condition
+        self.close = close
         self.coefficients = dict(coefficients or {})
         self.rows, self.reactions, self._recipe = rows, reactions, recipe
         self.composed = composed
@@ -224,16 +235,46 @@ class Terms(Picklable):
     @property
     def has_friction(self) -> bool:
         """True if constraint forces drag others along, so that G ≠ A."""
-        return self._given["G"] is not None if self.rows is None else self.rows.has_friction
+        if self.rows is not None:
+            return self.rows.has_friction
+        return self._given["G"] is not None or self.drag is not None
+
+    @property
+    def drag(self) -> SX | None:
+        """Forces along the speeds that grow with λ, but are not linear in it; None without."""
+        return self._given["drag"] if self.rows is None else self.rows.drag
 
     @cached_property
-    def G(self) -> SX:
-        """Directions of the constraint forces: M u̇ = f + Gᵀλ."""
+    def directions(self) -> SX:
+        """Directions of the constraint forces with what goes with them linearly."""
         if self.rows is not None:
             return self.rows.G
         return (
             self.A if self._given["G"] is None else _matrix(self._derived("G"), self.A.shape, "G")
         )
+
+    @cached_property
+    def G(self) -> SX:
+        """Directions of the constraint forces: M u̇ = f + Gᵀλ; in this motion, where forces are not
+        linear in λ."""
+        if self.drag is None:
+            return self.directions
+        D = dragged(self.drag, self.multipliers, self._forces, self.f, self.b)
+        return self.directions + D.T
+
+    def _forces(self, f: SX, b: SX) -> SX:
+        """λ of f and b without ``drag``."""
+        if self._solver is not None:
+            return self._solver.solve(f, b)[1]
+        assert self.composed is not None
+        return multipliers_of(self.M, self.A, f, self.composed.close(f, b))
+
+    @cached_property
+    def _solver(self) -> Solver | None:
+        """Of M u̇ = f + λᵀ directions; none where a composition has its own way."""
+        if self.rows is None and self._given["G"] is None:
+            return None
+        return solver(self, "multipliers", is_massless(self), self.A, self.directions)
 
     @cached_property
     def S(self) -> SX | None:
@@ -336,6 +377,7 @@ class Terms(Picklable):
                     f"S must have {least} columns at least, one for each speed that is left free, "
                     f"got {self.S.shape[1]}"
                 )
+            self._check_complement(self.S)
         for name, (value, barred) in expressions.items():
             strangers = s.strangers(value)
             if strangers:
@@ -345,6 +387,28 @@ class Terms(Picklable):
             if ca.depends_on(value, barred):
                 named = [x.name() for x in ca.symvar(value) if ca.depends_on(x, barred)]
                 raise ModelError(f"{name} must not depend on {named[0]!r}")
+
+    def _check_complement(self, S: SX) -> None:
+        """Refuse an S that is none, at some states that meet the constraints."""
+        samples = Samples(self.chart, self.levels)
+        if not samples.met:
+            return
+        for A, columns in zip(samples.of(self.A), samples.of(S), strict=True):
+            if not np.isfinite(columns).all():
+                continue  # it may fail somewhere
+            left = np.abs(A @ columns).max(axis=1, initial=0.0)
+            size = np.abs(A).max(axis=1, initial=0.0) * np.abs(columns).max(initial=0.0)
+            wrong = np.flatnonzero(left > NO_COMPLEMENT * size)
+            if wrong.size:
+                raise ModelError(
+                    f"S is no complement of the constraints: A S is not zero in the row of "
+                    f"{self.constraints[wrong[0]]!r}"
+                )
+            freedoms = A.shape[1] - (rank(A) if A.size else 0)
+            if np.linalg.matrix_rank(columns) < freedoms:
+                raise ModelError(
+                    f"S must have {freedoms} independent columns, one for each freedom"
+                )
 
     def __repr__(self) -> str:
         sizes = f"{len(self.symbols.coordinates)} coordinates, {len(self.symbols.speeds)} speeds"

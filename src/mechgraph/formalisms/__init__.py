@@ -7,11 +7,26 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..model.description import Description
 from ..motion.absolute import absolute_chart
 from ..motion.chart import Chart
-from ..motion.tree import joint_chart
-from . import absolute, appell, kane, lagrange, newton_euler
+from ..motion.momenta import momentum_chart
+from ..motion.nodes import node_chart
+from ..motion.points import point_chart
+from ..motion.speeds import joint_chart
+from . import (
+    absolute,
+    appell,
+    boltzmann_hamel,
+    gauss,
+    hamilton,
+    kane,
+    lagrange,
+    maggi,
+    newton_euler,
+    noc,
+    nodes,
+    points,
+)
 from .dynamics import Dynamics
 
 
@@ -21,8 +36,9 @@ class Formalism:
     dynamics."""
 
     derive: Callable[..., Dynamics]
-    chart: Callable[[Description], Chart] = joint_chart
+    chart: Callable[..., Chart] = joint_chart
     coordinates: str = "joint"
+    chart_options: tuple[str, ...] = ()  # those that the chart takes, not ``derive``
 
 
 # A plain function works in the coordinates of the joints.
@@ -31,7 +47,14 @@ FORMALISMS: dict[str, Formalism | Callable[..., Dynamics]] = {
     "appell": appell.derive,
     "lagrange": lagrange.derive,
     "kane": kane.derive,
+    "noc": noc.derive,
+    "gauss": gauss.derive,
+    "boltzmann-hamel": boltzmann_hamel.derive,
+    "maggi": maggi.derive,
+    "hamilton": Formalism(hamilton.derive, momentum_chart, "joint, momenta"),
     "absolute": Formalism(absolute.derive, absolute_chart, "absolute"),
+    "points": Formalism(points.derive, point_chart, "points", ("form", "places", "eliminated")),
+    "nodes": Formalism(nodes.derive, node_chart, "nodes"),
 }
 
 DEFAULT = "newton-euler"

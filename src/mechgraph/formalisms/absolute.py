@@ -8,7 +8,7 @@ axes and ω in its own axes. Newton's and Euler's equations hold for each body a
 
 and every joint is a constraint: its closing equations, with multipliers that are its reaction. M is
 constant and block diagonal, A has the pattern of the graph, so that the sparse closure costs in
-proportion to the number of bodies.
+proportion to the number of bodies. In a plane a body has three coordinates and speeds.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from __future__ import annotations
 import casadi as ca
 from casadi import SX
 
+from ..model.description import Description
+from ..model.joints import Planar
+from ..model.planar import normal
 from ..motion.absolute import AbsoluteChart, own_name
 from ..motion.loads import actions, on_frames, split
 from .dynamics import Dynamics
@@ -28,13 +31,13 @@ def derive(chart: AbsoluteChart) -> Dynamics:
 
 def _mass_matrix(chart: AbsoluteChart) -> SX:
     """Blocks m 1, I of each body; nothing for the coordinates that cut chains carry."""
+    D = directions(chart.description)
     blocks = [
-        block
+        D.T @ ca.diagcat(body.mass * SX.eye(3), body.inertia) @ D
         for body in chart.description.bodies.values()
-        for block in (body.mass * SX.eye(3), body.inertia)
     ]
     # what cut chains carry comes last
-    massless = chart.symbols.u.numel() - 6 * len(chart.description.bodies)
+    massless = chart.symbols.u.numel() - D.shape[1] * len(blocks)
     return ca.sparsify(ca.diagcat(*blocks, SX(massless, massless)))
 
 
@@ -42,13 +45,21 @@ def _forces(chart: AbsoluteChart) -> SX:
     """m g + Σ F and Σ M − ω × I ω of each body; efforts along the coordinates that cut chains
     carry."""
     wrenches, f = split(chart, actions(chart))
-    loads = on_frames(chart, wrenches)
-    u, gravity = chart.symbols.u, chart.description.gravity
+    loads, D = on_frames(chart, wrenches), directions(chart.description)
     for name, body in chart.description.bodies.items():
         index = chart.body_frame[name]
-        first = chart.joint_speeds[own_name(chart.description, body)][0]
-        R, omega = chart.pose(index)[0], u[first + 3 : first + 6]
+        own = list(chart.joint_speeds[own_name(chart.description, body)])
+        R, omega = chart.pose(index)[0], (D @ chart.symbols.u[own])[3:]
         torque, force = loads.get(index, (SX.zeros(3), SX.zeros(3)))
-        f[first : first + 3] += body.mass * gravity + R @ force
-        f[first + 3 : first + 6] += torque - ca.cross(omega, body.inertia @ omega)
+        applied = body.mass * chart.description.gravity + R @ force
+        f[own] += D.T @ ca.vertcat(applied, torque - ca.cross(omega, body.inertia @ omega))
     return f
+
+
+def directions(description: Description) -> SX:
+    """D in (v, ω) = D u of a body: the identity, in a plane two velocities and the rotation about
+    the normal."""
+    if description.plane is None:
+        return SX.eye(6)
+    kind = Planar(normal(description))
+    return ca.sparsify(ca.diagcat(ca.horzcat(kind.n1, kind.n2), kind.e))

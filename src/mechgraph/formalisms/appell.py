@@ -169,9 +169,9 @@ def _probe(chart: Chart) -> Tables:
 
 def _driven_size(chart: Chart) -> SX:
     """s of the accelerations s² that time alone gives to the bodies; one, if it drives none."""
-    if not chart.driven:
-        return SX(1)
     s, squares = chart.symbols, SX(0)
+    if not chart.driven and (chart.working_speeds - s.u).is_zero():
+        return SX(1)
     for frame, _ in chart.carried:
         epsilon, w = chart.acceleration(frame, moving=False)
         squares += ca.dot(w, w) + ca.dot(epsilon, epsilon)

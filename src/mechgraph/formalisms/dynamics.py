@@ -4,15 +4,18 @@ knows."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from typing import Any
 
 from casadi import SX
 
+from ..closures.expressions import Solver
 from ..errors import UnsupportedError
 from ..motion.chart import Chart
+from ..motion.constraint_rows import ConstraintRows
 from ..motion.reactions import Recursion
+from ..motion.speeds import SpeedChart
 from ..motion.tree import TreeChart
 
 LARGEST = 20_000_000  # operations of an expression; more take minutes and gigabytes
@@ -40,6 +43,8 @@ class Dynamics:
     ``condition`` tells how many digits ``solve`` loses (see ``closures.expressions.Solver``).
     ``coefficients`` are the formalism's own named quantities (Appell's A, K, D, H, for one).
     ``recursion`` gives what passes through the joints, if the formalism knows it.
+    ``close`` gives (u̇, λ) of f and b from the constraints, if it has a way of its own.
+    ``S`` is a complement of the constraints, A S = 0, if the formalism chooses one.
     """
 
     M: Callable[[], SX]
@@ -49,6 +54,28 @@ class Dynamics:
     condition: Callable[[], SX] | None = None
     coefficients: Mapping[str, Coefficient] = field(default_factory=dict)
     recursion: Recursion | None = None
+    close: Callable[[ConstraintRows], Solver] | None = None
+    S: Callable[[], SX] | None = None
+
+
+def in_speeds(chart: Chart, along_joints: Dynamics) -> Dynamics:
+    """Dynamics along the speeds of the joints, τ_J = M_J u̇_J − f_J, turned to those that the user
+    chose: with u̇_J = W u̇ + c and virtual power τ = Wᵀ τ_J,
+
+        M = Wᵀ M_J W,    f = Wᵀ (f_J − M_J c),    u̇ = V (u̇_J − c).
+    """
+    if not isinstance(chart, SpeedChart):
+        return along_joints
+    V, W, c, joint = chart.V, chart.W, chart.c, along_joints
+    M, solve, inverse, condition = cache(joint.M), joint.solve, joint.inverse, joint.condition
+    return replace(
+        joint,
+        M=lambda: W.T @ M() @ W,
+        f=lambda: W.T @ (joint.f() - M() @ c),
+        solve=None if solve is None else lambda tau: V @ (solve(V.T @ tau) - c),
+        inverse=None if inverse is None else lambda udot: W.T @ inverse(W @ udot + c),
+        condition=None if condition is None else lambda: condition() + chart.condition,
+    )
 
 
 def check_size(chart: Chart, formalism: str, operations: int) -> None:

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from typing import Any
 
 import casadi as ca
 from casadi import SX
 
+from ..model.bodies import Massive
 from ..motion.chart import Chart
 from ..motion.loads import actions, generalized
 from ..vectors import traced
@@ -31,7 +33,7 @@ OPERATIONS = 15  # for each pair of speeds that move a body, about
 def derive(chart: Chart) -> Dynamics:
     """Dynamics from partial velocities."""
     check_size(chart, "kane", OPERATIONS)
-    terms = cache(lambda: _terms(chart))
+    terms = cache(lambda: partial_velocities(chart))
 
     def M() -> SX:
         partial, inertia, _ = terms()
@@ -39,12 +41,17 @@ def derive(chart: Chart) -> Dynamics:
 
     def f() -> SX:
         partial, _, forces = terms()
-        return partial.T @ forces + generalized(chart, actions(chart))
+        return partial.T @ forces + active_forces(chart)
 
     return Dynamics(M, f)
 
 
-def _terms(chart: Chart) -> Rows:
+def active_forces(chart: Chart) -> SX:
+    """Generalized active forces of all but gravity."""
+    return generalized(chart, actions(chart))
+
+
+def partial_velocities(chart: Chart) -> Rows:
     """Partial velocities (V, W of each body), inertias (m, I of each), gravity and inertia forces
     and moments."""
     rows = list(_rows_of_bodies(chart))
@@ -55,11 +62,17 @@ def _terms(chart: Chart) -> Rows:
 
 
 def _rows_of_bodies(chart: Chart) -> Iterator[Rows]:
-    g = chart.description.gravity
     for j, body in chart.carried:
         if not body.weightless:
-            motion = (*chart.twist(j), *chart.acceleration(j, moving=False))
-            yield _body_rows(chart.pose(j)[0], *motion, body.mass, body.com, body.inertia, g)
+            yield body_rows(chart, j, body)
+
+
+def body_rows(chart: Chart, frame: Any, body: Massive) -> Rows:
+    """(v_C, ω) of a body, diag(m, I), and gravity minus inertia forces and moments, in world
+    axes."""
+    motion = (*chart.twist(frame), *chart.acceleration(frame, moving=False))
+    inertia = body.mass, body.com, body.inertia
+    return _body_rows(chart.pose(frame)[0], *motion, *inertia, chart.description.gravity)
 
 
 @traced

@@ -15,7 +15,9 @@ matter).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
 import casadi as ca
 from casadi import SX
@@ -35,8 +37,9 @@ FORMS = ("energy", "explicit")
 OPERATIONS = 250  # for each pair of speeds that move a body, about
 
 
-def derive(chart: Chart, form: str = "energy") -> Dynamics:
-    """Dynamics from the energies, or by the explicit coefficients of a revolute tree."""
+def derive(chart: Chart, form: str = "energy", angles: Mapping[str, Any] | None = None) -> Dynamics:
+    """Dynamics from the energies, or by the explicit coefficients of a revolute tree, whose frames
+    may be turned by free ``angles`` about the hinges."""
     choice("lagrange: form", form, FORMS, UnsupportedError)
     Q = cache(
         lambda: applied_forces(chart) - chart.N.T @ ca.gradient(potential(chart), chart.symbols.q)
@@ -44,7 +47,9 @@ def derive(chart: Chart, form: str = "energy") -> Dynamics:
     if form == "explicit":
         if not isinstance(chart, TreeChart):
             raise UnsupportedError("lagrange: form='explicit' is for joint coordinates")
-        return lagrange_explicit.derive(chart, Q)
+        return lagrange_explicit.derive(chart, Q, angles)
+    if angles is not None:
+        raise UnsupportedError("lagrange: angles belong to form='explicit'")
     check_size(chart, "lagrange", OPERATIONS)
     terms = cache(lambda: _terms(chart))
     return Dynamics(
@@ -76,7 +81,7 @@ def _terms(chart: Chart) -> tuple[SX, SX]:
     T = kinetic_energy(chart, qdot)
     momentum = ca.gradient(T, qdot)
     mass = ca.jacobian(momentum, qdot)
-    qddot = ca.jtimes(chart.qdot, symbols.q, chart.qdot)  # Ṅ u
+    qddot = chart.rate(chart.qdot)  # Ṅ u + ṅ
     rest = mass @ qddot + _rate(chart, momentum, qdot) - ca.gradient(T, symbols.q)
     M, rest = (ca.substitute(x, qdot, chart.qdot) for x in (mass, rest))
     return N.T @ M @ N, N.T @ rest
@@ -85,7 +90,8 @@ def _terms(chart: Chart) -> tuple[SX, SX]:
 def applied_forces(chart: Chart) -> SX:
     """Q of everything without a potential, by virtual work: Nᵀ Σ (∂r/∂q)ᵀ F + (∂ω/∂q̇)ᵀ τ."""
     symbols, N = chart.symbols, chart.N
-    wrenches, Q = split(chart, actions(chart, conservative=False))
+    wrenches, efforts = split(chart, actions(chart, conservative=False))
+    Q = chart.along_speeds(efforts)
     qdot = SX.sym("qdot", symbols.q.numel())
     for wrench in wrenches:
         index, at, _ = chart.place(wrench.marker)

@@ -15,18 +15,20 @@ and the equations of motion are
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 import casadi as ca
 from casadi import SX
 
-from ..errors import UnsupportedError
+from ..arguments import named, number
+from ..errors import ArgumentError, UnsupportedError, unknown
 from ..model.bodies import MassProperties
 from ..motion.tree import TreeChart, TreeFrame
 from ..vectors import shortest_turn_to_z
-from .dynamics import Coefficient, Dynamics
+from .dynamics import Coefficient, Dynamics, in_speeds
 
 E3 = SX(ca.DM([0, 0, 1]))
 
@@ -35,11 +37,12 @@ E3 = SX(ca.DM([0, 0, 1]))
 class Hinge:
     """Body a of the source and the hinge that it hangs on. ``inboard`` is −1 for the base.
 
-    ``turn`` is A_{bb⁺} (Lemma 1, at α = 0) from the inboard body's frame to the hinge's, ``arm`` is
-    d_{bb⁺} from the hinge's point to the inboard body's; ``moment`` is m d_aa, with d_aa from the
-    mass centre to the hinge's point, and ``inertia`` J_a is about the hinge's point, both in the
-    body's frame of the source. ``speed`` is the index of its angle's rate in u (hinges come parents
-    first, and those of a joint walked backwards in the other order than in u).
+    ``turn`` is A_{bb⁺} (Lemma 1, at α = 0 unless it is given) from the inboard body's frame to the
+    hinge's, ``arm`` is d_{bb⁺} from the hinge's point to the inboard body's; ``moment`` is m d_aa,
+    with d_aa from the mass centre to the hinge's point, and ``inertia`` J_a is about the hinge's
+    point, both in the body's frame of the source. ``speed`` is the index of its angle's rate in u
+    (hinges come parents first, and those of a joint walked backwards in the other order than in
+    u).
     """
 
     speed: int
@@ -51,31 +54,34 @@ class Hinge:
     inertia: SX
 
 
-def derive(chart: TreeChart, Q: Callable[[], SX]) -> Dynamics:
-    """Dynamics from α₀, α_b and α_bc."""
-    hinges(chart)  # refuses at once what is not a revolute tree
-    alphas = cache(lambda: coefficients(chart))
+def derive(
+    chart: TreeChart, Q: Callable[[], SX], angles: Mapping[str, Any] | None = None
+) -> Dynamics:
+    """Dynamics from α₀, α_b and α_bc; ``angles`` are the free angles of Lemma 1, by hinge, zero if
+    not given."""
+    tree = hinges(chart, _free_angles(chart, angles))  # refuses at once what is no revolute tree
+    alphas = cache(lambda: coefficients(chart, tree))
+    ordered = sorted(range(len(tree)), key=lambda a: tree[a].speed)
 
-    def f() -> SX:
-        phi, u, t = chart.symbols.q, chart.symbols.u, chart.symbols.t
+    def inertia_forces() -> SX:
+        phi, u, t = chart.symbols.q, SX.sym("u", chart.symbols.u.numel()), chart.symbols.t
         alpha_0, alpha_b, alpha_bc = alphas()
         quadratic = ca.jtimes(alpha_bc @ u, phi, u) - ca.gradient(ca.dot(u, alpha_bc @ u), phi) / 2
         linear = ca.gradient(ca.dot(alpha_b, u), phi) - ca.jtimes(alpha_b, phi, u)
-        return (
-            Q() - quadratic - linear + ca.gradient(alpha_0, phi) / 2 + ca.jtimes(alpha_b, t, SX(1))
-        )
+        driven = ca.gradient(alpha_0, phi) / 2 + ca.jtimes(alpha_b, t, SX(1))
+        return ca.substitute(driven - quadratic - linear, u, chart.joint_rates)
 
-    return Dynamics(
-        M=lambda: alphas()[2],
-        f=f,
+    made = in_speeds(chart, Dynamics(lambda: alphas()[2], inertia_forces))
+    return replace(
+        made,
+        f=lambda: Q() + made.f(),
         coefficients={
             "alpha_0": Coefficient(0, lambda: alphas()[0]),
             "alpha_b": Coefficient(1, lambda: alphas()[1]),
             "alpha_bc": Coefficient(2, lambda: alphas()[2]),
-            "turns": Coefficient(
-                3,
-                lambda: [hinge.turn for hinge in sorted(hinges(chart), key=lambda h: h.speed)],
-            ),
+            "turns": Coefficient(3, lambda: [tree[a].turn for a in ordered]),
+            "B_ab": Coefficient(2, lambda: _blocks(_turns_between(chart, tree), ordered, 3)),
+            "C_ac": Coefficient(2, lambda: _blocks(_velocities(chart, tree)[3], ordered, 1)),
         },
     )
 
@@ -83,7 +89,18 @@ def derive(chart: TreeChart, Q: Callable[[], SX]) -> Dynamics:
 # --- the graph as the source has it ---------------------------------------------------------------
 
 
-def hinges(chart: TreeChart) -> list[Hinge]:
+def _free_angles(chart: TreeChart, given: Mapping[str, Any] | None) -> dict[int, SX]:
+    """α by the index of the hinge's speed."""
+    found: dict[int, SX] = {}
+    names = {name.removesuffix("'"): k for k, name in enumerate(chart.joint_speed_names)}
+    for name, value in named("lagrange: angles", given).items():
+        if name not in names:
+            raise ArgumentError(f"lagrange: angles: {unknown('hinge', name, names)}")
+        found[names[name]] = SX(number(f"lagrange: angle of {name!r}", value))
+    return found
+
+
+def hinges(chart: TreeChart, angles: Mapping[int, SX] | None = None) -> list[Hinge]:
     """The bodies in the order of the tree, each on its hinge, in frames with the third axis along
     the hinge."""
     base = _base_frame(chart)
@@ -96,6 +113,9 @@ def hinges(chart: TreeChart) -> list[Hinge]:
         b = number.get(parent, -1)
         C = to_source[b] if b >= 0 else SX.eye(3)
         turn = shortest_turn_to_z(C @ R @ direction)
+        free = (angles or {}).get(chart.frames[j].speeds[0])
+        if free is not None:
+            turn = _spin(-free) @ turn
         to_source.append(turn @ C @ R)
         mass, first, inertia = _inertia_on(chart, j, number)
         C_a = to_source[-1]
@@ -193,9 +213,8 @@ def _inertia_on(chart: TreeChart, j: int, number: dict[int, int]) -> tuple[SX, S
 # --- Lemmas 2 and 3, Theorem 1 --------------------------------------------------------------------
 
 
-def coefficients(chart: TreeChart) -> tuple[SX, SX, SX]:
+def coefficients(chart: TreeChart, tree: list[Hinge]) -> tuple[SX, SX, SX]:
     """α₀, α_b, α_bc of Theorem 1, with the base turning as well."""
-    tree = hinges(chart)
     n = len(tree)
     alpha_0, alpha_b, alpha_bc = SX(0), SX.zeros(n), SX.zeros(n, n)
     for body, w, W, u, C in zip(tree, *_velocities(chart, tree), strict=True):
@@ -235,6 +254,23 @@ def _velocities(
         Cs.append({c: step @ (C[c] + ca.cross(u[c], hinge.arm)) for c in u} | {a: SX.zeros(3)})
         us.append({c: step @ u[c] for c in u} | {a: E3})
     return ws, Ws, us, Cs
+
+
+def _turns_between(chart: TreeChart, tree: list[Hinge]) -> list[dict[int, SX]]:
+    """B_ab of each body, for each hinge b on its path: components in body b to those in body a."""
+    out: list[dict[int, SX]] = []
+    for a, hinge in enumerate(tree):
+        step = _spin(chart.symbols.q[hinge.speed]) @ hinge.turn
+        inner = {} if hinge.inboard < 0 else out[hinge.inboard]
+        out.append({b: step @ B for b, B in inner.items()} | {a: SX.eye(3)})
+    return out
+
+
+def _blocks(parts: list[dict[int, SX]], order: list[int], width: int) -> SX:
+    """What is known of body a and hinge b as block (a, b) of one matrix, in the order of u."""
+    none = SX(3, width)
+    rows = (ca.horzcat(*(parts[a].get(b, none) for b in order)) for a in order)
+    return ca.vertcat(SX(0, width * len(order)), *rows)
 
 
 def _base_motion(chart: TreeChart) -> tuple[SX, SX]:

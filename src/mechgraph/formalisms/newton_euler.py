@@ -28,7 +28,7 @@ from ..motion.chart import Pair
 from ..motion.loads import actions, on_frames, split
 from ..motion.tree import TreeChart, TreeFrame, outward
 from ..vectors import traced
-from .dynamics import Dynamics
+from .dynamics import Dynamics, in_speeds
 
 Inertia = tuple[SX, SX, SX]  # J (3x3), H (3x3), M (3x3): moment = J ε + H w, force = Hᵀ ε + M w
 
@@ -44,18 +44,19 @@ def derive(chart: TreeChart) -> Dynamics:
     def inverse(udot: SX) -> SX:
         return joint_forces(chart, transmitted(chart, loads, udot)) - efforts
 
-    return Dynamics(
+    along_joints = Dynamics(
         M=lambda: composite(chart),
         f=lambda: efforts - joint_forces(chart, transmitted(chart, loads, None)),
         solve=solve,
         inverse=inverse,
         condition=lambda: released()[1],
-        recursion=lambda loads: transmitted(chart, loads, chart.symbols.udot),
+        recursion=lambda loads: transmitted(chart, loads, chart.joint_accelerations),
     )
+    return in_speeds(chart, along_joints)
 
 
 def loading(chart: TreeChart) -> tuple[dict[int, Pair], SX]:
-    """Applied wrenches on frames and efforts along the speeds."""
+    """Applied wrenches on frames and efforts along the speeds of the joints."""
     wrenches, efforts = split(chart, actions(chart))
     return on_frames(chart, wrenches), efforts
 

@@ -18,7 +18,7 @@ from .native import share
 from .program import trace
 from .routine import Routine
 
-METHODS = ("rk4", "symplectic")
+METHODS = ("rk4", "symplectic", "midpoint")
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +41,7 @@ class Flow:
     projected: SX | None
     routines: dict[Any, Routine] = field(default_factory=dict)
     work_rates: SX = field(default_factory=lambda: SX(0, 1))
+    _alive: list[tuple[SX, SX]] = field(default_factory=list)
 
     @cached_property
     def rates(self) -> SX:
@@ -79,6 +80,14 @@ class Flow:
     def routine(self, name: str, value: SX, inputs: SX) -> Routine:
         """An expression of this state as a function of (y, t, p, w), with ``inputs`` (expressions
         of time, parameters and ``w``) put in for w; made once, as long as it is the same."""
+        key = find_compiler(), name, _identity(value), _identity(inputs)
+        if key not in self.routines:
+            self.routines[key] = self._routine(name, value, inputs)
+            self._alive.append((value, inputs))  # so that no others get their places in memory
+        return self.routines[key]
+
+    def _routine(self, name: str, value: SX, inputs: SX) -> Routine:
+        """The same, if another expression has to be looked at from within."""
         x = ca.vertcat(self.y, self.t, self.p, self.w)
         if self.w.numel():
             value = ca.substitute(value, self.w, inputs)
@@ -86,6 +95,12 @@ class Flow:
         if key not in self.routines:
             self.routines[key] = Routine(name, x, value)
         return self.routines[key]
+
+
+def _identity(column: SX) -> tuple[int, ...]:
+    """Where the entries of a column are in memory: the same ones are the same expressions."""
+    column = ca.densify(column)
+    return tuple(column[k].element_hash() for k in range(column.numel()))
 
 
 class Rollout:

@@ -38,6 +38,26 @@ static void step_symplectic(V *x, V *w, V *stages, double h) {
     x[N] += h;
 }
 
+/* The implicit midpoint rule, y' = y + h f((y + y')/2), by iteration until nothing but rounding changes; no number where
+   it does not converge. Symplectic in canonical coordinates, and symmetric in time. */
+static void step_midpoint(V *x, V *w, V *stages, double h) {
+    V *y = stages, *k = y + N, change;
+    memcpy(y, x, N * sizeof(V));
+    x[N] += h / 2;
+    for (int s = 0; s < 60; s++) {
+        slopes(x, w, k);
+        change = S(0.0);
+        for (int i = 0; i < N; i++) {
+            V middle = y[i] + h / 2 * k[i];
+            change = v_fmax(change, v_fabs(middle - x[i]) - 4e-16 * v_fabs(middle));
+            x[i] = middle;
+        }
+        if (all_within(change, 1e-16)) break;
+    }
+    V lost = all_within(change, 1e-9) ? S(0.0) : S(0.0) / S(0.0);
+    for (int i = 0; i < N; i++) x[i] = y[i] + h * k[i] + lost;
+}
+
 /* Newton steps back to the constraints, until the last one was so small that the next would be rounding. */
 static void settle(V *x, V *w, V *kept) {
     for (int k = 0; k < 6; k++) {
@@ -51,7 +71,7 @@ static void settle(V *x, V *w, V *kept) {
 
 /* Trajectories first ... last - 1. start: N for each; inputs: NW for each step (input_stride 0) or for each step of each
    trajectory; parameters: NP for each (parameter_stride 0: one for all); out: records x N for each, the first record
-   being the start and one for each `every` steps after it. method 0: rk4, 1: symplectic. Returns 0, or 1 if a trajectory
+   being the start and one for each `every` steps after it. method 0: rk4, 1: symplectic, 2: midpoint. Returns 0, or 1 if a trajectory
    is no longer finite at its end, or 2 if there is no memory. */
 EXPORT int kernel_rollout(long first, long last, const double *start, const double *inputs, long input_stride,
                           const double *parameters, long parameter_stride, double t0, double h, long steps, long every,
@@ -70,7 +90,9 @@ EXPORT int kernel_rollout(long first, long last, const double *start, const doub
                 EACH_LANE for (long i = 0; i < N; i++) out[(r * records + s / every) * N + i] = LANE(x[i], lane);
             if (s == steps) break;
             EACH_LANE for (long i = 0; i < NW; i++) LANE(x[N + 1 + i], lane) = inputs[r * input_stride + s * NW + i];
-            if (method == 0) step_rk4(x, w, stages, h); else step_symplectic(x, w, stages, h);
+            if (method == 0) step_rk4(x, w, stages, h);
+            else if (method == 1) step_symplectic(x, w, stages, h);
+            else step_midpoint(x, w, stages, h);
             x[N] = S(t0 + (s + 1) * h);
             if (KEEPING) settle(x, w, kept);
         }

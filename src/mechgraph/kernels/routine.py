@@ -35,6 +35,7 @@ class Routine:
         self.size = result.numel()
         self.native: Any = None  # the function in machine code, when there is one
         self.workspace = 1
+        self.spent = 0.0  # seconds of the runs that it is for
         self._thread: threading.Thread | None = None
         self._failed = find_compiler() is None
         if not self._failed and self.function.n_instructions() <= LOOKED_UP:

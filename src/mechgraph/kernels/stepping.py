@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import time as clock
 from collections.abc import Callable
 from typing import Any
 
@@ -37,7 +38,7 @@ class _Run(ctypes.Structure):
         *_fields(_double, "rtol atol longest"),
         *_fields(_long, "method watching load"),
         *_fields(_double, "t h step next whole until"),
-        *_fields(_at, "y ydot fresh kept x result work K F stage J LU Z W P G CLU right"),
+        *_fields(_at, "y ydot fresh kept x result work K F stage J LU Z W P G probe CLU right"),
         *_fields(_at, "pivots cpivots side after which"),
         *_fields(_long, "crossings capacity"),
         *_fields(_at, "size from to"),
@@ -49,7 +50,8 @@ class _Run(ctypes.Structure):
         *_fields(_long, "factored current"),
         *_fields(_double, "before step_before guessed factored_step rate spectral rough rough_at"),
         *_fields(_double, "price paid since_time"),
-        *_fields(_long, "patience since_steps crawling is_explicit"),
+        *_fields(_long, "patience since_steps crawling is_explicit roughly"),
+        *_fields(_double, "level wanted"),
     )
 
 
@@ -63,6 +65,7 @@ def _library(compiler: Compiler | None) -> ctypes.CDLL:
     library.steps_integrate.argtypes = [_at, _double, _double]
     library.steps_accept.argtypes = [_at, _double]
     library.steps_surfaces.argtypes = [_at, _at]
+    library.steps_glimpse.argtypes = [_at, _double, _at]
     library.steps_begin.argtypes = [_at]
     return library
 
@@ -90,6 +93,7 @@ class Steps:
         signal: Callable[[np.ndarray], None] | None = None,
     ) -> None:
         self._c = _library(find_compiler())
+        self._flow = flow
         self._routines = {"flow": flow, "keep": keep, "surface": surface}
         self._signal = signal
         self._hold: dict[str, Any] = {}  # what C points to
@@ -109,7 +113,7 @@ class Steps:
         sizes |= {"x": width, "result": max(n, count), "K": 16 * n, "F": 7 * n}
         sizes |= {"Z": 3 * n, "W": 3 * n, "P": 3 * n, "right": 2 * n}
         sizes |= {"G": (5 + 4 * DEPTH) * 2 * count, "size": count, "trace": ROWS * (n + 1)}
-        sizes |= {"from": CROSSINGS, "to": CROSSINGS}
+        sizes |= {"probe": count, "from": CROSSINGS, "to": CROSSINGS}
         self.arrays = {name: np.zeros(max(1, size)) for name, size in sizes.items()}
         whole = {"side": count, "after": count, "which": CROSSINGS, "pivots": n, "cpivots": n}
         self.arrays |= {name: np.zeros(max(1, size), np.int64) for name, size in whole.items()}
@@ -165,6 +169,11 @@ class Steps:
         """What evaluates the slopes."""
         return self._tiers[0]
 
+    @property
+    def spent(self) -> float:
+        """Seconds of this run, and of others with the same slopes."""
+        return self._flow.spent
+
     def hasten(self, seconds: float) -> None:
         """Start a compiler in the background if it is expected to be done in less than these; what
         it has made is used from the next call on."""
@@ -217,6 +226,12 @@ class Steps:
         self.run.h = self.run.step / 4
         return self.run.h > 1e-9 * max(1e-3, abs(self.run.t))
 
+    def glimpse(self, moment: float) -> np.ndarray:
+        """The surfaces at a moment within the last step, by interpolation; before any attempt."""
+        values, part = np.empty(self.run.surfaces), (moment - self.run.t) / self.run.whole
+        self._called(self._c.steps_glimpse, part, values.ctypes.data)
+        return values
+
     def attempt(self, moment: float) -> np.ndarray:
         """The surfaces at the end of a step to this moment, which is not taken yet."""
         self._try(moment)
@@ -239,15 +254,13 @@ class Steps:
 
     def take_until(self, moment: float, earliest: float) -> bool:
         """Take that step only up to a moment; False if that is not good enough, and it was taken
-        only half of the way to the earliest moment of interest."""
-        start = self.run.t
-        good = self._try(moment) < 1 or earliest - start < 1e-13 * max(1.0, abs(start))
-        if not good:
-            moment = start + (earliest - start) / 2
-            self._try(moment)
+        not even half of the way to the earliest moment of interest."""
+        start, wanted = self.run.t, moment
+        while self._try(moment) >= 1 and earliest - start > 1e-13 * max(1.0, abs(start)):
+            moment = earliest = start + (earliest - start) / 2
             self.run.next = moment - start
         self._called(self._c.steps_accept, moment)
-        return good
+        return moment == wanted
 
     def crossings(self) -> list[tuple[int, float, float]]:
         """Of the last step: which surface changes its sign between which two moments."""
@@ -263,7 +276,9 @@ class Steps:
 
     def _called(self, function: Any, *arguments: Any) -> Any:
         """Call C; what Python raised inside of it is raised now."""
+        began = clock.perf_counter()
         value = function(ctypes.byref(self.run), *arguments)
+        self._flow.spent += clock.perf_counter() - began
         if self.raised is not None:
             error, self.raised, self.run.stopped = self.raised, None, 0
             raise error

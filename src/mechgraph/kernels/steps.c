@@ -37,7 +37,7 @@ typedef struct {
     double t, h, step, next, whole, until; /* `until`: where the step ends, `whole`: its length */
     double *y, *ydot, *fresh, *kept;
     /* places for numbers */
-    double *x, *result, *work, *K, *F, *stage, *J, *LU, *Z, *W, *P, *G;
+    double *x, *result, *work, *K, *F, *stage, *J, *LU, *Z, *W, *P, *G, *probe;
     double complex *CLU, *right;
     long *pivots, *cpivots;
     /* surfaces: which side they are on, how large they get, and where they were found to cross in the last step */
@@ -55,6 +55,8 @@ typedef struct {
     double before, step_before, guessed, factored_step, rate, spectral, rough, rough_at;
     double price, paid, since_time; /* of the explicit method, for a unit of time; of the implicit one, since then */
     long patience, since_steps, crawling, is_explicit; /* `crawling`: steps that hardly go on */
+    long roughly; /* steps for which what was seen of rounding is remembered: */
+    double level, wanted; /* how large it is, and the step that would else be right */
 } Run;
 
 static void slopes(Run *r, double t, const double *y, double *ydot) {
@@ -147,6 +149,7 @@ static const double RK_D[4][16] = {
     {-25.69393346270375, 0, 0, 0, 0, -154.18974869023643, -231.5293791760455, 357.6391179106141, 93.40532418362432,
      -37.45832313645163, 104.0996495089623, 29.8402934266605, -43.53345659001114, 96.32455395918828,
      -39.17726167561544, -149.72683625798564}};
+static const double LARGEST_ROUNDING = 1e-3; /* of a step, relative, that is let pass */
 static const double STABLE = 4.5; /* the product of step and eigenvalue near the border of stability, which is 6.1 */
 
 /* y + h sum_k weight_k K_k */
@@ -428,23 +431,40 @@ EXPORT double steps_attempt(Run *r, double h) {
     return error;
 }
 
-/* How much slopes differ at states that differ by rounding alone, in units of the tolerance. */
+/* What the slopes cannot be known to, by rounding, in units of the tolerance: how much they bend between states so near
+   each other that nothing but rounding bends them. Rounding comes in lumps; after rejections it is asked more often. */
 static double roughness(Run *r, double t, const double *y, const double *ydot) {
-    double largest = 0, *state = r->K + 13 * r->n, *other = r->K + 14 * r->n;
-    for (int trial = 0; trial < 2; trial++) {
-        for (long i = 0; i < r->n; i++) state[i] = y[i] * (1 + ((i + trial) % 2 ? 3e-16 : -3e-16));
-        slopes(r, t, state, other);
-        for (long i = 0; i < r->n; i++) other[i] -= ydot[i];
-        largest = fmax(largest, norm(r, other, y));
+    long n = r->n;
+    double *moved = r->F, *ahead = r->F + n, *behind = r->F + 2 * n, usual = fmin(1, r->atol / r->rtol), largest = 0;
+    for (long trial = 0; trial <= r->rejections; trial++) {
+        for (int way = 1; way >= -1; way -= 2) {
+            for (long i = 0; i < n; i++)
+                moved[i] = y[i] + way * ((3 * i + 5 * trial) % 7 - 3.3) * 5e-14 * fmax(usual, fabs(r->y[i]));
+            slopes(r, t, moved, way > 0 ? ahead : behind);
+        }
+        for (long i = 0; i < n; i++) ahead[i] = (ahead[i] + behind[i]) / 2 - ydot[i];
+        largest = fmax(largest, norm(r, ahead, y));
     }
     return largest;
 }
 
-/* What of a step's error may be rounding: the lesser of both ends, for at one of them there may be a jump. */
+/* What of a step's error may be rounding, from its stages. The ends are left out: there may be a jump. */
 static double rounding(Run *r) {
-    double *slope = r->K + 15 * r->n, here = roughness(r, r->t, r->y, r->ydot);
-    slopes(r, r->t + r->step, r->fresh, slope);
-    return 10 * r->step * fmin(here, roughness(r, r->t + r->step, r->fresh, slope));
+    double *at = r->F + 3 * r->n, *slope = r->F + 4 * r->n, h = r->step, sum = 0;
+    for (int k = 1; r->is_explicit && k < 11; k++) {
+        if (RK_E5[k] == 0) continue;
+        combine(r, at, h, RK_A[k], k);
+        double part = RK_E5[k] * roughness(r, r->t + RK_C[k] * h, at, r->K + k * r->n);
+        sum += part * part;
+    }
+    for (int s = 0; !r->is_explicit && s < 2; s++) {
+        for (long i = 0; i < r->n; i++) at[i] = r->y[i] + r->Z[s * r->n + i];
+        slopes(r, r->t + RA_C[s] * h, at, slope);
+        double part = roughness(r, r->t + RA_C[s] * h, at, slope);
+        sum += part * part;
+    }
+    r->level = fmax(10 * sqrt(sum), r->level / 2);
+    return h * r->level;
 }
 
 static double first_step(Run *r) {
@@ -502,8 +522,9 @@ static void known(Run *r, double part, double apart, double *g) {
 }
 
 /* Whether a surface, known at five places, surely has no zero that they do not show between places i and i + 1. It rises
-   or falls all the way or is far from zero, in proportion to how it bends; and if it comes nearer first and goes away
-   then, the tangents at both ends meet before it is zero (the distance over the closing speed). */
+   or falls all the way or is far from zero, in proportion to how it bends, and to how its slopes differ from the way it
+   goes; and if it comes nearer first and goes away then, the tangents at both ends meet before it is zero (the distance
+   over the closing speed). */
 static int is_clear(const Run *r, long s, double *const *g, int i, double span) {
     double bend = 0, twist = 0, before = 0;
     for (int k = 1; k < 4; k++) {
@@ -513,12 +534,34 @@ static int is_clear(const Run *r, long s, double *const *g, int i, double span) 
         before = b;
     }
     double a = g[i][s], b = g[i + 1][s], low = NOTHING * r->size[s];
+    double first = span * g[i][r->surfaces + s], last = span * g[i + 1][r->surfaces + s];
+    double off = fmax(fabs(first - (b - a)), fabs(last - (b - a)));
     int signs = sign(r, s, a) * sign(r, s, b), way = a + b < 0 ? -1 : 1;
-    double closing = -way * span * g[i][r->surfaces + s], leaving = way * span * g[i + 1][r->surfaces + s];
+    double closing = -way * first, leaving = way * last;
     if (signs > 0 && closing > 0 && leaving > 0 && closing * fabs(b) + leaving * fabs(a) <= closing * leaving) return 0;
-    if (fabs(b - a) > 0.75 * bend + twist) return 1;
+    if (fabs(b - a) > fmax(0.75 * bend + twist, off)) return 1;
     if (signs < 0) return 0;
-    return fmin(fabs(a), fabs(b)) > 0.2 * bend + 0.5 * twist || (fabs(a) <= low && fabs(b) <= low && bend <= low);
+    return fmin(fabs(a), fabs(b)) > fmax(0.2 * bend + 0.5 * twist, 0.3 * off) ||
+           (fabs(a) <= low && fabs(b) <= low && bend <= low);
+}
+
+static const double PROBE = 0.382; /* of the way from one place to the next: what repeats itself meets it elsewhere */
+
+/* Whether every surface is, between the five places, where their values and slopes let one expect it: if not, it has more
+   waves than they show. */
+static int is_expected(Run *r, double a, double b, double *const *g) {
+    double span = (b - a) / 4, x = PROBE, y = 1 - x;
+    for (int i = 0; i < 4; i++) {
+        double part = a + span * (i + x), *slope = g[i] + r->surfaces, *next = g[i + 1] + r->surfaces;
+        within(r, part, r->stage);
+        surfaces(r, r->t + part * r->step, r->stage, r->probe);
+        for (long s = 0; s < r->surfaces; s++) {
+            double from = g[i][s], to = g[i + 1][s], least = fmin(fabs(from), fabs(to));
+            double cubic = y * y * ((1 + 2 * x) * from + x * span * slope[s]) + x * x * ((1 + 2 * y) * to - y * span * next[s]);
+            if (fabs(r->probe[s] - cubic) > 0.25 * fmax(least, fabs(to - from)) + 4 * NOTHING * r->size[s]) return 0;
+        }
+    }
+    return 1;
 }
 
 /* Changes of sign between parts a and b of the step, where the surfaces are known at five places. */
@@ -526,6 +569,7 @@ static void search(Run *r, int depth, long *looks, double a, double b, double *c
     int clear = 1;
     for (long s = 0; s < r->surfaces && clear; s++)
         for (int i = 0; i < 4 && clear; i++) clear = is_clear(r, s, g, i, (b - a) / 4);
+    clear = clear && is_expected(r, a, b, g);
     if (!clear && depth < DEPTH && *looks < SEARCH && !r->stopped) {
         double *parts[9], *own = r->G + (5 + 4 * depth) * 2 * r->surfaces;
         for (int i = 0; i < 9; i++) parts[i] = i % 2 ? own + i / 2 * 2 * r->surfaces : g[i / 2];
@@ -568,6 +612,12 @@ static long look(Run *r) {
 
 /* The surfaces at the end of what was attempted. */
 EXPORT void steps_surfaces(Run *r, double *g) { surfaces(r, r->t + r->step, r->kept, g); }
+
+/* The surfaces at a part of the whole step, by its dense output; only before anything else is attempted. */
+EXPORT void steps_glimpse(Run *r, double part, double *g) {
+    within(r, part, r->stage);
+    surfaces(r, r->t + part * r->step, r->stage, g);
+}
 
 /* Which side of each surface the state is on. */
 static void take_sides(Run *r) {
@@ -621,8 +671,8 @@ EXPORT void steps_accept(Run *r, double end) {
 
 /* Begin anew at the state: with other slopes, or another method. */
 EXPORT void steps_begin(Run *r) {
-    r->h = r->before = r->guessed = 0;
-    r->rejections = r->current = r->factored = r->stiff = r->calm = 0;
+    r->h = r->before = r->guessed = r->level = r->wanted = 0;
+    r->rejections = r->current = r->factored = r->stiff = r->calm = r->roughly = 0;
     slopes(r, r->t, r->y, r->ydot);
     take_sides(r);
 }
@@ -644,12 +694,23 @@ static int is_no_longer_stiff(Run *r) {
     return 1;
 }
 
-/* Whether the step is to be taken; if not, a shorter one is to be tried. An error that is nothing but rounding is what the
-   slopes can be known to: no shorter step would be better. */
+/* Whether an error above the tolerance is nothing but rounding. It is looked at where steps fail again and again, or by
+   more than a step that is a little too long. */
+static int is_rounding(Run *r, double error) {
+    int suspect = r->rejections || r->roughly || error > 30;
+    if (!suspect || !(error * r->rtol < LARGEST_ROUNDING) || !(error < rounding(r))) return 0;
+    r->roughly = 4, r->wanted = fmax(r->wanted, r->step);
+    return 1;
+}
+
+/* Whether the step is to be taken; if not, another one is to be tried. Where the slopes are not known well enough (near
+   singular positions), no much shorter step would be better: it would only be nearer. Steps of about the same length,
+   whose stages are elsewhere, are tried then, and the less is asked of them the more have failed. */
 static int is_good(Run *r, double error) {
     if (!(error < 1)) {
-        if (!isfinite(error) || !(error < rounding(r))) {
-            r->h = after(r, error, 0);
+        int rough = is_rounding(r, error);
+        if (!rough || error > pow(10, r->rejections)) {
+            r->h = rough ? 0.85 * r->step : after(r, error, 0);
             return 0;
         }
         if (error > r->rough) r->rough = error, r->rough_at = r->t;
@@ -659,7 +720,8 @@ static int is_good(Run *r, double error) {
         r->h = 0.2 * r->step;
         return 0;
     }
-    r->next = after(r, error, 1);
+    r->next = fmax(r->wanted, after(r, error, 1)), r->wanted = 0;
+    if (!r->roughly || !--r->roughly) r->level = 0;
     return 1;
 }
 
@@ -682,7 +744,7 @@ EXPORT int steps_integrate(Run *r, double end, double seconds) {
             r->rejections++;
             continue;
         }
-        int changed = r->watching && (r->method == RK8 ? rk8_is_stiff(r) : is_no_longer_stiff(r));
+        int changed = r->watching && !r->roughly && (r->method == RK8 ? rk8_is_stiff(r) : is_no_longer_stiff(r));
         if (r->surfaces) {
             if (look(r)) return r->stopped ? STOPPED : CROSSING;
             memcpy(r->side, r->after, r->surfaces * sizeof(long));

@@ -58,7 +58,7 @@ class Constraint(Element):
 
     def friction_actions(self, m: Motion, multipliers: SX) -> list[Action]:
         """Actions in proportion to its own multipliers, beside those that keep the rows: sliding
-        friction."""
+        friction, linear in them or not, such as μ √(λ₁² + λ₂²)."""
         return []
 
     def chains(self) -> Sequence[Joint]:
@@ -190,18 +190,20 @@ class Expression(Constraint):
 
 class Closing(Constraint):
     """A cut joint: its kind's equations on the relative pose of its two frames (of its chain's end,
-    if it carries one)."""
+    if it carries one); what is left of them, if its common points are shared."""
 
     word = "joint"
 
-    def __init__(self, joint: Joint):
-        self.name, self.joint = joint.name, joint
+    def __init__(self, joint: Joint, shared: bool = False, rows: Sequence[int] | None = None):
+        """``rows`` are those that are needed, all of them if it is None."""
+        self.name, self.joint, self.shared, self.needed = joint.name, joint, shared, rows
 
     def places(self) -> Sequence[Marker]:
         return (self.joint.parent, self.joint.child)
 
     def position(self, m: Motion) -> Rows:
-        return self.joint.kind.closing(*m.across(self.joint))
+        rows = self.joint.kind.closing_rows(*m.across(self.joint), self.shared)
+        return rows if self.needed is None else [rows[k] for k in self.needed]
 
     def orientation_sign(self, m: Motion) -> Sequence[SX]:
         return (self.joint.kind.orientation_sign(*m.across(self.joint)),)

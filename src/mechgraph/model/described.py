@@ -146,12 +146,18 @@ def _canonical(value: Any, outer: frozenset[int]) -> Hashable:
         if isinstance(value, kind):
             return read(value, within)
     if hasattr(value, "__dict__") and _compares_by_identity(type(value)):
-        return type(value).__qualname__, _of_mapping(vars(value), within)
+        return type(value).__qualname__, _of_mapping(_held(value), within)
     try:
         hash(value)
     except TypeError:
         return _Identity(value)
     return value
+
+
+def _held(value: Any) -> dict[str, Any]:
+    """What an object holds, but not the description that a system keeps of itself: a function may
+    close over the system that it is part of."""
+    return {name: item for name, item in vars(value).items() if name != "_snapshot"}
 
 
 def _compares_by_identity(kind: type) -> bool:
@@ -217,6 +223,7 @@ _READERS: dict[type | tuple[type, ...], Callable[[Any, frozenset[int]], Hashable
     Described: _of_described,
     Mapping: _of_mapping,
     (list, tuple): _of_sequence,
+    (set, frozenset): lambda value, within: frozenset(_canonical(x, within) for x in value),
     np.ndarray: _of_array,
     np.generic: lambda value, within: value.item(),
     SX: _of_expression,

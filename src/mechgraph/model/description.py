@@ -19,11 +19,13 @@ from .described import Record, canonical
 from .element import Element
 from .forces import Force
 from .joints import Joint
+from .speeds import Speed
 
 if TYPE_CHECKING:
     from ..equations import Equations
     from ..motion.motion import Motion
     from ..motion.topology import Topology
+    from .unit import Unit
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,6 +59,9 @@ class Description(Picklable):
     defaults: Mapping[str, float]
     inputs: Mapping[str, SX]
     outputs: Mapping[str, Callable[[Motion], Any]]
+    units: Mapping[str, Unit] = field(default_factory=lambda: Record({}))  # systems placed inside
+    plane: str | None = None  # "xy", "yz" or "zx", if it moves in a plane
+    speeds: Mapping[str, Speed] = field(default_factory=lambda: Record({}))
     # kept for all who ask; not part of what was said
     derived: dict[Any, Any] = field(init=False, default_factory=dict)
 
@@ -74,6 +79,12 @@ class Description(Picklable):
     def places(self) -> dict[str, Body | Marker]:
         """Ground, bodies and markers by name."""
         return {"ground": self.ground, **self.bodies, **self.markers}
+
+    @property
+    def joint_names(self) -> dict[str, str]:
+        """The joint that is meant by the name of a joint or of one of its coordinates."""
+        coordinates = {name: j.name for j in self.joints.values() for name in j.coordinates}
+        return {**coordinates, **{name: name for name in self.joints}}
 
     def owns(self, body: Body) -> bool:
         """True if a body is one of this system."""
@@ -100,7 +111,8 @@ class Description(Picklable):
     @cached_property
     def _canonical(self) -> Hashable:
         said = (self.gravity, self.bodies, self.markers, self.joints, self.forces, self.constraints)
-        return canonical((self.name, *said, self.defaults, list(self.inputs), self.outputs))
+        numbers = self.defaults, list(self.inputs), self.outputs
+        return canonical((self.name, self.plane, *said, *numbers, self.units, self.speeds))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Description):

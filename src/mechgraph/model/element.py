@@ -54,9 +54,14 @@ class Element(Described):
         return cls.word or cls.__name__
 
     @property
+    def said_by(self) -> str:
+        """The word that says it."""
+        return self.kind()
+
+    @property
     def called(self) -> str:
         """What it is called in messages."""
-        return f"{self.kind()} {self.name!r}"
+        return f"{self.said_by} {self.name!r}"
 
     def joints(self) -> Sequence[str]:
         """Joints that it refers to by coordinate name (checked, and kept in the tree if

@@ -51,6 +51,19 @@ class JointKind(Described):
     @abstractmethod
     def measure(self, R: SX, r: SX) -> SX: ...
 
+    def common_points(self) -> list[SX]:
+        """Points that are in one place of both joint frames, wherever it moves: the corners of all
+        that are; none by default."""
+        return []
+
+    def closing_of_shared(self, R: SX, r: SX) -> Rows:
+        """What is left of the closing equations where its common points are one."""
+        return []
+
+    def closing_rows(self, R: SX, r: SX, shared: bool) -> Rows:
+        """All closing equations, or what is left of them."""
+        return self.closing_of_shared(R, r) if shared else self.closing(R, r)
+
     def speeds(self, omega: SX, v: SX) -> SX | None:
         """Its speeds, if they are quasi-velocities: from the child's relative angular velocity (in
         its joint axes) and ṙ.
@@ -94,6 +107,9 @@ class Revolute(JointKind):
 
     def closing(self, R: SX, r: SX) -> Rows:
         return [*_meet(r), *_parallel(self.e, R)]
+
+    def common_points(self) -> list[SX]:
+        return [SX.zeros(3), self.e]
 
     def measure(self, R: SX, r: SX) -> SX:
         return angle_about(self.e, R)
@@ -186,6 +202,12 @@ class Universal(JointKind):
     def closing(self, R: SX, r: SX) -> Rows:
         return [*_meet(r), ("cross", ca.dot(self.e1, R @ self.e2))]
 
+    def common_points(self) -> list[SX]:
+        return [SX.zeros(3)]
+
+    def closing_of_shared(self, R: SX, r: SX) -> Rows:
+        return self.closing(R, r)[3:]
+
     def measure(self, R: SX, r: SX) -> SX:
         e1, e2, e3 = self.e1, self.e2, ca.cross(self.e1, self.e2)
         y, x = R @ e2, R.T @ e1  # e2 turned by the first angle; e1 turned back by the second
@@ -224,6 +246,30 @@ class Planar(JointKind):
         return ca.dot(self.e, R @ self.e)
 
 
+class PinInSlot(JointKind):
+    """A pin that slides along a ``slot`` of the parent (``.shift``) and turns in it (``.angle``)
+    about its ``axis``, across the slot."""
+
+    def __init__(self, slot: Any = "x", axis: Any = "z") -> None:
+        self.along, self.e = _axis(slot), _axis(axis)
+        skew = ca.dot(self.along, self.e)
+        if skew.is_constant() and abs(float(skew)) > 1e-9:
+            raise ModelError("slot and axis of a pin in a slot must be perpendicular")
+
+    def transitions(self) -> list[Transition]:
+        return [Translation("shift", self.along), Rotation("angle", self.e)]
+
+    def closing(self, R: SX, r: SX) -> Rows:
+        aside = ca.dot(ca.cross(self.e, self.along), r)
+        return [("aside", aside), ("height", ca.dot(self.e, r)), *_parallel(self.e, R)]
+
+    def measure(self, R: SX, r: SX) -> SX:
+        return ca.vertcat(ca.dot(self.along, r), angle_about(self.e, R))
+
+    def orientation_sign(self, R: SX, r: SX) -> SX:
+        return ca.dot(self.e, R @ self.e)
+
+
 class Spherical(JointKind):
     """Any rotation: quaternion ``.q0`` … ``.q3``, speeds ``.wx``, ``.wy``, ``.wz`` in the child's
     joint axes."""
@@ -233,6 +279,9 @@ class Spherical(JointKind):
 
     def closing(self, R: SX, r: SX) -> Rows:
         return _meet(r)
+
+    def common_points(self) -> list[SX]:
+        return [SX.zeros(3)]
 
     def measure(self, R: SX, r: SX) -> SX:
         return quaternion_of(R)
@@ -266,6 +315,9 @@ class Fixed(JointKind):
 
     def closing(self, R: SX, r: SX) -> Rows:
         return [*_meet(r), *_same_axes(R)]
+
+    def common_points(self) -> list[SX]:
+        return [SX.zeros(3), *(axis(letter) for letter in "xyz")]
 
     def measure(self, R: SX, r: SX) -> SX:
         return SX(0, 1)

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+import casadi as ca
+import numpy as np
 from casadi import SX
 
 from .. import door
@@ -21,10 +24,13 @@ from .described import Record
 from .description import Description
 from .element import Element
 from .forces import Force, JointSpring
-from .joints import Joint, JointKind
+from .joints import Free, Joint, JointKind
+from .planar import read_plane
 from .sentences import DEFAULTS, JointOptions, check_name, sentence
+from .speeds import Speed
 from .transitions import Ball
-from .validation import problems
+from .unit import Unit, gravity_told, outer_numbers
+from .validation import problems, unreached
 from .words import Added, Place, Words
 
 if TYPE_CHECKING:
@@ -32,6 +38,7 @@ if TYPE_CHECKING:
 
     from ..equations import Equations
     from ..motion.motion import Motion
+    from ..motion.particles import Particle
     from ..motion.topology import Topology
 
 SHARED = {"body", "joint"}  # kinds whose names the context tells apart
@@ -54,7 +61,17 @@ class System(Words):
     array([[0.33]])
     """
 
-    def __init__(self, name: str = "system", gravity: Vector = (0, 0, 0)) -> None:
+    def __init__(
+        self, name: str = "system", gravity: Vector = (0, 0, 0), plane: str | None = None
+    ) -> None:
+        """A system with nothing in it yet.
+
+        name: what results and reports call it.
+        gravity: acceleration of gravity, world components.
+        plane: "xy", "yz" or "zx" if all moves in that plane; then no row says so again, and
+            ``inertia`` of a body may be one number, about the normal.
+        """
+        self._plane = read_plane(plane)
         self.time: SX = SX.sym("t")
         self.ground = Body("ground")
         self._bodies: dict[str, Body] = {}
@@ -66,6 +83,8 @@ class System(Words):
         self._defaults: dict[str, float] = {}
         self._inputs: dict[str, SX] = {}
         self._outputs: dict[str, Callable[[Motion], Any]] = {}
+        self._units: dict[str, Unit] = {}
+        self._speeds: dict[str, Speed] = {}
         self._names: dict[str, set[str]] = {"ground": {"body"}}  # kinds that have the name
         self._snapshot: Description | None = None
         self.name = name
@@ -90,6 +109,11 @@ class System(Words):
     def gravity(self, value: Vector) -> None:
         self._gravity: SX = column(value, 3, "gravity")
         self._snapshot = None
+
+    @property
+    def plane(self) -> str | None:
+        """The plane that everything moves in; None in space."""
+        return self._plane
 
     # --- numbers with a name ----------------------------------------------------------------------
 
@@ -127,6 +151,22 @@ class System(Words):
         self._claim(name, "output")
         self._outputs[name] = value
 
+    @sentence("speed")
+    def speed(
+        self, name: str, value: Callable[[Motion], Any], replaces: str | None = None
+    ) -> Speed:
+        """A speed of the user's own choice (a quasi-velocity), in the place of a joint's speed.
+
+        value: a function of the motion, linear in the joints' speeds, such as
+            ``lambda m: mg.dot(m.velocity(tip), m.axis(blade, "x"))``.
+        replaces: the name of the joint's speed that it takes the place of; well-determined ones are
+            chosen if it is not given.
+        """
+        speed = Speed(name, value, replaces)
+        self._claim(name, "speed")
+        self._speeds[name] = speed
+        return speed
+
     # --- vertices ---------------------------------------------------------------------------------
 
     @sentence("body")
@@ -143,7 +183,8 @@ class System(Words):
 
         com: centre of mass, in the body's frame.
         inertia: along the body's axes: three numbers (the diagonal), six (xx yy zz xy xz yz;
-            products as entries of the matrix), a 3x3 matrix, or 0 for a point mass.
+            products as entries of the matrix), a 3x3 matrix, or 0 for a point mass; in a system
+            with ``plane`` also one number, about the normal.
         inertia_about: "com" or "origin", the point that it is about.
         allow_unphysical: accept published data that no mass distribution has (zero mass with
             inertia, or principal inertias that break the triangle inequality).
@@ -153,6 +194,8 @@ class System(Words):
             raise ModelError(
                 f"{missing} is missing; every body needs it, a massless one is made by frame()"
             )
+        if self.plane is not None and isinstance(inertia, (float, int, np.number)):
+            inertia = (inertia,) * 3
         return self._add_body(Body(name, mass, com, inertia, inertia_about, allow_unphysical))
 
     @sentence("body")
@@ -213,6 +256,76 @@ class System(Words):
         for part in element.parts():
             self.add(part)
         return element
+
+    # --- systems inside of this one ---------------------------------------------------------------
+
+    @sentence("place")
+    def place(
+        self,
+        name: str,
+        system: System | Description,
+        at: Vector = (0, 0, 0),
+        orientation: Any = None,
+        on: Place | None = None,
+        parameters: Mapping[str, Number] | None = None,
+        inputs: Mapping[str, Number] | None = None,
+    ) -> Unit:
+        """A system as a part of this one, as it is now: its ``arm`` is ``name.arm`` here.
+
+        at, orientation, on: the frame that its ground becomes, on a body or marker (ground if not
+            given). What it says of the world (positions, velocities, forces) it says of that frame;
+            gravity is that of this system.
+        parameters: by inner names: a number is the value of the parameter ``name.k`` here, an
+            expression of this system takes its place.
+        inputs: by inner names, numbers or expressions of this system; others are ``name.w`` here.
+
+        >>> import mechgraph as mg
+        >>> leg, car = mg.System("leg"), mg.System("car")
+        >>> hinge = leg.revolute("knee", leg.ground, leg.body("shin", mass=1.0, inertia=(1, 1, 1)))
+        >>> left = car.place("left", leg, at=(0, 1, 0))
+        >>> car.place("right", leg, at=(0, -1, 0))["shin"].name
+        'right.shin'
+        >>> car.equations().coordinates
+        ('left.knee', 'right.knee')
+        """
+        trial = self.__deepcopy__({})
+        frame = trial.marker(f"{name}.ground", self.ground if on is None else on, at, orientation)
+        unit = trial._units[name] = trial._placed(f"{name}.", system, frame, parameters, inputs)
+        gravity_told(trial.snapshot(), unit)
+        for key, value in vars(trial).items():  # nothing went wrong
+            if isinstance(value, dict):
+                vars(self)[key].update(value)
+        self._snapshot = None
+        return unit
+
+    def _placed(
+        self, prefix: str, system: Any, ground: Marker, parameters: Any = None, inputs: Any = None
+    ) -> Unit:
+        inside = system.snapshot() if isinstance(system, System) else system
+        numbers = outer_numbers(self.snapshot(), inside, parameters, inputs)
+        symbols = {
+            key: self._number_inside(f"{prefix}{key}", value) for key, value in numbers.items()
+        }
+        unit = Unit(prefix, inside, ground, symbols, self.time)
+        for body in unit.bodies.values():
+            self._add_body(body)
+        for marker in unit.markers.values():
+            self._claim(marker.name, "marker")
+            self._markers[marker.name] = marker
+        for joint in unit.joints.values():
+            self._claim(joint.name, "joint")
+            self._joints[joint.name] = joint
+        for element in unit.elements.values():
+            self.add(element)
+        for key, value in unit.outputs.items():
+            self.output(unit.called(key), value)
+        return unit
+
+    def _number_inside(self, name: str, value: SX | float | None) -> SX:
+        """What stands for a parameter or an input of a placed system."""
+        if isinstance(value, SX):
+            return value
+        return self.input(name) if value is None else self.parameter(name, value)
 
     if not TYPE_CHECKING:  # a type checker knows the words of this package only
 
@@ -299,6 +412,16 @@ class System(Words):
         return MappingProxyType(self._outputs)
 
     @property
+    def units(self) -> Mapping[str, Unit]:
+        """All systems that are placed inside of this one, by name."""
+        return MappingProxyType(self._units)
+
+    @property
+    def speeds(self) -> Mapping[str, Speed]:
+        """All speeds of the user's own by name."""
+        return MappingProxyType(self._speeds)
+
+    @property
     def elements(self) -> list[Element]:
         """All forces and constraints."""
         return [*self._forces.values(), *self._constraints.values()]
@@ -320,6 +443,9 @@ class System(Words):
                 defaults=Record(self._defaults),
                 inputs=Record(self._inputs),
                 outputs=Record(self._outputs),
+                units=Record(self._units),
+                plane=self.plane,
+                speeds=Record(self._speeds),
             )
         return self._snapshot
 
@@ -371,6 +497,15 @@ class System(Words):
         constraints."""
         return door.show.describe.describe(self)
 
+    def particles(self, places: Mapping[str, Any] | None = None) -> list[Particle]:
+        """Mass points with the same mass, centre and inertia as the bodies, ten for each: what the
+        formalism "points" works with.
+
+        places: by body, four points in its frame (not in one plane); chosen if not given. The other
+            six are between them.
+        """
+        return list(door.motion.points.particles(self.snapshot(), places))
+
     def draw_graph(self, path: str | Path | None = None) -> Figure:
         """The graph of bodies and of what joins and loads them, as a figure.
 
@@ -419,3 +554,61 @@ def _spring(joint: Joint, stiffness: Any, damping: Any, rest: Any) -> JointSprin
 
 def _is_zero(value: Any) -> bool:
     return isinstance(value, (int, float)) and value == 0
+
+
+# --- a system to be carried -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Carried:
+    """A system by itself, to be a part of others: gravity is three parameters, and its ground rides
+    on the free frame ``mount``, or (None) is fixed in the world where the parameters ``place`` say:
+    an origin, and a rotation column by column."""
+
+    description: Description
+    gravity: tuple[str, ...]
+    place: tuple[str, ...]
+    mount: str | None
+
+
+def carried(inside: Description, riding: bool) -> Carried:
+    """A system as a part of others, made once for all that carry it."""
+    key = "carried", riding
+    if key not in inside.derived:
+        inside.derived[key] = _carried(inside, riding)
+    found: Carried = inside.derived[key]
+    return found
+
+
+def _carried(inside: Description, riding: bool) -> Carried:
+    s, taken = System(inside.name), {"ground", *inside.places, *inside.joints, *inside.defaults}
+    gravity = tuple(unlike(f"gravity {x}", taken) for x in "xyz")
+    s.gravity = ca.vertcat(*(s.parameter(name, 0.0) for name in gravity))
+    if riding:
+        mount = unlike("mount", taken)
+        s.free(mount, s.ground, s.frame(mount))
+        s._placed("", inside, Marker("ground", s.bodies[mount]))
+        return Carried(freed(s.snapshot()), gravity, (), mount)
+    place = tuple(unlike(f"place {k}", taken) for k in range(1, 13))
+    numbers = [0.0, 0.0, 0.0, *np.eye(3).ravel()]
+    symbols = [s.parameter(name, value) for name, value in zip(place, numbers, strict=True)]
+    R = ca.reshape(ca.vertcat(*symbols[3:]), 3, 3)
+    s._placed("", inside, Marker("ground", s.ground, symbols[:3], R))
+    return Carried(freed(s.snapshot()), gravity, place, None)
+
+
+def freed(description: Description) -> Description:
+    """The same with bodies free that only others hold, from outside."""
+    d = description
+    while loose := unreached(d):
+        name = unlike(f"{loose[0]} free", {*d.places, *d.joints, *d.defaults, *d.inputs})
+        free = Joint(name, d.ground, d.bodies[loose[0]], Free())
+        d = replace(d, joints=Record({**d.joints, name: free}))
+    return d
+
+
+def unlike(name: str, taken: set[str]) -> str:
+    """A name that nothing has yet."""
+    while name in taken:
+        name = f"{name} of it"
+    return name

@@ -13,6 +13,7 @@ from ..errors import unknown
 from .description import Description
 from .element import Element
 from .limits import Limits, mass_problems
+from .planar import planar_problems
 
 
 def problems(system: Description) -> Iterator[str]:
@@ -30,6 +31,7 @@ def problems(system: Description) -> Iterator[str]:
     for element in system.elements:
         yield from _reference_problems(system, element)
     yield from Limits(system).problems(np.array(list(system.defaults.values())))
+    yield from planar_problems(system)
     yield from _connection_problems(system)
 
 
@@ -112,6 +114,7 @@ def _name_problems(system: Description) -> Iterator[str]:
         system.parameters,
         system.inputs,
         system.outputs,
+        system.speeds,
     )
     taken = {"ground", *system.joints, *(name for store in stores for name in store)}
     for joint in system.joints.values():
@@ -142,12 +145,17 @@ def _reference_problems(system: Description, element: Element) -> Iterator[str]:
             yield f"{element.called}: body {marker.body.name!r} belongs to another system"
 
 
-def _connection_problems(system: Description) -> Iterator[str]:
+def unreached(system: Description) -> list[str]:
+    """Bodies to which no path of joints leads from ground."""
     graph = nx.Graph()
     graph.add_nodes_from(["ground", *system.bodies])
     graph.add_edges_from((j.parent.body.name, j.child.body.name) for j in system.joints.values())
     reached = nx.node_connected_component(graph, "ground")
-    loose = [name for name in system.bodies if name not in reached]
+    return [name for name in system.bodies if name not in reached]
+
+
+def _connection_problems(system: Description) -> Iterator[str]:
+    loose = unreached(system)
     if loose:
         names = ", ".join(repr(name) for name in loose)
         yield (

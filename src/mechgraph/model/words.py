@@ -34,6 +34,7 @@ from .joints import (
     Free,
     Joint,
     JointKind,
+    PinInSlot,
     Planar,
     Prismatic,
     Revolute,
@@ -176,6 +177,21 @@ class Words(ABC):
         normal ``axis``. For the normals z, x, y the translations are along (x, y), (y, z), (z, x).
         """
         return self._join(name, parent, child, Planar(axis), options)
+
+    @sentence("joint")
+    def pin_in_slot(
+        self,
+        name: str,
+        parent: Place,
+        child: Place,
+        *,
+        slot: Axis = "x",
+        axis: Axis = "z",
+        **options: Unpack[JointOptions],
+    ) -> Joint:
+        """A pin that slides (``name.shift``) along a ``slot`` of the parent and turns in it
+        (``name.angle``) about ``axis``, across the slot."""
+        return self._join(name, parent, child, PinInSlot(slot, axis), options)
 
     @sentence("joint")
     def spherical(

@@ -1,4 +1,5 @@
-"""Absolute coordinates: every body owns its mass centre and a quaternion; every joint is closed."""
+"""Absolute coordinates: every body owns its mass centre and a quaternion (in a plane an angle), and
+every joint is closed."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ from scipy.spatial.transform import Rotation
 
 from ..model.bodies import Body, Marker
 from ..model.description import Description
-from ..model.joints import Free, Joint
+from ..model.joints import Free, Joint, Planar
+from ..model.planar import NORMALS, normal
 from .chart import Chart
 from .topology import Arc, Topology
 from .tree import TreeChart, tree_chart
@@ -19,9 +21,13 @@ from .world import World
 
 def absolute_chart(description: Description) -> Chart:
     """The place of the mass centre and the attitude of every body, seven coordinates each; six
-    speeds, velocity in world axes and angular velocity in the body's."""
+    speeds, velocity in world axes and angular velocity in the body's.
+
+    In a plane three coordinates and three speeds.
+    """
     if "absolute chart" not in description.derived:
-        chart = tree_chart(description, free_bodies(description), AbsoluteChart)
+        kind = AbsoluteChart if description.plane is None else PlanarBodies
+        chart = tree_chart(description, free_bodies(description), kind)
         description.derived["absolute chart"] = counting(chart)
     return description.derived["absolute chart"]
 
@@ -29,9 +35,10 @@ def absolute_chart(description: Description) -> Chart:
 def free_bodies(description: Description) -> Topology:
     """Every body joined to ground by a free joint at its mass centre, and all joints cut."""
     origin = Marker("ground", description.ground)
+    kind = Free() if description.plane is None else Planar(normal(description))
     arcs = tuple(
         Arc(
-            Joint(own_name(description, body), origin, Marker(body.name, body, body.com), Free()),
+            Joint(own_name(description, body), origin, Marker(body.name, body, body.com), kind),
             "ground",
             body.name,
             reversed=False,
@@ -52,21 +59,25 @@ class AbsoluteChart(TreeChart):
     def from_world(
         self, world: World, t: np.ndarray, parameters: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        bodies = list(self.description.bodies.values())
-        R, omega = world.rotation, world.angular_velocity
-        arm = (R @ self._centres(parameters)[..., None])[..., 0]
-        place, velocity = world.position + arm, world.velocity + np.cross(omega, arm)
+        arm = (world.rotation @ self._centres(parameters)[..., None])[..., 0]
+        velocity = world.velocity + np.cross(world.angular_velocity, arm)
+        own = self._own(world.position + arm, world.rotation, velocity, world.angular_velocity)
+        names = [own_name(self.description, body) for body in self.description.bodies.values()]
+        sizes = self.symbols.q.numel(), self.symbols.u.numel()
+        indices = self.joint_coordinates, self.joint_speeds
+        q, u = (np.zeros((*arm.shape[:-2], size)) for size in sizes)
+        for out, index, values in zip((q, u), indices, own, strict=True):
+            out[..., [index[name] for name in names]] = values
+        return q, u
+
+    def _own(
+        self, place: np.ndarray, R: np.ndarray, velocity: np.ndarray, omega: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Coordinates and speeds of bodies, along the last axis."""
         turned = Rotation.from_matrix(R.reshape(-1, 3, 3)).as_quat(scalar_first=True)
         spin = (np.swapaxes(R, -1, -2) @ omega[..., None])[..., 0]
-        batch = place.shape[:-2]
-        q = np.zeros((*batch, self.symbols.q.numel()))
-        u = np.zeros((*batch, self.symbols.u.numel()))
-        names = [own_name(self.description, body) for body in bodies]
-        q_index = [self.joint_coordinates[name] for name in names]
-        u_index = [self.joint_speeds[name] for name in names]
-        q[..., q_index] = np.concatenate([place, turned.reshape(*place.shape[:-1], 4)], axis=-1)
-        u[..., u_index] = np.concatenate([velocity, spin], axis=-1)
-        return q, u
+        q = np.concatenate([place, turned.reshape(*place.shape[:-1], 4)], axis=-1)
+        return q, np.concatenate([velocity, spin], axis=-1)
 
     def _centres(self, parameters: np.ndarray) -> np.ndarray:
         """Mass centres of all bodies, in their frames, with the axes (…, body, 3)."""
@@ -76,3 +87,16 @@ class AbsoluteChart(TreeChart):
         sets = parameters.reshape(int(np.prod(batch)), count)
         rows = [np.array(values(each)).ravel() for each in sets]
         return np.array(rows).reshape(*batch, coms.shape[1], 3)
+
+
+class PlanarBodies(AbsoluteChart):
+    """Free bodies in a plane: two coordinates of the mass centre, and the angle."""
+
+    def _own(
+        self, place: np.ndarray, R: np.ndarray, velocity: np.ndarray, omega: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        k = "xyz".index(NORMALS[self.description.plane or ""])
+        a, b = (k + 1) % 3, (k + 2) % 3
+        angle = np.arctan2(R[..., b, a], R[..., a, a])
+        q = np.stack([place[..., a], place[..., b], angle], axis=-1)
+        return q, np.stack([velocity[..., a], velocity[..., b], omega[..., k]], axis=-1)

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import casadi as ca
 import numpy as np
@@ -26,6 +26,7 @@ from casadi import SX
 
 from ..errors import AssemblyError, UnsupportedError
 from ..model.bodies import Marker, Massive
+from ..model.constraints import Constraint
 from ..model.description import Description
 from ..model.joints import Joint
 from ..vectors import symbol
@@ -55,11 +56,17 @@ class Chart(ABC):
     N: SX
     n: SX | None = None
     closed: tuple[Joint, ...] = ()  # joints that are constraints in these coordinates
+    shared: Collection[str] = ()  # names of those whose common points hold by themselves
+    flat: bool = False  # True if nothing can leave the plane of the system
+    own_constraints: Sequence[Constraint] = ()  # of the coordinates themselves
     joint_coordinates: Mapping[str, tuple[int, ...]]
     joint_speeds: Mapping[str, tuple[int, ...]]
     quaternion_speeds: tuple[QuaternionSpeeds, ...] = ()
     chain_end: Mapping[str, Frame] = {}  # frames at the ends of chains that carry their coordinates
     counted: Mapping[str, int] = {}  # by angle: the index in q of what counts its turns
+    # the user's own speeds: their indices in u, which are not speeds of joints then
+    own_speeds: Mapping[str, int] = {}
+    replaced: frozenset[int] = frozenset()
 
     # --- what moves -------------------------------------------------------------------------------
 
@@ -105,6 +112,10 @@ class Chart(ABC):
         """The frame that a joint's reaction acts on, and the sign of the joint's direction."""
         raise UnsupportedError(f"joint {joint.name!r} is a constraint in these coordinates")
 
+    def particles(self, body: str) -> Sequence[tuple[SX, SX]]:
+        """Mass and place in the body's frame of the particles that stand for a body, if any do."""
+        return ()
+
     @property
     def own_joints(self) -> Sequence[Joint]:
         """Joints that are not the user's, whose coordinates are among q."""
@@ -114,6 +125,12 @@ class Chart(ABC):
     def motion(self) -> Motion:
         """The motion as seen from outside."""
         return Motion(self)
+
+    @cached_property
+    def derived(self) -> dict[Any, Any]:
+        """What follows from the description in these coordinates, whatever the formalism: derived
+        once."""
+        return {}
 
     @cached_property
     def _twists(self) -> dict[Frame, Pair]:
@@ -130,6 +147,45 @@ class Chart(ABC):
         """q̇ = N u + n."""
         rates = self.N @ self.symbols.u
         return rates if self.n is None else rates + self.n
+
+    @property
+    def joint_rates(self) -> SX:
+        """The speeds that ``joint_speeds`` tells the indices of: u itself, unless the user chose
+        others."""
+        return self.symbols.u
+
+    @property
+    def joint_speed_names(self) -> tuple[str, ...]:
+        """Their names."""
+        return self.symbols.speeds
+
+    @property
+    def joint_accelerations(self) -> SX:
+        """Their derivatives."""
+        return self.symbols.udot
+
+    @property
+    def condition(self) -> SX:
+        """How badly speeds of joints are known from u, squared."""
+        return SX(0)
+
+    @property
+    def joints(self) -> Chart:
+        """The chart with the same coordinates in which u are the speeds of the joints."""
+        return self
+
+    def speeds_of(self, joint_rates: SX) -> SX:
+        """u that the joints' speeds amount to."""
+        return joint_rates
+
+    def along_speeds(self, efforts: SX) -> SX:
+        """Efforts along the speeds of the joints as generalized forces along u."""
+        return efforts
+
+    @property
+    def working_speeds(self) -> SX:
+        """What generalized forces along u do work on: u less what it has at rest."""
+        return self.symbols.u
 
     def rate(self, expression: SX) -> SX:
         """Time derivative of a column along the motion, at u̇ = 0."""
@@ -282,7 +338,7 @@ class Chart(ABC):
 
     # --- whole turns ------------------------------------------------------------------------------
 
-    def counting(self, angles: Mapping[str, SX]) -> Chart:
+    def counting(self, angles: Mapping[str, SX]) -> Self:
         """The same chart with a coordinate more for each angle, whose rates are given: it counts
         the angle's turns."""
         s, first = self.symbols, self.symbols.q.numel()
@@ -290,7 +346,7 @@ class Chart(ABC):
         rates = ca.vertcat(*angles.values())
         offsets = ca.substitute(rates, s.u, SX.zeros(s.u.numel()))
         other = copy.copy(self)
-        for derived in ("motion", "qdot", "_world_functions"):
+        for derived in ("motion", "qdot", "derived", "_world_functions"):
             vars(other).pop(derived, None)
         vars(other).update(
             symbols=_extended(s, list(angles)),

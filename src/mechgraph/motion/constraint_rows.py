@@ -11,10 +11,12 @@ from typing import Any
 import casadi as ca
 from casadi import SX
 
+from ..closures.friction import is_homogeneous
 from ..errors import ModelError, blamed
 from ..model.constraints import LEVELS, Closing, Constraint, Level
 from ..model.element import Action, Wrench
-from ..model.joints import Rows
+from ..model.joints import Joint, Rows
+from ..model.planar import in_plane, independent_rows
 from ..vectors import NO_NUMBER, has_nan, scalar
 from .chart import Chart
 from .levels import Levels
@@ -22,6 +24,14 @@ from .loads import components, generalized
 from .motion import Motion, at_rest
 
 ForceTorque = tuple[SX, SX]
+
+
+def constraint_rows(chart: Chart) -> ConstraintRows:
+    """All constraints on a chart; whatever the formalism, they are the same."""
+    if "rows" not in chart.derived:
+        chart.derived["rows"] = ConstraintRows(chart)
+    rows: ConstraintRows = chart.derived["rows"]
+    return rows
 
 
 class ConstraintRows:
@@ -33,12 +43,19 @@ class ConstraintRows:
 
     def __init__(self, chart: Chart) -> None:
         self.chart = chart
-        self.closings = [Closing(joint) for joint in chart.closed]
+        self.closings = [self._closing(joint) for joint in chart.closed]
         self.constraints: list[Constraint] = [
             *self.closings,
+            *chart.own_constraints,
             *chart.description.constraints.values(),
         ]
         self._friction: dict[str, list[Action]] = {}
+
+    def _closing(self, joint: Joint) -> Closing:
+        shared = joint.name in self.chart.shared
+        flat = self.chart.flat
+        rows = independent_rows(self.chart.description, joint, shared) if flat else None
+        return Closing(joint, shared, rows)
 
     @cached_property
     def _rows(self) -> dict[Level, list[tuple[Constraint, Rows]]]:
@@ -92,7 +109,9 @@ class ConstraintRows:
         rows = {
             level: [row for _, own in given for row in own] for level, given in self._rows.items()
         }
-        return Levels(self.chart.symbols, self.chart.rate, rows, self.chart.normalized)
+        chart = self.chart
+        tangent = chart.tangent if chart.replaced else None
+        return Levels(chart.symbols, chart.rate, rows, chart.normalized, tangent)
 
     # --- what the multipliers do ------------------------------------------------------------------
 
@@ -153,7 +172,7 @@ class ConstraintRows:
                     ca.substitute(ca.jacobian(value, variation), *at_rest(m)).T
                     @ self.multipliers[indices]
                 )
-                _include(out, body, wrench[:3], wrench[3:])
+                _include(out, body, *in_plane(self.chart.description, wrench[:3], wrench[3:]))
         return out
 
     # --- what is dragged along with them: friction ------------------------------------------------
@@ -169,10 +188,9 @@ class ConstraintRows:
         m, lam = self.chart.motion, self.multipliers
         acting = list(constraint.friction_actions(m, lam[self.rows_of(constraint.name)]))
         value = ca.vertcat(SX(0, 1), *(components(action, m) for action in acting))
-        alone = ca.substitute(value, lam, SX.zeros(lam.numel()))
-        if ca.depends_on(ca.jacobian(value, lam), lam) or not alone.is_zero():
+        if value.numel() and not is_homogeneous(value, lam):
             raise ModelError(
-                "its friction_actions must be in proportion to its multipliers: linear in them, "
+                "its friction_actions must be in proportion to its multipliers: double with them, "
                 "and nothing besides; other actions belong in nonconservative"
             )
         return acting
@@ -183,15 +201,28 @@ class ConstraintRows:
         return any(self.friction_of(constraint) for constraint in self.constraints)
 
     @cached_property
-    def G(self) -> SX:
-        """Directions of the constraint forces: A, and the generalized forces of what each
-        multiplier drags along."""
-        if not self.has_friction:
-            return self.levels.A
+    def _dragging(self) -> SX:
+        """Generalized forces of what the multipliers drag along."""
         acting = [
             action for constraint in self.constraints for action in self.friction_of(constraint)
         ]
-        return self.levels.A + ca.jacobian(generalized(self.chart, acting), self.multipliers).T
+        return generalized(self.chart, acting)
+
+    @cached_property
+    def drag(self) -> SX | None:
+        """The same, where it is not linear in the multipliers; else None."""
+        if not self.has_friction:
+            return None
+        slopes = ca.jacobian(self._dragging, self.multipliers)
+        return self._dragging if ca.depends_on(slopes, self.multipliers) else None
+
+    @cached_property
+    def G(self) -> SX:
+        """Directions of the constraint forces: A, and the generalized forces of what each
+        multiplier drags along in proportion."""
+        if not self.has_friction or self.drag is not None:
+            return self.levels.A
+        return self.levels.A + ca.jacobian(self._dragging, self.multipliers).T
 
     @cached_property
     def wrenches(self) -> dict[str, ForceTorque]:
@@ -238,7 +269,7 @@ class ConstraintRows:
             v, omega = m.velocity(body), m.angular_velocity(body)
             total += ca.dot(force, v) + ca.dot(torque, omega)
             efforts -= ca.jtimes(v, u, force, True) + ca.jtimes(omega, u, torque, True)
-        return total + ca.dot(efforts, u)
+        return total + ca.dot(efforts, self.chart.working_speeds)
 
 
 def _stated(constraint: Constraint, m: Motion, level: Level) -> Rows:

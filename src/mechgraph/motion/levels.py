@@ -23,7 +23,8 @@ STATES = 3  # random configurations at which rows are looked at
 
 class Levels:
     """Rows that stay zero, each (name, expression), by level; ``rate`` differentiates along q̇, and
-    ``normalized`` brings coordinates to their manifold."""
+    ``normalized`` brings coordinates to their manifold, whose ``tangent`` space is along the speeds
+    unless it is given."""
 
     def __init__(
         self,
@@ -31,9 +32,10 @@ class Levels:
         rate: Callable[[SX], SX],
         rows: Mapping[Level, Rows],
         normalized: Callable[[np.ndarray], np.ndarray] = np.array,
+        tangent: SX | None = None,
     ) -> None:
         self._symbols, self._rate, self._rows = symbols, rate, rows
-        self._normalized = normalized
+        self._normalized, self._tangent = normalized, tangent
 
     @classmethod
     def known(cls, names: tuple[str, ...], phi: SX, psi: SX, A: SX, b: SX) -> Levels:
@@ -90,7 +92,10 @@ class Levels:
         """Position rows that hold whatever the configuration is: their slopes along the speeds, on
         which quaternions keep their norm, are mere rounding."""
         s = self._symbols
-        slopes = ca.jacobian(self.psi[: self.phi.numel(), :], s.u)
+        if self._tangent is None:
+            slopes = ca.jacobian(self.psi[: self.phi.numel(), :], s.u)
+        else:  # speeds of the user's own, or momenta, bring rounding of their own
+            slopes = ca.jacobian(self.phi, s.q) @ self._tangent
         suspects = [k for k in range(self.phi.numel()) if slopes[k, :].nnz()]
         if not suspects:
             return frozenset()

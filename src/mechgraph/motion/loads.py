@@ -6,11 +6,13 @@ from __future__ import annotations
 from typing import Any
 
 import casadi as ca
+import numpy as np
 from casadi import SX
 
 from ..errors import ModelError, blamed, shown
 from ..model.bodies import marker_on
 from ..model.element import Action, Effort, Element, Wrench
+from ..model.planar import FLAT, pushes_out
 from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, has_nan
 from .chart import Chart, Pair
 from .motion import Motion, at_rest
@@ -19,6 +21,13 @@ from .motion import Motion, at_rest
 def actions(chart: Chart, conservative: bool = True) -> list[Action]:
     """The actions of all forces and constraints (not of gravity, nor of multipliers), with or
     without conservative parts."""
+    key = "actions", conservative
+    if key not in chart.derived:
+        chart.derived[key] = _stated_actions(chart, conservative)
+    return list(chart.derived[key])
+
+
+def _stated_actions(chart: Chart, conservative: bool) -> list[Action]:
     m, out = chart.motion, []
     stated: list[tuple[Element, SX]] = []
     for element in chart.description.elements:
@@ -27,6 +36,7 @@ def actions(chart: Chart, conservative: bool = True) -> list[Action]:
                 *(element.conservative(m) if conservative else ()),
                 *element.nonconservative(m),
             ]
+            _check_plane(chart, acting)
             stated.append(
                 (element, ca.vertcat(SX(0, 1), *(components(action, m) for action in acting)))
             )
@@ -61,6 +71,24 @@ def _sized(value: Any, size: int, what: str) -> SX:
     return column
 
 
+def _check_plane(chart: Chart, acting: list[Action]) -> None:
+    """Refuse what pushes out of the plane of a planar system, at a few random states."""
+    if not chart.flat:
+        return
+    out = [pushes_out(chart.description, each) for each in acting if isinstance(each, Wrench)]
+    value, s = ca.vertcat(SX(0, 1), *out), chart.symbols
+    symbols = ca.vertcat(s.q, s.u, s.udot, s.w, s.p, s.t)
+    if value.is_zero() or s.strangers(value):
+        return
+    at = np.random.default_rng(0).uniform(-1, 1, (symbols.numel(), 3))
+    found = np.array(ca.Function("out", [symbols], [value]).map(3)(at))
+    if np.nanmax(np.abs(found)) > FLAT:
+        raise ModelError(
+            f"pushes out of the plane {chart.description.plane!r} of this system; leave that "
+            "component (and torques about axes in the plane) away"
+        )
+
+
 def _check(chart: Chart, stated: list[tuple[Element, SX]]) -> None:
     """Refuse what forces must not use; all at one look, and one by one only to name the culprit."""
     if _fault(chart, ca.vertcat(SX(0, 1), *(value for _, value in stated))) is None:
@@ -82,8 +110,8 @@ def _fault(chart: Chart, value: SX) -> str | None:
 
 
 def split(chart: Chart, acting: list[Action]) -> tuple[list[Wrench], SX]:
-    """Wrenches on bodies, and efforts along the speeds; an effort in a cut joint becomes a pair of
-    wrenches."""
+    """Wrenches on bodies, and efforts along the speeds of the joints; an effort in a cut joint
+    becomes a pair of wrenches."""
     wrenches: list[Wrench] = []
     efforts = SX.zeros(chart.symbols.u.numel())
     for action in acting:
@@ -130,7 +158,8 @@ def on_frames(chart: Chart, wrenches: list[Wrench]) -> dict[Any, Pair]:
 def generalized(chart: Chart, acting: list[Action]) -> SX:
     """Generalized forces by virtual power: Σ (∂v_P/∂u)ᵀ F + (∂ω/∂u)ᵀ τ, plus the efforts."""
     m, u = chart.motion, chart.symbols.u
-    wrenches, out = split(chart, acting)
+    wrenches, efforts = split(chart, acting)
+    out = chart.along_speeds(efforts)
     for wrench in wrenches:
         out += ca.jtimes(m.velocity(wrench.marker), u, wrench.force, True)
         out += ca.jtimes(m.angular_velocity(wrench.marker), u, wrench.torque, True)

@@ -52,6 +52,7 @@ class Motion:
         self._chart, self._through = chart, through
         self._vary: Level | None = vary if through is None else None
         self._vary_across = vary
+        self._stating: list[str] = []  # speeds of the user's own that are being looked up
         self.variations: dict[
             str, SX
         ] = {}  # by body: displacement (3) and rotation (3) of its frame, in the world
@@ -153,15 +154,29 @@ class Motion:
     def speed(self, name: str) -> SX:
         """Speed(s) of a joint, by the joint's, coordinate's or speed's name; measured, if the joint
         is cut."""
-        k = self._chart
+        k, chosen = self._chart, self._chart.description.speeds
+        if name in chosen and (self._vary or name not in k.own_speeds):
+            return self._own_speed(name)
+        if name in k.own_speeds:
+            return k.symbols.u[k.own_speeds[name]]
         if name in k.joint_speeds:
-            return k.symbols.u[list(k.joint_speeds[name])]
+            return k.joint_rates[list(k.joint_speeds[name])]
         if f"{name}'" in k.joint_speeds:
-            return k.symbols.u[list(k.joint_speeds[f"{name}'"])]
+            return k.joint_rates[list(k.joint_speeds[f"{name}'"])]
         joint, rows = self._cut_joint(
             name.removesuffix("'"), name if name in self._cut_speeds else f"{name}'", "speeds"
         )
         return self._measuring(joint)._measured_speeds(joint)[rows]
+
+    def _own_speed(self, name: str) -> SX:
+        """A speed of the user's own, as it was stated: forces along it act where it is seen."""
+        if name in self._stating:
+            raise ModelError(f"speed {name!r}: is stated by itself")
+        self._stating.append(name)
+        try:
+            return self._chart.description.speeds[name].on(self)
+        finally:
+            self._stating.remove(name)
 
     def relative(self, a: Place, b: Place) -> tuple[SX, SX]:
         """Pose of b in a: rotation, and position in a's axes."""

@@ -3,7 +3,8 @@ w), u̇ and λ.
 
 What passes through a joint is found in one of three ways, which share nothing but the motion:
 
-- a joint that is closed by constraints, from its multipliers;
+- a joint that is closed by constraints, from its multipliers; if its points are shared, what
+  passes through them is added, by balance;
 - a joint of a tree by the recursion of the formalism, if it has one (Newton–Euler);
 - else from Newton's and Euler's equations of all bodies outboard of it, summed in the world.
 """
@@ -44,10 +45,12 @@ class Reactions:
         frame."""
         described = self.chart.description.joints[joint]
         closed = any(closing.name == joint for closing in self.rows.closings)
-        through = self._by_multipliers if closed else self._through_tree
-        force, torque, at = through(described)
-        arm = at - self.chart.motion.position(described.child)
-        return ca.vertcat(force, torque + ca.cross(arm, force))
+        ways = [self._by_multipliers] if closed else []
+        ways += [self._through_tree] if not closed or joint in self.chart.shared else []
+        wrench, child = SX.zeros(6), self.chart.motion.position(described.child)
+        for force, torque, at in (way(described) for way in ways):
+            wrench += ca.vertcat(force, torque + ca.cross(at - child, force))
+        return wrench
 
     def of_element(self, name: str) -> SX:
         """(force, moment) of a constraint or force on the body that it acts on, all its actions
@@ -190,7 +193,7 @@ class Reactions:
     def _power_of(self, acting: list[Action]) -> SX:
         m = self.chart.motion
         wrenches, efforts = split(self.chart, acting)
-        total = ca.dot(efforts, self.chart.symbols.u)
+        total = ca.dot(efforts, self.chart.joint_rates)
         for wrench in wrenches:
             total += ca.dot(wrench.force, m.velocity(wrench.marker))
             total += ca.dot(wrench.torque, m.angular_velocity(wrench.marker))

@@ -130,7 +130,8 @@ def _weights(system: Description) -> dict[str, float]:
     Forces have no say: another spring leaves the coordinates as they are.
     """
     constraints = system.constraints.values()
-    wanted = {name.split(".")[0] for element in constraints for name in element.joints()}
+    known = system.joint_names
+    wanted = {known.get(name) for element in constraints for name in element.joints()}
     weights = {}
     for name, joint in system.joints.items():
         weight = float(len(joint.speeds))

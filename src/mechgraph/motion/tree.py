@@ -29,8 +29,7 @@ from ..model.joints import Joint
 from ..model.transitions import Transition
 from ..vectors import composed, rotated, traced
 from .chart import Chart, Pair, Pose, chart_variables
-from .topology import Arc, Topology, topology
-from .turns import counting
+from .topology import Arc, Topology
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +58,10 @@ class TreeChart(Chart):
     body_frame: dict[str, int]
     # constant rotation and origin of each body's frame in the frame that it rides on
     body_pose: dict[str, tuple[SX, SX]]
+
+    @property
+    def joints(self) -> TreeChart:
+        return self
 
     @cached_property
     def riders(self) -> tuple[MassProperties | None, ...]:
@@ -92,11 +95,16 @@ class TreeChart(Chart):
 
     @cached_property
     def _moving_accelerations(self) -> list[Pair]:
-        return self.accelerations(self.symbols.udot)
+        return self.accelerations(self.joint_accelerations)
 
     @cached_property
     def _biased_accelerations(self) -> list[Pair]:
-        return self.accelerations()
+        return self.accelerations(self._biased_joint_accelerations)
+
+    @property
+    def _biased_joint_accelerations(self) -> SX | None:
+        """Accelerations of the joints at u̇ = 0."""
+        return None
 
     @property
     def driven(self) -> Sequence[tuple[int, Pair]]:
@@ -176,8 +184,8 @@ class TreeChart(Chart):
     def accelerations(
         self, udot: SX | None = None, base: SX | None = None, biased: bool = True
     ) -> list[Pair]:
-        """(ε_j, w_j) of every frame for given u̇ (zero if None); ``base`` is that of ground (−g for
-        gravity)."""
+        """(ε_j, w_j) of every frame for given u̇ of the joints (zero if None); ``base`` is that of
+        ground (−g for gravity)."""
         out: list[Pair] = [(SX.zeros(3), SX.zeros(3) if base is None else base)]
         still = (SX.zeros(3), SX.zeros(3))
         for j, frame in enumerate(self.frames[1:], start=1):
@@ -196,7 +204,8 @@ def _pose(R_parent: SX, p: SX, R: SX, d: SX) -> tuple[SX, SX]:
 
 
 @traced
-def _relative(S_w: SX, S_v: SX, own: SX) -> Pair:
+def relative(S_w: SX, S_v: SX, own: SX) -> Pair:
+    """(ω_r, v_r) of a frame from its own speeds."""
     return S_w @ own, S_v @ own
 
 
@@ -219,14 +228,6 @@ def outward(R: SX, d: SX, epsilon: SX, w: SX, c_w: SX, c_v: SX, S_w: SX, S_v: SX
 
 
 # --- laying the frames ----------------------------------------------------------------------------
-
-
-def joint_chart(description: Description) -> Chart:
-    """Coordinates of the joints of the spanning tree; one chart for all who ask."""
-    if "joint chart" not in description.derived:
-        chart = tree_chart(description, topology(description))
-        description.derived["joint chart"] = counting(chart)
-    return description.derived["joint chart"]
 
 
 def tree_chart(
@@ -344,7 +345,7 @@ class _Walk:
         for index, value in zip(q, step.reference, strict=True):
             self.reference[index] = value
         zero = SX.zeros(3)
-        return self._append(TreeFrame(parent, joint, R, d, S, u, _relative(*S, s), (zero, zero)))
+        return self._append(TreeFrame(parent, joint, R, d, S, u, relative(*S, s), (zero, zero)))
 
     def _add_fixed(self, parent: int, joint: Joint, R: SX, d: SX) -> int:
         """A frame at a constant place or with a motion prescribed by functions of time."""
@@ -367,6 +368,7 @@ class _Walk:
         chart.frames = tuple(self.frames)
         chart.body_frame, chart.body_pose = self.body_frame, self.body_pose
         chart.chain_end, chart.closed = self.chain_end, self.topology.cut
+        chart.flat = self.description.plane is not None
         chart.joint_coordinates, chart.joint_speeds = self.q_index, self.u_index
         in_order = sorted(self.rates, key=lambda rate: rate[0])
         chart.N = ca.diagcat(SX(0, 0), *(block for _, _, block in in_order))

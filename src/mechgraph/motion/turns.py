@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from casadi import SX
 
@@ -22,8 +22,10 @@ from ..model.constraints import LEVELS, Constraint
 from .chart import Chart
 from .motion import Motion
 
+Counted = TypeVar("Counted", bound=Chart)
 
-def counting(chart: Chart) -> Chart:
+
+def counting(chart: Counted) -> Counted:
     """A chart with the coordinates that count the turns of the angles that forces and constraints
     ask for."""
     asked = angles_asked_for(chart)

@@ -46,6 +46,7 @@ def describe(system: System | Description, guess: Mapping[str, Any] | None = Non
     parts = [
         _heading(system),
         _section("Bodies", _bodies(system)),
+        _section("Units", _units(system)),
         _section("Tree", _tree(tree)),
         _section("Loops", _loops(tree)),
         _section(INCIDENCE, _incidence(tree)),
@@ -73,7 +74,8 @@ def _wrapped(line: str) -> str:
 
 def _heading(system: Description) -> str:
     bodies = _counted(len(system.bodies), "body", "bodies")
-    return f"{system.name}: {bodies}, {_counted(len(system.joints), 'joint', 'joints')}"
+    plane = f", in the plane {system.plane}" if system.plane else ""
+    return f"{system.name}: {bodies}, {_counted(len(system.joints), 'joint', 'joints')}{plane}"
 
 
 # --- the graph ------------------------------------------------------------------------------------
@@ -85,6 +87,12 @@ def _bodies(system: Description) -> Iterator[str]:
         mass = "a frame, no mass" if body.weightless else f"{_value(system, body.mass)} kg"
         carried = [marker.name for marker in system.markers.values() if marker.body is body]
         yield f"{name:<{width}}  {mass}{_listed('  markers: ', carried)}"
+
+
+def _units(system: Description) -> Iterator[str]:
+    width = max((len(name) for name in system.units), default=0)
+    for name, unit in system.units.items():
+        yield f"{name:<{width}}  {unit.inside.name!r} placed on {unit.ground.body.name!r}"
 
 
 def _tree(tree: Topology) -> Iterator[str]:
@@ -158,7 +166,7 @@ def _variables(equations: Equations) -> Iterator[str]:
 def _forces(system: Description) -> Iterator[str]:
     for name, force in system.forces.items():
         places = [*force.joints(), *(marker.name for marker in force.places())]
-        yield f"{name} ({force.kind()}){_listed(' on ', places)}"
+        yield f"{name} ({force.said_by}){_listed(' on ', places)}"
 
 
 def _constraints(equations: Equations) -> Iterator[str]:
@@ -215,15 +223,15 @@ def mobility(equations: Equations, guess: Mapping[str, Any] | None = None) -> Mo
 
 
 def gruebler(equations: Equations) -> tuple[int, str]:
-    """The count 6·bodies − Σ (6 − f) − further rows, and how it was made up."""
+    """The count 6·bodies − Σ (6 − f) − further rows (3 in a plane), and how it was made up."""
     system = equations.system
-    bodies = len(system.bodies)
-    lost = sum(6 - len(joint.speeds) for joint in system.joints.values())
+    bodies, own = len(system.bodies), 6 if system.plane is None else 3
+    lost = sum(own - len(joint.speeds) for joint in system.joints.values())
     uncounted = {joint.name for joint in equations.terms.chart.closed} | _contacts(system)
     owners = _row_names(equations).items()
     rows = sum(len(names) for owner, names in owners if owner not in uncounted)
     further = f" − {rows} (constraints)" if rows else ""
-    return 6 * bodies - lost - rows, f"6·{bodies} − {lost} (joints){further}"
+    return own * bodies - lost - rows, f"{own}·{bodies} − {lost} (joints){further}"
 
 
 def _mobility(equations: Equations, guess: Mapping[str, Any] | None) -> Iterator[str]:

@@ -50,7 +50,8 @@ def _join(graph: nx.Graph, kind: str, name: str, bodies: set[str]) -> None:
 
 def _bodies(system: System, element: Element) -> set[str]:
     """The bodies of an element's places, and those that the joints it names hold."""
-    named = {name.split(".")[0] for name in element.joints()}
+    known = system.snapshot().joint_names
+    named = {known.get(name) for name in element.joints()}
     joints = [joint for joint in system.joints.values() if joint.name in named]
     ends = [end for joint in joints for end in (joint.parent, joint.child)]
     return {place.body.name for place in (*element.places(), *ends)}

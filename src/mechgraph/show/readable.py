@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,45 +74,57 @@ def to_sympy(
     >>> readable["M"][0], readable["f"][0]
     (l**2*m, -10*l*m*sin(theta))
     """
-    symbols = _symbols(equations)
+    return written(
+        equations, {name: getattr(equations.terms, name) for name in quantities}, simplify
+    )
+
+
+def written(
+    equations: Equations, values: Mapping[str, ca.SX], simplify: bool, accelerations: bool = False
+) -> Readable:
+    """Any expressions of these equations in SymPy, by name; with ``accelerations``, of u̇, too."""
+    symbols = _symbols(equations, accelerations)
     matrices: dict[str, sp.Matrix] = {}
-    large: list[str] = []
-    for name in quantities:
-        short = _normal_form(equations, name, symbols) if simplify else None
+    large: dict[str, ca.SX] = {}
+    for name, value in values.items():
+        short = _normal_form(equations, value, symbols) if simplify else None
         if short is None:
-            large.append(name)
+            large[name] = value
         else:
             matrices[name] = short
     shared, definitions = _shared(equations, large, symbols, simplify)
     matrices |= shared
-    return Readable({name: matrices[name] for name in quantities}, symbols, definitions)
+    return Readable({name: matrices[name] for name in values}, symbols, definitions)
 
 
-def _symbols(equations: Equations) -> dict[str, sp.Symbol]:
+def _symbols(equations: Equations, accelerations: bool = False) -> dict[str, sp.Symbol]:
     """A symbol for each variable, under its own name; time is t."""
     names = [*equations.coordinates, *equations.speeds, *equations.inputs, *equations.parameters]
     time = "t" if "t" not in names else "time"
-    return {name: sp.Symbol(name, real=True) for name in [*names, time]}
+    rates = [f"{name}'" for name in equations.speeds] if accelerations else []
+    return {name: sp.Symbol(name, real=True) for name in [*names, time, *rates]}
 
 
-def _function(equations: Equations, names: Sequence[str]) -> ca.Function:
+def _function(equations: Equations, values: Iterable[ca.SX], count: int) -> ca.Function:
+    """Of so many symbols: without u̇, if that makes them all."""
     s = equations.terms.symbols
-    results = [ca.densify(getattr(equations.terms, name)) for name in names]
-    return ca.Function("readable", [ca.vertcat(s.q, s.u, s.w, s.p, s.t)], results, {"cse": True})
+    arguments = ca.vertcat(s.q, s.u, s.w, s.p, s.t, s.udot)[:count]
+    results = [ca.densify(value) for value in values]
+    return ca.Function("readable", [arguments], results, {"cse": True})
 
 
-def _matrix(equations: Equations, name: str, entries: Sequence[sp.Expr]) -> sp.Matrix:
-    rows, columns = getattr(equations.terms, name).shape
+def _matrix(value: ca.SX, entries: Sequence[sp.Expr]) -> sp.Matrix:
+    rows, columns = value.shape
     return sp.Matrix(rows, columns, lambda i, j: entries[j * rows + i])
 
 
 def _normal_form(
-    equations: Equations, name: str, symbols: Mapping[str, sp.Symbol]
+    equations: Equations, value: ca.SX, symbols: Mapping[str, sp.Symbol]
 ) -> sp.Matrix | None:
     """The matrix in its shortest normal form; None if that would be too long to read."""
-    algebra = NormalForm()
+    algebra, function = NormalForm(), _function(equations, [value], len(symbols))
     try:
-        (entries,) = evaluate(_function(equations, [name]), list(symbols.values()), algebra)
+        (entries,) = evaluate(function, list(symbols.values()), algebra)
     except TooLarge:
         return None
     if max(map(len, entries), default=0) > LONGEST_ENTRY:
@@ -124,22 +136,25 @@ def _normal_form(
     for key, entry in zip(keys, entries, strict=True):
         if key not in known:
             known[key] = algebra.expression(entry, parameters, speeds)
-    return _matrix(equations, name, [known[key] for key in keys])
+    return _matrix(value, [known[key] for key in keys])
 
 
 def _shared(
-    equations: Equations, names: Sequence[str], symbols: Mapping[str, sp.Symbol], simplify: bool
+    equations: Equations,
+    values: Mapping[str, ca.SX],
+    symbols: Mapping[str, sp.Symbol],
+    simplify: bool,
 ) -> tuple[dict[str, sp.Matrix], tuple[tuple[sp.Symbol, sp.Expr], ...]]:
     """Matrices that are written as they were derived, with names for shared subexpressions unless
     they are small."""
-    if not names:
+    if not values:
         return {}, ()
-    function = _function(equations, names)
+    function = _function(equations, values.values(), len(symbols))
     small = not simplify and function.n_instructions() < PLAIN_LIMIT
     algebra = Plain() if small else Named(function, list(symbols))
     results = evaluate(function, list(symbols.values()), algebra)
-    pairs = zip(names, results, strict=True)
-    matrices = {name: _matrix(equations, name, entries) for name, entries in pairs}
+    pairs = zip(values.items(), results, strict=True)
+    matrices = {name: _matrix(value, entries) for (name, value), entries in pairs}
     definitions = tuple(algebra.definitions) if isinstance(algebra, Named) else ()
     return matrices, definitions
 
@@ -179,7 +194,7 @@ def _shape(equations: Equations) -> str:
 
 
 def _defined(readable: Readable, printer: _TextPrinter) -> str:
-    lines = [_line(str(name), printer.doprint(value)) for name, value in readable.definitions]
+    lines = [line(str(name), printer.doprint(value)) for name, value in readable.definitions]
     return "\n".join(["with", *lines]) if lines else ""
 
 
@@ -188,11 +203,12 @@ def _entries(equations: Equations, readable: Readable, name: str, printer: _Text
     for i, j, label in _labelled(equations, name, matrix):
         if matrix[i, j] != 0:
             entry = f"{LETTERS[name]}[{', '.join(label)}]"
-            lines.append(_line(entry, printer.doprint(matrix[i, j])))
+            lines.append(line(entry, printer.doprint(matrix[i, j])))
     return "\n".join([TITLES[name], *(lines or ["  nothing but zeros"])])
 
 
-def _line(left: str, right: str) -> str:
+def line(left: str, right: str) -> str:
+    """``left = right``, on as many lines as it takes."""
     return textwrap.fill(
         f"  {left} = {right}",
         TEXT_WIDTH,
@@ -271,17 +287,32 @@ def equations_latex(equations: Equations, simplify: bool = True) -> str:
     Rows of φ, ψ, A, b are numbered as in ``equations.constraints``.
     """
     readable = to_sympy(equations, simplify, _shown(equations))
+    printer, lines = latex_printer(readable), [*_latex_heading(equations)]
+    lines += latex_definitions(readable, printer)
+    for name in readable.matrices:
+        matrix = readable[name].applyfunc(shortened)
+        lines += latex_matrix(matrix, LATEX_LETTERS[name], printer, symmetric=name == "M")
+    return aligned(lines)
+
+
+def aligned(lines: Iterable[str]) -> str:
+    """Lines of LaTeX one below the other."""
+    return "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}"
+
+
+def latex_printer(readable: Readable) -> LatexPrinter:
+    """What prints expressions of its symbols."""
     names = {symbol: latex_name(name) for name, symbol in readable.symbols.items()}
     for symbol, _ in readable.definitions:
         names[symbol] = f"{symbol.name[0]}_{{{symbol.name[1:]}}}"
     settings = {"symbol_names": names, "full_prec": False, "mat_str": "bmatrix", "mat_delim": ""}
-    printer = LatexPrinter(settings)
-    lines = [*_latex_heading(equations)]
+    return LatexPrinter(settings)
+
+
+def latex_definitions(readable: Readable, printer: LatexPrinter) -> Iterator[str]:
+    """A line for each subexpression that has a name."""
     for symbol, value in readable.definitions:
-        lines.append(f"{names[symbol]} &= {printer.doprint(shortened(value))}")
-    for name in readable.matrices:
-        lines += _latex_quantity(readable[name].applyfunc(shortened), name, printer)
-    return "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}"
+        yield f"{printer.doprint(symbol)} &= {printer.doprint(shortened(value))}"
 
 
 def _latex_heading(equations: Equations) -> Iterator[str]:
@@ -298,15 +329,16 @@ def _latex_heading(equations: Equations) -> Iterator[str]:
 LATEX_LETTERS = LETTERS | {"phi": r"\varphi", "psi": r"\psi"}
 
 
-def _latex_quantity(matrix: sp.Matrix, name: str, printer: LatexPrinter) -> Iterator[str]:
+def latex_matrix(
+    matrix: sp.Matrix, letter: str, printer: LatexPrinter, symmetric: bool = False
+) -> Iterator[str]:
     """One matrix if that fits on a page, else one line for each entry."""
-    letter = LATEX_LETTERS[name]
     widths = (sum(len(str(entry)) for entry in matrix.row(i)) for i in range(matrix.rows))
     if max(widths, default=0) <= WIDEST_MATRIX:
         yield f"{letter} &= {printer.doprint(matrix)}"
         return
     for i in range(matrix.rows):
-        for j in range(i if name == "M" else 0, matrix.cols):
+        for j in range(i if symmetric else 0, matrix.cols):
             if matrix[i, j] != 0:
                 index = f"{i + 1}" if matrix.cols == 1 else f"{i + 1}, {j + 1}"
                 yield f"{letter}_{{{index}}} &= {printer.doprint(matrix[i, j])}"

@@ -26,6 +26,7 @@ from .shells import Shell, edges_of, shell_of
 
 DARK = "#3d4855"  # joints
 GROUND = "#8b97a4"
+HEAVY, LIGHT = "#2f6d62", "#b5483a"  # particles, and those of negative mass
 SLENDER = 0.035  # radius of rods over the size of a typical body
 SLIM = 0.3  # at most, over the radius of the smallest wheel
 
@@ -83,6 +84,7 @@ def solid(sample: Sample, name: str, tint: str, thickness: float) -> Solid:
     if name == "ground":
         return Solid(name, tint, (*joints, *_anchors(sample, name, thickness)), boxes, shells)
     body = sample.equations.system.bodies[name]
+    joints = (*joints, *_particles(sample, name, thickness))
     if shells or boxes:
         rods = _skeleton(sample.points(name), thickness, tint)
     else:
@@ -187,6 +189,21 @@ def _far_end(sample: Sample, body: Body, tolerance: float) -> list[np.ndarray]:
     across = max(0.0, (np.trace(inertia) - along @ inertia @ along) / 2)
     beyond = min(float(np.sqrt(3 * across / mass)), reach)
     return [attached[0] + (reach + beyond) * along] if beyond > tolerance else []
+
+
+def _particles(sample: Sample, body: str, thickness: float) -> list[Rod]:
+    """Balls for the particles of a body, if it is moved as such: as large as their masses, another
+    colour for those that are negative."""
+    found = sample.equations.terms.chart.particles(body)
+    masses = [float(sample.constant(mass).item()) for mass, _ in found]
+    places = [sample.constant(place) for _, place in found]
+    largest = max(map(abs, masses), default=1.0)
+    sizes = [thickness * (0.4 + 1.2 * (abs(mass) / largest) ** (1 / 3)) for mass in masses]
+    return [
+        Rod(at, at, size, LIGHT if mass < 0 else HEAVY)
+        for at, size, mass in zip(places, sizes, masses, strict=True)
+        if abs(mass) > 1e-9 * largest
+    ]
 
 
 # --- surfaces -------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ from ..model.description import Description
 from ..model.system import System
 from .assembly.assemble import assemble
 from .assembly.conversion import convert
+from .assembly.positions import closed
 from .projection import moved, project, violations
 
 if TYPE_CHECKING:
@@ -45,10 +46,12 @@ TOLERANCES = (
 WELL_CONDITIONED = 1e-3
 CONSISTENT = 1e-10  # violation of a constraint up to which states are compared
 ATTEMPTS = 12
+HEAVY = 1e-8  # inertia, relative: what has less is not asked how it would move if it were free
 PROBING_LIMIT = 10  # speeds; probing evaluates the energy of accelerations about n³/2 times
 VARIANTS: Mapping[str, Sequence[Mapping[str, str]]] = {
     "appell": ({}, {"coefficients": "probing"}),
     "lagrange": ({}, {"form": "explicit"}),
+    "points": ({}, {"form": "unreduced"}),
 }
 
 
@@ -209,15 +212,36 @@ def agreement(
 
 
 @dataclass(frozen=True)
+class _Held:
+    """What all formalisms in the same coordinates have in common at the states: A and b, and G if
+    friction goes with the multipliers."""
+
+    A: np.ndarray
+    b: np.ndarray
+    G: np.ndarray | None
+
+    @staticmethod
+    def of(equations: Equations, at: States) -> _Held:
+        terms, evaluate = equations.terms, equations.numeric.evaluate
+        A = equations.constraint_jacobian(at.q, at.u, at.t)
+        b = evaluate("b", lambda: terms.b, 1, at.q, at.u, at.t)
+        if not terms.has_friction:
+            return _Held(A, b, None)
+        return _Held(A, b, evaluate("G", lambda: terms.G, 2, at.q, at.u, at.t, at.w))
+
+
+@dataclass(frozen=True)
 class _Values:
     """What is compared, at all states: M, f, u̇, the joints' reactions, and the bodies'
-    accelerations."""
+    accelerations; and by what u̇ and the latter are large, if constraint forces cancel the rest."""
 
     M: np.ndarray
     f: np.ndarray
     udot: np.ndarray
     reactions: np.ndarray
     bodies: np.ndarray
+    free_udot: np.ndarray
+    free_bodies: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -226,6 +250,7 @@ class _Reference:
 
     equations: Equations
     at: States
+    held: _Held
     values: _Values
     redundant: bool
 
@@ -234,21 +259,21 @@ class _Reference:
         equations: Equations, states: int, seed: int, guess: Mapping[str, Any] | None
     ) -> _Reference:
         at = random_states(equations, states, seed, guess)
-        A = equations.constraint_jacobian(at.q, at.u, at.t)
-        redundant = any(rank(each) < len(each) for each in A)
-        values = next(_values(equations, at))[1]
-        return _Reference(equations, at, values, redundant)
+        held = _Held.of(equations, at)
+        redundant = any(rank(each) < len(each) for each in held.A)
+        values = next(_values(equations, at, held))[1]
+        return _Reference(equations, at, held, values, redundant)
 
 
 def _consequences(equations: Equations) -> Kernel:
     """All joints' reactions, by the formalism's own way, and all bodies' accelerations, as a
-    function of the state, u̇ and λ."""
-    return equations.numeric.kernel(
-        "consequences",
-        lambda: _consequence_expressions(equations),
-        [1, 1],
-        equations.numeric.closed.force_symbols,
-    )
+    function of the state, u̇ and λ; formalisms that have no way of their own share it."""
+    shared, key = equations.terms.chart.derived, ("consequences", equations.terms.reactions)
+    if key not in shared:
+        symbols = equations.numeric.closed.force_symbols
+        shared[key] = equations.numeric.built(_consequence_expressions(equations), [1, 1], symbols)
+    kernel: Kernel = shared[key]
+    return kernel
 
 
 def _consequence_expressions(equations: Equations) -> list[SX]:
@@ -259,47 +284,59 @@ def _consequence_expressions(equations: Equations) -> list[SX]:
     return [ca.vertcat(SX(0, 1), *through), ca.vertcat(SX(0, 1), *moving)]
 
 
-def _values(equations: Equations, at: States) -> Iterator[tuple[str, _Values]]:
+def _values(equations: Equations, at: States, held: _Held) -> Iterator[tuple[str, _Values]]:
     """By closure; derived and evaluated once for all of them."""
     M, f = equations.mass_matrix(at.q, at.t), equations.forces(at.q, at.u, at.t, at.w)
     arguments = equations.numeric.arguments(at.q, at.u, at.t, at.w, None)
-    for closure, udot, multipliers in _solutions(equations, at, M, f):
-        yield (
-            closure,
-            _Values(
-                M,
-                f,
-                udot,
-                *_consequences(equations)(*arguments, np.concatenate([udot, multipliers], axis=-1)),
-            ),
-        )
+
+    def consequences(udot: np.ndarray, multipliers: np.ndarray) -> list[np.ndarray]:
+        forces = np.concatenate([udot, multipliers], axis=-1)
+        return _consequences(equations)(*arguments, forces)
+
+    inverse = np.linalg.pinv(M, rcond=HEAVY, hermitian=True)
+    free = (inverse @ f[..., None])[..., 0]
+    free_bodies = consequences(free, np.zeros_like(held.b))[1]
+    for closure, udot, multipliers in _solutions(equations, at, held, M, f):
+        reactions, bodies = consequences(udot, multipliers)
+        yield closure, _Values(M, f, udot, reactions, bodies, free, free_bodies)
 
 
 def _solutions(
-    equations: Equations, at: States, M: np.ndarray, f: np.ndarray
+    equations: Equations, at: States, held: _Held, M: np.ndarray, f: np.ndarray
 ) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     """(closure, u̇, λ); without constraints by the formalism's own route, with friction that goes
     with λ by the only one."""
     if not equations.constraints:
-        yield (
-            "none needed",
-            equations.accelerations(at.q, at.u, at.t, at.w),
-            np.zeros((len(at.t), 0)),
-        )
+        udot = equations.accelerations(at.q, at.u, at.t, at.w)
+        yield "none needed", udot, held.b
         return
-    A = equations.constraint_jacobian(at.q, at.u, at.t)
-    b = equations.numeric.evaluate("b", lambda: equations.terms.b, 1, at.q, at.u, at.t)
-    if equations.terms.has_friction:
-        G = equations.numeric.evaluate("G", lambda: equations.terms.G, 2, at.q, at.u, at.t, at.w)
-        yield "with friction", *solved(bordered, M, f, A, b, G)[:2]
+    if held.G is not None:
+        yield "with friction", *solved(bordered, M, f, held.A, held.b, held.G)[:2]
         return
+    if equations.terms.S is not None:
+        yield "its own", *_by_complement(equations, at)
     for name, closure in CLOSURES.items():
         try:
-            udot, lam = closure.solve(M, f, A, b)
+            udot, lam = closure.solve(M, f, held.A, held.b)
         except np.linalg.LinAlgError:
             message = equations.numeric.undetermined_message(at.q, at.u, at.t, None)
             raise ArgumentError(message) from None
         yield name, udot, lam
+    if equations.terms.close is not None:
+        closed = equations.numeric.closed
+        out = equations.numeric.evaluate(
+            "own way", lambda: ca.vertcat(closed.udot, closed.lam), 1, at.q, at.u, at.t, at.w
+        )
+        count = len(equations.speeds)
+        yield "its own", out[..., :count], out[..., count:]
+
+
+def _by_complement(equations: Equations, at: States) -> tuple[np.ndarray, np.ndarray]:
+    """(u̇, λ) with the complement that the formalism knows."""
+    closed = equations.numeric.closed
+    kernel = equations.numeric.kernel("by complement", lambda: [closed.udot, closed.lam], [1, 1])
+    udot, lam = kernel(*equations.numeric.arguments(at.q, at.u, at.t, at.w, None))
+    return udot, lam
 
 
 def _compare(
@@ -337,11 +374,11 @@ def _errors_of(reference: _Reference, equations: Equations) -> Iterator[tuple[st
     """Errors by closure."""
     at, expected = reference.at, reference.values
     if equations.terms.chart is reference.equations.terms.chart:
-        for closure, found in _values(equations, at):
+        for closure, found in _values(equations, at, reference.held):
             yield closure, _errors(found, expected, at.u)
         return
-    q, u = convert(reference.equations, equations, at.q, at.u, at.t)
-    for closure, found in _values(equations, States(q, u, at.t, at.w)):
+    there = States(*convert(reference.equations, equations, at.q, at.u, at.t), at.t, at.w)
+    for closure, found in _values(equations, there, _Held.of(equations, there)):
         yield closure, _errors_in_the_world(found, expected, at.u, reference.redundant)
 
 
@@ -350,15 +387,15 @@ def _errors(found: _Values, expected: _Values, u: np.ndarray) -> Errors:
     state counts.
 
     Forces, accelerations and reactions may cancel to nothing, so they are measured against what
-    they are sums of, too: inertia forces M u², u², and the forces.
+    they are sums of, too: inertia forces M u², u², the forces, and the accelerations M⁻¹f that the
+    constraints take away.
     """
-    M, squares = _largest(expected.M), _largest(u) ** 2
-    f = np.maximum(_largest(expected.f), M * squares)
+    M, f = _largest(expected.M), _forces(expected, u)
     return (
         _worst(found.M - expected.M, M),
         _worst(found.f - expected.f, f),
-        _worst(found.udot - expected.udot, np.maximum(_largest(expected.udot), squares)),
-        _worst(found.reactions - expected.reactions, np.maximum(_largest(expected.reactions), f)),
+        _worst(found.udot - expected.udot, _squares(u), expected.udot, expected.free_udot),
+        _worst(found.reactions - expected.reactions, f, expected.reactions),
     )
 
 
@@ -367,16 +404,27 @@ def _errors_in_the_world(
 ) -> Errors:
     """The same for a formalism in coordinates of its own: accelerations of bodies, and reactions if
     they are unique."""
-    squares = _largest(u) ** 2
-    forces = np.maximum(_largest(expected.f), _largest(expected.M) * squares)
-    bodies = _worst(found.bodies - expected.bodies, np.maximum(_largest(expected.bodies), squares))
-    reactions = _worst(
-        found.reactions - expected.reactions, np.maximum(_largest(expected.reactions), forces)
-    )
+    terms = expected.bodies, expected.free_bodies, found.free_bodies
+    bodies = _worst(found.bodies - expected.bodies, _squares(u), *terms)
+    forces = _forces(expected, u)
+    reactions = _worst(found.reactions - expected.reactions, forces, expected.reactions)
     return None, None, bodies, None if redundant else reactions
 
 
-def _worst(difference: np.ndarray, scale: np.ndarray) -> float:
+def _forces(expected: _Values, u: np.ndarray) -> np.ndarray:
+    """How large forces are: f, and inertia forces."""
+    return np.maximum(_largest(expected.f), _largest(expected.M) * _squares(u))
+
+
+def _squares(u: np.ndarray) -> np.ndarray:
+    """u² at each state; of the speeds that were drawn, about one, where constraints leave nothing
+    of them."""
+    return np.maximum(_largest(u) ** 2, 1.0)
+
+
+def _worst(difference: np.ndarray, scale: np.ndarray, *terms: np.ndarray) -> float:
+    """The largest difference over the scale or the largest term at its state."""
+    scale = np.max([scale, *(_largest(term) for term in terms)], axis=0)
     return float(np.max(_largest(difference) / np.where(scale > 0, scale, 1.0), initial=0.0))
 
 
@@ -397,9 +445,9 @@ def random_states(
 ) -> States:
     """Consistent states around an assembled one, at random times in (0, 1) with random inputs.
 
-    Coordinates are moved by steps of about ``spread`` along the speeds and assembled again,
-    nearer and sooner where that fails, and at last where and when they were assembled; random
-    speeds are projected on ψ = 0.
+    Coordinates are moved by steps of about ``spread`` along the speeds and closed again, nearer and
+    sooner where that fails, and at last where and when they were assembled; random speeds are
+    projected on ψ = 0.
     """
     (seed,) = whole(least=0, seed=seed)
     random = np.random.default_rng(seed)
@@ -421,10 +469,8 @@ def _random_state(
         near_to = 0.7**attempt
         t = near_to * float(random.uniform())
         step = near_to * spread * random.standard_normal(len(equations.speeds))
-        near = moved(equations, first, step)
-        guess = dict(zip(equations.coordinates, near, strict=True))
         try:
-            q = assemble(equations, t=t, guess=guess)[0]
+            q = closed(equations, moved(equations, first, step), t)
             found.append(_moving(equations, q, t, random))
         except AssemblyError:
             continue

@@ -63,8 +63,7 @@ def inverse_dynamics(
         )
     if u is None or udot is None:
         raise ArgumentError("inverse_dynamics needs a Trajectory, or q, u and udot")
-    composed = equations.terms.composed
-    if composed is not None and composed.dragging:
+    if equations.terms.drag is not None:
         raise UnsupportedError(
             "forces grow with constraint forces here, and those of this motion are not known: "
             "leave the constraint out, name inputs along what it blocks, let the force depend on "

@@ -17,6 +17,7 @@ State = TypeVar("State")
 
 STEPS = 200
 HOPELESS = 1e8  # damping at which no step is left
+SHORTEST = 1e-14  # step: if it does not help, what is left is rounding
 LEAST = 1e-20  # damping beside which rounding counts for nothing
 
 
@@ -39,10 +40,13 @@ def settled(
         size = float(np.linalg.norm(residual))
         if not enough < size < np.inf or damping > HOPELESS:
             break
-        trial = moved(state, _damped(J, residual, max(min(damping, size) * size, LEAST)))
+        step = _damped(J, residual, max(min(damping, size) * size, LEAST))
+        trial = moved(state, step)
         new, slopes = rows(trial)
         if np.linalg.norm(new) < size:
             state, residual, J, damping = trial, new, slopes, damping / 5
+        elif np.linalg.norm(step) < SHORTEST:
+            break
         else:
             damping *= 10
     return state, residual

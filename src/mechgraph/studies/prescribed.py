@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import casadi as ca
 import numpy as np
+from casadi import SX
 
 from ..arguments import times as read_times
 from ..composition.compose import compose
@@ -31,9 +33,13 @@ def prescribed_motion(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """q, u, u̇ at the times t, with ``motion`` prescribed: functions of time or numbers by name."""
     times = np.atleast_1d(np.asarray(read_times(t), dtype=float)[..., 0])
-    rows = {f"{name} prescribed": _row(name, value) for name, value in motion.items()}
+    rows = {
+        f"{name} prescribed": _row(name, value, any(equations.names.resolve(name).angular))
+        for name, value in motion.items()
+    }
     driven = compose(equations.terms.name, [equations], constraints=rows)
-    found, before = [], dict(guess or {})
+    q, _ = assemble(equations, {}, guess=guess, t=times[0], parameters=parameters)
+    found, before = [], dict(zip(driven.coordinates, q, strict=True))
     for moment in times:
         q, u = assemble(driven, {}, guess=before, t=moment, parameters=parameters)
         left = driven.mobility(q, u, moment, parameters)
@@ -48,5 +54,11 @@ def prescribed_motion(
     return (q, u, udot) if np.ndim(t) else (q[0], u[0], udot[0])
 
 
-def _row(name: str, value: Any) -> Callable[[Seen], Any]:
-    return lambda v: v[name] - (value(v["t"]) if callable(value) else value)
+def _row(name: str, value: Any, angular: bool) -> Callable[[Seen], Any]:
+    """The gap between a quantity and its value; of a measured angle up to whole turns."""
+
+    def gap(v: Seen) -> SX:
+        left = v[name] - (value(v["t"]) if callable(value) else value)
+        return left - 2 * ca.pi * ca.floor(left / (2 * ca.pi) + 0.5) if angular else left
+
+    return gap

@@ -25,10 +25,12 @@ def moved(equations: Equations, q: np.ndarray, step: np.ndarray) -> np.ndarray:
     return chart.normalized(q + (T @ step[..., None])[..., 0])
 
 
-def shifted(equations: Equations, q: np.ndarray, step: np.ndarray) -> np.ndarray:
+def shifted(
+    equations: Equations, q: np.ndarray, step: np.ndarray, t: Any, parameters: Any
+) -> np.ndarray:
     """q displaced by a step along the speeds, N step, on its manifold."""
-    terms = equations.terms
-    rates = equations.numeric.evaluate("N u", lambda: terms.N @ terms.symbols.u, 1, q, step)
+    terms, given = equations.terms, (q, step, t, None, parameters)
+    rates = equations.numeric.evaluate("N u", lambda: terms.N @ terms.symbols.u, 1, *given)
     return terms.chart.normalized(q + rates)
 
 
@@ -81,7 +83,7 @@ def _projected(
         step = _least_step(
             equations, q, u, t, parameters, violation, slice(0, equations.terms.phi.numel())
         )
-        q = shifted(equations, q, step)
+        q = shifted(equations, q, step, t, parameters)
     for _ in range(3):
         violation = equations.velocity_violation(q, u, t, parameters)
         if _largest(violation) < PROJECTED:

@@ -3,6 +3,7 @@ compiler."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +41,8 @@ def rollout(
 
     q, u: a row for each trajectory, or one for all.
     step, steps: length and number of the steps.
-    method: "rk4", or "symplectic" (Euler's).
+    method: "rk4", "symplectic" (Euler's), or "midpoint" (implicit; with ``hamilton`` in canonical
+        coordinates it keeps the symplectic form, so that the energy does not drift).
     inputs: by name or as an array, with axes (inputs), (steps, inputs) or (trajectories, steps,
         inputs), held over each step.
     parameters: by name, or a row for each trajectory.
@@ -73,8 +75,30 @@ def rollout(
         report(failure, "rollouts in the interpreter")
         states, tier = _interpreted(equations, start, w, p, *grid, method), "interpreter"
     positions, speeds = np.split(states, [q.shape[1]], axis=2)
-    return Rollouts(
-        t + step * every * np.arange(states.shape[1]), positions, speeds, equations, tier
+    time = t + step * every * np.arange(states.shape[1])
+    found = Rollouts(time, positions, speeds, equations, tier)
+    _warn_if_lost(found, w[..., ::every, :], p)
+    return found
+
+
+def _warn_if_lost(found: Rollouts, w: np.ndarray, p: np.ndarray) -> None:
+    """Say so where trajectories end in numbers that are not finite, and why the first one does."""
+    known = np.isfinite(found.q).all(axis=-1) & np.isfinite(found.u).all(axis=-1)
+    if known.all():
+        return
+    lost = np.flatnonzero(~known.all(axis=1))
+    i, last = int(lost[0]), max(0, int(known[lost[0]].argmin()) - 1)
+    inputs, constants = (w[i] if w.ndim == 3 else w)[last], p[min(i, len(p) - 1)]
+    t, state = float(found.time[last]), (found.q[i, last], found.u[i, last])
+    why = "it runs away; try a shorter step"
+    try:
+        found.equations.accelerations(*state, t, inputs, constants)
+    except ArgumentError as error:
+        why = str(error)
+    warnings.warn(
+        f"{len(lost)} of {len(known)} trajectories are not finite in the end; number {i} is lost "
+        f"after t = {t:.6g} s: {why}",
+        stacklevel=3,
     )
 
 
@@ -157,13 +181,15 @@ def _interpreted(
                 ]
             )
 
-        y = _rk4(slope, y, t, h) if method == "rk4" else _symplectic(slope, y, t, h, nq)
+        y = STEPS[method](slope, y, t, h, nq)
         y = np.hstack(project(equations, y[:, :nq], y[:, nq:], np.full(len(y), t + h), p))
         records += [y] if (k + 1) % every == 0 else []
     return np.stack(records, axis=1)
 
 
-def _rk4(slope: Callable[..., np.ndarray], y: np.ndarray, t: float, h: float) -> np.ndarray:
+def _rk4(
+    slope: Callable[..., np.ndarray], y: np.ndarray, t: float, h: float, nq: int
+) -> np.ndarray:
     k1 = slope(y, t)
     k2 = slope(y + h / 2 * k1, t + h / 2)
     k3 = slope(y + h / 2 * k2, t + h / 2)
@@ -176,3 +202,19 @@ def _symplectic(
     speeds = np.where(np.arange(y.shape[1]) < nq, 0, 1)
     y = y + h * speeds * slope(y, t)
     return y + h * (1 - speeds) * slope(y, t)
+
+
+def _midpoint(
+    slope: Callable[..., np.ndarray], y: np.ndarray, t: float, h: float, nq: int
+) -> np.ndarray:
+    middle = y
+    for _ in range(60):
+        k = slope(middle, t + h / 2)
+        before, middle = middle, y + h / 2 * k
+        change = np.abs(middle - before) - 4e-16 * np.abs(middle)
+        if change.max(initial=0.0) < 1e-16:
+            break
+    return y + h * np.where(change.max(axis=1, keepdims=True, initial=0.0) < 1e-9, k, np.nan)
+
+
+STEPS = {"rk4": _rk4, "symplectic": _symplectic, "midpoint": _midpoint}

@@ -68,7 +68,8 @@ def _assembled(
     q = _positions(equations, asked, guessed, {*start, *guess}, context)
     q = with_turns(equations, equations, q, q, **context)
     levels = guessed.velocities, asked.velocities
-    if _independent(equations, *levels):
+    # rest is u = 0 unless the user chose other speeds
+    if _independent(equations, *levels) and not equations.terms.chart.replaced:
         return q, _with_values(np.zeros(len(equations.speeds)), *levels)
     return q, velocities(equations, asked.velocities, guessed.velocities, q, context)
 

@@ -10,7 +10,7 @@ import numpy as np
 from casadi import SX
 
 from ...formalisms import DEFAULT
-from ...motion.tree import joint_chart
+from ...motion.speeds import joint_chart
 from ...motion.turns import angles_asked_for
 from ...motion.world import World
 
@@ -69,14 +69,34 @@ def convert(
     """The state of ``target`` that is the state (q, u) of ``source`` in the world (batches,
     too)."""
     chart = target.terms.chart
+    if chart.joints is source.terms.chart.joints:
+        return q, _other_speeds(source, target, q, u, t, parameters)
     arguments = source.numeric.arguments(q, u, t, None, parameters)
     world = _world(source, arguments)
     q_out, u_out = chart.from_world(world, arguments[2], arguments[4])
+    own, rates = source.terms.chart, _joint_rates(source, q, u, t, parameters)
     for name in chart.chain_end:
-        own = source.terms.chart
         q_out[..., list(chart.joint_coordinates[name])] = q[..., list(own.joint_coordinates[name])]
-        u_out[..., list(chart.joint_speeds[name])] = u[..., list(own.joint_speeds[name])]
+        u_out[..., list(chart.joint_speeds[name])] = rates[..., list(own.joint_speeds[name])]
     return with_turns(target, source, q, q_out, t, parameters), u_out
+
+
+def _other_speeds(
+    source: Equations, target: Equations, q: np.ndarray, u: np.ndarray, t: Any, parameters: Any
+) -> np.ndarray:
+    """Speeds of the same motion in the same coordinates."""
+    chart, rates = target.terms.chart, _joint_rates(source, q, u, t, parameters)
+    given = SX.sym("rates", rates.shape[-1])
+    kernel = target.numeric.kernel("from joint rates", lambda: [chart.speeds_of(given)], [1], given)
+    return kernel(*target.numeric.arguments(q, None, t, None, parameters), rates)[0]
+
+
+def _joint_rates(
+    equations: Equations, q: np.ndarray, u: np.ndarray, t: Any, parameters: Any
+) -> np.ndarray:
+    """Speeds of the joints at a state."""
+    chart, given = equations.terms.chart, (q, u, t, None, parameters)
+    return equations.numeric.evaluate("joint rates", lambda: chart.joint_rates, 1, *given)
 
 
 def _world(equations: Equations, arguments: list[np.ndarray]) -> World:

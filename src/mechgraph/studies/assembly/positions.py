@@ -55,6 +55,15 @@ def positions(
     return min(found, key=rows.distance)
 
 
+def closed(equations: Equations, near: np.ndarray, t: float) -> np.ndarray:
+    """Coordinates with φ = 0 that least steps lead to from others, wherever that is."""
+    rows = Placing(equations, Level(), Level(), near, {"t": t, "parameters": None})
+    q, left = settled(rows, rows.moved, near, ENOUGH)
+    if not rows.met(q, left):
+        raise AssemblyError("no least steps close the mechanism from there")
+    return q
+
+
 def _starts(rows: Placing, first: np.ndarray) -> Iterator[np.ndarray]:
     """Where to begin: at the guess, then at random beside it."""
     if rows.guess.rows.names:

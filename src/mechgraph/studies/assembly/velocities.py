@@ -80,18 +80,18 @@ class Speeding:
         self.names = [*rates, *start.names(equations.speeds)]
         apart = contact_variables(equations, terms.chart.joint_speeds)
         self.bodies = [k for k in range(len(equations.speeds)) if k not in apart]
-        columns = [start.rows.column, guess.rows.column]
+        columns = [start.rows.column, guess.rows.column, terms.chart.joint_rates]
 
         def build() -> list[SX]:
             return [*columns, *(ca.jacobian(column, terms.symbols.u) for column in columns)]
 
         keys = tuple(start.rows.names), tuple(guess.rows.names)
-        self._kernel = equations.numeric.kernel(("velocity rows", *keys), build, [1, 1, 2, 2])
+        self._kernel = equations.numeric.kernel(("velocity rows", *keys), build, [1, 1, 1, 2, 2, 2])
 
     def levels(self, u: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         """What a step should do: meet ψ and the start; then the guess; then come nearer to rest."""
         eqs, q, t, p = self.equations, self.q, self.context["t"], self.context["parameters"]
-        asked, guessed, slopes, guess_slopes = self._kernel(
+        asked, guessed, rates, slopes, guess_slopes, of_rates = self._kernel(
             *eqs.numeric.arguments(q, u, t, None, p)
         )
         identity = np.eye(len(u))
@@ -102,5 +102,5 @@ class Speeding:
         wished = known(
             self.guess.gap(u, guessed), self.guess.slopes(identity, guess_slopes), unknown=0.0
         )
-        rest = u[self.bodies], identity[self.bodies]
+        rest = rates[self.bodies], of_rates[self.bodies]
         return [(slopes, -lacking) for lacking, slopes in (must, wished, rest)]

@@ -18,7 +18,6 @@ What happens then is in ``settle``.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -28,11 +27,20 @@ from casadi import SX
 from ...errors import ArgumentError
 from ..assembly.assemble import GIVEN
 from ..simulation.integrators import IntegrationFailure
-from .points import gravity, points_of, quantities, ring_quantities, values, weight
+from .points import (
+    gravity,
+    points_of,
+    quantities,
+    ring_quantities,
+    stuck_forces,
+    values,
+    weight,
+)
 from .settle import BAND, FLAT, TOUCH, settle
 
 if TYPE_CHECKING:
     from ...equations import Equations
+    from ...kernels import Kernel
 
 STUCK = 0.75  # part of the regularization that w falls to where a slip ends
 STANDSTILL = 30
@@ -54,6 +62,7 @@ class Contacts:
         self.sticking = np.zeros(len(self.points), dtype=bool)
         self.flat = np.zeros(len(self.points), dtype=bool)
         self.rings = np.array([bool(point.rows.level) for point in self.points])
+        self.rough = np.array([not point.law.static.is_zero() for point in self.points])
         self.heading = np.zeros((len(self.points), 2))
         self.tipping: dict[int, np.ndarray] = {}
         laws = values(equations, self.points, context.parameters)
@@ -68,10 +77,39 @@ class Contacts:
         self._latest, self._standing = -np.inf, 0
         self.small_force = 1e-9 * weight(equations)  # less is rounding
         self.gravity = gravity(equations)
+        self._constants = np.array(list(context.parameters.values()))
+        place = {name: k for k, name in enumerate(context.parameters)}
+        self._places = [place[name] for name in self.switches]
+        self._own = [[place[name] for name in point.switches] for point in self.points]
 
     @property
-    def parameters(self) -> dict[str, float]:
-        return {**self.context.parameters, **self.switches}
+    def parameters(self) -> np.ndarray:
+        """All parameters, with the switches as they are."""
+        values = self._constants.copy()
+        values[self._places] = list(self.switches.values())
+        return values
+
+    def closed_parameters(self, lying: int | None = None) -> np.ndarray:
+        """The same as if all points were closed and stuck, and one flat."""
+        values = self.parameters
+        for k, own in enumerate(self._own):
+            values[own[: 3 if k == lying else 2]] = 1.0
+        return values
+
+    def evaluated(
+        self, kernel: Kernel, t: float, q: np.ndarray, u: np.ndarray, p: np.ndarray | None = None
+    ) -> list[np.ndarray]:
+        """A kernel of (q, u, t, w, p) at a state; numbers of our own need no check."""
+        w = self.context.inputs_at(np.array([t]), q[None], u[None])[0]
+        return kernel(q, u, np.array([t]), w, self.parameters if p is None else p)
+
+    def energy(self, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """T and V."""
+        terms = self.equations.terms
+        kernel = self.equations.numeric.kernel(
+            "energies", lambda: [ca.vertcat(terms.kinetic, terms.potential)], [1]
+        )
+        return self.evaluated(kernel, t, q, u)[0]
 
     @property
     def switches(self) -> dict[str, float]:
@@ -85,49 +123,56 @@ class Contacts:
 
     # --- what can be seen -------------------------------------------------------------------------
 
-    def seen(self, t: Any, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
-        """For each point: gap, its rate, normal force, tangential force (of sticking), slip
-        speed."""
+    def seen(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
+        """For each point: gap, its rate, normal force, tangential force (of sticking), slip speed,
+        and the tangential force of its pair."""
         eqs = self.equations
-        kernel = eqs.numeric.kernel("contacts", lambda: quantities(eqs, self.points), [1] * 5)
-        w = self.context.inputs_at(np.atleast_1d(t), np.atleast_2d(q), np.atleast_2d(u))
-        return tuple(
-            kernel(*eqs.numeric.arguments(q, u, t, w if np.ndim(q) > 1 else w[0], self.parameters))
-        )
+        kernel = eqs.numeric.kernel("contacts", lambda: quantities(eqs, self.points), [1] * 6)
+        return tuple(self.evaluated(kernel, t, q, u))
 
-    def ring_seen(self, t: Any, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
+    def approach(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
+        """For each point: gap and its rate."""
+        eqs = self.equations
+        kernel = eqs.numeric.kernel("gaps", lambda: quantities(eqs, self.points)[:2], [1] * 2)
+        return tuple(self.evaluated(kernel, t, q, u))
+
+    def ring_seen(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
         """For each point: radius of the ring, moment of its pressure, its rise with two
         derivatives; ones if it is none."""
         if not self.rings.any():
-            return (np.ones((*np.shape(q)[:-1], len(self.points))),) * 5
+            return (np.ones(len(self.points)),) * 5
         eqs = self.equations
         kernel = eqs.numeric.kernel("rings", lambda: ring_quantities(eqs, self.points), [1] * 5)
-        w = self.context.inputs_at(np.atleast_1d(t), np.atleast_2d(q), np.atleast_2d(u))
-        return tuple(
-            kernel(*eqs.numeric.arguments(q, u, t, w if np.ndim(q) > 1 else w[0], self.parameters))
-        )
+        return tuple(self.evaluated(kernel, t, q, u))
 
-    def _reserve(self, normal: np.ndarray, tangential_force: np.ndarray) -> np.ndarray:
-        """μ_s N − |F_t| of the sticking points of each pair of surfaces, the mean with |F_t| as
-        weights.
+    def _reserve(
+        self, normal: np.ndarray, tangential_force: np.ndarray, together: np.ndarray
+    ) -> np.ndarray:
+        """μ_s N − |F_t| of the sticking points of each pair of surfaces: the mean with |F_t| as
+        weights, or that of all forces together, if it is less.
 
         How several points of one pair share the forces is not determined. F_t of least norm is
         the field of a rigid motion; so for any other shares F′ with the same resultants F·F = F·F′,
         summed, and if they are within their cones, Σ |F_t|² ≤ Σ |F_t| μ_s N: the mean is negative
-        only if no shares hold.
+        only if no shares hold. Nor do any if |Σ F_t| > Σ μ_s N.
         """
         weights = np.where(self.sticking, tangential_force + self.small_force, 0.0)
         spare = (weights * (self.static * normal - tangential_force)) @ self.same_pair
-        return spare / (weights @ self.same_pair + 1e-300)
+        mean = spare / (weights @ self.same_pair + 1e-300)
+        most = np.where(self.sticking, self.static * normal, 0.0) @ self.same_pair
+        return np.minimum(mean, most - together)
 
     # --- when something happens -------------------------------------------------------------------
 
-    @cached_property
+    @property
     def margins(self) -> SX:
         """What falls through zero at an event, as expressions in which the switches are parameters;
-        so the same ones serve all modes."""
+        so the same ones serve all modes, and all runs."""
+        return self.equations.numeric.kept("margins of contacts", self._margins)
+
+    def _margins(self) -> SX:
         eqs, tiny = self.equations, self.small_force
-        gap, _, normal, stuck, slip = quantities(eqs, self.points)
+        gap, _, normal, stuck, slip, sum_of_stuck = quantities(eqs, self.points)
         radius, moment, rise, _, _ = ring_quantities(eqs, self.points)
         touching, sticking, flat = self._switch_symbols
         static, blur = (
@@ -136,12 +181,13 @@ class Contacts:
         )
         weights, together = sticking * (stuck + tiny), ca.DM(self.same_pair.T)
         reserve = together @ (weights * (static * normal - stuck)) / (together @ weights + 1e-300)
+        reserve = ca.fmin(reserve, together @ (sticking * static * normal) - sum_of_stuck)
         first = ca.if_else(touching, normal + tiny, gap + TOUCH)
         second = ca.if_else(sticking, reserve + tiny, slip - STUCK * blur)
         third = ca.if_else(flat, normal - moment / radius + tiny, rise - FLAT)
         return ca.vertcat(
             first,
-            ca.if_else(touching, second, 1.0)[np.flatnonzero(self.static > 0).tolist()],
+            ca.if_else(touching, second, 1.0)[np.flatnonzero(self.rough).tolist()],
             ca.if_else(touching, third, 1.0)[np.flatnonzero(self.rings).tolist()],
         )
 
@@ -149,7 +195,7 @@ class Contacts:
     def sides(self) -> np.ndarray:
         """The signs of the margins where they are so by construction; 0 for those of slip and of
         the rise of rings, which may begin at zero."""
-        second, third = self.sticking[self.static > 0], self.flat[self.rings]
+        second, third = self.sticking[self.rough], self.flat[self.rings]
         return np.concatenate([np.ones(len(self.points)), second, third]).astype(int)
 
     @property
@@ -160,6 +206,12 @@ class Contacts:
         symbols = dict(zip(s.parameters, ca.vertsplit(s.p), strict=True))
         own = [[symbols[name] for name in point.switches] for point in self.points]
         return [ca.vertcat(*((*each, SX(0))[k] for each in own)) for k in range(3)]
+
+    @property
+    def tolerance(self) -> float:
+        """The largest tolerance with which the end of a slip is still seen: a step must not leap
+        over the speeds that are taken for none."""
+        return float((self.regularization[self.rough] / 10).min(initial=np.inf))
 
     def names(self, chosen: Any) -> str:
         return ", ".join(repr(point.name) for point in np.array(self.points)[chosen])
@@ -184,7 +236,7 @@ class Contacts:
 
     def check_start(self, t: float, q: np.ndarray, u: np.ndarray) -> None:
         """Refuse a start in which surfaces overlap."""
-        overlaps = zip(self.points, -self.seen(t, q, u)[0], strict=True)
+        overlaps = zip(self.points, -self.approach(t, q, u)[0], strict=True)
         deep = {point.name: depth for point, depth in overlaps if depth > GIVEN}
         if deep:
             listed = ", ".join(f"{name} by {depth:.3g} m" for name, depth in deep.items())
@@ -215,6 +267,22 @@ class Contacts:
         spare = np.where(self.touching, normal - self._band(normal), np.inf)
         return int(spare.argmin()) if spare.min(initial=np.inf) < -self.small_force / 2 else None
 
+    def overstrained(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[int, np.ndarray] | None:
+        """The sticking point that friction holds least, if it does not, and the direction in which
+        it begins to slip: against the force that would be needed."""
+        _, _, normal, tangential_force, _, together = self.seen(t, q, u)
+        reserve = self._reserve(normal - self._band(normal), tangential_force, together)
+        reserve = np.where(self.sticking, reserve, np.inf)
+        if reserve.min(initial=np.inf) >= -self.small_force / 2:
+            return None
+        own = np.where(
+            reserve < -self.small_force / 2, self.static * normal - tangential_force, np.inf
+        )
+        eqs, k = self.equations, int(own.argmin())
+        kernel = eqs.numeric.kernel("stuck", lambda: stuck_forces(eqs, self.points), [1] * 2)
+        force = np.array([along[k] for along in self.evaluated(kernel, t, q, u)])
+        return k, -force / max(np.hypot(*force), 1e-300)
+
     def _band(self, normal: np.ndarray) -> np.ndarray:
         """What has to be left of the normal force of a point of several, whose shares are known no
         better."""
@@ -222,13 +290,13 @@ class Contacts:
 
     def fits(self, t: float, q: np.ndarray, u: np.ndarray) -> bool:
         """True if no closed point would pull, slide or tip."""
-        _, _, normal, tangential_force, _ = self.seen(t, q, u)
+        _, _, normal, tangential_force, _, together = self.seen(t, q, u)
         radius, moment, *_ = self.ring_seen(t, q, u)
         spare = normal - self._band(normal)
         least = -self.small_force / 2
         return bool(
             (spare[self.touching] >= least).all()
-            and (self._reserve(spare, tangential_force)[self.sticking] >= least).all()
+            and (self._reserve(spare, tangential_force, together)[self.sticking] >= least).all()
             and ((spare - moment / radius)[self.flat] >= least).all()
         )
 
@@ -241,8 +309,9 @@ class Contacts:
             lambda: [eqs.terms.M, eqs.terms.A[: eqs.terms.psi.numel(), :], eqs.terms.psi],
             [2, 2, 1],
         )
-        M, A, psi = kernel(*eqs.numeric.arguments(q, u, t, None, self.parameters))
-        m = len(A)
+        M, A, psi = self.evaluated(kernel, t, q, u)
+        active = np.flatnonzero(np.abs(A).max(axis=1, initial=0.0) > 0)
+        A, psi, m = A[active], psi[active], len(active)
         K = np.block([[M, A.T], [A, np.zeros((m, m))]])
         found = np.linalg.pinv(K, rcond=1e-13, hermitian=True) @ np.concatenate(
             [np.zeros(len(M)), psi]

@@ -96,8 +96,8 @@ def forces(equations: Equations, points: list[Point]) -> SX:
 
 
 def quantities(equations: Equations, points: list[Point]) -> list[SX]:
-    """Of all points: gaps, their rates, normal forces, sizes of tangential forces, and of slips
-    with their heading, w."""
+    """Of all points: gaps, their rates, normal forces, sizes of tangential forces, of slips with
+    their heading, w, and of the tangential forces of all points of the same pair together."""
     lam, chart = forces(equations, points), equations.terms.chart
     gaps = ca.vertcat(*(contact.gap for _, contact in _pairs(equations)))
     rates = ca.vertcat(*(chart.rate(gap) for gap in ca.vertsplit(gaps)))
@@ -112,7 +112,24 @@ def quantities(equations: Equations, points: list[Point]) -> list[SX]:
     stuck = ca.vertcat(
         *(ca.norm_2(lam[list(point.rows.slip)]) if point.rows.slip else SX(0) for point in points)
     )
-    return [gaps, rates, normal, stuck, slips]
+    return [gaps, rates, normal, stuck, slips, _together(equations, points, lam)]
+
+
+def _together(equations: Equations, points: list[Point], lam: SX) -> SX:
+    total: dict[str, SX] = {}
+    for (_, contact), point in zip(_pairs(equations), points, strict=True):
+        force = total.setdefault(point.law.name, SX.zeros(3))
+        for row, tangent in zip(point.rows.slip, contact.tangents, strict=False):
+            force += lam[row] * tangent
+        total[point.law.name] = force
+    return ca.vertcat(*(ca.norm_2(total[point.law.name]) for point in points))
+
+
+def stuck_forces(equations: Equations, points: list[Point]) -> list[SX]:
+    """Of all points: the forces along both tangents that hold them."""
+    lam = forces(equations, points)
+    rows = [point.rows.slip for point in points]
+    return [ca.vertcat(*(lam[own[k]] if own else SX(0) for own in rows)) for k in range(2)]
 
 
 def ring_quantities(equations: Equations, points: list[Point]) -> list[SX]:

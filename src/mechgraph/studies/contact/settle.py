@@ -49,7 +49,7 @@ def settle(
     q, lift = _placed(contacts, t, q, u, near)
     u, by_impacts = _impacts(contacts, t, q, u, near, lift)
     q, u, by_rest = _choose_modes(contacts, t, q, u, near)
-    return q, u, by_impacts + by_rest
+    return _lifted(contacts, t, q, u), u, by_impacts + by_rest
 
 
 # --- positions ------------------------------------------------------------------------------------
@@ -58,7 +58,7 @@ def settle(
 def _near(contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
     """Which points are closed or about to be; rings among them that lie flat."""
     contacts.flat[:] = False
-    near = contacts.touching | (contacts.seen(t, q, u)[0] < NEAR)
+    near = contacts.touching | (contacts.approach(t, q, u)[0] < NEAR)
     contacts.flat[:] = near & contacts.rings & (contacts.ring_seen(t, q, u)[2] < 2 * FLAT)
     return near
 
@@ -68,13 +68,33 @@ def _placed(
 ) -> tuple[np.ndarray, float]:
     """Positions without gap at points that are closed, or meet and do not rebound, and how much
     potential energy that takes."""
-    gap, rate, *_ = contacts.seen(t, q, u)
+    gap, rate = contacts.approach(t, q, u)
     meeting = (rate < 0) & ~(contacts.rebounding & (rate < -contacts.resting))
     contacts.touching |= near & (meeting | (gap < -2 * TOUCH))
     contacts.sticking[:] = False
-    eqs, p = contacts.equations, contacts.parameters
-    placed = project(eqs, q[None], u[None], np.array([t]), p)[0][0]
-    return placed, float(eqs.potential_energy(placed, t, p) - eqs.potential_energy(q, t, p))
+    p = contacts.parameters
+    placed = project(contacts.equations, q[None], u[None], np.array([t]), p)[0][0]
+    return placed, _lift(contacts, t, placed, q, u)
+
+
+def _lifted(contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """Positions in which no open point that hardly moves is still where it met its surface: it
+    would meet it again at once."""
+    gap, rate = contacts.approach(t, q, u)
+    low = ~contacts.touching & (gap <= -TOUCH) & (rate < contacts.resting)
+    if not low.any():
+        return q
+    contacts.touching |= low
+    lifted = project(contacts.equations, q[None], u[None], np.array([t]), contacts.parameters)[0][0]
+    contacts.touching &= ~low
+    return lifted
+
+
+def _lift(contacts: Contacts, t: float, q: np.ndarray, before: np.ndarray, u: np.ndarray) -> float:
+    """The potential energy that it took to come here."""
+    if np.array_equal(q, before):
+        return 0.0
+    return float(contacts.energy(t, q, u)[1] - contacts.energy(t, before, u)[1])
 
 
 def _tipped(
@@ -83,15 +103,15 @@ def _tipped(
     """States in which rings that begin to tip stand on the point over which they do: their lowest
     one could be any, otherwise. What that takes is taken from their speed; a ring that tips by
     its speed, and has too little, stays flat."""
-    eqs, p = contacts.equations, contacts.parameters
     for k, arm in contacts.tipping.items():
         rows = contacts.points[k].rows
         M, _, A, *_, psi = _terms(contacts, t, q, u, lying=k)
         held, rising = [rows.gap, *rows.level, *rows.slip], [rows.gap, *rows.level]
         wanted = np.zeros(len(held))
         wanted[:3] = 2.5 * FLAT * np.array([1.0, *-arm / (arm @ arm)])
-        tilted = shifted(eqs, q[None], (_least(M, A[held]) @ wanted)[None])[0]
-        lift = float(eqs.potential_energy(tilted, t, p) - eqs.potential_energy(q, t, p))
+        step = (_least(M, A[held]) @ wanted)[None]
+        tilted = shifted(contacts.equations, q[None], step, t, contacts.parameters)[0]
+        lift = _lift(contacts, t, tilted, q, u)
         change = _least(M, A[rising]) @ psi[rising]
         spent = _part(lift, float(change @ M @ change))
         if spent == 1 and by_speed:
@@ -125,13 +145,7 @@ def _terms(
     """``contact_terms``, as if all points were closed and stuck, and one flat."""
     eqs = contacts.equations
     kernel = eqs.numeric.kernel("contact terms", lambda: contact_terms(eqs), [2, 1, 2, 1, 2, 1])
-    everything = contacts.parameters | {
-        name: 1.0
-        for k, point in enumerate(contacts.points)
-        for name in point.switches[: 3 if k == lying else 2]
-    }
-    w = contacts.context.inputs_at(np.array([t]), q[None], u[None])[0]
-    return kernel(*eqs.numeric.arguments(q, u, t, w, everything))
+    return contacts.evaluated(kernel, t, q, u, contacts.closed_parameters(lying))
 
 
 def _moment(
@@ -288,12 +302,22 @@ def _choose_modes(
         q, u, rest = _choose_modes(contacts, t, q, u, near, again=False)
         return q, u, given + jammed + rest
     q, u = _tipped(contacts, t, q, u, by_speed=False)
-    for _ in contacts.points:
-        worst = contacts.pulling(t, q, u)
-        if worst is None:
-            break
-        contacts.open(worst)
+    _release(contacts, t, q, u)
     return q, u, given
+
+
+def _release(contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray) -> None:
+    """Open points that would pull, and let slide what friction does not hold: how several points
+    share a force is not determined, and the motion goes on with shares of its own."""
+    for _ in range(2 * len(contacts.points)):
+        worst = contacts.pulling(t, q, u)
+        strained = contacts.overstrained(t, q, u) if worst is None else None
+        if worst is not None:
+            contacts.open(worst)
+        elif strained is not None:
+            contacts.sticking[strained[0]], contacts.heading[strained[0]] = False, strained[1]
+        else:
+            break
 
 
 def _candidates(contacts: Contacts, moment: Moment) -> dict[int, np.ndarray]:

@@ -6,7 +6,7 @@ With the accelerations a and multipliers λ among the unknowns, a state (q, u) i
 
 and where the first two stay so along the motion: their rates are zero, too (else a pendulum that
 swings through its lowest point would be steady). All accelerations are zero but those of speeds
-that the others determine by ψ.
+that the others determine by ψ, and those that are said to be constant, whose rates are zero.
 """
 
 from __future__ import annotations
@@ -68,8 +68,10 @@ class Balance:
         given: tuple[Any, Any],
         start: State,
         changing: list[int] | None,
+        accelerating: list[int],
     ) -> None:
         self.equations, self.moving, self.given = equations, moving, given
+        self.accelerating = accelerating
         self.count = equations.terms.chart.tangent.shape[1]  # of variations of the coordinates
         self.moves = [i for i in range(self.count) if i not in held.directions]
         self.rates = [i for i in range(len(equations.speeds)) if i not in held.speeds]
@@ -118,10 +120,13 @@ class Balance:
     # --- speeds that may change -------------------------------------------------------------------
 
     def release(self, changing: list[int]) -> None:
-        """Seek the accelerations of the speeds that may change, besides the multipliers."""
+        """Seek the accelerations of the speeds that may change, besides the multipliers, and those
+        that are constant."""
         n, m = len(self.equations.speeds), len(self.equations.constraints)
-        self.changing, sought = changing, [*changing, *range(n, n + m)]
+        self.changing = [i for i in changing if i not in self.accelerating]
+        sought = [*self.changing, *range(n, n + m)]
         self.own = [level * (n + m) + i for level in range(1 + self.moving) for i in sought]
+        self.own += self.accelerating
 
     def _turning(self, q: np.ndarray, u: np.ndarray) -> list[int]:
         """Speeds of the coordinates that nothing depends on, as far as the other speeds determine
@@ -130,9 +135,9 @@ class Balance:
         chosen: list[int] = []
         if not A.size or not self.moving or self.equations.terms.rows is None:
             return chosen
-        for i in self._cyclic(q):
+        for i in set(self._cyclic(q).tolist()) - self.equations.terms.chart.replaced:
             if rank(A[:, [*chosen, i]]) > len(chosen):
-                chosen.append(int(i))
+                chosen.append(i)
         return chosen
 
     def _cyclic(self, q: np.ndarray) -> np.ndarray:
@@ -148,13 +153,23 @@ class Balance:
 
     def __call__(self, state: State) -> Rows:
         """The rows with the best y."""
+        return self._at(state, self._best(state))
+
+    def accelerations(self, state: State) -> np.ndarray:
+        """Those of the speeds whose accelerations are constant; of the others zero."""
+        own, out = self.accelerating, np.zeros(len(self.equations.speeds))
+        out[own] = self._best(state)[own]
+        return out
+
+    def _best(self, state: State) -> np.ndarray:
+        """The y that meets the rows best."""
         y = np.zeros(self._unknowns)
-        for _ in range(DEGREE):
+        for _ in range(DEGREE if self.own else 0):
             found = self._at(state, y)
             if not np.isfinite(found.values).all():
                 break
             y[self.own] -= inverse(found.own / self.scale[:, None]) @ (found.values / self.scale)
-        return self._at(state, y)
+        return y
 
     def _at(self, state: State, y: np.ndarray) -> Rows:
         values, slopes = self._evaluated(state, y)
@@ -182,10 +197,11 @@ class Balance:
         return np.abs(slopes * np.concatenate(along)).max(axis=1, initial=0.0)
 
     def _noise(self, u: np.ndarray, size: np.ndarray) -> np.ndarray:
-        """What counts as nothing beside the largest force, or row of a constraint."""
+        """What counts as nothing beside the largest force, or row of a constraint; beside one, too,
+        since all rows may be nothing but rounding (of constraints that hold by themselves)."""
         fast = max(1.0, np.abs(u).max(initial=0.0))
         force = size[~self.rate & self.forces].max(initial=0.0)
-        row = size[~self.rate & ~self.forces].max(initial=0.0)
+        row = size[~self.rate & ~self.forces].max(initial=1.0)
         return ROUNDING * np.where(self.forces, force, row) * np.where(self.rate, fast, 1.0)
 
     @property

@@ -23,6 +23,7 @@ FIRST = 0.1  # length of the first step
 SHORT = 1e-10  # of the last one
 CORRECTIONS = 8  # of Newton's method in a step
 CONVERGED = 0.01  # the last of them, beside the step
+LOST = 20  # steps that change no force, after which nothing is expected of more (a fall)
 STIFFEST = 1e14  # growth of the drag at which nothing gives way any more
 ON = 1e-13  # violation of constraints that needs no further step
 
@@ -51,6 +52,7 @@ def crept(balance: Balance, state: State) -> State:
     """The state to which it creeps, or as far as it gets."""
     here = _place(balance, state)
     drag = first = max(float(np.abs(here.forces).max(initial=0.0)), 1e-300) / FIRST
+    lost = 0
     for _ in range(STEPS):
         if drag > STIFFEST * first:
             break
@@ -58,8 +60,9 @@ def crept(balance: Balance, state: State) -> State:
         if there is None:
             drag *= 4
             continue
+        lost = lost + 1 if np.allclose(here.forces, there.forces, rtol=1e-9, atol=0.0) else 0
         here, drag = there, drag / 4
-        if length < SHORT:
+        if length < SHORT or lost == LOST:
             break
     return here.state
 
@@ -67,8 +70,10 @@ def crept(balance: Balance, state: State) -> State:
 def _place(balance: Balance, state: State) -> Place:
     equations, (q, u) = balance.equations, state
     T = equations.numeric.evaluate("tangent", lambda: equations.terms.chart.tangent, 2, q)
-    N = equations.numeric.evaluate("N", lambda: equations.terms.N, 2, q)
-    A = equations.constraint_jacobian(q, u, 0.0, balance.given[1])
+    parameters = balance.given[1]
+    given = q, None, 0.0, None, parameters
+    N = equations.numeric.evaluate("N", lambda: equations.terms.N, 2, *given)
+    A = equations.constraint_jacobian(q, u, 0.0, parameters)
     return Place(balance, state, balance(state), (np.linalg.pinv(N) @ T)[:, balance.moves], A)
 
 

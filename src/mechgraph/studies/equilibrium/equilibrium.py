@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...arguments import named, one_state, some_of
+from ...errors import UnsupportedError
 from ..assembly.conversion import convert, in_joint_coordinates
 from .balance import Balance
 from .held import initial_state, read_hold
@@ -32,7 +33,7 @@ def equilibrium(
     hold: names that stay as they are in the guess.
     inputs, parameters: by name, numbers.
     """
-    return _found(equations, guess, hold, None, False, inputs, parameters)
+    return _found(equations, guess, hold, None, False, (), inputs, parameters)
 
 
 def steady(
@@ -41,10 +42,12 @@ def steady(
     *,
     hold: Sequence[str] = (),
     constant: Sequence[str] | None = None,
+    accelerating: Sequence[str] = (),
     inputs: Any = None,
     parameters: Any = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """A state (q, u) whose speeds stay constant, on the constraints, near the guess.
+    """A state (q, u) whose speeds stay constant, on the constraints, near the guess; or change at
+    constant rates.
 
     guess: names with values, as in a start, or a pair (q, u).
     hold: names that stay as they are in the guess (speeds that it does not give at zero); as many
@@ -52,12 +55,15 @@ def steady(
     constant: names of the speeds that must not change; by default all but those of coordinates that
         nothing depends on, where the other speeds determine them: the velocity of a disc that rolls
         in a circle turns.
+    accelerating: names of the speeds that change at a constant rate each, which ``accelerations``
+        tells of the state found: all speeds of a cart that is pushed, and not that of the load
+        which hangs back on it.
     inputs, parameters: by name, numbers.
 
     Where coordinates are not those of joints, it is found in joint coordinates, unless a name is
     one of their own.
     """
-    return _found(equations, guess, hold, constant, True, inputs, parameters)
+    return _found(equations, guess, hold, constant, True, accelerating, inputs, parameters)
 
 
 def _found(
@@ -66,21 +72,36 @@ def _found(
     hold: Any,
     constant: Any,
     moving: bool,
+    accelerating: Any,
     inputs: Any,
     parameters: Any,
 ) -> tuple[np.ndarray, np.ndarray]:
     one_state(equations.numeric.arguments(None, None, 0.0, inputs, parameters))
-    joint = _in_joint_coordinates(equations, guess, hold, () if constant is None else constant)
+    listed = () if constant is None else constant
+    joint = _in_joint_coordinates(equations, guess, hold, listed, accelerating)
     if joint is not None:
-        state = _found(joint, guess, hold, constant, moving, inputs, parameters)
+        state = _found(joint, guess, hold, constant, moving, accelerating, inputs, parameters)
         return convert(joint, equations, *state, 0.0, parameters)
     held = read_hold(equations, hold)
     changing = None if constant is None else _others(equations, constant)
+    names = some_of("accelerating speed", accelerating, equations.speeds)
+    rising = [equations.speeds.index(name) for name in names]
     q, u = initial_state(equations, guess, held, parameters)
     if not moving:
+        _refuse_offsets(equations)
         u, held = np.zeros_like(u), replace(held, speeds=frozenset(range(len(u))))
-    balance = Balance(equations, held, moving, (inputs, parameters), (q, u), changing)
+    balance = Balance(equations, held, moving, (inputs, parameters), (q, u), changing, rising)
     return found(balance, (q, u))
+
+
+def _refuse_offsets(equations: Equations) -> None:
+    """Rest is u = 0, unless a speed of the user's own has an offset."""
+    chart = equations.terms.chart
+    if not (chart.working_speeds - chart.symbols.u).is_zero():
+        raise UnsupportedError(
+            f"at rest, the speeds {', '.join(map(repr, chart.own_speeds))} are not all zero; leave "
+            "their offsets out, or use steady()"
+        )
 
 
 def _in_joint_coordinates(equations: Equations, guess: Any, *names: Any) -> Equations | None:

@@ -29,7 +29,9 @@ def found(balance: Balance, start: State) -> State:
     tried: list[State] = []
     for begin in _starts(balance, start):
         balance.weigh(begin)
-        ends = [_settled(balance, begin), _settled(balance, crept(balance, begin))]
+        ends = [_settled(balance, begin)]
+        if not balance.accelerating:  # which a drag would hold back
+            ends.append(_settled(balance, crept(balance, begin)))
         good = [end for end in ends if not balance(end).unmet().any()]
         lasting = [end for end in good if not _later(balance, end).unmet(LASTING).any()]
         if lasting:
@@ -74,16 +76,16 @@ def _settled(balance: Balance, start: State) -> State:
 def _later(balance: Balance, state: State) -> Rows:
     """The rows after the fastest coordinate has moved by a tenth (Runge–Kutta): what is steady for
     an instant only does not meet them."""
-    q, u = state
-    fast = float(np.abs(u).max(initial=0.0))
+    (q, u), a = state, balance.accelerations(state)
+    fast = max(np.abs(u).max(initial=0.0), np.sqrt(np.abs(a).max(initial=0.0)))
     if fast >= STILL:
         for _ in range(10):
             h = 0.01 / fast
             k1 = _rates(balance, q, u)
-            k2 = _rates(balance, q + h / 2 * k1, u)
-            k3 = _rates(balance, q + h / 2 * k2, u)
-            k4 = _rates(balance, q + h * k3, u)
-            q = q + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+            k2 = _rates(balance, q + h / 2 * k1, u + h / 2 * a)
+            k3 = _rates(balance, q + h / 2 * k2, u + h / 2 * a)
+            k4 = _rates(balance, q + h * k3, u + h * a)
+            q, u = q + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4), u + h * a
             q = balance.equations.terms.chart.normalized(q)
     rows = balance((q, _followed(balance, q, u)))
     rows.values[len(rows.values) - len(balance.values) :] = 0.0  # what is held may well move on

@@ -278,12 +278,15 @@ def _values(equations: Equations, names: tuple[str, ...]) -> SX:
 def _seen_by_parent(equations: Equations, state: State, v: Variations) -> Variations:
     """The matrices for δθ and δω of quaternions in the axes of the joint's parent: T flow T⁻¹ + Ṫ
     T⁻¹, T by_input, map T⁻¹."""
-    count = len(equations.terms.chart.variations)
+    chart = equations.terms.chart
+    count = len(chart.variations)
     T, spin = np.eye(len(v.flow)), np.zeros_like(v.flow)
-    for four, three in equations.terms.chart.quaternion_speeds:
+    rates = equations.numeric.evaluate("joint rates", lambda: chart.joint_rates, 1, *state)
+    for four, three in chart.quaternion_speeds:
         R = Rotation.from_quat(state.q[list(four)], scalar_first=True).as_matrix()
-        cross = tilde(R @ state.u[list(three)])  # Ṙ = ω̃ R
-        for block in (list(three), [count + k for k in three]):
+        cross = tilde(R @ rates[list(three)])  # Ṙ = ω̃ R
+        own = [[count + k for k in three]] if chart.replaced.isdisjoint(three) else []
+        for block in (list(three), *own):
             T[np.ix_(block, block)], spin[np.ix_(block, block)] = R, cross
     return Variations(
         T @ v.flow @ T.T + spin, T @ v.by_input, v.rows @ T.T, v.watched @ T.T, v.watched_input

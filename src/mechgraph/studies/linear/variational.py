@@ -9,6 +9,8 @@ of now.
 
 from __future__ import annotations
 
+import itertools
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,6 +22,7 @@ from scipy.optimize import least_squares
 from scipy.spatial.transform import Rotation
 
 from ...closures.numbers import RANK_TOLERANCE
+from ...errors import ArgumentError
 from ...results.linear_model import balanced
 
 if TYPE_CHECKING:
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 CHANGE = 1e-6  # relative change of the coefficients up to which they count as constant
 # seconds after which the coefficients are looked at again, if nothing tells of a shorter time
 LONGEST = 100.0
+LOOKS = 4000  # evaluations on the way there
 
 
 class State(NamedTuple):
@@ -91,7 +95,10 @@ def steadied(
     """The varied motion for fixed axes, or for axes that turn with Ω if only that makes it
     constant; Ω; and whether it is."""
     h = _moment(equations, state, now.reduced(independent))
-    later, still = at(_later(equations, state, h)), np.zeros(3)
+    there, still = _later(equations, state, h), np.zeros(3)
+    if there is None:
+        return now, still, False
+    later = at(there)
     if _same(now.reduced(independent), later.reduced(independent)):
         return now, still, True
     vectors = _vectors(equations, state)
@@ -104,20 +111,25 @@ def steadied(
 
 
 def _moment(equations: Equations, state: State, A: np.ndarray) -> float:
-    """A time in which a motion turns a little, and does not run away where it is unstable."""
+    """A time in which a motion turns a little, goes no further than a metre, and does not run away
+    where it is unstable."""
     turns, values = equations.terms.chart.turning, np.linalg.eigvals(A)
-    speed = np.abs(state.u[turns]).max(initial=0.0)
-    change = np.abs(equations.accelerations(*state)[turns]).max(initial=0.0)
+    weight = np.full(len(state.u), 0.2)
+    weight[turns] = 1.0
+    speed = (weight * np.abs(state.u)).max(initial=0.0)
+    change = (weight**2 * np.abs(equations.accelerations(*state))).max(initial=0.0)
     rate = max(speed, np.sqrt(change), np.abs(values).max(initial=0.0) / 100)
     return min(1 / max(5 * rate, values.real.max(initial=0.0), 1e-300), LONGEST)
 
 
-def _later(equations: Equations, state: State, h: float) -> State:
-    """The state a time h later."""
-    n = len(state.q)
+def _later(equations: Equations, state: State, h: float) -> State | None:
+    """The state a time h later; None if the motion is not known so far."""
+    n, looks = len(state.q), itertools.count()
 
     def rates(t: float, y: np.ndarray) -> np.ndarray:
         q, u = y[:n], y[n:]
+        if next(looks) > LOOKS or not np.isfinite(y).all():
+            raise _Unknown
         return np.concatenate(
             [
                 equations.coordinate_rates(q, u, t, state.parameters),
@@ -126,8 +138,18 @@ def _later(equations: Equations, state: State, h: float) -> State:
         )
 
     span, start = (state.t, state.t + h), np.concatenate(state[:2])
-    y = solve_ivp(rates, span, start, method="DOP853", rtol=1e-10, atol=1e-12).y[:, -1]
-    return State(y[:n], y[n:], state.t + h, *state[3:])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of states that nobody asked for
+        try:
+            run = solve_ivp(rates, span, start, method="DOP853", rtol=1e-10, atol=1e-12)
+        except (_Unknown, ArgumentError):
+            return None
+    y = run.y[:, -1]
+    return State(y[:n], y[n:], state.t + h, *state[3:]) if run.success else None
+
+
+class _Unknown(Exception):
+    """A motion that takes too long to follow, or runs away."""
 
 
 def _same(A: np.ndarray, B: np.ndarray) -> bool:

@@ -9,9 +9,10 @@ run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from itertools import chain
 
 import casadi as ca
 import numpy as np
@@ -22,6 +23,7 @@ from .events import Watch
 from .integrators import IntegrationFailure, Integrator
 
 STANDSTILL = 1000  # steps with kinks in (all but) one moment after which a run has failed
+ROUNDING = 4e-15  # relative: so near that rounding of times may put a stage beyond
 
 
 class EndlessSwitching(IntegrationFailure):
@@ -75,6 +77,7 @@ class Crossings:
     def __init__(self, integrator: Integrator, surfaces: Surfaces, watch: Watch) -> None:
         self.integrator, self.surfaces, self.watch = integrator, surfaces, watch
         self._latest, self._standing = -np.inf, 0
+        self._seen: dict[float, np.ndarray] = {}  # surfaces at moments of attempts
 
     def meet(self) -> Met:
         """Take the step up to the first surface that ends it.
@@ -89,27 +92,31 @@ class Crossings:
             self.integrator.take()
         elif not self.integrator.take_until(cut.before, min(each.before for each in met)):
             return Met.NOTHING
-        for each in met:
+        over = cut is not None and self.integrator.take_until(cut.moment, cut.moment)
+        passed = [each for each in met if cut is None or over or each.moment <= self.integrator.t]
+        for each in passed:
             event = self.surfaces.event(each.surface)
             if event is not None:
                 self.watch.note(event, each.moment)
-        if cut is None:
+            if cut is not None:
+                self.integrator.sides[each.surface] = each.direction
+        if not over:
             return Met.NOTHING
-        self.integrator.take_until(cut.moment, cut.moment)
-        for each in met:
-            self.integrator.sides[each.surface] = each.direction
-        at_contacts = any(each.surface < self.surfaces.margins.numel() for each in met)
+        at_contacts = any(each.surface < self.surfaces.margins.numel() for each in passed)
         return Met.CONTACTS if at_contacts else Met.KINK
 
     def _met(self) -> list[Crossing]:
         """What is met up to the first surface that ends the step, in order."""
         met: list[Crossing] = []
         cut = np.inf
-        for surface, first, last, direction in self._candidates():
+        self._seen = {}
+        until = self.integrator.until
+        candidates = [(*each, self._glimpsed(*each)) for each in self._candidates()]
+        for surface, first, last, direction, guess in sorted(candidates, key=lambda c: c[-1]):
             if first > cut:
-                break
-            found = self._locate(surface, first, min(last, cut), direction)
-            if found is not None:
+                continue
+            found = self._locate(surface, first, last, direction, guess, min(cut, until))
+            if found is not None and found not in met:
                 met.append(found)
                 cut = min(cut, found.moment) if self._ends(surface) else cut
         return sorted((each for each in met if each.moment <= cut), key=lambda each: each.moment)
@@ -130,27 +137,52 @@ class Crossings:
         event = self.surfaces.event(surface)
         return event is None or self.watch.stops(event)
 
-    def _locate(self, surface: int, first: float, last: float, direction: int) -> Crossing | None:
-        """A change of sign between two moments; None, if there is none."""
-        values: dict[float, float] = {}
+    def _glimpsed(self, surface: int, first: float, last: float, direction: int) -> float:
+        """About when a change of sign is, by interpolation, which costs little."""
 
         def value(moment: float) -> float:
-            if moment not in values:  # a second attempt may differ by rounding
-                g = float(self.integrator.attempt(moment)[surface])
-                values[moment] = direction * g
-            return values[moment]
+            return direction * float(self.integrator.glimpse(moment)[surface])
 
-        if not value(last) >= 0:
+        if not value(first) < 0 < value(last):
+            return last
+        return float(brentq(value, first, last, xtol=1e-8 * (last - first), rtol=8.9e-16))
+
+    def _locate(
+        self, surface: int, first: float, last: float, direction: int, guess: float, limit: float
+    ) -> Crossing | None:
+        """A change of sign about between two moments, near a guess; None, if there is none before
+        the limit."""
+
+        def value(moment: float) -> float:
+            if moment not in self._seen:  # a second attempt may differ by rounding
+                self._seen[moment] = self.integrator.attempt(moment)
+            return direction * float(self._seen[moment][surface])
+
+        end = next((t for t in _strides(guess, last, limit) if value(t) > 0), None)
+        if end is None:
             return None
-        begin = next((t for t in _towards(last, first) if value(t) < 0), None)
+        start = self.integrator.t
+        begin = max((t for t in self._seen if first <= t < end and value(t) < 0), default=None)
         if begin is None:
-            return Crossing(surface, first, first, direction)
-        brentq(value, begin, last, xtol=1e-300, rtol=8.9e-16)
-        moment = min(t for t, g in values.items() if t > begin and g >= 0)
-        # so much before that no rounding of times puts a stage beyond
-        near = max(begin, moment - 4e-15 * abs(moment))
-        before = max(t for t, g in values.items() if t < moment and g < 0)
-        return Crossing(surface, min(near, before), moment, direction)
+            strides = chain(_strides(min(guess, end), first, start), _towards(end, start))
+            begin = next((t for t in strides if t < end and value(t) < 0), None)
+        if begin is None:
+            return Crossing(surface, start, start, direction)
+        if end - begin > 2 * ROUNDING * abs(end):
+            zero = float(brentq(value, begin, end, xtol=1e-300, rtol=8.9e-16))
+            self._leave(zero, value, begin, end)
+        moment = min(t for t in self._seen if begin < t <= end and value(t) > 0)
+        before = [t for t in self._seen if t < moment - ROUNDING * abs(moment) / 2 and value(t) < 0]
+        return Crossing(surface, max(before, default=begin), moment, direction)
+
+    @staticmethod
+    def _leave(zero: float, value: Callable[[float], float], begin: float, end: float) -> None:
+        """Try moments about a zero, ever further away, until one on each side of the surface is
+        known: zero itself is on neither."""
+        for way, bound, nearest in ((-1, begin, ROUNDING), (1, end, 2e-16)):
+            shift = nearest * abs(zero)
+            while way * (bound - zero) > shift and way * value(zero + way * shift) <= 0:
+                shift = 4 * shift + 1e-18
 
     def _count_standstill(self, moment: float) -> None:
         """Give up where jumps follow each other without time going on."""
@@ -159,6 +191,19 @@ class Crossings:
         self._latest = moment
         if self._standing > STANDSTILL:
             raise EndlessSwitching(f"forces jump back and forth without end at t = {moment:.6g}")
+
+
+def _strides(guess: float, bound: float, limit: float) -> Iterator[float]:
+    """Moments from a guess to the bound of where it should be, and on to a limit, in ever longer
+    strides: what interpolation shows may be a little off."""
+    if (limit - guess) * (limit - bound) <= 0:
+        guess = bound = limit
+    yield from (guess + (bound - guess) * part for part in (1e-7, 1e-3))
+    stride = np.copysign(max(abs(bound - guess), ROUNDING * abs(bound)), limit - bound)
+    while (limit - bound) * stride > 0:
+        yield bound
+        bound, stride = bound + stride, 10 * stride
+    yield limit
 
 
 def _towards(last: float, first: float) -> Iterator[float]:

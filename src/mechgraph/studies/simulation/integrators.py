@@ -32,6 +32,7 @@ from .search import sign_changes
 SMALL = 300  # states beyond which no run changes over to the implicit method by itself
 JUMP = 1e-2  # change by keeping the constraints, in proportion, that no drift explains
 STALLED = 2000  # steps without progress after which a method has failed
+HARDLY = 1e-10  # of the time: what is no progress
 
 
 class IntegrationFailure(SimulationError):
@@ -126,6 +127,15 @@ class Integrator(ABC):
     def crossings(self) -> list[tuple[int, float, float]]:
         """Of that step: which surface changes its sign between which moments."""
 
+    @property
+    @abstractmethod
+    def until(self) -> float:
+        """Where that step ends."""
+
+    @abstractmethod
+    def glimpse(self, moment: float) -> np.ndarray:
+        """The surfaces at a moment within that step, by interpolation; before any attempt."""
+
     @abstractmethod
     def attempt(self, moment: float) -> np.ndarray:
         """The surfaces at a moment within that step, by a step that ends there."""
@@ -203,18 +213,18 @@ class Stepping(Integrator):
             self.changes = (*self.changes, (self.t, method))
             self._steps.change_over(method)
             return GO_ON
-        if why == GO_ON:
-            self._consider_machine_code(end)
+        self._consider_machine_code(end)
         return why
 
     def _consider_machine_code(self, end: float) -> None:
-        """Start a compiler in the background, if the rest of the way is expected to take longer."""
+        """Start a compiler in the background, if the rest of the way is expected to take longer, or
+        as much has been spent already, in this run and others."""
         if self._began is None:
-            self._began = self.t, clock.perf_counter()
-        start, then = self._began
-        spent = clock.perf_counter() - then
+            self._began = self.t, self._steps.spent
+        start, before = self._began
+        spent = self._steps.spent - before
         rest = spent * (end - self.t) / (self.t - start) if self.t > start else 0.0
-        self._steps.hasten(rest)
+        self._steps.hasten(rest + self._steps.spent)
 
     def _look(self) -> None:
         run = self._steps.run
@@ -225,6 +235,13 @@ class Stepping(Integrator):
 
     def crossings(self) -> list[tuple[int, float, float]]:
         return self._steps.crossings()
+
+    @property
+    def until(self) -> float:
+        return float(self._steps.run.until)
+
+    def glimpse(self, moment: float) -> np.ndarray:
+        return self._steps.glimpse(moment)
 
     def attempt(self, moment: float) -> np.ndarray:
         return self._steps.attempt(moment)
@@ -306,7 +323,7 @@ class SciPy(Integrator):
                 if not self._shorten(end):
                     return TOO_SMALL
                 continue
-            stalled = stalled + 1 if self._end - self.t < 1e-13 * abs(self.t) else 0
+            stalled = stalled + 1 if self._end - self.t < HARDLY * abs(self.t) else 0
             if stalled > STALLED:
                 return TOO_SMALL
             self._found, self._after = self._search() if len(self.sides) else ([], self.sides)
@@ -352,8 +369,7 @@ class SciPy(Integrator):
 
     def _search(self) -> tuple[list[tuple[int, float, float]], np.ndarray]:
         def values(part: float) -> np.ndarray:
-            moment = self.t + part * (self._end - self.t)
-            return self._surfaces(moment, self._kept if part == 1 else self._dense(moment))
+            return self.glimpse(self._end if part == 1 else self.t + part * (self._end - self.t))
 
         first = self.problem.margins if self.steps == 0 else len(self.sides)
         return sign_changes(values, self.sides, self._size, first)
@@ -361,6 +377,13 @@ class SciPy(Integrator):
     def crossings(self) -> list[tuple[int, float, float]]:
         span = self._end - self.t
         return [(s, self.t + a * span, self.t + b * span) for s, a, b in self._found]
+
+    @property
+    def until(self) -> float:
+        return float(self._end)
+
+    def glimpse(self, moment: float) -> np.ndarray:
+        return self._surfaces(moment, self._kept if moment == self._end else self._dense(moment))
 
     def attempt(self, moment: float) -> np.ndarray:
         return self._surfaces(moment, self._state_at(moment))

@@ -110,11 +110,6 @@ class Recorder:
             "each other there, or one of them jumps"
         )
 
-    def energy(self, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
-        """T + V."""
-        eqs, p = self.context.equations, self.context.parameters
-        return eqs.kinetic_energy(q, u, t, p) + eqs.potential_energy(q, t, p)
-
     def split(self, states: np.ndarray) -> list[np.ndarray]:
         """q, u, work."""
         eqs = self.context.equations

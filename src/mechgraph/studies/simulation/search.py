@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 DEPTH, LOOKS = 40, 1000  # halvings; looks at a step
+PROBE = 0.382  # of the way from one place to the next: what repeats itself meets it elsewhere
 NOTHING = 1e-14  # in proportion to the largest value so far
 
 Crossing = tuple[int, float, float]  # which function, between which parts of the step
@@ -48,7 +49,8 @@ class _Search:
 
     def between(self, a: float, b: float, known: np.ndarray, depth: int) -> None:
         """Look between parts a and b, where the functions are known at five places."""
-        if depth >= DEPTH or self.looks > LOOKS or self._clear(known, (b - a) / 4).all():
+        clear = self._clear(known, (b - a) / 4).all() and self._expected(a, b, known)
+        if clear or depth >= DEPTH or self.looks > LOOKS:
             self._note(a, b, known[:, 0])
             return
         self.looks += 4
@@ -62,22 +64,37 @@ class _Search:
     def _clear(self, known: np.ndarray, span: float) -> np.ndarray:
         """Whether each surely has no zero that the five places do not show.
 
-        It rises or falls all the way or is far from zero, in proportion to how it bends; and if it
-        comes nearer first and goes away then, the tangents at both ends meet before it is zero (the
-        distance over the closing speed).
+        It rises or falls all the way or is far from zero, in proportion to how it bends, and to how
+        its slopes differ from the way it goes; and if it comes nearer first and goes away then, the
+        tangents at both ends meet before it is zero (the distance over the closing speed).
         """
         g, slope = known[:, 0], known[:, 1]
         bends = np.diff(g, 2, axis=0)
         bend, twist = np.abs(bends).max(axis=0), np.abs(np.diff(bends, axis=0)).max(axis=0)
         a, b = g[:-1], g[1:]
         signs, way = self._signs(a) * self._signs(b), np.where(a + b < 0, -1, 1)
-        closing, leaving = -way * span * slope[:-1], way * span * slope[1:]
+        first, last = span * slope[:-1], span * slope[1:]
+        off = np.maximum(np.abs(first - (b - a)), np.abs(last - (b - a)))
+        closing, leaving = -way * first, way * last
         dips = closing * np.abs(b) + leaving * np.abs(a) <= closing * leaving
         dips &= (signs > 0) & (closing > 0) & (leaving > 0)
-        steady = np.abs(b - a) > 0.75 * bend + twist
-        far = np.minimum(np.abs(a), np.abs(b)) > 0.2 * bend + 0.5 * twist
+        steady = np.abs(b - a) > np.maximum(0.75 * bend + twist, off)
+        least = np.minimum(np.abs(a), np.abs(b))
+        far = least > np.maximum(0.2 * bend + 0.5 * twist, 0.3 * off)
         still = (np.abs(a) <= self.low) & (np.abs(b) <= self.low) & (bend <= self.low)
         return ~dips & (steady | ((signs >= 0) & (far | still)))
+
+    def _expected(self, a: float, b: float, known: np.ndarray) -> bool:
+        """Whether every function is, between the five places, where their values and slopes let one
+        expect it: if not, it has more waves than they show."""
+        span, x, y = (b - a) / 4, PROBE, 1 - PROBE
+        seen = np.array([self.values(a + span * (i + x)) for i in range(4)])
+        g, slope = known[:, 0], span * known[:, 1]
+        cubic = y * y * ((1 + 2 * x) * g[:-1] + x * slope[:-1])
+        cubic += x * x * ((1 + 2 * y) * g[1:] - y * slope[1:])
+        size = np.minimum(np.abs(g[:-1]), np.abs(g[1:]))
+        size = np.maximum(size, np.abs(np.diff(g, axis=0)))
+        return bool((np.abs(seen - cubic) <= 0.25 * size + 4 * self.low).all())
 
     def _signs(self, g: np.ndarray) -> np.ndarray:
         return (g > self.low).astype(int) - (g < -self.low)

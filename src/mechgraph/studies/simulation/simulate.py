@@ -27,12 +27,14 @@ from .diagnosis import diagnosis, statistics_of, warn_of_lost_energy, warn_of_ro
 from .events import Event, Watch
 from .integrators import METHODS, IntegrationFailure, Integrator, Problem, make_integrator
 from .recorder import Recorder
+from .stabilized import Stabilized
 from .start import check_determined
 
 if TYPE_CHECKING:
     from ...equations import Equations
 
-DRIFT = ("projection", "baumgarte", "none")
+STABILIZED = "gear-gupta-leimkuhler"
+DRIFT = ("projection", "baumgarte", STABILIZED, "none")
 FINEST = 1e-15  # relative tolerance that floating-point numbers can still tell
 MOST_ROWS = 10_000_000  # of output that are stored
 EARLIER = {"cvodes": None, "cvodes-bdf": "radau"}  # methods that were, and what is used instead
@@ -73,11 +75,12 @@ def simulate(
     step: spacing of the output, duration/500 if not given; the integrator chooses its own, and
         nothing depends on this one.
     max_step: the longest step that the integrator may take.
-    rtol, atol: tolerances of the integrator; atol is rtol/100 if not given.
+    rtol, atol: tolerances of the integrator; atol is rtol/100 if not given. With friction of rigid
+        contacts they are at most a tenth of its ``regularization``.
     method: a name in ``METHODS``; if not given, rk8, and radau where the motion turns out to be
         stiff.
     drift: how constraints are kept: "projection" on all of them, "baumgarte" (terms with the rate
-        ``baumgarte``), or "none".
+        ``baumgarte``), "gear-gupta-leimkuhler" (solved along, in implicit steps), or "none".
     account: integrate the work that drives supply and friction takes along, so that the energy
         balance can be seen.
     progress: True shows a bar, False none; None if it takes long.
@@ -104,15 +107,14 @@ def simulate(
         context.expressions,
         np.array(list(context.parameters.values())),
         context.signal,
-        *_tolerances(rtol, atol),
+        *_tolerances(rtol, atol, np.inf if contacts is None else contacts.tolerance),
         np.inf if max_step is None else number("max_step", max_step, positive=True),
         surfaces.all,
         surfaces.margins.numel(),
     )
-    integrator = make_integrator(_method(method), problem)
-    recorder = Recorder(
-        context, times, *state, np.zeros(motion.work.numel()), drift == "projection"
-    )
+    integrator = _integrator(equations, _method(method), problem, drift)
+    kept = drift in ("projection", STABILIZED)
+    recorder = Recorder(context, times, *state, np.zeros(motion.work.numel()), kept)
     crossings = Crossings(integrator, surfaces, watch)
     if contacts is not None:
         contacts.check_start(t, *state)
@@ -156,14 +158,15 @@ def _grid(duration: Any, step: Any, t: Any) -> np.ndarray:
     return t + duration * np.arange(count + 1) / count
 
 
-def _tolerances(rtol: Any, atol: Any) -> tuple[float, float]:
+def _tolerances(rtol: Any, atol: Any, most: float) -> tuple[float, float]:
     rtol = number("rtol", rtol, positive=True)
     if not FINEST <= rtol < 1:
         raise ArgumentError(
             f"rtol must be below one and at least {FINEST:g}, which is all that rounding leaves, "
             f"got {rtol!r}"
         )
-    return rtol, rtol / 100 if atol is None else number("atol", atol, positive=True)
+    atol = rtol / 100 if atol is None else number("atol", atol, positive=True)
+    return min(rtol, most), min(atol, most)
 
 
 def _method(method: Any) -> str | None:
@@ -176,6 +179,19 @@ def _method(method: Any) -> str | None:
         return instead
     one_of("method", method, METHODS, UnsupportedError)
     return str(method)
+
+
+def _integrator(
+    equations: Equations, method: str | None, problem: Problem, drift: str
+) -> Integrator:
+    if drift != STABILIZED or not equations.constraints:
+        return make_integrator(method, problem)
+    if method not in (None, "radau"):
+        raise UnsupportedError(
+            f"drift={STABILIZED!r} is integrated by 'radau', got method={method!r}; leave it out, "
+            "or use drift='projection'"
+        )
+    return Stabilized(equations, problem)
 
 
 def _stabilized(equations: Equations, rate: float) -> SX:
@@ -245,8 +261,8 @@ def _settle(integrator: Integrator, recorder: Recorder, contacts: Contacts) -> N
     q, u, work = (part[0] for part in recorder.split(y[None]))
     *after, given = contacts.settle(t, q, u)
     if len(work) == 2:
-        lost = recorder.energy(t, q, u) - recorder.energy(t, *after) + given
-        work += [given, float(np.squeeze(lost))]
+        lost = contacts.energy(t, q, u).sum() - contacts.energy(t, *after).sum() + given
+        work += [given, float(lost)]
     recorder.switch(contacts.switches)
     state = np.concatenate([*after, work])
     recorder.store(np.array([t]), state[None])

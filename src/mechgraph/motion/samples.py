@@ -9,8 +9,8 @@ import numpy as np
 import scipy.linalg
 from casadi import SX
 
-from ..motion.chart import Chart
-from ..motion.levels import Levels
+from .chart import Chart
+from .levels import Levels
 
 COUNT, STEPS, SPREAD, TIME = 3, 40, 0.7, 0.37
 ATTEMPTS = 6
@@ -45,6 +45,21 @@ class Samples:
             (met if ok else others).append(state)
         self.met = bool(met)
         self._states = (met or others)[:COUNT]
+        self._names = levels.names
+
+    def unmet(self) -> list[str]:
+        """Names of the rows that are not met at the state that came nearest."""
+        n, m = len(self._chart.symbols.coordinates), len(self._chart.symbols.speeds)
+        found = []
+        for state in self._states:
+            phi, psi = self._rows(state[:n], state[n : n + m], self._parameters)[:2]
+            sizes = np.zeros(len(self._names))
+            sizes[: phi.numel()] = np.abs(np.array(phi)[:, 0])
+            moving = np.abs(np.array(psi)[:, 0])
+            sizes[: len(moving)] = np.maximum(sizes[: len(moving)], moving)
+            found.append(sizes)
+        least = min(found, key=lambda sizes: float(sizes.max(initial=0.0)))
+        return [name for name, size in zip(self._names, least, strict=True) if size > MET]
 
     def _state(self, random: np.random.Generator, attempt: int) -> tuple[np.ndarray, bool]:
         s, chart = self._chart.symbols, self._chart

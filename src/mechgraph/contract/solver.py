@@ -1,0 +1,62 @@
+"""u̇ and λ of f and b as expressions, by a closure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from scipy.sparse import csc_matrix
+
+from ..closures import sparse
+from ..closures.closure import CLOSURES
+from ..closures.expressions import ITERATIONS, Solver, balance, completed, drag, refined
+
+if TYPE_CHECKING:
+    from .terms import Terms
+
+
+def solver(
+    terms: Terms,
+    closure: str,
+    massless: bool,
+    A: SX,
+    G: SX | None = None,
+    iterations: int = ITERATIONS,
+) -> Solver:
+    """(u̇, λ) as a function of f and b; factors are those of all its calls."""
+    refine = massless and iterations > 1
+    M = completed(terms.M, A) if massless else terms.M
+    scale = balance(M, A)
+    scaled = ca.diag(scale) @ A
+    if G is None:
+        made = CLOSURES[closure].expression(M, scaled, 1 if refine else iterations)
+    else:
+        made = drag(M, scaled, ca.diag(scale) @ G)
+
+    def solution(f: SX, b: SX) -> tuple[SX, SX]:
+        udot, lam = made.solve(f, scale * b)
+        return udot, scale * lam
+
+    found = Solver(solution, made.condition)
+    return refined(found, terms.M, A, A if G is None else G) if refine else found
+
+
+def is_massless(terms: Terms) -> bool:
+    """True if some motion has no inertia, so that only constraints determine it: M is singular.
+
+    Seen at a random configuration.
+    """
+    if terms.chart.chain_end:
+        return True
+    s, random = terms.symbols, np.random.default_rng(0)
+    q = np.array(terms.chart.reference) + random.uniform(-1, 1, len(s.coordinates))
+    M = ca.Function("M", [s.q, s.t, s.p], [terms.M])(q, 0.0, list(s.defaults))
+    return sparse.is_singular(sparse_matrix(terms.M, np.array(M.nonzeros())))
+
+
+def sparse_matrix(pattern: SX, entries: np.ndarray) -> csc_matrix:
+    """The matrix of that pattern with these entries."""
+    sparsity = pattern.sparsity()
+    return csc_matrix((entries, sparsity.row(), sparsity.colind()), pattern.shape)

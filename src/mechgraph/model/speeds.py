@@ -1,0 +1,41 @@
+"""Speeds of the user's own choice (quasi-velocities), which take the place of speeds of joints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from casadi import SX
+
+from ..arguments import is_name
+from ..errors import ModelError, blamed, shown
+from ..vectors import NO_NUMBER, has_nan, scalar
+from .described import Described
+
+if TYPE_CHECKING:
+    from ..motion.motion import Motion
+
+
+class Speed(Described):
+    """A quantity of the motion, linear in the joints' speeds, that is a variable in the place of
+    one of them."""
+
+    def __init__(
+        self, name: str, value: Callable[[Motion], Any], replaces: str | None = None
+    ) -> None:
+        if not callable(value):
+            raise ModelError(
+                "it must be a function of the motion, such as "
+                f'lambda m: mg.dot(m.velocity(tip), m.axis(blade, "x")), got {shown(value)}'
+            )
+        if replaces is not None and not is_name(replaces):
+            raise ModelError(f"replaces must be the name of a joint's speed, got {shown(replaces)}")
+        self.name, self.value, self.replaces = name, value, replaces
+
+    def on(self, m: Motion) -> SX:
+        """Its value as an expression of a motion."""
+        with blamed(f"speed {self.name!r}"):
+            value = scalar(self.value(m), "its value")
+            if has_nan(value):
+                raise ModelError(NO_NUMBER)
+        return value

@@ -1,0 +1,254 @@
+"""Nodes: positions of two points of each body in a plane, and its angular velocity as a speed of
+its own (Orsino, Mo2DPack).
+
+Nodes on hinges of the tree belong to both bodies, which are *shared* so. With e the edge between
+the nodes of a body in the world and d in its frame, the rotation by (c, s) and the mass centre are
+linear in the nodes,
+
+    c = d·e / d²,    s = d × e / d²,    r = p₁ + γ e + ρ n × e,
+
+wherever the length |e| = |d| is right, which is one constraint of each body; c ṡ − s ċ = ω is the
+other. All other joints are closed, by the rows that they have in the plane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+
+from ..errors import UnsupportedError
+from ..model.bodies import Body, Marker
+from ..model.constraints import Constraint
+from ..model.description import Description
+from ..model.joints import Planar, Rows
+from ..model.planar import normal
+from ..vectors import rotated
+from .absolute import own_name
+from .chart import Chart, Frame, Pair, chart_variables
+from .motion import Motion
+from .shared_points import SharedPoints, indices
+from .topology import Arc, topology
+from .turns import counting
+from .world import World
+
+NEAR = 1e-6  # of a body's size: places that are one
+
+
+def node_chart(description: Description) -> Chart:
+    """Two nodes of every body, and its angular velocity."""
+    if description.plane is None:
+        raise UnsupportedError(
+            "nodes are for systems in a plane: say so by mg.System(…, plane='xy'), or use 'points'"
+        )
+    if "nodes" not in description.derived:
+        description.derived["nodes"] = counting(NodeChart(description))
+    return description.derived["nodes"]
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """The two nodes of a body: places in its frame; those taken over from its inboard body, by
+    index with their places there; names of its own."""
+
+    places: tuple[SX, SX]
+    taken: Mapping[int, SX]
+    names: Mapping[int, str]
+
+
+class Layout:
+    """The nodes of all bodies along the tree; ``shared`` are the joints that they hold."""
+
+    def __init__(self, description: Description) -> None:
+        self.description, self.tree = description, topology(description)
+        self.e1, self.e2 = in_plane_axes(description)
+        self._common = {arc.outboard: self._in_common(arc) for arc in self.tree.arcs}
+        self.shared = {arc.joint.name for arc in self.tree.arcs if self._common[arc.outboard]}
+        self.bodies = {arc.outboard: self._laid(arc) for arc in self.tree.arcs}
+
+    def _in_common(self, arc: Arc) -> list[tuple[SX, SX]]:
+        """Places (inboard, outboard) that a joint's bodies have in common, two at the most."""
+        ends = (arc.joint.parent, arc.joint.child)
+        near, far = reversed(ends) if arc.reversed else ends
+        if self._driven(near) or self._driven(far):
+            return []
+        found: list[SX] = []
+        for point in arc.joint.kind.common_points():
+            flat = self._flat(far.rotation @ point)
+            if all(np.abs(self.value(flat - other)).max() > NEAR for other in found):
+                found.append(flat)
+        return [
+            (near.at + rotated(near.rotation, far.rotation.T @ x), far.at + x) for x in found[:2]
+        ]
+
+    def _flat(self, x: SX) -> SX:
+        return self.e1 * ca.dot(self.e1, x) + self.e2 * ca.dot(self.e2, x)
+
+    def _driven(self, end: Marker) -> bool:
+        return bool(ca.depends_on(ca.vertcat(end.at, ca.vec(end.rotation)), self.description.time))
+
+    def value(self, place: SX) -> np.ndarray:
+        """A place as numbers, parameters at their defaults."""
+        return self.description.default_value(place).ravel()
+
+    def _laid(self, arc: Arc) -> Nodes:
+        name, common = arc.outboard, self._common[arc.outboard]
+        body = self.description.bodies[name]
+        places = [place for _, place in common]
+        wanted = [place for _, place in self._outboard(name)] or self._ends(body)
+        places = places or wanted[:1]
+        size = max(self._far(body.com, place) for place in [*places, *wanted]) or 1.0
+        if len(places) < 2:
+            best = max([*wanted, body.com], key=lambda place: self._far(places[0], place))
+            apart = self._far(places[0], best) > NEAR * size
+            places.append(best if apart else places[0] + size * self.e1)
+        taken = {k: place for k, (place, _) in enumerate(common)}
+        own = {k: self._named(name, k, places[k]) for k in range(2) if k not in taken}
+        return Nodes((places[0], places[1]), taken, own)
+
+    def _ends(self, body: Body) -> list[SX]:
+        """Places of a body's joints that do not move on it."""
+        joints = self.description.joints.values()
+        ends = (end for joint in joints for end in (joint.parent, joint.child))
+        return [end.at for end in ends if end.body is body and not self._driven(end)] or [body.com]
+
+    def _far(self, a: SX, b: SX) -> float:
+        return float(np.linalg.norm(self.value(b - a)))
+
+    def _outboard(self, name: str) -> list[tuple[str, SX]]:
+        """Joints further outboard that share nodes of a body, and their places on it."""
+        return [
+            (arc.joint.name + (f".{number + 1}" if number else ""), place)
+            for arc in self.tree.arcs
+            if arc.inboard == name
+            for number, (place, _) in enumerate(self._common[arc.outboard])
+        ]
+
+    def _named(self, name: str, k: int, place: SX) -> str:
+        """After the joint that a node is on, or after the body."""
+        on = [joint for joint, at in self._outboard(name) if at is place]
+        own = own_name(self.description, self.description.bodies[name])
+        return f"node {on[0]}" if on else f"node {own}.{k + 1}"
+
+
+class Stiff(Constraint):
+    """The nodes of a body keep their distance, (|e|² − l²) / 2l = 0, and turn with it,
+    c ṡ − s ċ − ω = 0."""
+
+    def __init__(self, name: str, length: Rows, turning: Rows) -> None:
+        self.name, self.length, self.turning = name, length, turning
+
+    def position(self, m: Motion) -> Rows:
+        return self.length
+
+    def velocity(self, m: Motion) -> Rows:
+        return self.turning
+
+
+class NodeChart(SharedPoints):
+    """Positions of nodes in the plane with their rates as speeds, and what chains carry; then the
+    angular velocities of the bodies."""
+
+    flat = True
+
+    def __init__(self, description: Description) -> None:
+        self.description = description
+        self.layout = Layout(description)
+        self.e1, self.e2, self.n_axis = self.layout.e1, self.layout.e2, normal(description)
+        self.axes = [k for k in range(3) if "xyz"[k] in (description.plane or "")]
+        self.closed = tuple(description.joints.values())
+        self.shared = frozenset(self.layout.shared)
+        self._chains = self._carried_chains()
+        self._name_variables()
+        self.edges: dict[str, SX] = {}
+        self._poses = {"ground": (SX.eye(3), SX.zeros(3))}
+        self.own_constraints: list[Constraint] = []
+        for arc in self.layout.tree.arcs:
+            self._place_body(arc.outboard, arc.inboard)
+        for chain in self._chains:
+            self._place_chain(chain)
+        self.reference = self._reference()
+
+    # --- coordinates ------------------------------------------------------------------------------
+
+    @property
+    def laid(self) -> Layout:
+        return self.layout
+
+    def _name_variables(self) -> None:
+        joints = [*self.own_joints, *self._chains]
+        self.joint_coordinates = indices(joints, "coordinates")
+        speeds = indices(joints, "speeds")
+        count = sum(len(joint.coordinates) for joint in joints)
+        own = (own_name(self.description, self.description.bodies[b]) for b in self.layout.bodies)
+        turning = [f"{name}.omega" for name in own]
+        self.joint_speeds = speeds | {name: (count + k,) for k, name in enumerate(turning)}
+        names = [[name for joint in joints for name in getattr(joint, what)]
+                 for what in ("coordinates", "speeds")]  # fmt: skip
+        self.symbols = chart_variables(self.description, names[0], [*names[1], *turning])
+        self.N = ca.horzcat(SX.eye(count), SX(count, len(turning)))
+
+    @property
+    def tangent(self) -> SX:
+        return SX.eye(len(self.symbols.coordinates))
+
+    @property
+    def variations(self) -> tuple[str, ...]:
+        return self.symbols.coordinates
+
+    # --- where everything is ----------------------------------------------------------------------
+
+    def _place_body(self, name: str, inboard: str) -> None:
+        laid, q = self.layout.bodies[name], self.symbols.q
+        E = SX.eye(3)[:, self.axes]
+        R_in, p_in = self._poses[inboard]
+        found = {k: p_in + R_in @ place for k, place in laid.taken.items()}
+        found |= {k: E @ q[list(self.joint_coordinates[own])] for k, own in laid.names.items()}
+        e, d, n = found[1] - found[0], laid.places[1] - laid.places[0], self.n_axis
+        size = ca.dot(d, d)
+        c, s = ca.dot(d, e) / size, ca.dot(n, ca.cross(d, e)) / size
+        R = c * (SX.eye(3) - n @ n.T) + s * ca.skew(n) + n @ n.T
+        self._poses[name] = R, found[0] - R @ laid.places[0]
+        length = ca.sqrt(size)
+        distance = [("length", (ca.dot(e, e) - size) / (2 * length))] if laid.names else []
+        turning = [("turning", c * self.rate(s) - s * self.rate(c) - self.omega(name))]
+        stiff = Stiff(f"nodes of {name}", distance, turning)
+        self.own_constraints = [*self.own_constraints, stiff]
+
+    def _own(self, name: str) -> str:
+        return own_name(self.description, self.description.bodies[name])
+
+    def _own_places(self) -> list[tuple[str, SX]]:
+        return [
+            (body, laid.places[k]) for body, laid in self.layout.bodies.items() for k in laid.names
+        ]
+
+    # --- the chart --------------------------------------------------------------------------------
+
+    def omega(self, body: str) -> SX:
+        """The angular velocity of a body about the normal, a speed."""
+        return self.symbols.u[list(self.joint_speeds[f"{self._own(body)}.omega"])]
+
+    def twist(self, frame: Frame) -> Pair:
+        if frame not in self.layout.bodies:
+            return super().twist(frame)
+        R, p = self.pose(frame)
+        return self.n_axis * self.omega(str(frame)), R.T @ self.rate(p)
+
+    def from_world(
+        self, world: World, t: np.ndarray, parameters: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        q, u = super().from_world(world, t, parameters)
+        order = [list(self.description.bodies).index(body) for body in self.layout.bodies]
+        normal = np.array(ca.DM(self.n_axis)).ravel()
+        u[..., u.shape[-1] - len(order) :] = world.angular_velocity[..., order, :] @ normal
+        return q, u
+
+
+def in_plane_axes(description: Description) -> tuple[SX, SX]:
+    """Two axes of the plane, as the planar joint has them."""
+    kind = Planar(normal(description))
+    return ca.densify(kind.n1), ca.densify(kind.n2)

@@ -1,0 +1,107 @@
+"""A formalism's own quantities for people: Appell's S, A, K, D, H, Hamel's γ, the Hamiltonian, …"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import casadi as ca
+import sympy as sp
+
+from ..equations import Equations
+from ..errors import ArgumentError, unknown
+from .names import latex_name, text_name
+from .readable import (
+    Readable,
+    aligned,
+    latex_definitions,
+    latex_matrix,
+    latex_printer,
+    line,
+    shortened,
+    text_printer,
+    written,
+)
+
+
+def coefficients_sympy(
+    equations: Equations, names: Sequence[str] | None = None, simplify: bool = True
+) -> Readable:
+    """The named quantities (all, if none is) as SymPy matrices; the matrices of a table as
+    ``K[1]``, ``K[2]``, …, one for each value of its last index."""
+    values: dict[str, ca.SX] = {}
+    for name in _known(equations, names):
+        found = equations.terms.coefficients[name]
+        if found.axes < 3:
+            values[name] = ca.SX(found.expression)
+        else:
+            values |= {f"{name}[{k}]": table for k, table in enumerate(found.expression, start=1)}
+    return written(equations, values, simplify, accelerations=True)
+
+
+def _known(equations: Equations, names: Sequence[str] | None) -> list[str]:
+    known = equations.terms.coefficients
+    for name in names or ():
+        if name not in known:
+            raise ArgumentError(unknown(f"quantity of {equations.formalism}", name, known))
+    return list(known if names is None else names)
+
+
+def coefficients_text(
+    equations: Equations, names: Sequence[str] | None = None, simplify: bool = True
+) -> str:
+    """The same as text, entry by entry without those that are zero."""
+    readable = coefficients_sympy(equations, names, simplify)
+    printer = text_printer(readable.symbols)
+    definitions = [line(str(name), printer.doprint(value)) for name, value in readable.definitions]
+    parts = ["\n".join(["with", *definitions])] if definitions else []
+    for name in _known(equations, names):
+        lines = [
+            line(label, printer.doprint(entry))
+            for label, entry in _entries(equations, readable, name)
+            if entry != 0
+        ]
+        parts.append("\n".join(lines or [f"  {name} = 0"]))
+    return "\n".join(parts)
+
+
+def _entries(equations: Equations, readable: Readable, name: str) -> Iterator[tuple[str, sp.Expr]]:
+    """Labels and entries of a quantity, those of a table with all three indices."""
+    axes = equations.terms.coefficients[name].axes
+    if axes == 0:
+        yield text_name(name), readable[name][0]
+        return
+    tables = [key for key in readable.matrices if key == name or key.startswith(f"{name}[")]
+    last: Any = _labels(equations, len(tables)) if axes == 3 else [None]
+    for key, label in zip(tables, last, strict=True):
+        matrix = readable[key]
+        rows, columns = (_labels(equations, count) for count in matrix.shape)
+        for i in range(matrix.rows):
+            for j in range(matrix.cols):
+                index = [rows[i], *([columns[j]] if axes > 1 else []), *([label] if label else [])]
+                yield f"{text_name(name)}[{', '.join(index)}]", matrix[i, j]
+
+
+def _labels(equations: Equations, count: int) -> list[str]:
+    """Names of the speeds, if there are as many; else numbers."""
+    if count == len(equations.speeds):
+        return [text_name(name) for name in equations.speeds]
+    return [str(k + 1) for k in range(count)]
+
+
+def coefficients_latex(
+    equations: Equations, names: Sequence[str] | None = None, simplify: bool = True
+) -> str:
+    """The same as LaTeX (``align*`` of amsmath)."""
+    readable = coefficients_sympy(equations, names, simplify)
+    printer = latex_printer(readable)
+    lines = [*latex_definitions(readable, printer)]
+    for name, matrix in readable.matrices.items():
+        letter, _, index = name.partition("[")
+        symbol = latex_name(letter) + (rf"^{{({index[:-1]})}}" if index else "")
+        matrix = matrix.applyfunc(shortened)
+        if matrix.shape == (1, 1):
+            lines.append(f"{symbol} &= {printer.doprint(matrix[0])}")
+        else:
+            lines += latex_matrix(matrix, symbol, printer)
+    return aligned(lines)
