@@ -1,9 +1,10 @@
 """Whitworth's quick return: a crank turns a slotted lever, which drives a slider to and fro.
 
 Orsino 2016, §5.3.1: base with pivots at (0, 0) and (0, 0.3) m and a guide at the height 0.8 m;
-crank of 0.1414 m, slotted lever, coupler, slider; no gravity. Lengths follow from the starting nodes. The
-crank turns steadily, a quarter of a turn each second; what torque does that take? Known from
-elsewhere: positions, velocities and torque over a period, computed independently of this library.
+crank of 0.1414 m, slotted lever, coupler, slider; no gravity. Lengths follow from the starting
+nodes. The crank turns steadily, a quarter of a turn each second; what torque does that take? Known
+from elsewhere: positions, velocities and torque over a period, computed independently of this
+library.
 """
 
 import numpy as np

@@ -14,6 +14,7 @@ from scipy.integrate import solve_ivp
 import mechgraph as mg
 from mechgraph import gallery
 from mechgraph.kernels.kinks import kinks
+from mechgraph.kernels.routine import Routine
 from mechgraph.studies.simulation.search import sign_changes
 
 G = 9.81
