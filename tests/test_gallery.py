@@ -20,7 +20,6 @@ VARIANTS = {  # examples that can be built in more than one way
     "omni_vehicle": [{"rollers": 0}],
     "puma560": [{"data": "akb"}],
     "rolling_disc": [{"angles": True}],
-    "tricycle": [{"stiffness": None, "sides": ["R"]}],
     "slider_crank_3d": [{"driven": True}, {"spin": False}],
     "wheelset": [{"axle": "fixed"}],
 }
