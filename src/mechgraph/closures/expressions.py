@@ -3,7 +3,7 @@ proximal iterations, which converge to the same u̇."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import casadi as ca
@@ -29,6 +29,7 @@ NOTHING = 1e-200
 BADLY_CONDITIONED = 2e-10
 LARGEST = 20_000_000  # operations of an expression; more take minutes and gigabytes
 SINGULAR = 2e-14  # and below which nothing is left of it but rounding
+LEFT_OVER = 1e-7  # of the terms of a row that must vanish
 
 
 class Solver(NamedTuple):
@@ -89,15 +90,29 @@ def udwadia_kalaba(M: SX, A: SX, iterations: int = ITERATIONS) -> Solver:
 
 def complement(M: SX, A: SX, S: SX, iterations: int = ITERATIONS) -> Solver:
     """u̇ = S z + e with e = −Aᵀ (A Aᵀ)⁺ b, Sᵀ M S z = Sᵀ (f − M e): a complement that is known,
-    A S = 0, leaves λ out; λ = (A Aᵀ)⁺ A (M u̇ − f)."""
+    A S = 0, leaves λ out; λ = (A Aᵀ)⁺ A (M u̇ − f).
+
+    u̇ is no number where S is no complement (A S ≠ 0, or more is free than S has columns): then
+    A u̇ + b or M u̇ − f − Aᵀλ is left over.
+    """
     gram, reduced = Proximal(A @ A.T, iterations), Factor(S.T @ M @ S)
 
     def solution(f: SX, b: SX) -> tuple[SX, SX]:
         e = -A.T @ gram.solve(b)
         udot = S @ reduced.solve(S.T @ (f - M @ e)) + e
-        return udot, gram.solve(A @ (M @ udot - f))
+        lam = gram.solve(A @ (M @ udot - f))
+        inertia, held = M @ udot, A.T @ lam
+        met = _vanishes(inertia - f - held, (inertia, f, held))
+        met = ca.logic_and(met, _vanishes(A @ udot + b, (ca.fabs(A) @ ca.fabs(udot), b)))
+        udot[0] = ca.if_else(met, udot[0], np.nan)
+        return udot, lam
 
     return Solver(solution, reduced.condition)
+
+
+def _vanishes(rest: SX, terms: Iterable[SX]) -> SX:
+    """Whether what is left of a sum is small beside its terms."""
+    return ca.sumsqr(rest) <= LEFT_OVER**2 * sum((ca.sumsqr(x) for x in terms), SX(1e-300))
 
 
 def multipliers_of(M: SX, A: SX, f: SX, udot: SX) -> SX:

@@ -144,7 +144,8 @@ def _closures() -> list[str]:
     return [
         "## Formalisms and closures",
         "On a planar four-bar of spatial revolutes, three of whose five closing rows are "
-        "redundant, and on the same in a plane, where none is. Formalisms in the same coordinates agree in $M$ and $f$, all of them in the "
+        "redundant, and on the same in a plane, where none is. Formalisms in the same coordinates "
+        "agree in $M$ and $f$, all of them in the "
         "accelerations of the bodies and in reactions that are unique.",
         _table(["formalism", "coordinates", *map(_code, CLOSURES)], rows),
     ]

@@ -21,7 +21,7 @@ from casadi import SX
 
 from ..arguments import some_of, whole
 from ..closures.closure import CLOSURES
-from ..closures.numbers import Independent, bordered, rank, solved
+from ..closures.numbers import RANK_TOLERANCE, Independent, bordered, rank, solved
 from ..errors import ArgumentError, AssemblyError, UnsupportedError
 from ..formalisms import DEFAULT, FORMALISMS
 from ..kernels import Kernel
@@ -326,7 +326,7 @@ def _solutions(
         yield "with friction", *solved(bordered, M, f, held.A, held.b, held.G)[:2]
         return
     if equations.terms.S is not None:
-        yield "its own", *_by_complement(equations, at)
+        yield from _by_complement(equations, at, held, M, f)
     for name, closure in CLOSURES.items():
         try:
             udot, lam = closure.solve(M, f, held.A, held.b)
@@ -343,12 +343,17 @@ def _solutions(
         yield "its own", out[..., :count], out[..., count:]
 
 
-def _by_complement(equations: Equations, at: States) -> tuple[np.ndarray, np.ndarray]:
-    """(u̇, λ) with the complement that the formalism knows."""
+def _by_complement(
+    equations: Equations, at: States, held: _Held, M: np.ndarray, f: np.ndarray
+) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """u̇ with the complement that the formalism knows, where it is one, and λ of least norm."""
     closed = equations.numeric.closed
-    kernel = equations.numeric.kernel("by complement", lambda: [closed.udot, closed.lam], [1, 1])
-    udot, lam = kernel(*equations.numeric.arguments(at.q, at.u, at.t, at.w, None))
-    return udot, lam
+    kernel = equations.numeric.kernel("by complement", lambda: [closed.udot], [1])
+    (udot,) = kernel(*equations.numeric.arguments(at.q, at.u, at.t, at.w, None))
+    if np.isfinite(udot).all():
+        left = (M @ udot[..., None])[..., 0] - f
+        inverse = np.linalg.pinv(np.swapaxes(held.A, -1, -2), rcond=RANK_TOLERANCE)
+        yield "its own", udot, (inverse @ left[..., None])[..., 0]
 
 
 def _compare(
