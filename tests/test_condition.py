@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import warnings
 
+import casadi as ca
 import numpy as np
 import pytest
 
 import mechgraph as mg
+from mechgraph.closures.closure import CLOSURES
+from mechgraph.closures.expressions import completed
 from mechgraph.errors import ArgumentError, UnsupportedError
 from mechgraph.formalisms import dynamics
 from mechgraph.studies.agreement import random_states
@@ -241,13 +244,23 @@ def test_thin_rods_cost_in_proportion_to_their_number():
         equations = rods(n, thickness).equations("absolute")
         s = equations.terms.symbols
         arguments = [s.q, s.u, s.t, s.w, s.p]
-        import casadi as ca
-
         function = ca.Function("f", arguments, [equations.numeric.closed.udot])
         return int(function.n_instructions())
 
     assert operations(20, 0.0) < 2.2 * operations(10, 0.0)
     assert operations(20, 0.0) < 2.0 * operations(20, 0.01)
+
+
+@pytest.mark.parametrize("closure", mg.CLOSURES)
+@pytest.mark.parametrize("rounding", [0.0, 1e-17, -3e-16, 1e-14])
+@pytest.mark.parametrize("unit", [1.0, 1e3])
+def test_rounding_does_not_move_what_has_no_inertia(closure, rounding, unit):
+    """Two speeds, the second without inertia, and a constraint of the first: whether the second
+    stands in it with zero or with what is left where products cancel."""
+    M, A, b = ca.SX([[2.0, 0], [0, 0]]), ca.SX([[unit, unit * rounding]]), ca.SX([unit * 0.5])
+    solver = CLOSURES[closure].expression(completed(M, A), A, 1)
+    udot = np.array(ca.evalf(solver.solve(ca.SX.zeros(2), b)[0])).ravel()
+    np.testing.assert_allclose(udot, [-0.5, 0], rtol=0, atol=1e-8)
 
 
 # --- sizes ----------------------------------------------------------------------------------------
