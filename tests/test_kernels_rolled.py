@@ -260,7 +260,7 @@ def all_in_one(functions: list[ca.Function], width: int) -> list[native.Native]:
 @pytest.mark.parametrize("seed", [0, pytest.param(100, marks=pytest.mark.slow)])
 def test_random_repeats_give_the_bits_of_the_interpreter(monkeypatch, seed, width):
     """However programs are cut: the limits are random, too."""
-    monkeypatch.setattr(compiler, "FLAGS", [flag.replace("-O2", "-O1") for flag in UNCONTRACTED])
+    monkeypatch.setattr(compiler, "FLAGS", [flag.replace("-O2", "-O0") for flag in UNCONTRACTED])
     random = np.random.default_rng(seed)
     functions, looped = [random_repeats(seed + k) for k in range(12)], 0
     for few in (functions[:4], functions[4:8], functions[8:]):
