@@ -192,7 +192,7 @@ def _offered(M: SX, A: SX) -> SX:
     where two products cancel and not zero where one of them is contracted with the difference,
     would else leave a motion so light that it, and not the others, met the constraint.
     """
-    inertia, usual = ca.diag(M), ca.trace(M) / M.shape[0] + NOTHING
+    inertia, usual = ca.fmax(ca.diag(M), 0), ca.trace(M) / M.shape[0] + NOTHING
     none = (1e-8 * usual) ** 2
     others = (A * A) @ (inertia / (inertia * inertia + none))
     own, rounding = ca.sum1(A * A).T, TRACE * usual * (SX.ones(A.sparsity()).T @ others)
