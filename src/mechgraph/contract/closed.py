@@ -146,8 +146,8 @@ class Closed:
         q = np.array(chart.reference) + random.uniform(-1, 1, len(s.coordinates))
         around = chart.normalized(q + 1e-13 * random.uniform(-1, 1, (5, len(q))))
         function = ca.Function("M", [s.q, s.t, s.p], [self.terms.M])
-        values = [function(q, 0.0, list(s.defaults)).nonzeros() for q in around]
-        found = [sparse_matrix(self.terms.M, np.array(entries)) for entries in values]
+        values = [function(x, 0.0, list(s.defaults)).nonzeros() for x in around]
+        found = [sparse_matrix(self.terms.M, np.array(value)) for value in values]
         inertia = np.array([M.diagonal() for M in found])
         unknown = np.ptp(inertia, axis=0) > 1e-3 * np.abs(inertia).max(axis=0)
         return bool(unknown.any()) or sparse.is_singular(found[0])
