@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import warnings
 
+import casadi as ca
 import numpy as np
 import pytest
 
 import mechgraph as mg
+from mechgraph.closures.closure import CLOSURES
+from mechgraph.closures.expressions import completed
 from mechgraph.errors import ArgumentError, UnsupportedError
 from mechgraph.formalisms import dynamics
+from mechgraph.kernels import Kernel
 from mechgraph.studies.agreement import random_states
 from mechgraph.studies.assembly.conversion import convert
 
@@ -241,13 +245,55 @@ def test_thin_rods_cost_in_proportion_to_their_number():
         equations = rods(n, thickness).equations("absolute")
         s = equations.terms.symbols
         arguments = [s.q, s.u, s.t, s.w, s.p]
-        import casadi as ca
-
         function = ca.Function("f", arguments, [equations.numeric.closed.udot])
         return int(function.n_instructions())
 
     assert operations(20, 0.0) < 2.2 * operations(10, 0.0)
     assert operations(20, 0.0) < 2.0 * operations(20, 0.01)
+
+
+@pytest.mark.parametrize("closure", mg.CLOSURES)
+@pytest.mark.parametrize("rounding", [0.0, 1e-17, -3e-16, 1e-14])
+@pytest.mark.parametrize("unit", [1.0, 1e3])
+def test_rounding_does_not_move_what_has_no_inertia(closure, rounding, unit):
+    """Two speeds, the second without inertia, and a constraint of the first: whether the second
+    stands in it with zero or with what is left where products cancel."""
+    M, A, b = ca.SX([[2.0, 0], [0, 0]]), ca.SX([[unit, unit * rounding]]), ca.SX([unit * 0.5])
+    solver = CLOSURES[closure].expression(completed(M, A), A, 1)
+    udot = np.array(ca.evalf(solver.solve(ca.SX.zeros(2), b)[0])).ravel()
+    np.testing.assert_allclose(udot, [-0.5, 0], rtol=0, atol=1e-8)
+
+
+def carried_rod() -> mg.System:
+    """A rod without inertia about its axis, on a ball at each end: an arm and a mass; it does not
+    spin."""
+    s = mg.System("carried rod", gravity=(0, 0, -9.81))
+    arm = s.body("arm", mass=0.8, com=(0.1, 0, 0), inertia=(0.01, 0.02, 0.02))
+    rod = s.body("rod", mass=0.4, com=(0.35, 0, 0), inertia=(0, 0.016, 0.016))
+    s.revolute("shoulder", s.ground, arm, axis="y")
+    s.spherical("elbow", arm, rod, at=(0.3, 0, 0))
+    hand = s.body("hand", mass=0.5, inertia=0)
+    s.joint("place", s.ground, hand, [mg.move(axis, axis) for axis in "xyz"])
+    end = s.marker("end", rod, (0.7, 0, 0))
+    s.constrain("wrist", position=lambda m: m.position(end) - m.position("hand"))
+    s.constrain("no spin", velocity=lambda m: m.angular_velocity(rod, in_frame=rod)[0])
+    return s
+
+
+@pytest.mark.parametrize("formalism", JOINT)
+def test_a_rod_that_does_not_spin_by_expressions_and_numbers(formalism):
+    """Zero in M, or what rounding leaves there; in machine code, too."""
+    equations = carried_rod().equations(formalism)
+    at = random_states(equations, 5)
+    closed, symbols = equations.numeric.closed, equations.terms.symbols
+    arguments = [symbols.q, symbols.u, symbols.t, symbols.w, symbols.p]
+    kernel = Kernel("motion", arguments, [closed.udot, closed.projected], [1, 1])
+    rows = equations.numeric.arguments(at.q, at.u, 0.0, None, None)
+    expected = equations.solve(at.q, at.u)[0], np.concatenate([at.q, at.u], axis=1)
+    for _ in ("interpreted", "compiled"):
+        for mine, wanted in zip(kernel(*rows), expected, strict=True):
+            assert np.abs(mine - wanted).max() < 1e-11 * np.abs(wanted).max()
+        assert kernel.compile()
 
 
 # --- sizes ----------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import threading
+from collections.abc import Callable
 
 import casadi as ca
 import numpy as np
@@ -189,6 +190,90 @@ def test_loops_give_the_bits_of_straight_line_code(monkeypatch, name, width):
             np.abs(mine - wanted).max()
             < (1e-8 if name == "loops" else 1e-11) * np.abs(wanted).max()
         )
+
+
+# --- random programs ------------------------------------------------------------------------------
+
+UNARY = [ca.sqrt, ca.fabs, ca.tanh, ca.sign, ca.floor, ca.logic_not, lambda a: a * a]
+UNARY += [lambda a: 2 * a, lambda a: 1 / a, lambda a: -a]
+BINARY = [lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a * b, lambda a, b: a / b, ca.atan2]
+# the lesser of 0 and −0 may be either; a tenth hides which it is
+BINARY += [lambda a, b: ca.fmin(a, b) + 0.1, lambda a, b: ca.fmax(a, b) + 0.1]
+BINARY += [lambda a, b: ca.if_else(a < b, a, b + 1), lambda a, b: ca.if_else(a != 0, b, a)]
+LIMITS = {
+    "BLOCK": [5, 30, 800],
+    "LOOSE": [0, 50, 3000],
+    "SHORT": [0, 5, 30],
+    "OFTEN": [2, 3, 4],
+    "LONGEST": [10, 60, 1000],
+    "NEAR": [1, 4, 8],
+}
+
+
+def random_cell(random: np.random.Generator) -> Callable[[list[SX]], list[SX]]:
+    """A few random operations, the same whenever they are applied."""
+    drawn = [
+        (random.choice(UNARY), random.integers(1, 8, 1))
+        if random.random() < 0.35
+        else (random.choice(BINARY), random.integers(1, 8, 2))
+        for _ in range(random.integers(3, 40))
+    ]
+
+    def applied(operands: list[SX]) -> list[SX]:
+        values = list(operands)
+        for operation, back in drawn:
+            values.append(operation(*(values[-min(k, len(values))] for k in back.tolist())))
+        return values[len(operands) :]
+
+    return applied
+
+
+def random_repeats(seed: int) -> ca.Function:
+    """Some cells, each applied many times: to what is near and far, to inputs and to constants;
+    some values are results, some of these twice."""
+    random = np.random.default_rng(seed)
+    x = SX.sym("x", 6)
+    values, results = [x[k] for k in range(6)], [x[0], SX(2.5)]
+    cells = [random_cell(random) for _ in range(random.integers(1, 4))]
+    for k in range(random.integers(8, 60)):
+        operands = [values[-random.integers(1, 6)], values[random.integers(len(values))]]
+        operands += [values[random.integers(6)], SX(random.choice([1.5, 0.0, 0.1 * k, np.inf]))]
+        made = random.choice(cells)(operands)
+        values += made[-3:]
+        results += [made[i] for i in random.integers(0, len(made), random.integers(3))]
+    return ca.Function("random", [x], [ca.densify(ca.vertcat(*results, *results[:2]))])
+
+
+def all_in_one(functions: list[ca.Function], width: int) -> list[native.Native]:
+    """Functions of the same arguments in one file, which is quicker to compile."""
+    codes = [emit.printed(trace(f), f"p{k}", shapes_of(f)) for k, f in enumerate(functions)]
+    texts = [emit.prelude(width)]
+    for code in codes:
+        texts += emit.with_drivers(code, width).removeprefix(texts[0]).splitlines()
+    source = "\n".join(texts)
+    library = compiler.load(compiler.key_of(source), lambda: source)
+    return [native.Native(library, f"p{k}", [6], shapes_of(f)) for k, f in enumerate(functions)]
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("width", [1, compiler.lanes()])
+@pytest.mark.parametrize("seed", [0, pytest.param(100, marks=pytest.mark.slow)])
+def test_random_repeats_give_the_bits_of_the_interpreter(monkeypatch, seed, width):
+    """However programs are cut: the limits are random, too."""
+    monkeypatch.setattr(compiler, "FLAGS", [flag.replace("-O2", "-O0") for flag in UNCONTRACTED])
+    random = np.random.default_rng(seed)
+    functions, looped = [random_repeats(seed + k) for k in range(12)], 0
+    for few in (functions[:4], functions[4:8], functions[8:]):
+        for name, choices in LIMITS.items():
+            monkeypatch.setattr(roll, name, int(random.choice(choices)))
+        looped += sum(found(f).repeated_length > 0 for f in few)
+        for function, code in zip(few, all_in_one(few, width), strict=True):
+            x = random.standard_normal((5, 6))
+            wanted = np.array([np.array(function(row)) for row in x])
+            (mine,) = code.batch([x], 5)
+            assert np.array_equal(mine, wanted, equal_nan=True)
+            assert np.array_equal(*(np.signbit(np.nan_to_num(a, nan=1)) for a in (mine, wanted)))
+    assert looped > 8
 
 
 def test_code_does_not_grow_with_the_chain(monkeypatch):

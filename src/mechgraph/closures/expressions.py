@@ -25,6 +25,8 @@ UNBOUND = 1e4  # accelerations that a force in proportion to inertia causes only
 DRAGGED = 1e-8
 # beside anything; where all rows are switched off (contacts that are open) it keeps 0/0 away
 NOTHING = 1e-200
+# of the inertia that a row of A offers to a speed, relative to what is usual: less may be rounding
+TRACE = 1e-12
 # ratio of a pivot to what it is made of below which u̇ may be off by more than a millionth
 BADLY_CONDITIONED = 2e-10
 LARGEST = 20_000_000  # operations of an expression; more take minutes and gigabytes
@@ -199,12 +201,17 @@ def completed(M: SX, A: SX) -> SX:
 
 def _offered(M: SX, A: SX) -> SX:
     """Inertia by speed; what has none is given what resists it through the constraints: a row a, of
-    which the others take g = Σ a²/M, offers a²/g, and never more than is usual."""
-    inertia, usual = ca.diag(M), ca.trace(M) / M.shape[0] + NOTHING
+    which the others take g = Σ a²/M, offers a²/g, and never more than is usual.
+
+    What offers next to nothing offers as much as what offers nothing: an a of mere rounding, zero
+    where two products cancel and not zero where one of them is contracted with the difference,
+    would else leave a motion so light that it, and not the others, met the constraint.
+    """
+    inertia, usual = ca.fmax(ca.diag(M), 0), ca.trace(M) / M.shape[0] + NOTHING
     none = (1e-8 * usual) ** 2
     others = (A * A) @ (inertia / (inertia * inertia + none))
-    own = ca.sum1(A * A).T
-    offered = 1 / ((A * A).T @ others / (own * own + NOTHING) + 1 / usual)
+    own, rounding = ca.sum1(A * A).T, TRACE * usual * (SX.ones(A.sparsity()).T @ others)
+    offered = 1 / ((A * A).T @ others / (own * own + rounding * rounding + NOTHING) + 1 / usual)
     return inertia + offered * none / (inertia * inertia + none)
 
 
