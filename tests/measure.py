@@ -18,6 +18,7 @@ from mechgraph.studies.assembly.conversion import convert
 from random_systems import State
 
 # the same M and f; Maggi's are those of the form that he is given, and his own is the closing
+IN_SPACE = [name for name in mg.FORMALISMS if name != "nodes"]  # which need a plane
 IN_JOINT_COORDINATES = [
     name for name in mg.FORMALISMS if formalism_of(name).coordinates == "joint" and name != "maggi"
 ]

@@ -11,9 +11,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import mechgraph as mg
-from measure import gap, placed
+from measure import IN_SPACE, gap, placed
 
-FORMALISMS = pytest.mark.parametrize("formalism", mg.FORMALISMS)
+FORMALISMS = pytest.mark.parametrize("formalism", IN_SPACE)
 AXIS = (0.36, -0.48, 0.8)
 AT, CHILD_AT = (0.5, 0.1, 0.2), (-0.2, 0.3, 0.1)
 

@@ -170,7 +170,7 @@ def test_wrong_numbers_of_inputs_and_motions():
         mg.compose("two", {"a": bar(1, 1, 1)}).inverse_dynamics(
             {"a.x": lambda t: t}, t=0.0, drives=["a.x'"]
         )
-    with pytest.raises(ModelError, match=r"unknown name 'a\.z'"):
+    with pytest.raises(ArgumentError, match=r"unknown name 'a\.z'"):
         mg.compose("two", {"a": bar(1, 1, 1)}).inverse_dynamics(
             {"a.z": lambda t: t}, t=0.0, drives=["a.x'"]
         )

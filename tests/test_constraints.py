@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import mechgraph as mg
-from measure import gap, placed
+from measure import IN_SPACE, gap, placed
 
 G = 9.81
 CLOSURES = pytest.mark.parametrize("closure", mg.CLOSURES)
-FORMALISMS = pytest.mark.parametrize("formalism", mg.FORMALISMS)
+FORMALISMS = pytest.mark.parametrize("formalism", IN_SPACE)
 
 
 def motion_of(body: str):

@@ -10,13 +10,13 @@ from scipy.integrate import quad
 from scipy.spatial.transform import Rotation
 
 import mechgraph as mg
-from measure import gap, placed
+from measure import IN_SPACE, gap, placed
 
 G = 9.81
-FORMALISMS = pytest.mark.parametrize("formalism", mg.FORMALISMS)
+FORMALISMS = pytest.mark.parametrize("formalism", IN_SPACE)
 # Maggi leaves the constraint forces out, and says so where they are needed
 WITH_MULTIPLIERS = pytest.mark.parametrize(
-    "formalism", [name for name in mg.FORMALISMS if name != "maggi"]
+    "formalism", [name for name in IN_SPACE if name != "maggi"]
 )
 
 

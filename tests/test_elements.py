@@ -11,6 +11,7 @@ from casadi import SX
 import mechgraph as mg
 from measure import (
     IN_JOINT_COORDINATES,
+    IN_SPACE,
     acceleration_gap,
     accelerations_of,
     force_gap,
@@ -282,7 +283,7 @@ def test_a_frame_between_joints_carries_nothing():
     split.revolute("second", middle, bodies[0], axis="y")
     whole.universal("both", whole.ground, bodies[1], axis="x", second_axis="y")
     q, u = [0.4, -0.7], [1.0, -2.0]
-    for formalism in mg.FORMALISMS:
+    for formalism in IN_SPACE:
         first, second = (s.equations(formalism) for s in (split, whole))
         a, b = (e.observe(accelerations_of("b"), *placed(e, q, u)) for e in (first, second))
         assert gap(a, b) < 1e-13
@@ -334,7 +335,7 @@ VALUES = {"m": 2.0, "l": 0.8, "I": 0.1, "g": 9.81, "k": 5.0, "pitch": 0.07, "til
 def test_gravity_may_change_in_time_and_its_power_is_counted():
     s = pendulum()
     s.gravity = (0, 0, -9.81 * mg.cos(2 * s.time))
-    for formalism in mg.FORMALISMS:
+    for formalism in IN_SPACE:
         run = s.equations(formalism).simulate(1.0, {"hinge": 0.5}, rtol=1e-11)
         work = np.concatenate(
             [[0], np.cumsum((run.power[1:] + run.power[:-1]) / 2 * np.diff(run.time))]
@@ -580,7 +581,7 @@ def ramp(kind) -> mg.System:
 
 
 @pytest.mark.parametrize("closure", mg.CLOSURES)
-@pytest.mark.parametrize("formalism", mg.FORMALISMS)
+@pytest.mark.parametrize("formalism", IN_SPACE)
 def test_elements_of_ones_own_work_everywhere(formalism, closure):
     equations = ramp("own").equations(formalism, closure)
     reference = ramp("listed").equations("newton-euler")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import mechgraph as mg
+from measure import IN_SPACE
 from mechgraph import gallery
 
 COORDINATES = ["newton-euler", "absolute"]
@@ -62,7 +63,7 @@ def test_derivatives(formalism):
         run["arm'''"]
 
 
-@pytest.mark.parametrize("formalism", [*mg.FORMALISMS])
+@pytest.mark.parametrize("formalism", IN_SPACE)
 def test_forces_by_name(formalism):
     equations = robot().equations(formalism)
     run = equations.simulate(0.2, START, step=0.05, rtol=1e-10, inputs={"w": 0.2})
