@@ -94,22 +94,31 @@ def complement(M: SX, A: SX, S: SX, iterations: int = ITERATIONS) -> Solver:
     """u̇ = S z + e with e = −Aᵀ (A Aᵀ)⁺ b, Sᵀ M S z = Sᵀ (f − M e): a complement that is known,
     A S = 0, leaves λ out; λ = (A Aᵀ)⁺ A (M u̇ − f).
 
-    u̇ is no number where S is no complement (A S ≠ 0, or more is free than S has columns): then
-    A u̇ + b or M u̇ − f − Aᵀλ is left over.
+    u̇ is no number where S is no complement: A S ≠ 0, or more is free than S has columns.
     """
     gram, reduced = Proximal(A @ A.T, iterations), Factor(S.T @ M @ S)
 
     def solution(f: SX, b: SX) -> tuple[SX, SX]:
         e = -A.T @ gram.solve(b)
         udot = S @ reduced.solve(S.T @ (f - M @ e)) + e
-        lam = gram.solve(A @ (M @ udot - f))
+        return udot, gram.solve(A @ (M @ udot - f))
+
+    return checked(Solver(solution, reduced.condition), M, A)
+
+
+def checked(solver: Solver, M: SX, A: SX) -> Solver:
+    """The same solver, whose u̇ is no number where A u̇ + b or M u̇ − f − Aᵀλ is left over."""
+
+    def solution(f: SX, b: SX) -> tuple[SX, SX]:
+        udot, lam = solver.solve(f, b)
         inertia, held = M @ udot, A.T @ lam
         met = _vanishes(inertia - f - held, (inertia, f, held))
         met = ca.logic_and(met, _vanishes(A @ udot + b, (ca.fabs(A) @ ca.fabs(udot), b)))
+        udot = SX(udot)
         udot[0] = ca.if_else(met, udot[0], np.nan)
         return udot, lam
 
-    return Solver(solution, reduced.condition)
+    return Solver(solution, solver.condition)
 
 
 def _vanishes(rest: SX, terms: Iterable[SX]) -> SX:

@@ -13,6 +13,7 @@ from ..closures.expressions import (
     ITERATIONS,
     SINGULAR,
     Solver,
+    checked,
     complement,
     known,
     multipliers_of,
@@ -108,9 +109,12 @@ class Closed:
 
     @cached_property
     def _way(self) -> Solver:
-        """The formalism's own way with constraints, unless another closure is asked for."""
-        own, asked = self.terms.close, self.closure != DEFAULT_CLOSURE
-        return self._whole if own is None or asked or self.terms.has_friction else own()
+        """The formalism's own way with constraints, unless another closure is asked for, or some
+        motion has no inertia."""
+        terms, asked = self.terms, self.closure != DEFAULT_CLOSURE
+        if terms.close is None or asked or terms.has_friction or self._massless:
+            return self._whole
+        return checked(terms.close(), terms.M, terms.A)
 
     def solution(self, f: SX, b: SX) -> tuple[SX, SX]:
         """(u̇, λ) from M u̇ = f + Gᵀλ, A u̇ + b = 0, for any f and b: by the complement S where one is

@@ -78,6 +78,7 @@ class Crossings:
         self.integrator, self.surfaces, self.watch = integrator, surfaces, watch
         self._latest, self._standing = -np.inf, 0
         self._seen: dict[float, np.ndarray] = {}  # surfaces at moments of attempts
+        self._noise: dict[int, float] = {}  # of surfaces: what attempts and steps differ by
 
     def meet(self) -> Met:
         """Take the step up to the first surface that ends it.
@@ -103,7 +104,17 @@ class Crossings:
         if not over:
             return Met.NOTHING
         at_contacts = any(each.surface < self.surfaces.margins.numel() for each in passed)
+        if not at_contacts:
+            self._learn(cut.moment, [each.surface for each in passed])
         return Met.CONTACTS if at_contacts else Met.KINK
+
+    def _learn(self, moment: float, surfaces: list[int]) -> None:
+        """What an attempt showed of surfaces and what they are differs by rounding: less beyond
+        one is not beyond it."""
+        now = self.integrator.attempt(self.integrator.t)
+        for surface in surfaces:
+            gap = 4 * abs(float(now[surface] - self._seen[moment][surface]))
+            self._noise[surface] = max(gap, self._noise.get(surface, 0.0))
 
     def _met(self) -> list[Crossing]:
         """What is met up to the first surface that ends the step, in order."""
@@ -116,10 +127,17 @@ class Crossings:
             if first > cut:
                 continue
             found = self._locate(surface, first, last, direction, guess, min(cut, until))
-            if found is not None and found not in met:
+            if found is not None and self._changes(found, met):
                 met.append(found)
                 cut = min(cut, found.moment) if self._ends(surface) else cut
         return sorted((each for each in met if each.moment <= cut), key=lambda each: each.moment)
+
+    def _changes(self, found: Crossing, met: list[Crossing]) -> bool:
+        """False if a surface is on that side already: not all the waves that interpolation shows are
+        real."""
+        own = [each for each in met if each.surface == found.surface]
+        before = [each.direction for each in own if each.moment <= found.moment]
+        return [self.integrator.sides[found.surface], *before][-1] != found.direction
 
     def _candidates(self) -> Iterator[tuple[int, float, float, int]]:
         """Changes of sign that matter, with their direction."""
@@ -158,7 +176,8 @@ class Crossings:
                 self._seen[moment] = self.integrator.attempt(moment)
             return direction * float(self._seen[moment][surface])
 
-        end = next((t for t in _strides(guess, last, limit) if value(t) > 0), None)
+        noise = self._noise.get(surface, 0.0)
+        end = next((t for t in _strides(guess, last, limit) if value(t) > noise), None)
         if end is None:
             return None
         start = self.integrator.t
