@@ -38,7 +38,7 @@ LARGE = {
 COMPOSED = [
     f"{name} composed"
     for name in gallery.names()
-    if "def composed(" in gallery.load(name).path.read_text(encoding="utf-8")
+    if "def composed()" in gallery.load(name).path.read_text(encoding="utf-8")
 ]
 MOTIONS = [
     pytest.param(name, marks=[pytest.mark.slow] * (name in LARGE))
@@ -46,6 +46,7 @@ MOTIONS = [
 ]
 STATES = 9  # more than fit in one register
 ROUNDING = 1e-14  # of the arguments, about fifty units in the last place
+KNOWN = 1e-7  # what rounding of the arguments may do: stiff springs make 1e-8 of it in the bogie
 UNIT = 1.0  # a result that is less is what is left where numbers such as this cancel
 
 
@@ -54,7 +55,9 @@ def at_start(name: str) -> tuple[mg.Equations, np.ndarray, np.ndarray]:
     name, *composed = name.split()
     example = gallery.load(name)
     if composed:
-        equations = runpy.run_path(str(example.path))["composed"]()
+        with pytest.MonkeyPatch.context() as patch:  # for files that lie beside it
+            patch.syspath_prepend(example.path.parent)
+            equations = runpy.run_path(str(example.path))["composed"]()
         return equations, *equations.assemble({})
     equations = example.system().equations()
     return equations, *equations.assemble(example.start, guess=example.guess)
@@ -116,6 +119,6 @@ def test_machine_code_moves_as_the_interpreter(name):
     alone = [kernel(*state) for state in zip(*rows, strict=True)]
     for k, (wanted, most) in enumerate(zip(oracle, allowed, strict=True)):
         assert np.isfinite(wanted).all()
-        assert (most < 1e-8 * np.abs(wanted).max(axis=1, initial=UNIT)).all()
+        assert (most < KNOWN * np.abs(wanted).max(axis=1, initial=UNIT)).all()
         for mine in (together[k], np.array([results[k] for results in alone])):
             assert (np.abs(mine - wanted).max(axis=1, initial=0) <= 10 * most).all()

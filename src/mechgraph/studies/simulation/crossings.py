@@ -101,7 +101,7 @@ class Crossings:
                 self.watch.note(event, each.moment)
             if cut is not None:
                 self.integrator.sides[each.surface] = each.direction
-        if not over:
+        if cut is None or not over:
             return Met.NOTHING
         at_contacts = any(each.surface < self.surfaces.margins.numel() for each in passed)
         if not at_contacts:
@@ -133,8 +133,7 @@ class Crossings:
         return sorted((each for each in met if each.moment <= cut), key=lambda each: each.moment)
 
     def _changes(self, found: Crossing, met: list[Crossing]) -> bool:
-        """False if a surface is on that side already: not all the waves that interpolation shows are
-        real."""
+        """False if a surface is on that side already: interpolation shows waves that are none."""
         own = [each for each in met if each.surface == found.surface]
         before = [each.direction for each in own if each.moment <= found.moment]
         return [self.integrator.sides[found.surface], *before][-1] != found.direction
