@@ -107,14 +107,19 @@ class Closed:
     def _by_complement(self) -> Solver:
         return complement(self.terms.M, self.terms.A, self.terms.S)
 
+    @property
+    def has_own_way(self) -> bool:
+        """True if constraints are closed in the formalism's own way: no other closure is asked for,
+        and every motion has inertia."""
+        asked = self.closure != DEFAULT_CLOSURE
+        return not (self.terms.close is None or asked or self.terms.has_friction or self._massless)
+
     @cached_property
     def _way(self) -> Solver:
-        """The formalism's own way with constraints, unless another closure is asked for, or some
-        motion has no inertia."""
-        terms, asked = self.terms, self.closure != DEFAULT_CLOSURE
-        if terms.close is None or asked or terms.has_friction or self._massless:
+        """The formalism's own way with constraints, or the closure."""
+        if self.terms.close is None or not self.has_own_way:
             return self._whole
-        return checked(terms.close(), terms.M, terms.A)
+        return checked(self.terms.close(), self.terms.M, self.terms.A)
 
     def solution(self, f: SX, b: SX) -> tuple[SX, SX]:
         """(u̇, λ) from M u̇ = f + Gᵀλ, A u̇ + b = 0, for any f and b: by the complement S where one is

@@ -334,13 +334,14 @@ def _solutions(
             message = equations.numeric.undetermined_message(at.q, at.u, at.t, None)
             raise ArgumentError(message) from None
         yield name, udot, lam
-    if equations.terms.close is not None:
-        closed = equations.numeric.closed
+    closed = equations.numeric.closed
+    if closed.has_own_way:
         out = equations.numeric.evaluate(
             "own way", lambda: ca.vertcat(closed.udot, closed.lam), 1, at.q, at.u, at.t, at.w
         )
         count = len(equations.speeds)
-        yield "its own", out[..., :count], out[..., count:]
+        if np.isfinite(out).all():
+            yield "its own", out[..., :count], out[..., count:]
 
 
 def _by_complement(
