@@ -24,6 +24,8 @@ class JointOptions(TypedDict, total=False):
     child_at, child_orientation: the same on the child.
     stiffness, damping, rest: a spring and damper along its coordinates, one number for all or one
         for each.
+    limits: stops of a coordinate, (low, high), or ``mg.Limits`` for restitution or stiffness; by
+        coordinate, {"angle": (-1, 1)}, if there are several.
     cut: True cuts this joint of a loop, False keeps it in the tree, None leaves the choice.
     """
 
@@ -34,6 +36,7 @@ class JointOptions(TypedDict, total=False):
     stiffness: Number
     damping: Number
     rest: Number
+    limits: Any
     cut: bool | None
 
 
@@ -45,6 +48,7 @@ DEFAULTS: dict[str, Any] = {
     "stiffness": 0,
     "damping": 0,
     "rest": 0,
+    "limits": None,
     "cut": None,
 }
 

@@ -40,6 +40,7 @@ from .element import Element
 from .forces import Force, JointSpring, JointTorque, SpringDamper
 from .joints import Joint
 from .placed import PlacedConstraint, PlacedForce, PlacedFunction, PlacedOutput
+from .stops import CompliantStop, RigidStop
 
 if TYPE_CHECKING:
     from ..motion.motion import Motion
@@ -49,7 +50,7 @@ SAID_AGAIN = (
     SpringDamper, JointSpring, JointTorque, CompliantContact,
     Distance, Coupling, Servo, Rolling, Sliding, RigidContact, ContactPoints,
     FixedIdealJoint, FreeIdealJoint, SpringIdealJoint, FixedControlledJoint, FreeSlideJoint,
-    FixedServoJoint,
+    FixedServoJoint, RigidStop, CompliantStop,
 )  # fmt: skip
 
 
