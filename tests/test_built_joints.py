@@ -169,3 +169,57 @@ def test_limits_that_parameters_turn_upside_down_or_the_start_breaks():
         mg.ArgumentError, match="beyond their limits at the start: x limits high by"
     ):
         system.equations().simulate(1.0, {"x": 1.5})
+
+
+# --- rotors ---------------------------------------------------------------------------------------
+
+
+def fourbar(cut: bool | None = None, **options) -> mg.System:
+    """A four-bar in a plane, whose joint D is cut or kept."""
+    system = mg.System("four-bar", gravity=(0, -G, 0), plane="xy")
+    a, b, c = (
+        system.body(name, mass=1.0, com=(length / 2, 0, 0), inertia=0.05)
+        for name, length in (("a", 0.5), ("b", 1.0), ("c", 0.8))
+    )
+    system.revolute("A", system.ground, a)
+    system.revolute("B", a, b, at=(0.5, 0, 0))
+    system.revolute("C", b, c, at=(1, 0, 0), child_at=(0.8, 0, 0))
+    system.revolute("D", system.ground, c, at=(1, 0, 0), cut=cut, **options)
+    return system
+
+
+@pytest.mark.parametrize("cut", [True, False])
+def test_rotors_in_a_loop_agree_in_all_formalisms(cut):
+    """Bodies that only turn with a joint on ground may take the place of its rotor."""
+    system = fourbar(cut, armature=0.7)
+    assert mg.agreement(system, states=1).ok
+    heavier = fourbar(cut)
+    wheel = heavier.body("wheel", mass=1.0, inertia=0.7)
+    heavier.revolute("W", heavier.ground, wheel)
+    heavier.coupling("gear", {"D": 1.0, "W": -1.0})
+    first, second = (
+        s.equations().simulate(1.0, {"A": 1.2}, guess={"D": 2.0}, rtol=1e-11, step=0.1)
+        for s in (system, heavier)
+    )
+    assert np.abs(first["A"] - second["A"]).max() < 1e-8
+    assert np.abs(first.energy - second.energy).max() < 1e-8
+
+
+def test_a_rotor_behind_a_gear():
+    """J n² along the joint: ẍ = τ / (I + n² J), and what passes through the joint is I ẍ."""
+    system = mg.System("arm")
+    rod = system.body("rod", mass=1.0, inertia=(0.2, 0.2, 0.2))
+    system.revolute("hinge", system.ground, rod, axis="z", armature=1e-4 * 50**2)
+    system.torque("motor", "hinge", 3.0)
+    eqs = system.equations()
+    assert eqs.accelerations([0.0], [0.0])[0] == pytest.approx(3 / 0.45, rel=1e-14)
+    assert eqs.efforts([0.0], [0.0], [2.0])[0] == pytest.approx(0.45 * 2 - 3, rel=1e-14)
+    assert eqs.reaction("hinge", [0.0], [0.0])[5] == pytest.approx(0.2 * 3 / 0.45, rel=1e-14)
+    assert eqs.kinetic_energy([0.0], [2.0]) == pytest.approx(0.9, rel=1e-14)
+
+
+def test_wrong_armature_is_named():
+    with pytest.raises(mg.ModelError, match="joint 'x': armature must not be negative, got -1"):
+        cart(armature=-1.0)
+    with pytest.raises(mg.ModelError, match="joint 'x': armature"):
+        cart(armature="heavy")

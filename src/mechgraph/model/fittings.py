@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import ModelError, unknown
 from .constraints import Constraint
-from .forces import Force
+from .forces import Force, Rotor
 from .joints import Joint
 from .stops import CompliantStop, Limits, RigidStop
 from .transitions import Ball
@@ -75,4 +75,7 @@ def _stop(coordinate: str, value: Any) -> Force | Constraint:
     return kind(name, coordinate, law)
 
 
-FITTINGS: dict[str, Callable[[str, Any], Force | Constraint]] = {"limits": _stop}
+FITTINGS: dict[str, Callable[[str, Any], Force | Constraint]] = {
+    "limits": _stop,
+    "armature": lambda coordinate, value: Rotor(f"{coordinate} rotor", coordinate, value),
+}

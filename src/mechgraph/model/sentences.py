@@ -26,6 +26,8 @@ class JointOptions(TypedDict, total=False):
         for each.
     limits: stops of a coordinate, (low, high), or ``mg.Limits`` for restitution or stiffness; by
         coordinate, {"angle": (-1, 1)}, if there are several.
+    armature: inertia that turns with a coordinate and nothing else, such as that of a motor's rotor
+        times the square of its gear's ratio.
     cut: True cuts this joint of a loop, False keeps it in the tree, None leaves the choice.
     """
 
@@ -37,6 +39,7 @@ class JointOptions(TypedDict, total=False):
     damping: Number
     rest: Number
     limits: Any
+    armature: Any
     cut: bool | None
 
 
@@ -49,6 +52,7 @@ DEFAULTS: dict[str, Any] = {
     "damping": 0,
     "rest": 0,
     "limits": None,
+    "armature": None,
     "cut": None,
 }
 
