@@ -43,6 +43,7 @@ PUBLIC = [
     "Cylinder",
     "Description",
     "Disc",
+    "DryFriction",
     "Effort",
     "Ellipsoid",
     "Equations",
