@@ -63,8 +63,10 @@ def read(text: str, is_json: bool = False) -> Node:
         raise ModelError(f"line {mark.line + 1 if mark else 1}: {_told(error)}") from None
     except yaml.YAMLError as error:
         raise ModelError(f"not valid YAML: {shown(str(error))}") from None
-    except RecursionError:
-        raise ModelError(f"more than {DEPTH} brackets in each other") from None
+    except (RecursionError, UnicodeEncodeError) as error:
+        deep = isinstance(error, RecursionError)
+        what = f"more than {DEPTH} brackets in each other" if deep else "letters that are none"
+        raise ModelError(f"line 1: {what}") from None
 
 
 _AROUND = (

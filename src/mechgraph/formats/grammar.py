@@ -261,7 +261,7 @@ class _Reader:
         if self._next("sign", "^", "**"):
             self._take()
             with self._inside():
-                value = self._apply(ca.power, value, self._signed())
+                value = self._apply(_power, value, self._signed())
         return value
 
     def _indexed(self) -> SX:
@@ -421,6 +421,11 @@ class _Reader:
         except NOT_AN_EXPRESSION:
             sizes = " and ".join(f"{g.shape[0]} x {g.shape[1]}" for g in given)
             raise self._wrong(f"sizes {sizes} do not fit each other") from None
+
+
+def _power(a: SX, b: SX) -> SX:
+    """A square as the product that it is, so that it stays one operation."""
+    return a * a if b.is_constant() and b.is_scalar() and float(b) == 2 else ca.power(a, b)
 
 
 def _product(a: SX, b: SX) -> SX:

@@ -16,6 +16,7 @@ from ..errors import ModelError, shown, unknown
 from ..model import kinds
 from ..model.joints import Chain
 from ..model.system import System
+from ..motion.speeds import joint_chart
 from . import document
 from .document import Node
 from .values import Values
@@ -72,6 +73,7 @@ class Reading(Values):
         self.problems: list[tuple[int, str]] = []
         self.failed: set[str] = set()  # names of elements that could not be made
         self.lines: dict[str, int] = {}  # of elements
+        self.formulas = []
         self.system = System()
         self.names: dict[str, SX] = {"time": self.system.time}
 
@@ -228,9 +230,10 @@ class Reading(Values):
                 wanted = names.plain()
                 if not isinstance(wanted, list) or sorted(map(str, wanted)) != sorted(store):
                     raise ModelError(f"must list all of them: {', '.join(store)}")
-                entries = {name: store[name] for name in wanted}
-                store.clear()
-                store.update(entries)
+                for each in (store, *([self.system._defaults] if section == "parameters" else ())):
+                    entries = {name: each[name] for name in wanted}
+                    each.clear()
+                    each.update(entries)
         self.system._snapshot = None
 
     def _about(self, sections: dict[str, Node]) -> dict[str, Any]:
@@ -333,12 +336,19 @@ class Reading(Values):
         if self.problems:
             return
         try:
+            m = joint_chart(self.system.snapshot()).motion if self.formulas else None
             self.system.topology()
         except ModelError as error:
             for problem in error.problems:
                 named = re.findall(r"'([^']*)'", problem)
                 line = next((self.lines[n] for n in named if n in self.lines), self.root.line)
                 self.problems.append((line, problem))
+            return
+        for line, formula in self.formulas:
+            try:
+                formula(m)
+            except ModelError as error:
+                self.problems += [(line, problem) for problem in error.problems]
 
 
 _PLACE = {"on": "Place", "at": "Vector"}

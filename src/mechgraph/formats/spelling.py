@@ -20,7 +20,7 @@ from casadi import SX
 from ..errors import ModelError, blamed, shown
 from ..model.bodies import Body, Marker, marker_on
 from ..model.joints import Joint
-from .grammar import FUNCTIONS, MOTION, UNITS, WORD
+from .grammar import FUNCTIONS, MOTION, WORD
 
 Spelled = tuple[str, int]  # a text, and how tightly it holds together
 
@@ -58,7 +58,7 @@ CALLED: dict[int, str] = {
     ca.OP_FMAX: "max",
     ca.OP_FMOD: "mod",
 }
-RESERVED = {*FUNCTIONS, *MOTION, *UNITS, "pi", "and", "or", "not"}
+RESERVED = {*FUNCTIONS, *MOTION, "pi", "and", "or", "not"}
 
 
 def name_text(name: str) -> str:
@@ -147,7 +147,7 @@ def _operation(code: int, given: list[Spelled]) -> Spelled:
         return f"if({given[0][0]}, {given[1][0]}, 0)", ATOM
     if code in PREFIX:
         sign, tight = PREFIX[code]
-        return sign + _held(given[0], tight + (code == ca.OP_INV)), tight
+        return sign + _held(given[0], tight + (tight == PRODUCT)), tight
     if code in INFIX:
         sign, tight = INFIX[code]
         left, right = (tight + 1, SIGNED) if tight == POWER else (tight, tight + 1)

@@ -10,6 +10,7 @@ from typing import Any
 from casadi import SX
 
 from ..errors import ModelError, shown, unknown
+from ..model import kinds
 from ..model.bodies import Marker
 from ..model.contact.friction import Friction
 from ..model.contact.surfaces import SURFACES, Surface
@@ -20,6 +21,11 @@ from .grammar import Formula, asks_motion, evaluate, words
 
 LAW = ("time", "angle", "rate")  # arguments of a law
 POINT = ("x", "y", "z")  # of a surface's function
+SECTIONS: dict[str, Mapping[str, Any]] = {
+    "joints": kinds.JOINTS,
+    "forces": kinds.FORCES,
+    "constraints": kinds.CONSTRAINTS,
+}
 AXIS = re.compile(r"[-+]?[xyz]")
 _STEPS: dict[str, Any] = {"rot": rot, "move": move, "screw": screw, "ball": ball}
 
@@ -29,6 +35,7 @@ class Values:
 
     system: System
     names: dict[str, SX]
+    formulas: list[tuple[int, Formula]]  # of the motion, with their lines
 
     def _given(self, node: Node) -> dict[str, Node]:
         if not isinstance(node.value, dict):
@@ -40,7 +47,9 @@ class Values:
         if word is None:
             raise ModelError(f"type is missing; it is one of {', '.join(known)}")
         if word.value not in known:
-            raise ModelError(unknown("type", word.plain(), known))
+            section = next((each for each, words in SECTIONS.items() if word.value in words), None)
+            there = "" if section is None else f" A {word.value} stands under {section}."
+            raise ModelError(f"{unknown('type', word.plain(), known)}.{there}")
         return str(word.value)
 
     def _value(self, hint: str, key: str, node: Node) -> Any:
@@ -112,6 +121,8 @@ class Values:
         formula = Formula(text, {k: x for k, x in self.names.items() if k in used}, arguments)
         if arguments:
             formula(*(SX.sym(name) for name in arguments))
+        else:
+            self.formulas.append((node.line, formula))
         return formula
 
     def _surface(self, node: Node) -> Surface:

@@ -199,7 +199,9 @@ def _of_entry(value: SX) -> Hashable:
     if value.is_constant():
         return float(value)
     symbols = sorted(ca.symvar(value), key=lambda symbol: symbol.name())
-    function = ca.Function("expression", [ca.vertcat(*symbols)], [ca.cse(value)])
+    x = ca.vertcat(*symbols)
+    again = ca.Function("as_said", [x], [value])(x)  # CasADi simplifies what it makes
+    function = ca.Function("expression", [x], [ca.cse(again)])
     return tuple(symbol.name() for symbol in symbols), function.serialize({})
 
 
