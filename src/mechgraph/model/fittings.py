@@ -6,7 +6,7 @@ a list with one for each coordinate (None for nothing).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from ..errors import ModelError, unknown
@@ -29,6 +29,17 @@ def fittings(joint: Joint, options: Mapping[str, Any]) -> Iterator[Force | Const
                 many = len(joint.coordinates) > 1
                 where = f"{coordinate!r}: " if many else ""
                 raise ModelError(f"{where}{problem}" for problem in error.problems) from error
+
+
+def fitted(joint: Joint, elements: Iterable[Any]) -> dict[str, dict[str, Any]]:
+    """The way back: the options that these elements of a joint come from, by coordinate."""
+    out: dict[str, dict[str, Any]] = {}
+    for element in elements:
+        option = OPTIONS.get(type(element))
+        if option is not None and element.coordinate in joint.coordinates:
+            value = element._given["inertia" if option == "armature" else "law"]
+            out.setdefault(option, {})[_short(joint, element.coordinate)] = value
+    return out
 
 
 def _each(joint: Joint, option: str, value: Any) -> Iterator[tuple[str, Any]]:
@@ -89,4 +100,12 @@ FITTINGS: dict[str, Callable[[str, Any], Force | Constraint]] = {
     "limits": _stop,
     "friction": _friction,
     "armature": lambda coordinate, value: Rotor(f"{coordinate} rotor", coordinate, value),
+}
+
+OPTIONS: dict[type, str] = {
+    RigidStop: "limits",
+    CompliantStop: "limits",
+    JointFriction: "friction",
+    SmoothFriction: "friction",
+    Rotor: "armature",
 }
