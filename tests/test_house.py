@@ -100,6 +100,8 @@ PUBLIC = [
     "dot",
     "exp",
     "fabs",
+    "from_mjcf",
+    "from_urdf",
     "if_else",
     "load",
     "load_run",

@@ -36,7 +36,9 @@ from .errors import (
     UnsupportedError,
 )
 from .formalisms import FORMALISMS, Formalism
+from .formats.mjcf import from_mjcf
 from .formats.model_file import load
+from .formats.urdf import from_urdf
 from .model.axial import (
     Acts,
     AxialJoint,
@@ -160,6 +162,8 @@ __all__ = [
     "exp",
     "fabs",
     "gallery",
+    "from_mjcf",
+    "from_urdf",
     "if_else",
     "leaves",
     "load",

@@ -1,0 +1,131 @@
+"""URDF: links are bodies, joints are joints of the same names; read by ``yourdfpy``.
+
+A link without inertia is a frame. Mimic joints are couplings. Visual and collision shapes are not
+read.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import door
+from ..arguments import file_path, flag
+from ..errors import ArgumentError, ModelError, blamed, told
+from ..model.system import System
+from .imported import Imported, symmetric
+
+GRAVITY = (0.0, 0.0, -9.81)
+MOVING = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic"}
+
+
+def from_urdf(path: str | Path, floating: bool = False, gravity: Any = GRAVITY) -> System:
+    """The system in a URDF file.
+
+    floating: True joins the root link to the ground by a free joint, else it is fixed there.
+    gravity: acceleration of gravity, which URDF does not tell.
+
+    What could not be taken over is warned of, and kept as ``system.left_out``.
+    """
+    return _Robot(_parsed(file_path(path)), flag("floating", floating), gravity).read()
+
+
+def _parsed(path: Path) -> Any:
+    if not path.is_file():
+        raise ArgumentError(f"{path}: no such file")
+    urdf = door.library("yourdfpy")
+    try:
+        return urdf.URDF.load(str(path), build_scene_graph=False, load_meshes=False).robot
+    except Exception as error:  # whatever a file that others wrote makes of it
+        raise ModelError(f"{path.name}: not a URDF file: {told(error)}") from None
+
+
+class _Robot(Imported):
+    def __init__(self, robot: Any, floating: bool, gravity: Any) -> None:
+        super().__init__(robot.name, gravity)
+        self.robot, self.floating = robot, floating
+        self.names = {link.name: _body_name(link.name) for link in robot.links}
+
+    def read(self) -> System:
+        for link in self.robot.links:
+            with blamed(f"link {link.name!r}"):
+                self._link(link)
+        self._root()
+        for joint in self.robot.joints:
+            with blamed(f"joint {joint.name!r}"):
+                self._joint(joint)
+        for joint in self.robot.joints:
+            if joint.mimic is not None:
+                self._mimic(joint)
+        return self.result()
+
+    def _link(self, link: Any) -> None:
+        inertial = link.inertial
+        mass = float(inertial.mass or 0.0) if inertial is not None else 0.0
+        given = np.zeros((3, 3)) if inertial is None or inertial.inertia is None else inertial.inertia
+        pose = _pose(None if inertial is None else inertial.origin)
+        R = pose[:3, :3]
+        self.body(self.names[link.name], mass, pose[:3, 3], symmetric(R @ np.asarray(given) @ R.T))
+
+    def _root(self) -> None:
+        children = {joint.child for joint in self.robot.joints}
+        roots = [link.name for link in self.robot.links if link.name not in children]
+        if len(roots) != 1:
+            listed = ", ".join(map(repr, roots)) or "none"
+            raise ModelError(f"a URDF file has one root link, this has {listed}")
+        join = self.system.free if self.floating else self.system.fixed
+        join("root joint", self.system.ground, self.names[roots[0]])
+
+    def _joint(self, joint: Any) -> None:
+        pose = _pose(joint.origin)
+        where: dict[str, Any] = {"at": pose[:3, 3], "orientation": pose[:3, :3]}
+        ends = (self._end(joint.parent), self._end(joint.child))
+        axis = _unit(joint.axis)
+        if joint.type in MOVING:
+            word, where = MOVING[joint.type], {**where, "axis": axis, **self._built(joint)}
+        elif joint.type in ("fixed", "planar", "floating"):
+            word = {"floating": "free"}.get(joint.type, joint.type)
+            where |= {"axis": axis} if word == "planar" else {}
+        else:
+            raise ModelError(f"its type {joint.type!r} is none of URDF's")
+        getattr(self.system, word)(joint.name, *ends, **where)
+
+    def _end(self, link: str) -> str:
+        if link not in self.names:
+            raise ModelError(f"joins the link {link!r}, which is not there")
+        return self.names[link]
+
+    def _built(self, joint: Any) -> dict[str, Any]:
+        """Damping, friction and limits of a joint."""
+        out: dict[str, Any] = {}
+        if joint.dynamics is not None and joint.dynamics.damping:
+            out["damping"] = float(joint.dynamics.damping)
+        return out
+
+    def _mimic(self, joint: Any) -> None:
+        """q = multiplier · (q of the other) + offset."""
+        mimic = joint.mimic
+        factor = 1.0 if mimic.multiplier is None else float(mimic.multiplier)
+        self.system.coupling(
+            f"{joint.name} mimics {mimic.joint}",
+            {joint.name: 1.0, mimic.joint: -factor},
+            float(mimic.offset or 0.0),
+        )
+
+
+def _body_name(link: str) -> str:
+    return f"{link} link" if link == "ground" else link
+
+
+def _pose(origin: Any) -> np.ndarray:
+    return np.eye(4) if origin is None else np.asarray(origin, dtype=float)
+
+
+def _unit(axis: Any) -> np.ndarray:
+    vector = np.array([1.0, 0.0, 0.0] if axis is None else axis, dtype=float)
+    length = np.linalg.norm(vector)
+    if not np.isfinite(length) or length == 0:
+        raise ModelError(f"its axis {vector.tolist()} is no direction")
+    return vector / length
