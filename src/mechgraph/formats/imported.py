@@ -20,6 +20,8 @@ class Imported:
         self.system = System(name or "robot", gravity=gravity)
         self.left_out: list[str] = []
         self.unphysical: list[str] = []
+        self.taken = {"limits": False, "friction": False}  # whether they were asked for
+        self.passed_over: dict[str, list[str]] = {"limits": [], "friction": []}  # joints
 
     def body(self, name: str, mass: float, com: Any, inertia: np.ndarray) -> Body:
         """A rigid body, or a frame if it weighs nothing; data that no body has are taken as they
@@ -33,8 +35,19 @@ class Imported:
             self.unphysical.append(name)
             return self.system.body(name, **given, allow_unphysical=True)
 
+    def switched(self, option: str, joint: str, value: Any) -> dict[str, Any]:
+        """An option of a joint that a simulation switches, if it was asked for."""
+        if self.taken[option]:
+            return {option: value}
+        self.passed_over[option].append(joint)
+        return {}
+
     def result(self) -> System:
         """The system, with a warning of what is missing in it or strange."""
+        for option, names in self.passed_over.items():
+            if names:
+                listed = ", ".join(names)
+                self.left_out.append(f"{option} of joints ({option}=True takes them): {listed}")
         if self.unphysical:
             listed = ", ".join(self.unphysical)
             self.left_out.append(f"taken as given, though no body has such an inertia: {listed}")

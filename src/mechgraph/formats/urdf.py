@@ -21,15 +21,26 @@ GRAVITY = (0.0, 0.0, -9.81)
 MOVING = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic"}
 
 
-def from_urdf(path: str | Path, floating: bool = False, gravity: Any = GRAVITY) -> System:
+def from_urdf(
+    path: str | Path,
+    floating: bool = False,
+    gravity: Any = GRAVITY,
+    limits: bool = False,
+    friction: bool = False,
+) -> System:
     """The system in a URDF file.
 
     floating: True joins the root link to the ground by a free joint, else it is fixed there.
     gravity: acceleration of gravity, which URDF does not tell.
+    limits, friction: True makes stops of the joints' limits, and friction that sticks of their
+        friction; a simulation switches them.
 
     What could not be taken over is warned of, and kept as ``system.left_out``.
     """
-    return _Robot(_parsed(file_path(path)), flag("floating", floating), gravity).read()
+    robot = _Robot(
+        _parsed(file_path(path)), gravity, flag("limits", limits), flag("friction", friction)
+    )
+    return robot.read(flag("floating", floating))
 
 
 def _parsed(path: Path) -> Any:
@@ -43,16 +54,16 @@ def _parsed(path: Path) -> Any:
 
 
 class _Robot(Imported):
-    def __init__(self, robot: Any, floating: bool, gravity: Any) -> None:
+    def __init__(self, robot: Any, gravity: Any, limits: bool, friction: bool) -> None:
         super().__init__(robot.name, gravity)
-        self.robot, self.floating = robot, floating
+        self.robot, self.taken = robot, {"limits": limits, "friction": friction}
         self.names = {link.name: _body_name(link.name) for link in robot.links}
 
-    def read(self) -> System:
+    def read(self, floating: bool) -> System:
         for link in self.robot.links:
             with blamed(f"link {link.name!r}"):
                 self._link(link)
-        self._root()
+        self._root(floating)
         for joint in self.robot.joints:
             with blamed(f"joint {joint.name!r}"):
                 self._joint(joint)
@@ -64,30 +75,32 @@ class _Robot(Imported):
     def _link(self, link: Any) -> None:
         inertial = link.inertial
         mass = float(inertial.mass or 0.0) if inertial is not None else 0.0
-        given = np.zeros((3, 3)) if inertial is None or inertial.inertia is None else inertial.inertia
+        given = (
+            np.zeros((3, 3)) if inertial is None or inertial.inertia is None else inertial.inertia
+        )
         pose = _pose(None if inertial is None else inertial.origin)
         R = pose[:3, :3]
         self.body(self.names[link.name], mass, pose[:3, 3], symmetric(R @ np.asarray(given) @ R.T))
 
-    def _root(self) -> None:
+    def _root(self, floating: bool) -> None:
         children = {joint.child for joint in self.robot.joints}
         roots = [link.name for link in self.robot.links if link.name not in children]
         if len(roots) != 1:
             listed = ", ".join(map(repr, roots)) or "none"
             raise ModelError(f"a URDF file has one root link, this has {listed}")
-        join = self.system.free if self.floating else self.system.fixed
+        join = self.system.free if floating else self.system.fixed
         join("root joint", self.system.ground, self.names[roots[0]])
 
     def _joint(self, joint: Any) -> None:
         pose = _pose(joint.origin)
         where: dict[str, Any] = {"at": pose[:3, 3], "orientation": pose[:3, :3]}
         ends = (self._end(joint.parent), self._end(joint.child))
-        axis = _unit(joint.axis)
         if joint.type in MOVING:
-            word, where = MOVING[joint.type], {**where, "axis": axis, **self._built(joint)}
+            word = MOVING[joint.type]
+            where |= {"axis": _unit(joint.axis), **self._built(joint)}
         elif joint.type in ("fixed", "planar", "floating"):
             word = {"floating": "free"}.get(joint.type, joint.type)
-            where |= {"axis": axis} if word == "planar" else {}
+            where |= {"axis": _unit(joint.axis)} if word == "planar" else {}
         else:
             raise ModelError(f"its type {joint.type!r} is none of URDF's")
         getattr(self.system, word)(joint.name, *ends, **where)
@@ -99,9 +112,16 @@ class _Robot(Imported):
 
     def _built(self, joint: Any) -> dict[str, Any]:
         """Damping, friction and limits of a joint."""
+        dynamics, limit = joint.dynamics, joint.limit
         out: dict[str, Any] = {}
-        if joint.dynamics is not None and joint.dynamics.damping:
-            out["damping"] = float(joint.dynamics.damping)
+        if dynamics is not None and dynamics.damping:
+            out["damping"] = float(dynamics.damping)
+        if dynamics is not None and dynamics.friction:
+            out |= self.switched("friction", joint.name, float(dynamics.friction))
+        ends = () if limit is None else (limit.lower, limit.upper)
+        if joint.type != "continuous" and any(end is not None for end in ends):
+            low, high = (0.0 if end is None else float(end) for end in ends)  # as URDF says
+            out |= self.switched("limits", joint.name, (low, high)) if low < high else {}
         return out
 
     def _mimic(self, joint: Any) -> None:
