@@ -34,6 +34,7 @@ from .studies.assembly.assemble import assemble
 from .studies.equilibrium.equilibrium import equilibrium, steady
 from .studies.inverse import inverse_dynamics
 from .studies.linear.linearize import linearize
+from .studies.robotics.quantities import Axes, Robotics
 from .studies.rollout import rollout
 from .studies.simulation.simulate import simulate
 from .vectors import NO_NUMBER, has_nan
@@ -364,6 +365,24 @@ class Equations:
         key, m = ("rotation", _checked(place)), self.terms.chart.motion
         given = q, None, t, None, parameters
         return self.numeric.evaluate(key, lambda: m.rotation(place), 2, *given)
+
+    @cached_property
+    def robotics(self) -> Robotics:
+        """Quantities of robotics: spatial velocities, momentum, Coriolis matrix and others."""
+        return Robotics(self)
+
+    def frame_jacobian(
+        self,
+        place: Place,
+        q: Numbers,
+        t: Any = 0.0,
+        parameters: Any = None,
+        frame: Axes = "world",
+        admissible: bool = False,
+    ) -> np.ndarray:
+        """J with (v, ω) = J u of a body's or marker's origin, in world axes or those of the place;
+        see ``Robotics.frame_jacobian``."""
+        return self.robotics.frame_jacobian(place, q, t, parameters, frame, admissible)
 
     def reaction(
         self,
