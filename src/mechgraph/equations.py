@@ -34,6 +34,7 @@ from .studies.assembly.assemble import assemble
 from .studies.equilibrium.equilibrium import equilibrium, steady
 from .studies.inverse import inverse_dynamics
 from .studies.linear.linearize import linearize
+from .studies.robotics.inverse_kinematics import inverse_kinematics
 from .studies.robotics.quantities import Axes, Robotics
 from .studies.rollout import rollout
 from .studies.simulation.simulate import simulate
@@ -409,6 +410,7 @@ class Equations:
     simulate = simulate
     rollout = rollout
     inverse_dynamics = inverse_dynamics
+    inverse_kinematics = inverse_kinematics
     equilibrium = equilibrium
     steady = steady
     linearize = linearize

@@ -69,7 +69,10 @@ class Columns:
         C = SX(count, count)
         for frame, body in self.chart.carried:
             J, Jdot = (part(frame, body.com) for part in (self.jacobian, self.jacobian_rate))
-            omega, inertia = _moving(self.chart, frame, body.com)[1], _turned(self.chart, frame, body)
+            omega, inertia = (
+                _moving(self.chart, frame, body.com)[1],
+                _turned(self.chart, frame, body),
+            )
             E = ca.trace(inertia) / 2 * SX.eye(3) - inertia
             turning = inertia @ Jdot[3:, :] - ca.skew(omega) @ E @ J[3:, :]
             C += body.mass * (J[:3, :].T @ Jdot[:3, :]) + J[3:, :].T @ turning

@@ -180,9 +180,7 @@ class Robotics:
         given = q, None, t, None, parameters, threads, out
         return self._value("centre jacobian", derive, 2, *given)
 
-    def momentum(
-        self, q: Numbers, u: Numbers, t: Any = 0.0, parameters: Any = None
-    ) -> np.ndarray:
+    def momentum(self, q: Numbers, u: Numbers, t: Any = 0.0, parameters: Any = None) -> np.ndarray:
         """h: linear momentum, and angular momentum about the centre of mass; world axes."""
         given = q, u, t, None, parameters
         return self._value("momentum", lambda: momentum(self._massive), 1, *given)
