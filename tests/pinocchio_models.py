@@ -1,8 +1,8 @@
 """Pinocchio's models told to mechgraph: an independent program as judge of what robotics asks for.
 
-``robots()`` are public robot descriptions, from the package ``example-robot-data``; ``random_model``
-makes trees of all kinds of joints. Both programs take speeds of the same motion, v = B u: Pinocchio
-has the velocity of a free body in its own axes, mechgraph in its parent's.
+``ROBOTS`` are public robot descriptions, from the package ``example-robot-data``;
+``random_model`` makes trees of all kinds of joints. Both programs take speeds of the same motion,
+v = B u: Pinocchio has the velocity of a free body in its own axes, mechgraph in its parent's.
 """
 
 from __future__ import annotations

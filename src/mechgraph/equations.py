@@ -15,7 +15,7 @@ import numpy as np
 from casadi import SX
 
 from . import door
-from .arguments import Numbers, flag, one_of
+from .arguments import Numbers, choice, flag, one_of
 from .closures.closure import CLOSURES
 from .composition.subsystem import Subsystem
 from .contract.derivatives import derivatives, named
@@ -393,16 +393,18 @@ class Equations:
         t: Any = 0.0,
         inputs: Any = None,
         parameters: Any = None,
+        frame: str = "world",
     ) -> np.ndarray:
-        """(force, moment) of a joint's parent on its child through it: world components, at the
-        child's joint frame.
+        """(force, moment) of a joint's parent on its child through it, at the child's joint frame:
+        world components, or with ``frame="joint"`` in the axes of that frame.
 
         Of a constraint or force: on the body of its last place, at that place; of a contact on its
         surface, at the point of contact.
         """
         system = self.system
         one_of("joint or constraint", name, [*system.joints, *system.constraints, *system.forces])
-        return self.observe(f"{name}: reaction", q, u, t, inputs, parameters)
+        axes = "joint " if choice("frame", frame, ("world", "joint")) == "joint" else ""
+        return self.observe(f"{name}: {axes}reaction", q, u, t, inputs, parameters)
 
     # --- studies ----------------------------------------------------------------------------------
 

@@ -33,8 +33,8 @@ from .tree import TreeChart
 def columns(chart: Chart) -> Columns:
     """The columns of a chart's speeds; one for all who ask."""
     if "columns" not in chart.derived:
-        tree = isinstance(chart, TreeChart)
-        chart.derived["columns"] = TreeColumns(chart) if tree else Columns(chart)
+        made = TreeColumns(chart) if isinstance(chart, TreeChart) else Columns(chart)
+        chart.derived["columns"] = made
     found: Columns = chart.derived["columns"]
     return found
 
@@ -100,7 +100,8 @@ class Columns:
 
 
 class TreeColumns(Columns):
-    """The same along a tree. ``W`` leads from the speeds u to those of the joints, if u are others."""
+    """The same along a tree. ``W`` leads from the speeds u to those of the joints, if u are
+    others."""
 
     chart: TreeChart
 
@@ -224,8 +225,13 @@ class TreeColumns(Columns):
         return self._gathered(own, [(3, 1), (3, 3)])
 
     def _momenta(self, j: int) -> SX:
-        """Momentum, linear and about the origin, of everything outboard for each speed of frame j."""
-        return _momentum(*self._composites[j], self.column(j, self.origin))
+        """Momentum, linear and about the origin, of everything outboard for each speed of frame
+        j."""
+        return self._momentum_of(j, self.column(j, self.origin))
+
+    def _momentum_of(self, j: int, S: SX) -> SX:
+        m, h, inertia = self._composites[j]
+        return _momentum(m, h, inertia, S)
 
     @cached_property
     def momentum_matrix(self) -> SX:
@@ -247,7 +253,7 @@ class TreeColumns(Columns):
         for j in self.frames:
             own = list(self.chart.frames[j].speeds)
             H, (p, P) = self._momenta(j), self._moving_composites[j]
-            F = _momentum(*self._composites[j], rates[j]) + _moved(S[j], p, P)
+            F = self._momentum_of(j, rates[j]) + _moved(S[j], p, P)
             back = _moved_back(S[j], p, P)
             for i in self.path(j):
                 inboard = list(self.chart.frames[i].speeds)

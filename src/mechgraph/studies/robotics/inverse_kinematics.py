@@ -20,7 +20,7 @@ import numpy as np
 from casadi import SX
 from scipy.spatial.transform import Rotation
 
-from ...arguments import Numbers, flag, named, number, numbers
+from ...arguments import Numbers, flag, named, number
 from ...closures.numbers import RANK_TOLERANCE
 from ...errors import ArgumentError, AssemblyError, shown, unknown
 from ..assembly.conversion import convert, jointed, with_turns
@@ -38,10 +38,10 @@ ENOUGH = 1e-14  # that needs no further step
 CLOSED = 1e-13  # of φ, likewise
 LONGEST = 0.5  # step of a coordinate: beyond, slopes tell little
 STEPS, CLOSING = 200, 20
-ATTEMPTS, AGREED = 30, 5  # starts; those after which what came out so often is taken for the best
+ATTEMPTS, AGREED = 30, 3  # starts; those after which what came out so often is taken for the best
 SPREADS = (0.3, 1.0, 3.0)  # of the starts about the guess, in turn
 HOPELESS = 1e8  # damping at which no step is left
-STILL = 1e-15  # relative change of r² that is none
+STILL = 1e-13  # relative change of r² that is none
 SAME = 1e-6  # relative difference of r² that tells nothing
 
 

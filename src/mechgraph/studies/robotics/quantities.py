@@ -236,14 +236,14 @@ class Robotics:
         """C u + g: what holds u̇ at zero against inertia and gravity, along the speeds; the model's
         springs, dampers, motors and other forces left aside (``efforts`` has them)."""
         given = q, u, t, None, parameters, threads
-        return self._value("bias", lambda: self._columns.bias + self._columns.gravity, 1, *given)
+        return self._value("bias", lambda: self._rigid.bias + self._rigid.gravity, 1, *given)
 
     def gravity_efforts(
         self, q: Numbers, t: Any = 0.0, parameters: Any = None, threads: int = 1
     ) -> np.ndarray:
         """g: what holds everything against gravity, along the speeds."""
         given = q, None, t, None, parameters, threads
-        return self._value("gravity", lambda: self._columns.gravity, 1, *given)
+        return self._value("gravity", lambda: self._rigid.gravity, 1, *given)
 
     def coriolis_matrix(
         self,
@@ -260,7 +260,7 @@ class Robotics:
         Where u = q̇ it is made of Christoffel's symbols: C_ij = Σ_k Γ_ijk u_k.
         """
         given = q, u, t, None, parameters, threads, out
-        return self._value("coriolis", lambda: self._columns.coriolis, 2, *given)
+        return self._value("coriolis", lambda: self._rigid.coriolis, 2, *given)
 
     # --- what constraints leave -------------------------------------------------------------------
 
@@ -322,9 +322,8 @@ class Robotics:
         key = "mobility", place, frame
         found = self._value(key, derive, 2, q, None, t, None, parameters)
         if not np.isfinite(found).all():
-            raise ArgumentError(
-                f"operational_inertia: {self._equations.numeric.undetermined_message(q, None, t, parameters)}"
-            )
+            why = self._equations.numeric.undetermined_message(q, None, t, parameters)
+            raise ArgumentError(f"operational_inertia: {why}")
         return found
 
     def _constrained_mobility(
@@ -361,6 +360,17 @@ class Robotics:
     @property
     def _columns(self) -> Columns:
         return columns(self._equations.terms.chart)
+
+    @property
+    def _rigid(self) -> Columns:
+        """The columns, if every motion along the speeds is one of rigid bodies."""
+        if self._equations.terms.chart.own_constraints:
+            raise UnsupportedError(
+                f"{self._equations.formalism}: points may move as no rigid body does, so that "
+                "these forces are not determined along their speeds; use joint coordinates, "
+                'equations("kane")'
+            )
+        return self._columns
 
     @property
     def _massive(self) -> Any:
