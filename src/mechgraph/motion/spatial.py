@@ -326,8 +326,7 @@ def _moving(chart: Chart, frame: Frame, at: SX) -> Pair:
 
 def _turned(chart: Chart, frame: Frame, body: Any) -> SX:
     """Inertia of a body about its mass centre, world axes."""
-    R = chart.pose(frame)[0]
-    return R @ body.inertia @ R.T
+    return _in_world(chart.pose(frame)[0], body.inertia)
 
 
 def _inertial(chart: Chart, frame: Frame, body: Any) -> Pair:
@@ -350,6 +349,11 @@ def _carried_along(a: SX, z: SX, arm: SX) -> SX:
 @traced
 def _carried_along_rate(z: SX, a_rate: SX, z_rate: SX, arm: SX, moving: SX) -> SX:
     return ca.vertcat(a_rate - ca.skew(arm) @ z_rate - ca.skew(moving) @ z, z_rate)
+
+
+@traced
+def _in_world(R: SX, inertia: SX) -> SX:
+    return ca.triu2symm(ca.triu(R @ inertia @ R.T))  # equal entries are one
 
 
 @traced

@@ -73,12 +73,11 @@ class Robotics:
         admissible: J S instead, a column for each freedom that the constraints leave, with S of
             ``admissible_speeds``.
         """
-        key = "frame jacobian", _place(place), _axes(frame)
-        given = q, None, t, None, parameters
-        if not flag("admissible", admissible):
-            return self._value(key, lambda: self._jacobian(place, frame), 2, *given, threads, out)
-        J = self._value(key, lambda: self._jacobian(place, frame), 2, *given, threads)
-        return np.matmul(J, self.admissible_speeds(q, None, t, parameters), out=out)
+        key, given = ("frame jacobian", _place(place), _axes(frame)), (q, None, t, None, parameters)
+        if admissible is not False and flag("admissible", admissible):
+            J = self._value(key, lambda: self._jacobian(place, frame), 2, *given, threads)
+            return np.matmul(J, self.admissible_speeds(q, None, t, parameters), out=out)
+        return self._value(key, lambda: self._jacobian(place, frame), 2, *given, threads, out)
 
     def frame_jacobian_rate(
         self,
@@ -393,6 +392,8 @@ def _place(place: Any) -> Place:
 
 
 def _axes(frame: Any) -> Axes:
+    if type(frame) is str and frame == "world":  # soon said, for calls of microseconds
+        return "world"
     return "world" if choice("frame", frame, ("world", "body")) == "world" else "body"
 
 
