@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ModelError
 from ..model.bodies import Body
 from ..model.system import System
 
@@ -28,12 +27,10 @@ class Imported:
         are, and told."""
         if not mass and not np.any(inertia):
             return self.system.frame(name)
-        given: dict[str, Any] = {"mass": mass, "com": com, "inertia": inertia}
-        try:
-            return self.system.body(name, **given)
-        except ModelError:
+        strange = not _is_physical(mass, inertia)
+        if strange:
             self.unphysical.append(name)
-            return self.system.body(name, **given, allow_unphysical=True)
+        return self.system.body(name, mass, com, inertia, allow_unphysical=strange)
 
     def switched(self, option: str, joint: str, value: Any) -> dict[str, Any]:
         """An option of a joint that a simulation switches, if it was asked for."""
@@ -56,6 +53,12 @@ class Imported:
             lines = "".join(f"\n  - {each}" for each in self.left_out)
             warnings.warn(f"{self.system.name}: not all could be taken over:{lines}", stacklevel=3)
         return self.system
+
+
+def _is_physical(mass: float, inertia: np.ndarray) -> bool:
+    """True if some body has them: principal values that are sides of a triangle."""
+    a, b, c = np.linalg.eigvalsh(inertia)
+    return bool(mass > 0 and a >= 0 and a + b >= c)
 
 
 def symmetric(inertia: Any) -> np.ndarray:

@@ -63,10 +63,14 @@ class _Robot(Imported):
         for link in self.robot.links:
             with blamed(f"link {link.name!r}"):
                 self._link(link)
+        ends = {}
+        for joint in self.robot.joints:
+            with blamed(f"joint {joint.name!r}"):
+                ends[joint.name] = self._end(joint.parent), self._end(joint.child)
         self._root(floating)
         for joint in self.robot.joints:
             with blamed(f"joint {joint.name!r}"):
-                self._joint(joint)
+                self._joint(joint, *ends[joint.name])
         for joint in self.robot.joints:
             if joint.mimic is not None:
                 self._mimic(joint)
@@ -91,10 +95,9 @@ class _Robot(Imported):
         join = self.system.free if floating else self.system.fixed
         join("root joint", self.system.ground, self.names[roots[0]])
 
-    def _joint(self, joint: Any) -> None:
+    def _joint(self, joint: Any, parent: str, child: str) -> None:
         pose = _pose(joint.origin)
         where: dict[str, Any] = {"at": pose[:3, 3], "orientation": pose[:3, :3]}
-        ends = (self._end(joint.parent), self._end(joint.child))
         if joint.type in MOVING:
             word = MOVING[joint.type]
             where |= {"axis": _unit(joint.axis), **self._built(joint)}
@@ -103,7 +106,7 @@ class _Robot(Imported):
             where |= {"axis": _unit(joint.axis)} if word == "planar" else {}
         else:
             raise ModelError(f"its type {joint.type!r} is none of URDF's")
-        getattr(self.system, word)(joint.name, *ends, **where)
+        getattr(self.system, word)(joint.name, parent, child, **where)
 
     def _end(self, link: str) -> str:
         if link not in self.names:
@@ -126,13 +129,12 @@ class _Robot(Imported):
 
     def _mimic(self, joint: Any) -> None:
         """q = multiplier · (q of the other) + offset."""
-        mimic = joint.mimic
+        mimic, name = joint.mimic, f"{joint.name} mimics {joint.mimic.joint}"
         factor = 1.0 if mimic.multiplier is None else float(mimic.multiplier)
-        self.system.coupling(
-            f"{joint.name} mimics {mimic.joint}",
-            {joint.name: 1.0, mimic.joint: -factor},
-            float(mimic.offset or 0.0),
-        )
+        moving = {each.name for each in self.robot.joints if each.type in MOVING}
+        terms = {key: c for key, c in ((joint.name, 1.0), (mimic.joint, -factor)) if key in moving}
+        if joint.name in moving:  # a joint that is fixed stays at zero
+            self.system.coupling(name, terms, float(mimic.offset or 0.0))
 
 
 def _body_name(link: str) -> str:
