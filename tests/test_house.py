@@ -44,6 +44,7 @@ PUBLIC = [
     "Cylinder",
     "Description",
     "Disc",
+    "DryFriction",
     "Effort",
     "Ellipsoid",
     "Equations",

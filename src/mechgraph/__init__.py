@@ -72,6 +72,7 @@ from .model.element import Effort, Wrench
 from .model.forces import Force
 from .model.joints import Joint, JointKind
 from .model.kinds import CONSTRAINTS, FORCES, JOINTS
+from .model.rubbing import DryFriction
 from .model.stops import Limits
 from .model.system import System
 from .model.transitions import Transition, ball, move, rot, screw
@@ -108,6 +109,7 @@ __all__ = [
     "Cylinder",
     "Description",
     "Disc",
+    "DryFriction",
     "Effort",
     "Ellipsoid",
     "Equations",

@@ -40,6 +40,7 @@ from .element import Element
 from .forces import Force, JointSpring, JointTorque, Rotor, SpringDamper
 from .joints import Joint
 from .placed import PlacedConstraint, PlacedForce, PlacedFunction, PlacedOutput
+from .rubbing import JointFriction, SmoothFriction
 from .stops import CompliantStop, RigidStop
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ SAID_AGAIN = (
     Distance, Coupling, Servo, Rolling, Sliding, RigidContact, ContactPoints,
     FixedIdealJoint, FreeIdealJoint, SpringIdealJoint, FixedControlledJoint, FreeSlideJoint,
     FixedServoJoint, RigidStop, CompliantStop, Rotor,
+    JointFriction, SmoothFriction,
 )  # fmt: skip
 
 
