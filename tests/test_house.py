@@ -103,6 +103,7 @@ PUBLIC = [
     "fabs",
     "if_else",
     "load",
+    "load_run",
     "log",
     "move",
     "norm_2",
