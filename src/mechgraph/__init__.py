@@ -36,7 +36,9 @@ from .errors import (
     UnsupportedError,
 )
 from .formalisms import FORMALISMS, Formalism
+from .formats.mjcf import from_mjcf
 from .formats.model_file import load
+from .formats.urdf import from_urdf
 from .model.axial import (
     Acts,
     AxialJoint,
@@ -163,6 +165,8 @@ __all__ = [
     "dot",
     "exp",
     "fabs",
+    "from_mjcf",
+    "from_urdf",
     "gallery",
     "if_else",
     "leaves",

@@ -89,6 +89,7 @@ class System(Words):
         self._speeds: dict[str, Speed] = {}
         self._names: dict[str, set[str]] = {"ground": {"body"}}  # kinds that have the name
         self._snapshot: Description | None = None
+        self.left_out: tuple[str, ...] = ()  # of another program's file that it was read from
         self.name = name
         self.gravity = gravity
 

@@ -99,7 +99,7 @@ def _along_steps(trajectory: Trajectory, integrator: Integrator, recorder: Recor
     work = np.zeros((1, states.shape[1] - first.shape[1]))
     times = np.concatenate([trajectory.time[:1], times])
     q, u, works = recorder.split(np.vstack([np.hstack([first, work]), states]))
-    names = ("supplied", "dissipated") if works.shape[1] == 2 else ()
+    names = ("supplied", "dissipated") if works.shape[1] >= 2 else ()
     stored = {name: works[:, k] for k, name in enumerate(names)}
     w = recorder.context.inputs_at(times, q, u)
     return replace(trajectory, time=times, q=q, u=u, w=w, stored=stored, modes={})
