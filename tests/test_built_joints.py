@@ -388,6 +388,65 @@ def test_wrong_friction_is_named(make, message):
         make()
 
 
+# --- friction of a pin ----------------------------------------------------------------------------
+
+
+def pinned(length: float, plane: str | None = "xy") -> mg.System:
+    """A body on a pin of radius 5 cm with μ = 0.3, its mass centre at a distance."""
+    system = mg.System("pin", gravity=(0, -G, 0), plane=plane)
+    inertia = 0.1 if plane else (0.1, 0.1, 0.1)
+    body = system.body("body", mass=2.0, com=(length, 0, 0), inertia=inertia)
+    system.revolute("hinge", system.ground, body, friction=mg.DryFriction(0.3, radius=0.05))
+    system.torque("motor", "hinge", system.input("push"))
+    return system
+
+
+@pytest.mark.parametrize("formalism", ["newton-euler", "absolute"])
+def test_a_pin_rubs_with_what_it_carries(formalism):
+    """Balanced, it carries m g: the moment is μ r m g, which stops it, and which it holds."""
+    system, moment = pinned(0.0), 0.3 * 0.05 * 2 * G
+    eqs = system.equations(formalism)
+    run = eqs.simulate(2.0, {"hinge'": 2.0})
+    assert abs(changes(run, "hinge friction.sticking", 1)[0] - 0.2 / moment) < 1e-9
+    assert abs(run.dissipated[-1] - 0.2) < 1e-12
+    freed = eqs.simulate(1.5, inputs={"push": moment * system.time})
+    assert abs(changes(freed, "hinge friction.sticking", 0)[0] - 1) < 1e-9
+    assert np.abs(freed["hinge"][freed.time < 1]).max() < 1e-12
+
+
+def test_a_pendulum_on_a_pin_against_an_integration_of_its_own():
+    """The moment depends on the acceleration that it changes: found by iteration there."""
+    run = pinned(0.4).equations().simulate(0.4, rtol=1e-10)
+
+    def motion(t, y):
+        radial, across = np.array([np.cos(y[0]), np.sin(y[0])]), [-np.sin(y[0]), np.cos(y[0])]
+        alpha = 0.0
+        for _ in range(60):
+            carried = 2 * (0.4 * (alpha * np.array(across) - y[1] ** 2 * radial) + [0, G])
+            moment = 0.3 * 0.05 * np.hypot(*carried) - 2 * G * 0.4 * radial[0]
+            alpha = moment / (0.1 + 2 * 0.4**2)
+        return [y[1], alpha]
+
+    other = solve_ivp(motion, (0, 0.4), [0, 0], rtol=1e-11, atol=1e-12)
+    assert abs(run["hinge"][-1] - other.y[0, -1]) < 1e-9
+    force, moment = run.reaction("hinge")[-1][:3], run.reaction("hinge")[-1][5]
+    assert abs(moment - 0.3 * 0.05 * np.linalg.norm(force)) < 1e-12
+    assert np.abs(run.imbalance).max() < 1e-8
+
+
+def test_pins_in_space_and_where_they_cannot_be():
+    formalisms = ["newton-euler", "lagrange", "absolute", "points"]
+    assert mg.agreement(pinned(0.4, None), 1, formalisms=formalisms).ok
+    loop = fourbar(cut=True, friction=mg.DryFriction(0.3, radius=0.05))
+    assert mg.agreement(loop, 1, formalisms=formalisms).ok
+    with pytest.raises(mg.ModelError, match=r"joint 'D': .* leave cut=False out"):
+        fourbar(cut=False, friction=mg.DryFriction(0.3, radius=0.05))
+    with pytest.raises(mg.ModelError, match="joint 'x': radius= of friction is that of a pin"):
+        cart(friction=mg.DryFriction(0.3, radius=0.1))
+    with pytest.raises(mg.ModelError, match="radius of a pin must be positive"):
+        mg.DryFriction(0.3, radius=-0.1)
+
+
 # --- drives ---------------------------------------------------------------------------------------
 
 

@@ -23,10 +23,10 @@ from .constraints import Constraint
 from .described import Record
 from .description import Description
 from .element import Element
-from .fittings import FITTINGS, fittings
+from .fittings import FITTINGS, fittings, is_pin
 from .forces import Force, JointSpring
-from .joints import Free, Joint, JointKind
-from .planar import read_plane
+from .joints import Free, Joint, JointKind, Planar
+from .planar import NORMALS, read_plane
 from .sentences import DEFAULTS, JointOptions, check_name, sentence
 from .speeds import Speed
 from .stops import Backlash
@@ -236,7 +236,13 @@ class System(Words):
             given.pop(key, DEFAULTS[key]) for key in ("stiffness", "damping", "rest", "backlash")
         ]
         built = {option: given.pop(option, None) for option in FITTINGS}
-        joint = Joint(name, self._known(parent), self._known(child), kind, **given)
+        floats = is_pin(built) and given.get("cut") is not True
+        if floats and given.get("cut") is False:
+            raise ModelError(
+                "friction with radius= needs the reaction as a multiplier; leave cut=False out"
+            )
+        cut = {"cut": True} if floats else {}
+        joint = Joint(name, self._known(parent), self._known(child), kind, **given | cut)
         if joint.parent.body is joint.child.body:
             raise ModelError(f"joins body {joint.child.body.name!r} to itself")
         unsprung = _is_zero(spring[0]) and _is_zero(spring[1]) and spring[3] is None
@@ -244,9 +250,16 @@ class System(Words):
         hung = [*(() if sprung is None else (sprung,)), *fittings(joint, built)]
         self._claim(name, "joint")
         self._joints[name] = joint
+        if floats:
+            self._join(f"{name} loose", parent, child, self._loose, {})
         for element in hung:
             self.add(element)
         return joint
+
+    @property
+    def _loose(self) -> JointKind:
+        """All freedoms that there are."""
+        return Free() if self.plane is None else Planar(NORMALS[self.plane])
 
     def add(self, element: Added) -> Added:
         """Hang a force or constraint (of one's own class, too) on the graph."""
