@@ -434,6 +434,13 @@ def test_a_pendulum_on_a_pin_against_an_integration_of_its_own():
     assert np.abs(run.imbalance).max() < 1e-8
 
 
+def test_a_pin_that_carries_nothing_does_not_rub():
+    system = pinned(0.0)
+    system.gravity = (0, 0, 0)
+    run = system.equations().simulate(1.0, {"hinge'": 2.0})
+    assert np.ptp(run["hinge'"]) < 1e-12
+
+
 def test_pins_in_space_and_where_they_cannot_be():
     formalisms = ["newton-euler", "lagrange", "absolute", "points"]
     assert mg.agreement(pinned(0.4, None), 1, formalisms=formalisms).ok
