@@ -193,7 +193,8 @@ def fourbar(cut: bool | None = None, **options) -> mg.System:
 def test_rotors_in_a_loop_agree_in_all_formalisms(cut):
     """Bodies that only turn with a joint on ground may take the place of its rotor."""
     system = fourbar(cut, armature=0.7)
-    assert mg.agreement(system, states=1).ok
+    some = ["newton-euler", "kane", "boltzmann-hamel", "absolute"]
+    assert mg.agreement(system, 1, formalisms=None if cut else some).ok
     heavier = fourbar(cut)
     wheel = heavier.body("wheel", mass=1.0, inertia=0.7)
     heavier.revolute("W", heavier.ground, wheel)
