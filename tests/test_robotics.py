@@ -345,7 +345,7 @@ def test_work_by_element_adds_up(formalism, tmp_path):
     spent = run.supplied - run.dissipated
     stored = run["coil: potential"] - run["coil: potential"][0]
     assert np.allclose(sum(map(run.work, names)), spent - stored, atol=1e-8)
-    kept = mg.load(run.save(tmp_path / "run"))
+    kept = mg.load_run(run.save(tmp_path / "run"))
     assert np.array_equal(kept.work("motor"), run.work("motor"))
     with pytest.raises(mg.ArgumentError, match="did you mean 'motor'"):
         run.work("moter")

@@ -377,7 +377,9 @@ class Robotics:
         chart = self._equations.terms.chart
         if total_mass(chart).is_zero():
             raise UnsupportedError(
-                f"{self._equations.terms.name!r} has no body with mass, so it has no centre of mass"
+                f"{self._equations.terms.name!r} has no body with mass, so it has no centre of "
+                "mass and no momentum; what is composed or written down has no bodies, "
+                "system.equations() has"
             )
         return chart
 
