@@ -12,8 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from ...arguments import number, numbers
 from ...errors import ArgumentError, ModelError, shown
-from ...model.bodies import Body, Marker
-from ...motion.motion import Place
+from ...motion.motion import Place, checked_place
 from ...vectors import orientation
 
 if TYPE_CHECKING:
@@ -56,16 +55,14 @@ def read_targets(equations: Equations, given: Any) -> list[Target]:
 
 
 def _target(equations: Equations, place: Any, value: Any) -> Target:
-    if not isinstance(place, (str, Body, Marker)):
-        raise ArgumentError(f"targets: expected a body, a marker or a name, got {shown(place)}")
     try:
-        equations.terms.chart.motion.spot(place)
+        equations.terms.chart.motion.spot(checked_place(place))
     except ModelError as error:
         raise ArgumentError(f"targets: {error}") from None
     name = place if isinstance(place, str) else place.name
     said = value if isinstance(value, Mapping) else {"position": value}
-    unknown = [word for word in said if word not in WORDS]
-    if unknown or not {"position", "rotation"} & set(said):
+    strange = any(word not in WORDS for word in said)
+    if strange or (said.get("position") is None and said.get("rotation") is None):
         raise ArgumentError(
             f"target {name!r}: expected position, rotation (or both) and weight, got "
             f"{', '.join(map(shown, said)) or 'nothing'}"
@@ -84,7 +81,7 @@ def _rotation(name: str, value: Any) -> np.ndarray:
         return np.asarray(value.as_matrix())
     try:
         array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
+    except Exception:  # whatever it is by mistake; what reads orientations says so
         array = np.zeros(())
     if array.ndim > 1 and array.shape[-1:] == (4,):
         return np.asarray(_quaternions(name, array))
