@@ -197,7 +197,7 @@ def test_jacobians_are_slopes_and_have_their_rates(charts, formalism, frame):
     assert error(rates, found) < 1e-9
 
 
-@pytest.mark.parametrize("formalism", ["newton-euler", "kane", "absolute"])
+@pytest.mark.parametrize("formalism", ["newton-euler", "kane", "hamilton", "absolute"])
 def test_the_coriolis_matrix_is_half_of_the_rate_of_m(charts, formalism):
     eqs, q, u = charts[formalism]
     C = eqs.robotics.coriolis_matrix(q, u, **GIVEN)
@@ -222,7 +222,7 @@ def test_bias_momentum_and_inertia_are_the_same_in_every_chart(charts, formalism
     A = eqs.robotics.momentum_matrix(q, **GIVEN)
     still = eqs.robotics.momentum(q, 0 * u, **GIVEN)
     assert error(A @ u + still, eqs.robotics.momentum(q, u, **GIVEN)) < 1e-11
-    if formalism in ("newton-euler", "kane", "absolute"):
+    if formalism != "points":
         needed = eqs.efforts(q, u, 0 * u, **GIVEN)
         assert error(eqs.robotics.bias_efforts(q, u, **GIVEN), needed) < 1e-11
 
@@ -448,6 +448,17 @@ def test_targets_of_robots_are_reached_many_at_once(robot):
     assert max(reached(eqs, name, found, target) for name, target in targets.items()) < 1e-10
     held = found[:, [eqs.coordinates.index(name) for name in free]]
     assert np.abs(held).max() <= 1.5
+    none = {
+        name: {"position": np.zeros((0, 3)), "rotation": np.zeros((0, 3, 3))} for name in places
+    }
+    assert eqs.inverse_kinematics(none).shape == (0, len(eqs.coordinates))
+
+
+def test_angles_are_in_the_turn_of_the_guess():
+    eqs = planar_arm(2).equations()
+    q = eqs.inverse_kinematics({"tip": (0.3, 0.9, 0)}, guess=[20.0, -9.0])
+    assert np.abs(q - [20, -9]).max() < np.pi
+    assert np.allclose(eqs.position("tip", q), (0.3, 0.9, 0), atol=1e-10)
 
 
 def planar_arm(bars: int = 3) -> mg.System:
@@ -556,6 +567,9 @@ BAD_CALLS = {
     ),
     "do not fit together": lambda e: e.inverse_kinematics(
         {"tip": {"position": np.ones((2, 3)), "rotation": np.stack([np.eye(3)] * 3)}}
+    ),
+    "guess and targets: leading axes": lambda e: e.inverse_kinematics(
+        {"tip": np.ones((2, 3))}, np.zeros((4, 3))
     ),
     "limits: unknown coordinate 'j9'": lambda e: e.inverse_kinematics(
         {"tip": (1, 0, 0)}, limits={"j9": (0, 1)}

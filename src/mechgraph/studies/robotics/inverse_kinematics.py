@@ -25,7 +25,7 @@ from ...closures.numbers import RANK_TOLERANCE
 from ...errors import ArgumentError, AssemblyError, shown, unknown
 from ..assembly.conversion import convert, jointed, with_turns
 from ..projection import moved
-from .targets import Target, read_targets
+from .targets import Target, broadcast, read_targets
 
 if TYPE_CHECKING:
     from ...equations import Equations
@@ -71,15 +71,31 @@ def inverse_kinematics(
     constants = equations.numeric.arguments(None, None, t, None, parameters)[-1]
     if constants.ndim > 1:
         raise ArgumentError("parameters: expected one number for each, not a batch")
-    first = _first(equations, own, guess, t, parameters)
-    batch = np.broadcast_shapes(first.shape[:-1], *(target.batch for target in wanted))
+    first = own.terms.chart.normalized(_first(equations, own, guess, t, parameters))
+    batch = broadcast("guess and targets", first.shape[:-1], *(each.batch for each in wanted))
+    if 0 in batch:
+        return np.zeros((*batch, len(equations.coordinates)))
     search = Search(own, wanted, _bounds(own, limits), batch, {"t": t, "parameters": parameters})
     starts = np.broadcast_to(first, (*batch, first.shape[-1])).reshape(-1, first.shape[-1])
     q, errors = search.found(starts)
     if not flag("nearest", nearest) or not np.isfinite(errors).all():
         search.check(q, errors)
-    q = q.reshape(*batch, q.shape[-1])
+    q = _same_turn(own, q, starts, search.limited).reshape(*batch, q.shape[-1])
     return q if own is equations else _converted(own, equations, q, t, parameters)
+
+
+def _same_turn(
+    equations: Equations, q: np.ndarray, guess: np.ndarray, limited: np.ndarray
+) -> np.ndarray:
+    """q with angles within half a turn of the guess, where whole turns mean nothing."""
+    if equations.constraints:
+        return q
+    angles = {name for joint in equations.system.joints.values() for name in joint.angles}
+    names = enumerate(equations.coordinates)
+    free = [k for k, name in names if name in angles and k not in limited]
+    way = (q - guess)[:, free]
+    q[:, free] = guess[:, free] + way - 2 * np.pi * np.round(way / (2 * np.pi))
+    return q
 
 
 def _converted(

@@ -41,7 +41,7 @@ class Target:
         """Leading axes."""
         shapes = [] if self.position is None else [self.position.shape[:-1]]
         shapes += [] if self.rotation is None else [self.rotation.shape[:-2]]
-        return _broadcast(self.name, *shapes)
+        return broadcast(f"target {self.name!r}", *shapes)
 
 
 def read_targets(equations: Equations, given: Any) -> list[Target]:
@@ -107,9 +107,10 @@ def _quaternions(name: str, array: np.ndarray) -> np.ndarray:
     return np.asarray(Rotation.from_quat(flat).as_matrix().reshape(*array.shape[:-1], 3, 3))
 
 
-def _broadcast(name: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
+def broadcast(what: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """Leading axes that all others fit."""
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
         listed = " and ".join(map(str, shapes))
-        raise ArgumentError(f"target {name!r}: leading axes {listed} do not fit together") from None
+        raise ArgumentError(f"{what}: leading axes {listed} do not fit together") from None
