@@ -38,11 +38,13 @@ ENOUGH = 1e-14  # that needs no further step
 CLOSED = 1e-13  # of φ, likewise
 LONGEST = 0.5  # step of a coordinate: beyond, slopes tell little
 STEPS, CLOSING = 200, 20
-ATTEMPTS, AGREED = 30, 3  # starts; those after which what came out so often is taken for the best
+# rounds of starts; those that bring nothing, after which there is nothing; starts of a round, for
+# each target, and together
+ROUNDS, IDLE, STARTS, MOST = 12, 4, 16, 20_000
 SPREADS = (0.3, 1.0, 3.0)  # of the starts about the guess, in turn
 HOPELESS = 1e8  # damping at which no step is left
-STILL = 1e-13  # relative change of r² that is none
-SAME = 1e-6  # relative difference of r² that tells nothing
+SLOW, STILL = 1e-6, 1e-13  # relative change of r² that leads nowhere, and one that is none
+SAME = 1e-3  # relative difference of r² that tells nothing
 
 
 def inverse_kinematics(
@@ -183,6 +185,7 @@ class Search:
         self.equations, self.targets, self.context = equations, targets, context
         self.bounds, self.batch, count = bounds, batch, int(np.prod(batch))
         self.count = equations.terms.chart.tangent.shape[1]
+        self.enough = (MET * min(target.weight for target in targets)) ** 2
         self.positions, self.rotations = (
             [
                 (k, np.broadcast_to(value, (*batch, *value.shape[-axes:])).reshape(count, *shape))
@@ -246,37 +249,39 @@ class Search:
         """Configurations that reach the targets, or come nearest; and r²."""
         rows = np.arange(len(q))
         best = self._settled(self._closed(self._inside(q), rows), rows)
-        enough = (MET * min(target.weight for target in self.targets)) ** 2
-        random, agreed = np.random.default_rng(0), np.zeros(len(q), dtype=int)
-        for attempt in range(ATTEMPTS):
-            left = np.flatnonzero(~(best.cost < enough) & (agreed < AGREED))
+        random, idle = np.random.default_rng(0), np.zeros(len(q), dtype=int)
+        for _ in range(ROUNDS):
+            left = np.flatnonzero(~(best.cost < self.enough) & (idle < IDLE))
             if not left.size:
                 break
-            starts = self._elsewhere(random, q[left], best.q[left], attempt)
-            place = self._settled(self._closed(starts, left), left)
-            cost, least = place.cost, best.cost[left]
-            best.put(left[cost < least], place.at(cost < least))
-            agreed[left] = np.where(cost < (1 - SAME) * least, 0, agreed[left])
-            if attempt % 2 == 0:  # from far away
-                agreed[left] += np.isfinite(cost) & (cost < (1 + SAME) * least)
+            many = max(2, min(STARTS, MOST // len(left)))
+            rows = np.repeat(left, many)
+            starts = self._elsewhere(random, q[rows], best.q[rows])
+            tried = self._settled(self._closed(starts, rows), rows)
+            winners = tried.cost.reshape(-1, many).argmin(axis=1) + many * np.arange(len(left))
+            cost, least = tried.cost[winners], best.cost[left]
+            best.put(left[cost < least], tried.at(winners[cost < least]))
+            idle[left] = np.where(cost < (1 - SAME) * least, 0, idle[left] + 1)
+        left = np.flatnonzero(best.cost >= self.enough)
+        best.put(left, self._settled(best.at(left), left, STILL))
         return best.q, best.cost
 
     def _elsewhere(
-        self, random: np.random.Generator, q: np.ndarray, best: np.ndarray, attempt: int
+        self, random: np.random.Generator, q: np.ndarray, best: np.ndarray
     ) -> np.ndarray:
-        """Where else to begin, at random: about the best so far, or about the guess, and then
-        anywhere between limits where there are two."""
-        spread = SPREADS[attempt % len(SPREADS)]
+        """Where else to begin, at random: every fourth near the best so far, the others about the
+        guess, and anywhere between limits where there are two."""
+        kinds, (low, high) = np.arange(len(q)), self.bounds
+        spread = np.take(SPREADS, kinds % len(SPREADS))[:, None]
         step = spread * random.standard_normal((len(q), self.count))
-        if attempt % 2:
-            return self._moved(best, 0.1 * step)
-        out, (low, high) = moved(self.equations, q, step), self.bounds
-        ranged = np.isfinite(low) & np.isfinite(high)
+        out, ranged = moved(self.equations, q, step), np.isfinite(low) & np.isfinite(high)
         out[:, ranged] = random.uniform(low[ranged], high[ranged], (len(q), ranged.sum()))
+        near = kinds % 4 == 0
+        out[near] = moved(self.equations, best[near], 0.1 * step[near])
         return self._inside(out)
 
-    def _settled(self, now: Tried, rows: np.ndarray) -> Tried:
-        """Steps until nothing comes nearer any more."""
+    def _settled(self, now: Tried, rows: np.ndarray, slow: float = SLOW) -> Tried:
+        """Steps until nothing comes nearer any more, or only slowly."""
         damping, active = np.full(len(rows), 1e-3), np.arange(len(rows))
         active = active[np.isfinite(now.cost)]
         for _ in range(STEPS):
@@ -289,8 +294,10 @@ class Search:
             better = trial.cost < here.cost
             now.put(active[better], trial.at(better))
             damping[active] *= np.where(better, 0.2, 10.0)
-            still = better & (trial.cost > (1 - STILL) * here.cost)
-            active = active[~still]
+            still = better & (trial.cost > (1 - slow) * here.cost)
+            reached = np.unique(rows[now.cost < self.enough])  # by another start
+            idle = np.isin(rows[active], reached) & (now.cost[active] >= self.enough)
+            active = active[~(still | idle)]
         return now
 
     def _step(self, here: Tried, damping: np.ndarray) -> np.ndarray:
