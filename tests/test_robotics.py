@@ -490,6 +490,45 @@ def test_limits_are_kept_and_may_forbid_a_target():
     assert caught.value.residuals["tip: position"] == pytest.approx(short, abs=1e-9)
 
 
+def test_limits_of_the_model_are_kept():
+    """Rigid and compliant ones, which parameters make up; those of the call go before them."""
+    s = mg.System("stops")
+    A, B = (s.body(n, mass=1.0, inertia=(0.1, 0.1, 0.1)) for n in "AB")
+    s.revolute("j0", s.ground, A, limits=mg.Limits(high=3.0, stiffness=1e3))
+    most = s.parameter("most", 0.0)
+    s.revolute("j1", A, B, at=(1, 0, 0), limits=(-2.5, most))
+    s.marker("tip", B, (1, 0, 0))
+    eqs, target = s.equations(), {"tip": (1.2, 0, 0)}
+    elbow = np.pi - 2 * np.arcsin(1.2 / 2)
+    assert eqs.inverse_kinematics(target)[1] == pytest.approx(-elbow, abs=1e-10)
+    q = eqs.inverse_kinematics(target, limits={"j1": (0, None)})
+    assert q[1] == pytest.approx(elbow, abs=1e-10)
+    with pytest.raises(mg.AssemblyError, match="'tip': position"):
+        eqs.inverse_kinematics(target, parameters={"most": -2.4})
+
+
+@pytest.mark.parametrize("formalism", ["newton-euler", "absolute"])
+def test_rotors_are_in_the_coriolis_matrix(formalism):
+    """In joint coordinates they change nothing, in others they do."""
+    s = mg.System("geared", gravity=(0, 0, -9.81))
+    A, B = (s.body(n, mass=1.0, com=(0.3, 0, 0), inertia=(0.1, 0.2, 0.15)) for n in "AB")
+    s.revolute("a", s.ground, A, axis="y")
+    s.prismatic("b", A, B, axis="x", at=(1, 0, 0), armature=0.7)
+    if formalism == "newton-euler":
+        s.speed("v", lambda m: m.velocity(B)[0])
+    eqs = s.equations(formalism)
+    q, u = eqs.assemble({"a": 0.4, "a'": 0.8, "b": 0.1, "b'": 0.3})
+    C, h = eqs.robotics.coriolis_matrix(q, u), 1e-5
+    ahead, behind = (q + x * eqs.coordinate_rates(q, u) for x in (h, -h))
+    rate = (eqs.mass_matrix(ahead) - eqs.mass_matrix(behind)) / (2 * h)
+    assert np.abs(rate - C - C.T).max() < 1e-8
+    assert np.abs(C).max() > 0.1
+    assert np.allclose(eqs.robotics.bias_efforts(q, u), eqs.efforts(q, u, 0 * u), atol=1e-11)
+    parts = [eqs.observe(f"{name}: kinetic", q, u)[0] for name in ("A", "B", "b rotor")]
+    assert sum(parts) == pytest.approx(eqs.kinetic_energy(q, u), rel=1e-12)
+    assert parts[2] == pytest.approx(0.7 * 0.3**2 / 2, rel=1e-12)
+
+
 def test_what_is_out_of_reach_is_named_with_how_near_it_comes():
     eqs = planar_arm().equations()
     with pytest.raises(mg.AssemblyError, match=r"'tip': position by 2 m") as caught:

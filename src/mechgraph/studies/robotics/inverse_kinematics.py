@@ -12,6 +12,7 @@ would leave its limits stays on them. What is not reached from the guess is trie
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,6 +24,7 @@ from scipy.spatial.transform import Rotation
 from ...arguments import Numbers, flag, named, number
 from ...closures.numbers import RANK_TOLERANCE
 from ...errors import ArgumentError, AssemblyError, shown, unknown
+from ...model.stops import ENDS, CompliantStop, RigidStop
 from ..assembly.conversion import convert, jointed, with_turns
 from ..projection import moved
 from .targets import Target, broadcast, read_targets
@@ -64,7 +66,8 @@ def inverse_kinematics(
         and "weight". With leading axes they are a batch, and so is q.
     guess: coordinates near which the search begins, by name or as an array; the reference
         configuration, if not given. The first solution that is found from there is taken.
-    limits: (least, most) by coordinate, None for an open end; two equal numbers hold it.
+    limits: (least, most) by coordinate, None for an open end; two equal numbers hold it. Those that
+        are not named have the limits of the model's joints.
     nearest: take what comes nearest, errors squared and weighted (metres and radians count the
         same), instead of raising ``AssemblyError`` where a target cannot be reached.
     """
@@ -77,7 +80,8 @@ def inverse_kinematics(
     batch = broadcast("guess and targets", first.shape[:-1], *(each.batch for each in wanted))
     if 0 in batch:
         return np.zeros((*batch, len(equations.coordinates)))
-    search = Search(own, wanted, _bounds(own, limits), batch, {"t": t, "parameters": parameters})
+    context = {"t": t, "parameters": parameters}
+    search = Search(own, wanted, _bounds(own, limits, context), batch, context)
     starts = np.broadcast_to(first, (*batch, first.shape[-1])).reshape(-1, first.shape[-1])
     q, errors = search.found(starts)
     if not flag("nearest", nearest) or not np.isfinite(errors).all():
@@ -117,17 +121,40 @@ def _first(
     return q if own is equations else _converted(equations, own, q, t, parameters)
 
 
-def _bounds(equations: Equations, limits: Any) -> np.ndarray:
+def _bounds(equations: Equations, limits: Any, context: dict[str, Any]) -> np.ndarray:
     """Least and most of each coordinate."""
     names, chart = equations.coordinates, equations.terms.chart
     bounds = np.array([[-np.inf], [np.inf]]) * np.ones(len(names))
     whole = {k for four in chart.quaternions for k in four} | set(chart.counted.values())
-    for name, pair in named("limits", limits).items():
-        free = [each for k, each in enumerate(names) if k not in whole]
+    free = [name for k, name in enumerate(names) if k not in whole]
+    given = named("limits", limits)
+    stops = _stops(equations, context)
+    cut = [name for name in stops if name not in free and name not in given]
+    if cut:
+        warnings.warn(
+            f"the limits of {', '.join(map(repr, cut))} are not kept: their joints are cut here; "
+            "cut others (cut=True), or look at what is found",
+            stacklevel=3,
+        )
+    for name, pair in ({name: stops[name] for name in free if name in stops} | given).items():
         if name not in free:
             raise ArgumentError(f"limits: {unknown('coordinate', name, free)}")
         bounds[:, names.index(name)] = _pair(name, pair)
     return bounds
+
+
+def _stops(equations: Equations, context: dict[str, Any]) -> dict[str, list[float | None]]:
+    """Limits of the model's joints, by coordinate."""
+    elements = equations.system.elements
+    found = [stop for stop in elements if isinstance(stop, (RigidStop, CompliantStop))]
+
+    def derive() -> SX:
+        ends = [stop.law.ends.get(end, SX.inf()) for stop in found for end in ENDS]
+        return ca.vertcat(SX(0, 1), *ends)
+
+    values = equations.numeric.evaluate("ends of limits", derive, 1, None, **context)
+    pairs = [[x if np.isfinite(x) else None for x in pair] for pair in values.reshape(-1, 2)]
+    return {stop.coordinate: pair for stop, pair in zip(found, pairs, strict=True)}
 
 
 def _pair(name: str, pair: Any) -> tuple[float, float]:

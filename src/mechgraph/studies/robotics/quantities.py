@@ -15,6 +15,7 @@ from ...closures.expressions import solve_tree
 from ...closures.numbers import Independent
 from ...errors import ArgumentError, UnsupportedError
 from ...motion.motion import Place, checked_place
+from ...motion.rotors import rotor_coriolis, rotor_terms
 from ...motion.spatial import Columns, centre_of_mass, columns, momentum, rate, total_mass
 
 if TYPE_CHECKING:
@@ -236,8 +237,12 @@ class Robotics:
     ) -> np.ndarray:
         """C u + g: what holds u̇ at zero against inertia and gravity, along the speeds; the model's
         springs, dampers, motors and other forces left aside (``efforts`` has them)."""
-        given = q, u, t, None, parameters, threads
-        return self._value("bias", lambda: self._rigid.bias + self._rigid.gravity, 1, *given)
+
+        def derive() -> SX:
+            rotors = -rotor_terms(self._equations.terms.chart)[1]
+            return self._rigid.bias + self._rigid.gravity + rotors
+
+        return self._value("bias", derive, 1, q, u, t, None, parameters, threads)
 
     def gravity_efforts(
         self, q: Numbers, t: Any = 0.0, parameters: Any = None, threads: int = 1
@@ -260,8 +265,11 @@ class Robotics:
 
         Where u = q̇ it is made of Christoffel's symbols: C_ij = Σ_k Γ_ijk u_k.
         """
-        given = q, u, t, None, parameters, threads, out
-        return self._value("coriolis", lambda: self._rigid.coriolis, 2, *given)
+
+        def derive() -> SX:
+            return self._rigid.coriolis + rotor_coriolis(self._equations.terms.chart)
+
+        return self._value("coriolis", derive, 2, q, u, t, None, parameters, threads, out)
 
     # --- what constraints leave -------------------------------------------------------------------
 
