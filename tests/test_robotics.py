@@ -454,6 +454,20 @@ def test_targets_of_robots_are_reached_many_at_once(robot):
     assert eqs.inverse_kinematics(none).shape == (0, len(eqs.coordinates))
 
 
+def test_limits_of_a_cut_joint_are_said_not_to_be_kept():
+    built = mg.System("limited")
+    A, B = (built.body(n, mass=1.0, inertia=(0.1, 0.1, 0.1)) for n in "AB")
+    built.revolute("a", built.ground, A)
+    built.revolute("b", A, B, at=(1, 0, 0))
+    built.revolute("c", built.ground, B, at=(1.5, 0, 0), child_at=(1, 0, 0), cut=True,
+                   limits=(-2, 2))  # fmt: skip
+    built.marker("tip", B, (0.5, 0, 0))
+    with pytest.warns(UserWarning, match="limits of 'c' are not kept"):
+        built.equations().inverse_kinematics(
+            {"tip": (0.8, 0, 0)}, {"a": 0.7, "b": -1.4}, nearest=True
+        )
+
+
 def test_angles_are_in_the_turn_of_the_guess():
     eqs = planar_arm(2).equations()
     q = eqs.inverse_kinematics({"tip": (0.3, 0.9, 0)}, guess=[20.0, -9.0])
