@@ -393,7 +393,10 @@ def test_wrong_types_in_everything_else(method, value):
         s = good()
         right = right_arguments(s)[method]
         fine = (k == 0 and value == "x") or (callable(value) and callable(right[k]))
-        fine = fine or (callable(value) and method in ("torque", "force", "body_torque") and k == 2)
+        fine = fine or (
+            callable(value) and method in ("torque", "force", "body_torque", "drive") and k == 2
+        )
+        fine = fine or (method == "drive" and k == 7 and value is None)
         fine = (
             fine
             or (value == "x" and right[k] in ("y", "z"))
@@ -420,6 +423,8 @@ def right_arguments(s: mg.System) -> dict[str, tuple]:
         "torque": ("e", "hinge", 1.0),
         "force": ("e", "tip", (1, 2, 3), "world"),
         "body_torque": ("e", "tip", (1, 2, 3), "world"),
+        "drive": ("e", "hinge", 1.0, 1.0, 1.0, 1.0, 1.0, 1.0),
+        "backlash": ("e", {"hinge": 1.0}, 0.1, 1.0, 1.0, 1.0),
         "distance": ("e", "tip", "ground", 1.0),
         "coupling": ("e", {"hinge": 1.0}, 0.5),
         "servo": ("e", "hinge", 0.5),
