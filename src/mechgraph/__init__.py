@@ -26,6 +26,7 @@ from .composition.part import Part
 from .composition.subsystem import Labelled, Subsystem
 from .contract.names import Quantity
 from .contract.terms import Terms
+from .control.controller import Controller, feedback, sampled
 from .equations import Equations
 from .errors import (
     ArgumentError,
@@ -101,6 +102,7 @@ __all__ = [
     "Capsule",
     "Chart",
     "Constraint",
+    "Controller",
     "Cylinder",
     "Description",
     "Disc",
@@ -158,6 +160,7 @@ __all__ = [
     "dot",
     "exp",
     "fabs",
+    "feedback",
     "gallery",
     "if_else",
     "leaves",
@@ -166,6 +169,7 @@ __all__ = [
     "move",
     "norm_2",
     "rot",
+    "sampled",
     "screw",
     "sin",
     "sinh",

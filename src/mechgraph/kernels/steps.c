@@ -7,7 +7,8 @@
 
    After every step the state is brought back to its constraints by `keep` (one step of Newton's method, enough for the
    little that a step drifts). *Surfaces* are functions whose changes of sign no step may go over without a word: each
-   step is searched for them along its dense output, in parts as fine as the surfaces ask for. */
+   step is searched for them along its dense output, in parts as fine as the surfaces ask for. *Samplers* are functions
+   that are asked at given moments, at which a step ends, and whose values are held in between. */
 #include <complex.h>
 #include <math.h>
 #include <string.h>
@@ -22,15 +23,23 @@
 /* x = (y, t, constants), w is workspace; what is not zero stops the run. */
 typedef int (*Function)(const double *x, double *w, double *out);
 
+/* What is asked at the moments start + tick / rate: its values are those constants from then on. */
+typedef struct {
+    Function call;
+    double start, rate;
+    long tick, count;
+    const long *place;
+} Sampler;
+
 enum { END, TOO_SMALL, GO_ON, CROSSING, STOPPED, STIFF, NOT_STIFF };
 enum { RK8, RADAU };
 enum { CRAWLING = 20000 }; /* steps in a row that hardly go on, after which there is no going on */
 enum { DEPTH = 40, SEARCH = 1000 }; /* of the search for crossings: halvings, looks at a step */
 
 typedef struct {
-    /* what is integrated */
-    Function flow, keep, surface;
-    long n, moving, surfaces, margins; /* `moving`: so many of y the slopes depend on; `margins`: see `look` */
+    /* what is integrated; `signal` writes constants that belong to x before slopes (1) and surfaces (2) are taken */
+    Function flow, keep, surface, signal;
+    long n, moving, surfaces, margins, signalled; /* `moving`: so many of y the slopes depend on; `margins`: see `look` */
     double rtol, atol, longest;
     long method, watching, load; /* `watching`: tell of stiffness; `load`: operations of an evaluation */
     /* the state, its slopes, the step to try next (0: to be found) and the one that was tried */
@@ -57,11 +66,20 @@ typedef struct {
     long patience, since_steps, crawling, is_explicit; /* `crawling`: steps that hardly go on */
     long roughly; /* steps for which what was seen of rounding is remembered: */
     double level, wanted; /* how large it is, and the step that would else be right */
+    /* samplers; and what they have held, in rows: the moment, and the last `held` constants */
+    Sampler *sampler;
+    double *log;
+    long samplers, held, width, logged, log_rows; /* `width`: of x */
 } Run;
 
-static void slopes(Run *r, double t, const double *y, double *ydot) {
+static void place(Run *r, double t, const double *y, int purpose) {
     memcpy(r->x, y, r->n * sizeof(double));
     r->x[r->n] = t;
+    if (r->signal && (r->signalled & purpose) && !r->stopped) r->stopped = r->signal(r->x, r->work, r->result);
+}
+
+static void slopes(Run *r, double t, const double *y, double *ydot) {
+    place(r, t, y, 1);
     r->evaluations++;
     if (!r->stopped) r->stopped = r->flow(r->x, r->work, r->result);
     memcpy(ydot, r->result, r->n * sizeof(double));
@@ -69,15 +87,13 @@ static void slopes(Run *r, double t, const double *y, double *ydot) {
 
 static void keep(Run *r, double t, double *y) {
     if (!r->keep) return;
-    memcpy(r->x, y, r->n * sizeof(double));
-    r->x[r->n] = t;
+    place(r, t, y, 0);
     if (!r->stopped) r->stopped = r->keep(r->x, r->work, r->result);
     memcpy(y, r->result, r->n * sizeof(double));
 }
 
 static void surfaces(Run *r, double t, const double *y, double *g) {
-    memcpy(r->x, y, r->n * sizeof(double));
-    r->x[r->n] = t;
+    place(r, t, y, 2);
     if (!r->stopped) r->stopped = r->surface(r->x, r->work, r->result);
     memcpy(g, r->result, r->surfaces * sizeof(double));
 }
@@ -645,6 +661,33 @@ static void remember(Run *r) {
     memcpy(row + 1, r->y, r->n * sizeof(double));
 }
 
+static double moment(const Sampler *s) { return s->start + s->tick / s->rate; }
+
+/* The next moment at which something is sampled. */
+static double due(const Run *r) {
+    double next = INFINITY;
+    for (long k = 0; k < r->samplers; k++) next = fmin(next, moment(r->sampler + k));
+    return next;
+}
+
+/* Ask the samplers whose moment has come, but for rounding; 1 if there are any. */
+static int sample(Run *r) {
+    int any = 0;
+    for (Sampler *s = r->sampler; s < r->sampler + r->samplers; s++) {
+        if (moment(s) > r->t + 1e-9 / s->rate) continue;
+        place(r, r->t, r->y, 1);
+        if (!r->stopped) r->stopped = s->call(r->x, r->work, r->result);
+        for (long i = 0; i < s->count && !r->stopped; i++) r->x[r->n + 1 + s->place[i]] = r->result[i];
+        s->tick++, any = 1;
+    }
+    if (any && !r->stopped && r->logged < r->log_rows) {
+        double *row = r->log + r->logged++ * (r->held + 1);
+        row[0] = r->t;
+        memcpy(row + 1, r->x + r->width - r->held, r->held * sizeof(double));
+    }
+    return any;
+}
+
 /* Take what was attempted: outputs within it, then the state goes on to its end, at the time `end`. */
 EXPORT void steps_accept(Run *r, double end) {
     for (; r->done < r->count && r->times[r->done] <= end; r->done++) {
@@ -664,7 +707,9 @@ EXPORT void steps_accept(Run *r, double end) {
     }
     memcpy(r->y, r->kept, r->n * sizeof(double));
     r->t = end, r->h = r->next, r->steps++, r->rejections = 0;
-    if (r->method == RK8 && !r->keep) memcpy(r->ydot, r->K + 12 * r->n, r->n * sizeof(double));
+    int sampled = sample(r);
+    if (sampled) r->guessed = 0; /* the slopes jump */
+    if (r->method == RK8 && !r->keep && !sampled) memcpy(r->ydot, r->K + 12 * r->n, r->n * sizeof(double));
     else slopes(r, r->t, r->y, r->ydot);
     remember(r);
 }
@@ -673,6 +718,7 @@ EXPORT void steps_accept(Run *r, double end) {
 EXPORT void steps_begin(Run *r) {
     r->h = r->before = r->guessed = r->level = r->wanted = 0;
     r->rejections = r->current = r->factored = r->stiff = r->calm = r->roughly = 0;
+    sample(r);
     slopes(r, r->t, r->y, r->ydot);
     take_sides(r);
 }
@@ -732,12 +778,12 @@ EXPORT int steps_integrate(Run *r, double end, double seconds) {
     if (r->h <= 0) r->h = first_step(r);
     while (r->t < end) {
         if (r->stopped) return STOPPED;
-        if (late) return GO_ON;
-        double left = end - r->t, h = fmin(r->h, r->longest);
+        if (late || (r->samplers && r->logged >= r->log_rows - 8)) return GO_ON;
+        double stop = fmin(end, due(r)), left = stop - r->t, h = fmin(r->h, r->longest);
         if (!(h > 2e-15 * fabs(r->t) + 1e-20 * left) || r->crawling > CRAWLING) return TOO_SMALL;
         int last = h > left * 0.999999;
         late = seconds_now() > until;
-        r->whole = last ? left : h, r->until = last ? end : r->t + h;
+        r->whole = last ? left : h, r->until = last ? stop : r->t + h;
         double error = steps_attempt(r, r->whole);
         if (r->stopped) return STOPPED;
         if (!is_good(r, error)) {

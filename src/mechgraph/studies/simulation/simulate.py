@@ -49,7 +49,7 @@ def simulate(
     *,
     guess: Mapping[str, float] | None = None,
     t: float = 0.0,
-    inputs: Mapping[str, Any] | None = None,
+    inputs: Any = None,
     parameters: Mapping[str, float] | None = None,
     events: Mapping[str, Event | str | Callable[[Motion], Any]] | None = None,
     step: float | None = None,
@@ -67,8 +67,10 @@ def simulate(
 
     start, guess: names with values, and where assembly begins; see ``assemble``.
     t: time at the start.
-    inputs: by name, numbers, expressions of the system's time, or Python functions of t or of
-        (t, q, u).
+    inputs: by name, numbers, expressions of the system's time, or controllers; or one controller
+        for all. That is a function of the motion m (which becomes machine code), a Python function
+        of t or of (t, q, u), or what ``mg.sampled``, ``mg.feedback``, ``mg.pid``,
+        ``mg.computed_torque`` or ``mg.state_feedback`` make.
     parameters: by name, numbers.
     events: by name, zeros of quantities of the motion: ``mg.Event``, a function of the motion, or
         another name.
@@ -98,15 +100,18 @@ def simulate(
     rate = number("baumgarte", baumgarte, positive=True)
     udot = _stabilized(equations, rate) if drift == "baumgarte" and equations.constraints else None
     motion = equations.numeric.closed.flow(udot, drift == "projection", account)
+    loop = context.loop
+    if not loop.is_open:
+        motion = motion.closed(loop.told, loop.inputs, loop.own, loop.own_rates)
     state = assemble(equations, start, guess=guess, t=t, parameters=parameters)
     check_determined(context, *state, t)
     contacts = Contacts(equations, context) if equations.terms.chart.description.switched else None
     surfaces = _surfaces(context, watch, contacts)
     problem = Problem(
         motion,
-        context.expressions,
+        loop,
         np.array(list(context.parameters.values())),
-        context.signal,
+        t,
         *_tolerances(rtol, atol, np.inf if contacts is None else contacts.tolerance),
         np.inf if max_step is None else number("max_step", max_step, positive=True),
         surfaces.all,
@@ -114,7 +119,8 @@ def simulate(
     )
     integrator = _integrator(equations, _method(method), problem, drift)
     kept = drift in ("projection", STABILIZED)
-    recorder = Recorder(context, times, *state, np.zeros(motion.work.numel()), kept)
+    further = loop.own_start, np.zeros(motion.work.numel())
+    recorder = Recorder(context, times, *state, *further, kept)
     crossings = Crossings(integrator, surfaces, watch)
     if contacts is not None:
         contacts.check_start(t, *state)
@@ -129,6 +135,7 @@ def simulate(
     except IntegrationFailure as met:
         outcome, failure = "failed", met
     spent = clock.perf_counter() - began
+    recorder.log = integrator.log
     statistics = statistics_of(integrator, recorder, rtol, spent) | (
         {"impacts": contacts.count} if contacts else {}
     )
@@ -205,7 +212,7 @@ def _stabilized(equations: Equations, rate: float) -> SX:
 
 def _surfaces(context: Context, watch: Watch, contacts: Contacts | None) -> Surfaces:
     """What the run must not step over without a word."""
-    kinked = ca.vertcat(context.equations.numeric.closed.kinks, kinks(context.expressions))
+    kinked = ca.vertcat(context.equations.numeric.closed.kinks, kinks(context.loop.inputs))
     return Surfaces(SX(0, 1) if contacts is None else contacts.margins, kinked, watch.values)
 
 
@@ -258,13 +265,13 @@ def _settle(integrator: Integrator, recorder: Recorder, contacts: Contacts) -> N
     """Impacts at the last state, and the modes of the contacts after it; what impacts take of the
     energy is dissipated."""
     t, y = recorder.last
-    q, u, work = (part[0] for part in recorder.split(y[None]))
+    q, u, own, work = (part[0] for part in recorder.split(y[None]))
     *after, given = contacts.settle(t, q, u)
     if len(work) == 2:
         lost = contacts.energy(t, q, u).sum() - contacts.energy(t, *after).sum() + given
         work += [given, float(lost)]
     recorder.switch(contacts.switches)
-    state = np.concatenate([*after, work])
+    state = np.concatenate([*after, own, work])
     recorder.store(np.array([t]), state[None])
     integrator.sides[: len(contacts.sides)] = contacts.sides
     integrator.begin(t, state, recorder.constants)
