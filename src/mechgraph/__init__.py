@@ -27,6 +27,7 @@ from .composition.subsystem import Labelled, Subsystem
 from .contract.names import Quantity
 from .contract.terms import Terms
 from .control.controller import Controller, feedback, sampled
+from .control.laws import computed_torque, pid, state_feedback
 from .equations import Equations
 from .errors import (
     ArgumentError,
@@ -154,6 +155,7 @@ __all__ = [
     "atan2",
     "ball",
     "compose",
+    "computed_torque",
     "cos",
     "cosh",
     "cross",
@@ -168,12 +170,14 @@ __all__ = [
     "log",
     "move",
     "norm_2",
+    "pid",
     "rot",
     "sampled",
     "screw",
     "sin",
     "sinh",
     "sqrt",
+    "state_feedback",
     "tan",
     "tanh",
     "variables",

@@ -100,8 +100,7 @@ class Trajectory:
             {name: x[chosen] for name, x in along.items()}
             for along in (self.stored, self.modes, self.further)
         )
-        values = {"stored": stored, "modes": modes, "further": further}
-        return replace(self, time=time, q=q, u=u, w=w, **values)
+        return replace(self, time=time, q=q, u=u, w=w, stored=stored, modes=modes, further=further)
 
     def _rows(self, rows: Any) -> np.ndarray:
         try:

@@ -27,7 +27,7 @@ import scipy.linalg
 from casadi import SX
 from scipy.spatial.transform import Rotation
 
-from ...arguments import one_state, some_of
+from ...arguments import numbers, one_state, some_of
 from ...closures.numbers import RANK_TOLERANCE, rank
 from ...errors import ArgumentError
 from ...results.linear_model import LinearModel
@@ -115,6 +115,7 @@ def linearize(
         t=state.t,
         constant=constant,
         turning=turning,
+        w=numbers("inputs", equations.inputs, state.inputs),
         noise=noise,
     )
 

@@ -244,9 +244,11 @@ class _Target:
 
 def _plain(kind: str, names: tuple[str, ...], values: Any) -> np.ndarray:
     """A vector of numbers for these names."""
-    if values is None or (
-        kind == "states" and isinstance(values, Mapping) and len(values) < len(names)
-    ):
+    ready = type(values) is np.ndarray and values.dtype == float
+    if ready and values.shape == (len(names),) and np.isfinite(values).all():
+        return np.asarray(values)
+    states = kind == "states" and isinstance(values, Mapping)
+    if values is None or (states and len(values) < len(names)):
         raise ArgumentError(f"{kind}: expected {', '.join(names)}, got {shown(values)}")
     if len(names) == 1 and not isinstance(values, Mapping):
         values = np.ravel(values)
