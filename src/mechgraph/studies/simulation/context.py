@@ -19,6 +19,8 @@ from .loop import Loop, close
 if TYPE_CHECKING:
     from ...equations import Equations
 
+SOON = 1e-9  # of the time: just after
+
 
 @dataclass(frozen=True)
 class Context:
@@ -55,6 +57,17 @@ class Context:
     ) -> np.ndarray:
         """w at a batch of times and states; see ``Loop.values``."""
         return self.loop.values(t, q, u, np.array(list(self.parameters.values())), own, told)
+
+    def unknown_input(self, t: float, q: np.ndarray, u: np.ndarray, own: np.ndarray) -> str | None:
+        """The input that is no number at a state, or just after it."""
+        later = SOON * max(1.0, abs(t))
+        rates = self.equations.coordinate_rates(q, u, t, self.parameters)
+        for h in (0.0, later):
+            w = self.inputs_at(np.array([t + h]), q + h * rates, u, own)[0]
+            for name, value in zip(self.equations.inputs, w, strict=True):
+                if not np.isfinite(value):
+                    return f"input {name!r} is {value:g}"
+        return None
 
 
 def _given(equations: Equations, inputs: Any) -> dict[str, SX | Controller] | Controller:

@@ -26,6 +26,7 @@ from .crossings import Crossings, Met, Surfaces
 from .diagnosis import diagnosis, statistics_of, warn_of_lost_energy, warn_of_rounding
 from .events import Event, Watch
 from .integrators import METHODS, IntegrationFailure, Integrator, Problem, make_integrator
+from .loop import InputFailure
 from .recorder import Recorder
 from .stabilized import Stabilized
 from .start import check_determined
@@ -242,8 +243,7 @@ def _run(
             met = crossings.meet() if why == CROSSING else Met.NOTHING
             bar.update(recorder.take(integrator))
             if why == TOO_SMALL:
-                what = "the step became too small" if integrator.finite else NOT_FINITE
-                raise IntegrationFailure(f"{what} at t = {integrator.t:.6g}")
+                raise _too_small(integrator, recorder)
             if met is Met.CONTACTS or (watch.stopped and recorder.last[0] < integrator.t):
                 recorder.keep(np.array([integrator.t]), integrator.y[None])
             if watch.stopped:
@@ -253,6 +253,16 @@ def _run(
             if met is Met.CONTACTS and contacts is not None:
                 contacts.count_standstill(integrator.t)
                 _settle(integrator, recorder, contacts)
+
+
+def _too_small(integrator: Integrator, recorder: Recorder) -> IntegrationFailure:
+    """Why there is no step that would be short enough."""
+    state = recorder.split(integrator.y[None])[:3]
+    culprit = recorder.context.unknown_input(integrator.t, *state)
+    if culprit is not None:
+        return InputFailure(f"{culprit} at t = {integrator.t:.6g}, or just after it")
+    what = "the step became too small" if integrator.finite else NOT_FINITE
+    return IntegrationFailure(f"{what} at t = {integrator.t:.6g}")
 
 
 def _bar(total: int, progress: bool | None) -> Any:
