@@ -105,6 +105,7 @@ PUBLIC = [
     "feedback",
     "if_else",
     "load",
+    "load_run",
     "log",
     "move",
     "norm_2",
