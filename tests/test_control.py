@@ -285,7 +285,7 @@ def test_computed_torque_leaves_linear_errors(formalism):
     s = arm()
     reference = {"shoulder": 0.5 * mg.sin(2 * s.time), "elbow": lambda t: 0.3 * mg.cos(t)}
     eqs = s.equations(formalism)
-    law = mg.computed_torque(eqs, reference, kp={"shoulder": 25.0, "elbow": 16.0}, kd=10.0)
+    law = mg.computed_torque(reference, kp={"shoulder": 25.0, "elbow": 16.0}, kd=10.0)
     run = eqs.simulate(1.0, {"shoulder": 0.8, "elbow": -0.2}, inputs=law, rtol=1e-11)
     references = 0.5 * np.sin(2 * run.time), 0.3 * np.cos(run.time)
     starts = ((0.8, -1.0), (-0.5, 0.0))
@@ -303,7 +303,7 @@ def test_computed_torque_through_a_loop():
     s.revolute("pin", bars[1], bars[2], at=(1.2, 0, 0), child_at=(1, 0, 0))
     s.torque("motor", "rocker", s.input("w"))
     eqs = s.equations()
-    law = mg.computed_torque(eqs, {"crank": 1.0 + 0.2 * s.time}, kp=25.0, kd=10.0)
+    law = mg.computed_torque({"crank": 1.0 + 0.2 * s.time}, kp=25.0, kd=10.0)
     run = eqs.simulate(
         1.0, {"crank": 1.2}, guess={"coupler": -1.0, "rocker": 1.5}, inputs=law, rtol=1e-11
     )
@@ -418,9 +418,9 @@ def test_wrong_arguments_of_laws_are_named():
         (lambda: mg.pid("x", kp=1, limits=(2, 1)), "least and the largest"),
         (lambda: mg.pid("x", ki=1, limits=(0, 1)), "tracking"),
         (lambda: mg.pid("x", kp=1, filter=-1), "filter"),
-        (lambda: mg.computed_torque(eqs, {"y": 0}, 1, 1), "'y'"),
-        (lambda: mg.computed_torque(eqs, {}, 1, 1), "as many coordinates"),
-        (lambda: mg.computed_torque(eqs, {"x": 0}, {"y": 1}, 1), "kp"),
+        (lambda: eqs.simulate(1.0, inputs=mg.computed_torque({"y": 0}, 1, 1)), "'y'"),
+        (lambda: eqs.simulate(1.0, inputs=mg.computed_torque({}, 1, 1)), "as many coordinates"),
+        (lambda: mg.computed_torque({"x": 0}, {"y": 1}, 1), "kp"),
         (lambda: linear.lqr([1, 2], 1), "Q"),
         (lambda: linear.lqr(1, -1), "lqr"),
         (lambda: linear.feedback([[1, 2]]), "4 columns"),

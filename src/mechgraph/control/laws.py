@@ -119,7 +119,7 @@ def _tracking(tracking: Any, kp: float, ki: float) -> float:
 
 
 def computed_torque(
-    equations: Equations, reference: Mapping[str, Any], kp: Any, kd: Any
+    reference: Mapping[str, Any], kp: Any, kd: Any, rate: float | None = None
 ) -> Controller:
     """The inputs with which coordinates follow q̈ = r̈ + kd (ṙ − q̇) + kp (r − q), all else
     compensated.
@@ -127,22 +127,25 @@ def computed_torque(
     reference: by name of the coordinates, as many as there are inputs: r as a number, an expression
         of the system's time, or a function of t; its rates are taken of it.
     kp, kd: a number for all, or by name or a row of them.
+    rate: samples in a second; None: at every moment.
 
     Without constraints and with an input for every speed it is inverse dynamics, M q̈ − f; else the
     accelerations are u̇₀ + J w, and w follows from those of the coordinates that are led.
     """
-    names = _led(equations, reference)
+    if not isinstance(reference, Mapping):
+        raise ArgumentError(
+            "computed_torque: reference is a mapping of coordinates to their motion, got "
+            f"{shown(reference)}"
+        )
+    names = tuple(reference)
     gains = [_gains(key, names, value) for key, value in (("kp", kp), ("kd", kd))]
 
     def law(eqs: Equations) -> SX:
-        s, terms = eqs.terms.symbols, eqs.terms
-        rows = [eqs.coordinates.index(name) for name in names]
+        s, terms, rows = eqs.terms.symbols, eqs.terms, _led(eqs, names)
         r = ca.vertcat(*(_reference(eqs, name, reference[name]) for name in names))
         v, q, qdot = ca.jtimes(r, s.t, SX(1)), s.q[rows], terms.qdot[rows]
         wanted = ca.jtimes(v, s.t, SX(1)) + gains[1] * (v - qdot) + gains[0] * (r - q)
-        E = ca.jacobian(qdot, s.u)
-        bias = terms.chart.rate(qdot)
-        still = SX.zeros(s.w.numel())
+        E, bias, still = ca.jacobian(qdot, s.u), terms.chart.rate(qdot), SX.zeros(s.w.numel())
         if not terms.constraints and len(rows) == s.u.numel():
             udot = _solved(E, wanted - bias)
             tau = ca.substitute(terms.tau, ca.vertcat(s.udot, s.w), ca.vertcat(udot, still))
@@ -152,22 +155,19 @@ def computed_torque(
             E @ ca.jacobian(udot, s.w), wanted - bias - E @ ca.substitute(udot, s.w, still)
         )
 
-    return Controller(law, "equations")
+    return Controller(law, "equations", _sampling(rate))
 
 
-def _led(equations: Equations, reference: Any) -> tuple[str, ...]:
-    if not isinstance(reference, Mapping):
-        raise ArgumentError(
-            "computed_torque: reference is a mapping of coordinates to their motion, got "
-            f"{shown(reference)}"
-        )
-    names = tuple(one_of("coordinate", name, equations.coordinates) for name in reference)
-    if len(names) != len(equations.inputs):
+def _led(equations: Equations, names: tuple[str, ...]) -> list[int]:
+    """Which coordinates are led."""
+    known = equations.coordinates
+    rows = [known.index(one_of("coordinate", name, known)) for name in names]
+    if len(rows) != len(equations.inputs):
         raise ArgumentError(
             f"computed_torque: {len(equations.inputs)} inputs lead as many coordinates, got a "
-            f"reference for {len(names)}; the coordinates are {', '.join(equations.coordinates)}"
+            f"reference for {len(rows)}; the coordinates are {', '.join(known)}"
         )
-    return names
+    return rows
 
 
 def _gains(key: str, names: tuple[str, ...], value: Any) -> ca.DM:

@@ -14,6 +14,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import casadi as ca
@@ -72,12 +73,12 @@ class Problem:
     surfaces: SX = field(default_factory=lambda: SX(0, 1))
     margins: int = 0
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Of y."""
         return int(self.motion.y.numel())
 
-    @property
+    @cached_property
     def moving(self) -> int:
         """How many of y the slopes depend on."""
         return int(sum(x.numel() for x in (self.motion.q, self.motion.u, self.motion.own)))
@@ -110,7 +111,8 @@ class Problem:
 
     def _parts(self, x: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
         """y, t, what is told."""
-        return x[: self.size], float(x[self.size]), x[self.size + 1 + len(self.constants) :]
+        n = self.size
+        return x[:n], float(x[n]), x[n + 1 + len(self.constants) :]
 
     def look(self, x: np.ndarray, y: np.ndarray) -> None:
         """Tell the loop what it is at a state."""
