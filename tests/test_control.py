@@ -440,3 +440,72 @@ def test_a_law_without_a_value_on_the_way_keeps_the_motion_and_is_named():
         with pytest.raises(mg.SimulationError, match="input 'w' is nan") as error:
             oscillator().simulate(1.0, START, inputs=law, step=0.01)
         assert error.value.trajectory.time[-1] >= 0.49
+
+
+# --- many at once ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_rollouts_sample_all_trajectories_at_once(law):
+    eqs, rate = oscillator(), 40
+    starts = np.random.default_rng(2).normal(size=(5, 2))
+    batched = {
+        "by name, in Python": {"w": lambda t, q, u: -KP * q[:, 0] - KD * u[:, 0]},
+        "all by name, in Python": lambda t, q, u: {"w": -KP * q[:, 0] - KD * u[:, 0]},
+    }.get(law, LAWS[law])
+    runs = eqs.rollout(
+        starts[:, :1],
+        starts[:, 1:],
+        step=1 / 160,
+        steps=160,
+        every=2,
+        inputs=sampled(batched, rate),
+    )
+    (Ad, Bd), states = held(1 / rate), starts.T
+    for _ in range(rate):
+        states = Ad @ states + Bd @ (-KP * states[:1] - KD * states[1:])
+    assert runs.q.shape == (5, 81, 1)
+    assert np.allclose(runs.q[:, -1, 0], states[0], rtol=0, atol=1e-9)
+    assert np.allclose(runs.u[:, -1, 0], states[1], rtol=0, atol=1e-9)
+
+
+def test_rollouts_follow_a_law_written_with_m_within_each_step():
+    """To the fourth order, where inputs that are held would be of the first."""
+    closed = expm(A - B @ [[KP, KD]]) @ [1.0, -0.3]
+    law, error = LAWS["all, with m"], []
+    for steps in (40, 80):
+        runs = oscillator().rollout([1.0], [-0.3], step=1 / steps, steps=steps, inputs=law)
+        error.append(np.hypot(runs.q[0, -1, 0] - closed[0], runs.u[0, -1, 0] - closed[1]))
+    assert 3.9 < np.log2(error[0] / error[1]) < 4.1
+
+
+def test_without_a_compiler_all_is_the_same(monkeypatch):
+    python, motion = LAWS["all, in Python"], LAWS["all, with m"]
+    summed = mg.feedback(lambda m, x: (-x["s"], {"s": m.coordinate("x")}), states={"s": 0.1})
+    starts = np.random.default_rng(2).normal(size=(2, 5, 1))
+
+    def found():
+        laws = sampled(python, 20), sampled(motion, 20), motion
+        runs = [oscillator().rollout(*starts, step=0.025, steps=20, inputs=law) for law in laws]
+        runs += [
+            oscillator().simulate(0.5, START, inputs=law, step=0.1, rtol=1e-11)
+            for law in (*laws, python, summed)
+        ]
+        return [run.q for run in runs]
+
+    quick = found()
+    monkeypatch.setenv("MECHGRAPH_CC", "none")
+    for a, b in zip(quick, found(), strict=True):
+        assert np.allclose(a, b, rtol=0, atol=1e-10)
+
+
+def test_rollouts_tell_what_they_cannot_sample():
+    eqs = oscillator()
+    for inputs, words in (
+        (mg.sampled(lambda m: 0, 30), "step must be a whole part of 0.0333333 s"),
+        ({"w": mg.pid("x", ki=1.0)}, "use simulate"),
+        (lambda t, q, u: np.zeros((2, 1)), "3 trajectories at once"),
+        (lambda t, q, u: np.full((3, 1), np.nan), "'w' is not finite"),
+    ):
+        with pytest.raises(mg.MechgraphError, match=words):
+            eqs.rollout(np.zeros((3, 1)), np.zeros((3, 1)), step=0.01, steps=4, inputs=inputs)

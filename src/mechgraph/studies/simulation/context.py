@@ -43,7 +43,7 @@ class Context:
             )
         return Context(
             equations,
-            close(equations, _given(equations, inputs)),
+            close(equations, given_inputs(equations, inputs)),
             dict(zip(equations.parameters, map(float, constants), strict=True)),
         )
 
@@ -70,16 +70,21 @@ class Context:
         return None
 
 
-def _given(equations: Equations, inputs: Any) -> dict[str, SX | Controller] | Controller:
+def is_law(value: Any) -> bool:
+    """True for controllers, and for functions that become some."""
+    return isinstance(value, Controller) or callable(value)
+
+
+def given_inputs(equations: Equations, inputs: Any) -> dict[str, SX | Controller] | Controller:
     """One controller for all inputs, or by name expressions and controllers."""
-    if isinstance(inputs, Controller) or callable(inputs):
+    if is_law(inputs):
         return controller("inputs", inputs)
     given = named("inputs", inputs)
     for name in given:
         one_of("input", name, equations.inputs)
     return {
         name: controller(f"input {name!r}", value)
-        if isinstance(value, Controller) or callable(value)
+        if is_law(value)
         else _input(equations, name, value)
         for name, value in given.items()
     }

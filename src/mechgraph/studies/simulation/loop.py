@@ -47,6 +47,7 @@ class Call:
 
     ask: Ask | SX
     place: np.ndarray  # among what is told
+    batch: Callable[[float, np.ndarray, np.ndarray], np.ndarray]  # of many states, without memory
     rate: float | None = None
 
 
@@ -113,6 +114,18 @@ class Loop:
         for row in range(len(t) if self.calls else 0):
             y = np.concatenate([q[row], u[row], own[row]])
             self.signal(float(t[row]), y, told[row])
+        return self.expressed(t, q, u, parameters, own, told)
+
+    def expressed(
+        self,
+        t: np.ndarray,
+        q: np.ndarray,
+        u: np.ndarray,
+        parameters: np.ndarray,
+        own: np.ndarray,
+        told: np.ndarray,
+    ) -> np.ndarray:
+        """w at a batch of states, of what is told there."""
         found = self._function(t[None], q.T, u.T, parameters, own.T, told.T)
         return np.array(found).reshape(self.inputs.numel(), len(t)).T
 
@@ -232,6 +245,20 @@ class _Target:
 
         return ask
 
+    def asked_of_many(self, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """The inputs of a batch of states, by a Python function of all of them."""
+        law, names = self.controller.law, self.inputs
+        try:
+            found = law(t) if self.controller.written == "time" else law(t, q.copy(), u.copy())
+            if self.name is not None:
+                found = np.asarray(found)[..., None]
+            return np.broadcast_to(numbers("inputs", names, found), (len(q), len(names)))
+        except Exception as error:
+            raise InputFailure(
+                f"{self.culprit} failed at t = {t:.6g}: {told(error)} (it is asked for "
+                f"{len(q)} trajectories at once, a row for each)"
+            ) from error
+
     def _read(self, found: Any) -> np.ndarray:
         w, x = self._parts(found)
         if self.name is not None:
@@ -327,7 +354,7 @@ class _Closing:
         ask: Ask | SX = target.asked(known, kept)
         if own.compiles:
             ask = self._at_samples(ca.vertcat(*target.expressions(symbols)))
-        call = Call(ask, np.array(place, dtype=int), own.rate)
+        call = Call(ask, np.array(place, dtype=int), target.asked_of_many, own.rate)
         (self.calls if own.rate is None else self.samplers).append(call)
 
     def _at_samples(self, value: SX) -> SX:
