@@ -84,6 +84,39 @@ def test_sampled_feedback_is_the_discrete_system_whatever_the_output(law, method
         assert np.abs(run.imbalance).max() < 1e-8
 
 
+@pytest.mark.parametrize(
+    ("rate", "rtol", "short"), [(400, 1e-8, True), (400, 1e-11, True), (10, 1e-11, False)]
+)
+def test_between_samples_the_motion_is_known_as_well(rate, rtol, short):
+    """States within steps, and events; with steps of order 5 where samples come often, and of
+    order 8."""
+    state, states = np.array([1.0, -0.3]), []
+    Ad, Bd = held(1 / rate)
+    for _ in range(2 * rate + 1):
+        states.append(state)
+        state = Ad @ state + Bd @ [-KP * state[0] - KD * state[1]]
+
+    def exact(t):
+        k = int(np.floor(t * rate + 1e-9))
+        A_part, B_part = held(t - k / rate)
+        return A_part @ states[k] + B_part @ [-KP * states[k][0] - KD * states[k][1]]
+
+    run = oscillator().simulate(
+        2.0,
+        START,
+        inputs=mg.sampled(LAWS["all, with m"], rate),
+        rtol=rtol,
+        step=0.0125 / 7 * 3.5,
+        events={"middle": mg.Event("x", stop=False)},
+        method="rk8",
+    )
+    found = np.hstack([run.q, run.u])
+    assert np.allclose(found, [exact(t) for t in run.time], rtol=0, atol=30 * rtol)
+    assert len(run.events["middle"]) == 1
+    assert abs(exact(run.events["middle"][0])[0]) < 30 * rtol
+    assert (run.statistics["evaluations"] < 12 * run.statistics["steps"]) == short
+
+
 def test_two_rates_at_once_are_sampled_each_at_its_own_moments():
     s = mg.System("two")
     for name in "ab":
@@ -142,7 +175,7 @@ def test_states_of_a_sampled_controller_are_kept_in_between(law, method, tmp_pat
     assert np.allclose(run.q[-1], state[0], rtol=0, atol=1e-10)
     assert np.isclose(run.at(-2)["sum"][0], total, rtol=0, atol=1e-10)  # before the last sample
     assert "sum" in run.to_dataframe()
-    again = mg.load(run.save(tmp_path / "run"))
+    again = mg.load_run(run.save(tmp_path / "run"))
     assert np.array_equal(again["sum"], run["sum"])
 
 

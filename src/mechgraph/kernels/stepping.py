@@ -67,6 +67,7 @@ class _Run(ctypes.Structure):
         *_fields(_double, "level wanted"),
         *_fields(_at, "sampler log"),
         *_fields(_long, "samplers held width logged log_rows"),
+        *_fields(_long, "try_short short_step wait waiting"),
     )
 
 

@@ -3,7 +3,9 @@
    Two methods. `rk8`: the explicit Runge-Kutta method of order 8 by Dormand and Prince with error estimates of orders 5
    and 3 and dense output of order 7 (Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I, code DOP853).
    `radau`: the implicit method Radau IIA of order 5 for stiff systems (Hairer, Wanner, Solving Ordinary Differential
-   Equations II, section IV.8), with Jacobians by differences.
+   Equations II, section IV.8), with Jacobians by differences. Where samples come so often that `rk8` would be too good for
+   the steps between them, the method of order 5 by Dormand and Prince (the code DOPRI5, its dense output of order 4 by
+   Shampine as in SciPy's RK45) makes these steps at half the price.
 
    After every step the state is brought back to its constraints by `keep` (one step of Newton's method, enough for the
    little that a step drifts). *Surfaces* are functions whose changes of sign no step may go over without a word: each
@@ -70,6 +72,7 @@ typedef struct {
     Sampler *sampler;
     double *log;
     long samplers, held, width, logged, log_rows; /* `width`: of x */
+    long try_short, short_step, wait, waiting; /* `short_step`: the step was one of rk5; `wait`: before the next try */
 } Run;
 
 static void place(Run *r, double t, const double *y, int purpose) {
@@ -227,6 +230,54 @@ static int rk8_is_stiff(Run *r) {
     if (r->stiff < r->patience) return 0;
     r->price = 12 / r->step, r->paid = r->evaluations, r->since_time = r->t + r->step, r->since_steps = r->steps + 1;
     return 1;
+}
+
+/* --- rk5, for steps from sample to sample ------------------------------------------------------------------------- */
+
+static const double DP_A[7][6] = {
+    {0},
+    {1.0 / 5},
+    {3.0 / 40, 9.0 / 40},
+    {44.0 / 45, -56.0 / 15, 32.0 / 9},
+    {19372.0 / 6561, -25360.0 / 2187, 64448.0 / 6561, -212.0 / 729},
+    {9017.0 / 3168, -355.0 / 33, 46732.0 / 5247, 49.0 / 176, -5103.0 / 18656},
+    {35.0 / 384, 0, 500.0 / 1113, 125.0 / 192, -2187.0 / 6784, 11.0 / 84}};
+static const double DP_C[7] = {0, 1.0 / 5, 3.0 / 10, 4.0 / 5, 8.0 / 9, 1, 1};
+static const double DP_E[7] = {-71.0 / 57600, 0, 71.0 / 16695, -71.0 / 1920, 17253.0 / 339200, -22.0 / 525, 1.0 / 40};
+static const double DP_P[7][4] = {
+    {1, -8048581381.0 / 2820520608, 8663915743.0 / 2820520608, -12715105075.0 / 11282082432},
+    {0},
+    {0, 131558114200.0 / 32700410799, -68118460800.0 / 10900136933, 87487479700.0 / 32700410799},
+    {0, -1754552775.0 / 470086768, 14199869525.0 / 1410260304, -10690763975.0 / 1880347072},
+    {0, 127303824393.0 / 49829197408, -318862633887.0 / 49829197408, 701980252875.0 / 199316789632},
+    {0, -282668133.0 / 205662961, 2019193451.0 / 616988883, -1453857185.0 / 822651844},
+    {0, 40617522.0 / 29380423, -110615467.0 / 29380423, 69997945.0 / 29380423}};
+static const double SHORT = 0.1; /* the error up to which such a step is good enough */
+
+static double rk5_step(Run *r, double h) {
+    long n = r->n;
+    double sum = 0;
+    memcpy(r->K, r->ydot, n * sizeof(double));
+    for (int k = 1; k < 7; k++) {
+        double *at = k < 6 ? r->stage : r->fresh;
+        combine(r, at, h, DP_A[k], k);
+        slopes(r, r->t + DP_C[k] * h, at, r->K + k * n);
+    }
+    for (long i = 0; i < n; i++) {
+        double e = 0, unit = scale(r, fmax(fabs(r->y[i]), fabs(r->fresh[i])));
+        for (int k = 0; k < 7; k++) e += DP_E[k] * r->K[k * n + i];
+        sum += e / unit * (e / unit);
+    }
+    return h * sqrt(sum / n);
+}
+
+static void rk5_dense(Run *r) {
+    long n = r->n;
+    for (long i = 0; i < n; i++)
+        for (int m = 0; m < 4; m++) {
+            r->F[m * n + i] = 0;
+            for (int k = 0; k < 7; k++) r->F[m * n + i] += r->step * DP_P[k][m] * r->K[k * n + i];
+        }
 }
 
 /* --- radau -------------------------------------------------------------------------------------------------------- */
@@ -425,13 +476,13 @@ static void radau_dense(Run *r) {
 /* The state within the step, at t + part * step. */
 static void within(Run *r, double part, double *out) {
     long n = r->n;
-    if (!r->dense) r->is_explicit ? rk8_dense(r) : radau_dense(r), r->dense = 1;
+    if (!r->dense) r->short_step ? rk5_dense(r) : r->is_explicit ? rk8_dense(r) : radau_dense(r), r->dense = 1;
     for (long i = 0; i < n; i++) {
         double sum = 0;
-        if (r->is_explicit)
+        if (r->is_explicit && !r->short_step)
             for (int m = 6; m >= 0; m--) sum = (sum + r->F[m * n + i]) * (m % 2 ? 1 - part : part);
         else
-            for (int m = 2; m >= 0; m--) sum = (sum + r->F[m * n + i]) * part;
+            for (int m = r->short_step ? 3 : 2; m >= 0; m--) sum = (sum + r->F[m * n + i]) * part;
         out[i] = r->y[i] + sum;
     }
 }
@@ -440,7 +491,8 @@ static void within(Run *r, double part, double *out) {
 EXPORT double steps_attempt(Run *r, double h) {
     double error = r->method == RADAU ? radau_step(r, h) : INFINITY;
     r->is_explicit = !isfinite(error); /* where Newton's method fails, the explicit one tells more than nothing */
-    if (r->is_explicit) error = rk8_step(r, h);
+    r->short_step = r->try_short && r->is_explicit && (error = rk5_step(r, h)) < SHORT;
+    if (r->is_explicit && !r->short_step) error = rk8_step(r, h);
     r->step = h, r->dense = 0;
     memcpy(r->kept, r->fresh, r->n * sizeof(double));
     keep(r, r->t + h, r->kept);
@@ -500,7 +552,7 @@ static double first_step(Run *r) {
 static double after(Run *r, double error, int taken) {
     double h = r->step;
     if (r->method == RK8) {
-        double factor = error == 0 ? 10 : fmin(10, fmax(0.2, 0.9 * pow(error, -1.0 / 8.0)));
+        double factor = error == 0 ? 10 : fmin(10, fmax(0.2, 0.9 * pow(error, r->short_step ? -0.2 : -1.0 / 8.0)));
         if (!isfinite(error)) factor = 0.1;
         if (!taken) return h * fmin(factor, 0.9);
         return h * (r->rejections && factor > 1 ? 1 : factor);
@@ -709,7 +761,7 @@ EXPORT void steps_accept(Run *r, double end) {
     r->t = end, r->h = r->next, r->steps++, r->rejections = 0;
     int sampled = sample(r);
     if (sampled) r->guessed = 0; /* the slopes jump */
-    if (r->method == RK8 && !r->keep && !sampled) memcpy(r->ydot, r->K + 12 * r->n, r->n * sizeof(double));
+    if (r->method == RK8 && !r->keep && !sampled && !r->short_step) memcpy(r->ydot, r->K + 12 * r->n, r->n * sizeof(double));
     else slopes(r, r->t, r->y, r->ydot);
     remember(r);
 }
@@ -784,13 +836,16 @@ EXPORT int steps_integrate(Run *r, double end, double seconds) {
         int last = h > left * 0.999999;
         late = seconds_now() > until;
         r->whole = last ? left : h, r->until = last ? stop : r->t + h;
+        r->try_short = last && r->method == RK8 && stop < end && !r->waiting;
         double error = steps_attempt(r, r->whole);
         if (r->stopped) return STOPPED;
+        if (r->try_short) r->wait = r->short_step ? 0 : fmin(2 * r->wait + 8, 1000), r->waiting = r->wait;
+        else if (r->waiting) r->waiting--;
         if (!is_good(r, error)) {
             r->rejections++;
             continue;
         }
-        int changed = r->watching && !r->roughly && (r->method == RK8 ? rk8_is_stiff(r) : is_no_longer_stiff(r));
+        int changed = r->watching && !r->roughly && !r->short_step && (r->method == RK8 ? rk8_is_stiff(r) : is_no_longer_stiff(r));
         if (r->surfaces) {
             if (look(r)) return r->stopped ? STOPPED : CROSSING;
             memcpy(r->side, r->after, r->surfaces * sizeof(long));
