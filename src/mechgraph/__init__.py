@@ -38,7 +38,9 @@ from .errors import (
     UnsupportedError,
 )
 from .formalisms import FORMALISMS, Formalism
+from .formats.mjcf import from_mjcf
 from .formats.model_file import load
+from .formats.urdf import from_urdf
 from .model.axial import (
     Acts,
     AxialJoint,
@@ -72,6 +74,8 @@ from .model.element import Effort, Wrench
 from .model.forces import Force
 from .model.joints import Joint, JointKind
 from .model.kinds import CONSTRAINTS, FORCES, JOINTS
+from .model.rubbing import DryFriction
+from .model.stops import Limits
 from .model.system import System
 from .model.transitions import Transition, ball, move, rot, screw
 from .motion.chart import Chart
@@ -108,6 +112,7 @@ __all__ = [
     "Cylinder",
     "Description",
     "Disc",
+    "DryFriction",
     "Effort",
     "Ellipsoid",
     "Equations",
@@ -125,6 +130,7 @@ __all__ = [
     "Joint",
     "JointKind",
     "Labelled",
+    "Limits",
     "LinearModel",
     "Marker",
     "MechgraphError",
@@ -164,6 +170,8 @@ __all__ = [
     "exp",
     "fabs",
     "feedback",
+    "from_mjcf",
+    "from_urdf",
     "gallery",
     "if_else",
     "leaves",
