@@ -3,6 +3,8 @@ own; against discrete and continuous linear systems in closed form."""
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -388,6 +390,17 @@ def test_state_feedback_holds_an_unstable_pendulum_as_its_linear_model_says(rate
         step=0.1,
     )
     assert np.allclose(other.q, run.q, rtol=0, atol=1e-15)
+
+
+def test_laws_can_be_pickled():
+    linear = cart().linearize({"hinge": 0.0})
+    for law in (mg.pid("x", 0.3, kp=1.0), mg.state_feedback([1, 1], [0]), linear.lqr(1, 1, 10)):
+        again = pickle.loads(pickle.dumps(law))
+        assert repr(again) == repr(law)
+    torque = pickle.loads(pickle.dumps(mg.computed_torque({"x": 0.3}, 4.0, 2.0)))
+    run = oscillator().simulate(1.0, START, inputs=torque, rtol=1e-10)
+    closed = expm([[0, 1], [-4, -2]]) @ [0.7, -0.3]
+    assert np.isclose(run["x"][-1], 0.3 + closed[0], atol=1e-9)
 
 
 # --- bad input ------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ so they become part of the machine code."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -51,46 +52,67 @@ def pid(
     filter = number("pid: filter", filter)
     if filter < 0:
         raise ArgumentError(f"pid: filter is a time, so not negative, got {filter:g}")
-    low, high = _limits(limits)
-    back = 0.0 if limits is None or not ki else 1 / _tracking(tracking, kp, ki)
     label = name if name is not None else of if isinstance(of, str) else "pid"
     if not is_name(label):
         raise ArgumentError(f"pid: expected a name, got {shown(label)}")
-    integral, derivative, before, begun = (
-        f"{label}: {word}" for word in ("integral", "derivative", "error before", "begun")
-    )
+    back = 0.0 if limits is None or not ki else 1 / _tracking(tracking, kp, ki)
+    law = Pid(of, reference, kp, ki, kd, filter, _limits(limits), back, label, sampling(rate))
+    return Controller(law, "equations", law.rate, dict.fromkeys(law.states, 0.0))
 
-    def error(eqs: Equations) -> SX:
-        return _quantity(eqs, "reference", reference) - _quantity(eqs, f"pid of {label!r}", of)
 
-    def held(raw: SX) -> SX:
-        return raw if limits is None else ca.fmin(ca.fmax(raw, low), high)
+@dataclass(frozen=True)
+class Pid:
+    """The law of ``pid``; ``back`` is one over the time of tracking."""
 
-    def at_every_moment(eqs: Equations, x: Mapping[str, SX] | None = None) -> Any:
-        x, e = x or {}, error(eqs)
-        slope = _rate(eqs, e) if kd else SX(0)
-        raw = kp * e + x.get(integral, 0) + kd * x.get(derivative, slope)
-        w = held(raw)
-        rates = {integral: ki * e + back * (w - raw)} if ki else {}
-        if derivative in x:
-            rates[derivative] = (slope - x[derivative]) / filter
-        return (w, rates) if rates else w
+    of: Any
+    reference: Any
+    kp: float
+    ki: float
+    kd: float
+    filter: float
+    limits: tuple[float, float]
+    back: float
+    label: str
+    rate: float | None
 
-    def at_samples(eqs: Equations, x: Mapping[str, SX]) -> Any:
-        assert rate is not None
-        e, T = error(eqs), 1 / rate
-        change = ca.if_else(x[begun] > 0, e - x[before], 0)
-        D = (filter * x[derivative] + kd * change) / (filter + T)
-        raw = kp * e + x[integral] + D
-        w = held(raw)
-        following = x[integral] + T * (ki * e + back * (w - raw))
-        return w, {integral: following, derivative: D, before: e, begun: 1}
+    @property
+    def states(self) -> list[str]:
+        """Names of its states: I and D, and of samples the error before, if there is one."""
+        known = {"integral": self.ki, "derivative": self.kd and self.filter}
+        sampled = self.rate is not None
+        words = [word for word, there in known.items() if there or sampled]
+        words += ["error before", "begun"] if sampled else []
+        return [f"{self.label}: {word}" for word in words]
 
-    if rate is not None:
-        states = dict.fromkeys((integral, derivative, before, begun), 0.0)
-        return Controller(at_samples, "equations", number("pid: rate", rate, True), states)
-    own = [key for key, there in ((integral, ki), (derivative, kd and filter)) if there]
-    return Controller(at_every_moment, "equations", None, dict.fromkeys(own, 0.0))
+    def __call__(self, eqs: Equations, x: Mapping[str, SX] | None = None) -> Any:
+        e = _quantity(eqs, "reference", self.reference)
+        e -= _quantity(eqs, f"pid of {self.label!r}", self.of)
+        own = {key.removeprefix(f"{self.label}: "): value for key, value in (x or {}).items()}
+        w, following = self._sampled(e, own) if self.rate else self._continuous(eqs, e, own)
+        named = {f"{self.label}: {word}": value for word, value in following.items()}
+        return (w, named) if x else w
+
+    def _held(self, raw: SX) -> SX:
+        low, high = self.limits
+        return raw if not np.isfinite(low) else ca.fmin(ca.fmax(raw, low), high)
+
+    def _continuous(self, eqs: Equations, e: SX, x: Mapping[str, SX]) -> tuple[SX, dict[str, SX]]:
+        slope = _rate(eqs, e) if self.kd else SX(0)
+        raw = self.kp * e + x.get("integral", 0) + self.kd * x.get("derivative", slope)
+        w = self._held(raw)
+        rates = {"integral": self.ki * e + self.back * (w - raw)}
+        if self.filter:
+            rates["derivative"] = (slope - x.get("derivative", 0)) / self.filter
+        return w, {word: rates[word] for word in x}
+
+    def _sampled(self, e: SX, x: Mapping[str, SX]) -> tuple[SX, dict[str, SX]]:
+        assert self.rate is not None
+        T, change = 1 / self.rate, ca.if_else(x["begun"] > 0, e - x["error before"], 0)
+        D = (self.filter * x["derivative"] + self.kd * change) / (self.filter + T)
+        raw = self.kp * e + x["integral"] + D
+        w = self._held(raw)
+        integral = x["integral"] + T * (self.ki * e + self.back * (w - raw))
+        return w, {"integral": integral, "derivative": D, "error before": e, "begun": SX(1)}
 
 
 def _limits(limits: Any) -> tuple[float, float]:
@@ -137,25 +159,32 @@ def computed_torque(
             "computed_torque: reference is a mapping of coordinates to their motion, got "
             f"{shown(reference)}"
         )
-    names = tuple(reference)
-    gains = [_gains(key, names, value) for key, value in (("kp", kp), ("kd", kd))]
+    gains = [_gains(key, tuple(reference), x) for key, x in (("kp", kp), ("kd", kd))]
+    return Controller(ComputedTorque(dict(reference), *gains), "equations", sampling(rate))
 
-    def law(eqs: Equations) -> SX:
-        s, terms, rows = eqs.terms.symbols, eqs.terms, _led(eqs, names)
-        r = ca.vertcat(*(_reference(eqs, name, reference[name]) for name in names))
+
+@dataclass(frozen=True)
+class ComputedTorque:
+    """The law of ``computed_torque``."""
+
+    reference: Mapping[str, Any]
+    kp: np.ndarray
+    kd: np.ndarray
+
+    def __call__(self, eqs: Equations) -> SX:
+        s, terms, rows = eqs.terms.symbols, eqs.terms, _led(eqs, tuple(self.reference))
+        given = self.reference.items()
+        r = ca.vertcat(SX(0, 1), *(_reference(eqs, name, value) for name, value in given))
         v, q, qdot = ca.jtimes(r, s.t, SX(1)), s.q[rows], terms.qdot[rows]
-        wanted = ca.jtimes(v, s.t, SX(1)) + gains[1] * (v - qdot) + gains[0] * (r - q)
-        E, bias, still = ca.jacobian(qdot, s.u), terms.chart.rate(qdot), SX.zeros(s.w.numel())
+        wanted = ca.jtimes(v, s.t, SX(1)) + ca.DM(self.kd) * (v - qdot) + ca.DM(self.kp) * (r - q)
+        E, still = ca.jacobian(qdot, s.u), SX.zeros(s.w.numel())
+        needed = wanted - terms.chart.rate(qdot)  # E u̇
         if not terms.constraints and len(rows) == s.u.numel():
-            udot = _solved(E, wanted - bias)
+            udot = _solved(E, needed)
             tau = ca.substitute(terms.tau, ca.vertcat(s.udot, s.w), ca.vertcat(udot, still))
             return _solved(ca.jacobian(terms.f, s.w), tau)
         udot = eqs.numeric.closed.udot
-        return _solved(
-            E @ ca.jacobian(udot, s.w), wanted - bias - E @ ca.substitute(udot, s.w, still)
-        )
-
-    return Controller(law, "equations", _sampling(rate))
+        return _solved(E @ ca.jacobian(udot, s.w), needed - E @ ca.substitute(udot, s.w, still))
 
 
 def _led(equations: Equations, names: tuple[str, ...]) -> list[int]:
@@ -170,12 +199,12 @@ def _led(equations: Equations, names: tuple[str, ...]) -> list[int]:
     return rows
 
 
-def _gains(key: str, names: tuple[str, ...], value: Any) -> ca.DM:
+def _gains(key: str, names: tuple[str, ...], value: Any) -> np.ndarray:
     if not isinstance(value, Mapping) and np.ndim(value) == 0:
         value = np.full(len(names), number(f"computed_torque: {key}", value))
     if isinstance(value, Mapping) and set(value) != set(names):
         raise ArgumentError(f"computed_torque: {key} is wanted for {', '.join(names)}")
-    return ca.DM(numbers(f"computed_torque: {key}", names, value))
+    return numbers(f"computed_torque: {key}", names, value)
 
 
 def _solved(A: SX, b: SX) -> SX:
@@ -199,39 +228,33 @@ def state_feedback(
 
     ``eqs.linearize(…).lqr(Q, R)`` makes one, ``.feedback(K)`` one of a gain found elsewhere.
     """
+    return Controller(StateFeedback(K, q0, u0, inputs), "equations", sampling(rate))
 
-    def law(eqs: Equations) -> SX:
+
+@dataclass(frozen=True)
+class StateFeedback:
+    """w = w₀ − K (x − x₀), x being all coordinates and speeds, or those with these names."""
+
+    K: Any
+    q0: Any
+    u0: Any
+    w0: Any
+    states: tuple[str, ...] | None = None
+
+    def __call__(self, eqs: Equations) -> SX:
         s = eqs.terms.symbols
-        x0 = [numbers("q0", s.coordinates, q0), numbers("u0", s.speeds, u0)]
-        gain = gain_of(K, len(s.inputs), s.q.numel() + s.u.numel())
-        w0 = numbers("inputs", s.inputs, inputs)
-        return ca.DM(w0) - ca.DM(gain) @ (ca.vertcat(s.q, s.u) - ca.DM(np.concatenate(x0)))
-
-    return Controller(law, "equations", _sampling(rate))
-
-
-def deviation_feedback(
-    K: np.ndarray,
-    states: tuple[str, ...],
-    q0: np.ndarray,
-    u0: np.ndarray,
-    w0: np.ndarray,
-    rate: float | None,
-) -> Controller:
-    """w = w₀ − K (x − x₀) for some of the coordinates and speeds, by name."""
-
-    def law(eqs: Equations) -> SX:
-        s = eqs.terms.symbols
+        names = (*s.coordinates, *s.speeds)
+        states = names if self.states is None else self.states
+        rows = [names.index(one_of("coordinate or speed", name, names)) for name in states]
         if eqs.terms.chart.quaternions:
             raise UnsupportedError(
-                "state feedback from a linear model needs coordinates that can be subtracted; "
-                "describe balls by chains of rotations, or write the law with m"
+                "state feedback needs coordinates that can be subtracted; describe balls by chains "
+                "of rotations, or write the law with m"
             )
-        names, x0 = [*s.coordinates, *s.speeds], np.concatenate([q0, u0])
-        rows = [names.index(one_of("coordinate or speed", name, names)) for name in states]
-        return ca.DM(w0) - ca.DM(K) @ (ca.vertcat(s.q, s.u)[rows] - ca.DM(x0[rows]))
-
-    return Controller(law, "equations", _sampling(rate))
+        x0 = [numbers("q0", s.coordinates, self.q0), numbers("u0", s.speeds, self.u0)]
+        K, w0 = gain_of(self.K, len(s.inputs), len(rows)), numbers("inputs", s.inputs, self.w0)
+        x = (ca.vertcat(s.q, s.u) - ca.DM(np.concatenate(x0)))[rows]
+        return ca.DM(w0) - ca.DM(K) @ x
 
 
 def gain_of(K: Any, rows: int, columns: int) -> np.ndarray:
@@ -248,7 +271,8 @@ def gain_of(K: Any, rows: int, columns: int) -> np.ndarray:
     return gain
 
 
-def _sampling(rate: Any) -> float | None:
+def sampling(rate: Any) -> float | None:
+    """Samples in a second, or None for every moment."""
     return None if rate is None else number("rate", rate, positive=True)
 
 

@@ -12,7 +12,7 @@ import scipy.linalg
 from .. import door
 from ..arguments import number
 from ..control.controller import Controller
-from ..control.laws import deviation_feedback, gain_of
+from ..control.laws import StateFeedback, gain_of, sampling
 from ..errors import ArgumentError, shown
 from .response import FrequencyResponse, Input, LinearSystem, TimeResponse
 
@@ -180,7 +180,8 @@ class LinearModel:
         """w = w₀ − K (x − x₀) with the states of this model, as a controller for all inputs: of a
         gain found elsewhere, such as ``control.lqr(linear.to_control(), Q, R)[0]``."""
         gain = gain_of(K, len(self.inputs), len(self.states))
-        return deviation_feedback(gain, self.states, self.q, self.u, self.w, rate)
+        law = StateFeedback(gain, self.q, self.u, self.w, self.states)
+        return Controller(law, "equations", sampling(rate))
 
     def show(self) -> str:
         """A table of the modes: eigenvalue, frequency, damping, and modulus and phase of every

@@ -173,11 +173,14 @@ class _Target:
         eqs, law = self.equations, self.controller.law
         seen = eqs.terms.chart.motion if self.controller.written == "motion" else eqs
         with blamed(self.culprit):
-            found = law(seen, dict(states)) if states else law(seen)
-            w, x = self._parts(found)
-            values, following = self._column("inputs", w, self.inputs), SX(0, 1)
-            if states:
-                following = self._column("states", x, tuple(states))
+            try:
+                found = law(seen, dict(states)) if states else law(seen)
+                w, x = self._parts(found)
+                values, following = self._column("inputs", w, self.inputs), SX(0, 1)
+                if states:
+                    following = self._column("states", x, tuple(states))
+            except ArgumentError as error:
+                raise ArgumentError(f"{self.culprit}: {error}") from error
             if has_nan(ca.vertcat(values, following)):
                 raise ModelError(NO_NUMBER)
         self._check(values, following, ca.vertcat(SX(0, 1), *states.values()))

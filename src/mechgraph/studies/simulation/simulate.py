@@ -205,6 +205,11 @@ def _integrator(
             f"drift={STABILIZED!r} is integrated by 'radau', got method={method!r}; leave it out, "
             "or use drift='projection'"
         )
+    if problem.loop.own_names:
+        raise UnsupportedError(
+            f"drift={STABILIZED!r} knows no controllers with states of their own "
+            f"({', '.join(problem.loop.own_names)}); use drift='projection'"
+        )
     return Stabilized(equations, problem)
 
 
