@@ -217,15 +217,20 @@ def test_a_held_force_lifts_a_block_off_at_the_sample(written):
     assert np.isclose(run.events["high"][0], 0.25 + np.sqrt(0.1), atol=1e-9)
 
 
-def test_a_loop_in_any_way_of_keeping_it():
-    """A driven four-bar: the same motion with constraints projected, and solved along."""
+def four_bar(driven: str) -> mg.System:
     s = mg.System("four-bar", gravity=(0, -9.81, 0))
     bars = [s.body(name, mass=2.0, com=(0.5, 0, 0), inertia=(0.01, 0.2, 0.2)) for name in "ABC"]
     s.revolute("crank", s.ground, bars[0])
     s.revolute("coupler", bars[0], bars[1], at=(1, 0, 0))
     s.revolute("rocker", s.ground, bars[2], at=(1.5, 0, 0))
     s.revolute("pin", bars[1], bars[2], at=(1.2, 0, 0), child_at=(1, 0, 0))
-    s.torque("motor", "crank", s.input("w"))
+    s.torque("motor", driven, s.input("w"))
+    return s
+
+
+def test_a_loop_in_any_way_of_keeping_it():
+    """A driven four-bar: the same motion with constraints projected, and solved along."""
+    s = four_bar("crank")
     law = mg.sampled(lambda m: 40 * (1.0 - m.coordinate("crank")) - 8 * m.speed("crank"), 20)
     options = {"inputs": law, "guess": {"coupler": -1.0, "rocker": 1.5}, "rtol": 1e-8, "step": 0.1}
     runs = [
@@ -330,13 +335,7 @@ def test_computed_torque_leaves_linear_errors(formalism):
 
 
 def test_computed_torque_through_a_loop():
-    s = mg.System("four-bar", gravity=(0, -9.81, 0))
-    bars = [s.body(name, mass=2.0, com=(0.5, 0, 0), inertia=(0.01, 0.2, 0.2)) for name in "ABC"]
-    s.revolute("crank", s.ground, bars[0])
-    s.revolute("coupler", bars[0], bars[1], at=(1, 0, 0))
-    s.revolute("rocker", s.ground, bars[2], at=(1.5, 0, 0))
-    s.revolute("pin", bars[1], bars[2], at=(1.2, 0, 0), child_at=(1, 0, 0))
-    s.torque("motor", "rocker", s.input("w"))
+    s = four_bar("rocker")
     eqs = s.equations()
     law = mg.computed_torque({"crank": 1.0 + 0.2 * s.time}, kp=25.0, kd=10.0)
     run = eqs.simulate(
@@ -476,6 +475,15 @@ def test_wrong_arguments_of_laws_are_named():
     ):
         with pytest.raises(mg.MechgraphError, match=words):
             call()
+
+
+def test_a_failing_law_that_fails_again_keeps_the_motion():
+    calls = iter(range(60))
+    with pytest.raises(mg.SimulationError, match="StopIteration") as error:
+        oscillator().simulate(1.0, START, inputs=lambda t, q, u: [0.0 * next(calls)], max_step=0.1)
+    run = error.value.trajectory
+    assert len(run.time) > 2
+    assert np.isfinite(run.q).all()
 
 
 def test_a_law_without_a_value_on_the_way_keeps_the_motion_and_is_named():

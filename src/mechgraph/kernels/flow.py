@@ -44,7 +44,7 @@ class Flow:
     work_rates: SX = field(default_factory=lambda: SX(0, 1))
     own: SX = field(default_factory=lambda: SX(0, 1))
     own_rates: SX = field(default_factory=lambda: SX(0, 1))
-    _alive: list[tuple[SX, SX]] = field(default_factory=list)
+    _seen: dict[Any, tuple[Routine, SX, SX]] = field(default_factory=dict)
 
     @cached_property
     def rates(self) -> SX:
@@ -86,16 +86,16 @@ class Flow:
         """The same with ``inputs`` that depend on the state put in for w, and further states;
         ``told`` is what w is from now on."""
         udot, rates = (ca.substitute(x, self.w, inputs) for x in (self.udot, self.work_rates))
-        return replace(self, w=told, udot=udot, work_rates=rates, own=own, own_rates=own_rates)
+        further = {"own": own, "own_rates": own_rates, "_seen": {}}
+        return replace(self, w=told, udot=udot, work_rates=rates, **further)
 
     def routine(self, name: str, value: SX, inputs: SX) -> Routine:
         """An expression of this state as a function of (y, t, p, w), with ``inputs`` (expressions
         of time, parameters and ``w``) put in for w; made once, as long as it is the same."""
         key = find_compiler(), name, _identity(value), _identity(inputs)
-        if key not in self.routines:
-            self.routines[key] = self._routine(name, value, inputs)
-            self._alive.append((value, inputs))  # so that no others get their places in memory
-        return self.routines[key]
+        if key not in self._seen:  # they are kept, so that no others get their places in memory
+            self._seen[key] = self._routine(name, value, inputs), value, inputs
+        return self._seen[key][0]
 
     def _routine(self, name: str, value: SX, inputs: SX) -> Routine:
         """The same, if another expression has to be looked at from within."""

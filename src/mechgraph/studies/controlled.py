@@ -120,7 +120,7 @@ class Controlled:
     def _compiled(self, method: str, threads: int) -> Advance:
         loop = self.loop
         flow = self.equations.numeric.closed.flow()
-        rollout = Rollout(flow.closed(loop.told, loop.known, loop.own, loop.own_rates))
+        rollout = Rollout(flow.closed(loop.told, loop.known_inputs, loop.own, loop.own_rates))
 
         def advance(start: np.ndarray, told: np.ndarray, t: float, steps: int) -> np.ndarray:
             w = np.repeat(told[:, None], steps, axis=1)

@@ -130,6 +130,7 @@ class Integrator(ABC):
     rough: tuple[float, float] = (0.0, 0.0)  # the largest error that was rounding, and when
     t: float  # the present moment
     y: np.ndarray  # the present state
+    times: np.ndarray  # of the output
     sides: np.ndarray  # the sign of each surface, as it was last; zero if it never had one
 
     def __init__(self, method: str, problem: Problem) -> None:
@@ -141,6 +142,12 @@ class Integrator(ABC):
     def shown_method(self) -> str:
         """Its name, as the statistics tell it."""
         return "rk8" if self.method == DEFAULT else self.method
+
+    def _note(self, samples: np.ndarray) -> None:
+        """Keep of some samples those that the output shows, and the last."""
+        if len(samples):
+            shown = self.problem.loop.rows(self.times, samples)
+            self.log.append(samples[np.unique([*shown[shown >= 0], len(samples) - 1])])
 
     @abstractmethod
     def begin(self, t: float, y: np.ndarray, constants: np.ndarray) -> None:
@@ -233,7 +240,7 @@ class Stepping(Integrator):
             self._look()
 
     def output(self, times: np.ndarray) -> None:
-        self._out = self._steps.output(times)
+        self.times, self._out = times, self._steps.output(times)
 
     def filled(self) -> np.ndarray:
         return self._out[: self._steps.run.done]
@@ -272,7 +279,7 @@ class Stepping(Integrator):
         self.rough = run.rough, run.rough_at
         self.finite = bool(np.isfinite(self._steps.arrays["ydot"]).all())
         if self.problem.loop.samplers:
-            self.log.append(self._steps.samples())
+            self._note(self._steps.samples())
         self.problem.look(self._steps.arrays["x"], self.y)
 
     def crossings(self) -> list[tuple[int, float, float]]:
@@ -387,12 +394,12 @@ class SciPy(Integrator):
             self._ticks[k] += 1
         if any(due):
             told = x[n + 1 + len(self.problem.constants) :]
-            self.log.append(np.concatenate([[self.t], told])[None])
+            self._note(np.concatenate([[self.t], told])[None])
             self._solver = None
         self.problem.look(x, self.y)
 
     def output(self, times: np.ndarray) -> None:
-        self._times, self._filled = times, [np.empty((0, self.problem.size))]
+        self.times, self._filled = times, [np.empty((0, self.problem.size))]
 
     def filled(self) -> np.ndarray:
         self._filled = [np.vstack(self._filled)]
@@ -501,7 +508,7 @@ class SciPy(Integrator):
 
     def _fill(self, end: float, state: np.ndarray, dense: Callable[[Any], np.ndarray]) -> None:
         done = sum(map(len, self._filled))
-        times = self._times[done : done + np.searchsorted(self._times[done:], end, side="right")]
+        times = self.times[done : done + np.searchsorted(self.times[done:], end, side="right")]
         if len(times):
             rows = dense(times).T
             rows[times == end] = state

@@ -69,13 +69,16 @@ class Loop:
     now: dict[str, np.ndarray]  # of a run: what is told, and further states, as they are
 
     @property
+    def known_inputs(self) -> SX:
+        """w, with numbers still to be told, so that others need no new code."""
+        pairs = [(self.inputs[k], self.told[k]) for k in range(self.inputs.numel())]
+        known = [own if given.is_constant() else given for given, own in pairs]
+        return ca.vertcat(SX(0, 1), *known)
+
+    @property
     def known(self) -> SX:
-        """What stands for ``told`` in expressions; numbers stay told, so that others need no new
-        code."""
-        count = self.inputs.numel()
-        pairs = [(self.inputs[k], self.told[k]) for k in range(count)]
-        inputs = [own if given.is_constant() else given for given, own in pairs]
-        return ca.vertcat(SX(0, 1), *inputs, self.told[count:, :])
+        """What stands for ``told`` in expressions."""
+        return ca.vertcat(self.known_inputs, self.told[self.inputs.numel() :, :])
 
     @property
     def is_open(self) -> bool:
@@ -132,11 +135,15 @@ class Loop:
     def held(self, t: np.ndarray, log: np.ndarray) -> np.ndarray:
         """What was told at these times, of a log with a row for each sample: its moment, and what
         is told from then on."""
-        if not self.samplers or not len(log):
+        if not len(log):
             return np.tile(self.now["told"], (len(t), 1))
-        near = 1e-9 / max(each.rate for each in self.samplers if each.rate is not None)
-        rows = np.searchsorted(log[:, 0], t + near, side="right") - 1
-        return log[np.maximum(rows, 0), 1:]
+        return log[np.maximum(self.rows(t, log), 0), 1:]
+
+    def rows(self, t: np.ndarray, log: np.ndarray) -> np.ndarray:
+        """The last sample of a log up to each of these times, −1 if there is none; a moment counts
+        as reached but for rounding."""
+        near = 1e-9 / max(call.rate for call in self.samplers if call.rate is not None)
+        return np.searchsorted(log[:, 0], t + near, side="right") - 1
 
 
 def close(equations: Equations, inputs: Mapping[str, SX | Controller] | Controller) -> Loop:

@@ -12,6 +12,7 @@ from ..projection import project_measured, violations
 from .context import Context
 from .events import Watch
 from .integrators import IntegrationFailure, Integrator
+from .loop import InputFailure
 
 LOOSE = 1e-7  # violation before projection at which it is looked at more closely
 KEPT = 1e-6  # violation after projection that fails a run
@@ -139,7 +140,7 @@ class Recorder:
             "inputs": eqs.inputs,
             "constraints": eqs.constraints,
         }
-        w = self.inputs_at(t, q, u, own)
+        w = self._inputs(outcome, t, q, u, own)
         found = {name: np.array(times) for name, times in watch.found.items()}
         elements = eqs.terms.working if work.shape[1] > 2 else ()
         names = ["supplied", "dissipated", *(WORK + name for name in elements)]
@@ -168,6 +169,15 @@ class Recorder:
             modes,
             self._further(t, own),
         )
+
+    def _inputs(self, outcome: str, *states: np.ndarray) -> np.ndarray:
+        """w along the run; of one that has failed it may be that Python functions do not tell."""
+        try:
+            return self.inputs_at(*states)
+        except InputFailure:
+            if outcome != "failed":
+                raise
+            return np.full((len(states[0]), len(self.context.equations.inputs)), np.nan)
 
     def inputs_at(self, t: np.ndarray, q: np.ndarray, u: np.ndarray, own: np.ndarray) -> np.ndarray:
         """w at times and states of the run."""

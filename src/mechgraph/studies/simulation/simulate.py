@@ -105,7 +105,7 @@ def simulate(
     motion = equations.numeric.closed.flow(udot, drift == "projection", account)
     loop = context.loop
     if not loop.is_open:
-        motion = motion.closed(loop.told, loop.inputs, loop.own, loop.own_rates)
+        motion = motion.closed(loop.told, loop.known_inputs, loop.own, loop.own_rates)
     state = assemble(equations, start, guess=guess, t=t, parameters=parameters)
     check_determined(context, *state, t)
     contacts = Contacts(equations, context) if equations.terms.chart.description.switched else None
