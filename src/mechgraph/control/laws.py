@@ -85,8 +85,8 @@ class Pid:
         return [f"{self.label}: {word}" for word in words]
 
     def __call__(self, eqs: Equations, x: Mapping[str, SX] | None = None) -> Any:
-        e = _quantity(eqs, "reference", self.reference)
-        e -= _quantity(eqs, f"pid of {self.label!r}", self.of)
+        reference = _quantity(eqs, "reference", self.reference)
+        e = reference - _quantity(eqs, f"pid of {self.label!r}", self.of)
         own = {key.removeprefix(f"{self.label}: "): value for key, value in (x or {}).items()}
         w, following = self._sampled(e, own) if self.rate else self._continuous(eqs, e, own)
         named = {f"{self.label}: {word}": value for word, value in following.items()}

@@ -23,6 +23,8 @@ from .simulation.loop import Call, close
 if TYPE_CHECKING:
     from ..equations import Equations
 
+# (t, q, u, told) -> values
+Ask = Callable[[float, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 # (start, told, t, steps) -> states after each step
 Advance = Callable[[np.ndarray, np.ndarray, float, int], np.ndarray]
 
@@ -43,24 +45,31 @@ class Controlled:
                 "rollouts know no controllers with states of their own; use simulate, or keep the "
                 "state in a Python function of all trajectories"
             )
-        self.calls = [
-            *((call, 1) for call in self.loop.calls),
-            *map(self._held, self.loop.samplers),
-        ]
-        self.stride = gcd(*(steps for _, steps in self.calls)) if self.calls else 0
+        calls = [*self.loop.calls, *self.loop.samplers]
+        self.calls = [(self._asked(call), call.place, self._steps(call)) for call in calls]
+        self.stride = gcd(*(steps for *_, steps in self.calls)) if self.calls else 0
 
-    def _held(self, call: Call) -> tuple[Call, int]:
-        """A sampler, and the number of steps that its values are held."""
-        assert call.rate is not None
+    def _steps(self, call: Call) -> int:
+        """The number of steps that values are held."""
+        if call.rate is None:
+            return 1
         steps = 1 / (call.rate * self.step)
         if round(steps) < 1 or abs(steps - round(steps)) > 1e-9 * steps:
-            most = max(1, round(steps))
+            fitting = 1 / call.rate / max(1, round(steps))
             raise ArgumentError(
                 f"a rollout samples at the ends of its steps: with {call.rate:g} samples in a "
                 f"second, step must be a whole part of {1 / call.rate:g} s, such as "
-                f"{1 / call.rate / most:.9g}, got {self.step:g}"
+                f"{fitting:.9g}, got {self.step:g}"
             )
-        return call, round(steps)
+        return round(steps)
+
+    def _asked(self, call: Call) -> Ask:
+        """A law as a function of all states."""
+        ask, numeric, p = call.ask, self.equations.numeric, self.p
+        if not isinstance(ask, SX):
+            return lambda t, q, u, told: call.batch(t, q, u)
+        kernel = numeric.built([ask], [1])
+        return lambda t, q, u, told: kernel(*numeric.arguments(q, u, t, told, p))[0]
 
     def run(
         self,
@@ -91,18 +100,9 @@ class Controlled:
     def _ask(self, told: np.ndarray, state: np.ndarray, t: float, first: int) -> None:
         """Write what the controllers say whose moment has come."""
         q, u = np.split(state, [len(self.equations.coordinates)], axis=1)
-        for call, steps in self.calls:
+        for ask, place, steps in self.calls:
             if first % steps == 0:
-                told[:, call.place] = self._values(call, t, q, u, told)
-
-    def _values(
-        self, call: Call, t: float, q: np.ndarray, u: np.ndarray, told: np.ndarray
-    ) -> np.ndarray:
-        if not isinstance(call.ask, SX):
-            return call.batch(t, q, u)
-        numeric, ask = self.equations.numeric, call.ask
-        kernel = numeric.kernel(("sampled", id(call)), lambda: [ask], [1])
-        return kernel(*numeric.arguments(q, u, t, told, self.p))[0]
+                told[:, place] = ask(t, q, u, told)
 
     def _interpreted(self, method: str, interpreted: Callable[..., np.ndarray]) -> Advance:
         p = self.p.T if len(self.p) > 1 else self.p[0]
