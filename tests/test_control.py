@@ -62,6 +62,20 @@ def test_feedback_at_every_moment_is_the_closed_loop(law):
     assert np.abs(run.imbalance).max() < 1e-9
 
 
+def test_parameters_of_the_system_are_gains_that_need_no_new_code():
+    s = mg.System("mass")
+    s.prismatic("x", s.ground, s.body("b", mass=1.0, inertia=(1, 1, 1)), axis="x")
+    s.torque("f", "x", s.input("w"))
+    gain = s.parameter("gain", 4.0)
+    eqs, law = s.equations(), mg.sampled(lambda m: -gain * m.coordinate("x"), 1.0)
+    for value in (4.0, 9.0):
+        runs = [
+            eqs.simulate(1.0, {"x": 1.0}, inputs=law, parameters={"gain": value}),
+            eqs.rollout([1.0], [0.0], step=0.5, steps=2, inputs=law, parameters=[[value]]),
+        ]
+        assert all(np.isclose(run.q[..., -1, 0], 1 - value / 2).all() for run in runs)
+
+
 @pytest.mark.parametrize("method", [None, "radau", "dop853"])
 @pytest.mark.parametrize("law", LAWS)
 def test_sampled_feedback_is_the_discrete_system_whatever_the_output(law, method):
