@@ -1,0 +1,413 @@
+"""Tables: functions given by points, as expressions that cost a search of log n.
+
+Between two neighbouring knots a table is a polynomial about the lower one, y = c₀ + c₁ h + c₂ h² + …
+with h = x − origin. What finds the piece is one call in the expression graph, the *search*: from x
+it gives the number of the piece, its origin and its coefficients. The polynomial itself is written
+with ordinary operations. A search is constant between knots, so its derivatives are zero, and those
+of the table are those of the polynomials: exact, to any order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from functools import cache, cached_property
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from casadi import MX, SX
+from scipy.interpolate import CubicSpline, PchipInterpolator
+
+from .arguments import choice, is_name
+from .errors import ModelError, shown
+
+KINDS = ("linear", "hold", "monotone", "smooth")
+OUTSIDE = ("hold", "extend", "repeat", "refuse")
+PIECE, ORIGIN, COEFFICIENTS = 0, 1, 2  # of the results of a search; the rest are coefficients
+SEARCH = re.compile(r"search_(\d+)_(\d+)_[0-9a-f]+_(\w+)")  # knots, order + 1, name of the table
+
+
+class Table:
+    """y over x, one number over one number: call it with numbers or with expressions.
+
+    >>> gas = Table([0, 1, 3], [0, 2, 2])
+    >>> gas(0.5), gas.derivative(0.5), gas.integral(3.0)
+    (1.0, 2.0, 5.0)
+    """
+
+    def __init__(
+        self, x: Any, y: Any, kind: str = "linear", outside: str = "hold", name: str = "table"
+    ) -> None:
+        self.kind = choice("kind", kind, KINDS, ModelError)
+        self.outside = choice("outside", outside, OUTSIDE, ModelError)
+        self.name = _label(name)
+        self.x, self.y = _points(x, f"table {name!r}: x"), _numbers(y, f"table {name!r}: y")
+        if len(self.y) != len(self.x):
+            raise ModelError(
+                f"table {name!r}: {len(self.x)} values of x and {len(self.y)} of y; give one of "
+                "each for every point"
+            )
+        if self.outside == "repeat" and self.kind != "hold" and self.y[0] != self.y[-1]:
+            raise ModelError(
+                f"table {name!r} repeats itself, but ends with {self.y[-1]:.6g} and begins with "
+                f"{self.y[0]:.6g}; make the last point the first one a period later"
+            )
+        self.order, self.knots = 0, self.x
+        if self.outside == "refuse":  # the last point is still inside
+            self.knots = np.append(self.x[:-1], np.nextafter(self.x[-1], np.inf))
+        self.pieces = _pieces(self.x, self.y, self.kind, self.outside)
+
+    @classmethod
+    def _of_pieces(cls, table: Table, pieces: np.ndarray, order: int) -> Table:
+        made = cls.__new__(cls)
+        vars(made).update(
+            {name: value for name, value in vars(table).items() if name in _STATED},
+            pieces=pieces,
+            order=order,
+        )
+        return made
+
+    @cached_property
+    def derivative(self) -> Table:
+        """dy/dx, as a table on the same knots."""
+        powers = np.arange(1, max(2, self.pieces.shape[1]))
+        higher = self.pieces[:, 1:] if self.pieces.shape[1] > 1 else 0 * self.pieces
+        return self._of_pieces(self, higher * powers, self.order + 1)
+
+    @cached_property
+    def integral(self) -> Table:
+        """∫ y dx from the first knot, as a table on the same knots."""
+        powers = np.arange(1, self.pieces.shape[1] + 1)
+        rows = np.column_stack([np.zeros(len(self.pieces)), self.pieces / powers])
+        inner = rows[1:-1]
+        added = horner(inner, np.diff(self.x))
+        rows[2:, 0] = np.cumsum(added)
+        return self._of_pieces(self, rows, self.order - 1)
+
+    def __call__(self, x: Any) -> Any:
+        """y at x: numbers for numbers, an expression for an expression."""
+        if not isinstance(x, SX):
+            return self._at_numbers(x)
+        if x.is_constant():
+            return SX(ca.DM(self._at_numbers(np.array(ca.DM(x)))))
+        y = SX.zeros(*x.shape)
+        for k in range(x.numel()):
+            y[k] = self._at(x[k])
+        return y
+
+    def _at(self, x: SX) -> SX:
+        if self.outside != "repeat":
+            return polynomial(self.search, x)
+        period = self.x[-1] - self.x[0]
+        turns = ca.floor((x - self.x[0]) / period)
+        return polynomial(self.search, x - period * turns) + self._each_period * turns
+
+    def _at_numbers(self, x: Any) -> Any:
+        try:
+            x = np.asarray(x, float)
+        except (TypeError, ValueError):
+            raise ModelError(
+                f"table {self.name!r} takes a number or an expression such as "
+                f"m.coordinate('joint'), got {shown(x)}"
+            ) from None
+        turns = np.zeros(x.shape)
+        if self.outside == "repeat":
+            turns = np.floor((x - self.x[0]) / (self.x[-1] - self.x[0]))
+        inside = x - turns * (self.x[-1] - self.x[0])
+        k = np.searchsorted(self.knots, inside, side="right")
+        y = horner(self.pieces[k], inside - self._origins[k]) + self._each_period * turns
+        return y if x.ndim else float(y)
+
+    @cached_property
+    def _each_period(self) -> float:
+        """What is added from one period to the next: the integral of one, for an integral."""
+        return float(self.pieces[-1, 0]) if self.order < 0 else 0.0
+
+    @cached_property
+    def _origins(self) -> np.ndarray:
+        return np.concatenate((self.x[:1], self.x))
+
+    @property
+    def search(self) -> ca.Function:
+        """x → piece, origin, coefficients."""
+        return search_of(self.name, self.order, self.knots.tobytes(), self.pieces.tobytes())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: vars(self)[name] for name in (*_STATED, "pieces", "order")}
+
+    def _key(self) -> tuple[Any, ...]:
+        numbers = self.x.tobytes(), self.y.tobytes()
+        return self.kind, self.outside, self.name, self.order, *numbers
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Table) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        span = f"x from {self.x[0]:.6g} to {self.x[-1]:.6g}"
+        return f"<{self.kind} table {self.name!r}: {len(self.x)} points, {span}>"
+
+
+_STATED = ("x", "y", "kind", "outside", "name", "knots")
+
+
+def horner(rows: np.ndarray, h: np.ndarray) -> np.ndarray:
+    """Σ rows[…, k] hᵏ."""
+    y = rows[..., -1]
+    for k in range(rows.shape[-1] - 2, -1, -1):
+        y = y * h + rows[..., k]
+    return np.asarray(y)
+
+
+def polynomial(search: ca.Function, x: SX) -> SX:
+    """The polynomial of the piece in which x is."""
+    found = search(x)
+    h, y = x - found[ORIGIN], found[-1]
+    for k in range(found.numel() - 2, COEFFICIENTS - 1, -1):
+        y = y * h + found[k]
+    return y
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def _label(name: Any) -> str:
+    if not is_name(name) or not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII) or "__" in name:
+        raise ModelError(f"a table's name must be a word of letters and digits, got {shown(name)}")
+    return str(name)
+
+
+def _numbers(values: Any, what: str) -> np.ndarray:
+    try:
+        numbers = np.array(values, dtype=float)
+    except Exception:
+        raise ModelError(f"{what} must be numbers, got {shown(values)}") from None
+    if numbers.ndim != 1:
+        raise ModelError(f"{what} must be a list of numbers, got the shape {numbers.shape}")
+    wrong = np.flatnonzero(~np.isfinite(numbers))
+    if len(wrong):
+        raise ModelError(
+            f"{what}: value {wrong[0]} is {numbers[wrong[0]]}; leave such points out"
+        )
+    return numbers
+
+
+def _points(values: Any, what: str) -> np.ndarray:
+    """Knots: two or more, rising."""
+    x = _numbers(values, what)
+    if len(x) < 2:
+        raise ModelError(f"{what} has {len(x)} points; a table needs at least two")
+    wrong = np.flatnonzero(np.diff(x) <= 0)
+    if len(wrong):
+        k = int(wrong[0])
+        raise ModelError(
+            f"{what} must rise from point to point, but value {k + 1} ({x[k + 1]:.6g}) follows "
+            f"value {k} ({x[k]:.6g}); sort the points, and leave out those that are there twice"
+        )
+    return x
+
+
+# --- pieces ---------------------------------------------------------------------------------------
+
+
+def _pieces(x: np.ndarray, y: np.ndarray, kind: str, outside: str) -> np.ndarray:
+    """Rows of coefficients c₀, c₁, …: below the first knot, between the knots, above the last."""
+    inner = _inner(x, y, kind, outside)
+    rows = np.vstack([0 * inner[:1], inner, 0 * inner[:1]])
+    rows[0, 0], rows[-1, 0] = y[0], y[-1]
+    if outside == "extend" and rows.shape[1] > 1:
+        powers = np.arange(1, rows.shape[1])
+        rows[0, 1] = inner[0, 1]
+        rows[-1, 1] = horner(inner[-1, 1:] * powers, x[-1] - x[-2])
+    if outside == "refuse":
+        rows[0] = rows[-1] = np.nan
+    return rows
+
+
+def _inner(x: np.ndarray, y: np.ndarray, kind: str, outside: str) -> np.ndarray:
+    if kind == "hold":
+        return y[:-1, None].copy()
+    if kind == "linear":
+        return np.column_stack([y[:-1], np.diff(y) / np.diff(x)])
+    if kind == "monotone":
+        return np.ascontiguousarray(PchipInterpolator(x, y).c[::-1].T)
+    ends = "periodic" if outside == "repeat" else "not-a-knot"
+    return np.ascontiguousarray(CubicSpline(x, y, bc_type=ends).c[::-1].T)
+
+
+# --- searches -------------------------------------------------------------------------------------
+
+
+@cache
+def search_of(name: str, order: int, knots: bytes, pieces: bytes) -> ca.Function:
+    """The search of a table as a function that CasADi interprets in log n."""
+    x = np.frombuffer(knots)
+    rows = np.frombuffer(pieces).reshape(len(x) + 1, -1)
+    digest = hashlib.sha256(knots + pieces).hexdigest()[:16]
+    return _search(f"search_{len(x)}_{order + 1}_{digest}_{name}", x, rows)
+
+
+def _search(name: str, x: np.ndarray, rows: np.ndarray) -> ca.Function:
+    at, n = MX.sym("x"), len(x)
+    place = _lookup("place", x, np.arange(float(n))[:, None], "binary")
+    knot = _lookup("knot", np.arange(float(n)), x[:, None], "exact")
+    # Rows of NaN come first, where they are nobody's neighbour: what is looked up at a whole number
+    # is 1 times that row and 0 times the next.
+    row = _lookup("row", np.arange(n + 1.0), np.vstack([rows[-1:], rows[:-1]]), "exact")
+    k = ca.fmax(0, ca.fmin(n, 1 + ca.floor(place(at))))  # but for rounding near a knot
+    below, above = knot(ca.fmax(0, k - 1)), knot(ca.fmin(n - 1, k))
+    k = k - (k > 0) * (at < below) + (k < n) * (at >= above)
+    origin = knot(ca.fmax(0, k - 1))
+    found = ca.vertcat(k, origin, row(ca.if_else(k >= n, 0, k + 1)))
+    return _constant_in_pieces(name, [at], found)
+
+
+def _lookup(name: str, grid: np.ndarray, values: np.ndarray, mode: str) -> ca.Function:
+    options = {"lookup_mode": [mode]}
+    return ca.interpolant(name, "linear", [grid.tolist()], values.ravel().tolist(), options)
+
+
+def _constant_in_pieces(name: str, arguments: list[MX], found: MX) -> ca.Function:
+    """A function whose derivatives are zero, and which stays a call in a graph."""
+    m, labels = found.numel(), [f"x{k}" for k in range(len(arguments))]
+    symbols = [*(SX.sym(label) for label in labels), SX.sym("out_y", m)]
+    zeros = [SX.zeros(m) for _ in arguments]
+    slopes = [f"jac_y_{label}" for label in labels]
+    jacobian = ca.Function(f"jac_{name}", symbols, zeros, [*labels, "out_y"], slopes)
+    options = {
+        "never_inline": True,
+        "custom_jacobian": jacobian,
+        "enable_forward": False,
+        "enable_reverse": False,
+    }
+    return ca.Function(name, arguments, [found], labels, ["y"], options)
+
+
+_data: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+
+
+def data_of(function: ca.Function) -> tuple[np.ndarray, np.ndarray] | None:
+    """Knots of a search, and the columns that it reads (origin, coefficients) for each piece; None
+    for another function. They come from the function itself, which may be another process's."""
+    stated = SEARCH.fullmatch(function.name())
+    if stated is None:
+        return None
+    if function.name() not in _data:
+        n = int(stated[1])
+        inner = {each.name(): each for each in function.find_functions()}
+        knots = np.array(inner["knot"](np.arange(n)[None])).ravel()
+        rows = np.array(inner["row"](np.arange(n + 1)[None])).T
+        origins = np.concatenate((knots[:1], knots))
+        _data[function.name()] = knots, np.column_stack([origins, np.roll(rows, -1, axis=0)])
+    return _data[function.name()]
+
+
+# --- where an integrator has to look -----------------------------------------------------------------
+
+EVERY = 8  # knots of a smooth table that a step may go over
+
+
+def wave(function: ca.Function) -> ca.Function | None:
+    """A search whose polynomials are a wave with the slopes ±1 at its zeros, the *stops* of another
+    search; None for another function.
+
+    Stops are the knots where the value or the slope jumps, the ends, and every eighth knot, so that
+    no step of an integrator goes over what the table tells.
+    """
+    data = data_of(function)
+    if data is None:
+        return None
+    stops = _stops(data[0], data[1][:, 1:])
+    signs = (-1.0) ** np.arange(len(stops))
+    rows = np.zeros((len(stops) + 1, 3))
+    rows[0, 1], rows[1:, 1] = 1.0, signs
+    rows[1:-1, 2] = -signs[:-1] / np.diff(stops)
+    return search_of("wave", 0, stops.tobytes(), rows.tobytes())
+
+
+def _stops(knots: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """An odd number of stops, so that the wave also changes its sign where a table repeats itself."""
+    rows = np.column_stack([rows, np.zeros(len(rows))])
+    slopes = rows[:, 1:] * np.arange(1, rows.shape[1])
+    length = np.diff(knots)
+    chosen = np.zeros(len(knots), bool)
+    chosen[::EVERY] = chosen[[0, -1]] = True
+    for each in (rows, slopes):
+        jump = np.abs(horner(each[1:-2], length[:-1]) - each[2:-1, 0])
+        chosen[1:-1] |= jump > 1e-11 * np.abs(each[1:-1, 0]).max()
+    stops = knots[chosen]
+    if len(stops) % 2 == 0:
+        widest = int(np.diff(stops).argmax())
+        stops = np.insert(stops, widest + 1, stops[widest : widest + 2].mean())
+    return stops
+
+
+# --- in the graph ---------------------------------------------------------------------------------
+
+
+def calls(function: ca.Function) -> dict[int, ca.Function]:
+    """The functions that an ``SX`` function calls, by the numbers of its instructions."""
+    if not function.find_functions(0):
+        return {}
+    nodes, count = function.instructions_sx(), range(function.n_instructions())
+    found = [k for k in count if function.instruction_id(k) == ca.OP_CALL]
+    return {k: nodes[k].which_function() for k in found}
+
+
+def settled(function: ca.Function) -> ca.Function:
+    """The same function without the derivatives of searches, which are zero: CasADi calls them
+    whatever they are multiplied with."""
+    called = calls(function)
+    if not any(SLOPE.match(each.name()) for each in called.values()):
+        return function
+    arguments = function.sx_in()
+    results = [SX(function.sparsity_out(k)) for k in range(function.n_out())]
+    entries = [list(argument.nonzeros()) for argument in arguments]
+    outputs: list[list[SX]] = [[SX(0)] * result.nnz() for result in results]
+    work: dict[int, SX] = {}
+    searched: dict[tuple[Any, ...], list[SX]] = {}
+    for k in range(function.n_instructions()):
+        code, source = function.instruction_id(k), function.instruction_input(k)
+        target = function.instruction_output(k)
+        if code == ca.OP_INPUT:
+            work[target[0]] = entries[source[0]][source[1]]
+        elif code == ca.OP_OUTPUT:
+            outputs[target[0]][target[1]] = work[source[0]]
+        elif code == ca.OP_CONST:
+            work[target[0]] = SX(function.instruction_constant(k))
+        elif code == ca.OP_CALL:
+            values = _called(called[k], [work[slot] for slot in source], searched)
+            work |= {slot: value for slot, value in zip(target, values, strict=True) if slot >= 0}
+        elif len(source) == 1:
+            work[target[0]] = SX.unary(code, work[source[0]])
+        else:
+            work[target[0]] = SX.binary(code, work[source[0]], work[source[1]])
+    filled = [
+        SX(result.sparsity(), ca.vertcat(SX(0, 1), *values))
+        for result, values in zip(results, outputs, strict=True)
+    ]
+    return ca.Function(function.name(), arguments, filled)
+
+
+SLOPE = re.compile(r"((fwd|adj)\d+_)+(wrap_)?(search|pick)_\d")
+
+
+def _called(
+    function: ca.Function, arguments: list[SX], known: dict[tuple[Any, ...], list[SX]]
+) -> list[SX]:
+    """The entries of the results of a call; the same one is made only once."""
+    if SLOPE.match(function.name()):
+        return [SX(0)] * sum(function.nnz_out(k) for k in range(function.n_out()))
+    key = function.name(), *(argument.element_hash() for argument in arguments)
+    if key not in known:
+        ends = np.cumsum([function.nnz_in(k) for k in range(function.n_in())]).tolist()
+        parts = [
+            SX(function.sparsity_in(k), ca.vertcat(SX(0, 1), *arguments[ends[k - 1] if k else 0 : end]))
+            for k, end in enumerate(ends)
+        ]
+        known[key] = [entry for result in function.call(parts) for entry in result.nonzeros()]
+    return known[key]
