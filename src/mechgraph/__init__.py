@@ -82,6 +82,7 @@ from .results.second_order import SecondOrderModel, SecondOrderSweep
 from .results.trajectory import Trajectory
 from .studies.agreement import Agreement, agreement
 from .studies.simulation.events import Event
+from .tables import Table, spline, table
 
 __version__ = "0.1.0"
 
@@ -140,6 +141,7 @@ __all__ = [
     "Subsystem",
     "Surface",
     "System",
+    "Table",
     "Terms",
     "Topology",
     "Torus",
@@ -169,7 +171,9 @@ __all__ = [
     "screw",
     "sin",
     "sinh",
+    "spline",
     "sqrt",
+    "table",
     "tan",
     "tanh",
     "variables",

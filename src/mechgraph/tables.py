@@ -20,7 +20,7 @@ import numpy as np
 from casadi import MX, SX
 from scipy.interpolate import CubicSpline, PchipInterpolator
 
-from .arguments import choice, is_name
+from .arguments import choice, flag, is_name
 from .errors import ModelError, shown
 
 KINDS = ("linear", "hold", "monotone", "smooth")
@@ -150,6 +150,29 @@ class Table:
     def __repr__(self) -> str:
         span = f"x from {self.x[0]:.6g} to {self.x[-1]:.6g}"
         return f"<{self.kind} table {self.name!r}: {len(self.x)} points, {span}>"
+
+
+def table(
+    x: Any, y: Any, *, kind: str = "linear", outside: str = "hold", name: str = "table"
+) -> Table:
+    """The points (x, y) as a function of x, to be called with a number or an expression.
+
+    ``kind`` is what is between the points: "linear" (straight lines), "hold" (the value of the
+    point before), "monotone" (cubics without overshoot, PCHIP; the slope is continuous) or "smooth"
+    (cubic spline, not-a-knot; the curvature is continuous). ``outside`` is what is beyond the ends:
+    "hold" (the last value), "extend" (straight on along the end's slope), "repeat" (periodic) or
+    "refuse" (not a number, so that a run ends there with an error that says so). ``name`` is what
+    it is called in printed equations.
+    """
+    return Table(x, y, kind, outside, name)
+
+
+def spline(
+    x: Any, y: Any, *, monotone: bool = False, outside: str = "hold", name: str = "spline"
+) -> Table:
+    """The points (x, y) joined by cubics: a smooth spline, or one that has no overshoot."""
+    kind = "monotone" if flag("monotone", monotone, ModelError) else "smooth"
+    return Table(x, y, kind, outside, name)
 
 
 _STATED = ("x", "y", "kind", "outside", "name", "knots")
