@@ -10,8 +10,8 @@ of the table are those of the polynomials: exact, to any order.
 from __future__ import annotations
 
 import hashlib
-import math
 import re
+from collections.abc import Mapping
 from functools import cache, cached_property
 from typing import Any
 
@@ -21,7 +21,7 @@ from casadi import MX, SX
 from scipy.interpolate import CubicSpline, PchipInterpolator
 
 from .arguments import choice, flag, is_name
-from .errors import ModelError, shown
+from .errors import ArgumentError, ModelError, shown
 
 KINDS = ("linear", "hold", "monotone", "smooth")
 OUTSIDE = ("hold", "extend", "repeat", "refuse")
@@ -55,7 +55,7 @@ class Table:
                 f"{self.y[0]:.6g}; make the last point the first one a period later"
             )
         self.order, self.knots = 0, self.x
-        if self.outside == "refuse":  # the last point is still inside
+        if self.kind != "hold" or self.outside == "refuse":  # the last point is still inside
             self.knots = np.append(self.x[:-1], np.nextafter(self.x[-1], np.inf))
         self.pieces = _pieces(self.x, self.y, self.kind, self.outside)
 
@@ -127,7 +127,7 @@ class Table:
 
     @cached_property
     def _origins(self) -> np.ndarray:
-        return np.concatenate((self.x[:1], self.x))
+        return np.concatenate((self.knots[:1], self.knots))
 
     @property
     def search(self) -> ca.Function:
@@ -176,6 +176,63 @@ def spline(
 
 
 _STATED = ("x", "y", "kind", "outside", "name", "knots")
+
+
+# --- of time --------------------------------------------------------------------------------------
+
+
+def series(name: str, value: Any) -> Table | None:
+    """A table of time as an input: given as such, or as (times, values), with lines between them,
+    or with a kind of table as a third entry; None for anything else."""
+    if isinstance(value, Table):
+        return value
+    parts = isinstance(value, tuple) and len(value) in (2, 3) and all(map(_is_long, value[:2]))
+    if not parts:
+        return None
+    try:
+        times = _points(value[0], f"input {name!r}: times")
+        values = _numbers(value[1], f"input {name!r}: values")
+        return Table(times, values, *value[2:], name=_word(name))
+    except ModelError as error:
+        raise ArgumentError(str(error).replace(f"table {_word(name)!r}", f"input {name!r}")) from None
+
+
+def _is_long(value: Any) -> bool:
+    return hasattr(value, "__len__") and not isinstance(value, (str, SX)) and np.ndim(value) > 0
+
+
+def _word(name: str) -> str:
+    """A name as a table may have it."""
+    return re.sub(r"_+", "_", "input_" + re.sub(r"[^A-Za-z0-9]", "_", name)).rstrip("_")
+
+
+def in_time(inputs: dict[str, Any], t: SX) -> dict[str, Any]:
+    """Inputs, with expressions of time in the place of series."""
+    found = {name: series(name, value) for name, value in inputs.items()}
+    return {name: value if (own := found[name]) is None else own(t) for name, value in inputs.items()}
+
+
+def at_times(inputs: Any, t: Any) -> Any:
+    """Inputs, with numbers at times in the place of series."""
+    if not isinstance(inputs, Mapping):
+        return inputs
+    check_covered(inputs, t)
+    found = {name: series(name, value) for name, value in inputs.items()}
+    return {name: value if (own := found[name]) is None else own(t) for name, value in inputs.items()}
+
+
+def check_covered(inputs: Any, t: Any) -> None:
+    """Series that were given as points must have data for all times."""
+    for name, value in (inputs.items() if isinstance(inputs, Mapping) else ()):
+        if not isinstance(value, tuple) or (own := series(name, value)) is None:
+            continue
+        first, last, slack = own.x[0], own.x[-1], 1e-9 * (own.x[-1] - own.x[0])
+        if np.min(t) < first - slack or np.max(t) > last + slack:
+            raise ArgumentError(
+                f"input {name!r} has data from t = {first:.6g} to {last:.6g}, and is asked for from "
+                f"{np.min(t):.6g} to {np.max(t):.6g}; give more of them, or say what is beyond by "
+                "mg.table(times, values, outside='hold')"
+            )
 
 
 def horner(rows: np.ndarray, h: np.ndarray) -> np.ndarray:
@@ -379,6 +436,47 @@ def calls(function: ca.Function) -> dict[int, ca.Function]:
     nodes, count = function.instructions_sx(), range(function.n_instructions())
     found = [k for k in count if function.instruction_id(k) == ca.OP_CALL]
     return {k: nodes[k].which_function() for k in found}
+
+
+def searches(expression: SX) -> list[tuple[ca.Function, SX]]:
+    """The searches in an expression, each with what it is asked for."""
+    seen: set[int] = set()
+    ahead = expression.nonzeros()
+    found: dict[tuple[str, int], tuple[ca.Function, SX]] = {}
+    while ahead:
+        node = ahead.pop()
+        if node.element_hash() in seen:
+            continue
+        seen.add(node.element_hash())
+        parts = [node.dep(k) for k in range(node.n_dep())]
+        if parts and node.op() == ca.OP_CALL and SEARCH.fullmatch(node.which_function().name()):
+            function = node.which_function()
+            found[function.name(), parts[0].element_hash()] = function, parts[0]
+        ahead += parts
+    return list(found.values())
+
+
+def refusal(
+    expression: SX, symbols: list[SX], values: list[Any], slack: float = 0.0
+) -> str | None:
+    """What is to be said of a table in an expression that is asked beyond its points, but for a
+    part of its length, and refuses; None if there is none."""
+    if not ca.Function("f", ca.symvar(expression), [expression]).find_functions(0):
+        return None
+    for function, argument in searches(expression):
+        knots, columns = data_of(function) or (np.zeros(0), np.zeros((1, 2)))
+        if not np.isnan(columns[0, 1]):
+            continue
+        x = float(ca.Function("x", symbols, [argument])(*values))
+        reach = slack * (knots[-1] - knots[0])
+        if not knots[0] + reach <= x < knots[-1] - reach:
+            name = SEARCH.fullmatch(function.name())[3]  # type: ignore[index]
+            return (
+                f"table {name!r} has points from {knots[0]:.6g} to {knots[-1]:.6g}, refuses what is "
+                f"beyond them, and is at {x:.6g}; give it more of them, or outside='hold', 'extend' "
+                "or 'repeat'"
+            )
+    return None
 
 
 def settled(function: ca.Function) -> ca.Function:

@@ -14,6 +14,7 @@ from ..errors import ArgumentError, UnsupportedError
 from ..kernels.compiler import CompilationFailure, report
 from ..kernels.flow import METHODS
 from ..results.rollouts import Rollouts
+from ..tables import at_times
 from .projection import project
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def rollout(
     method: "rk4", "symplectic" (Euler's), or "midpoint" (implicit; with ``hamilton`` in canonical
         coordinates it keeps the symplectic form, so that the energy does not drift).
     inputs: by name or as an array, with axes (inputs), (steps, inputs) or (trajectories, steps,
-        inputs), held over each step.
+        inputs), or points (times, values) and tables of time, held over each step.
     parameters: by name, or a row for each trajectory.
     every: which steps are recorded.
     t: time at the start.
@@ -63,7 +64,8 @@ def rollout(
     if steps % every:
         raise ArgumentError(f"every must be a divisor of steps, got steps={steps}, every={every}")
     q, u, p = _states(equations, q, u, parameters)
-    w = _inputs(equations, inputs, len(q), steps)
+    given = at_times(inputs, t + step * np.arange(steps))
+    w = _inputs(equations, given, len(q), steps)
     q, u = _on_constraints(equations, q, u, np.full(len(q), t), p)
     start, grid = np.hstack([q, u]), (t, step, steps, every)
     try:

@@ -13,6 +13,7 @@ from casadi import SX
 
 from ...arguments import named, number, one_of
 from ...errors import ArgumentError, ModelError, told
+from ...tables import in_time, refusal
 from ...vectors import scalar
 from .integrators import IntegrationFailure
 
@@ -50,6 +51,7 @@ class Context:
         given = named("inputs", inputs)
         for name in given:
             one_of("input", name, equations.inputs)
+        given = in_time(given, equations.terms.symbols.t)
         functions = {name: value for name, value in given.items() if callable(value)}
         expressions = ca.vertcat(
             SX(0, 1),
@@ -66,6 +68,17 @@ class Context:
             expressions,
             signal,
             dict(zip(equations.parameters, map(float, constants), strict=True)),
+        )
+
+    def refusal(self, q: np.ndarray, u: np.ndarray, t: float, slack: float = 0.0) -> str | None:
+        """What is to be said of a table that refuses to answer here, or nearly here."""
+        terms, s = self.equations.terms, self.equations.terms.symbols
+        value = ca.vertcat(ca.vec(terms.M), terms.f, terms.phi, terms.psi, terms.b)
+        if s.w.numel() and self.signal is None:
+            value = ca.substitute(value, s.w, self.expressions)
+        w = self.inputs_at(np.array([t]), q[None], u[None])[0]
+        return refusal(
+            value, [s.q, s.u, s.t, s.w, s.p], [q, u, t, w, list(self.parameters.values())], slack
         )
 
     def inputs_at(self, t: np.ndarray, q: np.ndarray, u: np.ndarray) -> np.ndarray:
@@ -90,7 +103,9 @@ def _input(equations: Equations, name: str, value: Any) -> SX:
     try:
         expression = scalar(value, f"input {name!r}")
     except ModelError as error:
-        raise ArgumentError(f"{error}, or a Python function of t or of (t, q, u)") from None
+        raise ArgumentError(
+            f"{error}, or points (times, values), or a Python function of t or of (t, q, u)"
+        ) from None
     s = equations.terms.symbols
     if ca.depends_on(expression, ca.vertcat(s.q, s.u, s.w)) or s.strangers(expression):
         raise ArgumentError(

@@ -19,6 +19,7 @@ from ...kernels.kinks import kinks
 from ...kernels.stepping import CROSSING, TOO_SMALL
 from ...motion.motion import Motion
 from ...results.trajectory import Trajectory
+from ...tables import check_covered
 from ..assembly.assemble import assemble
 from ..contact.modes import Contacts
 from .context import Context
@@ -67,8 +68,9 @@ def simulate(
 
     start, guess: names with values, and where assembly begins; see ``assemble``.
     t: time at the start.
-    inputs: by name, numbers, expressions of the system's time, or Python functions of t or of
-        (t, q, u).
+    inputs: by name, numbers, expressions of the system's time, points (times, values) with straight
+        lines between them (steps: (times, values, "hold")), tables of time, or Python functions of
+        t or of (t, q, u).
     parameters: by name, numbers.
     events: by name, zeros of quantities of the motion: ``mg.Event``, a function of the motion, or
         another name.
@@ -93,6 +95,7 @@ def simulate(
     account, progress = flag("account", account), choice("progress", progress, (True, False, None))
     times = _grid(duration, step, t)
     context = Context.make(equations, inputs, parameters)
+    check_covered(inputs, times[[0, -1]])
     watch = Watch(context, named("events", events))
     one_of("way to keep constraints (drift)", drift, DRIFT, UnsupportedError)
     rate = number("baumgarte", baumgarte, positive=True)
