@@ -1,6 +1,6 @@
 """Tables: functions given by points, as expressions that cost a search of log n.
 
-Between two neighbouring knots a table is a polynomial about the lower one, y = c₀ + c₁ h + c₂ h² + …
+Between two neighbouring knots a table is a polynomial about the lower one, y = c₀ + c₁ h + c₂ h² …
 with h = x − origin. What finds the piece is one call in the expression graph, the *search*: from x
 it gives the number of the piece, its origin and its coefficients. The polynomial itself is written
 with ordinary operations. A search is constant between knots, so its derivatives are zero, and those
@@ -192,9 +192,12 @@ def series(name: str, value: Any) -> Table | None:
     try:
         times = _points(value[0], f"input {name!r}: times")
         values = _numbers(value[1], f"input {name!r}: values")
-        return Table(times, values, *value[2:], name=_word(name))
+        kind = value[2] if len(value) > 2 else "linear"
+        return Table(times, values, kind, name=_word(name))
     except ModelError as error:
-        raise ArgumentError(str(error).replace(f"table {_word(name)!r}", f"input {name!r}")) from None
+        raise ArgumentError(
+            str(error).replace(f"table {_word(name)!r}", f"input {name!r}")
+        ) from None
 
 
 def _is_long(value: Any) -> bool:
@@ -209,7 +212,9 @@ def _word(name: str) -> str:
 def in_time(inputs: dict[str, Any], t: SX) -> dict[str, Any]:
     """Inputs, with expressions of time in the place of series."""
     found = {name: series(name, value) for name, value in inputs.items()}
-    return {name: value if (own := found[name]) is None else own(t) for name, value in inputs.items()}
+    return {
+        name: value if (own := found[name]) is None else own(t) for name, value in inputs.items()
+    }
 
 
 def at_times(inputs: Any, t: Any) -> Any:
@@ -218,19 +223,21 @@ def at_times(inputs: Any, t: Any) -> Any:
         return inputs
     check_covered(inputs, t)
     found = {name: series(name, value) for name, value in inputs.items()}
-    return {name: value if (own := found[name]) is None else own(t) for name, value in inputs.items()}
+    return {
+        name: value if (own := found[name]) is None else own(t) for name, value in inputs.items()
+    }
 
 
 def check_covered(inputs: Any, t: Any) -> None:
     """Series that were given as points must have data for all times."""
-    for name, value in (inputs.items() if isinstance(inputs, Mapping) else ()):
+    for name, value in inputs.items() if isinstance(inputs, Mapping) else ():
         if not isinstance(value, tuple) or (own := series(name, value)) is None:
             continue
         first, last, slack = own.x[0], own.x[-1], 1e-9 * (own.x[-1] - own.x[0])
         if np.min(t) < first - slack or np.max(t) > last + slack:
             raise ArgumentError(
-                f"input {name!r} has data from t = {first:.6g} to {last:.6g}, and is asked for from "
-                f"{np.min(t):.6g} to {np.max(t):.6g}; give more of them, or say what is beyond by "
+                f"input {name!r} has data from t = {first:.6g} to {last:.6g}, and is asked for "
+                f"from {np.min(t):.6g} to {np.max(t):.6g}; give more of them, or say what is beyond by "
                 "mg.table(times, values, outside='hold')"
             )
 
@@ -270,9 +277,7 @@ def _numbers(values: Any, what: str) -> np.ndarray:
         raise ModelError(f"{what} must be a list of numbers, got the shape {numbers.shape}")
     wrong = np.flatnonzero(~np.isfinite(numbers))
     if len(wrong):
-        raise ModelError(
-            f"{what}: value {wrong[0]} is {numbers[wrong[0]]}; leave such points out"
-        )
+        raise ModelError(f"{what}: value {wrong[0]} is {numbers[wrong[0]]}; leave such points out")
     return numbers
 
 
@@ -386,17 +391,18 @@ def data_of(function: ca.Function) -> tuple[np.ndarray, np.ndarray] | None:
     return _data[function.name()]
 
 
-# --- where an integrator has to look -----------------------------------------------------------------
+# --- where an integrator has to look --------------------------------------------------------------
 
 EVERY = 8  # knots of a smooth table that a step may go over
+ROUGHLY = 1e-9  # relative: what is less is rounding of the coefficients
 
 
 def wave(function: ca.Function) -> ca.Function | None:
     """A search whose polynomials are a wave with the slopes ±1 at its zeros, the *stops* of another
     search; None for another function.
 
-    Stops are the knots where the value or the slope jumps, the ends, and every eighth knot, so that
-    no step of an integrator goes over what the table tells.
+    Stops are the knots where the value, the slope or the curvature jumps, the ends, and every
+    eighth knot, so that no step of an integrator goes over what the table tells.
     """
     data = data_of(function)
     if data is None:
@@ -410,15 +416,15 @@ def wave(function: ca.Function) -> ca.Function | None:
 
 
 def _stops(knots: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """An odd number of stops, so that the wave also changes its sign where a table repeats itself."""
-    rows = np.column_stack([rows, np.zeros(len(rows))])
-    slopes = rows[:, 1:] * np.arange(1, rows.shape[1])
+    """An odd number of stops, so that the wave changes its sign where a table repeats itself,
+    too."""
     length = np.diff(knots)
     chosen = np.zeros(len(knots), bool)
     chosen[::EVERY] = chosen[[0, -1]] = True
-    for each in (rows, slopes):
-        jump = np.abs(horner(each[1:-2], length[:-1]) - each[2:-1, 0])
-        chosen[1:-1] |= jump > 1e-11 * np.abs(each[1:-1, 0]).max()
+    for _ in range(3):  # value, slope, curvature
+        jump = np.abs(horner(rows[1:-2], length[:-1]) - rows[2:-1, 0])
+        chosen[1:-1] |= jump > ROUGHLY * np.abs(rows[1:-1, 0]).max()
+        rows = np.column_stack([rows[:, 1:], 0 * rows[:, 0]]) * np.arange(1, rows.shape[1] + 1)
     stops = knots[chosen]
     if len(stops) % 2 == 0:
         widest = int(np.diff(stops).argmax())
@@ -456,9 +462,7 @@ def searches(expression: SX) -> list[tuple[ca.Function, SX]]:
     return list(found.values())
 
 
-def refusal(
-    expression: SX, symbols: list[SX], values: list[Any], slack: float = 0.0
-) -> str | None:
+def refusal(expression: SX, symbols: list[SX], values: list[Any], slack: float = 0.0) -> str | None:
     """What is to be said of a table in an expression that is asked beyond its points, but for a
     part of its length, and refuses; None if there is none."""
     if not ca.Function("f", ca.symvar(expression), [expression]).find_functions(0):
@@ -472,9 +476,9 @@ def refusal(
         if not knots[0] + reach <= x < knots[-1] - reach:
             name = SEARCH.fullmatch(function.name())[3]  # type: ignore[index]
             return (
-                f"table {name!r} has points from {knots[0]:.6g} to {knots[-1]:.6g}, refuses what is "
-                f"beyond them, and is at {x:.6g}; give it more of them, or outside='hold', 'extend' "
-                "or 'repeat'"
+                f"table {name!r} has points from {knots[0]:.6g} to {knots[-1]:.6g}, refuses what "
+                f"is beyond them, and is at {x:.6g}; give it more of them, or outside='hold', "
+                "'extend' or 'repeat'"
             )
     return None
 
@@ -527,7 +531,10 @@ def _called(
     if key not in known:
         ends = np.cumsum([function.nnz_in(k) for k in range(function.n_in())]).tolist()
         parts = [
-            SX(function.sparsity_in(k), ca.vertcat(SX(0, 1), *arguments[ends[k - 1] if k else 0 : end]))
+            SX(
+                function.sparsity_in(k),
+                ca.vertcat(SX(0, 1), *arguments[ends[k - 1] if k else 0 : end]),
+            )
             for k, end in enumerate(ends)
         ]
         known[key] = [entry for result in function.call(parts) for entry in result.nonzeros()]

@@ -69,7 +69,8 @@ def scalar(value: Any, what: str = "value") -> SX:
         got = (
             f"a {value.shape[0]}x{value.shape[1]} matrix" if isinstance(value, SX) else shown(value)
         )
-        raise ModelError(f"{what} must be one number or expression, got {got}")
+        hint = "; call it first, with an expression" if callable(value) else ""
+        raise ModelError(f"{what} must be one number or expression, got {got}{hint}")
     if not result.is_dense():
         result = ca.densify(result)
     if result.is_constant() and not math.isfinite(float(result)):
@@ -94,7 +95,10 @@ def has_nan(x: SX) -> bool:
     return any(math.isnan(constant) for constant in constants)
 
 
-NO_NUMBER = "is not a number (NaN); functions such as math.sin take no expressions, use mg.sin"
+NO_NUMBER = (
+    "is not a number (NaN); functions such as math.sin take no expressions, use mg.sin, and "
+    "mg.table or mg.spline for those of SciPy that interpolate"
+)
 
 
 def column(values: Any, size: int = 3, what: str = "vector") -> SX:

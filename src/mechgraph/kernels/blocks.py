@@ -305,7 +305,7 @@ def _spread(operand: str) -> str:
     return f"S({operand[1:]})" if operand[0] == "#" else operand
 
 
-# --- tables of the model ---------------------------------------------------------------------------
+# --- tables of the model --------------------------------------------------------------------------
 
 
 def _table(name: str, knots: np.ndarray, columns: np.ndarray) -> str:
@@ -317,8 +317,7 @@ def _table(name: str, knots: np.ndarray, columns: np.ndarray) -> str:
         lines.append(f"EACH(v_{name}, search({name}_knots, {len(knots)}, x))")
     width = columns.shape[1]
     lines.append(f"static const double {name}_rows[] = {{{_listed(columns.ravel())}}};")
-    for k in range(width):
-        lines.append(f"EACH(v_{name}_{k + 1}, {name}_rows[(long)x * {width} + {k}])")
+    lines += [f"EACH(v_{name}_{k + 1}, {name}_rows[(long)x * {width} + {k}])" for k in range(width)]
     return "\n".join([*lines, "#endif"])
 
 
