@@ -237,8 +237,8 @@ def check_covered(inputs: Any, t: Any) -> None:
         if np.min(t) < first - slack or np.max(t) > last + slack:
             raise ArgumentError(
                 f"input {name!r} has data from t = {first:.6g} to {last:.6g}, and is asked for "
-                f"from {np.min(t):.6g} to {np.max(t):.6g}; give more of them, or say what is beyond by "
-                "mg.table(times, values, outside='hold')"
+                f"from {np.min(t):.6g} to {np.max(t):.6g}; give more of them, or say what is "
+                "beyond by mg.table(times, values, outside='hold')"
             )
 
 
