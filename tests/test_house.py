@@ -118,6 +118,7 @@ PUBLIC = [
     "hypot",
     "if_else",
     "load",
+    "load_run",
     "log",
     "move",
     "norm_2",

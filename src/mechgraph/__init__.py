@@ -51,6 +51,7 @@ from .errors import (
     UnsupportedError,
 )
 from .formalisms import FORMALISMS, Formalism
+from .formats.model_file import load
 from .functions import clip, pi, smooth_step
 from .model.axial import (
     Acts,
@@ -91,7 +92,7 @@ from .motion.chart import Chart
 from .motion.motion import Motion
 from .motion.topology import Topology
 from .motion.variables import Variables, variables
-from .results.files import load
+from .results.files import load_run
 from .results.linear_model import LinearModel
 from .results.rollouts import Rollouts
 from .results.second_order import SecondOrderModel, SecondOrderSweep
@@ -195,6 +196,7 @@ __all__ = [
     "if_else",
     "leaves",
     "load",
+    "load_run",
     "log",
     "move",
     "norm_2",
