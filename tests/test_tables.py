@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from casadi import SX
-from scipy.interpolate import CubicSpline, PchipInterpolator
+from scipy.interpolate import CubicSpline, PchipInterpolator, RegularGridInterpolator
 
 import mechgraph as mg
 from mechgraph.kernels import Kernel
@@ -81,6 +81,14 @@ def test_lines_and_steps_are_those_of_numpy():
     assert np.array_equal(mg.table(x, y, kind="hold")(at), held)
     area = mg.table(x, y).integral
     assert area(x[-1]) == pytest.approx(np.trapezoid(y, x), rel=1e-13)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_points_are_enough(kind):
+    table = mg.table([1.0, 3.0], [2.0, 2.0], kind=kind, outside="refuse")
+    f = ca.Function("f", [X], [table(X)])
+    assert [float(f(at)) for at in (1.0, 2.2, 3.0)] == [2.0, 2.0, 2.0]
+    assert np.isnan([float(f(at)) for at in (0.99, 3.01)]).all()
 
 
 def test_beyond_the_ends():
@@ -169,6 +177,65 @@ def test_kinks_are_one_wave_through_the_stops():
     assert np.allclose([float(f(stop)) for stop in stops], 0, atol=1e-15)
     signs = [np.sign(float(f(at))) for at in (-0.5, 0.5, 1.5, 3.5, 5, 6.5)]
     assert signs == [-1, 1, -1, 1, -1, 1]
+
+
+# --- over x and y ---------------------------------------------------------------------------------
+
+
+def grid() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    random = np.random.default_rng(0)
+    x, y = np.sort(random.uniform(0, 3, 6)), np.sort(random.uniform(-1, 1, 7))
+    return x, y, random.normal(size=(6, 7))
+
+
+def test_grids_are_those_of_scipy():
+    x, y, z = grid()
+    a, b = np.random.default_rng(1).uniform(size=(2, 100))
+    a, b = x[0] + a * np.ptp(x), y[0] + b * np.ptp(y)
+    lines = RegularGridInterpolator((x, y), z)(np.column_stack([a, b]))
+    assert np.allclose(mg.table(x, y, z)(a, b), lines, rtol=1e-13, atol=1e-14)
+    smooth = mg.spline(x, y, z)
+    peer = [CubicSpline(y, CubicSpline(x, z)(one))(other) for one, other in zip(a, b, strict=True)]
+    assert np.allclose(smooth(a, b), peer, rtol=1e-11, atol=1e-11)
+    Y = SX.sym("y")
+    slopes = ca.Function("f", [X, Y], [ca.gradient(smooth(X, Y), X), ca.gradient(smooth(X, Y), Y)])
+    found = [np.array(out).ravel() for out in slopes(a[None], b[None])]
+    along_x = [
+        CubicSpline(y, CubicSpline(x, z)(one, 1))(other) for one, other in zip(a, b, strict=True)
+    ]
+    along_y = [
+        CubicSpline(y, CubicSpline(x, z)(one))(other, 1) for one, other in zip(a, b, strict=True)
+    ]
+    assert np.allclose(found, [along_x, along_y], rtol=1e-10, atol=1e-10)
+    assert kinks(mg.table(x, y, z)(X, Y)).numel() == 6  # four ends, and a wave along each axis
+
+
+def test_beyond_the_edges_of_a_grid():
+    x, y, z = grid()
+    ends = float(x[-1]), float(y[0])
+    for kind in ("linear", "smooth"):
+        held = mg.table(x, y, z, kind=kind)
+        assert held(ends[0] + 1, ends[1] - 2) == held(*ends) == pytest.approx(z[-1, 0], rel=1e-12)
+        far = mg.table(x, y, z, kind=kind, outside="extend")
+        step = 1e-6
+        slope = (held(ends[0], ends[1]) - held(ends[0] - step, ends[1])) / step
+        assert far(ends[0] + 2, ends[1]) == pytest.approx(z[-1, 0] + 2 * slope, rel=1e-4)
+        refusing = mg.table(x, y, z, kind=kind, outside="refuse")
+        assert np.isnan(refusing(ends[0] + 1, 0.0))
+        assert refusing(1.0, 0.0) == held(1.0, 0.0)
+
+
+@pytest.mark.skipif(find_compiler() is None, reason="needs a compiler")
+def test_a_grid_in_machine_code_and_in_print():
+    s, (x, y, z) = pendulum(), grid()
+    drag = mg.spline(x, y, z, name="drag")
+    s.torque("motor", "hinge", lambda m: drag(m.coordinate("hinge"), m.speed("hinge")))
+    eqs = s.equations("lagrange")
+    assert "drag(" in str(eqs.show())
+    states = np.random.default_rng(2).uniform(-1, 3, size=(2, 50, 1))
+    interpreted = eqs.accelerations(*states)
+    eqs.compile()
+    assert np.allclose(eqs.accelerations(*states), interpreted, rtol=1e-12, atol=1e-12)
 
 
 # --- in systems -----------------------------------------------------------------------------------
@@ -330,6 +397,12 @@ BAD = {
     "takes a number or an expression such as": lambda: mg.table([0, 1], [0, 1])(object()),
     "call it first": lambda: pendulum().servo("s", "hinge", mg.table([0, 1], [0, 1])),
     "use mg.table(x, y)": lambda: np.interp(X, [0, 1], [0, 1]),
+    "a row for each x and a column for each y, 2 by 3": lambda: mg.table(
+        [0, 1], [0, 1, 2], [[0, 1], [2, 3], [4, 5]]
+    ),
+    "kind of a table over x and y must be": lambda: mg.spline(
+        [0, 1], [0, 1], np.eye(2), monotone=True
+    ),
     "the lower bound 2 is not below": lambda: mg.clip(X, 2, 1),
 }
 

@@ -13,7 +13,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, overload
 
 import casadi as ca
 import numpy as np
@@ -24,8 +24,10 @@ from .arguments import choice, flag, is_name
 from .errors import ArgumentError, ModelError, shown
 
 KINDS = ("linear", "hold", "monotone", "smooth")
+GRIDS = ("linear", "hold", "smooth")
 OUTSIDE = ("hold", "extend", "repeat", "refuse")
 PIECE, ORIGIN, COEFFICIENTS = 0, 1, 2  # of the results of a search; the rest are coefficients
+PICK = re.compile(r"pick_(\d+)_(\d+)_(\d+)_[0-9a-f]+_(\w+)")  # rows, row length, powers of y, name
 SEARCH = re.compile(r"search_(\d+)_(\d+)_[0-9a-f]+_(\w+)")  # knots, order + 1, name of the table
 
 
@@ -152,27 +154,164 @@ class Table:
         return f"<{self.kind} table {self.name!r}: {len(self.x)} points, {span}>"
 
 
+class Grid:
+    """z over x and y, on a grid: call it with two numbers or two expressions.
+
+    >>> map = Grid([0, 1], [0, 2], [[0, 2], [1, 5]])
+    >>> map(0.5, 1.0)
+    2.0
+    """
+
+    def __init__(
+        self,
+        x: Any,
+        y: Any,
+        z: Any,
+        kind: str = "linear",
+        outside: str = "hold",
+        name: str = "table",
+    ) -> None:
+        self.name = _label(name)
+        self.kind = choice("kind of a table over x and y", kind, GRIDS, ModelError)
+        self.outside = choice(
+            "outside of a table over x and y", outside, ("hold", "extend", "refuse"), ModelError
+        )
+        self.x, self.y = (_points(v, f"table {name!r}: {w}") for v, w in ((x, "x"), (y, "y")))
+        self.z = _matrix(z, (len(self.x), len(self.y)), f"table {name!r}: z")
+        along_x = _inner(self.x, self.z, self.kind, "")
+        # cubics are linear in their values, so those of the coefficients make the surface
+        pieces = _inner(self.y, np.moveaxis(along_x, 1, 0), self.kind, "")
+        self.pieces = np.ascontiguousarray(np.moveaxis(pieces, 1, 0))
+
+    def __call__(self, x: Any, y: Any) -> Any:
+        """z at (x, y): numbers for numbers, an expression for expressions."""
+        if isinstance(x, SX) or isinstance(y, SX):
+            return self._at(SX(x), SX(y))
+        a, b = SX.sym("a"), SX.sym("b")
+        given = np.broadcast_arrays(np.asarray(x, float), np.asarray(y, float))
+        f = ca.Function("f", [a, b], [self._at(a, b)])
+        z = np.array(f(*(each.ravel()[None] for each in given))).reshape(given[0].shape)
+        return z if z.ndim else float(z)
+
+    def _at(self, x: SX, y: SX) -> SX:
+        a, b = (
+            ca.fmin(ca.fmax(at, float(own[0])), float(own[-1]))
+            for at, own in ((x, self.x), (y, self.y))
+        )
+        z, slope_x, slope_y = self._inside.call([a, b])
+        if self.outside == "extend":
+            return z + slope_x * (x - a) + slope_y * (y - b)
+        if self.outside == "refuse":
+            for at, own in ((x, self.x), (y, self.y)):
+                z += Table(own[[0, -1]], [0, 0], outside="refuse", name=self.name)(at)
+        return z
+
+    @cached_property
+    def _inside(self) -> ca.Function:
+        """z and its two slopes, of x and y within the grid."""
+        x, y = SX.sym("x"), SX.sym("y")
+        found = [self._search(letter)(at) for letter, at in (("x", x), ("y", y))]
+        h, g = x - found[0][ORIGIN], y - found[1][ORIGIN]
+        c = self._pick(found[0][PIECE], found[1][PIECE])[1:]
+        rows, columns = self.pieces.shape[2:]
+        z = SX(0)
+        for i in reversed(range(rows)):
+            part = SX(0)
+            for j in reversed(range(columns)):
+                part = part * g + c[i * columns + j]
+            z = z * h + part
+        return settled(ca.Function("z", [x, y], [z, ca.gradient(z, x), ca.gradient(z, y)]))
+
+    def _search(self, letter: str) -> ca.Function:
+        """Where x or y is. The coefficients are not used, but say where an integrator stops."""
+        own = self.x if letter == "x" else self.y
+        knots = np.append(own[:-1], np.nextafter(own[-1], np.inf))
+        jumps = np.zeros(len(own) + 1) if self.kind == "smooth" else np.arange(len(own) + 1.0)
+        return search_of(f"{self.name}_{letter}", 0, knots.tobytes(), jumps.tobytes())
+
+    @property
+    def _pick(self) -> ca.Function:
+        return _pick_of(self.name, self.pieces.shape, self.pieces.tobytes())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in vars(self).items() if key != "_inside"}
+
+    def _key(self) -> tuple[Any, ...]:
+        numbers = self.x.tobytes(), self.y.tobytes(), self.z.tobytes()
+        return self.kind, self.outside, self.name, *numbers
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Grid) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} table {self.name!r}: {len(self.x)} by {len(self.y)} points>"
+
+
+def _matrix(values: Any, shape: tuple[int, int], what: str) -> np.ndarray:
+    rows = np.array(values, float) if np.ndim(values) == 2 else np.zeros((0, 0))
+    if rows.shape != shape:
+        raise ModelError(
+            f"{what} must have a row for each x and a column for each y, {shape[0]} by {shape[1]}, "
+            f"got {shown(values)}"
+        )
+    if not np.isfinite(rows).all():
+        raise ModelError(f"{what}: a value is not finite; fill it in")
+    return rows
+
+
+@overload
 def table(
-    x: Any, y: Any, *, kind: str = "linear", outside: str = "hold", name: str = "table"
-) -> Table:
-    """The points (x, y) as a function of x, to be called with a number or an expression.
+    x: Any, y: Any, z: None = None, *, kind: str = ..., outside: str = ..., name: str = ...
+) -> Table: ...
+@overload
+def table(
+    x: Any, y: Any, z: Any, *, kind: str = ..., outside: str = ..., name: str = ...
+) -> Grid: ...
+def table(
+    x: Any,
+    y: Any,
+    z: Any = None,
+    *,
+    kind: str = "linear",
+    outside: str = "hold",
+    name: str = "table",
+) -> Table | Grid:
+    """The points (x, y) as a function of x, to be called with a number or an expression; with a
+    matrix ``z``, a row for each x and a column for each y, a function of x and y.
 
     ``kind`` is what is between the points: "linear" (straight lines), "hold" (the value of the
-    point before), "monotone" (cubics without overshoot, PCHIP; the slope is continuous) or "smooth"
-    (cubic spline, not-a-knot; the curvature is continuous). ``outside`` is what is beyond the ends:
-    "hold" (the last value), "extend" (straight on along the end's slope), "repeat" (periodic) or
-    "refuse" (not a number, so that a run ends there with an error that says so). ``name`` is what
-    it is called in printed equations.
+    point before), "monotone" (cubics without overshoot, PCHIP; the slope is continuous; not over x
+    and y) or "smooth" (cubic spline, not-a-knot; the curvature is continuous). ``outside`` is what
+    is beyond the ends: "hold" (the last value), "extend" (straight on along the end's slope),
+    "repeat" (periodic; not over x and y) or "refuse" (not a number, so that a run ends there with
+    an error that says so). ``name`` is what it is called in printed equations.
     """
-    return Table(x, y, kind, outside, name)
+    return Table(x, y, kind, outside, name) if z is None else Grid(x, y, z, kind, outside, name)
 
 
+@overload
 def spline(
-    x: Any, y: Any, *, monotone: bool = False, outside: str = "hold", name: str = "spline"
-) -> Table:
-    """The points (x, y) joined by cubics: a smooth spline, or one that has no overshoot."""
+    x: Any, y: Any, z: None = None, *, monotone: bool = ..., outside: str = ..., name: str = ...
+) -> Table: ...
+@overload
+def spline(
+    x: Any, y: Any, z: Any, *, monotone: bool = ..., outside: str = ..., name: str = ...
+) -> Grid: ...
+def spline(
+    x: Any,
+    y: Any,
+    z: Any = None,
+    *,
+    monotone: bool = False,
+    outside: str = "hold",
+    name: str = "spline",
+) -> Table | Grid:
+    """The points joined by cubics: a smooth spline, or one that has no overshoot; see ``table``."""
     kind = "monotone" if flag("monotone", monotone, ModelError) else "smooth"
-    return Table(x, y, kind, outside, name)
+    return table(x, y, z, kind=kind, outside=outside, name=name)
 
 
 _STATED = ("x", "y", "kind", "outside", "name", "knots")
@@ -314,14 +453,17 @@ def _pieces(x: np.ndarray, y: np.ndarray, kind: str, outside: str) -> np.ndarray
 
 
 def _inner(x: np.ndarray, y: np.ndarray, kind: str, outside: str) -> np.ndarray:
+    """Coefficients between the knots; y may have further axes, which stand between those of pieces
+    and of coefficients."""
     if kind == "hold":
-        return y[:-1, None].copy()
+        return y[:-1, ..., None].copy()
     if kind == "linear":
-        return np.column_stack([y[:-1], np.diff(y) / np.diff(x)])
+        lengths = np.diff(x).reshape(-1, *[1] * (y.ndim - 1))
+        return np.stack([y[:-1], np.diff(y, axis=0) / lengths], axis=-1)
     if kind == "monotone":
         return np.ascontiguousarray(PchipInterpolator(x, y).c[::-1].T)
     ends = "periodic" if outside == "repeat" else "not-a-knot"
-    return np.ascontiguousarray(CubicSpline(x, y, bc_type=ends).c[::-1].T)
+    return np.ascontiguousarray(np.moveaxis(CubicSpline(x, y, bc_type=ends).c[::-1], 0, -1))
 
 
 # --- searches -------------------------------------------------------------------------------------
@@ -340,15 +482,33 @@ def _search(name: str, x: np.ndarray, rows: np.ndarray) -> ca.Function:
     at, n = MX.sym("x"), len(x)
     place = _lookup("place", x, np.arange(float(n))[:, None], "binary")
     knot = _lookup("knot", np.arange(float(n)), x[:, None], "exact")
-    # Rows of NaN come first, where they are nobody's neighbour: what is looked up at a whole number
-    # is 1 times that row and 0 times the next.
-    row = _lookup("row", np.arange(n + 1.0), np.vstack([rows[-1:], rows[:-1]]), "exact")
+    # What is looked up at a whole number is 1 times that row and 0 times the next. So rows of NaN
+    # come first, where they are nobody's next, and the last row stands there twice.
+    row = _lookup("row", np.arange(n + 2.0), rows[[n, *range(n), n - 1]], "exact")
     k = ca.fmax(0, ca.fmin(n, 1 + ca.floor(place(at))))  # but for rounding near a knot
     below, above = knot(ca.fmax(0, k - 1)), knot(ca.fmin(n - 1, k))
     k = k - (k > 0) * (at < below) + (k < n) * (at >= above)
     origin = knot(ca.fmax(0, k - 1))
     found = ca.vertcat(k, origin, row(ca.if_else(k >= n, 0, k + 1)))
     return _constant_in_pieces(name, [at], found)
+
+
+@cache
+def _pick_of(name: str, shape: tuple[int, ...], pieces: bytes) -> ca.Function:
+    """(piece of x, piece of y) → flat place, coefficients of a ``Grid``."""
+    n, m, _, b = shape
+    digest = hashlib.sha256(pieces).hexdigest()[:16]
+    row = _lookup("row", np.arange(n * m + 1.0), _padded(pieces, n * m), "exact")
+    i, j = MX.sym("i"), MX.sym("j")
+    place = (i - 1) * m + (j - 1)
+    found = ca.vertcat(place, row(place))
+    return _constant_in_pieces(f"pick_{n * m}_{m}_{b}_{digest}_{name}", [i, j], found)
+
+
+def _padded(pieces: bytes, count: int) -> np.ndarray:
+    """Rows of coefficients, the last one twice: there are at least two, and each has a next one."""
+    rows = np.frombuffer(pieces).reshape(count, -1)
+    return np.vstack([rows, rows[-1:]])
 
 
 def _lookup(name: str, grid: np.ndarray, values: np.ndarray, mode: str) -> ca.Function:
@@ -378,12 +538,16 @@ _data: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 def data_of(function: ca.Function) -> tuple[np.ndarray, np.ndarray] | None:
     """Knots of a search, and the columns that it reads (origin, coefficients) for each piece; None
     for another function. They come from the function itself, which may be another process's."""
-    stated = SEARCH.fullmatch(function.name())
-    if stated is None:
+    stated, picked = (kind.fullmatch(function.name()) for kind in (SEARCH, PICK))
+    if stated is None and picked is None:
         return None
     if function.name() not in _data:
-        n = int(stated[1])
+        n = int((stated or picked)[1])  # type: ignore[index]
         inner = {each.name(): each for each in function.find_functions()}
+        if picked is not None:
+            rows = np.array(inner["row"](np.arange(n)[None])).T
+            _data[function.name()] = np.zeros(0), rows
+            return _data[function.name()]
         knots = np.array(inner["knot"](np.arange(n)[None])).ravel()
         rows = np.array(inner["row"](np.arange(n + 1)[None])).T
         origins = np.concatenate((knots[:1], knots))
@@ -405,7 +569,7 @@ def wave(function: ca.Function) -> ca.Function | None:
     eighth knot, so that no step of an integrator goes over what the table tells.
     """
     data = data_of(function)
-    if data is None:
+    if data is None or not len(data[0]):
         return None
     stops = _stops(data[0], data[1][:, 1:])
     signs = (-1.0) ** np.arange(len(stops))

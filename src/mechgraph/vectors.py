@@ -244,7 +244,7 @@ def orientation(value: Any, what: str = "orientation") -> SX:
     if _is_turns(value):
         return _turned(value, what)
     if _is_euler(value):
-        return _from_euler(*value, what)
+        return _from_euler(value[0], value[1], what)
     if _length(value) == 4:
         return tidy(quaternion_matrix(_unit_quaternion(value, what)))
     if _length(value) in (3, 9):

@@ -16,6 +16,7 @@ from itertools import groupby
 
 import numpy as np
 
+from ..tables import PICK
 from .compiler import CompilationFailure
 from .program import Program
 from .roll import CONSTANT, INPUT, VALUE, Blocks, Units, rolled, units
@@ -312,7 +313,10 @@ def _table(name: str, knots: np.ndarray, columns: np.ndarray) -> str:
     """A table of the model: its data, and what searches it and reads its columns, once in a
     file."""
     lines = [f"#ifndef HAVE_{name}", f"#define HAVE_{name}"]
-    if len(knots):
+    picked = PICK.fullmatch(name)
+    if picked is not None:
+        lines.append(f"EACH2(v_{name}, (x - 1.0) * {picked[2]}.0 + (y - 1.0))")
+    else:
         lines.append(f"static const double {name}_knots[] = {{{_listed(knots)}}};")
         lines.append(f"EACH(v_{name}, search({name}_knots, {len(knots)}, x))")
     width = columns.shape[1]

@@ -128,7 +128,7 @@ class _Builder:
         if data is None:
             raise Untranslatable("a call of a function has no C form here")
         self.tables[name] = data
-        piece = self.number((name, arguments[0])) if len(data[0]) else arguments[0]
+        piece = self.number((name, *arguments))
         columns = range(1, data[1].shape[1] + 1)
         return [piece, *(self.number((f"{name}_{k}", piece)) for k in columns)]
 

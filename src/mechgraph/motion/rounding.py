@@ -64,7 +64,7 @@ def _evaluated(function: ca.Function, inputs: np.ndarray) -> Values | None:
         elif code == ca.OP_CALL:
             if data_of(called[k]) is None:
                 return None
-            rows = np.array(called[k](work[source[0]][0][None]))
+            rows = np.array(called[k](*(work[slot][0][None] for slot in source)))
             work |= {slot: (row, np.abs(row)) for slot, row in zip(target, rows, strict=True)}
         else:
             found = _operation(code, [work[slot] for slot in source])

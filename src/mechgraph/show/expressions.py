@@ -19,7 +19,7 @@ import casadi as ca
 import sympy as sp
 
 from ..errors import UnsupportedError
-from ..tables import COEFFICIENTS, ORIGIN, SEARCH, SLOPE, calls
+from ..tables import COEFFICIENTS, PICK, SEARCH, SLOPE, calls
 
 
 class Algebra(Protocol):
@@ -59,13 +59,18 @@ def evaluate(
 
 @dataclass(frozen=True)
 class Tabled:
-    """The operation "so many times differentiated" of a table, −1 for its integral."""
+    """A table, differentiated so many times by each of its arguments; −1 for its integral."""
 
     name: str
-    order: int
+    orders: tuple[int, ...]
 
     def __call__(self, *x: sp.Expr) -> sp.Expr:
-        name = f"integral_{self.name}" if self.order < 0 else self.name + "'" * self.order
+        if len(self.orders) == 1:
+            (order,) = self.orders
+            name = f"integral_{self.name}" if order < 0 else self.name + "'" * order
+        else:
+            by = "".join(letter * order for letter, order in zip("xy", self.orders, strict=True))
+            name = f"{self.name}_{by}" if by else self.name
         return sp.Function(name)(*x)
 
 
@@ -75,24 +80,36 @@ def _call(
     """What is used of a call, by registers.
 
     A table is the same function about whatever origin its polynomial is written. So for people the
-    origin is x itself, and the coefficients there are y, y', y''/2, ….
+    origin is x itself, and the coefficients there are y, y', y''/2, …. A piece is known by its x.
     """
-    if SLOPE.match(function.name()):
-        return {target: algebra.constant(0.0) for target in targets if target >= 0}
-    stated = SEARCH.fullmatch(function.name())
-    if stated is None:
-        raise UnsupportedError(f"{function.name()}, a function of CasADi's own, cannot be shown")
+    searched, picked = (kind.fullmatch(function.name()) for kind in (SEARCH, PICK))
     values: dict[int, Any] = {}
     for place, target in enumerate(targets):
-        if place == ORIGIN:
+        if target < 0:
+            continue
+        if SLOPE.match(function.name()):
+            values[target] = algebra.constant(0.0)
+        elif searched is not None and place < COEFFICIENTS:
             values[target] = arguments[0]
-        elif target >= 0:
+        elif searched is not None:
             power = place - COEFFICIENTS
-            reading = Tabled(stated[3], int(stated[2]) - 1 + power)
-            value = algebra.apply(reading, arguments, k)
-            share = algebra.constant(1 / factorial(power))
-            values[target] = algebra.apply(ca.OP_MUL, [value, share], k)
+            reading = Tabled(searched[3], (int(searched[2]) - 1 + power,))
+            values[target] = _share(algebra, reading, arguments, k, factorial(power))
+        elif picked is not None:
+            powers = divmod(place - 1, int(picked[3]))
+            times = factorial(powers[0]) * factorial(powers[1])
+            values[target] = _share(algebra, Tabled(picked[4], powers), arguments, k, times)
+        else:
+            raise UnsupportedError(
+                f"{function.name()}, a function of CasADi's own, cannot be shown"
+            )
     return values
+
+
+def _share(algebra: Algebra, reading: Tabled, arguments: list[Any], k: int, times: int) -> Any:
+    """One over ``times`` of what a table says."""
+    value = algebra.apply(reading, arguments, k)
+    return algebra.apply(ca.OP_MUL, [value, algebra.constant(1 / times)], k)
 
 
 def _instruction(function: ca.Function, k: int) -> tuple[int, list[int], list[int]]:
