@@ -127,24 +127,25 @@ def check() -> dict[str, float]:
 def figures() -> dict[str, object]:
     """Polar plots of the bearings' forces over one cycle, and the pressure that makes them."""
     run = system().equations().simulate(DURATION, START, guess=GUESS, **OPTIONS)
-    figure = plt.figure(figsize=(11, 4.2), layout="constrained")
     main, big = -run["crank: force"][:, :2] / 1000, -run["big end: force"][:, :2] / 1000
     turned = np.arctan2(big[:, 1], big[:, 0]) - run["crank"]
-    for k, (title, direction, size) in enumerate(
-        [
-            ("main bearing on the housing, kN", np.arctan2(*main.T[::-1]), np.hypot(*main.T)),
-            ("big end on the crank pin, kN", turned, np.hypot(*big.T)),
-        ]
-    ):
+    panels = {
+        "main bearing on the housing (kN)": (np.arctan2(main[:, 1], main[:, 0]), main, "cylinder"),
+        "big end on the crank pin (kN)": (turned, big, "crank arm"),
+    }
+    figure = plt.figure(figsize=(12, 4.6), layout="constrained")
+    for k, (title, (direction, force, along)) in enumerate(panels.items()):
         axes = figure.add_subplot(1, 3, k + 1, projection="polar")
-        axes.plot(direction, size, linewidth=1.2)
-        axes.set_title(title, loc="left", fontsize=10, pad=14)
-        axes.set_xlabel("cylinder along 0°" if k == 0 else "crank arm along 0°")
+        axes.plot(direction, np.hypot(*force.T), color="#2f6fed")
+        axes.set_rgrids([5, 10, 15], angle=60)
+        axes.set_title(title, loc="left", fontsize=10, y=1.12)
+        axes.set_xlabel(f"0° is along the {along}")
     axes = figure.add_subplot(1, 3, 3)
-    axes.plot(np.degrees(run["crank"]), pressure()(run["crank"]) / 1e5)
-    axes.set_title("gas, bar", loc="left", fontsize=10)
-    axes.set_xlabel("crank angle, degrees")
+    axes.plot(np.degrees(run["crank"]), pressure()(run["crank"]) / 1e5, color="#2f6fed")
+    axes.set_title("gas (bar)", loc="left", fontsize=10)
+    axes.set_xlabel("crank angle (degrees)")
     axes.set_xticks(range(0, 721, 180))
+    figure.get_layout_engine().set(h_pad=0.2, w_pad=0.2)
     return {"bearings": figure}
 
 
