@@ -51,7 +51,9 @@ from .errors import (
     UnsupportedError,
 )
 from .formalisms import FORMALISMS, Formalism
+from .formats.mjcf import from_mjcf
 from .formats.model_file import load
+from .formats.urdf import from_urdf
 from .functions import clip, pi, smooth_step
 from .model.axial import (
     Acts,
@@ -86,6 +88,8 @@ from .model.element import Effort, Wrench
 from .model.forces import Force
 from .model.joints import Joint, JointKind
 from .model.kinds import CONSTRAINTS, FORCES, JOINTS
+from .model.rubbing import DryFriction
+from .model.stops import Limits
 from .model.system import System
 from .model.transitions import Transition, ball, move, rot, screw
 from .motion.chart import Chart
@@ -122,6 +126,7 @@ __all__ = [
     "Cylinder",
     "Description",
     "Disc",
+    "DryFriction",
     "Effort",
     "Ellipsoid",
     "Equations",
@@ -139,6 +144,7 @@ __all__ = [
     "Joint",
     "JointKind",
     "Labelled",
+    "Limits",
     "LinearModel",
     "Marker",
     "MechgraphError",
@@ -191,6 +197,8 @@ __all__ = [
     "fmax",
     "fmin",
     "fmod",
+    "from_mjcf",
+    "from_urdf",
     "gallery",
     "hypot",
     "if_else",

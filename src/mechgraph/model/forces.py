@@ -22,6 +22,7 @@ from ..tables import Table
 from ..vectors import column, scalar
 from .bodies import Body, Marker, marker_on
 from .element import Action, Effort, Element, Wrench
+from .limits import Limit
 
 if TYPE_CHECKING:
     from ..motion.motion import Motion
@@ -164,6 +165,24 @@ def _each_table(given: Sequence[Any], count: int, what: str) -> list[SX | Table]
         raise ModelError(f"{what} must have {count} entries, got {len(given)}")
     each = [_stiffness(value, what) for value in given]
     return each * count if len(each) == 1 else each
+
+
+class Rotor(Force):
+    """Inertia that turns with a joint's coordinate x and nothing else, T = ½ J ẋ²: that of a
+    motor's rotor times the square of its gear's ratio. It exerts −J ẍ."""
+
+    word = "armature"
+
+    def __init__(self, name: str, coordinate: str, inertia: Any) -> None:
+        self.name, self.coordinate = name, coordinate
+        self.inertia = scalar(inertia, "armature")
+        self.limits = [Limit("armature", self.inertia, positive=False)]
+
+    def joints(self) -> Sequence[str]:
+        return (self.coordinate,)
+
+    def rotors(self) -> Sequence[tuple[str, SX]]:
+        return ((self.coordinate, self.inertia),)
 
 
 def _each(value: Any, count: int, what: str) -> SX:
