@@ -18,7 +18,8 @@ from mechgraph.kernels import Kernel
 from mechgraph.kernels.compiler import find_compiler
 from mechgraph.kernels.kinks import kinks
 from mechgraph.kernels.program import trace
-from mechgraph.tables import KINDS, OUTSIDE, data_of, settled
+from mechgraph.show.tabled import table_figures
+from mechgraph.tables import KINDS, OUTSIDE, data_of, settled, wave
 
 X = SX.sym("x")
 
@@ -447,3 +448,32 @@ def test_functions_of_numpy_work_or_say_what_to_use():
         s = np.clip((at - 1) / 2, 0, 1)
         assert clipped == own == np.clip(at, 0, 1)
         assert step == pytest.approx(s**3 * (10 - 15 * s + 6 * s * s))
+
+
+def test_agreement_names_a_table_that_refuses():
+    s, narrow = pendulum(), mg.table([-0.01, 0.01], [0, 1], outside="refuse", name="narrow")
+    s.torque("motor", "hinge", lambda m: narrow(m.coordinate("hinge")))
+    with pytest.raises(mg.ArgumentError, match="table 'narrow' has points from -0"):
+        mg.agreement(s, formalisms=["kane"])
+
+
+def test_a_smooth_curve_of_many_points_has_few_stops():
+    x = np.linspace(-3, 3, 10_000)
+    s, curve = pendulum(), mg.spline(x, np.sin(3 * x))
+    s.torque("motor", "hinge", lambda m: curve(m.coordinate("hinge")))
+    stops = data_of(wave(curve.search))[0]
+    assert 10 < len(stops) < 100
+    other = pendulum()
+    other.torque("motor", "hinge", lambda m: mg.sin(3 * m.coordinate("hinge")))
+    runs = [each.equations().simulate(3.0, {"hinge": 1.0})["hinge"] for each in (s, other)]
+    assert np.allclose(*runs, atol=1e-8)
+    noise = mg.spline(x, np.random.default_rng(0).normal(size=len(x)))
+    stops = data_of(wave(noise.search))[0]
+    assert len(x) - 3 <= len(stops) <= len(x) + 1
+
+
+def test_a_report_draws_the_tables():
+    s = pendulum(stiffness=mg.table([-1, 0, 1], [-2, 0, 1], name="soft"))
+    figure = table_figures(s.equations("kane"))["soft"]
+    (line,) = figure.axes[0].get_lines()
+    assert np.allclose(line.get_ydata(), np.interp(line.get_xdata(), [-1, 0, 1], [-2, 0, 1]))

@@ -74,7 +74,8 @@ def scalar(value: Any, what: str = "value") -> SX:
     if not result.is_dense():
         result = ca.densify(result)
     if result.is_constant() and not math.isfinite(float(result)):
-        raise ModelError(f"{what} must be finite, got {shown(value)}")
+        hint = f"; it {NO_NUMBER}" if math.isnan(float(result)) else ""
+        raise ModelError(f"{what} must be finite, got {shown(value)}{hint}")
     return result
 
 
