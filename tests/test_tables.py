@@ -106,6 +106,10 @@ def test_beyond_the_ends():
     wave = mg.spline(angle, [*np.sin(angle[:-1]), 0.0], outside="repeat")
     assert wave(1.0 - 6 * np.pi) == pytest.approx(wave(1.0), abs=1e-14)
     assert wave.derivative(2 * np.pi) == pytest.approx(wave.derivative(0.0), abs=1e-9)
+    twice = mg.spline(x, y, outside="extend").integral.integral
+    f = ca.Function("f", [X], [twice(X)])
+    expected = CubicSpline(x, y).antiderivative(2)(1.7)
+    assert float(f(1.7)) == twice(1.7) == pytest.approx(expected, rel=1e-13)
     ramp = mg.table([0, 1], [2, 2], outside="repeat").integral
     assert ramp(3.5) == pytest.approx(7.0)
     assert ramp(-0.5) == pytest.approx(-1.0)
@@ -403,6 +407,9 @@ BAD = {
     ),
     "kind of a table over x and y must be": lambda: mg.spline(
         [0, 1], [0, 1], np.eye(2), monotone=True
+    ),
+    "the integral of an integral does not repeat": lambda: (
+        mg.table([0, 1], [1, 1], outside="repeat").integral.integral
     ),
     "the lower bound 2 is not below": lambda: mg.clip(X, 2, 1),
 }

@@ -28,7 +28,8 @@ GRIDS = ("linear", "hold", "smooth")
 OUTSIDE = ("hold", "extend", "repeat", "refuse")
 PIECE, ORIGIN, COEFFICIENTS = 0, 1, 2  # of the results of a search; the rest are coefficients
 PICK = re.compile(r"pick_(\d+)_(\d+)_(\d+)_[0-9a-f]+_(\w+)")  # rows, row length, powers of y, name
-SEARCH = re.compile(r"search_(\d+)_(\d+)_[0-9a-f]+_(\w+)")  # knots, order + 1, name of the table
+SEARCH = re.compile(r"search_(\d+)_(\d+)_[0-9a-f]+_(\w+)")  # knots, order + PLAIN, table's name
+PLAIN = 9  # in the name of a search: that of the table itself, neither derivative nor integral
 
 
 class Table:
@@ -81,6 +82,8 @@ class Table:
     @cached_property
     def integral(self) -> Table:
         """∫ y dx from the first knot, as a table on the same knots."""
+        if self.outside == "repeat" and self.order < 0:
+            raise ModelError(f"table {self.name!r}: the integral of an integral does not repeat")
         powers = np.arange(1, self.pieces.shape[1] + 1)
         rows = np.column_stack([np.zeros(len(self.pieces)), self.pieces / powers])
         inner = rows[1:-1]
@@ -203,7 +206,8 @@ class Grid:
             return z + slope_x * (x - a) + slope_y * (y - b)
         if self.outside == "refuse":
             for at, own in ((x, self.x), (y, self.y)):
-                z += Table(own[[0, -1]], [0, 0], outside="refuse", name=self.name)(at)
+                label = f"{self.name}_{'x' if own is self.x else 'y'}"
+                z += Table(own[[0, -1]], [0, 0], outside="refuse", name=label)(at)
         return z
 
     @cached_property
@@ -475,7 +479,7 @@ def search_of(name: str, order: int, knots: bytes, pieces: bytes) -> ca.Function
     x = np.frombuffer(knots)
     rows = np.frombuffer(pieces).reshape(len(x) + 1, -1)
     digest = hashlib.sha256(knots + pieces).hexdigest()[:16]
-    return _search(f"search_{len(x)}_{order + 1}_{digest}_{name}", x, rows)
+    return _search(f"search_{len(x)}_{order + PLAIN}_{digest}_{name}", x, rows)
 
 
 def _search(name: str, x: np.ndarray, rows: np.ndarray) -> ca.Function:

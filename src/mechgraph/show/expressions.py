@@ -19,7 +19,7 @@ import casadi as ca
 import sympy as sp
 
 from ..errors import UnsupportedError
-from ..tables import COEFFICIENTS, PICK, SEARCH, SLOPE, calls
+from ..tables import COEFFICIENTS, PICK, PLAIN, SEARCH, SLOPE, calls
 
 
 class Algebra(Protocol):
@@ -67,7 +67,7 @@ class Tabled:
     def __call__(self, *x: sp.Expr) -> sp.Expr:
         if len(self.orders) == 1:
             (order,) = self.orders
-            name = f"integral_{self.name}" if order < 0 else self.name + "'" * order
+            name = "integral_" * -order + self.name + "'" * order
         else:
             by = "".join(letter * order for letter, order in zip("xy", self.orders, strict=True))
             name = f"{self.name}_{by}" if by else self.name
@@ -93,7 +93,7 @@ def _call(
             values[target] = arguments[0]
         elif searched is not None:
             power = place - COEFFICIENTS
-            reading = Tabled(searched[3], (int(searched[2]) - 1 + power,))
+            reading = Tabled(searched[3], (int(searched[2]) - PLAIN + power,))
             values[target] = _share(algebra, reading, arguments, k, factorial(power))
         elif picked is not None:
             powers = divmod(place - 1, int(picked[3]))

@@ -8,7 +8,7 @@ from casadi import SX
 from matplotlib.figure import Figure
 
 from ..equations import Equations
-from ..tables import COEFFICIENTS, PICK, SEARCH, data_of, horner
+from ..tables import COEFFICIENTS, PICK, PLAIN, SEARCH, data_of, horner
 from .plot import curves
 
 MOST = 6  # curves of a table over x and y
@@ -24,7 +24,7 @@ def tables_of(equations: Equations) -> dict[str, ca.Function]:
         searched, picked = SEARCH.fullmatch(each.name()), PICK.fullmatch(each.name())
         if picked is not None:
             found[picked[4]] = each
-        elif searched is not None and (searched[2] == "1" or searched[3] not in found):
+        elif searched is not None and (int(searched[2]) == PLAIN or searched[3] not in found):
             found[searched[3]] = each
     axes = [f"{name}_{letter}" for name, f in found.items() for letter in "xy" if _is_grid(f)]
     return {name: f for name, f in found.items() if name not in axes}
