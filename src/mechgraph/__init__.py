@@ -41,6 +41,8 @@ from .composition.part import Part
 from .composition.subsystem import Labelled, Subsystem
 from .contract.names import Quantity
 from .contract.terms import Terms
+from .control.controller import Controller, feedback, sampled
+from .control.laws import computed_torque, pid, state_feedback
 from .equations import Equations
 from .errors import (
     ArgumentError,
@@ -123,6 +125,7 @@ __all__ = [
     "Capsule",
     "Chart",
     "Constraint",
+    "Controller",
     "Cylinder",
     "Description",
     "Disc",
@@ -185,6 +188,7 @@ __all__ = [
     "ceil",
     "clip",
     "compose",
+    "computed_torque",
     "copysign",
     "cos",
     "cosh",
@@ -193,6 +197,7 @@ __all__ = [
     "erf",
     "exp",
     "fabs",
+    "feedback",
     "floor",
     "fmax",
     "fmin",
@@ -209,7 +214,9 @@ __all__ = [
     "move",
     "norm_2",
     "pi",
+    "pid",
     "rot",
+    "sampled",
     "screw",
     "sign",
     "sin",
@@ -217,6 +224,7 @@ __all__ = [
     "smooth_step",
     "spline",
     "sqrt",
+    "state_feedback",
     "table",
     "tan",
     "tanh",
