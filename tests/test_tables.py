@@ -484,3 +484,9 @@ def test_a_report_draws_the_tables():
     figure = table_figures(s.equations("kane"))["soft"]
     (line,) = figure.axes[0].get_lines()
     assert np.allclose(line.get_ydata(), np.interp(line.get_xdata(), [-1, 0, 1], [-2, 0, 1]))
+
+
+def test_other_languages_refuse_tables_by_name(tmp_path):
+    eqs = pendulum(stiffness=mg.table([-1, 0, 1], [-2, 0, 1])).equations()
+    with pytest.raises(mg.UnsupportedError, match="a table has no form in"):
+        eqs.export(tmp_path / "model.py")
