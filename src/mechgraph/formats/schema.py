@@ -45,10 +45,12 @@ DEFS: dict[str, Any] = {
         ],
     },
     "orientation": {
-        "description": 'A matrix, a quaternion (scalar first), or turns [["z", 0.3], …].',
+        "description": "A matrix, a quaternion (scalar first), turns [[z, 0.3], …], Euler angles "
+        "[ZYX, [0.3, 0.2, 0.1]], or two axes {x: [1, 1, 0], z: z}.",
         "anyOf": [
             {"type": "null"},
             {"$ref": "#/$defs/numbers"},
+            {"type": "object", "additionalProperties": {"$ref": "#/$defs/axis"}},
         ],
     },
     "step": {

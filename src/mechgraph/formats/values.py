@@ -117,6 +117,10 @@ class Values:
             and all(isinstance(item.value, list) and len(item.value) == 2 for item in items)
         ):
             return [(self._axis(item[0]), self._number(item[1])) for item in items]
+        if isinstance(items, list) and len(items) == 2 and isinstance(items[0].value, str):
+            return items[0].value, self._number(items[1])
+        if isinstance(items, dict):
+            return {key: self._axis(item) for key, item in items.items()}
         return self._number(node)
 
     def _number(self, node: Node) -> Any:

@@ -20,6 +20,7 @@ from casadi import SX
 
 from ..arguments import named
 from ..errors import ArgumentError, ModelError, blamed, shown, unknown
+from ..tables import Table
 from ..vectors import rotated, scalar, symbol
 from .axial import (
     FixedControlledJoint,
@@ -258,7 +259,7 @@ def _holds_objects(value: Any) -> bool:
 
 
 def _is_function(value: Any) -> bool:
-    return callable(value) and not isinstance(value, type)
+    return callable(value) and not isinstance(value, (type, Table))
 
 
 # --- what the outer system gives ------------------------------------------------------------------

@@ -31,6 +31,7 @@ from .assembly.assemble import assemble
 from .assembly.conversion import convert
 from .assembly.positions import closed
 from .projection import moved, project, violations
+from .simulation.context import Context
 
 if TYPE_CHECKING:
     from ..equations import Equations
@@ -259,11 +260,23 @@ class _Reference:
         equations: Equations, states: int, seed: int, guess: Mapping[str, Any] | None
     ) -> _Reference:
         at = random_states(equations, states, seed, guess)
+        _refuse_beyond_tables(equations, at)
         held = _Held.of(equations, at)
         redundant = any(rank(each) < len(each) for each in held.A)
         values = next(_values(equations, at, held))[1]
         _refuse_contradictions(equations, held, values)
         return _Reference(equations, at, held, values, redundant)
+
+
+def _refuse_beyond_tables(equations: Equations, at: States) -> None:
+    """Where a table refuses to answer there is nothing to compare."""
+    if np.isfinite(equations.forces(at.q, at.u, at.t, at.w)).all():
+        return
+    context = Context.make(equations, None, None)
+    for q, u, t in zip(at.q, at.u, at.t, strict=True):
+        refused = context.refusal(q, u, float(t))
+        if refused is not None:
+            raise ArgumentError(f"no random states to compare at: {refused}")
 
 
 def _refuse_contradictions(equations: Equations, held: _Held, values: _Values) -> None:
