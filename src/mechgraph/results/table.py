@@ -1,0 +1,177 @@
+"""A run as one table: columns by name, each with its unit, over time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import door
+from ..arguments import listed
+from ..contract.names import COMPONENTS, RATE, Names
+from ..errors import ArgumentError, unknown
+from ..model.constraints import Servo
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .trajectory import Trajectory
+
+WORKS = ("supplied", "dissipated")
+# one number for each time, by the name of the attribute that has it
+SCALARS = {
+    **dict.fromkeys(("kinetic", "potential", "energy", *WORKS), "J"),
+    "power": "W",
+    "violation": "",
+}
+SIX = [each for each, rows in COMPONENTS.items() if rows.stop - rows.start == 1]
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A number for each time."""
+
+    name: str
+    unit: str
+    values: np.ndarray
+
+
+def table(run: Trajectory, what: Sequence[str]) -> pd.DataFrame:
+    """The columns that ``what`` asks for, names or groups of them; see ``Trajectory.table``."""
+    pd = door.library("pandas")
+    asked = listed("table", what) or DEFAULT
+    found: dict[str, Column] = {}
+    for each in asked:
+        for column in _columns(run, each):
+            found.setdefault(column.name, column)
+    values = {name: column.values for name, column in found.items()}
+    made = pd.DataFrame(values, index=pd.Index(run.time, name="time"), dtype=float)
+    made.attrs["units"] = {name: column.unit for name, column in found.items()}
+    return made
+
+
+def unit_of(run: Trajectory, name: str) -> str:
+    """The unit of a column, as far as it is known."""
+    if run.equations is None or name not in run.equations.names:
+        return ""
+    return run.equations.names.resolve(name).units[0]
+
+
+def _columns(run: Trajectory, what: Any) -> Iterator[Column]:
+    if isinstance(what, str) and what in GROUPS and not _is_own(run, what):
+        return GROUPS[what](run)
+    return _named(run, what)
+
+
+def _is_own(run: Trajectory, name: str) -> bool:
+    """True if something of the model has that name."""
+    return run.equations is not None and name in run.equations.names.known
+
+
+# --- by name --------------------------------------------------------------------------------------
+
+
+def _named(run: Trajectory, name: Any) -> Iterator[Column]:
+    if isinstance(name, str) and name in SCALARS and not _is_own(run, name):
+        yield Column(name, SCALARS[name], getattr(run, name))
+    elif run.equations is None:
+        yield _stored(run, name)
+    else:
+        yield from _observed(run, run.equations.names, name)
+
+
+def _observed(run: Trajectory, names: Names, name: Any) -> Iterator[Column]:
+    """All components of a quantity, or the one that is asked for: «tip», «tip x»."""
+    whole = str(name) if name in names else str(name).rpartition(" ")[0]
+    quantity = names.resolve(whole) if whole in names else None
+    if quantity is None or (whole != name and name not in quantity.labels):
+        raise ArgumentError(unknown("column", name, [*names.known, *GROUPS, *SCALARS]))
+    values = run[whole].reshape(len(run), quantity.value.numel())
+    for label, unit, column in zip(quantity.labels, quantity.units, values.T, strict=True):
+        if name in (whole, label):
+            yield Column(label, unit, column)
+
+
+def _stored(run: Trajectory, name: Any) -> Column:
+    """A column of a run that was loaded without its system."""
+    groups = ("coordinates", "speeds", "accelerations", "inputs", "multipliers")
+    found = {column.name: column for group in groups for column in GROUPS[group](run)}
+    if not isinstance(name, str) or name not in found:
+        message = unknown("column", name, [*found, *GROUPS, *SCALARS])
+        raise ArgumentError(f"{message}; give load_run(…, system=) to ask for more")
+    return found[name]
+
+
+# --- groups ---------------------------------------------------------------------------------------
+
+
+def _coordinates(run: Trajectory) -> Iterator[Column]:
+    return _array(run, run.columns["coordinates"], run.q)
+
+
+def _speeds(run: Trajectory) -> Iterator[Column]:
+    return _array(run, run.columns["speeds"], run.u)
+
+
+def _inputs(run: Trajectory) -> Iterator[Column]:
+    return _array(run, run.columns["inputs"], run.w)
+
+
+def _multipliers(run: Trajectory) -> Iterator[Column]:
+    return _array(run, run.columns["constraints"], run.multipliers)
+
+
+def _efforts(run: Trajectory) -> Iterator[Column]:
+    """What the drives of servos supply: their multipliers."""
+    constraints = run._need().system.constraints
+    servos = {name for name, element in constraints.items() if isinstance(element, Servo)}
+    return (column for column in _multipliers(run) if column.name in servos)
+
+
+def _array(run: Trajectory, names: Sequence[str], values: np.ndarray) -> Iterator[Column]:
+    for name, column in zip(names, values.T, strict=True):
+        yield Column(name, unit_of(run, name), column)
+
+
+def _accelerations(run: Trajectory) -> Iterator[Column]:
+    for name, column in zip(run.columns["speeds"], run.udot.T, strict=True):
+        yield Column(f"{name}'", RATE.get(unit_of(run, name), ""), column)
+
+
+def _outputs(run: Trajectory) -> Iterator[Column]:
+    for name in run.equations.terms.outputs if run.equations is not None else ():
+        yield from _named(run, name)
+
+
+def _reactions(run: Trajectory) -> Iterator[Column]:
+    """Force and moment of every joint and constraint, world components."""
+    equations = run._need()
+    if equations.terms.reactions is None:
+        raise ArgumentError("reactions: these equations did not come from a System")
+    units = [*["N"] * 3, *["N m"] * 3]
+    for name in (*equations.system.joints, *equations.system.constraints):
+        for part, unit, values in zip(SIX, units, run.reaction(name).T, strict=True):
+            yield Column(f"{name}: {part}", unit, values)
+
+
+def _energies(run: Trajectory) -> Iterator[Column]:
+    works = WORKS if run._accounted else ()
+    for name in ("kinetic", "potential", "energy", "power", *works):
+        if not _is_own(run, name):
+            yield from _named(run, name)
+
+
+GROUPS: Mapping[str, Callable[[Trajectory], Iterator[Column]]] = {
+    "coordinates": _coordinates,
+    "speeds": _speeds,
+    "accelerations": _accelerations,
+    "inputs": _inputs,
+    "outputs": _outputs,
+    "efforts": _efforts,
+    "multipliers": _multipliers,
+    "reactions": _reactions,
+    "energies": _energies,
+}
+DEFAULT = [*(group for group in GROUPS if group not in ("efforts", "reactions")), "violation"]
