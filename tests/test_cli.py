@@ -13,6 +13,7 @@ from PIL import Image
 
 import mechgraph as mg
 from mechgraph import cli, gallery
+from mechgraph.cli import models
 
 PENDULUM = '''"""A pendulum of the user's own.
 
@@ -187,7 +188,10 @@ def test_a_run_that_fails_keeps_what_was_computed(tmp_path: Path) -> None:
         (["run", "double_pendulum", "--set", "elbw=1"], "did you mean 'elbow'"),
         (["run", "double_pendulum", "--duration", "-1"], "-1.0 is not in the range x>0"),
         (["run", "double_pendulum", "--set", "elbow=nan"], "write name=number"),
-        (["run", "double_pendulum", "--out", "x.csv"], "x.csv must end in one of .npz"),
+        (
+            ["run", "double_pendulum", "--out", "x.txt"],
+            "x.txt must end in one of .npz, .csv, .parquet",
+        ),
         (["run", "double_pendulum", "--view", "x.mp4"], "x.mp4 must end in one of .html"),
         (["run", "double_pendulum", "--plot", "x.xyz"], "x.xyz must end in one of .png"),
         (["run", "double_pendulum", "--report", "x.pdf"], "x.pdf must end in one of .html"),
@@ -207,7 +211,7 @@ def test_bad_input_gets_one_clear_message(arguments: list[str], message: str) ->
 def test_a_file_that_cannot_be_written_is_refused_before_the_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cli, "load", lambda model: pytest.fail("it began to work"))
+    monkeypatch.setattr(models, "load", lambda model: pytest.fail("it began to work"))
     for option, path in (
         ("--plot", "x.xyz"),
         ("--view", "x.mp4"),
@@ -321,7 +325,7 @@ def test_every_command_that_is_interrupted_ends_with_130(command, own, monkeypat
     def interrupted(model):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "load", interrupted)
+    monkeypatch.setattr(models, "load", interrupted)
     result = call(command, own)
     assert (result.exit_code, result.output) == (130, "interrupted\n")
 
