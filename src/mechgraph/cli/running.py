@@ -234,14 +234,15 @@ def compare(
     found = motion.compare(table, _pairs(columns), time=time, shift=shift)
     errors = {error.column: asdict(error) for error in found.errors}
     asked = relative is not None or absolute is not None
-    ok = found.within(relative or 0.0, absolute or 0.0) if asked else None
-    data = {"name": found.name, "within": ok, "errors": errors, "left out": found.left_out}
+    beyond = found.beyond(relative or 0.0, absolute or 0.0) if asked else ()
+    data = {"name": found.name, "errors": errors, "beyond": beyond, "left out": found.left_out}
     show(data, str(found), as_json)
     failures = _written([(plot, lambda path: _plotted(found, path))])
-    if ok is False:
-        failures.append("the errors are larger than the tolerance")
+    if beyond:
+        failures.append(f"beyond the tolerance: {', '.join(beyond)}")
     if failures:
         raise click.ClickException("\n".join(failures))
+    _end(motion)
 
 
 def _motion(

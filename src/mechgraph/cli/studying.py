@@ -124,11 +124,12 @@ def _shown(equations: Equations, place: str, found: LinearModel) -> str:
         lines += ["", f"Modes ({found.stability()})", found.show()]
     else:
         lines += ["", f"Modes: {NOT_CONSTANT}"]
+    seen = () if found.outputs == found.states else found.outputs  # C = 1, D = 0
     for name, rows, columns in (
         ("A", found.states, found.states),
         ("B", found.states, found.inputs),
-        ("C", found.outputs, found.states),
-        ("D", found.outputs, found.inputs),
+        ("C", seen, found.states),
+        ("D", seen, found.inputs),
     ):
         if rows and columns:
             lines += ["", *_matrix(name, getattr(found, name), rows, columns)]
@@ -140,7 +141,7 @@ def _matrix(
 ) -> list[str]:
     if max(values.shape) > PRINTED:
         return [f"{name}  {values.shape[0]} by {values.shape[1]}; --json prints it"]
-    left, width = max(map(len, rows)), max(12, *(len(each) + 2 for each in columns))
+    left, width = max(map(len, rows)), max(14, *(len(each) + 2 for each in columns))
     head = f"{name:<{left}}  " + "".join(f"{each:>{width}}" for each in columns)
     return [
         head,
@@ -156,8 +157,14 @@ def _state(equations: Equations, q: np.ndarray, u: np.ndarray) -> list[str]:
     named = [*zip(equations.coordinates, q, strict=True)]
     named += [(name, value) for name, value in zip(equations.speeds, u, strict=True) if value]
     width = max((len(name) for name, _ in named), default=0)
-    units = {name: equations.names.resolve(name).units[0] for name, _ in named}
-    return [f"  {name:<{width}}  {value + 0.0:.9g} {units[name]}".rstrip() for name, value in named]
+    return [
+        f"  {name:<{width}}  {value + 0.0:.9g} {_plain_unit(equations, name)}".rstrip()
+        for name, value in named
+    ]
+
+
+def _plain_unit(equations: Equations, name: str) -> str:
+    return equations.names.resolve(name).units[0].removeprefix("1")
 
 
 @click.command()
@@ -188,7 +195,6 @@ def equilibrium(
     near = {**models.guess_of(example), **read.start}
     q, u = _rest(equations, place, near, hold, constants)
     udot, forces = equations.solve(q, u, **constants)
-    units = [equations.names.resolve(name).units[0] for name in equations.constraints]
     named = {
         "coordinates": dict(zip(equations.coordinates, q, strict=True)),
         "speeds": dict(zip(equations.speeds, u, strict=True)),
@@ -200,8 +206,8 @@ def equilibrium(
         lines.append("Multipliers of the constraints")
         width = max(map(len, equations.constraints))
         lines += [
-            f"  {name:<{width}}  {value:.9g} {unit}".rstrip()
-            for name, value, unit in zip(equations.constraints, forces, units, strict=True)
+            f"  {name:<{width}}  {value:.9g} {_plain_unit(equations, name)}".rstrip()
+            for name, value in named["multipliers"].items()
         ]
     lines.append(f"Accelerations there: {np.abs(udot).max(initial=0.0):.2g} at most")
     show({"name": equations.terms.name, "kind": place, **named}, "\n".join(lines), as_json)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -15,6 +16,7 @@ from .. import door
 from ..arguments import file_path, listed, named, number, one_of
 from ..errors import ArgumentError, shown
 from ..results.files import load_run
+from ..results.table import DEFAULT
 from ..results.trajectory import Trajectory
 from .grammar import UNITS
 from .tables import read
@@ -41,7 +43,7 @@ ALIKE = [
 @dataclass(frozen=True)
 class Error:
     """How far one column is off: the largest error and when, the root of the mean square, and the
-    largest error relative to the largest number of the table (NaN if that is zero)."""
+    largest error relative to the largest number of the table."""
 
     column: str
     unit: str
@@ -73,12 +75,17 @@ class Comparison:
         names = [error.column for error in self.errors]
         return self.errors[names.index(one_of("column", column, names))]
 
-    def within(self, relative: float = 0.0, absolute: float = 0.0) -> bool:
-        """True if no number is off by more than ``absolute`` plus ``relative`` times the largest
-        of its column."""
+    def beyond(self, relative: float = 0.0, absolute: float = 0.0) -> tuple[str, ...]:
+        """Columns that are off by more than ``absolute`` plus ``relative`` times their largest
+        number."""
         part, least = number("relative", relative), number("absolute", absolute)
         scales = {name: np.nanmax(np.abs(values)) for name, values in self.theirs.items()}
-        return all(e.largest <= least + part * scales[e.column] for e in self.errors)
+        wrong = (e for e in self.errors if not e.largest <= least + part * scales[e.column])
+        return tuple(error.column for error in wrong)
+
+    def within(self, relative: float = 0.0, absolute: float = 0.0) -> bool:
+        """True if no column is ``beyond`` that."""
+        return not self.beyond(relative, absolute)
 
     def plot(self, path: str | Path | None = None) -> Any:
         """Both curves of each column, and below them how far they differ; saved to ``path`` if
@@ -93,7 +100,7 @@ class Comparison:
             ours, theirs = self.ours[error.column], self.theirs[error.column]
             title = f"{error.column} ({error.unit})" if error.unit else error.column
             panels |= {title: {"run": ours, "table": theirs}}
-            panels |= {f"{title}: run − table": {"difference": ours - theirs}}
+            panels |= {f"{title}: run − table": {"": ours - theirs}}
         figure = door.show.plot.curves(self.time, panels, title=self.name, dashed=["table"])
         if path is not None:
             door.show.plot.save(figure, path)
@@ -211,7 +218,7 @@ def _pairs(
 ) -> tuple[dict[str, tuple[str, np.ndarray, np.ndarray]], tuple[str, ...]]:
     """By our name: its unit, our values, and theirs in that unit; and what was left out."""
     headers = [str(name) for name in table.columns if str(name).lower() not in TIMES]
-    own = run.table() if columns is None else run.table(*_asked(columns))
+    own = _common(run, headers) if columns is None else run.table(*_asked(columns))
     names = _wanted(headers, own, columns)
     found = {}
     for ours, theirs in names.items():
@@ -221,6 +228,16 @@ def _pairs(
         factor = _factor(theirs, _unit_in(table, theirs), unit)
         found[ours] = (unit, own[ours].to_numpy(), factor * values)
     return found, tuple(name for name in headers if name not in names.values())
+
+
+def _common(run: Trajectory, headers: list[str]) -> pd.DataFrame:
+    """The run's usual columns, and others that the table has by their names, such as reactions."""
+    usual, more = run.table(), []
+    for name in headers:
+        with suppress(ArgumentError):
+            if name not in usual and list(run.table(name)) == [name]:
+                more.append(name)
+    return run.table(*DEFAULT, *more) if more else usual
 
 
 def _asked(columns: Any) -> list[str]:
@@ -301,7 +318,7 @@ def _error(column: str, unit: str, t: np.ndarray, ours: np.ndarray, theirs: np.n
     gaps = np.abs(ours - theirs)[there]
     worst, scale = int(gaps.argmax()), float(np.abs(theirs[there]).max())
     largest, rms = float(gaps[worst]), float(np.sqrt(np.mean(gaps**2)))
-    relative = largest / scale if scale else float("nan")
+    relative = largest / scale if scale else np.inf if largest else 0.0
     return Error(column, unit, largest, float(t[there][worst]), rms, relative, int(there.sum()))
 
 
