@@ -43,7 +43,7 @@ class Commands(click.Group):
 @contextmanager
 def _said_aloud() -> Iterator[None]:
     """What takes its time is told on a terminal: «compiling …»."""
-    if not sys.stderr.isatty():
+    if not _is_terminal():
         yield
         return
     log, handler = logging.getLogger("mechgraph"), logging.StreamHandler()
@@ -55,6 +55,10 @@ def _said_aloud() -> Iterator[None]:
     finally:
         log.removeHandler(handler)
         log.setLevel(before)
+
+
+def _is_terminal() -> bool:
+    return sys.stderr.isatty()
 
 
 @contextmanager
