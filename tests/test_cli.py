@@ -462,7 +462,7 @@ def test_compare_ends_with_1_beyond_the_tolerance(own: str, tmp_path: Path) -> N
     )
     assert "beyond the tolerance: theta, theta'\n" in text
     assert "theta " in ok("compare", str(saved), str(table), "--plot", str(tmp_path / "c.png"))
-    assert "not compared: theta', rod x" in ok(
+    assert "not compared: rod x, rod y, rod z, theta'" in ok(
         "compare", own, str(table), "--column", "theta=theta"
     )
     assert "a run already" in refused("compare", str(saved), str(table), "--set", "theta=1")
