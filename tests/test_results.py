@@ -328,6 +328,7 @@ def test_efforts_are_those_of_servos_and_own_names_go_before_groups():
     run = s.equations().simulate(0.2, step=0.1)
     efforts = run.table("efforts")
     assert efforts.attrs["units"] == {"winch": "N", "motor": "N m"}
+    assert run.table("reactions").shape[1] == 2 * 6  # a servo acts on no place of its own
     assert gap(efforts["winch"].to_numpy(), np.full(3, 2.0 * (9.81 + 1.0))) < 1e-9
     assert np.array_equal(run.table("energies", "energy")["energy"], run["load"][:, 2])
 

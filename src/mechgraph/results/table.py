@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import door
 from ..arguments import listed
-from ..contract.names import COMPONENTS, RATE, Names
+from ..contract.names import RATE, Names
 from ..errors import ArgumentError, unknown
 from ..model.constraints import Servo
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from .trajectory import Trajectory
 
+WORK = "work of "  # an element: what is stored under that name
 WORKS = ("supplied", "dissipated")
 # one number for each time, by the name of the attribute that has it
 SCALARS = {
@@ -26,7 +27,7 @@ SCALARS = {
     "power": "W",
     "violation": "",
 }
-SIX = [each for each, rows in COMPONENTS.items() if rows.stop - rows.start == 1]
+SIX = [f"{kind} {axis}" for kind in ("force", "moment") for axis in "xyz"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,12 +147,15 @@ def _outputs(run: Trajectory) -> Iterator[Column]:
 
 
 def _reactions(run: Trajectory) -> Iterator[Column]:
-    """Force and moment of every joint and constraint, world components."""
+    """Force and moment of every joint and of every constraint that acts on a place, world
+    components."""
     equations = run._need()
     if equations.terms.reactions is None:
         raise ArgumentError("reactions: these equations did not come from a System")
-    units = [*["N"] * 3, *["N m"] * 3]
-    for name in (*equations.system.joints, *equations.system.constraints):
+    units, motion = [*["N"] * 3, *["N m"] * 3], equations.terms.chart.motion
+    constraints = equations.system.constraints.items()
+    acting = [name for name, element in constraints if element.acts_on(motion) is not None]
+    for name in (*equations.system.joints, *acting):
         for part, unit, values in zip(SIX, units, run.reaction(name).T, strict=True):
             yield Column(f"{name}: {part}", unit, values)
 
@@ -161,6 +165,9 @@ def _energies(run: Trajectory) -> Iterator[Column]:
     for name in ("kinetic", "potential", "energy", "power", *works):
         if not _is_own(run, name):
             yield from _named(run, name)
+    for name, values in run.stored.items():
+        if name.startswith(WORK):
+            yield Column(name, "J", values)
 
 
 GROUPS: Mapping[str, Callable[[Trajectory], Iterator[Column]]] = {
