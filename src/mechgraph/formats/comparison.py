@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +15,7 @@ from .. import door
 from ..arguments import file_path, listed, named, number, one_of
 from ..errors import ArgumentError, shown
 from ..results.files import load_run
-from ..results.table import DEFAULT
+from ..results.table import common
 from ..results.trajectory import Trajectory
 from .grammar import UNITS
 from .tables import read
@@ -163,7 +162,9 @@ def _table(other: Any, columns: Any) -> tuple[str, pd.DataFrame]:
         other = load_run(path)
     if isinstance(other, Trajectory):
         wanted = columns.values() if isinstance(columns, Mapping) else columns
-        return other.name, _flat(other.table(*(listed("columns", wanted) if wanted else ())))
+        return other.name, _flat(
+            other.table(*(() if wanted is None else listed("columns", wanted)))
+        )
     if isinstance(other, pd.DataFrame):
         return "a table", _flat(other)
     try:
@@ -218,7 +219,7 @@ def _pairs(
 ) -> tuple[dict[str, tuple[str, np.ndarray, np.ndarray]], tuple[str, ...]]:
     """By our name: its unit, our values, and theirs in that unit; and what was left out."""
     headers = [str(name) for name in table.columns if str(name).lower() not in TIMES]
-    own = _common(run, headers) if columns is None else run.table(*_asked(columns))
+    own = common(run, headers) if columns is None else run.table(*_asked(columns))
     names = _wanted(headers, own, columns)
     found = {}
     for ours, theirs in names.items():
@@ -228,16 +229,6 @@ def _pairs(
         factor = _factor(theirs, _unit_in(table, theirs), unit)
         found[ours] = (unit, own[ours].to_numpy(), factor * values)
     return found, tuple(name for name in headers if name not in names.values())
-
-
-def _common(run: Trajectory, headers: list[str]) -> pd.DataFrame:
-    """The run's usual columns, and others that the table has by their names, such as reactions."""
-    usual, more = run.table(), []
-    for name in headers:
-        with suppress(ArgumentError):
-            if name not in usual and list(run.table(name)) == [name]:
-                more.append(name)
-    return run.table(*DEFAULT, *more) if more else usual
 
 
 def _asked(columns: Any) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import door
 from ..arguments import listed
-from ..contract.names import RATE, Names
+from ..contract.names import RATE, Names, Quantity
 from ..errors import ArgumentError, unknown
 from ..model.constraints import Servo
 
@@ -45,8 +45,9 @@ def table(run: Trajectory, what: Sequence[str]) -> pd.DataFrame:
     asked = listed("table", what) or DEFAULT
     found: dict[str, Column] = {}
     for each in asked:
-        for column in _columns(run, each):
-            found.setdefault(column.name, column)
+        if not (isinstance(each, str) and each in found):
+            columns = _columns(run, each)
+            found |= {column.name: column for column in columns if column.name not in found}
     values = {name: column.values for name, column in found.items()}
     made = pd.DataFrame(values, index=pd.Index(run.time, name="time"), dtype=float)
     made.attrs["units"] = {name: column.unit for name, column in found.items()}
@@ -85,14 +86,32 @@ def _named(run: Trajectory, name: Any) -> Iterator[Column]:
 
 def _observed(run: Trajectory, names: Names, name: Any) -> Iterator[Column]:
     """All components of a quantity, or the one that is asked for: «tip», «tip x»."""
-    whole = str(name) if name in names else str(name).rpartition(" ")[0]
-    quantity = names.resolve(whole) if whole in names else None
-    if quantity is None or (whole != name and name not in quantity.labels):
+    quantity = _quantity(names, name)
+    if quantity is None:
         raise ArgumentError(unknown("column", name, [*names.known, *GROUPS, *SCALARS]))
-    values = run[whole].reshape(len(run), quantity.value.numel())
+    values = run[quantity.name].reshape(len(run), quantity.value.numel())
     for label, unit, column in zip(quantity.labels, quantity.units, values.T, strict=True):
-        if name in (whole, label):
+        if name in (quantity.name, label):
             yield Column(label, unit, column)
+
+
+def _quantity(names: Names, name: Any) -> Quantity | None:
+    """What has that name, or a component of that name."""
+    if name in names:
+        return names.resolve(name)
+    whole = str(name).rpartition(" ")[0]
+    found = names.resolve(whole) if whole in names else None
+    return found if found is not None and name in found.labels else None
+
+
+def common(run: Trajectory, headers: Sequence[str]) -> pd.DataFrame:
+    """The usual columns of a run, and those that have one of these names, such as reactions."""
+    if run.equations is None:
+        return run.table()
+    found = {name: _quantity(run.equations.names, name) for name in headers}
+    more = [name for name, each in found.items() if each is not None and name in each.labels]
+    reacting = any(each.kind == "reaction" for each in found.values() if each is not None)
+    return run.table(*DEFAULT, *(["reactions"] if reacting else []), *more)
 
 
 def _stored(run: Trajectory, name: Any) -> Column:
