@@ -78,6 +78,8 @@ def _is_own(run: Trajectory, name: str) -> bool:
 def _named(run: Trajectory, name: Any) -> Iterator[Column]:
     if isinstance(name, str) and name in SCALARS and not _is_own(run, name):
         yield Column(name, SCALARS[name], getattr(run, name))
+    elif isinstance(name, str) and name in run.further:
+        yield Column(name, "", run.further[name])
     elif run.equations is None:
         yield _stored(run, name)
     else:
@@ -88,7 +90,9 @@ def _observed(run: Trajectory, names: Names, name: Any) -> Iterator[Column]:
     """All components of a quantity, or the one that is asked for: «tip», «tip x»."""
     quantity = _quantity(names, name)
     if quantity is None:
-        raise ArgumentError(unknown("column", name, [*names.known, *GROUPS, *SCALARS]))
+        raise ArgumentError(
+            unknown("column", name, [*names.known, *run.further, *GROUPS, *SCALARS])
+        )
     values = run[quantity.name].reshape(len(run), quantity.value.numel())
     for label, unit, column in zip(quantity.labels, quantity.units, values.T, strict=True):
         if name in (quantity.name, label):
@@ -119,7 +123,7 @@ def _stored(run: Trajectory, name: Any) -> Column:
     groups = ("coordinates", "speeds", "accelerations", "inputs", "multipliers")
     found = {column.name: column for group in groups for column in GROUPS[group](run)}
     if not isinstance(name, str) or name not in found:
-        message = unknown("column", name, [*found, *GROUPS, *SCALARS])
+        message = unknown("column", name, [*found, *run.further, *GROUPS, *SCALARS])
         raise ArgumentError(f"{message}; give load_run(…, system=) to ask for more")
     return found[name]
 
@@ -141,6 +145,11 @@ def _inputs(run: Trajectory) -> Iterator[Column]:
 
 def _multipliers(run: Trajectory) -> Iterator[Column]:
     return _array(run, run.columns["constraints"], run.multipliers)
+
+
+def _states(run: Trajectory) -> Iterator[Column]:
+    """Further states: those of controllers."""
+    return (Column(name, "", values) for name, values in run.further.items())
 
 
 def _efforts(run: Trajectory) -> Iterator[Column]:
@@ -195,6 +204,7 @@ GROUPS: Mapping[str, Callable[[Trajectory], Iterator[Column]]] = {
     "accelerations": _accelerations,
     "inputs": _inputs,
     "outputs": _outputs,
+    "states": _states,
     "efforts": _efforts,
     "multipliers": _multipliers,
     "reactions": _reactions,

@@ -48,6 +48,7 @@ class Trajectory:
     stored: Mapping[str, np.ndarray] = field(default_factory=dict)
     # of rigid contacts: parameters that switched
     modes: Mapping[str, np.ndarray] = field(default_factory=dict)
+    further: Mapping[str, np.ndarray] = field(default_factory=dict)  # states of controllers
 
     @property
     def constants(self) -> dict[str, Any]:
@@ -66,8 +67,11 @@ class Trajectory:
         for kind, values in (("coordinates", self.q), ("speeds", self.u), ("inputs", self.w)):
             if name in self.columns[kind]:
                 return values[:, self.columns[kind].index(name)]
+        if name in self.further:
+            return self.further[name]
         if self.equations is None:
             known = [n for kind in ("coordinates", "speeds", "inputs") for n in self.columns[kind]]
+            known += self.further
             raise ArgumentError(
                 f"{unknown('column', name, known)}; give load_run(…, system=) to ask for more"
             )
@@ -95,10 +99,11 @@ class Trajectory:
         """The motion at some of its times: a slice, indices, or a flag for each time."""
         chosen = self._rows(rows)
         time, q, u, w = (values[chosen] for values in (self.time, self.q, self.u, self.w))
-        stored, modes = (
-            {name: x[chosen] for name, x in along.items()} for along in (self.stored, self.modes)
+        stored, modes, further = (
+            {name: x[chosen] for name, x in along.items()}
+            for along in (self.stored, self.modes, self.further)
         )
-        return replace(self, time=time, q=q, u=u, w=w, stored=stored, modes=modes)
+        return replace(self, time=time, q=q, u=u, w=w, stored=stored, modes=modes, further=further)
 
     def _rows(self, rows: Any) -> np.ndarray:
         try:
@@ -285,8 +290,9 @@ class Trajectory:
     def table(self, *what: str) -> pd.DataFrame:
         """A pandas table over time (its index) of all that is asked for, by name: anything that
         ``run[…]`` takes, "violation", or groups of columns: "coordinates", "speeds",
-        "accelerations", "inputs", "outputs", "efforts" (of servos), "multipliers", "reactions" (of
-        all joints and constraints), "energies". Without names all of them but reactions.
+        "accelerations", "inputs", "outputs", "states" (of controllers), "efforts" (of servos),
+        "multipliers", "reactions" (of all joints and constraints), "energies". Without names all
+        of them but reactions.
 
         ``table.attrs["units"]`` has the unit of each column, "" where it is not known.
         """
@@ -295,7 +301,7 @@ class Trajectory:
     def to_dataframe(self) -> pd.DataFrame:
         """A pandas table: time as index; coordinates, speeds, inputs, energy and violation as
         columns; ``table`` has more."""
-        made = table(self, ("coordinates", "speeds", "inputs"))
+        made = table(self, ("coordinates", "speeds", "inputs", "states"))
         return made.assign(energy=self.energy, violation=self.violation)
 
     def save(self, path: str | Path, columns: Sequence[str] = ()) -> Path:
@@ -335,7 +341,8 @@ class Trajectory:
         diagnostics |= {key: x for key, x in self.stored.items() if key.startswith(WORK)}
         modes = {f"mode {name}": values for name, values in self.modes.items()}
         states = {"time": self.time, "q": self.q, "u": self.u, "w": self.w}
-        return {**states, **diagnostics, **modes}
+        further = {f"state {name}": values for name, values in self.further.items()}
+        return {**states, **diagnostics, **modes, **further}
 
     def compare(
         self, other: Any, columns: Any = None, *, time: str | None = None, shift: float = 0.0
