@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import click
 
-from ..equations import Equations
-from ..formats.c import export_c
+from ..formats.export import FORMATS
 from ..formats.model_file import save
 from ..formats.reading import SUFFIXES
 from ..formats.schema import model_schema
@@ -17,25 +15,23 @@ from ..formats.starter import starter
 from . import models
 from .options import closure_option, file_argument, formalism_option, model_argument, wrote
 
-# by the ending of the target
-EXPORTS: Mapping[str, Callable[[Equations, Path], list[Path]]] = {".c": export_c}
-
 
 @click.command()
 @model_argument
-@file_argument("target", *EXPORTS)
+@file_argument("target", *FORMATS)
 @formalism_option
 @closure_option
 def export(model: str, target: Path, formalism: str, closure: str) -> None:
-    """Write the equations of MODEL for other programs: TARGET.c.
+    """Write the equations of MODEL for other programs: TARGET .c, .casadi or .py.
 
-    C: a header, a source without allocations, and a test that reproduces reference values.
+    C comes as a header, a source and a test that reproduces reference values; .casadi are functions
+    of CasADi; .py is a module that needs NumPy only.
 
     \b
     Example: mechgraph export double_pendulum pendulum.c
     """
     equations = models.load(model).system().equations(formalism, closure)
-    for path in EXPORTS[target.suffix.lower()](equations, target):
+    for path in equations.export(target):
         wrote(path)
 
 
