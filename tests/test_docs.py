@@ -3,8 +3,10 @@ says."""
 
 import contextlib
 import io
+import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -111,6 +113,35 @@ def test_commands_of_the_readme_run(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(cli.main, command.split())
     assert done.exit_code == 0, done.output
+
+
+def test_commands_of_their_page_run(tmp_path, monkeypatch):
+    """One after the other in one folder; demo and figures have tests of their own."""
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "command-line.md").read_text()
+    lines = [
+        line
+        for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+        for line in block.splitlines()
+    ]
+    lines = [line for line in lines if line.split()[1] not in ("demo", "figures")]
+    assert len(lines) > 18
+    for line in lines:
+        command, _, target = line.partition(" > ")
+        done = CliRunner().invoke(cli.main, shlex.split(command)[1:])
+        assert done.exit_code == 0, f"{line}\n{done.output}"
+        if target:
+            Path(target).write_text(done.output)
+    assert json.loads(Path("mechgraph.schema.json").read_text())
+
+
+def test_every_command_has_an_example_that_is_on_the_page():
+    page = (ROOT / "docs" / "command-line.md").read_text()
+    for name in cli.main.commands:
+        text = CliRunner().invoke(cli.main, [name, "--help"]).output
+        (example,) = re.findall(r"Example: (mechgraph .*)", text)
+        assert f"\n{example}\n" in page, example
+        assert f"`{name}`" in page or name == "demo"
 
 
 def test_times_of_the_readme_are_those_of_the_results():
