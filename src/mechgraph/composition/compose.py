@@ -19,6 +19,7 @@ from casadi import SX
 
 from .. import door
 from ..arguments import is_name, listed, named, number
+from ..closures.complement import Choice
 from ..closures.friction import is_homogeneous
 from ..contract.composed import Composed
 from ..contract.plain import PlainChart
@@ -29,7 +30,6 @@ from ..model.system import System
 from ..motion.levels import Levels
 from ..motion.samples import Samples
 from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, has_nan, symbol
-from .complement import Choice
 from .lifting import lifted
 from .monitors import MONITORS, monitors
 from .naming import listed_parts, names_of, part_input, part_parameter, whole_variables

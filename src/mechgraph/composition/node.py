@@ -21,9 +21,9 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from ..closures.complement import Choice, Complement
 from ..closures.expressions import Factor
 from ..motion.samples import Samples
-from .complement import Choice, Complement
 
 IMPLIED = 1e-7  # of a row, relative, at states that meet the constraints to rounding
 

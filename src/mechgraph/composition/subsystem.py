@@ -13,10 +13,10 @@ from casadi import SX
 
 from .. import door
 from ..arguments import Numbers
+from ..closures.complement import null_space
 from ..closures.numbers import RANK_TOLERANCE
 from ..errors import UnsupportedError
 from ..results.second_order import SecondOrderModel
-from .complement import null_space
 from .linear import linearized
 from .node import Node
 

@@ -22,8 +22,8 @@ import numpy as np
 import scipy.linalg
 from casadi import SX
 
-from ..closures.expressions import Proximal
-from ..closures.numbers import RANK_TOLERANCE
+from .expressions import Proximal
+from .numbers import RANK_TOLERANCE
 
 WELL_HELD = 1e-3  # extra variables are left free unless the rows hold the others this badly
 CANCELLED = 1e-12  # of the largest constant in a row: rounding
