@@ -552,3 +552,15 @@ def test_stabilized_runs_with_events_inputs_and_work():
 def test_stabilized_refuses_explicit_methods():
     with pytest.raises(mg.UnsupportedError, match=r"radau.*got method='rk8'"):
         one_ball().equations("points").simulate(0.1, drift=GGL, method="rk8")
+
+
+def test_an_inertia_that_passes_through_zero_lets_no_constraint_go():
+    """Of the disc's point on its axis, as it moves along a radius with a point on it: an inertia in
+    proportion to the square of an angle that is zero at the start, beside a frame without any."""
+    system = gallery.load("disc_three_ways").system()
+    start = {"place.tilt": 0.4, "omega1": 0.3, "omega2": 0.5, "omega3": 1.1}
+    options = {"start": start, "rtol": 1e-11, "step": 0.1}
+    run = system.equations("points").simulate(1.0, drift="none", **options)
+    joints = system.equations().simulate(1.0, **options)
+    assert run.violation.max() < 1e-10
+    assert np.abs(run["disc"] - joints["disc"]).max() < 1e-9

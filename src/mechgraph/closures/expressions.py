@@ -208,6 +208,17 @@ def completed(M: SX, A: SX) -> SX:
     return M + LITTLE * ca.diag(_offered(M, A))
 
 
+def holding(M: SX, A: SX) -> SX:
+    """Weights w of rows in (M + Aᵀ w A) u̇ = f − Aᵀ w b + Aᵀλ, which is the same as without them.
+
+    They give inertia to what the constraints hold, whichever way it moves. The diagonal of M alone
+    does not tell that something light is held by other rows: where an inertia passes through zero
+    on the way, as those of points do, ``completed`` would leave all that is tied to it as light.
+    """
+    size = ca.sum2(A * A)
+    return LITTLE * ca.trace(M) / M.shape[0] / (size + 1e-10 * ca.sum1(size) / A.shape[0] + NOTHING)
+
+
 def _offered(M: SX, A: SX) -> SX:
     """Inertia by speed; what has none is given what resists it through the constraints: a row a, of
     which the others take g = Σ a²/M, offers a²/g, and never more than is usual.
