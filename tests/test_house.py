@@ -102,6 +102,7 @@ PUBLIC = [
     "fabs",
     "if_else",
     "load",
+    "load_run",
     "log",
     "move",
     "norm_2",

@@ -36,6 +36,7 @@ from .errors import (
     UnsupportedError,
 )
 from .formalisms import FORMALISMS, Formalism
+from .formats.model_file import load
 from .model.axial import (
     Acts,
     AxialJoint,
@@ -75,7 +76,7 @@ from .motion.chart import Chart
 from .motion.motion import Motion
 from .motion.topology import Topology
 from .motion.variables import Variables, variables
-from .results.files import load
+from .results.files import load_run
 from .results.linear_model import LinearModel
 from .results.rollouts import Rollouts
 from .results.second_order import SecondOrderModel, SecondOrderSweep
@@ -162,6 +163,7 @@ __all__ = [
     "if_else",
     "leaves",
     "load",
+    "load_run",
     "log",
     "move",
     "norm_2",

@@ -39,6 +39,8 @@ from typing import Any
 from . import door
 from .arguments import file_path, named, number, one_of
 from .errors import ArgumentError, MechgraphError, ModelError, shown, told
+from .formats import model_file
+from .formats.reading import SUFFIXES
 from .model.system import System
 from .studies.simulation.simulate import simulate
 
@@ -92,6 +94,8 @@ def load_file(path: str | Path) -> Example:
     tells the line; the original error is its cause.
     """
     path = file_path(path)
+    if path.suffix.lower() in SUFFIXES:
+        return _of_model_file(path)
     own = _Own(path)
     with own.running():
         module = _execute(path)
@@ -108,6 +112,24 @@ def load_file(path: str | Path) -> Example:
             options=_options(getattr(module, "OPTIONS", None)),
             check=own.check(getattr(module, "check", None)),
             figures=own.figures(getattr(module, "figures", None)),
+            path=path,
+        )
+
+
+def _of_model_file(path: Path) -> Example:
+    """The example in a YAML or JSON file; nothing in it is run."""
+    said = model_file.read(path)
+    with _placed(path):
+        return Example(
+            name=path.stem,
+            title=said.title or path.stem,
+            system=lambda: said.system,
+            start=said.start,
+            guess=said.guess,
+            duration=DURATION if said.duration is None else number("duration", said.duration, True),
+            options=_options(said.options),
+            check=None,
+            figures=None,
             path=path,
         )
 

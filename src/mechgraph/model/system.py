@@ -506,6 +506,13 @@ class System(Words):
         """
         return list(door.motion.points.particles(self.snapshot(), places))
 
+    def save(self, path: str | Path) -> Path:
+        """Write it to a model file, which ``mg.load`` reads: YAML or JSON, by the ending.
+
+        What cannot be written, such as classes of one's own, is named.
+        """
+        return door.formats.model_file.save(self, path)
+
     def draw_graph(self, path: str | Path | None = None) -> Figure:
         """The graph of bodies and of what joins and loads them, as a figure.
 

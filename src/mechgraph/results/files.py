@@ -27,11 +27,11 @@ STORED = {
 WORKS = ("supplied", "dissipated")  # there if they were recorded
 
 
-def load(path: str | Path, system: Any = None) -> Trajectory:
+def load_run(path: str | Path, system: Any = None) -> Trajectory:
     """Read a saved trajectory; with its ``system`` it can compute everything that a fresh one
     can."""
     if not (system is None or isinstance(system, (System, Description))):
-        raise ArgumentError(f"load: system must be a System, got {shown(system)}")
+        raise ArgumentError(f"load_run: system must be a System, got {shown(system)}")
     path = file_path(path)
     try:
         run = _read(path)
