@@ -10,7 +10,7 @@ library.
 import numpy as np
 
 import mechgraph as mg
-from mechgraph.gallery import present, verified
+from mechgraph.gallery import curves, present, verified
 
 CRANK, LEVER, COUPLER = np.hypot(0.1, 0.1), np.hypot(0.15, 0.6), np.hypot(0.65, 0.2)
 FIRST = np.arctan2(0.1, 0.1)  # direction of the crank at the start
@@ -32,6 +32,11 @@ RECORD = {  # t: x, x', speed of the lever, torque
     2.5: (0.65539709, 0.86637497, -1.40084529, -0.20395230),
     3.0: (0.91028679, 0.13993968, -0.31415927, -0.12839040),
     3.5: (0.89981448, -0.13128572, 0.28559933, 0.03867646),
+}
+EXTREMES = {  # of the source's figures 5.11 to 5.13, to more digits than can be read off them
+    "guide'": (-0.314770, 0.870719),
+    "lever'": (-1.400845, 0.503247),
+    "drive": (-1.004056, 0.952373),
 }
 
 
@@ -65,6 +70,34 @@ def torque(times: np.ndarray, formalism: str | None = None) -> np.ndarray:
     )
 
 
+def by_nodes(duration: float = DURATION) -> mg.Trajectory:
+    """The run in coordinates of the nodes, as in the source."""
+    return system().equations("nodes").simulate(duration, START, guess=GUESS, **OPTIONS)
+
+
+def extremes() -> dict[str, tuple[float, float]]:
+    """Least and largest values of a period; they lie between two times of the output."""
+    run = by_nodes()
+    seen = {name: (run[name].min(), run[name].max()) for name in EXTREMES}
+    return {
+        f"extremes of {name}, by nodes": (np.abs(np.subtract(seen[name], known)).max(), 2e-3)
+        for name, known in EXTREMES.items()
+    }
+
+
+def figures() -> dict[str, object]:
+    """Figures 5.11 to 5.14 of the source: the quick return goes with the peaks of the torque."""
+    run = by_nodes(16.0)
+    panels = {
+        "slider (m/s)": {"velocity": run["guide'"]},
+        "lever (rad/s)": {"angular velocity": run["lever'"]},
+        "crank (N m)": {"torque": run["drive"]},
+        "constraints": {"largest violation": np.maximum(run.violation, 1e-17)},
+    }
+    title = "Whitworth quick return, by nodes"
+    return {"quick return": curves(run.time, panels, title=title, logarithmic=["constraints"])}
+
+
 def check() -> dict[str, float]:
     """The record by the run, and the torque in two ways: of the servo, and by inverse dynamics."""
     run = system().equations().simulate(DURATION, START, guess=GUESS, **OPTIONS)
@@ -78,6 +111,7 @@ def check() -> dict[str, float]:
                 1e-7,
             ),
             "torque by inverse dynamics": (np.abs(torque(times) - seen[at, 3]).max(), 1e-8),
+            **extremes(),
             "stroke": (abs(np.ptp(run["guide"]) - (0.922180 - 0.339085)), 1e-5),
             "constraint violation": (run.violation.max(), 1e-10),
         }
