@@ -30,8 +30,8 @@ RECORD = {  # t: qA, qB, qC
 
 
 def system(plane: str | None = None) -> mg.System:
-    """Links along x of their frames, turning about y; gravity along −z. In the plane "zx" nothing is
-    redundant, and nodes can describe it."""
+    """Links along x of their frames, turning about y; gravity along −z. In the plane "zx" nothing
+    is redundant, and nodes can describe it."""
     linkage = mg.System("four-bar linkage", gravity=(0, 0, -9.8), plane=plane)
     uniform = {"mass": 20.0, "com": (2, 0, 0), "inertia": (0, 20 * 4**2 / 12, 20 * 4**2 / 12)}
     A, B, C = (linkage.body(name, **uniform) for name in "ABC")
