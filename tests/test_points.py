@@ -564,3 +564,21 @@ def test_an_inertia_that_passes_through_zero_lets_no_constraint_go():
     joints = system.equations().simulate(1.0, **options)
     assert run.violation.max() < 1e-10
     assert np.abs(run["disc"] - joints["disc"]).max() < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("formalism", "said"), [("nodes", "nodes coincide"), ("points", "coincide")]
+)
+def test_points_that_parameters_put_in_one_place_are_named(formalism, said):
+    s = mg.System("bars", gravity=(0, -9.81, 0), plane="xy")
+    bars = [s.body(name, mass=1.0, com=(0.5, 0, 0), inertia=0.1) for name in "AB"]
+    s.revolute("a", s.ground, bars[0])
+    s.revolute("b", *bars, at=(s.parameter("L", 1.0), 0, 0))
+    equations, kane = s.equations(formalism), s.equations("kane")
+    state = equations.assemble({"a": 0.3, "a'": 1.0})
+    for values in ({"L": 0.0}, {"L": np.array([1.0, 1e-9])}):
+        with pytest.raises(mg.ArgumentError, match=f"body 'A': .*{said}.*parameters; give others"):
+            equations.accelerations(*state, parameters=values)
+    shorter = {"parameters": {"L": 0.7}}
+    places = [e.simulate(0.1, {"a": 0.3}, **shorter)["B"] for e in (equations, kane)]
+    assert np.allclose(*places, atol=1e-8)
