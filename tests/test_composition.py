@@ -3,7 +3,9 @@ themselves composed in other shapes."""
 
 from __future__ import annotations
 
+import importlib
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -736,3 +738,19 @@ def test_rigid_contacts_are_refused():
     s.rigid_contact("touch", mg.Sphere(body, 0.1), mg.Plane(s.ground))
     with pytest.raises(UnsupportedError, match="rigid contacts"):
         mg.compose("w", {"a": s.equations()})
+
+
+# --- cost -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mechanism", ["five_bar", "three_rrr"])
+def test_composed_kernels_have_no_more_operations_than_plain_ones(mechanism, monkeypatch):
+    """With independent speeds that are named, and with the choice left open: u̇ with its check, and
+    the way back to the constraints."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
+    models = getattr(importlib.import_module("composition"), mechanism)()
+    *composed, plain = [model.operations()[1:] for model in models]
+    assert [model.name for model in models] == ["composed, named", "composed, open", "plain"]
+    assert all(
+        mine <= theirs for each in composed for mine, theirs in zip(each, plain, strict=True)
+    )
