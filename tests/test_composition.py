@@ -740,6 +740,28 @@ def test_rigid_contacts_are_refused():
         mg.compose("w", {"a": s.equations()})
 
 
+@pytest.mark.parametrize("method", ["svd", "qr"])
+@pytest.mark.parametrize("place", [(0.6, 0.3, 0.2), (0.0, 0.6, -0.36)])
+def test_complements_are_found_anew_at_a_state(method, place):
+    """Also with a row that says the same again, and where the speeds that were named as independent
+    are not: at the height of the pivot."""
+    place = RADIUS * np.array(place) / np.linalg.norm(place)
+    rows = {"sphere": sphere, "again": lambda v: 3 * sphere(v)}
+    named = mg.compose("pendulum", [bob()], constraints=rows, independent=["y'", "z'"])
+    u = np.cross(place, [0.3, -1.0, 0.7])
+    S = named.composition.complement(place, u, method=method)
+    assert S.shape == (3, 2)
+    assert np.abs(named.composition.full_A(place, u) @ S).max() < 1e-13
+    assert np.linalg.cond(S) < 3
+    expected = named.solve(place, u)[0]
+    found = named.composition.accelerations(place, u, method=method)
+    assert np.allclose(found, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
+    with pytest.raises(UnsupportedError, match="of the whole"):
+        named.composition["bob"].accelerations(place, u)
+    with pytest.raises(ArgumentError, match="svd"):
+        named.composition.complement(place, u, method="lu")
+
+
 # --- cost -----------------------------------------------------------------------------------------
 
 

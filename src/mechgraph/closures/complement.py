@@ -8,7 +8,8 @@ are eliminated first, each for one of y. Of what is left,
 - ``automatic``: z are coordinates along the last columns of Q in Bᵀ = Q R, found anew at every
   state, so that no choice of independent variables can go bad on the way;
 - ``orthonormal``: the same without elimination, so that C has orthonormal columns;
-- on numbers (``null_space``): by singular values.
+- on numbers, anew at every state: by singular values (``null_space``), or by QR with pivoting
+  (``by_pivots``).
 """
 
 from __future__ import annotations
@@ -242,6 +243,20 @@ def orthonormal(B: SX, right: SX) -> tuple[SX, SX]:
 def null_space(A: np.ndarray) -> np.ndarray:
     """An orthonormal complement of numbers, by singular values."""
     return np.asarray(scipy.linalg.null_space(A, rcond=RANK_TOLERANCE))
+
+
+def by_pivots(A: np.ndarray) -> np.ndarray:
+    """A complement of numbers by QR with pivoting of the columns, A Π = Q (R₁ R₂): those that are
+    left over are z, and the others are −R₁⁻¹ R₂ z, with entries that are not large."""
+    R, order = scipy.linalg.qr(A, mode="r", pivoting=True)
+    held, total = rank(A), A.shape[1]
+    C = np.zeros((total, total - held))
+    C[order[held:]] = np.eye(total - held)
+    C[order[:held]] = -scipy.linalg.solve_triangular(R[:held, :held], R[:held, held:])
+    return C
+
+
+AT_A_STATE = {"svd": null_space, "qr": by_pivots}
 
 
 def rank(B: np.ndarray) -> int:

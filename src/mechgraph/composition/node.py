@@ -49,6 +49,7 @@ class Node:
     order: int  # ν°
     children: tuple[Node, ...] = ()
     implied: tuple[int, ...] = ()  # own rows that are known to follow from the others
+    higher: tuple[str, ...] = ()  # names of rows of an order above two, which are not in A
 
     # --- labels -----------------------------------------------------------------------------------
 
