@@ -36,7 +36,9 @@ from .errors import (
     UnsupportedError,
 )
 from .formalisms import FORMALISMS, Formalism
+from .formats.mjcf import from_mjcf
 from .formats.model_file import load
+from .formats.urdf import from_urdf
 from .model.axial import (
     Acts,
     AxialJoint,
@@ -70,6 +72,8 @@ from .model.element import Effort, Wrench
 from .model.forces import Force
 from .model.joints import Joint, JointKind
 from .model.kinds import CONSTRAINTS, FORCES, JOINTS
+from .model.rubbing import DryFriction
+from .model.stops import Limits
 from .model.system import System
 from .model.transitions import Transition, ball, move, rot, screw
 from .motion.chart import Chart
@@ -105,6 +109,7 @@ __all__ = [
     "Cylinder",
     "Description",
     "Disc",
+    "DryFriction",
     "Effort",
     "Ellipsoid",
     "Equations",
@@ -122,6 +127,7 @@ __all__ = [
     "Joint",
     "JointKind",
     "Labelled",
+    "Limits",
     "LinearModel",
     "Marker",
     "MechgraphError",
@@ -159,6 +165,8 @@ __all__ = [
     "dot",
     "exp",
     "fabs",
+    "from_mjcf",
+    "from_urdf",
     "gallery",
     "if_else",
     "leaves",

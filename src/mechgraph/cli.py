@@ -76,8 +76,9 @@ def main() -> None:
     follows from them.
 
     MODEL is a name of the gallery (see `mechgraph gallery`), a model file (.yaml, .json; see
-    `mechgraph schema`), or a Python file that defines a System, as an object or as a function
-    system(). A Python file is a program of your own: it is executed; a model file never is.
+    `mechgraph schema`), a URDF or MJCF file (.urdf, .xml), or a Python file that defines a System,
+    as an object or as a function system(). A Python file is a program of your own: it is executed;
+    other files never are.
     """
 
 
@@ -88,10 +89,10 @@ def load(model: str) -> Example:
     """A gallery system by name, or a user's file."""
     if model in gallery.names():
         return gallery.load(model)
-    if not model.lower().endswith((".py", *SUFFIXES)):
+    if not model.lower().endswith((".py", *SUFFIXES, *gallery.IMPORTED)):
         raise click.UsageError(
-            f"{unknown('model', model, gallery.names())}; or give a model file (.yaml, .json) or a "
-            "Python file that defines a System"
+            f"{unknown('model', model, gallery.names())}; or give a model file (.yaml, .json), a "
+            "URDF or MJCF file (.urdf, .xml), or a Python file that defines a System"
         )
     if not Path(model).is_file():
         raise click.UsageError(f"{model}: no such file")

@@ -30,7 +30,7 @@ import sys
 import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from types import ModuleType
@@ -40,11 +40,19 @@ from . import door
 from .arguments import file_path, named, number, one_of
 from .errors import ArgumentError, MechgraphError, ModelError, shown, told
 from .formats import model_file
+from .formats.mjcf import from_mjcf
 from .formats.reading import SUFFIXES
+from .formats.urdf import from_urdf
 from .model.system import System
 from .studies.simulation.simulate import simulate
 
 DURATION = 5.0
+# other programs' files
+IMPORTED: dict[str, Callable[[Path], System]] = {
+    ".urdf": from_urdf,
+    ".xml": from_mjcf,
+    ".mjcf": from_mjcf,
+}
 
 
 @dataclass(frozen=True)
@@ -96,6 +104,9 @@ def load_file(path: str | Path) -> Example:
     path = file_path(path)
     if path.suffix.lower() in SUFFIXES:
         return _of_model_file(path)
+    if path.suffix.lower() in IMPORTED:
+        read = IMPORTED[path.suffix.lower()]
+        return _plain_example(path, lambda: read(path))
     own = _Own(path)
     with own.running():
         module = _execute(path)
@@ -120,18 +131,18 @@ def _of_model_file(path: Path) -> Example:
     """The example in a YAML or JSON file; nothing in it is run."""
     said = model_file.read(path)
     with _placed(path):
-        return Example(
-            name=path.stem,
+        return replace(
+            _plain_example(path, lambda: said.system),
             title=said.title or path.stem,
-            system=lambda: said.system,
             start=said.start,
             guess=said.guess,
             duration=DURATION if said.duration is None else number("duration", said.duration, True),
             options=_options(said.options),
-            check=None,
-            figures=None,
-            path=path,
         )
+
+
+def _plain_example(path: Path, system: Callable[..., System]) -> Example:
+    return Example(path.stem, path.stem, system, {}, {}, DURATION, {}, None, None, path)
 
 
 def _execute(path: Path) -> ModuleType:

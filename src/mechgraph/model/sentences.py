@@ -24,6 +24,12 @@ class JointOptions(TypedDict, total=False):
     child_at, child_orientation: the same on the child.
     stiffness, damping, rest: a spring and damper along its coordinates, one number for all or one
         for each.
+    limits: stops of a coordinate, (low, high), or ``mg.Limits`` for restitution or stiffness; by
+        coordinate, {"angle": (-1, 1)}, if there are several.
+    friction: dry friction that sticks, a force or torque, or ``mg.DryFriction``; with
+        ``mg.Friction`` it is smooth, and creeps.
+    armature: inertia that turns with a coordinate and nothing else, such as that of a motor's rotor
+        times the square of its gear's ratio.
     cut: True cuts this joint of a loop, False keeps it in the tree, None leaves the choice.
     """
 
@@ -34,6 +40,9 @@ class JointOptions(TypedDict, total=False):
     stiffness: Number
     damping: Number
     rest: Number
+    limits: Any
+    friction: Any
+    armature: Any
     cut: bool | None
 
 
@@ -45,6 +54,9 @@ DEFAULTS: dict[str, Any] = {
     "stiffness": 0,
     "damping": 0,
     "rest": 0,
+    "limits": None,
+    "friction": None,
+    "armature": None,
     "cut": None,
 }
 

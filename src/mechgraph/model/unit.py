@@ -37,9 +37,11 @@ from .contact.rolling import Rolling, Sliding
 from .described import Described, Record
 from .description import Description
 from .element import Element
-from .forces import Force, JointSpring, JointTorque, SpringDamper
+from .forces import Force, JointSpring, JointTorque, Rotor, SpringDamper
 from .joints import Joint
 from .placed import PlacedConstraint, PlacedForce, PlacedFunction, PlacedOutput
+from .rubbing import JointFriction, SmoothFriction
+from .stops import CompliantStop, RigidStop
 
 if TYPE_CHECKING:
     from ..motion.motion import Motion
@@ -49,7 +51,8 @@ SAID_AGAIN = (
     SpringDamper, JointSpring, JointTorque, CompliantContact,
     Distance, Coupling, Servo, Rolling, Sliding, RigidContact, ContactPoints,
     FixedIdealJoint, FreeIdealJoint, SpringIdealJoint, FixedControlledJoint, FreeSlideJoint,
-    FixedServoJoint,
+    FixedServoJoint, RigidStop, CompliantStop, Rotor,
+    JointFriction, SmoothFriction,
 )  # fmt: skip
 
 

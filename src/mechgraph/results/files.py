@@ -14,7 +14,7 @@ from ..arguments import file_path, is_name, named, number
 from ..errors import ArgumentError, shown
 from ..model.description import Description
 from ..model.system import System
-from .trajectory import FORMAT, Trajectory
+from .trajectory import FORMAT, WORK, Trajectory
 
 KINDS = ("coordinates", "speeds", "inputs", "constraints")
 # the columns of every array: none, one, or a kind of names
@@ -66,7 +66,7 @@ def _read(path: Path) -> Trajectory:
         raise ValueError("name and outcome must be texts")
     columns = {kind: _names(meta["columns"][kind]) for kind in KINDS}
     modes = {key.removeprefix("mode "): arrays[key] for key in arrays if key.startswith("mode ")}
-    works = WORKS if WORKS[0] in arrays else ()
+    works = [*(WORKS if WORKS[0] in arrays else ()), *(k for k in arrays if k.startswith(WORK))]
     stored = {key: arrays[key] for key in (*STORED, *works)}
     states = {key: arrays[key] for key in ARRAYS}
     for key, array in {**states, **stored, **modes}.items():
