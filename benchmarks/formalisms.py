@@ -5,7 +5,8 @@
 
 Operations are counted after sharing, closed with the default closure (or in the formalism's own
 way); they are the same on every machine. Times are ratios to newton-euler in one run: of kernels on
-a batch of states, whose calls take turns, in time of the processor. Before anything is measured all must agree.
+a batch of states, whose calls take turns, in time of the processor. Before anything is measured all
+must agree.
 """
 
 from __future__ import annotations
@@ -158,7 +159,7 @@ def ratios(build: Callable[[], mg.System], guess: dict[str, float]) -> dict[str,
 def least(calls: dict[str, Callable[[], object]], rounds: int = 15) -> dict[str, float]:
     """Processor time of each call, the least of rounds in which they take turns: on a busy machine,
     too."""
-    times = {name: np.inf for name in calls}
+    times = dict.fromkeys(calls, np.inf)
     for _ in range(rounds):
         for name, call in calls.items():
             call()  # what others left in the caches is gone

@@ -120,6 +120,13 @@ def test_benchmark_runs_small_sizes():
     assert done.stdout.count("###") == 3
 
 
+@pytest.mark.slow
+def test_operations_of_the_formalisms_are_those_of_their_page():
+    command = [sys.executable, str(ROOT / "benchmarks" / "formalisms.py"), "--counts"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 COMMANDS = re.findall(
     r"^mechgraph (.*?)(?: +#.*)?$", (ROOT / "README.md").read_text(), re.MULTILINE
 )
