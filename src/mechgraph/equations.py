@@ -28,9 +28,8 @@ from .contract.terms import Terms
 from .errors import ArgumentError, ModelError, UnsupportedError, blamed, unknown
 from .formalisms import FORMALISMS
 from .kernels import Kernel
-from .model.bodies import Body, Marker
 from .model.description import Description
-from .motion.motion import Motion, Place, column
+from .motion.motion import Motion, Place, checked_place, column
 from .studies.assembly.assemble import assemble
 from .studies.equilibrium.equilibrium import equilibrium, steady
 from .studies.inverse import inverse_dynamics
@@ -356,7 +355,7 @@ class Equations:
         self, place: Place, q: Numbers, t: Any = 0.0, parameters: Any = None
     ) -> np.ndarray:
         """Position of a body's or marker's origin in the world."""
-        key, m = ("position", _checked(place)), self.terms.chart.motion
+        key, m = ("position", checked_place(place)), self.terms.chart.motion
         given = q, None, t, None, parameters
         return self.numeric.evaluate(key, lambda: m.position(place), 1, *given)
 
@@ -364,7 +363,7 @@ class Equations:
         self, place: Place, q: Numbers, t: Any = 0.0, parameters: Any = None
     ) -> np.ndarray:
         """Rotation matrix of a body or marker: its components to world components."""
-        key, m = ("rotation", _checked(place)), self.terms.chart.motion
+        key, m = ("rotation", checked_place(place)), self.terms.chart.motion
         given = q, None, t, None, parameters
         return self.numeric.evaluate(key, lambda: m.rotation(place), 2, *given)
 
@@ -603,9 +602,3 @@ def derive(
     ``CLOSURES``)."""
     one_of("closure", closure, CLOSURES, UnsupportedError)
     return Equations(derive_terms(description, formalism, **options), closure)
-
-
-def _checked(place: Any) -> Place:
-    if not isinstance(place, (str, Body, Marker)):
-        raise ArgumentError(f"expected a body, a marker or the name of one, got {place!r}")
-    return place
