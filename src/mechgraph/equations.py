@@ -439,6 +439,19 @@ class Equations:
         """
         return door.formats.c.export_c(self, path)
 
+    def export(self, path: str | Path) -> list[Path]:
+        """Write these equations for another program, by the ending of ``path``: C (.c), CasADi
+        (.casadi), a module of Python that needs NumPy only (.py)."""
+        return door.formats.export.export(self, path)
+
+    def to_jax(self) -> dict[str, Any]:
+        """The same functions on JAX arrays by name, of (q, u, t, w, p): batched, differentiable."""
+        return door.formats.arrays.to_jax(self)
+
+    def to_torch(self) -> dict[str, Any]:
+        """The same functions on PyTorch tensors by name, of (q, u, t, w, p)."""
+        return door.formats.arrays.to_torch(self)
+
     def rhs(self, t: Any, y: Numbers, inputs: Any = None, parameters: Any = None) -> np.ndarray:
         """(q̇, u̇) of y = (q, u), for integrators of others: the right-hand side of ẏ = F(t, y)."""
         state = np.asarray(y, dtype=float)
