@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 import mechgraph as mg
 from mechgraph import cli
-from mechgraph.show import catalogue, support
+from mechgraph.show import catalogue, notebook, support
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -53,6 +53,24 @@ def test_code_blocks_run(page, tmp_path, monkeypatch):
             exec(compile("\n" * lines_before + block[1], page, "exec"), namespace)
         if block[2] is not None:
             assert printed.getvalue().rstrip() == block[2].rstrip()
+
+
+def test_notebooks_are_what_their_pages_say():
+    """Cell by cell: the code of a notebook is that of the page, which runs above, and so is what it
+    prints."""
+    for path in (ROOT / "docs").glob("*.ipynb"):
+        page = path.with_suffix(".md").read_text()
+        assert path.read_text() == notebook.notebook(page), (
+            f"python -m mechgraph.show.notebook docs/{path.stem}.md > docs/{path.name}"
+        )
+        cells = json.loads(path.read_text())["cells"]
+        code = [cell for cell in cells if cell["cell_type"] == "code"]
+        assert ["".join(cell["source"]) + "\n" for cell in code] == [
+            b[1] for b in BLOCK.finditer(page)
+        ]
+        assert len(code) > 5
+        assert not any("```" in "".join(cell["source"]) for cell in cells)
+    assert (ROOT / "docs" / "the-same-disc.ipynb").exists()
 
 
 def test_adding_touches_one_file_and_one_list(tmp_path):
@@ -101,6 +119,13 @@ def test_benchmark_runs_small_sizes():
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("###") == 3
+
+
+@pytest.mark.slow
+def test_operations_of_the_formalisms_are_those_of_their_page():
+    command = [sys.executable, str(ROOT / "benchmarks" / "formalisms.py"), "--counts"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 COMMANDS = re.findall(

@@ -42,7 +42,7 @@ class Evaluator:
         self.terms, self.closed = terms, Closed(terms, closure)
         self.kernels: dict[Any, Kernel] = {}
         self._kept: dict[Any, SX] = {}
-        self._limits = Limits(terms.chart.description)
+        self._limits = Limits(terms.chart.description, terms.chart.checks)
 
     # --- kernels ----------------------------------------------------------------------------------
 
