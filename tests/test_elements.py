@@ -454,6 +454,20 @@ EXAMPLES = {
             "f", mg.Sphere(s.markers["tip"], 2.0), mg.Plane(s.ground), stiffness=3.0, exponent=1.5
         ),
     ],
+    "rope": [
+        lambda s: s.rope("f", ["ground", "a", "tip"], 0.1, 7.0, 0.3),
+        lambda s: s.rope("f", ["tip", mg.Pulley("ground", 0.1, True), "a"], 0.1, 7.0, 0.3),
+    ],
+    "elastic_belt": [
+        lambda s: s.elastic_belt("f", "hinge.angle", "hinge.shift", (0.1, 0.2), 7.0, 0.3, 0.01),
+    ],
+    "elastic_coupling": [
+        lambda s: s.elastic_coupling("f", {"hinge.angle": 1.0, "loose.x": 2.0}, 7.0, 0.3),
+        lambda s: s.elastic_coupling("f", {"hinge.angle": 1.0, "loose.x": 2.0}, 7.0, 0.3, 0.02),
+    ],
+    "bushing": [
+        lambda s: s.bushing("f", "tip", "a", (3, 4, 5, 1, 2, 3), (0.1,) * 6, (0, 1, 2, 0, 0, 3)),
+    ],
 }
 
 

@@ -71,6 +71,7 @@ PUBLIC = [
     "Part",
     "Plane",
     "Point",
+    "Pulley",
     "Quantity",
     "Roller",
     "Rollouts",

@@ -66,6 +66,7 @@ from .model.contact.surfaces import (
 )
 from .model.description import Description
 from .model.element import Effort, Wrench
+from .model.elements.rope import Pulley
 from .model.forces import Force
 from .model.joints import Joint, JointKind
 from .model.kinds import CONSTRAINTS, FORCES, JOINTS
@@ -129,6 +130,7 @@ __all__ = [
     "Part",
     "Plane",
     "Point",
+    "Pulley",
     "Quantity",
     "Roller",
     "Rollouts",

@@ -47,6 +47,7 @@ class Element(Described):
     passive: bool = False  # True if its non-conservative actions only take energy (dampers)
 
     switched: bool = False  # True if a simulation switches its rows on and off
+    counts_turns: bool = False  # True if it is a force that asks for angles of its own, with turns
 
     @classmethod
     def kind(cls) -> str:

@@ -16,6 +16,9 @@ from .constraints import Constraint, Coupling, Distance, Expression, Servo
 from .contact.compliant import CompliantContact
 from .contact.rigid import RigidContact
 from .contact.rolling import KnifeEdge, Rolling, Sliding
+from .elements.bushing import Bushing
+from .elements.rope import RigidRope, Rope
+from .elements.transmission import Belt, ElasticBelt, ElasticCoupling, RackAndPinion
 from .forces import BodyTorque, Force, JointTorque, PointForce, SpringDamper
 from .joints import (
     Cylindrical,
@@ -50,6 +53,10 @@ FORCES: dict[str, type[Force]] = {
     "force": PointForce,
     "body_torque": BodyTorque,
     "compliant_contact": CompliantContact,
+    "rope": Rope,
+    "elastic_belt": ElasticBelt,
+    "elastic_coupling": ElasticCoupling,
+    "bushing": Bushing,
 }
 
 CONSTRAINTS: dict[str, type[Constraint]] = {
@@ -67,6 +74,9 @@ CONSTRAINTS: dict[str, type[Constraint]] = {
     "fixed_controlled_joint": FixedControlledJoint,
     "free_slide_joint": FreeSlideJoint,
     "fixed_servo_joint": FixedServoJoint,
+    "rigid_rope": RigidRope,
+    "belt": Belt,
+    "rack_and_pinion": RackAndPinion,
 }
 
 for _word, _kind in (*FORCES.items(), *CONSTRAINTS.items()):

@@ -163,7 +163,7 @@ class PlacedElement(Element):
                 "kind can be placed; use rigid_contact"
             )
         self.name, self.element, self.unit = name, element, unit
-        self.passive = element.passive
+        self.passive, self.counts_turns = element.passive, element.counts_turns
         self.limits = [replace(each, value=unit.number(each.value)) for each in element.limits]
 
     @property

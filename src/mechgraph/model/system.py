@@ -23,6 +23,7 @@ from .constraints import Constraint
 from .described import Record
 from .description import Description
 from .element import Element
+from .elements.words import ElementWords
 from .forces import Force, JointSpring
 from .joints import Free, Joint, JointKind
 from .planar import read_plane
@@ -31,7 +32,7 @@ from .speeds import Speed
 from .transitions import Ball
 from .unit import Unit, gravity_told, outer_numbers
 from .validation import problems, unreached
-from .words import Added, Place, Words
+from .words import Added, Place
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 SHARED = {"body", "joint"}  # kinds whose names the context tells apart
 
 
-class System(Words):
+class System(ElementWords):
     """A mechanism: bodies are vertices, joints are edges; forces, constraints, inputs and
     parameters hang on them.
 

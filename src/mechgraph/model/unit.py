@@ -37,6 +37,9 @@ from .contact.rolling import Rolling, Sliding
 from .described import Described, Record
 from .description import Description
 from .element import Element
+from .elements.bushing import Bushing
+from .elements.rope import RigidRope, Rope
+from .elements.transmission import Belt, ElasticBelt, ElasticCoupling, RackAndPinion
 from .forces import Force, JointSpring, JointTorque, SpringDamper
 from .joints import Joint
 from .placed import PlacedConstraint, PlacedForce, PlacedFunction, PlacedOutput
@@ -50,6 +53,7 @@ SAID_AGAIN = (
     Distance, Coupling, Servo, Rolling, Sliding, RigidContact, ContactPoints,
     FixedIdealJoint, FreeIdealJoint, SpringIdealJoint, FixedControlledJoint, FreeSlideJoint,
     FixedServoJoint,
+    Rope, RigidRope, Belt, ElasticBelt, RackAndPinion, ElasticCoupling, Bushing,
 )  # fmt: skip
 
 

@@ -63,6 +63,18 @@ class RigidContact(SurfaceConstraint):
         tangential: Any = 0.0,
     ) -> None:
         super().__init__(name, surface, base)
+        self._laws(restitution, friction, static, resting, regularization, tangential)
+
+    def _laws(
+        self,
+        restitution: Any,
+        friction: Any = 0.0,
+        static: Any = None,
+        resting: Any = 1e-5,
+        regularization: Any = 1e-5,
+        tangential: Any = 0.0,
+    ) -> None:
+        """Its numbers, their limits, and the switches of its points."""
         self.restitution = scalar(restitution, "restitution")
         self.friction = scalar(friction, "friction")
         self.static = self.friction if static is None else scalar(static, "static")

@@ -1,0 +1,263 @@
+"""Machine elements against closed forms, and against each other in all formalisms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mechgraph as mg
+
+G = 9.81
+
+
+# --- ropes ----------------------------------------------------------------------------------------
+
+
+def atwood(rigid: bool = False, drum: bool = False, stiffness: float = 1e5) -> mg.System:
+    """Two masses on a rope over a pulley of 0.1 m; with ``drum`` two ropes on a heavy pulley."""
+    s = mg.System("Atwood", gravity=(0, 0, -G))
+    a, b = s.body("a", mass=1.0, inertia=0), s.body("b", mass=2.0, inertia=0)
+    s.prismatic("left", s.ground, a, axis="z", at=(-0.1, 0, -1))
+    s.prismatic("right", s.ground, b, axis="z", at=(0.1, 0, -1))
+    turned = [("x", np.pi / 2)]  # z of the pulley is −y of the world
+    if drum:
+        wheel = s.body("wheel", mass=1.0, inertia=(0.01, 0.02, 0.01))
+        s.revolute("turn", s.ground, wheel, axis="y")
+        pulley = s.marker("pulley", wheel, orientation=turned)
+        paths = [[a, mg.Pulley(pulley, 0.1, clockwise=True)], [mg.Pulley(pulley, 0.1, True), b]]
+        lengths = [1 + 0.1 * np.pi, 1.0]
+    else:
+        pulley = s.marker("pulley", s.ground, orientation=turned)
+        paths, lengths = [[a, mg.Pulley(pulley, 0.1, clockwise=True), b]], [2 + 0.1 * np.pi]
+    for k, (path, length) in enumerate(zip(paths, lengths, strict=True), start=1):
+        if rigid:
+            s.rigid_rope(f"rope {k}", path, length)
+        else:
+            s.rope(f"rope {k}", path, length, stiffness)
+    return s
+
+
+def test_a_rope_that_is_taut_is_as_long_as_its_way():
+    """Straight parts, and half a turn on the pulley."""
+    s = atwood()
+    length = s.equations().observe(lambda m: s.forces["rope 1"].path.length(m).value, [0.2, 0.3])
+    assert length[0] == pytest.approx(2 - 0.5 + 0.1 * np.pi, abs=1e-14)
+
+
+def test_atwoods_machine_goes_slack_and_comes_taut():
+    """The lighter mass is thrown up: both fall freely until the rope is taut; then they lose
+    m₁m₂/2(m₁ + m₂) of their relative speed squared, and go on with g (m₂ − m₁)/(m₁ + m₂)."""
+    run = atwood(rigid=True).equations().simulate(0.5, {"left'": 2.0}, rtol=1e-10)
+    # taut again where left + right = 2t − g t² is zero
+    meets = 2.0 / G
+    hits = run.time[1:][(np.diff(run.time) == 0) & (run.time[1:] > 0)]
+    assert hits == pytest.approx([meets], abs=1e-9)
+    together = (-2 * (-G * meets) + 1 * (2.0 - G * meets)) / 3  # momentum along the rope
+    expected = together + G / 3 * (0.5 - meets)
+    assert run["left'"][-1] == pytest.approx(expected, rel=1e-9)
+    assert run["left'"][-1] == pytest.approx(-run["right'"][-1], rel=1e-12)
+    assert run.dissipated[-1] == pytest.approx(2 / 3 / 2 * 2.0**2, rel=1e-8)
+    assert np.abs(run.imbalance).max() < 1e-8
+    assert run["rope 1"][-1] == pytest.approx(2 * 1 * 2 / 3 * G, rel=1e-9)  # tension
+
+
+def test_an_elastic_rope_tends_to_the_rigid_one():
+    """The bounce of a spring: the time under tension is half a period, its energy is kept."""
+    k, m = 1e5, 2 / 3  # reduced mass along the rope
+    s = atwood(stiffness=k)
+    s.output("stretch", s.forces["rope 1"].stretch)
+    run = s.equations().simulate(0.3, {"left'": 2.0}, rtol=1e-11, step=1e-4)
+    assert np.ptp(run.energy) < 1e-8
+    taut = run["stretch"] > 0
+    first = run.time[taut][0]
+    ends = run.time[(run.time > first) & ~taut][0]
+    # x = a (1 − cos ωt) + (v/ω) sin ωt, with a = the static stretch
+    omega, v, a = np.sqrt(k / m), 2.0, 4 / 3 * G / k
+    duration = (2 * np.pi - 2 * np.arctan2(v / omega, a)) / omega
+    assert ends - first == pytest.approx(duration, abs=2e-4)
+    assert run["stretch"].max() == pytest.approx(a + np.hypot(a, v / omega), rel=1e-4)
+
+
+def test_two_ropes_on_a_heavy_pulley():
+    """g (m₂ − m₁) / (m₁ + m₂ + J/r²), over many turns."""
+    e = atwood(rigid=True, drum=True).equations()
+    run = e.simulate(0.9, {}, rtol=1e-10)
+    expected = G / (3 + 0.02 / 0.01)
+    assert run["left''"][-1] == pytest.approx(expected, rel=1e-9)
+    assert run["turn"][-1] == pytest.approx(expected * 0.9**2 / 2 / 0.1, rel=1e-8)
+    assert run["turn"][-1] > 2 * np.pi
+    assert run.violation.max() < 1e-9
+
+
+def test_a_winch_winds_up_a_load():
+    """A drum with a servo lifts by r φ; the elastic rope is longer by m g / k."""
+    s = mg.System("winch", gravity=(0, 0, -G))
+    drum = s.body("drum", mass=1.0, inertia=(0.01,) * 3)
+    load = s.body("load", mass=5.0, inertia=0)
+    s.revolute("turn", s.ground, drum, axis="y")
+    s.prismatic("height", s.ground, load, axis="z", at=(0.2, 0, -3))
+    pulley = s.marker("pulley", drum, orientation=[("x", np.pi / 2)])
+    rope = s.rope("rope", [mg.Pulley(pulley, 0.2, True, turns=1), load], 3.0 + 0.4 * np.pi, 1e4, 50)
+    s.servo("motor", "turn", -4.0 * s.time)
+    s.output("tension", rope.tension)
+    run = s.equations().simulate(3.0, {"height": -5 * G / 1e4, "height'": 0.8}, rtol=1e-9)
+    assert run["height"][-1] == pytest.approx(0.2 * 12 - 5 * G / 1e4, abs=1e-6)
+    assert run["tension"][-1] == pytest.approx(5 * G, rel=1e-4)
+    assert run["motor"][-1] == pytest.approx(-5 * G * 0.2, rel=1e-4)
+
+
+def rope_in_space(upright: bool = True) -> mg.System:
+    """Bodies with eyes, pulleys on moving bodies, and a drum."""
+    s = mg.System("rope in space")
+    for k, at in enumerate([(0, 0, 0), (1, 0, 0.3), (2, 0.2, -0.4)]):
+        body = s.body(f"b{k}", mass=1.0 + k, com=(0.02, 0.01, 0), inertia=(0.1, 0.2, 0.25))
+        (s.planar if k < 2 and upright else s.free)(f"j{k}", s.ground, body, at=at)
+    path = [
+        mg.Pulley("b0", 0.15, turns=1),
+        mg.Pulley("b1", 0.1, clockwise=True),
+        "b2",
+        s.marker("eye", s.ground, (2, 2, 0)),
+    ]
+    s.rope("rope", path, 3.0, stiffness=100.0, damping=3.0)
+    return s
+
+
+def test_the_forces_of_a_rope_are_the_slope_of_its_energy():
+    """By differences of the potential along each speed, and all formalisms agree."""
+    s = rope_in_space()
+    e = s.equations()
+    q, _ = e.assemble({"j0.x": 0.1, "j0.angle": 0.4, "j1.y": 0.2, "j2.z": 0.3})
+    step, speeds = 1e-6, np.eye(len(e.speeds))
+    energies = [
+        [e.potential_energy(q + x * step * e.coordinate_rates(q, u)) for x in (1, -1)]
+        for u in speeds
+    ]
+    slopes = -np.diff(energies).ravel() / (2 * step)
+    still = e.forces(q, np.zeros(len(speeds)))
+    assert np.abs(still).max() > 10
+    np.testing.assert_allclose(still, -slopes, atol=1e-6)
+    assert mg.agreement(s, states=1, formalisms=["newton-euler", "kane", "absolute"]).ok
+
+
+def test_pulleys_with_axes_that_are_not_parallel_have_no_rope():
+    e = rope_in_space(upright=False).equations()
+    for tilt, exists in ((0.0, True), (0.1, False)):
+        q, u = e.assemble({"j0.q0": np.cos(tilt), "j0.q1": np.sin(tilt)})
+        assert np.isfinite(e.accelerations(q, u)).all() == exists
+
+
+def test_a_load_that_enters_its_pulley_is_told():
+    with pytest.raises(mg.SimulationError, match="stopped after t = 1.0"):
+        atwood(rigid=True, drum=True).equations().simulate(1.5, {})
+
+
+# --- belts, racks ---------------------------------------------------------------------------------
+
+
+def shafts() -> mg.System:
+    s = mg.System("shafts")
+    for k, inertia in enumerate((0.02, 0.3), start=1):
+        s.revolute(f"shaft {k}", s.ground, s.body(f"disc {k}", mass=1.0, inertia=(1, 1, inertia)))
+    s.torque("motor", "shaft 1", 2.0)
+    return s
+
+
+@pytest.mark.parametrize("crossed", [False, True])
+def test_a_belt_has_the_ratio_of_its_radii(crossed):
+    """φ₁̈ = τ / (J₁ + (r₁/r₂)² J₂)."""
+    s = shafts()
+    s.belt("belt", "shaft 1", "shaft 2", (0.1, 0.25), crossed)
+    first, second = s.equations().accelerations([0, 0], [0, 0])
+    assert first == pytest.approx(2.0 / (0.02 + 0.4**2 * 0.3), rel=1e-12)
+    assert second == pytest.approx((-1 if crossed else 1) * 0.4 * first, rel=1e-12)
+
+
+def test_an_elastic_belt_with_a_slack_span():
+    """Both spans pull by ± k e; beyond the pretension one alone."""
+    s, k, T = shafts(), 1e4, 50.0
+    belt = s.elastic_belt("belt", "shaft 1", "shaft 2", (0.1, 0.25), k, pretension=T)
+    e = s.equations()
+    for angle, pull in ((0.03, 2 * k * 0.003), (0.2, T + k * 0.02)):
+        udot = e.accelerations([angle, 0.0], [0, 0])
+        assert udot == pytest.approx([(2.0 - 0.1 * pull) / 0.02, 0.25 * pull / 0.3], rel=1e-12)
+        tensions = e.observe(lambda m: mg.if_else(1, belt.tensions(m)[1], 0), [angle, 0.0])
+        assert tensions[0] == pytest.approx(max(0, T - k * 0.1 * angle), abs=1e-9)
+    run = e.simulate(0.5, {"shaft 1'": 30.0}, rtol=1e-11)
+    assert np.abs(run.imbalance).max() < 1e-8 * run.kinetic.max()
+
+
+def test_a_rack_moves_with_its_pinion():
+    """m ẍ + (J/r) φ̈ = τ/r: ẍ = r τ / (J + m r²)."""
+    s = mg.System("rack")
+    s.revolute("pinion", s.ground, s.body("gear", mass=1.0, inertia=(1, 1, 0.02)))
+    s.prismatic("rack", s.ground, s.body("bar", mass=3.0, inertia=0), axis="x")
+    s.torque("motor", "pinion", 2.0)
+    s.rack_and_pinion("teeth", "pinion", "rack", 0.05, offset=0.1)
+    run = s.equations().simulate(1.0, {"pinion": 0.0}, rtol=1e-10)
+    assert run["rack"][0] == pytest.approx(0.1)
+    assert run["rack''"][-1] == pytest.approx(0.05 * 2.0 / (0.02 + 3 * 0.05**2), rel=1e-12)
+    np.testing.assert_allclose(run["rack"], 0.1 + 0.05 * run["pinion"], atol=1e-10)
+
+
+def test_a_gear_train_with_backlash():
+    """The motor flies free over the backlash, then swings on the spring; none of the events is
+    stepped over."""
+    s = mg.System("train")
+    for name, inertia in (("motor", 0.01), ("arm", 4.0)):
+        s.revolute(name, s.ground, s.body(f"{name} rotor", mass=1.0, inertia=(4, 4, inertia)))
+    s.elastic_coupling("train", {"motor": 1.0, "arm": -20.0}, 300.0, backlash=0.02)
+    run = s.equations().simulate(0.1, {"motor": -0.01, "motor'": 2.0}, rtol=1e-12, step=1e-5)
+    error = run["motor"] - 20 * run["arm"]
+    meets = run.time[error > 0.01][0]
+    assert meets == pytest.approx(0.02 / 2.0, abs=2e-5)
+    omega = np.sqrt(300.0 * (1 / 0.01 + 20**2 / 4.0))
+    parts = run.time[(run.time > meets + 1e-3) & (error < 0.01)][0]
+    assert parts - meets == pytest.approx(np.pi / omega, abs=2e-5)
+    assert error.max() == pytest.approx(0.01 + 2.0 / omega, rel=1e-6)
+    assert np.ptp(run.energy) < 1e-10
+
+
+# --- bushings -------------------------------------------------------------------------------------
+
+
+def test_a_bushing_is_six_springs():
+    """Frequencies of a body about its rest; the rest under a preload; damping ratios."""
+    k, c = np.array([4e4, 5e4, 9e4, 100.0, 150.0, 80.0]), np.array([10, 20, 30, 0.1, 0.2, 0.3])
+    s = mg.System("bushing")
+    body = s.body("b", mass=2.0, inertia=(0.01, 0.02, 0.015))
+    s.free("j", s.ground, body)
+    preload = np.array([8.0, 0, 0, 0, 0, 4.0])
+    s.bushing("rubber", s.ground, body, k, c, preload)
+    e = s.equations()
+    inertia = np.array([2, 2, 2, 0.01, 0.02, 0.015])
+    q = [1e-3, 2e-3, -1e-3, 1, 0, 0, 0]
+    expected = (-k * [1e-3, 2e-3, -1e-3, 0, 0, 0] - c * 0.1 + preload) / inertia
+    udot = e.accelerations(q, np.full(6, 0.1))
+    gyro = np.cross(np.full(3, 0.1), inertia[3:] * 0.1) / inertia[3:]
+    np.testing.assert_allclose(udot, expected - np.concatenate([np.zeros(3), gyro]), rtol=1e-12)
+    rest = e.equilibrium({"j.q0": 1.0})
+    angle = 2 * np.arctan2(rest[0][6], rest[0][3])
+    assert angle == pytest.approx(4.0 / 80.0, rel=1e-9)  # the rotation vector is linear
+    assert rest[0][0] == pytest.approx(8.0 / 4e4, rel=1e-9)
+    plain = mg.System("plain")
+    plain.free("j", plain.ground, plain.body("b", mass=2.0, inertia=(0.01, 0.02, 0.015)))
+    plain.bushing("rubber", plain.ground, "b", k)
+    model = plain.equations().linearize()
+    found = np.sort(model.eigenvalues().imag[model.eigenvalues().imag > 0])
+    np.testing.assert_allclose(found, np.sort(np.sqrt(k / inertia)), rtol=1e-9)
+
+
+def test_a_bushing_with_cross_terms_keeps_energy_and_agrees():
+    """Between two moving bodies, far from rest."""
+    s = mg.System("mounted", gravity=(0, 0, -G))
+    a = s.body("a", mass=2.0, com=(0.1, 0, 0), inertia=(0.1, 0.2, 0.15))
+    b = s.body("b", mass=1.0, com=(0, 0.05, 0), inertia=(0.03, 0.02, 0.04))
+    s.revolute("hinge", s.ground, a, axis="y")
+    s.free("loose", a, b, at=(0.3, 0, 0))
+    K = np.diag([900.0, 800, 700, 9, 8, 7])
+    K[0, 4] = K[4, 0] = 30.0
+    s.bushing("rubber", s.marker("seat", a, (0.3, 0, 0), [("x", 0.2)]), b, K)
+    start = {"loose.x": 0.02, "loose.wx": 3.0, "hinge'": 1.0}
+    run = s.equations().simulate(1.0, start, rtol=1e-11)
+    assert np.ptp(run.energy) < 1e-8
+    assert mg.agreement(s, states=1, formalisms=["newton-euler", "lagrange", "absolute"]).ok
