@@ -66,6 +66,7 @@ from .model.contact.surfaces import (
 )
 from .model.description import Description
 from .model.element import Effort, Wrench
+from .model.elements import curves
 from .model.elements.rope import Pulley
 from .model.forces import Force
 from .model.joints import Joint, JointKind
@@ -157,6 +158,7 @@ __all__ = [
     "cos",
     "cosh",
     "cross",
+    "curves",
     "dot",
     "exp",
     "fabs",

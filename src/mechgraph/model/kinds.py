@@ -17,6 +17,7 @@ from .contact.compliant import CompliantContact
 from .contact.rigid import RigidContact
 from .contact.rolling import KnifeEdge, Rolling, Sliding
 from .elements.bushing import Bushing
+from .elements.guide import Guide
 from .elements.rope import RigidRope, Rope
 from .elements.transmission import Belt, ElasticBelt, ElasticCoupling, RackAndPinion
 from .forces import BodyTorque, Force, JointTorque, PointForce, SpringDamper
@@ -77,6 +78,7 @@ CONSTRAINTS: dict[str, type[Constraint]] = {
     "rigid_rope": RigidRope,
     "belt": Belt,
     "rack_and_pinion": RackAndPinion,
+    "guide": Guide,
 }
 
 for _word, _kind in (*FORCES.items(), *CONSTRAINTS.items()):

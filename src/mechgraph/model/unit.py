@@ -38,6 +38,7 @@ from .described import Described, Record
 from .description import Description
 from .element import Element
 from .elements.bushing import Bushing
+from .elements.guide import Guide
 from .elements.rope import RigidRope, Rope
 from .elements.transmission import Belt, ElasticBelt, ElasticCoupling, RackAndPinion
 from .forces import Force, JointSpring, JointTorque, SpringDamper
@@ -53,7 +54,7 @@ SAID_AGAIN = (
     Distance, Coupling, Servo, Rolling, Sliding, RigidContact, ContactPoints,
     FixedIdealJoint, FreeIdealJoint, SpringIdealJoint, FixedControlledJoint, FreeSlideJoint,
     FixedServoJoint,
-    Rope, RigidRope, Belt, ElasticBelt, RackAndPinion, ElasticCoupling, Bushing,
+    Rope, RigidRope, Belt, ElasticBelt, RackAndPinion, ElasticCoupling, Bushing, Guide,
 )  # fmt: skip
 
 

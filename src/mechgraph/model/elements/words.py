@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ..bodies import Number
+from ..contact.friction import Friction
 from ..joints import Joint
 from ..sentences import sentence
 from ..words import Place, Words
 from .bushing import Bushing
+from .curves import Curve
+from .guide import Guide
 from .rope import Pulley, RigidRope, Rope
 from .transmission import Belt, ElasticBelt, ElasticCoupling, RackAndPinion
 
@@ -157,3 +160,16 @@ class ElementWords(Words):
         """
         places = self._place(a), self._place(b)
         return self.add(Bushing(name, *places, stiffness, damping, preload))
+
+    # --- guides -----------------------------------------------------------------------------------
+
+    @sentence("guide")
+    def guide(
+        self, name: str, at: Place, on: Place, curve: Curve, friction: Number | Friction = 0
+    ) -> Guide:
+        """The place ``at`` stays on a curve of the place ``on``.
+
+        curve: one of ``mg.curves``; its parameter is the coordinate ``name.s``.
+        friction: along it, a coefficient or a law ``mg.Friction``.
+        """
+        return self.add(Guide(name, self._place(at), self._place(on), curve, friction))
