@@ -26,6 +26,16 @@ def good() -> mg.System:
     return s
 
 
+def geared() -> mg.System:
+    """The same with two shafts beside each other."""
+    s = good()
+    for k, name in enumerate(("pinion", "wheel")):
+        s.revolute(
+            name, s.ground, s.body(f"{name} disc", 1.0, inertia=INERTIA), at=(0.11 * k, 2, 0)
+        )
+    return s
+
+
 def problems(s: mg.System, spoil=lambda s: None) -> list[str]:
     """What is said of a system that is spoiled: at the wrong call, or when it is used."""
     with pytest.raises(mg.ModelError) as error:
@@ -390,7 +400,7 @@ def test_wrong_types_in_a_joint(argument, value):
 def test_wrong_types_in_everything_else(method, value):
     """The wrong value in the place of each argument in turn, the name included."""
     for k in range(len(right_arguments(good())[method])):
-        s = good()
+        s = geared() if "gears" in method else good()
         right = right_arguments(s)[method]
         fine = (k == 0 and value == "x") or (callable(value) and callable(right[k]))
         fine = fine or (callable(value) and method in ("torque", "force", "body_torque") and k == 2)
@@ -398,6 +408,7 @@ def test_wrong_types_in_everything_else(method, value):
             fine
             or (value == "x" and right[k] in ("y", "z"))
             or (method == "rigid_contact" and k == 5 and value is None)
+            or (method == "involute_gears" and k == 8 and value is None)
             or (method in ("belt", "elastic_belt") and k == 3 and repr(value) == "[1, 2]")
         )
         arguments = [value if i == k else argument for i, argument in enumerate(right)]
@@ -406,7 +417,8 @@ def test_wrong_types_in_everything_else(method, value):
             continue
         with pytest.raises(mg.MechgraphError):
             getattr(s, method)(*arguments)
-            s.equations().accelerations([0, 1, 0, 0, 0], [0, 0, 0, 0])
+            e = s.equations()
+            e.accelerations(*(e.assemble() if "gears" in method else ([0, 1, 0, 0, 0], [0] * 4)))
 
 
 def right_arguments(s: mg.System) -> dict[str, tuple]:
@@ -435,6 +447,8 @@ def right_arguments(s: mg.System) -> dict[str, tuple]:
         "elastic_belt": ("e", "hinge", "ball.q1", (0.1, 0.2), 1e3, 1.0, 5.0, True),
         "rack_and_pinion": ("e", "hinge", "ball.q1", 0.1, 0.2),
         "elastic_coupling": ("e", {"hinge": 1.0}, 1e3, 1.0, 0.1, 0.2),
+        "involute_gears": ("e", "pinion", "wheel", (20, 35), 0.004, 1e6, 1.0, 0.35, 0.01),
+        "rigid_gears": ("e", "pinion", "wheel", (20, 35), 0.004, 0.35),
         "guide": ("e", "tip", "ground", mg.curves.Circle(0.5), 0.1),
         "bushing": ("e", "tip", "ground", (1,) * 6, (1,) * 6, (1,) * 6),
         "rigid_contact": ("e", ball, floor, 0.5, 0.3, 0.4, 1e-5, 1e-5, 0.2),
@@ -1063,7 +1077,7 @@ def test_elements_are_called_by_the_word_that_says_them(word):
     """Where the call is wrong, where its name is taken, and in what is found later."""
     kind = {**mg.FORCES, **mg.CONSTRAINTS}[word]
     assert kind.kind() == word
-    s = good()
+    s = geared() if "gears" in word else good()
     made = getattr(s, word)(*right_arguments(s)[word])
     assert made.called == f"{word} 'e'"
     with pytest.raises(mg.ModelError, match=f"^{word} 'e': the name is taken"):

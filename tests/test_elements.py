@@ -468,7 +468,16 @@ EXAMPLES = {
     "bushing": [
         lambda s: s.bushing("f", "tip", "a", (3, 4, 5, 1, 2, 3), (0.1,) * 6, (0, 1, 2, 0, 0, 3)),
     ],
+    "involute_gears": [lambda s: geared(s)],
 }
+
+
+def geared(s: mg.System) -> mg.Force:
+    """Two gears on the body a, whose axes are a little too far apart."""
+    for k in (0, 1):
+        disc = s.body(f"disc {k}", mass=1.0, inertia=(0.1, 0.1, 0.2))
+        s.revolute(f"gear {k}", "a", disc, axis=(0.36, 0.48, 0.8), at=(0.09 * k, 0, 0))
+    return s.involute_gears("f", "gear 0", "gear 1", (20, 35), 0.003, 7.0, 0.3)
 
 
 def test_every_force_has_examples():

@@ -17,6 +17,7 @@ from .contact.compliant import CompliantContact
 from .contact.rigid import RigidContact
 from .contact.rolling import KnifeEdge, Rolling, Sliding
 from .elements.bushing import Bushing
+from .elements.gears import InvoluteGears, RigidGears
 from .elements.guide import Guide
 from .elements.rope import RigidRope, Rope
 from .elements.transmission import Belt, ElasticBelt, ElasticCoupling, RackAndPinion
@@ -58,6 +59,7 @@ FORCES: dict[str, type[Force]] = {
     "elastic_belt": ElasticBelt,
     "elastic_coupling": ElasticCoupling,
     "bushing": Bushing,
+    "involute_gears": InvoluteGears,
 }
 
 CONSTRAINTS: dict[str, type[Constraint]] = {
@@ -79,6 +81,7 @@ CONSTRAINTS: dict[str, type[Constraint]] = {
     "belt": Belt,
     "rack_and_pinion": RackAndPinion,
     "guide": Guide,
+    "rigid_gears": RigidGears,
 }
 
 for _word, _kind in (*FORCES.items(), *CONSTRAINTS.items()):

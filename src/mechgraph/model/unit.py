@@ -38,6 +38,7 @@ from .described import Described, Record
 from .description import Description
 from .element import Element
 from .elements.bushing import Bushing
+from .elements.gears import InvoluteGears, RigidGears
 from .elements.guide import Guide
 from .elements.rope import RigidRope, Rope
 from .elements.transmission import Belt, ElasticBelt, ElasticCoupling, RackAndPinion
@@ -55,6 +56,7 @@ SAID_AGAIN = (
     FixedIdealJoint, FreeIdealJoint, SpringIdealJoint, FixedControlledJoint, FreeSlideJoint,
     FixedServoJoint,
     Rope, RigidRope, Belt, ElasticBelt, RackAndPinion, ElasticCoupling, Bushing, Guide,
+    InvoluteGears, RigidGears,
 )  # fmt: skip
 
 

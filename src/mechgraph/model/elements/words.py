@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from ...errors import ModelError, unknown
 from ..bodies import Number
 from ..contact.friction import Friction
 from ..joints import Joint
@@ -12,6 +14,7 @@ from ..sentences import sentence
 from ..words import Place, Words
 from .bushing import Bushing
 from .curves import Curve
+from .gears import PRESSURE_ANGLE, InvoluteGears, RigidGears
 from .guide import Guide
 from .rope import Pulley, RigidRope, Rope
 from .transmission import Belt, ElasticBelt, ElasticCoupling, RackAndPinion
@@ -22,6 +25,11 @@ Node: TypeAlias = Place | Pulley
 class ElementWords(Words):
     """The vocabulary of machine elements."""
 
+    @property
+    @abstractmethod
+    def joints(self) -> Mapping[str, Joint]:
+        """All joints by name."""
+
     def _path(self, path: Any) -> Any:
         """The nodes of a rope, on places of this system."""
         if not isinstance(path, (list, tuple)):
@@ -30,6 +38,13 @@ class ElementWords(Words):
             node.on(self._known(node.at)) if isinstance(node, Pulley) else self._place(node)
             for node in path
         ]
+
+    def _joint(self, joint: str | Joint) -> Joint:
+        """A joint of this system, itself or by name."""
+        name = getattr(joint, "name", joint)
+        if not isinstance(name, str) or name not in self.joints:
+            raise ModelError(unknown("joint", name, self.joints))
+        return self.joints[name]
 
     # --- ropes ------------------------------------------------------------------------------------
 
@@ -140,6 +155,52 @@ class ElementWords(Words):
         """
         given = coefficients, stiffness, damping, backlash, constant
         return self.add(ElasticCoupling(name, *given))
+
+    @sentence("involute_gears")
+    def involute_gears(
+        self,
+        name: str,
+        pinion: str | Joint,
+        wheel: str | Joint,
+        teeth: Sequence[int],
+        module: float,
+        stiffness: Number,
+        damping: Number = 0,
+        pressure_angle: float = PRESSURE_ANGLE,
+        rounding: Number | None = None,
+    ) -> InvoluteGears:
+        """A pair of involute spur gears with compliant teeth, tooth change and backlash.
+
+        pinion, wheel: revolute joints with parallel axes on one carrier; how far these are apart
+            decides the backlash, which is none at module (z₁ + z₂)/2.
+        teeth: their numbers z₁ and z₂. At zero angles a tooth of the pinion points to a gap of the
+            wheel.
+        module: pitch diameter for each tooth, a length.
+        stiffness, damping: of a pair of teeth that overlaps by δ: stiffness δ (1 + damping δ̇).
+        pressure_angle: of the cutter, in radians; 20° if not given.
+        rounding: of the tips, a radius; 2.5 modules if not given.
+        """
+        joints = self._joint(pinion), self._joint(wheel)
+        given = teeth, module, stiffness, damping, pressure_angle, rounding
+        return self.add(InvoluteGears(name, *joints, *given))
+
+    @sentence("rigid_gears")
+    def rigid_gears(
+        self,
+        name: str,
+        pinion: str | Joint,
+        wheel: str | Joint,
+        teeth: Sequence[int],
+        module: float,
+        pressure_angle: float = PRESSURE_ANGLE,
+    ) -> RigidGears:
+        """A pair of involute spur gears with rigid teeth and without play: the ratio is −z₁/z₂, and
+        the force is along the line of action. Arguments as for ``involute_gears``.
+
+        pinion, wheel, teeth, module, pressure_angle: as there.
+        """
+        joints = self._joint(pinion), self._joint(wheel)
+        return self.add(RigidGears(name, *joints, teeth, module, pressure_angle))
 
     # --- rubber -----------------------------------------------------------------------------------
 
