@@ -410,6 +410,8 @@ def test_wrong_types_in_everything_else(method, value):
             or (method == "rigid_contact" and k == 5 and value is None)
             or (method == "involute_gears" and k == 8 and value is None)
             or (method in ("belt", "elastic_belt") and k == 3 and repr(value) == "[1, 2]")
+            or (method == "propeller" and k in (3, 4) and repr(value) == "[1, 2]")
+            or (method == "hydraulic_cylinder" and k in (4, 5, 8) and repr(value) == "[1, 2]")
         )
         arguments = [value if i == k else argument for i, argument in enumerate(right)]
         if fine:
@@ -449,6 +451,12 @@ def right_arguments(s: mg.System) -> dict[str, tuple]:
         "elastic_coupling": ("e", {"hinge": 1.0}, 1e3, 1.0, 0.1, 0.2),
         "involute_gears": ("e", "pinion", "wheel", (20, 35), 0.004, 1e6, 1.0, 0.35, 0.01),
         "rigid_gears": ("e", "pinion", "wheel", (20, 35), 0.004, 0.35),
+        "ball_bearing": ("e", "tip", "ground", 6, 0.01, 0.04, 0.0104, 1e9, 1e-5, 1.0, 0.1),
+        "omni_wheel": ("e", "tip", 0.1, "y", 0.1, "ground"),
+        "tyre": ("e", "tip", 3.0, 1e3, mg.LinearTyre(1e3, 1e3), 1.0, "y", 0.1, "ground"),
+        "drag": ("e", "tip", 0.1, 1.2, 0.1, (0, 0, 1), "ground"),
+        "propeller": ("e", "tip", 0.3, 0.1, 0.01, 1.2, "ground"),
+        "hydraulic_cylinder": ("e", "tip", "ground", 1, (1, 1), (1, 1), 1e9, 1.0, (1, 1), 1.0),
         "guide": ("e", "tip", "ground", mg.curves.Circle(0.5), 0.1),
         "bushing": ("e", "tip", "ground", (1,) * 6, (1,) * 6, (1,) * 6),
         "rigid_contact": ("e", ball, floor, 0.5, 0.3, 0.4, 1e-5, 1e-5, 0.2),

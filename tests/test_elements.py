@@ -468,6 +468,20 @@ EXAMPLES = {
     "bushing": [
         lambda s: s.bushing("f", "tip", "a", (3, 4, 5, 1, 2, 3), (0.1,) * 6, (0, 1, 2, 0, 0, 3)),
     ],
+    "ball_bearing": [
+        lambda s: s.ball_bearing("f", "tip", "a", 5, 0.01, 0.04, 0.0104, 0.3, 1e-5, 0.1, 0.2),
+    ],
+    "tyre": [
+        lambda s: s.tyre("f", "tip", 2.0, 7.0, mg.LinearTyre(3.0, 2.0), 0.3, (0.6, 0, 0.8)),
+        lambda s: s.tyre("f", "tip", 2.0, 7.0, mg.MagicFormula(), road="a"),
+    ],
+    "drag": [lambda s: s.drag("f", "tip", (1, 2, 3), 1.2, 0.3, (1, 0, 2), "a")],
+    "propeller": [lambda s: s.propeller("f", "tip", 0.4, (0.1, -0.2), 0.01, air="a")],
+    "hydraulic_cylinder": [
+        lambda s: s.hydraulic_cylinder(
+            "f", "tip", "a", 0.5, (0.02, 0.01), (0.1, 0.1), 9.0, 0.5, (0.001, 0.001 * s.time), 0.2
+        ),
+    ],
     "involute_gears": [lambda s: geared(s)],
 }
 

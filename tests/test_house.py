@@ -64,6 +64,8 @@ PUBLIC = [
     "JointKind",
     "Labelled",
     "LinearModel",
+    "LinearTyre",
+    "MagicFormula",
     "Marker",
     "MechgraphError",
     "ModelError",

@@ -373,3 +373,196 @@ def test_guides_in_a_plane():
         runs.append(s.equations().simulate(0.5, {"wire.s": 0.2, "at.angle": 0.1}, rtol=1e-10))
         assert mg.agreement(s, states=1, formalisms=["newton-euler", "lagrange", "absolute"]).ok
     np.testing.assert_allclose(runs[0]["bar"], runs[1]["bar"], atol=1e-8)
+
+
+# --- bearings, wheels, tyres ----------------------------------------------------------------------
+
+
+def bearing(radial: bool) -> tuple[mg.System, dict[str, float]]:
+    """The rings of the gallery's ball bearing, whose balls are bodies there."""
+    gallery = mg.gallery.load("ball_bearing")
+    clearance = 5e-6 if radial else 2 * 0.0004 * (1 - np.cos(np.radians(30)))
+    s = mg.System("bearing")
+    ring = s.body("ring", mass=1.0, inertia=(1e-3, 1e-3, 2e-3))
+    s.joint("inner", s.ground, ring, [*(mg.move(x, x) for x in "xyz"), mg.rot("z", "turn")])
+    s.ball_bearing("balls", ring, s.ground, 6, 0.01, 0.04, 0.0104, 1e9, clearance)
+    s.force("load", ring, (300, 0, 0) if radial else (0, 0, 300))
+    assert gallery.title.startswith("Ball bearing")
+    return s, {"inner.x": 8e-5} if radial else {"inner.z": 5e-4}
+
+
+def test_a_ball_bearing_bears_as_stribeck_says():
+    """Σ K ((δ cos ψ − c)/2)^(3/2) cos ψ = F, borne by the balls on one side."""
+    s, guess = bearing(radial=True)
+    q, _ = s.equations().equilibrium(guess)
+    psi = np.arange(6) * np.pi / 3
+    pressed = np.maximum(0, q[0] * np.cos(psi) - 5e-6) / 2
+    # the grooves' curvature shares a little of it: of the order of the shift over their distance
+    assert (1e9 * pressed**1.5 @ np.cos(psi)) == pytest.approx(300, rel=0.02)
+    squeezed = s.equations().observe(s.forces["balls"].squeezed, q)
+    assert (squeezed > 0).tolist() == (np.cos(psi) > 0.3).tolist()
+
+
+def test_the_contact_angle_of_a_ball_bearing_follows_from_the_load():
+    """(2(ρ − r) + δ) cos α = 2(ρ − r) − c, n K (δ/2)^(3/2) sin α = F."""
+    s, guess = bearing(radial=False)
+    q, _ = s.equations().equilibrium(guess)
+    squeezed = s.equations().observe(s.forces["balls"].squeezed, q)[0]
+    apart = 2 * 0.0004
+    alpha = np.arcsin(q[2] / (apart + squeezed))
+    assert 6 * 1e9 * (squeezed / 2) ** 1.5 * np.sin(alpha) == pytest.approx(300, rel=1e-9)
+    held = apart * np.cos(np.radians(30))
+    assert (apart + squeezed) * np.cos(alpha) == pytest.approx(held, rel=1e-9)
+
+
+def test_mecanum_wheels():
+    """R θ̇ = v_x ∓ v_y for wheels whose rollers are at ±45°, on the axle through the centre."""
+    for angle in (np.pi / 4, -np.pi / 4):
+        s = mg.System("cart")
+        cart = s.body("cart", mass=2.0, inertia=(0.1, 0.1, 0.1))
+        wheel = s.body("wheel", mass=0.2, inertia=(1e-3,) * 3)
+        s.planar("drive", s.ground, cart, at=(0, 0, 0.05))
+        s.revolute("turn", cart, wheel, axis="y")
+        s.omni_wheel("grip", wheel, 0.05, rollers=angle)
+        e = s.equations()
+        _, u = e.assemble({"drive.x'": 0.3, "drive.y'": 0.2, "drive.angle'": 0.0})
+        found = u[e.speeds.index("turn'")]
+        assert 0.05 * found == pytest.approx(0.3 - np.tan(angle) * 0.2, rel=1e-10)
+
+
+def test_the_magic_formula_has_its_published_values():
+    """Bakker, Nyborg and Pacejka, SAE 870421: D of the fits to each load (Table 1) is within 1.2 %
+    of a₁F² + a₂F; B, C, D, E of the formula by hand, and its slopes and peaks."""
+    law = mg.MagicFormula()
+    published = {2: (1936, 2193), 4: (3650, 4236), 6: (5237, 6090), 8: (6677, 7711)}
+    for kilo, peaks in published.items():
+        F = 1000.0 * kilo
+        side = np.array([float(law.side(a, F)) for a in np.linspace(0, 30, 601)])
+        along = np.array([float(law.braking(x, F)) for x in np.linspace(0, 100, 1001)])
+        assert (side.max(), along.max()) == pytest.approx(peaks, rel=0.012)
+        stiffness = 1078 * np.sin(1.82 * np.arctan(0.208 * kilo))  # N for each degree
+        assert float(law.side(1e-6, F)) / 1e-6 == pytest.approx(stiffness, rel=1e-9)
+        D, E = -22.1 * kilo**2 + 1011 * kilo, -0.354 * kilo + 0.707
+        Bx = stiffness / (1.3 * D) * 5.0
+        expected = D * np.sin(1.3 * np.arctan(Bx - E * (Bx - np.arctan(Bx))))
+        assert float(law.side(5.0, F)) == pytest.approx(expected, rel=1e-9)
+    assert float(law.side(5.0, 0.0)) == float(law.braking(5.0, 0.0)) == 0.0
+
+
+def wheel_on_road(law, load: float = 4000.0, **given) -> mg.System:
+    """A wheel that is held upright, and pressed on a road by its weight."""
+    s = mg.System("wheel", gravity=(0, 0, -G))
+    hub = s.body("wheel", mass=load / G, inertia=(1.0, 1.5, 1.0))
+    s.joint("at", s.ground, hub, [mg.move(x, x) for x in "xyz"] + [mg.rot("y", "spin")])
+    s.tyre("tyre", hub, 0.3, 2e5, law, **given)
+    return s
+
+
+@pytest.mark.parametrize("law", [mg.LinearTyre(8e4, 6e4), mg.MagicFormula()])
+def test_a_tyre_pushes_by_slip(law):
+    """Load, and the forces along and across for small slips, with their signs."""
+    s = wheel_on_road(law, regularization=1e-6)
+    e = s.equations()
+    q = [0, 0, 0.3 - 4000 / 2e5, 0]
+    kappa, alpha = 0.01, 0.02
+    for u, expected in (
+        ([20, 0, 0, 20 * (1 + kappa) / 0.3], (kappa, 0)),
+        ([20, 20 * np.tan(alpha), 0, 20 / 0.3], (0, -alpha)),
+    ):
+        udot = e.accelerations(q, u)
+        if isinstance(law, mg.MagicFormula):
+            along = float(law.braking(100 * expected[0], 4000))
+            across = float(law.side(np.degrees(expected[1]), 4000))
+        else:
+            along, across = 8e4 * expected[0], 6e4 * np.tan(expected[1])
+        mass = 4000 / G
+        assert udot[:3] == pytest.approx([along / mass, across / mass, 0], abs=1e-6)
+        assert udot[3] == pytest.approx(-0.3 * along / 1.5, abs=1e-6)
+
+
+def test_a_tyre_leaves_the_road_and_comes_back():
+    """Dropped without damping it rebounds to its height; the events are met."""
+    s = wheel_on_road(mg.LinearTyre(8e4, 6e4))
+    run = s.equations().simulate(1.0, {"at.z": 0.5}, rtol=1e-10)
+    assert np.ptp(run.energy) < 1e-6 * run.energy.max()
+    fall = np.sqrt(2 * 0.2 / G)
+    omega = np.sqrt(2e5 / (4000 / G))
+    v, a = G * fall, 4000 / 2e5
+    down = (2 * np.pi - 2 * np.arctan2(v / omega, a)) / omega
+    top = 2 * fall + down
+    at = np.interp(top, run.time, run["at.z"])
+    assert at == pytest.approx(0.5, abs=1e-4)
+    landed = wheel_on_road(mg.MagicFormula(), damping=5e3)
+    run = landed.equations().simulate(3.0, {"at.z": 0.5, "at.x'": 10.0, "at.spin'": 0.0})
+    assert 0.3 * run["at.spin'"][-1] == pytest.approx(run["at.x'"][-1], rel=1e-3)
+    assert np.abs(run.imbalance).max() < 1e-3 * run.kinetic[0]
+
+
+# --- fluids ---------------------------------------------------------------------------------------
+
+
+def test_a_falling_body_with_drag():
+    """v = v_t tanh(g t / v_t), v_t = √(2 m g / ρ c_d A)."""
+    s = mg.System("fall", gravity=(0, 0, -G))
+    s.joint("at", s.ground, s.body("b", mass=2.0, inertia=0), [mg.move(x, x) for x in "xyz"])
+    s.drag("air", "b", 0.05)
+    terminal = np.sqrt(2 * 2.0 * G / (1.225 * 0.05))
+    run = s.equations().simulate(4.0, {}, rtol=1e-10)
+    np.testing.assert_allclose(
+        -run["at.z'"], terminal * np.tanh(G * run.time / terminal), rtol=1e-8
+    )
+    windy = mg.System("wind")
+    windy.joint("at", windy.ground, windy.body("b", 2.0, inertia=0), [mg.move("x", "x")])
+    windy.drag("air", "b", 0, linear=0.5, wind=(3, 0, 0))
+    run = windy.equations().simulate(2.0, {}, rtol=1e-10)
+    np.testing.assert_allclose(run["at'"], 3 * (1 - np.exp(-0.25 * run.time)), atol=1e-8)
+
+
+def test_a_propeller_hovers_and_brakes_itself():
+    """n = √(m g / ρD⁴c); the torque of the motor is ρD⁵c_Q n²; less thrust in climb."""
+    s = mg.System("propeller", gravity=(0, 0, -G))
+    mast = s.body("mast", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    blades = s.body("blades", mass=0.1, inertia=(1e-3, 1e-3, 2e-3))
+    s.prismatic("height", s.ground, mast)
+    s.revolute("turn", mast, blades)
+    s.propeller("air", blades, 0.4, (0.1, -0.15), 0.012)
+    n = np.sqrt(1.1 * G / (1.225 * 0.4**4 * 0.1))
+    e = s.equations()
+    udot = e.accelerations([0, 0], [0, 2 * np.pi * n])
+    assert udot[0] == pytest.approx(0, abs=1e-10)
+    assert udot[1] == pytest.approx(-1.225 * 0.4**5 * 0.012 * n**2 / 2e-3, rel=1e-12)
+    climbing = e.accelerations([0, 0], [2.0, 2 * np.pi * n])
+    J = 2.0 / (n * 0.4)
+    assert climbing[0] == pytest.approx(-0.15 * J / 0.1 * G, rel=1e-12)
+
+
+def cylinder(**given) -> mg.System:
+    s = mg.System("press")
+    s.prismatic("ram", s.ground, s.body("load", mass=500.0, inertia=0), axis="x", at=(0.5, 0, 0))
+    sizes = {"areas": (2e-3, 1.2e-3), "volumes": (1e-3, 0.8e-3), "bulk_modulus": 1.4e9}
+    s.hydraulic_cylinder("oil", s.ground, "load", 0.5, **{**sizes, **given})
+    return s
+
+
+def test_the_natural_frequency_of_a_hydraulic_cylinder():
+    """ω² = β (A₁²/V₁ + A₂²/V₂) / m; held by the same pressure on both sides of equal areas."""
+    model = cylinder(areas=(2e-3, 2e-3), pressure=5e6).equations().linearize()
+    expected = np.sqrt(1.4e9 * (2e-3**2 / 1e-3 + 2e-3**2 / 0.8e-3) / 500.0)
+    assert np.abs(model.eigenvalues().imag).max() == pytest.approx(expected, rel=1e-9)
+
+
+def test_oil_that_is_pumped_in_moves_the_ram():
+    """By the volume over the area, slowly; and a chamber that is torn open cavitates."""
+    s = mg.System("press")
+    s.prismatic("ram", s.ground, s.body("load", mass=500.0, inertia=0), axis="x", at=(0.5, 0, 0))
+    flow = 1e-4 * s.time
+    sizes = {"areas": (2e-3, 1.2e-3), "volumes": (1e-3, 0.8e-3), "bulk_modulus": 1.4e9}
+    s.hydraulic_cylinder(
+        "oil", s.ground, "load", 0.5, **sizes, oil=(flow, -0.6 * flow), damping=1e4, pressure=1e6
+    )
+    run = s.equations().simulate(2.0, {"ram'": 0.05}, rtol=1e-8)
+    assert run["ram"][-1] == pytest.approx(2e-4 / 2e-3, abs=2e-4)
+    torn = cylinder(pressure=1e5).equations()
+    pull = torn.accelerations([-0.01], [0.0])[0] * 500.0
+    compressed = 1e5 + 1.4e9 * np.log(1e-3 / (1e-3 - 2e-3 * 0.01))
+    assert pull == pytest.approx(compressed * 2e-3, rel=1e-9)  # nothing from the other side

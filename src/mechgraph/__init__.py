@@ -68,6 +68,7 @@ from .model.description import Description
 from .model.element import Effort, Wrench
 from .model.elements import curves
 from .model.elements.rope import Pulley
+from .model.elements.wheels import LinearTyre, MagicFormula
 from .model.forces import Force
 from .model.joints import Joint, JointKind
 from .model.kinds import CONSTRAINTS, FORCES, JOINTS
@@ -124,6 +125,8 @@ __all__ = [
     "JointKind",
     "Labelled",
     "LinearModel",
+    "LinearTyre",
+    "MagicFormula",
     "Marker",
     "MechgraphError",
     "ModelError",

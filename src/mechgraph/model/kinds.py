@@ -16,11 +16,14 @@ from .constraints import Constraint, Coupling, Distance, Expression, Servo
 from .contact.compliant import CompliantContact
 from .contact.rigid import RigidContact
 from .contact.rolling import KnifeEdge, Rolling, Sliding
+from .elements.bearing import BallBearing
 from .elements.bushing import Bushing
+from .elements.fluids import Drag, HydraulicCylinder, Propeller
 from .elements.gears import InvoluteGears, RigidGears
 from .elements.guide import Guide
 from .elements.rope import RigidRope, Rope
 from .elements.transmission import Belt, ElasticBelt, ElasticCoupling, RackAndPinion
+from .elements.wheels import OmniWheel, Tyre
 from .forces import BodyTorque, Force, JointTorque, PointForce, SpringDamper
 from .joints import (
     Cylindrical,
@@ -60,6 +63,11 @@ FORCES: dict[str, type[Force]] = {
     "elastic_coupling": ElasticCoupling,
     "bushing": Bushing,
     "involute_gears": InvoluteGears,
+    "ball_bearing": BallBearing,
+    "tyre": Tyre,
+    "drag": Drag,
+    "propeller": Propeller,
+    "hydraulic_cylinder": HydraulicCylinder,
 }
 
 CONSTRAINTS: dict[str, type[Constraint]] = {
@@ -82,6 +90,7 @@ CONSTRAINTS: dict[str, type[Constraint]] = {
     "rack_and_pinion": RackAndPinion,
     "guide": Guide,
     "rigid_gears": RigidGears,
+    "omni_wheel": OmniWheel,
 }
 
 for _word, _kind in (*FORCES.items(), *CONSTRAINTS.items()):

@@ -37,11 +37,14 @@ from .contact.rolling import Rolling, Sliding
 from .described import Described, Record
 from .description import Description
 from .element import Element
+from .elements.bearing import BallBearing
 from .elements.bushing import Bushing
+from .elements.fluids import Drag, HydraulicCylinder, Propeller
 from .elements.gears import InvoluteGears, RigidGears
 from .elements.guide import Guide
 from .elements.rope import RigidRope, Rope
 from .elements.transmission import Belt, ElasticBelt, ElasticCoupling, RackAndPinion
+from .elements.wheels import OmniWheel, Tyre
 from .forces import Force, JointSpring, JointTorque, SpringDamper
 from .joints import Joint
 from .placed import PlacedConstraint, PlacedForce, PlacedFunction, PlacedOutput
@@ -56,7 +59,7 @@ SAID_AGAIN = (
     FixedIdealJoint, FreeIdealJoint, SpringIdealJoint, FixedControlledJoint, FreeSlideJoint,
     FixedServoJoint,
     Rope, RigidRope, Belt, ElasticBelt, RackAndPinion, ElasticCoupling, Bushing, Guide,
-    InvoluteGears, RigidGears,
+    InvoluteGears, RigidGears, BallBearing, OmniWheel, Tyre, Drag, Propeller, HydraulicCylinder,
 )  # fmt: skip
 
 

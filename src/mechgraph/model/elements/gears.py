@@ -67,8 +67,8 @@ class GearPair:
         self.contact_ratio = (self.last - self.first) / self.pitch
         if self.contact_ratio < 1:
             raise ModelError(
-                f"the axes are {distance:g} apart: {self.contact_ratio:.3g} pairs of teeth touch on "
-                f"average; that must be at least one: the pitch radii add up to "
+                f"the axes are {distance:g} apart: {self.contact_ratio:.3g} pairs of teeth touch "
+                f"on average; that must be at least one: the pitch radii add up to "
                 f"{pitch_radii.sum():g}"
             )
 

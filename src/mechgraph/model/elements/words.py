@@ -7,17 +7,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ...errors import ModelError, unknown
-from ..bodies import Number
+from ..bodies import Number, Vector
 from ..contact.friction import Friction
 from ..joints import Joint
 from ..sentences import sentence
-from ..words import Place, Words
+from ..words import Axis, Place, Words
+from .bearing import BallBearing
 from .bushing import Bushing
 from .curves import Curve
+from .fluids import Drag, HydraulicCylinder, Propeller
 from .gears import PRESSURE_ANGLE, InvoluteGears, RigidGears
 from .guide import Guide
 from .rope import Pulley, RigidRope, Rope
 from .transmission import Belt, ElasticBelt, ElasticCoupling, RackAndPinion
+from .wheels import OmniWheel, Tyre, TyreLaw
 
 Node: TypeAlias = Place | Pulley
 
@@ -221,6 +224,147 @@ class ElementWords(Words):
         """
         places = self._place(a), self._place(b)
         return self.add(Bushing(name, *places, stiffness, damping, preload))
+
+    @sentence("ball_bearing")
+    def ball_bearing(
+        self,
+        name: str,
+        inner: Place,
+        outer: Place,
+        balls: int,
+        ball_radius: Number,
+        pitch_radius: Number,
+        groove: Number,
+        stiffness: Number,
+        clearance: Number = 0,
+        damping: Number = 0,
+        phase: Number = 0,
+    ) -> BallBearing:
+        """A ball bearing between rings about the z axes of two places, with balls without inertia.
+
+        balls: how many, at ``phase`` + 2πk/n around the outer ring.
+        ball_radius, pitch_radius, groove: radii of a ball, of the circle that the balls run on, and
+            of the grooves across.
+        stiffness: Hertz's, of one contact, in N/m^1.5.
+        clearance: diametral, between a ball and both grooves.
+        damping: N = stiffness (δ/2)^1.5 (1 + damping δ̇).
+        """
+        places = self._place(inner), self._place(outer)
+        sizes = balls, ball_radius, pitch_radius, groove
+        return self.add(BallBearing(name, *places, *sizes, stiffness, clearance, damping, phase))
+
+    # --- wheels -----------------------------------------------------------------------------------
+
+    @sentence("omni_wheel")
+    def omni_wheel(
+        self,
+        name: str,
+        wheel: Place,
+        radius: Number,
+        axis: Axis = "y",
+        rollers: Number = 0,
+        floor: Place = "ground",
+    ) -> OmniWheel:
+        """A wheel with rollers on its rim, on the plane z = 0 of the ``floor``: it grips along the
+        axes of the rollers only.
+
+        axis: that the wheel turns about, in its place.
+        rollers: angle between their axes and the rim: 0 for an omni-wheel, ±π/4 for Mecanum's.
+        """
+        places = self._place(wheel), self._place(floor)
+        return self.add(OmniWheel(name, *places, radius, axis, rollers))
+
+    @sentence("tyre")
+    def tyre(
+        self,
+        name: str,
+        wheel: Place,
+        radius: Number,
+        stiffness: Number,
+        law: TyreLaw,
+        damping: Number = 0,
+        axis: Axis = "y",
+        regularization: Number = 0.1,
+        road: Place = "ground",
+    ) -> Tyre:
+        """A tyre on the plane z = 0 of the ``road``; it may leave it.
+
+        stiffness, damping: of its load, along the road's normal.
+        law: ``mg.LinearTyre(…)`` or ``mg.MagicFormula(…)``: forces for slips and load.
+        axis: that the wheel turns about, in its place.
+        regularization: speed in m/s along the road below which slips are taken as for it.
+        """
+        places = self._place(wheel), self._place(road)
+        given = damping, axis, regularization
+        return self.add(Tyre(name, *places, radius, stiffness, law, *given))
+
+    # --- air, water, oil --------------------------------------------------------------------------
+
+    @sentence("drag")
+    def drag(
+        self,
+        name: str,
+        at: Place,
+        area: Number | Vector,
+        density: Number = 1.225,
+        linear: Number = 0,
+        wind: Vector = (0, 0, 0),
+        air: Place = "ground",
+    ) -> Drag:
+        """Drag −½ density area |v| v − linear v at a place that moves with v through the air.
+
+        area: c_d A, one number, or one for each axis of the place.
+        density: of the air, or of water.
+        wind: velocity of the air relative to the place ``air``, in the axes of that.
+        """
+        places = self._place(at), self._place(air)
+        return self.add(Drag(name, *places, area, density, linear, wind))
+
+    @sentence("propeller")
+    def propeller(
+        self,
+        name: str,
+        at: Place,
+        diameter: Number,
+        thrust: Any,
+        torque: Any = 0,
+        density: Number = 1.225,
+        air: Place = "ground",
+    ) -> Propeller:
+        """A propeller about the z axis of a place, with thrust ρD⁴n|n| (c₀ + c₁J) and torque
+        ρD⁵n|n| (c₀ + c₁J), for n turns a second and the advance ratio J = v / |n|D.
+
+        thrust, torque: c₀, or (c₀, c₁); a left-handed propeller has a negative thrust.
+        density: ρ, of the air; ``air`` is what this moves with.
+        """
+        places = self._place(at), self._place(air)
+        return self.add(Propeller(name, *places, diameter, thrust, torque, density))
+
+    @sentence("hydraulic_cylinder")
+    def hydraulic_cylinder(
+        self,
+        name: str,
+        a: Place,
+        b: Place,
+        length: Number,
+        areas: Sequence[Number],
+        volumes: Sequence[Number],
+        bulk_modulus: Number,
+        pressure: Number = 0,
+        oil: Sequence[Number] = (0, 0),
+        damping: Number = 0,
+    ) -> HydraulicCylinder:
+        """A cylinder between two places, whose oil gives way: p₁A₁ − p₂A₂ pushes them apart.
+
+        length: their distance where the chambers hold ``volumes`` of oil under ``pressure``.
+        areas: A₁ of the piston, A₂ of the ring on the side of the rod; 0 if it acts one way only.
+        bulk_modulus: β of the oil, about 1.4e9 Pa.
+        oil: volumes that are pumped in, numbers or functions of time.
+        damping: along the cylinder.
+        """
+        places = self._place(a), self._place(b)
+        given = length, areas, volumes, bulk_modulus, pressure, oil, damping
+        return self.add(HydraulicCylinder(name, *places, *given))
 
     # --- guides -----------------------------------------------------------------------------------
 
