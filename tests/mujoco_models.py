@@ -16,7 +16,14 @@ import mujoco
 import numpy as np
 
 import mechgraph as mg
-from mechgraph.model.forces import BodyTorque, JointSpring, JointTorque, PointForce, SpringDamper
+from mechgraph.model.forces import (
+    BodyTorque,
+    JointSpring,
+    JointTorque,
+    PointForce,
+    Rotor,
+    SpringDamper,
+)
 from mechgraph.model.transitions import Ball, Rotation, Transition, Translation
 from random_systems import Build, Drag, State
 
@@ -133,7 +140,12 @@ class Oracle:
         kind = "hinge" if isinstance(step, Rotation) else "slide"
         self.degrees.append(Degree(name, u, lambda _: np.eye(1), lambda state: state[q]))
         where = f'pos="{_row(d)}" axis="{_row(R @ _column(step.direction))}"'
-        return f'<joint name="{name}" type="{kind}" {where} {self._spring(joint, u)}/>'
+        fitted = f"{self._spring(joint, u)} {self._rotor(joint)}"
+        return f'<joint name="{name}" type="{kind}" {where} {fitted}/>'
+
+    def _rotor(self, joint: mg.Joint) -> str:
+        force = self.system.forces.get(f"{joint.name} rotor")
+        return f'armature="{float(force.inertia)!r}"' if isinstance(force, Rotor) else ""
 
     def _spring(self, joint: mg.Joint, u: list[int]) -> str:
         force = self.system.forces.get(f"{joint.name} spring")

@@ -236,7 +236,13 @@ class Build:
                 "damping": self.number(0, 2),
                 "rest": self.number(-0.5, 0.5),
             }
-        return options
+        return options | self._armature(kind)
+
+    def _armature(self, kind: str) -> dict[str, Any]:
+        """A rotor in some joints; drawn apart, so that all else stays as it was without it."""
+        random = np.random.default_rng((self.seed, len(self.lines)))
+        turns = kind in ("revolute", "prismatic", "screw") and random.random() < 0.2
+        return {"armature": round(random.uniform(0.05, 1.0), 3)} if turns else {}
 
     def steps(self, coordinates: int, drives: int = 1) -> list[mg.Transition]:
         """A chain with so many coordinates (no two alike, so that none is idle), constants and
@@ -546,7 +552,7 @@ def _close(
         build("torque", f"effort in {name}", name, efforts if len(efforts) > 1 else efforts[0])
 
 
-_SPRING = ("stiffness", "damping", "rest")
+_SPRING = ("stiffness", "damping", "rest", "armature")
 
 
 def _amount(build: Build, step: mg.Transition) -> list[float]:

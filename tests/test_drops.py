@@ -44,7 +44,7 @@ def dropped(kind: str) -> mg.Equations:
 def gaps(equations: mg.Equations, q: np.ndarray, u: np.ndarray, values: dict) -> np.ndarray:
     law = equations.system.constraints["floor"]
     return equations.observe(
-        lambda m: ca.vertcat(*(contact.gap for _, contact in law.points(m))),
+        lambda m: ca.vertcat(*(point.gap for point in law.point_states(m))),
         q,
         u,
         parameters=values,

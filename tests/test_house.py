@@ -63,6 +63,7 @@ PUBLIC = [
     "Joint",
     "JointKind",
     "Labelled",
+    "Limits",
     "LinearModel",
     "LinearTyre",
     "MagicFormula",

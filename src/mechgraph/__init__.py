@@ -72,6 +72,7 @@ from .model.elements.wheels import LinearTyre, MagicFormula
 from .model.forces import Force
 from .model.joints import Joint, JointKind
 from .model.kinds import CONSTRAINTS, FORCES, JOINTS
+from .model.stops import Limits
 from .model.system import System
 from .model.transitions import Transition, ball, move, rot, screw
 from .motion.chart import Chart
@@ -124,6 +125,7 @@ __all__ = [
     "Joint",
     "JointKind",
     "Labelled",
+    "Limits",
     "LinearModel",
     "LinearTyre",
     "MagicFormula",

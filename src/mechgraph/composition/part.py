@@ -62,8 +62,8 @@ class Known:
     def __init__(self, terms: Terms, independent: Sequence[str] | None) -> None:
         if terms.chart.description.switched:
             raise UnsupportedError(
-                f"{terms.name!r} has rigid contacts, which switch its rows on and off; it cannot "
-                "be a part"
+                f"{terms.name!r} cannot be a part: {terms.chart.description.switching} switches "
+                "its rows on and off"
             )
         self.terms, self.names = terms, Names(terms)
         own = terms.composed.tree if terms.composed is not None else leaf(terms, independent)

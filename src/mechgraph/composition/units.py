@@ -115,8 +115,13 @@ class Whole:
             constraint = element if isinstance(element, Constraint) else None
             if element.switched or (constraint is not None and constraint.chains()):
                 raise UnsupportedError(
-                    f"composition: {element.called} acts between parts, and contacts that switch "
-                    "or wander cannot; use equations()"
+                    f"composition: {element.called} acts between parts, and what switches or "
+                    "wanders cannot; use equations()"
+                )
+            if element.rotors():
+                raise UnsupportedError(
+                    f"composition: {element.called} turns between parts, and its inertia belongs "
+                    "to none; put its joint inside of a unit, or use equations()"
                 )
 
     def _moves(self, *numbers: SX) -> bool:

@@ -21,12 +21,13 @@ from ..model.joints import Planar
 from ..model.planar import normal
 from ..motion.absolute import AbsoluteChart, own_name
 from ..motion.loads import actions, on_frames, split
-from .dynamics import Dynamics
+from .dynamics import Dynamics, with_rotors
 
 
 def derive(chart: AbsoluteChart) -> Dynamics:
     """Dynamics of the free bodies; the joints follow as constraints."""
-    return Dynamics(lambda: _mass_matrix(chart), lambda: _forces(chart))
+    alone = Dynamics(lambda: _mass_matrix(chart), lambda: _forces(chart))
+    return with_rotors(chart, alone)
 
 
 def _mass_matrix(chart: AbsoluteChart) -> SX:

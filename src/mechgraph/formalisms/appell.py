@@ -22,6 +22,7 @@ from ..errors import UnsupportedError
 from ..motion.chart import Chart
 from ..motion.energy import gravity_potential
 from ..motion.loads import actions, generalized
+from ..motion.rotors import spins
 from .dynamics import Coefficient, Dynamics, check_size
 
 COEFFICIENTS = ("differentiation", "probing")
@@ -81,6 +82,8 @@ def acceleration_energy(chart: Chart) -> SX:
         if not body.weightless:
             (epsilon, w), omega = chart.acceleration(j), chart.twist(j)[0]
             total += _body_energy(body.mass, body.com, body.inertia_at_origin, w, epsilon, omega)
+    for J, _, D, c in spins(chart):
+        total += J * (D @ chart.symbols.udot + c) ** 2 / 2
     return total
 
 

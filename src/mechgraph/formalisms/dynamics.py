@@ -15,6 +15,7 @@ from ..errors import UnsupportedError
 from ..motion.chart import Chart
 from ..motion.constraint_rows import ConstraintRows
 from ..motion.reactions import Recursion
+from ..motion.rotors import rotor_terms, spins
 from ..motion.speeds import SpeedChart
 from ..motion.tree import TreeChart
 
@@ -75,6 +76,24 @@ def in_speeds(chart: Chart, along_joints: Dynamics) -> Dynamics:
         solve=None if solve is None else lambda tau: V @ (solve(V.T @ tau) - c),
         inverse=None if inverse is None else lambda udot: W.T @ inverse(W @ udot + c),
         condition=None if condition is None else lambda: condition() + chart.condition,
+    )
+
+
+def with_rotors(chart: Chart, dynamics: Dynamics, solve: Any = None) -> Dynamics:
+    """Dynamics of bodies, and rotors beside them; their ``solve`` is left out, or another one."""
+    if not any(True for _ in spins(chart)):
+        return dynamics
+    own = cache(lambda: rotor_terms(chart))
+    inverse = dynamics.inverse
+    return replace(
+        dynamics,
+        M=lambda: dynamics.M() + own()[0],
+        f=lambda: dynamics.f() + own()[1],
+        solve=solve,
+        condition=None if solve is None else dynamics.condition,
+        inverse=None
+        if inverse is None
+        else lambda udot: inverse(udot) + own()[0] @ udot - own()[1],
     )
 
 

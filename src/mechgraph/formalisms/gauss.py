@@ -19,6 +19,7 @@ from casadi import SX
 
 from ..motion.chart import Chart
 from ..motion.loads import actions, generalized
+from ..motion.rotors import spins
 from ..vectors import traced
 from .dynamics import Coefficient, Dynamics, check_size
 
@@ -45,6 +46,8 @@ def _constraint(chart: Chart) -> SX:
             g = chart.pose(j)[0].T @ chart.description.gravity
             motion = chart.twist(j)[0], *chart.acceleration(j)
             total += _of_body(*motion, body.mass, body.com, body.inertia, g)
+    for J, _, D, c in spins(chart):
+        total += J * (D @ chart.symbols.udot + c) ** 2 / 2
     return total
 
 

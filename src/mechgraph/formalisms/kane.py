@@ -21,6 +21,7 @@ from casadi import SX
 from ..model.bodies import Massive
 from ..motion.chart import Chart
 from ..motion.loads import actions, generalized
+from ..motion.rotors import spins
 from ..vectors import traced
 from .dynamics import Dynamics, check_size
 
@@ -65,6 +66,8 @@ def _rows_of_bodies(chart: Chart) -> Iterator[Rows]:
     for j, body in chart.carried:
         if not body.weightless:
             yield body_rows(chart, j, body)
+    for J, s, _, c in spins(chart):
+        yield s, J, -J * c
 
 
 def body_rows(chart: Chart, frame: Any, body: Massive) -> Rows:

@@ -27,9 +27,10 @@ from ..errors import UnsupportedError
 from ..motion.chart import Chart, angular_velocity
 from ..motion.energy import potential
 from ..motion.loads import actions, split
+from ..motion.rotors import rotor_energy
 from ..motion.tree import TreeChart
 from . import lagrange_explicit
-from .dynamics import Coefficient, Dynamics, check_size
+from .dynamics import Coefficient, Dynamics, check_size, with_rotors
 
 FORMS = ("energy", "explicit")
 
@@ -47,19 +48,20 @@ def derive(chart: Chart, form: str = "energy", angles: Mapping[str, Any] | None 
     if form == "explicit":
         if not isinstance(chart, TreeChart):
             raise UnsupportedError("lagrange: form='explicit' is for joint coordinates")
-        return lagrange_explicit.derive(chart, Q, angles)
+        return with_rotors(chart, lagrange_explicit.derive(chart, Q, angles))
     if angles is not None:
         raise UnsupportedError("lagrange: angles belong to form='explicit'")
     check_size(chart, "lagrange", OPERATIONS)
     terms = cache(lambda: _terms(chart))
-    return Dynamics(
+    made = Dynamics(
         M=lambda: terms()[0],
         f=lambda: Q() - terms()[1],
         coefficients={
-            "T": Coefficient(0, lambda: kinetic_energy(chart, chart.qdot)),
+            "T": Coefficient(0, lambda: kinetic_energy(chart, chart.qdot) + rotor_energy(chart)),
             "V": Coefficient(0, lambda: potential(chart)),
         },
     )
+    return with_rotors(chart, made)
 
 
 def kinetic_energy(chart: Chart, qdot: SX) -> SX:

@@ -68,7 +68,8 @@ def _complement(rows: ConstraintRows, free: tuple[int, ...]) -> tuple[SX, SX]:
 
 def _refuse_friction(rows: ConstraintRows) -> None:
     if rows.has_friction or rows.chart.description.switched:
-        what = "contacts open and close" if not rows.has_friction else "friction grows with them"
+        switching = rows.chart.description.switching
+        what = "friction grows with them" if rows.has_friction else f"{switching} is switched"
         raise UnsupportedError(
             f"maggi leaves the constraint forces out, but {what} here; use another formalism"
         )

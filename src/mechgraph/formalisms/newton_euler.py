@@ -26,9 +26,10 @@ from casadi import SX
 
 from ..motion.chart import Pair
 from ..motion.loads import actions, on_frames, split
+from ..motion.rotors import rotor_inertias
 from ..motion.tree import TreeChart, TreeFrame, outward
 from ..vectors import traced
-from .dynamics import Dynamics, in_speeds
+from .dynamics import Dynamics, in_speeds, with_rotors
 
 Inertia = tuple[SX, SX, SX]  # J (3x3), H (3x3), M (3x3): moment = J ε + H w, force = Hᵀ ε + M w
 
@@ -36,10 +37,13 @@ Inertia = tuple[SX, SX, SX]  # J (3x3), H (3x3), M (3x3): moment = J ε + H w, f
 def derive(chart: TreeChart) -> Dynamics:
     """Dynamics by the three recursions."""
     loads, efforts = loading(chart)
-    released = cache(lambda: articulated(chart, loads, efforts))
+    elsewhere, rotors = split(chart, rotor_inertias(chart))  # in closed joints, and in the tree
+    released = cache(lambda: articulated(chart, loads, efforts, rotors))
 
     def solve(tau: SX) -> SX:
-        return released()[0] if tau.is_zero() else articulated(chart, loads, efforts + tau)[0]
+        if tau.is_zero():
+            return released()[0]
+        return articulated(chart, loads, efforts + tau, rotors)[0]
 
     def inverse(udot: SX) -> SX:
         return joint_forces(chart, transmitted(chart, loads, udot)) - efforts
@@ -52,7 +56,8 @@ def derive(chart: TreeChart) -> Dynamics:
         condition=lambda: released()[1],
         recursion=lambda loads: transmitted(chart, loads, chart.joint_accelerations),
     )
-    return in_speeds(chart, along_joints)
+    alone = in_speeds(chart, along_joints)
+    return with_rotors(chart, alone, None if elsewhere else alone.solve)
 
 
 def loading(chart: TreeChart) -> tuple[dict[int, Pair], SX]:
@@ -193,9 +198,9 @@ def _symmetric(A: SX) -> SX:
 # --- articulated bodies ---------------------------------------------------------------------------
 
 
-def articulated(chart: TreeChart, loads: dict[int, Pair], tau: SX) -> tuple[SX, SX]:
-    """u̇ under efforts τ, and its condition: articulated inertias and bias wrenches inward,
-    accelerations outward."""
+def articulated(chart: TreeChart, loads: dict[int, Pair], tau: SX, rotors: SX) -> tuple[SX, SX]:
+    """u̇ under efforts τ with inertias of rotors along the speeds, and its condition: articulated
+    inertias and bias wrenches inward, accelerations outward."""
     frames = chart.frames
     inertias = [_body_inertia(chart, j) for j in range(len(frames))]
     zero: Pair = (SX.zeros(3), SX.zeros(3))
@@ -208,8 +213,10 @@ def articulated(chart: TreeChart, loads: dict[int, Pair], tau: SX) -> tuple[SX, 
         frame = frames[j]
         inertia, wrench = inertias[j], _loaded(*wrenches[j], *inertias[j], *chart.biases[j])
         if frame.speeds:
-            own = tau[list(frame.speeds)]
-            *left, K_w, K_v, r, lost = _released(*frame.S, *outer[j], *inertia, *wrench, own)
+            own, turning = tau[list(frame.speeds)], rotors[list(frame.speeds)]
+            *left, K_w, K_v, r, lost = _released(
+                *frame.S, *outer[j], *inertia, *wrench, own, turning
+            )
             outer[j] = ca.trace(inertia[0]), ca.trace(inertia[2])
             inertia, wrench, gains[j] = (
                 (left[0], left[1], left[2]),
@@ -262,19 +269,21 @@ def _released(
     moment: SX,
     force: SX,
     tau: SX,
+    rotors: SX,
 ) -> tuple[SX, ...]:
     """Let a joint give way: what is left of inertia and bias, (Uω D⁻¹, Uv D⁻¹, D⁻¹ r) with which
     u̇ = D⁻¹ r − (U D⁻¹)ᵀ a, and how badly conditioned D is.
 
-    Here a is the frame's acceleration without the joint's own u̇, bias included, U = I S, D = Sᵀ U,
-    r = τ − Sᵀ p. The wrench p comes with the bias acceleration already applied.
+    Here a is the frame's acceleration without the joint's own u̇, bias included, U = I S,
+    D = Sᵀ U + J with the inertias J of rotors, r = τ − Sᵀ p. The wrench p comes with the bias
+    acceleration already applied.
     """
     U_w, U_v = _times(J, H, M, S_w, S_v)
-    D = S_w.T @ U_w + S_v.T @ U_v
+    D = S_w.T @ U_w + S_v.T @ U_v + ca.diag(rotors)
     residual = tau - (S_w.T @ moment + S_v.T @ force)
     gain, pivots = _solve_small(D, ca.horzcat(U_w.T, U_v.T, residual))
     terms = ca.sum1(S_w * S_w).T * (ca.trace(J) + outer_J)
-    terms += ca.sum1(S_v * S_v).T * (ca.trace(M) + outer_M)
+    terms += ca.sum1(S_v * S_v).T * (ca.trace(M) + outer_M) + rotors
     K_w, K_v, r = gain[:, :3].T, gain[:, 3:6].T, gain[:, 6]
     return (
         _symmetric(J - K_w @ U_w.T),

@@ -21,7 +21,7 @@ import casadi as ca
 from casadi import SX
 
 from ..motion.tree import TreeChart
-from .dynamics import Coefficient, Dynamics, check_size, in_speeds
+from .dynamics import Coefficient, Dynamics, check_size, in_speeds, with_rotors
 from .newton_euler import loading
 
 OPERATIONS = 40  # for each pair of speeds that move a body, about
@@ -40,7 +40,8 @@ def derive(chart: TreeChart) -> Dynamics:
         needed = _needed(chart) - _column(chart, loads)
         return efforts - N().T @ (needed + inertia() @ known)
 
-    made = in_speeds(chart, Dynamics(lambda: N().T @ (inertia() @ N()), f))
+    alone = in_speeds(chart, Dynamics(lambda: N().T @ (inertia() @ N()), f))
+    made = with_rotors(chart, alone)
     return Dynamics(
         made.M,
         made.f,

@@ -15,16 +15,17 @@ from casadi import SX
 
 from ..motion.loads import actions, generalized
 from ..motion.nodes import NodeChart
-from .dynamics import Coefficient, Dynamics
+from .dynamics import Coefficient, Dynamics, with_rotors
 
 
 def derive(chart: NodeChart) -> Dynamics:
     """Dynamics of the nodes; lengths, turning and closed joints follow as constraints."""
-    return Dynamics(
+    alone = Dynamics(
         M=lambda: _mass_matrix(chart),
         f=lambda: _weight(chart) + generalized(chart, actions(chart)),
         coefficients={"centres": Coefficient(2, lambda: _centres(chart))},
     )
+    return with_rotors(chart, alone)
 
 
 def _mass_matrix(chart: NodeChart) -> SX:

@@ -24,6 +24,7 @@ from ..errors import UnsupportedError
 from ..motion.constraint_rows import ConstraintRows
 from ..motion.loads import actions, generalized
 from ..motion.points import PointChart
+from ..motion.rotors import rotor_terms
 from .dynamics import Coefficient, Dynamics
 from .kane import body_rows
 from .point_routes import FEW, ROUTES, motions, solver
@@ -64,8 +65,8 @@ def _close(
 
 def _inertia(chart: PointChart) -> tuple[SX, SX]:
     """M, and weight minus inertia forces at u̇ = 0."""
-    u, count = chart.symbols.u, chart.symbols.u.numel()
-    M, f = SX(count, count), SX.zeros(count)
+    u = chart.symbols.u
+    M, f = rotor_terms(chart)
     for name, laid in chart.layout.bodies.items():
         body = laid.primary.body
         if not body.weightless:

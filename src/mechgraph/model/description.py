@@ -72,8 +72,14 @@ class Description(Picklable):
 
     @property
     def switched(self) -> bool:
-        """True if there are elements that a simulation switches: rigid contacts."""
+        """True if there are elements that a simulation switches: rigid contacts, stops, joints that
+        stick."""
         return any(element.switched for element in self.elements)
+
+    @property
+    def switching(self) -> str:
+        """These elements, as messages call them."""
+        return ", ".join(element.called for element in self.elements if element.switched)
 
     @property
     def places(self) -> dict[str, Body | Marker]:

@@ -81,6 +81,11 @@ class Element(Described):
         """Elements that come along with it."""
         return ()
 
+    def rotors(self) -> Sequence[tuple[str, SX]]:
+        """Coordinates of joints with an inertia J that turns with each and with nothing else: it
+        has the energy ½ J ẋ²."""
+        return ()
+
     def acts_on(self, m: Motion) -> tuple[Marker, SX] | None:
         """Where its force is seen: on the body of a marker, reduced to a point of the world. By
         default its last place."""

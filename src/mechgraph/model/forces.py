@@ -21,6 +21,7 @@ from ..errors import ModelError
 from ..vectors import column, scalar
 from .bodies import Body, Marker, marker_on
 from .element import Action, Effort, Element, Wrench
+from .limits import Limit
 
 if TYPE_CHECKING:
     from ..motion.motion import Motion
@@ -120,6 +121,24 @@ class JointSpring(Force):
         if self.damping.is_zero():
             return []
         return [Effort(self.joint, -self.damping * m.speed(self.joint))]
+
+
+class Rotor(Force):
+    """Inertia that turns with a joint's coordinate x and nothing else, T = ½ J ẋ²: that of a
+    motor's rotor times the square of its gear's ratio. It exerts −J ẍ."""
+
+    word = "armature"
+
+    def __init__(self, name: str, coordinate: str, inertia: Any) -> None:
+        self.name, self.coordinate = name, coordinate
+        self.inertia = scalar(inertia, "armature")
+        self.limits = [Limit("armature", self.inertia, positive=False)]
+
+    def joints(self) -> Sequence[str]:
+        return (self.coordinate,)
+
+    def rotors(self) -> Sequence[tuple[str, SX]]:
+        return ((self.coordinate, self.inertia),)
 
 
 def _each(value: Any, count: int, what: str) -> SX:

@@ -16,14 +16,7 @@ from .constraints import Constraint, Coupling, Distance, Expression, Servo
 from .contact.compliant import CompliantContact
 from .contact.rigid import RigidContact
 from .contact.rolling import KnifeEdge, Rolling, Sliding
-from .elements.bearing import BallBearing
-from .elements.bushing import Bushing
-from .elements.fluids import Drag, HydraulicCylinder, Propeller
-from .elements.gears import InvoluteGears, RigidGears
-from .elements.guide import Guide
-from .elements.rope import RigidRope, Rope
-from .elements.transmission import Belt, ElasticBelt, ElasticCoupling, RackAndPinion
-from .elements.wheels import OmniWheel, Tyre
+from .elements import kinds as machine
 from .forces import BodyTorque, Force, JointTorque, PointForce, SpringDamper
 from .joints import (
     Cylindrical,
@@ -58,16 +51,7 @@ FORCES: dict[str, type[Force]] = {
     "force": PointForce,
     "body_torque": BodyTorque,
     "compliant_contact": CompliantContact,
-    "rope": Rope,
-    "elastic_belt": ElasticBelt,
-    "elastic_coupling": ElasticCoupling,
-    "bushing": Bushing,
-    "involute_gears": InvoluteGears,
-    "ball_bearing": BallBearing,
-    "tyre": Tyre,
-    "drag": Drag,
-    "propeller": Propeller,
-    "hydraulic_cylinder": HydraulicCylinder,
+    **machine.FORCES,
 }
 
 CONSTRAINTS: dict[str, type[Constraint]] = {
@@ -85,12 +69,7 @@ CONSTRAINTS: dict[str, type[Constraint]] = {
     "fixed_controlled_joint": FixedControlledJoint,
     "free_slide_joint": FreeSlideJoint,
     "fixed_servo_joint": FixedServoJoint,
-    "rigid_rope": RigidRope,
-    "belt": Belt,
-    "rack_and_pinion": RackAndPinion,
-    "guide": Guide,
-    "rigid_gears": RigidGears,
-    "omni_wheel": OmniWheel,
+    **machine.CONSTRAINTS,
 }
 
 for _word, _kind in (*FORCES.items(), *CONSTRAINTS.items()):

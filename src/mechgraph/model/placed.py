@@ -180,6 +180,10 @@ class PlacedElement(Element):
     def places(self) -> Sequence[Marker]:
         return [self.unit.marker(marker) for marker in self.element.places()]
 
+    def rotors(self) -> Sequence[tuple[str, SX]]:
+        number = self.unit.number
+        return [(self.unit.called(name), number(J)) for name, J in self.element.rotors()]
+
     def acts_on(self, m: Motion) -> tuple[Marker, SX] | None:
         found = self.element.acts_on(within(m, self.unit))
         if found is None:

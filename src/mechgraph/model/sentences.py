@@ -24,6 +24,10 @@ class JointOptions(TypedDict, total=False):
     child_at, child_orientation: the same on the child.
     stiffness, damping, rest: a spring and damper along its coordinates, one number for all or one
         for each.
+    limits: stops of a coordinate, (low, high), or ``mg.Limits`` for restitution or stiffness; by
+        coordinate, {"angle": (-1, 1)}, if there are several.
+    armature: inertia that turns with a coordinate and nothing else, such as that of a motor's rotor
+        times the square of its gear's ratio.
     cut: True cuts this joint of a loop, False keeps it in the tree, None leaves the choice.
     """
 
@@ -34,6 +38,8 @@ class JointOptions(TypedDict, total=False):
     stiffness: Number
     damping: Number
     rest: Number
+    limits: Any
+    armature: Any
     cut: bool | None
 
 
@@ -45,6 +51,8 @@ DEFAULTS: dict[str, Any] = {
     "stiffness": 0,
     "damping": 0,
     "rest": 0,
+    "limits": None,
+    "armature": None,
     "cut": None,
 }
 

@@ -24,6 +24,7 @@ from .described import Record
 from .description import Description
 from .element import Element
 from .elements.words import ElementWords
+from .fittings import FITTINGS, fittings
 from .forces import Force, JointSpring
 from .joints import Free, Joint, JointKind
 from .planar import read_plane
@@ -228,17 +229,19 @@ class System(ElementWords):
     def _join(
         self, name: str, parent: Place, child: Place, kind: JointKind, options: JointOptions
     ) -> Joint:
-        """The joint, and the spring in it, if there is one."""
+        """The joint, and what its options hang on it: a spring, stops, …"""
         given: dict[str, Any] = dict(options)
         spring = [given.pop(key, DEFAULTS[key]) for key in ("stiffness", "damping", "rest")]
+        built = {option: given.pop(option, None) for option in FITTINGS}
         joint = Joint(name, self._known(parent), self._known(child), kind, **given)
         if joint.parent.body is joint.child.body:
             raise ModelError(f"joins body {joint.child.body.name!r} to itself")
         sprung = None if _is_zero(spring[0]) and _is_zero(spring[1]) else _spring(joint, *spring)
+        hung = [*(() if sprung is None else (sprung,)), *fittings(joint, built)]
         self._claim(name, "joint")
         self._joints[name] = joint
-        if sprung is not None:
-            self.add(sprung)
+        for element in hung:
+            self.add(element)
         return joint
 
     def add(self, element: Added) -> Added:

@@ -37,17 +37,11 @@ from .contact.rolling import Rolling, Sliding
 from .described import Described, Record
 from .description import Description
 from .element import Element
-from .elements.bearing import BallBearing
-from .elements.bushing import Bushing
-from .elements.fluids import Drag, HydraulicCylinder, Propeller
-from .elements.gears import InvoluteGears, RigidGears
-from .elements.guide import Guide
-from .elements.rope import RigidRope, Rope
-from .elements.transmission import Belt, ElasticBelt, ElasticCoupling, RackAndPinion
-from .elements.wheels import OmniWheel, Tyre
-from .forces import Force, JointSpring, JointTorque, SpringDamper
+from .elements import kinds as machine
+from .forces import Force, JointSpring, JointTorque, Rotor, SpringDamper
 from .joints import Joint
 from .placed import PlacedConstraint, PlacedForce, PlacedFunction, PlacedOutput
+from .stops import CompliantStop, RigidStop
 
 if TYPE_CHECKING:
     from ..motion.motion import Motion
@@ -57,9 +51,8 @@ SAID_AGAIN = (
     SpringDamper, JointSpring, JointTorque, CompliantContact,
     Distance, Coupling, Servo, Rolling, Sliding, RigidContact, ContactPoints,
     FixedIdealJoint, FreeIdealJoint, SpringIdealJoint, FixedControlledJoint, FreeSlideJoint,
-    FixedServoJoint,
-    Rope, RigidRope, Belt, ElasticBelt, RackAndPinion, ElasticCoupling, Bushing, Guide,
-    InvoluteGears, RigidGears, BallBearing, OmniWheel, Tyre, Drag, Propeller, HydraulicCylinder,
+    FixedServoJoint, RigidStop, CompliantStop, Rotor,
+    *machine.FORCES.values(), *machine.CONSTRAINTS.values(),
 )  # fmt: skip
 
 

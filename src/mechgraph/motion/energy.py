@@ -9,11 +9,12 @@ from ..errors import blamed
 from ..vectors import scalar
 from .chart import Chart
 from .loads import culprit
+from .rotors import rotor_energy
 
 
 def kinetic(chart: Chart) -> SX:
-    """T = Σ ½ m v_C² + ½ ω·I ω."""
-    total = SX(0)
+    """T = Σ ½ m v_C² + ½ ω·I ω, and that of rotors."""
+    total = rotor_energy(chart)
     for frame, body in chart.carried:
         omega, v = chart.twist(frame)
         v_C = v + ca.cross(omega, body.com)

@@ -27,6 +27,7 @@ from .chart import Chart, Pair
 from .constraint_rows import ConstraintRows, ForceTorque
 from .energy import potential
 from .loads import actions, on_frames, split
+from .rotors import rotor_efforts
 
 Loads = dict[Any, Pair]  # by frame: (torque about its origin, force), in its own axes
 Recursion = Callable[[Loads], Sequence[Pair]]  # (moment, force) that each frame receives
@@ -77,6 +78,11 @@ class Reactions:
                 torque = torque + wrench.torque + ca.cross(arm, wrench.force)
         return sign * ca.vertcat(force, torque)
 
+    @cached_property
+    def _acting(self) -> list[Action]:
+        """Actions of forces, and what rotors need."""
+        return [*actions(self.chart), *rotor_efforts(self.chart)]
+
     # --- through closed joints --------------------------------------------------------------------
 
     def _by_multipliers(self, joint: Joint) -> ForceTorqueAt:
@@ -96,9 +102,7 @@ class Reactions:
         joint they are transmitted)."""
         own = {joint.name, *joint.coordinates, *joint.speeds}
         efforts: list[Action] = [
-            action
-            for action in actions(self.chart)
-            if isinstance(action, Effort) and action.joint in own
+            action for action in self._acting if isinstance(action, Effort) and action.joint in own
         ]
         for wrench in split(self.chart, efforts)[0]:
             yield {wrench.marker.body.name: (wrench.force, wrench.torque)}
@@ -126,7 +130,7 @@ class Reactions:
     def _loads(self) -> Loads:
         """Wrenches of forces and constraints on each frame."""
         bodies = self.chart.description.bodies
-        applied, _ = split(self.chart, actions(self.chart))
+        applied, _ = split(self.chart, self._acting)
         constraining = [
             Wrench(marker_on(bodies[name]), *wrench) for name, wrench in self.rows.wrenches.items()
         ]

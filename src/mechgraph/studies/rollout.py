@@ -56,7 +56,9 @@ def rollout(
     one_of("method", method, METHODS, UnsupportedError)
     if equations.terms.chart.description.switched:
         raise UnsupportedError(
-            "rollouts know no events, so no rigid contacts; use compliant_contact, or simulate"
+            "rollouts know no events, so nothing rigid that opens, sticks or stops: "
+            f"{equations.system.switching}; use what gives way (compliant_contact, mg.Limits with "
+            "stiffness, mg.Friction), or simulate"
         )
     step = number("step", step, positive=True)
     steps, every, threads = whole(steps=steps, every=every, threads=threads)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -17,6 +16,7 @@ from ..limits import Fraction, Limit
 from .pairs import Contact, SurfacePair
 from .rolling import SurfaceConstraint, tangential
 from .surfaces import Surface
+from .switched import PointRows, PointState, Switched
 
 if TYPE_CHECKING:
     from ...motion.motion import Motion
@@ -24,16 +24,7 @@ if TYPE_CHECKING:
 SOFT = 0.5  # part of the regularization below which w is no direction any more
 
 
-@dataclass(frozen=True)
-class PointRows:
-    """Indices of the rows of one point of contact among all rows of a system."""
-
-    gap: int
-    slip: tuple[int, ...]
-    level: tuple[int, ...]
-
-
-class RigidContact(SurfaceConstraint):
+class RigidContact(SurfaceConstraint, Switched):
     """Surfaces that cannot enter each other: they meet with ``restitution`` (Newton's) and
     ``tangential`` restitution, press, stick or slide with friction (``friction`` μ, ``static`` μ_s
     to break away), and part again.
@@ -63,18 +54,6 @@ class RigidContact(SurfaceConstraint):
         tangential: Any = 0.0,
     ) -> None:
         super().__init__(name, surface, base)
-        self._laws(restitution, friction, static, resting, regularization, tangential)
-
-    def _laws(
-        self,
-        restitution: Any,
-        friction: Any = 0.0,
-        static: Any = None,
-        resting: Any = 1e-5,
-        regularization: Any = 1e-5,
-        tangential: Any = 0.0,
-    ) -> None:
-        """Its numbers, their limits, and the switches of its points."""
         self.restitution = scalar(restitution, "restitution")
         self.friction = scalar(friction, "friction")
         self.static = self.friction if static is None else scalar(static, "static")
@@ -90,8 +69,6 @@ class RigidContact(SurfaceConstraint):
         self.switches = [[symbol(name) for name in self.switch_names(pair)] for pair in self.pairs]
         names = [] if self.friction.is_zero() else [self.heading_names(p) for p in self.pairs]
         self.headings = [ca.vertcat(*(symbol(name) for name in each)) for each in names]
-
-    switched = True
 
     def parameters(self) -> dict[str, SX]:
         out: dict[str, SX] = {}
@@ -115,12 +92,29 @@ class RigidContact(SurfaceConstraint):
         for pair, switches in zip(self.pairs, self.switches, strict=True):
             yield pair, pair.switched(m, switches)
 
-    def points(self, m: Motion) -> list[tuple[SurfacePair, Contact]]:
-        """All points of contact, open ones, too."""
-        return list(self._contacts(m))
+    def point_switches(self) -> list[tuple[str, dict[str, str], list[str]]]:
+        return [
+            (
+                pair.name,
+                dict(zip(pair.switches, self.switch_names(pair), strict=True)),
+                self.heading_names(pair) if self.headings else [],
+            )
+            for pair in self.pairs
+        ]
+
+    def point_states(self, m: Motion) -> list[PointState]:
+        return [
+            PointState(
+                contact.gap,
+                self.headed(m, k, contact)[1],
+                contact.tangents,
+                rise=pair.rise(m),
+                radius=pair.radius,
+            )
+            for k, (pair, contact) in enumerate(self._contacts(m))
+        ]
 
     def point_rows(self, m: Motion, rows: dict[Level, list[int]]) -> list[PointRows]:
-        """Which of its rows belong to which point, from the indices of all its rows by level."""
         positions, velocities = (iter(rows.get(level, ())) for level in ("position", "velocity"))
         found = []
         for pair in self.pairs:

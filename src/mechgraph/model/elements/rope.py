@@ -24,14 +24,15 @@ from casadi import SX
 
 from ...arguments import flag
 from ...errors import ModelError
-from ...vectors import scalar
+from ...vectors import scalar, symbol
 from ..bodies import Body, Marker, marker_on
-from ..contact.pairs import Contact, SurfacePair
-from ..contact.rigid import RigidContact
+from ..constraints import Level
+from ..contact.switched import PointRows, PointState, Switched
 from ..described import Described
 from ..element import Action
 from ..forces import Force
-from ..limits import Limit
+from ..joints import Rows
+from ..limits import Fraction, Limit
 from .measure import Measure, measured
 
 if TYPE_CHECKING:
@@ -196,37 +197,47 @@ class Rope(Force):
         return length.pushed(-self._damped(length))
 
 
-class _Slack(SurfacePair):
-    """What is left of a rope before it is taut, as the gap of a contact."""
-
-    def __init__(self, path: RopePath, length: SX) -> None:
-        self.name, self.path, self.length = path.name, path, length
-
-    def contact(self, m: Motion) -> Contact:
-        gap = self.length - self.path.length(m).value
-        return Contact(SX.zeros(3), SX([0, 0, 1]), gap)
-
-    def slip(self, m: Motion, contact: Contact) -> SX:
-        return SX.zeros(3)
-
-
-class RigidRope(RigidContact):
+class RigidRope(Switched):
     """A rope along a ``path`` of places and pulleys that is never longer than ``length``: slack, or
     taut with its multiplier as tension.
 
     It comes taut with ``restitution`` (Newton's); below the speed ``resting`` it does not rebound.
+    The parameter ``name.touching`` is 1 where it is taut; ``simulate`` sets it as the motion goes.
     """
+
+    overlap = "ropes are too short at the start: {} m; change the start, or use rope"
 
     def __init__(
         self, name: str, path: Any, length: Any, restitution: Any = 0.0, resting: Any = 1e-5
     ) -> None:
         self.name, self.path, self.length = name, RopePath(name, path), scalar(length, "length")
-        self.pairs = [_Slack(self.path, self.length)]
-        self.limits = [*self.path.limits, Limit("length", self.length)]
-        self._laws(restitution, resting=resting)
+        self.restitution = scalar(restitution, "restitution")
+        self.resting, self.taut = scalar(resting, "resting"), symbol(f"{name}.touching")
+        self.limits = [
+            *self.path.limits,
+            Limit("length", self.length),
+            Fraction("restitution", self.restitution),
+            Limit("resting", self.resting, positive=False),
+        ]
 
     def places(self) -> Sequence[Marker]:
         return self.path.places
 
-    def acts_on(self, m: Motion) -> tuple[Marker, SX] | None:
-        return self.places()[-1], m.position(self.places()[-1])
+    def parameters(self) -> dict[str, SX]:
+        return {f"{self.name}.touching": self.taut}
+
+    def slack(self, m: Motion) -> SX:
+        """By how much it is longer than its way."""
+        return self.length - self.path.length(m).value
+
+    def position(self, m: Motion) -> Rows:
+        return [("", self.taut * self.slack(m))]
+
+    def point_switches(self) -> list[tuple[str, dict[str, str], list[str]]]:
+        return [(self.name, {"touching": f"{self.name}.touching"}, [])]
+
+    def point_rows(self, m: Motion, rows: dict[Level, list[int]]) -> list[PointRows]:
+        return [PointRows(rows["position"][0])]
+
+    def point_states(self, m: Motion) -> list[PointState]:
+        return [PointState(self.slack(m), SX(1), ())]

@@ -33,14 +33,16 @@ STEPS = 30  # of Newton's method
 @dataclass(frozen=True)
 class Site:
     """A place of contact: its rows along the normal (several, if it is a ring that lies flat),
-    those along two tangents (or none), its coefficients of friction, sliding μ and sticking μ_s,
-    and the direction of its slip, if it slips."""
+    those along its tangents (two, one in a joint, or none), its coefficients of friction, sliding μ
+    and sticking μ_s, the direction of its slip, if it slips, and a load on it beside its normal
+    forces, which is known."""
 
     normals: list[int]
     tangents: list[int]
     friction: float = 0.0
     static: float = 0.0
     slip: np.ndarray | None = None
+    load: float = 0.0
 
     @property
     def finds(self) -> bool:
@@ -58,12 +60,15 @@ def solve(W: np.ndarray, c: np.ndarray, sites: list[Site]) -> np.ndarray:
 
     Sites stick with μ_s or slide with μ: those that slide with μ_s are given μ, until none is left.
     """
-    scale, size = max(np.diag(W).max(initial=0.0), 1e-300), max(np.abs(c).max(initial=0.0), 1e-300)
+    scale = max(np.diag(W).max(initial=0.0), 1e-300)
+    loads = [scale * site.load * site.static for site in sites]
+    size = max(np.abs(c).max(initial=0.0), max(loads, default=0.0), 1e-300)
     W, c = W / scale, c / size
+    sites = [replace(site, load=site.load * scale / size) for site in sites]
     while True:
         x = _solve(W, c, sites)
         a = W @ x + c
-        slides = [s.finds and np.hypot(*a[s.tangents]) > SLIDES for s in sites]
+        slides = [s.finds and np.linalg.norm(a[s.tangents]) > SLIDES for s in sites]
         weaker = [
             replace(site, static=site.friction) if sliding else site
             for site, sliding in zip(sites, slides, strict=True)
@@ -108,8 +113,19 @@ def _by_polygons(W: np.ndarray, c: np.ndarray, sites: list[Site], sides: int) ->
     E, S, K = _generators(c, sites, sides)
     slack = (K < 0).T.astype(float)  # the speed that friction does not stop, γ
     M = np.block([[S @ W @ E, slack], [K, np.zeros((len(K), len(K)))]])
-    z = lemke(M, np.concatenate([S @ c, np.zeros(len(K))]))
-    return E @ z[: len(S)]
+    given = _given(len(c), sites)
+    spare = [site.static * site.load for site in sites if site.finds]
+    z = lemke(M, np.concatenate([S @ (c + W @ given), spare]))
+    return E @ z[: len(S)] + given
+
+
+def _given(count: int, sites: list[Site]) -> np.ndarray:
+    """Forces of friction that known loads make at sites that slip."""
+    x = np.zeros(count)
+    for site in sites:
+        if site.slip is not None:
+            x[site.tangents] = -site.friction * site.load * site.slip
+    return x
 
 
 def _generators(
@@ -127,18 +143,22 @@ def _generators(
         met += [np.eye(len(c))[row] for row in site.normals]
         given += [np.eye(len(c))[row] + dragged for row in site.normals]
         if site.finds:
-            cones.append(cone | {len(met) + i: -1.0 for i in range(sides)})
-            corners = np.zeros((sides, len(c)))
-            corners[:, site.tangents] = _corners(c[site.tangents], sides)
-            met += list(corners)
-            given += list(corners)
+            corners = _corners(c[site.tangents], sides)
+            cones.append(cone | {len(met) + i: -1.0 for i in range(len(corners))})
+            towards = np.zeros((len(corners), len(c)))
+            towards[:, site.tangents] = corners
+            met += list(towards)
+            given += list(towards)
     K = np.zeros((len(cones), len(met)))
     for k, cone in enumerate(cones):
         K[k, list(cone)] = list(cone.values())
-    return np.array(given).T, np.array(met), K
+    shape = -1, len(c)
+    return np.array(given).reshape(shape).T, np.array(met).reshape(shape), K
 
 
 def _corners(against: np.ndarray, sides: int) -> np.ndarray:
+    if len(against) == 1:
+        return np.array([[1.0], [-1.0]])
     first = np.arctan2(*-against[::-1]) if against.any() else 0.0
     angles = first + 2 * np.pi * np.arange(sides) / sides
     return np.stack([np.cos(angles), np.sin(angles)], axis=1)
@@ -225,7 +245,7 @@ def _residual(
         residual[active], slope[active] = a[active], W[active]
         if not t:
             continue
-        load, loads = x[active].sum(), unit[active].sum(axis=0)
+        load, loads = x[active].sum() + site.load, unit[active].sum(axis=0)
         friction = site.static if site.slip is None else site.friction
         limit, limits = friction * max(load, 0.0), friction * loads * (load > 0)
         if site.slip is not None:
@@ -233,12 +253,12 @@ def _residual(
             slope[t] = unit[t] + np.outer(site.slip, limits)
             continue
         y, ys = x[t] - a[t], unit[t] - W[t]
-        length = max(np.hypot(*y), 1e-100)
+        length = max(float(np.linalg.norm(y)), 1e-100)
         if length <= limit:
             residual[t], slope[t] = a[t], W[t]
         else:
             along = y / length
-            across = (np.eye(2) - np.outer(along, along)) / length
+            across = (np.eye(len(t)) - np.outer(along, along)) / length
             residual[t] = x[t] - limit * along
             slope[t] = unit[t] - np.outer(along, limits) - limit * across @ ys
     return residual, slope

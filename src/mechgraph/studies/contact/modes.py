@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 STUCK = 0.75  # part of the regularization that w falls to where a slip ends
 STANDSTILL = 30
+SURE = 1e-10  # relative: how well a joint's friction is known
 
 
 class EndlessContacts(IntegrationFailure):
@@ -62,6 +63,8 @@ class Contacts:
         self.sticking = np.zeros(len(self.points), dtype=bool)
         self.flat = np.zeros(len(self.points), dtype=bool)
         self.rings = np.array([bool(point.rows.level) for point in self.points])
+        self.always = np.array([point.rows.gap is None for point in self.points])  # never open
+        self.touching |= self.always
         self.rough = np.array([not point.law.static.is_zero() for point in self.points])
         self.heading = np.zeros((len(self.points), 2))
         self.tipping: dict[int, np.ndarray] = {}
@@ -75,12 +78,15 @@ class Contacts:
         )
         self.count = 0  # of impacts
         self._latest, self._standing = -np.inf, 0
-        self.small_force = 1e-9 * weight(equations)  # less is rounding
+        # less is rounding
+        self.small_force = np.where(self.always, SURE * self.static, 1e-9 * weight(equations))
         self.gravity = gravity(equations)
         self._constants = np.array(list(context.parameters.values()))
         place = {name: k for k, name in enumerate(context.parameters)}
         self._places = [place[name] for name in self.switches]
-        self._own = [[place[name] for name in point.switches] for point in self.points]
+        self._own = [
+            {mode: place[name] for mode, name in point.switches.items()} for point in self.points
+        ]
 
     @property
     def parameters(self) -> np.ndarray:
@@ -93,7 +99,7 @@ class Contacts:
         """The same as if all points were closed and stuck, and one flat."""
         values = self.parameters
         for k, own in enumerate(self._own):
-            values[own[: 3 if k == lying else 2]] = 1.0
+            values[[at for mode, at in own.items() if mode != "flat" or k == lying]] = 1.0
         return values
 
     def evaluated(
@@ -115,8 +121,9 @@ class Contacts:
     def switches(self) -> dict[str, float]:
         """Values of the parameters that switch the rows."""
         out: dict[str, float] = {}
-        for point, *modes in zip(self.points, self.touching, self.sticking, self.flat, strict=True):
-            out |= {name: float(mode) for name, mode in zip(point.switches, modes, strict=False)}
+        modes = {"touching": self.touching, "sticking": self.sticking, "flat": self.flat}
+        for k, point in enumerate(self.points):
+            out |= {name: float(modes[mode][k]) for mode, name in point.switches.items()}
         for point, heading in zip(self.points, self.heading, strict=True):
             out |= {name: float(h) for name, h in zip(point.headings, heading, strict=False)}
         return out
@@ -171,7 +178,7 @@ class Contacts:
         return self.equations.numeric.kept("margins of contacts", self._margins)
 
     def _margins(self) -> SX:
-        eqs, tiny = self.equations, self.small_force
+        eqs = self.equations
         gap, _, normal, stuck, slip, sum_of_stuck = quantities(eqs, self.points)
         radius, moment, rise, _, _ = ring_quantities(eqs, self.points)
         touching, sticking, flat = self._switch_symbols
@@ -179,6 +186,8 @@ class Contacts:
             ca.vertcat(*(SX(getattr(point.law, what)) for point in self.points))
             for what in ("static", "regularization")
         )
+        always, scale = ca.DM(self.always.astype(float)), 1e-9 * weight(eqs)
+        tiny = always * SURE * static + (1 - always) * scale
         weights, together = sticking * (stuck + tiny), ca.DM(self.same_pair.T)
         reserve = together @ (weights * (static * normal - stuck)) / (together @ weights + 1e-300)
         reserve = ca.fmin(reserve, together @ (sticking * static * normal) - sum_of_stuck)
@@ -204,14 +213,19 @@ class Contacts:
         flat."""
         s = self.equations.terms.symbols
         symbols = dict(zip(s.parameters, ca.vertsplit(s.p), strict=True))
-        own = [[symbols[name] for name in point.switches] for point in self.points]
-        return [ca.vertcat(*((*each, SX(0))[k] for each in own)) for k in range(3)]
+        unswitched = {"touching": SX(1), "sticking": SX(0), "flat": SX(0)}
+        return [
+            ca.vertcat(
+                *(symbols[p.switches[mode]] if mode in p.switches else other for p in self.points)
+            )
+            for mode, other in unswitched.items()
+        ]
 
     @property
     def tolerance(self) -> float:
         """The largest tolerance with which the end of a slip is still seen: a step must not leap
         over the speeds that are taken for none."""
-        return float((self.regularization[self.rough] / 10).min(initial=np.inf))
+        return float((self.regularization[self.rough & ~self.always] / 10).min(initial=np.inf))
 
     def names(self, chosen: Any) -> str:
         return ", ".join(repr(point.name) for point in np.array(self.points)[chosen])
@@ -235,14 +249,14 @@ class Contacts:
     # --- what happens at an event -----------------------------------------------------------------
 
     def check_start(self, t: float, q: np.ndarray, u: np.ndarray) -> None:
-        """Refuse a start in which surfaces overlap."""
-        overlaps = zip(self.points, -self.approach(t, q, u)[0], strict=True)
-        deep = {point.name: depth for point, depth in overlaps if depth > GIVEN}
-        if deep:
-            listed = ", ".join(f"{name} by {depth:.3g} m" for name, depth in deep.items())
+        """Refuse a start in which surfaces overlap, or joints are beyond their limits."""
+        told: dict[str, list[str]] = {}
+        for point, depth in zip(self.points, -self.approach(t, q, u)[0], strict=True):
+            if depth > GIVEN:
+                told.setdefault(point.law.overlap, []).append(f"{point.name} by {depth:.3g}")
+        if told:
             raise ArgumentError(
-                f"surfaces overlap at the start: {listed}; change the start, or use "
-                "compliant_contact"
+                "; ".join(text.format(", ".join(deep)) for text, deep in told.items())
             )
 
     def settle(
@@ -265,19 +279,18 @@ class Contacts:
         """The closed point that would pull most, if any."""
         normal = self.seen(t, q, u)[2]
         spare = np.where(self.touching, normal - self._band(normal), np.inf)
-        return int(spare.argmin()) if spare.min(initial=np.inf) < -self.small_force / 2 else None
+        pulls = spare < -self.small_force / 2
+        return int(spare.argmin()) if pulls.any() else None
 
     def overstrained(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[int, np.ndarray] | None:
         """The sticking point that friction holds least, if it does not, and the direction in which
         it begins to slip: against the force that would be needed."""
         _, _, normal, tangential_force, _, together = self.seen(t, q, u)
         reserve = self._reserve(normal - self._band(normal), tangential_force, together)
-        reserve = np.where(self.sticking, reserve, np.inf)
-        if reserve.min(initial=np.inf) >= -self.small_force / 2:
+        strained = self.sticking & (reserve < -self.small_force / 2)
+        if not strained.any():
             return None
-        own = np.where(
-            reserve < -self.small_force / 2, self.static * normal - tangential_force, np.inf
-        )
+        own = np.where(strained, self.static * normal - tangential_force, np.inf)
         eqs, k = self.equations, int(own.argmin())
         kernel = eqs.numeric.kernel("stuck", lambda: stuck_forces(eqs, self.points), [1] * 2)
         force = np.array([along[k] for along in self.evaluated(kernel, t, q, u)])
@@ -286,7 +299,7 @@ class Contacts:
     def _band(self, normal: np.ndarray) -> np.ndarray:
         """What has to be left of the normal force of a point of several, whose shares are known no
         better."""
-        return BAND * (self.same_pair * normal).max(axis=1, initial=0.0)
+        return ~self.always * BAND * (self.same_pair * normal).max(axis=1, initial=0.0)
 
     def fits(self, t: float, q: np.ndarray, u: np.ndarray) -> bool:
         """True if no closed point would pull, slide or tip."""
@@ -294,10 +307,11 @@ class Contacts:
         radius, moment, *_ = self.ring_seen(t, q, u)
         spare = normal - self._band(normal)
         least = -self.small_force / 2
+        reserve = self._reserve(spare, tangential_force, together)
         return bool(
-            (spare[self.touching] >= least).all()
-            and (self._reserve(spare, tangential_force, together)[self.sticking] >= least).all()
-            and ((spare - moment / radius)[self.flat] >= least).all()
+            (spare >= least)[self.touching].all()
+            and (reserve >= least)[self.sticking].all()
+            and (spare - moment / radius >= least)[self.flat].all()
         )
 
     def held(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, float]:

@@ -43,6 +43,7 @@ class Moment:
         self.M, psi = terms[0], terms[-1]
         self.normals: dict[int, list[int]] = {}
         self.tangents: dict[int, list[int]] = {}
+        self.loads: dict[int, float] = {}  # normal forces of points that are known
         levels = {k: psi[list(points[k].rows.level)] for k in rings}
         self._place({k: around(radius, -levels[k]) for k, radius in rings.items()})
 
@@ -60,7 +61,7 @@ class Moment:
         """All rows, with flat rings standing on the ends of their arms."""
         M, f, A, b, G, psi = self.terms
         self.arms = arms
-        every = {r for p in self.points for r in (p.rows.gap, *p.rows.slip, *p.rows.level)}
+        every = {row for point in self.points for row in point.rows.all}
         other = [row for row in range(len(A)) if row not in every]
         rows = self._rows(np.eye(len(A)))
         self.D, self.velocity = rows @ A, rows[:, : len(psi)] @ psi
@@ -83,7 +84,8 @@ class Moment:
         for k in self.chosen:
             own, first = self.points[k].rows, len(rows)
             arms = self.arms.get(k, np.zeros((1, len(own.level))))
-            rows += [unit[own.gap] + arm @ unit[list(own.level)] for arm in arms]
+            if own.gap is not None:
+                rows += [unit[own.gap] + arm @ unit[list(own.level)] for arm in arms]
             self.normals[k] = list(range(first, len(rows)))
             self.tangents[k] = [len(rows) + i for i in range(len(own.slip))]
             rows += [unit[row] for row in own.slip]

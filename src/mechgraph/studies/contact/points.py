@@ -12,8 +12,7 @@ from casadi import SX
 
 from ...closures.expressions import least_norm
 from ...errors import ModelError
-from ...model.contact.pairs import Contact, SurfacePair
-from ...model.contact.rigid import PointRows, RigidContact
+from ...model.contact.switched import NUMBERS, PointRows, PointState, Switched
 
 if TYPE_CHECKING:
     from ...equations import Equations
@@ -24,28 +23,27 @@ class Point:
     """One point of contact: its law, the names of its switches and of its heading, and its rows of
     A."""
 
-    law: RigidContact
+    law: Switched
     name: str
-    switches: list[str]
+    switches: dict[str, str]
     headings: list[str]
     rows: PointRows
 
 
-def laws_of(equations: Equations) -> list[RigidContact]:
-    """All rigid contacts of a system."""
+def laws_of(equations: Equations) -> list[Switched]:
+    """All that is switched in a system."""
     constraints = equations.system.constraints.values()
-    return [law for law in constraints if isinstance(law, RigidContact)]
+    return [law for law in constraints if isinstance(law, Switched)]
 
 
 def points_of(equations: Equations) -> Iterator[Point]:
-    """The points of all rigid contacts, with their rows."""
+    """The points of all of it, with their rows."""
     rows, m = equations.terms.rows, equations.terms.chart.motion
     assert rows is not None
     for law in laws_of(equations):
         own = law.point_rows(m, rows.indices[law.name])
-        for pair, each in zip(law.pairs, own, strict=True):
-            headings = law.heading_names(pair) if law.headings else []
-            yield Point(law, pair.name, law.switch_names(pair), headings, each)
+        for (name, switches, headings), each in zip(law.point_switches(), own, strict=True):
+            yield Point(law, name, switches, headings, each)
 
 
 def gravity(equations: Equations) -> float:
@@ -61,36 +59,32 @@ def weight(equations: Equations) -> float:
     return float(masses.sum()) * gravity(equations)
 
 
-LAW = ("restitution", "tangential", "friction", "static", "regularization", "resting")
-
-
 def values(
     equations: Equations, points: list[Point], parameters: Mapping[str, float]
 ) -> np.ndarray:
-    """The numbers of the laws (rows in the order of ``LAW``) of all points (columns)."""
-    symbols, out = equations.terms.symbols, []
+    """The numbers of the laws (rows in the order of ``NUMBERS``) of all points (columns)."""
+    symbols = equations.terms.symbols
+    own = {symbol.__hash__() for symbol in ca.vertsplit(symbols.p)}
+    found = {}
     for law in {point.law.name: point.law for point in points}.values():
-        numbers = ca.vertcat(*(getattr(law, what) for what in LAW))
-        own = {symbol.__hash__() for symbol in ca.vertsplit(symbols.p)}
+        numbers = law.numbers()
         if not own.issuperset(symbol.__hash__() for symbol in ca.symvar(numbers)):
-            raise ModelError(
-                f"rigid contact {law.name!r}: {', '.join(LAW)} may depend on parameters only"
-            )
-        found = ca.Function("law", [symbols.p], [numbers])(list(parameters.values()))
-        out += [np.array(found).ravel()] * len(law.pairs)
-    return np.array(out).reshape(-1, len(LAW)).T
+            raise ModelError(f"{law.called}: {', '.join(NUMBERS)} may depend on parameters only")
+        value = ca.Function("law", [symbols.p], [numbers])(list(parameters.values()))
+        found[law.name] = np.array(value).ravel()
+    return np.array([found[point.law.name] for point in points]).reshape(-1, len(NUMBERS)).T
 
 
-def _pairs(equations: Equations) -> list[tuple[SurfacePair, Contact]]:
+def _states(equations: Equations) -> list[PointState]:
     m = equations.terms.chart.motion
-    return [found for law in laws_of(equations) for found in law.points(m)]
+    return [state for law in laws_of(equations) for state in law.point_states(m)]
 
 
 def forces(equations: Equations, points: list[Point]) -> SX:
     """λ, with those of contacts shared among their rows by least norm: by rounding they are shared
     in any other way, too, to no effect."""
     lam = SX(equations.numeric.closed.lam)
-    own = [r for point in points for r in (point.rows.gap, *point.rows.slip, *point.rows.level)]
+    own = [row for point in points for row in point.rows.all]
     lam[own] = least_norm(equations.terms.G[own, :], lam[own])
     return lam
 
@@ -98,28 +92,27 @@ def forces(equations: Equations, points: list[Point]) -> SX:
 def quantities(equations: Equations, points: list[Point]) -> list[SX]:
     """Of all points: gaps, their rates, normal forces, sizes of tangential forces, of slips with
     their heading, w, and of the tangential forces of all points of the same pair together."""
-    lam, chart = forces(equations, points), equations.terms.chart
-    gaps = ca.vertcat(*(contact.gap for _, contact in _pairs(equations)))
+    lam, chart, states = forces(equations, points), equations.terms.chart, _states(equations)
+    gaps = ca.vertcat(*(state.gap for state in states))
     rates = ca.vertcat(*(chart.rate(gap) for gap in ca.vertsplit(gaps)))
-    slips = ca.vertcat(
+    slips = ca.vertcat(*(state.slip for state in states))
+    normal = ca.vertcat(
         *(
-            law.headed(chart.motion, k, contact)[1]
-            for law in laws_of(equations)
-            for k, (_, contact) in enumerate(law.points(chart.motion))
+            lam[point.rows.gap] if state.load is None else state.load
+            for point, state in zip(points, states, strict=True)
         )
     )
-    normal = ca.vertcat(*(lam[point.rows.gap] for point in points))
     stuck = ca.vertcat(
         *(ca.norm_2(lam[list(point.rows.slip)]) if point.rows.slip else SX(0) for point in points)
     )
-    return [gaps, rates, normal, stuck, slips, _together(equations, points, lam)]
+    return [gaps, rates, normal, stuck, slips, _together(states, points, lam)]
 
 
-def _together(equations: Equations, points: list[Point], lam: SX) -> SX:
+def _together(states: list[PointState], points: list[Point], lam: SX) -> SX:
     total: dict[str, SX] = {}
-    for (_, contact), point in zip(_pairs(equations), points, strict=True):
+    for state, point in zip(states, points, strict=True):
         force = total.setdefault(point.law.name, SX.zeros(3))
-        for row, tangent in zip(point.rows.slip, contact.tangents, strict=False):
+        for row, tangent in zip(point.rows.slip, state.tangents, strict=False):
             force += lam[row] * tangent
         total[point.law.name] = force
     return ca.vertcat(*(ca.norm_2(total[point.law.name]) for point in points))
@@ -129,7 +122,7 @@ def stuck_forces(equations: Equations, points: list[Point]) -> list[SX]:
     """Of all points: the forces along both tangents that hold them."""
     lam = forces(equations, points)
     rows = [point.rows.slip for point in points]
-    return [ca.vertcat(*(lam[own[k]] if own else SX(0) for own in rows)) for k in range(2)]
+    return [ca.vertcat(*(lam[own[k]] if k < len(own) else SX(0) for own in rows)) for k in range(2)]
 
 
 def ring_quantities(equations: Equations, points: list[Point]) -> list[SX]:
@@ -137,18 +130,17 @@ def ring_quantities(equations: Equations, points: list[Point]) -> list[SX]:
     ones if it is no ring."""
     lam = forces(equations, points)
     found = (
-        _ring(equations, pair, point, lam)
-        for (pair, _), point in zip(_pairs(equations), points, strict=True)
+        _ring(equations, state, point, lam)
+        for state, point in zip(_states(equations), points, strict=True)
     )
     return ca.horzsplit(ca.horzcat(*found).T)
 
 
-def _ring(equations: Equations, pair: SurfacePair, point: Point, lam: SX) -> SX:
+def _ring(equations: Equations, state: PointState, point: Point, lam: SX) -> SX:
     chart, closed = equations.terms.chart, equations.numeric.closed
-    rise = pair.rise(chart.motion)
-    if rise is None:
+    if state.rise is None:
         return SX.ones(5)
     moment = ca.norm_2(lam[list(point.rows.level)])
-    rate = chart.rate(rise)
+    rate = chart.rate(state.rise)
     change = chart.rate(rate) + ca.jtimes(rate, chart.symbols.u, closed.udot)
-    return ca.vertcat(pair.radius, moment, rise, rate, change)
+    return ca.vertcat(state.radius, moment, state.rise, rate, change)

@@ -47,7 +47,8 @@ def settle(
     """
     near = _near(contacts, t, q, u)
     q, lift = _placed(contacts, t, q, u, near)
-    u, by_impacts = _impacts(contacts, t, q, u, near, lift)
+    # what bounds a joint's friction is finite, and does nothing in no time
+    u, by_impacts = _impacts(contacts, t, q, u, near & ~contacts.always, lift)
     q, u, by_rest = _choose_modes(contacts, t, q, u, near)
     return _lifted(contacts, t, q, u), u, by_impacts + by_rest
 
@@ -106,7 +107,7 @@ def _tipped(
     for k, arm in contacts.tipping.items():
         rows = contacts.points[k].rows
         M, _, A, *_, psi = _terms(contacts, t, q, u, lying=k)
-        held, rising = [rows.gap, *rows.level, *rows.slip], [rows.gap, *rows.level]
+        held, rising = rows.all, rows.rising
         wanted = np.zeros(len(held))
         wanted[:3] = 2.5 * FLAT * np.array([1.0, *-arm / (arm @ arm)])
         step = (_least(M, A[held]) @ wanted)[None]
@@ -153,7 +154,11 @@ def _moment(
 ) -> Moment:
     radius = contacts.ring_seen(t, q, u)[0]
     rings = {int(k): float(radius[k]) for k in np.flatnonzero(contacts.flat & chosen)}
-    return Moment(contacts.points, np.flatnonzero(chosen), rings, _terms(contacts, t, q, u))
+    made = Moment(contacts.points, np.flatnonzero(chosen), rings, _terms(contacts, t, q, u))
+    if (contacts.always & chosen).any():
+        load = contacts.seen(t, q, u)[2]
+        made.loads = {int(k): float(load[k]) for k in np.flatnonzero(contacts.always & chosen)}
+    return made
 
 
 def _sites(
@@ -166,7 +171,8 @@ def _sites(
     """Rows of some points, and their sites among these rows; the slips of those that slip, and the
     part of the friction to break away that may hold them."""
     rows: list[int] = []
-    friction = np.minimum(contacts.friction, part * contacts.static)
+    static = np.where(contacts.always, 1.0, part) * contacts.static
+    friction = np.minimum(contacts.friction, static)
     sites = []
     for k in chosen:
         place = {row: len(rows) + i for i, row in enumerate(moment.rows(k))}
@@ -176,8 +182,9 @@ def _sites(
                 [place[row] for row in moment.normals[k]],
                 [place[row] for row in moment.tangents[k]],
                 float(contacts.friction[k] if k in slips else friction[k]),
-                float(part * contacts.static[k]),
+                float(static[k]),
                 slips.get(k),
+                moment.loads.get(k, 0.0),
             )
         )
     return rows, sites
@@ -323,18 +330,19 @@ def _release(contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray) -> None
 def _candidates(contacts: Contacts, moment: Moment) -> dict[int, np.ndarray]:
     """Points that do not part are closed, and those of them that do not slip are stuck, for now;
     directions of the slip of the others."""
-    contacts.touching[:], contacts.sticking[:], contacts.heading[:] = False, False, 0.0
+    contacts.touching[:], contacts.sticking[:], contacts.heading[:] = contacts.always, False, 0.0
     slips = {}
     for k in moment.chosen:
         rates, slip = moment.velocity[moment.normals[k]], moment.velocity[moment.tangents[k]]
-        contacts.touching[k] = rates.min() <= contacts.resting[k]
+        if len(rates):
+            contacts.touching[k] = rates.min() <= contacts.resting[k]
         if contacts.touching[k] and contacts.flat[k] and rates.max() > contacts.resting[k]:
             contacts.tip(k, moment.arms[k][rates.argmin()])
-        slow = not len(slip) or np.hypot(*slip) <= 2 * contacts.regularization[k]
+        slow = not len(slip) or np.linalg.norm(slip) <= 2 * contacts.regularization[k]
         contacts.sticking[k] = contacts.touching[k] and slow and contacts.static[k] > 0
         if not slow:
-            slips[k] = slip / np.hypot(*slip)
-            contacts.heading[k] = slips[k]
+            slips[k] = slip / np.linalg.norm(slip)
+            contacts.heading[k, : len(slip)] = slips[k]
     contacts.flat &= contacts.touching
     return slips
 
@@ -355,12 +363,13 @@ def _classify(contacts: Contacts, moment: Moment, a: np.ndarray) -> None:
     small = SMALL * np.abs(moment.c).max(initial=0.0)
     for k in moment.chosen:
         rises, slip = a[moment.normals[k]], a[moment.tangents[k]]
-        if rises.min() > small:
+        if len(rises) and rises.min() > small:
             contacts.open(k)
         elif contacts.flat[k] and rises.max() > small:
             contacts.tip(k, moment.arms[k][rises.argmin()])
-        if contacts.sticking[k] and np.hypot(*slip) > small:
-            contacts.sticking[k], contacts.heading[k] = False, slip / np.hypot(*slip)
+        if contacts.sticking[k] and np.linalg.norm(slip) > small:
+            contacts.sticking[k] = False
+            contacts.heading[k, : len(slip)] = slip / np.linalg.norm(slip)
 
 
 def _tell_of_paradoxes(
@@ -370,7 +379,7 @@ def _tell_of_paradoxes(
     accelerate it into the base, W_nn − μ W_nt·v/|v| < 0, so that no motion is possible or
     several."""
     odd = []
-    for k in set(slips) & set(moment.chosen):
+    for k in (set(slips) & set(moment.chosen)) - set(moment.loads):
         n, tangents = moment.normals[k][0], moment.tangents[k]
         odd += [k] * bool(moment.W[n, n] < contacts.friction[k] * moment.W[n, tangents] @ slips[k])
     if odd:

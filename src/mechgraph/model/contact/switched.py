@@ -1,0 +1,90 @@
+"""What a simulation switches on and off: points of contact, stops, joints that stick."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import casadi as ca
+from casadi import SX
+
+from ..constraints import Constraint, Level
+
+if TYPE_CHECKING:
+    from ...motion.motion import Motion
+
+
+@dataclass(frozen=True)
+class PointRows:
+    """Indices of the rows of one point among all rows of a system; no gap, if it never opens."""
+
+    gap: int | None
+    slip: tuple[int, ...] = ()
+    level: tuple[int, ...] = ()
+
+    @property
+    def rising(self) -> list[int]:
+        """Gap and levels."""
+        return [*(() if self.gap is None else (self.gap,)), *self.level]
+
+    @property
+    def all(self) -> list[int]:
+        """Gap, levels, slips."""
+        return [*self.rising, *self.slip]
+
+
+@dataclass(frozen=True, eq=False)
+class PointState:
+    """One point as expressions of the motion.
+
+    gap: what must not be negative; load: the normal force, where it is known (then it has no gap).
+    slip: the size of its slip with its heading (see ``RigidContact``); tangents: directions of its
+    tangential forces. rise, radius: of a ring, how high its middle is over its lowest point.
+    """
+
+    gap: SX
+    slip: SX
+    tangents: Sequence[SX]
+    load: SX | None = None
+    rise: SX | None = None
+    radius: SX | None = None
+
+
+class Switched(Constraint):
+    """Rows that a simulation switches by parameters, point by point.
+
+    Each point is open, or closed and (if it is rough) sticking or sliding; the numbers of the law
+    may depend on parameters only.
+    """
+
+    switched = True
+    # what is said of points that are beyond each other at the start
+    overlap = "surfaces overlap at the start: {} m; change the start, or use compliant_contact"
+    restitution: SX = SX(0)
+    tangential: SX = SX(0)
+    friction: SX = SX(0)
+    static: SX = SX(0)
+    regularization: SX = SX(1)
+    resting: SX = SX(0)
+
+    @abstractmethod
+    def point_switches(self) -> list[tuple[str, dict[str, str], list[str]]]:
+        """For each point: its name, its switches (touching, sticking, flat) with the names of their
+        parameters, and the names of the parameters of its heading."""
+
+    @abstractmethod
+    def point_rows(self, m: Motion, rows: dict[Level, list[int]]) -> list[PointRows]:
+        """Which of its rows belong to which point, from the indices of all its rows by level."""
+
+    @abstractmethod
+    def point_states(self, m: Motion) -> list[PointState]:
+        """All points, open ones, too."""
+
+    def numbers(self) -> SX:
+        """Those of the law, in the order of ``NUMBERS``."""
+        return ca.vertcat(*(getattr(self, what) for what in NUMBERS))
+
+
+NUMBERS = ("restitution", "tangential", "friction", "static", "regularization", "resting")

@@ -1,0 +1,81 @@
+"""Joints as they are built: what their options ``limits``, ``friction``, ``armature`` hang on them.
+
+Each option is one value for a joint with one coordinate, a mapping by coordinate ({"angle": …}), or
+a list with one for each coordinate (None for nothing).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ..errors import ModelError, unknown
+from .constraints import Constraint
+from .forces import Force, Rotor
+from .joints import Joint
+from .stops import CompliantStop, Limits, RigidStop
+from .transitions import Ball
+
+
+def fittings(joint: Joint, options: Mapping[str, Any]) -> Iterator[Force | Constraint]:
+    """The elements that a joint's options say, coordinate by coordinate."""
+    for option, make in FITTINGS.items():
+        for coordinate, value in _each(joint, option, options.get(option)):
+            try:
+                yield make(coordinate, value)
+            except ModelError as error:
+                many = len(joint.coordinates) > 1
+                where = f"{coordinate!r}: " if many else ""
+                raise ModelError(f"{where}{problem}" for problem in error.problems) from error
+
+
+def _each(joint: Joint, option: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """An option by the full names of the coordinates."""
+    names = _scalar_coordinates(joint)
+    full = {**{name: name for name in names}, **{_short(joint, name): name for name in names}}
+    if value is None:
+        return
+    if not names:
+        raise ModelError(
+            f"{option}= needs a coordinate that is one number (an angle or a shift), and this "
+            "joint has none; use a universal joint or a chain of mg.rot in place of a ball"
+        )
+    if isinstance(value, Mapping):
+        for key, own in value.items():
+            if key not in full:
+                raise ModelError(f"{option}=: {unknown('coordinate', key, full)}")
+            yield full[key], own
+    elif len(joint.coordinates) == 1:
+        yield names[0], value
+    elif isinstance(value, list) and len(value) == len(joint.coordinates) == len(names):
+        yield from ((name, own) for name, own in zip(names, value, strict=True) if own is not None)
+    else:
+        example = _short(joint, names[0])
+        raise ModelError(
+            f"{option}= must say which coordinate it is of, {{{example!r}: …}}: this joint has "
+            f"{', '.join(joint.coordinates)}"
+        )
+
+
+def _short(joint: Joint, name: str) -> str:
+    return name.removeprefix(f"{joint.name}.")
+
+
+def _scalar_coordinates(joint: Joint) -> list[str]:
+    """Names of the coordinates that are no part of a quaternion."""
+    moving = [step for step in joint.transitions if step.moves]
+    steps = [step for step in moving for _ in step.coordinates]
+    named = zip(joint.coordinates, steps, strict=True)
+    return [name for name, step in named if not isinstance(step, Ball)]
+
+
+def _stop(coordinate: str, value: Any) -> Force | Constraint:
+    law, name = Limits.of(value), f"{coordinate} limits"
+    kind = RigidStop if law.stiffness is None else CompliantStop
+    return kind(name, coordinate, law)
+
+
+FITTINGS: dict[str, Callable[[str, Any], Force | Constraint]] = {
+    "limits": _stop,
+    "armature": lambda coordinate, value: Rotor(f"{coordinate} rotor", coordinate, value),
+}
