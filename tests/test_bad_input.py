@@ -457,6 +457,7 @@ def right_arguments(s: mg.System) -> dict[str, tuple]:
         "drag": ("e", "tip", 0.1, 1.2, 0.1, (0, 0, 1), "ground"),
         "propeller": ("e", "tip", 0.3, 0.1, 0.01, 1.2, "ground"),
         "hydraulic_cylinder": ("e", "tip", "ground", 1, (1, 1), (1, 1), 1e9, 1.0, (1, 1), 1.0),
+        "dc_motor": ("e", "hinge", 1.0, 1.0, 1.0, 1.0),
         "guide": ("e", "tip", "ground", mg.curves.Circle(0.5), 0.1),
         "bushing": ("e", "tip", "ground", (1,) * 6, (1,) * 6, (1,) * 6),
         "rigid_contact": ("e", ball, floor, 0.5, 0.3, 0.4, 1e-5, 1e-5, 0.2),

@@ -482,6 +482,7 @@ EXAMPLES = {
             "f", "tip", "a", 0.5, (0.02, 0.01), (0.1, 0.1), 9.0, 0.5, (0.001, 0.001 * s.time), 0.2
         ),
     ],
+    "dc_motor": [lambda s: s.dc_motor("f", "hinge.angle", 3.0, 0.2, 1.5, 0.1)],
     "involute_gears": [lambda s: geared(s)],
 }
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
+from scipy.linalg import expm
 
 import mechgraph as mg
+from mechgraph.model.elements import kinds as machine_kinds
 
 G = 9.81
 
@@ -566,3 +571,150 @@ def test_oil_that_is_pumped_in_moves_the_ram():
     pull = torn.accelerations([-0.01], [0.0])[0] * 500.0
     compressed = 1e5 + 1.4e9 * np.log(1e-3 / (1e-3 - 2e-3 * 0.01))
     assert pull == pytest.approx(compressed * 2e-3, rel=1e-9)  # nothing from the other side
+
+
+# --- motors ---------------------------------------------------------------------------------------
+
+
+NORMALS = {"xy": "z", "yz": "x", "zx": "y"}
+
+
+def driven(voltage: float = 12.0, plane: str | None = None) -> mg.System:
+    s = mg.System("drive", plane=plane)
+    rotor = s.body("rotor", mass=1.0, inertia=(2e-3,) * 3)
+    s.revolute("shaft", s.ground, rotor, axis=NORMALS.get(plane, "z"), damping=1e-3)
+    s.dc_motor("motor", "shaft", voltage, constant=0.05, resistance=0.8, inductance=0.02)
+    return s
+
+
+def test_the_step_of_a_motor_with_inductance():
+    """J ω̇ = K i − b ω, L di/dt = V − R i − K ω: the exponential of a matrix."""
+    J, b, K, R, L, V = 2e-3, 1e-3, 0.05, 0.8, 0.02, 12.0
+    A = np.array([[-b / J, K / J], [-K / L, -R / L]])
+    run = driven().equations().simulate(1.0, {}, rtol=1e-11)
+    steady = -np.linalg.solve(A, [0, V / L])
+    expected = np.array([steady - expm(A * t) @ steady for t in run.time])
+    np.testing.assert_allclose(run["shaft'"], expected[:, 0], atol=1e-8 * steady[0])
+    np.testing.assert_allclose(run["motor.charge'"], expected[:, 1], atol=1e-8)
+    assert np.abs(run.imbalance).max() < 1e-9  # V i is supplied, R i² and b ω² dissipated
+    stored = L * expected[-1, 1] ** 2 / 2 + J * expected[-1, 0] ** 2 / 2
+    assert run.energy[-1] == pytest.approx(stored, rel=1e-9)
+
+
+@pytest.mark.parametrize("plane", ["xy", "yz", "zx"])
+def test_a_motor_in_a_plane(plane):
+    flat, free = (driven(plane=p).equations().simulate(0.1, {}, rtol=1e-10) for p in (plane, None))
+    assert flat["shaft'"][-1] == pytest.approx(free["shaft'"][-1], rel=1e-8)
+
+
+def test_all_formalisms_know_a_current():
+    found = mg.agreement(driven(), states=1)
+    assert found.ok, str(found)
+
+
+def test_a_motor_on_something_that_turns_and_speeds_up():
+    """A current is no mechanical speed: placed on a carrier that turns, it is the same."""
+    car = mg.System("carrier", gravity=(0, 0, -G))
+    arm = car.frame("arm")
+    car.joint("turn", car.ground, arm, [mg.rot("z", 3 * car.time**2), mg.move("x", car.time**2)])
+    car.place("unit", driven(), on=arm, orientation=[("y", np.pi / 2)])
+    run = car.equations().simulate(0.2, {"unit.shaft": 0.0}, rtol=1e-10)
+    alone = driven().equations().simulate(0.2, {}, rtol=1e-10)
+    assert run["unit.motor.charge'"][-1] == pytest.approx(alone["motor.charge'"][-1], rel=1e-8)
+    assert run["unit.shaft'"][-1] == pytest.approx(alone["shaft'"][-1], rel=1e-8)
+
+
+# --- all of them ----------------------------------------------------------------------------------
+
+
+def machine(*words: str) -> mg.System:
+    """Elements of these words between the ground and a few bodies."""
+    s = mg.System("machine", gravity=(0, 0, -G))
+    frame = s.body("frame", mass=3.0, com=(0.1, 0, 0), inertia=(0.2, 0.3, 0.4))
+    s.free("base", s.ground, frame, at=(0, 0, 0.3))
+    for k, name in enumerate(("first", "second")):
+        disc = s.body(f"{name} disc", mass=1.0, inertia=(0.02, 0.02, 0.03))
+        s.revolute(name, frame, disc, at=(0.09 * k, 0, 0))
+    s.prismatic("slide", frame, s.body("slider", mass=0.5, inertia=(0.01,) * 3), axis="x")
+    k = s.parameter("k", 50.0)
+    pulley = mg.Pulley("first disc", 0.05)
+    say = {
+        "rope": lambda: s.rope("e", ["slider", pulley], 0.1, k, 0.1),
+        "rigid_rope": lambda: s.rigid_rope("e", [pulley, "ground"], 5.0, 0.5),
+        "belt": lambda: s.belt("e", "first", "second", (0.05, 0.02)),
+        "elastic_belt": lambda: s.elastic_belt("e", "first", "second", (0.05, 0.02), k, 0.1, 1),
+        "rack_and_pinion": lambda: s.rack_and_pinion("e", "first", "slide", 0.05),
+        "elastic_coupling": lambda: s.elastic_coupling("e", {"first": 1, "slide": -9}, k, 0.1, 0.1),
+        "involute_gears": lambda: s.involute_gears("e", "first", "second", (20, 35), 0.003, k, 0.1),
+        "rigid_gears": lambda: s.rigid_gears("e", "first", "second", (20, 35), 0.003),
+        "bushing": lambda: s.bushing("e", "slider", "ground", (k, 1, 2, 3, 4, 5), (0.1,) * 6),
+        "ball_bearing": lambda: s.ball_bearing(
+            "e", "slider", "first disc", 5, 0.01, 0.04, 0.0104, k, 1e-5, 0.1
+        ),
+        "tyre": lambda: s.tyre("e", "first disc", 0.5, k, mg.MagicFormula(), 0.1, "x"),
+        "drag": lambda: s.drag("e", "slider", (0.1, 0.2, k), wind=(1, 2, 3)),
+        "propeller": lambda: s.propeller("e", "first disc", 0.4, (0.1, -0.1), 0.01),
+        "hydraulic_cylinder": lambda: s.hydraulic_cylinder(
+            "e", "slider", "ground", 0.3, (0.02, 0.01), (0.1, 0.1), k, 1.0, (0, 0.01), 0.1
+        ),
+        "dc_motor": lambda: s.dc_motor("e", "first", s.input("volts"), 0.1, 0.2, k),
+        "guide": lambda: s.guide("e", "slider", "ground", mg.curves.Helix(0.4, 0.1), 0.1),
+        "omni_wheel": lambda: s.omni_wheel("e", "first disc", 0.1, axis="x", rollers=0.4),
+    }
+    assert set(say) == {*machine_kinds.FORCES, *machine_kinds.CONSTRAINTS}
+    for word in words:
+        say[word]()
+    return s
+
+
+WORDS = [*machine_kinds.FORCES, *machine_kinds.CONSTRAINTS]
+START = {
+    "base.x": 0.1, "first": 0.3, "second": 0.2, "slide": 0.15,
+    "base.wx": 0.4, "base.z'": 0.2, "first'": 1.0, "second'": -0.5, "slide'": 0.3,
+}  # fmt: skip
+
+
+def started(e: mg.Equations, prefix: str = "") -> tuple[np.ndarray, np.ndarray]:
+    """Near the start, as far as the constraints allow."""
+    guess = {f"{prefix}{name}": value for name, value in START.items()}
+    return e.assemble({f"{prefix}base.x": 0.1, f"{prefix}base.wx": 0.4}, guess=guess)
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_every_element_agrees_in_a_few_formalisms(word):
+    found = mg.agreement(
+        machine(word), states=1, formalisms=["newton-euler", "lagrange", "kane", "absolute"]
+    )
+    assert found.ok, str(found)
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_every_element_can_be_placed_on_what_moves(word):
+    """Its motion relative to the carrier is the same as with the inner frame free at that place."""
+    inner = machine(word)
+    outer = mg.System("outer", gravity=(0, 0, -G))
+    outer.place("u", inner, at=(1, 2, 3), orientation=[("z", 0.7)])
+    e, o = inner.equations(), outer.equations()
+    q, u = started(e)
+    udot = dict(zip(e.speeds, e.accelerations(q, u), strict=True))
+    state = {f"u.{n}": x for n, x in zip((*e.coordinates, *e.speeds), (*q, *u), strict=True)}
+    same = [state[n] for n in o.coordinates], [state[n] for n in o.speeds]
+    placed = dict(zip(o.speeds, o.accelerations(*same), strict=True))
+    found = np.array([placed[f"u.{name}"] for name in e.speeds])
+    np.testing.assert_allclose(found, [*udot.values()], atol=1e-9 * np.abs(found).max())
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_every_element_is_copied_told_printed_and_compiled(word, tmp_path):
+    s = machine(word)
+    e = s.equations()
+    assert pickle.loads(pickle.dumps(s.snapshot())).elements[-1].name == "e"
+    assert copy.deepcopy(s).elements[-1] == s.elements[-1]
+    assert f"e ({word})" in s.describe()
+    assert "E(" not in repr(s.elements[-1])
+    q, u = started(e)
+    interpreted = e.accelerations(q, u)
+    e.compile()
+    np.testing.assert_allclose(e.accelerations(q, u), interpreted, rtol=1e-9, atol=1e-9)
+    e.export_c(tmp_path / "model")
+    assert e.latex()

@@ -7,6 +7,7 @@ from .bushing import Bushing
 from .fluids import Drag, HydraulicCylinder, Propeller
 from .gears import InvoluteGears, RigidGears
 from .guide import Guide
+from .motor import DCMotor
 from .rope import RigidRope, Rope
 from .transmission import Belt, ElasticBelt, ElasticCoupling, RackAndPinion
 from .wheels import OmniWheel, Tyre
@@ -22,6 +23,7 @@ FORCES: dict[str, type[Force]] = {
     "drag": Drag,
     "propeller": Propeller,
     "hydraulic_cylinder": HydraulicCylinder,
+    "dc_motor": DCMotor,
 }
 
 CONSTRAINTS: dict[str, type[Constraint]] = {

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ...errors import ModelError, unknown
-from ..bodies import Number, Vector
+from ..bodies import Body, Number, Vector
 from ..contact.friction import Friction
 from ..joints import Joint
 from ..sentences import sentence
@@ -18,6 +18,7 @@ from .curves import Curve
 from .fluids import Drag, HydraulicCylinder, Propeller
 from .gears import PRESSURE_ANGLE, InvoluteGears, RigidGears
 from .guide import Guide
+from .motor import DCMotor
 from .rope import Pulley, RigidRope, Rope
 from .transmission import Belt, ElasticBelt, ElasticCoupling, RackAndPinion
 from .wheels import OmniWheel, Tyre, TyreLaw
@@ -27,6 +28,15 @@ Node: TypeAlias = Place | Pulley
 
 class ElementWords(Words):
     """The vocabulary of machine elements."""
+
+    @property
+    @abstractmethod
+    def plane(self) -> str | None:
+        """The plane that everything moves in."""
+
+    @abstractmethod
+    def frame(self, name: str) -> Body:
+        """A body without mass."""
 
     @property
     @abstractmethod
@@ -365,6 +375,31 @@ class ElementWords(Words):
         places = self._place(a), self._place(b)
         given = length, areas, volumes, bulk_modulus, pressure, oil, damping
         return self.add(HydraulicCylinder(name, *places, *given))
+
+    # --- motors -----------------------------------------------------------------------------------
+
+    @sentence("dc_motor")
+    def dc_motor(
+        self,
+        name: str,
+        joint: str | Joint,
+        voltage: Number,
+        constant: Number,
+        resistance: Number,
+        inductance: Number,
+    ) -> DCMotor:
+        """A motor with a current i on a joint with the speed ω: L di/dt = voltage − R i − K ω, with
+        the effort K i. The current is the speed ``name.charge'``.
+
+        joint: the joint, or one of its coordinates.
+        voltage: a number, an expression, or an input.
+        constant: K in N m/A, which is K in V s; with a gear, times its ratio.
+        resistance, inductance: R and L.
+        """
+        motor = DCMotor(name, joint, voltage, constant, resistance, inductance)
+        coil = self.frame(f"{name} coil")
+        self.prismatic(motor.charge, "ground", coil, axis=(self.plane or "x")[0])
+        return self.add(motor)
 
     # --- guides -----------------------------------------------------------------------------------
 
