@@ -47,7 +47,7 @@ def measured(m: Motion, places: Sequence[Marker], quantity: Quantity) -> list[Me
     x = ca.densify(ca.vec(quantity(p, R)))
     slopes = [ca.jacobian(x, each) for each in (*p, *map(ca.vec, R))]
     here = [*(m.position(place) for place in places), *(m.rotation(place) for place in places)]
-    value, *found = ca.Function("x", [*p, *R], [x, *slopes]).call(here)
+    value, *found = ca.substitute([x, *slopes], [*p, *R], [ca.densify(each) for each in here])
     shifts, turns = found[: len(places)], found[len(places) :]
     rotations = here[len(places) :]
     return [
