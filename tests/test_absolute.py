@@ -223,7 +223,7 @@ def test_rollouts_events_c_and_pictures(tmp_path):
     assert len(free.export_c(tmp_path / "model")) == 3
     for path in (runs[0].view(tmp_path / "run.html"), runs[0].report(tmp_path / "report.html")):
         assert (tmp_path / path.name).stat().st_size > 1000
-    loaded = mg.load(runs[0].save(tmp_path / "run.npz"), free.system)
+    loaded = mg.load_run(runs[0].save(tmp_path / "run.npz"), free.system)
     np.testing.assert_array_equal(loaded[body], runs[0][body])
 
 

@@ -821,7 +821,7 @@ CALLS = {
     "observe": (lambda e: e.observe(5, Q, U), ["function of the motion", "5"]),
     "observe nothing": (lambda e: e.observe(lambda m: None, Q, U), ["quantity", "None"]),
     "inverse": (lambda e: e.inverse_dynamics(Q), ["Trajectory", "udot"]),
-    "load": (lambda e: mg.load("nowhere.npz"), ["nowhere.npz"]),
+    "load": (lambda e: mg.load_run("nowhere.npz"), ["nowhere.npz"]),
     "C nowhere": (lambda e: e.export_c("nowhere/at_all"), ["nowhere", "No such file"]),
     "equilibrium hold": (
         lambda e: e.equilibrium(hold=["hing"]),
@@ -938,7 +938,7 @@ def test_wrong_types_in_calls(equations, value):
         "t0": lambda: e.simulate(0.1, t=value),
         "formalism": lambda: e.system.equations(value),
         "closure": lambda: e.system.equations("kane", value),
-        "load": lambda: mg.load(value),
+        "load": lambda: mg.load_run(value),
     }
     optional = {
         "q",

@@ -7,6 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 import mechgraph as mg
 from test_contacts import impacts
@@ -223,3 +224,165 @@ def test_wrong_armature_is_named():
         cart(armature=-1.0)
     with pytest.raises(mg.ModelError, match="joint 'x': armature"):
         cart(armature="heavy")
+
+
+# --- dry friction ---------------------------------------------------------------------------------
+
+
+def pushed(**options) -> mg.System:
+    """A cart of 2 kg that an input pushes."""
+    system = cart(**options)
+    system.torque("motor", "x", system.input("push"))
+    return system
+
+
+def changes(run: mg.Trajectory, switch: str, to: int) -> np.ndarray:
+    """Times at which something begins to stick (1) or to slide (0)."""
+    return run.time[1:][np.diff(run.modes[switch]) == (1 if to else -1)]
+
+
+@FOUR
+def test_friction_holds_without_creep(formalism):
+    system = pushed(friction=3.0)
+    push = {"push": 3.0 * (1 - 1e-9) * mg.sin(5 * system.time)}
+    run = system.equations(formalism).simulate(10.0, {"x": 0.2}, inputs=push)
+    assert np.ptp(run["x"]) < 1e-12
+    assert run.modes["x friction.sticking"].min() == 1
+    held = -3.0 * (1 - 1e-9) * np.sin(5 * run.time)
+    assert np.abs(run["x friction"] - held).max() < 1e-12
+
+
+@FOUR
+def test_it_breaks_away_at_the_right_force(formalism):
+    """Pushed by t/2, it moves by (t − 6)³/24 from t = 6 on."""
+    system = pushed(friction=3.0)
+    run = system.equations(formalism).simulate(10.0, inputs={"push": system.time / 2})
+    assert np.abs(changes(run, "x friction.sticking", 0) / 6 - 1) < 1e-9
+    assert np.abs(run["x"] - np.maximum(0, run.time - 6) ** 3 / 24).max() < 1e-9
+    assert np.abs(run.imbalance).max() < 1e-11
+
+
+def test_friction_stops_what_slides():
+    """From 1.5 m/s at −F/m: 1 s and 0.75 m; all of its energy is dissipated."""
+    run = pushed(friction=3.0).equations().simulate(2.0, {"x'": 1.5})
+    assert abs(changes(run, "x friction.sticking", 1)[0] - 1) < 1e-9
+    assert abs(run["x"][-1] - 0.75) < 1e-12
+    assert run["x'"][-1] == 0
+    assert abs(run.dissipated[-1] - 2.25) < 1e-12
+
+
+@pytest.mark.parametrize(("static", "stribeck"), [(3.0, None), (3.0, 0.2), (None, None)])
+def test_stribeck_and_viscous_friction_against_an_integration_of_its_own(static, stribeck):
+    """Between two standstills the motion is smooth, and another program integrates it."""
+    law = mg.DryFriction(2.0, static=static, stribeck=stribeck, viscous=0.3)
+    system = pushed(friction=law)
+    run = system.equations().simulate(3.0, {"x'": -1.0}, inputs={"push": 5.0}, rtol=1e-11)
+    most = 2.0 if static is None else static
+
+    def slide(t, y):
+        rise = 0.0 if stribeck is None else (most - 2.0) * np.exp(-((y[1] / stribeck) ** 2))
+        return [y[1], (5.0 - sign * (2.0 + rise) - 0.3 * y[1]) / 2]
+
+    def standing(t, y):
+        return y[1]
+
+    standing.terminal, precise = True, {"rtol": 1e-12, "atol": 1e-14}
+    sign = -1  # it stops, and is pushed back
+    first = solve_ivp(slide, (0, 3), [0.0, -1.0], events=standing, **precise)
+    sign = 1
+    second = solve_ivp(slide, (first.t[-1], 3), [first.y[0, -1], 0.0], **precise)
+    y = second.y[:, -1]
+    assert abs(run["x"][-1] - y[0]) < 1e-9
+    assert abs(run["x'"][-1] - y[1]) < 1e-9
+    assert np.abs(run.imbalance).max() < 1e-9
+
+
+def test_joints_of_an_arm_hold_each_other():
+    """A double pendulum comes to rest wherever its friction can hold it, and stays."""
+    system = mg.System("arm", gravity=(0, 0, -G))
+    inboard = system.ground
+    for name, height, friction in (("hip", 0, 1.5), ("knee", -1, 0.8)):
+        body = system.body(f"{name} bone", mass=1.0, com=(0, 0, -0.5), inertia=(0.08, 0.08, 0.01))
+        system.revolute(name, inboard, body, axis="y", at=(0, 0, height), friction=friction)
+        inboard = body
+    run = system.equations().simulate(12.0, {"hip": 1.2, "knee": 0.6}, rtol=1e-10)
+    late = run.time > 10
+    assert np.ptp(run["hip"][late]) < 1e-12 > np.ptp(run["knee"][late])
+    assert np.abs(run.imbalance).max() < 1e-8
+    for name, most in (("hip", 1.5), ("knee", 0.8)):
+        assert np.abs(run[f"{name} friction"][late]).max() <= most
+    gravity = system.equations().efforts(run.q[-1], run.u[-1], np.zeros(2))
+    held = [run[f"{name} friction"][-1] for name in ("hip", "knee")]
+    assert np.abs(gravity - held).max() < 1e-9
+
+
+def test_friction_and_a_stop_together():
+    """Pressed against its stop it sticks; pulled away, it lets go where friction does."""
+    system = pushed(friction=3.0, limits=(-1.0, 1.0))
+    push = {"push": 10 * mg.cos(system.time)}
+    run = system.equations().simulate(4.0, {"x": 0.5}, inputs=push, rtol=1e-10)
+    assert run["x"].max() < 1 + 2e-12
+    assert abs(changes(run, "x friction.sticking", 0)[-1] - np.arccos(-0.3)) < 1e-9
+    assert np.abs(run.imbalance).max() < 1e-8
+
+
+@pytest.mark.parametrize(("part", "holds"), [(0.98, True), (1.02, False)])
+def test_friction_of_all_joints_of_a_loop(part, holds):
+    """How they share the load is not known, but what they hold together is: by virtual work,
+    τ |A'| = Σ F |x'|."""
+    system, limits = fourbar(), {"A": 0.5, "B": 0.4, "C": 0.7, "D": 0.9}
+    rubbing = mg.System("four-bar", plane="xy")
+    for body in system.bodies.values():
+        rubbing.body(body.name, mass=1.0, com=body.com, inertia=0.05)
+    for name, joint in system.joints.items():
+        places = {"at": joint.parent.at, "child_at": joint.child.at}
+        ends = joint.parent.body.name, joint.child.body.name
+        rubbing.revolute(name, *ends, friction=limits[name], **places)
+    start = {"start": {"A": 1.2, "A'": 1.0}, "guess": {"D": 2.0}}
+    eqs = system.equations()
+    q, u = eqs.assemble(**start)
+    speeds = [eqs.observe(lambda m, n=n: m.speed(n), q, u)[0] for n in limits]
+    most = np.abs(speeds) @ list(limits.values())
+    rubbing.torque("push", "A", part * most)
+    run = rubbing.equations().simulate(0.5, {"A": 1.2}, guess={"D": 2.0})
+    assert (np.ptp(run["A"]) < 1e-12) == holds
+
+
+def test_smooth_friction_creeps():
+    law = mg.Friction(3.0, regularization=1e-3)
+    run = pushed(friction=law).equations().simulate(10.0, inputs={"push": 1.5})
+    speed = 1e-3 * 0.5 / np.sqrt(1 - 0.25)  # F v/√(v² + v₀²) = F/2
+    assert abs(run["x'"][-1] - speed) < 1e-9
+    rolled = pushed(friction=law).equations().rollout([0.0], [1.0], step=1e-4, steps=100)
+    assert np.isfinite(rolled.q).all()
+
+
+def test_friction_in_other_studies():
+    """Sliding has its sign; a joint that stands still must say what it does."""
+    eqs = pushed(friction=3.0).equations()
+    assert eqs.efforts([0.0], [2.0], [0.0])[0] == pytest.approx(3.0, rel=1e-12)
+    assert eqs.efforts([0.0], [-2.0], [0.0])[0] == pytest.approx(-3.0, rel=1e-12)
+    with pytest.raises(mg.UnsupportedError, match="friction 'x friction'"):
+        eqs.rollout([0.0], [1.0], step=0.01, steps=10)
+    with pytest.raises(mg.ArgumentError, match=r"parameters={'x friction\.sticking': 1}"):
+        eqs.linearize()
+    stuck = eqs.linearize(parameters={"x friction.sticking": 1})
+    assert "x'" not in stuck.states
+    sliding = eqs.linearize({"x'": 1.0}, inputs={"push": 3.0})
+    assert np.abs(sliding.A - [[0, 1], [0, 0]]).max() < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: mg.DryFriction(-1), "coulomb friction must not be negative"),
+        (lambda: mg.DryFriction(2, static=1), "static minus coulomb friction must not be negative"),
+        (lambda: mg.DryFriction(2, viscous=-1), "viscous friction must not be negative"),
+        (lambda: mg.DryFriction(2, stribeck=0), "stribeck must be positive"),
+        (lambda: cart(friction=-2.0), "joint 'x': coulomb friction must not be negative, got -2"),
+        (lambda: cart(friction="much"), "joint 'x': coulomb friction"),
+    ],
+)
+def test_wrong_friction_is_named(make, message):
+    with pytest.raises(mg.ModelError, match=message):
+        make()

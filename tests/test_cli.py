@@ -143,7 +143,7 @@ def test_run_writes_what_is_asked_for(own: str, tmp_path: Path) -> None:
     files = ["--out", out, "--plot", plot, "--view", view, "--report", report]
     text = ok("run", own, *how, *values, *map(str, files))
     assert "kane" in text
-    run = mg.load(out)
+    run = mg.load_run(out)
     np.testing.assert_allclose(run.time, [0, 0.1, 0.2])
     assert (run["theta"][0], run["theta'"][0], run.parameters["length"]) == (1.0, -2.0, 0.25)
     assert run.statistics["formalism"] == "kane"
@@ -155,7 +155,7 @@ def test_run_writes_what_is_asked_for(own: str, tmp_path: Path) -> None:
 
 def test_run_uses_the_models_own_start_and_duration(own: str, tmp_path: Path) -> None:
     ok("run", own, "--out", str(tmp_path / "run.npz"), "--rtol", "1e-6", "--method", "dop853")
-    run = mg.load(tmp_path / "run.npz")
+    run = mg.load_run(tmp_path / "run.npz")
     assert (run.time[-1], run["theta"][0], run.statistics["rtol"], run.statistics["method"]) == (
         0.4,
         1.0,
@@ -172,7 +172,7 @@ def test_a_run_that_fails_keeps_what_was_computed(tmp_path: Path) -> None:
     path.write_text(failing, encoding="utf-8")
     message = failed("run", str(path), "--step", "0.01", "--out", str(tmp_path / "part.npz"))
     assert "the run stopped after t =" in message
-    kept = mg.load(tmp_path / "part.npz")
+    kept = mg.load_run(tmp_path / "part.npz")
     assert kept.outcome == "failed"
     assert 0 < kept.time[-1] < 0.21
 
@@ -312,7 +312,7 @@ def test_an_interrupted_run_is_kept_and_ends_with_130(tmp_path: Path) -> None:
     assert result.exit_code == 130
     assert "interrupted" in result.output
     assert f"wrote {out}" in result.output
-    kept = mg.load(out)
+    kept = mg.load_run(out)
     assert kept.outcome == "interrupted"
 
 
@@ -374,7 +374,7 @@ def test_demo_does_the_whole_job(tmp_path: Path) -> None:
     with Image.open(out / "animation.gif") as image:
         assert image.format == "GIF"
         assert image.n_frames > 10
-    assert mg.load(out / "trajectory.npz").violation.max() < 1e-9
+    assert mg.load_run(out / "trajectory.npz").violation.max() < 1e-9
     for name in ("animation.html", "report.html"):
         page = (out / name).read_text(encoding="utf-8")
         assert page.startswith("<!DOCTYPE html>")

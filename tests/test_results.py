@@ -134,7 +134,7 @@ def test_to_pandas(run):
 def test_saved_and_loaded_it_is_the_same(run, tmp_path):
     path = run.save(tmp_path / "run v1.5")
     assert path.name == "run v1.5.npz"
-    back = mg.load(path)
+    back = mg.load_run(path)
     for name in ("time", "q", "u", "w", "energy", "power", "violation", "udot", "multipliers"):
         assert np.array_equal(getattr(back, name), getattr(run, name)), name
     assert back.columns == run.columns
@@ -150,19 +150,19 @@ def test_saved_and_loaded_it_is_the_same(run, tmp_path):
 
 
 def test_with_its_system_a_loaded_run_can_do_everything(run, tmp_path):
-    back = mg.load(run.save(tmp_path / "run"), machine())
+    back = mg.load_run(run.save(tmp_path / "run"), machine())
     assert back.equations.formalism == "kane"
     assert gap(run["tip"], back["tip"]) < 1e-14
     assert gap(run.reaction("wrist"), back.reaction("wrist")) < 1e-9
     other = mg.System("other")
     other.revolute("j", other.ground, other.body("b", mass=1.0, inertia=0))
     with pytest.raises(mg.ArgumentError, match="other"):
-        mg.load(tmp_path / "run.npz", other)
+        mg.load_run(tmp_path / "run.npz", other)
 
 
 def test_events_and_a_stopped_run_survive(tmp_path):
     run = machine().equations().simulate(1.0, START, events={"top": lambda m: m.position("tip")[2]})
-    back = mg.load(run.save(tmp_path / "stopped"))
+    back = mg.load_run(run.save(tmp_path / "stopped"))
     assert back.outcome == run.outcome
     assert np.array_equal(back.events["top"], run.events["top"])
 
@@ -189,7 +189,7 @@ def test_garbage_and_pickles_are_refused(tmp_path, run):
         if content is not None:
             (tmp_path / f"{name}.npz").write_bytes(content)
         with pytest.raises(mg.ArgumentError, match=name):
-            mg.load(tmp_path / f"{name}.npz")
+            mg.load_run(tmp_path / f"{name}.npz")
     np.save(tmp_path / "plain.npy", np.zeros(3))
     np.savez(tmp_path / "other.npz", a=np.zeros(3))
     np.savez(tmp_path / "object.npz", meta=np.array([Trap(trap)], dtype=object))
@@ -223,7 +223,7 @@ def test_garbage_and_pickles_are_refused(tmp_path, run):
         "sizes.npz",
     ):
         with pytest.raises(mg.ArgumentError, match=name):
-            mg.load(tmp_path / name)
+            mg.load_run(tmp_path / name)
     assert not trap.exists()
 
 
@@ -328,7 +328,7 @@ def test_a_file_that_was_altered_is_refused_or_makes_sense(run, tmp_path, key):
         np.savez(tmp_path / "altered.npz", **contents)
         for system in (None, run.equations.system):
             try:
-                found = mg.load(tmp_path / "altered.npz", system)
+                found = mg.load_run(tmp_path / "altered.npz", system)
             except mg.MechgraphError:
                 refused += 1
                 continue
@@ -348,7 +348,7 @@ def test_damaged_files_are_refused(run, tmp_path):
         damaged[places] = random.integers(256, size=len(places))
         (tmp_path / "damaged.npz").write_bytes(damaged[: random.integers(len(damaged))].tobytes())
         with pytest.raises(mg.ArgumentError, match=r"damaged\.npz: not a trajectory"):
-            mg.load(tmp_path / "damaged.npz")
+            mg.load_run(tmp_path / "damaged.npz")
 
 
 def test_a_run_without_rows_is_said_to_be_empty(run, tmp_path):

@@ -389,7 +389,7 @@ def test_plot_takes_any_column_and_refuses_unknown_ones(loop_run: mg.Trajectory)
 
 
 def test_plot_of_a_loaded_run_needs_no_system(loop_run: mg.Trajectory, tmp_path) -> None:
-    loaded = mg.load(loop_run.save(tmp_path / "run.npz"))
+    loaded = mg.load_run(loop_run.save(tmp_path / "run.npz"))
     assert [axes.get_title(loc="left") for axes in loaded.plot().axes][:2] == [
         "value",
         "energy (J)",

@@ -320,7 +320,7 @@ def test_power_is_the_rate_of_the_energy():
 def test_saved_runs_keep_their_account(case, tmp_path):
     _, run = imbalance_of(case, 1e-8, duration=0.5)
     for system in (None, run.equations.system):
-        loaded = mg.load(
+        loaded = mg.load_run(
             run.save(tmp_path / "run"), **({} if system is None else {"system": system})
         )
         assert np.array_equal(loaded.supplied, run.supplied)

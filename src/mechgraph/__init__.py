@@ -36,6 +36,9 @@ from .errors import (
     UnsupportedError,
 )
 from .formalisms import FORMALISMS, Formalism
+from .formats.mjcf import from_mjcf
+from .formats.model_file import load
+from .formats.urdf import from_urdf
 from .model.axial import (
     Acts,
     AxialJoint,
@@ -72,6 +75,7 @@ from .model.elements.wheels import LinearTyre, MagicFormula
 from .model.forces import Force
 from .model.joints import Joint, JointKind
 from .model.kinds import CONSTRAINTS, FORCES, JOINTS
+from .model.rubbing import DryFriction
 from .model.stops import Limits
 from .model.system import System
 from .model.transitions import Transition, ball, move, rot, screw
@@ -79,7 +83,7 @@ from .motion.chart import Chart
 from .motion.motion import Motion
 from .motion.topology import Topology
 from .motion.variables import Variables, variables
-from .results.files import load
+from .results.files import load_run
 from .results.linear_model import LinearModel
 from .results.rollouts import Rollouts
 from .results.second_order import SecondOrderModel, SecondOrderSweep
@@ -108,6 +112,7 @@ __all__ = [
     "Cylinder",
     "Description",
     "Disc",
+    "DryFriction",
     "Effort",
     "Ellipsoid",
     "Equations",
@@ -167,10 +172,13 @@ __all__ = [
     "dot",
     "exp",
     "fabs",
+    "from_mjcf",
+    "from_urdf",
     "gallery",
     "if_else",
     "leaves",
     "load",
+    "load_run",
     "log",
     "move",
     "norm_2",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time as clock
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -16,6 +17,10 @@ from .closures.closure import CLOSURES
 from .equations import Equations
 from .errors import MechgraphError, SimulationError, unknown
 from .formalisms import DEFAULT, FORMALISMS
+from .formats.model_file import save
+from .formats.reading import SUFFIXES
+from .formats.schema import model_schema
+from .formats.starter import starter
 from .gallery import Example
 from .results.trajectory import Trajectory
 from .show.describe import describe as describe_system
@@ -70,8 +75,10 @@ def main() -> None:
     """Exact equations of motion of rigid-body mechanisms, by every classical formalism, and what
     follows from them.
 
-    MODEL is a name of the gallery (see `mechgraph gallery`) or a Python file that defines a System,
-    as an object or as a function system(). A file is a program of your own: it is executed.
+    MODEL is a name of the gallery (see `mechgraph gallery`), a model file (.yaml, .json; see
+    `mechgraph schema`), a URDF or MJCF file (.urdf, .xml), or a Python file that defines a System,
+    as an object or as a function system(). A Python file is a program of your own: it is executed;
+    other files never are.
     """
 
 
@@ -82,10 +89,10 @@ def load(model: str) -> Example:
     """A gallery system by name, or a user's file."""
     if model in gallery.names():
         return gallery.load(model)
-    if not model.endswith(".py"):
+    if not model.lower().endswith((".py", *SUFFIXES, *gallery.IMPORTED)):
         raise click.UsageError(
-            f"{unknown('model', model, gallery.names())}; or give a Python file that defines a "
-            "System"
+            f"{unknown('model', model, gallery.names())}; or give a model file (.yaml, .json), a "
+            "URDF or MJCF file (.urdf, .xml), or a Python file that defines a System"
         )
     if not Path(model).is_file():
         raise click.UsageError(f"{model}: no such file")
@@ -389,6 +396,53 @@ def _read_options(options: Sequence[str]) -> dict[str, Any]:
             raise click.UsageError(f"--option {option}: expected NAME=VALUE")
         found[name] = value.split(",") if name == "independent" else value
     return found
+
+
+@main.command()
+@model_argument
+@click.argument("target", type=click.Path(dir_okay=False, path_type=Path))
+def convert(model: str, target: Path) -> None:
+    """Write MODEL as the model file TARGET (.yaml or .json).
+
+    With its start, guess, duration and options, as far as they are plain data. What a file cannot
+    say, such as classes of one's own in Python, is named.
+
+    \b
+    Example: mechgraph convert four_bar.py four_bar.yaml
+    """
+    example = load(model)
+    about = {
+        "title": example.title,
+        "start": dict(example.start),
+        "guess": dict(example.guess),
+        "duration": example.duration,
+        "options": dict(example.options),
+    }
+    _wrote(save(example.system(), target, **about))
+
+
+@main.command()
+def schema() -> None:
+    """Print the JSON Schema of model files.
+
+    \b
+    Example: mechgraph schema > mechgraph.schema.json
+    """
+    click.echo(json.dumps(model_schema(), indent=2, ensure_ascii=False))
+
+
+@main.command()
+@click.argument("target", type=click.Path(dir_okay=False, path_type=Path))
+def new(target: Path) -> None:
+    """Write a commented starter to TARGET (.yaml or .py).
+
+    \b
+    Example: mechgraph new crane.yaml && mechgraph run crane.yaml --plot crane.png
+    """
+    text = starter(target.suffix.lower(), target.stem)
+    with target.open("x", encoding="utf-8") as file:
+        file.write(text)
+    _wrote(target)
 
 
 @main.command()

@@ -15,7 +15,7 @@ import numpy as np
 from casadi import SX
 
 from . import door
-from .arguments import Numbers, flag, one_of
+from .arguments import Numbers, choice, flag, one_of
 from .closures.closure import CLOSURES
 from .composition.subsystem import Subsystem
 from .contract.derivatives import derivatives, named
@@ -34,6 +34,8 @@ from .studies.assembly.assemble import assemble
 from .studies.equilibrium.equilibrium import equilibrium, steady
 from .studies.inverse import inverse_dynamics
 from .studies.linear.linearize import linearize
+from .studies.robotics.inverse_kinematics import inverse_kinematics
+from .studies.robotics.quantities import Axes, Robotics
 from .studies.rollout import rollout
 from .studies.simulation.simulate import simulate
 from .vectors import NO_NUMBER, has_nan
@@ -365,6 +367,24 @@ class Equations:
         given = q, None, t, None, parameters
         return self.numeric.evaluate(key, lambda: m.rotation(place), 2, *given)
 
+    @cached_property
+    def robotics(self) -> Robotics:
+        """Quantities of robotics: spatial velocities, momentum, Coriolis matrix and others."""
+        return Robotics(self)
+
+    def frame_jacobian(
+        self,
+        place: Place,
+        q: Numbers,
+        t: Any = 0.0,
+        parameters: Any = None,
+        frame: Axes = "world",
+        admissible: bool = False,
+    ) -> np.ndarray:
+        """J with (v, ω) = J u of a body's or marker's origin, in world axes or those of the place;
+        see ``Robotics.frame_jacobian``."""
+        return self.robotics.frame_jacobian(place, q, t, parameters, frame, admissible)
+
     def reaction(
         self,
         name: str,
@@ -373,16 +393,18 @@ class Equations:
         t: Any = 0.0,
         inputs: Any = None,
         parameters: Any = None,
+        frame: str = "world",
     ) -> np.ndarray:
-        """(force, moment) of a joint's parent on its child through it: world components, at the
-        child's joint frame.
+        """(force, moment) of a joint's parent on its child through it, at the child's joint frame:
+        world components, or with ``frame="joint"`` in the axes of that frame.
 
         Of a constraint or force: on the body of its last place, at that place; of a contact on its
         surface, at the point of contact.
         """
         system = self.system
         one_of("joint or constraint", name, [*system.joints, *system.constraints, *system.forces])
-        return self.observe(f"{name}: reaction", q, u, t, inputs, parameters)
+        axes = "joint " if choice("frame", frame, ("world", "joint")) == "joint" else ""
+        return self.observe(f"{name}: {axes}reaction", q, u, t, inputs, parameters)
 
     # --- studies ----------------------------------------------------------------------------------
 
@@ -390,6 +412,7 @@ class Equations:
     simulate = simulate
     rollout = rollout
     inverse_dynamics = inverse_dynamics
+    inverse_kinematics = inverse_kinematics
     equilibrium = equilibrium
     steady = steady
     linearize = linearize

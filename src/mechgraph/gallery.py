@@ -30,7 +30,7 @@ import sys
 import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from types import ModuleType
@@ -39,10 +39,20 @@ from typing import Any
 from . import door
 from .arguments import file_path, named, number, one_of
 from .errors import ArgumentError, MechgraphError, ModelError, shown, told
+from .formats import model_file
+from .formats.mjcf import from_mjcf
+from .formats.reading import SUFFIXES
+from .formats.urdf import from_urdf
 from .model.system import System
 from .studies.simulation.simulate import simulate
 
 DURATION = 5.0
+# other programs' files
+IMPORTED: dict[str, Callable[[Path], System]] = {
+    ".urdf": from_urdf,
+    ".xml": from_mjcf,
+    ".mjcf": from_mjcf,
+}
 
 
 @dataclass(frozen=True)
@@ -92,6 +102,11 @@ def load_file(path: str | Path) -> Example:
     tells the line; the original error is its cause.
     """
     path = file_path(path)
+    if path.suffix.lower() in SUFFIXES:
+        return _of_model_file(path)
+    if path.suffix.lower() in IMPORTED:
+        read = IMPORTED[path.suffix.lower()]
+        return _plain_example(path, lambda: read(path))
     own = _Own(path)
     with own.running():
         module = _execute(path)
@@ -110,6 +125,24 @@ def load_file(path: str | Path) -> Example:
             figures=own.figures(getattr(module, "figures", None)),
             path=path,
         )
+
+
+def _of_model_file(path: Path) -> Example:
+    """The example in a YAML or JSON file; nothing in it is run."""
+    said = model_file.read(path)
+    with _placed(path):
+        return replace(
+            _plain_example(path, lambda: said.system),
+            title=said.title or path.stem,
+            start=said.start,
+            guess=said.guess,
+            duration=DURATION if said.duration is None else number("duration", said.duration, True),
+            options=_options(said.options),
+        )
+
+
+def _plain_example(path: Path, system: Callable[..., System]) -> Example:
+    return Example(path.stem, path.stem, system, {}, {}, DURATION, {}, None, None, path)
 
 
 def _execute(path: Path) -> ModuleType:

@@ -4,6 +4,7 @@ what an integrator needs of both."""
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Literal
 
 import casadi as ca
 from casadi import SX
@@ -26,13 +27,15 @@ from .composed import Composed
 from .solver import is_massless, solver
 from .terms import Terms
 
+Account = bool | Literal["elements"]
+
 
 class Closed:
     """Terms with a closure; each expression is derived when it is first asked for."""
 
     def __init__(self, terms: Terms, closure: str) -> None:
         self.terms, self.closure = terms, closure
-        self._flows: dict[tuple[bool, bool], flow.Flow] = {}
+        self._flows: dict[tuple[bool, Account], flow.Flow] = {}
 
     # --- accelerations ----------------------------------------------------------------------------
 
@@ -151,6 +154,20 @@ class Closed:
         solution = ca.vertcat(self.udot, self.lam)
         return ca.densify(ca.substitute(powers, self.force_symbols, solution))
 
+    @cached_property
+    def element_rates(self) -> SX:
+        """The same, whether it is zero or not, and the power of each element in
+        ``terms.working``."""
+        terms = self.terms
+        if terms.reactions is None:
+            raise UnsupportedError(
+                f"{terms.name!r}: the work of elements is known of a System only; give account=True"
+            )
+        powers = [terms.reactions.power_of(name) for name in terms.working]
+        rates = ca.vertcat(terms.supplied, terms.dissipated, *powers)
+        solution = ca.vertcat(self.udot, self.lam)
+        return ca.densify(ca.substitute(rates, self.force_symbols, solution))
+
     @property
     def force_symbols(self) -> SX:
         """(u̇, λ): what reactions and power depend on beside q, u, t, w, p."""
@@ -196,17 +213,20 @@ class Closed:
         return ca.vertcat(q, terms.symbols.u + composed.place(psi))
 
     def flow(
-        self, udot: SX | None = None, project: bool = True, account: bool = False
+        self, udot: SX | None = None, project: bool = True, account: Account = False
     ) -> flow.Flow:
         """q̇, u̇ (or another one) and the way back to the constraints, for integrators.
 
-        With ``account``, the work that is supplied and dissipated is integrated along.
+        With ``account``, the work that is supplied and dissipated is integrated along, with
+        "elements" that of each element, too.
         """
         s, key = self.terms.symbols, (project, account)
         if udot is None and key in self._flows:
             return self._flows[key]
         keep = self.projected if project else None
-        rates = self.work_rates if account else SX(0, 1)
+        rates = SX(0, 1)
+        if account:
+            rates = self.element_rates if account == "elements" else self.work_rates
         accelerations = self.udot if udot is None else udot
         made = flow.Flow(
             s.q, s.u, s.t, s.w, s.p, self.terms.qdot, accelerations, keep, work_rates=rates

@@ -87,15 +87,18 @@ class Evaluator:
         inputs: Any = None,
         parameters: Any = None,
         threads: int = 1,
+        out: Any = None,
     ) -> np.ndarray:
-        """One expression on arrays, by the kernel kept under ``key``."""
-        if inputs is None and parameters is None and key in self.kernels:
+        """One expression on arrays, by the kernel kept under ``key``; in the array ``out``, if
+        given."""
+        if inputs is None and parameters is None and out is None and key in self.kernels:
             value = self.kernels[key].quick(q, u, t)
             if value is not None:
                 return value
         kernel = self.kernel(key, lambda: [result()], [axes])
         arguments = self.arguments(q, u, t, inputs, parameters, copy=False)
-        return kernel(*arguments, threads=threads)[0]
+        into = None if out is None else [out]
+        return kernel(*arguments, threads=threads, out=into)[0]
 
     # --- arguments --------------------------------------------------------------------------------
 

@@ -10,7 +10,11 @@ Starts, guesses, outputs, events, linear models, plots and results all ask here.
   same;
 - ``kinetic``, ``potential``, ``energy``, ``power``, where nothing else has that name;
 - ``elbow: force``, ``elbow: moment``, ``elbow: reaction``, ``elbow: force x``: what a joint or
-  constraint exerts on its child.
+  constraint exerts on its child, in world axes; ``elbow: joint force`` in those of the joint;
+- ``rod: kinetic``, ``rod: potential``: energies of a body; ``coil: potential`` that of a spring;
+- ``motor: power``: what a force, constraint or driven joint gives to the motion;
+- ``hinge: shift``, ``hinge: angle``, ``hinge: F``, ``hinge: M``: ν, φ and the efforts along them
+  of a joint of two equations (``AxialJoint``).
 
 Where a joint and a body share a name, it is the joint; ``body elbow`` and ``joint elbow`` tell them
 apart.
@@ -26,8 +30,11 @@ import casadi as ca
 from casadi import SX
 
 from ..errors import ArgumentError, shown, unknown
+from ..model.axial import AxialJoint
 from ..model.joints import Joint
 from ..model.transitions import Ball, Translation
+from ..motion.energy import kinetic_of, potential_of
+from ..vectors import scalar
 from .terms import Terms
 
 COMPONENTS = {
@@ -37,6 +44,10 @@ COMPONENTS = {
     **{f"force {axis}": slice(k, k + 1) for k, axis in enumerate("xyz")},
     **{f"moment {axis}": slice(k + 3, k + 4) for k, axis in enumerate("xyz")},
 }
+# the same in the axes of the joint
+COMPONENTS |= {f"joint {what}": where for what, where in COMPONENTS.items()}
+AXIAL = {"shift": "m", "angle": "rad"}  # what a joint of two equations leaves open
+EFFORTS = {"F": slice(0, 3), "M": slice(3, 6)}  # along these, on its first place
 ENERGIES = ("kinetic", "potential", "energy")
 RATE = {"rad": "rad/s", "m": "m/s", "1": "1/s", "rad/s": "rad/s²", "m/s": "m/s²"}
 
@@ -117,7 +128,12 @@ class Names:
             if found is not None:
                 return found
         if primes == 0:
-            return self._at_rest(name) or self._force(name) or self._energy(name)
+            return (
+                self._at_rest(name)
+                or self._force(name)
+                or self._energy(name)
+                or self._energy_of(name)
+            )
         if primes > 2:
             return None
         return self._derivative(name, plain, primes)
@@ -208,7 +224,17 @@ class Names:
         place = _unqualified("body ", name, description.bodies)
         if place in description.bodies or place in description.markers:
             return Quantity(name, "position", m.position(place), ("m",) * 3)
-        return self._output(name)
+        return self._axial(name) or self._output(name)
+
+    def _axial(self, name: str) -> Quantity | None:
+        """Shift and angle of a joint of two equations."""
+        owner, _, what = name.rpartition(": ")
+        joint = self._description.constraints.get(owner)
+        if not isinstance(joint, AxialJoint) or what not in AXIAL:
+            return None
+        value = getattr(joint, what)(self._chart.motion)
+        angular = what == "angle" and f"{owner} angle" not in self._chart.counted
+        return Quantity(name, "measured", value, (AXIAL[what],), angular=(angular,))
 
     def _output(self, name: str) -> Quantity | None:
         value = self._terms.output(name)
@@ -256,6 +282,9 @@ class Names:
         rows = self._rows_of(whole)
         if rows:
             return Quantity(name, "multiplier", lam[rows], ("",) * len(rows))
+        effort = self._along_axis(owner, what)
+        if effort is not None:
+            return Quantity(name, "effort", effort, ("N" if what == "F" else "N m",))
         if what not in COMPONENTS or terms.reactions is None:
             return None
         owner = _unqualified("joint ", owner, self._description.joints)
@@ -265,8 +294,19 @@ class Names:
             reaction = terms.reactions.of_element(owner)
         else:
             return None
+        if what.startswith("joint "):
+            axes = terms.reactions.axes(owner)
+            reaction = ca.vertcat(axes.T @ reaction[:3], axes.T @ reaction[3:])
         units = tuple(["N"] * 3 + ["N m"] * 3)[COMPONENTS[what]]
         return Quantity(name, "reaction", reaction[COMPONENTS[what]], units)
+
+    def _along_axis(self, owner: str, what: str) -> SX | None:
+        """F or M of a joint of two equations: on A, reduced to the point R_B."""
+        joint, reactions = self._description.constraints.get(owner), self._terms.reactions
+        if not isinstance(joint, AxialJoint) or what not in EFFORTS or reactions is None:
+            return None
+        part = reactions.of_element(owner)[EFFORTS[what]]
+        return -ca.dot(self._chart.motion.axis(joint.a, joint.n), part)
 
     def _rows_of(self, constraint: str) -> list[int]:
         """Indices of the rows of a constraint, or of a joint that is closed."""
@@ -286,6 +326,22 @@ class Names:
         if name == "energy":
             return Quantity(name, "energy", sum(energies.values(), SX(0)), ("J",))
         return Quantity(name, "energy", energies[name], ("J",)) if energies else None
+
+    def _energy_of(self, name: str) -> Quantity | None:
+        """Energies of one body or spring, and power of one element."""
+        owner, _, what = name.rpartition(": ")
+        description, reactions = self._description, self._terms.reactions
+        body = description.bodies.get(_unqualified("body ", owner, description.bodies))
+        if what == "power" and reactions is not None and owner in reactions.working:
+            return Quantity(name, "power", reactions.power_of(owner), ("W",))
+        element = {**description.forces, **description.constraints}.get(owner)
+        if what == "potential" and element is not None:
+            value = scalar(element.potential(self._chart.motion), "potential")
+            return Quantity(name, "energy", value, ("J",))
+        if body is None or what not in ("kinetic", "potential"):
+            return None
+        energy = kinetic_of if what == "kinetic" else potential_of
+        return Quantity(name, "energy", energy(self._chart, body), ("J",))
 
     def _closed_joint(self, name: str, variables: str) -> Joint | None:
         """The joint of that name, or with a variable of that name, whose coordinates are

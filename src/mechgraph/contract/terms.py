@@ -315,6 +315,12 @@ class Terms(Picklable):
         """Power that dampers and friction take."""
         return _matrix(self._derived("dissipated"), (1, 1), "dissipated")
 
+    @property
+    def working(self) -> tuple[str, ...]:
+        """Names of the forces, constraints and driven joints that have power; none are known of
+        equations without a System."""
+        return () if self.reactions is None else self.reactions.working
+
     # --- outputs ----------------------------------------------------------------------------------
 
     @property

@@ -185,11 +185,23 @@ def _of_array(value: np.ndarray, within: frozenset[int]) -> Hashable:
 
 
 def _of_expression(value: SX, within: frozenset[int]) -> Hashable:
+    """Entry by entry; a column is the same as a list of its entries, a matrix as one of its
+    rows."""
+    if value.is_scalar():
+        return _of_entry(ca.densify(value))
+    rows = [ca.densify(value[k, :]) for k in range(value.shape[0])]
+    if value.is_column():
+        return tuple(_of_entry(row) for row in rows)
+    return tuple(tuple(_of_entry(entry) for entry in row.elements()) for row in rows)
+
+
+def _of_entry(value: SX) -> Hashable:
     if value.is_constant():
-        numbers = tuple(float(entry) for entry in ca.densify(value).elements())
-        return numbers[0] if value.shape == (1, 1) else (value.shape, numbers)
+        return float(value)
     symbols = sorted(ca.symvar(value), key=lambda symbol: symbol.name())
-    function = ca.Function("expression", [ca.vertcat(*symbols)], [value])
+    x = ca.vertcat(*symbols)
+    again = ca.Function("as_said", [x], [value])(x)  # CasADi simplifies what it makes
+    function = ca.Function("expression", [x], [ca.cse(again)])
     return tuple(symbol.name() for symbol in symbols), function.serialize({})
 
 

@@ -11,8 +11,10 @@ from typing import Any
 
 from ..errors import ModelError, unknown
 from .constraints import Constraint
+from .contact.friction import Friction
 from .forces import Force, Rotor
 from .joints import Joint
+from .rubbing import DryFriction, JointFriction, SmoothFriction
 from .stops import CompliantStop, Limits, RigidStop
 from .transitions import Ball
 
@@ -75,7 +77,16 @@ def _stop(coordinate: str, value: Any) -> Force | Constraint:
     return kind(name, coordinate, law)
 
 
+def _friction(coordinate: str, value: Any) -> Force | Constraint:
+    name = f"{coordinate} friction"
+    if isinstance(value, Friction):
+        return SmoothFriction(name, coordinate, value)
+    law = value if isinstance(value, DryFriction) else DryFriction(value)
+    return JointFriction(name, coordinate, law)
+
+
 FITTINGS: dict[str, Callable[[str, Any], Force | Constraint]] = {
     "limits": _stop,
+    "friction": _friction,
     "armature": lambda coordinate, value: Rotor(f"{coordinate} rotor", coordinate, value),
 }

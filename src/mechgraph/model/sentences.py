@@ -26,6 +26,8 @@ class JointOptions(TypedDict, total=False):
         for each.
     limits: stops of a coordinate, (low, high), or ``mg.Limits`` for restitution or stiffness; by
         coordinate, {"angle": (-1, 1)}, if there are several.
+    friction: dry friction that sticks, a force or torque, or ``mg.DryFriction``; with
+        ``mg.Friction`` it is smooth, and creeps.
     armature: inertia that turns with a coordinate and nothing else, such as that of a motor's rotor
         times the square of its gear's ratio.
     cut: True cuts this joint of a loop, False keeps it in the tree, None leaves the choice.
@@ -39,6 +41,7 @@ class JointOptions(TypedDict, total=False):
     damping: Number
     rest: Number
     limits: Any
+    friction: Any
     armature: Any
     cut: bool | None
 
@@ -52,6 +55,7 @@ DEFAULTS: dict[str, Any] = {
     "damping": 0,
     "rest": 0,
     "limits": None,
+    "friction": None,
     "armature": None,
     "cut": None,
 }

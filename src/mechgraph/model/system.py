@@ -89,6 +89,7 @@ class System(ElementWords):
         self._speeds: dict[str, Speed] = {}
         self._names: dict[str, set[str]] = {"ground": {"body"}}  # kinds that have the name
         self._snapshot: Description | None = None
+        self.left_out: tuple[str, ...] = ()  # of another program's file that it was read from
         self.name = name
         self.gravity = gravity
 
@@ -509,6 +510,13 @@ class System(ElementWords):
             six are between them.
         """
         return list(door.motion.points.particles(self.snapshot(), places))
+
+    def save(self, path: str | Path) -> Path:
+        """Write it to a model file, which ``mg.load`` reads: YAML or JSON, by the ending.
+
+        What cannot be written, such as classes of one's own, is named.
+        """
+        return door.formats.model_file.save(self, path)
 
     def draw_graph(self, path: str | Path | None = None) -> Figure:
         """The graph of bodies and of what joins and loads them, as a figure.

@@ -41,6 +41,7 @@ from .elements import kinds as machine
 from .forces import Force, JointSpring, JointTorque, Rotor, SpringDamper
 from .joints import Joint
 from .placed import PlacedConstraint, PlacedForce, PlacedFunction, PlacedOutput
+from .rubbing import JointFriction, SmoothFriction
 from .stops import CompliantStop, RigidStop
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ SAID_AGAIN = (
     Distance, Coupling, Servo, Rolling, Sliding, RigidContact, ContactPoints,
     FixedIdealJoint, FreeIdealJoint, SpringIdealJoint, FixedControlledJoint, FreeSlideJoint,
     FixedServoJoint, RigidStop, CompliantStop, Rotor,
+    JointFriction, SmoothFriction,
     *machine.FORCES.values(), *machine.CONSTRAINTS.values(),
 )  # fmt: skip
 

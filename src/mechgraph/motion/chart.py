@@ -104,6 +104,10 @@ class Chart(ABC):
         """Frames that time drives relative to what carries them, with (ω, v) of that motion."""
         return ()
 
+    def driven_by(self, frame: Frame) -> str:
+        """The joint whose functions of time drive such a frame."""
+        raise UnsupportedError("nothing is driven by time in these coordinates")
+
     def outboard_frames(self, frame: Frame) -> Sequence[Frame]:
         """A frame and all that hangs on it."""
         return [frame]

@@ -6,6 +6,7 @@ import casadi as ca
 from casadi import SX
 
 from ..errors import blamed
+from ..model.bodies import Body, Marker
 from ..vectors import scalar
 from .chart import Chart
 from .loads import culprit
@@ -20,6 +21,20 @@ def kinetic(chart: Chart) -> SX:
         v_C = v + ca.cross(omega, body.com)
         total += (body.mass * ca.dot(v_C, v_C) + ca.dot(omega, body.inertia @ omega)) / 2
     return total
+
+
+def kinetic_of(chart: Chart, body: Body) -> SX:
+    """T of one body."""
+    m = chart.motion
+    v_C = m.velocity(Marker(body.name, body, body.com, SX.eye(3)))
+    omega = m.angular_velocity(body, in_frame=body)
+    return (body.mass * ca.dot(v_C, v_C) + ca.dot(omega, body.inertia @ omega)) / 2
+
+
+def potential_of(chart: Chart, body: Body) -> SX:
+    """Π = −m g · r_C of one body."""
+    centre = chart.motion.position(Marker(body.name, body, body.com, SX.eye(3)))
+    return -body.mass * ca.dot(chart.description.gravity, centre)
 
 
 def potential(chart: Chart) -> SX:

@@ -196,6 +196,11 @@ class Motion:
         the body that it is on."""
         return self._position(self._end(chain))
 
+    def spot(self, place: Place) -> tuple[Frame, SX]:
+        """The frame of the chart that a body or marker rides on, and where its origin is there."""
+        spot = self._locate(place)
+        return spot.frame, spot.at
+
     # --- inside -----------------------------------------------------------------------------------
 
     def _end(self, chain: Joint) -> _Spot:

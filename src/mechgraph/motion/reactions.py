@@ -188,11 +188,50 @@ class Reactions:
         for constraint in self.rows.constraints:
             if self.rows.works(constraint):
                 total += self.rows.power_of(constraint)
-        for frame, (omega, v) in self.chart.driven:
-            moment, force = self._received(frame)
-            total += ca.dot(moment, omega) + ca.dot(force, v)
+        for frame, _ in self.chart.driven:
+            total += self._power_through(frame)
         in_time = ca.depends_on(potential(self.chart), self.chart.symbols.t)
         return total + (self._potential_rate() if in_time else 0)
+
+    def power_of(self, name: str) -> SX:
+        """Power that a force, a constraint or a joint that time drives gives to the motion,
+        stored, lost or fresh; with that of gravity they all add up to dT/dt."""
+        m, description = self.chart.motion, self.chart.description
+        acting: list[Action] = []
+        for element in description.elements:
+            if element.name == name:
+                acting += [*element.conservative(m), *element.nonconservative(m)]
+        total = SX(0)
+        for constraint in self.rows.constraints:
+            if constraint.name == name:
+                acting += self.rows.friction_of(constraint)
+                total += self.rows.power_of(constraint) if self.rows.works(constraint) else 0
+        for frame, _ in self.chart.driven:
+            total += self._power_through(frame) if self.chart.driven_by(frame) == name else 0
+        return total + self._power_of(acting)
+
+    @cached_property
+    def working(self) -> tuple[str, ...]:
+        """Names of all that has power."""
+        own = [element.name for element in self.chart.description.elements]
+        own += [constraint.name for constraint in self.rows.constraints]
+        own += [self.chart.driven_by(frame) for frame, _ in self.chart.driven]
+        return tuple(name for name in dict.fromkeys(own) if not self.power_of(name).is_zero())
+
+    def _power_through(self, frame: Any) -> SX:
+        """Power of what drives a frame relative to its parent."""
+        omega, v = dict(self.chart.driven)[frame]
+        moment, force = self._received(frame)
+        return ca.dot(moment, omega) + ca.dot(force, v)
+
+    def axes(self, name: str) -> SX:
+        """Axes of a joint's child frame, or of the place that a constraint or force acts on: its
+        components to world components."""
+        m, description = self.chart.motion, self.chart.description
+        if name in description.joints:
+            return m.rotation(description.joints[name].child)
+        receiver = {**description.forces, **description.constraints}[name].acts_on(m)
+        return SX.eye(3) if receiver is None else m.rotation(receiver[0])
 
     def _power_of(self, acting: list[Action]) -> SX:
         m = self.chart.motion

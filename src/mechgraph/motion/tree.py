@@ -114,6 +114,11 @@ class TreeChart(Chart):
             if not frame.speeds and not all(part.is_zero() for part in frame.relative)
         ]
 
+    def driven_by(self, frame: Any) -> str:
+        joint = self.frames[frame].joint
+        assert joint is not None
+        return joint.name
+
     def outboard_frames(self, frame: Any) -> list[int]:
         """A frame and all that hangs on it."""
         found = {frame}

@@ -14,7 +14,7 @@ from ..arguments import file_path, is_name, named, number
 from ..errors import ArgumentError, shown
 from ..model.description import Description
 from ..model.system import System
-from .trajectory import FORMAT, Trajectory
+from .trajectory import FORMAT, WORK, Trajectory
 
 KINDS = ("coordinates", "speeds", "inputs", "constraints")
 # the columns of every array: none, one, or a kind of names
@@ -27,11 +27,11 @@ STORED = {
 WORKS = ("supplied", "dissipated")  # there if they were recorded
 
 
-def load(path: str | Path, system: Any = None) -> Trajectory:
+def load_run(path: str | Path, system: Any = None) -> Trajectory:
     """Read a saved trajectory; with its ``system`` it can compute everything that a fresh one
     can."""
     if not (system is None or isinstance(system, (System, Description))):
-        raise ArgumentError(f"load: system must be a System, got {shown(system)}")
+        raise ArgumentError(f"load_run: system must be a System, got {shown(system)}")
     path = file_path(path)
     try:
         run = _read(path)
@@ -66,7 +66,7 @@ def _read(path: Path) -> Trajectory:
         raise ValueError("name and outcome must be texts")
     columns = {kind: _names(meta["columns"][kind]) for kind in KINDS}
     modes = {key.removeprefix("mode "): arrays[key] for key in arrays if key.startswith("mode ")}
-    works = WORKS if WORKS[0] in arrays else ()
+    works = [*(WORKS if WORKS[0] in arrays else ()), *(k for k in arrays if k.startswith(WORK))]
     stored = {key: arrays[key] for key in (*STORED, *works)}
     states = {key: arrays[key] for key in ARRAYS}
     for key, array in {**states, **stored, **modes}.items():

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import door
-from ..arguments import file_path, writing
+from ..arguments import file_path, one_of, writing
 from ..errors import ArgumentError, shown, unknown
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..equations import Equations
 
 FORMAT = 1
+WORK = "work of "  # an element: what is stored under that name
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,6 +162,18 @@ class Trajectory:
         """Energy that dampers, friction and impacts have taken since the start."""
         return self._work("dissipated")
 
+    def work(self, name: str) -> np.ndarray:
+        """Work since the start of one force, constraint or driven joint on the motion, negative if
+        it took more than it gave; of a run with ``account="elements"``. What impacts take is not
+        in it, but in ``dissipated``."""
+        found = [key.removeprefix(WORK) for key in self.stored if key.startswith(WORK)]
+        if not found:
+            raise ArgumentError(
+                'work: none of elements was recorded; run simulate with account="elements", if any '
+                "of them has power"
+            )
+        return self.stored[WORK + one_of("element with power", name, found)]
+
     @property
     def imbalance(self) -> np.ndarray:
         """(T + V) + dissipated − supplied, less its value at the start: the error of the energy
@@ -216,10 +229,11 @@ class Trajectory:
         """Multipliers λ, a column for each name in ``columns["constraints"]``."""
         return self._solution[1]
 
-    def reaction(self, name: str) -> np.ndarray:
+    def reaction(self, name: str, frame: str = "world") -> np.ndarray:
         """(force, moment) of a joint on its child, or of a constraint (see ``Equations.reaction``):
-        six columns, world axes."""
-        return self._need().reaction(name, self.q, self.u, self.time, self.w, self.constants)
+        six columns, in world axes or with ``frame="joint"`` in those of the joint."""
+        state = self.q, self.u, self.time, self.w, self.constants
+        return self._need().reaction(name, *state, frame)
 
     def _stored(self, name: str, compute: Any) -> np.ndarray:
         return self.stored[name] if name in self.stored else compute(self._need())
@@ -293,6 +307,7 @@ class Trajectory:
         names = ("kinetic", "potential", "power", "violation", "udot", "multipliers")
         diagnostics = {name: getattr(self, name) for name in names}
         diagnostics |= self._works if self._accounted else {}
+        diagnostics |= {key: x for key, x in self.stored.items() if key.startswith(WORK)}
         modes = {f"mode {name}": values for name, values in self.modes.items()}
         arrays: dict[str, Any] = {
             "time": self.time,

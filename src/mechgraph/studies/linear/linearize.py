@@ -30,6 +30,7 @@ from scipy.spatial.transform import Rotation
 from ...arguments import one_state, some_of
 from ...closures.numbers import RANK_TOLERANCE, rank
 from ...errors import ArgumentError
+from ...model.rubbing import JointFriction
 from ...results.linear_model import LinearModel
 from ...results.trajectory import Trajectory
 from ..assembly.assemble import assemble
@@ -81,6 +82,7 @@ def linearize(
         found = assemble(equations, at, guess=guess, t=t, parameters=parameters)
         state = State(*found, t, inputs, parameters)
     equations.accelerations(*state)  # refused where nothing is known of them
+    _refuse_standing(equations, state)
     now = _variations(equations, seen, measured, state)
     _refuse_unknown(equations, state, now)
     _warn_if_locked(equations, state)
@@ -117,6 +119,26 @@ def linearize(
         turning=turning,
         noise=noise,
     )
+
+
+def _refuse_standing(equations: Equations, state: State) -> None:
+    """Refuse joints with dry friction that stand still and are not said to stick or to slide: what
+    holds them has no slope."""
+    elements = equations.terms.chart.description.constraints.values()
+    rubbing = [each for each in elements if isinstance(each, JointFriction)]
+
+    def moving() -> SX:
+        m = equations.terms.chart.motion
+        return ca.vertcat(SX(0, 1), *(each.moving(m) for each in rubbing))
+
+    known = equations.numeric.evaluate("moving joints", moving, 1, *state)
+    for each, value in zip(rubbing, known, strict=True):
+        if value < 1:
+            raise ArgumentError(
+                f"no linear model here: {each.called} is dry, and its joint stands still; say that "
+                f"it sticks, parameters={{'{each.name}.sticking': 1}}, or which way it begins to "
+                f"slide, {{'{each.name}.heading': 1}}"
+            )
 
 
 def _refuse_unknown(equations: Equations, state: State, now: Variations) -> None:

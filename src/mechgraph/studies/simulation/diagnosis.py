@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,8 +14,12 @@ from .context import Context
 from .integrators import IntegrationFailure, Integrator
 from .recorder import Recorder
 
+if TYPE_CHECKING:
+    from ...equations import Equations
+
 ROUGH = 100  # errors by rounding, in units of the tolerance, up to which nothing is said
 NOTICED = 1e-8  # and relative ones
+STILL = 1e-9  # speeds that are taken for none
 
 
 def statistics_of(
@@ -65,12 +69,22 @@ def warn_of_lost_energy(
         lost = max(lost, np.abs(along.imbalance - trajectory.imbalance[0]).max(initial=0.0))
         terms += [along.kinetic, *(x - x[:1] for x in (along.potential, along.supplied))]
     scale = max(float(np.abs(term).max(initial=0.0)) for term in terms)
-    if lost > np.sqrt(rtol) * scale + 1e-9 * np.abs(trajectory.energy).max():
+    rounding = 1e-9 * np.abs(trajectory.energy).max() + _energy_of_rest(
+        trajectory, recorder.context.equations
+    )
+    if lost > np.sqrt(rtol) * scale + rounding:
         warnings.warn(
             f"the energy balance of this run is off by {lost:.2g} J of {scale:.2g} J: do not trust "
             "it. Where it went shows in .imbalance; a smaller rtol, or another formalism may help",
             stacklevel=4,
         )
+
+
+def _energy_of_rest(trajectory: Trajectory, equations: Equations) -> float:
+    """What speeds have that are taken for none: all that moves, where friction holds the rest."""
+    still = np.full_like(trajectory.u[0], STILL)
+    at = trajectory.time[0], dict(trajectory.parameters)
+    return float(equations.kinetic_energy(trajectory.q[0], still, *at))
 
 
 def _changes(trajectory: Trajectory) -> list[np.ndarray]:
@@ -85,7 +99,7 @@ def _along_steps(trajectory: Trajectory, integrator: Integrator, recorder: Recor
     work = np.zeros((1, states.shape[1] - first.shape[1]))
     times = np.concatenate([trajectory.time[:1], times])
     q, u, works = recorder.split(np.vstack([np.hstack([first, work]), states]))
-    names = ("supplied", "dissipated") if works.shape[1] == 2 else ()
+    names = ("supplied", "dissipated") if works.shape[1] >= 2 else ()
     stored = {name: works[:, k] for k, name in enumerate(names)}
     w = recorder.context.inputs_at(times, q, u)
     return replace(trajectory, time=times, q=q, u=u, w=w, stored=stored, modes={})

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...results.trajectory import Trajectory
+from ...results.trajectory import WORK, Trajectory
 from ..projection import project_measured, violations
 from .context import Context
 from .events import Watch
@@ -136,7 +136,9 @@ class Recorder:
         }
         w = self.context.inputs_at(t, q, u)
         found = {name: np.array(times) for name, times in watch.found.items()}
-        stored = {} if work.shape[1] < 2 else {"supplied": work[:, 0], "dissipated": work[:, 1]}
+        elements = eqs.terms.working if work.shape[1] > 2 else ()
+        names = ["supplied", "dissipated", *(WORK + name for name in elements)]
+        stored = {} if work.shape[1] < 2 else dict(zip(names, work.T, strict=True))
         modes = {
             name: np.concatenate([part[name] for part in (self.modes[0], *self.modes)])
             for name in self.switches

@@ -6,7 +6,7 @@ from __future__ import annotations
 import time as clock
 import warnings
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard
 
 import casadi as ca
 import numpy as np
@@ -14,6 +14,7 @@ from casadi import SX
 from tqdm import tqdm
 
 from ...arguments import choice, earlier_word, flag, named, number, one_of
+from ...contract.closed import Account
 from ...errors import ArgumentError, SimulationError, UnsupportedError
 from ...kernels.kinks import kinks
 from ...kernels.stepping import CROSSING, TOO_SMALL
@@ -59,7 +60,7 @@ def simulate(
     method: str | None = None,
     drift: str = "projection",
     baumgarte: float = 10.0,
-    account: bool = True,
+    account: Account = True,
     progress: bool | None = None,
     t0: float | None = None,
 ) -> Trajectory:
@@ -82,7 +83,7 @@ def simulate(
     drift: how constraints are kept: "projection" on all of them, "baumgarte" (terms with the rate
         ``baumgarte``), "gear-gupta-leimkuhler" (solved along, in implicit steps), or "none".
     account: integrate the work that drives supply and friction takes along, so that the energy
-        balance can be seen.
+        balance can be seen; "elements": that of each force and constraint, too, for ``run.work``.
     progress: True shows a bar, False none; None if it takes long.
     t0: an earlier name of t.
 
@@ -90,7 +91,8 @@ def simulate(
     interrupted returns it.
     """
     t = earlier_word("simulate", "t0", t0, "t", t)
-    account, progress = flag("account", account), choice("progress", progress, (True, False, None))
+    account = account if _is_elements(account) else flag('account (or "elements")', account)
+    progress = choice("progress", progress, (True, False, None))
     times = _grid(duration, step, t)
     context = Context.make(equations, inputs, parameters)
     watch = Watch(context, named("events", events))
@@ -139,6 +141,10 @@ def simulate(
     if account and drift == "projection" and not equations.numeric.large:
         warn_of_lost_energy(trajectory, integrator, recorder, rtol)
     return trajectory
+
+
+def _is_elements(account: Any) -> TypeGuard[Literal["elements"]]:
+    return isinstance(account, str) and account == "elements"
 
 
 def _grid(duration: Any, step: Any, t: Any) -> np.ndarray:
@@ -260,9 +266,9 @@ def _settle(integrator: Integrator, recorder: Recorder, contacts: Contacts) -> N
     t, y = recorder.last
     q, u, work = (part[0] for part in recorder.split(y[None]))
     *after, given = contacts.settle(t, q, u)
-    if len(work) == 2:
+    if len(work) >= 2:
         lost = contacts.energy(t, q, u).sum() - contacts.energy(t, *after).sum() + given
-        work += [given, float(lost)]
+        work[:2] += [given, float(lost)]
     recorder.switch(contacts.switches)
     state = np.concatenate([*after, work])
     recorder.store(np.array([t]), state[None])

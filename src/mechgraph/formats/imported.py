@@ -1,0 +1,67 @@
+"""What the readers of other programs' files have in common."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ..model.bodies import Body
+from ..model.system import System
+
+
+class Imported:
+    """A system that is being read from another program's file; ``left_out`` is what it says that
+    could not be taken over."""
+
+    def __init__(self, name: str, gravity: Any) -> None:
+        self.system = System(name or "robot", gravity=gravity)
+        self.left_out: list[str] = []
+        self.unphysical: list[str] = []
+        self.taken = {"limits": False, "friction": False}  # whether they were asked for
+        self.passed_over: dict[str, list[str]] = {"limits": [], "friction": []}  # joints
+
+    def body(self, name: str, mass: float, com: Any, inertia: np.ndarray) -> Body:
+        """A rigid body, or a frame if it weighs nothing; data that no body has are taken as they
+        are, and told."""
+        if not mass and not np.any(inertia):
+            return self.system.frame(name)
+        strange = not _is_physical(mass, inertia)
+        if strange:
+            self.unphysical.append(name)
+        return self.system.body(name, mass, com, inertia, allow_unphysical=strange)
+
+    def switched(self, option: str, joint: str, value: Any) -> dict[str, Any]:
+        """An option of a joint that a simulation switches, if it was asked for."""
+        if self.taken[option]:
+            return {option: value}
+        self.passed_over[option].append(joint)
+        return {}
+
+    def result(self) -> System:
+        """The system, with a warning of what is missing in it or strange."""
+        for option, names in self.passed_over.items():
+            if names:
+                listed = ", ".join(names)
+                self.left_out.append(f"{option} of joints ({option}=True takes them): {listed}")
+        if self.unphysical:
+            listed = ", ".join(self.unphysical)
+            self.left_out.append(f"taken as given, though no body has such an inertia: {listed}")
+        self.system.left_out = tuple(self.left_out)
+        if self.left_out:
+            lines = "".join(f"\n  - {each}" for each in self.left_out)
+            warnings.warn(f"{self.system.name}: not all could be taken over:{lines}", stacklevel=3)
+        return self.system
+
+
+def _is_physical(mass: float, inertia: np.ndarray) -> bool:
+    """True if some body has them: principal values that are sides of a triangle."""
+    a, b, c = np.linalg.eigvalsh(inertia)
+    return bool(mass > 0 and a >= 0 and a + b >= c)
+
+
+def symmetric(inertia: Any) -> np.ndarray:
+    """An inertia matrix without the rounding that makes it unsymmetric."""
+    matrix = np.asarray(inertia, dtype=float)
+    return (matrix + matrix.T) / 2

@@ -1,0 +1,275 @@
+"""MJCF: MuJoCo's own compiler reads the file; its model is said again as a ``System``.
+
+Bodies, joints, sites (markers), equalities and actuators keep their names. A body with several
+joints has frames between them. The hinge or slide of MuJoCo at qpos has moved by qpos − ref from
+where the file shows it; here the coordinate is qpos itself.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from .. import door
+from ..arguments import file_path, flag
+from ..errors import ArgumentError, ModelError, blamed, told
+from ..model.system import System
+from .grammar import Formula
+from .imported import Imported
+from .spelling import name_text, number_text
+
+FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
+CONNECT, WELD, JOINT = range(3)  # mjtEq
+OBJ_BODY, OBJ_JOINT, OBJ_SITE, OBJ_EQUALITY, OBJ_ACTUATOR = 1, 3, 6, 17, 19  # mjtObj
+
+
+def from_mjcf(path: str | Path, limits: bool = False, friction: bool = False) -> System:
+    """The system in an MJCF file (.xml) of MuJoCo.
+
+    limits, friction: True makes stops of the joints' ranges, and friction that sticks of their
+        frictionloss; a simulation switches them.
+
+    Equality constraints are exact here, and joints' springs, dampers and armature are MuJoCo's.
+    What could not be taken over is warned of, and kept as ``system.left_out``.
+    """
+    path = file_path(path)
+    return _Model(_compiled(path), flag("limits", limits), flag("friction", friction)).read()
+
+
+def _compiled(path: Path) -> Any:
+    if not path.is_file():
+        raise ArgumentError(f"{path}: no such file")
+    mujoco = door.library("mujoco")
+    try:
+        return mujoco.MjModel.from_xml_path(str(path))
+    except Exception as error:  # whatever a file that others wrote makes of it
+        raise ModelError(f"{path.name}: not a model of MuJoCo's: {told(error)}") from None
+
+
+class _Model(Imported):
+    def __init__(self, model: Any, limits: bool, friction: bool) -> None:
+        self.mujoco, self.model = door.library("mujoco"), model
+        gravity = np.array(model.opt.gravity)
+        super().__init__(self._text(0) or "model", gravity)
+        self.taken = {"limits": limits, "friction": friction}
+        self.bodies = ["ground", *(self._name("body", OBJ_BODY, k) for k in range(1, model.nbody))]
+        self.joints = [self._name("joint", OBJ_JOINT, k) for k in range(model.njnt)]
+
+    def read(self) -> System:
+        model = self.model
+        for k in range(1, model.nbody):
+            with blamed(f"body {self.bodies[k]!r}"):
+                self._body(k)
+        for k in range(model.nsite):
+            body, at = self.bodies[model.site_bodyid[k]], model.site_pos[k]
+            self.system.marker(
+                self._name("site", OBJ_SITE, k), body, at, _matrix(model.site_quat[k])
+            )
+        for k in range(model.neq):
+            self._equality(k)
+        for k in range(model.nu):
+            self._actuator(k)
+        self._rest()
+        return self.result()
+
+    def _text(self, address: int) -> str:
+        names = bytes(self.model.names)
+        return names[address : names.index(b"\0", address)].decode(errors="replace")
+
+    def _name(self, what: str, kind: int, k: int) -> str:
+        """The name in the file; bodies and joints may share one, all else has its own."""
+        name = self.mujoco.mj_id2name(self.model, kind, k) or f"{what} {k}"
+        taken = self.system._names
+        clashing = name == "ground" or (what not in ("body", "joint") and name in taken)
+        return f"{what} {name}" if clashing else name
+
+    # --- bodies and joints ------------------------------------------------------------------------
+
+    def _body(self, k: int) -> None:
+        m = self.model
+        R = _matrix(m.body_iquat[k])
+        inertia = R @ np.diag(m.body_inertia[k]) @ R.T
+        self.body(self.bodies[k], float(m.body_mass[k]), m.body_ipos[k], (inertia + inertia.T) / 2)
+        first, count = int(m.body_jntadr[k]), int(m.body_jntnum[k])
+        parent = self.bodies[m.body_parentid[k]]
+        pose = m.body_pos[k], _matrix(m.body_quat[k])
+        if not count:
+            self.system.fixed(
+                f"{self.bodies[k]} fixed", parent, self.bodies[k], at=pose[0], orientation=pose[1]
+            )
+        for j in range(first, first + count):
+            last = j == first + count - 1
+            child = (
+                self.bodies[k]
+                if last
+                else self.system.frame(f"{self.bodies[k]} after {self.joints[j]}").name
+            )
+            self._joint(j, parent, child, *pose)
+            parent, pose = child, (np.zeros(3), np.eye(3))
+
+    def _joint(self, j: int, parent: str, child: str, at: np.ndarray, R: np.ndarray) -> None:
+        m, name, kind = self.model, self.joints[j], int(self.model.jnt_type[j])
+        dof, q = int(m.jnt_dofadr[j]), int(m.jnt_qposadr[j])
+        if kind == FREE:
+            self.system.free(name, parent, child)
+            return
+        where: dict[str, Any] = {"at": at + R @ m.jnt_pos[j], "child_at": m.jnt_pos[j]}
+        damping = float(m.dof_damping[dof])
+        if kind == BALL:
+            self.system.spherical(name, parent, child, orientation=R, **where)
+            self._ball(j, parent, child)
+            return
+        axis, ref = m.jnt_axis[j] / np.linalg.norm(m.jnt_axis[j]), float(m.qpos0[q])
+        if kind == HINGE:
+            R = R @ Rotation.from_rotvec(-ref * axis).as_matrix() if ref else R
+        else:
+            where["at"] = where["at"] - R @ axis * ref
+        options = {
+            "damping": damping,
+            "stiffness": float(m.jnt_stiffness[j]),
+            "rest": float(m.qpos_spring[q]),
+            "armature": float(m.dof_armature[dof]) or None,
+            **self._built(j, dof),
+        }
+        given = {key: value for key, value in options.items() if value}
+        join = self.system.revolute if kind == HINGE else self.system.prismatic
+        join(name, parent, child, axis=axis, orientation=R, **where, **given)
+
+    def _built(self, j: int, dof: int) -> dict[str, Any]:
+        m, out, name = self.model, dict[str, Any](), self.joints[j]
+        if m.jnt_limited[j]:
+            out |= self.switched("limits", name, tuple(map(float, m.jnt_range[j])))
+        if m.dof_frictionloss[dof]:
+            out |= self.switched("friction", name, float(m.dof_frictionloss[dof]))
+        return out
+
+    def _ball(self, j: int, parent: str, child: str) -> None:
+        """The damper of a ball joint; its spring and armature have no counterpart."""
+        m, name, dof = self.model, self.joints[j], int(self.model.jnt_dofadr[j])
+        damping = float(m.dof_damping[dof])
+        if damping:
+            speeds = [f"speed({name_text(f'{name}.w{letter}')})" for letter in "xyz"]
+            self.system.torque(
+                f"{name} damper",
+                name,
+                Formula([f"-{number_text(damping)}*{s}" for s in speeds], {}),
+            )
+        for what, value in (("stiffness", m.jnt_stiffness[j]), ("armature", m.dof_armature[dof])):
+            if value:
+                self.left_out.append(f"{what} of the ball joint {name!r}")
+        if m.jnt_limited[j]:
+            self.left_out.append(f"range of the ball joint {name!r}")
+
+    # --- what closes loops, and what drives -------------------------------------------------------
+
+    def _equality(self, k: int) -> None:
+        m = self.model
+        name, kind, data = self._name("equality", OBJ_EQUALITY, k), int(m.eq_type[k]), m.eq_data[k]
+        if not m.eq_active0[k]:
+            self.left_out.append(f"{name!r}, which is not active")
+        elif kind in (CONNECT, WELD):
+            self._closed(name, kind, data, *self._ends(k))
+        elif kind == JOINT:
+            self._coupled(name, int(m.eq_obj1id[k]), int(m.eq_obj2id[k]), data)
+        else:
+            self.left_out.append(f"the equality {name!r}")
+
+    def _ends(self, k: int) -> tuple[str, str]:
+        """The bodies that an equality is between; sites are on theirs."""
+        m, ids = self.model, (int(self.model.eq_obj1id[k]), int(self.model.eq_obj2id[k]))
+        if int(m.eq_objtype[k]) == OBJ_SITE:
+            ids = (int(m.site_bodyid[ids[0]]), int(m.site_bodyid[ids[1]]))
+        return self.bodies[ids[0]], self.bodies[ids[1]]
+
+    def _closed(self, name: str, kind: int, data: np.ndarray, one: str, other: str) -> None:
+        if kind == CONNECT:
+            self.system.spherical(name, one, other, at=data[:3], child_at=data[3:6], cut=True)
+            return
+        # the pose of the second body in the first
+        self.system.fixed(name, one, other, at=data[3:6], orientation=_matrix(data[6:10]), cut=True)
+
+    def _coupled(self, name: str, one: int, other: int, data: np.ndarray) -> None:
+        """q₁ − ref₁ = Σ aₖ (q₂ − ref₂)ᵏ."""
+        refs = [float(self.model.qpos0[self.model.jnt_qposadr[j]]) for j in (one, other)]
+        if other < 0 or not np.any(data[2:5]):
+            slope = float(data[1]) if other >= 0 else 0.0
+            terms = {self.joints[one]: 1.0, **({self.joints[other]: -slope} if other >= 0 else {})}
+            self.system.coupling(name, terms, refs[0] + float(data[0]) - slope * refs[1])
+            return
+        x, y = (
+            f"(coordinate({name_text(self.joints[j])}) - {number_text(ref)})"
+            for j, ref in zip((one, other), refs, strict=True)
+        )
+        powers = " + ".join(
+            f"({number_text(float(a))})*{y}^{n}" for n, a in enumerate(data[:5]) if a
+        )
+        self.system.constrain(name, position=Formula(f"{x} - ({powers})", {}))
+
+    def _actuator(self, k: int) -> None:
+        """Effort = gear · (gain · input + bias), both affine in the length and speed of what it
+        drives."""
+        m, name = self.model, self._name("actuator", OBJ_ACTUATOR, k)
+        gear, joint = float(m.actuator_gear[k][0]), int(m.actuator_trnid[k][0])
+        plain = (
+            int(m.actuator_trntype[k]) == 0
+            and int(m.actuator_dyntype[k]) == 0
+            and int(m.actuator_gaintype[k]) == 0
+            and int(m.actuator_biastype[k]) in (0, 1)
+            and int(m.jnt_type[joint]) in (SLIDE, HINGE)
+        )
+        if not plain:
+            self.left_out.append(f"the actuator {name!r}, which is no motor or servo of a joint")
+            return
+        taken = f"{name} drive" if name in self.system._names else name
+        symbol = self.system.input(name if taken == name else f"{name} input")
+        driven = name_text(self.joints[joint])
+        bias = m.actuator_biasprm[k][:3] if m.actuator_biastype[k] else np.zeros(3)
+        terms = [
+            f"{number_text(float(m.actuator_gainprm[k][0]))}*{name_text(symbol.name())}",
+            f"{number_text(float(bias[0]))}",
+            f"({number_text(float(bias[1] * gear))})*coordinate({driven})",
+            f"({number_text(float(bias[2] * gear))})*speed({driven})",
+        ]
+        used = [terms[0], *(t for t, b in zip(terms[1:], bias, strict=True) if b)]
+        effort = " + ".join(used)
+        if m.actuator_forcelimited[k]:
+            low, high = (number_text(float(x)) for x in m.actuator_forcerange[k])
+            effort = f"clip({effort}, {low}, {high})"
+        if m.actuator_ctrllimited[k]:
+            self.left_out.append(f"the range of the input of {name!r}")
+        text = f"({number_text(gear)})*({effort})"
+        self.system.torque(
+            f"{name} effort", self.joints[joint], Formula(text, {symbol.name(): symbol})
+        )
+
+    def _rest(self) -> None:
+        """What a file of MuJoCo's may have that is not taken over at all."""
+        m = self.model
+        for what, count in (
+            ("tendons", m.ntendon),
+            ("contacts between geoms", m.npair),
+            ("flexible bodies", getattr(m, "nflex", 0)),
+        ):
+            if count:
+                self.left_out.append(f"{count} {what}")
+        if self._collides():
+            self.left_out.append(
+                "contacts of geoms; say rigid_contact or compliant_contact for those that meet"
+            )
+        if m.opt.density or m.opt.viscosity:
+            self.left_out.append("forces of the fluid around it")
+
+    def _collides(self) -> bool:
+        m = self.model
+        return (
+            bool(np.any(m.geom_contype != 0))
+            and bool(np.any(m.geom_bodyid != 0))
+            and not int(m.opt.disableflags) & 1 << 4
+        )
+
+
+def _matrix(quaternion: Any) -> np.ndarray:
+    return Rotation.from_quat(np.asarray(quaternion), scalar_first=True).as_matrix()

@@ -1,0 +1,78 @@
+"""Model files: a ``System`` as YAML or JSON, and back. Nothing in them is ever executed.
+
+    mechgraph: 1
+    name: crane
+    gravity: [0, 0, -9.81]
+    parameters: {rope: 3 m}
+    bodies:
+      load: {mass: 50, com: [0, 0, "-rope"], inertia: 0}
+    joints:
+      swing: {type: revolute, parent: ground, child: load, axis: y}
+
+Sections hold elements by name; an element has the words and arguments that ``System`` has for it.
+Where a number stands, a text is an expression (see ``grammar.py``).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ..arguments import file_path
+from ..errors import ArgumentError, ModelError
+from ..model.description import Description
+from ..model.system import System
+from . import document
+from .reading import SUFFIXES, ModelFile, Reading, text_of
+from .writing import Writing
+
+
+def load(path: str | Path) -> System:
+    """The system in a model file (``.yaml``, ``.yml`` or ``.json``)."""
+    return read(path).system
+
+
+def read(path: str | Path) -> ModelFile:
+    """All that a model file says. What is wrong is told with lines, all of it at once."""
+    path = file_path(path)
+    if path.suffix.lower() not in SUFFIXES:
+        hint = "; mg.load_run reads a saved run" if path.suffix == ".npz" else ""
+        raise ArgumentError(f"{path.name}: a model file ends in {', '.join(SUFFIXES)}{hint}")
+    try:
+        return parse(text_of(path), path.suffix.lower() == ".json", path.parent)
+    except ModelError as error:
+        raise ModelError(
+            f"{path.name}, {problem}" if problem.startswith("line ") else f"{path.name}: {problem}"
+            for problem in error.problems
+        ) from None
+
+
+def parse(text: str, is_json: bool = False, folder: Path | None = None) -> ModelFile:
+    """All that a text in the format of model files says; ``folder`` is where files that it names
+    are."""
+    root = document.read(text, is_json)
+    return Reading(root, folder or Path()).model_file()
+
+
+def save(system: System | Description, path: str | Path, **about: Any) -> Path:
+    """Write a system to a model file, YAML or JSON by the ending; ``about`` may be title, start,
+    guess, duration and options."""
+    path = file_path(path)
+    if path.suffix.lower() not in SUFFIXES:
+        raise ArgumentError(f"{path.name}: a model file ends in {', '.join(SUFFIXES)}")
+    text = write(system, path.suffix.lower() == ".json", **about)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def write(system: System | Description, as_json: bool = False, **about: Any) -> str:
+    """A system in the format of model files."""
+    data = as_data(system, **about)
+    return document.json_text(data) if as_json else document.yaml_text(data)
+
+
+def as_data(system: System | Description, **about: Any) -> dict[str, Any]:
+    """A system as plain mappings, lists, texts and numbers. What cannot be written is named."""
+    said = system.snapshot() if isinstance(system, System) else system
+    data = Writing(said).data()
+    return {**data, **{key: value for key, value in about.items() if value}}

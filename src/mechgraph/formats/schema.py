@@ -1,0 +1,169 @@
+"""The JSON Schema of model files, made from the same signatures that reading asks."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..model import kinds
+from ..model.contact.friction import Friction
+from ..model.contact.surfaces import SURFACES
+from ..model.system import System
+from .reading import VERSION
+
+NUMBER = {"$ref": "#/$defs/number"}
+DEFS: dict[str, Any] = {
+    "number": {
+        "description": "A number, or an expression of parameters, inputs and time in a text.",
+        "type": ["number", "string"],
+    },
+    "numbers": {
+        "description": "A number, an expression, or lists of them.",
+        "anyOf": [NUMBER, {"type": "array", "items": {"$ref": "#/$defs/numbers"}}],
+    },
+    "axis": {"anyOf": [{"enum": ["x", "y", "z", "-x", "-y", "-z"]}, {"$ref": "#/$defs/numbers"}]},
+    "formula": {
+        "description": "An expression, also of the motion: position(tip)[2], speed(hinge) …",
+        "anyOf": [NUMBER, {"type": "array", "items": NUMBER}],
+    },
+    "place": {
+        "description": "The name of a body or marker, or a frame on one.",
+        "anyOf": [
+            {"type": "string"},
+            {
+                "type": "object",
+                "properties": {
+                    "name": {"type": "string"},
+                    "body": {"type": "string"},
+                    "at": {"$ref": "#/$defs/numbers"},
+                    "orientation": {"$ref": "#/$defs/orientation"},
+                },
+                "required": ["body"],
+                "additionalProperties": False,
+            },
+        ],
+    },
+    "orientation": {
+        "description": 'A matrix, a quaternion (scalar first), or turns [["z", 0.3], …].',
+        "anyOf": [
+            {"type": "null"},
+            {"$ref": "#/$defs/numbers"},
+        ],
+    },
+    "step": {
+        "description": "A step of a joint's chain: moved by a coordinate, or by a number.",
+        "type": "object",
+        "properties": {
+            "rot": {"$ref": "#/$defs/axis"},
+            "move": {"$ref": "#/$defs/axis"},
+            "screw": {"$ref": "#/$defs/axis"},
+            "ball": {"type": "string"},
+            "pitch": NUMBER,
+            "coordinate": {"type": "string"},
+            "by": NUMBER,
+        },
+        "additionalProperties": False,
+    },
+}
+# by what stands in an annotation, the first that fits
+HINTS: dict[str, Any] = {
+    "Callable": {"$ref": "#/$defs/formula"},
+    "Law": {"$ref": "#/$defs/formula"},
+    "Sequence[Transition]": {"type": "array", "items": {"$ref": "#/$defs/step"}},
+    "Mapping": {"type": "object", "additionalProperties": NUMBER},
+    "Surface": {"$ref": "#/$defs/surface"},
+    "Friction": {"anyOf": [NUMBER, {"$ref": "#/$defs/friction"}]},
+    "Place": {"$ref": "#/$defs/place"},
+    "Marker": {"$ref": "#/$defs/place"},
+    "Joint": {"type": "string"},
+    "Axis": {"$ref": "#/$defs/axis"},
+    "bool": {"type": ["boolean", "null"]},
+    "str": {"type": ["string", "null"]},
+}
+
+
+def model_schema() -> dict[str, Any]:
+    """The schema of version ``VERSION``."""
+    joints = {"joint": System.joint, **{word: getattr(System, word) for word in kinds.JOINTS}}
+    about = {"type": "object"}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A model of mechgraph",
+        "type": "object",
+        "required": ["mechgraph"],
+        "additionalProperties": False,
+        "properties": {
+            "mechgraph": {"const": VERSION},
+            "title": {"type": "string"},
+            "name": {"type": "string"},
+            "gravity": {"$ref": "#/$defs/numbers"},
+            "plane": {"enum": ["xy", "yz", "zx"]},
+            "parameters": _section(NUMBER),
+            "inputs": {"type": "array", "items": {"type": "string"}},
+            "bodies": _section(_arguments(System.body, required=())),
+            "markers": _section(_arguments(System.marker)),
+            "placed": _section(_placed()),
+            "joints": _section(_one_of(joints)),
+            "forces": _section(_one_of(_words(kinds.FORCES))),
+            "constraints": _section(_one_of(_words(kinds.CONSTRAINTS))),
+            "speeds": _section(_arguments(System.speed)),
+            "outputs": _section({"$ref": "#/$defs/formula"}),
+            "order": _section({"type": "array", "items": {"type": "string"}}),
+            "start": about,
+            "guess": about,
+            "duration": NUMBER,
+            "options": about,
+        },
+        "$defs": {
+            **DEFS,
+            "friction": _arguments(Friction),
+            "surface": _one_of({name.lower(): kind for name, kind in SURFACES.items()}),
+        },
+    }
+
+
+def _words(known: Mapping[str, Any]) -> dict[str, Any]:
+    return {word: getattr(System, word, kind) for word, kind in known.items()}
+
+
+def _section(item: Any) -> dict[str, Any]:
+    return {"type": ["object", "null"], "additionalProperties": item}
+
+
+def _one_of(words: Mapping[str, Any]) -> dict[str, Any]:
+    return {"oneOf": [_arguments(say, word) for word, say in words.items()]}
+
+
+def _arguments(
+    say: Any, word: str | None = None, required: Iterable[str] | None = None
+) -> dict[str, Any]:
+    """A mapping of the arguments of a call."""
+    given = {
+        key: p
+        for key, p in inspect.signature(say).parameters.items()
+        if key not in ("self", "name")
+    }
+    needed = [key for key, p in given.items() if p.default is p.empty]
+    properties = {key: _hinted(key, str(p.annotation)) for key, p in given.items()}
+    typed = {} if word is None else {"type": {"const": word}}
+    return {
+        "type": "object",
+        "properties": {**typed, **properties},
+        "required": [*typed, *(needed if required is None else required)],
+        "additionalProperties": False,
+    }
+
+
+def _hinted(key: str, hint: str) -> Any:
+    if "orientation" in key:
+        return {"$ref": "#/$defs/orientation"}
+    found = next((schema for part, schema in HINTS.items() if part in hint), None)
+    return found or {"anyOf": [{"$ref": "#/$defs/numbers"}, {"type": "null"}]}
+
+
+def _placed() -> dict[str, Any]:
+    placed = _arguments(System.place, required=())
+    placed["properties"] |= {"file": {"type": "string"}, "system": {"$ref": "#"}}
+    placed["properties"] |= {key: _section(NUMBER) for key in ("parameters", "inputs")}
+    return placed

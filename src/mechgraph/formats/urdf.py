@@ -1,0 +1,153 @@
+"""URDF: links are bodies, joints are joints of the same names; read by ``yourdfpy``.
+
+A link without inertia is a frame. Mimic joints are couplings. Visual and collision shapes are not
+read.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import door
+from ..arguments import file_path, flag
+from ..errors import ArgumentError, ModelError, blamed, told
+from ..model.system import System
+from .imported import Imported, symmetric
+
+GRAVITY = (0.0, 0.0, -9.81)
+MOVING = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic"}
+
+
+def from_urdf(
+    path: str | Path,
+    floating: bool = False,
+    gravity: Any = GRAVITY,
+    limits: bool = False,
+    friction: bool = False,
+) -> System:
+    """The system in a URDF file.
+
+    floating: True joins the root link to the ground by a free joint, else it is fixed there.
+    gravity: acceleration of gravity, which URDF does not tell.
+    limits, friction: True makes stops of the joints' limits, and friction that sticks of their
+        friction; a simulation switches them.
+
+    What could not be taken over is warned of, and kept as ``system.left_out``.
+    """
+    robot = _Robot(
+        _parsed(file_path(path)), gravity, flag("limits", limits), flag("friction", friction)
+    )
+    return robot.read(flag("floating", floating))
+
+
+def _parsed(path: Path) -> Any:
+    if not path.is_file():
+        raise ArgumentError(f"{path}: no such file")
+    urdf = door.library("yourdfpy")
+    try:
+        return urdf.URDF.load(str(path), build_scene_graph=False, load_meshes=False).robot
+    except Exception as error:  # whatever a file that others wrote makes of it
+        raise ModelError(f"{path.name}: not a URDF file: {told(error)}") from None
+
+
+class _Robot(Imported):
+    def __init__(self, robot: Any, gravity: Any, limits: bool, friction: bool) -> None:
+        super().__init__(robot.name, gravity)
+        self.robot, self.taken = robot, {"limits": limits, "friction": friction}
+        self.names = {link.name: _body_name(link.name) for link in robot.links}
+
+    def read(self, floating: bool) -> System:
+        for link in self.robot.links:
+            with blamed(f"link {link.name!r}"):
+                self._link(link)
+        ends = {}
+        for joint in self.robot.joints:
+            with blamed(f"joint {joint.name!r}"):
+                ends[joint.name] = self._end(joint.parent), self._end(joint.child)
+        self._root(floating)
+        for joint in self.robot.joints:
+            with blamed(f"joint {joint.name!r}"):
+                self._joint(joint, *ends[joint.name])
+        for joint in self.robot.joints:
+            if joint.mimic is not None:
+                self._mimic(joint)
+        return self.result()
+
+    def _link(self, link: Any) -> None:
+        inertial = link.inertial
+        mass = float(inertial.mass or 0.0) if inertial is not None else 0.0
+        given = (
+            np.zeros((3, 3)) if inertial is None or inertial.inertia is None else inertial.inertia
+        )
+        pose = _pose(None if inertial is None else inertial.origin)
+        R = pose[:3, :3]
+        self.body(self.names[link.name], mass, pose[:3, 3], symmetric(R @ np.asarray(given) @ R.T))
+
+    def _root(self, floating: bool) -> None:
+        children = {joint.child for joint in self.robot.joints}
+        roots = [link.name for link in self.robot.links if link.name not in children]
+        if len(roots) != 1:
+            listed = ", ".join(map(repr, roots)) or "none"
+            raise ModelError(f"a URDF file has one root link, this has {listed}")
+        join = self.system.free if floating else self.system.fixed
+        join("root joint", self.system.ground, self.names[roots[0]])
+
+    def _joint(self, joint: Any, parent: str, child: str) -> None:
+        pose = _pose(joint.origin)
+        where: dict[str, Any] = {"at": pose[:3, 3], "orientation": pose[:3, :3]}
+        if joint.type in MOVING:
+            word = MOVING[joint.type]
+            where |= {"axis": _unit(joint.axis), **self._built(joint)}
+        elif joint.type in ("fixed", "planar", "floating"):
+            word = {"floating": "free"}.get(joint.type, joint.type)
+            where |= {"axis": _unit(joint.axis)} if word == "planar" else {}
+        else:
+            raise ModelError(f"its type {joint.type!r} is none of URDF's")
+        getattr(self.system, word)(joint.name, parent, child, **where)
+
+    def _end(self, link: str) -> str:
+        if link not in self.names:
+            raise ModelError(f"joins the link {link!r}, which is not there")
+        return self.names[link]
+
+    def _built(self, joint: Any) -> dict[str, Any]:
+        """Damping, friction and limits of a joint."""
+        dynamics, limit = joint.dynamics, joint.limit
+        out: dict[str, Any] = {}
+        if dynamics is not None and dynamics.damping:
+            out["damping"] = float(dynamics.damping)
+        if dynamics is not None and dynamics.friction:
+            out |= self.switched("friction", joint.name, float(dynamics.friction))
+        ends = () if limit is None else (limit.lower, limit.upper)
+        if joint.type != "continuous" and any(end is not None for end in ends):
+            low, high = (0.0 if end is None else float(end) for end in ends)  # as URDF says
+            out |= self.switched("limits", joint.name, (low, high)) if low < high else {}
+        return out
+
+    def _mimic(self, joint: Any) -> None:
+        """q = multiplier · (q of the other) + offset."""
+        mimic, name = joint.mimic, f"{joint.name} mimics {joint.mimic.joint}"
+        factor = 1.0 if mimic.multiplier is None else float(mimic.multiplier)
+        moving = {each.name for each in self.robot.joints if each.type in MOVING}
+        terms = {key: c for key, c in ((joint.name, 1.0), (mimic.joint, -factor)) if key in moving}
+        if joint.name in moving:  # a joint that is fixed stays at zero
+            self.system.coupling(name, terms, float(mimic.offset or 0.0))
+
+
+def _body_name(link: str) -> str:
+    return f"{link} link" if link == "ground" else link
+
+
+def _pose(origin: Any) -> np.ndarray:
+    return np.eye(4) if origin is None else np.asarray(origin, dtype=float)
+
+
+def _unit(axis: Any) -> np.ndarray:
+    vector = np.array([1.0, 0.0, 0.0] if axis is None else axis, dtype=float)
+    length = np.linalg.norm(vector)
+    if not np.isfinite(length) or length == 0:
+        raise ModelError(f"its axis {vector.tolist()} is no direction")
+    return vector / length

@@ -1,0 +1,209 @@
+"""How an argument in a model file is read: as its annotation in Python says what it is."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from casadi import SX
+
+from ..errors import ModelError, shown, unknown
+from ..model import kinds
+from ..model.bodies import Marker
+from ..model.contact.friction import Friction
+from ..model.contact.surfaces import SURFACES, Surface
+from ..model.system import System
+from ..model.transitions import Transition, ball, move, rot, screw
+from .document import Node
+from .grammar import Formula, asks_motion, evaluate, words
+
+LAW = ("time", "angle", "rate")  # arguments of a law
+POINT = ("x", "y", "z")  # of a surface's function
+SECTIONS: dict[str, Mapping[str, Any]] = {
+    "joints": kinds.JOINTS,
+    "forces": kinds.FORCES,
+    "constraints": kinds.CONSTRAINTS,
+}
+AXIS = re.compile(r"[-+]?[xyz]")
+_STEPS: dict[str, Any] = {"rot": rot, "move": move, "screw": screw, "ball": ball}
+
+
+class Values:
+    """Arguments of elements of a ``system``; ``names`` are the symbols that expressions may use."""
+
+    system: System
+    names: dict[str, SX]
+    formulas: list[tuple[int, Formula]]  # of the motion, with their lines
+
+    def _given(self, node: Node) -> dict[str, Node]:
+        if not isinstance(node.value, dict):
+            raise ModelError(f"must be a mapping such as {{mass: 1.0}}, got {shown(node.plain())}")
+        return dict(node.value)
+
+    def _type(self, given: dict[str, Node], known: Mapping[str, Any]) -> str:
+        word = given.pop("type", None)
+        if word is None:
+            raise ModelError(f"type is missing; it is one of {', '.join(known)}")
+        if word.value not in known:
+            section = next((each for each, words in SECTIONS.items() if word.value in words), None)
+            there = "" if section is None else f" A {word.value} stands under {section}."
+            raise ModelError(f"{unknown('type', word.plain(), known)}.{there}")
+        return str(word.value)
+
+    def _value(self, hint: str, key: str, node: Node) -> Any:
+        """An argument, by what its annotation says that it is."""
+        for part, read in _HINTS.items():
+            if part in hint:
+                return read(self, node)
+        if "orientation" in key:
+            return self._orientation(node)
+        return self._number_or_formula(node)
+
+    def _name(self, node: Node) -> Any:
+        if isinstance(node.value, dict):
+            given = self._given(node)
+            on, called = given.pop("body", None), given.pop("name", None)
+            if on is None or {*given} - {"at", "orientation"}:
+                raise ModelError("a place is a name, or {body: arm, at: […], orientation: …}")
+            arguments = {key: self._value("Any", key, item) for key, item in given.items()}
+            name = str(on.value if called is None else called.value)
+            return Marker(name, self.system._known(on.value), **arguments)
+        if not isinstance(node.value, str):
+            raise ModelError(f"must be a name, got {shown(node.plain())}")
+        return node.value
+
+    def _axis(self, node: Node) -> Any:
+        if isinstance(node.value, str) and AXIS.fullmatch(node.value):
+            return node.value.removeprefix("+")
+        return self._number(node)
+
+    def _orientation(self, node: Node) -> Any:
+        items = node.value
+        if (
+            isinstance(items, list)
+            and items
+            and all(isinstance(item.value, list) and len(item.value) == 2 for item in items)
+        ):
+            return [(self._axis(item[0]), self._number(item[1])) for item in items]
+        return self._number(node)
+
+    def _number(self, node: Node) -> Any:
+        """Numbers: a text is an expression of parameters, inputs and time."""
+        if isinstance(node.value, list):
+            return [self._number(item) for item in node.value]
+        if isinstance(node.value, dict):
+            return {key: self._number(item) for key, item in node.value.items()}
+        if isinstance(node.value, str):
+            return evaluate(node.value, self.names)
+        if isinstance(node.value, bool):
+            raise ModelError(f"must be a number, got {str(node.value).lower()}")
+        return node.value
+
+    def _number_or_formula(self, node: Node) -> Any:
+        texts = [n.value for n in (node.value if isinstance(node.value, list) else [node])]
+        if any(isinstance(text, str) and asks_motion(text) for text in texts):
+            return self._formula(node)
+        return self._number(node)
+
+    def _formula(self, node: Node, arguments: tuple[str, ...] = ()) -> Formula:
+        text = node.plain()
+        if isinstance(text, (int, float)) and not isinstance(text, bool):
+            text = repr(text)
+        if isinstance(text, list):
+            text = [repr(each) if isinstance(each, (int, float)) else each for each in text]
+        if not isinstance(text, (str, list)) or not all(isinstance(each, str) for each in text):
+            raise ModelError(f"must be an expression, or a list of them, got {shown(text)}")
+        used = {
+            word for each in ([text] if isinstance(text, str) else text) for word in words(each)
+        }
+        formula = Formula(text, {k: x for k, x in self.names.items() if k in used}, arguments)
+        if arguments:
+            formula(*(SX.sym(name) for name in arguments))
+        else:
+            self.formulas.append((node.line, formula))
+        return formula
+
+    def _surface(self, node: Node) -> Surface:
+        given = self._given(node)
+        known = {name.lower(): kind for name, kind in SURFACES.items()}
+        kind = known[self._type(given, known)]
+        hints = {key: str(p.annotation) for key, p in inspect.signature(kind).parameters.items()}
+        arguments: dict[str, Any] = {}
+        for key, item in given.items():
+            if key not in hints:
+                raise ModelError(unknown("argument", key, hints))
+            arguments[key] = self._value(hints[key], key, item)
+        return _made(kind, arguments)
+
+    def _friction(self, node: Node) -> Any:
+        if not isinstance(node.value, dict):
+            return self._number(node)
+        return _made(Friction, {key: self._number(item) for key, item in node.value.items()})
+
+    def _transitions(self, node: Node) -> list[Transition]:
+        if not isinstance(node.value, list):
+            raise ModelError(
+                "a list of steps such as [{rot: z, coordinate: alpha}, {move: x, by: 0.1}]"
+            )
+        return [self._transition(item) for item in node.value]
+
+    def _transition(self, node: Node) -> Transition:
+        given = self._given(node)
+        word = next((key for key in _STEPS if key in given), None)
+        if word is None:
+            raise ModelError(f"a step is one of {', '.join(_STEPS)}, got {shown(node.plain())}")
+        about = given.pop(word)
+        extra = {*given} - {"coordinate", "by", *(("pitch",) if word == "screw" else ())}
+        if extra:
+            raise ModelError(
+                unknown(f"argument of {word}", sorted(extra)[0], ["coordinate", "by", "pitch"])
+            )
+        if word == "ball":
+            return ball(about.value or "")
+        if ("coordinate" in given) == ("by" in given):
+            raise ModelError(f"{word}: give coordinate: (its name) or by: (a number or expression)")
+        by = (
+            str(given["coordinate"].value)
+            if "coordinate" in given
+            else SX(self._number(given["by"]))
+        )
+        if word == "screw":
+            if "pitch" not in given:
+                raise ModelError("screw: pitch is missing")
+            return screw(self._axis(about), self._number(given["pitch"]), by)
+        return _STEPS[word](self._axis(about), by)
+
+
+def _made(kind: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    try:
+        inspect.signature(kind).bind(**arguments)
+    except TypeError as error:
+        wanted = ", ".join(inspect.signature(kind).parameters)
+        raise ModelError(f"{error}; it takes ({wanted})") from None
+    return kind(**arguments)
+
+
+def _flag(values: Values, node: Node) -> Any:
+    if node.value is not None and not isinstance(node.value, bool):
+        raise ModelError(f"must be true or false, got {shown(node.plain())}")
+    return node.value
+
+
+# by what stands in an annotation, the first that fits
+_HINTS: dict[str, Callable[[Values, Node], Any]] = {
+    "Callable[[Motion]": Values._formula,
+    "Callable[[SX": lambda values, node: values._formula(node, POINT),
+    "Law": lambda values, node: values._formula(node, LAW),
+    "Sequence[Transition]": Values._transitions,
+    "Mapping": Values._number,
+    "Surface": Values._surface,
+    "Friction": Values._friction,
+    "Place": Values._name,
+    "Marker": Values._name,
+    "Joint": Values._name,
+    "Axis": Values._axis,
+    "bool": _flag,
+    "str": Values._name,
+}

@@ -1,0 +1,140 @@
+"""Friction in joints: dry, with true sticking; or smooth, by a law of contacts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+from casadi import SX
+
+from ..vectors import axis, scalar, symbol
+from .constraints import Level
+from .contact.friction import Friction
+from .contact.switched import PointRows, PointState, Switched
+from .described import Described
+from .element import Action, Effort
+from .forces import Force
+from .joints import Rows
+from .limits import Limit
+
+if TYPE_CHECKING:
+    from ..motion.motion import Motion
+
+STANDING = 1e-9  # a speed, in rad/s or m/s, that is taken for none
+
+
+class DryFriction(Described):
+    """Friction of a joint that sticks: efforts, in N or N m.
+
+    Sliding with the speed v it is F(v) against v, sticking it holds what is not more than
+    ``static``:
+
+        F(v) = coulomb + (static − coulomb) exp(−(v/stribeck)²) + viscous |v|,
+
+    without ``stribeck`` it falls from ``static`` to ``coulomb`` at once. Outside of ``simulate``,
+    where nothing is said of sticking, its sign is v/√(v² + regularization²).
+    """
+
+    def __init__(
+        self,
+        coulomb: Any,
+        static: Any = None,
+        stribeck: Any = None,
+        viscous: Any = 0.0,
+        regularization: Any = 1e-6,
+    ) -> None:
+        self.coulomb = scalar(coulomb, "coulomb friction")
+        self.static = self.coulomb if static is None else scalar(static, "static friction")
+        self.stribeck = None if stribeck is None else scalar(stribeck, "stribeck")
+        self.viscous = scalar(viscous, "viscous friction")
+        self.regularization = scalar(regularization, "regularization")
+        self.limits = [
+            Limit("coulomb friction", self.coulomb, positive=False),
+            Limit("static minus coulomb friction", self.static - self.coulomb, positive=False),
+            Limit("viscous friction", self.viscous, positive=False),
+            Limit("regularization of friction", self.regularization),
+        ]
+        if self.stribeck is not None:
+            self.limits += [
+                Limit("stribeck", self.stribeck),
+                Limit("static friction", self.static, hint="; leave stribeck= out without any"),
+            ]
+
+    @property
+    def breaking(self) -> SX:
+        """What resists a slip that begins."""
+        return self.coulomb if self.stribeck is None else self.static
+
+    def load(self, v: SX) -> SX:
+        """The dry part of F(v), for a unit of ``breaking``."""
+        if self.stribeck is None:
+            return SX(1)
+        return 1 + (1 - self.coulomb / self.static) * (ca.exp(-((v / self.stribeck) ** 2)) - 1)
+
+
+class JointFriction(Switched):
+    """Dry friction along a coordinate x: stuck, a row ẋ = 0 whose multiplier is bounded; sliding,
+    an effort against the direction h of the slip.
+
+    ``simulate`` sets the parameters ``name.sticking`` (0 or 1) and ``name.heading`` h (±1). Events
+    are the multiplier at its bound, and h ẋ at zero.
+    """
+
+    word = "friction"
+    passive = True
+
+    def __init__(self, name: str, coordinate: str, law: DryFriction) -> None:
+        self.name, self.coordinate, self.law, self.limits = name, coordinate, law, law.limits
+        self.friction, self.static, self.regularization = law.breaking, law.static, SX(STANDING)
+        self.sticking, self.heading = (symbol(f"{name}.{what}") for what in ("sticking", "heading"))
+
+    def joints(self) -> Sequence[str]:
+        return (self.coordinate,)
+
+    def parameters(self) -> dict[str, SX]:
+        return {f"{self.name}.sticking": self.sticking, f"{self.name}.heading": self.heading}
+
+    def velocity(self, m: Motion) -> Rows:
+        return [("", self.sticking * m.speed(self.coordinate))]
+
+    def nonconservative(self, m: Motion) -> list[Action]:
+        v, h, law = m.speed(self.coordinate), self.heading, self.law
+        towards = h + (1 - h**2) * v / ca.sqrt(v**2 + law.regularization**2)
+        dry = (1 - self.sticking) * law.breaking * law.load(v) * towards
+        return [Effort(self.coordinate, -dry - law.viscous * v)]
+
+    def moving(self, m: Motion) -> SX:
+        """At least one where it is known whether it sticks or slides: |ẋ| is well above the
+        ``regularization``, or its parameters tell."""
+        speed = m.speed(self.coordinate) / (10 * self.law.regularization)
+        return ca.fabs(speed) + self.sticking + ca.fabs(self.heading)
+
+    def point_switches(self) -> list[tuple[str, dict[str, str], list[str]]]:
+        return [(self.name, {"sticking": f"{self.name}.sticking"}, [f"{self.name}.heading"])]
+
+    def point_rows(self, m: Motion, rows: dict[Level, list[int]]) -> list[PointRows]:
+        return [PointRows(None, slip=tuple(rows["velocity"]))]
+
+    def point_states(self, m: Motion) -> list[PointState]:
+        v = m.speed(self.coordinate)
+        slip = self.heading * v + self.regularization
+        return [PointState(SX(1), slip, (axis("x"),), load=self.law.load(v))]
+
+
+class SmoothFriction(Force):
+    """A law ``mg.Friction`` along a coordinate, whose coefficients are efforts: the normal force is
+    one. It creeps where it should stick."""
+
+    word = "friction"
+    passive = True
+
+    def __init__(self, name: str, coordinate: str, law: Friction) -> None:
+        self.name, self.coordinate, self.law, self.limits = name, coordinate, law, law.limits
+
+    def joints(self) -> Sequence[str]:
+        return (self.coordinate,)
+
+    def nonconservative(self, m: Motion) -> list[Action]:
+        v = m.speed(self.coordinate)
+        return [Effort(self.coordinate, self.law.loaded(v) + self.law.unloaded(v))]

@@ -1,0 +1,1 @@
+"""Quantities of robotics, and inverse kinematics."""

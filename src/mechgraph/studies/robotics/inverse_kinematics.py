@@ -1,0 +1,395 @@
+"""Inverse kinematics: coordinates that bring places where they should be, within limits and through
+loops; many at once.
+
+Levenberg–Marquardt steps on the errors r of all targets, of positions and of rotation vectors,
+along the variations that the constraints φ leave:
+
+    δs = δ₀ + δ,   δ₀ = −A⁺φ,   Z = 1 − A⁺A,   (Z JᵀJ Z + λ) δ = −Z Jᵀ(r + J δ₀).
+
+After every step φ = 0 is met again, so that only what reaches nearer is taken. A coordinate that
+would leave its limits stays on them. What is not reached from the guess is tried from elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+from scipy.spatial.transform import Rotation
+
+from ...arguments import Numbers, flag, named, number
+from ...closures.numbers import RANK_TOLERANCE
+from ...errors import ArgumentError, AssemblyError, shown, unknown
+from ..assembly.conversion import convert, jointed, with_turns
+from ..projection import moved
+from .targets import Target, read_targets
+
+if TYPE_CHECKING:
+    from ...equations import Equations
+
+# a step for some rows, from which of the variations are free, and what the others are fixed at
+Solve = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+
+MET = 1e-10  # error of a target, metres or radians, that counts as none
+ENOUGH = 1e-14  # that needs no further step
+CLOSED = 1e-13  # of φ, likewise
+LONGEST = 0.5  # step of a coordinate: beyond, slopes tell little
+STEPS, CLOSING = 200, 20
+ATTEMPTS, AGREED = 30, 3  # starts; those after which what came out so often is taken for the best
+SPREADS = (0.3, 1.0, 3.0)  # of the starts about the guess, in turn
+HOPELESS = 1e8  # damping at which no step is left
+STILL = 1e-13  # relative change of r² that is none
+SAME = 1e-6  # relative difference of r² that tells nothing
+
+
+def inverse_kinematics(
+    equations: Equations,
+    targets: Mapping[Any, Any],
+    guess: Numbers | None = None,
+    *,
+    limits: Mapping[str, Any] | None = None,
+    t: float = 0.0,
+    parameters: Any = None,
+    nearest: bool = False,
+) -> np.ndarray:
+    """Coordinates q, on all position constraints, with which every target is reached.
+
+    targets: by place (a body, a marker, the name of one): a position in the world, or a mapping
+        with "position", "rotation" (a matrix, a quaternion, a SciPy Rotation, turns; world axes)
+        and "weight". With leading axes they are a batch, and so is q.
+    guess: coordinates near which the search begins, by name or as an array; the reference
+        configuration, if not given. The first solution that is found from there is taken.
+    limits: (least, most) by coordinate, None for an open end; two equal numbers hold it.
+    nearest: take what comes nearest, errors squared and weighted (metres and radians count the
+        same), instead of raising ``AssemblyError`` where a target cannot be reached.
+    """
+    wanted, t = read_targets(equations, targets), number("t", t)
+    own = jointed(equations)
+    constants = equations.numeric.arguments(None, None, t, None, parameters)[-1]
+    if constants.ndim > 1:
+        raise ArgumentError("parameters: expected one number for each, not a batch")
+    first = _first(equations, own, guess, t, parameters)
+    batch = np.broadcast_shapes(first.shape[:-1], *(target.batch for target in wanted))
+    search = Search(own, wanted, _bounds(own, limits), batch, {"t": t, "parameters": parameters})
+    starts = np.broadcast_to(first, (*batch, first.shape[-1])).reshape(-1, first.shape[-1])
+    q, errors = search.found(starts)
+    if not flag("nearest", nearest) or not np.isfinite(errors).all():
+        search.check(q, errors)
+    q = q.reshape(*batch, q.shape[-1])
+    return q if own is equations else _converted(own, equations, q, t, parameters)
+
+
+def _converted(
+    source: Equations, target: Equations, q: np.ndarray, t: float, parameters: Any
+) -> np.ndarray:
+    still = np.zeros((*q.shape[:-1], len(source.speeds)))
+    return convert(source, target, q, still, t, parameters)[0]
+
+
+def _first(
+    equations: Equations, own: Equations, guess: Any, t: float, parameters: Any
+) -> np.ndarray:
+    """Where the search begins, in joint coordinates."""
+    if guess is None or isinstance(guess, Mapping):
+        return own.numeric.arguments(guess, None, t, None, None)[0]
+    q = equations.numeric.arguments(guess, None, t, None, None)[0]
+    return q if own is equations else _converted(equations, own, q, t, parameters)
+
+
+def _bounds(equations: Equations, limits: Any) -> np.ndarray:
+    """Least and most of each coordinate."""
+    names, chart = equations.coordinates, equations.terms.chart
+    bounds = np.array([[-np.inf], [np.inf]]) * np.ones(len(names))
+    whole = {k for four in chart.quaternions for k in four} | set(chart.counted.values())
+    for name, pair in named("limits", limits).items():
+        free = [each for k, each in enumerate(names) if k not in whole]
+        if name not in free:
+            raise ArgumentError(f"limits: {unknown('coordinate', name, free)}")
+        bounds[:, names.index(name)] = _pair(name, pair)
+    return bounds
+
+
+def _pair(name: str, pair: Any) -> tuple[float, float]:
+    try:
+        least, most = pair
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            f"limits of {name!r}: expected (least, most), got {shown(pair)}"
+        ) from None
+    low = -np.inf if least is None else number(f"limits of {name!r}", least)
+    high = np.inf if most is None else number(f"limits of {name!r}", most)
+    if low > high:
+        raise ArgumentError(
+            f"limits of {name!r}: the least, {low:g}, is above the most, {high:g}; swap them"
+        )
+    return low, high
+
+
+class Tried(NamedTuple):
+    """Errors r of the targets and their slopes, φ and its slopes, at some configurations."""
+
+    q: np.ndarray
+    r: np.ndarray
+    J: np.ndarray
+    phi: np.ndarray
+    A: np.ndarray
+
+    @property
+    def cost(self) -> np.ndarray:
+        """r², infinite where φ = 0 does not hold."""
+        closed = np.abs(self.phi).max(axis=-1, initial=0.0) < MET
+        return np.where(closed, (self.r**2).sum(axis=-1), np.inf)
+
+    def at(self, rows: np.ndarray) -> Tried:
+        """Some of them."""
+        return Tried(*(array[rows] for array in self))
+
+    def put(self, rows: np.ndarray, others: Tried) -> None:
+        """Write others in the place of some."""
+        for array, values in zip(self, others, strict=True):
+            array[rows] = values
+
+
+class Search:
+    """The search for a batch of targets; configurations are rows."""
+
+    def __init__(
+        self,
+        equations: Equations,
+        targets: list[Target],
+        bounds: np.ndarray,
+        batch: tuple[int, ...],
+        context: dict[str, Any],
+    ) -> None:
+        self.equations, self.targets, self.context = equations, targets, context
+        self.bounds, self.batch, count = bounds, batch, int(np.prod(batch))
+        self.count = equations.terms.chart.tangent.shape[1]
+        self.positions, self.rotations = (
+            [
+                (k, np.broadcast_to(value, (*batch, *value.shape[-axes:])).reshape(count, *shape))
+                for k, value in enumerate(values)
+                if value is not None
+            ]
+            for values, axes, shape in (
+                ([target.position for target in targets], 1, (3,)),
+                ([target.rotation for target in targets], 2, (3, 3)),
+            )
+        )
+        key = "inverse kinematics", *((each.place, each.rotation is None) for each in targets)
+        self._kernel = equations.numeric.kernel(key, self._expressions, [1, 2, 1, 2, 1, 2])
+        # the variation that each limited coordinate is
+        pattern = np.array(ca.DM(equations.terms.chart.tangent.sparsity(), 1)) != 0
+        self.limited = np.flatnonzero(np.isfinite(bounds).any(axis=0))
+        self.moving = pattern[self.limited].argmax(axis=1)
+
+    def _expressions(self) -> list[SX]:
+        """φ, positions and rotations (row by row), each followed by its slopes; of rotations these
+        are turns, in the axes of the place."""
+        terms, chart = self.equations.terms, self.equations.terms.chart
+        m, q, T = chart.motion, chart.symbols.q, chart.tangent
+        positions = [m.position(self.targets[k].place) for k, _ in self.positions]
+        rotations = [m.rotation(self.targets[k].place) for k, _ in self.rotations]
+        places = ca.vertcat(SX(0, 1), *positions)
+        turns = [_turning(R, q) @ T for R in rotations]
+        return [
+            terms.phi,
+            ca.jacobian(terms.phi, q) @ T,
+            places,
+            ca.jacobian(places, q) @ T,
+            ca.vertcat(SX(0, 1), *(ca.vec(R.T) for R in rotations)),
+            ca.vertcat(SX(0, T.shape[1]), *turns),
+        ]
+
+    # --- errors -----------------------------------------------------------------------------------
+
+    def at(self, q: np.ndarray, rows: np.ndarray) -> Tried:
+        """Errors at configurations q of the targets in ``rows`` of the batch."""
+        eqs, t, p = self.equations, self.context["t"], self.context["parameters"]
+        q = with_turns(eqs, eqs, q, q.copy(), t, p)
+        arguments = eqs.numeric.arguments(q, None, t, None, p)
+        phi, A, places, slopes, turned, turns = self._kernel(*arguments)
+        errors, J = [], []
+        for n, (k, wanted) in enumerate(self.positions):
+            own, weight = slice(3 * n, 3 * n + 3), self.targets[k].weight
+            errors.append(weight * (places[:, own] - wanted[rows]))
+            J.append(weight * slopes[:, own])
+        for n, (k, wanted) in enumerate(self.rotations):
+            R = turned[:, 9 * n : 9 * n + 9].reshape(-1, 3, 3)
+            vector, inverse = _logarithm(np.swapaxes(wanted[rows], -1, -2) @ R)
+            weight = self.targets[k].weight
+            errors.append(weight * vector)
+            J.append(weight * inverse @ turns[:, 3 * n : 3 * n + 3])
+        return Tried(q, np.concatenate(errors, axis=1), np.concatenate(J, axis=1), phi, A)
+
+    # --- steps ------------------------------------------------------------------------------------
+
+    def found(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Configurations that reach the targets, or come nearest; and r²."""
+        rows = np.arange(len(q))
+        best = self._settled(self._closed(self._inside(q), rows), rows)
+        enough = (MET * min(target.weight for target in self.targets)) ** 2
+        random, agreed = np.random.default_rng(0), np.zeros(len(q), dtype=int)
+        for attempt in range(ATTEMPTS):
+            left = np.flatnonzero(~(best.cost < enough) & (agreed < AGREED))
+            if not left.size:
+                break
+            starts = self._elsewhere(random, q[left], best.q[left], attempt)
+            place = self._settled(self._closed(starts, left), left)
+            cost, least = place.cost, best.cost[left]
+            best.put(left[cost < least], place.at(cost < least))
+            agreed[left] = np.where(cost < (1 - SAME) * least, 0, agreed[left])
+            if attempt % 2 == 0:  # from far away
+                agreed[left] += np.isfinite(cost) & (cost < (1 + SAME) * least)
+        return best.q, best.cost
+
+    def _elsewhere(
+        self, random: np.random.Generator, q: np.ndarray, best: np.ndarray, attempt: int
+    ) -> np.ndarray:
+        """Where else to begin, at random: about the best so far, or about the guess, and then
+        anywhere between limits where there are two."""
+        spread = SPREADS[attempt % len(SPREADS)]
+        step = spread * random.standard_normal((len(q), self.count))
+        if attempt % 2:
+            return self._moved(best, 0.1 * step)
+        out, (low, high) = moved(self.equations, q, step), self.bounds
+        ranged = np.isfinite(low) & np.isfinite(high)
+        out[:, ranged] = random.uniform(low[ranged], high[ranged], (len(q), ranged.sum()))
+        return self._inside(out)
+
+    def _settled(self, now: Tried, rows: np.ndarray) -> Tried:
+        """Steps until nothing comes nearer any more."""
+        damping, active = np.full(len(rows), 1e-3), np.arange(len(rows))
+        active = active[np.isfinite(now.cost)]
+        for _ in range(STEPS):
+            active = active[(now.cost[active] > ENOUGH**2) & (damping[active] < HOPELESS)]
+            if not active.size:
+                break
+            here = now.at(active)
+            step = self._step(here, damping[active])
+            trial = self._closed(self._moved(here.q, step), rows[active])
+            better = trial.cost < here.cost
+            now.put(active[better], trial.at(better))
+            damping[active] *= np.where(better, 0.2, 10.0)
+            still = better & (trial.cost > (1 - STILL) * here.cost)
+            active = active[~still]
+        return now
+
+    def _step(self, here: Tried, damping: np.ndarray) -> np.ndarray:
+        """A step towards the targets."""
+        size = np.sqrt(here.cost)
+        least = np.maximum(damping * size, 1e-20)[:, None]
+
+        def solve(rows: np.ndarray, free: np.ndarray, fixed: np.ndarray) -> np.ndarray:
+            own = here.at(rows)
+            back, Z = _closing(own, free, fixed)
+            J = own.J * free[:, None, :]
+            U, sigma, Vt = np.linalg.svd(J @ Z, full_matrices=False)
+            left = own.r + _apply(own.J, fixed) + _apply(J, back)
+            ahead = sigma / (sigma**2 + least[rows]) * _apply(np.swapaxes(U, -1, -2), left)
+            return np.asarray(back - _apply(np.swapaxes(Vt, -1, -2), ahead))
+
+        return self._within(here.q, solve)
+
+    def _within(self, q: np.ndarray, solve: Solve) -> np.ndarray:
+        """A step that crosses no limit: what would go beyond goes up to it, and the others are
+        solved for again."""
+        low, high = self.bounds[:, self.limited]
+        step, rows = np.zeros((len(q), self.count)), np.arange(len(q))
+        free, fixed = np.ones(step.shape, dtype=bool), np.zeros(step.shape)
+        for _ in range(1 + len(self.limited)):
+            found = np.where(free[rows], solve(rows, free[rows], fixed[rows]), fixed[rows])
+            step[rows] = found
+            x, dx = q[np.ix_(rows, self.limited)], found[:, self.moving]
+            over = ((x + dx < low) | (x + dx > high)) & free[np.ix_(rows, self.moving)]
+            row, k = np.nonzero(over)
+            fixed[rows[row], self.moving[k]] = (np.clip(x + dx, low, high) - x)[row, k]
+            free[rows[row], self.moving[k]] = False
+            rows = rows[over.any(axis=1)]
+            if not rows.size:
+                break
+        longest = np.abs(step).max(axis=-1, keepdims=True, initial=0.0)
+        return np.asarray(step * np.minimum(1.0, LONGEST / np.maximum(longest, 1e-300)))
+
+    def _moved(self, q: np.ndarray, step: np.ndarray) -> np.ndarray:
+        return self._inside(moved(self.equations, q, step))
+
+    def _inside(self, q: np.ndarray) -> np.ndarray:
+        """q with coordinates beyond their limits on them."""
+        return np.clip(q, *self.bounds)
+
+    def _closed(self, q: np.ndarray, rows: np.ndarray) -> Tried:
+        """Configurations with φ = 0, by least steps; where that fails, φ is left."""
+        place = self.at(q, rows)
+        for _ in range(CLOSING):
+            open_ = np.flatnonzero(np.abs(place.phi).max(axis=-1, initial=0.0) > CLOSED)
+            if not open_.size:
+                break
+            here = place.at(open_)
+            step = self._within(
+                here.q, lambda rows, *held, here=here: _closing(here.at(rows), *held)[0]
+            )
+            place.put(open_, self.at(self._moved(here.q, step), rows[open_]))
+        return place
+
+    # --- what is not reached ----------------------------------------------------------------------
+
+    def check(self, q: np.ndarray, errors: np.ndarray) -> None:
+        """Name the targets that are not reached, and how near they came."""
+        if not np.isfinite(errors).all():
+            raise AssemblyError(
+                "no configuration within the limits meets the constraints; give a guess nearer to "
+                "one, or wider limits"
+            )
+        r = np.abs(self.at(q, np.arange(len(q))).r)
+        residuals: dict[str, float] = {}
+        told = []
+        kinds = [(k, "position", "m") for k, _ in self.positions]
+        kinds += [(k, "rotation", "rad") for k, _ in self.rotations]
+        for n, (k, what, unit) in enumerate(kinds):
+            target = self.targets[k]
+            off = np.linalg.norm(r[:, 3 * n : 3 * n + 3], axis=1) / target.weight
+            worst = int(off.argmax())
+            if off[worst] > MET:
+                residuals[f"{target.name}: {what}"] = float(off[worst])
+                which = f" {worst} of the batch" if self.batch else ""
+                told.append(f"{target.name!r}: {what}{which} by {off[worst]:.6g} {unit}")
+        if told:
+            raise AssemblyError(
+                f"targets are missed, at the nearest that was found: {'; '.join(told)}. Give other "
+                "targets, wider limits or another guess; nearest=True takes the nearest",
+                residuals,
+            )
+
+
+def _closing(here: Tried, free: np.ndarray, fixed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The least step of what is free that closes φ = 0, beside what is fixed; and Z."""
+    A = here.A * free[:, None, :]
+    inverse = np.linalg.pinv(A, rcond=RANK_TOLERANCE)
+    back = -_apply(inverse, here.phi + _apply(here.A, fixed))
+    return back, np.eye(A.shape[-1]) - inverse @ A
+
+
+def _turning(R: SX, q: SX) -> SX:
+    """Slopes of the turn of a rotation, in its own axes: Rᵀ dR = δ̃."""
+    x, y, z = ca.horzsplit(R)
+    slopes = [ca.jacobian(column, q) for column in (x, y, z)]
+    return ca.vertcat(z.T @ slopes[1], x.T @ slopes[2], y.T @ slopes[0])
+
+
+def _logarithm(R: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The rotation vector e of R, and G with ė = G ω, ω in the axes that R turns from:
+    G = 1 + ½ẽ + (1/θ² − cot(θ/2)/2θ) ẽ²."""
+    e = Rotation.from_matrix(R).as_rotvec()
+    theta = np.linalg.norm(e, axis=-1)[:, None, None]
+    small = theta < 1e-3
+    safe = np.where(small, 1.0, theta)
+    factor = np.where(small, 1 / 12 + theta**2 / 720, 1 / safe**2 - 0.5 / (safe * np.tan(safe / 2)))
+    tilde = np.cross(np.eye(3), e[:, None, :])  # its rows are those of ẽ
+    return e, np.eye(3) + tilde / 2 + factor * (tilde @ tilde)
+
+
+def _apply(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    return np.asarray((matrix @ vector[..., None])[..., 0])

@@ -1,0 +1,407 @@
+"""Model files: every gallery system there and back, the grammar, and messages with lines."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import casadi as ca
+import jsonschema
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import mechgraph as mg
+from mechgraph import gallery
+from mechgraph.cli import main
+from mechgraph.formats import document, grammar, model_file
+from mechgraph.formats.grammar import Formula
+from mechgraph.formats.schema import model_schema
+from mechgraph.formats.spelling import name_text, spelled
+from mechgraph.model.described import canonical
+
+sys.path.insert(0, str(Path(__file__).parent / "fuzz"))
+import files
+
+OWN_CLASSES = {"involute_gears"}  # a force of the file's own class
+NAMES = [name for name in gallery.names() if name not in OWN_CLASSES]
+
+
+def _functions(said: mg.Description) -> list[str]:
+    """Names of elements that were said with Python functions."""
+    given = {e.name: e._given.values() for e in (*said.elements, *said.speeds.values())}
+    return [
+        *(name for name, values in given.items() if any(callable(v) for v in values)),
+        *said.outputs,
+    ]
+
+
+# --- there and back -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_gallery_system_goes_there_and_back(name):
+    example = gallery.load(name)
+    system = example.system()
+    said = system.snapshot()
+    read = model_file.parse(model_file.write(system)).system
+    if not _functions(said):
+        assert read.snapshot() == said
+    again = model_file.parse(model_file.write(read, as_json=True), is_json=True).system
+    assert again.snapshot() == read.snapshot()
+    jsonschema.validate(json.loads(model_file.write(system, as_json=True)), model_schema())
+
+
+@pytest.mark.parametrize("name", ["bicycle", "bogie", "car_axis", "five_bar", "trough", "wheelset"])
+def test_equations_of_a_file_are_those_of_the_system(name):
+    system = gallery.load(name).system()
+    read = model_file.parse(model_file.write(system)).system
+    one, other = system.equations(), read.equations()
+    assert one.coordinates == other.coordinates
+    assert one.parameters == other.parameters
+    chance = np.random.default_rng(1)
+    q, u = chance.uniform(0.1, 0.9, len(one.coordinates)), chance.normal(size=len(one.speeds))
+    for each in ("mass_matrix", "constraint_matrix"):
+        if hasattr(one, each):
+            a, b = getattr(one, each)(q), getattr(other, each)(q)
+            np.testing.assert_allclose(a, b, rtol=1e-14, atol=1e-14 * np.abs(a).max(initial=1))
+    a, b = one.accelerations(q, u), other.accelerations(q, u)
+    np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9 * np.abs(a).max())
+
+
+def test_a_saved_system_is_loaded_and_runs(tmp_path):
+    s = mg.System("s", gravity=(0, 0, -9.81))
+    length = s.parameter("length", 0.5)
+    rod = s.body("rod", mass=1.0, com=(0, 0, -length / 2), inertia=(0.02, 0.02, 1e-3))
+    s.revolute("hinge", s.ground, rod, axis="y", stiffness=3.0 * length, damping=0.1)
+    s.torque("motor", "hinge", s.input("w") + mg.sin(2 * s.time))
+    for ending in (".yaml", ".yml", ".json"):
+        path = s.save(tmp_path / f"model{ending}")
+        loaded = mg.load(path)
+        assert loaded.snapshot() == s.snapshot()
+        a = s.equations().simulate(0.5, {"hinge": 0.3})
+        b = loaded.equations().simulate(0.5, {"hinge": 0.3})
+        np.testing.assert_allclose(a.q, b.q, rtol=1e-12)
+
+
+def test_order_of_what_was_said_is_kept(tmp_path):
+    leg = mg.System("leg")
+    leg.revolute("knee", leg.ground, leg.body("shin", mass=leg.parameter("m", 1.0), inertia=0))
+    car = mg.System("car")
+    k = car.parameter("k", 2.0)
+    hull = car.body("hull", mass=10.0, inertia=(1, 1, 1))
+    car.free("float", car.ground, hull)
+    car.place("left", leg, at=(0, 1, 0), on=hull, parameters={"m": k / 2})
+    extra = car.body("extra", mass=1.0, inertia=(1, 1, 1))
+    car.revolute("mast", hull, extra)
+    car.place("right", leg, at=(0, -1, 0), on=hull, orientation=[("z", 0.3)])
+    car.parameter("last", 1.0)
+    read = mg.load(car.save(tmp_path / "car.yaml"))
+    assert read.snapshot() == car.snapshot()
+    assert read.equations().coordinates == car.equations().coordinates
+
+
+def test_a_file_places_a_file_beside_it(tmp_path):
+    wheel = gallery.load("wheelset").system()
+    wheel.save(tmp_path / "wheelset.yaml")
+    text = """
+mechgraph: 1
+name: two
+placed:
+  front: {file: wheelset.yaml, at: [1, 0, 0]}
+  rear: {file: wheelset.yaml}
+"""
+    (tmp_path / "two.yaml").write_text(text)
+    two = mg.load(tmp_path / "two.yaml")
+    assert len(two.bodies) == 2 * len(wheel.bodies)
+    (tmp_path / "wheelset.yaml").write_text("mechgraph: 1\nplaced: {a: {file: wheelset.yaml}}")
+    with pytest.raises(mg.ModelError, match="places itself"):
+        mg.load(tmp_path / "two.yaml")
+
+
+def test_what_no_file_has_is_named(tmp_path):
+    class Wind(mg.Force):
+        def __init__(self, name):
+            self.name = name
+
+    s = mg.System("s")
+    s.revolute("hinge", s.ground, s.body("rod", mass=1.0, inertia=(1, 1, 1)))
+    s.add(Wind("wind"))
+    s.torque("motor", "hinge", lambda m: 1.0 if m.speed("hinge") > 0 else -1.0)
+    with pytest.raises(mg.ModelError) as caught:
+        s.save(tmp_path / "model.yaml")
+    assert len(caught.value.problems) == 2
+    assert "wind" in str(caught.value)
+    assert "motor" in str(caught.value)
+    assert not (tmp_path / "model.yaml").exists()
+    with pytest.raises(mg.ArgumentError, match="ends in"):
+        s.save(tmp_path / "model.txt")
+    with pytest.raises(mg.ArgumentError, match="load_run"):
+        mg.load(tmp_path / "run.npz")
+
+
+def test_the_words_of_files_are_those_of_python():
+    """The reader gives arguments by the names that the constructors have."""
+    import inspect
+
+    for known in (mg.FORCES, mg.CONSTRAINTS):
+        for word, kind in known.items():
+            say = getattr(mg.System, word, kind)
+            said = [key for key in inspect.signature(say).parameters if key != "self"]
+            assert said == list(inspect.signature(kind).parameters), word
+
+
+# --- expressions ----------------------------------------------------------------------------------
+
+
+def _random_expression(chance: random.Random, symbols: list[ca.SX], depth: int) -> ca.SX:
+    if depth == 0 or chance.random() < 0.1:
+        number = chance.choice([chance.uniform(-3, 3), 2.0, -1.0, 1e-7, 3e22])
+        return chance.choice([*symbols, ca.SX(number)])
+    a, b, c = (_random_expression(chance, symbols, depth - 1) for _ in range(3))
+    return chance.choice(
+        [
+            a + b, a - b, a * b, a / b, -a, a**2, a**b, ca.sin(a), ca.sqrt(a), ca.fmax(a, b),
+            ca.if_else(a < b, b, c), ca.atan2(a, b), a * a, ca.fabs(a), 1 / a, 2 * a, a**-1.5,
+            ca.if_else(ca.logic_and(a <= b, ca.logic_not(c == a)), a, 0), ca.fmod(a, b), ca.sign(a),
+        ]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_random_expressions_are_spelled_and_read(seed):
+    chance = random.Random(seed)
+    symbols = [ca.SX.sym(name) for name in ("x", "sin", "my k", "a1")]
+    e = _random_expression(chance, symbols, 4)
+    try:
+        text = spelled(e, {s.__hash__(): name_text(s.name()) for s in symbols})
+    except mg.ModelError:  # inf and NaN are no numbers of a file
+        assert "inf" in str(e) or "nan" in str(e)
+        return
+    read = grammar.evaluate(text, {s.name(): s for s in symbols})
+    x, numbers = ca.vertcat(*symbols), np.random.default_rng(seed).normal(size=(4, 20))
+    values = [np.array(ca.Function("f", [x], [each])(numbers)) for each in (e, read)]
+    np.testing.assert_array_equal(*values, err_msg=text)
+    if "?" not in str(e):  # CasADi may turn squares of conditions into conditions on squares
+        assert canonical(read) == canonical(e), text
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1 + 2*3^2", 19),
+        ("-2^2", -4),
+        ("2^-1", 0.5),
+        ("2**3**2", 512),
+        ("(1 + 2)*3 - -1", 10),
+        ("10 mm + 2 cm", 0.03),
+        ("210 N/mm", 210e3),
+        ("1 kg*m/s^2", 1),
+        ("90 deg", np.pi / 2),
+        ("60 rpm", 2 * np.pi),
+        ("if(1 < 2 and not 3 < 2, 5, 6)", 5),
+        ("a = 2; b = a*a; b + a", 6),
+        ("[1, 2, 3][1] + [[1, 2], [3, 4]][1, 0]", 5),
+        ("dot([1, 2, 3], [1, 1, 1])", 6),
+        ("norm(cross([1, 0, 0], [0, 2, 0]))", 2),
+        ("min(3, 2) + max(3, 2) + clip(9, 0, 1)", 6),
+        ("1e3 + .5 + 2.", 1002.5),
+    ],
+)
+def test_what_a_text_means(text, value):
+    assert float(grammar.evaluate(text)) == pytest.approx(value, rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("1 +", "got the end"),
+        ("(1", "expected ')'"),
+        ("foo(1)", "unknown function 'foo'"),
+        ("sin", "sin is a function"),
+        ("sin(1, 2)", "takes 1 arguments"),
+        ("lenght", "unknown name 'lenght'"),
+        ("1 2", "'2' cannot stand there"),
+        ("[1, 2][2]", "outside"),
+        ("[1, 2] + [1, 2, 3]", "do not fit"),
+        ("position(tip)", "asks the motion"),
+        ("__import__('os')", "unknown function"),
+        ("a.__class__", "unknown name"),
+        ("(" * 1000 + "1" + ")" * 1000, "brackets"),
+        ("1 ? 2 : 3", "if(a < b"),
+        ("'open", "same quote"),
+    ],
+)
+def test_wrong_texts_are_told(text, told):
+    with pytest.raises(mg.ModelError) as caught:
+        grammar.evaluate(text)
+    assert told in str(caught.value)
+
+
+def test_long_sums_are_read():
+    assert float(grammar.evaluate("+".join(["1"] * 20_000))) == 20_000
+
+
+def test_a_formula_asks_the_motion():
+    s = mg.System("s")
+    k = s.parameter("k", 2.0)
+    rod = s.body("rod", mass=1.0, inertia=(1, 1, 1))
+    s.revolute("hinge", s.ground, rod)
+    tip = s.marker("tip", rod, at=(1, 0, 0))
+    s.output(
+        "text", Formula("k*dot(velocity(tip), axis(rod, y)) + position(tip, rod)[0]", {"k": k})
+    )
+    s.output(
+        "python",
+        lambda m: k * mg.dot(m.velocity(tip), m.axis(rod, "y")) + m.position(tip, rod)[0],
+    )
+    run = s.equations().simulate(0.1, {"hinge'": 2.0})
+    np.testing.assert_allclose(run["text"], run["python"], rtol=1e-15)
+    np.testing.assert_allclose(run["text"], 5.0, rtol=1e-12)
+
+
+# --- documents ------------------------------------------------------------------------------------
+
+
+def test_a_document_remembers_its_lines():
+    node = document.read("a: 1\nb:\n  - [1, x]\n  - {c: 'no', d: no, e: 1e3}\n")
+    assert node.plain() == {"a": 1, "b": [[1, "x"], {"c": "no", "d": "no", "e": 1000.0}]}
+    assert node["b"][1]["e"].line == 4
+    tabbed = '{"a":\t"\\ud83d\\ude00 \\/", "b": [1.5e-3, null, true]}'
+    assert document.read(tabbed, is_json=True).plain() == json.loads(tabbed)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "line 1: the file is empty"),
+        ("a: 1\na: 2", "line 2: the key 'a' stands twice"),
+        ("a: &x 1\nb: *x", "line 1: anchors"),
+        ("a: !!python/object/apply:os.system [true]", "line 1: tags"),
+        ("a: [1", "not valid YAML"),
+        ("a: 1\n---\nb: 2", "line 3: a second document"),
+        ("[" * 10_000, "brackets"),
+        ("? [1]\n: 2", "a key must be a text"),
+    ],
+)
+def test_wrong_documents_are_told(text, told):
+    with pytest.raises(mg.ModelError) as caught:
+        document.read(text)
+    assert told in str(caught.value)
+
+
+BAD = """\
+mechgraph: 1
+gravty: [0, 0, -9.81]
+parameters: {k: 2*q, L: 0.5}
+bodies:
+  rod: {mass: 1.0, com: [0, 0, -L/2], inertia: [0.1, 0.1]}
+  arm: {mas: 2, inertia: 0}
+  load: {mass: 1, inertia: 0}
+joints:
+  hinge: {type: revolut, parent: ground, child: load}
+  other: {type: revolute, parent: ground, child: rod}
+  third:
+    type: revolute
+    parent: ground
+    child: load
+    axis: [1, 1, 0]
+forces:
+  motor: {type: torque, joint: third, value: sin k}
+  c: {type: rigid_contact, surface: {type: sphere, at: load, radus: 1}, base: {type: plane, at: x}}
+constraints:
+  d: {type: rigid_contact, surface: {type: sphere, at: load, radus: 1}, base: {type: plane, at: x}}
+"""
+
+
+def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path):
+    path = tmp_path / "bad.yaml"
+    path.write_text(BAD)
+    with pytest.raises(mg.ModelError) as caught:
+        mg.load(path)
+    told = caught.value.problems
+    for line, words in (
+        (2, "did you mean 'gravity'"),
+        (3, "unknown name 'q'"),
+        (5, "inertia must be"),
+        (6, "did you mean 'mass'"),
+        (9, "did you mean 'revolute'"),
+        (15, "the unit axis is"),
+        (17, "sin is a function"),
+        (18, "A rigid_contact stands under constraints"),
+        (20, "did you mean 'radius'"),
+    ):
+        assert any(t.startswith(f"bad.yaml, line {line}:") and words in t for t in told), (
+            line,
+            told,
+        )
+    assert len(told) == 9  # "other" only follows from "rod"
+
+
+@pytest.mark.parametrize(
+    ("more", "line", "told"),
+    [
+        ("  alone: {mass: 1, inertia: 0}", 5, "no path of joints"),
+        ("outputs: {h: 'position(rood)[0]'}", 5, "did you mean 'rod'"),
+        ("outputs: {h: 'position(rod)[3]'}", 5, "outside"),
+        ("order: {bodies: [rod, rod]}", 5, "must list all"),
+        ("placed: {a: {file: /etc/passwd}}", 5, "a model file ends in"),
+        ("placed: {a: {}}", 5, "give either file"),
+    ],
+)
+def test_what_the_whole_shows_is_told_with_lines(more, line, told):
+    joints = "joints: {hinge: {type: revolute, parent: ground, child: rod}}"
+    text = f"mechgraph: 1\n{joints}\nbodies:\n  rod: {{mass: 1, inertia: [1, 1, 1]}}\n{more}\n"
+    with pytest.raises(mg.ModelError) as caught:
+        model_file.parse(text)
+    assert f"line {line}: " in str(caught.value)
+    assert told in str(caught.value)
+
+
+@pytest.mark.parametrize("start", range(0, 400, 50))
+def test_altered_files_are_systems_or_told(start):
+    wrong = {seed: files.wrong_with(seed) for seed in range(start, start + 50)}
+    assert not {seed: what for seed, what in wrong.items() if what}
+
+
+def test_nothing_in_a_file_is_executed(tmp_path):
+    mark = tmp_path / "mark"
+    for text in (
+        f"mechgraph: 1\nname: !!python/object/apply:os.mkdir ['{mark}']",
+        f"mechgraph: 1\nparameters: {{a: \"__import__('os').mkdir('{mark}')\"}}",
+        f"mechgraph: 1\noutputs: {{a: \"exec(open('{mark}', 'w'))\"}}",
+    ):
+        with pytest.raises(mg.ModelError):
+            model_file.parse(text)
+    assert not mark.exists()
+
+
+# --- the command line -----------------------------------------------------------------------------
+
+
+def test_the_command_line_reads_and_writes_model_files(tmp_path):
+    runner = CliRunner()
+    starter = tmp_path / "crane.yaml"
+    assert runner.invoke(main, ["new", str(starter)]).exit_code == 0
+    again = runner.invoke(main, ["new", str(starter)])
+    assert again.exit_code == 1
+    assert "exists" in again.output
+    ran = runner.invoke(main, ["run", str(starter), "--duration", "0.2", "--set", "k=30"])
+    assert ran.exit_code == 0, ran.output
+    assert "finished" in ran.output
+    target = tmp_path / "fourbar.json"
+    assert runner.invoke(main, ["convert", "fourbar", str(target)]).exit_code == 0
+    example = gallery.load_file(target)
+    assert dict(example.start) == dict(gallery.load("fourbar").start)
+    assert runner.invoke(main, ["describe", str(target)]).exit_code == 0
+    shown = runner.invoke(main, ["schema"])
+    assert json.loads(shown.output) == model_schema()
+    wrong = runner.invoke(main, ["run", str(tmp_path / "none.yaml")])
+    assert wrong.exit_code == 2
+    script = tmp_path / "own.py"
+    assert runner.invoke(main, ["new", str(script)]).exit_code == 0
+    ran = subprocess.run([sys.executable, script], capture_output=True, check=False)
+    assert ran.returncode == 0
