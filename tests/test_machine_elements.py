@@ -709,6 +709,7 @@ def test_every_element_is_copied_and_told(word):
     assert f"the {word}" in s.describe()
 
 
+@pytest.mark.slow
 def test_all_elements_together_are_compiled_and_exported(tmp_path):
     """In machine code as interpreted."""
     s = machine(*(word for word in WORDS if word not in ("rigid_gears", "rack_and_pinion")))
