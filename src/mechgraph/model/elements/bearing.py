@@ -42,6 +42,7 @@ class BallBearing(Force):
     """
 
     passive = True
+    drawn = False
 
     def __init__(
         self,

@@ -30,6 +30,7 @@ class Drag(Force):
     """
 
     passive = False  # wind gives energy
+    drawn = False
 
     def __init__(
         self,
@@ -69,6 +70,8 @@ class Propeller(Force):
     ``thrust`` and ``torque`` are c₀, or (c₀, c₁); those of a left-handed propeller have the
     opposite ``thrust``. ``diameter`` is D, ``density`` ρ.
     """
+
+    drawn = False
 
     def __init__(
         self,

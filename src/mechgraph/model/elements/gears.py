@@ -81,6 +81,8 @@ def involute(x: float) -> float:
 class Gears(Element):
     """Two gears on revolute joints with parallel axes, of the same sense, on one carrier."""
 
+    drawn = False
+
     def __init__(
         self,
         name: str,

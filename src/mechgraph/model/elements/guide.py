@@ -31,6 +31,7 @@ class Guide(Constraint):
     """
 
     passive = True
+    drawn = False
 
     def __init__(
         self, name: str, at: Body | Marker, on: Body | Marker, curve: Curve, friction: Any = 0

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -164,6 +165,9 @@ class Rope(Force):
     def places(self) -> Sequence[Marker]:
         return self.path.places
 
+    def spans(self) -> Sequence[tuple[Marker, Marker]]:
+        return list(pairwise(self.path.places))
+
     def stretch(self, m: Motion) -> SX:
         """l − length: by how much it is longer than it is without tension; negative where it hangs
         loose."""
@@ -222,6 +226,9 @@ class RigidRope(Switched):
 
     def places(self) -> Sequence[Marker]:
         return self.path.places
+
+    def spans(self) -> Sequence[tuple[Marker, Marker]]:
+        return list(pairwise(self.path.places))
 
     def parameters(self) -> dict[str, SX]:
         return {f"{self.name}.touching": self.taut}

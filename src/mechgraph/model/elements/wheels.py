@@ -35,6 +35,8 @@ class OmniWheel(Constraint):
     omni-wheel (d level along the rim), ±π/4 for a Mecanum wheel.
     """
 
+    drawn = False
+
     def __init__(
         self,
         name: str,
@@ -153,6 +155,7 @@ class Tyre(Force):
     """
 
     passive = True
+    drawn = False
 
     def __init__(
         self,
