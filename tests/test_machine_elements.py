@@ -612,6 +612,20 @@ def test_all_formalisms_know_a_current():
     assert found.ok, str(found)
 
 
+def test_a_motor_that_is_refused_leaves_nothing_behind():
+    s = driven()
+    s.frame("other coil")
+    for wrong in (
+        lambda: s.dc_motor("other", "shaft", 1.0, 1.0, 1.0, 1.0),
+        lambda: s.dc_motor("third", "shaft", 1.0, 1.0, 1.0, 0.0),
+        lambda: s.dc_motor("motor", "shaft", 1.0, 1.0, 1.0, 1.0),
+    ):
+        known = {*s.bodies}, {*s.joints}, {*s.forces}
+        with pytest.raises(mg.ModelError, match="dc_motor"):
+            wrong()
+        assert known == ({*s.bodies}, {*s.joints}, {*s.forces})
+
+
 def test_a_motor_on_something_that_turns_and_speeds_up():
     """A current is no mechanical speed: placed on a carrier that turns, it is the same."""
     car = mg.System("carrier", gravity=(0, 0, -G))

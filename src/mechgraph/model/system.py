@@ -297,11 +297,15 @@ class System(ElementWords):
         frame = trial.marker(f"{name}.ground", self.ground if on is None else on, at, orientation)
         unit = trial._units[name] = trial._placed(f"{name}.", system, frame, parameters, inputs)
         gravity_told(trial.snapshot(), unit)
-        for key, value in vars(trial).items():  # nothing went wrong
+        self._adopt(trial)
+        return unit
+
+    def _adopt(self, trial: System) -> None:
+        """What was said to a copy of this system, where nothing went wrong."""
+        for key, value in vars(trial).items():
             if isinstance(value, dict):
                 vars(self)[key].update(value)
         self._snapshot = None
-        return unit
 
     def _placed(
         self, prefix: str, system: Any, ground: Marker, parameters: Any = None, inputs: Any = None

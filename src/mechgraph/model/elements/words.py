@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any, TypeAlias
 
 from ...errors import ModelError, unknown
@@ -33,6 +34,10 @@ class ElementWords(Words):
     @abstractmethod
     def plane(self) -> str | None:
         """The plane that everything moves in."""
+
+    @abstractmethod
+    def _adopt(self, trial: Any) -> None:
+        """What was said to a copy of this system."""
 
     @abstractmethod
     def frame(self, name: str) -> Body:
@@ -396,10 +401,12 @@ class ElementWords(Words):
         constant: K in N m/A, which is K in V s; with a gear, times its ratio.
         resistance, inductance: R and L.
         """
-        motor = DCMotor(name, joint, voltage, constant, resistance, inductance)
-        coil = self.frame(f"{name} coil")
-        self.prismatic(motor.charge, "ground", coil, axis=(self.plane or "x")[0])
-        return self.add(motor)
+        trial = copy(self)
+        motor = trial.add(DCMotor(name, joint, voltage, constant, resistance, inductance))
+        coil = trial.frame(f"{name} coil")
+        trial.prismatic(motor.charge, "ground", coil, axis=(self.plane or "x")[0])
+        self._adopt(trial)
+        return motor
 
     # --- guides -----------------------------------------------------------------------------------
 
