@@ -335,7 +335,8 @@ class Build:
         if balls and self.chance(0.5):
             name = self.pick(balls)
             self("torque", "wrist", name, [self.number() for _ in self.system.joints[name].speeds])
-        self.machine_elements(bodies, moved)
+        if self.driven:  # what MuJoCo has to repeat has neither
+            self.machine_elements(bodies, moved)
 
     def machine_elements(self, bodies: list[str], moved: list[str]) -> None:
         """Ropes, drag and springs with play, by random numbers of their own."""
