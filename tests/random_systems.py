@@ -339,7 +339,7 @@ class Build:
             self.machine_elements(bodies, moved)
 
     def machine_elements(self, bodies: list[str], moved: list[str]) -> None:
-        """Ropes, drag and springs with play, by random numbers of their own."""
+        """Ropes, drag and elastic couplings, by random numbers of their own."""
         before, self.random = self.random, np.random.default_rng([self.seed, 13])
         if self.chance(0.2):
             eye = self("marker", "eye", "ground", (1.5, self.number(), 2.0))
@@ -350,7 +350,7 @@ class Build:
             self("drag", "air", self.pick(bodies), self.number(0, 1), wind=self.vector())
         if moved and self.chance(0.2):
             ratio = {name: self.number(0.5, 2) for name in moved[:2]}
-            self("elastic_coupling", "train", ratio, self.number(1, 9), 0.1, self.number(0, 0.1))
+            self("elastic_coupling", "train", ratio, self.number(1, 9), 0.1)
         self.random = before
 
 

@@ -463,7 +463,6 @@ EXAMPLES = {
     ],
     "elastic_coupling": [
         lambda s: s.elastic_coupling("f", {"hinge.angle": 1.0, "loose.x": 2.0}, 7.0, 0.3),
-        lambda s: s.elastic_coupling("f", {"hinge.angle": 1.0, "loose.x": 2.0}, 7.0, 0.3, 0.02),
     ],
     "bushing": [
         lambda s: s.bushing("f", "tip", "a", (3, 4, 5, 1, 2, 3), (0.1,) * 6, (0, 1, 2, 0, 0, 3)),
@@ -484,6 +483,15 @@ EXAMPLES = {
     ],
     "dc_motor": [lambda s: s.dc_motor("f", "hinge.angle", 3.0, 0.2, 1.5, 0.1)],
     "involute_gears": [lambda s: geared(s)],
+    "drive": [
+        lambda s: s.drive("f", "hinge.angle", 2.0, effort=1.5, speed=20.0),
+        lambda s: s.drive("f", "hinge.shift", position=mg.sin(s.time), stiffness=3.0, damping=0.1),
+    ],
+    "backlash": [
+        lambda s: s.backlash(
+            "f", {"hinge.angle": 1, "hinge.shift": -2}, 1e-3, stiffness=5.0, damping=0.2
+        ),
+    ],
 }
 
 

@@ -210,7 +210,7 @@ def test_a_gear_train_with_backlash():
     s = mg.System("train")
     for name, inertia in (("motor", 0.01), ("arm", 4.0)):
         s.revolute(name, s.ground, s.body(f"{name} rotor", mass=1.0, inertia=(4, 4, inertia)))
-    s.elastic_coupling("train", {"motor": 1.0, "arm": -20.0}, 300.0, backlash=0.02)
+    s.backlash("train", {"motor": 1.0, "arm": -20.0}, 0.02, 300.0)
     run = s.equations().simulate(0.1, {"motor": -0.01, "motor'": 2.0}, rtol=1e-12, step=1e-5)
     error = run["motor"] - 20 * run["arm"]
     meets = run.time[error > 0.01][0]

@@ -46,12 +46,9 @@ class RackAndPinion(Coupling):
 
 
 class ElasticCoupling(Force):
-    """Coordinates of joints tied by a spring, with play: e = Σ c q − ``constant``, with the
-    ``coefficients`` c, is free within ± backlash/2.
-
-    Beyond by δ it is pushed back by stiffness δ + damping δ̇, but never pulled: a gear train, a
-    shaft, a rack or a chain with its compliance and ``backlash``. Without backlash it pulls, too.
-    """
+    """Coordinates of joints tied by a spring: x = Σ c q − ``constant``, with ``coefficients`` c, is
+    pushed back by stiffness x + damping ẋ. A shaft, a gear train, a chain; with play it is
+    ``backlash``."""
 
     passive = True
 
@@ -61,60 +58,39 @@ class ElasticCoupling(Force):
         coefficients: Mapping[str, Any],
         stiffness: Any,
         damping: Any = 0,
-        backlash: Any = 0,
         constant: Any = 0,
     ) -> None:
         stated = Coupling(name, coefficients, constant)
         self.name, self.coefficients, self.constant = name, stated.coefficients, stated.constant
         self.stiffness, self.damping = scalar(stiffness, "stiffness"), scalar(damping, "damping")
-        self.backlash = scalar(backlash, "backlash")
         hint = "; coordinates that are tied without spring are a coupling"
         self.limits = [
             Limit("stiffness", self.stiffness, hint=hint),
             Limit("damping", self.damping, positive=False),
-            Limit("backlash", self.backlash, positive=False),
         ]
 
     def joints(self) -> Sequence[str]:
         return tuple(self.coefficients)
 
-    def error(self, m: Motion) -> SX:
-        """e = Σ c q − constant."""
+    def twist(self, m: Motion) -> SX:
+        """x = Σ c q − constant."""
         terms = (c * m.coordinate(joint) for joint, c in self.coefficients.items())
         return sum(terms, -self.constant)
 
-    def error_rate(self, m: Motion) -> SX:
-        """ė."""
-        return sum((c * m.speed(joint) for joint, c in self.coefficients.items()), SX(0))
-
-    def _flanks(self, m: Motion) -> list[tuple[int, SX]]:
-        """Both sides, and by how much each is pressed."""
-        e, half = self.error(m), self.backlash / 2
-        return [(side, ca.fmax(0, side * e - half)) for side in (1, -1)]
-
     def potential(self, m: Motion) -> SX:
-        if self.backlash.is_zero():
-            return self.stiffness * self.error(m) ** 2 / 2
-        return sum((self.stiffness * pressed**2 / 2 for _, pressed in self._flanks(m)), SX(0))
+        return self.stiffness * self.twist(m) ** 2 / 2
 
     def conservative(self, m: Motion) -> list[Action]:
-        if self.backlash.is_zero():
-            return self._along(-self.stiffness * self.error(m))
-        return self._along(sum((-s * self.stiffness * x for s, x in self._flanks(m)), SX(0)))
+        return self.pushed(-self.stiffness * self.twist(m))
 
     def nonconservative(self, m: Motion) -> list[Action]:
         if self.damping.is_zero():
             return []
-        damped = self.damping * self.error_rate(m)
-        if self.backlash.is_zero():
-            return self._along(-damped)
-        parts = (
-            -side * (pressed > 0) * ca.fmax(-self.stiffness * pressed, side * damped)
-            for side, pressed in self._flanks(m)
-        )
-        return self._along(sum(parts, SX(0)))
+        rate = sum((c * m.speed(joint) for joint, c in self.coefficients.items()), SX(0))
+        return self.pushed(-self.damping * rate)
 
-    def _along(self, effort: SX) -> list[Action]:
+    def pushed(self, effort: SX) -> list[Action]:
+        """The actions of an effort along x."""
         return [Effort(joint, c * effort) for joint, c in self.coefficients.items()]
 
 
@@ -152,7 +128,7 @@ class ElasticBelt(Force):
 
     def tensions(self, m: Motion) -> tuple[SX, SX]:
         """Of the span that the first pulley pulls as it turns forward, and of the other one."""
-        pull = self.spring.stiffness * self.spring.error(m)
+        pull = self.spring.stiffness * self.spring.twist(m)
         return ca.fmax(0, self.pretension + pull), ca.fmax(0, self.pretension - pull)
 
     def potential(self, m: Motion) -> SX:
@@ -161,7 +137,7 @@ class ElasticBelt(Force):
 
     def conservative(self, m: Motion) -> list[Action]:
         tight, slack = self.tensions(m)
-        return self.spring._along(slack - tight)
+        return self.spring.pushed(slack - tight)
 
     def nonconservative(self, m: Motion) -> list[Action]:
         return self.spring.nonconservative(m)

@@ -162,17 +162,15 @@ class ElementWords(Words):
         coefficients: Mapping[str, Number],
         stiffness: Number,
         damping: Number = 0,
-        backlash: Number = 0,
         constant: Number = 0,
     ) -> ElasticCoupling:
-        """A coupling Σ c q = constant with a spring and play: gear trains, shafts, racks, chains.
+        """A coupling Σ c q = constant that gives way: shafts, gear trains, chains; ``backlash`` is
+        one with play.
 
         coefficients: by the names of the coordinates, {"motor": 1.0, "arm": -50.0}.
         stiffness, damping: along Σ c q.
-        backlash: how far Σ c q moves freely from one side to the other.
         """
-        given = coefficients, stiffness, damping, backlash, constant
-        return self.add(ElasticCoupling(name, *given))
+        return self.add(ElasticCoupling(name, coefficients, stiffness, damping, constant))
 
     @sentence("involute_gears")
     def involute_gears(
