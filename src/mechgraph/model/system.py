@@ -533,7 +533,8 @@ class System(ElementWords):
         return list(door.motion.points.particles(self.snapshot(), places))
 
     def save(self, path: str | Path) -> Path:
-        """Write it to a model file, which ``mg.load`` reads: YAML or JSON, by the ending.
+        """Write it to a file, by the ending: a model file, which ``mg.load`` reads (.yaml, .json),
+        or, if it is a tree, URDF (.urdf) or MJCF (.xml).
 
         What cannot be written, such as classes of one's own, is named.
         """
