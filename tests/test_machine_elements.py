@@ -339,6 +339,31 @@ def test_a_bead_stays_on_its_curve_and_keeps_its_speed(curve, start, residual):
     )
 
 
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_guide_through_a_table_of_points(closed):
+    """Points of a circle: the bead runs around it, more than once if it is closed."""
+    count = 24
+    angles = 2 * np.pi * np.arange(count) / count
+    points = 0.5 * np.column_stack([np.cos(angles), np.sin(angles)])
+    e = bead(mg.curves.Through(points, closed), gravity=0).equations()
+    # an open one has no curvature at its ends
+    start = {"wire.s": 5.0, "wire.s'": 4.0}
+    run = e.simulate(10.0 if closed else 3.0, start, rtol=1e-10, step=0.05)
+    assert np.abs(np.linalg.norm(run["bead"], axis=1) - 0.5).max() < 1e-4
+    speed = np.linalg.norm(run["bead'"], axis=1)
+    np.testing.assert_allclose(speed, speed[0], rtol=1e-8)
+    assert (run["wire.s"][-1] > count) == closed
+
+
+@pytest.mark.parametrize(
+    ("points", "words"),
+    [([(0, 0), (1, 1)], "four or more"), ([(0, 0)] * 5, "another"), ([(0, 0, 0, 0)] * 5, "rows")],
+)
+def test_tables_of_points_that_are_no_curve(points, words):
+    with pytest.raises(mg.ModelError, match=words):
+        mg.curves.Through(points)
+
+
 def test_friction_of_a_guide_goes_with_the_force_across_it():
     """On a level circle v̇ = −μ v²/r: v = v₀ / (1 + μ v₀ t / r)."""
     s = bead(mg.curves.Circle(0.5), mg.Friction(0.2, regularization=1e-9), gravity=0)

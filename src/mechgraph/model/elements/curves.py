@@ -8,7 +8,9 @@ from typing import Any
 import casadi as ca
 import numpy as np
 from casadi import SX
+from scipy.interpolate import CubicSpline
 
+from ...arguments import flag
 from ...errors import ModelError, shown
 from ...vectors import column, scalar
 from ..described import Described
@@ -94,6 +96,40 @@ class Helix(Circle):
 
     def at(self, s: SX) -> SX:
         return ca.vertcat(self.radius * ca.cos(s), self.radius * ca.sin(s), self.pitch * s)
+
+
+class Through(Curve):
+    """The smooth curve through a table of ``points`` (x, y) or (x, y, z), four or more: r(k) is that
+    of number k, from 0 on, with cubics between them; ``closed`` if it goes on from the last to the
+    first one. Beyond its ends an open one goes on with the last cubics."""
+
+    def __init__(self, points: Any, closed: bool = False) -> None:
+        try:
+            table = np.array(points, dtype=float)
+        except (TypeError, ValueError, RuntimeError):
+            table = np.zeros(0)
+        if table.ndim != 2 or table.shape[1] not in (2, 3) or not np.isfinite(table).all():
+            raise ModelError(f"points must be rows of two or three numbers, got {shown(points)}")
+        if len(table) < 4 or not np.diff(table, axis=0).any(axis=1).all():
+            raise ModelError("points must be four or more, each another than the one before it")
+        self.closed = flag("closed", closed, ModelError)
+        table = np.column_stack([table, np.zeros((len(table), 3 - table.shape[1]))])
+        if self.closed:
+            table = np.vstack([table, table[0]])
+        ends = "periodic" if self.closed else "natural"
+        self.cubics = CubicSpline(np.arange(len(table)), table, bc_type=ends).c
+        self.span = (0.0, float(len(table) - 1))
+
+    def at(self, s: SX) -> SX:
+        count = self.cubics.shape[1]
+        if self.closed:
+            s = s - count * ca.floor(s / count)
+        piece = ca.fmin(ca.fmax(ca.floor(s), 0), count - 1)
+        chosen = [piece == k for k in range(count)]
+        x, out = s - piece, SX.zeros(3)
+        for cubic in self.cubics:  # from the highest power on
+            out = out * x + sum((c * SX(row) for c, row in zip(chosen, cubic, strict=True)), SX(0))
+        return out
 
 
 def _span(value: Any) -> tuple[float, float]:
