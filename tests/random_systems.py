@@ -347,7 +347,14 @@ class Build:
             assert eye.name in path
             self("rope", "rope", path, self.number(0.5, 3), self.number(1, 9), self.number(0, 1))
         if self.chance(0.2):
-            self("drag", "air", self.pick(bodies), self.number(0, 1), wind=self.vector())
+            self(
+                "drag",
+                "air",
+                self.pick(bodies),
+                self.number(0, 1),
+                wind=self.vector(),
+                air="ground",
+            )
         if moved and self.chance(0.2):
             ratio = {name: self.number(0.5, 2) for name in moved[:2]}
             self("elastic_coupling", "train", ratio, self.number(1, 9), 0.1)

@@ -100,7 +100,7 @@ class Helix(Circle):
 
 class Through(Curve):
     """The smooth curve through a table of ``points`` (x, y) or (x, y, z), four or more: r(k) is
-    number k of them, from 0 on, with cubics between them; ``closed`` if it goes on from the last to the
+    number k of them, from 0 on, with cubics between; ``closed`` if it goes on from the last to the
     first one. Beyond its ends an open one goes on with the last cubics."""
 
     def __init__(self, points: Any, closed: bool = False) -> None:
