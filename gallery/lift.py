@@ -50,38 +50,42 @@ def system() -> mg.System:
     sheave = s.marker("sheave", s.ground, (-RADIUS, 0, HEAD), [("x", -np.pi / 2)])
     path = [mg.Pulley(winding, RADIUS, turns=3), mg.Pulley(sheave, RADIUS), cabin]
     length = 6 * np.pi * RADIUS + APART + RADIUS * np.pi / 2 + HEAD - HEIGHT - SAG
-    rope = s.rope("rope", path, length, STIFFNESS)
+    s.rope("rope", path, length, STIFFNESS)
     paid_out = SPEED * (ramp(s.time, BEGIN) - 2 * ramp(s.time, TURN))
     s.servo("motor", "drum turn", paid_out / RADIUS)
-    s.output("tension", rope.tension)
-    s.output("stretch", rope.stretch)
     return s
 
 
 def figures() -> dict[str, object]:
     """Height, tension and stretch."""
-    run = system().equations().simulate(DURATION, START, **OPTIONS)
+    lift = system()
+    rope, run = lift.forces["rope"], lift.equations().simulate(DURATION, START, **OPTIONS)
     panels = {
         "height of the cabin (m)": {"cabin": run["cabin"]},
-        "tension (kN)": {"rope": run["tension"] / 1000},
-        "stretch, or slack (m)": {"rope": run["stretch"]},
+        "tension (kN)": {"rope": run.observe(rope.tension)[:, 0] / 1000},
+        "stretch, or slack (m)": {"rope": run.observe(rope.stretch)[:, 0]},
     }
     return {"lift": curves(run.time, panels)}
 
 
 def check() -> dict[str, float]:
     """Stretch, slack, the moments of tension and lift-off, and the jerk."""
-    events = {"taut": mg.Event("stretch", stop=False)}
-    run = system().equations().simulate(DURATION, START, events=events, **OPTIONS)
+    lift = system()
+    rope = lift.forces["rope"]
+    events = {"taut": mg.Event(rope.stretch, stop=False)}
+    run = lift.equations().simulate(DURATION, START, events=events, **OPTIONS)
     stretch = SAG + HEIGHT - run["cabin"] - RADIUS * run["drum turn"]
-    tension, weight = run["tension"], MASS * G
+    tension, weight = run.observe(rope.tension)[:, 0], MASS * G
     # the drum has paid out SPEED (turned − t) by then
     turned = 2 * (TURN + BLEND / 2) - (BEGIN + BLEND / 2)
     again = turned - (HEIGHT + SAG) / SPEED
     jerk = tension[run.time > again].max() - weight
     return verified(
         {
-            "stretch of the rope (m)": (np.abs(run["stretch"] - stretch).max(), 1e-12),
+            "stretch of the rope (m)": (
+                np.abs(run.observe(rope.stretch)[:, 0] - stretch).max(),
+                1e-12,
+            ),
             "tension at the start over the weight, less 1": (abs(tension[0] / weight - 1), 1e-11),
             "least tension (N)": (-tension.min(), 0.0),
             "tension while it is slack (N)": (tension[stretch < -1e-9].max(), 0.0),

@@ -163,7 +163,8 @@ class PlacedElement(Element):
                 "kind can be placed; use rigid_contact"
             )
         self.name, self.element, self.unit = name, element, unit
-        self.passive, self.counts_turns = element.passive, element.counts_turns
+        self.passive, self.drawn = element.passive, element.drawn
+        self.counts_turns = element.counts_turns
         self.limits = [replace(each, value=unit.number(each.value)) for each in element.limits]
 
     @property

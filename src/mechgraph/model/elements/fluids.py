@@ -36,11 +36,11 @@ class Drag(Force):
         self,
         name: str,
         at: Body | Marker,
-        air: Body | Marker,
         area: Any,
         density: Any = 1.225,
         linear: Any = 0,
         wind: Any = (0, 0, 0),
+        air: Any = None,
     ) -> None:
         self.name, self.at, self.air = name, marker_on(at), marker_on(air)
         self.area = _some(area, [area] * 3, "area")
@@ -77,11 +77,11 @@ class Propeller(Force):
         self,
         name: str,
         at: Body | Marker,
-        air: Body | Marker,
         diameter: Any,
         thrust: Any,
         torque: Any = 0,
         density: Any = 1.225,
+        air: Any = None,
     ) -> None:
         self.name, self.at, self.air = name, marker_on(at), marker_on(air)
         self.diameter, self.density = scalar(diameter, "diameter"), scalar(density, "density")

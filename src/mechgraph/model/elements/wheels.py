@@ -41,10 +41,10 @@ class OmniWheel(Constraint):
         self,
         name: str,
         wheel: Body | Marker,
-        floor: Body | Marker,
         radius: Any,
         axis: Any = "y",
         rollers: Any = 0,
+        floor: Any = None,
     ) -> None:
         self.name, self.wheel, self.floor = name, marker_on(wheel), marker_on(floor)
         self.radius, self.axis = scalar(radius, "radius"), read_axis(axis)
@@ -161,13 +161,13 @@ class Tyre(Force):
         self,
         name: str,
         wheel: Body | Marker,
-        road: Body | Marker,
         radius: Any,
         stiffness: Any,
         law: TyreLaw,
         damping: Any = 0,
         axis: Any = "y",
         regularization: Any = 0.1,
+        road: Any = None,
     ) -> None:
         if not isinstance(law, TyreLaw):
             raise ModelError(

@@ -285,7 +285,7 @@ class ElementWords(Words):
         rollers: angle between their axes and the rim: 0 for an omni-wheel, ±π/4 for Mecanum's.
         """
         places = self._place(wheel), self._place(floor)
-        return self.add(OmniWheel(name, *places, radius, axis, rollers))
+        return self.add(OmniWheel(name, places[0], radius, axis, rollers, places[1]))
 
     @sentence("tyre")
     def tyre(
@@ -309,7 +309,7 @@ class ElementWords(Words):
         """
         places = self._place(wheel), self._place(road)
         given = damping, axis, regularization
-        return self.add(Tyre(name, *places, radius, stiffness, law, *given))
+        return self.add(Tyre(name, places[0], radius, stiffness, law, *given, places[1]))
 
     # --- air, water, oil --------------------------------------------------------------------------
 
@@ -331,7 +331,7 @@ class ElementWords(Words):
         wind: velocity of the air relative to the place ``air``, in the axes of that.
         """
         places = self._place(at), self._place(air)
-        return self.add(Drag(name, *places, area, density, linear, wind))
+        return self.add(Drag(name, places[0], area, density, linear, wind, places[1]))
 
     @sentence("propeller")
     def propeller(
@@ -351,7 +351,7 @@ class ElementWords(Words):
         density: ρ, of the air; ``air`` is what this moves with.
         """
         places = self._place(at), self._place(air)
-        return self.add(Propeller(name, *places, diameter, thrust, torque, density))
+        return self.add(Propeller(name, places[0], diameter, thrust, torque, density, places[1]))
 
     @sentence("hydraulic_cylinder")
     def hydraulic_cylinder(
