@@ -10,6 +10,7 @@ import pytest
 from scipy.linalg import expm
 
 import mechgraph as mg
+from mechgraph.formats import model_file
 from mechgraph.model.elements import kinds as machine_kinds
 
 G = 9.81
@@ -746,6 +747,16 @@ def test_every_element_is_copied_and_told(word):
     assert pickle.loads(pickle.dumps(s.snapshot())).elements[-1].name == f"the {word}"
     assert copy.deepcopy(s).elements[-1] == s.elements[-1]
     assert f"the {word}" in s.describe()
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_every_element_goes_to_a_file_and_back(word):
+    s = machine(word)
+    read = model_file.parse(model_file.write(s)).system
+    assert model_file.write(read) == model_file.write(s)
+    q, u = started(s.equations())
+    found = read.equations().accelerations(q, u)
+    np.testing.assert_array_equal(found, s.equations().accelerations(q, u))
 
 
 @pytest.mark.slow

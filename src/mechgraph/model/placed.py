@@ -113,6 +113,10 @@ class Within:
         end = self._m.chain_end(self._unit.joint(chain))
         return self._m.rotation(self._ground).T @ (end - self._m.position(self._ground))
 
+    def spot(self, place: Place) -> tuple[Any, SX]:
+        """The frame of the chart that a body or marker rides on, and where its origin is there."""
+        return self._m.spot(self._unit.place(place))
+
     # --- inside -----------------------------------------------------------------------------------
 
     def _frame(self, frame: Place | None) -> Body | Marker:

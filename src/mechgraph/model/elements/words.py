@@ -401,8 +401,9 @@ class ElementWords(Words):
         """
         trial = copy(self)
         motor = trial.add(DCMotor(name, joint, voltage, constant, resistance, inductance))
-        coil = trial.frame(f"{name} coil")
-        trial.prismatic(motor.charge, "ground", coil, axis=(self.plane or "x")[0])
+        if motor.charge not in self.joints:  # a file says them first
+            coil = trial.frame(f"{name} coil")
+            trial.prismatic(motor.charge, "ground", coil, axis=(self.plane or "x")[0])
         self._adopt(trial)
         return motor
 
