@@ -87,6 +87,9 @@ from .model.contact.surfaces import (
 )
 from .model.description import Description
 from .model.element import Effort, Wrench
+from .model.elements import curves
+from .model.elements.rope import Pulley
+from .model.elements.wheels import LinearTyre, MagicFormula
 from .model.forces import Force
 from .model.joints import Joint, JointKind
 from .model.kinds import CONSTRAINTS, FORCES, JOINTS
@@ -149,6 +152,8 @@ __all__ = [
     "Labelled",
     "Limits",
     "LinearModel",
+    "LinearTyre",
+    "MagicFormula",
     "Marker",
     "MechgraphError",
     "ModelError",
@@ -156,6 +161,7 @@ __all__ = [
     "Part",
     "Plane",
     "Point",
+    "Pulley",
     "Quantity",
     "Roller",
     "Rollouts",
@@ -193,6 +199,7 @@ __all__ = [
     "cos",
     "cosh",
     "cross",
+    "curves",
     "dot",
     "erf",
     "exp",

@@ -393,6 +393,23 @@ def vee(R: SX) -> SX:
     return 0.5 * ca.vertcat(R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1])
 
 
+ARCSINE = [math.comb(2 * k, k) / (4**k * (2 * k + 1)) for k in range(18)]  # asin(√z)/√z
+
+
+def rotation_vector(R: SX) -> SX:
+    """The angle times the axis of a rotation of less than half a turn, smooth at R = 1.
+
+    sin θ e is ``vee``, and θ / sin θ = asin(√z)/√z / (cos θ/2 cos θ/4 cos θ/8), z = sin² θ/8, whose
+    series is exact to rounding.
+    """
+    half = ca.sqrt((1 + ca.trace(R)) / 4)
+    quarter = ca.sqrt((1 + half) / 2)
+    z, series = (1 - quarter) / 2, SX(0)
+    for coefficient in reversed(ARCSINE):
+        series = series * z + coefficient
+    return vee(R) * series / (half * quarter * ca.sqrt((1 + quarter) / 2))
+
+
 def quaternion_of(R: SX) -> SX:
     """The unit quaternion of R with non-negative scalar part: the largest column of 4 q qᵀ, so that
     half turns are safe."""

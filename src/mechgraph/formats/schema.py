@@ -71,6 +71,11 @@ DEFS: dict[str, Any] = {
 # by what stands in an annotation, the first that fits
 HINTS: dict[str, Any] = {
     "Callable": {"$ref": "#/$defs/formula"},
+    "Sequence[Node]": {
+        "type": "array",
+        "items": {"anyOf": [{"$ref": "#/$defs/place"}, {"$ref": "#/$defs/typed"}]},
+    },
+    "TyreLaw": {"$ref": "#/$defs/typed"},
     "Law": {"$ref": "#/$defs/formula"},
     "Sequence[Transition]": {"type": "array", "items": {"$ref": "#/$defs/step"}},
     "Limits": {"type": ["array", "object", "null"]},

@@ -39,6 +39,7 @@ from .described import Described, Record
 from .description import Description
 from .drives import Drive
 from .element import Element
+from .elements import kinds as machine
 from .forces import Force, JointSpring, JointTorque, Rotor, SpringDamper
 from .joints import Joint
 from .placed import PlacedConstraint, PlacedForce, PlacedFunction, PlacedOutput
@@ -55,6 +56,7 @@ SAID_AGAIN = (
     FixedIdealJoint, FreeIdealJoint, SpringIdealJoint, FixedControlledJoint, FreeSlideJoint,
     FixedServoJoint, RigidStop, CompliantStop, Rotor,
     JointFriction, SmoothFriction, Backlash, Drive,
+    *machine.FORCES.values(), *machine.CONSTRAINTS.values(),
 )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ run.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -180,7 +181,10 @@ class Crossings:
         def value(moment: float) -> float:
             if moment not in self._seen:  # a second attempt may differ by rounding
                 self._seen[moment] = self.integrator.attempt(moment)
-            return direction * float(self._seen[moment][surface])
+            seen = float(self._seen[moment][surface])
+            if math.isnan(seen):
+                raise IntegrationFailure(f"the motion is not a number at t = {moment:.6g}")
+            return direction * seen
 
         noise = self._noise.get(surface, 0.0)
         end = next((t for t in _strides(guess, last, limit) if value(t) > noise), None)

@@ -272,7 +272,8 @@ def _run(
 def _too_small(integrator: Integrator, recorder: Recorder) -> IntegrationFailure:
     """Why there is no step that would be short enough."""
     state = recorder.split(integrator.y[None])[:3]
-    culprit = recorder.context.unknown_input(integrator.t, *state)
+    known = bool(np.isfinite(integrator.y).all())  # else no input can be asked for
+    culprit = recorder.context.unknown_input(integrator.t, *state) if known else None
     if culprit is not None:
         return InputFailure(f"{culprit} at t = {integrator.t:.6g}, or just after it")
     what = "the step became too small" if integrator.finite else NOT_FINITE
