@@ -438,6 +438,17 @@ class Equations:
         """
         return door.formats.c.export_c(self, path)
 
+    def export_fmu(self, path: str | Path, version: str = "3.0", **options: Any) -> Path:
+        """An FMU of these equations, for model exchange and co-simulation, with source and, where
+        there is a compiler, machine code of this kind of machine.
+
+        path: NAME.fmu. version: "3.0" or "2.0" of the standard.
+        start, guess, t: as ``simulate`` takes them; others can change the start. parameters: other
+        defaults, by name. outputs: names of quantities to be given beside the states and the
+        user's own outputs. duration, rtol: of the default experiment, 1 s and 1e-8.
+        """
+        return door.formats.fmu.export_fmu(self, path, version, **options)
+
     def rhs(self, t: Any, y: Numbers, inputs: Any = None, parameters: Any = None) -> np.ndarray:
         """(q̇, u̇) of y = (q, u), for integrators of others: the right-hand side of ẏ = F(t, y)."""
         state = np.asarray(y, dtype=float)
