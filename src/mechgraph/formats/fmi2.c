@@ -6,21 +6,12 @@
 #include "steps.c"
 #include "fmu.h"
 
-#ifdef _WIN32
-#define FMI_EXPORT __declspec(dllexport)
-#else
-#define FMI_EXPORT __attribute__((visibility("default")))
-#endif
 #ifdef FMI2_FUNCTION_PREFIX
-#define PASTE(a, b) a##b
-#define PASTED(a, b) PASTE(a, b)
 #define FMI(name) PASTED(FMI2_FUNCTION_PREFIX, fmi2##name)
 #else
 #define FMI(name) fmi2##name
 #endif
-#define CALL FMI_EXPORT int
 
-enum { OK, WARNING, DISCARD, ERROR, FATAL };
 typedef unsigned Reference;
 typedef void (*Logger)(void *environment, const char *name, int status, const char *category, const char *message, ...);
 typedef struct {
@@ -35,15 +26,14 @@ typedef struct {
     double next;
 } EventInfo;
 
-/* What a result means: 0 is good, 1 may be better elsewhere, more is an error; the log says why. */
-static int told(Model *m, int result) {
-    int status = result == 0 ? OK : result == 1 ? DISCARD : ERROR;
+/* The status of a result; the log says why it is not good. */
+static int told(Model *m, int status) {
     if (status != OK && m->logger) ((Logger)m->logger)(m->environment, MODEL_NAME, status, "logStatusError", "%s", m->trouble);
     return status;
 }
 static int refused(Model *m, size_t count, const char *why) {
-    if (count) m->trouble = why;
-    return told(m, count ? 2 : 0);
+    m->trouble = why;
+    return told(m, count ? ERROR : OK);
 }
 
 FMI_EXPORT const char *FMI(GetTypesPlatform)(void) { return "default"; }
@@ -89,12 +79,7 @@ NONE(Integer, int)
 NONE(Boolean, int)
 NONE(String, char *)
 
-CALL FMI(GetFMUstate)(Model *m, Model **state) {
-    if (!*state) *state = malloc(sizeof(Model));
-    if (!*state) return ERROR;
-    **state = *m;
-    return OK;
-}
+CALL FMI(GetFMUstate)(Model *m, Model **state) { return told(m, remembered(m, state)); }
 CALL FMI(SetFMUstate)(Model *m, const Model *state) { restore(m, state); return OK; }
 CALL FMI(FreeFMUstate)(Model *m, Model **state) {
     (void)m;
@@ -126,7 +111,7 @@ CALL FMI(NewDiscreteStates)(Model *m, EventInfo *info) {
     int drifted = has_drifted(m);
     memset(info, 0, sizeof *info);
     info->states_changed = drifted;
-    return told(m, drifted ? settle(m) : 0);
+    return told(m, drifted ? settle(m) : OK);
 }
 CALL FMI(EnterContinuousTimeMode)(Model *m) { (void)m; return OK; }
 CALL FMI(CompletedIntegratorStep)(Model *m, int no_return, int *enter_event_mode, int *terminate) {
@@ -137,18 +122,14 @@ CALL FMI(CompletedIntegratorStep)(Model *m, int no_return, int *enter_event_mode
 CALL FMI(SetTime)(Model *m, double t) { m->x[NY] = t, m->has_changed = 1; return OK; }
 CALL FMI(SetContinuousStates)(Model *m, const double *states, size_t n) { return told(m, set_states(m, states, n)); }
 CALL FMI(GetDerivatives)(Model *m, double *values, size_t n) {
-    int failed = derivatives(m);
-    memcpy(values, m->ydot, n * sizeof(double));
-    return told(m, failed);
+    return told(m, handed(m, m->ydot, NY, values, n, derivatives(m)));
 }
 CALL FMI(GetEventIndicators)(Model *m, double *values, size_t n) {
     surface_run(m->x, m->work, m->z);
-    memcpy(values, m->z, n * sizeof(double));
-    return OK;
+    return told(m, handed(m, m->z, NZ, values, n, OK));
 }
 CALL FMI(GetContinuousStates)(Model *m, double *values, size_t n) {
-    memcpy(values, m->x, n * sizeof(double));
-    return OK;
+    return told(m, handed(m, m->x, NY, values, n, OK));
 }
 CALL FMI(GetNominalsOfContinuousStates)(Model *m, double *values, size_t n) {
     (void)m;
@@ -160,7 +141,7 @@ CALL FMI(GetNominalsOfContinuousStates)(Model *m, double *values, size_t n) {
 
 CALL FMI(DoStep)(Model *m, double t, double length, int no_return) {
     (void)no_return;
-    return told(m, is_elsewhere(m, t) ? 2 : advance(m, t + length));
+    return told(m, is_elsewhere(m, t) ? ERROR : advance(m, t + length));
 }
 CALL FMI(CancelStep)(Model *m) { return refused(m, 1, "steps are finished when they return"); }
 CALL FMI(SetRealInputDerivatives)(Model *m, const Reference *vr, size_t n, const int *orders, const double *values) {

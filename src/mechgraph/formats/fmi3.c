@@ -7,33 +7,23 @@
 #include "fmu.h"
 #include <stdbool.h>
 
-#ifdef _WIN32
-#define FMI_EXPORT __declspec(dllexport)
-#else
-#define FMI_EXPORT __attribute__((visibility("default")))
-#endif
 #ifdef FMI3_FUNCTION_PREFIX
-#define PASTE(a, b) a##b
-#define PASTED(a, b) PASTE(a, b)
 #define FMI(name) PASTED(FMI3_FUNCTION_PREFIX, fmi3##name)
 #else
 #define FMI(name) fmi3##name
 #endif
-#define CALL FMI_EXPORT int
 
-enum { OK, WARNING, DISCARD, ERROR, FATAL };
 typedef uint32_t Reference;
 typedef void (*Logger)(void *environment, int status, const char *category, const char *message);
 
-/* What a result means: 0 is good, 1 may be better elsewhere, more is an error; the log says why. */
-static int told(Model *m, int result) {
-    int status = result == 0 ? OK : result == 1 ? DISCARD : ERROR;
+/* The status of a result; the log says why it is not good. */
+static int told(Model *m, int status) {
     if (status != OK && m->logger) ((Logger)m->logger)(m->environment, status, "logStatusError", m->trouble);
     return status;
 }
 static int refused(Model *m, size_t count, const char *why) {
-    if (count) m->trouble = why;
-    return told(m, count ? 2 : 0);
+    m->trouble = why;
+    return told(m, count ? ERROR : OK);
 }
 static int is_other_size(Model *m, size_t asked, size_t given) {
     if (asked != given) m->trouble = "all variables are scalar: there must be one value for each";
@@ -86,10 +76,10 @@ CALL FMI(ExitConfigurationMode)(Model *m) { return refused(m, 1, "there are no s
 /* --- values ------------------------------------------------------------------------------------------------------- */
 
 CALL FMI(GetFloat64)(Model *m, const Reference *vr, size_t n, double *values, size_t size) {
-    return told(m, is_other_size(m, n, size) ? 2 : get_values(m, vr, n, values));
+    return told(m, is_other_size(m, n, size) ? ERROR : get_values(m, vr, n, values));
 }
 CALL FMI(SetFloat64)(Model *m, const Reference *vr, size_t n, const double *values, size_t size) {
-    return told(m, is_other_size(m, n, size) ? 2 : set_values(m, vr, n, values));
+    return told(m, is_other_size(m, n, size) ? ERROR : set_values(m, vr, n, values));
 }
 #define NONE(name, type)                                                                                              \
     CALL FMI(Get##name)(Model *m, const Reference *vr, size_t n, type *values, size_t size) {                         \
@@ -158,12 +148,7 @@ CALL FMI(GetVariableDependencies)(Model *m, Reference dependent, size_t *element
     (void)dependent, (void)elements, (void)independents, (void)others, (void)kinds, (void)count;
     return refused(m, 1, "dependencies are those of the model description");
 }
-CALL FMI(GetFMUState)(Model *m, Model **state) {
-    if (!*state) *state = malloc(sizeof(Model));
-    if (!*state) return ERROR;
-    **state = *m;
-    return OK;
-}
+CALL FMI(GetFMUState)(Model *m, Model **state) { return told(m, remembered(m, state)); }
 CALL FMI(SetFMUState)(Model *m, const Model *state) { restore(m, state); return OK; }
 CALL FMI(FreeFMUState)(Model *m, Model **state) {
     (void)m;
@@ -186,7 +171,7 @@ CALL FMI(DeserializeFMUState)(Model *m, const uint8_t *bytes, size_t size, Model
 CALL FMI(GetDirectionalDerivative)(Model *m, const Reference *unknowns, size_t count, const Reference *knowns, size_t given,
                                    const double *seed, size_t seeds, double *sensitivity, size_t size) {
     int wrong = is_other_size(m, given, seeds) || is_other_size(m, count, size);
-    return told(m, wrong ? 2 : directional(m, unknowns, count, knowns, given, seed, sensitivity));
+    return told(m, wrong ? ERROR : directional(m, unknowns, count, knowns, given, seed, sensitivity));
 }
 CALL FMI(GetAdjointDerivative)(Model *m, const Reference *unknowns, size_t count, const Reference *knowns, size_t given,
                                const double *seed, size_t seeds, double *sensitivity, size_t size) {
@@ -202,7 +187,7 @@ CALL FMI(UpdateDiscreteStates)(Model *m, bool *again, bool *terminate, bool *nom
     int drifted = has_drifted(m);
     *again = *terminate = *nominals_changed = *has_next = false, *next = 0;
     *states_changed = drifted;
-    return told(m, drifted ? settle(m) : 0);
+    return told(m, drifted ? settle(m) : OK);
 }
 CALL FMI(EnterContinuousTimeMode)(Model *m) { (void)m; return OK; }
 CALL FMI(CompletedIntegratorStep)(Model *m, bool no_return, bool *enter_event_mode, bool *terminate) {
@@ -213,18 +198,14 @@ CALL FMI(CompletedIntegratorStep)(Model *m, bool no_return, bool *enter_event_mo
 CALL FMI(SetTime)(Model *m, double t) { m->x[NY] = t, m->has_changed = 1; return OK; }
 CALL FMI(SetContinuousStates)(Model *m, const double *states, size_t n) { return told(m, set_states(m, states, n)); }
 CALL FMI(GetContinuousStateDerivatives)(Model *m, double *values, size_t n) {
-    int failed = derivatives(m);
-    memcpy(values, m->ydot, n * sizeof(double));
-    return told(m, failed);
+    return told(m, handed(m, m->ydot, NY, values, n, derivatives(m)));
 }
 CALL FMI(GetEventIndicators)(Model *m, double *values, size_t n) {
     surface_run(m->x, m->work, m->z);
-    memcpy(values, m->z, n * sizeof(double));
-    return OK;
+    return told(m, handed(m, m->z, NZ, values, n, OK));
 }
 CALL FMI(GetContinuousStates)(Model *m, double *values, size_t n) {
-    memcpy(values, m->x, n * sizeof(double));
-    return OK;
+    return told(m, handed(m, m->x, NY, values, n, OK));
 }
 CALL FMI(GetNominalsOfContinuousStates)(Model *m, double *values, size_t n) {
     (void)m;
@@ -243,7 +224,7 @@ CALL FMI(GetOutputDerivatives)(Model *m, const Reference *vr, size_t n, const in
 }
 CALL FMI(DoStep)(Model *m, double t, double length, bool no_return, bool *event, bool *terminate, bool *early, double *last) {
     (void)no_return;
-    int result = is_elsewhere(m, t) ? 2 : advance(m, t + length);
+    int result = is_elsewhere(m, t) ? ERROR : advance(m, t + length);
     *event = *terminate = *early = false, *last = m->x[NY];
     return told(m, result);
 }

@@ -1,13 +1,14 @@
 /* What an FMU does, whatever the version of its interface.
 
    model.h defines, with y = (q, u) and x = (y, t, p, w): the sizes NY (states), NP (parameters), NW (inputs), NO (outputs),
-   NZ (event indicators), WORK; KEEPING, whether there are constraints to keep; START, TOLERANCE, FIXED (of each parameter,
+   NZ (event indicators), NL (limits, the first POSITIVE of them strict), LOAD (operations of flow), WORK; KEEPING, whether there are constraints to keep; START, TOLERANCE, FIXED (of each parameter,
    whether it is fixed after initialization) and the functions
 
        flow_run(x, work, ydot)          slopes, taken at the state after the way back to the constraints
        keep_run(x, work, y)             the way back: one step of Newton's method
        output_run(x, work, outputs)
        surface_run(x, work, z)          zero where forces change from one piece to another
+       limit_run(x, work, values)       what must be positive, then what must not be negative
        direction_run((x, dx), work, (derivatives, outputs, z))   their derivatives along dx
 
    Derivatives for others' integrators are flow + RATE (keep - y): the constraints attract, so that nothing drifts away. */
@@ -21,7 +22,17 @@
 /* value references: time, then in this order */
 enum { TIME = 0, STATES = 1, DERIVATIVES = STATES + NY, PARAMETERS = DERIVATIVES + NY, INPUTS = PARAMETERS + NP,
        OUTPUTS = INPUTS + NW, INDICATORS = OUTPUTS + NO, VARIABLES = INDICATORS + NZ };
+enum { OK, WARNING, DISCARD, ERROR }; /* what functions return: good, good, perhaps better elsewhere, wrong */
 enum { CAPACITY = 256, ROWS = 2, STANDSTILL = 1000, SETTLING = 60, SMALL = 300 };
+
+#ifdef _WIN32
+#define FMI_EXPORT __declspec(dllexport)
+#else
+#define FMI_EXPORT __attribute__((visibility("default")))
+#endif
+#define CALL FMI_EXPORT int
+#define PASTE(a, b) a##b
+#define PASTED(a, b) PASTE(a, b)
 
 static const double RATE = 10.0;       /* of the way back to the constraints, 1/s */
 static const double SLACK = 10.0;      /* times the tolerance: a state so far from its constraints is brought back */
@@ -30,7 +41,7 @@ static const double SETTLED = 1e-12, NEAR = 1e-9;
 typedef struct {
     double x[NX];                                  /* all values now */
     double ydot[AT_LEAST_ONE(NY)], kept[AT_LEAST_ONE(NY)], out[AT_LEAST_ONE(NO)], z[AT_LEAST_ONE(NZ)];
-    double pair[2 * NX], turned[AT_LEAST_ONE(NY + NO + NZ)], work[WORK];
+    double limits[AT_LEAST_ONE(NL)], pair[2 * NX], turned[AT_LEAST_ONE(NY + NO + NZ)], work[WORK];
     double tolerance;
     int is_running, has_changed;                   /* beyond initialization; what the integrator does not know of yet */
     int standing;                                  /* kinks in one moment */
@@ -91,7 +102,15 @@ static Model *new_model(void) {
     return m;
 }
 
-/* What a model remembers, for a return to it; the one who started it stays the same. */
+/* A copy, for a return to it. */
+static int remembered(Model *m, Model **copy) {
+    if (!*copy) *copy = malloc(sizeof(Model));
+    if (*copy) **copy = *m;
+    else m->trouble = "there is no memory for a copy";
+    return *copy ? OK : ERROR;
+}
+
+/* The return to a copy; the one who started the model stays the same. */
 static void restore(Model *m, const Model *from) {
     void *environment = m->environment, (*logger)(void) = m->logger;
     *m = *from;
@@ -112,7 +131,7 @@ static double distance(Model *m) {
     return largest;
 }
 
-/* Steps of Newton's method back to the constraints; 1 if none are met. */
+/* Steps of Newton's method back to the constraints. */
 static int settle(Model *m) {
     double left = 0;
     for (int k = 0; KEEPING && k < SETTLING; k++) {
@@ -122,27 +141,27 @@ static int settle(Model *m) {
         if (left <= SETTLED) break;
     }
     m->has_changed = 1;
-    if (left <= NEAR) return 0;
-    m->trouble = "no state near the start values meets the constraints";
-    return 1;
+    if (left <= NEAR) return OK;
+    m->trouble = "no state near this one meets the constraints";
+    return ERROR;
 }
 
 static int derivatives(Model *m) {
     flow_run(m->x, m->work, m->ydot);
     if (KEEPING) distance(m);
     for (long i = 0; KEEPING && i < NY; i++) m->ydot[i] += RATE * (m->kept[i] - m->x[i]);
-    if (all_finite(m->ydot, NY)) return 0;
+    if (all_finite(m->ydot, NY)) return OK;
     m->trouble = "the accelerations are not finite here";
-    return 1;
+    return DISCARD;
 }
 
 /* Where the value of a variable lies; NULL for one that is not there. What has to be computed is computed when it is first
    asked for (`known` begins with 0). */
-static const double *place(Model *m, unsigned reference, int *known, int *failed) {
+static const double *place(Model *m, unsigned reference, int *known, int *status) {
     if (reference == TIME) return m->x + NY;
     if (reference < DERIVATIVES) return m->x + (reference - STATES);
     if (reference < PARAMETERS) {
-        if (!(*known & 1)) *failed |= derivatives(m), *known |= 1;
+        if (!(*known & 1)) *status = derivatives(m), *known |= 1;
         return m->ydot + (reference - DERIVATIVES);
     }
     if (reference < OUTPUTS) return m->x + NY + 1 + (reference - PARAMETERS);
@@ -155,18 +174,27 @@ static const double *place(Model *m, unsigned reference, int *known, int *failed
     return m->z + (reference - INDICATORS);
 }
 
-/* 0, 1 if a value is not finite, 2 if there is no such variable. */
 static int get_values(Model *m, const unsigned *references, size_t count, double *values) {
-    int known = 0, failed = 0;
+    int known = 0, status = OK;
     for (size_t k = 0; k < count; k++) {
-        const double *value = place(m, references[k], &known, &failed);
+        const double *value = place(m, references[k], &known, &status);
         if (!value) {
             m->trouble = "there is no variable with this value reference";
-            return 2;
+            return ERROR;
         }
         values[k] = *value;
     }
-    return failed;
+    return status;
+}
+
+/* Whole columns of values: states, derivatives, event indicators. */
+static int handed(Model *m, const double *from, size_t count, double *values, size_t asked, int status) {
+    if (asked != count) {
+        m->trouble = "the number of states or event indicators is another one";
+        return ERROR;
+    }
+    memcpy(values, from, count * sizeof(double));
+    return status;
 }
 
 static int set_value(Model *m, unsigned reference, double value) {
@@ -181,25 +209,31 @@ static int set_value(Model *m, unsigned reference, double value) {
         double *to = is_state ? m->x + (reference - STATES) : m->x + NY + 1 + (reference - PARAMETERS);
         m->has_changed |= *to != value;
         *to = value;
-        return 0;
+        return OK;
     }
-    return 2;
+    return ERROR;
+}
+
+/* Whether all that elements say of parameters holds: limits are positive (the first ones) or not negative. */
+static int check_limits(Model *m) {
+    limit_run(m->x, m->work, m->limits);
+    for (long k = 0; k < NL; k++)
+        if (!(m->limits[k] > 0 || (k >= POSITIVE && m->limits[k] == 0))) {
+            m->trouble = "a mass, stiffness or the like is negative, or zero where it must not be, with these parameters";
+            return ERROR;
+        }
+    return OK;
 }
 
 static int set_values(Model *m, const unsigned *references, size_t count, const double *values) {
     for (size_t k = 0; k < count; k++)
-        if (set_value(m, references[k], values[k])) return 2;
-    return 0;
+        if (set_value(m, references[k], values[k])) return ERROR;
+    return m->is_running ? check_limits(m) : OK;
 }
 
 static int set_states(Model *m, const double *states, size_t count) {
-    if (count != NY) {
-        m->trouble = "the number of states is another one";
-        return 2;
-    }
-    memcpy(m->x, states, NY * sizeof(double));
     m->has_changed = 1;
-    return 0;
+    return handed(m, states, NY, m->x, count, OK);
 }
 
 /* Derivatives of some variables along changes of others. */
@@ -212,7 +246,7 @@ static int directional(Model *m, const unsigned *unknowns, size_t count, const u
         int is_derivative = reference >= DERIVATIVES && reference < PARAMETERS;
         if (is_derivative || reference >= OUTPUTS) {
             m->trouble = "derivatives are taken along time, states, parameters and inputs";
-            return 2;
+            return ERROR;
         }
         long where = reference == TIME ? NY : reference < DERIVATIVES ? (long)reference - STATES
                                                                       : NY + 1 + (long)reference - PARAMETERS;
@@ -226,10 +260,10 @@ static int directional(Model *m, const unsigned *unknowns, size_t count, const u
         else if (reference >= OUTPUTS && reference < VARIABLES) sensitivity[k] = m->turned[NY + reference - OUTPUTS];
         else {
             m->trouble = "derivatives are those of state derivatives, outputs and event indicators";
-            return 2;
+            return ERROR;
         }
     }
-    return 0;
+    return OK;
 }
 
 /* --- the life of a model ------------------------------------------------------------------------------------------ */
@@ -240,9 +274,9 @@ static void experiment(Model *m, int has_tolerance, double tolerance, double sta
 }
 
 static int end_initialization(Model *m) {
-    if (settle(m) || derivatives(m)) return 2;
+    if (check_limits(m) || settle(m) || derivatives(m)) return ERROR;
     m->is_running = 1;
-    return 0;
+    return OK;
 }
 
 /* Whether a state has drifted so far that it should be brought back. */
@@ -250,8 +284,9 @@ static int has_drifted(Model *m) { return KEEPING && distance(m) > SLACK * m->to
 
 /* --- co-simulation ------------------------------------------------------------------------------------------------ */
 
-static void begin(Model *m) {
+static int begin(Model *m) {
     Run *r = &m->run;
+    if (has_drifted(m) && settle(m)) return ERROR;
     r->rtol = m->tolerance, r->atol = m->tolerance / 100, r->stopped = 0;
     memset(m->side, 0, sizeof m->side);
     memcpy(m->at, m->x, sizeof m->x);
@@ -259,6 +294,7 @@ static void begin(Model *m) {
     r->t = m->x[NY];
     steps_begin(r);
     m->has_changed = 0;
+    return OK;
 }
 
 /* Whether a surface is beyond zero at the end of what was attempted. */
@@ -309,13 +345,15 @@ static int stands_still(Model *m) {
     return 1;
 }
 
-/* On to the time `end`; 0, or 1 if that fails: then the model is where it came to. */
+/* On to the time `end`; if that fails, the model is where it came to. */
 static int advance(Model *m, double end) {
     Run *r = &m->run;
     int failed = 0;
-    if (NY == 0) m->x[NY] = end;
-    if (NY == 0) return 0;
-    if (m->has_changed) begin(m);
+    if (NY == 0) {
+        m->x[NY] = end;
+        return OK;
+    }
+    if (m->has_changed && begin(m)) return ERROR;
     while (!failed && r->t < end) {
         int why = steps_integrate(r, end, 1e9);
         if (why == CROSSING) failed = stands_still(m), go_over_kink(m);
@@ -324,7 +362,7 @@ static int advance(Model *m, double end) {
     }
     memcpy(m->x, r->y, NY * sizeof(double));
     m->x[NY] = r->t;
-    return failed;
+    return failed ? DISCARD : OK;
 }
 
 /* Whether the time at which another one wants to go on is not that of the model. */

@@ -119,6 +119,8 @@ def _model_source(model: FmuModel) -> str:
         "NW": len(eqs.inputs),
         "NO": model.observed.numel(),
         "NZ": model.surfaces.numel(),
+        "NL": made["limit"].numel_out(0),
+        "POSITIVE": model.limits[0].numel(),
         "WORK": max(1, workspace),
         "LOAD": made["flow"].n_instructions(),
         "KEEPING": int(model.is_kept),

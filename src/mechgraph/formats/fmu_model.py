@@ -15,6 +15,7 @@ from casadi import SX
 from ..contract.names import RATE
 from ..equations import Equations
 from ..kernels.flow import Flow
+from ..model.limits import Fraction, Limit
 
 RETURN = 10.0  # 1/s, RATE of fmu.h
 ILLEGAL = re.compile("[^ -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in a name, by XML and FMI
@@ -108,6 +109,19 @@ class FmuModel:
         return self.equations.numeric.closed.kinks
 
     @cached_property
+    def limits(self) -> tuple[SX, SX]:
+        """What must be positive, and what must not be negative, with all values of the
+        parameters."""
+        terms = self.equations.terms
+        description, p = terms.chart.description, terms.symbols.p
+        found = [limit for element in description.elements for limit in element.limits]
+        strict = [limit.value for limit in found if limit.positive and type(limit) is Limit]
+        strict += [b.mass for b in description.bodies.values() if not b.allow_unphysical]
+        loose = [limit.value for limit in found if type(limit) is not Limit or not limit.positive]
+        loose += [1 - limit.value for limit in found if isinstance(limit, Fraction)]
+        return _deciding(strict, p), _deciding(loose, p)
+
+    @cached_property
     def unknowns(self) -> SX:
         """All that is computed: derivatives, outputs, event indicators."""
         return ca.vertcat(self.derivatives, self.observed, self.surfaces)
@@ -120,6 +134,7 @@ class FmuModel:
             "keep": self.kept,
             "output": self.observed,
             "surface": self.surfaces,
+            "limit": ca.vertcat(*self.limits),
         }
         made = {name: ca.Function(name, [x], [ca.densify(e)]) for name, e in results.items()}
         along = ca.densify(ca.jtimes(self.unknowns, x, dx))
@@ -188,6 +203,17 @@ class FmuModel:
             if known[column].kind != "parameter":
                 out[unknown[row].reference].append(known[column].reference)
         return {reference: sorted(found) for reference, found in out.items()}
+
+
+def _deciding(values: list[SX], p: SX) -> SX:
+    """Those that parameters alone decide."""
+    own = {symbol.__hash__() for symbol in ca.vertsplit(p)} if p.numel() else set()
+    kept = [
+        v
+        for v in values
+        if not v.is_constant() and own.issuperset(s.__hash__() for s in ca.symvar(v))
+    ]
+    return ca.vertcat(SX(0, 1), *kept)
 
 
 def _unique(name: str, taken: set[str]) -> str:
