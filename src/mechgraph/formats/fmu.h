@@ -36,7 +36,8 @@ enum { CAPACITY = 256, ROWS = 2, STANDSTILL = 1000, SETTLING = 60, SMALL = 300 }
 
 static const double RATE = 10.0;       /* of the way back to the constraints, 1/s */
 static const double SLACK = 10.0;      /* times the tolerance: a state so far from its constraints is brought back */
-static const double SETTLED = 1e-12, NEAR = 1e-9;
+static const double SETTLED = 1e-12, NEAR = 1e-9;  /* changes of Newton's method at its end, and that are let pass */
+static const double ROUNDING = 4e-15;  /* relative, of times */
 
 typedef struct {
     double x[NX];                                  /* all values now */
@@ -197,12 +198,15 @@ static int handed(Model *m, const double *from, size_t count, double *values, si
     return status;
 }
 
+static int is_among(unsigned reference, unsigned first, unsigned count) {
+    return reference >= first && reference - first < count;
+}
+
 static int set_value(Model *m, unsigned reference, double value) {
     static const char fixed[] = FIXED;
-    int is_state = reference >= STATES && reference < DERIVATIVES;
-    int is_constant = reference >= PARAMETERS && reference < OUTPUTS;
+    int is_state = is_among(reference, STATES, NY), is_constant = is_among(reference, PARAMETERS, NP + NW);
     if (!is_state && !is_constant) m->trouble = "only states, parameters and inputs can be set";
-    else if (reference >= PARAMETERS && reference < INPUTS && m->is_running && fixed[reference - PARAMETERS])
+    else if (is_among(reference, PARAMETERS, NP) && m->is_running && fixed[reference - PARAMETERS])
         m->trouble = "a fixed parameter can be set before the end of initialization only";
     else if (!isfinite(value)) m->trouble = "a value that is set must be finite";
     else {
@@ -243,8 +247,7 @@ static int directional(Model *m, const unsigned *unknowns, size_t count, const u
     memset(m->pair + NX, 0, sizeof m->x);
     for (size_t k = 0; k < given; k++) {
         unsigned reference = knowns[k];
-        int is_derivative = reference >= DERIVATIVES && reference < PARAMETERS;
-        if (is_derivative || reference >= OUTPUTS) {
+        if (is_among(reference, DERIVATIVES, NY) || reference >= OUTPUTS) {
             m->trouble = "derivatives are taken along time, states, parameters and inputs";
             return ERROR;
         }
@@ -255,9 +258,9 @@ static int directional(Model *m, const unsigned *unknowns, size_t count, const u
     direction_run(m->pair, m->work, m->turned);
     for (size_t k = 0; k < count; k++) {
         unsigned reference = unknowns[k];
-        if (reference >= STATES && reference < DERIVATIVES) sensitivity[k] = m->pair[NX + reference - STATES];
-        else if (reference >= DERIVATIVES && reference < PARAMETERS) sensitivity[k] = m->turned[reference - DERIVATIVES];
-        else if (reference >= OUTPUTS && reference < VARIABLES) sensitivity[k] = m->turned[NY + reference - OUTPUTS];
+        if (is_among(reference, STATES, NY)) sensitivity[k] = m->pair[NX + reference - STATES];
+        else if (is_among(reference, DERIVATIVES, NY)) sensitivity[k] = m->turned[reference - DERIVATIVES];
+        else if (is_among(reference, OUTPUTS, NO + NZ)) sensitivity[k] = m->turned[NY + reference - OUTPUTS];
         else {
             m->trouble = "derivatives are those of state derivatives, outputs and event indicators";
             return ERROR;
@@ -315,7 +318,7 @@ static void go_over_kink(Model *m) {
     steps_attempt(r, high);
     int crosses = is_beyond(r, g);
     if (!crosses) low = high;
-    while (crosses && high - low > 4e-15 * (fabs(t) + high)) {
+    while (crosses && high - low > ROUNDING * (fabs(t) + high)) {
         double middle = low + (high - low) / 2;
         if (middle <= low || middle >= high) break;
         steps_attempt(r, middle);
@@ -328,10 +331,10 @@ static void go_over_kink(Model *m) {
         steps_accept(r, t + part);
         if (part < low) return;
     }
-    if (!crosses || high <= low) return;
-    steps_attempt(r, high - low);
-    is_beyond(r, g);
-    steps_accept(r, t + high);
+    if (!crosses) return;
+    double over = fmax(high - low, ROUNDING * fabs(t)); /* a shorter one would change nothing */
+    for (steps_attempt(r, over); !is_beyond(r, g) && over < r->whole; over *= 2) steps_attempt(r, 2 * over);
+    steps_accept(r, r->t + over);
     for (long s = 0; s < NZ; s++)
         if (sign(r, s, g[s])) r->side[s] = sign(r, s, g[s]);
     steps_begin(r);
