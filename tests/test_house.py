@@ -131,6 +131,7 @@ VERBS = [
     "efforts",
     "equilibrium",
     "export_c",
+    "export_fmu",
     "forces",
     "frame_jacobian",
     "inverse_dynamics",

@@ -438,16 +438,33 @@ class Equations:
         """
         return door.formats.c.export_c(self, path)
 
-    def export_fmu(self, path: str | Path, version: str = "3.0", **options: Any) -> Path:
-        """An FMU of these equations, for model exchange and co-simulation, with source and, where
-        there is a compiler, machine code of this kind of machine.
+    def export_fmu(
+        self,
+        path: str | Path,
+        version: str = "3.0",
+        *,
+        start: Any = None,
+        guess: Mapping[str, float] | None = None,
+        t: float = 0.0,
+        parameters: Mapping[str, float] | None = None,
+        outputs: Sequence[str] = (),
+        duration: float = 1.0,
+        rtol: float = 1e-8,
+    ) -> Path:
+        """An FMU of these equations for model exchange and co-simulation, with source and, where
+        there is a compiler, machine code; the path of the file.
 
-        path: NAME.fmu. version: "3.0" or "2.0" of the standard.
-        start, guess, t: as ``simulate`` takes them; others can change the start. parameters: other
-        defaults, by name. outputs: names of quantities to be given beside the states and the
-        user's own outputs. duration, rtol: of the default experiment, 1 s and 1e-8.
+        path: NAME.fmu.
+        version: of the standard FMI, "3.0" or "2.0".
+        start, guess, t: as of ``simulate``; who uses the FMU may set another start.
+        parameters: by name, other defaults.
+        outputs: names (see ``names``) of what is given beside the states and the system's outputs.
+        duration, rtol: of the default experiment.
         """
-        return door.formats.fmu.export_fmu(self, path, version, **options)
+        given = {"start": start, "guess": guess, "t": t, "parameters": parameters}
+        return door.formats.fmu.export_fmu(
+            self, path, version, outputs=outputs, duration=duration, rtol=rtol, **given
+        )
 
     def rhs(self, t: Any, y: Numbers, inputs: Any = None, parameters: Any = None) -> np.ndarray:
         """(q̇, u̇) of y = (q, u), for integrators of others: the right-hand side of ẏ = F(t, y)."""

@@ -1,5 +1,5 @@
-"""FMUs: a model for other programs' simulations by the standards FMI 3.0 and 2.0, for model exchange
-and co-simulation, with source and machine code."""
+"""FMUs: a model for other programs' simulations by the standards FMI 3.0 and 2.0, for model
+exchange and co-simulation, with source and machine code."""
 
 from __future__ import annotations
 
@@ -45,6 +45,8 @@ def export_fmu(
     target = file_path(path)
     if target.suffix.lower() != ".fmu":
         raise ArgumentError(f"an FMU is written to a file NAME.fmu, got {shown(str(path))}")
+    with writing(target):
+        target.parent.stat()
     version = choice("version", version, VERSIONS)
     _check_contacts(equations)
     given = named("parameters", parameters) or None
@@ -150,9 +152,7 @@ def _binary(
         try:
             build_portable(Path(place) / driver, library, size)
         except CompilationFailure as failure:
-            warnings.warn(
-                f"the FMU has its source only, no machine code: {failure}", stacklevel=4
-            )
+            warnings.warn(f"the FMU has its source only, no machine code: {failure}", stacklevel=4)
             return {}
         return {f"binaries/{folder}/{library.name}": library.read_bytes()}
 
@@ -166,5 +166,5 @@ def _platform(version: str) -> tuple[str, str]:
     if version == "2.0":
         return f"{word}{64 if sys.maxsize > 2**32 else 32}", ending
     machine = platform.machine().lower()
-    machine = {'amd64': 'x86_64', 'arm64': 'aarch64'}.get(machine, machine)
+    machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine)
     return f"{machine}-{system}", ending

@@ -139,7 +139,10 @@ def _body_2(model: FmuModel, variables: Element, structure: Element) -> None:
             scalar = SubElement(variables, "ScalarVariable", _attributes(model, variable))
             SubElement(scalar, "Real", _value(model, variable, 1))
     depends = model.dependencies()
-    for list_name, kinds in {"Outputs": ("state", "output"), "Derivatives": ("derivative",)}.items():
+    for list_name, kinds in {
+        "Outputs": ("state", "output"),
+        "Derivatives": ("derivative",),
+    }.items():
         found = model.of(*kinds)
         listed = SubElement(structure, list_name) if found else structure
         for variable in found:
