@@ -386,3 +386,223 @@ def test_friction_in_other_studies():
 def test_wrong_friction_is_named(make, message):
     with pytest.raises(mg.ModelError, match=message):
         make()
+
+
+# --- friction of a pin ----------------------------------------------------------------------------
+
+
+def pinned(length: float, plane: str | None = "xy") -> mg.System:
+    """A body on a pin of radius 5 cm with μ = 0.3, its mass centre at a distance."""
+    system = mg.System("pin", gravity=(0, -G, 0), plane=plane)
+    inertia = 0.1 if plane else (0.1, 0.1, 0.1)
+    body = system.body("body", mass=2.0, com=(length, 0, 0), inertia=inertia)
+    system.revolute("hinge", system.ground, body, friction=mg.DryFriction(0.3, radius=0.05))
+    system.torque("motor", "hinge", system.input("push"))
+    return system
+
+
+@pytest.mark.parametrize("formalism", ["newton-euler", "absolute"])
+def test_a_pin_rubs_with_what_it_carries(formalism):
+    """Balanced, it carries m g: the moment is μ r m g, which stops it, and which it holds."""
+    system, moment = pinned(0.0), 0.3 * 0.05 * 2 * G
+    eqs = system.equations(formalism)
+    run = eqs.simulate(2.0, {"hinge'": 2.0})
+    assert abs(changes(run, "hinge friction.sticking", 1)[0] - 0.2 / moment) < 1e-9
+    assert abs(run.dissipated[-1] - 0.2) < 1e-12
+    freed = eqs.simulate(1.5, inputs={"push": moment * system.time})
+    assert abs(changes(freed, "hinge friction.sticking", 0)[0] - 1) < 1e-9
+    assert np.abs(freed["hinge"][freed.time < 1]).max() < 1e-12
+
+
+def test_a_pendulum_on_a_pin_against_an_integration_of_its_own():
+    """The moment depends on the acceleration that it changes: found by iteration there."""
+    run = pinned(0.4).equations().simulate(0.4, rtol=1e-10)
+
+    def motion(t, y):
+        radial, across = np.array([np.cos(y[0]), np.sin(y[0])]), [-np.sin(y[0]), np.cos(y[0])]
+        alpha = 0.0
+        for _ in range(60):
+            carried = 2 * (0.4 * (alpha * np.array(across) - y[1] ** 2 * radial) + [0, G])
+            moment = 0.3 * 0.05 * np.hypot(*carried) - 2 * G * 0.4 * radial[0]
+            alpha = moment / (0.1 + 2 * 0.4**2)
+        return [y[1], alpha]
+
+    other = solve_ivp(motion, (0, 0.4), [0, 0], rtol=1e-11, atol=1e-12)
+    assert abs(run["hinge"][-1] - other.y[0, -1]) < 1e-9
+    force, moment = run.reaction("hinge")[-1][:3], run.reaction("hinge")[-1][5]
+    assert abs(moment - 0.3 * 0.05 * np.linalg.norm(force)) < 1e-12
+    assert np.abs(run.imbalance).max() < 1e-8
+
+
+def test_pins_in_space_and_where_they_cannot_be():
+    formalisms = ["newton-euler", "lagrange", "absolute", "points"]
+    assert mg.agreement(pinned(0.4, None), 1, formalisms=formalisms).ok
+    loop = fourbar(cut=True, friction=mg.DryFriction(0.3, radius=0.05))
+    assert mg.agreement(loop, 1, formalisms=formalisms).ok
+    with pytest.raises(mg.ModelError, match=r"joint 'D': .* leave cut=False out"):
+        fourbar(cut=False, friction=mg.DryFriction(0.3, radius=0.05))
+    with pytest.raises(mg.ModelError, match="joint 'x': radius= of friction is that of a pin"):
+        cart(friction=mg.DryFriction(0.3, radius=0.1))
+    with pytest.raises(mg.ModelError, match="radius of a pin must be positive"):
+        mg.DryFriction(0.3, radius=-0.1)
+
+
+# --- drives ---------------------------------------------------------------------------------------
+
+
+def driven(**options) -> mg.System:
+    """A cart of 2 kg with a drive."""
+    system = cart()
+    system.drive("motor", "x", **options)
+    return system
+
+
+@FOUR
+def test_a_drive_gives_no_more_than_its_effort(formalism):
+    """2 ẍ is 6 sin t, cut at ±3."""
+    system = cart()
+    system.drive("motor", "x", 6 * mg.sin(system.time), effort=3.0)
+    run = system.equations(formalism).simulate(2 * np.pi, rtol=1e-11, atol=1e-13, step=np.pi / 6)
+    first, last = np.pi / 6, 5 * np.pi / 6
+    at_first = 3 * (1 - np.cos(first))
+    after = at_first + 1.5 * (np.minimum(run.time, last) - first)
+    after += 3 * (np.cos(last) - np.cos(np.maximum(run.time, last)))
+    half = run.time < np.pi + 1e-9
+    known = np.where(run.time < first, 3 * (1 - np.cos(run.time)), after)
+    assert np.abs(run["x'"] - known)[half].max() < 1e-10
+    assert abs(run["x'"][-1]) < 1e-10
+    assert np.abs(run.imbalance).max() < 1e-9
+
+
+def test_a_drive_along_its_line_of_torque_and_speed():
+    """ẋ = V (1 − exp(−E t/(m V))); and braking with all of E."""
+    system = cart()
+    system.drive("motor", "x", system.input("wanted"), effort=3.0, speed=1.5)
+    eqs = system.equations()
+    run = eqs.simulate(4.0, inputs={"wanted": 100.0}, rtol=1e-11)
+    assert np.abs(run["x'"] - 1.5 * (1 - np.exp(-run.time))).max() < 1e-9
+    braking = eqs.simulate(1.0, {"x'": 3.0}, inputs={"wanted": -100.0}, rtol=1e-11)
+    assert np.abs(braking["x'"] - (3 - 1.5 * braking.time)).max() < 1e-10
+    coasting = eqs.simulate(1.0, {"x'": 3.0}, inputs={"wanted": 100.0})
+    assert np.ptp(coasting["x'"]) < 1e-12
+
+
+def test_a_drive_holds_a_position():
+    """With enough effort it is a spring and damper."""
+    system = driven(position=0.1, stiffness=50.0, damping=4.0, effort=100.0)
+    run = system.equations().simulate(2.0, rtol=1e-11)
+    decay, omega = 1.0, np.sqrt(24)
+    wave = np.cos(omega * run.time) + decay / omega * np.sin(omega * run.time)
+    assert np.abs(run["x"] - 0.1 * (1 - np.exp(-decay * run.time) * wave)).max() < 1e-9
+    weak = driven(position=0.1, stiffness=50.0, damping=4.0, effort=1.0)
+    assert weak.equations().accelerations([0.0], [0.0])[0] == 0.5
+
+
+def test_drives_follow_a_moving_target():
+    system = cart()
+    target = 0.3 * mg.sin(2 * system.time)
+    system.drive("servo", "x", -4 * target * 2, target, stiffness=1e3, damping=1e2)
+    run = system.equations().simulate(3.0, {"x'": 0.6}, rtol=1e-10)
+    assert np.abs(run["x"] - 0.3 * np.sin(2 * run.time)).max() < 1e-8
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"effort": -1.0}, "effort must be positive, got -1"),
+        ({"effort": 1.0, "speed": 0.0}, "speed must be positive"),
+        ({"speed": 1.0}, "give that at standstill"),
+        ({"stiffness": 1.0}, "give position="),
+        ({"position": 1.0}, "give stiffness="),
+        ({"position": 1.0, "damping": -1.0}, "damping must not be negative"),
+    ],
+)
+def test_wrong_drives_are_named(options, message):
+    with pytest.raises(mg.ModelError, match=f"drive 'motor': .*{message}"):
+        driven(**options)
+
+
+# --- backlash -------------------------------------------------------------------------------------
+
+
+def gears(formalism: str, **options) -> mg.Equations:
+    """Two wheels of 0.3 and 0.5 kg m² that mesh with play, at a ratio of two."""
+    system = mg.System("gears")
+    for name, inertia in (("a", 0.3), ("b", 0.5)):
+        wheel = system.body(name, mass=1.0, inertia=(inertia,) * 3)
+        system.revolute(name, system.ground, wheel, axis="z")
+    system.backlash("mesh", {"a": 1.0, "b": -2.0}, play=0.2, stiffness=900.0, **options)
+    return system.equations(formalism)
+
+
+@FOUR
+def test_gears_rattle_within_their_play(formalism):
+    """x = a − 2b crosses the play, and turns round in half a period of ω² = k (1/0.3 + 4/0.5)."""
+    run = gears(formalism).simulate(1.0, {"a'": 1.0}, rtol=1e-11, atol=1e-13)
+    x, omega = run["a"] - 2 * run["b"], np.sqrt(900 * (1 / 0.3 + 4 / 0.5))
+    period = 0.2 / 1.0 + np.pi / omega  # from one side to the other and into it
+    phase = (run.time + 0.1) % (2 * period)
+    back = phase > period
+    phase = np.where(back, phase - period, phase)
+    inside = phase < 0.2
+    known = np.where(inside, phase - 0.1, 0.1 + np.sin(omega * (phase - 0.2)) / omega)
+    assert np.abs(x - np.where(back, -known, known)).max() < 1e-8
+    momentum = 2 * 0.3 * run["a'"] + 0.5 * run["b'"]
+    assert np.ptp(momentum) < 1e-11
+    assert np.ptp(run.energy) < 1e-8
+
+
+def test_damped_gears_come_to_rest_and_never_pull():
+    run = gears("newton-euler", damping=4.0).simulate(3.0, {"a'": 1.0}, rtol=1e-10)
+    pulled = run.observe(lambda m: m.coordinate("a") - 2 * m.coordinate("b"))
+    assert np.abs(pulled).max() < 0.2
+    assert np.abs(run.imbalance).max() < 1e-9
+    assert 0 < run.dissipated[-1] < 0.15
+
+
+def test_a_joints_spring_with_play_is_a_compliant_limit():
+    played = cart(stiffness=200.0, damping=1.5, rest=0.1, backlash=0.4)
+    limited = cart(limits=mg.Limits(-0.1, 0.3, stiffness=200.0, damping=1.5))
+    runs = [s.equations().simulate(2.0, {"x'": 1.0}, rtol=1e-10) for s in (played, limited)]
+    assert np.abs(runs[0]["x"] - runs[1]["x"]).max() < 1e-12
+
+
+def test_wrong_backlash_is_named():
+    with pytest.raises(mg.ModelError, match="joint 'x': stiffness must be positive"):
+        cart(backlash=0.1)
+    with pytest.raises(mg.ModelError, match="joint 'x': play must not be negative"):
+        cart(backlash=-0.1, stiffness=3.0)
+    system = cart()
+    with pytest.raises(mg.ModelError, match=r"backlash 'g': .*unknown joint or coordinate 'y'"):
+        system.backlash("g", {"x": 1, "y": 2}, 0.1, 1.0)
+        system.check()
+
+
+# --- all of it ------------------------------------------------------------------------------------
+
+
+def test_everything_goes_with_files_copies_and_placed_systems(tmp_path):
+    system = mg.System("cart", gravity=(1, 0, -G))
+    stiff, body = system.parameter("stiff", 100.0), {}
+    for name in "abc":
+        body[name] = system.body(name, mass=1.0, com=(0, 0, -0.3), inertia=(0.1, 0.1, 0.1))
+    rubbing = mg.DryFriction(2.0, static=3, stribeck=0.1)
+    system.prismatic("x", "ground", "a", axis="x", limits=(-1, 1), friction=rubbing, armature=0.2)
+    soft = {"shift": mg.Limits(-1, 0.1, stiffness=stiff)}
+    smooth = {"shift": mg.Friction(2.0), "angle": 0.2 * stiff}
+    system.cylindrical("y", "a", "b", limits=soft, friction=smooth, armature={"angle": 0.1})
+    system.revolute("z", "b", "c", axis="y", stiffness=3, backlash=0.1, friction=0.3)
+    system.backlash("gear", {"x": 1, "z": -2}, play=0.1, stiffness=100, damping=1)
+    system.drive("motor", "z", position=mg.sin(system.time), stiffness=10, effort=3, speed=2)
+    path = system.save(tmp_path / "model.yaml")
+    outer = mg.System("outer", gravity=(1, 0, -G))
+    outer.place("in", system)
+    assert mg.load(path).snapshot() == system.snapshot()
+    assert pickle.loads(pickle.dumps(system.snapshot())) == system.snapshot()
+    inner, placed = system.equations(), outer.equations()
+    run, again = (eqs.simulate(0.5, rtol=1e-9) for eqs in (inner, placed))
+    assert np.abs(run.q - again.q).max() < 1e-9
+    assert mg.agreement(system, 1, formalisms=["newton-euler", "lagrange", "absolute"]).ok
+    (tmp_path / "c").mkdir()
+    inner.export_c(tmp_path / "c")
+    assert "friction" in system.describe()

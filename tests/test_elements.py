@@ -454,6 +454,15 @@ EXAMPLES = {
             "f", mg.Sphere(s.markers["tip"], 2.0), mg.Plane(s.ground), stiffness=3.0, exponent=1.5
         ),
     ],
+    "drive": [
+        lambda s: s.drive("f", "hinge.angle", 2.0, effort=1.5, speed=20.0),
+        lambda s: s.drive("f", "hinge.shift", position=mg.sin(s.time), stiffness=3.0, damping=0.1),
+    ],
+    "backlash": [
+        lambda s: s.backlash(
+            "f", {"hinge.angle": 1, "hinge.shift": -2}, 1e-3, stiffness=5.0, damping=0.2
+        ),
+    ],
 }
 
 

@@ -197,7 +197,7 @@ def test_jacobians_are_slopes_and_have_their_rates(charts, formalism, frame):
     assert error(rates, found) < 1e-9
 
 
-@pytest.mark.parametrize("formalism", ["newton-euler", "kane", "absolute"])
+@pytest.mark.parametrize("formalism", ["newton-euler", "kane", "hamilton", "absolute"])
 def test_the_coriolis_matrix_is_half_of_the_rate_of_m(charts, formalism):
     eqs, q, u = charts[formalism]
     C = eqs.robotics.coriolis_matrix(q, u, **GIVEN)
@@ -222,7 +222,7 @@ def test_bias_momentum_and_inertia_are_the_same_in_every_chart(charts, formalism
     A = eqs.robotics.momentum_matrix(q, **GIVEN)
     still = eqs.robotics.momentum(q, 0 * u, **GIVEN)
     assert error(A @ u + still, eqs.robotics.momentum(q, u, **GIVEN)) < 1e-11
-    if formalism in ("newton-euler", "kane", "absolute"):
+    if formalism != "points":
         needed = eqs.efforts(q, u, 0 * u, **GIVEN)
         assert error(eqs.robotics.bias_efforts(q, u, **GIVEN), needed) < 1e-11
 
@@ -326,7 +326,7 @@ def test_work_by_element_adds_up(formalism, tmp_path):
     """All work, and that of gravity, is what T gains; body by body and element by element."""
     eqs = machine().equations(formalism)
     guess = {"second": -0.5, "third": 1.5}
-    run = eqs.simulate(1.0, {"first": 0.8}, guess=guess, rtol=1e-10, account="elements")
+    run = eqs.simulate(0.5, {"first": 0.8}, guess=guess, rtol=1e-10, account="elements")
     names = {"coil", "motor", "drive", "second spring", "lift"}
     others = set(eqs.terms.working) - names  # of which it cannot be seen that they do nothing
     assert names <= set(eqs.terms.working)
@@ -345,7 +345,7 @@ def test_work_by_element_adds_up(formalism, tmp_path):
     spent = run.supplied - run.dissipated
     stored = run["coil: potential"] - run["coil: potential"][0]
     assert np.allclose(sum(map(run.work, names)), spent - stored, atol=1e-8)
-    kept = mg.load(run.save(tmp_path / "run"))
+    kept = mg.load_run(run.save(tmp_path / "run"))
     assert np.array_equal(kept.work("motor"), run.work("motor"))
     with pytest.raises(mg.ArgumentError, match="did you mean 'motor'"):
         run.work("moter")
@@ -448,6 +448,31 @@ def test_targets_of_robots_are_reached_many_at_once(robot):
     assert max(reached(eqs, name, found, target) for name, target in targets.items()) < 1e-10
     held = found[:, [eqs.coordinates.index(name) for name in free]]
     assert np.abs(held).max() <= 1.5
+    none = {
+        name: {"position": np.zeros((0, 3)), "rotation": np.zeros((0, 3, 3))} for name in places
+    }
+    assert eqs.inverse_kinematics(none).shape == (0, len(eqs.coordinates))
+
+
+def test_limits_of_a_cut_joint_are_said_not_to_be_kept():
+    built = mg.System("limited")
+    A, B = (built.body(n, mass=1.0, inertia=(0.1, 0.1, 0.1)) for n in "AB")
+    built.revolute("a", built.ground, A)
+    built.revolute("b", A, B, at=(1, 0, 0))
+    built.revolute("c", built.ground, B, at=(1.5, 0, 0), child_at=(1, 0, 0), cut=True,
+                   limits=(-2, 2))  # fmt: skip
+    built.marker("tip", B, (0.5, 0, 0))
+    with pytest.warns(UserWarning, match="limits of 'c' are not kept"):
+        built.equations().inverse_kinematics(
+            {"tip": (0.8, 0, 0)}, {"a": 0.7, "b": -1.4}, nearest=True
+        )
+
+
+def test_angles_are_in_the_turn_of_the_guess():
+    eqs = planar_arm(2).equations()
+    q = eqs.inverse_kinematics({"tip": (0.3, 0.9, 0)}, guess=[20.0, -9.0])
+    assert np.abs(q - [20, -9]).max() < np.pi
+    assert np.allclose(eqs.position("tip", q), (0.3, 0.9, 0), atol=1e-10)
 
 
 def planar_arm(bars: int = 3) -> mg.System:
@@ -477,6 +502,45 @@ def test_limits_are_kept_and_may_forbid_a_target():
     assert abs(q[1]) == pytest.approx(0.5, abs=1e-12)
     short = 2 * np.cos(0.25) - 1.2
     assert caught.value.residuals["tip: position"] == pytest.approx(short, abs=1e-9)
+
+
+def test_limits_of_the_model_are_kept():
+    """Rigid and compliant ones, which parameters make up; those of the call go before them."""
+    s = mg.System("stops")
+    A, B = (s.body(n, mass=1.0, inertia=(0.1, 0.1, 0.1)) for n in "AB")
+    s.revolute("j0", s.ground, A, limits=mg.Limits(high=3.0, stiffness=1e3))
+    most = s.parameter("most", 0.0)
+    s.revolute("j1", A, B, at=(1, 0, 0), limits=(-2.5, most))
+    s.marker("tip", B, (1, 0, 0))
+    eqs, target = s.equations(), {"tip": (1.2, 0, 0)}
+    elbow = np.pi - 2 * np.arcsin(1.2 / 2)
+    assert eqs.inverse_kinematics(target)[1] == pytest.approx(-elbow, abs=1e-10)
+    q = eqs.inverse_kinematics(target, limits={"j1": (0, None)})
+    assert q[1] == pytest.approx(elbow, abs=1e-10)
+    with pytest.raises(mg.AssemblyError, match="'tip': position"):
+        eqs.inverse_kinematics(target, parameters={"most": -2.4})
+
+
+@pytest.mark.parametrize("formalism", ["newton-euler", "absolute"])
+def test_rotors_are_in_the_coriolis_matrix(formalism):
+    """In joint coordinates they change nothing, in others they do."""
+    s = mg.System("geared", gravity=(0, 0, -9.81))
+    A, B = (s.body(n, mass=1.0, com=(0.3, 0, 0), inertia=(0.1, 0.2, 0.15)) for n in "AB")
+    s.revolute("a", s.ground, A, axis="y")
+    s.prismatic("b", A, B, axis="x", at=(1, 0, 0), armature=0.7)
+    if formalism == "newton-euler":
+        s.speed("v", lambda m: m.velocity(B)[0])
+    eqs = s.equations(formalism)
+    q, u = eqs.assemble({"a": 0.4, "a'": 0.8, "b": 0.1, "b'": 0.3})
+    C, h = eqs.robotics.coriolis_matrix(q, u), 1e-5
+    ahead, behind = (q + x * eqs.coordinate_rates(q, u) for x in (h, -h))
+    rate = (eqs.mass_matrix(ahead) - eqs.mass_matrix(behind)) / (2 * h)
+    assert np.abs(rate - C - C.T).max() < 1e-8
+    assert np.abs(C).max() > 0.1
+    assert np.allclose(eqs.robotics.bias_efforts(q, u), eqs.efforts(q, u, 0 * u), atol=1e-11)
+    parts = [eqs.observe(f"{name}: kinetic", q, u)[0] for name in ("A", "B", "b rotor")]
+    assert sum(parts) == pytest.approx(eqs.kinetic_energy(q, u), rel=1e-12)
+    assert parts[2] == pytest.approx(0.7 * 0.3**2 / 2, rel=1e-12)
 
 
 def test_what_is_out_of_reach_is_named_with_how_near_it_comes():
@@ -528,8 +592,18 @@ def test_targets_are_reached_through_loops(formalism):
     assert np.abs(eqs.position_violation(q)).max() < 1e-10
     again = eqs.inverse_kinematics({"tip": tips[0]}, q[0])
     assert np.abs(eqs.position("tip", again) - tips[0]).max() < 1e-10
-    with pytest.raises(mg.AssemblyError, match="'tip': position"):
-        eqs.inverse_kinematics({"tip": (4, 0, 0)}, guess)
+
+
+def test_what_a_loop_keeps_out_of_reach_is_named():
+    """Within limits that leave one place only."""
+    eqs, guess = fourbar_leg().equations(), {"a": 1.0, "b": -0.6, "c": 1.8}
+    q = eqs.assemble({"a": 1.0, "e": 0.2}, guess=guess)[0]
+    c = eqs.observe("c", q)[0]  # else it closes in another way
+    held = {"a": (1.0, 1.0), "e": (0.2, 0.2), "c": (c - 0.1, c + 0.1)}
+    with pytest.raises(mg.AssemblyError, match="'tip': position") as caught:
+        eqs.inverse_kinematics({"tip": (4, 0, 0)}, q, limits=held)
+    off = np.linalg.norm(eqs.position("tip", q) - (4, 0, 0))
+    assert caught.value.residuals["tip: position"] == pytest.approx(off, rel=1e-9)
 
 
 BAD_CALLS = {
@@ -556,6 +630,9 @@ BAD_CALLS = {
     ),
     "do not fit together": lambda e: e.inverse_kinematics(
         {"tip": {"position": np.ones((2, 3)), "rotation": np.stack([np.eye(3)] * 3)}}
+    ),
+    "guess and targets: leading axes": lambda e: e.inverse_kinematics(
+        {"tip": np.ones((2, 3))}, np.zeros((4, 3))
     ),
     "limits: unknown coordinate 'j9'": lambda e: e.inverse_kinematics(
         {"tip": (1, 0, 0)}, limits={"j9": (0, 1)}

@@ -26,6 +26,8 @@ from .composition.part import Part
 from .composition.subsystem import Labelled, Subsystem
 from .contract.names import Quantity
 from .contract.terms import Terms
+from .control.controller import Controller, feedback, sampled
+from .control.laws import computed_torque, pid, state_feedback
 from .equations import Equations
 from .errors import (
     ArgumentError,
@@ -106,6 +108,7 @@ __all__ = [
     "Capsule",
     "Chart",
     "Constraint",
+    "Controller",
     "Cylinder",
     "Description",
     "Disc",
@@ -159,12 +162,14 @@ __all__ = [
     "atan2",
     "ball",
     "compose",
+    "computed_torque",
     "cos",
     "cosh",
     "cross",
     "dot",
     "exp",
     "fabs",
+    "feedback",
     "from_mjcf",
     "from_urdf",
     "gallery",
@@ -175,11 +180,14 @@ __all__ = [
     "log",
     "move",
     "norm_2",
+    "pid",
     "rot",
+    "sampled",
     "screw",
     "sin",
     "sinh",
     "sqrt",
+    "state_feedback",
     "tan",
     "tanh",
     "variables",

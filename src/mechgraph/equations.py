@@ -27,9 +27,8 @@ from .contract.terms import Terms
 from .errors import ArgumentError, ModelError, UnsupportedError, blamed, unknown
 from .formalisms import FORMALISMS
 from .kernels import Kernel
-from .model.bodies import Body, Marker
 from .model.description import Description
-from .motion.motion import Motion, Place, column
+from .motion.motion import Motion, Place, checked_place, column
 from .studies.assembly.assemble import assemble
 from .studies.equilibrium.equilibrium import equilibrium, steady
 from .studies.inverse import inverse_dynamics
@@ -355,7 +354,7 @@ class Equations:
         self, place: Place, q: Numbers, t: Any = 0.0, parameters: Any = None
     ) -> np.ndarray:
         """Position of a body's or marker's origin in the world."""
-        key, m = ("position", _checked(place)), self.terms.chart.motion
+        key, m = ("position", checked_place(place)), self.terms.chart.motion
         given = q, None, t, None, parameters
         return self.numeric.evaluate(key, lambda: m.position(place), 1, *given)
 
@@ -363,7 +362,7 @@ class Equations:
         self, place: Place, q: Numbers, t: Any = 0.0, parameters: Any = None
     ) -> np.ndarray:
         """Rotation matrix of a body or marker: its components to world components."""
-        key, m = ("rotation", _checked(place)), self.terms.chart.motion
+        key, m = ("rotation", checked_place(place)), self.terms.chart.motion
         given = q, None, t, None, parameters
         return self.numeric.evaluate(key, lambda: m.rotation(place), 2, *given)
 
@@ -465,6 +464,19 @@ class Equations:
         return door.formats.fmu.export_fmu(
             self, path, version, outputs=outputs, duration=duration, rtol=rtol, **given
         )
+
+    def export(self, path: str | Path) -> list[Path]:
+        """Write these equations for another program, by the ending of ``path``: C (.c), CasADi
+        (.casadi), an FMU (.fmu), a module of Python that needs NumPy only (.py)."""
+        return door.formats.export.export(self, path)
+
+    def to_jax(self) -> dict[str, Any]:
+        """The same functions on JAX arrays by name, of (q, u, t, w, p): batched, differentiable."""
+        return door.formats.arrays.to_jax(self)
+
+    def to_torch(self) -> dict[str, Any]:
+        """The same functions on PyTorch tensors by name, of (q, u, t, w, p)."""
+        return door.formats.arrays.to_torch(self)
 
     def rhs(self, t: Any, y: Numbers, inputs: Any = None, parameters: Any = None) -> np.ndarray:
         """(q̇, u̇) of y = (q, u), for integrators of others: the right-hand side of ẏ = F(t, y)."""
@@ -629,9 +641,3 @@ def derive(
     ``CLOSURES``)."""
     one_of("closure", closure, CLOSURES, UnsupportedError)
     return Equations(derive_terms(description, formalism, **options), closure)
-
-
-def _checked(place: Any) -> Place:
-    if not isinstance(place, (str, Body, Marker)):
-        raise ArgumentError(f"expected a body, a marker or the name of one, got {place!r}")
-    return place

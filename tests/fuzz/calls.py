@@ -321,7 +321,12 @@ def verbs(folder: Path) -> Right:
         "observe": {"quantity": "tip", **state, **full, "udot": udot},
         "position": {"place": "tip", "q": q, **at},
         "rotation": {"place": "tip", "q": q, **at},
-        "reaction": {"name": "elbow", **state, **full},
+        "reaction": {"name": "elbow", **state, **full, "frame": "world"},
+        "frame_jacobian": {"place": "tip", "q": q, **at, "frame": "world", "admissible": False},
+        "inverse_kinematics": {
+            "targets": {"tip": (0.0, 0.0, 0.0)}, "guess": q, "limits": {"elbow": (-1, 1)}, **at,
+            "nearest": True,
+        },
         "assemble": {"start": {"hinge": 0.1}, "guess": {"elbow": 0.1}, **at},
         "simulate": {
             "duration": 0.02, "start": {"hinge": 0.1}, "guess": None, "t": 0.0,
@@ -347,7 +352,28 @@ def verbs(folder: Path) -> Right:
         "show": {"simplify": True},
         "latex": {"simplify": True},
     }  # fmt: skip
+    matrix = {**at, "threads": 1, "out": None}
+    place = {"place": "tip", "q": q}
+    robotics: dict[str, dict[str, Any]] = {
+        "frame_jacobian": {**place, **matrix, "frame": "body", "admissible": True},
+        "frame_jacobian_rate": {**place, "u": u, **matrix, "frame": "body"},
+        "spatial_velocity": {**place, "u": u, **at, "frame": "body"},
+        "spatial_acceleration": {**place, "u": u, "udot": udot, **full, "frame": "body"},
+        "centre_of_mass": {"q": q, **at},
+        "centre_of_mass_jacobian": {"q": q, **matrix},
+        "momentum": {**state, **at},
+        "momentum_matrix": {"q": q, **matrix},
+        "momentum_matrix_rate": {**state, **matrix},
+        "momentum_bias": {**state, **at},
+        "bias_efforts": {**state, **at, "threads": 1},
+        "gravity_efforts": {"q": q, **at, "threads": 1},
+        "coriolis_matrix": {**state, **matrix},
+        "admissible_speeds": {**state, **at},
+        "operational_inertia": {**place, **at, "frame": "body", "part": "pose"},
+        "manipulability": {**place, **at, "part": "position"},
+    }
     named = {f"Equations.{verb}": (getattr(e, verb), a) for verb, a in arguments.items()}
+    named |= {f"Robotics.{verb}": (getattr(e.robotics, verb), a) for verb, a in robotics.items()}
     one = {
         "start": lambda value: e.assemble({"hinge": value}),
         "start speed": lambda value: e.assemble({"hinge'": value}),
@@ -373,6 +399,16 @@ def verbs(folder: Path) -> Right:
         "Trajectory.at": lambda value: run.at(value),
         "Trajectory.observe": lambda value: run.observe(value),
         "Trajectory.reaction": lambda value: run.reaction(value),
+        "Trajectory.reaction frame": lambda value: run.reaction("elbow", value),
+        "Trajectory.work": lambda value: run.work(value),
+        "target": lambda value: e.inverse_kinematics({"tip": value}, nearest=True),
+        "target rotation": lambda value: e.inverse_kinematics(
+            {"tip": {"rotation": value}}, nearest=True
+        ),
+        "target place": lambda value: e.inverse_kinematics(_single(value, (0, 0, 0))),
+        "limit": lambda value: e.inverse_kinematics(
+            {"tip": (0, 0, 0)}, limits={"elbow": value}, nearest=True
+        ),
         "Trajectory.save": lambda value: run.save(_inside(folder, value)),
         "Trajectory.plot": lambda value: run.plot(value),
         "Trajectory.plot path": lambda value: run.plot(path=_inside(folder, value)),

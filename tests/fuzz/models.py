@@ -219,6 +219,23 @@ def served(model: Model) -> None:
         model("servo", model.name("servo"), name, model.about(model.configuration[name]))
 
 
+def motored(model: Model) -> None:
+    if model.scalars:
+        limits = {"effort": model.number(0.5, 5), "speed": model.number(0.5, 5)}
+        wanted = Source(f"{model.number(1, 9)} * mg.sin({model.number(0.3, 3)} * t)")
+        model("drive", model.name("drive"), model.pick(model.scalars), wanted, **limits)
+
+
+def geared(model: Model) -> None:
+    """Play between two coordinates, or of one."""
+    names = [str(name) for name in model.scalars]
+    if names:
+        pair = model.random.choice(names, min(2, len(names)), replace=False)
+        c = {str(name): model.number(0.5, 2) for name in pair}
+        law = {"stiffness": model.number(5, 200), "damping": model.number(0, 2)}
+        model("backlash", model.name("gear"), c, model.number(0.01, 0.3), **law)
+
+
 def held(model: Model) -> None:
     a, b = model.place(), model.place("ground" if model.chance(0.5) else None)
     length = float(np.linalg.norm(np.subtract(*model.positions(a, b))))
@@ -309,6 +326,8 @@ TRIMMINGS: dict[Callable[[Model], None], float] = {
     sprung: 0.25,
     pushed: 0.25,
     bumped: 0.15,
+    motored: 0.1,
+    geared: 0.1,
 }
 
 

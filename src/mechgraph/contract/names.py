@@ -11,7 +11,8 @@ Starts, guesses, outputs, events, linear models, plots and results all ask here.
 - ``kinetic``, ``potential``, ``energy``, ``power``, where nothing else has that name;
 - ``elbow: force``, ``elbow: moment``, ``elbow: reaction``, ``elbow: force x``: what a joint or
   constraint exerts on its child, in world axes; ``elbow: joint force`` in those of the joint;
-- ``rod: kinetic``, ``rod: potential``: energies of a body; ``coil: potential`` that of a spring;
+- ``rod: kinetic``, ``rod: potential``: energies of a body; ``coil: potential`` that of a spring,
+  ``elbow rotor: kinetic`` that of a rotor;
 - ``motor: power``: what a force, constraint or driven joint gives to the motion;
 - ``hinge: shift``, ``hinge: angle``, ``hinge: F``, ``hinge: M``: ν, φ and the efforts along them
   of a joint of two equations (``AxialJoint``).
@@ -34,6 +35,7 @@ from ..model.axial import AxialJoint
 from ..model.joints import Joint
 from ..model.transitions import Ball, Translation
 from ..motion.energy import kinetic_of, potential_of
+from ..motion.rotors import rotor_energy
 from ..vectors import scalar
 from .terms import Terms
 
@@ -338,6 +340,8 @@ class Names:
         if what == "potential" and element is not None:
             value = scalar(element.potential(self._chart.motion), "potential")
             return Quantity(name, "energy", value, ("J",))
+        if what == "kinetic" and element is not None and element.rotors():
+            return Quantity(name, "energy", rotor_energy(self._chart, [element]), ("J",))
         if body is None or what not in ("kinetic", "potential"):
             return None
         energy = kinetic_of if what == "kinetic" else potential_of

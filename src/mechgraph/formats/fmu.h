@@ -158,7 +158,7 @@ static int derivatives(Model *m) {
 
 /* Where the value of a variable lies; NULL for one that is not there. What has to be computed is computed when it is first
    asked for (`known` begins with 0). */
-static const double *place(Model *m, unsigned reference, int *known, int *status) {
+static const double *located(Model *m, unsigned reference, int *known, int *status) {
     if (reference == TIME) return m->x + NY;
     if (reference < DERIVATIVES) return m->x + (reference - STATES);
     if (reference < PARAMETERS) {
@@ -178,7 +178,7 @@ static const double *place(Model *m, unsigned reference, int *known, int *status
 static int get_values(Model *m, const unsigned *references, size_t count, double *values) {
     int known = 0, status = OK;
     for (size_t k = 0; k < count; k++) {
-        const double *value = place(m, references[k], &known, &status);
+        const double *value = located(m, references[k], &known, &status);
         if (!value) {
             m->trouble = "there is no variable with this value reference";
             return ERROR;

@@ -24,6 +24,7 @@ from ..model.description import Description
 from ..model.system import System
 from . import document
 from .reading import SUFFIXES, ModelFile, Reading, text_of
+from .robots import save_mjcf, save_urdf
 from .writing import Writing
 
 
@@ -54,12 +55,21 @@ def parse(text: str, is_json: bool = False, folder: Path | None = None) -> Model
     return Reading(root, folder or Path()).model_file()
 
 
+ROBOTS = {".urdf": save_urdf, ".xml": save_mjcf}
+
+
 def save(system: System | Description, path: str | Path, **about: Any) -> Path:
-    """Write a system to a model file, YAML or JSON by the ending; ``about`` may be title, start,
-    guess, duration and options."""
+    """Write a system to a file, by its ending: YAML or JSON, URDF or MJCF (.xml).
+
+    about: title, start, guess, duration and options, for model files.
+    """
     path = file_path(path)
+    said = system.snapshot() if isinstance(system, System) else system
+    if path.suffix.lower() in ROBOTS:
+        return ROBOTS[path.suffix.lower()](said, path)
     if path.suffix.lower() not in SUFFIXES:
-        raise ArgumentError(f"{path.name}: a model file ends in {', '.join(SUFFIXES)}")
+        known = ", ".join((*SUFFIXES, *ROBOTS))
+        raise ArgumentError(f"{path.name}: a model file ends in one of {known}")
     text = write(system, path.suffix.lower() == ".json", **about)
     path.write_text(text, encoding="utf-8")
     return path

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from casadi import SX
@@ -14,6 +15,8 @@ from ..model import kinds
 from ..model.bodies import Marker
 from ..model.contact.friction import Friction
 from ..model.contact.surfaces import SURFACES, Surface
+from ..model.rubbing import DryFriction
+from ..model.stops import Limits
 from ..model.system import System
 from ..model.transitions import Transition, ball, move, rot, screw
 from .document import Node
@@ -142,6 +145,26 @@ class Values:
             return self._number(node)
         return _made(Friction, {key: self._number(item) for key, item in node.value.items()})
 
+    def _limits(self, node: Node) -> Any:
+        return self._law(node, Limits)
+
+    def _joint_friction(self, node: Node) -> Any:
+        """One that sticks, or with ``smooth: true`` one of contacts."""
+        if isinstance(node.value, dict) and "smooth" in node.value:
+            return self._friction(
+                replace(node, value={k: v for k, v in node.value.items() if k != "smooth"})
+            )
+        return self._law(node, DryFriction)
+
+    def _law(self, node: Node, kind: type) -> Any:
+        """Numbers, a law by its arguments, or one for each coordinate."""
+        if not isinstance(node.value, dict):
+            return self._number(node)
+        if {*node.value} <= {*inspect.signature(kind).parameters}:
+            return _made(kind, {key: self._number(item) for key, item in node.value.items()})
+        read = self._limits if kind is Limits else self._joint_friction
+        return {key: read(item) for key, item in node.value.items()}
+
     def _transitions(self, node: Node) -> list[Transition]:
         if not isinstance(node.value, list):
             raise ModelError(
@@ -197,6 +220,8 @@ _HINTS: dict[str, Callable[[Values, Node], Any]] = {
     "Callable[[SX": lambda values, node: values._formula(node, POINT),
     "Law": lambda values, node: values._formula(node, LAW),
     "Sequence[Transition]": Values._transitions,
+    "Limits": Values._limits,
+    "DryFriction": Values._joint_friction,
     "Mapping": Values._number,
     "Surface": Values._surface,
     "Friction": Values._friction,

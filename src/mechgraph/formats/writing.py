@@ -17,8 +17,11 @@ from ..model.contact.friction import Friction
 from ..model.contact.surfaces import SURFACES, Surface
 from ..model.described import Described, canonical
 from ..model.description import Description
+from ..model.fittings import OPTIONS, fitted
 from ..model.forces import JointSpring
 from ..model.joints import Chain, Joint
+from ..model.rubbing import DryFriction
+from ..model.stops import Limits
 from ..model.transitions import Ball, Directed, Rotation, Screw, Transition, Translation
 from ..model.unit import Unit
 from . import document
@@ -42,7 +45,8 @@ class Writing:
         self.springs = {e.joint: e for e in said.forces.values() if isinstance(e, JointSpring)}
         self.own = {name for e in said.elements for name in e.parameters()}
         parts = {part.name for e in said.elements for part in e.parts()}
-        self.come_along = {*parts, *(spring.name for spring in self.springs.values())}
+        fittings = (e.name for e in said.elements if type(e) in OPTIONS)
+        self.come_along = {*parts, *(e.name for e in self.springs.values()), *fittings}
 
     def data(self) -> dict[str, Any]:
         said = self.said
@@ -140,7 +144,20 @@ class Writing:
             )
         spring = self.springs.get(joint.name)
         sprung = {} if spring is None else self._arguments(spring, ("name", "joint", "count"))
-        return {"type": word, **places, **own, **said, **sprung}
+        return {"type": word, **places, **own, **said, **sprung, **self._fitted(joint)}
+
+    def _fitted(self, joint: Joint) -> dict[str, Any]:
+        """Options of a joint as it is built; by coordinate, if there are several."""
+        out: dict[str, Any] = {}
+        for option, values in fitted(joint, self.said.elements).items():
+            written = {key: self._fitting(value) for key, value in values.items()}
+            single = len(joint.coordinates) == 1
+            out[option] = written[joint.coordinates[0]] if single else written
+        return out
+
+    def _fitting(self, value: Any) -> Any:
+        smooth = {"smooth": True} if isinstance(value, Friction) else {}
+        return {**smooth, **self._value(value)} if smooth else self._value(value)
 
     def _element(self, element: Any, known: Mapping[str, type]) -> dict[str, Any]:
         word = next((word for word, kind in known.items() if kind is type(element)), None)
@@ -228,7 +245,7 @@ class Writing:
                     f"the surface {type(value).__name__} is a class of your own, which no file has"
                 )
             return {"type": type(value).__name__.lower(), **self._arguments(value)}
-        if isinstance(value, Friction):
+        if isinstance(value, (Friction, Limits, DryFriction)):
             return self._arguments(value)
         raise ModelError(f"{shown(value)} cannot be written")
 

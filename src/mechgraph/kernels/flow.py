@@ -4,7 +4,7 @@ machine code."""
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -28,7 +28,8 @@ class Flow:
     ``q`` is the first part (coordinates) and ``u`` the second (speeds); ``qdot`` and ``udot`` are
     their rates. They depend on time ``t``, on inputs ``w`` and on parameters ``p``. ``projected``
     is the way back: (q, u) brought back to where the state has to stay, None if it may be anywhere.
-    The rates ``work_rates`` are integrated along and nothing depends on what they add up to.
+    ``own`` are further states with the rates ``own_rates``: those of controllers. The rates
+    ``work_rates`` are integrated along and nothing depends on what they add up to.
     """
 
     q: SX
@@ -41,7 +42,9 @@ class Flow:
     projected: SX | None
     routines: dict[Any, Routine] = field(default_factory=dict)
     work_rates: SX = field(default_factory=lambda: SX(0, 1))
-    _alive: list[tuple[SX, SX]] = field(default_factory=list)
+    own: SX = field(default_factory=lambda: SX(0, 1))
+    own_rates: SX = field(default_factory=lambda: SX(0, 1))
+    _seen: dict[Any, tuple[Routine, SX, SX]] = field(default_factory=dict)
 
     @cached_property
     def rates(self) -> SX:
@@ -56,13 +59,15 @@ class Flow:
 
     @cached_property
     def y(self) -> SX:
-        """The whole state: q, u and work."""
-        return ca.vertcat(self.q, self.u, self.work)
+        """The whole state: q, u, further states and work."""
+        return ca.vertcat(self.q, self.u, self.own, self.work)
 
     @cached_property
     def projected_state(self) -> SX:
         """The whole state after the way back."""
-        return self.y if self.projected is None else ca.vertcat(self.projected, self.work)
+        if self.projected is None:
+            return self.y
+        return ca.vertcat(self.projected, self.own, self.work)
 
     @cached_property
     def slope(self) -> SX:
@@ -72,19 +77,25 @@ class Flow:
         Near a singular position it would else grow without bound: an error φ = σ x across a
         constraint whose singular value σ falls to zero grows as 1/σ if it feeds back on the motion.
         """
-        slope = ca.vertcat(self.qdot, self.udot, self.rates)
+        slope = ca.vertcat(self.qdot, self.udot, self.own_rates, self.rates)
         if self.projected is None:
             return slope
         return ca.substitute(slope, ca.vertcat(self.q, self.u), self.projected)
+
+    def closed(self, told: SX, inputs: SX, own: SX, own_rates: SX) -> Flow:
+        """The same with ``inputs`` that depend on the state put in for w, and further states;
+        ``told`` is what w is from now on."""
+        udot, rates = (ca.substitute(x, self.w, inputs) for x in (self.udot, self.work_rates))
+        further = {"own": own, "own_rates": own_rates, "_seen": {}}
+        return replace(self, w=told, udot=udot, work_rates=rates, **further)
 
     def routine(self, name: str, value: SX, inputs: SX) -> Routine:
         """An expression of this state as a function of (y, t, p, w), with ``inputs`` (expressions
         of time, parameters and ``w``) put in for w; made once, as long as it is the same."""
         key = find_compiler(), name, _identity(value), _identity(inputs)
-        if key not in self.routines:
-            self.routines[key] = self._routine(name, value, inputs)
-            self._alive.append((value, inputs))  # so that no others get their places in memory
-        return self.routines[key]
+        if key not in self._seen:  # they are kept, so that no others get their places in memory
+            self._seen[key] = self._routine(name, value, inputs), value, inputs
+        return self._seen[key][0]
 
     def _routine(self, name: str, value: SX, inputs: SX) -> Routine:
         """The same, if another expression has to be looked at from within."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 import functools
 import time as clock
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ END, TOO_SMALL, GO_ON, CROSSING, STOPPED, STIFF, NOT_STIFF = range(7)
 METHODS = {"rk8": 0, "radau": 1}
 ROWS = 256  # states that are remembered along the way
 PATIENCE = 15  # steps held back by stability after which a run is stiff
+SAMPLES = 4096  # that are logged before Python has to look
 CROSSINGS = 256  # changes of sign that are told of one step
 DEPTH = 40  # as in steps.c
 
@@ -29,12 +31,23 @@ def _fields(kind: Any, names: str) -> list[tuple[str, Any]]:
     return [(name, kind) for name in names.split()]
 
 
+class _Sampler(ctypes.Structure):
+    """``Sampler`` of steps.c."""
+
+    _fields_ = (
+        *_fields(_at, "call"),
+        *_fields(_double, "start rate"),
+        *_fields(_long, "tick count"),
+        *_fields(_at, "place"),
+    )
+
+
 class _Run(ctypes.Structure):
     """``Run`` of steps.c."""
 
     _fields_ = (
-        *_fields(_at, "flow keep surface"),
-        *_fields(_long, "n moving surfaces margins"),
+        *_fields(_at, "flow keep surface signal"),
+        *_fields(_long, "n moving surfaces margins signalled"),
         *_fields(_double, "rtol atol longest"),
         *_fields(_long, "method watching load"),
         *_fields(_double, "t h step next whole until"),
@@ -52,6 +65,9 @@ class _Run(ctypes.Structure):
         *_fields(_double, "price paid since_time"),
         *_fields(_long, "patience since_steps crawling is_explicit roughly"),
         *_fields(_double, "level wanted"),
+        *_fields(_at, "sampler log"),
+        *_fields(_long, "samplers held width logged log_rows"),
+        *_fields(_long, "try_short short_step wait waiting"),
     )
 
 
@@ -70,13 +86,25 @@ def _library(compiler: Compiler | None) -> ctypes.CDLL:
     return library
 
 
+@dataclass(frozen=True)
+class Sampling:
+    """What is asked at the moments start + k / rate, and whose values are constants from then on,
+    at these places among them: a routine of x = (y, t, constants), or a Python function of x."""
+
+    ask: Routine | Callable[[np.ndarray], np.ndarray]
+    start: float
+    rate: float
+    place: np.ndarray
+
+
 class Steps:
     """ẏ = flow(y, t, constants), step after step.
 
     ``keep`` brings a state back to where it has to stay, ``surface`` has a row for each function
     whose changes of sign end the work until it is said what to do; the first ``margins`` of them
     begin positive. Slopes depend on the first ``moving`` of y alone. ``signal`` writes into the
-    vector (y, t, constants) what Python has to say, before each evaluation.
+    vector (y, t, constants) what Python has to say, before slopes are taken, and before surfaces
+    are if these are ``signalled``. Of ``samplings`` the last ``held`` constants are logged.
     """
 
     def __init__(
@@ -91,11 +119,14 @@ class Steps:
         atol: float,
         longest: float,
         signal: Callable[[np.ndarray], None] | None = None,
+        signalled: bool = False,
+        samplings: Sequence[Sampling] = (),
+        held: int = 0,
     ) -> None:
         self._c = _library(find_compiler())
         self._flow = flow
         self._routines = {"flow": flow, "keep": keep, "surface": surface}
-        self._signal = signal
+        self._signal, self._samplings = signal, samplings
         self._hold: dict[str, Any] = {}  # what C points to
         self.raised: BaseException | None = None
         n, count = flow.size, surface.size if surface is not None else 0
@@ -103,17 +134,21 @@ class Steps:
         self.run.rtol, self.run.atol, self.run.longest = rtol, atol, longest
         self.run.capacity, self.run.stride, self.run.patience = CROSSINGS, 1, PATIENCE
         self.run.load = flow.function.n_instructions()
-        self._allocate(n, count, n + 1 + len(constants))
+        self.run.signalled, self.run.held, self.run.log_rows = 1 + 2 * signalled, held, SAMPLES
+        self.run.samplers, self.run.width = len(samplings), n + 1 + len(constants)
+        self._allocate(n, count, self.run.width)
         self.arrays["x"][n + 1 :] = constants
         self._implicit = False
         self._connect()
 
     def _allocate(self, n: int, count: int, width: int) -> None:
         sizes = dict.fromkeys(("y", "ydot", "fresh", "kept", "stage"), n)
-        sizes |= {"x": width, "result": max(n, count), "K": 16 * n, "F": 7 * n}
+        most = max([n, count, *(len(each.place) for each in self._samplings)])
+        sizes |= {"x": width, "result": most, "K": 16 * n, "F": 7 * n}
         sizes |= {"Z": 3 * n, "W": 3 * n, "P": 3 * n, "right": 2 * n}
         sizes |= {"G": (5 + 4 * DEPTH) * 2 * count, "size": count, "trace": ROWS * (n + 1)}
         sizes |= {"probe": count, "from": CROSSINGS, "to": CROSSINGS}
+        sizes |= {"log": SAMPLES * (self.run.held + 1) if self._samplings else 0}
         self.arrays = {name: np.zeros(max(1, size)) for name, size in sizes.items()}
         whole = {"side": count, "after": count, "which": CROSSINGS, "pivots": n, "cpivots": n}
         self.arrays |= {name: np.zeros(max(1, size), np.int64) for name, size in whole.items()}
@@ -127,42 +162,70 @@ class Steps:
 
     def _connect(self) -> None:
         """Hand over the functions as they are now: interpreted or in machine code."""
-        used = [routine for routine in self._routines.values() if routine is not None]
+        used = [routine for routine in self._all if routine is not None]
         self.arrays["work"] = np.zeros(max(routine.workspace for routine in used))
         self._point("work")
         for name, routine in self._routines.items():
             if routine is not None:
                 self._hold[name] = self._pointer(routine)
                 setattr(self.run, name, ctypes.cast(self._hold[name], _at).value)
+        if self._signal is not None:
+            self._hold["signal"] = self._guarded(functools.partial(self._signal, self.arrays["x"]))
+            self.run.signal = ctypes.cast(self._hold["signal"], _at).value
+        self._connect_samplers()
         self._tiers = self.tiers
 
+    def _connect_samplers(self) -> None:
+        before = self._hold.get("samplers", ())
+        samplers = self._hold["samplers"] = (_Sampler * len(self._samplings))()
+        calls = self._hold["calls"] = [self._asked(each) for each in self._samplings]
+        places = self._hold["places"] = [each.place.astype(np.int64) for each in self._samplings]
+        for k, (each, call, place) in enumerate(zip(self._samplings, calls, places, strict=True)):
+            tick = before[k].tick if before else 0
+            function = ctypes.cast(call, _at).value
+            own = function, each.start, each.rate, tick, len(place), place.ctypes.data
+            samplers[k] = _Sampler(*own)
+        self.run.sampler = ctypes.addressof(samplers)
+
+    def _asked(self, sampling: Sampling) -> Any:
+        ask, x = sampling.ask, self.arrays["x"]
+        if isinstance(ask, Routine):
+            return self._pointer(ask)
+        result = self.arrays["result"][: len(sampling.place)]
+
+        def call() -> None:
+            result[:] = ask(x)
+
+        return self._guarded(call)
+
     def _pointer(self, routine: Routine) -> Any:
-        if routine.native is not None and self._signal is None:
+        if routine.native is not None:
             return routine.native
-        x, result, signal = self.arrays["x"], self.arrays["result"], self._signal
-        native, interpreted = routine.native is not None, routine.interpreted
-        evaluate = self._native(routine) if native else interpreted(x, result[: routine.size])
+        result = self.arrays["result"][: routine.size]
+        return self._guarded(routine.interpreted(self.arrays["x"], result))
+
+    def _guarded(self, evaluate: Callable[[], None]) -> Any:
+        """A function of Python as C calls it: nothing that it raises may pass through C."""
 
         def call(*_: int) -> int:
             try:
-                if signal is not None:
-                    signal(x)
                 evaluate()
-            except BaseException as error:  # nothing may pass through C
+            except BaseException as error:
                 self.raised = error
                 return 1
             return 0
 
         return POINTER(call)
 
-    def _native(self, routine: Routine) -> Callable[[], Any]:
-        x, work, result = (self.arrays[name].ctypes.data for name in ("x", "work", "result"))
-        return lambda: routine.native(x, work, result)
+    @property
+    def _all(self) -> list[Routine | None]:
+        sampled = [each.ask for each in self._samplings if isinstance(each.ask, Routine)]
+        return [*self._routines.values(), *sampled]
 
     @property
     def tiers(self) -> list[str]:
         """Of each function, the tier it could be evaluated in."""
-        return [routine.tier for routine in self._routines.values() if routine is not None]
+        return [routine.tier for routine in self._all if routine is not None]
 
     @property
     def tier(self) -> str:
@@ -177,7 +240,7 @@ class Steps:
     def hasten(self, seconds: float) -> None:
         """Start a compiler in the background if it is expected to be done in less than these; what
         it has made is used from the next call on."""
-        for routine in self._routines.values():
+        for routine in self._all:
             if routine is not None:
                 routine.hasten(seconds)
 
@@ -198,8 +261,9 @@ class Steps:
         return self.arrays["out"]
 
     def begin(self, t: float, y: np.ndarray, constants: np.ndarray) -> None:
-        """Go on from here, with these constants."""
-        self.run.t, self.arrays["y"][:], self.arrays["x"][self.run.n + 1 :] = t, y, constants
+        """Go on from here, with these as the first constants."""
+        self.run.t, self.arrays["y"][:] = t, y
+        self.arrays["x"][self.run.n + 1 :][: len(constants)] = constants
         self._called(self._c.steps_begin)
 
     def choose(self, method: str) -> None:
@@ -268,6 +332,12 @@ class Steps:
         which, first, last = (self.arrays[name][:k] for name in ("which", "from", "to"))
         spans = run.t + run.whole * first, run.t + run.whole * last
         return list(zip(which.tolist(), *(span.tolist() for span in spans), strict=True))
+
+    def samples(self) -> np.ndarray:
+        """What was sampled since the last call: the moment and the constants that are held."""
+        rows = self.arrays["log"][: self.run.logged * (self.run.held + 1)]
+        self.run.logged = 0
+        return rows.reshape(-1, self.run.held + 1).copy()
 
     def trace(self) -> tuple[np.ndarray, np.ndarray]:
         """Times and states along the way, whatever the output is."""

@@ -3,11 +3,14 @@
    Two methods. `rk8`: the explicit Runge-Kutta method of order 8 by Dormand and Prince with error estimates of orders 5
    and 3 and dense output of order 7 (Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I, code DOP853).
    `radau`: the implicit method Radau IIA of order 5 for stiff systems (Hairer, Wanner, Solving Ordinary Differential
-   Equations II, section IV.8), with Jacobians by differences.
+   Equations II, section IV.8), with Jacobians by differences. Where samples come so often that `rk8` would be too good for
+   the steps between them, the method of order 5 by Dormand and Prince (the code DOPRI5, its dense output of order 4 by
+   Shampine as in SciPy's RK45) makes these steps at half the price.
 
    After every step the state is brought back to its constraints by `keep` (one step of Newton's method, enough for the
    little that a step drifts). *Surfaces* are functions whose changes of sign no step may go over without a word: each
-   step is searched for them along its dense output, in parts as fine as the surfaces ask for. */
+   step is searched for them along its dense output, in parts as fine as the surfaces ask for. *Samplers* are functions
+   that are asked at given moments, at which a step ends, and whose values are held in between. */
 #include <complex.h>
 #include <math.h>
 #include <string.h>
@@ -24,15 +27,23 @@
 /* x = (y, t, constants), w is workspace; what is not zero stops the run. */
 typedef int (*Function)(const double *x, double *w, double *out);
 
+/* What is asked at the moments start + tick / rate: its values are those constants from then on. */
+typedef struct {
+    Function call;
+    double start, rate;
+    long tick, count;
+    const long *place;
+} Sampler;
+
 enum { END, TOO_SMALL, GO_ON, CROSSING, STOPPED, STIFF, NOT_STIFF };
 enum { RK8, RADAU };
 enum { CRAWLING = 20000 }; /* steps in a row that hardly go on, after which there is no going on */
 enum { DEPTH = 40, SEARCH = 1000 }; /* of the search for crossings: halvings, looks at a step */
 
 typedef struct {
-    /* what is integrated */
-    Function flow, keep, surface;
-    long n, moving, surfaces, margins; /* `moving`: so many of y the slopes depend on; `margins`: see `look` */
+    /* what is integrated; `signal` writes constants that belong to x before slopes (1) and surfaces (2) are taken */
+    Function flow, keep, surface, signal;
+    long n, moving, surfaces, margins, signalled; /* `moving`: so many of y the slopes depend on; `margins`: see `look` */
     double rtol, atol, longest;
     long method, watching, load; /* `watching`: tell of stiffness; `load`: operations of an evaluation */
     /* the state, its slopes, the step to try next (0: to be found) and the one that was tried */
@@ -59,11 +70,21 @@ typedef struct {
     long patience, since_steps, crawling, is_explicit; /* `crawling`: steps that hardly go on */
     long roughly; /* steps for which what was seen of rounding is remembered: */
     double level, wanted; /* how large it is, and the step that would else be right */
+    /* samplers; and what they have held, in rows: the moment, and the last `held` constants */
+    Sampler *sampler;
+    double *log;
+    long samplers, held, width, logged, log_rows; /* `width`: of x */
+    long try_short, short_step, wait, waiting; /* `short_step`: the step was one of rk5; `wait`: before the next try */
 } Run;
 
-static void slopes(Run *r, double t, const double *y, double *ydot) {
+static void place(Run *r, double t, const double *y, int purpose) {
     memcpy(r->x, y, r->n * sizeof(double));
     r->x[r->n] = t;
+    if (r->signal && (r->signalled & purpose) && !r->stopped) r->stopped = r->signal(r->x, r->work, r->result);
+}
+
+static void slopes(Run *r, double t, const double *y, double *ydot) {
+    place(r, t, y, 1);
     r->evaluations++;
     if (!r->stopped) r->stopped = r->flow(r->x, r->work, r->result);
     memcpy(ydot, r->result, r->n * sizeof(double));
@@ -71,15 +92,13 @@ static void slopes(Run *r, double t, const double *y, double *ydot) {
 
 static void keep(Run *r, double t, double *y) {
     if (!r->keep) return;
-    memcpy(r->x, y, r->n * sizeof(double));
-    r->x[r->n] = t;
+    place(r, t, y, 0);
     if (!r->stopped) r->stopped = r->keep(r->x, r->work, r->result);
     memcpy(y, r->result, r->n * sizeof(double));
 }
 
 static void surfaces(Run *r, double t, const double *y, double *g) {
-    memcpy(r->x, y, r->n * sizeof(double));
-    r->x[r->n] = t;
+    place(r, t, y, 2);
     if (!r->stopped) r->stopped = r->surface(r->x, r->work, r->result);
     memcpy(g, r->result, r->surfaces * sizeof(double));
 }
@@ -213,6 +232,54 @@ static int rk8_is_stiff(Run *r) {
     if (r->stiff < r->patience) return 0;
     r->price = 12 / r->step, r->paid = r->evaluations, r->since_time = r->t + r->step, r->since_steps = r->steps + 1;
     return 1;
+}
+
+/* --- rk5, for steps from sample to sample ------------------------------------------------------------------------- */
+
+static const double DP_A[7][6] = {
+    {0},
+    {1.0 / 5},
+    {3.0 / 40, 9.0 / 40},
+    {44.0 / 45, -56.0 / 15, 32.0 / 9},
+    {19372.0 / 6561, -25360.0 / 2187, 64448.0 / 6561, -212.0 / 729},
+    {9017.0 / 3168, -355.0 / 33, 46732.0 / 5247, 49.0 / 176, -5103.0 / 18656},
+    {35.0 / 384, 0, 500.0 / 1113, 125.0 / 192, -2187.0 / 6784, 11.0 / 84}};
+static const double DP_C[7] = {0, 1.0 / 5, 3.0 / 10, 4.0 / 5, 8.0 / 9, 1, 1};
+static const double DP_E[7] = {-71.0 / 57600, 0, 71.0 / 16695, -71.0 / 1920, 17253.0 / 339200, -22.0 / 525, 1.0 / 40};
+static const double DP_P[7][4] = {
+    {1, -8048581381.0 / 2820520608, 8663915743.0 / 2820520608, -12715105075.0 / 11282082432},
+    {0},
+    {0, 131558114200.0 / 32700410799, -68118460800.0 / 10900136933, 87487479700.0 / 32700410799},
+    {0, -1754552775.0 / 470086768, 14199869525.0 / 1410260304, -10690763975.0 / 1880347072},
+    {0, 127303824393.0 / 49829197408, -318862633887.0 / 49829197408, 701980252875.0 / 199316789632},
+    {0, -282668133.0 / 205662961, 2019193451.0 / 616988883, -1453857185.0 / 822651844},
+    {0, 40617522.0 / 29380423, -110615467.0 / 29380423, 69997945.0 / 29380423}};
+static const double SHORT = 0.1; /* the error up to which such a step is good enough */
+
+static double rk5_step(Run *r, double h) {
+    long n = r->n;
+    double sum = 0;
+    memcpy(r->K, r->ydot, n * sizeof(double));
+    for (int k = 1; k < 7; k++) {
+        double *at = k < 6 ? r->stage : r->fresh;
+        combine(r, at, h, DP_A[k], k);
+        slopes(r, r->t + DP_C[k] * h, at, r->K + k * n);
+    }
+    for (long i = 0; i < n; i++) {
+        double e = 0, unit = scale(r, fmax(fabs(r->y[i]), fabs(r->fresh[i])));
+        for (int k = 0; k < 7; k++) e += DP_E[k] * r->K[k * n + i];
+        sum += e / unit * (e / unit);
+    }
+    return h * sqrt(sum / n);
+}
+
+static void rk5_dense(Run *r) {
+    long n = r->n;
+    for (long i = 0; i < n; i++)
+        for (int m = 0; m < 4; m++) {
+            r->F[m * n + i] = 0;
+            for (int k = 0; k < 7; k++) r->F[m * n + i] += r->step * DP_P[k][m] * r->K[k * n + i];
+        }
 }
 
 /* --- radau -------------------------------------------------------------------------------------------------------- */
@@ -411,13 +478,13 @@ static void radau_dense(Run *r) {
 /* The state within the step, at t + part * step. */
 static void within(Run *r, double part, double *out) {
     long n = r->n;
-    if (!r->dense) r->is_explicit ? rk8_dense(r) : radau_dense(r), r->dense = 1;
+    if (!r->dense) r->short_step ? rk5_dense(r) : r->is_explicit ? rk8_dense(r) : radau_dense(r), r->dense = 1;
     for (long i = 0; i < n; i++) {
         double sum = 0;
-        if (r->is_explicit)
+        if (r->is_explicit && !r->short_step)
             for (int m = 6; m >= 0; m--) sum = (sum + r->F[m * n + i]) * (m % 2 ? 1 - part : part);
         else
-            for (int m = 2; m >= 0; m--) sum = (sum + r->F[m * n + i]) * part;
+            for (int m = r->short_step ? 3 : 2; m >= 0; m--) sum = (sum + r->F[m * n + i]) * part;
         out[i] = r->y[i] + sum;
     }
 }
@@ -426,7 +493,8 @@ static void within(Run *r, double part, double *out) {
 EXPORT double steps_attempt(Run *r, double h) {
     double error = r->method == RADAU ? radau_step(r, h) : INFINITY;
     r->is_explicit = !isfinite(error); /* where Newton's method fails, the explicit one tells more than nothing */
-    if (r->is_explicit) error = rk8_step(r, h);
+    r->short_step = r->try_short && r->is_explicit && (error = rk5_step(r, h)) < SHORT;
+    if (r->is_explicit && !r->short_step) error = rk8_step(r, h);
     r->step = h, r->dense = 0;
     memcpy(r->kept, r->fresh, r->n * sizeof(double));
     keep(r, r->t + h, r->kept);
@@ -486,7 +554,7 @@ static double first_step(Run *r) {
 static double after(Run *r, double error, int taken) {
     double h = r->step;
     if (r->method == RK8) {
-        double factor = error == 0 ? 10 : fmin(10, fmax(0.2, 0.9 * pow(error, -1.0 / 8.0)));
+        double factor = error == 0 ? 10 : fmin(10, fmax(0.2, 0.9 * pow(error, r->short_step ? -0.2 : -1.0 / 8.0)));
         if (!isfinite(error)) factor = 0.1;
         if (!taken) return h * fmin(factor, 0.9);
         return h * (r->rejections && factor > 1 ? 1 : factor);
@@ -647,6 +715,33 @@ static void remember(Run *r) {
     memcpy(row + 1, r->y, r->n * sizeof(double));
 }
 
+static double moment(const Sampler *s) { return s->start + s->tick / s->rate; }
+
+/* The next moment at which something is sampled. */
+static double due(const Run *r) {
+    double next = INFINITY;
+    for (long k = 0; k < r->samplers; k++) next = fmin(next, moment(r->sampler + k));
+    return next;
+}
+
+/* Ask the samplers whose moment has come, but for rounding; 1 if there are any. */
+static int sample(Run *r) {
+    int any = 0;
+    for (Sampler *s = r->sampler; s < r->sampler + r->samplers; s++) {
+        if (moment(s) > r->t + 1e-9 / s->rate) continue;
+        place(r, r->t, r->y, 1);
+        if (!r->stopped) r->stopped = s->call(r->x, r->work, r->result);
+        for (long i = 0; i < s->count && !r->stopped; i++) r->x[r->n + 1 + s->place[i]] = r->result[i];
+        s->tick++, any = 1;
+    }
+    if (any && !r->stopped && r->logged < r->log_rows) {
+        double *row = r->log + r->logged++ * (r->held + 1);
+        row[0] = r->t;
+        memcpy(row + 1, r->x + r->width - r->held, r->held * sizeof(double));
+    }
+    return any;
+}
+
 /* Take what was attempted: outputs within it, then the state goes on to its end, at the time `end`. */
 EXPORT void steps_accept(Run *r, double end) {
     for (; r->done < r->count && r->times[r->done] <= end; r->done++) {
@@ -666,7 +761,9 @@ EXPORT void steps_accept(Run *r, double end) {
     }
     memcpy(r->y, r->kept, r->n * sizeof(double));
     r->t = end, r->h = r->next, r->steps++, r->rejections = 0;
-    if (r->method == RK8 && !r->keep) memcpy(r->ydot, r->K + 12 * r->n, r->n * sizeof(double));
+    int sampled = sample(r);
+    if (sampled) r->guessed = 0; /* the slopes jump */
+    if (r->method == RK8 && !r->keep && !sampled && !r->short_step) memcpy(r->ydot, r->K + 12 * r->n, r->n * sizeof(double));
     else slopes(r, r->t, r->y, r->ydot);
     remember(r);
 }
@@ -675,6 +772,7 @@ EXPORT void steps_accept(Run *r, double end) {
 EXPORT void steps_begin(Run *r) {
     r->h = r->before = r->guessed = r->level = r->wanted = 0;
     r->rejections = r->current = r->factored = r->stiff = r->calm = r->roughly = 0;
+    sample(r);
     slopes(r, r->t, r->y, r->ydot);
     take_sides(r);
 }
@@ -734,19 +832,22 @@ EXPORT int steps_integrate(Run *r, double end, double seconds) {
     if (r->h <= 0) r->h = first_step(r);
     while (r->t < end) {
         if (r->stopped) return STOPPED;
-        if (late) return GO_ON;
-        double left = end - r->t, h = fmin(r->h, r->longest);
+        if (late || (r->samplers && r->logged >= r->log_rows - 8)) return GO_ON;
+        double stop = fmin(end, due(r)), left = stop - r->t, h = fmin(r->h, r->longest);
         if (!(h > 2e-15 * fabs(r->t) + 1e-20 * left) || r->crawling > CRAWLING) return TOO_SMALL;
         int last = h > left * 0.999999;
         late = seconds_now() > until;
-        r->whole = last ? left : h, r->until = last ? end : r->t + h;
+        r->whole = last ? left : h, r->until = last ? stop : r->t + h;
+        r->try_short = last && r->method == RK8 && stop < end && !r->waiting;
         double error = steps_attempt(r, r->whole);
         if (r->stopped) return STOPPED;
+        if (r->try_short) r->wait = r->short_step ? 0 : fmin(2 * r->wait + 8, 1000), r->waiting = r->wait;
+        else if (r->waiting) r->waiting--;
         if (!is_good(r, error)) {
             r->rejections++;
             continue;
         }
-        int changed = r->watching && !r->roughly && (r->method == RK8 ? rk8_is_stiff(r) : is_no_longer_stiff(r));
+        int changed = r->watching && !r->roughly && !r->short_step && (r->method == RK8 ? rk8_is_stiff(r) : is_no_longer_stiff(r));
         if (r->surfaces) {
             if (look(r)) return r->stopped ? STOPPED : CROSSING;
             memcpy(r->side, r->after, r->surfaces * sizeof(long));

@@ -61,6 +61,11 @@ class Constraint(Element):
         friction, linear in them or not, such as μ √(λ₁² + λ₂²)."""
         return []
 
+    def loaded_by(self) -> Sequence[str]:
+        """Joints whose multipliers its friction grows with; they come behind its own, and the
+        joints must be closed by constraints."""
+        return ()
+
     def chains(self) -> Sequence[Joint]:
         """Points that wander on bodies, such as points of contact: chains without inertia, held by
         the rows alone."""

@@ -6,14 +6,14 @@ a list with one for each coordinate (None for nothing).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from ..errors import ModelError, unknown
 from .constraints import Constraint
 from .contact.friction import Friction
 from .forces import Force, Rotor
-from .joints import Joint
+from .joints import Joint, Revolute
 from .rubbing import DryFriction, JointFriction, SmoothFriction
 from .stops import CompliantStop, Limits, RigidStop
 from .transitions import Ball
@@ -24,11 +24,22 @@ def fittings(joint: Joint, options: Mapping[str, Any]) -> Iterator[Force | Const
     for option, make in FITTINGS.items():
         for coordinate, value in _each(joint, option, options.get(option)):
             try:
-                yield make(coordinate, value)
+                yield make(joint, coordinate, value)
             except ModelError as error:
                 many = len(joint.coordinates) > 1
                 where = f"{coordinate!r}: " if many else ""
                 raise ModelError(f"{where}{problem}" for problem in error.problems) from error
+
+
+def fitted(joint: Joint, elements: Iterable[Any]) -> dict[str, dict[str, Any]]:
+    """The way back: the options that these elements of a joint come from, by coordinate."""
+    out: dict[str, dict[str, Any]] = {}
+    for element in elements:
+        option = OPTIONS.get(type(element))
+        if option is not None and element.coordinate in joint.coordinates:
+            value = element._given["inertia" if option == "armature" else "law"]
+            out.setdefault(option, {})[_short(joint, element.coordinate)] = value
+    return out
 
 
 def _each(joint: Joint, option: str, value: Any) -> Iterator[tuple[str, Any]]:
@@ -71,22 +82,44 @@ def _scalar_coordinates(joint: Joint) -> list[str]:
     return [name for name, step in named if not isinstance(step, Ball)]
 
 
-def _stop(coordinate: str, value: Any) -> Force | Constraint:
+def _stop(joint: Joint, coordinate: str, value: Any) -> Force | Constraint:
     law, name = Limits.of(value), f"{coordinate} limits"
     kind = RigidStop if law.stiffness is None else CompliantStop
     return kind(name, coordinate, law)
 
 
-def _friction(coordinate: str, value: Any) -> Force | Constraint:
+def _rotor(joint: Joint, coordinate: str, value: Any) -> Force:
+    return Rotor(f"{coordinate} rotor", coordinate, value)
+
+
+def _friction(joint: Joint, coordinate: str, value: Any) -> Force | Constraint:
     name = f"{coordinate} friction"
     if isinstance(value, Friction):
         return SmoothFriction(name, coordinate, value)
     law = value if isinstance(value, DryFriction) else DryFriction(value)
-    return JointFriction(name, coordinate, law)
+    if law.radius is None:
+        return JointFriction(name, coordinate, law)
+    if not isinstance(joint.kind, Revolute):
+        raise ModelError("radius= of friction is that of a pin: of a revolute joint")
+    return JointFriction(name, coordinate, law, joint.kind.e)
 
 
-FITTINGS: dict[str, Callable[[str, Any], Force | Constraint]] = {
+def is_pin(options: Mapping[str, Any]) -> bool:
+    """True if friction grows with the joint's reaction, which has to be a multiplier then."""
+    law = options.get("friction")
+    return isinstance(law, DryFriction) and law.radius is not None
+
+
+FITTINGS: dict[str, Callable[[Joint, str, Any], Force | Constraint]] = {
     "limits": _stop,
     "friction": _friction,
-    "armature": lambda coordinate, value: Rotor(f"{coordinate} rotor", coordinate, value),
+    "armature": _rotor,
+}
+
+OPTIONS: dict[type, str] = {
+    RigidStop: "limits",
+    CompliantStop: "limits",
+    JointFriction: "friction",
+    SmoothFriction: "friction",
+    Rotor: "armature",
 }

@@ -32,7 +32,7 @@ class Force(Element):
     """Base of all forces."""
 
 
-def _evaluate(value: Any, m: Motion, size: int, what: str) -> SX:
+def evaluate(value: Any, m: Motion, size: int, what: str) -> SX:
     """A number, expression or function of the motion as a column."""
     result = value(m) if callable(value) else value
     return column(result, size, what) if size > 1 else scalar(result, what)
@@ -164,7 +164,7 @@ class JointTorque(Force):
 
     def nonconservative(self, m: Motion) -> list[Action]:
         size = m.speed(self.joint).numel()
-        return [Effort(self.joint, _evaluate(self.value, m, size, "torque"))]
+        return [Effort(self.joint, evaluate(self.value, m, size, "torque"))]
 
 
 class PointForce(Force):
@@ -180,7 +180,7 @@ class PointForce(Force):
         return (self.at,)
 
     def _vector(self, m: Motion) -> SX:
-        vector = _evaluate(self.value, m, 3, "value")
+        vector = evaluate(self.value, m, 3, "value")
         return m.rotation(self.at) @ vector if self.frame == "body" else vector
 
     def nonconservative(self, m: Motion) -> list[Action]:

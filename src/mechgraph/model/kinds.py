@@ -16,6 +16,7 @@ from .constraints import Constraint, Coupling, Distance, Expression, Servo
 from .contact.compliant import CompliantContact
 from .contact.rigid import RigidContact
 from .contact.rolling import KnifeEdge, Rolling, Sliding
+from .drives import Drive
 from .forces import BodyTorque, Force, JointTorque, PointForce, SpringDamper
 from .joints import (
     Cylindrical,
@@ -30,6 +31,7 @@ from .joints import (
     Spherical,
     Universal,
 )
+from .stops import Backlash
 
 JOINTS: dict[str, type[JointKind]] = {
     "revolute": Revolute,
@@ -50,6 +52,8 @@ FORCES: dict[str, type[Force]] = {
     "force": PointForce,
     "body_torque": BodyTorque,
     "compliant_contact": CompliantContact,
+    "drive": Drive,
+    "backlash": Backlash,
 }
 
 CONSTRAINTS: dict[str, type[Constraint]] = {

@@ -32,8 +32,10 @@ class DryFriction(Described):
 
         F(v) = coulomb + (static − coulomb) exp(−(v/stribeck)²) + viscous |v|,
 
-    without ``stribeck`` it falls from ``static`` to ``coulomb`` at once. Outside of ``simulate``,
-    where nothing is said of sticking, its sign is v/√(v² + regularization²).
+    without ``stribeck`` it falls from ``static`` to ``coulomb`` at once. With the ``radius`` r of a
+    pin, ``coulomb`` and ``static`` are coefficients: what they are multiplied by is r |R|, with the
+    part R of the joint's reaction that is across its axis. Outside of ``simulate``, where nothing
+    is said of sticking, its sign is v/√(v² + regularization²).
     """
 
     def __init__(
@@ -43,18 +45,22 @@ class DryFriction(Described):
         stribeck: Any = None,
         viscous: Any = 0.0,
         regularization: Any = 1e-6,
+        radius: Any = None,
     ) -> None:
         self.coulomb = scalar(coulomb, "coulomb friction")
         self.static = self.coulomb if static is None else scalar(static, "static friction")
         self.stribeck = None if stribeck is None else scalar(stribeck, "stribeck")
         self.viscous = scalar(viscous, "viscous friction")
         self.regularization = scalar(regularization, "regularization")
+        self.radius = None if radius is None else scalar(radius, "radius")
         self.limits = [
             Limit("coulomb friction", self.coulomb, positive=False),
             Limit("static minus coulomb friction", self.static - self.coulomb, positive=False),
             Limit("viscous friction", self.viscous, positive=False),
             Limit("regularization of friction", self.regularization),
         ]
+        if self.radius is not None:
+            self.limits.append(Limit("radius of a pin", self.radius))
         if self.stribeck is not None:
             self.limits += [
                 Limit("stribeck", self.stribeck),
@@ -66,7 +72,7 @@ class DryFriction(Described):
         """What resists a slip that begins."""
         return self.coulomb if self.stribeck is None else self.static
 
-    def load(self, v: SX) -> SX:
+    def falling(self, v: SX) -> SX:
         """The dry part of F(v), for a unit of ``breaking``."""
         if self.stribeck is None:
             return SX(1)
@@ -84,8 +90,9 @@ class JointFriction(Switched):
     word = "friction"
     passive = True
 
-    def __init__(self, name: str, coordinate: str, law: DryFriction) -> None:
+    def __init__(self, name: str, coordinate: str, law: DryFriction, axis: Any = None) -> None:
         self.name, self.coordinate, self.law, self.limits = name, coordinate, law, law.limits
+        self.axis = axis
         self.friction, self.static, self.regularization = law.breaking, law.static, SX(STANDING)
         self.sticking, self.heading = (symbol(f"{name}.{what}") for what in ("sticking", "heading"))
 
@@ -98,11 +105,37 @@ class JointFriction(Switched):
     def velocity(self, m: Motion) -> Rows:
         return [("", self.sticking * m.speed(self.coordinate))]
 
+    def loaded_by(self) -> Sequence[str]:
+        return () if self.law.radius is None else (self.coordinate,)
+
+    def load(self, m: Motion, multipliers: SX) -> SX | None:
+        """What ``breaking`` is multiplied by: one, or r |R|; less at a speed."""
+        return self.law.falling(m.speed(self.coordinate)) * self._pressed(multipliers)
+
+    def _pressed(self, multipliers: SX) -> SX:
+        """r |R|, of the reaction's rows along x, y, z of the joint's frame; in a plane there are
+        none but the two across the axis."""
+        if self.law.radius is None:
+            return SX(1)
+        if multipliers.numel() == 2:
+            return self.law.radius * ca.norm_2(multipliers)
+        R = multipliers[:3]
+        return self.law.radius * ca.norm_2(R - self.axis * ca.dot(self.axis, R))
+
     def nonconservative(self, m: Motion) -> list[Action]:
-        v, h, law = m.speed(self.coordinate), self.heading, self.law
-        towards = h + (1 - h**2) * v / ca.sqrt(v**2 + law.regularization**2)
-        dry = (1 - self.sticking) * law.breaking * law.load(v) * towards
-        return [Effort(self.coordinate, -dry - law.viscous * v)]
+        viscous = -self.law.viscous * m.speed(self.coordinate)
+        dry = SX(0) if self.loaded_by() else self._dry(m, SX(0, 1))
+        return [Effort(self.coordinate, viscous + dry)]
+
+    def friction_actions(self, m: Motion, multipliers: SX) -> list[Action]:
+        if not self.loaded_by():
+            return []
+        return [Effort(self.coordinate, self._dry(m, multipliers[1:]))]
+
+    def _dry(self, m: Motion, multipliers: SX) -> SX:
+        v, h, load = m.speed(self.coordinate), self.heading, self.load(m, multipliers)
+        towards = h + (1 - h**2) * v / ca.sqrt(v**2 + self.law.regularization**2)
+        return -(1 - self.sticking) * self.law.breaking * load * towards
 
     def moving(self, m: Motion) -> SX:
         """At least one where it is known whether it sticks or slides: |ẋ| is well above the
@@ -117,9 +150,8 @@ class JointFriction(Switched):
         return [PointRows(None, slip=tuple(rows["velocity"]))]
 
     def point_states(self, m: Motion) -> list[PointState]:
-        v = m.speed(self.coordinate)
-        slip = self.heading * v + self.regularization
-        return [PointState(SX(1), slip, (axis("x"),), load=self.law.load(v))]
+        slip = self.heading * m.speed(self.coordinate) + self.regularization
+        return [PointState(SX(1), slip, (axis("x"),))]
 
 
 class SmoothFriction(Force):

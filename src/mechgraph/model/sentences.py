@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import Any, ParamSpec, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar
 
 from ..arguments import is_name
 from ..errors import MechgraphError, ModelError, shown, unknown
 from .bodies import ORIGIN, Number, Vector
+
+if TYPE_CHECKING:
+    from .contact.friction import Friction
+    from .rubbing import DryFriction
+    from .stops import Limits
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -24,6 +29,7 @@ class JointOptions(TypedDict, total=False):
     child_at, child_orientation: the same on the child.
     stiffness, damping, rest: a spring and damper along its coordinates, one number for all or one
         for each.
+    backlash: play of that spring: it does not act within backlash/2 of rest.
     limits: stops of a coordinate, (low, high), or ``mg.Limits`` for restitution or stiffness; by
         coordinate, {"angle": (-1, 1)}, if there are several.
     friction: dry friction that sticks, a force or torque, or ``mg.DryFriction``; with
@@ -40,9 +46,10 @@ class JointOptions(TypedDict, total=False):
     stiffness: Number
     damping: Number
     rest: Number
-    limits: Any
-    friction: Any
-    armature: Any
+    backlash: Number | None
+    limits: Limits | Sequence[Number | None] | Mapping[str, Any]
+    friction: DryFriction | Friction | Number | Mapping[str, Any]
+    armature: Number | Mapping[str, Any]
     cut: bool | None
 
 
@@ -54,6 +61,7 @@ DEFAULTS: dict[str, Any] = {
     "stiffness": 0,
     "damping": 0,
     "rest": 0,
+    "backlash": None,
     "limits": None,
     "friction": None,
     "armature": None,

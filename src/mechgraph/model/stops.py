@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -10,7 +10,7 @@ from casadi import SX
 
 from ..errors import ModelError
 from ..vectors import scalar, symbol
-from .constraints import Level
+from .constraints import Coupling, Level
 from .contact.switched import PointRows, PointState, Switched
 from .described import Described
 from .element import Action, Effort
@@ -134,40 +134,81 @@ class RigidStop(Switched):
         return [PointState(self._gap(m, end), SX(1), ()) for end in self.law.ends]
 
 
-class CompliantStop(Force):
-    """Compliant limits of a coordinate: N = max(0, k δ + c δ̇) where the overlap δ > 0."""
+class _Cushion(Force):
+    """A spring and damper beyond the ends of x = Σ c q: N = max(0, k δ + c δ̇) where the overlap
+    δ > 0, δ = low − x or x − high."""
 
-    word = "limits"
     passive = True
-
-    def __init__(self, name: str, coordinate: str, law: Limits) -> None:
-        self.name, self.coordinate, self.law, self.limits = name, coordinate, law, law.limits
+    ends: Mapping[str, SX]
+    stiffness: SX
+    damping: SX
+    coefficients: Mapping[str, SX]
 
     def joints(self) -> Sequence[str]:
-        return (self.coordinate,)
-
-    @property
-    def _stiffness(self) -> SX:
-        assert self.law.stiffness is not None
-        return self.law.stiffness
+        return tuple(self.coefficients)
 
     def _overlap(self, m: Motion, end: str) -> SX:
-        return ca.fmax(0, -ENDS[end] * (m.coordinate(self.coordinate) - self.law.ends[end]))
+        x = sum((c * m.coordinate(key) for key, c in self.coefficients.items()), -self.ends[end])
+        return ca.fmax(0, -ENDS[end] * x)
+
+    def _efforts(self, push: SX) -> list[Action]:
+        return [Effort(key, c * push) for key, c in self.coefficients.items()]
 
     def potential(self, m: Motion) -> SX:
-        return sum((self._stiffness * self._overlap(m, e) ** 2 / 2 for e in self.law.ends), SX(0))
+        return sum((self.stiffness * self._overlap(m, end) ** 2 / 2 for end in self.ends), SX(0))
 
     def conservative(self, m: Motion) -> list[Action]:
-        push = sum((ENDS[e] * self._stiffness * self._overlap(m, e) for e in self.law.ends), SX(0))
-        return [Effort(self.coordinate, push)]
+        pushes = (ENDS[end] * self.stiffness * self._overlap(m, end) for end in self.ends)
+        return self._efforts(sum(pushes, SX(0)))
 
     def nonconservative(self, m: Motion) -> list[Action]:
-        if self.law.damping.is_zero():
+        if self.damping.is_zero():
             return []
-        return [Effort(self.coordinate, sum((self._damped(m, e) for e in self.law.ends), SX(0)))]
+        return self._efforts(sum((self._damped(m, end) for end in self.ends), SX(0)))
 
     def _damped(self, m: Motion, end: str) -> SX:
         """What damping adds to the spring: c δ̇, but never so much that the stop would pull."""
-        overlap, rate = self._overlap(m, end), -ENDS[end] * m.speed(self.coordinate)
-        added = ca.fmax(self.law.damping * rate, -self._stiffness * overlap)
+        speed = sum((c * m.speed(key) for key, c in self.coefficients.items()), SX(0))
+        overlap = self._overlap(m, end)
+        added = ca.fmax(-ENDS[end] * self.damping * speed, -self.stiffness * overlap)
         return ENDS[end] * ca.if_else(overlap > 0, added, 0)
+
+
+class CompliantStop(_Cushion):
+    """Compliant limits of a coordinate."""
+
+    word = "limits"
+
+    def __init__(self, name: str, coordinate: str, law: Limits) -> None:
+        assert law.stiffness is not None
+        self.name, self.coordinate, self.law, self.limits = name, coordinate, law, law.limits
+        self.ends, self.stiffness, self.damping = law.ends, law.stiffness, law.damping
+        self.coefficients = {coordinate: SX(1)}
+
+
+class Backlash(_Cushion):
+    """A gear, coupling or spring with play: nothing acts while x = Σ c q is within ``play``/2 of
+    ``constant``; beyond, a spring and damper that never pulls.
+
+    ``coefficients`` c by coordinate, as of a coupling; ``stiffness`` and ``damping`` along x.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        coefficients: Mapping[str, Any],
+        play: Any,
+        stiffness: Any,
+        damping: Any = 0,
+        constant: Any = 0,
+    ) -> None:
+        self.name = name
+        self.coefficients = Coupling(name, coefficients, constant).coefficients
+        self.play, self.constant = scalar(play, "play"), scalar(constant, "constant")
+        self.stiffness, self.damping = scalar(stiffness, "stiffness"), scalar(damping, "damping")
+        self.ends = {end: self.constant - side * self.play / 2 for end, side in ENDS.items()}
+        self.limits = [
+            Limit("play", self.play, positive=False),
+            Limit("stiffness", self.stiffness, hint="; for rigid teeth without play use coupling"),
+            Limit("damping", self.damping, positive=False),
+        ]

@@ -23,12 +23,13 @@ from .constraints import Constraint
 from .described import Record
 from .description import Description
 from .element import Element
-from .fittings import FITTINGS, fittings
+from .fittings import FITTINGS, fittings, is_pin
 from .forces import Force, JointSpring
-from .joints import Free, Joint, JointKind
-from .planar import read_plane
+from .joints import Free, Joint, JointKind, Planar
+from .planar import NORMALS, read_plane
 from .sentences import DEFAULTS, JointOptions, check_name, sentence
 from .speeds import Speed
+from .stops import Backlash
 from .transitions import Ball
 from .unit import Unit, gravity_told, outer_numbers
 from .validation import problems, unreached
@@ -231,18 +232,34 @@ class System(Words):
     ) -> Joint:
         """The joint, and what its options hang on it: a spring, stops, …"""
         given: dict[str, Any] = dict(options)
-        spring = [given.pop(key, DEFAULTS[key]) for key in ("stiffness", "damping", "rest")]
+        spring = [
+            given.pop(key, DEFAULTS[key]) for key in ("stiffness", "damping", "rest", "backlash")
+        ]
         built = {option: given.pop(option, None) for option in FITTINGS}
-        joint = Joint(name, self._known(parent), self._known(child), kind, **given)
+        floats = is_pin(built) and given.get("cut") is not True
+        if floats and given.get("cut") is False:
+            raise ModelError(
+                "friction with radius= needs the reaction as a multiplier; leave cut=False out"
+            )
+        cut = {"cut": True} if floats else {}
+        joint = Joint(name, self._known(parent), self._known(child), kind, **given | cut)
         if joint.parent.body is joint.child.body:
             raise ModelError(f"joins body {joint.child.body.name!r} to itself")
-        sprung = None if _is_zero(spring[0]) and _is_zero(spring[1]) else _spring(joint, *spring)
+        unsprung = _is_zero(spring[0]) and _is_zero(spring[1]) and spring[3] is None
+        sprung = None if unsprung else _spring(joint, *spring)
         hung = [*(() if sprung is None else (sprung,)), *fittings(joint, built)]
         self._claim(name, "joint")
         self._joints[name] = joint
+        if floats:
+            self._join(f"{name} loose", parent, child, self._loose, {})
         for element in hung:
             self.add(element)
         return joint
+
+    @property
+    def _loose(self) -> JointKind:
+        """All freedoms that there are."""
+        return Free() if self.plane is None else Planar(NORMALS[self.plane])
 
     def add(self, element: Added) -> Added:
         """Hang a force or constraint (of one's own class, too) on the graph."""
@@ -511,7 +528,8 @@ class System(Words):
         return list(door.motion.points.particles(self.snapshot(), places))
 
     def save(self, path: str | Path) -> Path:
-        """Write it to a model file, which ``mg.load`` reads: YAML or JSON, by the ending.
+        """Write it to a file, by the ending: a model file, which ``mg.load`` reads (.yaml, .json),
+        or, if it is a tree, URDF (.urdf) or MJCF (.xml).
 
         What cannot be written, such as classes of one's own, is named.
         """
@@ -551,7 +569,9 @@ class System(Words):
         return marker_on(self._known(place))
 
 
-def _spring(joint: Joint, stiffness: Any, damping: Any, rest: Any) -> JointSpring:
+def _spring(
+    joint: Joint, stiffness: Any, damping: Any, rest: Any, play: Any
+) -> JointSpring | Backlash:
     if any(isinstance(step, Ball) for step in joint.transitions):
         raise ModelError(
             "stiffness and damping in a joint need scalar coordinates; use spring_damper or "
@@ -560,6 +580,10 @@ def _spring(joint: Joint, stiffness: Any, damping: Any, rest: Any) -> JointSprin
     if not any(step.moves for step in joint.transitions):
         raise ModelError("stiffness and damping need a coordinate, and this joint has none")
     name = f"{joint.name} spring"
+    if play is not None:
+        if len(joint.coordinates) != 1:
+            raise ModelError("backlash= is of a joint with one coordinate; use backlash() for one")
+        return Backlash(name, {joint.coordinates[0]: 1}, play, stiffness, damping, rest)
     return JointSpring(name, joint.name, len(joint.speeds), stiffness, damping, rest)
 
 

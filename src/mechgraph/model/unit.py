@@ -36,12 +36,13 @@ from .contact.rigid import RigidContact
 from .contact.rolling import Rolling, Sliding
 from .described import Described, Record
 from .description import Description
+from .drives import Drive
 from .element import Element
 from .forces import Force, JointSpring, JointTorque, Rotor, SpringDamper
 from .joints import Joint
 from .placed import PlacedConstraint, PlacedForce, PlacedFunction, PlacedOutput
 from .rubbing import JointFriction, SmoothFriction
-from .stops import CompliantStop, RigidStop
+from .stops import Backlash, CompliantStop, RigidStop
 
 if TYPE_CHECKING:
     from ..motion.motion import Motion
@@ -52,7 +53,7 @@ SAID_AGAIN = (
     Distance, Coupling, Servo, Rolling, Sliding, RigidContact, ContactPoints,
     FixedIdealJoint, FreeIdealJoint, SpringIdealJoint, FixedControlledJoint, FreeSlideJoint,
     FixedServoJoint, RigidStop, CompliantStop, Rotor,
-    JointFriction, SmoothFriction,
+    JointFriction, SmoothFriction, Backlash, Drive,
 )  # fmt: skip
 
 

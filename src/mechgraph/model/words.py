@@ -26,6 +26,7 @@ from .contact.friction import Friction
 from .contact.rigid import RigidContact
 from .contact.rolling import KnifeEdge, Rolling, Sliding
 from .contact.surfaces import Surface
+from .drives import Drive
 from .forces import BodyTorque, Force, JointTorque, PointForce, SpringDamper
 from .joints import (
     Chain,
@@ -43,6 +44,7 @@ from .joints import (
     Universal,
 )
 from .sentences import JointOptions, sentence
+from .stops import Backlash
 from .transitions import Transition
 
 if TYPE_CHECKING:
@@ -278,6 +280,46 @@ class Words(ABC):
         touching = self._surface(surface), self._surface(base)
         contact = CompliantContact(name, *touching, stiffness, exponent, damping, friction)
         return self.add(contact)
+
+    @sentence("drive")
+    def drive(
+        self,
+        name: str,
+        coordinate: str | Joint,
+        value: Any = 0,
+        position: Number | None = None,
+        stiffness: Number = 0,
+        damping: Number = 0,
+        effort: Number | None = None,
+        speed: Number | None = None,
+    ) -> Drive:
+        """A motor along a ``coordinate`` x: what is wanted of it, as far as its limits allow.
+
+        value: an effort: a number, an expression, an input, or a function of the motion.
+        position, stiffness, damping: a position to be held, a number or a function of time, by
+            stiffness (position − x) and damping times the rate of that.
+        effort: the largest, either way; without limit if it is not given.
+        speed: at which nothing is left of ``effort`` along the motion; it falls to that on a line.
+        """
+        laws = value, position, stiffness, damping, effort, speed
+        return self.add(Drive(name, coordinate, *laws))
+
+    @sentence("backlash")
+    def backlash(
+        self,
+        name: str,
+        coefficients: Mapping[str, Number],
+        play: Number,
+        stiffness: Number,
+        damping: Number = 0,
+        constant: Number = 0,
+    ) -> Backlash:
+        """A gear or coupling with play: nothing acts while x = Σ c q is within ``play``/2 of
+        ``constant``; beyond, a spring (``stiffness``) and damper (``damping``) that never pulls.
+
+        coefficients: by the names of the coordinates, {"j1": 1.0, "j2": -2.5}.
+        """
+        return self.add(Backlash(name, coefficients, play, stiffness, damping, constant))
 
     # --- constraints ------------------------------------------------------------------------------
 

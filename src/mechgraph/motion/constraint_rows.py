@@ -12,15 +12,15 @@ import casadi as ca
 from casadi import SX
 
 from ..closures.friction import is_homogeneous
-from ..errors import ModelError, blamed
+from ..errors import ModelError, UnsupportedError, blamed
 from ..model.constraints import LEVELS, Closing, Constraint, Level
-from ..model.element import Action, Wrench
+from ..model.element import Action
 from ..model.joints import Joint, Rows
 from ..model.planar import in_plane, independent_rows
 from ..vectors import NO_NUMBER, has_nan, scalar
 from .chart import Chart
 from .levels import Levels
-from .loads import components, generalized
+from .loads import components, generalized, split
 from .motion import Motion, at_rest
 
 ForceTorque = tuple[SX, SX]
@@ -138,6 +138,18 @@ class ConstraintRows:
         acceleration rows."""
         return [index for indices in self.indices[constraint].values() for index in indices]
 
+    def rows_loading(self, constraint: Constraint) -> list[int]:
+        """Indices of the rows of the joints that its friction grows with."""
+        out: list[int] = []
+        for joint in constraint.loaded_by():
+            if joint not in self.indices or joint in self.chart.shared:
+                raise UnsupportedError(
+                    f"{constraint.called} grows with the reaction of joint {joint!r}, which is no "
+                    "multiplier in these coordinates; say cut=True of it"
+                )
+            out += self.rows_of(joint)
+        return out
+
     def wrenches_of(
         self, constraint: Constraint, through: str | None = None
     ) -> dict[str, ForceTorque]:
@@ -148,11 +160,8 @@ class ConstraintRows:
         a coupling).
         """
         out = self._normal_wrenches(constraint, through)
-        for action in self.friction_of(constraint) if through is None else ():
-            if (
-                isinstance(action, Wrench)
-                and action.marker.body is not self.chart.description.ground
-            ):
+        for action in split(self.chart, self.friction_of(constraint))[0] if through is None else ():
+            if action.marker.body is not self.chart.description.ground:
                 m, body = self.chart.motion, action.marker.body.name
                 arm = m.position(action.marker) - m.position(body)
                 _include(out, body, action.force, action.torque + ca.cross(arm, action.force))
@@ -186,7 +195,8 @@ class ConstraintRows:
 
     def _dragged(self, constraint: Constraint) -> list[Action]:
         m, lam = self.chart.motion, self.multipliers
-        acting = list(constraint.friction_actions(m, lam[self.rows_of(constraint.name)]))
+        rows = [*self.rows_of(constraint.name), *self.rows_loading(constraint)]
+        acting = list(constraint.friction_actions(m, lam[rows]))
         value = ca.vertcat(SX(0, 1), *(components(action, m) for action in acting))
         if value.numel() and not is_homogeneous(value, lam):
             raise ModelError(

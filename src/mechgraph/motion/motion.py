@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import casadi as ca
 from casadi import SX
 
-from ..errors import ArgumentError, ModelError, unknown
+from ..errors import ArgumentError, ModelError, shown, unknown
 from ..model.bodies import Body, Marker, marker_on
 from ..model.constraints import Level
 from ..model.joints import Joint
@@ -306,6 +306,13 @@ class Motion:
                 J = ca.substitute(ca.jacobian(measured, variation), *at_rest(moved))
                 rate = rate + J @ self._variation(self._chart.description.bodies[body])
         return rate
+
+
+def checked_place(place: Any) -> Place:
+    """A body, a marker or a name, if it is one."""
+    if not isinstance(place, (str, Body, Marker)):
+        raise ArgumentError(f"expected a body, a marker or the name of one, got {shown(place)}")
+    return place
 
 
 def at_rest(motion: Motion) -> tuple[SX, SX]:

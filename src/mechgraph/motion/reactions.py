@@ -104,6 +104,9 @@ class Reactions:
         efforts: list[Action] = [
             action for action in self._acting if isinstance(action, Effort) and action.joint in own
         ]
+        for constraint in self.rows.constraints:
+            rubbing = self.rows.friction_of(constraint)
+            efforts += [a for a in rubbing if isinstance(a, Effort) and a.joint in own]
         for wrench in split(self.chart, efforts)[0]:
             yield {wrench.marker.body.name: (wrench.force, wrench.torque)}
         for constraint in self.chart.description.constraints.values():

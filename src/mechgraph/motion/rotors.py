@@ -8,28 +8,28 @@ is J = n² J_rotor along the joint's speed s (its own inertia as a body belongs 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import casadi as ca
 from casadi import SX
 
-from ..model.element import Action, Effort
+from ..model.element import Action, Effort, Element
 from .chart import Chart
 
 Spin = tuple[SX, SX, SX, SX]  # J, s, D, c
 
 
-def spins(chart: Chart) -> Iterator[Spin]:
-    """J, s, D and c of each rotor."""
-    for element in chart.description.elements:
+def spins(chart: Chart, elements: Sequence[Element] | None = None) -> Iterator[Spin]:
+    """J, s, D and c of each rotor, or of those of some elements."""
+    for element in chart.description.elements if elements is None else elements:
         for coordinate, inertia in element.rotors():
             s = chart.motion.speed(coordinate)
             yield inertia, s, ca.jacobian(s, chart.symbols.u), chart.rate(s)
 
 
-def rotor_energy(chart: Chart) -> SX:
+def rotor_energy(chart: Chart, elements: Sequence[Element] | None = None) -> SX:
     """Σ ½ J s²."""
-    return sum((J * s**2 / 2 for J, s, _, _ in spins(chart)), SX(0))
+    return sum((J * s**2 / 2 for J, s, _, _ in spins(chart, elements)), SX(0))
 
 
 def rotor_terms(chart: Chart) -> tuple[SX, SX]:
@@ -39,6 +39,13 @@ def rotor_terms(chart: Chart) -> tuple[SX, SX]:
     for J, _, D, c in spins(chart):
         M, f = M + J * D.T @ D, f - J * D.T * c
     return M, f
+
+
+def rotor_coriolis(chart: Chart) -> SX:
+    """Σ J Dᵀ Ḋ: what the Coriolis matrix gains."""
+    count = chart.symbols.u.numel()
+    slopes = ((J, D) for J, _, D, _ in spins(chart))
+    return sum((J * D.T @ chart.rate(D.T).T for J, D in slopes), SX(count, count))
 
 
 def rotor_efforts(chart: Chart) -> list[Action]:

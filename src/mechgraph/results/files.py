@@ -65,11 +65,14 @@ def _read(path: Path) -> Trajectory:
     if not (is_name(meta["name"]) and is_name(meta["outcome"])):
         raise ValueError("name and outcome must be texts")
     columns = {kind: _names(meta["columns"][kind]) for kind in KINDS}
-    modes = {key.removeprefix("mode "): arrays[key] for key in arrays if key.startswith("mode ")}
+    modes, further = (
+        {key.removeprefix(kind): arrays[key] for key in arrays if key.startswith(kind)}
+        for kind in ("mode ", "state ")
+    )
     works = [*(WORKS if WORKS[0] in arrays else ()), *(k for k in arrays if k.startswith(WORK))]
     stored = {key: arrays[key] for key in (*STORED, *works)}
     states = {key: arrays[key] for key in ARRAYS}
-    for key, array in {**states, **stored, **modes}.items():
+    for key, array in {**states, **stored, **modes, **further}.items():
         kind = {**ARRAYS, **STORED}.get(key, "")
         wanted = (states["time"].size, *([len(columns[kind])] if kind else []))
         if array.shape != wanted or array.dtype.kind != "f":
@@ -89,6 +92,7 @@ def _read(path: Path) -> Trajectory:
         },
         stored=stored,
         modes=modes,
+        further=further,
     )
 
 

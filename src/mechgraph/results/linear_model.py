@@ -11,7 +11,9 @@ import scipy.linalg
 
 from .. import door
 from ..arguments import number
-from ..errors import ArgumentError
+from ..control.controller import Controller
+from ..control.laws import StateFeedback, gain_of, sampling
+from ..errors import ArgumentError, shown
 from .response import FrequencyResponse, Input, LinearSystem, TimeResponse
 
 ROUNDING = 1e-10  # of the matrix of a linear model, relative
@@ -64,6 +66,7 @@ class LinearModel:
     t: float = 0.0
     constant: bool = True
     turning: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    w: np.ndarray = field(default_factory=lambda: np.zeros(0))  # inputs there
     noise: np.ndarray | None = None  # how much of each entry of A was seen to be rounding
 
     def eigenvalues(self) -> np.ndarray:
@@ -143,6 +146,43 @@ class LinearModel:
         names = (*self.states, *(self.outputs[k] for k in seen))
         return LinearSystem(self.A, self.B, C, D, self.states, self.inputs, names)
 
+    def lqr(self, Q: Any, R: Any, rate: float | None = None) -> Controller:
+        """The state feedback w = w₀ − K (x − x₀) that makes ∫ (xᵀQx + wᵀRw) dt of the deviations
+        least, as a controller for all inputs.
+
+        Q, R: matrices, or the diagonals of them: a number for each state and each input.
+        rate: samples in a second; then the sum over the samples is made least, with the inputs held
+            in between. None: at every moment.
+        """
+        Q, R = _weights("Q", self.states, Q), _weights("R", self.inputs, R)
+        return self.feedback(self.lqr_gain(Q, R, rate), rate)
+
+    def lqr_gain(self, Q: Any, R: Any, rate: float | None = None) -> np.ndarray:
+        """K of ``lqr``: R⁻¹BᵀP, with P of Riccati's equation."""
+        if not self.constant:
+            raise ArgumentError(NOT_CONSTANT)
+        Q, R, A, B = _weights("Q", self.states, Q), _weights("R", self.inputs, R), self.A, self.B
+        try:
+            if rate is None:
+                return np.linalg.solve(R, B.T @ scipy.linalg.solve_continuous_are(A, B, Q, R))
+            T = 1 / number("rate", rate, positive=True)
+            A, B = _held(A, B, T)
+            P = scipy.linalg.solve_discrete_are(A, B, T * Q, T * R)
+            return np.linalg.solve(T * R + B.T @ P @ B, B.T @ P @ A)
+        except (np.linalg.LinAlgError, ValueError) as error:
+            raise ArgumentError(
+                f"lqr: Riccati's equation has no solution here ({error}); do the inputs reach "
+                "every motion that is not stable, is R positive, and does Q see what has to be "
+                "stopped?"
+            ) from None
+
+    def feedback(self, K: Any, rate: float | None = None) -> Controller:
+        """w = w₀ − K (x − x₀) with the states of this model, as a controller for all inputs: of a
+        gain found elsewhere, such as ``control.lqr(linear.to_control(), Q, R)[0]``."""
+        gain = gain_of(K, len(self.inputs), len(self.states))
+        law = StateFeedback(gain, self.q, self.u, self.w, self.states)
+        return Controller(law, "equations", sampling(rate))
+
     def show(self) -> str:
         """A table of the modes: eigenvalue, frequency, damping, and modulus and phase of every
         state, with the largest as one."""
@@ -172,6 +212,30 @@ class LinearModel:
         )
         counts = ", ".join(f"{count} {kind}" for count, kind in sizes)
         return f"<LinearModel: {counts}{axes}{change}>"
+
+
+def _held(A: np.ndarray, B: np.ndarray, T: float) -> tuple[np.ndarray, np.ndarray]:
+    """A and B of the states at samples T apart, with inputs that are held in between."""
+    n, m = B.shape
+    whole = scipy.linalg.expm(T * np.block([[A, B], [np.zeros((m, n + m))]]))
+    return whole[:n, :n], whole[:n, n:]
+
+
+def _weights(what: str, names: tuple[str, ...], given: Any) -> np.ndarray:
+    """A symmetric matrix of weights, from itself or from its diagonal."""
+    try:
+        matrix = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        matrix = np.zeros(0)
+    count = len(names)
+    if matrix.shape in ((), (count,)):
+        matrix = np.diag(np.broadcast_to(matrix, count))
+    if matrix.shape != (count, count) or not np.allclose(matrix, matrix.T, equal_nan=False):
+        raise ArgumentError(
+            f"lqr: {what} must be a symmetric matrix of {count} rows, or {count} numbers, for "
+            f"{', '.join(names)}; got {shown(given)}"
+        )
+    return matrix
 
 
 def balanced(A: np.ndarray, *others: np.ndarray) -> list[np.ndarray]:

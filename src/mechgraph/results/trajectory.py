@@ -46,6 +46,7 @@ class Trajectory:
     stored: Mapping[str, np.ndarray] = field(default_factory=dict)
     # of rigid contacts: parameters that switched
     modes: Mapping[str, np.ndarray] = field(default_factory=dict)
+    further: Mapping[str, np.ndarray] = field(default_factory=dict)  # states of controllers
 
     @property
     def constants(self) -> dict[str, Any]:
@@ -64,8 +65,11 @@ class Trajectory:
         for kind, values in (("coordinates", self.q), ("speeds", self.u), ("inputs", self.w)):
             if name in self.columns[kind]:
                 return values[:, self.columns[kind].index(name)]
+        if name in self.further:
+            return self.further[name]
         if self.equations is None:
             known = [n for kind in ("coordinates", "speeds", "inputs") for n in self.columns[kind]]
+            known += self.further
             raise ArgumentError(
                 f"{unknown('column', name, known)}; give load(…, system=) to ask for more"
             )
@@ -93,10 +97,11 @@ class Trajectory:
         """The motion at some of its times: a slice, indices, or a flag for each time."""
         chosen = self._rows(rows)
         time, q, u, w = (values[chosen] for values in (self.time, self.q, self.u, self.w))
-        stored, modes = (
-            {name: x[chosen] for name, x in along.items()} for along in (self.stored, self.modes)
+        stored, modes, further = (
+            {name: x[chosen] for name, x in along.items()}
+            for along in (self.stored, self.modes, self.further)
         )
-        return replace(self, time=time, q=q, u=u, w=w, stored=stored, modes=modes)
+        return replace(self, time=time, q=q, u=u, w=w, stored=stored, modes=modes, further=further)
 
     def _rows(self, rows: Any) -> np.ndarray:
         try:
@@ -290,7 +295,7 @@ class Trajectory:
             columns=names,
             index=pd.Index(self.time, name="time"),
         )
-        return table.assign(energy=self.energy, violation=self.violation)
+        return table.assign(**self.further, energy=self.energy, violation=self.violation)
 
     def save(self, path: str | Path) -> Path:
         """Write to a ``.npz`` file (arrays and one JSON text; nothing in it is code)."""
@@ -316,6 +321,7 @@ class Trajectory:
             "w": self.w,
             **diagnostics,
             **modes,
+            **{f"state {name}": values for name, values in self.further.items()},
         }
         with writing(path):
             np.savez_compressed(path, meta=np.array(json.dumps(meta)), **arrays)

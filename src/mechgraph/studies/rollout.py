@@ -14,6 +14,7 @@ from ..errors import ArgumentError, UnsupportedError
 from ..kernels.compiler import CompilationFailure, report
 from ..kernels.flow import METHODS
 from ..results.rollouts import Rollouts
+from .controlled import Controlled, has_laws
 from .projection import project
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ def rollout(
     method: "rk4", "symplectic" (Euler's), or "midpoint" (implicit; with ``hamilton`` in canonical
         coordinates it keeps the symplectic form, so that the energy does not drift).
     inputs: by name or as an array, with axes (inputs), (steps, inputs) or (trajectories, steps,
-        inputs), held over each step.
+        inputs), held over each step; or controllers, as ``simulate`` takes them, without states of
+        their own. A Python function gets the states of all trajectories, a row for each.
     parameters: by name, or a row for each trajectory.
     every: which steps are recorded.
     t: time at the start.
@@ -65,9 +67,15 @@ def rollout(
     if steps % every:
         raise ArgumentError(f"every must be a divisor of steps, got steps={steps}, every={every}")
     q, u, p = _states(equations, q, u, parameters)
-    w = _inputs(equations, inputs, len(q), steps)
     q, u = _on_constraints(equations, q, u, np.full(len(q), t), p)
     start, grid = np.hstack([q, u]), (t, step, steps, every)
+    if has_laws(inputs):
+        controlled = Controlled(equations, inputs, p, step)
+        states, tier = controlled.run(start, t, steps, every, method, threads, _interpreted)
+        found = _rollouts(equations, states, t, step * every, tier)
+        _warn_if_lost(found, np.zeros((len(found.time), len(equations.inputs))), p)
+        return found
+    w = _inputs(equations, inputs, len(q), steps)
     try:
         states, tier = (
             equations.numeric.rollout(start, w, p, *grid, method, threads),
@@ -76,11 +84,16 @@ def rollout(
     except CompilationFailure as failure:
         report(failure, "rollouts in the interpreter")
         states, tier = _interpreted(equations, start, w, p, *grid, method), "interpreter"
-    positions, speeds = np.split(states, [q.shape[1]], axis=2)
-    time = t + step * every * np.arange(states.shape[1])
-    found = Rollouts(time, positions, speeds, equations, tier)
+    found = _rollouts(equations, states, t, step * every, tier)
     _warn_if_lost(found, w[..., ::every, :], p)
     return found
+
+
+def _rollouts(
+    equations: Equations, states: np.ndarray, t: float, apart: float, tier: str
+) -> Rollouts:
+    q, u = np.split(states, [len(equations.coordinates)], axis=2)
+    return Rollouts(t + apart * np.arange(states.shape[1]), q, u, equations, tier)
 
 
 def _warn_if_lost(found: Rollouts, w: np.ndarray, p: np.ndarray) -> None:
@@ -168,6 +181,7 @@ def _interpreted(
     steps: int,
     every: int,
     method: str,
+    law: Callable[..., np.ndarray] | None = None,
 ) -> np.ndarray:
     """The same in NumPy, one step of all trajectories at a time: where there is no compiler."""
     nq, records = len(equations.coordinates), [y]
@@ -176,6 +190,8 @@ def _interpreted(
 
         def slope(y: np.ndarray, t: float, inputs: np.ndarray = inputs) -> np.ndarray:
             q, u = y[:, :nq], y[:, nq:]
+            if law is not None:
+                inputs = law(t, q, u, inputs)
             return np.hstack(
                 [
                     equations.coordinate_rates(q, u, t, p),

@@ -39,15 +39,14 @@ class PointRows:
 class PointState:
     """One point as expressions of the motion.
 
-    gap: what must not be negative; load: the normal force, where it is known (then it has no gap).
-    slip: the size of its slip with its heading (see ``RigidContact``); tangents: directions of its
-    tangential forces. rise, radius: of a ring, how high its middle is over its lowest point.
+    gap: what must not be negative. slip: the size of its slip with its heading (see
+    ``RigidContact``); tangents: directions of its tangential forces. rise, radius: of a ring, how
+    high its middle is over its lowest point.
     """
 
     gap: SX
     slip: SX
     tangents: Sequence[SX]
-    load: SX | None = None
     rise: SX | None = None
     radius: SX | None = None
 
@@ -81,6 +80,10 @@ class Switched(Constraint):
     @abstractmethod
     def point_states(self, m: Motion) -> list[PointState]:
         """All points, open ones, too."""
+
+    def load(self, m: Motion, multipliers: SX) -> SX | None:
+        """The normal force of points that have no gap, of the multipliers of what loads them."""
+        return None
 
     def numbers(self) -> SX:
         """Those of the law, in the order of ``NUMBERS``."""

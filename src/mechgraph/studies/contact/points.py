@@ -96,16 +96,19 @@ def quantities(equations: Equations, points: list[Point]) -> list[SX]:
     gaps = ca.vertcat(*(state.gap for state in states))
     rates = ca.vertcat(*(chart.rate(gap) for gap in ca.vertsplit(gaps)))
     slips = ca.vertcat(*(state.slip for state in states))
-    normal = ca.vertcat(
-        *(
-            lam[point.rows.gap] if state.load is None else state.load
-            for point, state in zip(points, states, strict=True)
-        )
-    )
+    normal = ca.vertcat(*(_normal(equations, point, lam) for point in points))
     stuck = ca.vertcat(
         *(ca.norm_2(lam[list(point.rows.slip)]) if point.rows.slip else SX(0) for point in points)
     )
     return [gaps, rates, normal, stuck, slips, _together(states, points, lam)]
+
+
+def _normal(equations: Equations, point: Point, lam: SX) -> SX:
+    """The multiplier of its gap, or the load that is known."""
+    rows, m = equations.terms.rows, equations.terms.chart.motion
+    assert rows is not None
+    load = point.law.load(m, lam[rows.rows_loading(point.law)])
+    return lam[point.rows.gap] if load is None else load
 
 
 def _together(states: list[PointState], points: list[Point], lam: SX) -> SX:

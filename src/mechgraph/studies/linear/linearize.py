@@ -27,7 +27,7 @@ import scipy.linalg
 from casadi import SX
 from scipy.spatial.transform import Rotation
 
-from ...arguments import one_state, some_of
+from ...arguments import numbers, one_state, some_of
 from ...closures.numbers import RANK_TOLERANCE, rank
 from ...errors import ArgumentError
 from ...model.rubbing import JointFriction
@@ -117,6 +117,7 @@ def linearize(
         t=state.t,
         constant=constant,
         turning=turning,
+        w=numbers("inputs", equations.inputs, state.inputs),
         noise=noise,
     )
 

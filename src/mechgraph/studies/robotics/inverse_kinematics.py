@@ -12,6 +12,7 @@ would leave its limits stays on them. What is not reached from the guess is trie
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,9 +24,10 @@ from scipy.spatial.transform import Rotation
 from ...arguments import Numbers, flag, named, number
 from ...closures.numbers import RANK_TOLERANCE
 from ...errors import ArgumentError, AssemblyError, shown, unknown
+from ...model.stops import ENDS, CompliantStop, RigidStop
 from ..assembly.conversion import convert, jointed, with_turns
 from ..projection import moved
-from .targets import Target, read_targets
+from .targets import Target, broadcast, read_targets
 
 if TYPE_CHECKING:
     from ...equations import Equations
@@ -38,11 +40,13 @@ ENOUGH = 1e-14  # that needs no further step
 CLOSED = 1e-13  # of φ, likewise
 LONGEST = 0.5  # step of a coordinate: beyond, slopes tell little
 STEPS, CLOSING = 200, 20
-ATTEMPTS, AGREED = 30, 3  # starts; those after which what came out so often is taken for the best
+# rounds of starts; those that bring nothing, after which there is nothing; starts of a round, for
+# each target, and together
+ROUNDS, IDLE, STARTS, MOST = 12, 4, 16, 20_000
 SPREADS = (0.3, 1.0, 3.0)  # of the starts about the guess, in turn
 HOPELESS = 1e8  # damping at which no step is left
-STILL = 1e-13  # relative change of r² that is none
-SAME = 1e-6  # relative difference of r² that tells nothing
+SLOW, STILL = 1e-6, 1e-13  # relative change of r² that leads nowhere, and one that is none
+SAME = 1e-3  # relative difference of r² that tells nothing
 
 
 def inverse_kinematics(
@@ -62,7 +66,8 @@ def inverse_kinematics(
         and "weight". With leading axes they are a batch, and so is q.
     guess: coordinates near which the search begins, by name or as an array; the reference
         configuration, if not given. The first solution that is found from there is taken.
-    limits: (least, most) by coordinate, None for an open end; two equal numbers hold it.
+    limits: (least, most) by coordinate, None for an open end; two equal numbers hold it. Those that
+        are not named have the limits of the model's joints.
     nearest: take what comes nearest, errors squared and weighted (metres and radians count the
         same), instead of raising ``AssemblyError`` where a target cannot be reached.
     """
@@ -71,15 +76,32 @@ def inverse_kinematics(
     constants = equations.numeric.arguments(None, None, t, None, parameters)[-1]
     if constants.ndim > 1:
         raise ArgumentError("parameters: expected one number for each, not a batch")
-    first = _first(equations, own, guess, t, parameters)
-    batch = np.broadcast_shapes(first.shape[:-1], *(target.batch for target in wanted))
-    search = Search(own, wanted, _bounds(own, limits), batch, {"t": t, "parameters": parameters})
+    first = own.terms.chart.normalized(_first(equations, own, guess, t, parameters))
+    batch = broadcast("guess and targets", first.shape[:-1], *(each.batch for each in wanted))
+    if 0 in batch:
+        return np.zeros((*batch, len(equations.coordinates)))
+    context = {"t": t, "parameters": parameters}
+    search = Search(own, wanted, _bounds(own, limits, context), batch, context)
     starts = np.broadcast_to(first, (*batch, first.shape[-1])).reshape(-1, first.shape[-1])
     q, errors = search.found(starts)
     if not flag("nearest", nearest) or not np.isfinite(errors).all():
         search.check(q, errors)
-    q = q.reshape(*batch, q.shape[-1])
+    q = _same_turn(own, q, starts, search.limited).reshape(*batch, q.shape[-1])
     return q if own is equations else _converted(own, equations, q, t, parameters)
+
+
+def _same_turn(
+    equations: Equations, q: np.ndarray, guess: np.ndarray, limited: np.ndarray
+) -> np.ndarray:
+    """q with angles within half a turn of the guess, where whole turns mean nothing."""
+    if equations.constraints:
+        return q
+    angles = {name for joint in equations.system.joints.values() for name in joint.angles}
+    names = enumerate(equations.coordinates)
+    free = [k for k, name in names if name in angles and k not in limited]
+    way = (q - guess)[:, free]
+    q[:, free] = guess[:, free] + way - 2 * np.pi * np.round(way / (2 * np.pi))
+    return q
 
 
 def _converted(
@@ -99,17 +121,40 @@ def _first(
     return q if own is equations else _converted(equations, own, q, t, parameters)
 
 
-def _bounds(equations: Equations, limits: Any) -> np.ndarray:
+def _bounds(equations: Equations, limits: Any, context: dict[str, Any]) -> np.ndarray:
     """Least and most of each coordinate."""
     names, chart = equations.coordinates, equations.terms.chart
     bounds = np.array([[-np.inf], [np.inf]]) * np.ones(len(names))
     whole = {k for four in chart.quaternions for k in four} | set(chart.counted.values())
-    for name, pair in named("limits", limits).items():
-        free = [each for k, each in enumerate(names) if k not in whole]
+    free = [name for k, name in enumerate(names) if k not in whole]
+    given = named("limits", limits)
+    stops = _stops(equations, context)
+    cut = [name for name in stops if name not in free and name not in given]
+    if cut:
+        warnings.warn(
+            f"the limits of {', '.join(map(repr, cut))} are not kept: their joints are cut here; "
+            "cut others (cut=True), or look at what is found",
+            stacklevel=3,
+        )
+    for name, pair in ({name: stops[name] for name in free if name in stops} | given).items():
         if name not in free:
             raise ArgumentError(f"limits: {unknown('coordinate', name, free)}")
         bounds[:, names.index(name)] = _pair(name, pair)
     return bounds
+
+
+def _stops(equations: Equations, context: dict[str, Any]) -> dict[str, list[float | None]]:
+    """Limits of the model's joints, by coordinate."""
+    elements = equations.system.elements
+    found = [stop for stop in elements if isinstance(stop, (RigidStop, CompliantStop))]
+
+    def derive() -> SX:
+        ends = [stop.law.ends.get(end, SX.inf()) for stop in found for end in ENDS]
+        return ca.vertcat(SX(0, 1), *ends)
+
+    values = equations.numeric.evaluate("ends of limits", derive, 1, None, **context)
+    pairs = [[x if np.isfinite(x) else None for x in pair] for pair in values.reshape(-1, 2)]
+    return {stop.coordinate: pair for stop, pair in zip(found, pairs, strict=True)}
 
 
 def _pair(name: str, pair: Any) -> tuple[float, float]:
@@ -167,6 +212,7 @@ class Search:
         self.equations, self.targets, self.context = equations, targets, context
         self.bounds, self.batch, count = bounds, batch, int(np.prod(batch))
         self.count = equations.terms.chart.tangent.shape[1]
+        self.enough = (MET * min(target.weight for target in targets)) ** 2
         self.positions, self.rotations = (
             [
                 (k, np.broadcast_to(value, (*batch, *value.shape[-axes:])).reshape(count, *shape))
@@ -230,37 +276,39 @@ class Search:
         """Configurations that reach the targets, or come nearest; and r²."""
         rows = np.arange(len(q))
         best = self._settled(self._closed(self._inside(q), rows), rows)
-        enough = (MET * min(target.weight for target in self.targets)) ** 2
-        random, agreed = np.random.default_rng(0), np.zeros(len(q), dtype=int)
-        for attempt in range(ATTEMPTS):
-            left = np.flatnonzero(~(best.cost < enough) & (agreed < AGREED))
+        random, idle = np.random.default_rng(0), np.zeros(len(q), dtype=int)
+        for _ in range(ROUNDS):
+            left = np.flatnonzero(~(best.cost < self.enough) & (idle < IDLE))
             if not left.size:
                 break
-            starts = self._elsewhere(random, q[left], best.q[left], attempt)
-            place = self._settled(self._closed(starts, left), left)
-            cost, least = place.cost, best.cost[left]
-            best.put(left[cost < least], place.at(cost < least))
-            agreed[left] = np.where(cost < (1 - SAME) * least, 0, agreed[left])
-            if attempt % 2 == 0:  # from far away
-                agreed[left] += np.isfinite(cost) & (cost < (1 + SAME) * least)
+            many = max(2, min(STARTS, MOST // len(left)))
+            rows = np.repeat(left, many)
+            starts = self._elsewhere(random, q[rows], best.q[rows])
+            tried = self._settled(self._closed(starts, rows), rows)
+            winners = tried.cost.reshape(-1, many).argmin(axis=1) + many * np.arange(len(left))
+            cost, least = tried.cost[winners], best.cost[left]
+            best.put(left[cost < least], tried.at(winners[cost < least]))
+            idle[left] = np.where(cost < (1 - SAME) * least, 0, idle[left] + 1)
+        left = np.flatnonzero(best.cost >= self.enough)
+        best.put(left, self._settled(best.at(left), left, STILL))
         return best.q, best.cost
 
     def _elsewhere(
-        self, random: np.random.Generator, q: np.ndarray, best: np.ndarray, attempt: int
+        self, random: np.random.Generator, q: np.ndarray, best: np.ndarray
     ) -> np.ndarray:
-        """Where else to begin, at random: about the best so far, or about the guess, and then
-        anywhere between limits where there are two."""
-        spread = SPREADS[attempt % len(SPREADS)]
+        """Where else to begin, at random: every fourth near the best so far, the others about the
+        guess, and anywhere between limits where there are two."""
+        kinds, (low, high) = np.arange(len(q)), self.bounds
+        spread = np.take(SPREADS, kinds % len(SPREADS))[:, None]
         step = spread * random.standard_normal((len(q), self.count))
-        if attempt % 2:
-            return self._moved(best, 0.1 * step)
-        out, (low, high) = moved(self.equations, q, step), self.bounds
-        ranged = np.isfinite(low) & np.isfinite(high)
+        out, ranged = moved(self.equations, q, step), np.isfinite(low) & np.isfinite(high)
         out[:, ranged] = random.uniform(low[ranged], high[ranged], (len(q), ranged.sum()))
+        near = kinds % 4 == 0
+        out[near] = moved(self.equations, best[near], 0.1 * step[near])
         return self._inside(out)
 
-    def _settled(self, now: Tried, rows: np.ndarray) -> Tried:
-        """Steps until nothing comes nearer any more."""
+    def _settled(self, now: Tried, rows: np.ndarray, slow: float = SLOW) -> Tried:
+        """Steps until nothing comes nearer any more, or only slowly."""
         damping, active = np.full(len(rows), 1e-3), np.arange(len(rows))
         active = active[np.isfinite(now.cost)]
         for _ in range(STEPS):
@@ -273,8 +321,10 @@ class Search:
             better = trial.cost < here.cost
             now.put(active[better], trial.at(better))
             damping[active] *= np.where(better, 0.2, 10.0)
-            still = better & (trial.cost > (1 - STILL) * here.cost)
-            active = active[~still]
+            still = better & (trial.cost > (1 - slow) * here.cost)
+            reached = np.unique(rows[now.cost < self.enough])  # by another start
+            idle = np.isin(rows[active], reached) & (now.cost[active] >= self.enough)
+            active = active[~(still | idle)]
         return now
 
     def _step(self, here: Tried, damping: np.ndarray) -> np.ndarray:

@@ -14,8 +14,8 @@ from ...arguments import Numbers, choice, flag
 from ...closures.expressions import solve_tree
 from ...closures.numbers import Independent
 from ...errors import ArgumentError, UnsupportedError
-from ...model.bodies import Body, Marker
-from ...motion.motion import Place
+from ...motion.motion import Place, checked_place
+from ...motion.rotors import rotor_coriolis, rotor_terms
 from ...motion.spatial import Columns, centre_of_mass, columns, momentum, rate, total_mass
 
 if TYPE_CHECKING:
@@ -73,11 +73,14 @@ class Robotics:
         admissible: J S instead, a column for each freedom that the constraints leave, with S of
             ``admissible_speeds``.
         """
-        key, given = ("frame jacobian", _place(place), _axes(frame)), (q, None, t, None, parameters)
-        if admissible is not False and flag("admissible", admissible):
-            J = self._value(key, lambda: self._jacobian(place, frame), 2, *given, threads)
-            return np.matmul(J, self.admissible_speeds(q, None, t, parameters), out=out)
-        return self._value(key, lambda: self._jacobian(place, frame), 2, *given, threads, out)
+        key, given = (
+            ("frame jacobian", checked_place(place), _axes(frame)),
+            (q, None, t, None, parameters),
+        )
+        J = self._value(key, lambda: self._jacobian(place, frame), 2, *given, threads, out)
+        if admissible is False or not flag("admissible", admissible):
+            return J
+        return np.asarray(J @ self.admissible_speeds(q, None, t, parameters))
 
     def frame_jacobian_rate(
         self,
@@ -91,7 +94,7 @@ class Robotics:
         out: Any = None,
     ) -> np.ndarray:
         """J̇ along the motion: J u̇ + J̇ u is the rate of (v, ω), and of what time drives."""
-        key = "frame jacobian rate", _place(place), _axes(frame)
+        key = "frame jacobian rate", checked_place(place), _axes(frame)
         given = q, u, t, None, parameters, threads, out
         return self._value(key, lambda: self._jacobian_rate(place, frame), 2, *given)
 
@@ -110,7 +113,7 @@ class Robotics:
         def derive() -> SX:
             return ca.vertcat(m.velocity(place, axes), m.angular_velocity(place, axes))
 
-        key = "spatial velocity", _place(place), frame
+        key = "spatial velocity", checked_place(place), frame
         return self._value(key, derive, 1, q, u, t, None, parameters)
 
     def spatial_acceleration(
@@ -131,7 +134,7 @@ class Robotics:
         """
         m, axes = self._equations.terms.chart.motion, _in_frame(place, frame)
         kernel = self._equations.numeric.kernel(
-            ("spatial acceleration", _place(place), frame),
+            ("spatial acceleration", checked_place(place), frame),
             lambda: [ca.vertcat(m.acceleration(place, axes), m.angular_acceleration(place, axes))],
             [1],
             self._equations.terms.symbols.udot,
@@ -234,8 +237,12 @@ class Robotics:
     ) -> np.ndarray:
         """C u + g: what holds u̇ at zero against inertia and gravity, along the speeds; the model's
         springs, dampers, motors and other forces left aside (``efforts`` has them)."""
-        given = q, u, t, None, parameters, threads
-        return self._value("bias", lambda: self._rigid.bias + self._rigid.gravity, 1, *given)
+
+        def derive() -> SX:
+            rotors = -rotor_terms(self._equations.terms.chart)[1]
+            return self._rigid.bias + self._rigid.gravity + rotors
+
+        return self._value("bias", derive, 1, q, u, t, None, parameters, threads)
 
     def gravity_efforts(
         self, q: Numbers, t: Any = 0.0, parameters: Any = None, threads: int = 1
@@ -258,8 +265,11 @@ class Robotics:
 
         Where u = q̇ it is made of Christoffel's symbols: C_ij = Σ_k Γ_ijk u_k.
         """
-        given = q, u, t, None, parameters, threads, out
-        return self._value("coriolis", lambda: self._rigid.coriolis, 2, *given)
+
+        def derive() -> SX:
+            return self._rigid.coriolis + rotor_coriolis(self._equations.terms.chart)
+
+        return self._value("coriolis", derive, 2, q, u, t, None, parameters, threads, out)
 
     # --- what constraints leave -------------------------------------------------------------------
 
@@ -268,11 +278,16 @@ class Robotics:
     ) -> np.ndarray:
         """S with A S = 0: orthonormal columns, one for each freedom; the identity without
         constraints. Which basis it is means nothing, and may jump with q."""
-        eqs = self._equations
+        eqs, terms = self._equations, self._equations.terms
         if not eqs.constraints:
             shape = self._equations.numeric.arguments(q, u, t, None, parameters)[0].shape[:-1]
             count = len(eqs.speeds)
             return np.broadcast_to(np.eye(count), (*shape, count, count)).copy()
+        if u is None and ca.depends_on(terms.A, terms.symbols.u):
+            raise ArgumentError(
+                "the constraints are not linear in the speeds, so that what they leave depends on "
+                "them; multiply with admissible_speeds(q, u)"
+            )
         held = Independent(eqs.constraint_jacobian(q, u, t, parameters))
         ranks = np.unique(held.kept.sum(axis=-1))
         if len(ranks) != 1:
@@ -302,7 +317,7 @@ class Robotics:
         there (the pseudo-inverse).
         """
         rows = PARTS[choice("part", part, tuple(PARTS))]
-        given = _place(place), q, t, parameters, _axes(frame)
+        given = checked_place(place), q, t, parameters, _axes(frame)
         if flag("constrained", constrained) and self._equations.constraints:
             way = self._constrained_mobility(*given)
         else:
@@ -321,8 +336,7 @@ class Robotics:
         key = "mobility", place, frame
         found = self._value(key, derive, 2, q, None, t, None, parameters)
         if not np.isfinite(found).all():
-            why = self._equations.numeric.undetermined_message(q, None, t, parameters)
-            raise ArgumentError(f"operational_inertia: {why}")
+            raise self._singular(q, t, parameters)
         return found
 
     def _constrained_mobility(
@@ -331,7 +345,14 @@ class Robotics:
         S = self.admissible_speeds(q, None, t, parameters)
         J = self.frame_jacobian(place, q, t, parameters, frame) @ S
         M = np.swapaxes(S, -1, -2) @ self._equations.mass_matrix(q, t, parameters) @ S
-        return np.asarray(J @ np.linalg.solve(M, np.swapaxes(J, -1, -2)))
+        try:
+            return np.asarray(J @ np.linalg.solve(M, np.swapaxes(J, -1, -2)))
+        except np.linalg.LinAlgError:
+            raise self._singular(q, t, parameters) from None
+
+    def _singular(self, q: Numbers, t: Any, parameters: Any) -> ArgumentError:
+        why = self._equations.numeric.undetermined_message(q, None, t, parameters)
+        return ArgumentError(f"operational_inertia: {why}")
 
     def manipulability(
         self,
@@ -377,18 +398,14 @@ class Robotics:
         chart = self._equations.terms.chart
         if total_mass(chart).is_zero():
             raise UnsupportedError(
-                f"{self._equations.terms.name!r} has no body with mass, so it has no centre of mass"
+                f"{self._equations.terms.name!r} has no body with mass, so it has no centre of "
+                "mass and no momentum; what is composed or written down has no bodies, "
+                "system.equations() has"
             )
         return chart
 
     def _value(self, key: Any, derive: Callable[[], SX], axes: int, *given: Any) -> np.ndarray:
         return self._equations.numeric.evaluate(("robotics", key), derive, axes, *given)
-
-
-def _place(place: Any) -> Place:
-    if not isinstance(place, (str, Body, Marker)):
-        raise ArgumentError(f"expected a body, a marker or the name of one, got {place!r}")
-    return place
 
 
 def _axes(frame: Any) -> Axes:
@@ -398,7 +415,7 @@ def _axes(frame: Any) -> Axes:
 
 
 def _in_frame(place: Place, frame: Axes) -> Place | None:
-    return None if _axes(frame) == "world" else _place(place)
+    return None if _axes(frame) == "world" else checked_place(place)
 
 
 def _turned(R: SX, J: SX) -> SX:

@@ -12,8 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from ...arguments import number, numbers
 from ...errors import ArgumentError, ModelError, shown
-from ...model.bodies import Body, Marker
-from ...motion.motion import Place
+from ...motion.motion import Place, checked_place
 from ...vectors import orientation
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ class Target:
         """Leading axes."""
         shapes = [] if self.position is None else [self.position.shape[:-1]]
         shapes += [] if self.rotation is None else [self.rotation.shape[:-2]]
-        return _broadcast(self.name, *shapes)
+        return broadcast(f"target {self.name!r}", *shapes)
 
 
 def read_targets(equations: Equations, given: Any) -> list[Target]:
@@ -56,16 +55,14 @@ def read_targets(equations: Equations, given: Any) -> list[Target]:
 
 
 def _target(equations: Equations, place: Any, value: Any) -> Target:
-    if not isinstance(place, (str, Body, Marker)):
-        raise ArgumentError(f"targets: expected a body, a marker or a name, got {shown(place)}")
     try:
-        equations.terms.chart.motion.spot(place)
+        equations.terms.chart.motion.spot(checked_place(place))
     except ModelError as error:
         raise ArgumentError(f"targets: {error}") from None
     name = place if isinstance(place, str) else place.name
     said = value if isinstance(value, Mapping) else {"position": value}
-    unknown = [word for word in said if word not in WORDS]
-    if unknown or not {"position", "rotation"} & set(said):
+    strange = any(word not in WORDS for word in said)
+    if strange or (said.get("position") is None and said.get("rotation") is None):
         raise ArgumentError(
             f"target {name!r}: expected position, rotation (or both) and weight, got "
             f"{', '.join(map(shown, said)) or 'nothing'}"
@@ -84,7 +81,7 @@ def _rotation(name: str, value: Any) -> np.ndarray:
         return np.asarray(value.as_matrix())
     try:
         array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
+    except Exception:  # whatever it is by mistake; what reads orientations says so
         array = np.zeros(())
     if array.ndim > 1 and array.shape[-1:] == (4,):
         return np.asarray(_quaternions(name, array))
@@ -110,9 +107,10 @@ def _quaternions(name: str, array: np.ndarray) -> np.ndarray:
     return np.asarray(Rotation.from_quat(flat).as_matrix().reshape(*array.shape[:-1], 3, 3))
 
 
-def _broadcast(name: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
+def broadcast(what: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """Leading axes that all others fit."""
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError:
         listed = " and ".join(map(str, shapes))
-        raise ArgumentError(f"target {name!r}: leading axes {listed} do not fit together") from None
+        raise ArgumentError(f"{what}: leading axes {listed} do not fit together") from None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,35 +10,30 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ...arguments import named, number, one_of
-from ...errors import ArgumentError, ModelError, told
+from ...arguments import named, one_of
+from ...control.controller import Controller, controller
+from ...errors import ArgumentError, ModelError
 from ...vectors import scalar
-from .integrators import IntegrationFailure
+from .loop import Loop, close
 
 if TYPE_CHECKING:
     from ...equations import Equations
 
-
-class InputFailure(IntegrationFailure):
-    """A Python function that is an input went wrong."""
-
-    hint = "Mend the function"
+SOON = 1e-9  # of the time: just after
 
 
 @dataclass(frozen=True)
 class Context:
-    """Equations with their inputs (expressions of time, or a Python signal) and parameters
-    fixed."""
+    """Equations with their inputs (closed with the equations) and parameters fixed."""
 
     equations: Equations
-    expressions: SX
-    signal: Callable[[float, np.ndarray], np.ndarray] | None
+    loop: Loop
     parameters: dict[str, float]
 
     @staticmethod
     def make(
         equations: Equations,
-        inputs: Mapping[str, Any] | None,
+        inputs: Any,
         parameters: Mapping[str, float] | None,
     ) -> Context:
         constants = equations.numeric.constants(named("parameters", parameters) or None)
@@ -47,42 +41,53 @@ class Context:
             raise ArgumentError(
                 "parameters: a run takes one number for each; for many runs at once use rollout"
             )
-        given = named("inputs", inputs)
-        for name in given:
-            one_of("input", name, equations.inputs)
-        functions = {name: value for name, value in given.items() if callable(value)}
-        expressions = ca.vertcat(
-            SX(0, 1),
-            *(
-                equations.terms.symbols.w[i]
-                if name in functions
-                else _input(equations, name, given.get(name, 0.0))
-                for i, name in enumerate(equations.inputs)
-            ),
-        )
-        signal = _signal(equations, functions, expressions, constants) if functions else None
         return Context(
             equations,
-            expressions,
-            signal,
+            close(equations, given_inputs(equations, inputs)),
             dict(zip(equations.parameters, map(float, constants), strict=True)),
         )
 
-    def inputs_at(self, t: np.ndarray, q: np.ndarray, u: np.ndarray) -> np.ndarray:
-        """w at a batch of times and states."""
-        if not self.equations.inputs:
-            return np.zeros((len(t), 0))
-        if self.signal is not None:
-            return np.array(
-                [self.signal(*state) for state in zip(t, np.hstack([q, u]), strict=True)]
-            )
-        s = self.equations.terms.symbols
-        f = ca.Function("w", [s.t, s.p], [self.expressions])
-        return (
-            np.array(f(t[None], list(self.parameters.values())))
-            .reshape(len(self.equations.inputs), len(t))
-            .T
-        )
+    def inputs_at(
+        self,
+        t: np.ndarray,
+        q: np.ndarray,
+        u: np.ndarray,
+        own: np.ndarray | None = None,
+        told: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """w at a batch of times and states; see ``Loop.values``."""
+        return self.loop.values(t, q, u, np.array(list(self.parameters.values())), own, told)
+
+    def unknown_input(self, t: float, q: np.ndarray, u: np.ndarray, own: np.ndarray) -> str | None:
+        """The input that is no number at a state, or just after it."""
+        later = SOON * max(1.0, abs(t))
+        rates = self.equations.coordinate_rates(q, u, t, self.parameters)
+        for h in (0.0, later):
+            w = self.inputs_at(np.array([t + h]), q + h * rates, u, own)[0]
+            for name, value in zip(self.equations.inputs, w, strict=True):
+                if not np.isfinite(value):
+                    return f"input {name!r} is {value:g}"
+        return None
+
+
+def is_law(value: Any) -> bool:
+    """True for controllers, and for functions that become some."""
+    return isinstance(value, Controller) or callable(value)
+
+
+def given_inputs(equations: Equations, inputs: Any) -> dict[str, SX | Controller] | Controller:
+    """One controller for all inputs, or by name expressions and controllers."""
+    if is_law(inputs):
+        return controller("inputs", inputs)
+    given = named("inputs", inputs)
+    for name in given:
+        one_of("input", name, equations.inputs)
+    return {
+        name: controller(f"input {name!r}", value)
+        if is_law(value)
+        else _input(equations, name, value)
+        for name, value in given.items()
+    }
 
 
 def _input(equations: Equations, name: str, value: Any) -> SX:
@@ -90,7 +95,9 @@ def _input(equations: Equations, name: str, value: Any) -> SX:
     try:
         expression = scalar(value, f"input {name!r}")
     except ModelError as error:
-        raise ArgumentError(f"{error}, or a Python function of t or of (t, q, u)") from None
+        raise ArgumentError(
+            f"{error}, or a function of t, of (t, q, u) or of the motion m"
+        ) from None
     s = equations.terms.symbols
     if ca.depends_on(expression, ca.vertcat(s.q, s.u, s.w)) or s.strangers(expression):
         raise ArgumentError(
@@ -98,48 +105,3 @@ def _input(equations: Equations, name: str, value: Any) -> SX:
             f"{value!r}"
         )
     return expression
-
-
-def _signal(
-    equations: Equations,
-    functions: dict[str, Callable[..., Any]],
-    expressions: SX,
-    constants: np.ndarray,
-) -> Callable[[float, np.ndarray], np.ndarray]:
-    """All inputs at (t, y), where some of them are Python functions of t or of (t, q, u)."""
-    s, nq, nu = equations.terms.symbols, len(equations.coordinates), len(equations.speeds)
-    known = ca.Function("w", [s.t, s.w, s.p], [expressions])
-    by_state = {name: _takes_state(name, f) for name, f in functions.items()}
-
-    def value(name: str, t: float, y: np.ndarray) -> float:
-        state = (y[:nq], y[nq : nq + nu]) if by_state[name] else ()
-        try:
-            return number("its value", functions[name](t, *state))
-        except Exception as error:  # the user's own: the motion so far must not be lost
-            raise InputFailure(f"input {name!r} failed at t = {t:.6g}: {told(error)}") from error
-
-    def signal(t: float, y: np.ndarray) -> np.ndarray:
-        w = np.zeros(len(equations.inputs))
-        for name in functions:
-            w[equations.inputs.index(name)] = value(name, t, y)
-        return np.array(known(t, w, constants)).ravel()
-
-    return signal
-
-
-def _takes_state(name: str, function: Callable[..., Any]) -> bool:
-    """True for functions of (t, q, u), False for functions of t (also of those without a readable
-    signature)."""
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):
-        return False
-    needed = [p for p in signature.parameters.values() if p.default is p.empty]
-    by_state = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in needed) > 1
-    try:
-        signature.bind(*range(3 if by_state else 1))
-    except TypeError:
-        raise ArgumentError(
-            f"input {name!r} must be a function of t or of (t, q, u), got one of {signature}"
-        ) from None
-    return by_state

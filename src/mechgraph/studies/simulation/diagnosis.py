@@ -96,13 +96,14 @@ def _along_steps(trajectory: Trajectory, integrator: Integrator, recorder: Recor
     """The motion at some of the integrator's own steps."""
     times, states = integrator.trace()
     first = np.concatenate([trajectory.q[:1], trajectory.u[:1]], axis=1)
-    work = np.zeros((1, states.shape[1] - first.shape[1]))
+    own = recorder.context.loop.own_start[None]
+    work = np.zeros((1, states.shape[1] - first.shape[1] - own.shape[1]))
     times = np.concatenate([trajectory.time[:1], times])
-    q, u, works = recorder.split(np.vstack([np.hstack([first, work]), states]))
+    q, u, own, works = recorder.split(np.vstack([np.hstack([first, own, work]), states]))
     names = ("supplied", "dissipated") if works.shape[1] >= 2 else ()
     stored = {name: works[:, k] for k, name in enumerate(names)}
-    w = recorder.context.inputs_at(times, q, u)
-    return replace(trajectory, time=times, q=q, u=u, w=w, stored=stored, modes={})
+    w = recorder.inputs_at(times, q, u, own)
+    return replace(trajectory, time=times, q=q, u=u, w=w, stored=stored, modes={}, further={})
 
 
 def diagnosis(context: Context, trajectory: Trajectory, failure: IntegrationFailure) -> str:

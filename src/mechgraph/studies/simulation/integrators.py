@@ -14,7 +14,8 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import casadi as ca
 import numpy as np
@@ -26,8 +27,20 @@ from ...kernels import stepping
 from ...kernels.compiler import CompilationFailure, report
 from ...kernels.flow import Flow
 from ...kernels.routine import Routine
-from ...kernels.stepping import CROSSING, END, GO_ON, NOT_STIFF, STIFF, TOO_SMALL, Steps
+from ...kernels.stepping import (
+    CROSSING,
+    END,
+    GO_ON,
+    NOT_STIFF,
+    STIFF,
+    TOO_SMALL,
+    Sampling,
+    Steps,
+)
 from .search import sign_changes
+
+if TYPE_CHECKING:
+    from .loop import Call, Loop
 
 SMALL = 300  # states beyond which no run changes over to the implicit method by itself
 JUMP = 1e-2  # change by keeping the constraints, in proportion, that no drift explains
@@ -43,47 +56,69 @@ class IntegrationFailure(SimulationError):
 
 @dataclass(frozen=True)
 class Problem:
-    """ẏ = f(t, y), y = (q, u, work), for a motion whose inputs are expressions of time, or a Python
-    function (``signal``).
+    """ẏ = f(t, y), y = (q, u, further states, work), for a motion closed with its inputs, from
+    ``begin`` on.
 
     ``surfaces`` are expressions whose changes of sign no step goes over without a word; the first
     ``margins`` of them are positive where a run begins.
     """
 
     motion: Flow
-    inputs: SX
+    loop: Loop
     constants: np.ndarray
-    signal: Callable[[float, np.ndarray], np.ndarray] | None
+    begin: float
     rtol: float
     atol: float
     longest: float
     surfaces: SX = field(default_factory=lambda: SX(0, 1))
     margins: int = 0
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Of y."""
         return int(self.motion.y.numel())
 
-    @property
-    def numbers(self) -> np.ndarray:
-        """Inputs that are numbers: told, so that others need no new code."""
-        return np.array([float(w) if w.is_constant() else 0.0 for w in _each(self.inputs)])
+    @cached_property
+    def moving(self) -> int:
+        """How many of y the slopes depend on."""
+        return int(sum(x.numel() for x in (self.motion.q, self.motion.u, self.motion.own)))
 
     def routine(self, name: str, value: SX) -> Routine:
-        """A function of (y, t, p, w), with the inputs put in that are expressions."""
-        pairs = zip(_each(self.inputs), _each(self.motion.w), strict=True)
-        known = [own if given.is_constant() else given for given, own in pairs]
-        return self.motion.routine(name, value, ca.vertcat(SX(0, 1), *known))
+        """A function of (y, t, p, what is told), with the inputs put in that are expressions."""
+        return self.motion.routine(name, value, self.loop.known)
 
     def write_signal(self, x: np.ndarray) -> None:
-        """Put what Python functions give for the inputs into (y, t, p, w)."""
-        assert self.signal is not None
-        x[-self.motion.w.numel() :] = self.signal(float(x[self.size]), x[: self.size])
+        """Put what Python functions give for the inputs into (y, t, p, what is told)."""
+        y, t, told = self._parts(x)
+        self.loop.signal(t, y, told)
 
+    def samplings(self) -> list[Sampling]:
+        """What is asked at samples."""
+        return [self._sampling(k, call) for k, call in enumerate(self.loop.samplers)]
 
-def _each(column: SX) -> list[SX]:
-    return [column[k] for k in range(column.numel())]
+    def _sampling(self, k: int, call: Call) -> Sampling:
+        ask, first = call.ask, len(self.constants)
+        assert call.rate is not None
+        if isinstance(ask, SX):
+            asked: Any = self.routine(f"sample{k}", ask)
+        else:
+
+            def asked(x: np.ndarray) -> np.ndarray:
+                y, t, told = self._parts(x)
+                return ask(t, y, told)
+
+        return Sampling(asked, self.begin, call.rate, first + call.place)
+
+    def _parts(self, x: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
+        """y, t, what is told."""
+        n = self.size
+        return x[:n], float(x[n]), x[n + 1 + len(self.constants) :]
+
+    def look(self, x: np.ndarray, y: np.ndarray) -> None:
+        """Tell the loop what it is at a state."""
+        moving = self.moving
+        self.loop.now["told"][:] = self._parts(x)[2]
+        self.loop.now["own"][:] = y[moving - self.motion.own.numel() : moving]
 
 
 class Integrator(ABC):
@@ -95,16 +130,24 @@ class Integrator(ABC):
     rough: tuple[float, float] = (0.0, 0.0)  # the largest error that was rounding, and when
     t: float  # the present moment
     y: np.ndarray  # the present state
+    times: np.ndarray  # of the output
     sides: np.ndarray  # the sign of each surface, as it was last; zero if it never had one
 
     def __init__(self, method: str, problem: Problem) -> None:
         self.method, self.problem = method, problem
         self.steps = self.evaluations = 0
+        self.log: list[np.ndarray] = []  # of samples: the moment, and what is told from then on
 
     @property
     def shown_method(self) -> str:
         """Its name, as the statistics tell it."""
         return "rk8" if self.method == DEFAULT else self.method
+
+    def _note(self, samples: np.ndarray) -> None:
+        """Keep of some samples those that the output shows, and the last."""
+        if len(samples):
+            shown = self.problem.loop.rows(self.times, samples)
+            self.log.append(samples[np.unique([*shown[shown >= 0], len(samples) - 1])])
 
     @abstractmethod
     def begin(self, t: float, y: np.ndarray, constants: np.ndarray) -> None:
@@ -166,35 +209,38 @@ class Stepping(Integrator):
             keep = problem.routine("keep", motion.projected_state)
         if surfaces.numel():
             surface = problem.routine("surfaces", surfaces)
-        for routine in (flow, keep, surface):
-            if method != DEFAULT and routine is not None:
+        samplings = problem.samplings()
+        for routine in (flow, keep, surface, *(each.ask for each in samplings)):
+            if method != DEFAULT and isinstance(routine, Routine):
                 routine.compile()
         self._steps = Steps(
             flow,
             keep,
             surface,
-            moving=max(1, motion.q.numel() + motion.u.numel()),
+            moving=max(1, problem.moving),
             margins=problem.margins,
-            constants=self._constants(problem.constants),
+            constants=np.concatenate([problem.constants, problem.loop.numbers]),
             rtol=problem.rtol,
             atol=problem.atol,
             longest=problem.longest,
-            signal=problem.write_signal if problem.signal is not None else None,
+            signal=problem.write_signal if problem.loop.calls else None,
+            signalled=bool(ca.depends_on(surfaces, motion.w)) if surfaces.numel() else False,
+            samplings=samplings,
+            held=len(problem.loop.numbers),
         )
         self._began: tuple[float, float] | None = None
         self.sides = self._steps.arrays["side"]
         self._steps.run.watching = int(method == DEFAULT and problem.size <= SMALL)
         self._steps.choose("radau" if method == "radau" else "rk8")
 
-    def _constants(self, parameters: np.ndarray) -> np.ndarray:
-        return np.concatenate([parameters, self.problem.numbers])
-
     def begin(self, t: float, y: np.ndarray, constants: np.ndarray) -> None:
-        self._steps.begin(t, y, self._constants(constants))
-        self._look()
+        try:
+            self._steps.begin(t, y, constants)
+        finally:
+            self._look()
 
     def output(self, times: np.ndarray) -> None:
-        self._out = self._steps.output(times)
+        self.times, self._out = times, self._steps.output(times)
 
     def filled(self) -> np.ndarray:
         return self._out[: self._steps.run.done]
@@ -203,7 +249,7 @@ class Stepping(Integrator):
         try:
             why = self._steps.integrate(end, seconds)
         except IntegrationFailure:  # of an input in Python: go on up to where that is
-            if not self._steps.shorten():
+            if self.problem.loop.samplers or not self._steps.shorten():
                 raise
             return GO_ON
         finally:
@@ -232,6 +278,9 @@ class Stepping(Integrator):
         self.steps, self.evaluations, self.tier = run.steps, run.evaluations, self._steps.tier
         self.rough = run.rough, run.rough_at
         self.finite = bool(np.isfinite(self._steps.arrays["ydot"]).all())
+        if self.problem.loop.samplers:
+            self._note(self._steps.samples())
+        self.problem.look(self._steps.arrays["x"], self.y)
 
     def crossings(self) -> list[tuple[int, float, float]]:
         return self._steps.crossings()
@@ -273,8 +322,11 @@ class SciPy(Integrator):
     def __init__(self, method: str, problem: Problem) -> None:
         super().__init__(method, problem)
         self._kind = self.kinds[method]
-        motion, width = problem.motion, len(problem.constants) + len(problem.numbers)
-        self._x = np.zeros(problem.size + 1 + width)
+        motion, told = problem.motion, problem.loop.numbers
+        self._x = np.concatenate([np.zeros(problem.size + 1), problem.constants, told])
+        self._samplings = problem.samplings()
+        self._ticks = np.zeros(len(self._samplings))
+        self._asks = [self._asked(each) for each in self._samplings]
         self._flow = self._function("flow", motion.slope)
         kept = motion.projected is not None
         self._keep = self._function("keep", motion.projected_state) if kept else None
@@ -292,23 +344,62 @@ class SciPy(Integrator):
 
         def function(t: float, y: np.ndarray) -> np.ndarray:
             x[:n], x[n] = y, t
-            if self.problem.signal is not None:
+            if self.problem.loop.calls:
                 self.problem.write_signal(x)
             evaluate()
             return result[: routine.size].copy()
 
         return function
 
+    def _asked(self, sampling: Sampling) -> Callable[[], np.ndarray]:
+        """The values of a sampler at x."""
+        ask, x = sampling.ask, self._x
+        if not isinstance(ask, Routine):
+            return lambda: ask(x)
+        result = np.zeros(ask.size)
+        evaluate = ask.interpreted(x, result)
+
+        def asked() -> np.ndarray:
+            evaluate()
+            return result
+
+        return asked
+
     def begin(self, t: float, y: np.ndarray, constants: np.ndarray) -> None:
-        self._x[self.problem.size + 1 :] = np.concatenate([constants, self.problem.numbers])
+        self._x[self.problem.size + 1 :][: len(constants)] = constants
         self.t, self.y = t, np.array(y, dtype=float)
         self._solver: Any = None
+        self._sample()
         if len(self.sides):
             now = np.sign(self._surfaces(t, self.y)).astype(int)
             self.sides[:] = np.where(self.sides == 0, now, self.sides)
 
+    @property
+    def _moments(self) -> np.ndarray:
+        """When each sampler is asked next."""
+        start, rate = ([getattr(s, key) for s in self._samplings] for key in ("start", "rate"))
+        return np.array(start) + self._ticks / np.array(rate)
+
+    def _sample(self) -> None:
+        """Ask the samplers whose moment has come, but for rounding."""
+        x, n = self._x, self.problem.size
+        x[:n], x[n] = self.y, self.t
+        due = [
+            t <= self.t + 1e-9 / s.rate for t, s in zip(self._moments, self._samplings, strict=True)
+        ]
+        for k in np.flatnonzero(due):
+            if self.problem.loop.calls:
+                self.problem.write_signal(x)
+            x[n + 1 + self._samplings[k].place] = self._asks[k]()
+            self._ticks[k] += 1
+        if any(due):
+            told = x[n + 1 + len(self.problem.constants) :]
+            self._note(np.concatenate([[self.t], told])[None])
+            self._solver = None
+        self.problem.look(x, self.y)
+
     def output(self, times: np.ndarray) -> None:
-        self._times, self._filled = times, [np.empty((0, self.problem.size))]
+        self.times, self._filled = times, [np.empty((0, self.problem.size))]
 
     def filled(self) -> np.ndarray:
         self._filled = [np.vstack(self._filled)]
@@ -319,7 +410,7 @@ class SciPy(Integrator):
         while self.t < end:
             if clock.perf_counter() > until:
                 return GO_ON
-            if not self._step(end):
+            if not self._step(min(end, self._moments.min(initial=np.inf))):
                 if not self._shorten(end):
                     return TOO_SMALL
                 continue
@@ -407,15 +498,17 @@ class SciPy(Integrator):
                 self._solver.f = self._count(self._end, self._kept)
         elif drift.max() > 100 * self.problem.rtol:  # with a memory of former steps it begins anew
             self._solver = None
+        self._sample()
 
     def take_until(self, moment: float, earliest: float) -> bool:
         self._fill(moment, self._state_at(moment), self._dense)
         self._solver = None
+        self._sample()
         return True
 
     def _fill(self, end: float, state: np.ndarray, dense: Callable[[Any], np.ndarray]) -> None:
         done = sum(map(len, self._filled))
-        times = self._times[done : done + np.searchsorted(self._times[done:], end, side="right")]
+        times = self.times[done : done + np.searchsorted(self.times[done:], end, side="right")]
         if len(times):
             rows = dense(times).T
             rows[times == end] = state

@@ -12,6 +12,7 @@ from ..projection import project_measured, violations
 from .context import Context
 from .events import Watch
 from .integrators import IntegrationFailure, Integrator
+from .loop import InputFailure
 
 LOOSE = 1e-7  # violation before projection at which it is looked at more closely
 KEPT = 1e-6  # violation after projection that fails a run
@@ -27,11 +28,14 @@ class Recorder:
         times: np.ndarray,
         q: np.ndarray,
         u: np.ndarray,
+        own: np.ndarray,
         work: np.ndarray,
         projecting: bool,
     ) -> None:
         self.context, self.times, self.projecting = context, times, projecting
         self.t, self.q, self.u, self.work = [times[:1]], [q[None]], [u[None]], [work[None]]
+        self.own = [own[None]]  # further states, of controllers
+        self.log: list[np.ndarray] = []  # of samples
         self.done = 0  # rows of the grid after the first that are kept
         self.drift = 0.0
         self.switches: dict[str, float] = {}  # of rigid contacts
@@ -40,7 +44,7 @@ class Recorder:
     @property
     def last(self) -> tuple[float, np.ndarray]:
         return float(self.t[-1][-1]), np.concatenate(
-            [self.q[-1][-1], self.u[-1][-1], self.work[-1][-1]]
+            [part[-1][-1] for part in (self.q, self.u, self.own, self.work)]
         )
 
     def take(self, integrator: Integrator) -> int:
@@ -70,16 +74,16 @@ class Recorder:
         """States with their positions and speeds on the constraints, and how far they had
         drifted."""
         eqs, p = self.context.equations, self.context.parameters
-        q, u, work = self.split(states)
+        q, u, *rest = self.split(states)
         if not self.projecting:
-            return np.hstack([eqs.terms.chart.normalized(q), u, work]), 0.0
+            return np.hstack([eqs.terms.chart.normalized(q), u, *rest]), 0.0
         before = q
         q, u, drift = project_measured(eqs, q, u, times, p)
         if drift > LOOSE:
             self._check_kept(before, q, u, times, drift)
         if eqs.constraints:
             self._check_speeds(q[-1:], u[-1:], times[-1:])
-        return np.hstack([q, u, work]), drift
+        return np.hstack([q, u, *rest]), drift
 
     def _check_speeds(self, q: np.ndarray, u: np.ndarray, times: np.ndarray) -> None:
         """Refuse speeds that no projection brings to the constraints."""
@@ -111,14 +115,15 @@ class Recorder:
         )
 
     def split(self, states: np.ndarray) -> list[np.ndarray]:
-        """q, u, work."""
-        eqs = self.context.equations
-        return np.split(states, np.cumsum([len(eqs.coordinates), len(eqs.speeds)]), axis=1)
+        """q, u, further states, work."""
+        eqs, own = self.context.equations, self.own[0].shape[1]
+        return np.split(states, np.cumsum([len(eqs.coordinates), len(eqs.speeds), own]), axis=1)
 
     def store(self, times: np.ndarray, states: np.ndarray, drift: float = 0.0) -> None:
         """Keep states as they are."""
         self.t.append(times)
-        for store, part in zip((self.q, self.u, self.work), self.split(states), strict=True):
+        stores = self.q, self.u, self.own, self.work
+        for store, part in zip(stores, self.split(states), strict=True):
             store.append(part)
         self.modes.append(
             {name: np.full(len(times), value) for name, value in self.switches.items()}
@@ -127,14 +132,15 @@ class Recorder:
 
     def trajectory(self, outcome: str, watch: Watch, statistics: dict[str, Any]) -> Trajectory:
         eqs = self.context.equations
-        t, q, u, work = (np.concatenate(parts) for parts in (self.t, self.q, self.u, self.work))
+        every = self.t, self.q, self.u, self.own, self.work
+        t, q, u, own, work = (np.concatenate(parts) for parts in every)
         columns = {
             "coordinates": eqs.coordinates,
             "speeds": eqs.speeds,
             "inputs": eqs.inputs,
             "constraints": eqs.constraints,
         }
-        w = self.context.inputs_at(t, q, u)
+        w = self._inputs(outcome, t, q, u, own)
         found = {name: np.array(times) for name, times in watch.found.items()}
         elements = eqs.terms.working if work.shape[1] > 2 else ()
         names = ["supplied", "dissipated", *(WORK + name for name in elements)]
@@ -161,4 +167,29 @@ class Recorder:
             eqs,
             stored,
             modes,
+            self._further(t, own),
         )
+
+    def _inputs(self, outcome: str, *states: np.ndarray) -> np.ndarray:
+        """w along the run; of one that has failed it may be that Python functions do not tell."""
+        try:
+            return self.inputs_at(*states)
+        except InputFailure:
+            if outcome != "failed":
+                raise
+            return np.full((len(states[0]), len(self.context.equations.inputs)), np.nan)
+
+    def inputs_at(self, t: np.ndarray, q: np.ndarray, u: np.ndarray, own: np.ndarray) -> np.ndarray:
+        """w at times and states of the run."""
+        return self.context.inputs_at(t, q, u, own, self._told(t))
+
+    def _told(self, t: np.ndarray) -> np.ndarray:
+        """What the inputs were told at these times."""
+        loop = self.context.loop
+        return loop.held(t, np.vstack(self.log) if self.log else np.empty((0, 1)))
+
+    def _further(self, t: np.ndarray, own: np.ndarray) -> dict[str, np.ndarray]:
+        """States of controllers, by name."""
+        loop, told = self.context.loop, self._told(t)
+        out = {name: own[:, k] for k, name in enumerate(loop.own_names)}
+        return out | {name: told[:, k] for name, k in loop.kept.items()}

@@ -27,6 +27,7 @@ from .crossings import Crossings, Met, Surfaces
 from .diagnosis import diagnosis, statistics_of, warn_of_lost_energy, warn_of_rounding
 from .events import Event, Watch
 from .integrators import METHODS, IntegrationFailure, Integrator, Problem, make_integrator
+from .loop import InputFailure
 from .recorder import Recorder
 from .stabilized import Stabilized
 from .start import check_determined
@@ -50,7 +51,7 @@ def simulate(
     *,
     guess: Mapping[str, float] | None = None,
     t: float = 0.0,
-    inputs: Mapping[str, Any] | None = None,
+    inputs: Any = None,
     parameters: Mapping[str, float] | None = None,
     events: Mapping[str, Event | str | Callable[[Motion], Any]] | None = None,
     step: float | None = None,
@@ -68,8 +69,10 @@ def simulate(
 
     start, guess: names with values, and where assembly begins; see ``assemble``.
     t: time at the start.
-    inputs: by name, numbers, expressions of the system's time, or Python functions of t or of
-        (t, q, u).
+    inputs: by name, numbers, expressions of the system's time, or controllers; or one controller
+        for all. That is a function of the motion m (which becomes machine code), a Python function
+        of t or of (t, q, u), or what ``mg.sampled``, ``mg.feedback``, ``mg.pid``,
+        ``mg.computed_torque`` or ``mg.state_feedback`` make.
     parameters: by name, numbers.
     events: by name, zeros of quantities of the motion: ``mg.Event``, a function of the motion, or
         another name.
@@ -100,15 +103,18 @@ def simulate(
     rate = number("baumgarte", baumgarte, positive=True)
     udot = _stabilized(equations, rate) if drift == "baumgarte" and equations.constraints else None
     motion = equations.numeric.closed.flow(udot, drift == "projection", account)
+    loop = context.loop
+    if not loop.is_open:
+        motion = motion.closed(loop.told, loop.known_inputs, loop.own, loop.own_rates)
     state = assemble(equations, start, guess=guess, t=t, parameters=parameters)
     check_determined(context, *state, t)
     contacts = Contacts(equations, context) if equations.terms.chart.description.switched else None
     surfaces = _surfaces(context, watch, contacts)
     problem = Problem(
         motion,
-        context.expressions,
+        loop,
         np.array(list(context.parameters.values())),
-        context.signal,
+        t,
         *_tolerances(rtol, atol, np.inf if contacts is None else contacts.tolerance),
         np.inf if max_step is None else number("max_step", max_step, positive=True),
         surfaces.all,
@@ -116,7 +122,8 @@ def simulate(
     )
     integrator = _integrator(equations, _method(method), problem, drift)
     kept = drift in ("projection", STABILIZED)
-    recorder = Recorder(context, times, *state, np.zeros(motion.work.numel()), kept)
+    further = loop.own_start, np.zeros(motion.work.numel())
+    recorder = Recorder(context, times, *state, *further, kept)
     crossings = Crossings(integrator, surfaces, watch)
     if contacts is not None:
         contacts.check_start(t, *state)
@@ -131,6 +138,7 @@ def simulate(
     except IntegrationFailure as met:
         outcome, failure = "failed", met
     spent = clock.perf_counter() - began
+    recorder.log = integrator.log
     statistics = statistics_of(integrator, recorder, rtol, spent) | (
         {"impacts": contacts.count} if contacts else {}
     )
@@ -197,6 +205,11 @@ def _integrator(
             f"drift={STABILIZED!r} is integrated by 'radau', got method={method!r}; leave it out, "
             "or use drift='projection'"
         )
+    if problem.loop.own_names:
+        raise UnsupportedError(
+            f"drift={STABILIZED!r} knows no controllers with states of their own "
+            f"({', '.join(problem.loop.own_names)}); use drift='projection'"
+        )
     return Stabilized(equations, problem)
 
 
@@ -211,7 +224,7 @@ def _stabilized(equations: Equations, rate: float) -> SX:
 
 def _surfaces(context: Context, watch: Watch, contacts: Contacts | None) -> Surfaces:
     """What the run must not step over without a word."""
-    kinked = ca.vertcat(context.equations.numeric.closed.kinks, kinks(context.expressions))
+    kinked = ca.vertcat(context.equations.numeric.closed.kinks, kinks(context.loop.inputs))
     return Surfaces(SX(0, 1) if contacts is None else contacts.margins, kinked, watch.values)
 
 
@@ -241,8 +254,7 @@ def _run(
             met = crossings.meet() if why == CROSSING else Met.NOTHING
             bar.update(recorder.take(integrator))
             if why == TOO_SMALL:
-                what = "the step became too small" if integrator.finite else NOT_FINITE
-                raise IntegrationFailure(f"{what} at t = {integrator.t:.6g}")
+                raise _too_small(integrator, recorder)
             if met is Met.CONTACTS or (watch.stopped and recorder.last[0] < integrator.t):
                 recorder.keep(np.array([integrator.t]), integrator.y[None])
             if watch.stopped:
@@ -252,6 +264,16 @@ def _run(
             if met is Met.CONTACTS and contacts is not None:
                 contacts.count_standstill(integrator.t)
                 _settle(integrator, recorder, contacts)
+
+
+def _too_small(integrator: Integrator, recorder: Recorder) -> IntegrationFailure:
+    """Why there is no step that would be short enough."""
+    state = recorder.split(integrator.y[None])[:3]
+    culprit = recorder.context.unknown_input(integrator.t, *state)
+    if culprit is not None:
+        return InputFailure(f"{culprit} at t = {integrator.t:.6g}, or just after it")
+    what = "the step became too small" if integrator.finite else NOT_FINITE
+    return IntegrationFailure(f"{what} at t = {integrator.t:.6g}")
 
 
 def _bar(total: int, progress: bool | None) -> Any:
@@ -264,13 +286,13 @@ def _settle(integrator: Integrator, recorder: Recorder, contacts: Contacts) -> N
     """Impacts at the last state, and the modes of the contacts after it; what impacts take of the
     energy is dissipated."""
     t, y = recorder.last
-    q, u, work = (part[0] for part in recorder.split(y[None]))
+    q, u, own, work = (part[0] for part in recorder.split(y[None]))
     *after, given = contacts.settle(t, q, u)
     if len(work) >= 2:
         lost = contacts.energy(t, q, u).sum() - contacts.energy(t, *after).sum() + given
         work[:2] += [given, float(lost)]
     recorder.switch(contacts.switches)
-    state = np.concatenate([*after, work])
+    state = np.concatenate([*after, own, work])
     recorder.store(np.array([t]), state[None])
     integrator.sides[: len(contacts.sides)] = contacts.sides
     integrator.begin(t, state, recorder.constants)

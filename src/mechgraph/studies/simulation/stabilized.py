@@ -66,11 +66,9 @@ class Stabilized(SciPy):
     def arguments(self, t: float, y: np.ndarray, Y: np.ndarray, rates: np.ndarray) -> list[Any]:
         """Of the residual at a moment; ``y`` is for inputs that are functions of the state."""
         self.evaluations += 1
-        problem = self.problem
-        w = np.zeros(problem.motion.w.numel())
-        if problem.signal is not None:
-            w = problem.signal(t, y)
-        return [Y, rates, t, w, self._x[problem.size + 1 :][: len(problem.constants)]]
+        p, told = np.split(self._x[self.problem.size + 1 :], [len(self.problem.constants)])
+        self.problem.loop.signal(t, y, told)
+        return [Y, rates, t, told[: self.problem.loop.inputs.numel()], p]
 
 
 class Residual:
@@ -88,7 +86,7 @@ class Residual:
             terms.psi,
             terms.A[velocities:, :] @ s.udot + terms.b[velocities:, :],
         )
-        F = ca.substitute(F, s.w, problem.inputs) if s.w.numel() else F
+        F = ca.substitute(F, s.w, problem.loop.inputs) if s.w.numel() else F
         Y, rates = ca.vertcat(s.q, s.u, mu, lam), ca.vertcat(v, s.udot)
         self._slopes = ca.jacobian(F, Y), ca.jacobian(F, rates)
         arguments, entries = [Y, rates, s.t, s.w, s.p], [entries_of(x) for x in self._slopes]

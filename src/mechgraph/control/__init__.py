@@ -1,0 +1,1 @@
+"""Controllers: laws for the inputs of equations."""

@@ -1,0 +1,87 @@
+"""Drives: efforts along a joint's coordinate that have limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+from casadi import SX
+
+from ..errors import ModelError
+from ..vectors import scalar
+from .element import Action, Effort
+from .forces import Force, evaluate
+from .joints import Joint
+from .limits import Limit
+
+if TYPE_CHECKING:
+    from ..motion.motion import Motion
+
+
+class Drive(Force):
+    """A motor along a coordinate x: it gives what is wanted, as far as it can.
+
+        wanted = value + stiffness (position − x) + damping (ṗosition − ẋ)
+
+    within ± ``effort``; with ``speed``, what it gives along the motion falls from ``effort`` at
+    standstill to nothing at that speed: at most effort · min(1, max(0, 1 − ẋ/speed)), at least
+    −effort · min(1, max(0, 1 + ẋ/speed)).
+    """
+
+    def __init__(
+        self,
+        name: str,
+        coordinate: str | Joint,
+        value: Any = 0,
+        position: Any = None,
+        stiffness: Any = 0,
+        damping: Any = 0,
+        effort: Any = None,
+        speed: Any = None,
+    ) -> None:
+        self.name, self.coordinate = name, str(getattr(coordinate, "name", coordinate))
+        self.value = value if callable(value) else scalar(value, "value")
+        self.position = None if position is None else scalar(position, "position")
+        self.stiffness, self.damping = scalar(stiffness, "stiffness"), scalar(damping, "damping")
+        self.effort = None if effort is None else scalar(effort, "effort")
+        self.speed = None if speed is None else scalar(speed, "speed")
+        if self.position is None and not (self.stiffness.is_zero() and self.damping.is_zero()):
+            raise ModelError("stiffness and damping hold a position: give position=, too")
+        if self.position is not None and self.stiffness.is_zero() and self.damping.is_zero():
+            raise ModelError("nothing holds the position: give stiffness=, damping= or both")
+        if self.speed is not None and self.effort is None:
+            raise ModelError("speed= limits a drive with effort=: give that at standstill, too")
+        given = {"effort": self.effort, "speed": self.speed}
+        self.limits = [
+            Limit("stiffness", self.stiffness, positive=False),
+            Limit("damping", self.damping, positive=False),
+            *(Limit(what, limit) for what, limit in given.items() if limit is not None),
+        ]
+
+    def joints(self) -> Sequence[str]:
+        return (self.coordinate,)
+
+    def nonconservative(self, m: Motion) -> list[Action]:
+        return [Effort(self.coordinate, self._limited(self._wanted(m), m.speed(self.coordinate)))]
+
+    def _wanted(self, m: Motion) -> SX:
+        wanted = evaluate(self.value, m, 1, "value")
+        if self.position is None:
+            return wanted
+        x = m.coordinate(self.coordinate, near=self.position)
+        rate = ca.jtimes(self.position, m.time, SX(1))
+        error = self.stiffness * (self.position - x)
+        return wanted + error + self.damping * (rate - m.speed(self.coordinate))
+
+    def _limited(self, wanted: SX, speed: SX) -> SX:
+        if self.effort is None:
+            return wanted
+        up, down = self._part(speed), self._part(-speed)
+        return ca.fmax(-self.effort * down, ca.fmin(wanted, self.effort * up))
+
+    def _part(self, speed: SX) -> SX:
+        """Of the effort, what is left at a speed along it."""
+        if self.speed is None:
+            return SX(1)
+        return ca.fmin(1, ca.fmax(0, 1 - speed / self.speed))
