@@ -20,7 +20,7 @@ from ..equations import Equations
 from ..errors import ArgumentError, UnsupportedError, shown
 from ..kernels.compiler import CompilationFailure, build_portable
 from ..kernels.emit import functions, prelude, text_of
-from ..kernels.program import Untranslatable, trace
+from .c import traced
 from .fmu_description import build_description, described
 from .fmu_model import FmuModel
 
@@ -106,14 +106,7 @@ def _contents(model: FmuModel, version: str) -> dict[str, str | bytes]:
 def _model_source(model: FmuModel) -> str:
     """``model.h``: sizes, start values, and the functions of the model."""
     eqs, made = model.equations, model.functions()
-    try:
-        programs = {key: (trace(f), [f.size_out(0)]) for key, f in made.items()}
-    except Untranslatable as error:
-        raise UnsupportedError(
-            f"export_fmu: {error}: a table (interpolant) or another function of CasADi's own "
-            "stands in the model; write it with mg.if_else, mg.sin, … instead"
-        ) from None
-    body, workspace = functions(programs)
+    body, workspace = functions(traced("export_fmu", made))
     fixed = [str(int(p.fixed)) for p in model.of("parameter")]
     defined = {
         "NY": model.y.numel(),
@@ -152,7 +145,7 @@ def _binary(
         try:
             build_portable(Path(place) / driver, library, size)
         except CompilationFailure as failure:
-            warnings.warn(f"the FMU has its source only, no machine code: {failure}", stacklevel=4)
+            warnings.warn(f"the FMU has its source only, no machine code: {failure}", stacklevel=5)
             return {}
         return {f"binaries/{folder}/{library.name}": library.read_bytes()}
 
