@@ -8,9 +8,9 @@ from typing import Any
 
 from ..model import kinds
 from ..model.contact.friction import Friction
-from ..model.contact.surfaces import SURFACES
 from ..model.system import System
 from .reading import VERSION
+from .values import typed_values
 
 NUMBER = {"$ref": "#/$defs/number"}
 DEFS: dict[str, Any] = {
@@ -75,7 +75,7 @@ HINTS: dict[str, Any] = {
     "DryFriction": {"type": ["number", "string", "array", "object", "null"]},
     "Number | Mapping": {"type": ["number", "string", "array", "object", "null"]},
     "Mapping": {"type": "object", "additionalProperties": NUMBER},
-    "Surface": {"$ref": "#/$defs/surface"},
+    "Surface": {"$ref": "#/$defs/typed"},
     "Friction": {"anyOf": [NUMBER, {"$ref": "#/$defs/friction"}]},
     "Place": {"$ref": "#/$defs/place"},
     "Marker": {"$ref": "#/$defs/place"},
@@ -121,7 +121,7 @@ def model_schema() -> dict[str, Any]:
         "$defs": {
             **DEFS,
             "friction": _arguments(Friction),
-            "surface": _one_of({name.lower(): kind for name, kind in SURFACES.items()}),
+            "typed": _one_of(typed_values()),
         },
     }
 
@@ -162,7 +162,9 @@ def _hinted(key: str, hint: str) -> Any:
     if "orientation" in key:
         return {"$ref": "#/$defs/orientation"}
     found = next((schema for part, schema in HINTS.items() if part in hint), None)
-    return found or {"anyOf": [{"$ref": "#/$defs/numbers"}, {"type": "null"}]}
+    anything = [{"$ref": "#/$defs/numbers"}, {"$ref": "#/$defs/typed"}, {"type": "null"}]
+    lists = {"type": "array", "items": {"$ref": "#/$defs/typed"}}
+    return found or {"anyOf": [*anything, lists]}
 
 
 def _placed() -> dict[str, Any]:

@@ -6,19 +6,25 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from casadi import SX
 
 from ..errors import ModelError, shown, unknown
 from ..model import kinds
-from ..model.bodies import Marker
+from ..model.bodies import Body, Marker
 from ..model.contact.friction import Friction
-from ..model.contact.surfaces import SURFACES, Surface
+from ..model.described import Described
+from ..model.element import Element
+from ..model.joints import Joint, JointKind
+from ..model.placed import PlacedFunction
 from ..model.rubbing import DryFriction
+from ..model.speeds import Speed
 from ..model.stops import Limits
 from ..model.system import System
 from ..model.transitions import Transition, ball, move, rot, screw
+from ..model.unit import Unit
 from .document import Node
 from .grammar import Formula, asks_motion, evaluate, words
 
@@ -31,6 +37,27 @@ SECTIONS: dict[str, Mapping[str, Any]] = {
 }
 AXIS = re.compile(r"[-+]?[xyz]")
 _STEPS: dict[str, Any] = {"rot": rot, "move": move, "screw": screw, "ball": ball}
+
+
+OTHERS = (Element, Body, Marker, Joint, JointKind, Transition, Unit, Speed, PlacedFunction, Formula)
+
+
+@cache
+def typed_values() -> dict[str, type]:
+    """Classes of mechgraph's own that stand inside of elements, by the words of files."""
+    found, todo = dict[str, type](), [Described]
+    while todo:
+        for kind in todo.pop().__subclasses__():
+            todo.append(kind)
+            own = kind.__module__.startswith("mechgraph.model") and kind.__name__[0] != "_"
+            if own and not issubclass(kind, OTHERS) and not inspect.isabstract(kind):
+                found[type_word(kind)] = kind
+    return found
+
+
+def type_word(kind: type) -> str:
+    """What files call a class: LinearTyre is ``linear_tyre``."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower()
 
 
 class Values:
@@ -62,7 +89,7 @@ class Values:
                 return read(self, node)
         if "orientation" in key:
             return self._orientation(node)
-        return self._number_or_formula(node)
+        return self._any(node)
 
     def _name(self, node: Node) -> Any:
         if isinstance(node.value, dict):
@@ -128,16 +155,26 @@ class Values:
             self.formulas.append((node.line, formula))
         return formula
 
-    def _surface(self, node: Node) -> Surface:
-        given = self._given(node)
-        known = {name.lower(): kind for name, kind in SURFACES.items()}
+    def _any(self, node: Node) -> Any:
+        """Numbers, a formula, or what has a type of its own: a surface, a law, a curve."""
+        if isinstance(node.value, dict) and "type" in node.value:
+            return self._typed(node)
+        if isinstance(node.value, list) and any(isinstance(n.value, dict) for n in node.value):
+            return [self._any(item) for item in node.value]
+        return self._number_or_formula(node)
+
+    def _typed(self, node: Node) -> Any:
+        """A value of a class of mechgraph's that is no element: ``{type: sphere, at: ball, …}``."""
+        given, known = self._given(node), typed_values()
         kind = known[self._type(given, known)]
         hints = {key: str(p.annotation) for key, p in inspect.signature(kind).parameters.items()}
         arguments: dict[str, Any] = {}
         for key, item in given.items():
             if key not in hints:
                 raise ModelError(unknown("argument", key, hints))
-            arguments[key] = self._value(hints[key], key, item)
+            value = self._value(hints[key], key, item)
+            by_name = "Marker" in hints[key] and "str" not in hints[key]
+            arguments[key] = self.system._place(value) if by_name else value
         return _made(kind, arguments)
 
     def _friction(self, node: Node) -> Any:
@@ -223,7 +260,7 @@ _HINTS: dict[str, Callable[[Values, Node], Any]] = {
     "Limits": Values._limits,
     "DryFriction": Values._joint_friction,
     "Mapping": Values._number,
-    "Surface": Values._surface,
+    "Surface": Values._typed,
     "Friction": Values._friction,
     "Place": Values._name,
     "Marker": Values._name,

@@ -14,7 +14,6 @@ from ..errors import ModelError, shown
 from ..model import kinds
 from ..model.bodies import Body, Marker
 from ..model.contact.friction import Friction
-from ..model.contact.surfaces import SURFACES, Surface
 from ..model.described import Described, canonical
 from ..model.description import Description
 from ..model.fittings import OPTIONS, fitted
@@ -28,7 +27,7 @@ from . import document
 from .grammar import Formula
 from .reading import ORDERED, VERSION, Reading
 from .spelling import function_text, name_text, spelled
-from .values import LAW, POINT
+from .values import LAW, POINT, type_word, typed_values
 
 
 class Writing:
@@ -239,15 +238,12 @@ class Writing:
         return {"name": place.name, **self._marker(place)}
 
     def _described(self, value: Described) -> dict[str, Any]:
-        if isinstance(value, Surface):
-            if type(value).__name__ not in SURFACES:
-                raise ModelError(
-                    f"the surface {type(value).__name__} is a class of your own, which no file has"
-                )
-            return {"type": type(value).__name__.lower(), **self._arguments(value)}
         if isinstance(value, (Friction, Limits, DryFriction)):
             return self._arguments(value)
-        raise ModelError(f"{shown(value)} cannot be written")
+        word = type_word(type(value))
+        if typed_values().get(word) is not type(value):
+            raise ModelError(f"{type(value).__name__} is a class of your own, which no file has")
+        return {"type": word, **self._arguments(value)}
 
 
 def _read(data: dict[str, Any]) -> Description:

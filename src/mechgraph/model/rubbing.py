@@ -88,6 +88,7 @@ class JointFriction(Switched):
     """
 
     word = "friction"
+    idle = "free until it sticks"
     passive = True
 
     def __init__(self, name: str, coordinate: str, law: DryFriction, axis: Any = None) -> None:

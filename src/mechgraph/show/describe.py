@@ -18,6 +18,7 @@ from casadi import SX
 
 from ..equations import Equations, derive
 from ..errors import AssemblyError
+from ..model.contact.switched import Switched
 from ..model.description import Description
 from ..model.joints import Joint
 from ..model.kinds import JOINTS
@@ -171,17 +172,19 @@ def _forces(system: Description) -> Iterator[str]:
 
 def _constraints(equations: Equations) -> Iterator[str]:
     """The rows of A, by the constraint that they come from."""
-    open_now = _contacts(equations.system)
+    switched = _switched(equations.system)
     for name, rows in _row_names(equations).items():
         own = [row.removeprefix(f"{name}: ") for row in rows]
         detail = "" if rows == [name] else f": {', '.join(own)}"
-        state = ", open until it touches" if name in open_now else ""
+        state = f", {switched[name]}" if name in switched else ""
         yield f"{name} ({_counted(len(rows), 'row', 'rows')}{state}){detail}"
 
 
-def _contacts(system: Description) -> set[str]:
-    """Names of the rigid contacts, which hold nothing before they touch."""
-    return {name for name, constraint in system.constraints.items() if constraint.switched}
+def _switched(system: Description) -> dict[str, str]:
+    """What is switched by name, and why it holds nothing at first: contacts that are open, joints
+    that do not stick."""
+    laws = ((n, law) for n, law in system.constraints.items() if isinstance(law, Switched))
+    return {name: law.idle for name, law in laws}
 
 
 def _row_names(equations: Equations) -> dict[str, list[str]]:
@@ -227,7 +230,7 @@ def gruebler(equations: Equations) -> tuple[int, str]:
     system = equations.system
     bodies, own = len(system.bodies), 6 if system.plane is None else 3
     lost = sum(own - len(joint.speeds) for joint in system.joints.values())
-    uncounted = {joint.name for joint in equations.terms.chart.closed} | _contacts(system)
+    uncounted = {joint.name for joint in equations.terms.chart.closed} | {*_switched(system)}
     owners = _row_names(equations).items()
     rows = sum(len(names) for owner, names in owners if owner not in uncounted)
     further = f" − {rows} (constraints)" if rows else ""

@@ -78,8 +78,7 @@ class Contacts:
         )
         self.count = 0  # of impacts
         self._latest, self._standing = -np.inf, 0
-        # less is rounding
-        self.small_force = np.where(self.always, SURE * self.static, 1e-9 * weight(equations))
+        self.weight = weight(equations)
         self.gravity = gravity(equations)
         self._constants = np.array(list(context.parameters.values()))
         place = {name: k for k, name in enumerate(context.parameters)}
@@ -163,11 +162,15 @@ class Contacts:
         summed, and if they are within their cones, Σ |F_t|² ≤ Σ |F_t| μ_s N: the mean is negative
         only if no shares hold. Nor do any if |Σ F_t| > Σ μ_s N.
         """
-        weights = np.where(self.sticking, tangential_force + self.small_force, 0.0)
+        weights = np.where(self.sticking, tangential_force + self._small(normal), 0.0)
         spare = (weights * (self.static * normal - tangential_force)) @ self.same_pair
         mean = spare / (weights @ self.same_pair + 1e-300)
         most = np.where(self.sticking, self.static * normal, 0.0) @ self.same_pair
         return np.minimum(mean, most - together)
+
+    def _small(self, normal: np.ndarray) -> np.ndarray:
+        """Forces that are rounding."""
+        return np.where(self.always, SURE * self.static * normal, 1e-9 * self.weight)
 
     # --- when something happens -------------------------------------------------------------------
 
@@ -186,12 +189,12 @@ class Contacts:
             ca.vertcat(*(SX(getattr(point.law, what)) for point in self.points))
             for what in ("static", "regularization")
         )
-        always, scale = ca.DM(self.always.astype(float)), 1e-9 * weight(eqs)
-        tiny = always * SURE * static + (1 - always) * scale
+        always = ca.DM(self.always.astype(float))
+        tiny = always * SURE * static * normal + (1 - always) * 1e-9 * self.weight
         weights, together = sticking * (stuck + tiny), ca.DM(self.same_pair.T)
         reserve = together @ (weights * (static * normal - stuck)) / (together @ weights + 1e-300)
         reserve = ca.fmin(reserve, together @ (sticking * static * normal) - sum_of_stuck)
-        first = ca.if_else(touching, normal + tiny, gap + TOUCH)
+        first = always + (1 - always) * ca.if_else(touching, normal + tiny, gap + TOUCH)
         second = ca.if_else(sticking, reserve + tiny, slip - STUCK * blur)
         third = ca.if_else(flat, normal - moment / radius + tiny, rise - FLAT)
         return ca.vertcat(
@@ -279,7 +282,7 @@ class Contacts:
         """The closed point that would pull most, if any."""
         normal = self.seen(t, q, u)[2]
         spare = np.where(self.touching, normal - self._band(normal), np.inf)
-        pulls = spare < -self.small_force / 2
+        pulls = spare < -self._small(normal) / 2
         return int(spare.argmin()) if pulls.any() else None
 
     def overstrained(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[int, np.ndarray] | None:
@@ -287,7 +290,7 @@ class Contacts:
         it begins to slip: against the force that would be needed."""
         _, _, normal, tangential_force, _, together = self.seen(t, q, u)
         reserve = self._reserve(normal - self._band(normal), tangential_force, together)
-        strained = self.sticking & (reserve < -self.small_force / 2)
+        strained = self.sticking & (reserve < -self._small(normal) / 2)
         if not strained.any():
             return None
         own = np.where(strained, self.static * normal - tangential_force, np.inf)
@@ -306,7 +309,7 @@ class Contacts:
         _, _, normal, tangential_force, _, together = self.seen(t, q, u)
         radius, moment, *_ = self.ring_seen(t, q, u)
         spare = normal - self._band(normal)
-        least = -self.small_force / 2
+        least = -self._small(normal) / 2
         reserve = self._reserve(spare, tangential_force, together)
         return bool(
             (spare >= least)[self.touching].all()
