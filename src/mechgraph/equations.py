@@ -439,9 +439,37 @@ class Equations:
         """
         return door.formats.c.export_c(self, path)
 
+    def export_fmu(
+        self,
+        path: str | Path,
+        version: str = "3.0",
+        *,
+        start: Any = None,
+        guess: Mapping[str, float] | None = None,
+        t: float = 0.0,
+        parameters: Mapping[str, float] | None = None,
+        outputs: Sequence[str] = (),
+        duration: float = 1.0,
+        rtol: float = 1e-8,
+    ) -> Path:
+        """An FMU of these equations for model exchange and co-simulation, with source and, where
+        there is a compiler, machine code; the path of the file.
+
+        path: NAME.fmu.
+        version: of the standard FMI, "3.0" or "2.0".
+        start, guess, t: as of ``simulate``; who uses the FMU may set another start.
+        parameters: by name, other defaults.
+        outputs: names (see ``names``) of what is given beside the states and the system's outputs.
+        duration, rtol: of the default experiment.
+        """
+        given = {"start": start, "guess": guess, "t": t, "parameters": parameters}
+        return door.formats.fmu.export_fmu(
+            self, path, version, outputs=outputs, duration=duration, rtol=rtol, **given
+        )
+
     def export(self, path: str | Path) -> list[Path]:
         """Write these equations for another program, by the ending of ``path``: C (.c), CasADi
-        (.casadi), a module of Python that needs NumPy only (.py)."""
+        (.casadi), an FMU (.fmu), a module of Python that needs NumPy only (.py)."""
         return door.formats.export.export(self, path)
 
     def to_jax(self) -> dict[str, Any]:

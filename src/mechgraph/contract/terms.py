@@ -129,7 +129,8 @@ class Terms(Picklable):
         self.composed = composed
         if chart is None:
             sizes = len(symbols.coordinates), len(symbols.speeds)
-            rates = SX.eye(sizes[0]) if N is None else _matrix(N, sizes, "N")
+            same = SX.eye(sizes[0]) if sizes[0] else SX(*sizes)  # speeds alone need no N
+            rates = _matrix(same if N is None else N, sizes, "N")
             offset = None if n is None else _matrix(n, (sizes[0], 1), "n")
             chart = PlainChart(name, symbols, rates, offset, reference, quaternions)
         self.chart = chart

@@ -15,8 +15,9 @@ from ..arguments import file_path, writing
 from ..equations import Equations
 from ..errors import ArgumentError, UnsupportedError, shown
 from ..kernels.emit import functions, prelude
-from ..kernels.program import Untranslatable, trace
+from ..kernels.program import Program, Untranslatable, trace
 
+Programs = dict[str, tuple[Program, list[tuple[int, int]]]]
 ARGUMENTS = ("q", "u", "t", "w", "p")
 TOLERANCE = 1e-10
 
@@ -119,15 +120,19 @@ def _comment(text: str) -> str:
     return text.replace("*/", "* /").replace("/*", "/ *").replace("\n", " ")
 
 
-def _source(name: str, made: dict[str, ca.Function]) -> str:
+def traced(call: str, made: dict[str, ca.Function]) -> Programs:
+    """The functions as programs to be printed, each of one column."""
     try:
-        programs = {key: (trace(f), [f.size_out(0)]) for key, f in made.items()}
+        return {key: (trace(f), [f.size_out(0)]) for key, f in made.items()}
     except Untranslatable as error:
         raise UnsupportedError(
-            f"export_c: {error}: a table (interpolant) or another function of CasADi's own stands "
+            f"{call}: {error}: a table (interpolant) or another function of CasADi's own stands "
             "in the model; write it with mg.if_else, mg.sin, … instead"
         ) from None
-    body, workspace = functions(programs)
+
+
+def _source(name: str, made: dict[str, ca.Function]) -> str:
+    body, workspace = functions(traced("export_c", made))
     first = next(iter(made.values()))
     sizes = [first.nnz_in(k) for k in range(len(ARGUMENTS))]
     memory = f"    double x[{max(1, sum(sizes))}], work[{max(1, workspace)}];\n"

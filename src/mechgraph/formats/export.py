@@ -10,11 +10,13 @@ from ..equations import Equations
 from ..errors import ArgumentError
 from .arrays import export_casadi, export_numpy
 from .c import export_c
+from .fmu import export_fmu
 
 FORMATS: dict[str, Callable[[Equations, Path], Path | list[Path]]] = {
     ".c": export_c,
     ".casadi": export_casadi,
     ".py": export_numpy,
+    ".fmu": export_fmu,
 }
 
 

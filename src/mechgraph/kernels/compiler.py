@@ -23,7 +23,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -308,9 +308,21 @@ def _temporary(folder: Path) -> Iterator[Path]:
     return (path for path in folder.glob(f"{FOLDERS}*") if path.is_dir() and not path.is_symlink())
 
 
-def _compile(compiler: Compiler, arguments: list[str], size: int) -> None:
+def build_portable(source: Path, library: Path, size: int) -> None:
+    """Compile a file of so many characters, with what it includes, to a library that every machine
+    of this kind can load."""
+    compiler = find_compiler()
+    if compiler is None:
+        raise CompilationFailure("no C compiler")
+    flags = [flag for flag in FLAGS if flag != "-march=native"]
+    _compile(compiler, ["-o", str(library), str(source), "-lm"], size, flags)
+
+
+def _compile(
+    compiler: Compiler, arguments: list[str], size: int, flags: Sequence[str] = FLAGS
+) -> None:
     """Run the compiler; one that once did not finish in time is not waited for again."""
-    command, seconds = [*compiler.command, *FLAGS, *arguments], _time_limit(size)
+    command, seconds = [*compiler.command, *flags, *arguments], _time_limit(size)
     late = f"{command[0]} did not finish in time; MECHGRAPH_CC_TIMEOUT=seconds gives it more"
     attempt = compiler, os.environ.get("MECHGRAPH_CC_TIMEOUT")
     if attempt in _late:

@@ -16,10 +16,12 @@
 #include <string.h>
 #include <time.h>
 
+#ifndef EXPORT /* an FMU keeps it to itself */
 #ifdef _WIN32
 #define EXPORT __declspec(dllexport)
 #else
 #define EXPORT __attribute__((visibility("default")))
+#endif
 #endif
 
 /* x = (y, t, constants), w is workspace; what is not zero stops the run. */

@@ -1,0 +1,376 @@
+/* What an FMU does, whatever the version of its interface.
+
+   model.h defines, with y = (q, u) and x = (y, t, p, w): the sizes NY (states), NP (parameters), NW (inputs), NO (outputs),
+   NZ (event indicators), NL (limits, the first POSITIVE of them strict), LOAD (operations of flow), WORK; KEEPING, whether there are constraints to keep; START, TOLERANCE, FIXED (of each parameter,
+   whether it is fixed after initialization) and the functions
+
+       flow_run(x, work, ydot)          slopes, taken at the state after the way back to the constraints
+       keep_run(x, work, y)             the way back: one step of Newton's method
+       output_run(x, work, outputs)
+       surface_run(x, work, z)          zero where forces change from one piece to another
+       limit_run(x, work, values)       what must be positive, then what must not be negative
+       direction_run((x, dx), work, (derivatives, outputs, z))   their derivatives along dx
+
+   Derivatives for others' integrators are flow + RATE (keep - y): the constraints attract, so that nothing drifts away. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#define NX (NY + 1 + NP + NW)
+#define AT_LEAST_ONE(n) ((n) > 0 ? (n) : 1)
+#define LARGER(a, b) ((a) > (b) ? (a) : (b))
+
+/* value references: time, then in this order */
+enum { TIME = 0, STATES = 1, DERIVATIVES = STATES + NY, PARAMETERS = DERIVATIVES + NY, INPUTS = PARAMETERS + NP,
+       OUTPUTS = INPUTS + NW, INDICATORS = OUTPUTS + NO, VARIABLES = INDICATORS + NZ };
+enum { OK, WARNING, DISCARD, ERROR }; /* what functions return: good, good, perhaps better elsewhere, wrong */
+enum { CAPACITY = 256, ROWS = 2, STANDSTILL = 1000, SETTLING = 60, SMALL = 300 };
+
+#ifdef _WIN32
+#define FMI_EXPORT __declspec(dllexport)
+#else
+#define FMI_EXPORT __attribute__((visibility("default")))
+#endif
+#define CALL FMI_EXPORT int
+#define PASTE(a, b) a##b
+#define PASTED(a, b) PASTE(a, b)
+
+static const double RATE = 10.0;       /* of the way back to the constraints, 1/s */
+static const double SLACK = 10.0;      /* times the tolerance: a state so far from its constraints is brought back */
+static const double SETTLED = 1e-12, NEAR = 1e-9;  /* changes of Newton's method at its end, and that are let pass */
+static const double ROUNDING = 4e-15;  /* relative, of times */
+
+typedef struct {
+    double x[NX];                                  /* all values now */
+    double ydot[AT_LEAST_ONE(NY)], kept[AT_LEAST_ONE(NY)], out[AT_LEAST_ONE(NO)], z[AT_LEAST_ONE(NZ)];
+    double limits[AT_LEAST_ONE(NL)], pair[2 * NX], turned[AT_LEAST_ONE(NY + NO + NZ)], work[WORK];
+    double tolerance;
+    int is_running, has_changed;                   /* beyond initialization; what the integrator does not know of yet */
+    int standing;                                  /* kinks in one moment */
+    double latest;
+    /* for who started it */
+    void *environment, (*logger)(void);
+    const char *trouble;
+    /* of the integrator */
+    Run run;
+    double at[NX], result[AT_LEAST_ONE(LARGER(NY, NZ))], y[AT_LEAST_ONE(NY)], slope[AT_LEAST_ONE(NY)];
+    double fresh[AT_LEAST_ONE(NY)], ended[AT_LEAST_ONE(NY)], stage[AT_LEAST_ONE(NY)];
+    double K[16 * NY + 1], F[7 * NY + 1], Z[3 * NY + 1], W[3 * NY + 1], P[3 * NY + 1];
+    double J[NY * NY + 1], LU[NY * NY + 1], G[(5 + 4 * DEPTH) * 2 * NZ + 1], probe[NZ + 1], size[NZ + 1];
+    double from[CAPACITY], to[CAPACITY], trace[ROWS * (NY + 1)];
+    double complex CLU[NY * NY + 1], right[NY + 1];
+    long pivots[NY + 1], cpivots[NY + 1], side[NZ + 1], after[NZ + 1], which[CAPACITY];
+} Model;
+
+static int flow(const double *x, double *work, double *ydot) { flow_run(x, work, ydot); return 0; }
+static int way_back(const double *x, double *work, double *y) { keep_run(x, work, y); return 0; }
+static int surface(const double *x, double *work, double *z) { surface_run(x, work, z); return 0; }
+
+static int all_finite(const double *values, long count) {
+    for (long i = 0; i < count; i++)
+        if (!isfinite(values[i])) return 0;
+    return 1;
+}
+
+/* --- instances ---------------------------------------------------------------------------------------------------- */
+
+/* Everything that the integrator points to lies in the model. */
+static void connect(Model *m) {
+    Run *r = &m->run;
+    r->flow = flow, r->keep = KEEPING ? way_back : NULL, r->surface = surface;
+    r->x = m->at, r->result = m->result, r->work = m->work, r->y = m->y, r->ydot = m->slope, r->fresh = m->fresh;
+    r->kept = m->ended, r->stage = m->stage, r->K = m->K, r->F = m->F, r->Z = m->Z, r->W = m->W, r->P = m->P;
+    r->J = m->J, r->LU = m->LU, r->CLU = m->CLU, r->right = m->right, r->G = m->G, r->probe = m->probe;
+    r->pivots = m->pivots, r->cpivots = m->cpivots, r->side = m->side, r->after = m->after, r->which = m->which;
+    r->size = m->size, r->from = m->from, r->to = m->to, r->trace = m->trace;
+}
+
+/* The values at the start, and an integrator that knows of nothing. */
+static void restart(Model *m) {
+    static const double start[] = START;
+    memcpy(m->x, start, sizeof m->x);
+    memset(&m->run, 0, sizeof m->run);
+    memset(m->size, 0, sizeof m->size);
+    m->tolerance = TOLERANCE, m->is_running = 0, m->has_changed = 1, m->standing = 0, m->latest = -INFINITY;
+    m->run.n = m->run.moving = NY, m->run.surfaces = NZ, m->run.capacity = CAPACITY, m->run.rows = ROWS;
+    m->run.stride = 1, m->run.patience = 15, m->run.load = LOAD, m->run.longest = INFINITY;
+    m->run.watching = NY <= SMALL;
+    connect(m);
+}
+
+static Model *new_model(void) {
+    Model *m = calloc(1, sizeof(Model));
+    if (m) restart(m);
+    return m;
+}
+
+/* A copy, for a return to it. */
+static int remembered(Model *m, Model **copy) {
+    if (!*copy) *copy = malloc(sizeof(Model));
+    if (*copy) **copy = *m;
+    else m->trouble = "there is no memory for a copy";
+    return *copy ? OK : ERROR;
+}
+
+/* The return to a copy; the one who started the model stays the same. */
+static void restore(Model *m, const Model *from) {
+    void *environment = m->environment, (*logger)(void) = m->logger;
+    *m = *from;
+    m->environment = environment, m->logger = logger;
+    connect(m);
+}
+
+/* --- values ------------------------------------------------------------------------------------------------------- */
+
+/* How far the state is from its constraints, in proportion to its size; the way back is in `kept`. */
+static double distance(Model *m) {
+    double largest = 0;
+    keep_run(m->x, m->work, m->kept);
+    for (long i = 0; i < NY; i++) {
+        double part = fabs(m->kept[i] - m->x[i]) / (1 + fabs(m->x[i]));
+        if (!(part <= largest)) largest = part;
+    }
+    return largest;
+}
+
+/* Steps of Newton's method back to the constraints. */
+static int settle(Model *m) {
+    double left = 0;
+    for (int k = 0; KEEPING && k < SETTLING; k++) {
+        left = distance(m);
+        if (!isfinite(left)) break;
+        memcpy(m->x, m->kept, NY * sizeof(double));
+        if (left <= SETTLED) break;
+    }
+    m->has_changed = 1;
+    if (left <= NEAR) return OK;
+    m->trouble = "no state near this one meets the constraints";
+    return ERROR;
+}
+
+static int derivatives(Model *m) {
+    flow_run(m->x, m->work, m->ydot);
+    if (KEEPING) distance(m);
+    for (long i = 0; KEEPING && i < NY; i++) m->ydot[i] += RATE * (m->kept[i] - m->x[i]);
+    if (all_finite(m->ydot, NY)) return OK;
+    m->trouble = "the accelerations are not finite here";
+    return DISCARD;
+}
+
+/* Where the value of a variable lies; NULL for one that is not there. What has to be computed is computed when it is first
+   asked for (`known` begins with 0). */
+static const double *located(Model *m, unsigned reference, int *known, int *status) {
+    if (reference == TIME) return m->x + NY;
+    if (reference < DERIVATIVES) return m->x + (reference - STATES);
+    if (reference < PARAMETERS) {
+        if (!(*known & 1)) *status = derivatives(m), *known |= 1;
+        return m->ydot + (reference - DERIVATIVES);
+    }
+    if (reference < OUTPUTS) return m->x + NY + 1 + (reference - PARAMETERS);
+    if (reference < INDICATORS) {
+        if (!(*known & 2)) output_run(m->x, m->work, m->out), *known |= 2;
+        return m->out + (reference - OUTPUTS);
+    }
+    if (reference >= VARIABLES) return NULL;
+    if (!(*known & 4)) surface_run(m->x, m->work, m->z), *known |= 4;
+    return m->z + (reference - INDICATORS);
+}
+
+static int get_values(Model *m, const unsigned *references, size_t count, double *values) {
+    int known = 0, status = OK;
+    for (size_t k = 0; k < count; k++) {
+        const double *value = located(m, references[k], &known, &status);
+        if (!value) {
+            m->trouble = "there is no variable with this value reference";
+            return ERROR;
+        }
+        values[k] = *value;
+    }
+    return status;
+}
+
+/* Whole columns of values: states, derivatives, event indicators. */
+static int handed(Model *m, const double *from, size_t count, double *values, size_t asked, int status) {
+    if (asked != count) {
+        m->trouble = "the number of states or event indicators is another one";
+        return ERROR;
+    }
+    memcpy(values, from, count * sizeof(double));
+    return status;
+}
+
+static int is_among(unsigned reference, unsigned first, unsigned count) {
+    return reference >= first && reference - first < count;
+}
+
+static int set_value(Model *m, unsigned reference, double value) {
+    static const char fixed[] = FIXED;
+    int is_state = is_among(reference, STATES, NY), is_constant = is_among(reference, PARAMETERS, NP + NW);
+    if (!is_state && !is_constant) m->trouble = "only states, parameters and inputs can be set";
+    else if (is_among(reference, PARAMETERS, NP) && m->is_running && fixed[reference - PARAMETERS])
+        m->trouble = "a fixed parameter can be set before the end of initialization only";
+    else if (!isfinite(value)) m->trouble = "a value that is set must be finite";
+    else {
+        double *to = is_state ? m->x + (reference - STATES) : m->x + NY + 1 + (reference - PARAMETERS);
+        m->has_changed |= *to != value;
+        *to = value;
+        return OK;
+    }
+    return ERROR;
+}
+
+/* Whether all that elements say of parameters holds: limits are positive (the first ones) or not negative. */
+static int check_limits(Model *m) {
+    limit_run(m->x, m->work, m->limits);
+    for (long k = 0; k < NL; k++)
+        if (!(m->limits[k] > 0 || (k >= POSITIVE && m->limits[k] == 0))) {
+            m->trouble = "a mass, stiffness or the like is negative, or zero where it must not be, with these parameters";
+            return ERROR;
+        }
+    return OK;
+}
+
+static int set_values(Model *m, const unsigned *references, size_t count, const double *values) {
+    for (size_t k = 0; k < count; k++)
+        if (set_value(m, references[k], values[k])) return ERROR;
+    return m->is_running ? check_limits(m) : OK;
+}
+
+static int set_states(Model *m, const double *states, size_t count) {
+    m->has_changed = 1;
+    return handed(m, states, NY, m->x, count, OK);
+}
+
+/* Derivatives of some variables along changes of others. */
+static int directional(Model *m, const unsigned *unknowns, size_t count, const unsigned *knowns, size_t given,
+                       const double *seed, double *sensitivity) {
+    memcpy(m->pair, m->x, sizeof m->x);
+    memset(m->pair + NX, 0, sizeof m->x);
+    for (size_t k = 0; k < given; k++) {
+        unsigned reference = knowns[k];
+        if (is_among(reference, DERIVATIVES, NY) || reference >= OUTPUTS) {
+            m->trouble = "derivatives are taken along time, states, parameters and inputs";
+            return ERROR;
+        }
+        long where = reference == TIME ? NY : reference < DERIVATIVES ? (long)reference - STATES
+                                                                      : NY + 1 + (long)reference - PARAMETERS;
+        m->pair[NX + where] += seed[k];
+    }
+    direction_run(m->pair, m->work, m->turned);
+    for (size_t k = 0; k < count; k++) {
+        unsigned reference = unknowns[k];
+        if (is_among(reference, STATES, NY)) sensitivity[k] = m->pair[NX + reference - STATES];
+        else if (is_among(reference, DERIVATIVES, NY)) sensitivity[k] = m->turned[reference - DERIVATIVES];
+        else if (is_among(reference, OUTPUTS, NO + NZ)) sensitivity[k] = m->turned[NY + reference - OUTPUTS];
+        else {
+            m->trouble = "derivatives are those of state derivatives, outputs and event indicators";
+            return ERROR;
+        }
+    }
+    return OK;
+}
+
+/* --- the life of a model ------------------------------------------------------------------------------------------ */
+
+static void experiment(Model *m, int has_tolerance, double tolerance, double start) {
+    if (has_tolerance && tolerance > 0) m->tolerance = fmax(tolerance, 1e-14);
+    m->x[NY] = start, m->has_changed = 1;
+}
+
+static int end_initialization(Model *m) {
+    if (check_limits(m) || settle(m) || derivatives(m)) return ERROR;
+    m->is_running = 1;
+    return OK;
+}
+
+/* Whether a state has drifted so far that it should be brought back. */
+static int has_drifted(Model *m) { return KEEPING && distance(m) > SLACK * m->tolerance; }
+
+/* --- co-simulation ------------------------------------------------------------------------------------------------ */
+
+static int begin(Model *m) {
+    Run *r = &m->run;
+    if (has_drifted(m) && settle(m)) return ERROR;
+    r->rtol = m->tolerance, r->atol = m->tolerance / 100, r->stopped = 0;
+    memset(m->side, 0, sizeof m->side);
+    memcpy(m->at, m->x, sizeof m->x);
+    memcpy(r->y, m->x, NY * sizeof(double));
+    r->t = m->x[NY];
+    steps_begin(r);
+    m->has_changed = 0;
+    return OK;
+}
+
+/* Whether a surface is beyond zero at the end of what was attempted. */
+static int is_beyond(Run *r, double *g) {
+    steps_surfaces(r, g);
+    for (long s = 0; s < r->surfaces; s++)
+        if (r->side[s] && sign(r, s, g[s]) == -r->side[s]) return 1;
+    return 0;
+}
+
+/* The step in which forces change from one piece to another is taken just up to there, then a last one, of rounding's
+   length, goes over. A step that is not good enough although it ends there is halved. */
+static void go_over_kink(Model *m) {
+    Run *r = &m->run;
+    double low = r->whole, high = r->whole, g[NZ + 1], t = r->t;
+    for (long k = 0; k < r->crossings; k++)
+        if (r->whole * r->from[k] < low) low = r->whole * r->from[k], high = r->whole * r->to[k];
+    steps_attempt(r, high);
+    int crosses = is_beyond(r, g);
+    if (!crosses) low = high;
+    while (crosses && high - low > ROUNDING * (fabs(t) + high)) {
+        double middle = low + (high - low) / 2;
+        if (middle <= low || middle >= high) break;
+        steps_attempt(r, middle);
+        if (is_beyond(r, g)) high = middle;
+        else low = middle;
+    }
+    if (low > 0) {
+        double part = low;
+        while (steps_attempt(r, part) >= 1 && part > 1e-13 * fmax(1, fabs(t))) part /= 2, r->next = part;
+        steps_accept(r, t + part);
+        if (part < low) return;
+    }
+    if (!crosses) return;
+    double over = fmax(high - low, ROUNDING * fabs(t)); /* a shorter one would change nothing */
+    for (steps_attempt(r, over); !is_beyond(r, g) && over < r->whole; over *= 2) steps_attempt(r, 2 * over);
+    steps_accept(r, r->t + over);
+    for (long s = 0; s < NZ; s++)
+        if (sign(r, s, g[s])) r->side[s] = sign(r, s, g[s]);
+    steps_begin(r);
+}
+
+static int stands_still(Model *m) {
+    double t = m->run.t;
+    m->standing = t - m->latest < 1e-7 * fmax(1e-3, fabs(t)) ? m->standing + 1 : 0, m->latest = t;
+    if (m->standing <= STANDSTILL) return 0;
+    m->trouble = "forces jump back and forth without end";
+    return 1;
+}
+
+/* On to the time `end`; if that fails, the model is where it came to. */
+static int advance(Model *m, double end) {
+    Run *r = &m->run;
+    int failed = 0;
+    if (NY == 0) {
+        m->x[NY] = end;
+        return OK;
+    }
+    if (m->has_changed && begin(m)) return ERROR;
+    while (!failed && r->t < end) {
+        int why = steps_integrate(r, end, 1e9);
+        if (why == CROSSING) failed = stands_still(m), go_over_kink(m);
+        else if (why == STIFF || why == NOT_STIFF) r->method = why == STIFF ? RADAU : RK8, steps_begin(r);
+        else if (why != END && why != GO_ON) failed = 1, m->trouble = "the step became too small";
+    }
+    memcpy(m->x, r->y, NY * sizeof(double));
+    m->x[NY] = r->t;
+    return failed ? DISCARD : OK;
+}
+
+/* Whether the time at which another one wants to go on is not that of the model. */
+static int is_elsewhere(Model *m, double t) {
+    if (fabs(t - m->x[NY]) <= 1e-9 * fmax(1, fabs(t))) return 0;
+    m->trouble = "the step does not begin where the last one ended";
+    return 1;
+}

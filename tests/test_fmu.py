@@ -1,0 +1,367 @@
+"""FMUs, as FMPy sees them: valid, and with the motion that simulate finds."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fmpy import extract, instantiate_fmu, read_model_description, simulate_fmu
+from fmpy.validation import validate_fmu
+from scipy.integrate import solve_ivp
+
+import mechgraph as mg
+from mechgraph import gallery
+from mechgraph.kernels.compiler import find_compiler
+
+TESTS = (str(Path(__file__).parent),)
+KINDS = {"CoSimulation": 2e-8, "ModelExchange": 1e-5}  # CVode's steps add up to more than ours
+# version of the standard, seconds
+SYSTEMS = {
+    "a01_pendulum": ("2.0", 0.5),
+    "acrobot": ("3.0", 0.5),
+    "heavy_top": ("2.0", 0.2),
+    "fourbar": ("3.0", 0.5),
+    "five_bar": ("2.0", 0.5),
+    "slider_crank_3d": ("3.0", 0.5),
+    "whitworth": ("2.0", 0.5),
+    "chaplygin_sleigh": ("3.0", 0.5),
+    "rolling_disc": ("2.0", 0.5),
+    "involute_gears": ("3.0", 0.02),  # flanks that touch and part
+}
+
+
+def columns(result: Any, names: Any) -> np.ndarray:
+    return np.column_stack([result[name] for name in names])
+
+
+def difference(result: Any, run: mg.Trajectory) -> float:
+    names = (*run.equations.coordinates, *run.equations.speeds)
+    expected = np.column_stack([run.q, run.u])
+    return float((np.abs(columns(result, names) - expected) / (1 + np.abs(expected))).max())
+
+
+def simulated(file: Path, run: mg.Trajectory, kind: str, **options: Any) -> Any:
+    spans = {"stop_time": run.time[-1], "output_interval": run.time[1] - run.time[0]}
+    return simulate_fmu(
+        str(file), fmi_type=kind, record_events=False, relative_tolerance=1e-9, **spans | options
+    )
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_a_gallery_system_moves_in_others_programs_as_in_ours(name: str, tmp_path: Path) -> None:
+    example, (version, duration) = gallery.load(name), SYSTEMS[name]
+    eqs, given = example.system().equations(), {"start": example.start, "guess": example.guess}
+    file = eqs.export_fmu(tmp_path / "m.fmu", version, duration=duration, rtol=1e-9, **given)
+    assert validate_fmu(str(file)) == []
+    run = eqs.simulate(duration, **given, rtol=1e-11, step=duration / 100, account=False)
+    for kind, tolerance in KINDS.items():
+        found = simulated(file, run, kind)
+        assert difference(found, run) < tolerance
+        q, u = columns(found, eqs.coordinates), columns(found, eqs.speeds)
+        # ten times the tolerance, in units of the states, is what an integrator of others may leave
+        assert np.abs(eqs.position_violation(q, run.time)).max(initial=0) < 1e-7
+        assert np.abs(eqs.velocity_violation(q, u, run.time)).max(initial=0) < 1e-6
+
+
+# --- one system with everything: parameters, an input, outputs, kinks -----------------------------
+
+
+def cart() -> mg.System:
+    """A pendulum on a cart, which is pushed, and runs against a soft wall."""
+    system = mg.System("cart & <rod>", gravity=(0, 0, -9.81))
+    length, mass = system.parameter("length", 0.8), system.parameter("mass", 1.5)
+    push = system.input("push")
+    box = system.body("box", mass=mass, inertia=(0.1, 0.1, 0.1))
+    rod = system.body("rod", mass=0.5, com=(0, 0, -length), inertia=(0.01, 0.01, 0.001))
+    system.prismatic("rail", system.ground, box, axis="x")
+    system.revolute("hinge", box, rod, axis="y")
+    system.torque("motor", "rail", push)
+    wall = system.marker("wall", system.ground, (0.5, 0, 0), [("y", -np.pi / 2)])
+    system.compliant_contact("bump", mg.Sphere(box, 0.1), mg.Plane(wall), stiffness=1e4)
+    system.output("height of the rod", lambda m: m.position("rod")[2] - length)
+    return system
+
+
+START = {"rail": 0.2, "hinge": 0.7, "rail'": 1.0}
+
+
+class Instance:
+    """An instance in FMPy, by the names of variables."""
+
+    def __init__(self, file: Path, kind: str, start: float = 0.0, **values: float) -> None:
+        description = read_model_description(str(file))
+        self.references = {v.name: v.valueReference for v in description.modelVariables}
+        self.fmu = instantiate_fmu(extract(str(file)), description, kind)
+        self.is_new = description.fmiVersion.startswith("3")
+        self.set(**values)
+        if self.is_new:
+            self.fmu.enterInitializationMode(startTime=start, tolerance=1e-9)
+        else:
+            self.fmu.setupExperiment(startTime=start, tolerance=1e-9)
+            self.fmu.enterInitializationMode()
+        self.fmu.exitInitializationMode()
+
+    def get(self, *names: str) -> np.ndarray:
+        read = self.fmu.getFloat64 if self.is_new else self.fmu.getReal
+        return np.array(read([self.references[name] for name in names]))
+
+    def set(self, **values: float) -> None:
+        write = self.fmu.setFloat64 if self.is_new else self.fmu.setReal
+        for name, value in values.items():
+            write([self.references[name]], [value])
+
+    def along(self, unknowns: Any, known: str) -> np.ndarray:
+        given = [self.references[name] for name in unknowns], [self.references[known]], [1.0]
+        return np.array(self.fmu.getDirectionalDerivative(*given))
+
+    def step(self, t: float, length: float) -> None:
+        self.fmu.doStep(currentCommunicationPoint=t, communicationStepSize=length)
+
+
+@pytest.fixture(scope="module")
+def cart_file(tmp_path_factory: Any) -> Path:
+    folder, outputs = tmp_path_factory.mktemp("cart"), ["energy", "hinge: force"]
+    return cart().equations().export_fmu(folder / "cart.fmu", start=START, outputs=outputs)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_parameters_inputs_outputs_and_contacts(cart_file: Path, kind: str) -> None:
+    eqs = cart().equations()
+    assert validate_fmu(str(cart_file)) == []
+    assert eqs.numeric.closed.kinks.numel() > 0
+    given = {"length": 0.6, "mass": 2.0}
+    run = eqs.simulate(1.0, START, inputs={"push": 3.0}, parameters=given, rtol=1e-11, step=0.01)
+    found = simulated(cart_file, run, kind, start_values={**given, "push": 3.0})
+    assert difference(found, run) < 10 * KINDS[kind]
+    assert run["rail"].max() > 0.4  # it was at the wall
+    for name in ("height of the rod", "energy", "hinge: force z"):
+        assert np.allclose(found[name], run[name], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_directional_derivatives_are_the_jacobians(cart_file: Path, kind: str) -> None:
+    eqs, q, u = cart().equations(), [0.45, 0.7], [1.0, 0.0]  # at the wall
+    instance = Instance(cart_file, kind, rail=0.45, push=2.0)
+    rates = [f"der({name})" for name in (*eqs.coordinates, *eqs.speeds)]
+    for wrt, names in {"q": eqs.coordinates, "u": eqs.speeds, "inputs": eqs.inputs}.items():
+        expected = [
+            eqs.jacobian(of, wrt, q, u, inputs=[2.0])
+            for of in ("coordinate_rates", "accelerations")
+        ]
+        found = np.column_stack([instance.along(rates, name) for name in names])
+        assert np.allclose(found, np.vstack(expected), rtol=1e-10, atol=1e-10)
+    expected = eqs.jacobian("accelerations", "parameters", q, u, inputs=[2.0])
+    found = np.column_stack([instance.along(rates[2:], name) for name in eqs.parameters])
+    assert np.allclose(found, expected, rtol=1e-10, atol=1e-10)
+    assert np.isclose(instance.along(["height of the rod"], "rail'")[0], 0.0)
+
+
+@pytest.fixture(scope="module")
+def loop(tmp_path_factory: Any) -> tuple[mg.Equations, Path]:
+    example, folder = gallery.load("fourbar"), tmp_path_factory.mktemp("loop")
+    eqs, given = example.system().equations(), {"start": example.start, "guess": example.guess}
+    return eqs, eqs.export_fmu(folder / "loop.fmu", "2.0", **given)
+
+
+def test_directional_derivatives_with_a_loop_are_those_of_the_derivatives(
+    loop: tuple[mg.Equations, Path],
+) -> None:
+    eqs, file = loop
+    instance = Instance(file, "ModelExchange")
+    names = [*eqs.coordinates, *eqs.speeds]
+    rates, at, h = [f"der({name})" for name in names], instance.get(*names), 1e-6
+    for name, value in zip(names, at, strict=True):
+        exact = instance.along(rates, name)
+        instance.set(**{name: value + h})
+        ahead = instance.get(*rates)
+        instance.set(**{name: value - h})
+        behind = instance.get(*rates)
+        instance.set(**{name: value})
+        assert np.allclose(exact, (ahead - behind) / (2 * h), rtol=1e-6, atol=1e-5)
+
+
+def test_what_must_not_be_set_is_refused(cart_file: Path) -> None:
+    instance = Instance(cart_file, "CoSimulation")
+    for wrong in ({"mass": -1.0}, {"energy": 1.0}, {"push": float("nan")}):
+        with pytest.raises(Exception, match="status 3"):
+            instance.set(**wrong)
+    with pytest.raises(Exception, match="status 3"):
+        Instance(cart_file, "CoSimulation", mass=0.0)
+    with pytest.raises(Exception, match="status 3"):
+        Instance(cart_file, "CoSimulation").step(0.5, 0.1)  # it is at 0
+
+
+def test_a_state_can_be_returned_to_and_instances_are_apart(cart_file: Path) -> None:
+    first, second = (Instance(cart_file, "CoSimulation") for _ in range(2))
+    first.step(0.0, 0.1)
+    kept = first.fmu.getFMUState()
+    first.step(0.1, 0.2)
+    there = first.get("rail", "hinge")
+    first.fmu.setFMUState(kept)
+    first.fmu.freeFMUState(kept)
+    first.step(0.1, 0.2)
+    assert np.array_equal(first.get("rail", "hinge"), there)
+    assert np.array_equal(second.get("rail", "hinge"), [0.2, 0.7])
+
+
+def test_a_start_that_the_constraints_do_not_allow_is_brought_to_them(
+    loop: tuple[mg.Equations, Path],
+) -> None:
+    eqs, file = loop
+    first, crank = eqs.coordinates[0], Instance(file, "CoSimulation").get(eqs.coordinates[0])[0]
+    q = Instance(file, "CoSimulation", **{first: crank + 0.1}).get(*eqs.coordinates)
+    assert np.abs(eqs.position_violation(q)).max() < 1e-10
+    assert abs(q[0] - crank) > 0.01
+
+
+def test_lengths_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    system = mg.System("slider")
+    length = system.parameter("length", 2.0)
+    block = system.body("block", mass=1.0, inertia=(1, 1, 1))
+    system.prismatic("way", system.ground, block, axis="x")
+    post = system.marker("post", system.ground, (0, 0, 1))
+    system.distance("rod", block, post, length)
+    file = system.equations().export_fmu(tmp_path / "s.fmu", guess={"way": 1.0})
+    assert np.isclose(Instance(file, "CoSimulation", length=1.5).get("way")[0], 1.25**0.5)
+    with pytest.raises(Exception, match="status 3"):
+        Instance(file, "CoSimulation", length=0.9)
+    with pytest.raises(Exception, match="status 3"):  # it is fixed: the rod would have to jump
+        Instance(file, "CoSimulation").set(length=1.9)
+
+
+# --- together with another one --------------------------------------------------------------------
+
+
+def controller() -> mg.Equations:
+    """push = −kp x − ki z, ż = x."""
+    v = mg.variables([], ["z"], ["x"], {"kp": 30.0, "ki": 10.0})
+    push = {"push": -v["kp"] * v["x"] - v["ki"] * v["z"]}
+    return mg.Equations(mg.Terms(v, name="controller", M=[[1]], f=[v["x"]], outputs=push))
+
+
+def test_two_fmus_in_one_simulation(cart_file: Path, tmp_path: Path) -> None:
+    file = controller().export_fmu(tmp_path / "controller.fmu", "2.0")
+    assert validate_fmu(str(file)) == []
+    eqs, duration = cart().equations(), 0.4
+
+    def slope(t: float, y: np.ndarray) -> np.ndarray:
+        return np.append(eqs.rhs(t, y[:4], inputs=[-30.0 * y[0] - 10.0 * y[4]]), y[0])
+
+    start = [*np.concatenate(eqs.assemble(START)), 0.0]
+    solved = solve_ivp(slope, (0.0, duration), start, rtol=1e-10, atol=1e-12).y[:4, -1]
+    errors = []
+    for count in (40, 80, 160):
+        cart_, control = Instance(cart_file, "CoSimulation"), Instance(file, "CoSimulation")
+        for t, h in ((k * duration / count, duration / count) for k in range(count)):
+            control.set(x=cart_.get("rail")[0])
+            cart_.set(push=control.get("push")[0])
+            cart_.step(t, h)
+            control.step(t, h)
+        errors.append(np.abs(cart_.get(*eqs.coordinates, *eqs.speeds) - solved).max())
+    assert errors[0] < 0.1
+    assert np.allclose(np.divide(errors[:-1], errors[1:]), 2, atol=0.2)  # values held: first order
+
+
+# --- the file -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def no_compiler(monkeypatch: Any) -> None:
+    monkeypatch.setenv("MECHGRAPH_CC", "none")
+
+
+quietly = pytest.mark.filterwarnings("ignore:the FMU has its source only")
+MAKE = """
+import sys, test_fmu as t
+t.cart().equations().export_fmu(sys.argv[1], start=t.START)
+"""
+
+
+@quietly
+def test_the_same_model_makes_the_same_file(tmp_path: Path, no_compiler: None) -> None:
+    eqs, file, again = cart().equations(), tmp_path / "a.fmu", tmp_path / "b.fmu"
+    eqs.export_fmu(file, start=START)
+    paths = {"PYTHONHASHSEED": "1", "PYTHONPATH": os.pathsep.join([*sys.path, *TESTS])}
+    subprocess.run(
+        [sys.executable, "-c", MAKE, str(again)], check=True, env={**os.environ, **paths}
+    )
+    assert file.read_bytes() == again.read_bytes()
+    other = eqs.export_fmu(tmp_path / "other.fmu", start={"rail": 0.1})
+    tokens = {read_model_description(str(each)).instantiationToken for each in (file, other)}
+    assert len(tokens) == 2
+
+
+@quietly
+@pytest.mark.parametrize("version", ["2.0", "3.0"])
+def test_the_source_has_no_warnings(version: str, tmp_path: Path, monkeypatch: Any) -> None:
+    found = find_compiler()
+    assert found is not None
+    monkeypatch.setenv("MECHGRAPH_CC", "none")
+    for k, eqs in enumerate((controller(), cart().equations())):
+        with zipfile.ZipFile(eqs.export_fmu(tmp_path / f"{k}.fmu", version)) as archive:
+            archive.extractall(tmp_path / str(k))
+        source = tmp_path / str(k) / "sources" / f"fmi{version[0]}.c"
+        flags = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only"]
+        subprocess.run([*found.command, *flags, str(source)], check=True)
+
+
+def test_without_a_compiler_there_is_the_source(tmp_path: Path, no_compiler: None) -> None:
+    with pytest.warns(UserWarning, match="source only"):
+        file = controller().export_fmu(tmp_path / "c.fmu")
+    assert validate_fmu(str(file)) == []
+    with zipfile.ZipFile(file) as archive:
+        names = archive.namelist()
+    assert "sources/fmi3.c" in names
+    assert not any(name.startswith("binaries") for name in names)
+
+
+@quietly
+def test_names_that_a_file_cannot_carry_are_escaped(tmp_path: Path, no_compiler: None) -> None:
+    v = mg.variables(["time", "a\ufffe<&\"'"], ["b", "der(time)"])
+    eqs = mg.Equations(mg.Terms(v, name="ü 1", N=[[1, 0], [0, 1]], M=[[1, 0], [0, 1]], f=[0, 0]))
+    file = eqs.export_fmu(tmp_path / "names.fmu")
+    assert validate_fmu(str(file)) == []
+    names = [each.name for each in read_model_description(str(file)).modelVariables]
+    assert names[:5] == ["time", "time (2)", "a\\ufffe<&\"'", "b", "der(time)"]
+
+
+def test_what_does_not_move_by_itself(tmp_path: Path) -> None:
+    system = mg.System("crank", gravity=(0, 0, -9.81))
+    wheel = system.body("wheel", mass=1.0, com=(1, 0, 0), inertia=(0.1, 0.1, 0.1))
+    system.joint("turn", system.ground, wheel, [mg.rot("z", 2 * system.time)])
+    system.marker("rim", wheel, (1, 0, 0))
+    file = system.equations().export_fmu(tmp_path / "c.fmu", "2.0", outputs=["rim'"])
+    assert validate_fmu(str(file)) == []
+    instance = Instance(file, "CoSimulation")
+    instance.step(0.0, 0.5)
+    assert np.allclose(instance.get("rim' x", "rim' y"), [-2 * np.sin(1), 2 * np.cos(1)])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"path": "m.zip"}, "NAME.fmu"),
+        ({"version": "1.0"}, "version must be"),
+        ({"outputs": ["nothing"]}, "unknown name"),
+        ({"outputs": "energy"}, "outputs"),
+        ({"rtol": 0}, "rtol must be"),
+        ({"duration": -1}, "duration must be"),
+        ({"parameters": {"mass": -1.0}}, "mass must be positive"),
+        ({"path": "no folder/m.fmu"}, "cannot write"),
+    ],
+)
+def test_wrong_arguments_are_named(options: Any, message: str, tmp_path: Path) -> None:
+    with pytest.raises(mg.ArgumentError, match=message):
+        cart().equations().export_fmu(**{"path": "m.fmu", **options})
+
+
+def test_rigid_contacts_are_refused_by_name(tmp_path: Path) -> None:
+    eqs = gallery.load("falling_rod").system().equations()
+    with pytest.raises(mg.UnsupportedError, match=r"'foot on floor'.*compliant"):
+        eqs.export_fmu(tmp_path / "m.fmu")
