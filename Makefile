@@ -29,6 +29,9 @@ bench: .venv/bench
 	$(BIN)/python benchmarks/large.py
 	$(BIN)/python benchmarks/contacts.py
 	$(BIN)/python benchmarks/composition.py
+	$(BIN)/python benchmarks/controllers.py
+	$(BIN)/python benchmarks/robotics.py
+	$(BIN)/python benchmarks/formalisms.py
 
 .venv/runtime: pyproject.toml
 	$(PYTHON) -m venv .venv
