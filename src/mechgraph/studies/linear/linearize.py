@@ -127,14 +127,16 @@ def _refuse_standing(equations: Equations, state: State) -> None:
     holds them has no slope."""
     elements = equations.terms.chart.description.constraints.values()
     rubbing = [each for each in elements if isinstance(each, JointFriction)]
+    if not rubbing:
+        return
 
     def moving() -> SX:
         m = equations.terms.chart.motion
         return ca.vertcat(SX(0, 1), *(each.moving(m) for each in rubbing))
 
     known = equations.numeric.evaluate("moving joints", moving, 1, *state)
-    for each, value in zip(rubbing, known, strict=True):
-        if value < 1:
+    for each, values in zip(rubbing, np.moveaxis(known, -1, 0), strict=True):
+        if np.any(values < 1):
             raise ArgumentError(
                 f"no linear model here: {each.called} is dry, and its joint stands still; say that "
                 f"it sticks, parameters={{'{each.name}.sticking': 1}}, or which way it begins to "
