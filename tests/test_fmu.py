@@ -20,7 +20,9 @@ from mechgraph import gallery
 from mechgraph.kernels.compiler import find_compiler
 
 TESTS = (str(Path(__file__).parent),)
-KINDS = {"CoSimulation": 2e-8, "ModelExchange": 1e-5}  # CVode's steps add up to more than ours
+KINDS = {"CoSimulation": 2e-8, "ModelExchange": 2e-6}  # CVode's steps add up to more than ours
+# what is left of constraints: an integrator of others may leave ten times the tolerance
+LEFT = {"CoSimulation": 1e-13, "ModelExchange": 2e-7}
 # version of the standard, seconds
 SYSTEMS = {
     "a01_pendulum": ("2.0", 0.5),
@@ -64,9 +66,8 @@ def test_a_gallery_system_moves_in_others_programs_as_in_ours(name: str, tmp_pat
         found = simulated(file, run, kind)
         assert difference(found, run) < tolerance
         q, u = columns(found, eqs.coordinates), columns(found, eqs.speeds)
-        # ten times the tolerance, in units of the states, is what an integrator of others may leave
-        assert np.abs(eqs.position_violation(q, run.time)).max(initial=0) < 1e-7
-        assert np.abs(eqs.velocity_violation(q, u, run.time)).max(initial=0) < 1e-6
+        assert np.abs(eqs.position_violation(q, run.time)).max(initial=0) < LEFT[kind]
+        assert np.abs(eqs.velocity_violation(q, u, run.time)).max(initial=0) < LEFT[kind]
 
 
 # --- one system with everything: parameters, an input, outputs, kinks -----------------------------
