@@ -27,7 +27,7 @@ from mechgraph.gallery import present, verified
 
 MASS, R, G = 1.0, 1.0, 1.0
 A, C = MASS * R**2 / 4, MASS * R**2 / 2
-START = {"centre.tilt": 0.4, "omega1": 0.3, "omega2": 0.5, "omega3": 1.1}
+START = {"place.tilt": 0.4, "omega1": 0.3, "omega2": 0.5, "omega3": 1.1}
 DURATION = 10.0
 OPTIONS = {"rtol": 1e-11}
 SPEEDS = ["omega1", "omega2", "omega3"]
@@ -35,21 +35,24 @@ SPEEDS = ["omega1", "omega2", "omega3"]
 
 def system() -> mg.System:
     """The disc about z of its body, and a frame that goes with yaw and tilt."""
-    s = mg.System("disc, three ways", gravity=(0, 0, -G))
+    s = mg.System("disc, three ways")
+    values = {"m": MASS, "R": R, "g": G, "A": A, "C": C}
+    mass, radius, g, across, along = (s.parameter(*each) for each in values.items())
+    s.gravity = (0, 0, -g)
     upright = s.frame("upright")
-    disc = s.body("disc", mass=MASS, inertia=(A, A, C))
+    disc = s.body("disc", mass=mass, inertia=(across, across, along))
     chain = [*(mg.move(axis, axis) for axis in "xy"), mg.rot("z", "yaw")]
     chain += [mg.rot("x", np.pi / 2), mg.rot("x", "tilt")]  # y up along the disc, z its axis
-    s.joint("centre", s.ground, upright, chain)
-    s.revolute("spin", upright, disc, at=(0, R, 0))
+    s.joint("place", s.ground, upright, chain)
+    s.revolute("spin", upright, disc, at=(0, radius, 0))
 
-    centre = s.marker("middle", upright, at=(0, R, 0))
+    centre = s.marker("middle", upright, at=(0, radius, 0))
 
     def turning(m: mg.Motion) -> Any:
         return m.angular_velocity(upright) + m.speed("spin") * m.axis(upright, "z")
 
     def slip(m: mg.Motion) -> Any:
-        return m.velocity(centre) - R * mg.cross(turning(m), m.axis(upright, "y"))
+        return m.velocity(centre) - radius * mg.cross(turning(m), m.axis(upright, "y"))
 
     for k, axis in enumerate("xyz", start=1):
         s.speed(f"omega{k}", lambda m, axis=axis: mg.dot(turning(m), m.axis(upright, axis)))
@@ -99,11 +102,11 @@ def check() -> dict[str, float]:
         equations = s.equations(name)
         rows = [equations.speeds.index(speed) for speed in SPEEDS]
         found = equations.accelerations(run.q[::100], run.u[::100])[:, rows]
-        theta, w = run["centre.tilt"][::100], run.u[::100][:, rows]
+        theta, w = run["place.tilt"][::100], run.u[::100][:, rows]
         expected = np.array([classical(*each) for each in zip(theta, w, strict=True)])
         errors[f"classical equations, {name}"] = (np.abs(found - expected).max(), 1e-12)
     M, f = maggi.maggi.M(run.q[-1]), maggi.maggi.f(run.q[-1], run.u[-1])
-    expected = classical(run["centre.tilt"][-1], run.u[-1][rows])
+    expected = classical(run["place.tilt"][-1], run.u[-1][rows])
     errors["Maggi's three equations"] = (np.abs(np.linalg.solve(M, f) - expected).max(), 1e-12)
     errors["height of the surface that rolls"] = (
         np.abs(run["disc"][:, 2] - rolled(run)).max(),
@@ -116,10 +119,11 @@ def check() -> dict[str, float]:
 def rolled(run: mg.Trajectory) -> np.ndarray:
     """The height of the centre by ``rolling_disc.py``, from the same start."""
     other = gallery.load("rolling_disc").system(angles=True).equations()
-    start = {"centre.yaw": 0.0, "centre.tilt": np.pi / 2 + START["centre.tilt"]}
+    tilt = START["place.tilt"]
+    start = {"centre.yaw": 0.0, "centre.tilt": np.pi / 2 + tilt}
     tilting = {"centre.tilt'": START["omega1"]}
-    turning = START["omega2"] / np.cos(START["centre.tilt"])
-    spinning = START["omega3"] + turning * np.sin(START["centre.tilt"])
+    turning = START["omega2"] / np.cos(tilt)
+    spinning = START["omega3"] + turning * np.sin(tilt)
     start |= {**tilting, "centre.yaw'": turning, "centre.spin'": spinning}
     return other.simulate(DURATION, start, **OPTIONS)["disc"][:, 2]
 

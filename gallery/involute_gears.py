@@ -13,18 +13,11 @@ Pairs of teeth follow each other at the base pitch p = 2πr/z; a pair touches at
 (π/2z₁ + inv α₀ + α) from the tangent point of the pinion, as long as that is inside of both tip
 circles.
 
-Compliant teeth (``InvoluteTeeth``, a force) press each other with k δ (1 + d δ̇) where they overlap
-by δ = −gap. Beyond the tips the gap is wider by x²/2ρ, x being the distance from the last regular
-point: so the load passes smoothly from tooth to tooth, and the energy is kept. By virtual work the
-lever arms of the force are −∂gap/∂φ, and so its line is the common tangent of the circles with
-these radii, which regularly are the base circles. Rigid teeth (``Mesh``, a constraint) are one row:
-at the pitch point both gears move alike along the base tangent.
+``involute_gears`` are compliant teeth, ``rigid_gears`` rigid ones; see docs/machine-elements.md.
 
 Data are chosen by us: m = 2 mm, α₀ = 20°, tips one module beyond the pitch circles, discs of steel
 10 mm thick, 1.4·10⁸ N/m for each pair of teeth (about what steel teeth of this width have).
 """
-
-from collections.abc import Iterator
 
 import casadi as ca
 import numpy as np
@@ -33,10 +26,11 @@ from scipy.optimize import fsolve
 
 import mechgraph as mg
 from mechgraph.gallery import present, verified
+from mechgraph.model.elements.gears import GearPair, involute
 
 TEETH, MODULE, CUTTER = np.array([20, 35]), 2e-3, np.radians(20)
 PITCH_RADII = MODULE * TEETH / 2
-BASE_RADII, TIP_RADII = PITCH_RADII * np.cos(CUTTER), PITCH_RADII + MODULE
+BASE_RADII = PITCH_RADII * np.cos(CUTTER)
 PITCH = np.pi * MODULE * np.cos(CUTTER)  # of the base circles
 STIFFNESS, DAMPING, CORNER = 1.4e8, 1.0, 5e-3  # N/m, s/m, m
 MASSES = 7850 * 0.01 * np.pi * PITCH_RADII**2
@@ -49,122 +43,6 @@ DURATION = 1.0
 OPTIONS = {"rtol": 1e-12, "step": 1e-4}
 
 
-def involute(x: float) -> float:
-    """inv x."""
-    return float(np.tan(x) - x)
-
-
-class Pair:
-    """The geometry of the pair at a centre distance, in multiples of that at which there is no
-    backlash."""
-
-    def __init__(self, apart: float = 1.0) -> None:
-        self.distance = apart * PITCH_RADII.sum()
-        self.alpha = float(np.arccos(BASE_RADII.sum() / self.distance))
-        self.backlash = 2 * BASE_RADII.sum() * (involute(self.alpha) - involute(CUTTER))
-        self.start = BASE_RADII[0] * (np.pi / 2 / TEETH[0] + involute(CUTTER) + self.alpha)
-        reach = np.sqrt(TIP_RADII**2 - BASE_RADII**2)
-        self.first, self.last = self.distance * np.sin(self.alpha) - reach[1], reach[0]
-        self.contact_ratio = (self.last - self.first) / PITCH
-
-
-class Gears:
-    """Two gears that mesh: the markers of their axles (along z) and the names of their joints."""
-
-    def __init__(
-        self,
-        name: str,
-        axles: list[mg.Marker],
-        joints: list[str],
-        pair: Pair,
-        damping: float = DAMPING,
-    ) -> None:
-        self.name, self.axles, self.pair, self._joints = name, axles, pair, joints
-        self.damping = damping
-
-    def places(self) -> list[mg.Marker]:
-        return self.axles
-
-    def across(self, m: mg.Motion, side: int, cosine: SX | float) -> SX:
-        """The direction in which the pinion pushes the wheel, for the cosine of its inclination:
-        side 1 drives, −1 coasts."""
-        along = (m.position(self.axles[1]) - m.position(self.axles[0])) / self.pair.distance
-        # beside pairs of teeth that are far from touching there is no such line
-        sine = ca.sqrt(ca.fmax(0, 1 - cosine**2))
-        return sine * along + side * cosine * ca.cross(m.axis(self.axles[0], "z"), along)
-
-
-class Mesh(Gears, mg.Constraint):
-    """Rigid teeth without backlash: n·(v₁ − v₂) = 0 at the pitch point, n along the base
-    tangent."""
-
-    def velocity(self, m: mg.Motion) -> list[tuple[str, SX]]:
-        (a, b), (r1, r2) = (m.position(axle) for axle in self.axles), BASE_RADII
-        point = (r2 * a + r1 * b) / (r1 + r2)
-        v1, v2 = (
-            m.velocity(x) + ca.cross(m.angular_velocity(x), point - m.position(x))
-            for x in self.axles
-        )
-        return [("", ca.dot(self.across(m, 1, np.cos(self.pair.alpha)), v1 - v2))]
-
-
-class InvoluteTeeth(Gears, mg.Force):
-    """Compliant teeth with backlash: every pair of teeth that may touch, on both sides."""
-
-    passive = True
-
-    def joints(self) -> list[str]:
-        return self._joints
-
-    def flanks(self, m: mg.Motion) -> Iterator[tuple[int, SX, SX]]:
-        """Of every pair of flanks: side, gap, and the lever arms −∂gap/∂φ."""
-        phi, pair = ca.vertcat(*(m.coordinate(joint) for joint in self._joints)), self.pair
-        lead = _within(ca.dot(SX(BASE_RADII), phi), -PITCH / 2)
-        for side in (1, -1):
-            enters = _within(pair.start + side * BASE_RADII[0] * phi[0], pair.first)
-            for k in range(-1, int(np.ceil(pair.contact_ratio)) + 1):
-                s = enters + k * PITCH
-                beyond = ca.fmax(0, s - pair.last) - ca.fmax(0, pair.first - s)
-                gap = pair.backlash / 2 - side * lead + beyond**2 / (2 * CORNER)
-                yield (
-                    side,
-                    gap,
-                    side * ca.vertcat(BASE_RADII[0] * (1 - beyond / CORNER), BASE_RADII[1]),
-                )
-
-    def potential(self, m: mg.Motion) -> SX:
-        return sum((STIFFNESS / 2 * ca.fmax(0, -gap) ** 2 for _, gap, _ in self.flanks(m)), SX(0))
-
-    def conservative(self, m: mg.Motion) -> list[mg.Wrench]:
-        return [
-            w
-            for side, gap, arms in self.flanks(m)
-            for w in self._pressed(m, side, arms, STIFFNESS * ca.fmax(0, -gap))
-        ]
-
-    def nonconservative(self, m: mg.Motion) -> list[mg.Wrench]:
-        rates = ca.vertcat(*(m.speed(joint) for joint in self._joints))
-        wrenches = []
-        for side, gap, arms in self.flanks(m):
-            damped = ca.fmax(-1, self.damping * ca.dot(arms, rates))  # teeth do not pull
-            wrenches += self._pressed(m, side, arms, STIFFNESS * ca.fmax(0, -gap) * damped)
-        return wrenches
-
-    def _pressed(self, m: mg.Motion, side: int, arms: SX, size: SX) -> list[mg.Wrench]:
-        """A force on the wheel with these lever arms, and its reaction on the pinion."""
-        force = size * self.across(m, side, side * ca.sum1(arms) / self.pair.distance)
-        axis = m.axis(self.axles[0], "z")
-        return [
-            mg.Wrench(axle, sign * force, -size * arms[k] * axis)
-            for k, (axle, sign) in enumerate(zip(self.axles, (-1, 1), strict=True))
-        ]
-
-
-def _within(x: SX, least: float) -> SX:
-    """x by whole pitches, from ``least`` on."""
-    return x - PITCH * ca.floor((x - least) / PITCH)
-
-
 def system(
     teeth: str = "compliant",
     apart: float = 1.0,
@@ -174,17 +52,18 @@ def system(
 ) -> mg.System:
     """Pinion (ground's origin) and wheel (on x), driven and braked; the torques balance each other
     if not told otherwise."""
-    s, pair = mg.System("involute gears"), Pair(apart)
-    axles = []
-    for name, mass, inertia, x in zip(
-        ("pinion", "wheel"), MASSES, INERTIAS, (0, pair.distance), strict=True
-    ):
-        disc = s.body(f"{name} disc", mass=mass, inertia=(inertia / 2, inertia / 2, inertia))
+    s = mg.System("involute gears")
+    distance = apart * PITCH_RADII.sum()
+    for gear, (name, x) in enumerate((("pinion", 0), ("wheel", distance))):
+        inertia = INERTIAS[gear] * np.array([0.5, 0.5, 1])
+        disc = s.body(f"{name} disc", mass=MASSES[gear], inertia=inertia)
         s.revolute(name, s.ground, disc, axis="z", at=(x, 0, 0))
-        axles.append(s.marker(f"{name} axle", disc))
-        _show_teeth(s, disc, len(axles) - 1)
-    kind = Mesh if teeth == "rigid" else InvoluteTeeth
-    s.add(kind("mesh", axles, ["pinion", "wheel"], pair, damping))
+        _show_teeth(s, disc, gear)
+    if teeth == "rigid":
+        s.rigid_gears("mesh", "pinion", "wheel", TEETH, MODULE)
+    else:
+        law = {"stiffness": STIFFNESS, "damping": damping, "rounding": CORNER}
+        s.involute_gears("mesh", "pinion", "wheel", TEETH, MODULE, **law)
     s.torque("drive", "pinion", drive)
     s.torque("brake", "wheel", brake)
     return s
@@ -218,7 +97,7 @@ def flank(gear: int, side: int, turn: float, t: float) -> tuple[np.ndarray, np.n
     return BASE_RADII[gear] * (radial + t * across), across
 
 
-def touch(pair: Pair, side: int, turn: float) -> tuple[float, np.ndarray]:
+def touch(pair: GearPair, side: int, turn: float) -> tuple[float, np.ndarray]:
     """The angle φ₂ at which the flanks touch, and the point where they do: equal points, opposite
     normals."""
 
@@ -235,10 +114,15 @@ def touch(pair: Pair, side: int, turn: float) -> tuple[float, np.ndarray]:
     return x[2], flank(0, side, turn, x[0])[0]
 
 
+def pair_at(apart: float) -> GearPair:
+    """The pair at a centre distance, in multiples of that at which there is no backlash."""
+    return GearPair(TEETH, MODULE, apart * PITCH_RADII.sum(), CUTTER)
+
+
 def geometry(apart: float) -> np.ndarray:
     """Errors at a centre distance: ratio, distance of the contact from the base tangent (m),
     backlash (m)."""
-    pair, turns = Pair(apart), np.linspace(-0.15, 0.15, 13)
+    pair, turns = pair_at(apart), np.linspace(-0.15, 0.15, 13)
     drive, coast = ([touch(pair, side, turn) for turn in turns] for side in (1, -1))
     angles = np.array([[phi for phi, _ in found] for found in (drive, coast)])
     ratio = np.diff(angles) / np.diff(turns) + TEETH[0] / TEETH[1]
@@ -260,7 +144,7 @@ def lead(run: mg.Trajectory) -> np.ndarray:
 def rigid(apart: float) -> np.ndarray:
     """Errors with rigid teeth: ratio of the angles, speed (the torques balance), force in the
     bearing; violation."""
-    equations, pair = system("rigid", apart).equations(), Pair(apart)
+    equations, pair = system("rigid", apart).equations(), pair_at(apart)
     run = equations.simulate(DURATION, {"pinion'": SPEED}, **OPTIONS)
     ratio = run["wheel"] + run["pinion"] * TEETH[0] / TEETH[1]
     even = np.abs(run["pinion'"] / SPEED - 1).max()
@@ -277,7 +161,7 @@ def ahead(m: mg.Motion) -> SX:
 def rattle(apart: float) -> tuple[float, mg.Trajectory]:
     """A pinion free between the flanks, without damping: error of the way between leaving one and
     meeting the other (m)."""
-    half, speed = Pair(apart).backlash / 2, 2.0
+    half, speed = pair_at(apart).backlash / 2, 2.0
     meets = {
         name: mg.Event(lambda m, at=at: ahead(m) - at, stop=False)
         for name, at in (("drives", half), ("coasts", -half))
@@ -311,7 +195,7 @@ def ripple(run: mg.Trajectory) -> dict[str, tuple[float, float]]:
             1.0,
         ),
         "compliant: time with two pairs, less ε − 1": (
-            abs(share - (Pair().contact_ratio - 1)),
+            abs(share - (pair_at(1.0).contact_ratio - 1)),
             corner,
         ),
     }

@@ -11,7 +11,7 @@ three equations of full rank for three speeds: every motion can be driven, and w
 nothing moves. Coasting with a yaw rate, the vehicle leaves the straight line: its course turns at
 κΩ, κ = a / (m + a), a = 3J/2R², because the inertia J of the wheels resists in axes that turn.
 
-``system(rollers=0)`` has ideal wheels: one velocity row each (``OmniWheel``). ``system(rollers=5)``
+``system(rollers=0)`` has ideal wheels, one velocity row each: ``omni_wheel``; ``system(rollers=5)``
 has five barrels on each wheel, bodies that turn about tangents of the rim and touch the floor,
 compliantly and with friction, one after the other. Their arc, of radius ρ < R, makes a wheel that
 is not quite round: borne by a roller at the angle χ from the lowest point, it rolls on
@@ -43,22 +43,6 @@ DURATION = 2.0
 OPTIONS = {"rtol": 1e-11, "step": 0.005}
 
 
-class OmniWheel(mg.Constraint):
-    """A wheel in the plane across its x grips along its rim: t·(v + ω × (−R z)) = 0, t = z × x
-    level along the rim."""
-
-    def __init__(self, name: str, wheel: mg.Marker) -> None:
-        self.name, self.wheel = name, wheel
-
-    def places(self) -> list[mg.Marker]:
-        return [self.wheel]
-
-    def velocity(self, m: mg.Motion) -> list[tuple[str, SX]]:
-        up = SX([0, 0, 1])
-        lowest = m.velocity(self.wheel) - R * ca.cross(m.angular_velocity(self.wheel), up)
-        return [("", ca.dot(ca.cross(up, m.axis(self.wheel, "x")), lowest))]
-
-
 def system(rollers: int = 5, driven: bool = True) -> mg.System:
     """The vehicle; driven, servos turn the wheels as (1) says for the parameters v_x, v_y and Ω;
     else it coasts."""
@@ -73,7 +57,7 @@ def system(rollers: int = 5, driven: bool = True) -> mg.System:
         at = L * np.array([np.cos(beta), np.sin(beta), 0])
         s.revolute(f"turn {k}", platform, wheel, axis="-x", at=at, orientation=[("z", beta)])
         if not rollers:
-            s.add(OmniWheel(f"grip {k}", s.marker(f"hub {k}", wheel)))
+            s.omni_wheel(f"grip {k}", wheel, R, axis="x")
         for j in range(rollers):
             _roller(s, wheel, f"{k}.{j + 1}", 2 * np.pi * j / rollers)
         if driven:

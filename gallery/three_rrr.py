@@ -9,7 +9,7 @@ period of 8 s, computed independently of this library.
 import numpy as np
 
 import mechgraph as mg
-from mechgraph.gallery import present, verified
+from mechgraph.gallery import curves, present, verified
 
 DIRECTIONS = [np.array([np.cos(k), np.sin(k)]) for k in (0, 2 * np.pi / 3, 4 * np.pi / 3)]
 ELBOWS = [(2, np.sqrt(3)), (-2.5, np.sqrt(3) / 2), (0.5, -1.5 * np.sqrt(3))]
@@ -29,6 +29,12 @@ RECORD = {  # t: torques; speeds of the motors
     5: (-7.337624, 8.057152, -4.343695, 0.075338, 0.147491, -0.645853),
     6: (4.122355, 1.421047, 6.433396, -0.293574, 0.615208, 0.038445),
     7: (0.119512, -10.969228, 2.683876, -0.118720, 0.056081, 0.331120),
+}
+EXTREMES = {  # of the source's figures 5.18 to 5.21, to more digits than can be read off them
+    "u1": (-7.50828, 7.76117),
+    "u2": (-10.97439, 11.05952),
+    "u3": (-5.18355, 9.74882),
+    "foot 3'": (-1.577876, 0.891910),
 }
 DRIVES = [f"u{k + 1}" for k in range(3)]
 
@@ -62,6 +68,7 @@ def system(driven: bool = True) -> mg.System:
         s.revolute(f"elbow {k}", near, far, at=(2, 0, 0))
         s.revolute(f"vertex {k}", far, platform, at=(2, 0, 0), child_at=(*vertex, 0))
         s.torque(f"motor {k}", f"foot {k}", s.input(f"u{k}"))
+    s.marker("first vertex", platform, (*DIRECTIONS[0], 0))
     for name, place in PLACE.items():
         s.output(name, place)
         if driven:
@@ -87,6 +94,43 @@ def torques(times: np.ndarray, formalism: str | None = None) -> np.ndarray:
     return equations.inverse_dynamics(MOTION, t=times, drives=DRIVES, guess=GUESS)
 
 
+def by_nodes(duration: float = DURATION) -> tuple[mg.Trajectory, np.ndarray]:
+    """The run in coordinates of the nodes, and the motors' torques at its times."""
+    run = system().equations("nodes").simulate(duration, START, guess=GUESS, **OPTIONS)
+    return run, torques(run.time, "nodes")
+
+
+def extremes() -> float:
+    """Least and largest torques and speed over a period, against those of the source."""
+    run, found = by_nodes()
+    seen = {**dict(zip(DRIVES, found.T, strict=True)), "foot 3'": run["foot 3'"]}
+    gaps = (
+        np.subtract((-_peak(-seen[name]), _peak(seen[name])), known)
+        for name, known in EXTREMES.items()
+    )
+    return max(np.abs(gap).max() for gap in gaps)
+
+
+def _peak(values: np.ndarray) -> float:
+    """The largest value, of the parabola through three."""
+    k = int(values.argmax())
+    before, at, after = values[k - 1 : k + 2]
+    return at - (before - after) ** 2 / (8 * (before - 2 * at + after))
+
+
+def figures() -> dict[str, object]:
+    """Figures 5.16 to 5.22 of the source: a vertex, a motor's speed, torques, and constraints."""
+    run, found = by_nodes(16.0)
+    vertex = run["first vertex"]
+    panels = {
+        "vertex (m)": {"x": vertex[:, 0], "y": vertex[:, 1]},
+        "third motor (rad/s)": {"speed": run["foot 3'"]},
+        "torques (N m)": dict(zip(DRIVES, found.T, strict=True)),
+        "constraints": {"largest violation": np.maximum(run.violation, 1e-17)},
+    }
+    return {"motion": curves(run.time, panels, title="3RRR, by nodes", logarithmic=["constraints"])}
+
+
 def check() -> dict[str, float]:
     """Torques and speeds of the record."""
     equations = system().equations()
@@ -99,6 +143,7 @@ def check() -> dict[str, float]:
         {
             "torques of the record": (np.abs(torques(times) - record[:, :3]).max(), 2e-6),
             "speeds of the record": (np.abs(speeds - record[:, 3:]).max(), 2e-6),
+            "extremes of the source's figures, by nodes": (extremes(), 2e-4),
             "redundant rows": (len(redundant), 0),
             "constraint violation": (run.violation.max(), 1e-9),
         }

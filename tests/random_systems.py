@@ -335,6 +335,30 @@ class Build:
         if balls and self.chance(0.5):
             name = self.pick(balls)
             self("torque", "wrist", name, [self.number() for _ in self.system.joints[name].speeds])
+        if self.driven:  # what MuJoCo has to repeat has neither
+            self.machine_elements(bodies, moved)
+
+    def machine_elements(self, bodies: list[str], moved: list[str]) -> None:
+        """Ropes, drag and elastic couplings, by random numbers of their own."""
+        before, self.random = self.random, np.random.default_rng([self.seed, 13])
+        if self.chance(0.2):
+            eye = self("marker", "eye", "ground", (1.5, self.number(), 2.0))
+            path = [self.pick(bodies), "eye", self.pick(bodies)]
+            assert eye.name in path
+            self("rope", "rope", path, self.number(0.5, 3), self.number(1, 9), self.number(0, 1))
+        if self.chance(0.2):
+            self(
+                "drag",
+                "air",
+                self.pick(bodies),
+                self.number(0, 1),
+                wind=self.vector(),
+                air="ground",
+            )
+        if moved and self.chance(0.2):
+            ratio = {name: self.number(0.5, 2) for name in moved[:2]}
+            self("elastic_coupling", "train", ratio, self.number(1, 9), 0.1)
+        self.random = before
 
 
 _SIX = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))

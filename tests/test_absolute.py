@@ -278,3 +278,12 @@ def test_a_rod_between_two_points_of_one_body_is_no_constraint():
     markers = [s.marker(f"end {k}", body, at=tuple(end)) for k, end in enumerate(ends)]
     s.distance("rod", *markers, float(np.linalg.norm(np.diff(ends, axis=0))))
     assert mg.agreement(s, states=3, seed=29).worst < 1e-12
+
+
+def test_machine_code_does_not_ask_for_accelerations_at_the_reference():
+    """Where the disc's frame and its chain do not fit together, and so nothing holds it."""
+    equations = gallery.load("disc_three_ways").system().equations("absolute")
+    with pytest.raises(mg.ArgumentError, match="singular"):
+        equations.accelerations(equations.terms.chart.reference, np.zeros(len(equations.speeds)))
+    assert equations.compile() in (True, False)
+    assert np.isfinite(equations.accelerations(*equations.assemble({"place.tilt": 0.4}))).all()

@@ -26,6 +26,16 @@ def good() -> mg.System:
     return s
 
 
+def geared() -> mg.System:
+    """The same with two shafts beside each other."""
+    s = good()
+    for k, name in enumerate(("pinion", "wheel")):
+        s.revolute(
+            name, s.ground, s.body(f"{name} disc", 1.0, inertia=INERTIA), at=(0.11 * k, 2, 0)
+        )
+    return s
+
+
 def problems(s: mg.System, spoil=lambda s: None) -> list[str]:
     """What is said of a system that is spoiled: at the wrong call, or when it is used."""
     with pytest.raises(mg.ModelError) as error:
@@ -390,7 +400,7 @@ def test_wrong_types_in_a_joint(argument, value):
 def test_wrong_types_in_everything_else(method, value):
     """The wrong value in the place of each argument in turn, the name included."""
     for k in range(len(right_arguments(good())[method])):
-        s = good()
+        s = geared() if "gears" in method else good()
         right = right_arguments(s)[method]
         fine = (k == 0 and value == "x") or (callable(value) and callable(right[k]))
         fine = fine or (
@@ -401,6 +411,10 @@ def test_wrong_types_in_everything_else(method, value):
             fine
             or (value == "x" and right[k] in ("y", "z"))
             or (method == "rigid_contact" and k == 5 and value is None)
+            or (method == "involute_gears" and k == 8 and value is None)
+            or (method in ("belt", "elastic_belt") and k == 3 and repr(value) == "[1, 2]")
+            or (method == "propeller" and k in (3, 4) and repr(value) == "[1, 2]")
+            or (method == "hydraulic_cylinder" and k in (4, 5, 8) and repr(value) == "[1, 2]")
         )
         arguments = [value if i == k else argument for i, argument in enumerate(right)]
         if fine:
@@ -408,7 +422,8 @@ def test_wrong_types_in_everything_else(method, value):
             continue
         with pytest.raises(mg.MechgraphError):
             getattr(s, method)(*arguments)
-            s.equations().accelerations([0, 1, 0, 0, 0], [0, 0, 0, 0])
+            e = s.equations()
+            e.accelerations(*(e.assemble() if "gears" in method else ([0, 1, 0, 0, 0], [0] * 4)))
 
 
 def right_arguments(s: mg.System) -> dict[str, tuple]:
@@ -433,6 +448,23 @@ def right_arguments(s: mg.System) -> dict[str, tuple]:
         "slide": ("e", ball, floor, 0.3),
         "knife_edge": ("e", "tip", "y"),
         "compliant_contact": ("e", ball, floor, 1e5, 1.5, 0.1, 0.3),
+        "rope": ("e", ["tip", mg.Pulley("ground", 0.1), "a"], 1.0, 1e3, 1.0),
+        "rigid_rope": ("e", ["tip", "ground"], 9.0, 0.5, 1e-5),
+        "belt": ("e", "hinge", "ball.q1", (0.1, 0.2), True),
+        "elastic_belt": ("e", "hinge", "ball.q1", (0.1, 0.2), 1e3, 1.0, 5.0, True),
+        "rack_and_pinion": ("e", "hinge", "ball.q1", 0.1, 0.2),
+        "elastic_coupling": ("e", {"hinge": 1.0}, 1e3, 1.0, 0.2),
+        "involute_gears": ("e", "pinion", "wheel", (20, 35), 0.004, 1e6, 1.0, 0.35, 0.01),
+        "rigid_gears": ("e", "pinion", "wheel", (20, 35), 0.004, 0.35),
+        "ball_bearing": ("e", "tip", "ground", 6, 0.01, 0.04, 0.0104, 1e9, 1e-5, 1.0, 0.1),
+        "omni_wheel": ("e", "tip", 0.1, "y", 0.1, "ground"),
+        "tyre": ("e", "tip", 3.0, 1e3, mg.LinearTyre(1e3, 1e3), 1.0, "y", 0.1, "ground"),
+        "drag": ("e", "tip", 0.1, 1.2, 0.1, (0, 0, 1), "ground"),
+        "propeller": ("e", "tip", 0.3, 0.1, 0.01, 1.2, "ground"),
+        "hydraulic_cylinder": ("e", "tip", "ground", 1, (1, 1), (1, 1), 1e9, 1.0, (1, 1), 1.0),
+        "dc_motor": ("e", "hinge", 1.0, 1.0, 1.0, 1.0),
+        "guide": ("e", "tip", "ground", mg.curves.Circle(0.5), 0.1),
+        "bushing": ("e", "tip", "ground", (1,) * 6, (1,) * 6, (1,) * 6),
         "rigid_contact": ("e", ball, floor, 0.5, 0.3, 0.4, 1e-5, 1e-5, 0.2),
         "fixed_ideal_joint": ("e", "tip", "ground", "z"),
         "free_ideal_joint": ("e", "tip", "ground", "z"),
@@ -1059,7 +1091,7 @@ def test_elements_are_called_by_the_word_that_says_them(word):
     """Where the call is wrong, where its name is taken, and in what is found later."""
     kind = {**mg.FORCES, **mg.CONSTRAINTS}[word]
     assert kind.kind() == word
-    s = good()
+    s = geared() if "gears" in word else good()
     made = getattr(s, word)(*right_arguments(s)[word])
     assert made.called == f"{word} 'e'"
     with pytest.raises(mg.ModelError, match=f"^{word} 'e': the name is taken"):

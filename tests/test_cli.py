@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from click.shell_completion import BashComplete
 from click.testing import CliRunner, Result
 from PIL import Image
 
 import mechgraph as mg
 from mechgraph import cli, gallery
+from mechgraph.cli import group, models, options
+from mechgraph.formats import tables
+from mechgraph.kernels import compiler
 
 PENDULUM = '''"""A pendulum of the user's own.
 
@@ -66,7 +73,7 @@ def own(tmp_path: Path) -> str:
 
 def test_help_lists_every_command_and_warns_that_files_are_executed() -> None:
     text = ok("--help")
-    for command in ("demo", "run", "check", "describe", "equations", "figures", "gallery"):
+    for command in cli.main.commands:
         assert f"\n  {command} " in text
         assert "Usage: mechgraph" in ok(command, "--help") or "Usage: main" in ok(command, "--help")
     assert "executed" in text
@@ -187,7 +194,10 @@ def test_a_run_that_fails_keeps_what_was_computed(tmp_path: Path) -> None:
         (["run", "double_pendulum", "--set", "elbw=1"], "did you mean 'elbow'"),
         (["run", "double_pendulum", "--duration", "-1"], "-1.0 is not in the range x>0"),
         (["run", "double_pendulum", "--set", "elbow=nan"], "write name=number"),
-        (["run", "double_pendulum", "--out", "x.csv"], "x.csv must end in one of .npz"),
+        (
+            ["run", "double_pendulum", "--out", "x.txt"],
+            "x.txt must end in one of .npz, .csv, .parquet",
+        ),
         (["run", "double_pendulum", "--view", "x.mp4"], "x.mp4 must end in one of .html"),
         (["run", "double_pendulum", "--plot", "x.xyz"], "x.xyz must end in one of .png"),
         (["run", "double_pendulum", "--report", "x.pdf"], "x.pdf must end in one of .html"),
@@ -207,7 +217,7 @@ def test_bad_input_gets_one_clear_message(arguments: list[str], message: str) ->
 def test_a_file_that_cannot_be_written_is_refused_before_the_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cli, "load", lambda model: pytest.fail("it began to work"))
+    monkeypatch.setattr(models, "load", lambda model: pytest.fail("it began to work"))
     for option, path in (
         ("--plot", "x.xyz"),
         ("--view", "x.mp4"),
@@ -321,7 +331,7 @@ def test_every_command_that_is_interrupted_ends_with_130(command, own, monkeypat
     def interrupted(model):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "load", interrupted)
+    monkeypatch.setattr(models, "load", interrupted)
     result = call(command, own)
     assert (result.exit_code, result.output) == (130, "interrupted\n")
 
@@ -380,3 +390,165 @@ def test_demo_does_the_whole_job(tmp_path: Path) -> None:
         assert page.startswith("<!DOCTYPE html>")
         assert "http:" not in page
         assert "https:" not in page
+
+
+# --- studies --------------------------------------------------------------------------------------
+
+
+def read(*arguments: str) -> Any:
+    """What a command prints for programs: all of its standard output is JSON."""
+    result = call(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_linearize_gives_the_modes_of_a_pendulum(own: str) -> None:
+    """θ'' = −g/l θ about rest; about a start that moves on there are matrices, and no modes."""
+    found = read("linearize", own, "--set", "length=0.8", "--set", "theta=0.3")
+    mode = found["modes"][0]
+    assert mode["frequency"] == pytest.approx(np.sqrt(9.81 / 0.8) / (2 * np.pi), rel=1e-12)
+    assert abs(mode["damping"]) < 1e-12
+    np.testing.assert_allclose(found["A"], [[0, 1], [-9.81 / 0.8, 0]], atol=1e-12)
+    assert found["q"]["theta"] == pytest.approx(0, abs=1e-9)
+    text = ok("linearize", own, "--output", "rod")
+    assert "rod x" in text
+    assert "0.7050" in text  # Hz, of l = 0.5
+    moving = read("linearize", own, "--at", "start")
+    assert moving["modes"] == []
+    assert moving["A"][1][0] == pytest.approx(-9.81 / 0.5 * np.cos(1.0), rel=1e-9)
+
+
+def test_equilibrium_and_inverse_with_inputs(tmp_path: Path) -> None:
+    path = tmp_path / "driven.py"
+    path.write_text(f"{OWN}START = {{'theta': 0.4}}\n", encoding="utf-8")
+    found = read("equilibrium", str(path), "--set", "w=2")
+    assert 9.81 * 0.5 * np.sin(found["coordinates"]["theta"]) == pytest.approx(2.0, rel=1e-9)
+    assert "theta  0.4199" in ok("equilibrium", str(path), "--set", "w=2")
+    out, plot = tmp_path / "efforts.csv", tmp_path / "efforts.png"
+    given = ["--motion", "theta=0.2*t^2", "--drive", "w", "--out", str(out), "--plot", str(plot)]
+    efforts = read("inverse", str(path), *given)
+    t = np.array(efforts["time"])
+    expected = 0.25 * 0.4 + 9.81 * 0.5 * np.sin(0.2 * t**2)  # m l² θ'' + m g l sin θ
+    np.testing.assert_allclose(efforts["efforts"]["w"], expected, rtol=1e-9)
+    np.testing.assert_array_equal(tables.read(out)["w"], efforts["efforts"]["w"])
+    assert plot.stat().st_size > 1000
+    assert "N m" in ok("inverse", str(path), "--motion", "theta=0")
+    for motion, message in (
+        ("theta", "write name=expression"),
+        ("thta=t", "did you mean 'theta'"),
+        ("theta=__import__('os')", "unknown"),
+    ):
+        assert message in refused("inverse", str(path), "--motion", motion)
+
+
+def test_compare_ends_with_1_beyond_the_tolerance(own: str, tmp_path: Path) -> None:
+    table, saved = tmp_path / "run.csv", tmp_path / "run.npz"
+    ok(
+        "run",
+        own,
+        "--out",
+        str(table),
+        "--column",
+        "theta",
+        "--column",
+        "rod",
+        "--column",
+        "theta'",
+    )
+    ok("run", own, "--out", str(saved))
+    assert read("compare", own, str(table), "--rtol", "1e-9")["beyond"] == []
+    text = failed(
+        "compare", own, str(table), "--set", "theta=1.1", "--rtol", "1e-3", "--atol", "1e-3"
+    )
+    assert "beyond the tolerance: theta, theta'\n" in text
+    assert "theta " in ok("compare", str(saved), str(table), "--plot", str(tmp_path / "c.png"))
+    assert "not compared: rod x, rod y, rod z, theta'" in ok(
+        "compare", own, str(table), "--column", "theta=theta"
+    )
+    assert "a run already" in refused("compare", str(saved), str(table), "--set", "theta=1")
+    assert "did you mean 'theta'" in failed("compare", own, str(table), "--column", "thta")
+    assert "does not exist" in refused("compare", own, str(tmp_path / "nowhere.csv"))
+
+
+def test_every_result_is_there_for_programs(own: str, tmp_path: Path) -> None:
+    run = read("run", own, "--out", str(tmp_path / "run.npz"))
+    assert (run["outcome"], run["times"], run["time"]) == ("finished", 501, [0.0, 0.4])
+    assert run["end"]["theta"] == mg.load_run(tmp_path / "run.npz")["theta"][-1]
+    assert read("check", own, "--states", "1")["ok"] is True
+    described = read("describe", own, "--graph", str(tmp_path / "graph.svg"))
+    assert described["joints"]["theta"] == {"type": "revolute", "parent": "ground", "child": "rod"}
+    assert described["mobility"]["generic"] == 1
+    assert "length" in read("equations", own)["equations"]
+    assert read("gallery")["double_pendulum"] == gallery.load("double_pendulum").title
+    assert max(read("gallery", "double_pendulum")["errors"].values()) < 1e-3
+
+
+def test_a_failed_run_is_told_to_programs_too(tmp_path: Path) -> None:
+    path = tmp_path / "failing.py"
+    path.write_text(
+        OWN.replace(
+            "    return s", '    s.torque("x", "theta", mg.sqrt(0.2 - s.time))\n    return s'
+        )
+    )
+    result = call("run", str(path), "--json", "--out", str(tmp_path / "part.parquet"))
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["outcome"] == "failed"
+    assert 0 < tables.read(tmp_path / "part.parquet")["time"].iloc[-1] < 0.21
+
+
+def test_numbers_that_are_none_become_null() -> None:
+    given = {"a": [np.nan, np.inf, 1.5], "b": np.array([1 + 2j]), "c": np.int64(3), 4: (True, None)}
+    expected = {
+        "a": [None, None, 1.5],
+        "b": [{"real": 1.0, "imag": 2.0}],
+        "c": 3,
+        "4": [True, None],
+    }
+    assert options.plain(given) == expected
+
+
+def test_export_and_columns_of_what_is_no_table(own: str, tmp_path: Path) -> None:
+    text = ok("export", own, str(tmp_path / "own.c"))
+    assert text.count("wrote") == 3
+    assert "must end in one of .c" in refused("export", own, str(tmp_path / "own.rs"))
+    assert "--column goes with" in refused("run", own, "--column", "theta", "--out", "x.npz")
+    assert "did you mean 'theta'" in failed(
+        "run", own, "--out", str(tmp_path / "x.csv"), "--column", "thta"
+    )
+    assert not (tmp_path / "x.csv").exists()
+
+
+def test_shells_complete_names_of_the_gallery_and_files() -> None:
+    shell = BashComplete(cli.main, {}, "mechgraph", "_MECHGRAPH_COMPLETE")
+    assert "double_pendulum" in [item.value for item in shell.get_completions(["run"], "double")]
+    assert [item.type for item in shell.get_completions(["run"], "my_own.y")] == ["file"]
+    assert "linearize" in [item.value for item in shell.get_completions([], "lin")]
+
+
+def test_compiling_is_said_aloud_on_a_terminal(own, monkeypatch) -> None:
+    """And nowhere else."""
+    monkeypatch.setattr(models, "load", lambda model: compiler.log.info("compiling"))
+    for terminal in (False, True):
+        monkeypatch.setattr(group, "_is_terminal", lambda terminal=terminal: terminal)
+        assert ("compiling\n" in call("describe", own).stderr) is terminal
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
+def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:
+    """A true signal to a true process."""
+    path, out = tmp_path / "slow.py", tmp_path / "kept.csv"
+    path.write_text(
+        f"{OWN}\nimport time\ndef w(t):\n    time.sleep(0.001)\n    print('on', flush=True)\n"
+        "    return 0.0\nOPTIONS = {'inputs': {'w': w}}\nSTART = {'theta': 2.0}\n"
+    )
+    program = [sys.executable, "-c", "from mechgraph.cli import main; main()"]
+    long = ["--duration", "1000", "--step", "0.5", "--out", str(out)]
+    with subprocess.Popen([*program, "run", str(path), *long], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        for _ in range(1000):
+            process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        process.stdout.read()
+    assert process.returncode == 130
+    times = tables.read(out)["time"]
+    assert 0 < times.iloc[-1] < 1000

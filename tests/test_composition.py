@@ -3,7 +3,9 @@ themselves composed in other shapes."""
 
 from __future__ import annotations
 
+import importlib
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -736,3 +738,41 @@ def test_rigid_contacts_are_refused():
     s.rigid_contact("touch", mg.Sphere(body, 0.1), mg.Plane(s.ground))
     with pytest.raises(UnsupportedError, match="rigid contacts"):
         mg.compose("w", {"a": s.equations()})
+
+
+@pytest.mark.parametrize("method", ["svd", "qr"])
+@pytest.mark.parametrize("place", [(0.6, 0.3, 0.2), (0.0, 0.6, -0.36)])
+def test_complements_are_found_anew_at_a_state(method, place):
+    """Also with a row that says the same again, and where the speeds that were named as independent
+    are not: at the height of the pivot."""
+    place = RADIUS * np.array(place) / np.linalg.norm(place)
+    rows = {"sphere": sphere, "again": lambda v: 3 * sphere(v)}
+    named = mg.compose("pendulum", [bob()], constraints=rows, independent=["y'", "z'"])
+    u = np.cross(place, [0.3, -1.0, 0.7])
+    S = named.composition.complement(place, u, method=method)
+    assert S.shape == (3, 2)
+    assert np.abs(named.composition.full_A(place, u) @ S).max() < 1e-13
+    assert np.linalg.cond(S) < 3
+    expected = named.solve(place, u)[0]
+    found = named.composition.accelerations(place, u, method=method)
+    assert np.allclose(found, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
+    with pytest.raises(UnsupportedError, match="of the whole"):
+        named.composition["bob"].accelerations(place, u)
+    with pytest.raises(ArgumentError, match="svd"):
+        named.composition.complement(place, u, method="lu")
+
+
+# --- cost -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mechanism", ["five_bar", "three_rrr"])
+def test_composed_kernels_have_no_more_operations_than_plain_ones(mechanism, monkeypatch):
+    """With independent speeds that are named, and with the choice left open: u̇ with its check, and
+    the way back to the constraints."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
+    models = getattr(importlib.import_module("composition"), mechanism)()
+    *composed, plain = [model.operations()[1:] for model in models]
+    assert [model.name for model in models] == ["composed, named", "composed, open", "plain"]
+    assert all(
+        mine <= theirs for each in composed for mine, theirs in zip(each, plain, strict=True)
+    )

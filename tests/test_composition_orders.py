@@ -113,6 +113,12 @@ def test_orders_agree(order):
     assert np.allclose(run["push: force"], plain["push"], atol=1e-7)
     assert run["‖q̄1‖"].max() < 1e-9
     assert np.abs(run.imbalance).max() < 1e-7
+    own = raised.composition  # what is looked at is the user's system, not the raised one
+    assert (own.speeds, own.constraints) == (("x'", "y'", "z'"), ("sphere", "push"))
+    assert own.show().startswith(f"pendulum: 3 speeds, 1 row, push of order {order}; free: ")
+    assert [*own.parts] == ["bob"]
+    assert np.abs(own.A(run.q, run.u) @ own.S(run.q, run.u)).max() < 1e-12
+    assert np.abs(own.fbar(run.q, run.u)).max() < 1e-8  # with the force of the push
 
 
 def test_raised_equations_are_parts():

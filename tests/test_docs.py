@@ -3,8 +3,10 @@ says."""
 
 import contextlib
 import io
+import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -17,7 +19,7 @@ from click.testing import CliRunner
 
 import mechgraph as mg
 from mechgraph import cli
-from mechgraph.show import catalogue, support
+from mechgraph.show import catalogue, notebook, support
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -51,6 +53,24 @@ def test_code_blocks_run(page, tmp_path, monkeypatch):
             exec(compile("\n" * lines_before + block[1], page, "exec"), namespace)
         if block[2] is not None:
             assert printed.getvalue().rstrip() == block[2].rstrip()
+
+
+def test_notebooks_are_what_their_pages_say():
+    """Cell by cell: the code of a notebook is that of the page, which runs above, and so is what it
+    prints."""
+    for path in (ROOT / "docs").glob("*.ipynb"):
+        page = path.with_suffix(".md").read_text()
+        assert path.read_text() == notebook.notebook(page), (
+            f"python -m mechgraph.show.notebook docs/{path.stem}.md > docs/{path.name}"
+        )
+        cells = json.loads(path.read_text())["cells"]
+        code = [cell for cell in cells if cell["cell_type"] == "code"]
+        assert ["".join(cell["source"]) + "\n" for cell in code] == [
+            b[1] for b in BLOCK.finditer(page)
+        ]
+        assert len(code) > 5
+        assert not any("```" in "".join(cell["source"]) for cell in cells)
+    assert (ROOT / "docs" / "the-same-disc.ipynb").exists()
 
 
 def test_adding_touches_one_file_and_one_list(tmp_path):
@@ -101,6 +121,13 @@ def test_benchmark_runs_small_sizes():
     assert done.stdout.count("###") == 3
 
 
+@pytest.mark.slow
+def test_operations_of_the_formalisms_are_those_of_their_page():
+    command = [sys.executable, str(ROOT / "benchmarks" / "formalisms.py"), "--counts"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 COMMANDS = re.findall(
     r"^mechgraph (.*?)(?: +#.*)?$", (ROOT / "README.md").read_text(), re.MULTILINE
 )
@@ -111,6 +138,35 @@ def test_commands_of_the_readme_run(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(cli.main, command.split())
     assert done.exit_code == 0, done.output
+
+
+def test_commands_of_their_page_run(tmp_path, monkeypatch):
+    """One after the other in one folder; demo and figures have tests of their own."""
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "command-line.md").read_text()
+    lines = [
+        line
+        for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+        for line in block.splitlines()
+    ]
+    lines = [line for line in lines if line.split()[1] not in ("demo", "figures")]
+    assert len(lines) > 18
+    for line in lines:
+        command, _, target = line.partition(" > ")
+        done = CliRunner().invoke(cli.main, shlex.split(command)[1:])
+        assert done.exit_code == 0, f"{line}\n{done.output}"
+        if target:
+            Path(target).write_text(done.output)
+    assert json.loads(Path("mechgraph.schema.json").read_text())
+
+
+def test_every_command_has_an_example_that_is_on_the_page():
+    page = (ROOT / "docs" / "command-line.md").read_text()
+    for name in cli.main.commands:
+        text = CliRunner().invoke(cli.main, [name, "--help"]).output
+        (example,) = re.findall(r"Example: (mechgraph .*)", text)
+        assert f"\n{example}\n" in page, example
+        assert f"`{name}`" in page or name == "demo"
 
 
 def test_times_of_the_readme_are_those_of_the_results():

@@ -454,6 +454,35 @@ EXAMPLES = {
             "f", mg.Sphere(s.markers["tip"], 2.0), mg.Plane(s.ground), stiffness=3.0, exponent=1.5
         ),
     ],
+    "rope": [
+        lambda s: s.rope("f", ["ground", "a", "tip"], 0.1, 7.0, 0.3),
+        lambda s: s.rope("f", ["tip", mg.Pulley("ground", 0.1, True), "a"], 0.1, 7.0, 0.3),
+    ],
+    "elastic_belt": [
+        lambda s: s.elastic_belt("f", "hinge.angle", "hinge.shift", (0.1, 0.2), 7.0, 0.3, 0.01),
+    ],
+    "elastic_coupling": [
+        lambda s: s.elastic_coupling("f", {"hinge.angle": 1.0, "loose.x": 2.0}, 7.0, 0.3),
+    ],
+    "bushing": [
+        lambda s: s.bushing("f", "tip", "a", (3, 4, 5, 1, 2, 3), (0.1,) * 6, (0, 1, 2, 0, 0, 3)),
+    ],
+    "ball_bearing": [
+        lambda s: s.ball_bearing("f", "tip", "a", 5, 0.01, 0.04, 0.0104, 0.3, 1e-5, 0.1, 0.2),
+    ],
+    "tyre": [
+        lambda s: s.tyre("f", "tip", 2.0, 7.0, mg.LinearTyre(3.0, 2.0), 0.3, (0.6, 0, 0.8)),
+        lambda s: s.tyre("f", "tip", 2.0, 7.0, mg.MagicFormula(), road="a"),
+    ],
+    "drag": [lambda s: s.drag("f", "tip", (1, 2, 3), 1.2, 0.3, (1, 0, 2), "a")],
+    "propeller": [lambda s: s.propeller("f", "tip", 0.4, (0.1, -0.2), 0.01, air="a")],
+    "hydraulic_cylinder": [
+        lambda s: s.hydraulic_cylinder(
+            "f", "tip", "a", 0.5, (0.02, 0.01), (0.1, 0.1), 9.0, 0.5, (0.001, 0.001 * s.time), 0.2
+        ),
+    ],
+    "dc_motor": [lambda s: s.dc_motor("f", "hinge.angle", 3.0, 0.2, 1.5, 0.1)],
+    "involute_gears": [lambda s: geared(s)],
     "drive": [
         lambda s: s.drive("f", "hinge.angle", 2.0, effort=1.5, speed=20.0),
         lambda s: s.drive("f", "hinge.shift", position=mg.sin(s.time), stiffness=3.0, damping=0.1),
@@ -464,6 +493,14 @@ EXAMPLES = {
         ),
     ],
 }
+
+
+def geared(s: mg.System) -> mg.Force:
+    """Two gears on the body a, whose axes are a little too far apart."""
+    for k in (0, 1):
+        disc = s.body(f"disc {k}", mass=1.0, inertia=(0.1, 0.1, 0.2))
+        s.revolute(f"gear {k}", "a", disc, axis=(0.36, 0.48, 0.8), at=(0.09 * k, 0, 0))
+    return s.involute_gears("f", "gear 0", "gear 1", (20, 35), 0.003, 7.0, 0.3)
 
 
 def test_every_force_has_examples():

@@ -214,5 +214,7 @@ def test_a_joint_said_twice_takes_no_equilibrium_away():
             s.marker(f"m{k}", "disc", here)
             s.marker(f"n{k}", "ground", there)
             s.spring_damper(f"spring {k}", f"m{k}", f"n{k}", 28.0 - 25 * k, 2.0, 0.0)
-        found.append(s.equations().equilibrium({"j0.x": -0.3, "j0.y": -0.9, "j0.angle": 0.77})[0])
+        found.append(
+            s.equations().equilibrium({"j0.first": -0.3, "j0.second": -0.9, "j0.angle": 0.77})[0]
+        )
     assert np.allclose(found[0][:3], found[1][:3], atol=1e-9)

@@ -143,6 +143,36 @@ def test_coefficients_belong_to_their_formalism():
         _ = equations.appell
 
 
+def test_kanes_partial_velocities_give_the_velocities():
+    """v_C = V u and ω = W u of every body, where nothing is driven."""
+    s = mg.System("arm", gravity=(0, 0, -9.81))
+    upper, lower = (
+        s.body(name, mass=1.0, com=(0.1, 0.2, -0.5), inertia=(0.1, 0.2, 0.15)) for name in "ul"
+    )
+    s.spherical("shoulder", s.ground, upper)
+    s.revolute("elbow", upper, lower, axis="y", at=(0, 0, -1))
+    for body in (upper, lower):
+        s.marker(f"centre of {body.name}", body, at=(0.1, 0.2, -0.5))
+    equations = s.equations("kane")
+    q, u = np.array([0.8, 0.0, 0.6, 0.0, 0.7]), np.array([0.4, -1.0, 0.3, 2.0])
+    expected = [equations.observe(f"centre of {name}'", q, u)[:3] for name in "ul"]
+    assert np.allclose((equations.kane.V(q) @ u).reshape(2, 3), expected, atol=1e-14)
+    turning = [equations.observe(lambda m, n=n: m.angular_velocity(n), q, u) for n in "ul"]
+    assert np.allclose((equations.kane.W(q) @ u).reshape(2, 3), turning, atol=1e-14)
+    assert np.allclose(equations.kane.F(q, u), 0)
+
+
+def test_quantities_along_the_joints_bear_the_names_of_the_joints():
+    s = mg.System("arm")
+    s.revolute("hinge", s.ground, s.body("rod", mass=1.0, com=(1, 0, 0), inertia=(1, 1, 1)))
+    s.speed("slow", lambda m: m.speed("hinge") / 3)
+    assert "[9, hinge'] = 1" in s.equations("noc").noc.N_d.show()
+    assert (
+        "[hinge', hinge'] = 2" in s.equations("lagrange", form="explicit").lagrange.alpha_bc.show()
+    )
+    assert "[slow, slow] = 18" in s.equations("appell").appell.A.show()
+
+
 # --- Lagrange, explicit ---------------------------------------------------------------------------
 
 

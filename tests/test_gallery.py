@@ -20,6 +20,8 @@ VARIANTS = {  # examples that can be built in more than one way
     "omni_vehicle": [{"rollers": 0}],
     "puma560": [{"data": "akb"}],
     "rolling_disc": [{"angles": True}],
+    "five_bar": [{"plane": "xy"}],
+    "fourbar": [{"plane": "zx"}],
     "slider_crank_3d": [{"driven": True}, {"spin": False}],
     "wheelset": [{"axle": "fixed"}],
 }

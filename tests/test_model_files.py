@@ -26,8 +26,8 @@ from mechgraph.model.described import canonical
 sys.path.insert(0, str(Path(__file__).parent / "fuzz"))
 import files
 
-OWN_CLASSES = {"involute_gears"}  # a force of the file's own class
-NAMES = [name for name in gallery.names() if name not in OWN_CLASSES]
+TABLED = {"engine", "quarter_car"}  # files have no tables yet, and refuse them by name
+NAMES = [name for name in gallery.names() if name not in TABLED]
 
 
 def _functions(said: mg.Description) -> list[str]:
@@ -53,6 +53,12 @@ def test_every_gallery_system_goes_there_and_back(name):
     again = model_file.parse(model_file.write(read, as_json=True), is_json=True).system
     assert again.snapshot() == read.snapshot()
     jsonschema.validate(json.loads(model_file.write(system, as_json=True)), model_schema())
+
+
+@pytest.mark.parametrize("name", sorted(TABLED))
+def test_tables_are_refused_by_name(name):
+    with pytest.raises(mg.ModelError, match="model files have no tables yet"):
+        model_file.write(gallery.load(name).system())
 
 
 @pytest.mark.parametrize("name", ["bicycle", "bogie", "car_axis", "five_bar", "trough", "wheelset"])

@@ -232,3 +232,21 @@ def test_a_plane_is_named_by_two_axes(plane):
 def test_snapshots_in_and_out_of_a_plane_differ():
     assert mg.System("s", plane="xy").snapshot() != mg.System("s").snapshot()
     assert mg.System("s", plane="yx").snapshot() == mg.System("s", plane="xy").snapshot()
+
+
+@pytest.mark.parametrize("letter", ["x", "y", "z", "-x", "-y", "-z"])
+def test_translations_have_the_names_of_their_axes(letter):
+    s = mg.System("table")
+    s.planar("place", s.ground, s.body("b", mass=1.0, inertia=(1, 1, 1)), axis=letter)
+    eqs = s.equations()
+    names = [name.removeprefix("place.") for name in eqs.coordinates]
+    assert set(names) == set("xyz") - set(letter) | {"angle"}
+    moved = dict(zip(names, (0.3, 0.7, 0.2), strict=True))
+    expected = [moved.get(axis, 0.0) for axis in "xyz"]
+    assert np.allclose(eqs.position("b", [0.3, 0.7, 0.2]), expected, atol=1e-15)
+
+
+def test_translations_across_a_slanted_axis_are_first_and_second():
+    s = mg.System("table")
+    s.planar("place", s.ground, s.body("b", mass=1.0, inertia=(1, 1, 1)), axis=(0.6, 0.8, 0))
+    assert s.equations().coordinates == ("place.first", "place.second", "place.angle")

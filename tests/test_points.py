@@ -165,8 +165,10 @@ def test_velocity_constraints_on_random_trees(seed):
     s = build.system
     body = list(s.bodies)[-1]
     s.constrain("edge", velocity=lambda m: mg.dot(m.velocity(body), m.axis(body, "y")))
-    found = mg.agreement(s, states=2, seed=seed, formalisms=["newton-euler", "points"])
+    others = ["noc", "gauss", "points"]
+    found = mg.agreement(s, states=2, seed=seed, formalisms=["newton-euler", *others])
     assert found.ok, f"{found}\n{build}"
+    assert {row.formalism for row in found.rows if not row.note} >= {*others}
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -552,3 +554,33 @@ def test_stabilized_runs_with_events_inputs_and_work():
 def test_stabilized_refuses_explicit_methods():
     with pytest.raises(mg.UnsupportedError, match=r"radau.*got method='rk8'"):
         one_ball().equations("points").simulate(0.1, drift=GGL, method="rk8")
+
+
+def test_an_inertia_that_passes_through_zero_lets_no_constraint_go():
+    """Of the disc's point on its axis, as it moves along a radius with a point on it: an inertia in
+    proportion to the square of an angle that is zero at the start, beside a frame without any."""
+    system = gallery.load("disc_three_ways").system()
+    start = {"place.tilt": 0.4, "omega1": 0.3, "omega2": 0.5, "omega3": 1.1}
+    options = {"start": start, "rtol": 1e-11, "step": 0.1}
+    run = system.equations("points").simulate(1.0, drift="none", **options)
+    joints = system.equations().simulate(1.0, **options)
+    assert run.violation.max() < 1e-10
+    assert np.abs(run["disc"] - joints["disc"]).max() < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("formalism", "said"), [("nodes", "nodes coincide"), ("points", "coincide")]
+)
+def test_points_that_parameters_put_in_one_place_are_named(formalism, said):
+    s = mg.System("bars", gravity=(0, -9.81, 0), plane="xy")
+    bars = [s.body(name, mass=1.0, com=(0.5, 0, 0), inertia=0.1) for name in "AB"]
+    s.revolute("a", s.ground, bars[0])
+    s.revolute("b", *bars, at=(s.parameter("L", 1.0), 0, 0))
+    equations, kane = s.equations(formalism), s.equations("kane")
+    state = equations.assemble({"a": 0.3, "a'": 1.0})
+    for values in ({"L": 0.0}, {"L": np.array([1.0, 1e-9])}):
+        with pytest.raises(mg.ArgumentError, match=f"body 'A': .*{said}.*parameters; give others"):
+            equations.accelerations(*state, parameters=values)
+    shorter = {"parameters": {"L": 0.7}}
+    places = [e.simulate(0.1, {"a": 0.3}, **shorter)["B"] for e in (equations, kane)]
+    assert np.allclose(*places, atol=1e-8)

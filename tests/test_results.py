@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import pickle
+import sys
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.interpolate import CubicSpline
 
 import mechgraph as mg
 from measure import gap
+from mechgraph.formats import comparison, tables
 
 
 def machine() -> mg.System:
@@ -286,11 +290,194 @@ def test_inverse_dynamics_of_a_loop_finds_the_drives(formalism):
         equations.inverse_dynamics(*state, run.udot + 1, drives=["w qA"])
 
 
-@pytest.mark.parametrize("ending", [".csv", ".xlsx", ".mat"])
-def test_other_formats_are_refused_not_renamed(run, tmp_path, ending):
-    with pytest.raises(mg.ArgumentError, match=r"saved as \.npz"):
-        run.save(tmp_path / f"run{ending}")
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def test_one_table_has_all_that_is_asked_for_with_units(run):
+    table = run.table("pin", "tip", "wrist: force x", "accelerations", "energies", "wrist: force x")
+    units = table.attrs["units"]
+    assert list(table.columns) == list(units)
+    assert list(table)[:5] == ["pin", "tip x", "tip y", "tip z", "wrist: force x"]
+    assert (units["pin"], units["tip y"], units["wrist: force x"]) == ("rad", "m", "N")
+    assert (units["slide''"], units["pin''"], units["power"]) == ("m/s²", "rad/s²", "W")
+    assert np.array_equal(table["tip y"], run["tip"][:, 1])
+    assert np.array_equal(run.table("tip y")["tip y"], run["tip"][:, 1])
+    assert gap(table["wrist: force x"].to_numpy(), run.reaction("wrist")[:, 0]) < 1e-14
+    assert np.array_equal(table["slide''"], run.udot[:, 3])
+    assert np.array_equal(table["energy"], run.energy)
+    assert run.table("multipliers").attrs["units"]["wrist: position x"] == "N"
+    assert run.table("reactions").shape == (len(run), 4 * 6)
+    every = run.table()
+    assert {"pin", "pin'", "pin''", "torque", "height", "tip speed z", "kinetic"} <= set(every)
+    with pytest.raises(mg.ArgumentError, match="did you mean 'energies'"):
+        run.table("enrgies")
+    for wrong in ("tip w", 3, None, "", "efforts x"):
+        with pytest.raises(mg.ArgumentError, match="unknown column"):
+            run.table(wrong)
+
+
+def test_efforts_are_those_of_servos_and_own_names_go_before_groups():
+    s = mg.System("lift", gravity=(0, 0, -9.81))
+    load = s.body("load", mass=2.0, inertia=0)
+    arm = s.body("arm", mass=1.0, com=(1, 0, 0), inertia=0)
+    s.prismatic("rope", s.ground, load, axis="z")
+    s.revolute("hinge", s.ground, arm, axis="y")
+    s.servo("winch", "rope", 0.5 * s.time**2)
+    s.servo("motor", "hinge", 0.0)
+    s.output("energy", lambda m: m.position(load)[2])
+    run = s.equations().simulate(0.2, step=0.1)
+    efforts = run.table("efforts")
+    assert efforts.attrs["units"] == {"winch": "N", "motor": "N m"}
+    assert run.table("reactions").shape[1] == 2 * 6  # a servo acts on no place of its own
+    assert gap(efforts["winch"].to_numpy(), np.full(3, 2.0 * (9.81 + 1.0))) < 1e-9
+    assert np.array_equal(run.table("energies", "energy")["energy"], run["load"][:, 2])
+
+
+FULL = [".csv", ".parquet", ".mat", ".h5"]
+
+
+@pytest.mark.parametrize("ending", [*FULL, ".xlsx"])
+def test_a_table_comes_back_from_every_format(run, tmp_path, ending):
+    path = run.save(tmp_path / f"run{ending.upper()}", columns=["pin", "speeds"])
+    assert [path.name] == [f"run{ending}"] == [each.name for each in tmp_path.iterdir()]
+    table = run.table()  # observed once: machine code may take over and round in another way
+    back = tables.read(tables.write(table, path))
+    assert list(back.columns) == ["time", *table.columns]
+    assert back.attrs["units"].items() >= table.attrs["units"].items()
+    expected = table.reset_index().to_numpy()
+    if ending in FULL:
+        assert np.array_equal(back.to_numpy(), expected)
+    else:  # openpyxl writes 16 digits: half of the last, and rounding
+        np.testing.assert_allclose(back.to_numpy(), expected, rtol=7e-16, atol=0)
+    with pytest.raises(mg.ArgumentError, match=rf"run\{ending}.*not a run|not a trajectory"):
+        mg.load_run(path)
+
+
+def test_a_file_that_cannot_be_completed_leaves_the_old_one(run, tmp_path, monkeypatch):
+    path = run.save(tmp_path / "run.csv", ["pin"])
+    before = path.read_bytes()
+
+    def full(table, path):
+        path.write_text("half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setitem(tables.FORMATS, ".csv", tables.Format(full, full))
+    with pytest.raises(mg.ArgumentError, match=r"cannot write .*run\.csv: No space left"):
+        run.save(path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_unknown_endings_and_missing_packages_are_told(run, tmp_path, monkeypatch):
+    for ending in (".txt", ".docx", ".pkl"):
+        with pytest.raises(mg.ArgumentError, match=r"saved as \.npz, \.csv, \.parquet, \.xlsx"):
+            run.save(tmp_path / f"run{ending}")
+    with pytest.raises(mg.ArgumentError, match="whole run"):
+        run.save(tmp_path / "run.npz", columns=["pin"])
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    with pytest.raises(mg.ArgumentError, match="pip install h5py"):
+        run.save(tmp_path / "run.h5")
+    with pytest.raises(mg.ArgumentError, match=r"rows and .* columns"):
+        tables.FORMATS[".xlsx"].write(pd.DataFrame(np.zeros((1, 20_000))), tmp_path / "x.xlsx")
     assert not list(tmp_path.iterdir())
+
+
+# --- comparisons ----------------------------------------------------------------------------------
+
+
+def test_a_run_is_compared_with_a_table_of_other_names_units_and_times(run, tmp_path):
+    """A table that is off by a known amount: in degrees, later by 0.1 s, with gaps."""
+    t = np.linspace(0.0137, 0.9, 50)
+    exact = CubicSpline(run.time, run["pin"])(t)
+    wrong = exact + 1e-3 * (np.arange(50) == 7)
+    angle = np.where(np.arange(50) % 9 == 4, np.nan, np.degrees(wrong))
+    lines = [f"{a + 0.1!r};{b!r};x" for a, b in zip(t.tolist(), angle.tolist(), strict=True)]
+    lines = [line.replace("nan", "") for line in lines]
+    path = tmp_path / "measured.csv"
+    path.write_text("\n".join(["# rig 3", "Time [s];angle [deg];remark", *lines]))
+    found = run.compare(path, {"pin": "angle"}, shift=-0.1)
+    error = found["pin"]
+    assert error.unit == "rad"
+    assert error.rows == 50 - 6
+    assert abs(error.largest - 1e-3) < 1e-12
+    assert abs(error.at - t[7]) < 1e-12
+    assert abs(error.rms - 1e-3 / np.sqrt(44)) < 1e-12
+    assert abs(error.relative - 1e-3 / np.abs(exact).max()) < 1e-6
+    assert found.within(absolute=1.01e-3)
+    assert not found.within(absolute=0.99e-3)
+    assert found.left_out == ("remark",)
+    assert "not compared: remark" in str(found)
+    assert found.plot(tmp_path / "compared.png").axes
+    late = (t + 0.1 + 0.05 > 1).sum()
+    assert run.compare(path, {"pin": "angle"}, shift=0.05).outside == late > 1
+
+
+def test_two_runs_are_compared_by_all_common_columns(run, tmp_path):
+    coarse = run.at(slice(None, None, 7))
+    found = run.compare(coarse)
+    assert found.within(relative=1e-14, absolute=1e-14)
+    assert {"pin", "pin''", "tip speed x", "power"} <= set(found.ours)
+    assert repr(run.compare(run.save(tmp_path / "run.npz"), ["pin"])).startswith("<Comparison")
+    assert coarse.compare(run, ["pin"]).within(1e-6)
+    frame = run.table("pin")
+    assert run.compare(frame)["pin"].largest < 1e-14
+    assert run.compare({"t": run.time, "pin": run["pin"] + 0.5})["pin"].largest == pytest.approx(
+        0.5
+    )
+
+
+def test_jumps_are_not_smoothed():
+    x, y = np.array([0, 1, 2, 2, 3, 4.0]), np.array([0, 1, 2, -2, -3, -4.0])
+    at = np.array([0.5, 1.9, 2, 2, 2.1, 4])
+    expected = [0.5, 1.9, 2, -2, -2.1, -4]
+    np.testing.assert_allclose(comparison.interpolated(x, y, at), expected, atol=1e-14)
+    np.testing.assert_allclose(comparison.interpolated(x, y, np.array([2.0])), [-2], atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("other", "columns", "message"),
+    [
+        ({"time": [0, 1], "pn": [0, 1]}, None, "no column of the table .pn."),
+        ({"time": [0, 1], "pin": [0, 1]}, ["pn"], "did you mean 'pin'"),
+        ({"time": [0, 1], "pin": [0, 1]}, {"pin": "pinn"}, "unknown column of the table 'pinn'"),
+        ({"time": [0, 1], "tip": [0, 1]}, {"tip": "tip"}, "more than one column"),
+        ({"time": [5, 6], "pin": [0, 1]}, None, "shift="),
+        ({"when": [0, 1], "pin": [0, 1]}, None, "Known|no column is called time"),
+        ({"time": [0, None], "pin": [0, 1]}, None, "not all numbers"),
+        ({"time": [0, 1], "pin": ["a", "b"]}, None, "no numbers"),
+        ({"time": [0, 1], "pin": [0]}, None, "expected a run"),
+        (3, None, "expected a run, a table or a file of one"),
+        ("nowhere.csv", None, "cannot read nowhere.csv"),
+        ("nowhere.doc", None, "a table ends in"),
+    ],
+)
+def test_comparisons_that_make_no_sense(run, other, columns, message):
+    with pytest.raises(mg.ArgumentError, match=message):
+        run.compare(other, columns)
+
+
+def test_units_that_do_not_go_together_are_refused(run):
+    table = pd.DataFrame({"time": run.time, "pin": run["pin"]})
+    for unit, factor in (("deg", 180 / np.pi), ("rev", 0.5 / np.pi), ("rad", 1.0), ("", 1.0)):
+        scaled = table.assign(pin=table["pin"] * factor)
+        scaled.attrs["units"] = {"pin": unit}
+        assert run.compare(scaled).within(1e-14), unit
+    table.attrs["units"] = {"pin": "mm"}
+    with pytest.raises(mg.ArgumentError, match="'pin' is in mm in the table, and in rad here"):
+        run.compare(table)
+
+
+@pytest.mark.parametrize("ending", [*FULL, ".xlsx"])
+def test_damaged_tables_are_refused(run, tmp_path, ending):
+    content = run.save(tmp_path / f"run{ending}", ["pin"]).read_bytes()
+    for damaged in (b"", content[: len(content) // 3], b"\x00\xff" * 40):
+        path = tmp_path / f"damaged{ending}"
+        path.write_bytes(damaged)
+        try:
+            run.compare(path)
+        except mg.ArgumentError:
+            continue
+        assert ending == ".csv"  # of which a part is a table, too
 
 
 def test_a_name_with_a_dot_has_no_ending(run, tmp_path):

@@ -623,3 +623,26 @@ def test_lost_energy_is_told():
     for step in (10.0, 0.1):
         with pytest.warns(UserWarning, match="energy balance of this run is off by"):
             mg.Equations(terms).simulate(10.0, {"x": 1.0}, step=step)
+
+
+@pytest.mark.parametrize("direction", [-1, 1])
+@pytest.mark.parametrize("rtol", [1e-4, 1e-8])
+def test_events_of_one_direction_are_half_of_all_however_many_are_in_a_step(direction, rtol):
+    """What rises between two falls is no event, and tells that the second is one."""
+    s = mg.System("pendulum", gravity=(0, 0, -9.81))
+    rod = s.body("rod", mass=1.3, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.01))
+    s.revolute("hinge", s.ground, rod, axis="y")
+    wave = lambda m: mg.sin(39 * m.coordinate("hinge"))  # noqa: E731
+    events = {
+        "own": mg.Event(wave, direction, stop=False),
+        "all": mg.Event(wave, 0, stop=False),
+        "kink": mg.Event(lambda m: m.coordinate("hinge") - 0.1, 0, stop=False),
+    }
+    run = s.equations().simulate(
+        2.0, {"hinge": 0.5784, "hinge'": -2.99}, step=2.0, rtol=rtol, events=events
+    )
+    every, own = run.events["all"], run.events["own"]
+    assert len(every) > 50
+    rises_first = np.sin(39 * 0.5784) < 0
+    kept = every[(0 if rises_first == (direction > 0) else 1) :: 2]
+    np.testing.assert_allclose(own, kept, rtol=0, atol=1e-9)

@@ -1,16 +1,31 @@
 """mechgraph: one graph in; exact equations of motion, machine code and motion out."""
 
 from casadi import (
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atan,
     atan2,
+    atanh,
+    ceil,
+    copysign,
     cos,
     cosh,
     cross,
     dot,
+    erf,
     exp,
     fabs,
+    floor,
+    fmax,
+    fmin,
+    fmod,
+    hypot,
     if_else,
     log,
     norm_2,
+    sign,
     sin,
     sinh,
     sqrt,
@@ -41,6 +56,7 @@ from .formalisms import FORMALISMS, Formalism
 from .formats.mjcf import from_mjcf
 from .formats.model_file import load
 from .formats.urdf import from_urdf
+from .functions import clip, pi, smooth_step
 from .model.axial import (
     Acts,
     AxialJoint,
@@ -71,6 +87,9 @@ from .model.contact.surfaces import (
 )
 from .model.description import Description
 from .model.element import Effort, Wrench
+from .model.elements import curves
+from .model.elements.rope import Pulley
+from .model.elements.wheels import LinearTyre, MagicFormula
 from .model.forces import Force
 from .model.joints import Joint, JointKind
 from .model.kinds import CONSTRAINTS, FORCES, JOINTS
@@ -89,6 +108,7 @@ from .results.second_order import SecondOrderModel, SecondOrderSweep
 from .results.trajectory import Trajectory
 from .studies.agreement import Agreement, agreement
 from .studies.simulation.events import Event
+from .tables import Table, spline, table
 
 __version__ = "0.1.0"
 
@@ -132,6 +152,8 @@ __all__ = [
     "Labelled",
     "Limits",
     "LinearModel",
+    "LinearTyre",
+    "MagicFormula",
     "Marker",
     "MechgraphError",
     "ModelError",
@@ -139,6 +161,7 @@ __all__ = [
     "Part",
     "Plane",
     "Point",
+    "Pulley",
     "Quantity",
     "Roller",
     "Rollouts",
@@ -150,6 +173,7 @@ __all__ = [
     "Subsystem",
     "Surface",
     "System",
+    "Table",
     "Terms",
     "Topology",
     "Torus",
@@ -158,21 +182,37 @@ __all__ = [
     "UnsupportedError",
     "Variables",
     "Wrench",
+    "acos",
+    "acosh",
     "agreement",
+    "asin",
+    "asinh",
+    "atan",
     "atan2",
+    "atanh",
     "ball",
+    "ceil",
+    "clip",
     "compose",
     "computed_torque",
+    "copysign",
     "cos",
     "cosh",
     "cross",
+    "curves",
     "dot",
+    "erf",
     "exp",
     "fabs",
     "feedback",
+    "floor",
+    "fmax",
+    "fmin",
+    "fmod",
     "from_mjcf",
     "from_urdf",
     "gallery",
+    "hypot",
     "if_else",
     "leaves",
     "load",
@@ -180,14 +220,19 @@ __all__ = [
     "log",
     "move",
     "norm_2",
+    "pi",
     "pid",
     "rot",
     "sampled",
     "screw",
+    "sign",
     "sin",
     "sinh",
+    "smooth_step",
+    "spline",
     "sqrt",
     "state_feedback",
+    "table",
     "tan",
     "tanh",
     "variables",

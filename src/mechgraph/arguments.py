@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Real
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import numpy as np
@@ -85,6 +86,16 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise ArgumentError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Where to write a file that takes the place of ``path`` when it is complete, and not before:
+    beside it, in a folder that is gone afterwards."""
+    target = Path(os.path.realpath(path))  # a link stays one
+    with writing(path), TemporaryDirectory(prefix=".", dir=target.parent) as folder:
+        yield Path(folder) / path.name
+        os.replace(Path(folder) / path.name, target)
 
 
 def whole(least: int = 1, **values: Any) -> list[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -421,7 +422,8 @@ class Equations:
     def compile(self) -> bool:
         """Machine code for every function that has been called, and for ``accelerations``, now;
         False without a compiler."""
-        with warnings.catch_warnings():  # the reference need not meet the constraints
+        # the reference need not meet the constraints, nor determine the motion
+        with warnings.catch_warnings(), suppress(ArgumentError):
             warnings.simplefilter("ignore")
             self.accelerations(np.array(self.terms.chart.reference), np.zeros(len(self.speeds)))
         done = [kernel.compile() for kernel in self.numeric.kernels.values()]
@@ -521,8 +523,8 @@ class Equations:
         def __getattr__(self, name: str) -> Any:
             if name.startswith("_") or name in ("terms", "numeric"):
                 raise AttributeError(name)
-            if name == "composition" and self.terms.composed is not None:
-                return Subsystem(self, self.terms.composed.tree)
+            if name == "composition" and (composed := self.terms.composed) is not None:
+                return Subsystem(self, composed.shown or composed.tree)
             if name == self.formalism.replace("-", "_"):
                 return Coefficients(self)
             if name in RENAMED:

@@ -8,7 +8,7 @@ scalar-first.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Mapping, Sequence, Sized
 from functools import cache, wraps
 from typing import Any, TypeVar, cast
 
@@ -69,11 +69,13 @@ def scalar(value: Any, what: str = "value") -> SX:
         got = (
             f"a {value.shape[0]}x{value.shape[1]} matrix" if isinstance(value, SX) else shown(value)
         )
-        raise ModelError(f"{what} must be one number or expression, got {got}")
+        hint = "; call it first, with an expression" if callable(value) else ""
+        raise ModelError(f"{what} must be one number or expression, got {got}{hint}")
     if not result.is_dense():
         result = ca.densify(result)
     if result.is_constant() and not math.isfinite(float(result)):
-        raise ModelError(f"{what} must be finite, got {shown(value)}")
+        hint = f"; it {NO_NUMBER}" if math.isnan(float(result)) else ""
+        raise ModelError(f"{what} must be finite, got {shown(value)}{hint}")
     return result
 
 
@@ -94,7 +96,10 @@ def has_nan(x: SX) -> bool:
     return any(math.isnan(constant) for constant in constants)
 
 
-NO_NUMBER = "is not a number (NaN); functions such as math.sin take no expressions, use mg.sin"
+NO_NUMBER = (
+    "is not a number (NaN); functions such as math.sin take no expressions, use mg.sin, and "
+    "mg.table or mg.spline for those of SciPy that interpolate"
+)
 
 
 def column(values: Any, size: int = 3, what: str = "vector") -> SX:
@@ -220,25 +225,89 @@ def quaternion_rates(q: SX) -> SX:
 
 
 def orientation(value: Any, what: str = "orientation") -> SX:
-    """A rotation from a 3x3 matrix, a scalar-first quaternion, or turns such as ``[("z", 0.3),
-    ("x", 1.2)]``; or a ``Rotation`` of SciPy."""
+    """A rotation, as a user may write it:
+
+    - a 3x3 matrix; a ``Rotation`` of SciPy; a scalar-first quaternion;
+    - turns one after the other, each about the axes turned so far: ``[("z", 0.3), ("x", 1.2)]``;
+    - Euler angles with their sequence: ``("ZYX", (0.3, 0.2, 0.1))`` about turned axes, ``("xyz",
+      (0.1, 0.2, 0.3))`` about fixed ones, as in SciPy, but in radians only;
+    - two axes and where they point: ``{"x": (1, 1, 0), "z": "z"}``; the first is kept, the second
+      is brought across it.
+    """
     if value is None:
         return SX.eye(3)
     if isinstance(value, Rotation):
+        if not value.single:
+            raise ModelError(f"{what} must be one rotation, got {len(value)}")
         value = value.as_matrix()
+    if isinstance(value, Mapping):
+        return tidy(_from_axes(value, what))
     if _is_turns(value):
-        R = SX.eye(3)
-        for direction, angle in value:
-            R = R @ turn(axis(direction, f"{what}: axis"), scalar(angle, f"{what}: angle"))
-        return tidy(R)
+        return _turned(value, what)
+    if _is_euler(value):
+        return _from_euler(value[0], value[1], what)
     if _length(value) == 4:
         return tidy(quaternion_matrix(_unit_quaternion(value, what)))
     if _length(value) in (3, 9):
         return _rotation_matrix(matrix3(value, what), what)
     raise ModelError(
-        f"{what} must be a 3x3 matrix, a quaternion (4 numbers, scalar first) or turns [('z', "
-        f"0.3), …], got {shown(value)}"
+        f"{what} must be a 3x3 matrix, a Rotation of SciPy, a quaternion (4 numbers, scalar "
+        "first), turns [('z', 0.3), …], Euler angles ('ZYX', (a, b, c)) or two axes {'x': …, "
+        f"'z': …}}, got {shown(value)}"
     )
+
+
+def _turned(turns: Any, what: str) -> SX:
+    R = SX.eye(3)
+    for direction, angle in turns:
+        R = R @ turn(axis(direction, f"{what}: axis"), scalar(angle, f"{what}: angle"))
+    return tidy(R)
+
+
+def _is_euler(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and len(value) == 2 and isinstance(value[0], str)
+
+
+def _from_euler(sequence: str, angles: Any, what: str) -> SX:
+    """Turns about axes named one after the other: capital letters are turned along."""
+    letters = sequence.lower()
+    mixed = sequence not in (letters, sequence.upper())
+    if not letters or set(letters) - set("xyz") or mixed or len(letters) > 3:
+        raise ModelError(
+            f"{what}: the sequence must be one to three letters such as 'ZYX' (about turned axes) "
+            f"or 'xyz' (about fixed axes), got {sequence!r}"
+        )
+    given = [angles] if len(letters) == 1 and not isinstance(angles, (list, tuple)) else angles
+    each = column(given, len(letters), f"{what}: the angles of {sequence!r}")
+    turns = list(zip(letters, ca.vertsplit(each), strict=True))
+    return _turned(turns if sequence == sequence.upper() else turns[::-1], what)
+
+
+def _from_axes(axes: Mapping[Any, Any], what: str) -> SX:
+    """The columns of a rotation from two of them: e, and the other without its part along e."""
+    names = list(axes)
+    if len(names) != 2 or any(name not in AXES for name in names):
+        raise ModelError(f"{what} must name two of 'x', 'y', 'z', such as {{'x': …, 'z': …}}")
+    first, second = (_direction(axes[name], f"{what}: {name!r}") for name in names)
+    across = second - ca.dot(first, second) * first
+    if across.is_constant() and float(ca.norm_2(across)) < 1e-9:
+        raise ModelError(f"{what}: {names[0]!r} and {names[1]!r} point along one line")
+    i, j = ("xyz".index(name) for name in names)
+    columns = {i: first, j: across / ca.norm_2(across)}
+    even = (j - i) % 3 == 1
+    third = ca.cross(columns[i], columns[j])
+    columns[3 - i - j] = third if even else -third
+    return ca.horzcat(*(columns[k] for k in range(3)))
+
+
+def _direction(value: Any, what: str) -> SX:
+    """A unit vector along a named axis or three numbers of any length."""
+    if isinstance(value, str):
+        return axis(value, what)
+    vector = column(value, 3, what)
+    if vector.is_constant() and float(ca.norm_2(vector)) == 0:
+        raise ModelError(f"{what} is zero; give a direction")
+    return vector / ca.norm_2(vector)
 
 
 def _is_turns(value: Any) -> bool:
@@ -322,6 +391,23 @@ def angle_about(e: SX, R: SX) -> SX:
 def vee(R: SX) -> SX:
     """½ (R − Rᵀ) as a vector: sin(angle) times the axis; zero for R = 1."""
     return 0.5 * ca.vertcat(R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1])
+
+
+ARCSINE = [math.comb(2 * k, k) / (4**k * (2 * k + 1)) for k in range(18)]  # asin(√z)/√z
+
+
+def rotation_vector(R: SX) -> SX:
+    """The angle times the axis of a rotation of less than half a turn, smooth at R = 1.
+
+    sin θ e is ``vee``, and θ / sin θ = asin(√z)/√z / (cos θ/2 cos θ/4 cos θ/8), z = sin² θ/8, whose
+    series is exact to rounding.
+    """
+    half = ca.sqrt((1 + ca.trace(R)) / 4)
+    quarter = ca.sqrt((1 + half) / 2)
+    z, series = (1 - quarter) / 2, SX(0)
+    for coefficient in reversed(ARCSINE):
+        series = series * z + coefficient
+    return vee(R) * series / (half * quarter * ca.sqrt((1 + quarter) / 2))
 
 
 def quaternion_of(R: SX) -> SX:

@@ -410,6 +410,13 @@ def verbs(folder: Path) -> Right:
             {"tip": (0, 0, 0)}, limits={"elbow": value}, nearest=True
         ),
         "Trajectory.save": lambda value: run.save(_inside(folder, value)),
+        "Trajectory.save columns": lambda value: run.save(folder / "run.csv", value),
+        "Trajectory.table": lambda value: run.table(value),
+        "Trajectory.compare": lambda value: run.compare(_inside(folder, value)),
+        "Trajectory.compare table": lambda value: run.compare(value),
+        "Trajectory.compare columns": lambda value: run.compare(run, value),
+        "Trajectory.compare time": lambda value: run.compare(run.table(), time=value),
+        "Trajectory.compare shift": lambda value: run.compare(run, shift=value),
         "Trajectory.plot": lambda value: run.plot(value),
         "Trajectory.plot path": lambda value: run.plot(path=_inside(folder, value)),
         "Trajectory.view path": lambda value: run.view(_inside(folder, value)),

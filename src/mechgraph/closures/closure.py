@@ -1,6 +1,6 @@
 """How constraints are closed: from M u̇ = f + Aᵀλ and A u̇ + b = 0 to u̇ and λ.
 
-Three ways, each in two guises. ``solve`` works on numbers (batches by leading axes): it reveals the
+Four ways, each in two guises. ``solve`` works on numbers (batches by leading axes): it reveals the
 rank, so redundant rows and singular positions are nothing special, and of all multipliers it gives
 those of least norm. ``expression`` works on symbols, for integrators and kernels: no branches;
 dependent rows are met by proximal iterations, which converge to the same u̇.
@@ -9,7 +9,9 @@ dependent rows are met by proximal iterations, which converge to the same u̇.
 - ``null-space``: the equations projected on the motions that the constraints leave, then λ from
   what remains;
 - ``udwadia-kalaba``: Gauss' principle, u̇ = a + M^(−½) (A M^(−½))⁺ (−b − A a) with a = M⁻¹ f (a
-  Cholesky factor serves for the root).
+  Cholesky factor serves for the root);
+- ``penalty``: constraints push back against what is left of them, λ = −α (A u̇ + b), which is taken
+  up again until nothing is left (the augmented Lagrangian form of Bayo).
 
 M may be singular where A makes up for it: ``expressions.completed``.
 """
@@ -53,6 +55,7 @@ CLOSURES: dict[str, Closure] = {
     "multipliers": Closure(numbers.bordered, expressions.multipliers),
     "null-space": Closure(numbers.null_space, expressions.null_space),
     "udwadia-kalaba": Closure(numbers.udwadia_kalaba, expressions.udwadia_kalaba),
+    "penalty": Closure(numbers.augmented, expressions.penalty),
 }
 
 DEFAULT_CLOSURE = "multipliers"

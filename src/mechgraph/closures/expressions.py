@@ -19,6 +19,7 @@ ITERATIONS = 3
 # this factor at each refinement
 LITTLE = 1e-5
 REFINEMENTS = 3
+STIFF = 1e6  # of penalties, beside the usual inertia; the error falls by it at each iteration
 UNBOUND = 1e4  # accelerations that a force in proportion to inertia causes only where there is none
 # the same where friction goes with the multipliers: what dependent rows contradict each other by
 # (rounding, over this) is seen in the motion there
@@ -86,6 +87,23 @@ def udwadia_kalaba(M: SX, A: SX, iterations: int = ITERATIONS) -> Solver:
         unconstrained = factor.solve(f)
         lam = gram.solve(-b - A @ unconstrained)
         return unconstrained + columns @ lam, lam
+
+    return Solver(solution, factor.condition)
+
+
+def penalty(M: SX, A: SX, iterations: int = ITERATIONS) -> Solver:
+    """(M + AᵀαA) u̇ = f − Aᵀ(α b − λ), with λ ← λ − α (A u̇ + b) taken up again and again; residuals
+    of both equations are fed to the factor, so that what α costs in digits comes back."""
+    alpha = STIFF * _per_row(M, A)
+    factor = Factor(M + A.T @ ca.diag(alpha) @ A)
+
+    def solution(f: SX, b: SX) -> tuple[SX, SX]:
+        udot, lam = SX.zeros(M.shape[0]), SX.zeros(A.shape[0])
+        for _ in range(iterations + 1):
+            left = b + A @ udot
+            step = factor.solve(f + A.T @ (lam - alpha * left) - M @ udot)
+            udot, lam = udot + step, lam - alpha * (left + A @ step)
+        return udot, lam
 
     return Solver(solution, factor.condition)
 
@@ -206,6 +224,23 @@ def completed(M: SX, A: SX) -> SX:
     elimination stays sparse.
     """
     return M + LITTLE * ca.diag(_offered(M, A))
+
+
+def holding(M: SX, A: SX) -> SX:
+    """Weights w of rows in (M + Aᵀ w A) u̇ = f − Aᵀ w b + Aᵀλ, which is the same as without them.
+
+    They give inertia to what the constraints hold, whichever way it moves. The diagonal of M alone
+    does not tell that something light is held by other rows: where an inertia passes through zero
+    on the way, as those of points do, ``completed`` would leave all that is tied to it as light.
+    """
+    return LITTLE * _per_row(M, A)
+
+
+def _per_row(M: SX, A: SX) -> SX:
+    """What to give each row of A for the usual inertia along it; rows of mere rounding stay
+    small."""
+    size = ca.sum2(A * A)
+    return ca.trace(M) / M.shape[0] / (size + 1e-10 * ca.sum1(size) / A.shape[0] + NOTHING)
 
 
 def _offered(M: SX, A: SX) -> SX:

@@ -20,6 +20,7 @@ RANK_TOLERANCE = 1e-9
 ROUNDING = 1e-14  # of the largest entry of A: what may be left of entries that cancel
 SMALL = 1e-10  # squared length of a row, beside the usual one, below which it stays small
 REFINEMENTS = 2
+STIFF = 1e3  # α of penalties
 EPSILON = 2.2e-16  # rounding of one operation
 BADLY_KNOWN = 1e-6  # relative error of u̇ that has to be told
 
@@ -186,8 +187,7 @@ def udwadia_kalaba(M: Numbers, R: Numbers, forces: Numbers) -> Solve:
 
 def penalty(M: Numbers, R: Numbers, alpha: float, times: int = 1) -> Solve:
     """(M + α RᵀR) u̇ = f + Rᵀν + α Rᵀr, with ν ← ν + α (r − R u̇) taken up so many times; one time is
-    the penalty form alone, which leaves an error in proportion to 1/α. No closure: what is enough
-    depends on the system. E. Bayo, J. García de Jalón,
+    the penalty form alone, which leaves an error in proportion to 1/α. E. Bayo, J. García de Jalón,
     M. A. Serna, Computer Methods in Applied Mechanics and Engineering 71 (1988) 183–195."""
     Rt = _transposed(R)
     inverse = np.linalg.inv(M + alpha * Rt @ R)
@@ -200,6 +200,12 @@ def penalty(M: Numbers, R: Numbers, alpha: float, times: int = 1) -> Solve:
         return udot, nu
 
     return solve
+
+
+def augmented(M: Numbers, R: Numbers, forces: Numbers) -> Solve:
+    """Penalties that leave nothing: rows are orthonormal and entries of M at most one, so that each
+    time takes up all but 1/α of what is left; ``solved`` has it done three times over."""
+    return penalty(M, R, STIFF, times=2)
 
 
 def constraint_forces(

@@ -19,6 +19,7 @@ from casadi import SX
 
 from .. import door
 from ..arguments import is_name, listed, named, number
+from ..closures.complement import Choice
 from ..closures.friction import is_homogeneous
 from ..contract.composed import Composed
 from ..contract.plain import PlainChart
@@ -28,8 +29,8 @@ from ..model.description import Description
 from ..model.system import System
 from ..motion.levels import Levels
 from ..motion.samples import Samples
+from ..motion.variables import Variables
 from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, has_nan, symbol
-from .complement import Choice
 from .lifting import lifted
 from .monitors import MONITORS, monitors
 from .naming import listed_parts, names_of, part_input, part_parameter, whole_variables
@@ -347,8 +348,8 @@ class _Composition:
 
     # --- terms ------------------------------------------------------------------------------------
 
-    def terms(self) -> Terms:
-        """The terms of the whole."""
+    def terms(self, shown: Node | None = None) -> Terms:
+        """The terms of the whole; ``shown`` is the tree to look at, if it is another one."""
         s, count = self.symbols, len(self.extra[1])
         blocks = ca.diagcat(SX(count, count), *(piece["M"] for piece in self.pieces))
         M = ca.sparsify(blocks + self.own_M)
@@ -360,6 +361,7 @@ class _Composition:
             route,
             Placement(self.chart, self.levels),
             tree,
+            shown,
         )
         drag = SX(ca.vertcat(SX(count, 1), *(p["drag"] for p in self.pieces)) + self.drag)
 
@@ -445,14 +447,22 @@ class _Composition:
 
 def _raised(made: _Composition, terms: Terms, complement: str) -> Terms:
     """The same with constraints of higher orders: a composition of the raised system alone."""
-    part, order = lifted(terms, made.high, made.seen.higher)
+    part, tree = lifted(terms, made.high, made.seen.higher)
     whole = _Composition(made.name, [part], (), (), (), None)
-    whole.least = order
+    whole.least = tree.order
     whole.define({})
     whole.constrain({})
     whole.force({})
     whole.choose(None, complement, {})
-    return whole.terms()
+    return whole.terms(_renamed(tree, part.symbols, whole.symbols))
+
+
+def _renamed(tree: Node, old: Variables, new: Variables) -> Node:
+    """The same tree in other symbols for the same variables."""
+    before, after = ([s.q, s.u, s.udot, s.w, s.p, s.t] for s in (old, new))
+    values = ca.Function("tree", before, tree.given()).call(after)
+    rows = range(len(tree.all_rows))
+    return tree.used(tree.name, "", rows, iter(values))
 
 
 # --- small things ---------------------------------------------------------------------------------

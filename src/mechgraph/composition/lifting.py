@@ -15,8 +15,9 @@ system.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import casadi as ca
 from casadi import SX
@@ -26,6 +27,7 @@ from ..contract.terms import Terms
 from ..errors import ModelError, UnsupportedError
 from ..motion.variables import Variables, variables
 from .monitors import MONITORS
+from .node import Node
 
 Higher = Mapping[tuple[str, int], SX]  # u⁽ᵏ⁾ of a speed, k > 1, as symbols
 
@@ -62,8 +64,9 @@ def _block(s: Variables, higher: Higher, k: int) -> SX:
     return ca.vertcat(*(higher.get((name, k), SX.sym("none")) for name in s.speeds))
 
 
-def lifted(terms: Terms, rows: Sequence[Row], higher: Higher) -> tuple[Terms, int]:
-    """Terms with these rows, too, whose speeds include accelerations and forces; and ν°."""
+def lifted(terms: Terms, rows: Sequence[Row], higher: Higher) -> tuple[Terms, Node]:
+    """Terms with these rows, too, whose speeds include accelerations and forces; and the tree of
+    the system that was raised, in their variables, with ν°."""
     if ca.depends_on(terms.f, terms.symbols.w):
         raise UnsupportedError(
             f"constraint {rows[0].name!r} is of an order above 2, which takes the rates of all "
@@ -75,7 +78,7 @@ def lifted(terms: Terms, rows: Sequence[Row], higher: Higher) -> tuple[Terms, in
             "that grow with constraint forces"
         )
     made = _Lifted(terms, rows, higher)
-    return made.terms(), made.r + 2
+    return made.terms(), made.tree(terms.composed)
 
 
 class _Lifted:
@@ -167,6 +170,15 @@ class _Lifted:
         names = (f"rate of {self.s.speeds[k]}" for k in moving)
         out = dict(zip(names, _split(rates), strict=True))
         return out | {row.name: self.put(row.value) for row in self.rows if row.k > self.r}
+
+    def tree(self, composed: Any) -> Node:
+        """The tree of the inner system, with the forces of the rows at its top."""
+        old: Node = composed.tree
+        values = iter([self.put(value) for value in old.given()])
+        new = old.used(old.name, "", range(len(self.inner.constraints)), values)
+        names = tuple(row.name for row in self.rows)
+        f = new.f + self.directions.T @ self.force(0)
+        return replace(new, f=f, order=self.r + 2, higher=names)
 
     def with_forces(self, value: SX) -> SX:
         """The same of an expression of the inner constraint forces."""

@@ -24,10 +24,10 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from ..closures.complement import free_columns, rank
 from ..closures.numbers import RANK_TOLERANCE
 from ..errors import ArgumentError, unknown
 from ..results.second_order import SecondOrderModel
-from .complement import free_columns, rank
 from .node import Node
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from ..closures.complement import Choice, Complement
 from ..closures.expressions import Factor
 from ..motion.samples import Samples
-from .complement import Choice, Complement
 
 IMPLIED = 1e-7  # of a row, relative, at states that meet the constraints to rounding
 
@@ -49,6 +49,7 @@ class Node:
     order: int  # ν°
     children: tuple[Node, ...] = ()
     implied: tuple[int, ...] = ()  # own rows that are known to follow from the others
+    higher: tuple[str, ...] = ()  # names of rows of an order above two, which are not in A
 
     # --- labels -----------------------------------------------------------------------------------
 
@@ -114,7 +115,7 @@ class Node:
     @cached_property
     def reduced(self) -> SX:
         """M̄ = Sᵀ M S, found along the tree."""
-        return ca.sparsify(self.C.T @ self._inertia @ self.C)
+        return ca.triu2symm(ca.triu(ca.sparsify(self.C.T @ self._inertia @ self.C)))
 
     @cached_property
     def forces(self) -> SX:
@@ -150,7 +151,25 @@ class Node:
         e = ca.vertcat(none, *(child.particular(b) for child in self.children))
         if not self.rows:
             return e
-        return e - self.R @ (self.P @ (b[list(self.where), :] + self.A @ e))
+        return e - self._spread(self.choice.particular(self.B, b[list(self.where), :] + self.A @ e))
+
+    def expanded(self, z: SX) -> SX:
+        """S z, level by level, which costs less than S."""
+        return self._spread(self.C @ z)
+
+    def _spread(self, y: SX) -> SX:
+        """R y."""
+        widths = [len(self.extra), *(len(child.free) for child in self.children)]
+        own, *below = ca.vertsplit(y, [0, *np.cumsum(widths).tolist()])
+        pairs = zip(self.children, below, strict=True)
+        return ca.vertcat(own, *(child.expanded(part) for child, part in pairs))
+
+    def gathered(self, x: SX) -> SX:
+        """Sᵀ x, level by level."""
+        widths = [len(self.extra), *(len(child.speeds) for child in self.children)]
+        own, *below = ca.vertsplit(x, [0, *np.cumsum(widths).tolist()])
+        pairs = zip(self.children, below, strict=True)
+        return self.C.T @ ca.vertcat(own, *(child.gathered(part) for child, part in pairs))
 
     @property
     def unsure(self) -> tuple[int, ...]:
@@ -228,10 +247,10 @@ class Route:
     def __call__(self, f: SX, b: SX) -> SX:
         node = self.node
         e = node.particular(b)
-        right = node.S.T @ (f - self.M @ e)
         if not node.free:
             return ca.densify(e)
-        return ca.densify(node.S @ self._factor.solve(ca.densify(right)) + e)
+        right = node.gathered(f - self.M @ e)
+        return ca.densify(node.expanded(self._factor.solve(ca.densify(right))) + e)
 
     @cached_property
     def _factor(self) -> Factor:

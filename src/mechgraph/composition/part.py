@@ -11,12 +11,12 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from ..closures.complement import METHODS, Choice, Complement, free_columns, independent_rows, rank
 from ..contract.names import Names
 from ..contract.terms import Terms
 from ..errors import ArgumentError, ModelError, UnsupportedError, blamed, unknown
 from ..motion.samples import Samples
 from ..motion.variables import Variables
-from .complement import METHODS, Choice, Complement, free_columns, independent_rows, rank
 from .node import Node
 
 Given = Callable[[Variables], Any]  # a number of a part, of the variables of the whole

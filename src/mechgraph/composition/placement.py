@@ -8,10 +8,10 @@ from functools import cached_property
 import casadi as ca
 from casadi import SX
 
+from ..closures.complement import Choice
 from ..motion.chart import Chart
 from ..motion.levels import Levels
 from ..motion.samples import Samples
-from .complement import Choice
 from .part import chosen
 
 

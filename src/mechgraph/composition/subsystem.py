@@ -12,11 +12,11 @@ import numpy as np
 from casadi import SX
 
 from .. import door
-from ..arguments import Numbers
+from ..arguments import Numbers, one_of
+from ..closures.complement import AT_A_STATE
 from ..closures.numbers import RANK_TOLERANCE
 from ..errors import UnsupportedError
 from ..results.second_order import SecondOrderModel
-from .complement import null_space
 from .linear import linearized
 from .node import Node
 
@@ -109,7 +109,7 @@ class Subsystem:
     @property
     def constraints(self) -> tuple[str, ...]:
         """Rows that are new at this level."""
-        return self._node.rows
+        return (*self._node.rows, *self._node.higher)
 
     @cached_property
     def parts(self) -> Mapping[str, Subsystem]:
@@ -171,10 +171,53 @@ class Subsystem:
         return self._labelled("all A", self._node.all_rows, self._node.speeds, self._node.full_A)
 
     def complement(
-        self, q: Numbers, u: Numbers | None = None, t: Any = 0.0, parameters: Any = None
+        self,
+        q: Numbers,
+        u: Numbers | None = None,
+        t: Any = 0.0,
+        parameters: Any = None,
+        method: str = "svd",
     ) -> np.ndarray:
-        """A complement of all rows here, on numbers, by singular values: also where S has none."""
-        return null_space(self.full_A(q, u, t, None, parameters))
+        """A complement of all rows here, on numbers: also where S has none.
+
+        method: "svd" (orthonormal columns, by singular values) or "qr" (with pivoting: columns are
+            speeds, another choice at every state).
+        """
+        made = AT_A_STATE[one_of("complement: method", method, AT_A_STATE)]
+        return made(self.full_A(q, u, t, None, parameters))
+
+    def accelerations(
+        self,
+        q: Numbers,
+        u: Numbers,
+        t: Any = 0.0,
+        inputs: Any = None,
+        parameters: Any = None,
+        method: str = "svd",
+    ) -> np.ndarray:
+        """u̇ of the whole at a state, by the complement S that is found there: u̇ = S z + e,
+        Sᵀ M S z = Sᵀ (f − M e) with e = −A⁺ b. No choice that was made elsewhere is in it.
+        """
+        equations, composed = self._equations, self._equations.terms.composed
+        if composed is None or self._node is not composed.tree:
+            raise UnsupportedError(
+                f"{self.name!r}: accelerations are those of the whole, of an order up to two; ask "
+                "the equations for them"
+            )
+        S = self.complement(q, u, t, parameters, method)
+        A, M = self.full_A(q, u, t, None, parameters), equations.mass_matrix(q, t, parameters)
+        b = equations.numeric.evaluate(
+            "b along the tree", lambda: self._full_b, 1, q, u, t, inputs, parameters
+        )
+        e = -np.linalg.pinv(A, rcond=RANK_TOLERANCE) @ b
+        left = S.T @ (equations.forces(q, u, t, inputs, parameters) - M @ e)
+        return np.asarray(S @ np.linalg.solve(S.T @ M @ S, left) + e)
+
+    @property
+    def _full_b(self) -> SX:
+        """b of the rows of ``full_A``."""
+        rows = [k for node in self._node for k in node.where]
+        return self._equations.terms.b[rows]
 
     def singular(
         self, q: Numbers, u: Numbers | None = None, t: Any = 0.0, parameters: Any = None
@@ -215,10 +258,10 @@ class Subsystem:
             decide; one, if not given.
         """
         composed = self._equations.terms.composed
-        if composed is None or self._node is not composed.tree:
+        if composed is None or self._node not in (composed.tree, composed.shown):
             raise UnsupportedError(f"{self.name!r} is a part; linearize the whole, or compose it")
         return linearized(
-            self._equations, self._node, at, coordinates, speeds, t, inputs, parameters, weights
+            self._equations, composed.tree, at, coordinates, speeds, t, inputs, parameters, weights
         )
 
     def show(self) -> str:

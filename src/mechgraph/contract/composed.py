@@ -14,10 +14,12 @@ from ..motion.levels import Levels
 @dataclass(frozen=True, eq=False)
 class Composed:
     """Terms that were composed: their constraints, already at all levels; λ as symbols; u̇ of f and
-    b by their complement; a step along the speeds that takes φ or ψ away; and the tree."""
+    b by their complement; a step along the speeds that takes φ or ψ away; the tree; and the tree of
+    the user's own variables, where the equations have more."""
 
     levels: Levels
     multipliers: SX
     close: Any  # a function of f and b, with its condition
     place: Callable[[SX], SX]
     tree: Any
+    shown: Any = None

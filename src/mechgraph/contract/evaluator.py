@@ -21,6 +21,7 @@ from ..closures.numbers import BADLY_KNOWN, EPSILON, Solution, bordered, constra
 from ..errors import ArgumentError, ModelError, UnsupportedError
 from ..kernels import Kernel, flow
 from ..model.limits import Limits
+from ..tables import at_times
 from .closed import Closed, entries
 from .solver import sparse_matrix
 from .terms import Terms
@@ -41,7 +42,7 @@ class Evaluator:
         self.terms, self.closed = terms, Closed(terms, closure)
         self.kernels: dict[Any, Kernel] = {}
         self._kept: dict[Any, SX] = {}
-        self._limits = Limits(terms.chart.description)
+        self._limits = Limits(terms.chart.description, terms.chart.checks)
 
     # --- kernels ----------------------------------------------------------------------------------
 
@@ -112,7 +113,7 @@ class Evaluator:
             numbers("coordinates", s.coordinates, self._with_turns(q), reference, copy),
             numbers("speeds", s.speeds, u, copy=copy),
             times(t),
-            numbers("inputs", s.inputs, inputs),
+            numbers("inputs", s.inputs, at_times(inputs, t)),
             self.constants(parameters),
         ]
 

@@ -32,6 +32,7 @@ from casadi import SX
 
 from ..errors import ArgumentError, shown, unknown
 from ..model.axial import AxialJoint
+from ..model.constraints import Distance, Servo
 from ..model.joints import Joint
 from ..model.transitions import Ball, Translation
 from ..motion.energy import kinetic_of, potential_of
@@ -51,6 +52,8 @@ COMPONENTS |= {f"joint {what}": where for what, where in COMPONENTS.items()}
 AXIAL = {"shift": "m", "angle": "rad"}  # what a joint of two equations leaves open
 EFFORTS = {"F": slice(0, 3), "M": slice(3, 6)}  # along these, on its first place
 ENERGIES = ("kinetic", "potential", "energy")
+EFFORT = {"rad": "N m", "m": "N"}  # of a multiplier, by the unit of what its constraint holds
+HOLDS = {"position": "m", "gap": "m", "tilt": "rad", "rotation": "rad"}  # rows, by first word
 RATE = {"rad": "rad/s", "m": "m/s", "1": "1/s", "rad/s": "rad/s²", "m/s": "m/s²"}
 
 
@@ -278,12 +281,14 @@ class Names:
         """Multipliers of a constraint, and components of reactions."""
         terms, lam = self._terms, self._terms.multipliers
         if name in terms.constraints:
-            return Quantity(name, "multiplier", lam[terms.constraints.index(name)], ("",))
+            row = lam[terms.constraints.index(name)]
+            return Quantity(name, "multiplier", row, (self._unit_of_row(name),))
         owner, _, what = name.rpartition(": ")
         whole = name if what != "effort" else owner
         rows = self._rows_of(whole)
         if rows:
-            return Quantity(name, "multiplier", lam[rows], ("",) * len(rows))
+            units = tuple(self._unit_of_row(terms.constraints[k]) for k in rows)
+            return Quantity(name, "multiplier", lam[rows], units)
         effort = self._along_axis(owner, what)
         if effort is not None:
             return Quantity(name, "effort", effort, ("N" if what == "F" else "N m",))
@@ -362,6 +367,17 @@ class Names:
         return None
 
     # --- units ------------------------------------------------------------------------------------
+
+    def _unit_of_row(self, row: str) -> str:
+        """Unit of a multiplier: its row times it is an energy."""
+        owner, _, label = row.rpartition(": ")
+        constraint = self._description.constraints.get(row)
+        if isinstance(constraint, Servo):
+            return EFFORT.get(self._unit(constraint.target), "")
+        if isinstance(constraint, Distance):
+            return "N"
+        joint = owner in self._description.joints
+        return EFFORT.get(HOLDS.get(label.partition(" ")[0], ""), "") if joint else ""
 
     def _unit(self, name: str) -> str:
         return self._units.get(name, "")

@@ -11,7 +11,7 @@ from scipy.sparse import csc_matrix
 
 from ..closures import sparse
 from ..closures.closure import CLOSURES
-from ..closures.expressions import ITERATIONS, Solver, balance, completed, drag, refined
+from ..closures.expressions import ITERATIONS, Solver, balance, completed, drag, holding, refined
 
 if TYPE_CHECKING:
     from .terms import Terms
@@ -28,6 +28,10 @@ def solver(
     """(u̇, λ) as a function of f and b; factors are those of all its calls."""
     refine = massless and iterations > 1
     M = completed(terms.M, A) if massless else terms.M
+    weights = SX(A.shape[0], 1)
+    if massless and G is None and ca.depends_on(ca.diag(terms.M), terms.symbols.q):
+        weights = holding(terms.M, A)
+        M += A.T @ ca.diag(weights) @ A
     scale = balance(M, A)
     scaled = ca.diag(scale) @ A
     if G is None:
@@ -36,7 +40,7 @@ def solver(
         made = drag(M, scaled, ca.diag(scale) @ G)
 
     def solution(f: SX, b: SX) -> tuple[SX, SX]:
-        udot, lam = made.solve(f, scale * b)
+        udot, lam = made.solve(f - A.T @ (weights * b), scale * b)
         return udot, scale * lam
 
     found = Solver(solution, made.condition)

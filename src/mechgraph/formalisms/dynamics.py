@@ -25,10 +25,12 @@ LARGEST = 20_000_000  # operations of an expression; more take minutes and gigab
 @dataclass(frozen=True, eq=False)
 class Coefficient:
     """A named quantity: a number (``axes`` 0), a vector (1), a matrix (2), or a list of matrices
-    (3)."""
+    (3); ``speeds`` are the names of those that it is along, if these are not the speeds of the
+    equations."""
 
     axes: int
     derive: Callable[[], Any]
+    speeds: tuple[str, ...] | None = None
 
     @cached_property
     def expression(self) -> Any:

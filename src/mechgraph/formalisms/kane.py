@@ -23,7 +23,7 @@ from ..motion.chart import Chart
 from ..motion.loads import actions, generalized
 from ..motion.rotors import spins
 from ..vectors import traced
-from .dynamics import Dynamics, check_size
+from .dynamics import Coefficient, Dynamics, check_size
 
 Rows = tuple[SX, SX, SX]
 
@@ -44,7 +44,19 @@ def derive(chart: Chart) -> Dynamics:
         partial, _, forces = terms()
         return partial.T @ forces + active_forces(chart)
 
-    return Dynamics(M, f)
+    def rows(*kinds: int) -> SX:
+        partial = terms()[0]
+        return partial[[k for k in range(partial.shape[0]) if k % 6 in kinds], :]
+
+    return Dynamics(
+        M,
+        f,
+        coefficients={
+            "V": Coefficient(2, lambda: rows(0, 1, 2)),
+            "W": Coefficient(2, lambda: rows(3, 4, 5)),
+            "F": Coefficient(1, lambda: active_forces(chart)),
+        },
+    )
 
 
 def active_forces(chart: Chart) -> SX:

@@ -62,6 +62,7 @@ def derive(
     tree = hinges(chart, _free_angles(chart, angles))  # refuses at once what is no revolute tree
     alphas = cache(lambda: coefficients(chart, tree))
     ordered = sorted(range(len(tree)), key=lambda a: tree[a].speed)
+    along = chart.joint_speed_names
 
     def inertia_forces() -> SX:
         phi, u, t = chart.symbols.q, SX.sym("u", chart.symbols.u.numel()), chart.symbols.t
@@ -77,8 +78,8 @@ def derive(
         f=lambda: Q() + made.f(),
         coefficients={
             "alpha_0": Coefficient(0, lambda: alphas()[0]),
-            "alpha_b": Coefficient(1, lambda: alphas()[1]),
-            "alpha_bc": Coefficient(2, lambda: alphas()[2]),
+            "alpha_b": Coefficient(1, lambda: alphas()[1], along),
+            "alpha_bc": Coefficient(2, lambda: alphas()[2], along),
             "turns": Coefficient(3, lambda: [tree[a].turn for a in ordered]),
             "B_ab": Coefficient(2, lambda: _blocks(_turns_between(chart, tree), ordered, 3)),
             "C_ac": Coefficient(2, lambda: _blocks(_velocities(chart, tree)[3], ordered, 1)),

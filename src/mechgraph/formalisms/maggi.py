@@ -21,8 +21,8 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from .. import door
 from ..arguments import one_of, some_of
+from ..closures.complement import Choice, free_columns
 from ..closures.numbers import rank
 from ..errors import ArgumentError, UnsupportedError
 from ..motion.chart import Chart
@@ -62,7 +62,7 @@ def derive(
 def _complement(rows: ConstraintRows, free: tuple[int, ...]) -> tuple[SX, SX]:
     """S and e."""
     levels = rows.levels
-    found = door.composition.complement.Choice("partition", free).complement(levels.A)
+    found = Choice("partition", free).complement(levels.A)
     return found.C, ca.densify(-found.P @ levels.b)
 
 
@@ -98,7 +98,7 @@ def _independent(
         )
     A, freedoms = seen[0], counts[0]
     if named is None:
-        return tuple(door.composition.complement.free_columns(A, 0))
+        return tuple(free_columns(A, 0))
     names = some_of("maggi: independent speed", named, speeds)
     free = tuple(speeds.index(name) for name in names)
     if len(free) != freedoms:

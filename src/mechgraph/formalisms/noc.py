@@ -45,7 +45,10 @@ def derive(chart: TreeChart) -> Dynamics:
     return Dynamics(
         made.M,
         made.f,
-        coefficients={"N_l": Coefficient(2, N_l), "N_d": Coefficient(2, N_d)},
+        coefficients={
+            "N_l": Coefficient(2, N_l),
+            "N_d": Coefficient(2, N_d, chart.joint_speed_names),
+        },
     )
 
 

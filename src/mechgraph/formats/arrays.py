@@ -109,9 +109,12 @@ def _program(function: ca.Function) -> Program:
     x, out = function.sx_in(), function.call(function.sx_in())
     dense = ca.Function("dense", x, [ca.densify(ca.vec(out[0].T))])  # row by row
     try:
-        return trace(dense)
+        program = trace(dense)
+        if program.tables:
+            raise Untranslatable("a table has no form in JAX, PyTorch and Python files yet")
     except Untranslatable as error:
         raise UnsupportedError(f"{function.name()}: {error}") from None
+    return program
 
 
 def _bound(

@@ -45,10 +45,12 @@ DEFS: dict[str, Any] = {
         ],
     },
     "orientation": {
-        "description": 'A matrix, a quaternion (scalar first), or turns [["z", 0.3], …].',
+        "description": "A matrix, a quaternion (scalar first), turns [[z, 0.3], …], Euler angles "
+        "[ZYX, [0.3, 0.2, 0.1]], or two axes {x: [1, 1, 0], z: z}.",
         "anyOf": [
             {"type": "null"},
             {"$ref": "#/$defs/numbers"},
+            {"type": "object", "additionalProperties": {"$ref": "#/$defs/axis"}},
         ],
     },
     "step": {
@@ -69,6 +71,11 @@ DEFS: dict[str, Any] = {
 # by what stands in an annotation, the first that fits
 HINTS: dict[str, Any] = {
     "Callable": {"$ref": "#/$defs/formula"},
+    "Sequence[Node]": {
+        "type": "array",
+        "items": {"anyOf": [{"$ref": "#/$defs/place"}, {"$ref": "#/$defs/typed"}]},
+    },
+    "TyreLaw": {"$ref": "#/$defs/typed"},
     "Law": {"$ref": "#/$defs/formula"},
     "Sequence[Transition]": {"type": "array", "items": {"$ref": "#/$defs/step"}},
     "Limits": {"type": ["array", "object", "null"]},

@@ -20,6 +20,7 @@ from casadi import SX
 from ..errors import ModelError, blamed, shown
 from ..model.bodies import Body, Marker, marker_on
 from ..model.joints import Joint
+from ..tables import calls
 from .grammar import FUNCTIONS, MOTION, WORD
 
 Spelled = tuple[str, int]  # a text, and how tightly it holds together
@@ -91,6 +92,8 @@ def spelled(expression: SX, names: Mapping[int, str]) -> str:
 
 class _Spelling:
     def __init__(self, function: ca.Function, names: Sequence[str]) -> None:
+        if calls(function):
+            raise ModelError("a table cannot be written: model files have no tables yet")
         self.function, self.names = function, names
         self.uses = _uses(function)
         self.named: list[str] = []  # definitions

@@ -104,6 +104,14 @@ class Values:
             raise ModelError(f"must be a name, got {shown(node.plain())}")
         return node.value
 
+    def _nodes(self, node: Node) -> Any:
+        """What a rope passes: places, and pulleys with their type."""
+        if not isinstance(node.value, list):
+            raise ModelError(f"must be a list of places and pulleys, got {shown(node.plain())}")
+        typed = (isinstance(each.value, dict) and "type" in each.value for each in node.value)
+        reads = (self._typed if each else self._name for each in typed)
+        return [read(each) for read, each in zip(reads, node.value, strict=True)]
+
     def _axis(self, node: Node) -> Any:
         if isinstance(node.value, str) and AXIS.fullmatch(node.value):
             return node.value.removeprefix("+")
@@ -117,6 +125,10 @@ class Values:
             and all(isinstance(item.value, list) and len(item.value) == 2 for item in items)
         ):
             return [(self._axis(item[0]), self._number(item[1])) for item in items]
+        if isinstance(items, list) and len(items) == 2 and isinstance(items[0].value, str):
+            return items[0].value, self._number(items[1])
+        if isinstance(items, dict):
+            return {key: self._axis(item) for key, item in items.items()}
         return self._number(node)
 
     def _number(self, node: Node) -> Any:
@@ -255,6 +267,8 @@ def _flag(values: Values, node: Node) -> Any:
 _HINTS: dict[str, Callable[[Values, Node], Any]] = {
     "Callable[[Motion]": Values._formula,
     "Callable[[SX": lambda values, node: values._formula(node, POINT),
+    "Sequence[Node]": Values._nodes,
+    "TyreLaw": Values._typed,
     "Law": lambda values, node: values._formula(node, LAW),
     "Sequence[Transition]": Values._transitions,
     "Limits": Values._limits,

@@ -8,6 +8,7 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
+import scipy.spatial.transform
 from casadi import SX
 
 from ..errors import ModelError, shown
@@ -23,6 +24,7 @@ from ..model.rubbing import DryFriction
 from ..model.stops import Limits
 from ..model.transitions import Ball, Directed, Rotation, Screw, Transition, Translation
 from ..model.unit import Unit
+from ..tables import Table
 from . import document
 from .grammar import Formula
 from .reading import ORDERED, VERSION, Reading
@@ -211,6 +213,8 @@ class Writing:
         for kind, write in _WRITERS.items():
             if isinstance(value, kind):
                 return write(self, value)
+        if isinstance(value, Table):
+            raise ModelError(f"{value!r} cannot be written: model files have no tables yet")
         if callable(value):
             arguments = LAW if "Law" in hint else POINT if "Callable[[SX" in hint else ()
             return function_text(value, self.names, self.said.time, arguments)
@@ -271,6 +275,7 @@ def _plain(value: float) -> float:
 
 
 _WRITERS: dict[Any, Callable[[Writing, Any], Any]] = {
+    scipy.spatial.transform.Rotation: lambda self, value: self._value(value.as_matrix()),
     (bool, str, type(None)): lambda writing, value: value,
     (int, float, np.generic): lambda writing, value: _plain(float(value)),
     Formula: lambda writing, value: value.text if isinstance(value.text, str) else list(value.text),

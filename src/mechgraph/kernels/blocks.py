@@ -16,6 +16,7 @@ from itertools import groupby
 
 import numpy as np
 
+from ..tables import PICK
 from .compiler import CompilationFailure
 from .program import Program
 from .roll import CONSTANT, INPUT, VALUE, Blocks, Units, rolled, units
@@ -58,7 +59,8 @@ def print_blocks(
     workspace = Workspace(code, blocks)
     kinds = [Kind(code, blocks, k, workspace, computed) for k in range(blocks.kinds)]
     plain = all(kind.once for kind in kinds)
-    texts = [kind.text(f"{name}_{number}", plain) for number, kind in enumerate(kinds)]
+    texts = [_table(key, *data) for key, data in program.tables.items()]
+    texts += [kind.text(f"{name}_{number}", plain) for number, kind in enumerate(kinds)]
     direct = [f"y[{place}] = {text};" for text, place in results.direct(program)]
     if plain:
         texts.append(_calls(name, blocks, direct))
@@ -302,6 +304,25 @@ def expression(name: str, operands: list[str]) -> str:
 def _spread(operand: str) -> str:
     """An operand as a V."""
     return f"S({operand[1:]})" if operand[0] == "#" else operand
+
+
+# --- tables of the model --------------------------------------------------------------------------
+
+
+def _table(name: str, knots: np.ndarray, columns: np.ndarray) -> str:
+    """A table of the model: its data, and what searches it and reads its columns, once in a
+    file."""
+    lines = [f"#ifndef HAVE_{name}", f"#define HAVE_{name}"]
+    picked = PICK.fullmatch(name)
+    if picked is not None:
+        lines.append(f"EACH2(v_{name}, (x - 1.0) * {picked[2]}.0 + (y - 1.0))")
+    else:
+        lines.append(f"static const double {name}_knots[] = {{{_listed(knots)}}};")
+        lines.append(f"EACH(v_{name}, search({name}_knots, {len(knots)}, x))")
+    width = columns.shape[1]
+    lines.append(f"static const double {name}_rows[] = {{{_listed(columns.ravel())}}};")
+    lines += [f"EACH(v_{name}_{k + 1}, {name}_rows[(long)x * {width} + {k}])" for k in range(width)]
+    return "\n".join([*lines, "#endif"])
 
 
 # --- the whole ------------------------------------------------------------------------------------

@@ -47,6 +47,7 @@ FLAGS = (
 VERSION_SECONDS = 20.0  # for a compiler to say its version
 # for a compiler to finish: about twenty times what gcc takes, and what a busy machine may add
 SECONDS, SECONDS_PER_CHARACTER = 120.0, 1e-4
+LONG = 100_000  # characters that take a compiler more than a moment
 LONGEST = 1e6  # a number of seconds that every system can wait for
 FOLDERS = "mechgraph-"  # temporary folders begin with it
 STALE = 86400.0  # seconds after which nobody is at work in one
@@ -326,6 +327,8 @@ def _compile(
     attempt = compiler, os.environ.get("MECHGRAPH_CC_TIMEOUT")
     if attempt in _late:
         raise CompilationFailure(late)
+    if size > LONG:
+        log.info("compiling %.0f kB of C …", size / 1000)
     try:
         done = completed(command, seconds)
     except subprocess.TimeoutExpired:

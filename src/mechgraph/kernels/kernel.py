@@ -27,6 +27,7 @@ from casadi import SX
 
 from ..arguments import whole
 from ..errors import ArgumentError
+from ..tables import settled
 from .compiler import CompilationFailure, cached, find_compiler, key_of, lanes, load, report
 from .emit import Printed, emitter_text, printed, with_drivers
 from .native import Native, Single
@@ -71,7 +72,7 @@ class Kernel:
         names: Sequence[str] = (),
     ) -> None:
         dense = [ca.densify(result) for result in results]
-        self.function = ca.Function(name, list(arguments), dense)
+        self.function = settled(ca.Function(name, list(arguments), dense))
         self.blocks = [result.shape for result in dense]
         self.shapes = [block[:count] for block, count in zip(self.blocks, axes, strict=True)]
         self.sizes = [argument.numel() for argument in arguments]

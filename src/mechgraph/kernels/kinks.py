@@ -6,6 +6,8 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from ..tables import polynomial, wave
+
 COMPARING = {ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_FMIN, ca.OP_FMAX}
 FOLDING = {ca.OP_FABS, ca.OP_SIGN}
 ROUNDING = {ca.OP_FLOOR, ca.OP_CEIL}
@@ -23,7 +25,7 @@ def kinks(expression: SX) -> SX:
     symbols = ca.symvar(expression)
     function = ca.Function("f", symbols, [expression])
     codes = {function.instruction_id(k) for k in range(function.n_instructions())}
-    if not codes & KINKED:
+    if not codes & (KINKED | {ca.OP_CALL}):
         return SX(0, 1)
     values = [value for value in _walk(expression) if not value.is_constant()]
     return ca.cse(ca.vertcat(SX(0, 1), *values))
@@ -45,6 +47,9 @@ def _walk(expression: SX) -> list[SX]:
         if code in KINKED:
             compared = sorted(part.element_hash() for part in parts)
             found[code in COMPARING, *compared] = _zero(code, parts)
+        stops = wave(node.which_function()) if code == ca.OP_CALL else None
+        if stops is not None:
+            found[-1, hash(stops.name()), parts[0].element_hash()] = polynomial(stops, parts[0])
         ahead += reversed(parts)
     return list(found.values())
 

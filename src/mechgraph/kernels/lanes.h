@@ -48,6 +48,17 @@ INLINE V from_bits(VI i) { return (V)i; }
         return r;                                                   \
     }
 
+/* How many of the n knots are not above x. */
+INLINE double search(const double *knots, long n, double x) {
+    long low = 0, high = n;
+    while (low < high) {
+        const long middle = (low + high) / 2;
+        if (x < knots[middle]) high = middle;
+        else low = middle + 1;
+    }
+    return (double)low;
+}
+
 INLINE V choose(VI mask, V a, V b) { return from_bits((bits(a) & mask) | (bits(b) & ~mask)); }
 
 INLINE V v_fabs(V a) { return from_bits(bits(a) & INT64_MAX); }

@@ -4,11 +4,13 @@ C."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import casadi as ca
+import numpy as np
 
+from ..tables import calls, data_of, settled
 from .compiler import CompilationFailure
 
 # CasADi's operations by the names that lanes.h gives them
@@ -64,6 +66,7 @@ COMMUTATIVE = {"add", "mul", "eq", "ne", "and", "or", "hypot"}
 
 # ("input", argument, index), ("constant", number) or (operation, value numbers …)
 Value = tuple[Any, ...]
+Data = tuple[np.ndarray, np.ndarray]
 
 
 class Untranslatable(CompilationFailure):
@@ -73,11 +76,12 @@ class Untranslatable(CompilationFailure):
 @dataclass(frozen=True)
 class Program:
     """Values in order of computation; ``outputs[k]`` are the numbers of the values of result k,
-    column by column."""
+    column by column; ``tables`` are the knots and columns that searches look at."""
 
     values: list[Value]
     outputs: list[list[int]]
     sizes: tuple[int, ...]  # of the arguments
+    tables: dict[str, Data] = field(default_factory=dict)
 
     @property
     def operations(self) -> int:
@@ -87,7 +91,8 @@ class Program:
 
 def trace(function: ca.Function) -> Program:
     """The operations of an ``SX`` function, with equal ones merged and unused ones dropped."""
-    builder = _Builder()
+    function = settled(function)
+    builder, called = _Builder(), calls(function)
     work: dict[int, int] = {}
     outputs: list[list[int]] = [[-1] * function.nnz_out(k) for k in range(function.n_out())]
     for k in range(function.n_instructions()):
@@ -99,10 +104,13 @@ def trace(function: ca.Function) -> Program:
             outputs[target[0]][target[1]] = work[source[0]]
         elif code == ca.OP_CONST:
             work[target[0]] = builder.number(("constant", function.instruction_constant(k)))
+        elif code == ca.OP_CALL:
+            found = builder.search(called[k], [work[slot] for slot in source])
+            work |= {slot: n for slot, n in zip(target, found, strict=True) if slot >= 0}
         else:
             work[target[0]] = builder.operation(code, [work[slot] for slot in source])
     sizes = tuple(function.nnz_in(i) for i in range(function.n_in()))
-    return _used(Program(builder.values, outputs, sizes))
+    return _used(Program(builder.values, outputs, sizes, builder.tables))
 
 
 class _Builder:
@@ -111,6 +119,18 @@ class _Builder:
     def __init__(self) -> None:
         self.values: list[Value] = []
         self.known: dict[Value, int] = {}
+        self.tables: dict[str, Data] = {}
+
+    def search(self, function: ca.Function, arguments: Sequence[int]) -> list[int]:
+        """The results of a search: the piece, and what stands there in each column."""
+        name = function.name()
+        data = data_of(function)
+        if data is None:
+            raise Untranslatable("a call of a function has no C form here")
+        self.tables[name] = data
+        piece = self.number((name, *arguments))
+        columns = range(1, data[1].shape[1] + 1)
+        return [piece, *(self.number((f"{name}_{k}", piece)) for k in columns)]
 
     def number(self, value: Value) -> int:
         found = self.known.get(value)
@@ -136,8 +156,7 @@ class _Builder:
             if name in COMMUTATIVE:
                 a, b = sorted((a, b))
             return self.number((name, a, b))
-        what = "a call of a function" if code == ca.OP_CALL else f"operation {code} of CasADi"
-        raise Untranslatable(f"{what} has no C form here")
+        raise Untranslatable(f"operation {code} of CasADi has no C form here")
 
 
 def _used(program: Program) -> Program:
@@ -155,7 +174,7 @@ def _used(program: Program) -> Program:
     new = {old: k for k, old in enumerate(numbers)}
     values = [_renumbered(program.values[old], new) for old in numbers]
     outputs = [[new[n] for n in output] for output in program.outputs]
-    return Program(values, outputs, program.sizes)
+    return Program(values, outputs, program.sizes, program.tables)
 
 
 def _renumbered(value: Value, new: dict[int, int]) -> Value:

@@ -13,6 +13,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from ..tables import settled
 from .compiler import CompilationFailure, cached, find_compiler, key_of, load, report
 from .emit import emitter_text, routine_text
 from .kernel import AUTOMATIC, SECONDS_PER_OPERATION
@@ -31,7 +32,7 @@ class Routine:
     """
 
     def __init__(self, name: str, x: SX, result: SX) -> None:
-        self.function = ca.Function(name, [x], [ca.densify(result)])
+        self.function = settled(ca.Function(name, [x], [ca.densify(result)]))
         self.size = result.numel()
         self.native: Any = None  # the function in machine code, when there is one
         self.workspace = 1

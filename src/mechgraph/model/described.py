@@ -18,6 +18,7 @@ from typing import Any, ClassVar, NoReturn, TypeVar
 import casadi as ca
 import numpy as np
 from casadi import SX
+from scipy.spatial.transform import Rotation
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -240,6 +241,7 @@ _READERS: dict[type | tuple[type, ...], Callable[[Any, frozenset[int]], Hashable
     np.generic: lambda value, within: value.item(),
     SX: _of_expression,
     ca.DM: lambda value, within: _of_expression(SX(value), within),
+    Rotation: lambda value, within: _of_array(value.as_matrix(), within),
     FunctionType: _of_function,
     MethodType: lambda value, within: (
         _of_function(value.__func__, within),

@@ -47,6 +47,8 @@ class Element(Described):
     passive: bool = False  # True if its non-conservative actions only take energy (dampers)
 
     switched: bool = False  # True if a simulation switches its rows on and off
+    drawn: bool = True  # as a line, if it is between two places
+    counts_turns: bool = False  # True if it is a force that asks for angles of its own, with turns
 
     @classmethod
     def kind(cls) -> str:
@@ -75,6 +77,11 @@ class Element(Described):
     def places(self) -> Sequence[Marker]:
         """Markers that it refers to."""
         return ()
+
+    def spans(self) -> Sequence[tuple[Marker, Marker]]:
+        """Pairs of places between which it is drawn; by default its two places, if it has two."""
+        places = self.places()
+        return [(places[0], places[1])] if self.drawn and len(places) == 2 else []
 
     def parts(self) -> Sequence[Any]:
         """Elements that come along with it."""

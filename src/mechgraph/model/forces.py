@@ -18,6 +18,7 @@ from casadi import SX
 
 from ..arguments import choice
 from ..errors import ModelError
+from ..tables import Table
 from ..vectors import column, scalar
 from .bodies import Body, Marker, marker_on
 from .element import Action, Effort, Element, Wrench
@@ -38,9 +39,25 @@ def evaluate(value: Any, m: Motion, size: int, what: str) -> SX:
     return column(result, size, what) if size > 1 else scalar(result, what)
 
 
+def _stiffness(value: Any, what: str) -> SX | Table:
+    return value if isinstance(value, Table) else scalar(value, what)
+
+
+def _spring_force(stiffness: SX | Table, x: SX) -> SX:
+    """k x, or what a table of forces says at x."""
+    return stiffness(x) if isinstance(stiffness, Table) else stiffness * x
+
+
+def _spring_energy(stiffness: SX | Table, x: SX) -> SX:
+    """The integral of the force from 0 to x: k x² / 2, or that of the table, which is exact."""
+    if isinstance(stiffness, Table):
+        return stiffness.integral(x) - float(stiffness.integral(0.0))
+    return stiffness * x**2 / 2
+
+
 class SpringDamper(Force):
     """Spring and damper on the line between two points: F = k (l − length) + c l̇, pulling them
-    together."""
+    together. A table as ``stiffness`` is the spring's force over l − length."""
 
     passive = True
 
@@ -54,7 +71,7 @@ class SpringDamper(Force):
         length: Any = 0,
     ):
         self.name, self.a, self.b = name, marker_on(a), marker_on(b)
-        self.stiffness = scalar(stiffness, "stiffness")
+        self.stiffness = _stiffness(stiffness, "stiffness")
         self.damping = scalar(damping, "damping")
         self.length = scalar(length, "length")
 
@@ -67,15 +84,20 @@ class SpringDamper(Force):
 
     def potential(self, m: Motion) -> SX:
         gap, distance = self._line(m)
-        if self.length.is_zero():  # no root, so no singularity at zero length
+        if self._is_plain():
             return self.stiffness * ca.dot(gap, gap) / 2
-        return self.stiffness * (distance - self.length) ** 2 / 2
+        return _spring_energy(self.stiffness, distance - self.length)
 
     def conservative(self, m: Motion) -> list[Action]:
         gap, distance = self._line(m)
-        if self.length.is_zero():
+        if self._is_plain():
             return self._pull(self.stiffness * gap)
-        return self._pull(self.stiffness * (distance - self.length) / distance * gap)
+        force = _spring_force(self.stiffness, distance - self.length)
+        return self._pull(force / distance * gap)
+
+    def _is_plain(self) -> bool:
+        """Proportional to the distance: then there is no root, so no singularity at zero length."""
+        return bool(self.length.is_zero()) and not isinstance(self.stiffness, Table)
 
     def nonconservative(self, m: Motion) -> list[Action]:
         if self.damping.is_zero():
@@ -91,7 +113,8 @@ class SpringDamper(Force):
 
 
 class JointSpring(Force):
-    """Spring and damper in a joint, along each of its scalar coordinates: −k (x − rest) − c ẋ."""
+    """Spring and damper in a joint, along each of its scalar coordinates: −k (x − rest) − c ẋ. A
+    table as ``stiffness`` is the effort over x − rest."""
 
     word = "spring and damper"
     passive = True
@@ -100,7 +123,13 @@ class JointSpring(Force):
         self, name: str, joint: str, count: int, stiffness: Any = 0, damping: Any = 0, rest: Any = 0
     ):
         self.name, self.joint = name, joint
-        self.stiffness = _each(stiffness, count, f"{joint}: stiffness")
+        given = stiffness if isinstance(stiffness, (list, tuple)) else [stiffness]
+        self.tabled = any(isinstance(each, Table) for each in given)
+        self.stiffness: Any = (
+            _each_table(given, count, f"{joint}: stiffness")
+            if self.tabled
+            else _each(stiffness, count, f"{joint}: stiffness")
+        )
         self.damping = _each(damping, count, f"{joint}: damping")
         self.rest = _each(rest, count, f"{joint}: rest")
 
@@ -108,19 +137,34 @@ class JointSpring(Force):
         return (self.joint,)
 
     def potential(self, m: Motion) -> SX:
-        if self.stiffness.is_zero():
+        if not self.tabled and self.stiffness.is_zero():
             return SX(0)
-        return ca.sum1(self.stiffness * (m.coordinate(self.joint) - self.rest) ** 2) / 2
+        return ca.sum1(self._along(m, _spring_energy))
 
     def conservative(self, m: Motion) -> list[Action]:
-        if self.stiffness.is_zero():
+        if not self.tabled and self.stiffness.is_zero():
             return []
-        return [Effort(self.joint, -self.stiffness * (m.coordinate(self.joint) - self.rest))]
+        return [Effort(self.joint, -self._along(m, _spring_force))]
+
+    def _along(self, m: Motion, law: Callable[[Any, SX], SX]) -> SX:
+        """A law of each coordinate."""
+        x = m.coordinate(self.joint) - self.rest
+        if not self.tabled:
+            return law(self.stiffness, x)
+        return ca.vertcat(*(law(each, x[k]) for k, each in enumerate(self.stiffness)))
 
     def nonconservative(self, m: Motion) -> list[Action]:
         if self.damping.is_zero():
             return []
         return [Effort(self.joint, -self.damping * m.speed(self.joint))]
+
+
+def _each_table(given: Sequence[Any], count: int, what: str) -> list[SX | Table]:
+    """A table or a number for each of ``count`` coordinates; a single one serves all."""
+    if len(given) not in (1, count):
+        raise ModelError(f"{what} must have {count} entries, got {len(given)}")
+    each = [_stiffness(value, what) for value in given]
+    return each * count if len(each) == 1 else each
 
 
 class Rotor(Force):

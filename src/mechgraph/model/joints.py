@@ -217,24 +217,30 @@ class Universal(JointKind):
 
 
 class Planar(JointKind):
-    """Translations (``.x``, ``.y``) across and a rotation (``.angle``) about the normal ``axis``.
+    """Two translations across and a rotation (``.angle``) about the normal ``axis``.
 
-    For the normals z, x, y the two translations are along (x, y), (y, z), (z, x).
+    The translations have the names of the axes that they go along: ``.x`` and ``.y`` for the normal
+    z, ``.y`` and ``.z`` for x, ``.z`` and ``.x`` for y (in this order, the other way round for -z,
+    -x, -y), ``.first`` and ``.second`` for a slanted one.
     """
 
     def __init__(self, axis: Any = "z") -> None:
         self.e = _axis(axis)
-        self.n1, self.n2 = self._directions()
+        names = self._letters()
+        self.names = ("first", "second") if names is None else (names[0], names[1])
+        self.n1, self.n2 = normals(self.e) if names is None else map(_unit, names)
 
-    def _directions(self) -> tuple[SX, SX]:
+    def _letters(self) -> str | None:
+        """The axes across a coordinate axis, so that both and the normal are right-handed."""
         for i in range(3):
-            if self.e.is_constant() and float(self.e[i]) == 1:
-                return SX.eye(3)[:, (i + 1) % 3], SX.eye(3)[:, (i + 2) % 3]
-        return normals(self.e)
+            if self.e.is_constant() and abs(float(self.e[i])) == 1:
+                across = "xyz"[(i + 1) % 3] + "xyz"[(i + 2) % 3]
+                return across if float(self.e[i]) > 0 else across[::-1]
+        return None
 
     def transitions(self) -> list[Transition]:
-        n1, n2 = (ca.densify(n) for n in (self.n1, self.n2))
-        return [Translation("x", n1), Translation("y", n2), Rotation("angle", self.e)]
+        moves = zip(self.names, (self.n1, self.n2), strict=True)
+        return [*(Translation(name, n) for name, n in moves), Rotation("angle", self.e)]
 
     def closing(self, R: SX, r: SX) -> Rows:
         return [("height", ca.dot(self.e, r)), *_parallel(self.e, R)]
@@ -244,6 +250,10 @@ class Planar(JointKind):
 
     def orientation_sign(self, R: SX, r: SX) -> SX:
         return ca.dot(self.e, R @ self.e)
+
+
+def _unit(letter: str) -> SX:
+    return ca.densify(axis(letter))
 
 
 class PinInSlot(JointKind):

@@ -17,6 +17,7 @@ from .contact.compliant import CompliantContact
 from .contact.rigid import RigidContact
 from .contact.rolling import KnifeEdge, Rolling, Sliding
 from .drives import Drive
+from .elements import kinds as machine
 from .forces import BodyTorque, Force, JointTorque, PointForce, SpringDamper
 from .joints import (
     Cylindrical,
@@ -54,6 +55,7 @@ FORCES: dict[str, type[Force]] = {
     "compliant_contact": CompliantContact,
     "drive": Drive,
     "backlash": Backlash,
+    **machine.FORCES,
 }
 
 CONSTRAINTS: dict[str, type[Constraint]] = {
@@ -71,6 +73,7 @@ CONSTRAINTS: dict[str, type[Constraint]] = {
     "fixed_controlled_joint": FixedControlledJoint,
     "free_slide_joint": FreeSlideJoint,
     "fixed_servo_joint": FixedServoJoint,
+    **machine.CONSTRAINTS,
 }
 
 for _word, _kind in (*FORCES.items(), *CONSTRAINTS.items()):

@@ -3,7 +3,7 @@ values: what is refused as a number is refused as a parameter's value."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -73,14 +73,15 @@ class Check:
 
 class Limits:
     """Everything that is refused as a number, for values of the parameters: limits of elements,
-    axes that must have length one, rotations, masses and inertias."""
+    axes that must have length one, rotations, masses and inertias; and ``further`` checks."""
 
-    def __init__(self, system: Description) -> None:
+    def __init__(self, system: Description, further: Sequence[Check] = ()) -> None:
         self.parameters = list(system.parameters.values())
         own = {symbol.__hash__() for symbol in self.parameters}
+        known = (*_element_checks(system), *_joint_checks(system), *_body_checks(system))
         self.checks = [
             check
-            for check in (*_element_checks(system), *_joint_checks(system), *_body_checks(system))
+            for check in (*known, *further)
             if not check.value.is_constant()
             and own.issuperset(symbol.__hash__() for symbol in ca.symvar(check.value))
         ]

@@ -113,6 +113,10 @@ class Within:
         end = self._m.chain_end(self._unit.joint(chain))
         return self._m.rotation(self._ground).T @ (end - self._m.position(self._ground))
 
+    def spot(self, place: Place) -> tuple[Any, SX]:
+        """The frame of the chart that a body or marker rides on, and where its origin is there."""
+        return self._m.spot(self._unit.place(place))
+
     # --- inside -----------------------------------------------------------------------------------
 
     def _frame(self, frame: Place | None) -> Body | Marker:
@@ -163,7 +167,8 @@ class PlacedElement(Element):
                 "kind can be placed; use rigid_contact"
             )
         self.name, self.element, self.unit = name, element, unit
-        self.passive = element.passive
+        self.passive, self.drawn = element.passive, element.drawn
+        self.counts_turns = element.counts_turns
         self.limits = [replace(each, value=unit.number(each.value)) for each in element.limits]
 
     @property

@@ -23,6 +23,7 @@ from .constraints import Constraint
 from .described import Record
 from .description import Description
 from .element import Element
+from .elements.words import ElementWords
 from .fittings import FITTINGS, fittings, is_pin
 from .forces import Force, JointSpring
 from .joints import Free, Joint, JointKind, Planar
@@ -33,7 +34,7 @@ from .stops import Backlash
 from .transitions import Ball
 from .unit import Unit, gravity_told, outer_numbers
 from .validation import problems, unreached
-from .words import Added, Place, Words
+from .words import Added, Place
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 SHARED = {"body", "joint"}  # kinds whose names the context tells apart
 
 
-class System(Words):
+class System(ElementWords):
     """A mechanism: bodies are vertices, joints are edges; forces, constraints, inputs and
     parameters hang on them.
 
@@ -313,11 +314,15 @@ class System(Words):
         frame = trial.marker(f"{name}.ground", self.ground if on is None else on, at, orientation)
         unit = trial._units[name] = trial._placed(f"{name}.", system, frame, parameters, inputs)
         gravity_told(trial.snapshot(), unit)
-        for key, value in vars(trial).items():  # nothing went wrong
+        self._adopt(trial)
+        return unit
+
+    def _adopt(self, trial: System) -> None:
+        """What was said to a copy of this system, where nothing went wrong."""
+        for key, value in vars(trial).items():
             if isinstance(value, dict):
                 vars(self)[key].update(value)
         self._snapshot = None
-        return unit
 
     def _placed(
         self, prefix: str, system: Any, ground: Marker, parameters: Any = None, inputs: Any = None

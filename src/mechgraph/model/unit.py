@@ -20,6 +20,7 @@ from casadi import SX
 
 from ..arguments import named
 from ..errors import ArgumentError, ModelError, blamed, shown, unknown
+from ..tables import Table
 from ..vectors import rotated, scalar, symbol
 from .axial import (
     FixedControlledJoint,
@@ -38,6 +39,7 @@ from .described import Described, Record
 from .description import Description
 from .drives import Drive
 from .element import Element
+from .elements import kinds as machine
 from .forces import Force, JointSpring, JointTorque, Rotor, SpringDamper
 from .joints import Joint
 from .placed import PlacedConstraint, PlacedForce, PlacedFunction, PlacedOutput
@@ -54,6 +56,7 @@ SAID_AGAIN = (
     FixedIdealJoint, FreeIdealJoint, SpringIdealJoint, FixedControlledJoint, FreeSlideJoint,
     FixedServoJoint, RigidStop, CompliantStop, Rotor,
     JointFriction, SmoothFriction, Backlash, Drive,
+    *machine.FORCES.values(), *machine.CONSTRAINTS.values(),
 )  # fmt: skip
 
 
@@ -258,7 +261,7 @@ def _holds_objects(value: Any) -> bool:
 
 
 def _is_function(value: Any) -> bool:
-    return callable(value) and not isinstance(value, type)
+    return callable(value) and not isinstance(value, (type, Table))
 
 
 # --- what the outer system gives ------------------------------------------------------------------

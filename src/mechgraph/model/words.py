@@ -175,9 +175,9 @@ class Words(ABC):
         axis: Axis = "z",
         **options: Unpack[JointOptions],
     ) -> Joint:
-        """Translations (``name.x``, ``name.y``) across and a rotation (``name.angle``) about the
-        normal ``axis``. For the normals z, x, y the translations are along (x, y), (y, z), (z, x).
-        """
+        """Two translations across and a rotation (``name.angle``) about the normal ``axis``. The
+        translations are called after the axes that they go along: ``name.x``, ``name.y`` for the
+        normal z, ``name.y``, ``name.z`` for x, ``name.z``, ``name.x`` for y."""
         return self._join(name, parent, child, Planar(axis), options)
 
     @sentence("joint")

@@ -29,6 +29,7 @@ from ..model.bodies import Marker, Massive
 from ..model.constraints import Constraint
 from ..model.description import Description
 from ..model.joints import Joint
+from ..model.limits import Check
 from ..vectors import symbol
 from .motion import Motion
 from .variables import Variables, column_of
@@ -157,6 +158,11 @@ class Chart(ABC):
         """The speeds that ``joint_speeds`` tells the indices of: u itself, unless the user chose
         others."""
         return self.symbols.u
+
+    @property
+    def checks(self) -> Sequence[Check]:
+        """What values of the parameters must not do to the coordinates."""
+        return ()
 
     @property
     def joint_speed_names(self) -> tuple[str, ...]:

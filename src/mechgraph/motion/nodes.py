@@ -13,8 +13,9 @@ other. All other joints are closed, by the rows that they have in the plane.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import casadi as ca
 import numpy as np
@@ -25,6 +26,7 @@ from ..model.bodies import Body, Marker
 from ..model.constraints import Constraint
 from ..model.description import Description
 from ..model.joints import Planar, Rows
+from ..model.limits import Check
 from ..model.planar import normal
 from ..vectors import rotated
 from .absolute import own_name
@@ -87,6 +89,10 @@ class Layout:
     def _flat(self, x: SX) -> SX:
         return self.e1 * ca.dot(self.e1, x) + self.e2 * ca.dot(self.e2, x)
 
+    def judge(self, laid: Nodes) -> Callable[[np.ndarray], Iterator[str]]:
+        """What is wrong with the edge between the nodes of a body, as numbers."""
+        return partial(_too_near, NEAR * self._far(*laid.places))
+
     def _driven(self, end: Marker) -> bool:
         return bool(ca.depends_on(ca.vertcat(end.at, ca.vec(end.rotation)), self.description.time))
 
@@ -132,6 +138,14 @@ class Layout:
         on = [joint for joint, at in self._outboard(name) if at is place]
         own = own_name(self.description, self.description.bodies[name])
         return f"node {on[0]}" if on else f"node {own}.{k + 1}"
+
+
+def _too_near(least: float, edge: np.ndarray) -> Iterator[str]:
+    if np.linalg.norm(edge) <= least:
+        yield (
+            "its two nodes coincide with these values of the parameters; give others, or use "
+            "another formalism"
+        )
 
 
 class Stiff(Constraint):
@@ -217,6 +231,13 @@ class NodeChart(SharedPoints):
         turning = [("turning", c * self.rate(s) - s * self.rate(c) - self.omega(name))]
         stiff = Stiff(f"nodes of {name}", distance, turning)
         self.own_constraints = [*self.own_constraints, stiff]
+
+    @property
+    def checks(self) -> Sequence[Check]:
+        return [
+            Check(f"body {name!r}", laid.places[1] - laid.places[0], self.layout.judge(laid))
+            for name, laid in self.layout.bodies.items()
+        ]
 
     def _own(self, name: str) -> str:
         return own_name(self.description, self.description.bodies[name])

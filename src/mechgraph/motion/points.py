@@ -13,11 +13,13 @@ are the constraints of the chart. All other joints are closed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import combinations
 from typing import Any
 
 import casadi as ca
+import numpy as np
 from casadi import SX
 
 from ..arguments import choice
@@ -25,9 +27,10 @@ from ..errors import UnsupportedError
 from ..model.constraints import Constraint
 from ..model.description import Description
 from ..model.joints import Rows
+from ..model.limits import Check
 from .chart import Chart, Frame, Pose, chart_variables
 from .motion import Motion
-from .particles import Particle, reciprocal, spanned
+from .particles import Particle, check_places, reciprocal, spanned
 from .point_layout import Laid, Layout
 from .shared_points import SharedPoints, indices
 from .turns import counting
@@ -83,6 +86,15 @@ class Rigid(Constraint):
         return self.distances
 
 
+def _flat(name: str, places: np.ndarray) -> Iterator[str]:
+    """What is wrong with the primary points of a body, as numbers."""
+    try:
+        check_places(name, list(places.reshape(-1, 3)))
+    except UnsupportedError as error:
+        what = str(error).removeprefix("points: ").partition(";")[0]
+        yield f"{what} with these values of the parameters; give others, or use another formalism"
+
+
 class PointChart(SharedPoints):
     """Positions of the kept points in the world, with their velocities as speeds; then what chains
     carry."""
@@ -122,6 +134,13 @@ class PointChart(SharedPoints):
     @property
     def laid(self) -> Layout:
         return self.layout
+
+    @property
+    def checks(self) -> Sequence[Check]:
+        return [
+            Check(f"body {name!r}", ca.horzcat(*laid.primary.places), partial(_flat, name))
+            for name, laid in self.layout.bodies.items()
+        ]
 
     def _name_variables(self) -> None:
         joints = [*self.own_joints, *self._chains]

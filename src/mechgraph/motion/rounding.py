@@ -12,6 +12,8 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from ..tables import calls, data_of, settled
+
 ROUNDING = 1e-13  # of the terms that an entry is made of
 # smaller constants are what is left of rotations and lengths that cancelled when they were composed
 RESIDUE = 1e-14
@@ -31,7 +33,7 @@ def is_rounding(expressions: SX, arguments: SX, states: np.ndarray) -> np.ndarra
     """For each entry of a dense column, True if at none of the states (rows) it is more than the
     rounding of its terms."""
     count = expressions.numel()
-    function = ca.Function("f", [arguments], [expressions])
+    function = settled(ca.Function("f", [arguments], [expressions]))
     if function.n_instructions() > LARGEST or not count:
         return np.zeros(count, dtype=bool)
     with np.errstate(all="ignore"):
@@ -48,6 +50,7 @@ def _evaluated(function: ca.Function, inputs: np.ndarray) -> Values | None:
     """Values and sizes of the outputs; None if an operation is not known here."""
     work: dict[int, Values] = {}
     outputs: dict[int, Values] = {}
+    called = calls(function)
     for k in range(function.n_instructions()):
         code, target = function.instruction_id(k), function.instruction_output(k)
         source = function.instruction_input(k)
@@ -58,6 +61,11 @@ def _evaluated(function: ca.Function, inputs: np.ndarray) -> Values | None:
             work[target[0]] = constant, np.where(np.abs(constant) < RESIDUE, 1.0, np.abs(constant))
         elif code == ca.OP_OUTPUT:
             outputs[target[1]] = work[source[0]]
+        elif code == ca.OP_CALL:
+            if data_of(called[k]) is None:
+                return None
+            rows = np.array(called[k](*(work[slot][0][None] for slot in source)))
+            work |= {slot: (row, np.abs(row)) for slot, row in zip(target, rows, strict=True)}
         else:
             found = _operation(code, [work[slot] for slot in source])
             if found is None:

@@ -35,7 +35,8 @@ def counting(chart: Counted) -> Counted:
 def angles_asked_for(chart: Chart) -> dict[str, tuple[SX, SX]]:
     """Measured angles that forces and constraints take the value of, by name, and their rates."""
     description, m = chart.description, _Asked(chart)
-    if not description.constraints and not any(joint.angles for joint in chart.closed):
+    asking = description.constraints or any(joint.angles for joint in chart.closed)
+    if not asking and not any(element.counts_turns for element in description.elements):
         return {}
     for element in description.elements:
         questions: list[Callable[..., Any]] = [

@@ -14,7 +14,8 @@ from ..arguments import file_path, is_name, named, number
 from ..errors import ArgumentError, shown
 from ..model.description import Description
 from ..model.system import System
-from .trajectory import FORMAT, WORK, Trajectory
+from .table import WORK
+from .trajectory import ENDINGS, FORMAT, Trajectory
 
 KINDS = ("coordinates", "speeds", "inputs", "constraints")
 # the columns of every array: none, one, or a kind of names
@@ -33,6 +34,8 @@ def load_run(path: str | Path, system: Any = None) -> Trajectory:
     if not (system is None or isinstance(system, (System, Description))):
         raise ArgumentError(f"load_run: system must be a System, got {shown(system)}")
     path = file_path(path)
+    if path.suffix.lower() in ENDINGS[1:]:
+        raise ArgumentError(f"{path}: a table, not a run; only .npz keeps a run whole")
     try:
         run = _read(path)
     except Exception as error:  # whatever a file that others wrote makes of it

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import door
-from ..arguments import file_path, one_of, writing
+from ..arguments import file_path, listed, one_of, replacing
 from ..errors import ArgumentError, shown, unknown
+from .table import WORK, table
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ..equations import Equations
+    from ..formats.comparison import Comparison
 
 FORMAT = 1
-WORK = "work of "  # an element: what is stored under that name
+ENDINGS = (".npz", ".csv", ".parquet", ".xlsx", ".mat", ".h5")
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +73,7 @@ class Trajectory:
             known = [n for kind in ("coordinates", "speeds", "inputs") for n in self.columns[kind]]
             known += self.further
             raise ArgumentError(
-                f"{unknown('column', name, known)}; give load(…, system=) to ask for more"
+                f"{unknown('column', name, known)}; give load_run(…, system=) to ask for more"
             )
         quantity = self.equations.names.resolve(name)
         if quantity.coordinates:
@@ -246,7 +248,7 @@ class Trajectory:
     def _need(self) -> Equations:
         if self.equations is None:
             raise ArgumentError(
-                "this trajectory was loaded without its system; use load(path, system=…)"
+                "this trajectory was loaded without its system; use load_run(path, system=…)"
             )
         return self.equations
 
@@ -285,22 +287,43 @@ class Trajectory:
 
     # --- other forms ------------------------------------------------------------------------------
 
+    def table(self, *what: str) -> pd.DataFrame:
+        """A pandas table over time (its index) of all that is asked for, by name: anything that
+        ``run[…]`` takes, "violation", or groups of columns: "coordinates", "speeds",
+        "accelerations", "inputs", "outputs", "states" (of controllers), "efforts" (of servos),
+        "multipliers", "reactions" (of all joints and constraints), "energies". Without names all
+        of them but reactions.
+
+        ``table.attrs["units"]`` has the unit of each column, "" where it is not known.
+        """
+        return table(self, what)
+
     def to_dataframe(self) -> pd.DataFrame:
         """A pandas table: time as index; coordinates, speeds, inputs, energy and violation as
-        columns."""
-        pd = door.library("pandas")
-        names = [*self.columns["coordinates"], *self.columns["speeds"], *self.columns["inputs"]]
-        table = pd.DataFrame(
-            np.hstack([self.q, self.u, self.w]),
-            columns=names,
-            index=pd.Index(self.time, name="time"),
-        )
-        return table.assign(**self.further, energy=self.energy, violation=self.violation)
+        columns; ``table`` has more."""
+        made = table(self, ("coordinates", "speeds", "inputs", "states"))
+        return made.assign(energy=self.energy, violation=self.violation)
 
-    def save(self, path: str | Path) -> Path:
-        """Write to a ``.npz`` file (arrays and one JSON text; nothing in it is code)."""
+    def save(self, path: str | Path, columns: Sequence[str] = ()) -> Path:
+        """Write to a file; its ending says how.
+
+        ``.npz`` (also if there is no ending) keeps the run whole, for ``mg.load_run``: arrays and
+        one JSON text; nothing in it is code. ``.csv``, ``.parquet``, ``.xlsx``, ``.mat`` and
+        ``.h5`` keep the ``table`` of these columns, with units. A file that was there stays as it
+        is until the new one is complete.
+        """
         path = saved_path(path)
-        meta = {
+        if path.suffix != ".npz":
+            return door.formats.tables.write(self.table(*listed("columns", columns)), path)
+        if listed("columns", columns):
+            raise ArgumentError(f"{path}: .npz keeps the whole run; columns= goes with a table")
+        with replacing(path) as file:
+            np.savez_compressed(file, meta=np.array(json.dumps(self._meta)), **self._arrays)
+        return path
+
+    @property
+    def _meta(self) -> dict[str, Any]:
+        return {
             "format": FORMAT,
             "name": self.name,
             "columns": {key: list(value) for key, value in self.columns.items()},
@@ -309,23 +332,33 @@ class Trajectory:
             "statistics": dict(self.statistics),
             "events": {key: list(map(float, value)) for key, value in self.events.items()},
         }
+
+    @property
+    def _arrays(self) -> dict[str, Any]:
         names = ("kinetic", "potential", "power", "violation", "udot", "multipliers")
         diagnostics = {name: getattr(self, name) for name in names}
         diagnostics |= self._works if self._accounted else {}
         diagnostics |= {key: x for key, x in self.stored.items() if key.startswith(WORK)}
         modes = {f"mode {name}": values for name, values in self.modes.items()}
-        arrays: dict[str, Any] = {
-            "time": self.time,
-            "q": self.q,
-            "u": self.u,
-            "w": self.w,
-            **diagnostics,
-            **modes,
-            **{f"state {name}": values for name, values in self.further.items()},
-        }
-        with writing(path):
-            np.savez_compressed(path, meta=np.array(json.dumps(meta)), **arrays)
-        return path
+        states = {"time": self.time, "q": self.q, "u": self.u, "w": self.w}
+        further = {f"state {name}": values for name, values in self.further.items()}
+        return {**states, **diagnostics, **modes, **further}
+
+    def compare(
+        self, other: Any, columns: Any = None, *, time: str | None = None, shift: float = 0.0
+    ) -> Comparison:
+        """This run against a measured table, another program's, or another run.
+
+        other: a ``Trajectory``, a pandas table or mapping of columns, or the path of a file:
+            ``.csv``, ``.parquet``, ``.xlsx``, ``.mat``, ``.h5``, ``.npz``.
+        columns: names of those to compare, or ours by theirs, ``{"hinge": "angle_1"}``; if not
+            given, all of the other's whose names mean something here.
+        time: the name of the column of times, if it is not "time" or "t".
+        shift: seconds that are added to the other's times.
+
+        This run is interpolated (by cubic splines between jumps) at the other's times.
+        """
+        return door.formats.comparison.compare(self, other, columns, time, shift)
 
     # --- looking at it ----------------------------------------------------------------------------
 
@@ -345,13 +378,12 @@ class Trajectory:
 
 
 def saved_path(path: Any) -> Path:
-    """Where a trajectory is saved: a name without the ending of the format gets it; «v1.5» has
-    none."""
+    """Where a trajectory is saved: a name without an ending gets that of the format that keeps it
+    whole; «v1.5» has none."""
     path = file_path(path)
-    if path.suffix.lower() == ".npz":
-        return path.with_suffix(".npz")
-    if path.suffix[1:2].isalpha():
-        raise ArgumentError(
-            f"{path}: a trajectory is saved as .npz; for tables use to_dataframe().to_csv(…)"
-        )
+    ending = path.suffix.lower()
+    if ending in ENDINGS:
+        return path.with_suffix(ending)
+    if ending[1:2].isalpha():
+        raise ArgumentError(f"{path}: a run is saved as {', '.join(ENDINGS)}, not {ending}")
     return path.with_name(f"{path.name}.npz")

@@ -67,25 +67,26 @@ def coefficients_text(
 
 def _entries(equations: Equations, readable: Readable, name: str) -> Iterator[tuple[str, sp.Expr]]:
     """Labels and entries of a quantity, those of a table with all three indices."""
-    axes = equations.terms.coefficients[name].axes
+    found = equations.terms.coefficients[name]
+    axes, speeds = found.axes, found.speeds or equations.speeds
     if axes == 0:
         yield text_name(name), readable[name][0]
         return
     tables = [key for key in readable.matrices if key == name or key.startswith(f"{name}[")]
-    last: Any = _labels(equations, len(tables)) if axes == 3 else [None]
+    last: Any = _labels(speeds, len(tables)) if axes == 3 else [None]
     for key, label in zip(tables, last, strict=True):
         matrix = readable[key]
-        rows, columns = (_labels(equations, count) for count in matrix.shape)
+        rows, columns = (_labels(speeds, count) for count in matrix.shape)
         for i in range(matrix.rows):
             for j in range(matrix.cols):
                 index = [rows[i], *([columns[j]] if axes > 1 else []), *([label] if label else [])]
                 yield f"{text_name(name)}[{', '.join(index)}]", matrix[i, j]
 
 
-def _labels(equations: Equations, count: int) -> list[str]:
+def _labels(speeds: Sequence[str], count: int) -> list[str]:
     """Names of the speeds, if there are as many; else numbers."""
-    if count == len(equations.speeds):
-        return [text_name(name) for name in equations.speeds]
+    if count == len(speeds):
+        return [text_name(name) for name in speeds]
     return [str(k + 1) for k in range(count)]
 
 

@@ -10,14 +10,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from math import ulp
+from math import factorial, ulp
 from typing import Any, Protocol
 
 import casadi as ca
 import sympy as sp
 
 from ..errors import UnsupportedError
+from ..tables import COEFFICIENTS, PICK, PLAIN, SEARCH, SLOPE, calls
 
 
 class Algebra(Protocol):
@@ -27,7 +29,7 @@ class Algebra(Protocol):
 
     def symbol(self, symbol: sp.Symbol) -> Any: ...
 
-    def apply(self, operation: int, arguments: list[Any], number: int) -> Any:
+    def apply(self, operation: int | Tabled, arguments: list[Any], number: int) -> Any:
         """The result of operation ``number`` of the function."""
 
 
@@ -38,6 +40,7 @@ def evaluate(
     ``symbols``."""
     results: list[list[Any]] = [[None] * function.numel_out(i) for i in range(function.n_out())]
     registers: dict[int, Any] = {}
+    called = calls(function)
     for k in range(function.n_instructions()):
         operation, inputs, outputs = _instruction(function, k)
         if operation == ca.OP_OUTPUT:
@@ -46,9 +49,67 @@ def evaluate(
             registers[outputs[0]] = algebra.symbol(symbols[inputs[1]])
         elif operation == ca.OP_CONST:
             registers[outputs[0]] = algebra.constant(function.instruction_constant(k))
+        elif operation == ca.OP_CALL:
+            values = _call(called[k], [registers[i] for i in inputs], algebra, k, outputs)
+            registers |= values
         else:
             registers[outputs[0]] = algebra.apply(operation, [registers[i] for i in inputs], k)
     return results
+
+
+@dataclass(frozen=True)
+class Tabled:
+    """A table, differentiated so many times by each of its arguments; −1 for its integral."""
+
+    name: str
+    orders: tuple[int, ...]
+
+    def __call__(self, *x: sp.Expr) -> sp.Expr:
+        if len(self.orders) == 1:
+            (order,) = self.orders
+            name = "integral_" * -order + self.name + "'" * order
+        else:
+            by = "".join(letter * order for letter, order in zip("xy", self.orders, strict=True))
+            name = f"{self.name}_{by}" if by else self.name
+        return sp.Function(name)(*x)
+
+
+def _call(
+    function: ca.Function, arguments: list[Any], algebra: Algebra, k: int, targets: list[int]
+) -> dict[int, Any]:
+    """What is used of a call, by registers.
+
+    A table is the same function about whatever origin its polynomial is written. So for people the
+    origin is x itself, and the coefficients there are y, y', y''/2, …. A piece is known by its x.
+    """
+    searched, picked = (kind.fullmatch(function.name()) for kind in (SEARCH, PICK))
+    values: dict[int, Any] = {}
+    for place, target in enumerate(targets):
+        if target < 0:
+            continue
+        if SLOPE.match(function.name()):
+            values[target] = algebra.constant(0.0)
+        elif searched is not None and place < COEFFICIENTS:
+            values[target] = arguments[0]
+        elif searched is not None:
+            power = place - COEFFICIENTS
+            reading = Tabled(searched[3], (int(searched[2]) - PLAIN + power,))
+            values[target] = _share(algebra, reading, arguments, k, factorial(power))
+        elif picked is not None:
+            powers = divmod(place - 1, int(picked[3]))
+            times = factorial(powers[0]) * factorial(powers[1])
+            values[target] = _share(algebra, Tabled(picked[4], powers), arguments, k, times)
+        else:
+            raise UnsupportedError(
+                f"{function.name()}, a function of CasADi's own, cannot be shown"
+            )
+    return values
+
+
+def _share(algebra: Algebra, reading: Tabled, arguments: list[Any], k: int, times: int) -> Any:
+    """One over ``times`` of what a table says."""
+    value = algebra.apply(reading, arguments, k)
+    return algebra.apply(ca.OP_MUL, [value, algebra.constant(1 / times)], k)
 
 
 def _instruction(function: ca.Function, k: int) -> tuple[int, list[int], list[int]]:
@@ -86,7 +147,7 @@ class Plain:
     def symbol(self, symbol: sp.Symbol) -> sp.Expr:
         return symbol
 
-    def apply(self, operation: int, arguments: list[sp.Expr], number: int) -> sp.Expr:
+    def apply(self, operation: int | Tabled, arguments: list[sp.Expr], number: int) -> sp.Expr:
         return operate(operation, arguments)
 
 
@@ -102,7 +163,7 @@ class Named(Plain):
         numbered = {name[0] for name in taken if re.fullmatch(r"\w\d+", name)}
         self.letter = next(letter for letter in "tsxyzk" if letter not in numbered)
 
-    def apply(self, operation: int, arguments: list[sp.Expr], number: int) -> sp.Expr:
+    def apply(self, operation: int | Tabled, arguments: list[sp.Expr], number: int) -> sp.Expr:
         value = operate(operation, arguments)
         size = value.count_ops()
         if size < 2 or (self.uses[number] < 2 and size < self.LONG):
@@ -121,12 +182,14 @@ def uses(function: ca.Function) -> Counter[int]:
         if operation not in (ca.OP_INPUT, ca.OP_CONST):
             count.update(writer[register] for register in inputs)
         if operation != ca.OP_OUTPUT:
-            writer[outputs[0]] = k
+            writer |= dict.fromkeys(outputs, k)
     return count
 
 
-def operate(operation: int, arguments: Sequence[sp.Expr]) -> sp.Expr:
+def operate(operation: int | Tabled, arguments: Sequence[sp.Expr]) -> sp.Expr:
     """One CasADi operation on SymPy expressions."""
+    if isinstance(operation, Tabled):
+        return operation(*arguments)
     if operation not in OPERATIONS:
         raise UnsupportedError(
             f"CasADi's operation {operation} has no SymPy counterpart here; use the CasADi "

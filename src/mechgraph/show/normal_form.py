@@ -18,7 +18,7 @@ from typing import Any
 import casadi as ca
 import sympy as sp
 
-from .expressions import meant, operate, rational
+from .expressions import Tabled, meant, operate, rational
 
 # (generator, exponent), by generator; exponents may be negative
 Monomial = tuple[tuple[int, int], ...]
@@ -70,8 +70,8 @@ class NormalForm:
             self.generators.append(symbol)
         return {((self._index[symbol], 1),): Fraction(1)}
 
-    def apply(self, operation: int, arguments: list[Terms], number: int) -> Terms:
-        if operation in _RULES:
+    def apply(self, operation: int | Tabled, arguments: list[Terms], number: int) -> Terms:
+        if not isinstance(operation, Tabled) and operation in _RULES:
             return _RULES[operation](self, *arguments)
         operands = [self.expression(argument) for argument in arguments]
         return self.symbol(operate(operation, operands))

@@ -11,8 +11,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..arguments import file_path, writing
+from ..arguments import file_path, replacing
 from ..errors import ArgumentError
+from ..results.table import unit_of
 from ..results.trajectory import Trajectory
 from .palette import INK, LINES, MUTED, color
 
@@ -113,8 +114,8 @@ def save(figure: Figure, path: Any) -> None:
     known = [f".{ending}" for ending in sorted(figure.canvas.get_supported_filetypes())]
     if path.suffix.lower() not in known:
         raise ArgumentError(f"{path}: a figure is written in the formats {', '.join(known)}")
-    with writing(path):
-        figure.savefig(path, dpi=140)
+    with replacing(path) as file:
+        figure.savefig(file, dpi=140)
 
 
 # --- what is shown --------------------------------------------------------------------------------
@@ -124,17 +125,10 @@ def columns(run: Trajectory, names: Sequence[str] = ()) -> list[Panel]:
     """The named columns in panels of one unit each; without names the coordinates."""
     panels: dict[str, Panel] = {}
     for name in names or run.columns["coordinates"]:
-        unit = _unit(run, name)
+        unit = unit_of(run, name)
         title = TITLES.get(unit, f"value ({unit})" if unit else "value")
         panels.setdefault(unit, Panel(title)).curves.extend(_curves(name, run[name]))
     return list(panels.values())
-
-
-def _unit(run: Trajectory, name: str) -> str:
-    """The unit of a column, as far as it is known."""
-    if run.equations is None or name not in run.equations.names:
-        return ""
-    return run.equations.names.resolve(name).units[0]
 
 
 def _curves(name: str, values: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:

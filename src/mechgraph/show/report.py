@@ -11,6 +11,7 @@ from pathlib import Path
 
 import casadi as ca
 import numpy as np
+from matplotlib.figure import Figure
 
 from ..arguments import file_path, writing
 from ..equations import Equations
@@ -20,6 +21,7 @@ from ..studies.agreement import agreement
 from .describe import describe
 from .plot import plot
 from .readable import equations_text
+from .tabled import table_figures, tables_of
 from .view import fill, subtitle, view
 
 STATES = 3  # at which the formalisms are compared
@@ -44,6 +46,8 @@ def report(run: Trajectory, path: str | Path) -> Path:
         "Sizes of the equations": lambda: _sizes(equations),
         "Equations": lambda: _equations(equations),
     }
+    if tables_of(equations):
+        sections["Tables"] = lambda: "".join(map(_image, table_figures(equations).values()))
     body = "\n".join(_section(title, write) for title, write in sections.items())
     lead = f"{run.outcome} · {subtitle(run)}"
     page = fill(PAGE, TITLE=escape(run.name), LEAD=escape(lead), BODY=body)
@@ -81,8 +85,12 @@ def _facts(run: Trajectory) -> str:
 
 
 def _picture(run: Trajectory) -> str:
+    return _image(plot(run))
+
+
+def _image(figure: Figure) -> str:
     stream = io.BytesIO()
-    plot(run).savefig(stream, format="png", dpi=130)
+    figure.savefig(stream, format="png", dpi=130)
     data = base64.b64encode(stream.getvalue()).decode("ascii")
     return f'<img alt="plots" src="data:image/png;base64,{data}">'
 

@@ -290,5 +290,5 @@ def spans(sample: Sample) -> Iterator[tuple[Element, Sequence[Marker]]]:
     otherwise."""
     for element in sample.equations.system.elements:
         other = isinstance(element, AxialJoint) or hasattr(element, "surface")
-        if len(element.places()) == 2 and not other:
-            yield element, element.places()
+        for ends in () if other else element.spans():
+            yield element, ends

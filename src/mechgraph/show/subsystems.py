@@ -23,6 +23,8 @@ def tree_text(node: Node) -> str:
 
 def _lines(node: Node, first: str, rest: str) -> Iterator[str]:
     rows = f", {len(node.rows)} row{'s' * (len(node.rows) != 1)}" if node.rows else ""
+    if node.higher:
+        rows += f", {', '.join(node.higher)} of order {node.order}"
     extra = f", extra {', '.join(node.extra)}" if node.children and node.extra else ""
     free = ", ".join(node.free) or "nothing"
     yield f"{first}{node.name}: {len(node.speeds)} speeds{extra}{rows}; free: {free}"
@@ -80,6 +82,8 @@ def _normal(
 
 def matrix_text(matrix: Labelled, simplify: bool = True) -> str:
     """The entries that are not zero, a line each."""
+    if not matrix.expression.numel():
+        return f"{matrix.name}\n  nothing"
     found, printer = matrix_sympy(matrix, simplify), text_printer(_symbols(matrix))
     lines = [f"{matrix.name}"]
     for i, row in enumerate(matrix.rows):

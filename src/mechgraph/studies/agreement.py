@@ -22,6 +22,7 @@ from casadi import SX
 from ..arguments import some_of, whole
 from ..closures.closure import CLOSURES
 from ..closures.numbers import RANK_TOLERANCE, Independent, bordered, rank, solved
+from ..contract.evaluator import coefficient
 from ..errors import ArgumentError, AssemblyError, UnsupportedError
 from ..formalisms import DEFAULT, FORMALISMS
 from ..kernels import Kernel
@@ -31,6 +32,7 @@ from .assembly.assemble import assemble
 from .assembly.conversion import convert
 from .assembly.positions import closed
 from .projection import moved, project, violations
+from .simulation.context import Context
 
 if TYPE_CHECKING:
     from ..equations import Equations
@@ -48,9 +50,11 @@ CONSISTENT = 1e-10  # violation of a constraint up to which states are compared
 ATTEMPTS = 12
 HEAVY = 1e-8  # inertia, relative: what has less is not asked how it would move if it were free
 PROBING_LIMIT = 10  # speeds; probing evaluates the energy of accelerations about n³/2 times
+OWN_WAYS = ("minimal", "its own")
 VARIANTS: Mapping[str, Sequence[Mapping[str, str]]] = {
     "appell": ({}, {"coefficients": "probing"}),
     "lagrange": ({}, {"form": "explicit"}),
+    "maggi": ({}, {"form": "appell"}, {"form": "kane"}),
     "points": ({}, {"form": "unreduced"}),
 }
 
@@ -203,9 +207,20 @@ def agreement(
     reference = _Reference.of(description.equations(DEFAULT), states, seed, guess)
     rows: list[Row] = []
     for formalism in chosen:
-        for options in VARIANTS.get(formalism, ({},)):
-            rows += _compare(reference, formalism, options, asked=formalisms is not None)
+        rows += _variants(reference, formalism, asked=formalisms is not None)
     return Agreement(system.name, states, tuple(rows))
+
+
+def _variants(reference: _Reference, formalism: str, asked: bool) -> Iterator[Row]:
+    """A formalism as it comes, and unless it refuses the system, with other options; Maggi's forms
+    differ where there are constraints, and in his own ways of closing them."""
+    for options in VARIANTS.get(formalism, ({},)):
+        rows = list(_compare(reference, formalism, options, asked))
+        if formalism == "maggi" and options:
+            rows = [row for row in rows if row.closure in OWN_WAYS]
+        yield from rows
+        if not options and rows[0].note:
+            return
 
 
 # --- comparing ------------------------------------------------------------------------------------
@@ -259,11 +274,23 @@ class _Reference:
         equations: Equations, states: int, seed: int, guess: Mapping[str, Any] | None
     ) -> _Reference:
         at = random_states(equations, states, seed, guess)
+        _refuse_beyond_tables(equations, at)
         held = _Held.of(equations, at)
         redundant = any(rank(each) < len(each) for each in held.A)
         values = next(_values(equations, at, held))[1]
         _refuse_contradictions(equations, held, values)
         return _Reference(equations, at, held, values, redundant)
+
+
+def _refuse_beyond_tables(equations: Equations, at: States) -> None:
+    """Where a table refuses to answer there is nothing to compare."""
+    if np.isfinite(equations.forces(at.q, at.u, at.t, at.w)).all():
+        return
+    context = Context.make(equations, None, None)
+    for q, u, t in zip(at.q, at.u, at.t, strict=True):
+        refused = context.refusal(q, u, float(t))
+        if refused is not None:
+            raise ArgumentError(f"no random states to compare at: {refused}")
 
 
 def _refuse_contradictions(equations: Equations, held: _Held, values: _Values) -> None:
@@ -326,6 +353,7 @@ def _solutions(
         yield "with friction", *solved(bordered, M, f, held.A, held.b, held.G)[:2]
         return
     if equations.terms.S is not None:
+        yield from _minimal(equations, at, M, f, held.A)
         yield from _by_complement(equations, at, held, M, f)
     for name, closure in CLOSURES.items():
         try:
@@ -352,9 +380,29 @@ def _by_complement(
     kernel = equations.numeric.kernel("by complement", lambda: [closed.udot], [1])
     (udot,) = kernel(*equations.numeric.arguments(at.q, at.u, at.t, at.w, None))
     if np.isfinite(udot).all():
-        left = (M @ udot[..., None])[..., 0] - f
-        inverse = np.linalg.pinv(np.swapaxes(held.A, -1, -2), rcond=RANK_TOLERANCE)
-        yield "its own", udot, (inverse @ left[..., None])[..., 0]
+        yield "its own", udot, _least_multipliers(udot, M, f, held.A)
+
+
+def _minimal(
+    equations: Equations, at: States, M: np.ndarray, f: np.ndarray, A: np.ndarray
+) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """u̇ = S ż + e by the minimal equations that the formalism shows, where they determine it."""
+    own = equations.terms.coefficients
+    if not own.keys() >= {"S", "e", "M", "f"}:
+        return
+    S, e, M_z, f_z = (
+        coefficient(equations.numeric, name, at.q, at.u, None, at.t, at.w) for name in "SeMf"
+    )
+    if np.isfinite(S).all() and np.isfinite(M_z).all():
+        udot = (S @ np.linalg.solve(M_z, f_z[..., None]))[..., 0] + e
+        yield "minimal", udot, _least_multipliers(udot, M, f, A)
+
+
+def _least_multipliers(udot: np.ndarray, M: np.ndarray, f: np.ndarray, A: np.ndarray) -> np.ndarray:
+    """λ of least norm in Aᵀλ = M u̇ − f."""
+    left = (M @ udot[..., None])[..., 0] - f
+    inverse = np.linalg.pinv(np.swapaxes(A, -1, -2), rcond=RANK_TOLERANCE)
+    return (inverse @ left[..., None])[..., 0]
 
 
 def _compare(

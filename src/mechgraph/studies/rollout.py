@@ -14,6 +14,7 @@ from ..errors import ArgumentError, UnsupportedError
 from ..kernels.compiler import CompilationFailure, report
 from ..kernels.flow import METHODS
 from ..results.rollouts import Rollouts
+from ..tables import at_times, check_covered
 from .controlled import Controlled, has_laws
 from .projection import project
 
@@ -45,8 +46,9 @@ def rollout(
     method: "rk4", "symplectic" (Euler's), or "midpoint" (implicit; with ``hamilton`` in canonical
         coordinates it keeps the symplectic form, so that the energy does not drift).
     inputs: by name or as an array, with axes (inputs), (steps, inputs) or (trajectories, steps,
-        inputs), held over each step; or controllers, as ``simulate`` takes them, without states of
-        their own. A Python function gets the states of all trajectories, a row for each.
+        inputs), or points (times, values) and tables of time, held over each step; or controllers,
+        as ``simulate`` takes them, without states of their own. A Python function gets the states
+        of all trajectories, a row for each.
     parameters: by name, or a row for each trajectory.
     every: which steps are recorded.
     t: time at the start.
@@ -69,13 +71,15 @@ def rollout(
     q, u, p = _states(equations, q, u, parameters)
     q, u = _on_constraints(equations, q, u, np.full(len(q), t), p)
     start, grid = np.hstack([q, u]), (t, step, steps, every)
+    moments = t + step * np.arange(steps)
+    check_covered(inputs, moments)
     if has_laws(inputs):
         controlled = Controlled(equations, inputs, p, step)
         states, tier = controlled.run(start, t, steps, every, method, threads, _interpreted)
         found = _rollouts(equations, states, t, step * every, tier)
         _warn_if_lost(found, np.zeros((len(found.time), len(equations.inputs))), p)
         return found
-    w = _inputs(equations, inputs, len(q), steps)
+    w = _inputs(equations, at_times(inputs, moments), len(q), steps)
     try:
         states, tier = (
             equations.numeric.rollout(start, w, p, *grid, method, threads),

@@ -13,6 +13,7 @@ from casadi import SX
 from ...arguments import named, one_of
 from ...control.controller import Controller, controller
 from ...errors import ArgumentError, ModelError
+from ...tables import Table, in_time, refusal
 from ...vectors import scalar
 from .loop import Loop, close
 
@@ -47,6 +48,15 @@ class Context:
             dict(zip(equations.parameters, map(float, constants), strict=True)),
         )
 
+    def refusal(self, q: np.ndarray, u: np.ndarray, t: float, slack: float = 0.0) -> str | None:
+        """What is to be said of a table that refuses to answer here, or nearly here."""
+        terms, s, loop = self.equations.terms, self.equations.terms.symbols, self.loop
+        value = ca.vertcat(ca.vec(terms.M), terms.f, terms.phi, terms.psi, terms.b, loop.inputs)
+        p, told = np.array(list(self.parameters.values())), loop.numbers.copy()
+        told[: s.w.numel()] = self.inputs_at(np.array([t]), q[None], u[None])[0]
+        symbols = [s.q, s.u, s.t, s.p, loop.own, loop.told]
+        return refusal(value, symbols, [q, u, t, p, loop.own_start, told], slack)
+
     def inputs_at(
         self,
         t: np.ndarray,
@@ -72,7 +82,7 @@ class Context:
 
 def is_law(value: Any) -> bool:
     """True for controllers, and for functions that become some."""
-    return isinstance(value, Controller) or callable(value)
+    return isinstance(value, Controller) or (callable(value) and not isinstance(value, Table))
 
 
 def given_inputs(equations: Equations, inputs: Any) -> dict[str, SX | Controller] | Controller:
@@ -82,6 +92,7 @@ def given_inputs(equations: Equations, inputs: Any) -> dict[str, SX | Controller
     given = named("inputs", inputs)
     for name in given:
         one_of("input", name, equations.inputs)
+    given = in_time(given, equations.terms.symbols.t)
     return {
         name: controller(f"input {name!r}", value)
         if is_law(value)
@@ -96,7 +107,7 @@ def _input(equations: Equations, name: str, value: Any) -> SX:
         expression = scalar(value, f"input {name!r}")
     except ModelError as error:
         raise ArgumentError(
-            f"{error}, or a function of t, of (t, q, u) or of the motion m"
+            f"{error}, points (times, values), or a function of t, of (t, q, u) or of the motion m"
         ) from None
     s = equations.terms.symbols
     if ca.depends_on(expression, ca.vertcat(s.q, s.u, s.w)) or s.strangers(expression):

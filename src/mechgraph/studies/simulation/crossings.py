@@ -9,6 +9,7 @@ run.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -88,7 +89,7 @@ class Crossings:
         """
         self._count_standstill(self.integrator.t)
         met = self._met()
-        cut = next((each for each in met if self._ends(each.surface)), None)
+        cut = next((each for each in met if self._ends(each)), None)
         if cut is None:
             self.integrator.take()
         elif not self.integrator.take_until(cut.before, min(each.before for each in met)):
@@ -97,13 +98,14 @@ class Crossings:
         passed = [each for each in met if cut is None or over or each.moment <= self.integrator.t]
         for each in passed:
             event = self.surfaces.event(each.surface)
-            if event is not None:
+            if event is not None and self._matters(each):
                 self.watch.note(event, each.moment)
             if cut is not None:
                 self.integrator.sides[each.surface] = each.direction
         if cut is None or not over:
             return Met.NOTHING
-        at_contacts = any(each.surface < self.surfaces.margins.numel() for each in passed)
+        margins = self.surfaces.margins.numel()
+        at_contacts = any(each.surface < margins and self._matters(each) for each in passed)
         if not at_contacts:
             self._learn(cut.moment, [each.surface for each in passed])
         return Met.CONTACTS if at_contacts else Met.KINK
@@ -129,7 +131,7 @@ class Crossings:
             found = self._locate(surface, first, last, direction, guess, min(cut, until))
             if found is not None and self._changes(found, met):
                 met.append(found)
-                cut = min(cut, found.moment) if self._ends(surface) else cut
+                cut = min(cut, found.moment) if self._ends(found) else cut
         return sorted((each for each in met if each.moment <= cut), key=lambda each: each.moment)
 
     def _changes(self, found: Crossing, met: list[Crossing]) -> bool:
@@ -139,20 +141,26 @@ class Crossings:
         return [self.integrator.sides[found.surface], *before][-1] != found.direction
 
     def _candidates(self) -> Iterator[tuple[int, float, float, int]]:
-        """Changes of sign that matter, with their direction."""
+        """Changes of sign with their direction, of surfaces that have one that matters: those in
+        between tell on which side they are."""
         sides = self.integrator.sides.copy()
+        found = []
         for surface, first, last in self.integrator.crossings():
             sides[surface] = direction = -int(sides[surface])
-            event = self.surfaces.event(surface)
-            margin = surface < self.surfaces.margins.numel()
-            if (event is None or self.watch.meets(event, direction)) and not (
-                margin and direction > 0
-            ):
-                yield surface, first, last, direction
+            found.append((surface, first, last, direction))
+        mattering = {each[0] for each in found if self._matters(Crossing(each[0], *each[1:]))}
+        yield from (each for each in found if each[0] in mattering)
 
-    def _ends(self, surface: int) -> bool:
-        event = self.surfaces.event(surface)
-        return event is None or self.watch.stops(event)
+    def _matters(self, found: Crossing) -> bool:
+        """True for contacts that close, for kinks, and for events in the direction asked for."""
+        if found.surface < self.surfaces.margins.numel():
+            return found.direction < 0
+        event = self.surfaces.event(found.surface)
+        return event is None or self.watch.meets(event, found.direction)
+
+    def _ends(self, found: Crossing) -> bool:
+        event = self.surfaces.event(found.surface)
+        return self._matters(found) and (event is None or self.watch.stops(event))
 
     def _glimpsed(self, surface: int, first: float, last: float, direction: int) -> float:
         """About when a change of sign is, by interpolation, which costs little."""
@@ -173,7 +181,10 @@ class Crossings:
         def value(moment: float) -> float:
             if moment not in self._seen:  # a second attempt may differ by rounding
                 self._seen[moment] = self.integrator.attempt(moment)
-            return direction * float(self._seen[moment][surface])
+            seen = float(self._seen[moment][surface])
+            if math.isnan(seen):
+                raise IntegrationFailure(f"the motion is not a number at t = {moment:.6g}")
+            return direction * seen
 
         noise = self._noise.get(surface, 0.0)
         end = next((t for t in _strides(guess, last, limit) if value(t) > noise), None)

@@ -110,6 +110,9 @@ def diagnosis(context: Context, trajectory: Trajectory, failure: IntegrationFail
     """What failed, where, when, and what to try."""
     eqs, t = context.equations, float(trajectory.time[-1])
     lines = [f"the run stopped after t = {t:.6g} s: {failure}."]
+    refused = context.refusal(trajectory.q[-1], trajectory.u[-1], t, 0.01)
+    if refused is not None:
+        lines.append(f"{refused}.".capitalize())
     ends = trajectory.time[[0, -1]]
     lost = lost_rows(eqs, trajectory.q[0], trajectory.q[-1], ends, context.parameters)
     if lost:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...results.trajectory import WORK, Trajectory
+from ...results.table import WORK
+from ...results.trajectory import Trajectory
 from ..projection import project_measured, violations
 from .context import Context
 from .events import Watch

@@ -20,6 +20,7 @@ from ...kernels.kinks import kinks
 from ...kernels.stepping import CROSSING, TOO_SMALL
 from ...motion.motion import Motion
 from ...results.trajectory import Trajectory
+from ...tables import check_covered
 from ..assembly.assemble import assemble
 from ..contact.modes import Contacts
 from .context import Context
@@ -69,9 +70,10 @@ def simulate(
 
     start, guess: names with values, and where assembly begins; see ``assemble``.
     t: time at the start.
-    inputs: by name, numbers, expressions of the system's time, or controllers; or one controller
-        for all. That is a function of the motion m (which becomes machine code), a Python function
-        of t or of (t, q, u), or what ``mg.sampled``, ``mg.feedback``, ``mg.pid``,
+    inputs: by name, numbers, expressions of the system's time, points (times, values) with straight
+        lines between them (steps: (times, values, "hold")), tables of time, or controllers; or one
+        controller for all. That is a function of the motion m (which becomes machine code), a
+        Python function of t or of (t, q, u), or what ``mg.sampled``, ``mg.feedback``, ``mg.pid``,
         ``mg.computed_torque`` or ``mg.state_feedback`` make.
     parameters: by name, numbers.
     events: by name, zeros of quantities of the motion: ``mg.Event``, a function of the motion, or
@@ -98,6 +100,7 @@ def simulate(
     progress = choice("progress", progress, (True, False, None))
     times = _grid(duration, step, t)
     context = Context.make(equations, inputs, parameters)
+    check_covered(inputs, times[[0, -1]])
     watch = Watch(context, named("events", events))
     one_of("way to keep constraints (drift)", drift, DRIFT, UnsupportedError)
     rate = number("baumgarte", baumgarte, positive=True)
@@ -269,7 +272,8 @@ def _run(
 def _too_small(integrator: Integrator, recorder: Recorder) -> IntegrationFailure:
     """Why there is no step that would be short enough."""
     state = recorder.split(integrator.y[None])[:3]
-    culprit = recorder.context.unknown_input(integrator.t, *state)
+    known = bool(np.isfinite(integrator.y).all())  # else no input can be asked for
+    culprit = recorder.context.unknown_input(integrator.t, *state) if known else None
     if culprit is not None:
         return InputFailure(f"{culprit} at t = {integrator.t:.6g}, or just after it")
     what = "the step became too small" if integrator.finite else NOT_FINITE

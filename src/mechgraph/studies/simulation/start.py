@@ -63,6 +63,9 @@ def _why_not_finite(context: Context, q: np.ndarray, u: np.ndarray, t: float) ->
     inertia."""
     eqs, p = context.equations, context.parameters
     terms, m = eqs.terms, eqs.terms.chart.motion
+    refused = context.refusal(q, u, t)
+    if refused is not None:
+        return refused
     for element in terms.chart.description.elements:
         acting = [*element.conservative(m), *element.nonconservative(m)]
         parts = [part for action in acting for part in vars(action).values()]

@@ -8,7 +8,8 @@ are eliminated first, each for one of y. Of what is left,
 - ``automatic``: z are coordinates along the last columns of Q in Bᵀ = Q R, found anew at every
   state, so that no choice of independent variables can go bad on the way;
 - ``orthonormal``: the same without elimination, so that C has orthonormal columns;
-- on numbers (``null_space``): by singular values.
+- on numbers, anew at every state: by singular values (``null_space``), or by QR with pivoting
+  (``by_pivots``).
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ import numpy as np
 import scipy.linalg
 from casadi import SX
 
-from ..closures.expressions import Proximal
-from ..closures.numbers import RANK_TOLERANCE
+from .expressions import Proximal
+from .numbers import RANK_TOLERANCE
 
 WELL_HELD = 1e-3  # extra variables are left free unless the rows hold the others this badly
 CANCELLED = 1e-12  # of the largest constant in a row: rounding
@@ -57,13 +58,23 @@ class Choice:
 
     def complement(self, B: SX) -> Complement:
         """C and P of B."""
-        count, total = B.shape
-        found = self.eliminated(B, SX.eye(count))
+        Y, free, left = self._solved(B, SX.eye(B.shape[0]))
+        return Complement(Y[:, : len(free)], -Y[:, len(free) :], free, left)
+
+    def particular(self, B: SX, r: SX) -> SX:
+        """P r, which costs less than P."""
+        Y, free, _ = self._solved(B, r)
+        return -Y[:, len(free) :]
+
+    def _solved(self, B: SX, right: SX) -> tuple[SX, tuple[int | None, ...], tuple[int, ...]]:
+        """Y in y = Y (z, 1) that meets B y + right = 0, and ``free`` and ``left`` of C."""
+        total, width = B.shape[1], right.shape[1]
+        found = self.eliminated(B, right)
         rest = found.rest
         if self.method == "partition":
             free: list[int | None] = list(self.free)
             core = [k for k in found.columns if k not in set(free)]
-            X = _least_squares(rest[:, core], rest[:, [*self.free, *range(total, total + count)]])
+            X = _least_squares(rest[:, core], rest[:, [*self.free, *range(total, total + width)]])
             C, P = X[:, : len(free)], -X[:, len(free) :]
         else:
             core = found.core(total, self.rows)
@@ -72,14 +83,13 @@ class Choice:
             C, P = orthonormal(rest[rows, core], rest[rows, total:])
             free = [*idle, *(None for _ in range(C.shape[1]))]
             C = ca.horzcat(SX(len(core), len(idle)), C)
-        Y = SX(total, len(free) + count)
+        Y = SX(total, len(free) + width)
         for k, index in enumerate(free):
             if index is not None:
                 Y[index, k] = 1
         if core:
             Y[core, :] = ca.horzcat(C, -P)
-        Y = ca.sparsify(found.back(Y, total))
-        return Complement(Y[:, : len(free)], -Y[:, len(free) :], tuple(free), found.left)
+        return ca.sparsify(found.back(Y, total)), tuple(free), found.left
 
     def least(self, B: SX, r: SX) -> SX:
         """Some small y with B y = r: of least norm in the core, which a singular position does not
@@ -212,9 +222,11 @@ def orthonormal(B: SX, right: SX) -> tuple[SX, SX]:
         v = R[k:, k]
         own = ca.sumsqr(v)
         length = ca.sqrt(ca.if_else(own > DEPENDENT**2 * lengths[k], own, np.nan))
-        v[0] += ca.if_else(v[0] >= 0, length, -length)
+        signed = ca.copysign(length, v[0])
+        v[0] += signed
         factor = 1 / (length * ca.fabs(v[0]))  # 2 / vᵀv
-        R[k:, k:] -= (factor * v) @ (v.T @ R[k:, k:])
+        R[k:, k + 1 :] -= (factor * v) @ (v.T @ R[k:, k + 1 :])
+        R[k, k] = -signed
         reflections.append((v, factor))
     lower = ca.solve(ca.triu(R[:count, :]).T, ca.densify(right)) if count else SX(0, right.shape[1])
     Y = ca.diagcat(SX.eye(total - count), lower)
@@ -231,6 +243,20 @@ def orthonormal(B: SX, right: SX) -> tuple[SX, SX]:
 def null_space(A: np.ndarray) -> np.ndarray:
     """An orthonormal complement of numbers, by singular values."""
     return np.asarray(scipy.linalg.null_space(A, rcond=RANK_TOLERANCE))
+
+
+def by_pivots(A: np.ndarray) -> np.ndarray:
+    """A complement of numbers by QR with pivoting of the columns, A Π = Q (R₁ R₂): those that are
+    left over are z, and the others are −R₁⁻¹ R₂ z, with entries that are not large."""
+    R, order = scipy.linalg.qr(A, mode="r", pivoting=True)
+    held, total = rank(A), A.shape[1]
+    C = np.zeros((total, total - held))
+    C[order[held:]] = np.eye(total - held)
+    C[order[:held]] = -scipy.linalg.solve_triangular(R[:held, :held], R[:held, held:])
+    return C
+
+
+AT_A_STATE = {"svd": null_space, "qr": by_pivots}
 
 
 def rank(B: np.ndarray) -> int:

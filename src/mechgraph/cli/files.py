@@ -1,0 +1,82 @@
+"""Commands that write files of a model: ``export``, ``convert``, ``new``, ``schema``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from ..formats.export import FORMATS
+from ..formats.model_file import save
+from ..formats.reading import SUFFIXES
+from ..formats.schema import model_schema
+from ..formats.starter import starter
+from . import models
+from .options import closure_option, file_argument, formalism_option, model_argument, wrote
+
+
+@click.command()
+@model_argument
+@file_argument("target", *FORMATS)
+@formalism_option
+@closure_option
+def export(model: str, target: Path, formalism: str, closure: str) -> None:
+    """Write the equations of MODEL for other programs: TARGET .c, .casadi or .py.
+
+    C comes as a header, a source and a test that reproduces reference values; .casadi are functions
+    of CasADi; .py is a module that needs NumPy only.
+
+    \b
+    Example: mechgraph export double_pendulum pendulum.c
+    """
+    equations = models.load(model).system().equations(formalism, closure)
+    for path in equations.export(target):
+        wrote(path)
+
+
+@click.command()
+@model_argument
+@file_argument("target", *SUFFIXES)
+def convert(model: str, target: Path) -> None:
+    """Write MODEL as the model file TARGET (.yaml or .json).
+
+    With its start, guess, duration and options, as far as they are plain data. What a file cannot
+    say, such as classes of one's own in Python, is named.
+
+    \b
+    Example: mechgraph convert double_pendulum double_pendulum.yaml
+    """
+    example = models.load(model)
+    about = {
+        "title": example.title,
+        "start": dict(example.start),
+        "guess": dict(example.guess),
+        "duration": example.duration,
+        "options": dict(example.options),
+    }
+    wrote(save(example.system(), target, **about))
+
+
+@click.command()
+@file_argument("target", ".yaml", ".yml", ".py")
+def new(target: Path) -> None:
+    """Write a commented starter to TARGET (.yaml or .py).
+
+    \b
+    Example: mechgraph new crane.yaml
+    """
+    text = starter(target.suffix.lower(), target.stem)
+    with target.open("x", encoding="utf-8") as file:
+        file.write(text)
+    wrote(target)
+
+
+@click.command()
+def schema() -> None:
+    """Print the JSON Schema of model files.
+
+    \b
+    Example: mechgraph schema > mechgraph.schema.json
+    """
+    click.echo(json.dumps(model_schema(), indent=2, ensure_ascii=False))

@@ -1,0 +1,70 @@
+"""How every command ends, and how it says what it is doing."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from ..errors import MechgraphError
+
+INTERRUPTED = 130  # what shells say of a program that Ctrl-C ended
+
+
+class Commands(click.Group):
+    """Subcommands in the order in which they were added. Their errors become one clear message:
+    exit code 2 for a wrong command line, 1 for a wrong model or a run that fails, 130 for what was
+    interrupted."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(self.commands)
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            with _said_aloud():
+                return super().invoke(context)
+        except MechgraphError as error:
+            raise click.ClickException(str(error)) from None
+        except BrokenPipeError:  # nobody reads on: click ends without a word
+            raise
+        except OSError as error:
+            raise click.ClickException(
+                f"{error.filename}: {error.strerror}" if error.filename else str(error)
+            ) from None
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            context.exit(INTERRUPTED)
+
+
+@contextmanager
+def _said_aloud() -> Iterator[None]:
+    """What takes its time is told on a terminal: «compiling …»."""
+    if not _is_terminal():
+        yield
+        return
+    log, handler = logging.getLogger("mechgraph"), logging.StreamHandler()
+    before = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(before)
+
+
+def _is_terminal() -> bool:
+    return sys.stderr.isatty()
+
+
+@contextmanager
+def of_the_command_line() -> Iterator[None]:
+    """What is wrong inside is wrong with what was typed."""
+    try:
+        yield
+    except MechgraphError as error:
+        raise click.UsageError(str(error)) from None

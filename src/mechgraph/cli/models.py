@@ -1,0 +1,125 @@
+"""From what is typed to a model, and to a run of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .. import gallery
+from ..arguments import named, number
+from ..equations import Equations
+from ..errors import SimulationError, unknown
+from ..formats.reading import SUFFIXES
+from ..gallery import Example
+from ..results.trajectory import Trajectory
+from .group import of_the_command_line
+
+
+def load(model: str) -> Example:
+    """A gallery system by name, or a user's file."""
+    if model in gallery.names():
+        return gallery.load(model)
+    if not model.lower().endswith((".py", *SUFFIXES, *gallery.IMPORTED)):
+        raise click.UsageError(
+            f"{unknown('model', model, gallery.names())}; or give a model file (.yaml, .json), a "
+            "URDF or MJCF file (.urdf, .xml), or a Python file that defines a System"
+        )
+    if not Path(model).is_file():
+        raise click.UsageError(f"{model}: no such file")
+    return gallery.load_file(model)
+
+
+def guess_of(example: Example) -> dict[str, Any]:
+    """Where assembly begins: the example's guess, and what its start says of coordinates."""
+    return {**example.start, **example.guess}
+
+
+@dataclass
+class Settings:
+    """What ``--set`` says."""
+
+    parameters: dict[str, float] = field(default_factory=dict)
+    inputs: dict[str, float] = field(default_factory=dict)
+    start: dict[str, Any] = field(default_factory=dict)
+
+
+def read_settings(settings: Sequence[str], equations: Equations) -> Settings:
+    """``name=value`` pairs of parameters, inputs and starting values; several values of a joint are
+    separated by commas."""
+    read = Settings()
+    for setting in settings:
+        name, equals, text = setting.rpartition("=")
+        values: list[float] = []
+        with suppress(ValueError):
+            values = [number(name, float(part)) for part in text.split(",")]
+        single = name in (*equations.parameters, *equations.inputs)
+        if not (equals and name and values) or (single and len(values) > 1):
+            raise click.UsageError(
+                f"--set {setting!r}: write name=number (several numbers of one joint: name=1,2,3)"
+            )
+        if name in equations.parameters:
+            read.parameters[name] = values[0]
+        elif name in equations.inputs:
+            read.inputs[name] = values[0]
+        else:
+            with of_the_command_line():
+                equations.names.resolve(name)
+            read.start[name] = values[0] if len(values) == 1 else values
+    return read
+
+
+def options_of(
+    example: Example, settings: Settings, asked: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Keyword arguments of ``simulate``: the example's own, and what the command line says."""
+    given = {key: value for key, value in (asked or {}).items() if value is not None}
+    own = dict(example.options)
+    if "duration" in given and "step" not in given:
+        own.pop("step", None)  # the example's step need not divide another duration
+    for kind in ("parameters", "inputs"):
+        own[kind] = {**named(kind, own.get(kind)), **getattr(settings, kind)}
+    return {"duration": example.duration, "guess": example.guess, **own, **given}
+
+
+def simulate(
+    example: Example,
+    equations: Equations,
+    settings: Sequence[str] = (),
+    asked: Mapping[str, Any] | None = None,
+) -> Trajectory:
+    """Run an example with what the command line changes of it."""
+    read = read_settings(settings, equations)
+    options = options_of(example, read, asked)
+    return equations.simulate(options.pop("duration"), {**example.start, **read.start}, **options)
+
+
+def simulated(
+    example: Example, equations: Equations, settings: Sequence[str], asked: Mapping[str, Any]
+) -> tuple[Trajectory, list[str]]:
+    """The run, or what there is of one that failed, with the reason."""
+    try:
+        return simulate(example, equations, settings, asked), []
+    except SimulationError as error:
+        if not isinstance(error.trajectory, Trajectory):
+            raise
+        return error.trajectory, [str(error)]
+
+
+def constants_of(example: Example, settings: Settings) -> dict[str, dict[str, float]]:
+    """Inputs and parameters as numbers, for studies that know no time; inputs that are functions
+    are taken as zero, and that is told."""
+    options = options_of(example, settings)
+    inputs: dict[str, float] = {}
+    for name, value in options["inputs"].items():
+        try:
+            inputs[name] = number(name, value)
+        except ValueError:
+            click.echo(
+                f"the input {name!r} is a function; here it is zero (--set {name}=…)", err=True
+            )
+    return {"inputs": inputs, "parameters": options["parameters"]}

@@ -1,0 +1,318 @@
+"""Commands that study a model: ``linearize``, ``equilibrium``, ``inverse``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from casadi import SX
+
+from .. import door
+from ..contract.names import EFFORT
+from ..equations import Equations
+from ..formats import tables
+from ..formats.grammar import evaluate
+from ..results.linear_model import NOT_CONSTANT, LinearModel
+from . import models
+from .group import of_the_command_line
+from .options import (
+    POSITIVE,
+    file_option,
+    formalism_option,
+    json_option,
+    model_argument,
+    names_option,
+    plot_option,
+    set_option,
+    show,
+    wrote,
+)
+
+PRINTED = 12  # rows and columns of a matrix that is printed
+
+
+@click.command()
+@model_argument
+@click.option(
+    "--at",
+    "place",
+    type=click.Choice(["equilibrium", "steady", "start"]),
+    default="equilibrium",
+    show_default=True,
+    help="About the equilibrium or the steady motion near the start, or the start itself.",
+)
+@names_option("--hold", "hold", "A quantity that stays as it is at the start; repeat as needed.")
+@names_option("--independent", "independent", "A state to keep.  [default: well-conditioned ones]")
+@names_option("--output", "outputs", "Any quantity; repeat as needed.  [default: the states]")
+@formalism_option
+@set_option
+@json_option
+def linearize(
+    model: str,
+    place: str,
+    hold: tuple[str, ...],
+    independent: tuple[str, ...],
+    outputs: tuple[str, ...],
+    formalism: str,
+    settings: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Linear model of MODEL: eigenvalues, frequencies, damping, A, B, C, D.
+
+    On the manifold of all constraints, by exact derivatives: x' = A x + B w, y = C x + D w.
+
+    \b
+    Example: mechgraph linearize double_pendulum --set elbow=0.1
+    """
+    example = models.load(model)
+    equations = example.system().equations(formalism)
+    read = models.read_settings(settings, equations)
+    constants: dict[str, Any] = models.constants_of(example, read)
+    at: Any = {**example.start, **read.start}
+    if place != "start":
+        near = {**models.guess_of(example), **read.start}
+        at = _rest(equations, place, near, hold, constants)
+    found = equations.linearize(
+        at,
+        guess=dict(example.guess),
+        independent=independent or None,
+        outputs=outputs or None,
+        **constants,
+    )
+    about = {"q": equations.coordinates, "u": equations.speeds}
+    values = {
+        key: dict(zip(names, getattr(found, key), strict=True)) for key, names in about.items()
+    }
+    show({"at": place, **values, **_told(found)}, _shown(equations, place, found), as_json)
+
+
+def _rest(
+    equations: Equations,
+    place: str,
+    guess: dict[str, Any],
+    hold: Sequence[str],
+    constants: dict[str, Any],
+) -> tuple[np.ndarray, np.ndarray]:
+    search = equations.equilibrium if place == "equilibrium" else equations.steady
+    return search(guess, hold=hold, **constants)
+
+
+def _told(found: LinearModel) -> dict[str, Any]:
+    """A linear model for programs."""
+    names = ("states", "inputs", "outputs", "A", "B", "C", "D", "constant")
+    modes = [] if not found.constant else [_mode(value) for value in found.eigenvalues()]
+    return {name: getattr(found, name) for name in names} | {"modes": modes}
+
+
+def _mode(value: complex) -> dict[str, Any]:
+    return {
+        "eigenvalue": complex(value),
+        "frequency": abs(value.imag) / (2 * np.pi),
+        "damping": -value.real / abs(value) if value else 0.0,
+    }
+
+
+def _shown(equations: Equations, place: str, found: LinearModel) -> str:
+    lines = [
+        f"{equations.terms.name}, linear about its {place}:",
+        *_state(equations, found.q, found.u),
+    ]
+    if found.constant:
+        lines += ["", f"Modes ({found.stability()})", found.show()]
+    else:
+        lines += ["", f"Modes: {NOT_CONSTANT}"]
+    seen = () if found.outputs == found.states else found.outputs  # C = 1, D = 0
+    for name, rows, columns in (
+        ("A", found.states, found.states),
+        ("B", found.states, found.inputs),
+        ("C", seen, found.states),
+        ("D", seen, found.inputs),
+    ):
+        if rows and columns:
+            lines += ["", *_matrix(name, getattr(found, name), rows, columns)]
+    return "\n".join(lines)
+
+
+def _matrix(
+    name: str, values: np.ndarray, rows: Sequence[str], columns: Sequence[str]
+) -> list[str]:
+    if max(values.shape) > PRINTED:
+        return [f"{name}  {values.shape[0]} by {values.shape[1]}; --json prints it"]
+    left, width = max(map(len, rows)), max(14, *(len(each) + 2 for each in columns))
+    head = f"{name:<{left}}  " + "".join(f"{each:>{width}}" for each in columns)
+    return [
+        head,
+        *(
+            f"{row:<{left}}  " + "".join(f"{each + 0.0:>{width}.6g}" for each in entries)
+            for row, entries in zip(rows, values, strict=True)
+        ),
+    ]
+
+
+def _state(equations: Equations, q: np.ndarray, u: np.ndarray) -> list[str]:
+    """Coordinates, and speeds that are not zero, with units."""
+    named = [*zip(equations.coordinates, q, strict=True)]
+    named += [(name, value) for name, value in zip(equations.speeds, u, strict=True) if value]
+    width = max((len(name) for name, _ in named), default=0)
+    return [
+        f"  {name:<{width}}  {value + 0.0:.9g} {_plain_unit(equations, name)}".rstrip()
+        for name, value in named
+    ]
+
+
+def _plain_unit(equations: Equations, name: str) -> str:
+    return equations.names.resolve(name).units[0].removeprefix("1")
+
+
+@click.command()
+@model_argument
+@names_option("--hold", "hold", "A quantity that stays as it is at the start; repeat as needed.")
+@click.option("--steady", is_flag=True, help="A steady motion instead: constant speeds.")
+@formalism_option
+@set_option
+@json_option
+def equilibrium(
+    model: str,
+    hold: tuple[str, ...],
+    steady: bool,
+    formalism: str,
+    settings: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """State of rest of MODEL near its start, and the forces of its constraints there.
+
+    \b
+    Example: mechgraph equilibrium double_pendulum
+    """
+    example = models.load(model)
+    equations = example.system().equations(formalism)
+    read = models.read_settings(settings, equations)
+    constants = models.constants_of(example, read)
+    place = "steady" if steady else "equilibrium"
+    near = {**models.guess_of(example), **read.start}
+    q, u = _rest(equations, place, near, hold, constants)
+    udot, forces = equations.solve(q, u, **constants)
+    named = {
+        "coordinates": dict(zip(equations.coordinates, q, strict=True)),
+        "speeds": dict(zip(equations.speeds, u, strict=True)),
+        "accelerations": dict(zip(equations.speeds, udot, strict=True)),
+        "multipliers": dict(zip(equations.constraints, forces, strict=True)),
+    }
+    lines = [f"{equations.terms.name}, {place}:", *_state(equations, q, u)]
+    if len(forces):
+        lines.append("Multipliers of the constraints")
+        width = max(map(len, equations.constraints))
+        lines += [
+            f"  {name:<{width}}  {value:.9g} {_plain_unit(equations, name)}".rstrip()
+            for name, value in named["multipliers"].items()
+        ]
+    lines.append(f"Accelerations there: {np.abs(udot).max(initial=0.0):.2g} at most")
+    show({"name": equations.terms.name, "kind": place, **named}, "\n".join(lines), as_json)
+
+
+@click.command()
+@model_argument
+@click.option(
+    "--motion",
+    "motions",
+    metavar="NAME=EXPRESSION",
+    multiple=True,
+    required=True,
+    help="A quantity as a function of t, as many as there are freedoms; repeat as needed.",
+)
+@names_option(
+    "--drive", "drives", "An input or speed whose effort is asked for.  [default: all speeds]"
+)
+@click.option("--duration", type=POSITIVE, default=1.0, show_default=True, help="Seconds.")
+@click.option("--steps", type=click.IntRange(min=1), default=100, show_default=True)
+@formalism_option
+@set_option
+@file_option("--out", f"Write a table ({', '.join(tables.FORMATS)}).", *tables.FORMATS)
+@plot_option
+@json_option
+def inverse(
+    model: str,
+    motions: tuple[str, ...],
+    drives: tuple[str, ...],
+    duration: float,
+    steps: int,
+    formalism: str,
+    settings: tuple[str, ...],
+    out: Path | None,
+    plot: Path | None,
+    as_json: bool,
+) -> None:
+    """Efforts that a motion of MODEL needs.
+
+    The motion is given by functions of the time t, such as 0.3*sin(2*t); the rest of it follows
+    from the constraints. Efforts are those along all speeds, or those of drives: with constraints
+    these must be named, as many as there are freedoms.
+
+    \b
+    Example: mechgraph inverse double_pendulum --motion "shoulder=sin(t)" --motion "elbow=0.5*t"
+    """
+    example = models.load(model)
+    equations = example.system().equations(formalism)
+    read = models.read_settings(settings, equations)
+    times = np.linspace(0.0, duration, steps + 1)
+    constants = models.constants_of(example, read)
+    known = {**equations.system.defaults, **constants["parameters"]}
+    efforts = equations.inverse_dynamics(
+        dict(_prescribed(equations, motion, known) for motion in motions),
+        t=times,
+        drives=list(drives) or None,
+        guess={**models.guess_of(example), **read.start},
+        **constants,
+    )
+    names = drives or equations.speeds
+    units = {name: _unit(equations, name) for name in names}
+    table = door.library("pandas").DataFrame(efforts, columns=list(names), index=times)
+    table = table.rename_axis(index="time")
+    table.attrs["units"] = units
+    columns = {name: efforts[:, k] for k, name in enumerate(names)}
+    data = {"name": equations.terms.name, "time": times, "units": units, "efforts": columns}
+    show(data, "\n".join(_largest(times, columns, units)), as_json)
+    if out is not None:
+        wrote(tables.write(table, out))
+    if plot is not None:
+        panels = {
+            f"effort ({unit})" if unit else "effort": {
+                name: columns[name] for name in names if units[name] == unit
+            }
+            for unit in dict.fromkeys(units.values())
+        }
+        door.show.plot.save(door.show.plot.curves(times, panels), plot)
+        wrote(plot)
+
+
+def _prescribed(
+    equations: Equations, motion: str, parameters: Mapping[str, float]
+) -> tuple[str, Callable[[Any], Any]]:
+    """A name and a function of time; the text is never run as Python."""
+    name, equals, text = motion.partition("=")
+    if not (name and equals and text.strip()):
+        raise click.UsageError(f"--motion {motion!r}: write name=expression of t, such as x=0.1*t")
+    with of_the_command_line():
+        equations.names.resolve(name)
+        names = {each: SX(value) for each, value in parameters.items()}
+        evaluate(text, {**names, "t": equations.terms.symbols.t})
+    return name, lambda t: evaluate(text, {**names, "t": t})
+
+
+def _unit(equations: Equations, name: str) -> str:
+    """Of an effort along a speed: what times it is a power."""
+    return EFFORT.get(equations.names.resolve(name).units[0].removesuffix("/s"), "")
+
+
+def _largest(times: np.ndarray, columns: dict[str, np.ndarray], units: dict[str, str]) -> list[str]:
+    width = max(map(len, columns))
+    lines = [f"{'effort':<{width + 2}}  {'unit':<5}{'least':>14}{'largest':>14}{'rms':>14}"]
+    for name, x in columns.items():
+        rms = np.sqrt(np.mean(x**2))
+        lines.append(
+            f"  {name:<{width}}  {units[name]:<5}{x.min():>14.6g}{x.max():>14.6g}{rms:>14.6g}"
+        )
+    return [*lines, f"over {times[-1]:g} s at {len(times)} times"]

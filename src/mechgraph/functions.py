@@ -1,0 +1,68 @@
+"""Functions of expressions that CasADi has not, and what NumPy's do on expressions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+
+from .errors import ModelError
+from .vectors import scalar
+
+pi = math.pi
+
+
+def clip(x: Any, low: Any, high: Any) -> SX:
+    """x, but not below ``low`` and not above ``high``."""
+    low, high = _rising(low, high, "clip")
+    return ca.fmin(ca.fmax(scalar(x, "x"), low), high)
+
+
+def smooth_step(x: Any, start: Any, stop: Any) -> SX:
+    """From 0 up to ``start`` to 1 from ``stop`` on, by s³ (6 s² − 15 s + 10) with s = (x − start) /
+    (stop − start) between them: slope and curvature are continuous."""
+    start, stop = _rising(start, stop, "smooth_step")
+    s = clip((scalar(x, "x") - start) / (stop - start), 0, 1)
+    return s**3 * (s * (6 * s - 15) + 10)
+
+
+def _rising(low: Any, high: Any, what: str) -> tuple[SX, SX]:
+    first, second = (
+        scalar(low, f"{what}: the lower bound"),
+        scalar(high, f"{what}: the upper bound"),
+    )
+    if first.is_constant() and second.is_constant() and float(first) >= float(second):
+        raise ModelError(
+            f"{what}: the lower bound {float(first):g} is not below the upper bound "
+            f"{float(second):g}"
+        )
+    return first, second
+
+
+# --- NumPy on expressions -------------------------------------------------------------------------
+
+# what CasADi would write out point by point, or cannot do
+INSTEAD: Mapping[Any, str] = {
+    np.interp: "mg.table(x, y)(…), which searches in log n",
+    np.piecewise: "mg.if_else(condition, …, …), or mg.table",
+    np.polyval: "a sum of powers",
+}
+_casadi = SX.__array_function__
+
+
+def _array_function(self: SX, function: Any, types: Any, given: Any, options: Any) -> Any:
+    if function in INSTEAD:
+        raise ModelError(
+            f"np.{function.__name__} takes numbers, not expressions; use {INSTEAD[function]}"
+        )
+    return _casadi(self, function, types, given, options)
+
+
+SX.__array_function__ = _array_function
+with suppress(AttributeError):  # since CasADi 3.8: np.sin(x) is an expression, without a warning
+    ca.GlobalOptions.setNumpyMode(-1)

@@ -1,0 +1,1 @@
+"""Machine elements: ropes, belts, gears, bushings, bearings, tyres, drives, guides."""

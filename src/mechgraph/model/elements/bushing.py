@@ -1,0 +1,102 @@
+"""Bushings: rubber between two frames, six springs and dampers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+import numpy as np
+from casadi import SX
+
+from ...errors import ModelError
+from ...vectors import column, rotation_vector
+from ..bodies import Body, Marker, marker_on
+from ..element import Action, Wrench
+from ..forces import Force
+from ..limits import Limit
+from .measure import measured
+
+if TYPE_CHECKING:
+    from ...motion.motion import Motion
+
+
+class Bushing(Force):
+    """Six springs and dampers between the frames ``a`` and ``b``: the force and torque on b, in the
+    axes of a, are ``preload`` − stiffness x − damping ẋ.
+
+    x is the place of b's origin and the rotation vector of b (angle times axis), both in a; ẋ its
+    relative velocity and angular velocity there. ``stiffness`` and ``damping`` are six numbers or
+    symmetric 6x6 matrices.
+    """
+
+    passive = True
+
+    def __init__(
+        self,
+        name: str,
+        a: Body | Marker,
+        b: Body | Marker,
+        stiffness: Any,
+        damping: Any = 0,
+        preload: Any = 0,
+    ) -> None:
+        self.name, self.a, self.b = name, marker_on(a), marker_on(b)
+        self.stiffness, self.damping = _six(stiffness, "stiffness"), _six(damping, "damping")
+        zero = isinstance(preload, (int, float)) and preload == 0
+        self.preload = SX.zeros(6) if zero else column(preload, 6, "preload")
+        self.limits = [
+            Limit(what, matrix[k, k], positive=False)
+            for what, matrix in (("stiffness", self.stiffness), ("damping", self.damping))
+            for k in range(6)
+        ]
+
+    def places(self) -> Sequence[Marker]:
+        return (self.a, self.b)
+
+    def potential(self, m: Motion) -> SX:
+        R, r = m.relative(self.a, self.b)
+        return self._energy(R, r)
+
+    def conservative(self, m: Motion) -> list[Action]:
+        (energy,) = measured(m, self.places(), self._between)
+        return energy.pushed(SX(-1))
+
+    def nonconservative(self, m: Motion) -> list[Action]:
+        if self.damping.is_zero():
+            return []
+        A, arm = m.rotation(self.a), m.position(self.b) - m.position(self.a)
+        omega = m.angular_velocity(self.a)
+        moving = m.velocity(self.b) - m.velocity(self.a) - ca.cross(omega, arm)
+        rates = ca.vertcat(A.T @ moving, A.T @ (m.angular_velocity(self.b) - omega))
+        push = -self.damping @ rates
+        force, torque = A @ push[:3], A @ push[3:]
+        on_a = Wrench(self.a, -force, -torque - ca.cross(arm, force))
+        return [on_a, Wrench(self.b, force, torque)]
+
+    def _between(self, p: Sequence[SX], R: Sequence[SX]) -> SX:
+        return self._energy(R[0].T @ R[1], R[0].T @ (p[1] - p[0]))
+
+    def _energy(self, R: SX, r: SX) -> SX:
+        x = ca.vertcat(r, rotation_vector(R))
+        return ca.dot(x, self.stiffness @ x) / 2 - ca.dot(self.preload, x)
+
+
+def _six(value: Any, what: str) -> SX:
+    """A symmetric matrix from 0, six numbers or 6x6."""
+    if isinstance(value, (int, float)) and value == 0:
+        return SX.zeros(6, 6)
+    matrix = ca.densify(_matrix(value, what))
+    skewed = ca.simplify(matrix - matrix.T)
+    if skewed.is_constant() and np.abs(np.array(ca.evalf(skewed))).max() > 0:
+        raise ModelError(f"{what} must be symmetric, or the bushing would make energy")
+    return matrix
+
+
+def _matrix(value: Any, what: str) -> SX:
+    if isinstance(value, (SX, ca.DM)) and value.shape == (6, 6):
+        return SX(value)
+    listed = isinstance(value, (list, tuple, np.ndarray)) and len(value) == 6
+    if listed and all(isinstance(row, (list, tuple, np.ndarray)) for row in value):
+        return ca.vertcat(*(column(row, 6, what).T for row in value))
+    return ca.diag(column(value, 6, what))
