@@ -236,6 +236,22 @@ def test_lengths_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         Instance(file, "CoSimulation").set(length=1.9)
 
 
+def test_tables_are_carried(tmp_path: Path) -> None:
+    system = mg.System("arm", gravity=(0, 0, -9.81))
+    rod = system.body("rod", mass=1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.1))
+    system.revolute("hinge", system.ground, rod, axis="y")
+    drag = mg.table([-10, -1, 0, 1, 10], [-3, -0.5, 0, 0.5, 3], name="drag")
+    system.torque("loss", "hinge", lambda m: -drag(m.speed("hinge")[0]))
+    eqs, start = system.equations(), {"hinge": 1.5}
+    file = eqs.export_fmu(tmp_path / "arm.fmu", start=start, rtol=1e-9)
+    run = eqs.simulate(1.0, start, rtol=1e-11, step=0.01)
+    assert difference(simulated(file, run, "CoSimulation"), run) < KINDS["CoSimulation"]
+    assert np.allclose(
+        Instance(file, "ModelExchange", **{"hinge'": 0.5}).along(["der(hinge')"], "hinge'"),
+        eqs.jacobian("accelerations", "u", [1.5], [0.5])[0],
+    )
+
+
 # --- together with another one --------------------------------------------------------------------
 
 
