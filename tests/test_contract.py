@@ -520,3 +520,11 @@ def test_a_copy_of_a_builder_goes_its_own_way():
     assert "more" not in s.forces
     assert other.snapshot() != s.snapshot()
     assert s.snapshot() == arm().snapshot()
+
+
+def test_speeds_alone_need_no_coordinates():
+    v = mg.variables([], ["z"], [], {"rate": 2.0})
+    run = mg.Equations(mg.Terms(v, M=[[1]], f=[v["rate"]])).simulate(1.0)
+    assert np.isclose(run["z"][-1], 2.0)
+    with pytest.raises(mg.ModelError, match="N must be 1x2"):
+        mg.Terms(mg.variables(["a"], ["b", "c"]), M=[[1, 0], [0, 1]], f=[0, 0])

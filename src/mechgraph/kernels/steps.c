@@ -635,7 +635,7 @@ static int is_expected(Run *r, double a, double b, double *const *g) {
 }
 
 /* Changes of sign between parts a and b of the step, where the surfaces are known at five places. */
-static void search(Run *r, int depth, long *looks, double a, double b, double *const *g) {
+static void seek(Run *r, int depth, long *looks, double a, double b, double *const *g) {
     int clear = 1;
     for (long s = 0; s < r->surfaces && clear; s++)
         for (int i = 0; i < 4 && clear; i++) clear = is_clear(r, s, g, i, (b - a) / 4);
@@ -645,8 +645,8 @@ static void search(Run *r, int depth, long *looks, double a, double b, double *c
         for (int i = 0; i < 9; i++) parts[i] = i % 2 ? own + i / 2 * 2 * r->surfaces : g[i / 2];
         for (int i = 1; i < 9; i += 2) known(r, a + (b - a) * i / 8, fmax(1e-6 * (b - a), 1e-12), parts[i]);
         *looks += 4;
-        search(r, depth + 1, looks, a, (a + b) / 2, parts);
-        search(r, depth + 1, looks, (a + b) / 2, b, parts + 4);
+        seek(r, depth + 1, looks, a, (a + b) / 2, parts);
+        seek(r, depth + 1, looks, (a + b) / 2, b, parts + 4);
         return;
     }
     for (int i = 0; i < 4; i++)
@@ -676,7 +676,7 @@ static long look(Run *r) {
     for (long s = r->margins; s < r->surfaces && !r->steps; s++)
         if (fabs(parts[0][s]) <= 1e-12 * r->size[s]) r->after[s] = 0;
     r->crossings = 0;
-    search(r, 0, &looks, 0, 1, parts);
+    seek(r, 0, &looks, 0, 1, parts);
     return r->crossings;
 }
 
