@@ -386,3 +386,28 @@ def test_without_any_means_constraints_drift_and_baumgarte_holds_them():
     assert held.violation.max() < 1e-3
     assert tighter.violation.max() < held.violation.max()
     assert loose.violation[-1] > loose.violation[250]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_an_edge_along_a_slide_does_not_lock_it(seed):
+    """Its row is nothing but rounding, at the level of velocities and at that of accelerations."""
+    random = np.random.default_rng(seed)
+    s = mg.System("s", gravity=(1, 2, -9))
+    body = s.body("b", mass=1.3, com=(0.1, 0.2, 0.3), inertia=(1, 1.2, 1.5))
+    axis = random.normal(size=3)
+    turns = [[(letter, random.normal()) for letter in pair] for pair in ("zx", "yz")]
+    s.prismatic(
+        "x", s.ground, body, axis=axis / np.linalg.norm(axis),
+        orientation=turns[0], child_orientation=turns[1],
+    )  # fmt: skip
+    free = s.equations().accelerations([0.2], [0.4])
+    along = s.equations().observe(lambda m: m.rotation(body).T @ m.velocity(body), [0.2], [1.0])
+    across = np.cross(along, [1, 0, 0])
+    across /= np.linalg.norm(across)
+    s.knife_edge("edge", body, across=across)
+    s.constrain("again", acceleration=lambda m: mg.dot(m.acceleration(body), m.axis(body, across)))
+    for formalism in ("newton-euler", "lagrange", "absolute"):
+        eqs = s.equations(formalism)
+        q, u = eqs.assemble({"x": 0.2, "x'": 0.4})
+        found = eqs.observe("x''", q, u)
+        np.testing.assert_allclose(found, free, rtol=1e-9, atol=1e-9)

@@ -89,23 +89,30 @@ class Levels:
 
     @cached_property
     def _void(self) -> frozenset[int]:
-        """Position rows that hold whatever the configuration is: their slopes along the speeds, on
-        which quaternions keep their norm, are mere rounding."""
-        s = self._symbols
-        if self._tangent is None:
-            slopes = ca.jacobian(self.psi[: self.phi.numel(), :], s.u)
-        else:  # speeds of the user's own, or momenta, bring rounding of their own
-            slopes = ca.jacobian(self.phi, s.q) @ self._tangent
-        suspects = [k for k in range(self.phi.numel()) if slopes[k, :].nnz()]
+        """Rows that hold whatever the motion is: their slopes along the speeds (accelerations, for
+        rows at that level) are mere rounding."""
+        s, slopes = self._symbols, self._slopes
+        suspects = [k for k in range(slopes.shape[0]) if slopes[k, :].nnz()]
         if not suspects:
             return frozenset()
         random = np.random.default_rng(0)
-        arguments = ca.vertcat(s.q, s.t, s.p)
+        arguments = ca.vertcat(s.q, s.t, s.p, s.u, s.w, s.udot)
         states = random.uniform(-1, 1, (STATES, arguments.numel()))
         count = len(s.coordinates)
         states[:, :count] = self._normalized(states[:, :count])
-        states[:, count + 1 :] = s.defaults
+        states[:, count + 1 : count + 1 + len(s.defaults)] = s.defaults
         entries = ca.vertcat(*slopes.nonzeros())
         void = is_rounding(entries, arguments, states)
         rows = np.array(slopes.sparsity().row())
         return frozenset(k for k in suspects if void[rows == k].all())
+
+    @property
+    def _slopes(self) -> SX:
+        """Of every row; of position rows along speeds on which quaternions keep their norm."""
+        s = self._symbols
+        if self._tangent is None:
+            moved = ca.jacobian(self.psi[: self.phi.numel(), :], s.u)
+        else:  # speeds of the user's own, or momenta, bring rounding of their own
+            moved = ca.jacobian(self.phi, s.q) @ self._tangent
+        given = ca.jacobian(self._values("velocity"), s.u)
+        return ca.vertcat(moved, given, ca.jacobian(self._values("acceleration"), s.udot))
