@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from ...contract.mobility import lost_rows
 from ...results.trajectory import Trajectory
 from .context import Context
 from .integrators import IntegrationFailure, Integrator
+from .loop import InputFailure
 from .recorder import Recorder
 
 if TYPE_CHECKING:
@@ -110,9 +112,9 @@ def diagnosis(context: Context, trajectory: Trajectory, failure: IntegrationFail
     """What failed, where, when, and what to try."""
     eqs, t = context.equations, float(trajectory.time[-1])
     lines = [f"the run stopped after t = {t:.6g} s: {failure}."]
-    refused = context.refusal(trajectory.q[-1], trajectory.u[-1], t, 0.01)
-    if refused is not None:
-        lines.append(f"{refused}.".capitalize())
+    with suppress(InputFailure):  # a law that failed may fail again
+        refused = context.refusal(trajectory.q[-1], trajectory.u[-1], t, 0.01)
+        lines += [] if refused is None else [f"{refused}.".capitalize()]
     ends = trajectory.time[[0, -1]]
     lost = lost_rows(eqs, trajectory.q[0], trajectory.q[-1], ends, context.parameters)
     if lost:
