@@ -319,10 +319,11 @@ def build_portable(source: Path, library: Path, size: int) -> None:
 
 
 def _compile(
-    compiler: Compiler, arguments: list[str], size: int, flags: Sequence[str] = FLAGS
+    compiler: Compiler, arguments: list[str], size: int, flags: Sequence[str] | None = None
 ) -> None:
     """Run the compiler; one that once did not finish in time is not waited for again."""
-    command, seconds = [*compiler.command, *flags, *arguments], _time_limit(size)
+    chosen, seconds = FLAGS if flags is None else flags, _time_limit(size)
+    command = [*compiler.command, *chosen, *arguments]
     late = f"{command[0]} did not finish in time; MECHGRAPH_CC_TIMEOUT=seconds gives it more"
     attempt = compiler, os.environ.get("MECHGRAPH_CC_TIMEOUT")
     if attempt in _late:
