@@ -27,7 +27,7 @@ from .expressions import Proximal
 from .numbers import RANK_TOLERANCE
 
 WELL_HELD = 1e-3  # extra variables are left free unless the rows hold the others this badly
-CANCELLED = 1e-12  # of the largest constant in a row: rounding
+CANCELLED = 1e-12  # of the largest constant in a row, or of one: rounding
 DEPENDENT = 1e-11  # what is left of a row that depends on others, relative
 METHODS = ("automatic", "partition", "orthonormal")
 
@@ -168,7 +168,7 @@ def _constants(row: SX, total: int) -> list[int]:
     they cancelled."""
     entries = zip(row.sparsity().get_col(), row.nonzeros(), strict=True)
     found = {c: abs(float(entry)) for c, entry in entries if entry.is_constant()}
-    least = CANCELLED * max(found.values(), default=0.0)
+    least = CANCELLED * max([1.0, *found.values()])
     return [c for c, size in found.items() if c < total and size > least]
 
 
