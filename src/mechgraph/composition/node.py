@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import casadi as ca
 import numpy as np
@@ -50,6 +50,7 @@ class Node:
     children: tuple[Node, ...] = ()
     implied: tuple[int, ...] = ()  # own rows that are known to follow from the others
     higher: tuple[str, ...] = ()  # names of rows of an order above two, which are not in A
+    derived_before: ClassVar[bool] = False  # True of parts, whose complement is known
 
     # --- labels -----------------------------------------------------------------------------------
 
@@ -151,7 +152,10 @@ class Node:
         e = ca.vertcat(none, *(child.particular(b) for child in self.children))
         if not self.rows:
             return e
-        return e - self._spread(self.choice.particular(self.B, b[list(self.where), :] + self.A @ e))
+        r = b[list(self.where), :] + self.A @ e
+        # a choice is made for the B of a part, which numbers of the whole may have changed
+        y = self.P @ r if self.derived_before else self.choice.particular(self.B, r)
+        return e - self._spread(y)
 
     def expanded(self, z: SX) -> SX:
         """S z, level by level, which costs less than S."""
@@ -226,7 +230,7 @@ class Node:
         made = replace(self, **data, **changed)
         C, P = derived["C"], derived["P"]
         own = replace(self.complement, C=C, P=P)
-        vars(made).update({**derived, "complement": own})
+        vars(made).update({**derived, "complement": own, "derived_before": True})
         return made
 
     def __repr__(self) -> str:
