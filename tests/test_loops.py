@@ -202,6 +202,21 @@ def applied_wrenches(equations, state, body, centre):
             yield np.concatenate(
                 [0 * value, value] if turning else [value, np.cross(at - centre, value)]
             )
+        elif not isinstance(element, (SpringDamper, PointForce)):
+            yield from stated_wrenches(equations, state, element, body, centre)
+
+
+def stated_wrenches(equations, state, element, body, centre):
+    """Those of machine elements, as they state them."""
+
+    def told(m):
+        actions = [*element.conservative(m), *element.nonconservative(m)]
+        wrenches = [a for a in actions if isinstance(a, mg.Wrench) and a.marker.body.name == body]
+        parts = [ca.vertcat(m.position(a.marker), a.force, a.torque) for a in wrenches]
+        return ca.vertcat(ca.SX(0, 1), *parts)
+
+    for at, force, torque in observe(equations, state, told).reshape(-1, 3, 3):
+        yield np.concatenate([force, torque + np.cross(at - centre, force)])
 
 
 def spring_force(equations, state, spring, end, other):
