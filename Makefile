@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test quick fuzz bench clean
+.PHONY: demo test slow quick fuzz bench clean
 
 demo: .venv/runtime
 	$(BIN)/mechgraph demo
@@ -11,7 +11,11 @@ test: .venv/test
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 -m "not slow"
+
+# the long tail: every public robot, every figure, the large systems
+slow: .venv/test
+	$(BIN)/pytest -n 2 -m slow
 
 quick: .venv/test
 	$(BIN)/ruff format --check .

@@ -29,7 +29,13 @@ BUILT = [(name, options) for name in gallery.names() for options in ({}, *VARIAN
 NAMED = ["-".join([name, *map(str, options.values())]) for name, options in BUILT]
 
 
-@pytest.mark.parametrize("name", gallery.names())
+LONG = ("ball_bearing",)
+CHECKED = [
+    pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in gallery.names()
+]
+
+
+@pytest.mark.parametrize("name", CHECKED)
 def test_own_check(name):
     errors = gallery.load(name).check()
     assert errors

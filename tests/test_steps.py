@@ -309,7 +309,7 @@ def test_agreement_names_what_has_no_inertia():
         mg.agreement(s, 2)
 
 
-@pytest.mark.parametrize("method", ["lsoda", "bdf", "rk45"])
+@pytest.mark.parametrize("method", [pytest.param("lsoda", marks=pytest.mark.slow), "bdf", "rk45"])
 def test_a_rod_that_gets_too_short_ends_the_run_by_any_method(method):
     """Nothing can follow it from t = 0.5 on; steps get shorter and shorter, and that is told."""
     s = mg.System("slider", gravity=(0, 0, 0))

@@ -239,6 +239,9 @@ class PlacedConstraint(PlacedElement, Constraint):
         acting: list[Action] = self._outside(m, self.element.friction_actions(inside, multipliers))
         return acting
 
+    def loaded_by(self) -> Sequence[str]:
+        return [self.unit.called(name) for name in self.element.loaded_by()]
+
     def chains(self) -> Sequence[Joint]:
         return [self.unit.joint(chain) for chain in self.element.chains()]
 

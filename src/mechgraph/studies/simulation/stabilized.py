@@ -66,7 +66,9 @@ class Stabilized(SciPy):
     def arguments(self, t: float, y: np.ndarray, Y: np.ndarray, rates: np.ndarray) -> list[Any]:
         """Of the residual at a moment; ``y`` is for inputs that are functions of the state."""
         self.evaluations += 1
-        p, told = np.split(self._x[self.problem.size + 1 :], [len(self.problem.constants)])
+        # of its own for each stage
+        known = self._x[self.problem.size + 1 :].copy()
+        p, told = np.split(known, [len(self.problem.constants)])
         self.problem.loop.signal(t, y, told)
         return [Y, rates, t, told[: self.problem.loop.inputs.numel()], p]
 
