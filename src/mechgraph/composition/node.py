@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -50,7 +50,6 @@ class Node:
     children: tuple[Node, ...] = ()
     implied: tuple[int, ...] = ()  # own rows that are known to follow from the others
     higher: tuple[str, ...] = ()  # names of rows of an order above two, which are not in A
-    derived_before: ClassVar[bool] = False  # True of parts, whose complement is known
 
     # --- labels -----------------------------------------------------------------------------------
 
@@ -153,9 +152,15 @@ class Node:
         if not self.rows:
             return e
         r = b[list(self.where), :] + self.A @ e
-        # a choice is made for the B of a part, which numbers of the whole may have changed
-        y = self.P @ r if self.derived_before else self.choice.particular(self.B, r)
+        y = self.choice.particular(self.B, r) if self._choice_fits else self.P @ r
         return e - self._spread(y)
+
+    @cached_property
+    def _choice_fits(self) -> bool:
+        """False if numbers of the whole have changed the B of a part in such a way that the choice
+        that was made for it is none here."""
+        none = SX(self.B.shape[0], 0)
+        return self.choice.eliminated(self.B, none).left == self.complement.left
 
     def expanded(self, z: SX) -> SX:
         """S z, level by level, which costs less than S."""
@@ -230,7 +235,7 @@ class Node:
         made = replace(self, **data, **changed)
         C, P = derived["C"], derived["P"]
         own = replace(self.complement, C=C, P=P)
-        vars(made).update({**derived, "complement": own, "derived_before": True})
+        vars(made).update({**derived, "complement": own})
         return made
 
     def __repr__(self) -> str:

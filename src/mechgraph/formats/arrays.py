@@ -15,15 +15,14 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from casadi import SX
 
 from .. import door
 from ..arguments import file_path, writing
 from ..equations import Equations
 from ..errors import ArgumentError, UnsupportedError
 from ..kernels.program import Program, Untranslatable, Value, trace
+from .exported import ARGUMENTS, exported
 
-ARGUMENTS = ("q", "u", "t", "w", "p")
 # operations by what NumPy calls them, where the names differ
 CALLED = {
     "neg": "negative", "fabs": "abs", "asin": "arcsin", "acos": "arccos", "atan": "arctan",
@@ -35,24 +34,6 @@ INFIX = {
     "eq": "==", "ne": "!=",
 }  # fmt: skip
 LOGIC = ("lt", "le", "eq", "ne", "and", "or", "not")
-
-
-def exported(equations: Equations) -> dict[str, SX]:
-    """What is exported, by name."""
-    terms = equations.terms
-    results: dict[str, SX] = {
-        "accelerations": equations.numeric.closed.udot,
-        "mass_matrix": ca.densify(terms.M),
-        "forces": terms.f,
-        "coordinate_rates": terms.qdot,
-        "energies": ca.vertcat(terms.kinetic, terms.potential),
-    }
-    if equations.constraints:
-        results |= {
-            "constraints": ca.vertcat(terms.phi, terms.psi),
-            "constraint_jacobian": ca.densify(terms.A),
-        }
-    return results
 
 
 def casadi_functions(equations: Equations) -> dict[str, ca.Function]:

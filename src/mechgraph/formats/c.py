@@ -9,16 +9,15 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from casadi import SX
 
 from ..arguments import file_path, writing
 from ..equations import Equations
 from ..errors import ArgumentError, UnsupportedError, shown
 from ..kernels.emit import functions, prelude
 from ..kernels.program import Program, Untranslatable, trace
+from .exported import ARGUMENTS, exported
 
 Programs = dict[str, tuple[Program, list[tuple[int, int]]]]
-ARGUMENTS = ("q", "u", "t", "w", "p")
 TOLERANCE = 1e-10
 
 
@@ -49,22 +48,10 @@ def export_c(equations: Equations, path: str | Path) -> list[Path]:
 def _functions(equations: Equations) -> dict[str, ca.Function]:
     """The exported functions; matrices are transposed because C stores them row by row."""
     s = equations.terms.symbols
-    results: dict[str, SX] = {
-        "accelerations": equations.numeric.closed.udot,
-        "mass_matrix": ca.densify(equations.terms.M).T,
-        "forces": equations.terms.f,
-        "coordinate_rates": equations.terms.qdot,
-        "energies": ca.vertcat(equations.terms.kinetic, equations.terms.potential),
-    }
-    if equations.constraints:
-        results |= {
-            "constraints": ca.vertcat(equations.terms.phi, equations.terms.psi),
-            "constraint_jacobian": ca.densify(equations.terms.A).T,
-        }
     arguments = [s.q, s.u, s.t, s.w, s.p]
     return {
-        key: ca.Function(key, arguments, [ca.densify(ca.vec(value))], {"cse": True})
-        for key, value in results.items()
+        key: ca.Function(key, arguments, [ca.densify(ca.vec(value.T))], {"cse": True})
+        for key, value in exported(equations).items()
     }
 
 

@@ -108,11 +108,11 @@ class Levels:
 
     @property
     def _slopes(self) -> SX:
-        """Of every row; of position rows along speeds on which quaternions keep their norm."""
+        """Of every row; of position rows along speeds on which quaternions keep their norm. Speeds
+        of the user's own, or momenta, bring rounding of their own, and tell of position rows
+        alone."""
         s = self._symbols
-        if self._tangent is None:
-            moved = ca.jacobian(self.psi[: self.phi.numel(), :], s.u)
-        else:  # speeds of the user's own, or momenta, bring rounding of their own
-            moved = ca.jacobian(self.phi, s.q) @ self._tangent
-        given = ca.jacobian(self._values("velocity"), s.u)
-        return ca.vertcat(moved, given, ca.jacobian(self._values("acceleration"), s.udot))
+        if self._tangent is not None:
+            return ca.jacobian(self.phi, s.q) @ self._tangent
+        given = ca.jacobian(self._values("acceleration"), s.udot)
+        return ca.vertcat(ca.jacobian(self.psi, s.u), given)
