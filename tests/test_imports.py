@@ -12,8 +12,10 @@ import mujoco
 import numpy as np
 import pinocchio as pin
 import pytest
+from click.testing import CliRunner
 
 import mechgraph as mg
+from mechgraph.cli import main
 from pinocchio_models import Twin
 
 URDFS = sorted(
@@ -258,3 +260,12 @@ def test_equalities_close_loops_where_mujoco_has_them(tmp_path):
 def _new() -> bool:
     """MuJoCo 4 takes the data where 3 took the matrix first."""
     return not hasattr(mujoco.MjData, "qM")
+
+
+def test_the_command_line_tells_in_plain_words_what_is_left_out(tmp_path):
+    path = tmp_path / "arm.urdf"
+    path.write_text(ARM)
+    shown = CliRunner().invoke(main, ["describe", str(path)])
+    assert shown.exit_code == 0
+    assert "Warning: arm: not all could be taken over" in shown.output
+    assert "urdf.py" not in shown.output

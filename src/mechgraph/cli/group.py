@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -25,7 +26,7 @@ class Commands(click.Group):
 
     def invoke(self, context: click.Context) -> Any:
         try:
-            with _said_aloud():
+            with _said_aloud(), _warnings_in_plain_words():
                 return super().invoke(context)
         except MechgraphError as error:
             raise click.ClickException(str(error)) from None
@@ -38,6 +39,22 @@ class Commands(click.Group):
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
             context.exit(INTERRUPTED)
+
+
+@contextmanager
+def _warnings_in_plain_words() -> Iterator[None]:
+    """Warnings of ours without the place in the code that they come from."""
+
+    def shown(message: Any, category: type[Warning], *place: Any, **more: Any) -> None:
+        if category is not UserWarning:
+            return usual(message, category, *place, **more)
+        return click.echo(f"Warning: {message}", err=True)
+
+    usual, warnings.showwarning = warnings.showwarning, shown
+    try:
+        yield
+    finally:
+        warnings.showwarning = usual
 
 
 @contextmanager

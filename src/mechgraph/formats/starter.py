@@ -55,7 +55,8 @@ def system(length: float = 0.5) -> mg.System:
     k = s.parameter("k", 10.0)
     rod = s.body("rod", mass=1.0, com=(0, 0, -length / 2), inertia=(0.02, 0.02, 1e-4))
     s.revolute("swing", s.ground, rod, axis="y", stiffness=k, damping=0.05)
-    s.output("height", lambda m: m.position(s.marker("tip", rod, at=(0, 0, -length)))[2])
+    tip = s.marker("tip", rod, at=(0, 0, -length))
+    s.output("height", lambda m: m.position(tip)[2])
     return s
 '''
 
