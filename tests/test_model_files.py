@@ -26,8 +26,7 @@ from mechgraph.model.described import canonical
 sys.path.insert(0, str(Path(__file__).parent / "fuzz"))
 import files
 
-TABLED = {"engine", "quarter_car"}  # files have no tables yet, and refuse them by name
-NAMES = [name for name in gallery.names() if name not in TABLED]
+NAMES = gallery.names()
 
 
 def _functions(said: mg.Description) -> list[str]:
@@ -55,10 +54,47 @@ def test_every_gallery_system_goes_there_and_back(name):
     jsonschema.validate(json.loads(model_file.write(system, as_json=True)), model_schema())
 
 
-@pytest.mark.parametrize("name", sorted(TABLED))
-def test_tables_are_refused_by_name(name):
-    with pytest.raises(mg.ModelError, match="model files have no tables yet"):
-        model_file.write(gallery.load(name).system())
+def test_tables_of_files_are_those_of_python(tmp_path):
+    text = """
+mechgraph: 1
+tables:
+  gas: {x: [0, 1, 3], y: [0, 2, 2.5], kind: smooth, outside: extend}
+  road: {file: road.csv}
+  soft: {x: [-1, 0, 1], y: [-3, 0, 3]}
+bodies: {cart: {mass: 2, inertia: 0}}
+joints:
+  x: {type: prismatic, parent: ground, child: cart, axis: x, stiffness: soft}
+forces:
+  push: {type: torque, joint: x, value: "gas(coordinate(x)) + road(time)*gas(2)"}
+"""
+    (tmp_path / "road.csv").write_text("way, height\n0, 1\n2, 5\n")
+    (tmp_path / "m.yaml").write_text(text)
+    read = mg.load(tmp_path / "m.yaml")
+    gas = mg.table([0, 1, 3], [0, 2, 2.5], kind="smooth", outside="extend", name="gas")
+    found = read.equations().accelerations([0.7], [0.0], 0.5)
+    exact = (gas(0.7) + 2.0 * gas(2.0) - 3 * 0.7) / 2
+    assert found[0] == pytest.approx(exact, rel=1e-14)
+    again = mg.load(read.save(tmp_path / "again.json"))
+    assert again.equations().accelerations([0.7], [0.0], 0.5) == found
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        ("{x: [0, 1], y: [0]}", "one of each"),
+        ("{x: [1, 0], y: [0, 1]}", "gas"),
+        ("{x: [0, 1]}", "x and y"),
+        ("{file: ../secret.txt}", ".csv"),
+        ("{file: none.csv}", "cannot be read"),
+        ("{x: [0, 1], y: [0, a]}", "gas"),
+        ("{x: [0, 1], y: [0, 1], kind: round}", "kind"),
+    ],
+)
+def test_wrong_tables_are_told_with_their_line(table, told):
+    with pytest.raises(mg.ModelError) as caught:
+        model_file.parse(f"mechgraph: 1\ntables:\n  gas: {table}\n")
+    assert "line 3: tables: gas" in str(caught.value)
+    assert told in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["bicycle", "bogie", "car_axis", "five_bar", "trough", "wheelset"])

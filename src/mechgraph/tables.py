@@ -104,7 +104,7 @@ class Table:
 
     def _at(self, x: SX) -> SX:
         if self.outside != "repeat":
-            return polynomial(self.search, x)
+            return self.inside(x)
         period = self.x[-1] - self.x[0]
         turns = ca.floor((x - self.x[0]) / period)
         return polynomial(self.search, x - period * turns) + self._each_period * turns
@@ -137,7 +137,13 @@ class Table:
     @property
     def search(self) -> ca.Function:
         """x → piece, origin, coefficients."""
-        return search_of(self.name, self.order, self.knots.tobytes(), self.pieces.tobytes())
+        found = search_of(self.name, self.order, self.knots.tobytes(), self.pieces.tobytes())
+        _KNOWN[found.name()] = self
+        return found
+
+    def inside(self, x: SX) -> SX:
+        """y at an x that is not brought into the period first."""
+        return polynomial(self.search, x)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: vars(self)[name] for name in (*_STATED, "pieces", "order")}
@@ -471,6 +477,13 @@ def _inner(x: np.ndarray, y: np.ndarray, kind: str, outside: str) -> np.ndarray:
 
 
 # --- searches -------------------------------------------------------------------------------------
+
+_KNOWN: dict[str, Table] = {}  # by the names of their searches, which are kept, too
+
+
+def table_of(search: ca.Function) -> Table | None:
+    """The table that a search is of, if it is one over one number, and known here."""
+    return _KNOWN.get(search.name())
 
 
 @cache

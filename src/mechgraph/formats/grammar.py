@@ -26,6 +26,7 @@ from casadi import SX
 
 from ..errors import ModelError, shown, unknown
 from ..model.described import Described
+from ..tables import Table
 from ..vectors import NOT_AN_EXPRESSION, scalar
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ UNITS: dict[str, float] = {
 }  # fmt: skip
 
 
-def evaluate(text: str, names: Mapping[str, SX] | None = None, m: Motion | None = None) -> SX:
+def evaluate(text: str, names: Mapping[str, Any] | None = None, m: Motion | None = None) -> SX:
     """What a text says, of ``names`` and, if it is given, of the motion ``m``."""
     return _Reader(text, names or {}, m).result()
 
@@ -109,7 +110,7 @@ class Formula(Described):
     """
 
     def __init__(
-        self, text: str | Sequence[str], names: Mapping[str, SX], arguments: Sequence[str] = ()
+        self, text: str | Sequence[str], names: Mapping[str, Any], arguments: Sequence[str] = ()
     ) -> None:
         self.text, self.names, self.arguments = text, names, tuple(arguments)
         for each in [text] if isinstance(text, str) else text:
@@ -156,7 +157,7 @@ def _hint(letter: str) -> str:
 class _Reader:
     """Reads one text from left to right; each method returns the value of what it has read."""
 
-    def __init__(self, text: str, names: Mapping[str, SX], m: Motion | None) -> None:
+    def __init__(self, text: str, names: Mapping[str, Any], m: Motion | None) -> None:
         self.text, self.names, self.m = text, dict(names), m
         self.tokens, self.at, self.depth = _tokens(text), 0, 0
 
@@ -343,6 +344,8 @@ class _Reader:
         )
 
     def _named(self, name: str) -> SX:
+        if isinstance(self.names.get(name), Table):
+            raise self._wrong(f"{name} is a table: {name}(…)")
         if name in self.names:
             return self.names[name]
         if name == "pi":
@@ -356,6 +359,9 @@ class _Reader:
     def _called(self, name: str) -> SX:
         if name in MOTION:
             return self._asked(name)
+        table = self.names.get(name.removesuffix(".inside"))
+        if isinstance(table, Table):
+            return self._looked_up(name, table)
         if name not in FUNCTIONS:
             raise self._wrong(unknown("function", name, [*FUNCTIONS, *MOTION]))
         count, function = FUNCTIONS[name]
@@ -364,6 +370,16 @@ class _Reader:
         if len(given) != count:
             raise self._wrong(f"{name} takes {count} arguments, got {len(given)}")
         return self._apply(function, *given)
+
+    def _looked_up(self, name: str, table: Table) -> SX:
+        """A table of the file, at one number."""
+        self._take()
+        given = self._list(")")
+        if len(given) != 1 or not given[0].is_scalar():
+            raise self._wrong(f"the table {name} takes one number")
+        if name != table.name and not given[0].is_constant():
+            return table.inside(given[0])
+        return SX(table(given[0]))
 
     def _list(self, end: str) -> list[SX]:
         values = []

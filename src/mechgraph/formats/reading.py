@@ -17,6 +17,7 @@ from ..model import kinds
 from ..model.joints import Chain
 from ..model.system import System
 from ..motion.speeds import joint_chart
+from ..tables import Table
 from . import document
 from .document import Node
 from .values import Values
@@ -25,8 +26,8 @@ VERSION = 1
 LARGEST = 50_000_000  # bytes of a file
 SUFFIXES = (".yaml", ".yml", ".json")
 SECTIONS = (
-    "mechgraph", "title", "name", "gravity", "plane", "parameters", "inputs", "bodies", "markers",
-    "placed", "joints", "forces", "constraints", "speeds", "outputs", "order",
+    "mechgraph", "title", "name", "gravity", "plane", "tables", "parameters", "inputs",
+    "bodies", "markers", "placed", "joints", "forces", "constraints", "speeds", "outputs", "order",
     "start", "guess", "duration", "options",
 )  # fmt: skip
 ORDERED = (
@@ -75,7 +76,7 @@ class Reading(Values):
         self.lines: dict[str, int] = {}  # of elements
         self.formulas = []
         self.system = System()
-        self.names: dict[str, SX] = {"time": self.system.time}
+        self.names: dict[str, Any] = {"time": self.system.time}
 
     def model_file(self) -> ModelFile:
         sections = self._mapping(self.root, "the file") or {}
@@ -124,6 +125,8 @@ class Reading(Values):
         for node in self._inputs(sections.get("inputs")):
             with self._blamed(node, "inputs"):
                 self.names[node.value] = self.system.input(node.value)
+        if "tables" in sections:
+            self._each("tables", sections.pop("tables"), self._table)
         if "parameters" in sections and isinstance(sections["parameters"].value, dict):
             self._each("parameters", sections["parameters"], self._parameter)
             sections.pop("parameters")
@@ -166,6 +169,29 @@ class Reading(Values):
                 )
             value = float(value)
         self.names[name] = self.system.parameter(name, value)
+
+    def _table(self, name: str, node: Node) -> None:
+        """Points x and y, or a file of two columns beside the model."""
+        given = {key: item.plain() for key, item in self._given(node).items()}
+        if "file" in given:
+            given["x"], given["y"] = self._columns(given.pop("file"))
+        wrong = [key for key in given if key not in ("x", "y", "kind", "outside")]
+        if wrong or not {"x", "y"} <= {*given}:
+            raise ModelError(
+                f"a table has x and y, or file, and kind and outside, got {', '.join(given)}"
+            )
+        self.names[name] = Table(**given, name=name)
+
+    def _columns(self, file: Any) -> Any:
+        if not isinstance(file, str) or Path(file).suffix.lower() != ".csv":
+            raise ModelError(f"file must be the name of a .csv file, got {shown(file)}")
+        rows = text_of(self.folder / file).splitlines()
+        cells = [row.replace(";", ",").split(",") for row in rows if row.strip()]
+        try:
+            points = [(float(a), float(b)) for a, b in cells[not _is_number(cells[0][0]) :]]
+        except (ValueError, IndexError):
+            raise ModelError(f"{file} must have two columns of numbers, with commas") from None
+        return [list(column) for column in zip(*points, strict=True)] if points else ([], [])
 
     def _body(self, name: str, node: Node) -> None:
         given = self._given(node)
@@ -364,6 +390,14 @@ class _At(ModelError):
 
 class _Told(ModelError):
     """Problems that tell their lines already."""
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _split(problem: str) -> tuple[int, str]:

@@ -9,10 +9,24 @@ from typing import Any
 from ..model import kinds
 from ..model.contact.friction import Friction
 from ..model.system import System
+from ..tables import KINDS, OUTSIDE
 from .reading import VERSION
 from .values import typed_values
 
 NUMBER = {"$ref": "#/$defs/number"}
+POINTS = {"type": "array", "items": {"type": "number"}}
+TABLE: dict[str, Any] = {
+    "description": "Points, or a file of two columns: called in expressions as name(x).",
+    "type": "object",
+    "properties": {
+        "x": POINTS,
+        "y": POINTS,
+        "file": {"type": "string"},
+        "kind": {"enum": [*KINDS]},
+        "outside": {"enum": [*OUTSIDE]},
+    },
+    "additionalProperties": False,
+}
 DEFS: dict[str, Any] = {
     "number": {
         "description": "A number, or an expression of parameters, inputs and time in a text.",
@@ -109,6 +123,7 @@ def model_schema() -> dict[str, Any]:
             "name": {"type": "string"},
             "gravity": {"$ref": "#/$defs/numbers"},
             "plane": {"enum": ["xy", "yz", "zx"]},
+            "tables": _section(TABLE),
             "parameters": _section(NUMBER),
             "inputs": {"type": "array", "items": {"type": "string"}},
             "bodies": _section(_arguments(System.body, required=())),

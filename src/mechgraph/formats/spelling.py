@@ -20,13 +20,15 @@ from casadi import SX
 from ..errors import ModelError, blamed, shown
 from ..model.bodies import Body, Marker, marker_on
 from ..model.joints import Joint
-from ..tables import calls
+from ..tables import COEFFICIENTS, ORIGIN, PIECE, Table, calls, settled, table_of
 from .grammar import FUNCTIONS, MOTION, WORD
 
 Spelled = tuple[str, int]  # a text, and how tightly it holds together
 
 # the higher, the tighter
 LOOSE, OR, AND, NOT, COMPARED, SUM, PRODUCT, SIGNED, POWER, ATOM = range(10)
+
+NOTHING: Spelled = ("", ATOM)
 
 INFIX: dict[int, tuple[str, int]] = {
     ca.OP_ADD: (" + ", SUM),
@@ -79,22 +81,35 @@ def number_text(value: float) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
 
 
-def spelled(expression: SX, names: Mapping[int, str]) -> str:
-    """One expression as a text; ``names`` are the texts of its symbols, by their hashes."""
+def spelled(
+    expression: SX, names: Mapping[int, str], tables: dict[str, Table] | None = None
+) -> str:
+    """One expression as a text; ``names`` are the texts of its symbols, by their hashes. What
+    tables it uses is added to ``tables``."""
     symbols = ca.symvar(expression)
     foreign = [symbol.name() for symbol in symbols if symbol.__hash__() not in names]
     if foreign:
         raise ModelError(f"it uses {', '.join(map(repr, foreign))}, no symbol of the system")
     texts = [names[symbol.__hash__()] for symbol in symbols]
     function = ca.Function("f", [ca.vertcat(SX(0, 1), *symbols)], [ca.cse(expression)])
-    return _Spelling(function, texts).text()
+    return _Spelling(settled(function), texts, {} if tables is None else tables).text()
+
+
+def noted(table: Table, tables: dict[str, Table]) -> str:
+    """The name of a table, which no other one may have."""
+    if table.order:
+        raise ModelError(f"a derivative or integral of table {table.name!r} cannot be written")
+    if tables.setdefault(table.name, table) != table:
+        raise ModelError(f"two tables are called {table.name!r}; give one another name=")
+    return table.name
 
 
 class _Spelling:
-    def __init__(self, function: ca.Function, names: Sequence[str]) -> None:
-        if calls(function):
-            raise ModelError("a table cannot be written: model files have no tables yet")
-        self.function, self.names = function, names
+    def __init__(
+        self, function: ca.Function, names: Sequence[str], tables: dict[str, Table]
+    ) -> None:
+        self.function, self.names, self.tables = function, names, tables
+        self.called = calls(function)
         self.uses = _uses(function)
         self.named: list[str] = []  # definitions
         used = set(re.findall(r"\w+", " ".join(names)))
@@ -118,10 +133,26 @@ class _Spelling:
             elif code == ca.OP_CONST:
                 number = f.instruction_constant(k)
                 values[target[0]] = number_text(number), ATOM if number >= 0 else SIGNED
+            elif code == ca.OP_CALL:
+                values |= self._table(self.called[k], values[source[0]][0], target)
             else:
                 value = _operation(code, [values[each] for each in source])
                 values[target[0]] = self._shared(k, value)
         return "".join(f"{each}; " for each in self.named) + result
+
+    def _table(self, search: ca.Function, x: str, targets: Sequence[int]) -> dict[int, Spelled]:
+        """A table at x: written about x itself, its polynomial has one term."""
+        table = table_of(search)
+        if table is None:
+            raise ModelError(
+                "a table over two numbers, or a function of CasADi's own, cannot be written"
+            )
+        name = noted(table, self.tables)
+        word = f"{name}.inside" if table.outside == "repeat" else name
+        terms = {PIECE: (x, LOOSE), ORIGIN: (x, LOOSE), COEFFICIENTS: (f"{word}({x})", ATOM)}
+        return {
+            target: terms.get(place, NOTHING) for place, target in enumerate(targets) if target >= 0
+        }
 
     def _shared(self, k: int, value: Spelled) -> Spelled:
         if self.uses[k] < 2 or len(value[0]) < 4:
@@ -139,11 +170,14 @@ def _uses(function: ca.Function) -> Counter[int]:
         if code not in (ca.OP_INPUT, ca.OP_CONST):
             count.update(writer[register] for register in function.instruction_input(k))
         if code != ca.OP_OUTPUT:
-            writer[function.instruction_output(k)[0]] = k
+            outputs = function.instruction_output(k)
+            writer |= dict.fromkeys(outputs if code == ca.OP_CALL else outputs[:1], k)
     return count
 
 
 def _operation(code: int, given: list[Spelled]) -> Spelled:
+    if NOTHING in given and code in (ca.OP_MUL, ca.OP_ADD):  # of a table's polynomial
+        return NOTHING if code == ca.OP_MUL else given[1 - given.index(NOTHING)]
     if code == ca.OP_SQ:
         return f"{_held(given[0], POWER + 1)}^2", POWER
     if code == ca.OP_IF_ELSE_ZERO:
@@ -228,7 +262,11 @@ def _place_name(place: Any) -> str:
 
 
 def function_text(
-    function: Callable[..., Any], names: Mapping[int, str], time: SX, arguments: Sequence[str] = ()
+    function: Callable[..., Any],
+    names: Mapping[int, str],
+    time: SX,
+    arguments: Sequence[str] = (),
+    tables: dict[str, Table] | None = None,
 ) -> str | list[str]:
     """A function of the motion, or of ``arguments``, as text; one for each entry of its value."""
     known = dict(names)
@@ -241,13 +279,15 @@ def function_text(
             m = NotedMotion(time)
             value = function(m)
             known |= m.texts
-        return _entries(value, known)
+        return _entries(value, known, tables)
 
 
-def _entries(value: Any, names: Mapping[int, str]) -> str | list[str]:
+def _entries(
+    value: Any, names: Mapping[int, str], tables: dict[str, Table] | None
+) -> str | list[str]:
     if isinstance(value, (list, tuple, np.ndarray)):
         value = ca.vertcat(*(SX(each) for each in value))
     value = ca.densify(SX(value))
     if value.numel() == 1:
-        return spelled(value, names)
-    return [spelled(entry, names) for entry in ca.vec(value.T).elements()]
+        return spelled(value, names, tables)
+    return [spelled(entry, names, tables) for entry in ca.vec(value.T).elements()]

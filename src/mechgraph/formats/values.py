@@ -25,6 +25,7 @@ from ..model.stops import Limits
 from ..model.system import System
 from ..model.transitions import Transition, ball, move, rot, screw
 from ..model.unit import Unit
+from ..tables import Table
 from .document import Node
 from .grammar import Formula, asks_motion, evaluate, words
 
@@ -64,7 +65,7 @@ class Values:
     """Arguments of elements of a ``system``; ``names`` are the symbols that expressions may use."""
 
     system: System
-    names: dict[str, SX]
+    names: dict[str, Any]
     formulas: list[tuple[int, Formula]]  # of the motion, with their lines
 
     def _given(self, node: Node) -> dict[str, Node]:
@@ -138,7 +139,8 @@ class Values:
         if isinstance(node.value, dict):
             return {key: self._number(item) for key, item in node.value.items()}
         if isinstance(node.value, str):
-            return evaluate(node.value, self.names)
+            known = self.names.get(node.value)
+            return known if isinstance(known, Table) else evaluate(node.value, self.names)
         if isinstance(node.value, bool):
             raise ModelError(f"must be a number, got {str(node.value).lower()}")
         return node.value
@@ -160,7 +162,9 @@ class Values:
         used = {
             word for each in ([text] if isinstance(text, str) else text) for word in words(each)
         }
-        formula = Formula(text, {k: x for k, x in self.names.items() if k in used}, arguments)
+        formula = Formula(
+            text, {k: x for k, x in self.names.items() if {k, f"{k}.inside"} & used}, arguments
+        )
         if arguments:
             formula(*(SX.sym(name) for name in arguments))
         else:

@@ -28,7 +28,7 @@ from ..tables import Table
 from . import document
 from .grammar import Formula
 from .reading import ORDERED, VERSION, Reading
-from .spelling import function_text, name_text, spelled
+from .spelling import function_text, name_text, noted, spelled
 from .values import LAW, POINT, type_word, typed_values
 
 
@@ -37,6 +37,7 @@ class Writing:
 
     def __init__(self, said: Description) -> None:
         self.said, self.problems = said, list[str]()
+        self.tables: dict[str, Table] = {}
         symbols = {"time": said.time, **said.parameters, **said.inputs}
         self.names = {
             symbol.__hash__(): "time" if key == "time" else name_text(key)
@@ -81,7 +82,8 @@ class Writing:
         }
         if self.problems:
             raise ModelError(self.problems)
-        data |= {key: value for key, value in sections.items() if value}
+        tables = {name: _points(table) for name, table in self.tables.items()}
+        data |= {key: value for key, value in {"tables": tables, **sections}.items() if value}
         return self._ordered(data)
 
     def _section(self, name: str, write: Callable[[Any], Any]) -> dict[str, Any]:
@@ -217,19 +219,25 @@ class Writing:
             raise ModelError(f"{value!r} cannot be written: model files have no tables yet")
         if callable(value):
             arguments = LAW if "Law" in hint else POINT if "Callable[[SX" in hint else ()
-            return function_text(value, self.names, self.said.time, arguments)
+            return function_text(value, self.names, self.said.time, arguments, self.tables)
         raise ModelError(f"{shown(value)} cannot be written")
 
     def _expression(self, value: Any) -> Any:
         x = ca.densify(SX(value))
         if x.is_scalar():
-            return _plain(float(x)) if x.is_constant() else spelled(x, self.names)
+            return _plain(float(x)) if x.is_constant() else spelled(x, self.names, self.tables)
         if x.is_column():
             return [self._expression(entry) for entry in x.elements()]
         return [
             [self._expression(entry) for entry in ca.vec(x[row, :]).elements()]
             for row in range(x.shape[0])
         ]
+
+    def _formula(self, value: Formula) -> str | list[str]:
+        for known in value.names.values():
+            if isinstance(known, Table):
+                noted(known, self.tables)
+        return value.text if isinstance(value.text, str) else list(value.text)
 
     def _place(self, place: Body | Marker) -> Any:
         known = self.said.places.get(place.name)
@@ -255,6 +263,13 @@ def _read(data: dict[str, Any]) -> Description:
     return Reading(root, Path()).model_file().system.snapshot()
 
 
+def _points(table: Table) -> dict[str, Any]:
+    words = {"kind": table.kind, "outside": table.outside}
+    points = {"x": [float(x) for x in table.x], "y": [float(y) for y in table.y]}
+    usual = {"kind": "linear", "outside": "hold"}
+    return {**points, **{key: word for key, word in words.items() if word != usual[key]}}
+
+
 def _inner(said: Description) -> dict[str, set[str]]:
     """Names, by section, of what comes with placed systems."""
     inner: dict[str, set[str]] = {section: set() for section in (*ORDERED, "speeds")}
@@ -278,7 +293,8 @@ _WRITERS: dict[Any, Callable[[Writing, Any], Any]] = {
     scipy.spatial.transform.Rotation: lambda self, value: self._value(value.as_matrix()),
     (bool, str, type(None)): lambda writing, value: value,
     (int, float, np.generic): lambda writing, value: _plain(float(value)),
-    Formula: lambda writing, value: value.text if isinstance(value.text, str) else list(value.text),
+    Table: lambda writing, value: noted(value, writing.tables),
+    Formula: Writing._formula,
     (SX, ca.DM): Writing._expression,
     (Body, Marker): Writing._place,
     Joint: lambda writing, value: value.name,
