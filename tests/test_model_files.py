@@ -392,6 +392,8 @@ def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path):
         ("order: {bodies: [rod, rod]}", 5, "must list all"),
         ("placed: {a: {file: /etc/passwd}}", 5, "a model file ends in"),
         ("placed: {a: {}}", 5, "give either file"),
+        ("forces: {f: {type: [1]}}", 5, "unknown type"),
+        ("forces: {f: {type: {a: 1}}}", 5, "unknown type"),
     ],
 )
 def test_what_the_whole_shows_is_told_with_lines(more, line, told):

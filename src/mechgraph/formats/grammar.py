@@ -192,7 +192,7 @@ class _Reader:
 
     def _shown(self) -> str:
         kind, text = self._ahead()
-        return "the end" if kind == "end" else repr(text)
+        return "the end" if kind == "end" else shown(text)
 
     def _wrong(self, problem: str) -> ModelError:
         return ModelError(f"{shown(self.text)}: {problem}")

@@ -77,8 +77,9 @@ class Values:
         word = given.pop("type", None)
         if word is None:
             raise ModelError(f"type is missing; it is one of {', '.join(known)}")
-        if word.value not in known:
-            section = next((each for each, words in SECTIONS.items() if word.value in words), None)
+        if not isinstance(word.value, str) or word.value not in known:
+            elsewhere = (each for each, words in SECTIONS.items() if str(word.value) in words)
+            section = next(elsewhere, None)
             there = "" if section is None else f" A {word.value} stands under {section}."
             raise ModelError(f"{unknown('type', word.plain(), known)}.{there}")
         return str(word.value)
