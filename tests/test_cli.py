@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import fmpy
 import numpy as np
 import pytest
 from click.shell_completion import BashComplete
@@ -552,3 +553,15 @@ def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:
     assert process.returncode == 130
     times = tables.read(out)["time"]
     assert 0 < times.iloc[-1] < 1000
+
+
+def test_an_exported_fmu_begins_where_the_model_does(tmp_path: Path) -> None:
+    path = tmp_path / "fourbar.fmu"
+    done = CliRunner().invoke(cli.main, ["export", "fourbar", str(path)])
+    assert done.exit_code == 0, done.output
+    described = fmpy.read_model_description(str(path))
+    begins = {each.name: each.start for each in described.modelVariables}
+    example = mg.gallery.load("fourbar")
+    q, _ = example.system().equations().assemble(example.start, guess=example.guess)
+    assert float(begins["qA"]) == pytest.approx(q[0], abs=1e-12)
+    assert float(described.defaultExperiment.stopTime) == example.duration

@@ -22,15 +22,20 @@ from .options import closure_option, file_argument, formalism_option, model_argu
 @formalism_option
 @closure_option
 def export(model: str, target: Path, formalism: str, closure: str) -> None:
-    """Write the equations of MODEL for other programs: TARGET .c, .casadi or .py.
+    """Write the equations of MODEL for other programs: TARGET .c, .casadi, .py or .fmu.
 
     C comes as a header, a source and a test that reproduces reference values; .casadi are functions
-    of CasADi; .py is a module that needs NumPy only.
+    of CasADi; .py is a module that needs NumPy only; an FMU (FMI 3.0) begins where MODEL does.
 
     \b
     Example: mechgraph export double_pendulum pendulum.c
     """
-    equations = models.load(model).system().equations(formalism, closure)
+    example = models.load(model)
+    equations = example.system().equations(formalism, closure)
+    if target.suffix.lower() == ".fmu":
+        begin, guess = example.start, example.guess
+        wrote(equations.export_fmu(target, start=begin, guess=guess, duration=example.duration))
+        return
     for path in equations.export(target):
         wrote(path)
 

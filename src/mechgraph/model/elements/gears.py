@@ -24,7 +24,7 @@ import numpy as np
 from casadi import SX
 
 from ...errors import ModelError, shown
-from ...vectors import scalar
+from ...vectors import NOT_AN_EXPRESSION, scalar
 from ..bodies import Marker
 from ..constraints import Constraint
 from ..element import Action, Element, Wrench
@@ -243,7 +243,7 @@ def _numbers(what: str, values: Any, count: int) -> list[float]:
     """Numbers that decide how many teeth there are, and so must not be expressions."""
     try:
         found = [float(value) for value in values]
-    except (TypeError, ValueError, RuntimeError, NotImplementedError):
+    except (ValueError, *NOT_AN_EXPRESSION):
         found = []
     if len(found) != count or not np.isfinite(found).all():
         raise ModelError(f"{what} must be {count} plain numbers, got {shown(values)}")
