@@ -518,6 +518,17 @@ EXPORT double steps_attempt(Run *r, double h) {
     return error;
 }
 
+/* A step of rounding's length, over a jump: by the slopes before it alone, so that nothing from beyond enters. */
+EXPORT double steps_over(Run *r, double h) {
+    long n = r->n;
+    memset(r->F, 0, 7 * n * sizeof(double));
+    for (long i = 0; i < n; i++) r->F[i] = h * r->ydot[i], r->fresh[i] = r->kept[i] = r->y[i] + r->F[i];
+    slopes(r, r->t + h, r->fresh, r->K + 12 * n);
+    keep(r, r->t + h, r->kept);
+    r->step = h, r->dense = r->is_explicit = 1, r->short_step = 0;
+    return 0;
+}
+
 /* What the slopes cannot be known to, by rounding, in units of the tolerance: how much they bend between states so near
    each other that nothing but rounding bends them. Rounding comes in lumps; after rejections it is asked more often. */
 static double roughness(Run *r, double t, const double *y, const double *ydot) {
