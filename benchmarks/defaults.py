@@ -6,8 +6,8 @@
 
 Of each run: seconds of its thread on the processor (least of three runs that take turns, machine
 code from the cache where there is some), evaluations, which no other work on the machine disturbs,
-and the error: that of the positions of all bodies against a run at rtol 1e-12, relative to how far
-they move. The energy balance would flatter methods that keep it by themselves. The last column is
+and the error: that of the places of all bodies and of the tips of their axes against a run at rtol
+1e-12, relative to how far they move. The energy balance would flatter methods that keep it by themselves. The last column is
 the time of the default over that of the best method whose error is at most twice as large.
 """
 
@@ -119,12 +119,16 @@ def apart(run: mg.Trajectory, fine: mg.Trajectory | None) -> float:
 
 
 def places(run: mg.Trajectory) -> tuple[np.ndarray, np.ndarray]:
-    """Times, and the coordinates of all bodies' positions."""
+    """Times, and positions and two axes of all bodies."""
     last = np.append(np.diff(run.time) > 0, True)
     bodies = list(run.equations.system.bodies) if run.equations else []
     if not bodies:
         return run.time[last], run.q[last]
-    x = run.observe(lambda m: ca.vertcat(*(m.position(body) for body in bodies)))
+    x = run.observe(
+        lambda m: ca.vertcat(
+            *(part for b in bodies for part in (m.position(b), m.axis(b, "x"), m.axis(b, "z")))
+        )
+    )
     return run.time[last], np.reshape(x, (len(run.time), -1))[last]
 
 
