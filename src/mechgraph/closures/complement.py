@@ -228,29 +228,38 @@ def orthonormal(B: SX, right: SX, others: SX) -> tuple[SX, SX]:
     """C and P right, by Householder reflections of Bᵀ, whose columns are independent:
     Bᵀ = H (R, 0), C = H (0, 1), P = H (R⁻ᵀ, 0).
 
-    Not a number where a row depends on those before it, or is nothing beside ``others`` that are
-    left out, so that none takes rounding for a direction.
+    No finite number where a row depends on those before it, or is nothing beside ``others`` that
+    are left out, so that none takes rounding for a direction.
     """
     count, total = B.shape
     R, reflections = ca.densify(B.T), []
-    lengths = ca.sum1(R**2) + ca.sumsqr(others)
+    largest = ca.sumsqr(others)
     for k in range(count):
-        v = R[k:, k]
-        own = ca.sumsqr(v)
-        length = ca.sqrt(ca.if_else(own > DEPENDENT**2 * lengths[k], own, np.nan))
-        signed = ca.copysign(length, v[0])
-        v[0] += signed
-        factor = 1 / (length * ca.fabs(v[0]))  # 2 / vᵀv
-        R[k:, k + 1 :] -= (factor * v) @ (v.T @ R[k:, k + 1 :])
-        R[k, k] = -signed
-        reflections.append((v, factor))
+        own = ca.sumsqr(R[k:, k])
+        largest = ca.fmax(largest, own) if k or others.nnz() else own
+        v, factor, R[k, k] = _reflection(R[k:, k], ca.sqrt(own))
+        R[k:, k + 1 :] = _reflected(R[k:, k + 1 :], v, factor)
+        reflections.append((v, factor / (own > DEPENDENT**2 * largest)))
     lower = ca.solve(ca.triu(R[:count, :]).T, ca.densify(right)) if count else SX(0, right.shape[1])
     Y = ca.diagcat(SX.eye(total - count), lower)
     Y = ca.vertcat(Y[total - count :, :], Y[: total - count, :])
     for k in reversed(range(count)):
-        v, factor = reflections[k]
-        Y[k:, :] -= (factor * v) @ (v.T @ Y[k:, :])
+        Y[k:, :] = _reflected(Y[k:, :], *reflections[k])
     return Y[:, : total - count], Y[:, total - count :]
+
+
+def _reflection(x: SX, length: SX) -> tuple[SX, SX, SX]:
+    """v, whose first entry is one, and the factor of the reflection 1 − factor v vᵀ that leaves of
+    x, of the given length, the first entry alone; and that entry."""
+    signed = ca.copysign(length, x[0])
+    first = x[0] + signed
+    v = x * (1 / first)
+    v[0] = 1
+    return v, first / signed, -signed
+
+
+def _reflected(X: SX, v: SX, factor: SX) -> SX:
+    return X - v @ (factor * (v.T @ X))
 
 
 def pivoted(B: SX, right: SX) -> tuple[SX, SX]:
@@ -268,18 +277,15 @@ def pivoted(B: SX, right: SX) -> tuple[SX, SX]:
         if k == 0:
             least = RANK_TOLERANCE**2 * longest + NOTHING
         held = longest > least
-        v = row[: total - k]
         length = ca.sqrt(ca.if_else(held, longest, 1))
-        signed = ca.copysign(length, v[0])  # R[k, row] will be −signed
-        v[0] += signed
-        factor = held / (length * ca.fabs(v[0]))
-        R[k:, :] -= (factor * v) @ (v.T @ R[k:, :])
-        free[k], e[k, :] = 1 - held, held / signed * row[total - k :].T
+        v, factor, pivot = _reflection(row[: total - k], length)
+        reflections.append((v, held * factor))
+        R[k:, :] = _reflected(R[k:, :], *reflections[-1])
+        free[k], e[k, :] = 1 - held, -held / pivot * row[total - k :].T
         left += e[k, :].T @ R[k, :]
-        reflections.append((v, factor))
     Y = ca.horzcat(ca.diag(free), e)
-    for k, (v, factor) in reversed(list(enumerate(reflections))):
-        Y[k:, :] -= (factor * v) @ (v.T @ Y[k:, :])
+    for k, reflection in reversed(list(enumerate(reflections))):
+        Y[k:, :] = _reflected(Y[k:, :], *reflection)
     return Y[:, :total], -Y[:, total:]
 
 

@@ -359,7 +359,7 @@ class _Composition:
         M = ca.sparsify(blocks + self.own_M)
         f = ca.densify(ca.vertcat(SX(count, 1), *(p["f"] for p in self.pieces)) + self.own_f)
         tree = self.tree
-        route = PivotedRoute(self.levels.A, M) if self.pivoted else Route(tree, M)
+        route = PivotedRoute(self.levels.A, M) if self.pivoted else Route(tree)
         composed = Composed(
             self.levels,
             self.lam,
