@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import casadi as ca
 import numpy as np
@@ -228,24 +229,33 @@ def orthonormal(B: SX, right: SX, others: SX) -> tuple[SX, SX]:
     """C and P right, by Householder reflections of Bᵀ, whose columns are independent:
     Bᵀ = H (R, 0), C = H (0, 1), P = H (R⁻ᵀ, 0).
 
-    No finite number where a row depends on those before it, or is nothing beside ``others`` that
+    Not a number where a row depends on those before it, or is nothing beside ``others`` that
     are left out, so that none takes rounding for a direction.
     """
     count, total = B.shape
     R, reflections = ca.densify(B.T), []
-    largest = ca.sumsqr(others)
+    sizes = []
     for k in range(count):
-        own = ca.sumsqr(R[k:, k])
-        largest = ca.fmax(largest, own) if k or others.nnz() else own
-        v, factor, R[k, k] = _reflection(R[k:, k], ca.sqrt(own))
+        sizes.append(ca.sumsqr(R[k:, k]))
+        v, factor, R[k, k] = _reflection(R[k:, k], ca.sqrt(sizes[k]))
         R[k:, k + 1 :] = _reflected(R[k:, k + 1 :], v, factor)
-        reflections.append((v, factor / (own > DEPENDENT**2 * largest)))
+        reflections.append((v, factor))
+    sure = _sure(sizes, others)
     lower = ca.solve(ca.triu(R[:count, :]).T, ca.densify(right)) if count else SX(0, right.shape[1])
     Y = ca.diagcat(SX.eye(total - count), lower)
     Y = ca.vertcat(Y[total - count :, :], Y[: total - count, :])
-    for k in reversed(range(count)):
-        Y[k:, :] = _reflected(Y[k:, :], *reflections[k])
+    for k, (v, factor) in reversed(list(enumerate(reflections))):
+        Y[k:, :] = _reflected(Y[k:, :], v, sure * factor)
     return Y[:, : total - count], Y[:, total - count :]
+
+
+def _sure(sizes: Sequence[SX], others: SX) -> SX:
+    """One, or not a number if one of the sizes is nothing beside the largest, or beside others."""
+    if not sizes:
+        return SX(1)
+    beside = [ca.sumsqr(others)] if others.nnz() else []
+    largest = reduce(ca.fmax, [*beside, *sizes])
+    return ca.if_else(reduce(ca.fmin, sizes) > DEPENDENT**2 * largest, 1, np.nan)
 
 
 def _reflection(x: SX, length: SX) -> tuple[SX, SX, SX]:
