@@ -222,7 +222,7 @@ def _least_squares(K: SX, known: SX, free: int) -> SX:
     Q, R = ca.qr(ca.densify(K))
     least = DEPENDENT**2 * (ca.sumsqr(K) + ca.sumsqr(known[:, :free]))
     sure = ca.if_else(ca.mmin(ca.diag(R) ** 2) > least, 1, np.nan)
-    return -ca.solve(R, Q.T @ known) / sure
+    return -sure * ca.solve(R, Q.T @ known)
 
 
 def orthonormal(B: SX, right: SX, others: SX) -> tuple[SX, SX]:
