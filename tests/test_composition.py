@@ -846,6 +846,23 @@ def test_rows_of_which_others_are_independent_elsewhere():
         made(rows, independent=["x'"]).simulate(1.0, aside)
 
 
+def test_forces_of_accelerations_keep_the_balance_of_energy():
+    """Inertia that depends on the place: T has ½ uᵀM⊕u."""
+
+    def heavy(v):
+        return -2 * (1 + v["x"] ** 2) * v["x''"] - 2 * v["x"] * v["x'"] ** 2 - 5 * v["x"]
+
+    equations = mg.compose(
+        "heavy", [mg.leaves.particle(mass=1.0, plane=True)], forces={"x'": heavy}
+    )
+    run = equations.simulate(2.0, {"x": 1.0, "y'": 1.0}, rtol=1e-10)
+    spent = run.kinetic + 2.5 * run["x"] ** 2
+    assert np.abs(run.imbalance).max() < 1e-7
+    assert np.abs(spent - spent[0]).max() < 1e-7
+    x, rate = run["x"], run["x'"]
+    assert np.allclose(run.kinetic, (3 + 2 * x**2) / 2 * rate**2 + 0.5)
+
+
 # --- cost -----------------------------------------------------------------------------------------
 
 

@@ -376,7 +376,9 @@ class _Composition:
         def left() -> SX:
             return route.S.T @ (f + drag - M @ s.udot)
 
-        supplied = ca.dot(self.own_f, s.u) + self._driven_power()
+        own_energy = ca.dot(s.u, self.own_M @ s.u) / 2
+        # ½ uᵀM⊕u changes with M⊕, too, which forces along speeds know nothing of
+        supplied = ca.dot(self.own_f, s.u) + self._rate(own_energy) + self._driven_power()
         return Terms(
             s,
             M=M,
@@ -384,7 +386,7 @@ class _Composition:
             G=self._G(),
             drag=drag if drag.nnz() else None,
             S=complement,
-            kinetic=_total(self.pieces, "T"),
+            kinetic=_total(self.pieces, "T") + own_energy,
             potential=_total(self.pieces, "V"),
             supplied=supplied + _total(self.pieces, "supplied"),
             dissipated=_total(self.pieces, "dissipated") - ca.dot(self.drag, s.u),

@@ -32,7 +32,9 @@ from .variables import Variables, column_of
 
 STATES = 3  # random configurations at which speeds are seen to determine the motion
 DETERMINED = 1e-9  # what is left of a row beside the others, relative
-BESIDE = "a speed beside those of the system is an extra one of mg.compose(name, [system], speeds=…)"
+BESIDE = (
+    "a speed beside those of the system is an extra one of mg.compose(name, [system], speeds=…)"
+)
 SMALL = 3  # size up to which a matrix is inverted by its minors
 MOVED = ("description", "topology", "body_frame", "body_pose", "chain_end", "closed", "flat",
     "joint_coordinates", "joint_speeds", "reference", "quaternion_speeds", "counted")  # fmt: skip
