@@ -134,7 +134,7 @@ def composed(mechanism, bodies, random, done=None) -> tuple[mg.Equations, dict[s
 
 def chosen(name, parts, constraints, random) -> mg.Equations:
     """With a random method of complements, or random independent speeds."""
-    method = str(random.choice(["automatic", "partition", "orthonormal", "named"]))
+    method = str(random.choice(["automatic", "partition", "orthonormal", "pivoted", "named"]))
     if method != "named":
         return mg.compose(name, parts, constraints=constraints, complement=method)
     first = mg.compose(name, parts, constraints=constraints, complement="partition")

@@ -411,3 +411,16 @@ def test_agreement_of_accelerations_that_contradict_each_other_is_refused():
     s.constrain("row", acceleration=lambda m: m.acceleration("place")[0] - 1.0)
     with pytest.raises(mg.ArgumentError, match="contradict each other in their accelerations"):
         mg.agreement(s)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_agreement_of_what_has_no_inertia_is_refused(seed):
+    """A thin rod may spin about its own axis: how, only rounding tells."""
+    s = mg.System("rod", gravity=(1.422, -4.018, -0.347))
+    s.body("rod", mass=1.865, inertia=(0.0, 0.02, 0.02))
+    turned = [((-0.48, 0.8, -0.36), 1.982), ((0.0, 0.6, -0.8), -1.483)]
+    s.free("place", s.ground, "rod", child_at=(0.2, 0.5, 0.1), child_orientation=turned)
+    s.prismatic("guide", s.ground, s.body("block", mass=1.0, inertia=0), axis="x")
+    s.constrain("speed", velocity=lambda m: m.velocity("block")[0] - 1)
+    with pytest.raises(mg.ArgumentError, match='singular: nothing that moves with "place'):
+        mg.agreement(s, 2, seed, formalisms=["newton-euler"])

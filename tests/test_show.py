@@ -343,6 +343,33 @@ def test_normal_form_cancels_what_is_equal() -> None:
     assert entries == [{}] * len(zero)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_waves_of_angles_with_an_offset_keep_their_numbers(seed: int) -> None:
+    """Products of sines and cosines of x − 0.9, 1.3 y + 0.4 z, asin x …: SymPy writes some sines
+    with the opposite angle, and has other names for those of arcs."""
+    random = np.random.default_rng(seed)
+    x, y, z = symbols = ca.SX.sym("x"), ca.SX.sym("y"), ca.SX.sym("z")
+    angles = [
+        x - 0.9272952180016123,
+        0.4 - y,
+        1.3 * y + 0.4 * z - 2,
+        ca.asin(x / 3),
+        x - y,
+        -0.3 - z,
+    ]
+    total = ca.SX(0)
+    for _ in range(5):
+        a, b = random.choice(len(angles), 2)
+        f, g = random.choice([ca.sin, ca.cos], 2)
+        total += float(random.integers(1, 9)) / 4 * f(angles[a]) * g(angles[b]) * (y - 2)
+    function = ca.Function("f", [ca.vertcat(*symbols)], [total])
+    form, names = NormalForm(), sp.symbols("x y z", real=True)
+    (entries,) = evaluate(function, names, form)
+    shown = sp.lambdify(names, form.expression(entries[0]))
+    for state in random.uniform(-1, 1, (3, 3)):
+        assert float(shown(*state)) == pytest.approx(float(function(state)), rel=1e-9, abs=1e-9)
+
+
 def test_latex_is_balanced_and_names_are_symbols() -> None:
     text = double_pendulum().equations().latex()
     assert r"u &= \left(\dot{\theta}_{1}, \dot{\theta}_{2}\right)^{\mathsf T}" in text

@@ -278,7 +278,7 @@ WRONG = {
             s.speed("v", lambda m: m.speed("place.x")),
             s.speed("w", lambda m: 2 * m.speed("place.x")),
         ),
-        ["speed 'w'", "follows from 'v'", "do not determine the motion"],
+        ["speed 'w'", "follows from 'v'", "do not determine the motion", "mg.compose"],
     ),
     "too many": (
         lambda s: [s.speed(f"v{k}", lambda m, k=k: m.velocity("b")[k]) for k in range(3)],

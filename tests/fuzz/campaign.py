@@ -30,6 +30,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import colliders
 import mechgraph as mg
+import nonholonomic
 import written
 from mechgraph.studies.agreement import TOLERANCES
 from models import Model, random_model
@@ -107,9 +108,10 @@ def has_speeds(eqs: mg.Equations, q: np.ndarray, t: float) -> bool:
     return bool(np.abs(eqs.velocity_violation(q, u, t)).max(initial=0.0) < 1e-8)
 
 
-def agrees(model: Model, script: Script) -> None:
-    """All formalisms and closures, at random states on the constraints."""
-    found = script.do(f"found = mg.agreement(s, 2, {model.seed}, guess=configuration)")
+def agrees(model: Model, script: Script, formalisms: list[str] | None = None) -> None:
+    """All formalisms (or those named) and closures, at random states on the constraints."""
+    asked = "" if formalisms is None else f", formalisms={formalisms}"
+    found = script.do(f"found = mg.agreement(s, 2, {model.seed}, guess=configuration{asked})")
     wrong = [row for row in found.rows if not row.ok]
     if wrong:
         columns = zip(*(_beyond(row) for row in wrong), strict=True)
@@ -209,9 +211,10 @@ QUESTIONS: dict[str, Callable[[Model, Script], None]] = {
     "answers": answers,
     "runs": runs,
 }
-# questions that are not about a model: terms written by hand, and things that collide
-TERMS, COLLIDES = "terms", "collides"
-OTHERS = (TERMS, COLLIDES)
+# questions that are not about such a model: terms written by hand, things that collide, and systems
+# that are not holonomic
+TERMS, COLLIDES, ROLLS = "terms", "collides", "rolls"
+OTHERS = (TERMS, COLLIDES, ROLLS)
 
 
 def examine(seed: int, question: str, told: Callable[[str], None]) -> list[Finding]:
@@ -249,6 +252,12 @@ def _ask(seed: int, question: str, script: Script) -> None:
         wrong = colliders.wrong_with(seed, script.do)
         if wrong is not None:
             raise Failure(*wrong)
+        return
+    if question == ROLLS:
+        rolling = nonholonomic.system(seed)
+        script.do(rolling.program)
+        is_assembled(rolling, script)
+        agrees(rolling, script, nonholonomic.formalisms(rolling))
         return
     kept, space = _built(seed)
     model = copy.copy(kept)

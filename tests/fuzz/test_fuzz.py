@@ -14,6 +14,7 @@ from worker import Worker
 
 SEEDS = range(10)
 RUNS = range(10, 15)
+ROLLING = (3, 4, 38, 100)  # of the last two no speeds were found once
 COLLIDERS = (*range(8), 8, 10, 32, 52)  # the last four once failed
 
 
@@ -47,6 +48,13 @@ def test_random_runs(worker, seed):
 def test_random_colliders(worker, seed):
     told = failures(worker, seed, campaign.COLLIDES)
     assert not told, told
+
+
+@pytest.mark.parametrize("seed", ROLLING)
+def test_systems_that_are_not_holonomic(worker, seed):
+    """In points, and in nodes in a plane, as in joint coordinates; none of these is refused."""
+    found = worker.examine(seed, campaign.ROLLS)
+    assert not found, found[0].program
 
 
 # --- the fuzzer itself ----------------------------------------------------------------------------

@@ -8,6 +8,8 @@ are eliminated first, each for one of y. Of what is left,
 - ``automatic``: z are coordinates along the last columns of Q in Bᵀ = Q R, found anew at every
   state, so that no choice of independent variables can go bad on the way;
 - ``orthonormal``: the same without elimination, so that C has orthonormal columns;
+- ``pivoted``: by QR with pivoting of the rows, found anew at every state; it heeds all rows, and
+  where they lose rank what becomes free there is in C, whose other columns are zero;
 - on numbers, anew at every state: by singular values (``null_space``), or by QR with pivoting
   (``by_pivots``).
 """
@@ -17,19 +19,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import casadi as ca
 import numpy as np
 import scipy.linalg
 from casadi import SX
 
-from .expressions import Proximal
+from .expressions import NOTHING, Proximal
 from .numbers import RANK_TOLERANCE
 
 WELL_HELD = 1e-3  # extra variables are left free unless the rows hold the others this badly
 CANCELLED = 1e-12  # of the largest constant in a row, or of one: rounding
 DEPENDENT = 1e-11  # what is left of a row that depends on others, relative
-METHODS = ("automatic", "partition", "orthonormal")
+METHODS = ("automatic", "partition", "orthonormal", "pivoted")
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,13 +77,18 @@ class Choice:
         if self.method == "partition":
             free: list[int | None] = list(self.free)
             core = [k for k in found.columns if k not in set(free)]
-            X = _least_squares(rest[:, core], rest[:, [*self.free, *range(total, total + width)]])
+            known = rest[:, [*self.free, *range(total, total + width)]]
+            X = _least_squares(rest[:, core], known, len(free))
             C, P = X[:, : len(free)], -X[:, len(free) :]
         else:
-            core = found.core(total, self.rows)
+            rows = self._heeded(found)
+            core = found.core(total, rows)
             idle = [k for k in found.columns if k not in set(core)]
-            rows = list(self.rows)
-            C, P = orthonormal(rest[rows, core], rest[rows, total:])
+            if self.method == "pivoted":
+                C, P = pivoted(rest[rows, core], rest[rows, total:])
+            else:
+                others = rest[[k for k in range(rest.shape[0]) if k not in rows], core]
+                C, P = orthonormal(rest[rows, core], rest[rows, total:], others)
             free = [*idle, *(None for _ in range(C.shape[1]))]
             C = ca.horzcat(SX(len(core), len(idle)), C)
         Y = SX(total, len(free) + width)
@@ -95,11 +103,16 @@ class Choice:
         """Some small y with B y = r: of least norm in the core, which a singular position does not
         make large."""
         total, found = B.shape[1], self.eliminated(B, -r)
-        core, rows = found.core(total, self.rows), list(self.rows)
+        rows = self._heeded(found)
+        core = found.core(total, rows)
         K, Y = found.rest[rows, core], SX(total, 1)
         if rows:
             Y[core] = -K.T @ Proximal(K @ K.T, 1).solve(found.rest[rows, total])
         return found.back(Y, total)
+
+    def _heeded(self, found: Elimination) -> list[int]:
+        """Rows of the rest that are taken: those that are independent at typical states, or all."""
+        return list(range(len(found.left)) if self.method == "pivoted" else self.rows)
 
     def eliminated(self, B: SX, right: SX) -> Elimination:
         """[B, right] after the elimination of rows of B with constant entries."""
@@ -108,6 +121,7 @@ class Choice:
             "partition": [[k for k in every if k not in set(self.free)]],
             "automatic": [every[self.kept :], every],
             "orthonormal": [],
+            "pivoted": [every],
         }
         return eliminated(B, right, groups[self.method])
 
@@ -198,43 +212,101 @@ def _without(row: SX, pivot: SX, column: int) -> SX:
 # --- on expressions -------------------------------------------------------------------------------
 
 
-def _least_squares(K: SX, known: SX) -> SX:
-    """X in K X + known = 0."""
+def _least_squares(K: SX, known: SX, free: int) -> SX:
+    """X in K X + known = 0; no number where a column of K depends on those before it, or is mere
+    rounding beside them and the first of what is known, which are ``free``."""
     if not K.shape[1]:
         return SX(0, known.shape[1])
     if K.shape[0] == K.shape[1]:
         return -ca.solve(K, ca.densify(known))
     Q, R = ca.qr(ca.densify(K))
-    return -ca.solve(R, Q.T @ known)
+    least = DEPENDENT**2 * (ca.sumsqr(K) + ca.sumsqr(known[:, :free]))
+    sure = ca.if_else(ca.mmin(ca.diag(R) ** 2) > least, 1, np.nan)
+    return -sure * ca.solve(R, Q.T @ known)
 
 
-def orthonormal(B: SX, right: SX) -> tuple[SX, SX]:
+def orthonormal(B: SX, right: SX, others: SX) -> tuple[SX, SX]:
     """C and P right, by Householder reflections of Bᵀ, whose columns are independent:
     Bᵀ = H (R, 0), C = H (0, 1), P = H (R⁻ᵀ, 0).
 
-    Not a number where a row depends on those before it, so that none takes rounding for a
-    direction.
+    Not a number where a row depends on those before it, or is nothing beside ``others`` that
+    are left out, so that none takes rounding for a direction.
     """
     count, total = B.shape
     R, reflections = ca.densify(B.T), []
-    lengths = ca.sum1(R**2)
+    sizes = []
     for k in range(count):
-        v = R[k:, k]
-        own = ca.sumsqr(v)
-        length = ca.sqrt(ca.if_else(own > DEPENDENT**2 * lengths[k], own, np.nan))
-        signed = ca.copysign(length, v[0])
-        v[0] += signed
-        factor = 1 / (length * ca.fabs(v[0]))  # 2 / vᵀv
-        R[k:, k + 1 :] -= (factor * v) @ (v.T @ R[k:, k + 1 :])
-        R[k, k] = -signed
+        sizes.append(ca.sumsqr(R[k:, k]))
+        v, factor, R[k, k] = _reflection(R[k:, k], ca.sqrt(sizes[k]))
+        R[k:, k + 1 :] = _reflected(R[k:, k + 1 :], v, factor)
         reflections.append((v, factor))
+    sure = _sure(sizes, others)
     lower = ca.solve(ca.triu(R[:count, :]).T, ca.densify(right)) if count else SX(0, right.shape[1])
     Y = ca.diagcat(SX.eye(total - count), lower)
     Y = ca.vertcat(Y[total - count :, :], Y[: total - count, :])
-    for k in reversed(range(count)):
-        v, factor = reflections[k]
-        Y[k:, :] -= (factor * v) @ (v.T @ Y[k:, :])
+    for k, (v, factor) in reversed(list(enumerate(reflections))):
+        Y[k:, :] = _reflected(Y[k:, :], v, sure * factor)
     return Y[:, : total - count], Y[:, total - count :]
+
+
+def _sure(sizes: Sequence[SX], others: SX) -> SX:
+    """One, or not a number if one of the sizes is nothing beside the largest, or beside others."""
+    if not sizes:
+        return SX(1)
+    beside = [ca.sumsqr(others)] if others.nnz() else []
+    largest = reduce(ca.fmax, [*beside, *sizes])
+    return ca.if_else(reduce(ca.fmin, sizes) > DEPENDENT**2 * largest, 1, np.nan)
+
+
+def _reflection(x: SX, length: SX) -> tuple[SX, SX, SX]:
+    """v, whose first entry is one, and the factor of the reflection 1 − factor v vᵀ that leaves of
+    x, of the given length, the first entry alone; and that entry."""
+    signed = ca.copysign(length, x[0])
+    first = x[0] + signed
+    v = x * (1 / first)
+    v[0] = 1
+    return v, first / signed, -signed
+
+
+def _reflected(X: SX, v: SX, factor: SX) -> SX:
+    return X - v @ (factor * (v.T @ X))
+
+
+def pivoted(B: SX, right: SX) -> tuple[SX, SX]:
+    """C and P right, by Householder reflections of Bᵀ, each of the row that is longest in what
+    those before it leave: Bᵀ = H R.
+
+    Rows of which nothing is left are not heeded. C has all columns of H; those that rows hold are
+    zero. No branches: a row is picked by comparisons, and stays where it is.
+    """
+    R, left = ca.densify(B.T), ca.densify(right.T)
+    (total, count), width = R.shape, left.shape[0]
+    reflections, free, e = [], SX.ones(total), SX.zeros(total, width)
+    for k in range(min(total, count)):
+        longest, row = _longest(ca.vertcat(R[k:, :], left), total - k)
+        if k == 0:
+            least = RANK_TOLERANCE**2 * longest + NOTHING
+        held = longest > least
+        length = ca.sqrt(ca.if_else(held, longest, 1))
+        v, factor, pivot = _reflection(row[: total - k], length)
+        reflections.append((v, held * factor))
+        R[k:, :] = _reflected(R[k:, :], *reflections[-1])
+        free[k], e[k, :] = 1 - held, -held / pivot * row[total - k :].T
+        left += e[k, :].T @ R[k, :]
+    Y = ca.horzcat(ca.diag(free), e)
+    for k, reflection in reversed(list(enumerate(reflections))):
+        Y[k:, :] = _reflected(Y[k:, :], *reflection)
+    return Y[:, :total], -Y[:, total:]
+
+
+def _longest(columns: SX, rows: int) -> tuple[SX, SX]:
+    """|x|² of the longest column, seen in its first rows, and the column."""
+    sizes = ca.sum1(columns[:rows, :] ** 2)
+    longest, found = sizes[0], columns[:, 0]
+    for j in range(1, columns.shape[1]):
+        found = ca.if_else(sizes[j] > longest, columns[:, j], found)
+        longest = ca.fmax(longest, sizes[j])
+    return longest, found
 
 
 # --- on numbers -----------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, has_nan, symbol
 from .lifting import lifted
 from .monitors import MONITORS, monitors
 from .naming import listed_parts, names_of, part_input, part_parameter, whole_variables
-from .node import Node, Route
+from .node import Node, PivotedRoute, Route
 from .part import PIECES, Part, chosen, constraint_order, known
 from .placement import Placement
 from .rows import WithRate, new_rows, rated_rows, raw_order, stacked
@@ -83,7 +83,9 @@ def compose(
         them, too.
     independent: names of the speeds that stay free, the columns of S; chosen, if not given.
     complement: "automatic" (what constants do not eliminate is found anew at every state, so that
-        no choice goes bad), "partition" (independent speeds are chosen once), or "orthonormal".
+        no choice goes bad), "partition" (independent speeds are chosen once), "orthonormal", or
+        "pivoted" (accelerations by QR with pivoting of all rows at every state: also where rows
+        lose rank, or others of them are the independent ones; the slowest).
     reference: coordinates where assembly begins, if not those of the parts.
     """
     if isinstance(name, (System, Description)):
@@ -343,7 +345,9 @@ class _Composition:
                 "give a reference={…} that meets them",
                 stacklevel=4,
             )
-        choice = chosen(base.B, samples, columns, kept, independent, complement)
+        self.pivoted = complement == "pivoted"
+        method = "automatic" if self.pivoted else complement
+        choice = chosen(base.B, samples, columns, kept, independent, method)
         self.tree = replace(base, choice=choice).following(self.levels.b, samples)
 
     # --- terms ------------------------------------------------------------------------------------
@@ -354,12 +358,13 @@ class _Composition:
         blocks = ca.diagcat(SX(count, count), *(piece["M"] for piece in self.pieces))
         M = ca.sparsify(blocks + self.own_M)
         f = ca.densify(ca.vertcat(SX(count, 1), *(p["f"] for p in self.pieces)) + self.own_f)
-        tree, route = self.tree, Route(self.tree, M)
+        tree = self.tree
+        route = PivotedRoute(self.levels.A, M) if self.pivoted else Route(tree)
         composed = Composed(
             self.levels,
             self.lam,
             route,
-            Placement(self.chart, self.levels),
+            Placement(self.chart, self.levels, every=self.pivoted),
             tree,
             shown,
         )
@@ -369,9 +374,11 @@ class _Composition:
             return tree.S
 
         def left() -> SX:
-            return tree.S.T @ (f + drag - M @ s.udot)
+            return route.S.T @ (f + drag - M @ s.udot)
 
-        supplied = ca.dot(self.own_f, s.u) + self._driven_power()
+        own_energy = ca.dot(s.u, self.own_M @ s.u) / 2
+        # ½ uᵀM⊕u changes with M⊕, too, which forces along speeds know nothing of
+        supplied = ca.dot(self.own_f, s.u) + self._rate(own_energy) + self._driven_power()
         return Terms(
             s,
             M=M,
@@ -379,7 +386,7 @@ class _Composition:
             G=self._G(),
             drag=drag if drag.nnz() else None,
             S=complement,
-            kinetic=_total(self.pieces, "T"),
+            kinetic=_total(self.pieces, "T") + own_energy,
             potential=_total(self.pieces, "V"),
             supplied=supplied + _total(self.pieces, "supplied"),
             dissipated=_total(self.pieces, "dissipated") - ca.dot(self.drag, s.u),

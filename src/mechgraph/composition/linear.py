@@ -33,6 +33,7 @@ from .node import Node
 if TYPE_CHECKING:
     from ..equations import Equations
 
+NAMED = 8  # names in a message, up to
 INCOMPATIBLE = 1e-8  # residual of rows that is no rounding, relative
 
 
@@ -163,7 +164,11 @@ def _deviations(
         mine = rows[:, block]
         wanted = mine.shape[1] - (rank(mine) if mine.size else 0)
         if len(own) != wanted:
-            raise ArgumentError(f"{wanted} {kind} are independent here, but {len(own)} were named")
+            every = ", ".join(getattr(equations, kind)[:NAMED])
+            raise ArgumentError(
+                f"{wanted} {kind} are independent here, but {len(own)} were named: rows on speeds "
+                f"alone leave all coordinates; name {wanted} of {every}"
+            )
         others = [j for j in range(mine.shape[1]) if j not in own]
         out[np.arange(block.start, block.stop)[own], columns] = np.eye(len(own))
         if others:

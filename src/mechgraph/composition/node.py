@@ -27,6 +27,8 @@ from ..motion.samples import Samples
 
 IMPLIED = 1e-7  # of a row, relative, at states that meet the constraints to rounding
 
+PIVOTED = Choice("pivoted")
+
 DATA = ("A", "b", "M", "f", "udot")  # what a node is given
 DERIVED = ("R", "B", "C", "P", "S", "reduced")  # what follows from it
 
@@ -151,9 +153,11 @@ class Node:
         e = ca.vertcat(none, *(child.particular(b) for child in self.children))
         if not self.rows:
             return e
-        r = b[list(self.where), :] + self.A @ e
-        y = self.choice.particular(self.B, r) if self._choice_fits else self.P @ r
-        return e - self._spread(y)
+        return e - self.spread(self._met(b[list(self.where), :] + self.A @ e))
+
+    def _met(self, r: SX) -> SX:
+        """P r."""
+        return self.choice.particular(self.B, r) if self._choice_fits else self.P @ r
 
     @cached_property
     def _choice_fits(self) -> bool:
@@ -164,21 +168,30 @@ class Node:
 
     def expanded(self, z: SX) -> SX:
         """S z, level by level, which costs less than S."""
-        return self._spread(self.C @ z)
+        return self.spread(self.C @ z)
 
-    def _spread(self, y: SX) -> SX:
+    def spread(self, y: SX) -> SX:
         """R y."""
         widths = [len(self.extra), *(len(child.free) for child in self.children)]
         own, *below = ca.vertsplit(y, [0, *np.cumsum(widths).tolist()])
         pairs = zip(self.children, below, strict=True)
         return ca.vertcat(own, *(child.expanded(part) for child, part in pairs))
 
-    def gathered(self, x: SX) -> SX:
-        """Sᵀ x, level by level."""
+    def pulled(self, f: SX, b: SX) -> Pulled:
+        """What forces f along all speeds and rows b make of it, level by level; the inertia of what
+        a level adds to e is that which its parts have reduced already."""
         widths = [len(self.extra), *(len(child.speeds) for child in self.children)]
-        own, *below = ca.vertsplit(x, [0, *np.cumsum(widths).tolist()])
-        pairs = zip(self.children, below, strict=True)
-        return self.C.T @ ca.vertcat(own, *(child.gathered(part) for child, part in pairs))
+        own, *rest = ca.vertsplit(f, [0, *np.cumsum(widths).tolist()])
+        parts = [child.pulled(part, b) for child, part in zip(self.children, rest, strict=True)]
+        below = ca.vertcat(SX(len(self.extra), 1), *(part.e for part in parts))
+        left = ca.vertcat(own, *(part.forces for part in parts))
+        if self.M.nnz() and self.children:
+            left -= self.R.T @ (self.M @ below)
+        added = SX(len(self.columns), 1)
+        if self.rows:
+            added = -self._met(b[list(self.where)] + self.A @ below)
+            left -= self._inertia @ added
+        return Pulled(self, below, added, self.C.T @ left)
 
     @property
     def unsure(self) -> tuple[int, ...]:
@@ -247,25 +260,90 @@ def _prefixed(prefix: str, names: Sequence[str]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, eq=False)
+class Pulled:
+    """Of a node: e with A e + b = 0 for all rows, as what its parts have and what it adds to that
+    over ``columns``; and Sᵀ (f − M e)."""
+
+    node: Node
+    below: SX
+    added: SX
+    forces: SX
+
+    @property
+    def e(self) -> SX:
+        """The motion e itself."""
+        return self.below + self.node.spread(self.added) if self.node.rows else self.below
+
+    def moved(self, z: SX) -> SX:
+        """S z + e."""
+        return self.below + self.node.spread(self.node.C @ z + self.added)
+
+
+@dataclass(frozen=True, eq=False)
 class Route:
     """u̇ of f and b by the complement of a tree: u̇ = S z + e, M̄ z = Sᵀ (f − M e)."""
 
     node: Node
-    M: SX
 
     def __call__(self, f: SX, b: SX) -> SX:
-        node = self.node
-        e = node.particular(b)
-        if not node.free:
-            return ca.densify(e)
-        right = node.gathered(f - self.M @ e)
-        return ca.densify(node.expanded(self._factor.solve(ca.densify(right))) + e)
+        pulled = self.node.pulled(f, b)
+        if not self.node.free:
+            return ca.densify(pulled.e)
+        return ca.densify(pulled.moved(self._factor.solve(ca.densify(pulled.forces))))
 
     @cached_property
     def _factor(self) -> Factor:
         return Factor(self.node.reduced)
 
     @property
+    def S(self) -> SX:
+        """The complement."""
+        return self.node.S
+
+    @property
+    def unsure(self) -> tuple[int, ...]:
+        """Rows that u̇ may fail to meet."""
+        return self.node.unsure
+
+    @property
     def condition(self) -> SX:
         """How badly z is known (see ``Solver``)."""
         return self._factor.condition if self.node.free else SX(0)
+
+
+@dataclass(frozen=True, eq=False)
+class PivotedRoute:
+    """The same by a complement of all rows at once, found by QR with pivoting at every state:
+    nothing that was chosen elsewhere is in it. Columns of S that rows hold are zero, and stand
+    still by an inertia of their own."""
+
+    A: SX
+    M: SX
+
+    def __call__(self, f: SX, b: SX) -> SX:
+        e, S = -PIVOTED.particular(self.A, b), self.S
+        return ca.densify(S @ self._factor.solve(S.T @ (f - self.M @ e)) + e)
+
+    @cached_property
+    def _complement(self) -> Complement:
+        return PIVOTED.complement(self.A)
+
+    @property
+    def S(self) -> SX:
+        """The complement."""
+        return self._complement.C
+
+    @cached_property
+    def _factor(self) -> Factor:
+        still = ca.diag((ca.sum1(self.S**2) == 0).T)
+        return Factor(ca.densify(self.S.T @ self.M @ self.S) + still)
+
+    @property
+    def unsure(self) -> tuple[int, ...]:
+        """Rows that u̇ may fail to meet: where they contradict each other."""
+        return self._complement.left
+
+    @property
+    def condition(self) -> SX:
+        """How badly z is known (see ``Solver``)."""
+        return self._factor.condition

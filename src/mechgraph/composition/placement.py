@@ -19,10 +19,14 @@ from .part import chosen
 class Placement:
     """A step x along the speeds with A x + φ = 0 for the position rows, or A x + ψ = 0. Rows are
     taken all at once, not along the tree: what a part has to search for its own rows alone (a bar
-    its length) may follow from rows of the whole by mere constants."""
+    its length) may follow from rows of the whole by mere constants.
+
+    every: heed all rows, not those alone that are independent at typical states.
+    """
 
     chart: Chart
     levels: Levels
+    every: bool
 
     def __call__(self, left: SX) -> SX:
         """left: φ or ψ."""
@@ -39,5 +43,7 @@ class Placement:
         return self._choice(self.levels.psi.numel())
 
     def _choice(self, count: int) -> Choice:
+        if self.every:
+            return Choice("pivoted")
         samples = Samples(self.chart, self.levels)
         return chosen(self.levels.A[:count, :], samples, self.chart.symbols.speeds, 0)

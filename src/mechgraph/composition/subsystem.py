@@ -18,7 +18,7 @@ from ..closures.numbers import RANK_TOLERANCE
 from ..errors import UnsupportedError
 from ..results.second_order import SecondOrderModel
 from .linear import linearized
-from .node import Node
+from .node import Node, PivotedRoute
 
 if TYPE_CHECKING:
     from ..equations import Equations
@@ -49,7 +49,10 @@ class Labelled:
         udot: Any = None,
     ) -> np.ndarray:
         """Its numbers at a state, with a batch as leading axes."""
-        numeric, axes = self.equations.numeric, 2 if self.columns else 1
+        numeric, axes = (
+            self.equations.numeric,
+            2 if self.columns or not self.expression.numel() else 1,
+        )
         kernel = numeric.kernel(
             ("subsystem", self.name),
             lambda: [ca.densify(self.expression)],
@@ -236,6 +239,20 @@ class Subsystem:
                         row for row, part in zip(node.all_rows, lost, strict=True) if part
                     ]
         return found
+
+    def failing(
+        self, q: Numbers, u: Numbers, t: Any = 0.0, parameters: Any = None
+    ) -> Subsystem | None:
+        """The lowest level whose complement is none at a state, because of what was chosen for it;
+        None if there is none, and where it is chosen anew at every state."""
+        composed = self._equations.terms.composed
+        if composed is None or isinstance(composed.close, PivotedRoute):
+            return None
+        every = (Subsystem(self._equations, node) for node in reversed(list(composed.tree)))
+        bad = (
+            level for level in every if not np.isfinite(level.C(q, u, t, None, parameters)).all()
+        )
+        return next(bad, None)
 
     def linearize(
         self,

@@ -31,6 +31,7 @@ from ..model.validation import problems
 from ..motion.chart import Chart, Frame, Pair, Pose
 from ..motion.loads import generalized
 from ..motion.motion import Motion, column
+from ..motion.rotors import spins
 from ..motion.variables import Variables
 from ..vectors import quaternion_of, vee
 from .part import Part
@@ -97,12 +98,10 @@ class Whole:
     def _refuse(self) -> None:
         """Name what cannot be composed; the flat equations can."""
         for joint in self.between:
-            frames = (joint.parent.at, joint.parent.rotation, joint.child.at, joint.child.rotation)
-            if not joint.kind.closes or self._moves(*frames):
-                what = "its frames move" if joint.kind.closes else "it is a chain"
+            if not joint.kind.closes:
                 raise UnsupportedError(
-                    f"composition: joint {joint.name!r} joins parts, but {what}; put it inside of "
-                    "a unit, or use equations()"
+                    f"composition: joint {joint.name!r} joins parts, but it is a chain; put it "
+                    "inside of a unit, or use equations()"
                 )
         for unit in self.units.values():
             for name in unit.inside.parameters:
@@ -117,11 +116,6 @@ class Whole:
                 raise UnsupportedError(
                     f"composition: {element.called} acts between parts, and what switches or "
                     "wanders cannot; use equations()"
-                )
-            if element.rotors():
-                raise UnsupportedError(
-                    f"composition: {element.called} turns between parts, and its inertia belongs "
-                    "to none; put its joint inside of a unit, or use equations()"
                 )
 
     def _moves(self, *numbers: SX) -> bool:
@@ -383,15 +377,22 @@ class PartsChart(Chart):
 
     @cached_property
     def efforts(self) -> SX:
-        """Generalized forces of all that acts between parts."""
+        """Generalized forces of all that acts between parts; those of rotors contain u̇."""
         m, acting = self.asked, []
         for element in self.whole.acting:
             with blamed(element.called):
                 acting += [*element.conservative(m), *element.nonconservative(m)]
                 _refuse_friction(element, m)
-        return self.whole.numbered(generalized(self, acting), self.symbols)
+        turning = spins(self, self.whole.acting)
+        inertial = (J * D.T * (D @ self.symbols.udot + c) for J, _, D, c in turning)
+        return self.whole.numbered(generalized(self, acting) - sum(inertial, SX(0)), self.symbols)
 
     # --- what moves -------------------------------------------------------------------------------
+
+    def rate(self, expression: SX) -> SX:
+        """The same, also of what the description says with its own symbol of time."""
+        own = ca.jtimes(expression, self.description.time, SX(1))
+        return super().rate(expression) + own
 
     def pose(self, frame: Frame) -> Pose:
         p, R, *_ = self._frame(frame)

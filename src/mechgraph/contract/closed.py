@@ -81,7 +81,7 @@ class Closed:
         """Rows that u̇ may fail to meet; of a composition those that constants do not decide."""
         terms = self.terms
         if terms.composed is not None and not terms.has_friction:
-            return list(terms.composed.tree.unsure)
+            return list(terms.composed.close.unsure)
         return list(range(len(terms.constraints)))
 
     @cached_property

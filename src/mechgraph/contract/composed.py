@@ -19,7 +19,7 @@ class Composed:
 
     levels: Levels
     multipliers: SX
-    close: Any  # a function of f and b, with its condition
+    close: Any  # a function of f and b, with its condition and the rows that it may fail to meet
     place: Callable[[SX], SX]
     tree: Any
     shown: Any = None

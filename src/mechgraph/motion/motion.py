@@ -294,11 +294,8 @@ class Motion:
         quasi = joint.kind.speeds(*self._twist_across(joint))
         if quasi is not None:
             return quasi
-        symbols = self._chart.symbols
         measured = joint.kind.measure(*Motion(self._chart).across(joint))
-        rate = ca.jtimes(measured, symbols.q, self._chart.qdot) + ca.jtimes(
-            measured, symbols.t, SX(1)
-        )
+        rate = self._chart.rate(measured)
         if self._vary == "velocity":
             moved = Motion(self._chart, vary="position")
             measured = joint.kind.measure(*moved.across(joint))

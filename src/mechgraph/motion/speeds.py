@@ -32,6 +32,9 @@ from .variables import Variables, column_of
 
 STATES = 3  # random configurations at which speeds are seen to determine the motion
 DETERMINED = 1e-9  # what is left of a row beside the others, relative
+BESIDE = (
+    "a speed beside those of the system is an extra one of mg.compose(name, [system], speeds=…)"
+)
 SMALL = 3  # size up to which a matrix is inverted by its minors
 MOVED = ("description", "topology", "body_frame", "body_pose", "chain_end", "closed", "flat",
     "joint_coordinates", "joint_speeds", "reference", "quaternion_speeds", "counted")  # fmt: skip
@@ -185,7 +188,7 @@ def _faults(chart: TreeChart, speed: Speed, value: SX) -> list[str]:
     elif ca.depends_on(value, s.w):
         wrong = "uses an input, which has no known rate"
     elif ca.depends_on(slopes, s.u):
-        wrong = "must be linear in the joints' speeds; use an output for what is not"
+        wrong = f"must be linear in the joints' speeds; use an output for what is not ({BESIDE})"
     elif slopes[:, carried].nnz():
         wrong = "uses a joint that is cut and carries its coordinates; cut another one"
     return [f"speed {speed.name!r}: {wrong}"] if wrong else []
@@ -265,7 +268,7 @@ def _undetermined(chart: TreeChart, rows: SX, named: dict[int, int]) -> list[str
             others = ", ".join(map(repr, names[:i])) or "constants"
             return [
                 f"speed {name!r}: follows from {others}, so that these speeds do not determine the "
-                "motion; leave it out, or choose another one"
+                f"motion; leave it out, or choose another one ({BESIDE})"
             ]
     listed = ", ".join(f"{names[i]!r} for {chart.symbols.speeds[k]!r}" for i, k in named.items())
     return [

@@ -136,17 +136,22 @@ class NormalForm:
         return c, s
 
     def _whole_angle(self, angle: Terms) -> tuple[Terms, Terms]:
-        """Cosine and sine of an angle as two generators; an angle and its opposite share them."""
-        sign = 1 if angle[min(angle)] > 0 else -1
-        c, s = self._pair(self.expression({m: sign * x for m, x in angle.items()}))
+        """Cosine and sine of an angle as two generators; an angle and its opposite share them: of
+        the two that one whose sine SymPy writes without a minus."""
+        whole = self.expression(angle)
+        sign = 1 if isinstance(sp.sin(whole), sp.sin) else -1
+        c, s = self._pair(sign * whole)
         return c, {m: sign * x for m, x in s.items()}
 
     def _pair(self, angle: sp.Expr) -> tuple[Terms, Terms]:
-        """Cosine and sine as two generators that know each other."""
-        c, s = self.symbol(sp.cos(angle)), self.symbol(sp.sin(angle))
-        cosine, sine = (self._index[f(angle)] for f in (sp.cos, sp.sin))
-        self._cosine_of[sine], self._sine_of[cosine] = cosine, sine
-        return c, s
+        """Cosine and sine as two generators that know each other, unless SymPy has another name for
+        one of them (of an arc sine, say)."""
+        c, s = sp.cos(angle), sp.sin(angle)
+        terms = self.symbol(c), self.symbol(s)
+        if isinstance(c, sp.cos) and isinstance(s, sp.sin):
+            cosine, sine = self._index[c], self._index[s]
+            self._cosine_of[sine], self._sine_of[cosine] = cosine, sine
+        return terms
 
     def _checked(self, terms: Terms) -> Terms:
         if len(terms) > self.limit:

@@ -22,7 +22,7 @@ from casadi import SX
 from ..arguments import some_of, whole
 from ..closures.closure import CLOSURES
 from ..closures.numbers import RANK_TOLERANCE, Independent, bordered, rank, solved
-from ..contract.evaluator import coefficient
+from ..contract.evaluator import UNKNOWN, coefficient
 from ..errors import ArgumentError, AssemblyError, UnsupportedError
 from ..formalisms import DEFAULT, FORMALISMS
 from ..kernels import Kernel
@@ -357,11 +357,14 @@ def _solutions(
         yield from _by_complement(equations, at, held, M, f)
     for name, closure in CLOSURES.items():
         try:
-            udot, lam = closure.solve(M, f, held.A, held.b)
+            solution = closure.solved(M, f, held.A, held.b)
+            determined = bool((solution.error < UNKNOWN).all())
         except np.linalg.LinAlgError:
+            determined = False
+        if not determined:
             message = equations.numeric.undetermined_message(at.q, at.u, at.t, None)
-            raise ArgumentError(message) from None
-        yield name, udot, lam
+            raise ArgumentError(message)
+        yield name, solution.udot, solution.lam
     closed = equations.numeric.closed
     if closed.has_own_way:
         out = equations.numeric.evaluate(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ...equations import Equations
 
 ATTEMPTS, STEPS = 40, 50
+WISHES = 40  # steps that also come nearer to the guess and to rest; then what must be alone
 ROUNDING = 1e-13  # of the largest speed
 MET = 1e-9  # what may be left of a row, relative to it
 
@@ -41,9 +42,10 @@ def velocities(
 
 
 def _settled(rows: Speeding, u: np.ndarray) -> np.ndarray:
-    """Gauss–Newton steps; one suffices where all rows are linear."""
-    for _ in range(STEPS):
-        levels = rows.levels(u)
+    """Gauss–Newton steps; one suffices where all rows are linear. Where they are curved, wishes
+    along them take a step off them again, and do so slowly less."""
+    for k in range(STEPS):
+        levels = rows.levels(u)[: 1 if k >= WISHES else None]
         if not np.isfinite(levels[0][1]).all():
             break
         step = in_order(levels, len(u))

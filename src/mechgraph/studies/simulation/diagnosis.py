@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...composition.subsystem import Subsystem
 from ...contract.mobility import lost_rows
 from ...model.contact.compliant import CompliantContact
 from ...results.trajectory import Trajectory
@@ -138,6 +139,7 @@ def diagnosis(context: Context, trajectory: Trajectory, failure: IntegrationFail
         lines.append(
             f"It is near a singular configuration: {', '.join(lost)} lost their hold there."
         )
+    lines += _failing(context, trajectory.q[-1], trajectory.u[-1], t)
     fastest = int(np.abs(trajectory.u[-1]).argmax()) if trajectory.u.size else 0
     if trajectory.u.size:
         lines.append(
@@ -145,3 +147,18 @@ def diagnosis(context: Context, trajectory: Trajectory, failure: IntegrationFail
         )
     lines.append(f"{failure.hint}; .trajectory of this error keeps the motion so far.")
     return " ".join(lines)
+
+
+def _failing(context: Context, q: np.ndarray, u: np.ndarray, t: float) -> list[str]:
+    """Of composed equations: what was chosen for a complement, and is none."""
+    composed = context.equations.terms.composed
+    if composed is None:
+        return []
+    level = Subsystem(context.equations, composed.tree).failing(q, u, t, context.parameters)
+    if level is None:
+        return []
+    free = ", ".join(map(repr, level.independent))
+    return [
+        f"What {level.name!r} was composed with is no complement there: its rows lose rank, or do "
+        f"not leave {free} free. mg.compose(…, complement='pivoted') finds one anew at every state."
+    ]
