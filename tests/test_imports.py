@@ -8,6 +8,7 @@ from functools import cache
 from importlib.metadata import files
 from pathlib import Path
 
+import casadi as ca
 import mujoco
 import numpy as np
 import pinocchio as pin
@@ -149,7 +150,7 @@ def assets() -> Path:
 MODELS = sorted(path.name for path in assets().glob("*.xml"))
 
 
-def _read(path: Path, **options: bool) -> mg.System:
+def _read(path: Path, **options: object) -> mg.System:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return mg.from_mjcf(path, **options)
@@ -166,7 +167,7 @@ class MujocoTwin:
         )
         self.model.opt.viscosity = self.model.opt.density = 0
         self.data = mujoco.MjData(self.model)
-        self.system = _read(path)
+        self.system = _read(path, contacts="none")
         self.equations = self.system.equations()
         where = self.equations.terms.chart
         names = [self.model.joint(k).name or f"joint {k}" for k in range(self.model.njnt)]
@@ -255,6 +256,161 @@ def test_equalities_close_loops_where_mujoco_has_them(tmp_path):
     assert len(rows) == 3 + 1 + 1 + 6
     assert np.abs(rows).max() < 1e-9
     _moves_as_there(twin)
+
+
+# --- what touches the ground ----------------------------------------------------------------------
+
+FEET = """
+<mujoco model="feet">
+  <option cone="elliptic"/>
+  <default><geom friction="0.7"/></default>
+  <worldbody>
+    <geom name="floor" type="plane" size="5 5 .1" euler="0 0 20" pos="0 0 0.1" solref="0.01 1"
+      margin="0.003" solmix="3"/>
+    <body name="ball" pos="0 0 0.2"><freejoint name="a"/><geom name="skin" size="0.1"
+      solref="0.03 0.7" solimp="0.8 0.9 0.01 0.5 2" margin="0.002"/></body>
+    <body name="log" pos="1 0 0.15" quat="1 0 1 0"><freejoint name="b"/>
+      <geom name="bark" type="capsule" size="0.05 0.2" friction="0.9"/></body>
+    <body name="chest" pos="2 0 0.2"><freejoint name="c"/>
+      <geom name="wood" type="box" size="0.2 0.15 0.1" condim="1"/></body>
+    <body name="tin" pos="3 0 0.2"><freejoint name="d"/>
+      <geom name="metal" type="cylinder" size="0.1 0.1" condim="4" solref="-9000 -80"/></body>
+    <body name="egg" pos="4 0 0.18"><freejoint name="e"/>
+      <geom name="shell" type="ellipsoid" size="0.1 0.09 0.08"/></body>
+    <body name="ghost" pos="5 0 0.2"><freejoint name="f"/>
+      <geom name="air" size="0.1" contype="0" conaffinity="0"/></body>
+  </worldbody>
+  <keyframe><key qpos="0 0 .21 1 0 0 0  1 0 .16 1 0 1 0  2 0 .22 1 0 0 0  3 0 .22 1 0 0 0
+    4 0 .19 1 0 0 0  5 0 1 1 0 0 0" ctrl=""/></keyframe>
+</mujoco>
+"""
+ON_THE_FLOOR = {"a": "skin", "b": "bark", "c": "wood", "d": "metal", "e": "shell"}
+
+
+@pytest.fixture(scope="module")
+def feet(tmp_path_factory):
+    path = tmp_path_factory.mktemp("feet") / "feet.xml"
+    path.write_text(FEET)
+    return path
+
+
+def test_what_lies_on_the_floor_weighs_on_it_as_deep_as_in_mujoco(feet):
+    with pytest.warns(UserWarning, match="torsional and rolling friction of 'metal on floor'"):
+        example = mg.gallery.load_file(feet)
+    system = example.system()
+    assert list(system.forces) == [f"{geom} on floor" for geom in ON_THE_FLOOR.values()]
+    assert example.start["a"] == [0, 0, 0.21, 1, 0, 0, 0]
+    run = system.equations().simulate(0.6, example.start)
+    model = mujoco.MjModel.from_xml_path(str(feet))
+    data = mujoco.MjData(model)
+    mujoco.mj_resetDataKeyframe(model, data, 0)
+    mujoco.mj_step(model, data, 2000)
+    for joint, geom in ON_THE_FLOOR.items():
+        weight = 9.81 * model.body(model.joint(joint).bodyid[0]).mass[0]
+        force = run.reaction(f"{geom} on floor")[-1][:3]
+        np.testing.assert_allclose(force, (0, 0, weight), rtol=1e-7, atol=1e-6)
+        z = float(data.qpos[model.joint(joint).qposadr[0] + 2])
+        same = 1e-9 if geom in ("skin", "shell") else 3e-5  # one point, or several that share
+        assert run[f"{joint}.z"][-1] == pytest.approx(z, abs=same)
+    assert run["f.z"][-1] == pytest.approx(1 - 9.81 * 0.6**2 / 2, abs=1e-9)
+
+
+def test_rigid_contacts_of_mujocos_geoms(tmp_path):
+    path = tmp_path / "ball.xml"
+    kept = FEET[: FEET.index('    <body name="log"')], FEET[FEET.index("  </worldbody>") :]
+    path.write_text("".join(kept).replace(FEET[FEET.index("  1 0 .16") : FEET.index('" ctrl')], ""))
+    run = _read(path, contacts="rigid").equations().simulate(0.2, {"a.z": 0.21, "a.x'": 0.1})
+    weight = 9.81 * 4 / 3 * np.pi  # of 1000 kg/m³, 0.1 m
+    assert run.reaction("skin on floor")[-1][2] == pytest.approx(weight, rel=1e-9)
+    assert run["a.z"][-1] == pytest.approx(0.1 + 0.1 + 0.003 + 0.002, abs=1e-9)
+    with pytest.raises(mg.ArgumentError, match="contacts"):
+        mg.from_mjcf(path, contacts="soft")
+
+
+@pytest.mark.parametrize("name", ["ant.xml", "half_cheetah.xml", "humanoid.xml", "feet"])
+def test_gaps_of_contacts_are_mujocos_distances(name, feet):
+    path = feet if name == "feet" else assets() / name
+    model = mujoco.MjModel.from_xml_path(str(path))
+    planes = model.geom_type == 0
+    model.geom_margin[:], model.geom_margin[planes] = 0.0, 1e3  # each geom is told of
+    twin = MujocoTwin(path)
+    q, _, _ = twin.state(5)
+    data = mujoco.MjData(model)
+    data.qpos[:] = twin.data.qpos
+    mujoco.mj_forward(model, data)
+    nearest: dict[str, float] = {}
+    for contact in data.contact[: data.ncon]:
+        one, plane = sorted(contact.geom, key=lambda g: planes[g])
+        if planes[plane] and not planes[one]:
+            key = f"{_geom(model, one)} on {_geom(model, plane)}"
+            nearest[key] = min(nearest.get(key, np.inf), contact.dist)
+    system = _read(path)
+    assert nearest.keys() == {each for each in system.forces if " on " in each}
+    original = mujoco.MjModel.from_xml_path(str(path))
+    gaps = _gaps(system, q)
+    for key, distance in nearest.items():
+        ids = [original.geom(_number(each)).id for each in key.split(" on ")]
+        margin = original.geom_margin[ids].sum() if _new() else original.geom_margin[ids].max()
+        assert gaps[key] == pytest.approx(distance - margin, abs=1e-9), key
+
+
+def _geom(model, k):
+    return model.geom(int(k)).name or f"geom {k}"
+
+
+def _number(name):
+    return int(name[5:]) if name.startswith("geom ") else name
+
+
+def _gaps(system, q):
+    """The least gap of each contact."""
+    chart = system.equations().terms.chart
+    symbols = system.equations().terms.symbols
+    out = {}
+    for name, force in system.forces.items():
+        if hasattr(force, "pairs"):
+            gap = ca.mmin(ca.vertcat(*(pair.contact(chart.motion).gap for pair in force.pairs)))
+            out[name] = float(ca.Function("gap", [symbols.q], [gap])(q))
+    return out
+
+
+WALKER = """<robot name="walker">
+  <link name="hull"><inertial><mass value="3"/>
+    <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  %s
+</robot>"""
+FOOT = """<link name="{0}"><inertial><mass value="0.5"/>
+    <inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial>
+    <collision><origin xyz="0 0 -0.3"/><geometry>{1}</geometry></collision></link>
+  <joint name="{0} joint" type="fixed"><parent link="hull"/><child link="{0}"/>
+    <origin xyz="{2} {3} 0"/></joint>"""
+
+
+def test_shapes_of_a_urdf_touch_a_ground_that_is_asked_for(tmp_path):
+    shapes = {
+        "a": ('<sphere radius="0.1"/>', 0.5, 0),
+        "b": ('<cylinder radius="0.05" length="0.2"/>', -0.4, 0.3),
+        "c": ('<box size="0.1 0.1 0.2"/>', -0.4, -0.3),
+        "d": ('<mesh filename="none.stl"/>', 0, 0),
+    }
+    path = tmp_path / "walker.urdf"
+    path.write_text(WALKER % "".join(FOOT.format(name, *each) for name, each in shapes.items()))
+    law = {"stiffness": 1e5, "damping": 100.0, "friction": 0.8, "height": 0.05}
+    with pytest.warns(UserWarning, match="contacts of the meshes of d"):
+        walker = mg.from_urdf(path, floating=True, ground=law)
+    names = [f"{foot} on the ground" for foot in "abc"]
+    assert list(walker.forces) == names
+    run = walker.equations().simulate(1.0, {"root joint.z": 0.4499})
+    forces = sum(run.reaction(name)[-1][:3] for name in names)
+    np.testing.assert_allclose(forces, (0, 0, 5 * 9.81), rtol=1e-5, atol=1e-3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rigid = mg.from_urdf(path, floating=True, ground={"friction": 0.8, "links": ["a"]})
+        assert list(rigid.constraints) == ["a on the ground"]
+        assert not mg.from_urdf(path, ground={"friction": 0.8, "links": "abc"}).constraints
+    for wrong, told in (({"stifness": 1}, "stiffness"), ({"links": ["e"]}, "unknown link 'e'")):
+        with pytest.raises(mg.ArgumentError, match=told):
+            mg.from_urdf(path, ground=wrong)
 
 
 def _new() -> bool:

@@ -51,7 +51,7 @@ class Imported:
         self.system.left_out = tuple(self.left_out)
         if self.left_out:
             lines = "".join(f"\n  - {each}" for each in self.left_out)
-            warnings.warn(f"{self.system.name}: not all could be taken over:{lines}", stacklevel=3)
+            warnings.warn(f"{self.system.name}: not all could be taken over:{lines}", stacklevel=5)
         return self.system
 
 

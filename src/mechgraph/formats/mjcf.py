@@ -14,29 +14,48 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from .. import door
-from ..arguments import file_path, flag
+from ..arguments import choice, file_path, flag
 from ..errors import ArgumentError, ModelError, blamed, told
+from ..model.bodies import Marker
+from ..model.contact.surfaces import Plane
 from ..model.system import System
 from .grammar import Formula
 from .imported import Imported
+from .mjcf_contacts import PLANE, Touch, surface_of, touches
+from .reading import ModelFile
 from .spelling import name_text, number_text
 
 FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
 CONNECT, WELD, JOINT = range(3)  # mjtEq
-OBJ_BODY, OBJ_JOINT, OBJ_SITE, OBJ_EQUALITY, OBJ_ACTUATOR = 1, 3, 6, 17, 19  # mjtObj
+OBJ_BODY, OBJ_JOINT, OBJ_GEOM, OBJ_SITE, OBJ_EQUALITY, OBJ_ACTUATOR = 1, 3, 5, 6, 17, 19  # mjtObj
+NO_CONTACTS, NO_GRAVITY, NO_FILTER = 1 << 4, 1 << 7, 1 << 10  # mjtDisableBit
+CONTACTS = ("compliant", "rigid", "none")
 
 
-def from_mjcf(path: str | Path, limits: bool = False, friction: bool = False) -> System:
+def from_mjcf(
+    path: str | Path, limits: bool = False, friction: bool = False, contacts: str = "compliant"
+) -> System:
     """The system in an MJCF file (.xml) of MuJoCo.
 
     limits, friction: True makes stops of the joints' ranges, and friction that sticks of their
         frictionloss; a simulation switches them.
+    contacts: of spheres, capsules, ellipsoids, cylinders and boxes with planes: "compliant", as
+        deep at rest as MuJoCo's; "rigid", which a simulation switches; or "none".
 
     Equality constraints are exact here, and joints' springs, dampers and armature are MuJoCo's.
     What could not be taken over is warned of, and kept as ``system.left_out``.
     """
-    path = file_path(path)
-    return _Model(_compiled(path), flag("limits", limits), flag("friction", friction)).read()
+    return read_mjcf(path, limits, friction, contacts).system
+
+
+def read_mjcf(
+    path: str | Path, limits: bool = False, friction: bool = False, contacts: str = "compliant"
+) -> ModelFile:
+    """The system in an MJCF file, and where it begins: its first keyframe, else where it is
+    drawn."""
+    choice("contacts", contacts, CONTACTS)
+    taken = {"limits": flag("limits", limits), "friction": flag("friction", friction)}
+    return _Model(_compiled(file_path(path)), taken, contacts).read()
 
 
 def _compiled(path: Path) -> Any:
@@ -50,15 +69,16 @@ def _compiled(path: Path) -> Any:
 
 
 class _Model(Imported):
-    def __init__(self, model: Any, limits: bool, friction: bool) -> None:
-        self.mujoco, self.model = door.library("mujoco"), model
-        gravity = np.array(model.opt.gravity)
-        super().__init__(self._text(0) or "model", gravity)
-        self.taken = {"limits": limits, "friction": friction}
+    def __init__(self, model: Any, taken: dict[str, bool], contacts: str) -> None:
+        self.mujoco, self.model, self.contacts = door.library("mujoco"), model, contacts
+        self.gravity = np.array(model.opt.gravity) * (not model.opt.disableflags & NO_GRAVITY)
+        super().__init__(self._text(0) or "model", self.gravity)
+        self.taken = taken
         self.bodies = ["ground", *(self._name("body", OBJ_BODY, k) for k in range(1, model.nbody))]
         self.joints = [self._name("joint", OBJ_JOINT, k) for k in range(model.njnt)]
+        self.driven: list[int] = []  # actuators that are taken over
 
-    def read(self) -> System:
+    def read(self) -> ModelFile:
         model = self.model
         for k in range(1, model.nbody):
             with blamed(f"body {self.bodies[k]!r}"):
@@ -72,17 +92,22 @@ class _Model(Imported):
             self._equality(k)
         for k in range(model.nu):
             self._actuator(k)
+        if self.contacts != "none":
+            for touch in touches(model):
+                self._contact(touch)
         self._rest()
-        return self.result()
+        return ModelFile(self.result(), **self._beginning())
 
     def _text(self, address: int) -> str:
         names = bytes(self.model.names)
         return names[address : names.index(b"\0", address)].decode(errors="replace")
 
+    def _called(self, what: str, kind: int, k: int) -> str:
+        return self.mujoco.mj_id2name(self.model, kind, k) or f"{what} {k}"
+
     def _name(self, what: str, kind: int, k: int) -> str:
         """The name in the file; bodies and joints may share one, all else has its own."""
-        name = self.mujoco.mj_id2name(self.model, kind, k) or f"{what} {k}"
-        taken = self.system._names
+        name, taken = self._called(what, kind, k), self.system._names
         clashing = name == "ground" or (what not in ("body", "joint") and name in taken)
         return f"{what} {name}" if clashing else name
 
@@ -223,12 +248,16 @@ class _Model(Imported):
         if not plain:
             self.left_out.append(f"the actuator {name!r}, which is no motor or servo of a joint")
             return
+        self.driven.append(k)
         taken = f"{name} drive" if name in self.system._names else name
         symbol = self.system.input(name if taken == name else f"{name} input")
         driven = name_text(self.joints[joint])
         bias = m.actuator_biasprm[k][:3] if m.actuator_biastype[k] else np.zeros(3)
+        wanted = name_text(symbol.name())
+        if m.actuator_ctrllimited[k]:
+            wanted = _clipped(wanted, m.actuator_ctrlrange[k])
         terms = [
-            f"{number_text(float(m.actuator_gainprm[k][0]))}*{name_text(symbol.name())}",
+            f"{number_text(float(m.actuator_gainprm[k][0]))}*{wanted}",
             f"{number_text(float(bias[0]))}",
             f"({number_text(float(bias[1] * gear))})*coordinate({driven})",
             f"({number_text(float(bias[2] * gear))})*speed({driven})",
@@ -236,39 +265,98 @@ class _Model(Imported):
         used = [terms[0], *(t for t, b in zip(terms[1:], bias, strict=True) if b)]
         effort = " + ".join(used)
         if m.actuator_forcelimited[k]:
-            low, high = (number_text(float(x)) for x in m.actuator_forcerange[k])
-            effort = f"clip({effort}, {low}, {high})"
-        if m.actuator_ctrllimited[k]:
-            self.left_out.append(f"the range of the input of {name!r}")
+            effort = _clipped(effort, m.actuator_forcerange[k])
         text = f"({number_text(gear)})*({effort})"
         self.system.torque(
             f"{name} effort", self.joints[joint], Formula(text, {symbol.name(): symbol})
         )
+
+    # --- what touches the ground ------------------------------------------------------------------
+
+    def _contact(self, touch: Touch) -> None:
+        name = " on ".join(self._called("geom", OBJ_GEOM, g) for g in (touch.geom, touch.plane))
+        above = _matrix(self.model.geom_quat[touch.plane])[:, 2] * touch.margin
+        kind, size = int(self.model.geom_type[touch.geom]), self.model.geom_size[touch.geom]
+        surface = surface_of(kind, self._place(touch.geom), size)
+        if surface is None:
+            self.left_out.append(f"the contact {name!r}, of a shape that is no primitive one")
+            return
+        if touch.dim > 3:
+            self.left_out.append(f"torsional and rolling friction of {name!r}")
+        plane = Plane(self._place(touch.plane, above))
+        if self.contacts == "rigid":
+            self.system.rigid_contact(name, surface, plane, friction=touch.friction)
+            return
+        mass = 1 / float(self.model.body_invweight0[self.model.geom_bodyid[touch.geom]][0])
+        strength = float(np.linalg.norm(self.gravity))
+        law = touch.law(mass, strength, 2 * float(self.model.opt.timestep))
+        self.system.compliant_contact(name, surface, plane, **law, friction=touch.friction)
+
+    def _place(self, geom: int, above: Any = 0.0) -> Marker:
+        m, body = self.model, self.bodies[self.model.geom_bodyid[geom]]
+        pose = m.geom_pos[geom] + above, _matrix(m.geom_quat[geom])
+        return Marker(self._called("geom", OBJ_GEOM, geom), self.system._known(body), *pose)
+
+    # --- where it begins, and what is not taken over ----------------------------------------------
+
+    def _beginning(self) -> dict[str, Any]:
+        """The first keyframe, or where the file shows it; where loops are closed, a guess."""
+        m = self.model
+        q, u, w = (
+            (m.key_qpos[0], m.key_qvel[0], m.key_ctrl[0])
+            if m.nkey
+            else (m.qpos0, np.zeros(m.nv), np.zeros(m.nu))
+        )
+        places, rates = dict[str, Any](), dict[str, Any]()
+        for j, name in enumerate(self.joints):
+            kind, first, dof = (int(x[j]) for x in (m.jnt_type, m.jnt_qposadr, m.jnt_dofadr))
+            sizes = {FREE: (7, 6), BALL: (4, 3)}.get(kind, (1, 1))
+            places[name] = _plain(q[first : first + sizes[0]])
+            rates[f"{name}'"] = _plain(u[dof : dof + sizes[1]])
+        start = {**places, **{key: value for key, value in rates.items() if np.any(value)}}
+        inputs = dict(zip(self.system.inputs, map(float, w[self.driven]), strict=True))
+        options = {"inputs": inputs} if any(inputs.values()) else {}
+        return {"guess" if m.neq else "start": start, "options": options}
 
     def _rest(self) -> None:
         """What a file of MuJoCo's may have that is not taken over at all."""
         m = self.model
         for what, count in (
             ("tendons", m.ntendon),
-            ("contacts between geoms", m.npair),
             ("flexible bodies", getattr(m, "nflex", 0)),
         ):
             if count:
                 self.left_out.append(f"{count} {what}")
         if self._collides():
             self.left_out.append(
-                "contacts of geoms; say rigid_contact or compliant_contact for those that meet"
+                "contacts of geoms with others than planes; say rigid_contact or "
+                "compliant_contact for those that meet"
             )
         if m.opt.density or m.opt.viscosity:
             self.left_out.append("forces of the fluid around it")
 
     def _collides(self) -> bool:
-        m = self.model
-        return (
-            bool(np.any(m.geom_contype != 0))
-            and bool(np.any(m.geom_bodyid != 0))
-            and not int(m.opt.disableflags) & 1 << 4
-        )
+        """True if geoms meet that are not a plane and a shape of which it was told already."""
+        m, flags = self.model, int(self.model.opt.disableflags)
+        if flags & NO_CONTACTS:
+            return False
+        others = np.flatnonzero((m.geom_type != PLANE) | (self.contacts == "none"))
+        types, partners = m.geom_contype[others], m.geom_conaffinity[others]
+        meet = (types[:, None] & partners) | (partners[:, None] & types)
+        roots = m.body_weldid[m.geom_bodyid[others]]
+        next_to = (m.body_weldid[m.body_parentid[roots]][:, None] == roots) & (roots != 0)
+        kin = (next_to | next_to.T) & (not flags & NO_FILTER)
+        paired = m.geom_type[m.pair_geom1].astype(bool) & m.geom_type[m.pair_geom2].astype(bool)
+        return bool(np.any(meet & (roots[:, None] != roots) & ~kin) or np.any(paired))
+
+
+def _clipped(text: str, limits: np.ndarray) -> str:
+    low, high = (number_text(float(x)) for x in limits)
+    return f"clip({text}, {low}, {high})"
+
+
+def _plain(values: np.ndarray) -> Any:
+    return float(values[0]) if len(values) == 1 else [float(x) for x in values]
 
 
 def _matrix(quaternion: Any) -> np.ndarray:

@@ -1,21 +1,26 @@
 """URDF: links are bodies, joints are joints of the same names; read by ``yourdfpy``.
 
-A link without inertia is a frame. Mimic joints are couplings. Visual and collision shapes are not
-read.
+A link without inertia is a frame. Mimic joints are couplings. URDF knows no ground, and nothing of
+how it touches: that is asked for by ``ground=``.
 """
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .. import door
-from ..arguments import file_path, flag
+from ..arguments import file_path, flag, named, number, one_of
 from ..errors import ArgumentError, ModelError, blamed, told
+from ..model.bodies import Marker
+from ..model.contact.surfaces import Box, Cylinder, Plane, Sphere, Surface
 from ..model.system import System
 from .imported import Imported, symmetric
+from .reading import ModelFile
 
 GRAVITY = (0.0, 0.0, -9.81)
 MOVING = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic"}
@@ -27,6 +32,7 @@ def from_urdf(
     gravity: Any = GRAVITY,
     limits: bool = False,
     friction: bool = False,
+    ground: Mapping[str, Any] | None = None,
 ) -> System:
     """The system in a URDF file.
 
@@ -34,13 +40,29 @@ def from_urdf(
     gravity: acceleration of gravity, which URDF does not tell.
     limits, friction: True makes stops of the joints' limits, and friction that sticks of their
         friction; a simulation switches them.
+    ground: how spheres, boxes and cylinders for collisions touch the plane z = ``height`` (0 if
+        it is not given): arguments of ``rigid_contact``, {"friction": 0.8}, or with a
+        ``stiffness`` of ``compliant_contact``; ``links`` are those that touch it, all if they are
+        not given. Without ``ground`` they touch nothing.
 
     What could not be taken over is warned of, and kept as ``system.left_out``.
     """
-    robot = _Robot(
-        _parsed(file_path(path)), gravity, flag("limits", limits), flag("friction", friction)
-    )
-    return robot.read(flag("floating", floating))
+    return read_urdf(path, floating, gravity, limits, friction, ground).system
+
+
+def read_urdf(
+    path: str | Path,
+    floating: bool = False,
+    gravity: Any = GRAVITY,
+    limits: bool = False,
+    friction: bool = False,
+    ground: Mapping[str, Any] | None = None,
+) -> ModelFile:
+    """What ``from_urdf`` reads; URDF does not tell where a robot begins."""
+    taken = {"limits": flag("limits", limits), "friction": flag("friction", friction)}
+    law = None if ground is None else named("ground", ground)
+    robot = _Robot(_parsed(file_path(path)), gravity, taken, law)
+    return ModelFile(robot.read(flag("floating", floating)))
 
 
 def _parsed(path: Path) -> Any:
@@ -54,9 +76,11 @@ def _parsed(path: Path) -> Any:
 
 
 class _Robot(Imported):
-    def __init__(self, robot: Any, gravity: Any, limits: bool, friction: bool) -> None:
+    def __init__(
+        self, robot: Any, gravity: Any, taken: dict[str, bool], ground: dict[str, Any] | None
+    ) -> None:
         super().__init__(robot.name, gravity)
-        self.robot, self.taken = robot, {"limits": limits, "friction": friction}
+        self.robot, self.taken, self.ground = robot, taken, ground
         self.names = {link.name: _body_name(link.name) for link in robot.links}
 
     def read(self, floating: bool) -> System:
@@ -74,6 +98,8 @@ class _Robot(Imported):
         for joint in self.robot.joints:
             if joint.mimic is not None:
                 self._mimic(joint)
+        if self.ground is not None:
+            self._contacts(self.ground, floating)
         return self.result()
 
     def _link(self, link: Any) -> None:
@@ -135,6 +161,59 @@ class _Robot(Imported):
         terms = {key: c for key, c in ((joint.name, 1.0), (mimic.joint, -factor)) if key in moving}
         if joint.name in moving:  # a joint that is fixed stays at zero
             self.system.coupling(name, terms, float(mimic.offset or 0.0))
+
+    def _contacts(self, ground: dict[str, Any], floating: bool) -> None:
+        """Each shape on a link that moves touches the plane."""
+        law = dict(ground)
+        height = number("ground: height", law.pop("height", 0.0))
+        chosen = [one_of("link", name, self.names) for name in law.pop("links", self.names)]
+        touch = self.system.compliant_contact if "stiffness" in law else self.system.rigid_contact
+        known = ["height", "links", "stiffness", *[*inspect.signature(touch).parameters][3:]]
+        law = {one_of("argument of ground", key, known): law[key] for key in law}
+        plane = Plane(Marker("ground plane", self.system.ground, (0, 0, height)))
+        still = set() if floating else self._still()
+        named = {link.name: link for link in self.robot.links}
+        moving = [named[name] for name in chosen if name not in still]
+        for link in moving:
+            for name, surface in self._surfaces(link):
+                with blamed(f"link {link.name!r}"):
+                    touch(name, surface, plane, **law)
+        meshes = [x.name for x in moving if any(c.geometry.mesh is not None for c in x.collisions)]
+        if meshes:
+            self.left_out.append(f"contacts of the meshes of {', '.join(meshes)}")
+
+    def _still(self) -> set[str]:
+        """Links that do not move, with the root on the ground."""
+        held = {joint.child: joint.parent for joint in self.robot.joints if joint.type == "fixed"}
+        children = {joint.child for joint in self.robot.joints}
+        still = {link.name for link in self.robot.links if link.name not in children}
+        for name in self.names:
+            line = [name]
+            while line[-1] in held and held[line[-1]] not in line:
+                line.append(held[line[-1]])
+            still |= set(line) if line[-1] in still else set()
+        return still
+
+    def _surfaces(self, link: Any) -> Iterator[tuple[str, Surface]]:
+        """The shapes of a link that collide and are no meshes, each with a name."""
+        for k, collision in enumerate(link.collisions, start=1):
+            pose = _pose(collision.origin)
+            body = self.system._known(self.names[link.name])
+            at = Marker(collision.name or link.name, body, pose[:3, 3], pose[:3, :3])
+            surface = _surface(collision.geometry, at)
+            name = f"{link.name} on the ground" + (f" {k}" if len(link.collisions) > 1 else "")
+            if surface is not None:
+                yield name, surface
+
+
+def _surface(geometry: Any, at: Marker) -> Surface | None:
+    if geometry.sphere is not None:
+        return Sphere(at, float(geometry.sphere.radius))
+    if geometry.box is not None:
+        return Box(at, [float(x) for x in geometry.box.size])
+    if geometry.cylinder is not None:
+        return Cylinder(at, float(geometry.cylinder.radius), float(geometry.cylinder.length))
+    return None
 
 
 def _body_name(link: str) -> str:
