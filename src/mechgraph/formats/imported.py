@@ -3,12 +3,32 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 
+from ..errors import ArgumentError, ModelError, blamed, told
 from ..model.bodies import Body
 from ..model.system import System
+from .reading import text_of
+
+
+def xml_of(path: Path, what: str) -> str:
+    """The text of a file that must be sound XML: parsers that guess what was meant are not asked,
+    nor are entities expanded."""
+    if not path.is_file():
+        raise ArgumentError(f"{path}: no such file")
+    with blamed(path.name):
+        text = text_of(path)
+        if "<!ENTITY" in text:
+            raise ModelError("it defines entities, which are not read; write out what they are for")
+        try:
+            ElementTree.fromstring(text.encode())
+        except (ElementTree.ParseError, ValueError) as error:
+            raise ModelError(f"not {what}: {told(error)}") from None
+    return text
 
 
 class Imported:

@@ -15,12 +15,12 @@ from scipy.spatial.transform import Rotation
 
 from .. import door
 from ..arguments import choice, file_path, flag
-from ..errors import ArgumentError, ModelError, blamed, told
+from ..errors import ModelError, blamed, told
 from ..model.bodies import Marker
 from ..model.contact.surfaces import Plane
 from ..model.system import System
 from .grammar import Formula
-from .imported import Imported
+from .imported import Imported, xml_of
 from .mjcf_contacts import PLANE, Touch, surface_of, touches
 from .reading import ModelFile
 from .spelling import name_text, number_text
@@ -59,8 +59,7 @@ def read_mjcf(
 
 
 def _compiled(path: Path) -> Any:
-    if not path.is_file():
-        raise ArgumentError(f"{path}: no such file")
+    xml_of(path, "a model of MuJoCo's")
     mujoco = door.library("mujoco")
     try:
         return mujoco.MjModel.from_xml_path(str(path))
@@ -89,7 +88,8 @@ class _Model(Imported):
                 self._name("site", OBJ_SITE, k), body, at, _matrix(model.site_quat[k])
             )
         for k in range(model.neq):
-            self._equality(k)
+            with blamed(f"equality {self._called('equality', OBJ_EQUALITY, k)!r}"):
+                self._equality(k)
         for k in range(model.nu):
             self._actuator(k)
         if self.contacts != "none":
@@ -287,10 +287,15 @@ class _Model(Imported):
         if self.contacts == "rigid":
             self.system.rigid_contact(name, surface, plane, friction=touch.friction)
             return
-        mass = 1 / float(self.model.body_invweight0[self.model.geom_bodyid[touch.geom]][0])
         strength = float(np.linalg.norm(self.gravity))
-        law = touch.law(mass, strength, 2 * float(self.model.opt.timestep))
+        law = touch.law(self._mass_of(touch.geom), strength, 2 * float(self.model.opt.timestep))
         self.system.compliant_contact(name, surface, plane, **law, friction=touch.friction)
+
+    def _mass_of(self, geom: int) -> float:
+        """What a geom's body shows of mass; one that turns about its centre shows no end of it."""
+        shown = float(self.model.body_invweight0[self.model.geom_bodyid[geom]][0])
+        whole = float(self.model.body_subtreemass[0]) or 1.0
+        return 1 / max(shown, 1 / whole)
 
     def _place(self, geom: int, above: Any = 0.0) -> Marker:
         m, body = self.model, self.bodies[self.model.geom_bodyid[geom]]
@@ -360,4 +365,6 @@ def _plain(values: np.ndarray) -> Any:
 
 
 def _matrix(quaternion: Any) -> np.ndarray:
+    if not np.linalg.norm(quaternion) > 0:
+        raise ModelError(f"the quaternion {np.asarray(quaternion).tolist()} is no orientation")
     return Rotation.from_quat(np.asarray(quaternion), scalar_first=True).as_matrix()

@@ -15,11 +15,11 @@ import numpy as np
 
 from .. import door
 from ..arguments import file_path, flag, named, number, one_of
-from ..errors import ArgumentError, ModelError, blamed, told
+from ..errors import ModelError, blamed, told
 from ..model.bodies import Marker
 from ..model.contact.surfaces import Box, Cylinder, Plane, Sphere, Surface
 from ..model.system import System
-from .imported import Imported, symmetric
+from .imported import Imported, symmetric, xml_of
 from .reading import ModelFile
 
 GRAVITY = (0.0, 0.0, -9.81)
@@ -66,8 +66,7 @@ def read_urdf(
 
 
 def _parsed(path: Path) -> Any:
-    if not path.is_file():
-        raise ArgumentError(f"{path}: no such file")
+    xml_of(path, "a URDF file")
     urdf = door.library("yourdfpy")
     try:
         return urdf.URDF.load(str(path), build_scene_graph=False, load_meshes=False).robot
