@@ -17,6 +17,9 @@ from click.testing import CliRunner
 
 import mechgraph as mg
 from mechgraph.cli import main
+from mechgraph.show.meshes import coarsened
+from mechgraph.show.picture import Stage
+from mechgraph.show.scene import scene_of
 from pinocchio_models import Twin
 
 URDFS = sorted(
@@ -411,6 +414,93 @@ def test_shapes_of_a_urdf_touch_a_ground_that_is_asked_for(tmp_path):
     for wrong, told in (({"stifness": 1}, "stiffness"), ({"links": ["e"]}, "unknown link 'e'")):
         with pytest.raises(mg.ArgumentError, match=told):
             mg.from_urdf(path, ground=wrong)
+
+
+# --- how robots look ------------------------------------------------------------------------------
+
+BRICK = """
+v 0 0 0\nv 2 0 0\nv 2 1 0\nv 0 1 0\nv 0 0 3\nv 2 0 3\nv 2 1 3\nv 0 1 3
+f 1 3 2\nf 1 4 3\nf 5 6 7\nf 5 7 8\nf 1 2 6\nf 1 6 5\nf 2 3 7\nf 2 7 6\nf 3 4 8
+f 3 8 7\nf 4 1 5\nf 4 5 8
+"""
+SEEN = """<robot name="seen"><material name="red"><color rgba="0.8 0 0 1"/></material>
+  <link name="brick"><inertial><mass value="1"/>
+    <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>
+    <visual><origin xyz="0 0 1" rpy="0 0 1.5707963267948966"/><material name="red"/><geometry>
+      <mesh filename="package://robots/meshes/brick.obj" scale="0.1 0.1 0.2"/></geometry></visual>
+    <visual><geometry><mesh filename="meshes/lost.stl"/></geometry></visual></link>
+  <link name="mark"/>
+  <joint name="j" type="fixed"><parent link="brick"/><child link="mark"/></joint>
+</robot>"""
+
+
+@pytest.fixture
+def brick(tmp_path):
+    (tmp_path / "robots" / "meshes").mkdir(parents=True)
+    (tmp_path / "robots" / "urdf").mkdir()
+    (tmp_path / "robots" / "meshes" / "brick.obj").write_text(BRICK)
+    return tmp_path / "robots"
+
+
+def test_meshes_of_a_urdf_are_drawn_where_they_are(brick):
+    path = brick / "urdf" / "seen.urdf"
+    path.write_text(SEEN)
+    with pytest.warns(UserWarning, match=r"meshes that are not found.*lost\.stl"):
+        robot = mg.from_urdf(path, floating=True)
+    assert mg.load(robot.save(brick / "seen.yaml")).snapshot() == robot.snapshot()
+    run = robot.equations().simulate(0.1, {"root joint.x": 1.0})
+    scene = scene_of(run)
+    (mesh,) = (mesh for solid in scene.solids for mesh in solid.meshes)
+    assert (mesh.color, len(mesh.faces)) == ("#cc0000", 12)
+    corners = np.array([[x, y, z] for x in (-0.1, 0) for y in (0, 0.2) for z in (1, 1.6)])
+    np.testing.assert_allclose(_sorted(mesh.points), _sorted(corners), atol=1e-15)
+    stage = Stage(scene, "brick", 300, 200)
+    picture = np.asarray(stage.picture(0), dtype=int)
+    (x, y), _ = stage.camera.project(np.array([1 - 0.05, 0.1, 1.3]))  # its middle
+    r, g, b = picture[round(y / 2), round(x / 2)]
+    assert r > 100 > max(g, b) + 50
+    assert '"meshes":[{"points":"' in run.view().html
+
+
+def _sorted(points):
+    points = np.round(points, 12) + 0.0
+    return points[np.lexsort(points.T)]
+
+
+def test_a_fine_mesh_is_drawn_with_few_triangles():
+    angles = np.linspace(0, np.pi, 90), np.linspace(0, 2 * np.pi, 180)
+    s, t = np.meshgrid(*angles, indexing="ij")
+    points = np.stack([np.sin(s) * np.cos(t), np.sin(s) * np.sin(t), np.cos(s)], axis=-1)
+    corner = np.arange(90 * 180).reshape(90, 180)
+    a, b, c, d = corner[:-1, :-1], corner[1:, :-1], corner[1:, 1:], corner[:-1, 1:]
+    faces = np.stack([a, b, c, a, c, d], axis=-1).reshape(-1, 3)
+    few, kept = coarsened(points.reshape(-1, 3), faces, 2000)
+    assert 500 < len(kept) <= 2000
+    assert kept.max() < len(few)
+    assert np.abs(np.linalg.norm(few, axis=1) - 1).max() < 0.05
+    middles = few[kept].mean(axis=1)
+    assert np.abs(np.linalg.norm(middles, axis=1) - 1).max() < 0.05
+
+
+def test_inertia_that_mujoco_finds_from_a_mesh_is_the_bodys(brick):
+    path = brick / "brick.xml"
+    path.write_text(
+        """<mujoco><asset><mesh name="m" file="meshes/brick.obj" scale="0.1 0.1 0.1"/></asset>
+        <worldbody><body name="brick"><freejoint name="j"/>
+        <geom type="mesh" mesh="m" density="500" pos="0 0 0.5"/></body></worldbody></mujoco>"""
+    )
+    robot = _read(path)
+    body, said = robot.bodies["brick"], robot.snapshot().default_value
+    mass = 500 * 0.2 * 0.1 * 0.3
+    assert float(said(body.mass).item()) == pytest.approx(mass, rel=1e-6)  # it computes in floats
+    np.testing.assert_allclose(said(body.com).ravel(), (0.1, 0.05, 0.65), rtol=1e-6)
+    a, b, c = 0.2**2, 0.1**2, 0.3**2
+    box = mass / 12 * np.diag([b + c, a + c, a + b])
+    np.testing.assert_allclose(said(body.inertia), box, rtol=1e-5, atol=1e-8)
+    scene = scene_of(robot.equations().simulate(0.1))
+    (mesh,) = (mesh for solid in scene.solids for mesh in solid.meshes)
+    np.testing.assert_allclose(mesh.points.min(axis=0), (0, 0, 0.5), atol=1e-7)
+    np.testing.assert_allclose(mesh.points.max(axis=0), (0.2, 0.1, 0.8), atol=1e-7)
 
 
 def _new() -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,12 @@ import numpy as np
 
 from ..errors import ArgumentError, ModelError, blamed, told
 from ..model.bodies import Body
+from ..model.looks import Look
 from ..model.system import System
 from .reading import text_of
+
+MESHES = (".stl", ".obj", ".dae")
+KINDS = ", ".join(MESHES)
 
 
 def xml_of(path: Path, what: str) -> str:
@@ -39,8 +44,14 @@ class Imported:
         self.system = System(name or "robot", gravity=gravity)
         self.left_out: list[str] = []
         self.unphysical: list[str] = []
+        self.unseen: list[str] = []  # meshes that cannot be drawn
         self.taken = {"limits": False, "friction": False}  # whether they were asked for
         self.passed_over: dict[str, list[str]] = {"limits": [], "friction": []}  # joints
+
+    def look(self, body: str, look: Look) -> None:
+        """How a body is drawn, with what there is of it already."""
+        self.system._looks[body] = (*self.system._looks.get(body, ()), look)
+        self.system._snapshot = None
 
     def body(self, name: str, mass: float, com: Any, inertia: np.ndarray) -> Body:
         """A rigid body, or a frame if it weighs nothing; data that no body has are taken as they
@@ -68,6 +79,9 @@ class Imported:
         if self.unphysical:
             listed = ", ".join(self.unphysical)
             self.left_out.append(f"taken as given, though no body has such an inertia: {listed}")
+        if self.unseen:
+            listed = ", ".join(sorted({*self.unseen}))
+            self.left_out.append(f"meshes that are not found, or none of {KINDS}: {listed}")
         self.system.left_out = tuple(self.left_out)
         if self.left_out:
             lines = "".join(f"\n  - {each}" for each in self.left_out)
@@ -79,6 +93,22 @@ def _is_physical(mass: float, inertia: np.ndarray) -> bool:
     """True if some body has them: principal values that are sides of a triangle."""
     a, b, c = np.linalg.eigvalsh(inertia)
     return bool(mass > 0 and a >= 0 and a + b >= c)
+
+
+def found_beside(name: str, folder: Path) -> Path | None:
+    """A file that a robot names, "package://name/…" too, beside the robot or above it; None if it
+    is not there, or no mesh."""
+    plain = re.sub(r"^(file|package|model)://", "", name)
+    if Path(plain).suffix.lower() not in MESHES:
+        return None
+    parts = [plain] if plain == name else [plain, plain.partition("/")[2]]
+    places = (above / part for above in (folder, *folder.parents) for part in parts)
+    return next((path for path in places if path.is_file()), None)
+
+
+def hex_color(rgba: Any) -> str:
+    """A colour as pages write it."""
+    return "#" + "".join(f"{round(255 * float(np.clip(x, 0, 1))):02x}" for x in rgba[:3])
 
 
 def symmetric(inertia: Any) -> np.ndarray:

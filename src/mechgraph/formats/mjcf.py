@@ -18,10 +18,11 @@ from ..arguments import choice, file_path, flag
 from ..errors import ModelError, blamed, told
 from ..model.bodies import Marker
 from ..model.contact.surfaces import Plane
+from ..model.looks import Mesh
 from ..model.system import System
 from .grammar import Formula
-from .imported import Imported, xml_of
-from .mjcf_contacts import PLANE, Touch, surface_of, touches
+from .imported import Imported, hex_color, xml_of
+from .mjcf_contacts import MESH, PLANE, Touch, surface_of, touches
 from .reading import ModelFile
 from .spelling import name_text, number_text
 
@@ -29,6 +30,7 @@ FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
 CONNECT, WELD, JOINT = range(3)  # mjtEq
 OBJ_BODY, OBJ_JOINT, OBJ_GEOM, OBJ_SITE, OBJ_EQUALITY, OBJ_ACTUATOR = 1, 3, 5, 6, 17, 19  # mjtObj
 NO_CONTACTS, NO_GRAVITY, NO_FILTER = 1 << 4, 1 << 7, 1 << 10  # mjtDisableBit
+HIDDEN = 3  # groups of geoms that MuJoCo does not show unless it is asked to
 CONTACTS = ("compliant", "rigid", "none")
 
 
@@ -92,6 +94,8 @@ class _Model(Imported):
                 self._equality(k)
         for k in range(model.nu):
             self._actuator(k)
+        for g in range(model.ngeom):
+            self._seen(g)
         if self.contacts != "none":
             for touch in touches(model):
                 self._contact(touch)
@@ -290,6 +294,29 @@ class _Model(Imported):
         strength = float(np.linalg.norm(self.gravity))
         law = touch.law(self._mass_of(touch.geom), strength, 2 * float(self.model.opt.timestep))
         self.system.compliant_contact(name, surface, plane, **law, friction=touch.friction)
+
+    def _seen(self, geom: int) -> None:
+        """How a geom is drawn: those that MuJoCo shows unasked, but no planes."""
+        m, kind = self.model, int(self.model.geom_type[geom])
+        rgba = m.mat_rgba[m.geom_matid[geom]] if m.geom_matid[geom] >= 0 else m.geom_rgba[geom]
+        if m.geom_group[geom] >= HIDDEN or not rgba[3]:
+            return
+        place, body = self._place(geom), self.bodies[m.geom_bodyid[geom]]
+        surface = surface_of(kind, place, m.geom_size[geom])
+        if surface is not None:
+            self.look(body, surface)
+        elif kind == MESH:
+            color = None if np.allclose(rgba[:3], 0.5) else hex_color(rgba)  # 0.5 is not said
+            pose = m.geom_pos[geom], _matrix(m.geom_quat[geom])
+            self.look(
+                body, Mesh(*pose, color, None, None, *self._triangles(int(m.geom_dataid[geom])))
+            )
+
+    def _triangles(self, mesh: int) -> tuple[np.ndarray, np.ndarray]:
+        m = self.model
+        first, count = int(m.mesh_vertadr[mesh]), int(m.mesh_vertnum[mesh])
+        face, faces = int(m.mesh_faceadr[mesh]), int(m.mesh_facenum[mesh])
+        return m.mesh_vert[first : first + count].copy(), m.mesh_face[face : face + faces].copy()
 
     def _mass_of(self, geom: int) -> float:
         """What a geom's body shows of mass; one that turns about its centre shows no end of it."""

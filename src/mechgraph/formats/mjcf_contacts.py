@@ -26,7 +26,7 @@ from .. import door
 from ..model.bodies import Marker
 from ..model.contact.surfaces import Box, Capsule, Cylinder, Ellipsoid, Sphere, Surface
 
-PLANE = 0  # mjtGeom
+PLANE, MESH = 0, 7  # mjtGeom
 STANDARD = 9.81  # where there is no gravity
 FAR = 1e6  # nothing is farther from a plane
 

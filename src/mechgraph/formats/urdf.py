@@ -1,7 +1,7 @@
 """URDF: links are bodies, joints are joints of the same names; read by ``yourdfpy``.
 
 A link without inertia is a frame. Mimic joints are couplings. URDF knows no ground, and nothing of
-how it touches: that is asked for by ``ground=``.
+how it touches: that is asked for by ``ground=``. Visual shapes and meshes are how links look.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from ..arguments import file_path, flag, named, number, one_of
 from ..errors import ModelError, blamed, told
 from ..model.bodies import Marker
 from ..model.contact.surfaces import Box, Cylinder, Plane, Sphere, Surface
+from ..model.looks import Mesh
 from ..model.system import System
-from .imported import Imported, symmetric, xml_of
+from .imported import Imported, found_beside, hex_color, symmetric, xml_of
 from .reading import ModelFile
 
 GRAVITY = (0.0, 0.0, -9.81)
@@ -61,7 +62,7 @@ def read_urdf(
     """What ``from_urdf`` reads; URDF does not tell where a robot begins."""
     taken = {"limits": flag("limits", limits), "friction": flag("friction", friction)}
     law = None if ground is None else named("ground", ground)
-    robot = _Robot(_parsed(file_path(path)), gravity, taken, law)
+    robot = _Robot(_parsed(file_path(path)), gravity, taken, law, file_path(path).parent)
     return ModelFile(robot.read(flag("floating", floating)))
 
 
@@ -76,10 +77,16 @@ def _parsed(path: Path) -> Any:
 
 class _Robot(Imported):
     def __init__(
-        self, robot: Any, gravity: Any, taken: dict[str, bool], ground: dict[str, Any] | None
+        self,
+        robot: Any,
+        gravity: Any,
+        taken: dict[str, bool],
+        ground: dict[str, Any] | None,
+        folder: Path,
     ) -> None:
         super().__init__(robot.name, gravity)
-        self.robot, self.taken, self.ground = robot, taken, ground
+        self.robot, self.taken, self.ground, self.folder = robot, taken, ground, folder
+        self.colors = {m.name: m.color for m in robot.materials if m.color is not None}
         self.names = {link.name: _body_name(link.name) for link in robot.links}
 
     def read(self, floating: bool) -> System:
@@ -110,6 +117,29 @@ class _Robot(Imported):
         pose = _pose(None if inertial is None else inertial.origin)
         R = pose[:3, :3]
         self.body(self.names[link.name], mass, pose[:3, 3], symmetric(R @ np.asarray(given) @ R.T))
+        for visual in link.visuals:
+            self._visual(self.names[link.name], visual)
+
+    def _visual(self, body: str, visual: Any) -> None:
+        pose, mesh = _pose(visual.origin), visual.geometry.mesh
+        at, R = pose[:3, 3], pose[:3, :3]
+        if mesh is None:
+            surface = _surface(visual.geometry, Marker(body, self.system._known(body), at, R))
+            if surface is not None:
+                self.look(body, surface)
+            return
+        file = found_beside(mesh.filename, self.folder)
+        if file is None:
+            self.unseen.append(mesh.filename)
+            return
+        scale = np.broadcast_to(1.0 if mesh.scale is None else mesh.scale, 3)
+        self.look(body, Mesh(at, R, self._color(visual.material), scale, file))
+
+    def _color(self, material: Any) -> str | None:
+        if material is None:
+            return None
+        color = material.color or self.colors.get(material.name)
+        return None if color is None else hex_color(color.rgba)
 
     def _root(self, floating: bool) -> None:
         children = {joint.child for joint in self.robot.joints}
