@@ -78,9 +78,56 @@ forces:
     assert again.equations().accelerations([0.7], [0.0], 0.5) == found
 
 
+@pytest.mark.parametrize("kind", ["linear", "smooth"])
+@pytest.mark.parametrize("outside", ["hold", "extend", "refuse"])
+def test_tables_over_two_numbers_go_to_files_and_back(kind, outside, tmp_path):
+    x, y = np.array([0.0, 0.5, 2, 3]), np.array([-1.0, 0, 0.4, 2, 5])
+    z = np.random.default_rng(3).normal(size=(4, 5))
+    plain = mg.table(x, y, z, kind=kind, outside=outside, name="map")
+    s = mg.System("cart")
+    k = s.parameter("k", 0.7)
+    s.prismatic("x", s.ground, s.body("cart", mass=2.0, inertia=0), axis="x")
+    s.torque("known", "x", 3 * plain(k, 2 * s.time) + s.time)
+    s.torque("asked", "x", lambda m: plain(m.coordinate("x"), m.speed("x") - k) * m.time)
+    read = mg.load(s.save(tmp_path / "m.yaml"))
+    again = mg.load(read.save(tmp_path / "m.json"))
+    assert again.snapshot() == read.snapshot()
+    assert read.snapshot().forces["known"] == s.snapshot().forces["known"]
+    places = [(0.7, 1.0, 0.6), (2.2, 3.0, 0.1)]
+    if outside != "refuse":
+        places += [(-0.4, 1.2, 7.0), (9.0, -4.0, -3.0)]
+    for q, u, t in places:
+        exact = (3 * plain(0.7, 2 * t) + t + plain(q, u - 0.7) * t) / 2
+        for each in (s, read, again):
+            found = each.equations().accelerations([q], [u], t)[0]
+            assert found == pytest.approx(exact, rel=1e-13, abs=1e-14)
+    jsonschema.validate(json.loads(model_file.write(s, as_json=True)), model_schema())
+
+
+def test_tables_have_units_and_grids_of_files(tmp_path):
+    (tmp_path / "map.csv").write_text("x\\y, 0, 90\n0, 1, 2\n1000, 3, 4\n")
+    text = """
+mechgraph: 1
+tables:
+  gas: {x: [0, 1 cm], y: [0 kN, 2], units: {y: N}}
+  map: {file: map.csv, units: {x: mm, y: deg}}
+bodies: {cart: {mass: 1, inertia: 0}}
+joints: {x: {type: prismatic, parent: ground, child: cart, axis: x}}
+forces:
+  push: {type: torque, joint: x, value: "gas(coordinate(x)) + map(coordinate(x), 45 deg)"}
+"""
+    (tmp_path / "m.yaml").write_text(text)
+    found = mg.load(tmp_path / "m.yaml").equations().accelerations([0.005], [0.0])[0]
+    assert found == pytest.approx(1.0 + 1.5 + 2 * 0.005, rel=1e-12)
+
+
 @pytest.mark.parametrize(
     ("table", "told"),
     [
+        ("{x: [0, 1], y: [0, 1], z: [[0, 1]]}", "z"),
+        ("{x: [0, 1], y: [0, 1], z: [[0, 1], [1, 2]], outside: repeat}", "outside"),
+        ("{x: [0, 1], y: [0, 1], units: {x: furlong}}", "'furlong' is no unit"),
+        ("{x: [0, 1], y: [0, 1], units: mm}", "units must be such as"),
         ("{x: [0, 1], y: [0]}", "one of each"),
         ("{x: [1, 0], y: [0, 1]}", "gas"),
         ("{x: [0, 1]}", "x and y"),

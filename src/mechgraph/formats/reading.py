@@ -17,9 +17,10 @@ from ..model import kinds
 from ..model.joints import Chain
 from ..model.system import System
 from ..motion.speeds import joint_chart
-from ..tables import Table
+from ..tables import Grid, Table
 from . import document
 from .document import Node
+from .grammar import evaluate
 from .values import Values
 
 VERSION = 1
@@ -171,27 +172,58 @@ class Reading(Values):
         self.names[name] = self.system.parameter(name, value)
 
     def _table(self, name: str, node: Node) -> None:
-        """Points x and y, or a file of two columns beside the model."""
-        given = {key: item.plain() for key, item in self._given(node).items()}
-        if "file" in given:
-            given["x"], given["y"] = self._columns(given.pop("file"))
-        wrong = [key for key in given if key not in ("x", "y", "kind", "outside")]
+        """Points x and y, with a matrix z over both, or a file beside the model that has them."""
+        nodes = self._given(node)
+        given = {key: self._points(item) for key, item in nodes.items() if key in "xyz"}
+        words = {key: item.plain() for key, item in nodes.items() if key not in given}
+        units = words.pop("units", {})
+        if "file" in words:
+            given |= self._columns(words.pop("file"))
+        wrong = [key for key in words if key not in ("kind", "outside")]
         if wrong or not {"x", "y"} <= {*given}:
             raise ModelError(
-                f"a table has x and y, or file, and kind and outside, got {', '.join(given)}"
+                "a table has x and y (and z, a row for each x), or file, and kind, outside and "
+                f"units, got {', '.join(nodes)}"
             )
-        self.names[name] = Table(**given, name=name)
+        if not isinstance(units, dict) or not {*units} <= {*given}:
+            listed = ", ".join(f"{key}: mm" for key in given)
+            raise ModelError(f"units must be such as {{{listed}}}, got {shown(units)}")
+        factors = {key: self._unit(key, unit) for key, unit in units.items()}
+        points = {key: _scaled(values, factors.get(key, 1.0)) for key, values in given.items()}
+        self.names[name] = (Grid if "z" in given else Table)(**points, **words, name=name)
 
-    def _columns(self, file: Any) -> Any:
+    def _points(self, node: Node) -> Any:
+        """Numbers, each of which may have a unit of its own, or lists of them."""
+        if isinstance(node.value, list):
+            return [self._points(item) for item in node.value]
+        return self._constant(node)
+
+    def _unit(self, key: str, unit: Any) -> float:
+        try:
+            return float(evaluate(f"1 {unit}", {}))
+        except ModelError:
+            raise ModelError(f"units: {key}: {shown(unit)} is no unit") from None
+
+    def _columns(self, file: Any) -> dict[str, Any]:
+        """Two columns x, y; or, with more, x down the first one, y along the first row, z inside.
+        Two may have a line above that is no numbers."""
         if not isinstance(file, str) or Path(file).suffix.lower() != ".csv":
             raise ModelError(f"file must be the name of a .csv file, got {shown(file)}")
         rows = text_of(self.folder / file).splitlines()
         cells = [row.replace(";", ",").split(",") for row in rows if row.strip()]
         try:
+            if cells and len(cells[0]) > 2:
+                first, *others = cells
+                inside = [[float(cell) for cell in row] for row in others]
+                x, z = [row[0] for row in inside], [row[1:] for row in inside]
+                return {"x": x, "y": [float(cell) for cell in first[1:]], "z": z}
             points = [(float(a), float(b)) for a, b in cells[not _is_number(cells[0][0]) :]]
         except (ValueError, IndexError):
-            raise ModelError(f"{file} must have two columns of numbers, with commas") from None
-        return [list(column) for column in zip(*points, strict=True)] if points else ([], [])
+            raise ModelError(
+                f"{file} must have two columns of numbers, with commas, or a grid: x down the "
+                "first column, y along the first row"
+            ) from None
+        return {"x": [x for x, _ in points], "y": [y for _, y in points]}
 
     def _body(self, name: str, node: Node) -> None:
         given = self._given(node)
@@ -390,6 +422,12 @@ class _At(ModelError):
 
 class _Told(ModelError):
     """Problems that tell their lines already."""
+
+
+def _scaled(values: Any, factor: float) -> Any:
+    if isinstance(values, list):
+        return [_scaled(value, factor) for value in values]
+    return values if factor == 1.0 else values * factor
 
 
 def _is_number(text: str) -> bool:

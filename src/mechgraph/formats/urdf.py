@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import door
 from ..arguments import file_path, flag, named, number, one_of
-from ..errors import ModelError, blamed, told
+from ..errors import ModelError, blamed, shown, told
 from ..model.bodies import Marker
 from ..model.contact.surfaces import Box, Cylinder, Plane, Sphere, Surface
 from ..model.looks import Mesh
@@ -165,7 +165,7 @@ class _Robot(Imported):
 
     def _end(self, link: str) -> str:
         if link not in self.names:
-            raise ModelError(f"joins the link {link!r}, which is not there")
+            raise ModelError(f"joins the link {shown(link)}, which is not there")
         return self.names[link]
 
     def _built(self, joint: Any) -> dict[str, Any]:
