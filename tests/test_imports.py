@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.resources
+import importlib.util
 import warnings
 from functools import cache
 from importlib.metadata import files
@@ -139,6 +140,30 @@ def test_wrong_urdfs_are_told(tmp_path, text, told):
     assert told in str(caught.value)
     with pytest.raises(mg.ArgumentError, match="no such file"):
         mg.from_urdf(tmp_path / "none.urdf")
+
+
+XACRO = """<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
+  <xacro:property name="m" value="2"/>
+  <xacro:macro name="bar" params="name">
+    <link name="${name}"><inertial><mass value="${2*m}"/>
+      <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link></xacro:macro>
+  <xacro:bar name="base"/><xacro:bar name="tip"/>
+  <joint name="j" type="continuous"><parent link="base"/><child link="tip"/></joint>
+</robot>"""
+
+
+def test_xacro_is_expanded_if_its_package_is_there(tmp_path):
+    path = tmp_path / "arm.urdf.xacro"
+    path.write_text(XACRO)
+    if importlib.util.find_spec("xacro") is None:
+        with pytest.raises(mg.ArgumentError, match="pip install xacro"):
+            mg.from_urdf(path)
+        return
+    assert float(mg.from_urdf(path).bodies["tip"].mass) == 4.0
+    assert mg.gallery.load_file(path).system().equations().coordinates == ("j",)
+    path.write_text(XACRO.replace("2*m", "2*k"))
+    with pytest.raises(mg.ModelError, match="name 'k' is not defined"):
+        mg.from_urdf(path)
 
 
 # --- MuJoCo ---------------------------------------------------------------------------------------

@@ -50,6 +50,7 @@ DURATION = 5.0
 # other programs' files
 IMPORTED: dict[str, Callable[..., ModelFile]] = {
     ".urdf": read_urdf,
+    ".xacro": read_urdf,
     ".xml": read_mjcf,
     ".mjcf": read_mjcf,
 }

@@ -7,6 +7,7 @@ how it touches: that is asked for by ``ground=``. Visual shapes and meshes are h
 from __future__ import annotations
 
 import inspect
+import io
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ def from_urdf(
     friction: bool = False,
     ground: Mapping[str, Any] | None = None,
 ) -> System:
-    """The system in a URDF file.
+    """The system in a URDF file, or in a .xacro file, if the package xacro is there.
 
     floating: True joins the root link to the ground by a free joint, else it is fixed there.
     gravity: acceleration of gravity, which URDF does not tell.
@@ -67,12 +68,24 @@ def read_urdf(
 
 
 def _parsed(path: Path) -> Any:
-    xml_of(path, "a URDF file")
+    text = xml_of(path, "a URDF file")
+    if path.suffix.lower() == ".xacro":
+        text = _expanded(path)
     urdf = door.library("yourdfpy")
     try:
-        return urdf.URDF.load(str(path), build_scene_graph=False, load_meshes=False).robot
+        stream = io.BytesIO(text.encode())
+        return urdf.URDF.load(stream, build_scene_graph=False, load_meshes=False).robot
     except Exception as error:  # whatever a file that others wrote makes of it
         raise ModelError(f"{path.name}: not a URDF file: {told(error)}") from None
+
+
+def _expanded(path: Path) -> str:
+    """What the macros of a xacro file stand for; their expressions are Python's."""
+    xacro = door.library("xacro")
+    try:
+        return str(xacro.process_file(str(path)).toxml())
+    except Exception as error:  # whatever a file that others wrote makes of it
+        raise ModelError(f"{path.name}: not a file of xacro's: {told(error)}") from None
 
 
 class _Robot(Imported):
