@@ -248,7 +248,7 @@ LOOP = """
       <body name="rod" pos="1 0 0">
         <joint name="b" type="hinge" axis="0 1 0" stiffness="3" springref="0.2"/>
         <inertial pos="1 0 0" mass="2" diaginertia="0.01 0.3 0.3"/></body></body>
-    <body name="rocker" pos="2.5 0 0"><joint name="c" type="hinge" axis="0 1 0" damping="0.2"/>
+    <body name="rocker" pos="2.5 0 0" gravcomp="0.6"><joint name="c" type="hinge" axis="0 1 0" damping="0.2"/>
       <inertial pos="0 0 0.7" mass="1.5" diaginertia="0.2 0.2 0.01"/>
       <site name="tip" pos="0 0 1.5" euler="0 30 0"/></body>
     <body name="wheel" pos="0 2 0"><joint name="d" type="hinge" axis="1 0 0"/>
@@ -266,7 +266,11 @@ LOOP = """
     <weld name="glue" body1="held" body2="wheel"/>
   </equality>
   <actuator><motor name="m" joint="a" gear="3"/>
-    <position name="p" joint="b" kp="7" kv="0.5"/></actuator>
+    <position name="p" joint="b" kp="7" kv="0.5" ctrlrange="-0.1 0.1"/>
+    <position name="w" tendon="both" kp="3" gear="2"/></actuator>
+  <tendon><fixed name="both" stiffness="5" damping="0.4" springlength="-0.1 0.2">
+    <joint joint="a" coef="2"/><joint joint="c" coef="-0.5"/></fixed>
+    <fixed name="idle"><joint joint="a" coef="1"/></fixed></tendon>
 </mujoco>
 """
 
@@ -277,6 +281,8 @@ def test_equalities_close_loops_where_mujoco_has_them(tmp_path):
     twin = MujocoTwin(path)
     assert {"pin", "glue"} <= set(twin.system.joints)
     assert {"law", "gear"} <= set(twin.system.constraints)
+    assert "both effort on c" in twin.system.forces
+    assert not twin.system.left_out
     q, _ = twin.equations.assemble({"a": 0.9}, guess={"c": 0.4, "b": 0.5})
     twin.data.qpos[:] = q[twin.q_order]
     mujoco.mj_forward(twin.model, twin.data)

@@ -28,8 +28,27 @@ from .spelling import name_text, number_text
 
 FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
 CONNECT, WELD, JOINT = range(3)  # mjtEq
-OBJ_BODY, OBJ_JOINT, OBJ_GEOM, OBJ_SITE, OBJ_EQUALITY, OBJ_ACTUATOR = 1, 3, 5, 6, 17, 19  # mjtObj
+OBJ_BODY, OBJ_JOINT, OBJ_GEOM, OBJ_SITE = 1, 3, 5, 6  # mjtObj
+OBJ_EQUALITY, OBJ_TENDON, OBJ_ACTUATOR = 17, 18, 19
+WRAP_JOINT, TENDON = 1, 3  # mjtWrap, mjtTrn
 NO_CONTACTS, NO_GRAVITY, NO_FILTER = 1 << 4, 1 << 7, 1 << 10  # mjtDisableBit
+NO_PASSIVE = 1 << 5 | 1 << 6 | 1 << 11
+UNTAKEN = {  # what a field that is not zero says, of those that are not read
+    "nflex": "flexible bodies",
+    "jnt_stiffnesspoly": "springs of joints beyond their linear part",
+    "dof_dampingpoly": "dampers of joints beyond their linear part",
+    "jnt_actfrclimited": "limits of what actuators do to joints",
+    "tendon_stiffnesspoly": "springs of tendons beyond their linear part",
+    "tendon_dampingpoly": "dampers of tendons beyond their linear part",
+    "tendon_limited": "ranges of tendons",
+    "tendon_frictionloss": "friction of tendons",
+    "tendon_armature": "armature of tendons",
+    "actuator_damping": "dampers of actuators",
+    "actuator_armature": "armature of actuators",
+    "actuator_delay": "delays of actuators",
+    "geom_adhesion": "adhesion of geoms",
+    "geom_surfacevel": "velocities of geoms' surfaces",
+}
 HIDDEN = 3  # groups of geoms that MuJoCo does not show unless it is asked to
 CONTACTS = ("compliant", "rigid", "none")
 
@@ -92,6 +111,12 @@ class _Model(Imported):
         for k in range(model.neq):
             with blamed(f"equality {self._called('equality', OBJ_EQUALITY, k)!r}"):
                 self._equality(k)
+        for k in np.flatnonzero(model.body_gravcomp):
+            com = Marker(self.bodies[k], self.system._known(self.bodies[k]), model.body_ipos[k])
+            lift = -float(model.body_gravcomp[k] * model.body_mass[k]) * self.gravity
+            self.system.force(f"{self.bodies[k]} held against gravity", com, lift)
+        for k in range(model.ntendon):
+            self._tendon(k)
         for k in range(model.nu):
             self._actuator(k)
         for g in range(model.ngeom):
@@ -144,6 +169,9 @@ class _Model(Imported):
         dof, q = int(m.jnt_dofadr[j]), int(m.jnt_qposadr[j])
         if kind == FREE:
             self.system.free(name, parent, child)
+            for what in ("damping", "armature", "frictionloss"):
+                if np.any(getattr(m, f"dof_{what}")[dof : dof + 6]):
+                    self.left_out.append(f"{what} of the free joint {name!r}")
             return
         where: dict[str, Any] = {"at": at + R @ m.jnt_pos[j], "child_at": m.jnt_pos[j]}
         damping = float(m.dof_damping[dof])
@@ -237,43 +265,75 @@ class _Model(Imported):
         )
         self.system.constrain(name, position=Formula(f"{x} - ({powers})", {}))
 
+    def _tendon(self, k: int) -> None:
+        """A spring and damper along L = Σ cⱼ qⱼ: nothing pulls between the two spring lengths."""
+        m, along = self.model, self._joints_of(k)
+        name = self._called("tendon", OBJ_TENDON, k)
+        stiffness, damping = float(m.tendon_stiffness[k]), float(m.tendon_damping[k])
+        if along is None:
+            self.left_out.append(f"the tendon {name!r}, which is led over sites")
+        elif stiffness or damping:
+            length, rate = _lengths(along)
+            low, high = (f"({number_text(float(x))})" for x in m.tendon_lengthspring[k])
+            stretch = f"max({low} - {length}, 0) + min({high} - {length}, 0)"
+            k_text, d_text = number_text(stiffness), number_text(damping)
+            self._pull(name, along, f"{k_text}*({stretch}) - {d_text}*{rate}", {})
+
+    def _joints_of(self, tendon: int) -> dict[str, float] | None:
+        """Coefficients of the joints that make a tendon's length; None if it is led over sites."""
+        m = self.model
+        first, count = int(m.tendon_adr[tendon]), int(m.tendon_num[tendon])
+        parts = range(first, first + count)
+        if any(int(m.wrap_type[w]) != WRAP_JOINT for w in parts):
+            return None
+        return {self.joints[m.wrap_objid[w]]: float(m.wrap_prm[w]) for w in parts}
+
+    def _pull(self, name: str, along: dict[str, float], effort: str, names: dict[str, Any]) -> None:
+        """An effort along Σ cⱼ qⱼ, which is cⱼ times that in each joint."""
+        for joint, c in along.items():
+            text = effort if c == 1 else f"({number_text(c)})*({effort})"
+            own = f"{name} effort" + (f" on {joint}" if len(along) > 1 else "")
+            self.system.torque(own, joint, Formula(text, names))
+
+    def _driven(self, k: int) -> dict[str, float] | None:
+        """Coefficients of the joints that an actuator acts along; None if it is no plain motor or
+        servo of hinges and slides."""
+        m, kind, driven = self.model, int(self.model.actuator_trntype[k]), self.model.actuator_trnid
+        plain = (
+            int(m.actuator_dyntype[k]) == 0
+            and int(m.actuator_gaintype[k]) == 0
+            and int(m.actuator_biastype[k]) in (0, 1)
+        )
+        if plain and kind in (0, 1) and int(m.jnt_type[driven[k][0]]) in (SLIDE, HINGE):
+            return {self.joints[driven[k][0]]: 1.0}
+        return self._joints_of(int(driven[k][0])) if plain and kind == TENDON else None
+
     def _actuator(self, k: int) -> None:
         """Effort = gear · (gain · input + bias), both affine in the length and speed of what it
         drives."""
-        m, name = self.model, self._name("actuator", OBJ_ACTUATOR, k)
-        gear, joint = float(m.actuator_gear[k][0]), int(m.actuator_trnid[k][0])
-        plain = (
-            int(m.actuator_trntype[k]) == 0
-            and int(m.actuator_dyntype[k]) == 0
-            and int(m.actuator_gaintype[k]) == 0
-            and int(m.actuator_biastype[k]) in (0, 1)
-            and int(m.jnt_type[joint]) in (SLIDE, HINGE)
-        )
-        if not plain:
-            self.left_out.append(f"the actuator {name!r}, which is no motor or servo of a joint")
+        m, name, along = self.model, self._name("actuator", OBJ_ACTUATOR, k), self._driven(k)
+        if along is None:
+            self.left_out.append(f"the actuator {name!r}, which is no motor or servo of joints")
             return
         self.driven.append(k)
-        taken = f"{name} drive" if name in self.system._names else name
-        symbol = self.system.input(name if taken == name else f"{name} input")
-        driven = name_text(self.joints[joint])
+        gear = float(m.actuator_gear[k][0])
+        symbol = self.system.input(f"{name} input" if name in self.system._names else name)
         bias = m.actuator_biasprm[k][:3] if m.actuator_biastype[k] else np.zeros(3)
         wanted = name_text(symbol.name())
         if m.actuator_ctrllimited[k]:
             wanted = _clipped(wanted, m.actuator_ctrlrange[k])
+        length, rate = _lengths(along)
         terms = [
             f"{number_text(float(m.actuator_gainprm[k][0]))}*{wanted}",
             f"{number_text(float(bias[0]))}",
-            f"({number_text(float(bias[1] * gear))})*coordinate({driven})",
-            f"({number_text(float(bias[2] * gear))})*speed({driven})",
+            f"({number_text(float(bias[1] * gear))})*{length}",
+            f"({number_text(float(bias[2] * gear))})*{rate}",
         ]
         used = [terms[0], *(t for t, b in zip(terms[1:], bias, strict=True) if b)]
         effort = " + ".join(used)
         if m.actuator_forcelimited[k]:
             effort = _clipped(effort, m.actuator_forcerange[k])
-        text = f"({number_text(gear)})*({effort})"
-        self.system.torque(
-            f"{name} effort", self.joints[joint], Formula(text, {symbol.name(): symbol})
-        )
+        self._pull(name, along, f"({number_text(gear)})*({effort})", {symbol.name(): symbol})
 
     # --- what touches the ground ------------------------------------------------------------------
 
@@ -353,12 +413,9 @@ class _Model(Imported):
     def _rest(self) -> None:
         """What a file of MuJoCo's may have that is not taken over at all."""
         m = self.model
-        for what, count in (
-            ("tendons", m.ntendon),
-            ("flexible bodies", getattr(m, "nflex", 0)),
-        ):
-            if count:
-                self.left_out.append(f"{count} {what}")
+        self.left_out += [told for field, told in UNTAKEN.items() if np.any(getattr(m, field, 0))]
+        if int(m.opt.disableflags) & NO_PASSIVE:
+            self.left_out.append("that springs, dampers or actuators are switched off")
         if self._collides():
             self.left_out.append(
                 "contacts of geoms with others than planes; say rigid_contact or "
@@ -380,6 +437,17 @@ class _Model(Imported):
         kin = (next_to | next_to.T) & (not flags & NO_FILTER)
         paired = m.geom_type[m.pair_geom1].astype(bool) & m.geom_type[m.pair_geom2].astype(bool)
         return bool(np.any(meet & (roots[:, None] != roots) & ~kin) or np.any(paired))
+
+
+def _lengths(along: dict[str, float]) -> tuple[str, str]:
+    """Σ cⱼ qⱼ and its rate, as texts."""
+
+    def summed(word: str) -> str:
+        parts = ((f"{word}({name_text(joint)})", c) for joint, c in along.items())
+        return " + ".join(x if c == 1 else f"({number_text(c)})*{x}" for x, c in parts)
+
+    sums = summed("coordinate"), summed("speed")
+    return sums if len(along) == 1 else (f"({sums[0]})", f"({sums[1]})")
 
 
 def _clipped(text: str, limits: np.ndarray) -> str:
