@@ -248,7 +248,8 @@ LOOP = """
       <body name="rod" pos="1 0 0">
         <joint name="b" type="hinge" axis="0 1 0" stiffness="3" springref="0.2"/>
         <inertial pos="1 0 0" mass="2" diaginertia="0.01 0.3 0.3"/></body></body>
-    <body name="rocker" pos="2.5 0 0" gravcomp="0.6"><joint name="c" type="hinge" axis="0 1 0" damping="0.2"/>
+    <body name="rocker" pos="2.5 0 0" gravcomp="0.6">
+      <joint name="c" type="hinge" axis="0 1 0" damping="0.2"/>
       <inertial pos="0 0 0.7" mass="1.5" diaginertia="0.2 0.2 0.01"/>
       <site name="tip" pos="0 0 1.5" euler="0 30 0"/></body>
     <body name="wheel" pos="0 2 0"><joint name="d" type="hinge" axis="1 0 0"/>

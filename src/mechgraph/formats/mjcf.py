@@ -111,7 +111,7 @@ class _Model(Imported):
         for k in range(model.neq):
             with blamed(f"equality {self._called('equality', OBJ_EQUALITY, k)!r}"):
                 self._equality(k)
-        for k in np.flatnonzero(model.body_gravcomp):
+        for k in map(int, np.flatnonzero(model.body_gravcomp)):
             com = Marker(self.bodies[k], self.system._known(self.bodies[k]), model.body_ipos[k])
             lift = -float(model.body_gravcomp[k] * model.body_mass[k]) * self.gravity
             self.system.force(f"{self.bodies[k]} held against gravity", com, lift)
