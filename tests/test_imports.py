@@ -540,6 +540,43 @@ def _new() -> bool:
     return not hasattr(mujoco.MjData, "qM")
 
 
+def test_robots_are_converted_with_what_is_asked_for(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shape = '<collision><geometry><sphere radius="0.1"/></geometry></collision></link>'
+    Path("arm.urdf").write_text(ARM.replace("</inertial></link>", f"</inertial>{shape}"))
+
+    def convert(*words):
+        return CliRunner().invoke(main, ["convert", *words])
+
+    asked = ("--floating", "--limits", "--friction", "--ground", "0.7", "--foot", "tip")
+    shown = convert("arm.urdf", "arm.yaml", *asked)
+    assert shown.exit_code == 0, shown.output
+    assert "Warning" not in shown.output
+    arm = mg.load("arm.yaml")
+    assert {"tip on the ground", "ground limits"} <= set(arm.constraints)
+    assert "link on the ground" not in arm.constraints
+    assert arm.equations().coordinates[0] == "root joint.x"
+    assert convert("arm.urdf", "again.xml").exit_code == 0
+    assert convert("again.xml", "again.urdf").exit_code == 0
+    original, again = (_of_file(mg.from_urdf, each) for each in ("arm.urdf", "again.urdf"))
+    found = [each.equations().mass_matrix([0.3, 0.1]) for each in (original, again)]
+    np.testing.assert_allclose(*found, rtol=1e-12)
+    for words, told in (
+        (("arm.yaml", "b.yaml", "--limits"), "unknown option of reading .yaml files 'limits'"),
+        (("arm.urdf", "b.yaml", "--contacts", "rigid"), "'contacts'; Known: floating"),
+        (("arm.urdf", "b.yaml", "--foot", "tip"), "--foot needs --ground"),
+        (("arm.urdf", "b.yaml", "--ground", "1", "--foot", "toe"), "unknown link 'toe'"),
+    ):
+        shown = convert(*words)
+        assert (shown.exit_code, told in shown.output) == (2, True), shown.output
+
+
+def _of_file(read, path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return read(path)
+
+
 def test_the_command_line_tells_in_plain_words_what_is_left_out(tmp_path):
     path = tmp_path / "arm.urdf"
     path.write_text(ARM)

@@ -31,7 +31,7 @@ import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -96,16 +96,22 @@ def load(name: str) -> Example:
     return load_file(folder() / f"{name}.py")
 
 
-def load_file(path: str | Path) -> Example:
-    """The example in a Python file that defines ``system()`` or one ``System`` object.
+def load_file(path: str | Path, **reading: Any) -> Example:
+    """The example in a Python file that defines ``system()`` or one ``System`` object, in a model
+    file, or in a URDF or MJCF file, for which ``reading`` are options of ``from_urdf`` or
+    ``from_mjcf``.
 
-    Runs the file, which may import files beside it. What is wrong with it is a ``ModelError`` that
-    tells the line; the original error is its cause.
+    Runs a Python file, which may import files beside it. What is wrong with it is a ``ModelError``
+    that tells the line; the original error is its cause.
     """
     path = file_path(path)
     readers = {**dict.fromkeys(SUFFIXES, model_file.read), **IMPORTED}
-    if path.suffix.lower() in readers:
-        return _of_data(path, readers[path.suffix.lower()])
+    read = readers.get(path.suffix.lower())
+    known = [*inspect.signature(read).parameters][1:] if read is not None else []
+    for option in reading:
+        one_of(f"option of reading {path.suffix} files", option, known)
+    if read is not None:
+        return _of_data(path, partial(read, **reading))
     own = _Own(path)
     with own.running():
         module = _execute(path)

@@ -75,12 +75,15 @@ class Imported:
         for option, names in self.passed_over.items():
             if names:
                 listed = ", ".join(names)
-                self.left_out.append(f"{option} of joints ({option}=True takes them): {listed}")
+                self.left_out.append(
+                    f"{option} of joints (the option {option} takes them): {listed}"
+                )
         if self.unphysical:
             listed = ", ".join(self.unphysical)
             self.left_out.append(f"taken as given, though no body has such an inertia: {listed}")
         if self.unseen:
-            listed = ", ".join(sorted({*self.unseen}))
+            names = sorted({*self.unseen})
+            listed = ", ".join(names[:3]) + (f" … ({len(names)} in all)" if names[3:] else "")
             self.left_out.append(f"meshes that are not found, or none of {KINDS}: {listed}")
         self.system.left_out = tuple(self.left_out)
         if self.left_out:

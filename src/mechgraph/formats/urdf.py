@@ -100,7 +100,8 @@ class _Robot(Imported):
         super().__init__(robot.name, gravity)
         self.robot, self.taken, self.ground, self.folder = robot, taken, ground, folder
         self.colors = {m.name: m.color for m in robot.materials if m.color is not None}
-        self.names = {link.name: _body_name(link.name) for link in robot.links}
+        links = {link.name for link in robot.links}
+        self.names = {link.name: _body_name(link.name, links) for link in robot.links}
 
     def read(self, floating: bool) -> System:
         for link in self.robot.links:
@@ -258,8 +259,12 @@ def _surface(geometry: Any, at: Marker) -> Surface | None:
     return None
 
 
-def _body_name(link: str) -> str:
-    return f"{link} link" if link == "ground" else link
+def _body_name(link: str, links: set[str]) -> str:
+    """A link has its name; one that is called as our ground is gets another."""
+    own = "ground link"
+    while own in links:
+        own = f"{own} too"
+    return own if link == "ground" else link
 
 
 def _pose(origin: Any) -> np.ndarray:
