@@ -21,6 +21,7 @@ from mechgraph.formats import document, grammar, model_file
 from mechgraph.formats.grammar import Formula
 from mechgraph.formats.schema import model_schema
 from mechgraph.formats.spelling import name_text, spelled
+from mechgraph.formats.starter import starter as first_model
 from mechgraph.model.described import canonical
 
 sys.path.insert(0, str(Path(__file__).parent / "fuzz"))
@@ -404,6 +405,42 @@ forces:
 constraints:
   d: {type: rigid_contact, surface: {type: sphere, at: load, radus: 1}, base: {type: plane, at: x}}
 """
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "told"),
+    [
+        ("mass: 0.5, ", "", "line 13: bodies: crank body: mass is missing; every body needs it, a"),
+        ("  slider: {", "\tslider: {", "indent by spaces, not by tabs"),
+        ("  x: {type", "  x {type", "is a colon missing"),
+        ("axis: x}", "axis: w}", "line 21: joints: x: axis: must be x, y, z, -x"),
+        (
+            "rod: 300 mm",
+            "rod: 300 mmm",
+            "line 8: parameters: rod: '300 mmm': unknown unit 'mmm'; d",
+        ),
+        (
+            "-k*(pos",
+            "-kk*(pos",
+            "line 25: '-kk*(position(slider)[0] - crank)': unknown name 'kk'; did",
+        ),
+        (
+            "{theta: 30",
+            "{thetta: 30",
+            "line 30: start: unknown name 'thetta'; did you mean 'theta'?",
+        ),
+        ("guess: {x", "guess: {y", "line 31: guess: unknown name 'y'"),
+        ("duration: 2", "duration: -2", "line 32: duration: must be"),
+        ("rtol: 1", "rtoll: 1", "line 33: options: unknown name 'rtoll'; did you mean 'rtol'?"),
+    ],
+)
+def test_a_newcomers_mistakes_in_the_starter_are_told_once(right, wrong, told):
+    text = first_model(".yaml", "crane")
+    assert right in text
+    with pytest.raises(mg.ModelError) as caught:
+        model_file.parse(text.replace(right, wrong, 1))
+    assert told in str(caught.value)
+    assert len(caught.value.problems) == 1
 
 
 def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path):

@@ -170,7 +170,7 @@ class _Reader:
             self._expect(";")
         value = self._any()
         if not self._next("end"):
-            raise self._wrong(f"{self._shown()} cannot stand there")
+            raise self._wrong(self._misplaced())
         return value
 
     # --- tokens -----------------------------------------------------------------------------------
@@ -343,6 +343,13 @@ class _Reader:
             and after != ("sign", "(")
             and (steps == 0 or text not in self.names)
         )
+
+    def _misplaced(self) -> str:
+        """What stands behind a whole expression; a word behind a number was meant as a unit."""
+        kind, text, _ = self.tokens[self.at]
+        if kind == "word" and self.tokens[self.at - 1][0] == "number":
+            return unknown("unit", text, UNITS)
+        return f"{self._shown()} cannot stand there"
 
     def _named(self, name: str) -> SX:
         if isinstance(self.names.get(name), (Table, Grid)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,15 +18,17 @@ from ..model import kinds
 from ..model.joints import Chain
 from ..model.system import System
 from ..motion.speeds import joint_chart
+from ..studies.simulation.simulate import simulate
 from ..tables import Grid, Table
 from . import document
 from .document import Node
-from .grammar import evaluate
+from .grammar import Formula, evaluate
 from .values import Values
 
 VERSION = 1
 LARGEST = 50_000_000  # bytes of a file
 SUFFIXES = (".yaml", ".yml", ".json")
+OPTIONS = [*inspect.signature(simulate).parameters][3:]  # but for what is said elsewhere
 SECTIONS = (
     "mechgraph", "title", "name", "gravity", "plane", "tables", "parameters", "inputs",
     "bodies", "markers", "placed", "joints", "forces", "constraints", "speeds", "outputs", "order",
@@ -300,12 +303,33 @@ class Reading(Values):
             if key in sections:
                 entries = self._mapping(sections[key], key) or {}
                 out[key] = {name: self._setting(name, node) for name, node in entries.items()}
+                for name, node in entries.items():
+                    self._known_there(key, name, node)
         if "title" in sections:
             out["title"] = str(sections["title"].value)
         if "duration" in sections:
             with self._blamed(sections["duration"], "duration"):
                 out["duration"] = float(self._constant(sections["duration"]))
+                if not 0 < out["duration"] < math.inf:
+                    raise ModelError(
+                        f"must be a positive number of seconds, got {out['duration']:g}"
+                    )
         return out
+
+    def _known_there(self, section: str, name: str, node: Node) -> None:
+        """Options are those of ``simulate``; what a start or guess names has to be there, unless it
+        could not be made. What cannot be told here, the study will tell."""
+        known: list[str] = [*OPTIONS]
+        if section != "options":
+            s = self.system
+            places = [*s.joints, *(c for joint in s.joints.values() for c in joint.coordinates)]
+            rates = [u for joint in s.joints.values() for u in joint.speeds]
+            others = (s.bodies, s.markers, s.outputs, s.speeds, s.forces, s.constraints, s.units)
+            known = [*dict.fromkeys((*places, *rates, *(each for own in others for each in own)))]
+        base = name.rstrip("'")
+        parts = (base, name, base.partition(".")[0], base.partition(":")[0])
+        if not self.failed and not {*parts} & {*known}:
+            self._problem(node, f"{section}: {unknown('name', name, known)}")
 
     def _setting(self, name: str, node: Node) -> Any:
         """A plain value of a run; texts that are numbers with units are read."""
@@ -372,12 +396,14 @@ class Reading(Values):
             self.problems += [_split(problem) for problem in error.problems]
         except _At as error:
             self._fail(name)
-            self.problems += [(error.line, f"{what}: {problem}") for problem in error.problems]
+            own = (problem for problem in error.problems if not self._follows(problem))
+            self.problems += [(error.line, f"{what}: {problem}") for problem in own]
         except ModelError as error:
             self._fail(name)
             for problem in error.problems:
                 if not self._follows(problem):
                     plain = re.sub(rf"^\w+ {re.escape(repr(name))}: ", "", problem)
+                    plain = plain.replace("made by frame()", "written as {}")
                     self._problem(_blamed_key(node, plain), f"{what}: {plain}")
 
     def _fail(self, name: str | None) -> None:
@@ -400,11 +426,11 @@ class Reading(Values):
             for problem in error.problems:
                 named = re.findall(r"'([^']*)'", problem)
                 line = next((self.lines[n] for n in named if n in self.lines), self.root.line)
-                self.problems.append((line, problem))
+                self.problems.append((line, problem.replace("made by frame()", "written as {}")))
             return
         for line, formula in self.formulas:
-            try:
-                formula(m)
+            try:  # with all names, so that those are told which it could have used
+                Formula(formula.text, self.names, formula.arguments)(m)
             except ModelError as error:
                 self.problems += [(line, problem) for problem in error.problems]
 
