@@ -25,7 +25,7 @@ ROOMS = [
     "errors", "vectors", "arguments", "pickling", "door", "tables", "functions",
     "closures", "kernels", "model", "motion", "formalisms", "contract", "control", "results",
     "composition", "studies",
-    "equations", "formats", "gallery", "show", "cli", "__init__",
+    "equations", "formats", "gallery", "show", "cli", "__init__", "__main__",
 ]  # fmt: skip
 
 PUBLIC = [

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib.resources
+import importlib.util
 import warnings
 from functools import cache
 from importlib.metadata import files
 from pathlib import Path
 
+import casadi as ca
 import mujoco
 import numpy as np
 import pinocchio as pin
@@ -16,6 +18,9 @@ from click.testing import CliRunner
 
 import mechgraph as mg
 from mechgraph.cli import main
+from mechgraph.show.meshes import coarsened
+from mechgraph.show.picture import Stage
+from mechgraph.show.scene import scene_of
 from pinocchio_models import Twin
 
 URDFS = sorted(
@@ -137,6 +142,30 @@ def test_wrong_urdfs_are_told(tmp_path, text, told):
         mg.from_urdf(tmp_path / "none.urdf")
 
 
+XACRO = """<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
+  <xacro:property name="m" value="2"/>
+  <xacro:macro name="bar" params="name">
+    <link name="${name}"><inertial><mass value="${2*m}"/>
+      <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link></xacro:macro>
+  <xacro:bar name="base"/><xacro:bar name="tip"/>
+  <joint name="j" type="continuous"><parent link="base"/><child link="tip"/></joint>
+</robot>"""
+
+
+def test_xacro_is_expanded_if_its_package_is_there(tmp_path):
+    path = tmp_path / "arm.urdf.xacro"
+    path.write_text(XACRO)
+    if importlib.util.find_spec("xacro") is None:
+        with pytest.raises(mg.ArgumentError, match="pip install xacro"):
+            mg.from_urdf(path)
+        return
+    assert float(mg.from_urdf(path).bodies["tip"].mass) == 4.0
+    assert mg.gallery.load_file(path).system().equations().coordinates == ("j",)
+    path.write_text(XACRO.replace("2*m", "2*k"))
+    with pytest.raises(mg.ModelError, match="name 'k' is not defined"):
+        mg.from_urdf(path)
+
+
 # --- MuJoCo ---------------------------------------------------------------------------------------
 
 
@@ -149,7 +178,7 @@ def assets() -> Path:
 MODELS = sorted(path.name for path in assets().glob("*.xml"))
 
 
-def _read(path: Path, **options: bool) -> mg.System:
+def _read(path: Path, **options: object) -> mg.System:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return mg.from_mjcf(path, **options)
@@ -166,7 +195,7 @@ class MujocoTwin:
         )
         self.model.opt.viscosity = self.model.opt.density = 0
         self.data = mujoco.MjData(self.model)
-        self.system = _read(path)
+        self.system = _read(path, contacts="none")
         self.equations = self.system.equations()
         where = self.equations.terms.chart
         names = [self.model.joint(k).name or f"joint {k}" for k in range(self.model.njnt)]
@@ -219,7 +248,8 @@ LOOP = """
       <body name="rod" pos="1 0 0">
         <joint name="b" type="hinge" axis="0 1 0" stiffness="3" springref="0.2"/>
         <inertial pos="1 0 0" mass="2" diaginertia="0.01 0.3 0.3"/></body></body>
-    <body name="rocker" pos="2.5 0 0"><joint name="c" type="hinge" axis="0 1 0" damping="0.2"/>
+    <body name="rocker" pos="2.5 0 0" gravcomp="0.6">
+      <joint name="c" type="hinge" axis="0 1 0" damping="0.2"/>
       <inertial pos="0 0 0.7" mass="1.5" diaginertia="0.2 0.2 0.01"/>
       <site name="tip" pos="0 0 1.5" euler="0 30 0"/></body>
     <body name="wheel" pos="0 2 0"><joint name="d" type="hinge" axis="1 0 0"/>
@@ -237,7 +267,11 @@ LOOP = """
     <weld name="glue" body1="held" body2="wheel"/>
   </equality>
   <actuator><motor name="m" joint="a" gear="3"/>
-    <position name="p" joint="b" kp="7" kv="0.5"/></actuator>
+    <position name="p" joint="b" kp="7" kv="0.5" ctrlrange="-0.1 0.1"/>
+    <position name="w" tendon="both" kp="3" gear="2"/></actuator>
+  <tendon><fixed name="both" stiffness="5" damping="0.4" springlength="-0.1 0.2">
+    <joint joint="a" coef="2"/><joint joint="c" coef="-0.5"/></fixed>
+    <fixed name="idle"><joint joint="a" coef="1"/></fixed></tendon>
 </mujoco>
 """
 
@@ -248,6 +282,8 @@ def test_equalities_close_loops_where_mujoco_has_them(tmp_path):
     twin = MujocoTwin(path)
     assert {"pin", "glue"} <= set(twin.system.joints)
     assert {"law", "gear"} <= set(twin.system.constraints)
+    assert "both effort on c" in twin.system.forces
+    assert not twin.system.left_out
     q, _ = twin.equations.assemble({"a": 0.9}, guess={"c": 0.4, "b": 0.5})
     twin.data.qpos[:] = q[twin.q_order]
     mujoco.mj_forward(twin.model, twin.data)
@@ -257,9 +293,288 @@ def test_equalities_close_loops_where_mujoco_has_them(tmp_path):
     _moves_as_there(twin)
 
 
+# --- what touches the ground ----------------------------------------------------------------------
+
+FEET = """
+<mujoco model="feet">
+  <option cone="elliptic"/>
+  <default><geom friction="0.7"/></default>
+  <worldbody>
+    <geom name="floor" type="plane" size="5 5 .1" euler="0 0 20" pos="0 0 0.1" solref="0.01 1"
+      margin="0.003" solmix="3"/>
+    <body name="ball" pos="0 0 0.2"><freejoint name="a"/><geom name="skin" size="0.1"
+      solref="0.03 0.7" solimp="0.8 0.9 0.01 0.5 2" margin="0.002"/></body>
+    <body name="log" pos="1 0 0.15" quat="1 0 1 0"><freejoint name="b"/>
+      <geom name="bark" type="capsule" size="0.05 0.2" friction="0.9"/></body>
+    <body name="chest" pos="2 0 0.2"><freejoint name="c"/>
+      <geom name="wood" type="box" size="0.2 0.15 0.1" condim="1"/></body>
+    <body name="tin" pos="3 0 0.2"><freejoint name="d"/>
+      <geom name="metal" type="cylinder" size="0.1 0.1" condim="4" solref="-9000 -80"/></body>
+    <body name="egg" pos="4 0 0.18"><freejoint name="e"/>
+      <geom name="shell" type="ellipsoid" size="0.1 0.09 0.08"/></body>
+    <body name="ghost" pos="5 0 0.2"><freejoint name="f"/>
+      <geom name="air" size="0.1" contype="0" conaffinity="0"/></body>
+  </worldbody>
+  <keyframe><key qpos="0 0 .21 1 0 0 0  1 0 .16 1 0 1 0  2 0 .22 1 0 0 0  3 0 .22 1 0 0 0
+    4 0 .19 1 0 0 0  5 0 1 1 0 0 0" ctrl=""/></keyframe>
+</mujoco>
+"""
+ON_THE_FLOOR = {"a": "skin", "b": "bark", "c": "wood", "d": "metal", "e": "shell"}
+
+
+@pytest.fixture(scope="module")
+def feet(tmp_path_factory):
+    path = tmp_path_factory.mktemp("feet") / "feet.xml"
+    path.write_text(FEET)
+    return path
+
+
+def test_what_lies_on_the_floor_weighs_on_it_as_deep_as_in_mujoco(feet):
+    with pytest.warns(UserWarning, match="torsional and rolling friction of 'metal on floor'"):
+        example = mg.gallery.load_file(feet)
+    system = example.system()
+    assert list(system.forces) == [f"{geom} on floor" for geom in ON_THE_FLOOR.values()]
+    assert example.start["a"] == [0, 0, 0.21, 1, 0, 0, 0]
+    run = system.equations().simulate(0.6, example.start)
+    model = mujoco.MjModel.from_xml_path(str(feet))
+    data = mujoco.MjData(model)
+    mujoco.mj_resetDataKeyframe(model, data, 0)
+    mujoco.mj_step(model, data, 2000)
+    for joint, geom in ON_THE_FLOOR.items():
+        weight = 9.81 * model.body(model.joint(joint).bodyid[0]).mass[0]
+        force = run.reaction(f"{geom} on floor")[-1][:3]
+        np.testing.assert_allclose(force, (0, 0, weight), rtol=1e-7, atol=1e-6)
+        z = float(data.qpos[model.joint(joint).qposadr[0] + 2])
+        same = 1e-9 if geom in ("skin", "shell") else 3e-5  # one point, or several that share
+        assert run[f"{joint}.z"][-1] == pytest.approx(z, abs=same)
+    assert run["f.z"][-1] == pytest.approx(1 - 9.81 * 0.6**2 / 2, abs=1e-9)
+
+
+def test_rigid_contacts_of_mujocos_geoms(tmp_path):
+    path = tmp_path / "ball.xml"
+    kept = FEET[: FEET.index('    <body name="log"')], FEET[FEET.index("  </worldbody>") :]
+    path.write_text("".join(kept).replace(FEET[FEET.index("  1 0 .16") : FEET.index('" ctrl')], ""))
+    run = _read(path, contacts="rigid").equations().simulate(0.2, {"a.z": 0.21, "a.x'": 0.1})
+    weight = 9.81 * 4 / 3 * np.pi  # of 1000 kg/m³, 0.1 m
+    assert run.reaction("skin on floor")[-1][2] == pytest.approx(weight, rel=1e-9)
+    assert run["a.z"][-1] == pytest.approx(0.1 + 0.1 + 0.003 + 0.002, abs=1e-9)
+    with pytest.raises(mg.ArgumentError, match="contacts"):
+        mg.from_mjcf(path, contacts="soft")
+
+
+@pytest.mark.parametrize("name", ["ant.xml", "half_cheetah.xml", "humanoid.xml", "feet"])
+def test_gaps_of_contacts_are_mujocos_distances(name, feet):
+    path = feet if name == "feet" else assets() / name
+    model = mujoco.MjModel.from_xml_path(str(path))
+    planes = model.geom_type == 0
+    model.geom_margin[:], model.geom_margin[planes] = 0.0, 1e3  # each geom is told of
+    twin = MujocoTwin(path)
+    q, _, _ = twin.state(5)
+    data = mujoco.MjData(model)
+    data.qpos[:] = twin.data.qpos
+    mujoco.mj_forward(model, data)
+    nearest: dict[str, float] = {}
+    for contact in data.contact[: data.ncon]:
+        one, plane = sorted(contact.geom, key=lambda g: planes[g])
+        if planes[plane] and not planes[one]:
+            key = f"{_geom(model, one)} on {_geom(model, plane)}"
+            nearest[key] = min(nearest.get(key, np.inf), contact.dist)
+    system = _read(path)
+    assert nearest.keys() == {each for each in system.forces if " on " in each}
+    original = mujoco.MjModel.from_xml_path(str(path))
+    gaps = _gaps(system, q)
+    for key, distance in nearest.items():
+        ids = [original.geom(_number(each)).id for each in key.split(" on ")]
+        margin = original.geom_margin[ids].sum() if _new() else original.geom_margin[ids].max()
+        assert gaps[key] == pytest.approx(distance - margin, abs=1e-9), key
+
+
+def _geom(model, k):
+    return model.geom(int(k)).name or f"geom {k}"
+
+
+def _number(name):
+    return int(name[5:]) if name.startswith("geom ") else name
+
+
+def _gaps(system, q):
+    """The least gap of each contact."""
+    chart = system.equations().terms.chart
+    symbols = system.equations().terms.symbols
+    out = {}
+    for name, force in system.forces.items():
+        if hasattr(force, "pairs"):
+            gap = ca.mmin(ca.vertcat(*(pair.contact(chart.motion).gap for pair in force.pairs)))
+            out[name] = float(ca.Function("gap", [symbols.q], [gap])(q))
+    return out
+
+
+WALKER = """<robot name="walker">
+  <link name="hull"><inertial><mass value="3"/>
+    <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  %s
+</robot>"""
+FOOT = """<link name="{0}"><inertial><mass value="0.5"/>
+    <inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial>
+    <collision><origin xyz="0 0 -0.3"/><geometry>{1}</geometry></collision></link>
+  <joint name="{0} joint" type="fixed"><parent link="hull"/><child link="{0}"/>
+    <origin xyz="{2} {3} 0"/></joint>"""
+
+
+def test_shapes_of_a_urdf_touch_a_ground_that_is_asked_for(tmp_path):
+    shapes = {
+        "a": ('<sphere radius="0.1"/>', 0.5, 0),
+        "b": ('<cylinder radius="0.05" length="0.2"/>', -0.4, 0.3),
+        "c": ('<box size="0.1 0.1 0.2"/>', -0.4, -0.3),
+        "d": ('<mesh filename="none.stl"/>', 0, 0),
+    }
+    path = tmp_path / "walker.urdf"
+    path.write_text(WALKER % "".join(FOOT.format(name, *each) for name, each in shapes.items()))
+    law = {"stiffness": 1e5, "damping": 100.0, "friction": 0.8, "height": 0.05}
+    with pytest.warns(UserWarning, match="contacts of the meshes of d"):
+        walker = mg.from_urdf(path, floating=True, ground=law)
+    names = [f"{foot} on the ground" for foot in "abc"]
+    assert list(walker.forces) == names
+    run = walker.equations().simulate(1.0, {"root joint.z": 0.4499})
+    forces = sum(run.reaction(name)[-1][:3] for name in names)
+    np.testing.assert_allclose(forces, (0, 0, 5 * 9.81), rtol=1e-5, atol=1e-3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rigid = mg.from_urdf(path, floating=True, ground={"friction": 0.8, "links": ["a"]})
+        assert list(rigid.constraints) == ["a on the ground"]
+        assert not mg.from_urdf(path, ground={"friction": 0.8, "links": "abc"}).constraints
+    for wrong, told in (({"stifness": 1}, "stiffness"), ({"links": ["e"]}, "unknown link 'e'")):
+        with pytest.raises(mg.ArgumentError, match=told):
+            mg.from_urdf(path, ground=wrong)
+
+
+# --- how robots look ------------------------------------------------------------------------------
+
+BRICK = """
+v 0 0 0\nv 2 0 0\nv 2 1 0\nv 0 1 0\nv 0 0 3\nv 2 0 3\nv 2 1 3\nv 0 1 3
+f 1 3 2\nf 1 4 3\nf 5 6 7\nf 5 7 8\nf 1 2 6\nf 1 6 5\nf 2 3 7\nf 2 7 6\nf 3 4 8
+f 3 8 7\nf 4 1 5\nf 4 5 8
+"""
+SEEN = """<robot name="seen"><material name="red"><color rgba="0.8 0 0 1"/></material>
+  <link name="brick"><inertial><mass value="1"/>
+    <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>
+    <visual><origin xyz="0 0 1" rpy="0 0 1.5707963267948966"/><material name="red"/><geometry>
+      <mesh filename="package://robots/meshes/brick.obj" scale="0.1 0.1 0.2"/></geometry></visual>
+    <visual><geometry><mesh filename="meshes/lost.stl"/></geometry></visual></link>
+  <link name="mark"/>
+  <joint name="j" type="fixed"><parent link="brick"/><child link="mark"/></joint>
+</robot>"""
+
+
+@pytest.fixture
+def brick(tmp_path):
+    (tmp_path / "robots" / "meshes").mkdir(parents=True)
+    (tmp_path / "robots" / "urdf").mkdir()
+    (tmp_path / "robots" / "meshes" / "brick.obj").write_text(BRICK)
+    return tmp_path / "robots"
+
+
+def test_meshes_of_a_urdf_are_drawn_where_they_are(brick):
+    path = brick / "urdf" / "seen.urdf"
+    path.write_text(SEEN)
+    with pytest.warns(UserWarning, match=r"meshes that are not found.*lost\.stl"):
+        robot = mg.from_urdf(path, floating=True)
+    assert mg.load(robot.save(brick / "seen.yaml")).snapshot() == robot.snapshot()
+    run = robot.equations().simulate(0.1, {"root joint.x": 1.0})
+    scene = scene_of(run)
+    (mesh,) = (mesh for solid in scene.solids for mesh in solid.meshes)
+    assert (mesh.color, len(mesh.faces)) == ("#cc0000", 12)
+    corners = np.array([[x, y, z] for x in (-0.1, 0) for y in (0, 0.2) for z in (1, 1.6)])
+    np.testing.assert_allclose(_sorted(mesh.points), _sorted(corners), atol=1e-15)
+    stage = Stage(scene, "brick", 300, 200)
+    picture = np.asarray(stage.picture(0), dtype=int)
+    (x, y), _ = stage.camera.project(np.array([1 - 0.05, 0.1, 1.3]))  # its middle
+    r, g, b = picture[round(y / 2), round(x / 2)]
+    assert r > 100 > max(g, b) + 50
+    assert '"meshes":[{"points":"' in run.view().html
+
+
+def _sorted(points):
+    points = np.round(points, 12) + 0.0
+    return points[np.lexsort(points.T)]
+
+
+def test_a_fine_mesh_is_drawn_with_few_triangles():
+    angles = np.linspace(0, np.pi, 90), np.linspace(0, 2 * np.pi, 180)
+    s, t = np.meshgrid(*angles, indexing="ij")
+    points = np.stack([np.sin(s) * np.cos(t), np.sin(s) * np.sin(t), np.cos(s)], axis=-1)
+    corner = np.arange(90 * 180).reshape(90, 180)
+    a, b, c, d = corner[:-1, :-1], corner[1:, :-1], corner[1:, 1:], corner[:-1, 1:]
+    faces = np.stack([a, b, c, a, c, d], axis=-1).reshape(-1, 3)
+    few, kept = coarsened(points.reshape(-1, 3), faces, 2000)
+    assert 500 < len(kept) <= 2000
+    assert kept.max() < len(few)
+    assert np.abs(np.linalg.norm(few, axis=1) - 1).max() < 0.05
+    middles = few[kept].mean(axis=1)
+    assert np.abs(np.linalg.norm(middles, axis=1) - 1).max() < 0.05
+
+
+def test_inertia_that_mujoco_finds_from_a_mesh_is_the_bodys(brick):
+    path = brick / "brick.xml"
+    path.write_text(
+        """<mujoco><asset><mesh name="m" file="meshes/brick.obj" scale="0.1 0.1 0.1"/></asset>
+        <worldbody><body name="brick"><freejoint name="j"/>
+        <geom type="mesh" mesh="m" density="500" pos="0 0 0.5"/></body></worldbody></mujoco>"""
+    )
+    robot = _read(path)
+    body, said = robot.bodies["brick"], robot.snapshot().default_value
+    mass = 500 * 0.2 * 0.1 * 0.3
+    assert float(said(body.mass).item()) == pytest.approx(mass, rel=1e-6)  # it computes in floats
+    np.testing.assert_allclose(said(body.com).ravel(), (0.1, 0.05, 0.65), rtol=1e-6)
+    a, b, c = 0.2**2, 0.1**2, 0.3**2
+    box = mass / 12 * np.diag([b + c, a + c, a + b])
+    np.testing.assert_allclose(said(body.inertia), box, rtol=1e-5, atol=1e-8)
+    scene = scene_of(robot.equations().simulate(0.1))
+    (mesh,) = (mesh for solid in scene.solids for mesh in solid.meshes)
+    np.testing.assert_allclose(mesh.points.min(axis=0), (0, 0, 0.5), atol=1e-7)
+    np.testing.assert_allclose(mesh.points.max(axis=0), (0.2, 0.1, 0.8), atol=1e-7)
+
+
 def _new() -> bool:
     """MuJoCo 4 takes the data where 3 took the matrix first."""
     return not hasattr(mujoco.MjData, "qM")
+
+
+def test_robots_are_converted_with_what_is_asked_for(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shape = '<collision><geometry><sphere radius="0.1"/></geometry></collision></link>'
+    Path("arm.urdf").write_text(ARM.replace("</inertial></link>", f"</inertial>{shape}"))
+
+    def convert(*words):
+        return CliRunner().invoke(main, ["convert", *words])
+
+    asked = ("--floating", "--limits", "--friction", "--ground", "0.7", "--foot", "tip")
+    shown = convert("arm.urdf", "arm.yaml", *asked)
+    assert shown.exit_code == 0, shown.output
+    assert "Warning" not in shown.output
+    arm = mg.load("arm.yaml")
+    assert {"tip on the ground", "ground limits"} <= set(arm.constraints)
+    assert "link on the ground" not in arm.constraints
+    assert arm.equations().coordinates[0] == "root joint.x"
+    assert convert("arm.urdf", "again.xml").exit_code == 0
+    assert convert("again.xml", "again.urdf").exit_code == 0
+    original, again = (_of_file(mg.from_urdf, each) for each in ("arm.urdf", "again.urdf"))
+    found = [each.equations().mass_matrix([0.3, 0.1]) for each in (original, again)]
+    np.testing.assert_allclose(*found, rtol=1e-12)
+    for words, told in (
+        (("arm.yaml", "b.yaml", "--limits"), "unknown option of reading .yaml files 'limits'"),
+        (("arm.urdf", "b.yaml", "--contacts", "rigid"), "'contacts'; Known: floating"),
+        (("arm.urdf", "b.yaml", "--foot", "tip"), "--foot needs --ground"),
+        (("arm.urdf", "b.yaml", "--ground", "1", "--foot", "toe"), "unknown link 'toe'"),
+    ):
+        shown = convert(*words)
+        assert (shown.exit_code, told in shown.output) == (2, True), shown.output
+
+
+def _of_file(read, path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return read(path)
 
 
 def test_the_command_line_tells_in_plain_words_what_is_left_out(tmp_path):

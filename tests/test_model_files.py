@@ -21,6 +21,7 @@ from mechgraph.formats import document, grammar, model_file
 from mechgraph.formats.grammar import Formula
 from mechgraph.formats.schema import model_schema
 from mechgraph.formats.spelling import name_text, spelled
+from mechgraph.formats.starter import starter as first_model
 from mechgraph.model.described import canonical
 
 sys.path.insert(0, str(Path(__file__).parent / "fuzz"))
@@ -78,9 +79,56 @@ forces:
     assert again.equations().accelerations([0.7], [0.0], 0.5) == found
 
 
+@pytest.mark.parametrize("kind", ["linear", "smooth"])
+@pytest.mark.parametrize("outside", ["hold", "extend", "refuse"])
+def test_tables_over_two_numbers_go_to_files_and_back(kind, outside, tmp_path):
+    x, y = np.array([0.0, 0.5, 2, 3]), np.array([-1.0, 0, 0.4, 2, 5])
+    z = np.random.default_rng(3).normal(size=(4, 5))
+    plain = mg.table(x, y, z, kind=kind, outside=outside, name="map")
+    s = mg.System("cart")
+    k = s.parameter("k", 0.7)
+    s.prismatic("x", s.ground, s.body("cart", mass=2.0, inertia=0), axis="x")
+    s.torque("known", "x", 3 * plain(k, 2 * s.time) + s.time)
+    s.torque("asked", "x", lambda m: plain(m.coordinate("x"), m.speed("x") - k) * m.time)
+    read = mg.load(s.save(tmp_path / "m.yaml"))
+    again = mg.load(read.save(tmp_path / "m.json"))
+    assert again.snapshot() == read.snapshot()
+    assert read.snapshot().forces["known"] == s.snapshot().forces["known"]
+    places = [(0.7, 1.0, 0.6), (2.2, 3.0, 0.1)]
+    if outside != "refuse":
+        places += [(-0.4, 1.2, 7.0), (9.0, -4.0, -3.0)]
+    for q, u, t in places:
+        exact = (3 * plain(0.7, 2 * t) + t + plain(q, u - 0.7) * t) / 2
+        for each in (s, read, again):
+            found = each.equations().accelerations([q], [u], t)[0]
+            assert found == pytest.approx(exact, rel=1e-13, abs=1e-14)
+    jsonschema.validate(json.loads(model_file.write(s, as_json=True)), model_schema())
+
+
+def test_tables_have_units_and_grids_of_files(tmp_path):
+    (tmp_path / "map.csv").write_text("x\\y, 0, 90\n0, 1, 2\n1000, 3, 4\n")
+    text = """
+mechgraph: 1
+tables:
+  gas: {x: [0, 1 cm], y: [0 kN, 2], units: {y: N}}
+  map: {file: map.csv, units: {x: mm, y: deg}}
+bodies: {cart: {mass: 1, inertia: 0}}
+joints: {x: {type: prismatic, parent: ground, child: cart, axis: x}}
+forces:
+  push: {type: torque, joint: x, value: "gas(coordinate(x)) + map(coordinate(x), 45 deg)"}
+"""
+    (tmp_path / "m.yaml").write_text(text)
+    found = mg.load(tmp_path / "m.yaml").equations().accelerations([0.005], [0.0])[0]
+    assert found == pytest.approx(1.0 + 1.5 + 2 * 0.005, rel=1e-12)
+
+
 @pytest.mark.parametrize(
     ("table", "told"),
     [
+        ("{x: [0, 1], y: [0, 1], z: [[0, 1]]}", "z"),
+        ("{x: [0, 1], y: [0, 1], z: [[0, 1], [1, 2]], outside: repeat}", "outside"),
+        ("{x: [0, 1], y: [0, 1], units: {x: furlong}}", "'furlong' is no unit"),
+        ("{x: [0, 1], y: [0, 1], units: mm}", "units must be such as"),
         ("{x: [0, 1], y: [0]}", "one of each"),
         ("{x: [1, 0], y: [0, 1]}", "gas"),
         ("{x: [0, 1]}", "x and y"),
@@ -357,6 +405,42 @@ forces:
 constraints:
   d: {type: rigid_contact, surface: {type: sphere, at: load, radus: 1}, base: {type: plane, at: x}}
 """
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "told"),
+    [
+        ("mass: 0.5, ", "", "line 13: bodies: crank body: mass is missing; every body needs it, a"),
+        ("  slider: {", "\tslider: {", "indent by spaces, not by tabs"),
+        ("  x: {type", "  x {type", "is a colon missing"),
+        ("axis: x}", "axis: w}", "line 21: joints: x: axis: must be x, y, z, -x"),
+        (
+            "rod: 300 mm",
+            "rod: 300 mmm",
+            "line 8: parameters: rod: '300 mmm': unknown unit 'mmm'; d",
+        ),
+        (
+            "-k*(pos",
+            "-kk*(pos",
+            "line 25: '-kk*(position(slider)[0] - crank)': unknown name 'kk'; did",
+        ),
+        (
+            "{theta: 30",
+            "{thetta: 30",
+            "line 30: start: unknown name 'thetta'; did you mean 'theta'?",
+        ),
+        ("guess: {x", "guess: {y", "line 31: guess: unknown name 'y'"),
+        ("duration: 2", "duration: -2", "line 32: duration: must be"),
+        ("rtol: 1", "rtoll: 1", "line 33: options: unknown name 'rtoll'; did you mean 'rtol'?"),
+    ],
+)
+def test_a_newcomers_mistakes_in_the_starter_are_told_once(right, wrong, told):
+    text = first_model(".yaml", "crane")
+    assert right in text
+    with pytest.raises(mg.ModelError) as caught:
+        model_file.parse(text.replace(right, wrong, 1))
+    assert told in str(caught.value)
+    assert len(caught.value.problems) == 1
 
 
 def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path):

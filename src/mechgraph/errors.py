@@ -75,6 +75,7 @@ def told(error: BaseException) -> str:
         )
     if text and isinstance(error, MechgraphError):
         return text
+    text = text if len(text) <= 500 else f"{text[:499]}…"
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
@@ -89,7 +90,7 @@ def shown(value: object, limit: int = 80) -> str:
 
 def unknown(kind: str, name: object, known: Iterable[str]) -> str:
     """«unknown joint 'elbw'; did you mean 'elbow'? Known: …»."""
-    names = list(known)
+    names = [each if len(each) <= 80 else f"{each[:79]}…" for each in known]
     close = difflib.get_close_matches(name, names, n=1) if isinstance(name, str) else []
     hint = f"; did you mean {close[0]!r}?" if close else ";"
     listed = ", ".join(names[:30]) + (" …" if len(names) > 30 else "") if names else "none"

@@ -30,8 +30,8 @@ import sys
 import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
-from functools import wraps
+from dataclasses import dataclass
+from functools import partial, wraps
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -40,18 +40,19 @@ from . import door
 from .arguments import file_path, named, number, one_of
 from .errors import ArgumentError, MechgraphError, ModelError, shown, told
 from .formats import model_file
-from .formats.mjcf import from_mjcf
-from .formats.reading import SUFFIXES
-from .formats.urdf import from_urdf
+from .formats.mjcf import read_mjcf
+from .formats.reading import SUFFIXES, ModelFile
+from .formats.urdf import read_urdf
 from .model.system import System
 from .studies.simulation.simulate import simulate
 
 DURATION = 5.0
 # other programs' files
-IMPORTED: dict[str, Callable[[Path], System]] = {
-    ".urdf": from_urdf,
-    ".xml": from_mjcf,
-    ".mjcf": from_mjcf,
+IMPORTED: dict[str, Callable[..., ModelFile]] = {
+    ".urdf": read_urdf,
+    ".xacro": read_urdf,
+    ".xml": read_mjcf,
+    ".mjcf": read_mjcf,
 }
 
 
@@ -95,18 +96,22 @@ def load(name: str) -> Example:
     return load_file(folder() / f"{name}.py")
 
 
-def load_file(path: str | Path) -> Example:
-    """The example in a Python file that defines ``system()`` or one ``System`` object.
+def load_file(path: str | Path, **reading: Any) -> Example:
+    """The example in a Python file that defines ``system()`` or one ``System`` object, in a model
+    file, or in a URDF or MJCF file, for which ``reading`` are options of ``from_urdf`` or
+    ``from_mjcf``.
 
-    Runs the file, which may import files beside it. What is wrong with it is a ``ModelError`` that
-    tells the line; the original error is its cause.
+    Runs a Python file, which may import files beside it. What is wrong with it is a ``ModelError``
+    that tells the line; the original error is its cause.
     """
     path = file_path(path)
-    if path.suffix.lower() in SUFFIXES:
-        return _of_model_file(path)
-    if path.suffix.lower() in IMPORTED:
-        read = IMPORTED[path.suffix.lower()]
-        return _plain_example(path, lambda: read(path))
+    readers = {**dict.fromkeys(SUFFIXES, model_file.read), **IMPORTED}
+    read = readers.get(path.suffix.lower())
+    known = [*inspect.signature(read).parameters][1:] if read is not None else []
+    for option in reading:
+        one_of(f"option of reading {path.suffix} files", option, known)
+    if read is not None:
+        return _of_data(path, partial(read, **reading))
     own = _Own(path)
     with own.running():
         module = _execute(path)
@@ -127,22 +132,22 @@ def load_file(path: str | Path) -> Example:
         )
 
 
-def _of_model_file(path: Path) -> Example:
-    """The example in a YAML or JSON file; nothing in it is run."""
-    said = model_file.read(path)
+def _of_data(path: Path, read: Callable[[Path], ModelFile]) -> Example:
+    """The example in a model file or another program's; nothing in it is run."""
+    said = read(path)
     with _placed(path):
-        return replace(
-            _plain_example(path, lambda: said.system),
+        return Example(
+            name=path.stem,
             title=said.title or path.stem,
+            system=lambda: said.system,
             start=said.start,
             guess=said.guess,
             duration=DURATION if said.duration is None else number("duration", said.duration, True),
             options=_options(said.options),
+            check=None,
+            figures=None,
+            path=path,
         )
-
-
-def _plain_example(path: Path, system: Callable[..., System]) -> Example:
-    return Example(path.stem, path.stem, system, {}, {}, DURATION, {}, None, None, path)
 
 
 def _execute(path: Path) -> ModuleType:

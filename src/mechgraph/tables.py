@@ -207,7 +207,7 @@ class Grid:
             ca.fmin(ca.fmax(at, float(own[0])), float(own[-1]))
             for at, own in ((x, self.x), (y, self.y))
         )
-        z, slope_x, slope_y = self._inside.call([a, b])
+        z, slope_x, slope_y = self.parts(a, b)
         if self.outside == "extend":
             return z + slope_x * (x - a) + slope_y * (y - b)
         if self.outside == "refuse":
@@ -237,11 +237,19 @@ class Grid:
         own = self.x if letter == "x" else self.y
         knots = np.append(own[:-1], np.nextafter(own[-1], np.inf))
         jumps = np.zeros(len(own) + 1) if self.kind == "smooth" else np.arange(len(own) + 1.0)
-        return search_of(f"{self.name}_{letter}", 0, knots.tobytes(), jumps.tobytes())
+        found = search_of(f"{self.name}_{letter}", 0, knots.tobytes(), jumps.tobytes())
+        _KNOWN_GRIDS[found.name()] = self
+        return found
 
     @property
     def _pick(self) -> ca.Function:
-        return _pick_of(self.name, self.pieces.shape, self.pieces.tobytes())
+        found = _pick_of(self.name, self.pieces.shape, self.pieces.tobytes())
+        _KNOWN_GRIDS[found.name()] = self
+        return found
+
+    def parts(self, x: SX, y: SX) -> list[SX]:
+        """z and its slopes along x and y at a place within the grid."""
+        return [SX(part) for part in self._inside.call([x, y])]
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in vars(self).items() if key != "_inside"}
@@ -479,11 +487,17 @@ def _inner(x: np.ndarray, y: np.ndarray, kind: str, outside: str) -> np.ndarray:
 # --- searches -------------------------------------------------------------------------------------
 
 _KNOWN: dict[str, Table] = {}  # by the names of their searches, which are kept, too
+_KNOWN_GRIDS: dict[str, Grid] = {}  # by the names of their searches and picks
 
 
 def table_of(search: ca.Function) -> Table | None:
     """The table that a search is of, if it is one over one number, and known here."""
     return _KNOWN.get(search.name())
+
+
+def grid_of(function: ca.Function) -> Grid | None:
+    """The table over two numbers that a search or pick is of, if it is known here."""
+    return _KNOWN_GRIDS.get(function.name())
 
 
 @cache

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
 from ..formats.export import FORMATS
-from ..formats.model_file import save
+from ..formats.mjcf import CONTACTS
+from ..formats.model_file import ROBOTS, save
 from ..formats.reading import SUFFIXES
 from ..formats.schema import model_schema
 from ..formats.starter import starter
 from . import models
-from .options import closure_option, file_argument, formalism_option, model_argument, wrote
+from .options import (
+    closure_option,
+    file_argument,
+    formalism_option,
+    model_argument,
+    names_option,
+    wrote,
+)
+
+GROUND = "URDF: shapes for collisions touch z = 0, rigidly, with this friction."
 
 
 @click.command()
@@ -42,17 +53,32 @@ def export(model: str, target: Path, formalism: str, closure: str) -> None:
 
 @click.command()
 @model_argument
-@file_argument("target", *SUFFIXES)
-def convert(model: str, target: Path) -> None:
-    """Write MODEL as the model file TARGET (.yaml or .json).
+@file_argument("target", *SUFFIXES, *ROBOTS)
+@click.option("--floating", is_flag=True, help="URDF: the root link is free, not fixed.")
+@click.option("--limits", is_flag=True, help="URDF, MJCF: stops of the joints' limits.")
+@click.option("--friction", is_flag=True, help="URDF, MJCF: the joints' dry friction.")
+@click.option("--contacts", type=click.Choice(CONTACTS), help="MJCF: those of geoms with planes.")
+@click.option("--ground", type=click.FloatRange(0), metavar="MU", help=GROUND)
+@names_option("--foot", "feet", "URDF: a link that touches the ground.  [default: all]")
+def convert(
+    model: str, target: Path, ground: float | None, feet: tuple[str, ...], **asked: Any
+) -> None:
+    """Write MODEL as the model file TARGET (.yaml or .json), or as URDF or MJCF (.urdf, .xml).
 
     With its start, guess, duration and options, as far as they are plain data. What a file cannot
-    say, such as classes of one's own in Python, is named.
+    say, such as classes of one's own in Python, is named. Options say how a URDF or MJCF file is
+    read; the other commands read it without, or what was written here.
 
     \b
     Example: mechgraph convert double_pendulum double_pendulum.yaml
+             mechgraph convert robot.urdf robot.yaml --floating --ground 0.8 --foot left_foot
     """
-    example = models.load(model)
+    reading = {key: value for key, value in asked.items() if value}
+    if ground is not None:
+        reading["ground"] = {"friction": ground, **({"links": feet} if feet else {})}
+    elif feet:
+        raise click.UsageError("--foot needs --ground, the friction there")
+    example = models.load(model, **reading)
     about = {
         "title": example.title,
         "start": dict(example.start),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,18 +20,19 @@ from ..results.trajectory import Trajectory
 from .group import of_the_command_line
 
 
-def load(model: str) -> Example:
-    """A gallery system by name, or a user's file."""
-    if model in gallery.names():
+def load(model: str, **reading: Any) -> Example:
+    """A gallery system by name, or a user's file, with options of how it is read."""
+    if model in gallery.names() and not reading:
         return gallery.load(model)
     if not model.lower().endswith((".py", *SUFFIXES, *gallery.IMPORTED)):
         raise click.UsageError(
             f"{unknown('model', model, gallery.names())}; or give a model file (.yaml, .json), a "
-            "URDF or MJCF file (.urdf, .xml), or a Python file that defines a System"
+            "URDF or MJCF file (.urdf, .xacro, .xml), or a Python file that defines a System"
         )
     if not Path(model).is_file():
         raise click.UsageError(f"{model}: no such file")
-    return gallery.load_file(model)
+    with of_the_command_line() if reading else nullcontext():
+        return gallery.load_file(model, **reading)
 
 
 def guess_of(example: Example) -> dict[str, Any]:

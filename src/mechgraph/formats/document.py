@@ -79,7 +79,18 @@ _AROUND = (
 
 def _told(error: yaml.MarkedYAMLError) -> str:
     parts = (error.context, error.problem)
-    return f"not valid YAML: {' '.join(str(part) for part in parts if part)}"
+    said = " ".join(str(part) for part in parts if part)
+    hint = next((hint for sign, hint in _HINTS.items() if sign in said), "")
+    return f"not valid YAML: {said}{hint}"
+
+
+_HINTS = {  # what it mostly is
+    "cannot start any token": "; indent by spaces, not by tabs, and quote a text with @, ` or %",
+    "mapping values are not allowed": "; is a colon missing before it, or a quote around a text?",
+    "expected ',' or '}'": "; is a comma or a bracket missing?",
+    "expected ',' or ']'": "; is a comma or a bracket missing?",
+    "could not find expected ':'": "; is a colon missing?",
+}
 
 
 def _checked_json(text: str) -> str:

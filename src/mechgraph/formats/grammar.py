@@ -26,7 +26,7 @@ from casadi import SX
 
 from ..errors import ModelError, shown, unknown
 from ..model.described import Described
-from ..tables import Table
+from ..tables import Grid, Table
 from ..vectors import NOT_AN_EXPRESSION, scalar
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ MOTION: dict[str, tuple[int, int]] = {
     "axis": (2, 3),
 }
 
+PARTS = ("inside", "slope_x", "slope_y")  # of a table over two numbers
 UNITS: dict[str, float] = {
     "m": 1.0, "km": 1e3, "dm": 0.1, "cm": 0.01, "mm": 1e-3, "um": 1e-6, "inch": 0.0254,
     "ft": 0.3048,
@@ -169,7 +170,7 @@ class _Reader:
             self._expect(";")
         value = self._any()
         if not self._next("end"):
-            raise self._wrong(f"{self._shown()} cannot stand there")
+            raise self._wrong(self._misplaced())
         return value
 
     # --- tokens -----------------------------------------------------------------------------------
@@ -343,8 +344,15 @@ class _Reader:
             and (steps == 0 or text not in self.names)
         )
 
+    def _misplaced(self) -> str:
+        """What stands behind a whole expression; a word behind a number was meant as a unit."""
+        kind, text, _ = self.tokens[self.at]
+        if kind == "word" and self.tokens[self.at - 1][0] == "number":
+            return unknown("unit", text, UNITS)
+        return f"{self._shown()} cannot stand there"
+
     def _named(self, name: str) -> SX:
-        if isinstance(self.names.get(name), Table):
+        if isinstance(self.names.get(name), (Table, Grid)):
             raise self._wrong(f"{name} is a table: {name}(…)")
         if name in self.names:
             return self.names[name]
@@ -359,9 +367,12 @@ class _Reader:
     def _called(self, name: str) -> SX:
         if name in MOTION:
             return self._asked(name)
-        table = self.names.get(name.removesuffix(".inside"))
-        if isinstance(table, Table):
-            return self._looked_up(name, table)
+        table, _, part = name.partition(".")
+        known = self.names.get(table)
+        if isinstance(known, Table) and part in ("", "inside"):
+            return self._looked_up(name, known)
+        if isinstance(known, Grid) and part in ("", *PARTS):
+            return self._looked_up_in(known, part)
         if name not in FUNCTIONS:
             raise self._wrong(unknown("function", name, [*FUNCTIONS, *MOTION]))
         count, function = FUNCTIONS[name]
@@ -380,6 +391,14 @@ class _Reader:
         if name != table.name and not given[0].is_constant():
             return table.inside(given[0])
         return SX(table(given[0]))
+
+    def _looked_up_in(self, grid: Grid, part: str) -> SX:
+        """A table of the file over two numbers, or a part of it within its grid."""
+        self._take()
+        given = self._list(")")
+        if len(given) != 2 or not all(each.is_scalar() for each in given):
+            raise self._wrong(f"the table {grid.name} takes two numbers")
+        return grid.parts(*given)[PARTS.index(part)] if part else SX(grid(*given))
 
     def _list(self, end: str) -> list[SX]:
         values = []

@@ -14,34 +14,73 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from .. import door
-from ..arguments import file_path, flag
-from ..errors import ArgumentError, ModelError, blamed, told
+from ..arguments import choice, file_path, flag
+from ..errors import ModelError, blamed, told
+from ..model.bodies import Marker
+from ..model.contact.surfaces import Plane
+from ..model.looks import Mesh
 from ..model.system import System
 from .grammar import Formula
-from .imported import Imported
+from .imported import Imported, hex_color, xml_of
+from .mjcf_contacts import MESH, PLANE, Touch, surface_of, touches
+from .reading import ModelFile
 from .spelling import name_text, number_text
 
 FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
 CONNECT, WELD, JOINT = range(3)  # mjtEq
-OBJ_BODY, OBJ_JOINT, OBJ_SITE, OBJ_EQUALITY, OBJ_ACTUATOR = 1, 3, 6, 17, 19  # mjtObj
+OBJ_BODY, OBJ_JOINT, OBJ_GEOM, OBJ_SITE = 1, 3, 5, 6  # mjtObj
+OBJ_EQUALITY, OBJ_TENDON, OBJ_ACTUATOR = 17, 18, 19
+WRAP_JOINT, TENDON = 1, 3  # mjtWrap, mjtTrn
+NO_CONTACTS, NO_GRAVITY, NO_FILTER = 1 << 4, 1 << 7, 1 << 10  # mjtDisableBit
+NO_PASSIVE = 1 << 5 | 1 << 6 | 1 << 11
+UNTAKEN = {  # what a field that is not zero says, of those that are not read
+    "nflex": "flexible bodies",
+    "jnt_stiffnesspoly": "springs of joints beyond their linear part",
+    "dof_dampingpoly": "dampers of joints beyond their linear part",
+    "jnt_actfrclimited": "limits of what actuators do to joints",
+    "tendon_stiffnesspoly": "springs of tendons beyond their linear part",
+    "tendon_dampingpoly": "dampers of tendons beyond their linear part",
+    "tendon_limited": "ranges of tendons",
+    "tendon_frictionloss": "friction of tendons",
+    "tendon_armature": "armature of tendons",
+    "actuator_damping": "dampers of actuators",
+    "actuator_armature": "armature of actuators",
+    "actuator_delay": "delays of actuators",
+    "geom_adhesion": "adhesion of geoms",
+    "geom_surfacevel": "velocities of geoms' surfaces",
+}
+HIDDEN = 3  # groups of geoms that MuJoCo does not show unless it is asked to
+CONTACTS = ("compliant", "rigid", "none")
 
 
-def from_mjcf(path: str | Path, limits: bool = False, friction: bool = False) -> System:
+def from_mjcf(
+    path: str | Path, limits: bool = False, friction: bool = False, contacts: str = "compliant"
+) -> System:
     """The system in an MJCF file (.xml) of MuJoCo.
 
     limits, friction: True makes stops of the joints' ranges, and friction that sticks of their
         frictionloss; a simulation switches them.
+    contacts: of spheres, capsules, ellipsoids, cylinders and boxes with planes: "compliant", as
+        deep at rest as MuJoCo's; "rigid", which a simulation switches; or "none".
 
     Equality constraints are exact here, and joints' springs, dampers and armature are MuJoCo's.
     What could not be taken over is warned of, and kept as ``system.left_out``.
     """
-    path = file_path(path)
-    return _Model(_compiled(path), flag("limits", limits), flag("friction", friction)).read()
+    return read_mjcf(path, limits, friction, contacts).system
+
+
+def read_mjcf(
+    path: str | Path, limits: bool = False, friction: bool = False, contacts: str = "compliant"
+) -> ModelFile:
+    """The system in an MJCF file, and where it begins: its first keyframe, else where it is
+    drawn."""
+    choice("contacts", contacts, CONTACTS)
+    taken = {"limits": flag("limits", limits), "friction": flag("friction", friction)}
+    return _Model(_compiled(file_path(path)), taken, contacts).read()
 
 
 def _compiled(path: Path) -> Any:
-    if not path.is_file():
-        raise ArgumentError(f"{path}: no such file")
+    xml_of(path, "a model of MuJoCo's")
     mujoco = door.library("mujoco")
     try:
         return mujoco.MjModel.from_xml_path(str(path))
@@ -50,15 +89,16 @@ def _compiled(path: Path) -> Any:
 
 
 class _Model(Imported):
-    def __init__(self, model: Any, limits: bool, friction: bool) -> None:
-        self.mujoco, self.model = door.library("mujoco"), model
-        gravity = np.array(model.opt.gravity)
-        super().__init__(self._text(0) or "model", gravity)
-        self.taken = {"limits": limits, "friction": friction}
+    def __init__(self, model: Any, taken: dict[str, bool], contacts: str) -> None:
+        self.mujoco, self.model, self.contacts = door.library("mujoco"), model, contacts
+        self.gravity = np.array(model.opt.gravity) * (not model.opt.disableflags & NO_GRAVITY)
+        super().__init__(self._text(0) or "model", self.gravity)
+        self.taken = taken
         self.bodies = ["ground", *(self._name("body", OBJ_BODY, k) for k in range(1, model.nbody))]
         self.joints = [self._name("joint", OBJ_JOINT, k) for k in range(model.njnt)]
+        self.driven: list[int] = []  # actuators that are taken over
 
-    def read(self) -> System:
+    def read(self) -> ModelFile:
         model = self.model
         for k in range(1, model.nbody):
             with blamed(f"body {self.bodies[k]!r}"):
@@ -69,20 +109,34 @@ class _Model(Imported):
                 self._name("site", OBJ_SITE, k), body, at, _matrix(model.site_quat[k])
             )
         for k in range(model.neq):
-            self._equality(k)
+            with blamed(f"equality {self._called('equality', OBJ_EQUALITY, k)!r}"):
+                self._equality(k)
+        for k in map(int, np.flatnonzero(model.body_gravcomp)):
+            com = Marker(self.bodies[k], self.system._known(self.bodies[k]), model.body_ipos[k])
+            lift = -float(model.body_gravcomp[k] * model.body_mass[k]) * self.gravity
+            self.system.force(f"{self.bodies[k]} held against gravity", com, lift)
+        for k in range(model.ntendon):
+            self._tendon(k)
         for k in range(model.nu):
             self._actuator(k)
+        for g in range(model.ngeom):
+            self._seen(g)
+        if self.contacts != "none":
+            for touch in touches(model):
+                self._contact(touch)
         self._rest()
-        return self.result()
+        return ModelFile(self.result(), **self._beginning())
 
     def _text(self, address: int) -> str:
         names = bytes(self.model.names)
         return names[address : names.index(b"\0", address)].decode(errors="replace")
 
+    def _called(self, what: str, kind: int, k: int) -> str:
+        return self.mujoco.mj_id2name(self.model, kind, k) or f"{what} {k}"
+
     def _name(self, what: str, kind: int, k: int) -> str:
         """The name in the file; bodies and joints may share one, all else has its own."""
-        name = self.mujoco.mj_id2name(self.model, kind, k) or f"{what} {k}"
-        taken = self.system._names
+        name, taken = self._called(what, kind, k), self.system._names
         clashing = name == "ground" or (what not in ("body", "joint") and name in taken)
         return f"{what} {name}" if clashing else name
 
@@ -115,6 +169,9 @@ class _Model(Imported):
         dof, q = int(m.jnt_dofadr[j]), int(m.jnt_qposadr[j])
         if kind == FREE:
             self.system.free(name, parent, child)
+            for what in ("damping", "armature", "frictionloss"):
+                if np.any(getattr(m, f"dof_{what}")[dof : dof + 6]):
+                    self.left_out.append(f"{what} of the free joint {name!r}")
             return
         where: dict[str, Any] = {"at": at + R @ m.jnt_pos[j], "child_at": m.jnt_pos[j]}
         damping = float(m.dof_damping[dof])
@@ -208,68 +265,201 @@ class _Model(Imported):
         )
         self.system.constrain(name, position=Formula(f"{x} - ({powers})", {}))
 
+    def _tendon(self, k: int) -> None:
+        """A spring and damper along L = Σ cⱼ qⱼ: nothing pulls between the two spring lengths."""
+        m, along = self.model, self._joints_of(k)
+        name = self._called("tendon", OBJ_TENDON, k)
+        stiffness, damping = float(m.tendon_stiffness[k]), float(m.tendon_damping[k])
+        if along is None:
+            self.left_out.append(f"the tendon {name!r}, which is led over sites")
+        elif stiffness or damping:
+            length, rate = _lengths(along)
+            low, high = (f"({number_text(float(x))})" for x in m.tendon_lengthspring[k])
+            stretch = f"max({low} - {length}, 0) + min({high} - {length}, 0)"
+            k_text, d_text = number_text(stiffness), number_text(damping)
+            self._pull(name, along, f"{k_text}*({stretch}) - {d_text}*{rate}", {})
+
+    def _joints_of(self, tendon: int) -> dict[str, float] | None:
+        """Coefficients of the joints that make a tendon's length; None if it is led over sites."""
+        m = self.model
+        first, count = int(m.tendon_adr[tendon]), int(m.tendon_num[tendon])
+        parts = range(first, first + count)
+        if any(int(m.wrap_type[w]) != WRAP_JOINT for w in parts):
+            return None
+        return {self.joints[m.wrap_objid[w]]: float(m.wrap_prm[w]) for w in parts}
+
+    def _pull(self, name: str, along: dict[str, float], effort: str, names: dict[str, Any]) -> None:
+        """An effort along Σ cⱼ qⱼ, which is cⱼ times that in each joint."""
+        for joint, c in along.items():
+            text = effort if c == 1 else f"({number_text(c)})*({effort})"
+            own = f"{name} effort" + (f" on {joint}" if len(along) > 1 else "")
+            self.system.torque(own, joint, Formula(text, names))
+
+    def _driven(self, k: int) -> dict[str, float] | None:
+        """Coefficients of the joints that an actuator acts along; None if it is no plain motor or
+        servo of hinges and slides."""
+        m, kind, driven = self.model, int(self.model.actuator_trntype[k]), self.model.actuator_trnid
+        plain = (
+            int(m.actuator_dyntype[k]) == 0
+            and int(m.actuator_gaintype[k]) == 0
+            and int(m.actuator_biastype[k]) in (0, 1)
+        )
+        if plain and kind in (0, 1) and int(m.jnt_type[driven[k][0]]) in (SLIDE, HINGE):
+            return {self.joints[driven[k][0]]: 1.0}
+        return self._joints_of(int(driven[k][0])) if plain and kind == TENDON else None
+
     def _actuator(self, k: int) -> None:
         """Effort = gear · (gain · input + bias), both affine in the length and speed of what it
         drives."""
-        m, name = self.model, self._name("actuator", OBJ_ACTUATOR, k)
-        gear, joint = float(m.actuator_gear[k][0]), int(m.actuator_trnid[k][0])
-        plain = (
-            int(m.actuator_trntype[k]) == 0
-            and int(m.actuator_dyntype[k]) == 0
-            and int(m.actuator_gaintype[k]) == 0
-            and int(m.actuator_biastype[k]) in (0, 1)
-            and int(m.jnt_type[joint]) in (SLIDE, HINGE)
-        )
-        if not plain:
-            self.left_out.append(f"the actuator {name!r}, which is no motor or servo of a joint")
+        m, name, along = self.model, self._name("actuator", OBJ_ACTUATOR, k), self._driven(k)
+        if along is None:
+            self.left_out.append(f"the actuator {name!r}, which is no motor or servo of joints")
             return
-        taken = f"{name} drive" if name in self.system._names else name
-        symbol = self.system.input(name if taken == name else f"{name} input")
-        driven = name_text(self.joints[joint])
+        self.driven.append(k)
+        gear = float(m.actuator_gear[k][0])
+        symbol = self.system.input(f"{name} input" if name in self.system._names else name)
         bias = m.actuator_biasprm[k][:3] if m.actuator_biastype[k] else np.zeros(3)
+        wanted = name_text(symbol.name())
+        if m.actuator_ctrllimited[k]:
+            wanted = _clipped(wanted, m.actuator_ctrlrange[k])
+        length, rate = _lengths(along)
         terms = [
-            f"{number_text(float(m.actuator_gainprm[k][0]))}*{name_text(symbol.name())}",
+            f"{number_text(float(m.actuator_gainprm[k][0]))}*{wanted}",
             f"{number_text(float(bias[0]))}",
-            f"({number_text(float(bias[1] * gear))})*coordinate({driven})",
-            f"({number_text(float(bias[2] * gear))})*speed({driven})",
+            f"({number_text(float(bias[1] * gear))})*{length}",
+            f"({number_text(float(bias[2] * gear))})*{rate}",
         ]
         used = [terms[0], *(t for t, b in zip(terms[1:], bias, strict=True) if b)]
         effort = " + ".join(used)
         if m.actuator_forcelimited[k]:
-            low, high = (number_text(float(x)) for x in m.actuator_forcerange[k])
-            effort = f"clip({effort}, {low}, {high})"
-        if m.actuator_ctrllimited[k]:
-            self.left_out.append(f"the range of the input of {name!r}")
-        text = f"({number_text(gear)})*({effort})"
-        self.system.torque(
-            f"{name} effort", self.joints[joint], Formula(text, {symbol.name(): symbol})
+            effort = _clipped(effort, m.actuator_forcerange[k])
+        self._pull(name, along, f"({number_text(gear)})*({effort})", {symbol.name(): symbol})
+
+    # --- what touches the ground ------------------------------------------------------------------
+
+    def _contact(self, touch: Touch) -> None:
+        name = " on ".join(self._called("geom", OBJ_GEOM, g) for g in (touch.geom, touch.plane))
+        above = _matrix(self.model.geom_quat[touch.plane])[:, 2] * touch.margin
+        kind, size = int(self.model.geom_type[touch.geom]), self.model.geom_size[touch.geom]
+        surface = surface_of(kind, self._place(touch.geom), size)
+        if surface is None:
+            self.left_out.append(f"the contact {name!r}, of a shape that is no primitive one")
+            return
+        if touch.dim > 3:
+            self.left_out.append(f"torsional and rolling friction of {name!r}")
+        plane = Plane(self._place(touch.plane, above))
+        if self.contacts == "rigid":
+            self.system.rigid_contact(name, surface, plane, friction=touch.friction)
+            return
+        strength = float(np.linalg.norm(self.gravity))
+        law = touch.law(self._mass_of(touch.geom), strength, 2 * float(self.model.opt.timestep))
+        self.system.compliant_contact(name, surface, plane, **law, friction=touch.friction)
+
+    def _seen(self, geom: int) -> None:
+        """How a geom is drawn: those that MuJoCo shows unasked, but no planes."""
+        m, kind = self.model, int(self.model.geom_type[geom])
+        rgba = m.mat_rgba[m.geom_matid[geom]] if m.geom_matid[geom] >= 0 else m.geom_rgba[geom]
+        if m.geom_group[geom] >= HIDDEN or not rgba[3]:
+            return
+        place, body = self._place(geom), self.bodies[m.geom_bodyid[geom]]
+        surface = surface_of(kind, place, m.geom_size[geom])
+        if surface is not None:
+            self.look(body, surface)
+        elif kind == MESH:
+            color = None if np.allclose(rgba[:3], 0.5) else hex_color(rgba)  # 0.5 is not said
+            pose = m.geom_pos[geom], _matrix(m.geom_quat[geom])
+            self.look(
+                body, Mesh(*pose, color, None, None, *self._triangles(int(m.geom_dataid[geom])))
+            )
+
+    def _triangles(self, mesh: int) -> tuple[np.ndarray, np.ndarray]:
+        m = self.model
+        first, count = int(m.mesh_vertadr[mesh]), int(m.mesh_vertnum[mesh])
+        face, faces = int(m.mesh_faceadr[mesh]), int(m.mesh_facenum[mesh])
+        return m.mesh_vert[first : first + count].copy(), m.mesh_face[face : face + faces].copy()
+
+    def _mass_of(self, geom: int) -> float:
+        """What a geom's body shows of mass; one that turns about its centre shows no end of it."""
+        shown = float(self.model.body_invweight0[self.model.geom_bodyid[geom]][0])
+        whole = float(self.model.body_subtreemass[0]) or 1.0
+        return 1 / max(shown, 1 / whole)
+
+    def _place(self, geom: int, above: Any = 0.0) -> Marker:
+        m, body = self.model, self.bodies[self.model.geom_bodyid[geom]]
+        pose = m.geom_pos[geom] + above, _matrix(m.geom_quat[geom])
+        return Marker(self._called("geom", OBJ_GEOM, geom), self.system._known(body), *pose)
+
+    # --- where it begins, and what is not taken over ----------------------------------------------
+
+    def _beginning(self) -> dict[str, Any]:
+        """The first keyframe, or where the file shows it; where loops are closed, a guess."""
+        m = self.model
+        q, u, w = (
+            (m.key_qpos[0], m.key_qvel[0], m.key_ctrl[0])
+            if m.nkey
+            else (m.qpos0, np.zeros(m.nv), np.zeros(m.nu))
         )
+        places, rates = dict[str, Any](), dict[str, Any]()
+        for j, name in enumerate(self.joints):
+            kind, first, dof = (int(x[j]) for x in (m.jnt_type, m.jnt_qposadr, m.jnt_dofadr))
+            sizes = {FREE: (7, 6), BALL: (4, 3)}.get(kind, (1, 1))
+            places[name] = _plain(q[first : first + sizes[0]])
+            rates[f"{name}'"] = _plain(u[dof : dof + sizes[1]])
+        start = {**places, **{key: value for key, value in rates.items() if np.any(value)}}
+        inputs = dict(zip(self.system.inputs, map(float, w[self.driven]), strict=True))
+        options = {"inputs": inputs} if any(inputs.values()) else {}
+        return {"guess" if m.neq else "start": start, "options": options}
 
     def _rest(self) -> None:
         """What a file of MuJoCo's may have that is not taken over at all."""
         m = self.model
-        for what, count in (
-            ("tendons", m.ntendon),
-            ("contacts between geoms", m.npair),
-            ("flexible bodies", getattr(m, "nflex", 0)),
-        ):
-            if count:
-                self.left_out.append(f"{count} {what}")
+        self.left_out += [told for field, told in UNTAKEN.items() if np.any(getattr(m, field, 0))]
+        if int(m.opt.disableflags) & NO_PASSIVE:
+            self.left_out.append("that springs, dampers or actuators are switched off")
         if self._collides():
             self.left_out.append(
-                "contacts of geoms; say rigid_contact or compliant_contact for those that meet"
+                "contacts of geoms with others than planes; say rigid_contact or "
+                "compliant_contact for those that meet"
             )
         if m.opt.density or m.opt.viscosity:
             self.left_out.append("forces of the fluid around it")
 
     def _collides(self) -> bool:
-        m = self.model
-        return (
-            bool(np.any(m.geom_contype != 0))
-            and bool(np.any(m.geom_bodyid != 0))
-            and not int(m.opt.disableflags) & 1 << 4
-        )
+        """True if geoms meet that are not a plane and a shape of which it was told already."""
+        m, flags = self.model, int(self.model.opt.disableflags)
+        if flags & NO_CONTACTS:
+            return False
+        others = np.flatnonzero((m.geom_type != PLANE) | (self.contacts == "none"))
+        types, partners = m.geom_contype[others], m.geom_conaffinity[others]
+        meet = (types[:, None] & partners) | (partners[:, None] & types)
+        roots = m.body_weldid[m.geom_bodyid[others]]
+        next_to = (m.body_weldid[m.body_parentid[roots]][:, None] == roots) & (roots != 0)
+        kin = (next_to | next_to.T) & (not flags & NO_FILTER)
+        paired = m.geom_type[m.pair_geom1].astype(bool) & m.geom_type[m.pair_geom2].astype(bool)
+        return bool(np.any(meet & (roots[:, None] != roots) & ~kin) or np.any(paired))
+
+
+def _lengths(along: dict[str, float]) -> tuple[str, str]:
+    """Σ cⱼ qⱼ and its rate, as texts."""
+
+    def summed(word: str) -> str:
+        parts = ((f"{word}({name_text(joint)})", c) for joint, c in along.items())
+        return " + ".join(x if c == 1 else f"({number_text(c)})*{x}" for x, c in parts)
+
+    sums = summed("coordinate"), summed("speed")
+    return sums if len(along) == 1 else (f"({sums[0]})", f"({sums[1]})")
+
+
+def _clipped(text: str, limits: np.ndarray) -> str:
+    low, high = (number_text(float(x)) for x in limits)
+    return f"clip({text}, {low}, {high})"
+
+
+def _plain(values: np.ndarray) -> Any:
+    return float(values[0]) if len(values) == 1 else [float(x) for x in values]
 
 
 def _matrix(quaternion: Any) -> np.ndarray:
+    if not np.linalg.norm(quaternion) > 0:
+        raise ModelError(f"the quaternion {np.asarray(quaternion).tolist()} is no orientation")
     return Rotation.from_quat(np.asarray(quaternion), scalar_first=True).as_matrix()

@@ -85,4 +85,6 @@ def as_data(system: System | Description, **about: Any) -> dict[str, Any]:
     """A system as plain mappings, lists, texts and numbers. What cannot be written is named."""
     said = system.snapshot() if isinstance(system, System) else system
     data = Writing(said).data()
-    return {**data, **{key: value for key, value in about.items() if value}}
+    told = {key: value for key, value in about.items() if value}
+    first = {key: told.pop(key) for key in ("title",) if key in told}
+    return {"mechgraph": data["mechgraph"], **first, **data, **told}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,14 +18,17 @@ from ..model import kinds
 from ..model.joints import Chain
 from ..model.system import System
 from ..motion.speeds import joint_chart
-from ..tables import Table
+from ..studies.simulation.simulate import simulate
+from ..tables import Grid, Table
 from . import document
 from .document import Node
+from .grammar import Formula, evaluate
 from .values import Values
 
 VERSION = 1
 LARGEST = 50_000_000  # bytes of a file
 SUFFIXES = (".yaml", ".yml", ".json")
+OPTIONS = [*inspect.signature(simulate).parameters][3:]  # but for what is said elsewhere
 SECTIONS = (
     "mechgraph", "title", "name", "gravity", "plane", "tables", "parameters", "inputs",
     "bodies", "markers", "placed", "joints", "forces", "constraints", "speeds", "outputs", "order",
@@ -171,27 +175,58 @@ class Reading(Values):
         self.names[name] = self.system.parameter(name, value)
 
     def _table(self, name: str, node: Node) -> None:
-        """Points x and y, or a file of two columns beside the model."""
-        given = {key: item.plain() for key, item in self._given(node).items()}
-        if "file" in given:
-            given["x"], given["y"] = self._columns(given.pop("file"))
-        wrong = [key for key in given if key not in ("x", "y", "kind", "outside")]
+        """Points x and y, with a matrix z over both, or a file beside the model that has them."""
+        nodes = self._given(node)
+        given = {key: self._points(item) for key, item in nodes.items() if key in "xyz"}
+        words = {key: item.plain() for key, item in nodes.items() if key not in given}
+        units = words.pop("units", {})
+        if "file" in words:
+            given |= self._columns(words.pop("file"))
+        wrong = [key for key in words if key not in ("kind", "outside")]
         if wrong or not {"x", "y"} <= {*given}:
             raise ModelError(
-                f"a table has x and y, or file, and kind and outside, got {', '.join(given)}"
+                "a table has x and y (and z, a row for each x), or file, and kind, outside and "
+                f"units, got {', '.join(nodes)}"
             )
-        self.names[name] = Table(**given, name=name)
+        if not isinstance(units, dict) or not {*units} <= {*given}:
+            listed = ", ".join(f"{key}: mm" for key in given)
+            raise ModelError(f"units must be such as {{{listed}}}, got {shown(units)}")
+        factors = {key: self._unit(key, unit) for key, unit in units.items()}
+        points = {key: _scaled(values, factors.get(key, 1.0)) for key, values in given.items()}
+        self.names[name] = (Grid if "z" in given else Table)(**points, **words, name=name)
 
-    def _columns(self, file: Any) -> Any:
+    def _points(self, node: Node) -> Any:
+        """Numbers, each of which may have a unit of its own, or lists of them."""
+        if isinstance(node.value, list):
+            return [self._points(item) for item in node.value]
+        return self._constant(node)
+
+    def _unit(self, key: str, unit: Any) -> float:
+        try:
+            return float(evaluate(f"1 {unit}", {}))
+        except ModelError:
+            raise ModelError(f"units: {key}: {shown(unit)} is no unit") from None
+
+    def _columns(self, file: Any) -> dict[str, Any]:
+        """Two columns x, y; or, with more, x down the first one, y along the first row, z inside.
+        Two may have a line above that is no numbers."""
         if not isinstance(file, str) or Path(file).suffix.lower() != ".csv":
             raise ModelError(f"file must be the name of a .csv file, got {shown(file)}")
         rows = text_of(self.folder / file).splitlines()
         cells = [row.replace(";", ",").split(",") for row in rows if row.strip()]
         try:
+            if cells and len(cells[0]) > 2:
+                first, *others = cells
+                inside = [[float(cell) for cell in row] for row in others]
+                x, z = [row[0] for row in inside], [row[1:] for row in inside]
+                return {"x": x, "y": [float(cell) for cell in first[1:]], "z": z}
             points = [(float(a), float(b)) for a, b in cells[not _is_number(cells[0][0]) :]]
         except (ValueError, IndexError):
-            raise ModelError(f"{file} must have two columns of numbers, with commas") from None
-        return [list(column) for column in zip(*points, strict=True)] if points else ([], [])
+            raise ModelError(
+                f"{file} must have two columns of numbers, with commas, or a grid: x down the "
+                "first column, y along the first row"
+            ) from None
+        return {"x": [x for x, _ in points], "y": [y for _, y in points]}
 
     def _body(self, name: str, node: Node) -> None:
         given = self._given(node)
@@ -268,12 +303,33 @@ class Reading(Values):
             if key in sections:
                 entries = self._mapping(sections[key], key) or {}
                 out[key] = {name: self._setting(name, node) for name, node in entries.items()}
+                for name, node in entries.items():
+                    self._known_there(key, name, node)
         if "title" in sections:
             out["title"] = str(sections["title"].value)
         if "duration" in sections:
             with self._blamed(sections["duration"], "duration"):
                 out["duration"] = float(self._constant(sections["duration"]))
+                if not 0 < out["duration"] < math.inf:
+                    raise ModelError(
+                        f"must be a positive number of seconds, got {out['duration']:g}"
+                    )
         return out
+
+    def _known_there(self, section: str, name: str, node: Node) -> None:
+        """Options are those of ``simulate``; what a start or guess names has to be there, unless it
+        could not be made. What cannot be told here, the study will tell."""
+        known: list[str] = [*OPTIONS]
+        if section != "options":
+            s = self.system
+            places = [*s.joints, *(c for joint in s.joints.values() for c in joint.coordinates)]
+            rates = [u for joint in s.joints.values() for u in joint.speeds]
+            others = (s.bodies, s.markers, s.outputs, s.speeds, s.forces, s.constraints, s.units)
+            known = [*dict.fromkeys((*places, *rates, *(each for own in others for each in own)))]
+        base = name.rstrip("'")
+        parts = (base, name, base.partition(".")[0], base.partition(":")[0])
+        if not self.failed and not {*parts} & {*known}:
+            self._problem(node, f"{section}: {unknown('name', name, known)}")
 
     def _setting(self, name: str, node: Node) -> Any:
         """A plain value of a run; texts that are numbers with units are read."""
@@ -340,12 +396,14 @@ class Reading(Values):
             self.problems += [_split(problem) for problem in error.problems]
         except _At as error:
             self._fail(name)
-            self.problems += [(error.line, f"{what}: {problem}") for problem in error.problems]
+            own = (problem for problem in error.problems if not self._follows(problem))
+            self.problems += [(error.line, f"{what}: {problem}") for problem in own]
         except ModelError as error:
             self._fail(name)
             for problem in error.problems:
                 if not self._follows(problem):
                     plain = re.sub(rf"^\w+ {re.escape(repr(name))}: ", "", problem)
+                    plain = plain.replace("made by frame()", "written as {}")
                     self._problem(_blamed_key(node, plain), f"{what}: {plain}")
 
     def _fail(self, name: str | None) -> None:
@@ -368,11 +426,11 @@ class Reading(Values):
             for problem in error.problems:
                 named = re.findall(r"'([^']*)'", problem)
                 line = next((self.lines[n] for n in named if n in self.lines), self.root.line)
-                self.problems.append((line, problem))
+                self.problems.append((line, problem.replace("made by frame()", "written as {}")))
             return
         for line, formula in self.formulas:
-            try:
-                formula(m)
+            try:  # with all names, so that those are told which it could have used
+                Formula(formula.text, self.names, formula.arguments)(m)
             except ModelError as error:
                 self.problems += [(line, problem) for problem in error.problems]
 
@@ -390,6 +448,12 @@ class _At(ModelError):
 
 class _Told(ModelError):
     """Problems that tell their lines already."""
+
+
+def _scaled(values: Any, factor: float) -> Any:
+    if isinstance(values, list):
+        return [_scaled(value, factor) for value in values]
+    return values if factor == 1.0 else values * factor
 
 
 def _is_number(text: str) -> bool:

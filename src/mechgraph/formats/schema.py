@@ -14,14 +14,16 @@ from .reading import VERSION
 from .values import typed_values
 
 NUMBER = {"$ref": "#/$defs/number"}
-POINTS = {"type": "array", "items": {"type": "number"}}
+POINTS = {"type": "array", "items": NUMBER}
 TABLE: dict[str, Any] = {
-    "description": "Points, or a file of two columns: called in expressions as name(x).",
+    "description": "Points, or a file of them: called in expressions as name(x) or name(x, y).",
     "type": "object",
     "properties": {
         "x": POINTS,
         "y": POINTS,
+        "z": {"type": "array", "items": POINTS},
         "file": {"type": "string"},
+        "units": {"type": "object", "additionalProperties": {"type": "string"}},
         "kind": {"enum": [*KINDS]},
         "outside": {"enum": [*OUTSIDE]},
     },

@@ -20,7 +20,18 @@ from casadi import SX
 from ..errors import ModelError, blamed, shown
 from ..model.bodies import Body, Marker, marker_on
 from ..model.joints import Joint
-from ..tables import COEFFICIENTS, ORIGIN, PIECE, Table, calls, settled, table_of
+from ..tables import (
+    COEFFICIENTS,
+    ORIGIN,
+    PICK,
+    PIECE,
+    Grid,
+    Table,
+    calls,
+    grid_of,
+    settled,
+    table_of,
+)
 from .grammar import FUNCTIONS, MOTION, WORD
 
 Spelled = tuple[str, int]  # a text, and how tightly it holds together
@@ -29,6 +40,8 @@ Spelled = tuple[str, int]  # a text, and how tightly it holds together
 LOOSE, OR, AND, NOT, COMPARED, SUM, PRODUCT, SIGNED, POWER, ATOM = range(10)
 
 NOTHING: Spelled = ("", ATOM)
+HERE: Spelled = ("here", LOOSE)  # the origin of a table's polynomial
+Tables = dict[str, Table | Grid]  # by name
 
 INFIX: dict[int, tuple[str, int]] = {
     ca.OP_ADD: (" + ", SUM),
@@ -81,9 +94,7 @@ def number_text(value: float) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
 
 
-def spelled(
-    expression: SX, names: Mapping[int, str], tables: dict[str, Table] | None = None
-) -> str:
+def spelled(expression: SX, names: Mapping[int, str], tables: Tables | None = None) -> str:
     """One expression as a text; ``names`` are the texts of its symbols, by their hashes. What
     tables it uses is added to ``tables``."""
     symbols = ca.symvar(expression)
@@ -95,9 +106,9 @@ def spelled(
     return _Spelling(settled(function), texts, {} if tables is None else tables).text()
 
 
-def noted(table: Table, tables: dict[str, Table]) -> str:
+def noted(table: Table | Grid, tables: Tables) -> str:
     """The name of a table, which no other one may have."""
-    if table.order:
+    if isinstance(table, Table) and table.order:
         raise ModelError(f"a derivative or integral of table {table.name!r} cannot be written")
     if tables.setdefault(table.name, table) != table:
         raise ModelError(f"two tables are called {table.name!r}; give one another name=")
@@ -105,9 +116,7 @@ def noted(table: Table, tables: dict[str, Table]) -> str:
 
 
 class _Spelling:
-    def __init__(
-        self, function: ca.Function, names: Sequence[str], tables: dict[str, Table]
-    ) -> None:
+    def __init__(self, function: ca.Function, names: Sequence[str], tables: Tables) -> None:
         self.function, self.names, self.tables = function, names, tables
         self.called = calls(function)
         self.uses = _uses(function)
@@ -134,22 +143,33 @@ class _Spelling:
                 number = f.instruction_constant(k)
                 values[target[0]] = number_text(number), ATOM if number >= 0 else SIGNED
             elif code == ca.OP_CALL:
-                values |= self._table(self.called[k], values[source[0]][0], target)
+                given = [values[each][0] for each in source]
+                values |= self._table(self.called[k], given, target)
             else:
                 value = _operation(code, [values[each] for each in source])
                 values[target[0]] = self._shared(k, value)
         return "".join(f"{each}; " for each in self.named) + result
 
-    def _table(self, search: ca.Function, x: str, targets: Sequence[int]) -> dict[int, Spelled]:
-        """A table at x: written about x itself, its polynomial has one term."""
-        table = table_of(search)
-        if table is None:
-            raise ModelError(
-                "a table over two numbers, or a function of CasADi's own, cannot be written"
-            )
-        name = noted(table, self.tables)
-        word = f"{name}.inside" if table.outside == "repeat" else name
-        terms = {PIECE: (x, LOOSE), ORIGIN: (x, LOOSE), COEFFICIENTS: (f"{word}({x})", ATOM)}
+    def _table(
+        self, function: ca.Function, at: list[str], targets: Sequence[int]
+    ) -> dict[int, Spelled]:
+        """A table at x, or at x and y: written about that place itself, what is multiplied with
+        the way from there is nothing, and the first coefficients are the value and the slopes."""
+        table, grid = table_of(function), grid_of(function)
+        terms: dict[int, Spelled] = {PIECE: (at[0], LOOSE), ORIGIN: HERE}
+        if table is not None:
+            name = noted(table, self.tables)
+            word = f"{name}.inside" if table.outside == "repeat" else name
+            terms[COEFFICIENTS] = f"{word}({at[0]})", ATOM
+        elif grid is not None and PICK.fullmatch(function.name()):
+            name, (rows, columns) = noted(grid, self.tables), grid.pieces.shape[2:]
+            terms = {1: (f"{name}.inside({', '.join(at)})", ATOM)}
+            if columns > 1:
+                terms[2] = f"{name}.slope_y({', '.join(at)})", ATOM
+            if rows > 1:
+                terms[1 + columns] = f"{name}.slope_x({', '.join(at)})", ATOM
+        elif grid is None:
+            raise ModelError("a function of CasADi's own, or a table of elsewhere, is no text")
         return {
             target: terms.get(place, NOTHING) for place, target in enumerate(targets) if target >= 0
         }
@@ -176,8 +196,12 @@ def _uses(function: ca.Function) -> Counter[int]:
 
 
 def _operation(code: int, given: list[Spelled]) -> Spelled:
-    if NOTHING in given and code in (ca.OP_MUL, ca.OP_ADD):  # of a table's polynomial
-        return NOTHING if code == ca.OP_MUL else given[1 - given.index(NOTHING)]
+    if HERE in given:  # of a table's polynomial: x less x
+        return NOTHING
+    if NOTHING in given and code in (ca.OP_MUL, ca.OP_SQ, ca.OP_TWICE, ca.OP_NEG):
+        return NOTHING
+    if NOTHING in given and code == ca.OP_ADD:
+        return given[1 - given.index(NOTHING)]
     if code == ca.OP_SQ:
         return f"{_held(given[0], POWER + 1)}^2", POWER
     if code == ca.OP_IF_ELSE_ZERO:
@@ -266,7 +290,7 @@ def function_text(
     names: Mapping[int, str],
     time: SX,
     arguments: Sequence[str] = (),
-    tables: dict[str, Table] | None = None,
+    tables: Tables | None = None,
 ) -> str | list[str]:
     """A function of the motion, or of ``arguments``, as text; one for each entry of its value."""
     known = dict(names)
@@ -282,9 +306,7 @@ def function_text(
         return _entries(value, known, tables)
 
 
-def _entries(
-    value: Any, names: Mapping[int, str], tables: dict[str, Table] | None
-) -> str | list[str]:
+def _entries(value: Any, names: Mapping[int, str], tables: Tables | None) -> str | list[str]:
     if isinstance(value, (list, tuple, np.ndarray)):
         value = ca.vertcat(*(SX(each) for each in value))
     value = ca.densify(SX(value))

@@ -117,6 +117,10 @@ class Values:
     def _axis(self, node: Node) -> Any:
         if isinstance(node.value, str) and AXIS.fullmatch(node.value):
             return node.value.removeprefix("+")
+        if isinstance(node.value, str) and node.value not in self.names:
+            raise ModelError(
+                f"must be x, y, z, -x, -y, -z or three numbers, got {shown(node.value)}"
+            )
         return self._number(node)
 
     def _orientation(self, node: Node) -> Any:

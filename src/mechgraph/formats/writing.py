@@ -24,11 +24,11 @@ from ..model.rubbing import DryFriction
 from ..model.stops import Limits
 from ..model.transitions import Ball, Directed, Rotation, Screw, Transition, Translation
 from ..model.unit import Unit
-from ..tables import Table
+from ..tables import Grid, Table
 from . import document
 from .grammar import Formula
 from .reading import ORDERED, VERSION, Reading
-from .spelling import function_text, name_text, noted, spelled
+from .spelling import Tables, function_text, name_text, noted, spelled
 from .values import LAW, POINT, type_word, typed_values
 
 
@@ -37,7 +37,7 @@ class Writing:
 
     def __init__(self, said: Description) -> None:
         self.said, self.problems = said, list[str]()
-        self.tables: dict[str, Table] = {}
+        self.tables: Tables = {}
         symbols = {"time": said.time, **said.parameters, **said.inputs}
         self.names = {
             symbol.__hash__(): "time" if key == "time" else name_text(key)
@@ -215,8 +215,6 @@ class Writing:
         for kind, write in _WRITERS.items():
             if isinstance(value, kind):
                 return write(self, value)
-        if isinstance(value, Table):
-            raise ModelError(f"{value!r} cannot be written: model files have no tables yet")
         if callable(value):
             arguments = LAW if "Law" in hint else POINT if "Callable[[SX" in hint else ()
             return function_text(value, self.names, self.said.time, arguments, self.tables)
@@ -235,7 +233,7 @@ class Writing:
 
     def _formula(self, value: Formula) -> str | list[str]:
         for known in value.names.values():
-            if isinstance(known, Table):
+            if isinstance(known, (Table, Grid)):
                 noted(known, self.tables)
         return value.text if isinstance(value.text, str) else list(value.text)
 
@@ -263,9 +261,10 @@ def _read(data: dict[str, Any]) -> Description:
     return Reading(root, Path()).model_file().system.snapshot()
 
 
-def _points(table: Table) -> dict[str, Any]:
+def _points(table: Table | Grid) -> dict[str, Any]:
     words = {"kind": table.kind, "outside": table.outside}
-    points = {"x": [float(x) for x in table.x], "y": [float(y) for y in table.y]}
+    points = {"x": table.x.tolist(), "y": table.y.tolist()}
+    points |= {"z": table.z.tolist()} if isinstance(table, Grid) else {}
     usual = {"kind": "linear", "outside": "hold"}
     return {**points, **{key: word for key, word in words.items() if word != usual[key]}}
 
@@ -293,7 +292,7 @@ _WRITERS: dict[Any, Callable[[Writing, Any], Any]] = {
     scipy.spatial.transform.Rotation: lambda self, value: self._value(value.as_matrix()),
     (bool, str, type(None)): lambda writing, value: value,
     (int, float, np.generic): lambda writing, value: _plain(float(value)),
-    Table: lambda writing, value: noted(value, writing.tables),
+    (Table, Grid): lambda writing, value: noted(value, writing.tables),
     Formula: Writing._formula,
     (SX, ca.DM): Writing._expression,
     (Body, Marker): Writing._place,

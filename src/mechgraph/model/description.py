@@ -19,6 +19,7 @@ from .described import Record, canonical
 from .element import Element
 from .forces import Force
 from .joints import Joint
+from .looks import Look
 from .speeds import Speed
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ class Description(Picklable):
     units: Mapping[str, Unit] = field(default_factory=lambda: Record({}))  # systems placed inside
     plane: str | None = None  # "xy", "yz" or "zx", if it moves in a plane
     speeds: Mapping[str, Speed] = field(default_factory=lambda: Record({}))
+    # by body, where a file tells it; not part of what was said
+    looks: Mapping[str, tuple[Look, ...]] = field(default_factory=lambda: Record({}))
     # kept for all who ask; not part of what was said
     derived: dict[Any, Any] = field(init=False, default_factory=dict)
 
@@ -132,7 +135,7 @@ class Description(Picklable):
         counts = (
             f"{len(store)} {kind}"
             for kind, store in vars(self).items()
-            if isinstance(store, Record) and kind != "defaults" and len(store)
+            if isinstance(store, Record) and kind not in ("defaults", "looks") and len(store)
         )
         return f"<Description of {self.name!r}: {', '.join(counts) or 'nothing yet'}>"
 

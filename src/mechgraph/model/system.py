@@ -27,6 +27,7 @@ from .elements.words import ElementWords
 from .fittings import FITTINGS, fittings, is_pin
 from .forces import Force, JointSpring
 from .joints import Free, Joint, JointKind, Planar
+from .looks import Look
 from .planar import NORMALS, read_plane
 from .sentences import DEFAULTS, JointOptions, check_name, sentence
 from .speeds import Speed
@@ -88,6 +89,7 @@ class System(ElementWords):
         self._outputs: dict[str, Callable[[Motion], Any]] = {}
         self._units: dict[str, Unit] = {}
         self._speeds: dict[str, Speed] = {}
+        self._looks: dict[str, tuple[Look, ...]] = {}  # by body
         self._names: dict[str, set[str]] = {"ground": {"body"}}  # kinds that have the name
         self._snapshot: Description | None = None
         self.left_out: tuple[str, ...] = ()  # of another program's file that it was read from
@@ -345,6 +347,7 @@ class System(ElementWords):
             self.add(element)
         for key, value in unit.outputs.items():
             self.output(unit.called(key), value)
+        self._looks |= {unit.called(body): look for body, look in inside.looks.items()}
         return unit
 
     def _number_inside(self, name: str, value: SX | float | None) -> SX:
@@ -472,6 +475,7 @@ class System(ElementWords):
                 units=Record(self._units),
                 plane=self.plane,
                 speeds=Record(self._speeds),
+                looks=Record(self._looks),
             )
         return self._snapshot
 

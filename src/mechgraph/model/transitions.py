@@ -23,7 +23,7 @@ from typing import Any
 import casadi as ca
 from casadi import SX
 
-from ..errors import ModelError
+from ..errors import ModelError, shown
 from ..vectors import (
     axis,
     is_coordinate_axis,
@@ -186,7 +186,7 @@ def _amount(value: Any, what: str) -> str | SX:
     if isinstance(value, str):
         if not value or not value.replace("_", "a").isalnum():
             raise ModelError(
-                f"{what}: a coordinate's name needs letters, digits and _, got {value!r}"
+                f"{what}: a coordinate's name needs letters, digits and _, got {shown(value)}"
             )
         return value
     return scalar(value, what)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from scipy.spatial import ConvexHull
 
 from ..arguments import number, whole, writing
 from ..errors import ArgumentError, shown
+from .meshes import Triangles
 from .palette import INK, MUTED, PAPER
 from .scene import Scene
 from .shells import Shell
@@ -23,6 +25,10 @@ from .solids import Box, Rod, Solid
 SMOOTH = 2  # pixels are computed this many times finer and averaged
 MOST_FRAMES = 240
 LINK = "#7a8794"
+COARSE, LARGEST_SIDE = (
+    1.5,
+    1200,
+)  # sizes of triangles that are drawn together; pixels of the largest
 ANGLE = 0.54  # of view, from top to bottom
 ELEVATION, AZIMUTH = 0.30, 0.55
 
@@ -143,6 +149,8 @@ class Stage:
                 buffer.box(box, p + R @ box.centre, R @ box.axes)
             for shell in solid.shells:
                 buffer.shell(shell, p + shell.points @ R.T, shell.normals @ R.T)
+            for mesh in solid.meshes:
+                buffer.mesh(mesh, p + mesh.points @ R.T)
         for a, b in self._link_pieces(row):
             buffer.rod(Rod(a, b, 0.3 * self.scene.thickness, LINK), a, b)
         image = Image.fromarray((np.clip(buffer.colors, 0, 1) * 255).astype(np.uint8))
@@ -203,6 +211,10 @@ class Stage:
                 pixels = self._shadow_pixels((p + shell.points @ R.T).reshape(-1, 3))
                 outline = ConvexHull(pixels, qhull_options="QJ").vertices
                 self._fill_shadow(draw, pixels[outline])
+            for mesh in solid.meshes:
+                pixels = self._shadow_pixels(p + mesh.points @ R.T)
+                for corners in pixels[mesh.faces]:
+                    self._fill_shadow(draw, corners)
         for piece in self._link_pieces(row):
             self._rod_shadow(draw, np.array(piece), 0.3 * self.scene.thickness)
         image.paste((206, 213, 222), mask=mask)
@@ -319,6 +331,37 @@ class Buffer:
             quad = [i, i + 1, i + 1, i], [j, j, j + 1, j + 1]
             self._face(points[quad], normals[quad], tones[shell.tone(i, j)])
 
+    def mesh(self, mesh: Triangles, points: np.ndarray) -> None:
+        """Draw triangles, those of about one size at once: each is a grid of dots that are finer
+        than pixels."""
+        pixels, depths = self.camera.project(points)
+        corners = points[mesh.faces]
+        normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+        length = np.linalg.norm(normals, axis=1)
+        seen = (depths[mesh.faces].min(axis=1) > 0) & (length > 0)
+        normals = normals[seen] / length[seen, None]
+        towards = np.sign(((self.camera.eye - corners[seen, 0]) * normals).sum(axis=1))
+        tones = self.light.on((towards[:, None] * normals) @ self.camera.axes.T, _rgb(mesh.color))
+        at = _longest_first(np.column_stack([pixels, depths])[mesh.faces[seen]])
+        sizes = _sizes(at)
+        for size in np.unique(sizes, axis=0):
+            own = (sizes == size).all(axis=1)
+            dots = _spread(*size.tolist()) @ at[own].astype(np.float32)
+            self._dots(dots.reshape(-1, 3), np.repeat(np.flatnonzero(own), dots.shape[1]), tones)
+
+    def _dots(self, at: np.ndarray, owners: np.ndarray, tones: np.ndarray) -> None:
+        """Colour the pixels under dots (x, y, depth) that are nearer than what is there."""
+        height, width = self.depths.shape
+        x, y = (np.round(at[:, k]).astype(np.int32) for k in (0, 1))
+        inside = (x >= 0) & (x < width) & (y >= 0) & (y < height)
+        place, depth = (y * width + x)[inside], at[inside, 2]
+        nearest = self.depths.reshape(-1)
+        near = depth < nearest[place]
+        place, depth, owners = place[near], depth[near], owners[inside][near]
+        np.minimum.at(nearest, place, depth)
+        first = depth <= nearest[place]
+        self.colors.reshape(-1, 3)[place[first]] = tones[owners[first]]
+
     def _face(self, corners: np.ndarray, normals: np.ndarray, tint: np.ndarray) -> None:
         """Draw a quad; depth and normals change linearly over its pixels."""
         pixels, depths = self.camera.project(corners)
@@ -363,6 +406,31 @@ class Buffer:
         self.depths[window][near] = depth[near]
         normal = np.stack([n[near] for n in normals], axis=-1)
         self.colors[window][near] = self.light.on(normal, tint)
+
+
+def _longest_first(triangles: np.ndarray) -> np.ndarray:
+    """Corners (n, 3, …) in such an order that the longest side in the picture comes first."""
+    sides = np.linalg.norm((np.roll(triangles, -1, axis=1) - triangles)[:, :, :2], axis=2)
+    order = (sides.argmax(axis=1)[:, None] + np.arange(3)) % 3
+    return np.take_along_axis(triangles, order[:, :, None], axis=1)
+
+
+def _sizes(triangles: np.ndarray) -> np.ndarray:
+    """Dots along the first side and up from it, on a coarse scale, (n, 2)."""
+    a, b, c = (triangles[:, k, :2] for k in range(3))
+    base = np.linalg.norm(b - a, axis=1)
+    area = np.abs((b - a)[:, 0] * (c - a)[:, 1] - (b - a)[:, 1] * (c - a)[:, 0])
+    wanted = 1.3 * np.column_stack([base, area / np.maximum(base, 1e-9)])
+    coarse = np.log(np.clip(wanted, 1, LARGEST_SIDE)) / np.log(COARSE)
+    return np.ceil(COARSE ** np.ceil(coarse)).astype(int)
+
+
+@lru_cache
+def _spread(along: int, up: int) -> np.ndarray:
+    """Weights of the corners of a triangle at dots on it, (dots, 3)."""
+    s, t = np.meshgrid(np.linspace(0, 1, along + 1), np.linspace(0, 1, up + 1))
+    weights = [(1 - t) * (1 - s), (1 - t) * s, t]
+    return np.stack([w.ravel() for w in weights], axis=-1).astype(np.float32)
 
 
 def _rgb(text: str) -> np.ndarray:

@@ -195,7 +195,7 @@ def _path(solids: Sequence[Solid], positions: np.ndarray) -> np.ndarray | None:
     """The middle of all bodies at each time; None if something stands on the ground, or if there is
     no body."""
     ground = solids[0]
-    fixed = ground.rods or ground.boxes or ground.shells or len(solids) == 1
+    fixed = ground.rods or ground.boxes or ground.shells or ground.meshes or len(solids) == 1
     return None if fixed else positions[:, 1:].mean(axis=1)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from scipy.sparse.csgraph import minimum_spanning_tree
@@ -19,7 +20,10 @@ from ..model.axial import AxialJoint
 from ..model.bodies import Body, Marker
 from ..model.contact.surfaces import Surface
 from ..model.element import Element
+from ..model.joints import Fixed
+from ..model.looks import Look, Mesh
 from ..model.transitions import Translation
+from .meshes import Triangles, triangles_of
 from .palette import color
 from .sample import Sample
 from .shells import Shell, edges_of, shell_of
@@ -28,7 +32,11 @@ DARK = "#3d4855"  # joints
 GROUND = "#8b97a4"
 HEAVY, LIGHT = "#2f6d62", "#b5483a"  # particles, and those of negative mass
 SLENDER = 0.035  # radius of rods over the size of a typical body
+MOST_TRIANGLES = 20_000  # of all meshes of a scene
 SLIM = 0.3  # at most, over the radius of the smallest wheel
+
+
+Drawn = TypeVar("Drawn")
 
 
 @dataclass(frozen=True)
@@ -60,6 +68,7 @@ class Solid:
     rods: tuple[Rod, ...]
     boxes: tuple[Box, ...] = ()
     shells: tuple[Shell, ...] = ()
+    meshes: tuple[Triangles, ...] = ()
 
     @property
     def corners(self) -> list[np.ndarray]:
@@ -68,7 +77,8 @@ class Solid:
         for box in self.boxes:
             diagonal = box.axes @ box.half
             out += [box.centre - diagonal, box.centre + diagonal]
-        return out + [corner for shell in self.shells for corner in shell.corners]
+        out += [corner for shell in self.shells for corner in shell.corners]
+        return out + [corner for mesh in self.meshes for corner in mesh.corners]
 
 
 def tint(k: int) -> str:
@@ -77,7 +87,13 @@ def tint(k: int) -> str:
 
 
 def solid(sample: Sample, name: str, tint: str, thickness: float) -> Solid:
-    """The shapes of a body or of the ground."""
+    """The shapes of a body or of the ground: as it looks, if that is told; where others look like
+    something, a mere frame on another body is not seen."""
+    looks = sample.equations.system.looks
+    if name in looks:
+        return _as_it_looks(sample, name, tint, looks[name])
+    if looks and _is_mere_frame(sample, name):
+        return Solid(name, tint, ())
     joints = (*_pins(sample, name, thickness), *_rails(sample, name, thickness))
     shells = tuple(_shells(sample, name, tint))
     boxes = tuple(_boxes(sample, name, tint))
@@ -90,6 +106,29 @@ def solid(sample: Sample, name: str, tint: str, thickness: float) -> Solid:
     else:
         rods, boxes = _without_surface(sample, body, tint, thickness)
     return Solid(name, tint, (*rods, *joints), boxes, shells)
+
+
+def _as_it_looks(sample: Sample, name: str, tint: str, looks: Sequence[Look]) -> Solid:
+    """The meshes and surfaces that a file tells."""
+    others = sample.equations.system.looks.values()
+    count = sum(isinstance(look, Mesh) for each in others for look in each)
+    most = MOST_TRIANGLES // max(count, 1)
+    meshes = [triangles_of(look, tint, most) for look in looks if isinstance(look, Mesh)]
+    surfaces = [look for look in looks if isinstance(look, Surface)]
+    shells = [shell_of(surface, sample.constant, tint) for surface in surfaces]
+    boxes = [_box(sample, surface, tint) for surface in surfaces]
+    return Solid(name, tint, (), _there(boxes), _there(shells), _there(meshes))
+
+
+def _is_mere_frame(sample: Sample, name: str) -> bool:
+    """True for ground, bodies without weight, and those that are fixed on others."""
+    system = sample.equations.system
+    fixed = (j.child.body.name for j in system.joints.values() if isinstance(j.kind, Fixed))
+    return name == "ground" or system.bodies[name].weightless or name in fixed
+
+
+def _there(found: Iterable[Drawn | None]) -> tuple[Drawn, ...]:
+    return tuple(each for each in found if each is not None)
 
 
 def _without_surface(
@@ -230,11 +269,17 @@ def _shells(sample: Sample, body: str, tint: str) -> Iterator[Shell]:
 
 def _boxes(sample: Sample, body: str, tint: str) -> Iterator[Box]:
     for surface in surfaces_on(sample, body):
-        edges = edges_of(surface, sample.constant)
-        if edges is not None:
-            marker = surface.marker
-            axes = sample.constant(marker.rotation)
-            yield Box(sample.constant(marker.at), edges / 2, axes, tint)
+        box = _box(sample, surface, tint)
+        if box is not None:
+            yield box
+
+
+def _box(sample: Sample, surface: Surface, tint: str) -> Box | None:
+    edges = edges_of(surface, sample.constant)
+    if edges is None:
+        return None
+    at, axes = surface.marker.at, sample.constant(surface.marker.rotation)
+    return Box(sample.constant(at), edges / 2, axes, tint)
 
 
 # --- joints ---------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ import numpy as np
 from ..arguments import file_path, is_name, number, writing
 from ..errors import ArgumentError, shown
 from ..results.trajectory import Trajectory
+from .meshes import Triangles
 from .picture import AZIMUTH, ELEVATION, animation
 from .scene import Link, Scene, Trail, scene_of
 from .shells import Shell
@@ -134,6 +135,7 @@ def _solid(solid: Solid) -> dict[str, Any]:
         "rods": [_rod(rod) for rod in solid.rods],
         "boxes": [_box(box) for box in solid.boxes],
         "shells": [_shell(shell) for shell in solid.shells],
+        "meshes": [_mesh(mesh) for mesh in solid.meshes],
     }
 
 
@@ -165,6 +167,14 @@ def _shell(shell: Shell) -> dict[str, Any]:
         "normals": _packed(shell.normals),
         "tones": shell.tones,
         "chosen": chosen,
+    }
+
+
+def _mesh(mesh: Triangles) -> dict[str, Any]:
+    return {
+        "points": _packed(mesh.points),
+        "faces": base64.b64encode(mesh.faces.astype("<u2").tobytes()).decode("ascii"),
+        "color": mesh.color,
     }
 
 
