@@ -511,6 +511,12 @@ def test_numbers_that_are_none_become_null() -> None:
 def test_export_and_columns_of_what_is_no_table(own: str, tmp_path: Path) -> None:
     text = ok("export", own, str(tmp_path / "own.c"))
     assert text.count("wrote") == 3
+    few = "--precision", "float", "--function", "energies"
+    ok("export", own, str(tmp_path / "own.c"), *few)
+    header = (tmp_path / "own.h").read_text()
+    assert "void own_energies(const float *q" in header
+    assert "own_forces" not in header
+    assert "--precision is for C" in refused("export", own, str(tmp_path / "own.py"), *few)
     assert "must end in one of .c" in refused("export", own, str(tmp_path / "own.rs"))
     assert "--column goes with" in refused("run", own, "--column", "theta", "--out", "x.npz")
     assert "did you mean 'theta'" in failed(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
-from ..formats.export import FORMATS
+from ..formats.c import PRECISIONS
+from ..formats.export import FORMATS, WHOLE
 from ..formats.model_file import save
 from ..formats.reading import SUFFIXES
 from ..formats.schema import model_schema
@@ -21,22 +23,47 @@ from .options import closure_option, file_argument, formalism_option, model_argu
 @file_argument("target", *FORMATS)
 @formalism_option
 @closure_option
-def export(model: str, target: Path, formalism: str, closure: str) -> None:
+@click.option(
+    "--precision", type=click.Choice(PRECISIONS), help="Of numbers in C; double, if not given."
+)
+@click.option(
+    "--function", "functions", multiple=True, metavar="NAME",
+    help="Write this one of the functions only; may be repeated. Not of an FMU.",
+)  # fmt: skip
+def export(
+    model: str,
+    target: Path,
+    formalism: str,
+    closure: str,
+    precision: str | None,
+    functions: tuple[str, ...],
+) -> None:
     """Write the equations of MODEL for other programs: TARGET .c, .casadi, .py or .fmu.
 
     C comes as a header, a source and a test that reproduces reference values; .casadi are functions
     of CasADi; .py is a module that needs NumPy only; an FMU (FMI 3.0) begins where MODEL does.
 
     \b
-    Example: mechgraph export double_pendulum pendulum.c
+    Examples: mechgraph export double_pendulum pendulum.c
+              mechgraph export acrobot acrobot.c --precision float --function step
     """
     example = models.load(model)
     equations = example.system().equations(formalism, closure)
-    if target.suffix.lower() == ".fmu":
-        begin, guess = example.start, example.guess
-        wrote(equations.export_fmu(target, start=begin, guess=guess, duration=example.duration))
-        return
-    for path in equations.export(target):
+    ending, asked = target.suffix.lower(), functions or None
+    if precision and ending != ".c":
+        raise click.UsageError("--precision is for C; leave it out")
+    if ending in WHOLE and not asked:
+        about: dict[str, Any] = {
+            "start": example.start,
+            "guess": example.guess,
+            "duration": example.duration,
+        }
+        written = [WHOLE[ending](equations, target, **about)]
+    elif ending == ".c":
+        written = equations.export_c(target, precision or "double", asked)
+    else:
+        written = equations.export(target, asked)
+    for path in written:
         wrote(path)
 
 

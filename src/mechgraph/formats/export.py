@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..arguments import file_path
@@ -12,20 +12,27 @@ from .arrays import export_casadi, export_numpy
 from .c import export_c
 from .fmu import export_fmu
 
-FORMATS: dict[str, Callable[[Equations, Path], Path | list[Path]]] = {
+FORMATS: dict[str, Callable[..., Path | list[Path]]] = {
     ".c": export_c,
     ".casadi": export_casadi,
     ".py": export_numpy,
     ".fmu": export_fmu,
 }
+WHOLE = {".fmu": export_fmu}  # which say where a motion begins, and how long it takes
 
 
-def export(equations: Equations, path: str | Path) -> list[Path]:
+def export(
+    equations: Equations, path: str | Path, functions: Sequence[str] | None = None
+) -> list[Path]:
     """Write equations by the ending of ``path``; the files that were written."""
     path = file_path(path)
-    if path.suffix.lower() not in FORMATS:
+    ending = path.suffix.lower()
+    if ending not in FORMATS:
         raise ArgumentError(
             f"{path.name}: equations are written to files that end in {', '.join(FORMATS)}"
         )
-    written = FORMATS[path.suffix.lower()](equations, path)
+    if functions is not None and ending in WHOLE:
+        raise ArgumentError(f"{path.name}: {ending} files hold a whole model; leave out functions")
+    chosen = {} if functions is None else {"functions": functions}
+    written = FORMATS[ending](equations, path, **chosen)
     return written if isinstance(written, list) else [written]
