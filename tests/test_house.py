@@ -163,6 +163,7 @@ VERBS = [
     "export",
     "export_c",
     "export_fmu",
+    "export_modelica",
     "expression",
     "forces",
     "frame_jacobian",

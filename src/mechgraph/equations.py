@@ -474,9 +474,32 @@ class Equations:
             self, path, version, outputs=outputs, duration=duration, rtol=rtol, **given
         )
 
+    def export_modelica(
+        self,
+        path: str | Path,
+        *,
+        start: Any = None,
+        guess: Mapping[str, float] | None = None,
+        t: float = 0.0,
+        parameters: Mapping[str, float] | None = None,
+        outputs: Sequence[str] = (),
+        duration: float = 1.0,
+        rtol: float = 1e-8,
+    ) -> Path:
+        """These equations as the text of a Modelica model that needs no library; the path of the
+        file.
+
+        path: NAME.mo, of which NAME is the model's name.
+        start, guess, t, parameters, outputs, duration, rtol: as of ``export_fmu``.
+        """
+        given = {"start": start, "guess": guess, "t": t, "parameters": parameters}
+        return door.formats.modelica.export_modelica(
+            self, path, outputs=outputs, duration=duration, rtol=rtol, **given
+        )
+
     def export(self, path: str | Path, functions: Sequence[str] | None = None) -> list[Path]:
         """Write these equations for another program, by the ending of ``path``: C (.c), CasADi
-        (.casadi), an FMU (.fmu), a module of Python that needs NumPy only (.py).
+        (.casadi), a module of Python that needs NumPy only (.py), an FMU (.fmu), Modelica (.mo).
 
         functions: names of what is written; all, if not given.
         """

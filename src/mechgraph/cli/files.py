@@ -38,10 +38,11 @@ def export(
     precision: str | None,
     functions: tuple[str, ...],
 ) -> None:
-    """Write the equations of MODEL for other programs: TARGET .c, .casadi, .py or .fmu.
+    """Write the equations of MODEL for other programs: TARGET .c, .casadi, .py, .fmu or .mo.
 
     C comes as a header, a source and a test that reproduces reference values; .casadi are functions
-    of CasADi; .py is a module that needs NumPy only; an FMU (FMI 3.0) begins where MODEL does.
+    of CasADi; .py is a module that needs NumPy only; an FMU (FMI 3.0) and a Modelica model (.mo)
+    begin where MODEL does.
 
     \b
     Examples: mechgraph export double_pendulum pendulum.c

@@ -381,7 +381,8 @@ def _call(model: _Model, key: str) -> str:
 
 
 def _checked(model: _Model, key: str, expected: np.ndarray, memory: str, called: str) -> str:
-    tolerance = max(TOLERANCE[model.precision], 10 * model.errors.get(key, 0.0))
+    rounded = max(model.errors.get(k, 0.0) for k in (STEPPING if key == "step" else (key,)))
+    tolerance = max(TOLERANCE[model.precision], 10 * rounded)
     return f"""    {{
         {memory}
         const double expected[] = {_array(expected)};

@@ -11,14 +11,19 @@ from ..errors import ArgumentError
 from .arrays import export_casadi, export_numpy
 from .c import export_c
 from .fmu import export_fmu
+from .modelica import export_modelica
 
 FORMATS: dict[str, Callable[..., Path | list[Path]]] = {
     ".c": export_c,
     ".casadi": export_casadi,
     ".py": export_numpy,
     ".fmu": export_fmu,
+    ".mo": export_modelica,
 }
-WHOLE = {".fmu": export_fmu}  # which say where a motion begins, and how long it takes
+WHOLE = {
+    ".fmu": export_fmu,
+    ".mo": export_modelica,
+}  # which say where a motion begins, and how long it takes
 
 
 def export(
