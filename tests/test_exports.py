@@ -143,6 +143,8 @@ def test_casadi_functions_are_saved(name, tmp_path):
         equations.export(tmp_path / "model.exe")
     with pytest.raises(mg.ArgumentError, match="whole model; leave out functions"):
         equations.export(tmp_path / "model.fmu", functions=["accelerations"])
+    with pytest.raises(mg.ArgumentError, match="begin nowhere; leave out start, duration"):
+        equations.export(tmp_path / "model.c", start={}, duration=1.0)
 
 
 def test_wrong_shapes_are_told():

@@ -163,7 +163,6 @@ VERBS = [
     "export",
     "export_c",
     "export_fmu",
-    "export_modelica",
     "expression",
     "forces",
     "frame_jacobian",

@@ -474,36 +474,30 @@ class Equations:
             self, path, version, outputs=outputs, duration=duration, rtol=rtol, **given
         )
 
-    def export_modelica(
+    def export(
         self,
         path: str | Path,
+        functions: Sequence[str] | None = None,
         *,
         start: Any = None,
         guess: Mapping[str, float] | None = None,
-        t: float = 0.0,
+        t: float | None = None,
         parameters: Mapping[str, float] | None = None,
-        outputs: Sequence[str] = (),
-        duration: float = 1.0,
-        rtol: float = 1e-8,
-    ) -> Path:
-        """These equations as the text of a Modelica model that needs no library; the path of the
-        file.
-
-        path: NAME.mo, of which NAME is the model's name.
-        start, guess, t, parameters, outputs, duration, rtol: as of ``export_fmu``.
-        """
-        given = {"start": start, "guess": guess, "t": t, "parameters": parameters}
-        return door.formats.modelica.export_modelica(
-            self, path, outputs=outputs, duration=duration, rtol=rtol, **given
-        )
-
-    def export(self, path: str | Path, functions: Sequence[str] | None = None) -> list[Path]:
+        outputs: Sequence[str] | None = None,
+        duration: float | None = None,
+        rtol: float | None = None,
+    ) -> list[Path]:
         """Write these equations for another program, by the ending of ``path``: C (.c), CasADi
-        (.casadi), a module of Python that needs NumPy only (.py), an FMU (.fmu), Modelica (.mo).
+        (.casadi), a module of Python that needs NumPy only (.py); or as a model with a start, an
+        FMU (.fmu) or the text of a Modelica model (.mo) that needs no library.
 
-        functions: names of what is written; all, if not given.
+        functions: names of what is written; all, if not given. Not of a model.
+        start, guess, t, parameters, outputs, duration, rtol: of a model, as of ``export_fmu``.
         """
-        return door.formats.export.export(self, path, functions)
+        about = {"start": start, "guess": guess, "t": t, "parameters": parameters}
+        about |= {"outputs": outputs, "duration": duration, "rtol": rtol}
+        given = {key: value for key, value in about.items() if value is not None}
+        return door.formats.export.export(self, path, functions, given)
 
     def to_casadi(self, functions: Sequence[str] | None = None) -> dict[str, ca.Function]:
         """CasADi functions by name, of (q, u, t, w, p); inverse dynamics of (q, u, udot, t, w, p).

@@ -53,17 +53,12 @@ def export(
     ending, asked = target.suffix.lower(), functions or None
     if precision and ending != ".c":
         raise click.UsageError("--precision is for C; leave it out")
-    if ending in WHOLE and not asked:
-        about: dict[str, Any] = {
-            "start": example.start,
-            "guess": example.guess,
-            "duration": example.duration,
-        }
-        written = [WHOLE[ending](equations, target, **about)]
-    elif ending == ".c":
+    if ending == ".c":
         written = equations.export_c(target, precision or "double", asked)
     else:
-        written = equations.export(target, asked)
+        about: dict[str, Any] = {"start": example.start, "guess": example.guess}
+        about |= {"duration": example.duration}
+        written = equations.export(target, asked, **(about if ending in WHOLE else {}))
     for path in written:
         wrote(path)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from ..arguments import file_path
 from ..equations import Equations
@@ -27,17 +28,23 @@ WHOLE = {
 
 
 def export(
-    equations: Equations, path: str | Path, functions: Sequence[str] | None = None
+    equations: Equations, path: str | Path, functions: Sequence[str] | None, about: dict[str, Any]
 ) -> list[Path]:
-    """Write equations by the ending of ``path``; the files that were written."""
+    """Write equations by the ending of ``path``, ``about`` a model what is given of its start and
+    so on; the files that were written."""
     path = file_path(path)
     ending = path.suffix.lower()
     if ending not in FORMATS:
         raise ArgumentError(
             f"{path.name}: equations are written to files that end in {', '.join(FORMATS)}"
         )
-    if functions is not None and ending in WHOLE:
+    if ending in WHOLE and functions is not None:
         raise ArgumentError(f"{path.name}: {ending} files hold a whole model; leave out functions")
-    chosen = {} if functions is None else {"functions": functions}
+    if ending not in WHOLE and about:
+        raise ArgumentError(
+            f"{path.name}: {ending} files hold functions, which begin nowhere; leave out "
+            f"{', '.join(about)}"
+        )
+    chosen = about if functions is None else {"functions": functions}
     written = FORMATS[ending](equations, path, **chosen)
     return written if isinstance(written, list) else [written]

@@ -64,7 +64,7 @@ def export_modelica(
     duration: float = 1.0,
     rtol: float = 1e-8,
 ) -> Path:
-    """Write a Modelica model; see ``Equations.export_modelica``."""
+    """Write a Modelica model; see ``Equations.export``."""
     target = file_path(path)
     name = target.stem
     if target.suffix.lower() != ".mo":
@@ -75,7 +75,7 @@ def export_modelica(
         raise ArgumentError(f"{shown(name)} is no name of a Modelica model; use another word")
     given = {"start": start, "guess": guess, "t": t, "parameters": parameters}
     model = started(
-        "export_modelica", equations, outputs=outputs, duration=duration, rtol=rtol, **given
+        "export to Modelica", equations, outputs=outputs, duration=duration, rtol=rtol, **given
     )
     text = _text(model, name)
     with writing(target):
@@ -173,18 +173,20 @@ def _quoted(text: str) -> str:
 
 def _number(value: float) -> str:
     if not math.isfinite(value):
-        raise UnsupportedError(f"export_modelica: Modelica has no number {value}; change the model")
+        raise UnsupportedError(
+            f"export to Modelica: Modelica has no number {value}; change the model"
+        )
     return repr(float(value)) if value >= 0 else f"({float(value)!r})"
 
 
 def _program(model: FmuModel) -> Program:
     value = ca.densify(ca.vertcat(model.derivatives, model.observed))
     made = {"model": ca.Function("model", [model.x], [value], {"cse": True})}
-    program = traced("export_modelica", made)["model"][0]
+    program = traced("export to Modelica", made)["model"][0]
     if program.tables:
         raise UnsupportedError(
-            "export_modelica: there is a table in the model, which the text does not carry; export "
-            "C or an FMU, or write it with mg.if_else"
+            "export to Modelica: there is a table in the model, which the text does not carry; "
+            "export C or an FMU, or write it with mg.if_else"
         )
     return program
 
@@ -229,7 +231,7 @@ class _Printer:
             return f"{kind}({', '.join(map(self._real, operands))})"
         if kind not in LOGIC and kind not in SPELLED:
             raise UnsupportedError(
-                f"export_modelica: Modelica has no function {kind}; export C or an FMU, or "
+                f"export to Modelica: Modelica has no function {kind}; export C or an FMU, or "
                 "write it with other functions"
             )
         given = [self._real(k) for k in operands]
