@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import warnings
 from pathlib import Path
 
@@ -154,6 +155,92 @@ def test_wrong_shapes_are_told():
     for wrong in ({}, {"q": np.zeros(3), "x": 1}):
         with pytest.raises(mg.ArgumentError, match=r"efforts takes \(q, u, udot, t, w, p\)"):
             equations.to_jax(["efforts"])["efforts"](**wrong)
+
+
+# --- what goes where ------------------------------------------------------------------------------
+
+
+def _pendulum(name: str = "pendulum") -> tuple[mg.System, mg.Body]:
+    s = mg.System(name, gravity=(0, 0, -9.81))
+    return s, s.body("rod", mass=1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.02))
+
+
+def _hinged(law=None) -> mg.System:
+    s, rod = _pendulum()
+    s.revolute("hinge", s.ground, rod, axis="y", damping=s.parameter("damping", 0.1))
+    s.torque("motor", "hinge", s.input("torque"))
+    s.output("height", lambda m: m.position("rod")[2])
+    if law is not None:
+        s.torque("law", "hinge", lambda m: law(m.coordinate("hinge")))
+    return s
+
+
+def _ball() -> mg.System:
+    s, rod = _pendulum()
+    s.spherical("ball", s.ground, rod)
+    return s
+
+
+def _dropped(word: str) -> mg.System:
+    s, rod = _pendulum()
+    s.prismatic("drop", s.ground, rod, axis="z")
+    stiff = {"stiffness": 1e3} if word == "compliant_contact" else {}
+    getattr(s, word)("floor", mg.Sphere(rod, 0.1), mg.Plane(s.ground), **stiff)
+    return s
+
+
+grid = mg.table([-1, 0, 1], [-1, 1], [[0, 1], [2, 3], [1, 1]])
+foreign = ca.interpolant("f", "linear", [[0.0, 1.0, 2.0]], [0.0, 1.0, 4.0])
+ROWS = {
+    "trees, parameters, inputs, outputs": _hinged,
+    "balls (quaternions)": _ball,
+    "loops and other constraints": lambda: gallery.load("fourbar").system(),
+    "conditions, kinks, compliant contacts": lambda: _dropped("compliant_contact"),
+    "tables over one number": lambda: _hinged(mg.spline([-1, 0, 1], [1, 0, 2])),
+    "tables over two numbers": lambda: _hinged(lambda q: grid(q, 2 * q)),
+    "equations written down by hand": lambda: every_function(erf=False),
+    "rigid contacts, stops, joints that stick": lambda: _dropped("rigid_contact"),
+    "functions of CasADi's own (`interpolant`)": lambda: _hinged(lambda q: foreign(q)),
+}
+COLUMNS = {
+    "`.c`": lambda e, path: e.export_c(path / "model"),
+    "`.c` float": lambda e, path: e.export_c(path / "model", "float"),
+    "`.casadi`": lambda e, path: e.export(path / "model.casadi"),
+    "`.py`": lambda e, path: e.export(path / "model.py"),
+    "JAX, PyTorch": lambda e, path: e.to_jax(),
+    "`.fmu`": lambda e, path: e.export(path / "model.fmu"),
+    "`.mo`": lambda e, path: e.export(path / "own.mo"),
+}
+
+
+def _cell(equations: mg.Equations, column: str, path: Path) -> str:
+    try:
+        made = COLUMNS[column](equations, path)
+    except mg.UnsupportedError as error:
+        return "no" if re.search("use a|export C or|write it with", str(error)) else "no, but why?"
+    if ".c`" in column and "_step(" not in made[0].read_text():
+        return "no step"
+    return "yes"
+
+
+def test_the_table_of_exports_is_true(tmp_path, monkeypatch):
+    """docs/exports.md tells for every export what it carries."""
+    monkeypatch.setenv("MECHGRAPH_CC", "none")  # an FMU is its source
+    text = (Path(__file__).parents[1] / "docs" / "exports.md").read_text(encoding="utf-8")
+    head, _, *rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in text.split("## What goes where")[1].splitlines()
+        if line.startswith("|")
+    ]
+    assert head[1:] == [*COLUMNS]
+    assert [row[0] for row in rows] == [*ROWS]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # no machine code
+        for feature, *stated in rows:
+            made = ROWS[feature]()
+            equations = made.equations() if isinstance(made, mg.System) else made
+            found = [_cell(equations, column, tmp_path) for column in COLUMNS]
+            assert found == stated, feature
 
 
 # --- trees ----------------------------------------------------------------------------------------

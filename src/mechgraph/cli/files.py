@@ -45,8 +45,7 @@ def export(
     begin where MODEL does.
 
     \b
-    Examples: mechgraph export double_pendulum pendulum.c
-              mechgraph export acrobot acrobot.c --precision float --function step
+    Example: mechgraph export double_pendulum pendulum.c
     """
     example = models.load(model)
     equations = example.system().equations(formalism, closure)

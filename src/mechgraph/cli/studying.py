@@ -261,8 +261,7 @@ def inverse(
     constraints these must be named, as many as there are freedoms.
 
     \b
-    Examples: mechgraph inverse double_pendulum --motion "shoulder=sin(t)" --motion "elbow=0.5*t"
-              mechgraph inverse double_pendulum --table measured.csv --out efforts.csv
+    Example: mechgraph inverse double_pendulum --motion "shoulder=sin(t)" --motion "elbow=0.5*t"
     """
     example = models.load(model)
     equations = example.system().equations(formalism)
