@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import mechgraph as mg
-from mechgraph.kernels.compiler import _zig, find_compiler
+from mechgraph.kernels.compiler import _zig
 from random_systems import every_function, random_state
 
 STRICT = (
@@ -89,6 +89,32 @@ def exported(tmp_path_factory):
     return export
 
 
+@pytest.fixture(scope="module")
+def compiled(exported):
+    """Their object code, compiled once without a warning."""
+
+    @cache
+    def compile(system, precision="double"):
+        source = exported(system, precision)[1][1]
+        built("gcc", *STRICT, "-fPIC", "-c", source, "-o", source.with_suffix(".o"))
+        return source.with_suffix(".o")
+
+    return compile
+
+
+@pytest.fixture(scope="module")
+def library(compiled):
+    """The same as a library."""
+
+    @cache
+    def load(system, precision="double"):
+        code = compiled(system, precision)
+        built("gcc", "-shared", code, "-lm", "-o", code.with_suffix(".so"))
+        return ctypes.CDLL(str(code.with_suffix(".so")))
+
+    return load
+
+
 def run(*command: object) -> subprocess.CompletedProcess:
     return subprocess.run([*map(str, command)], capture_output=True, text=True)
 
@@ -100,12 +126,15 @@ def built(*command: object) -> None:
 
 @pytest.mark.parametrize("precision", ["double", "float"])
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_it_compiles_without_warnings_and_its_test_passes(exported, system, precision, tmp_path):
+def test_it_compiles_without_warnings_and_its_test_passes(
+    exported, compiled, system, precision, tmp_path
+):
     header, source, test = exported(system, precision)[1]
     assert [path.name for path in (header, source, test)] == [
         system.__name__ + end for end in (".h", ".c", "_test.c")
     ]
-    built("gcc", *STRICT, source, test, "-lm", "-o", tmp_path / "test")
+    code = compiled(system, precision)
+    built("gcc", *STRICT, code, test, "-lm", "-o", tmp_path / "test")
     done = run(tmp_path / "test")
     assert done.returncode == 0, done.stdout
     assert done.stdout.count("right") == COUNT[system]
@@ -125,8 +154,8 @@ def test_clang_has_nothing_to_say_either(exported, system, tmp_path):
 @pytest.mark.parametrize(
     "function", ["accelerations", "efforts", "frame_jacobians", "outputs", "step"]
 )
-def test_a_wrong_reference_value_is_found(exported, tmp_path, function):
-    header, source, test = exported(tree)[1]
+def test_a_wrong_reference_value_is_found(exported, compiled, tmp_path, function):
+    header, _, test = exported(tree)[1]
     (tmp_path / header.name).write_text(header.read_text())
     text = test.read_text()
     place = text.index(
@@ -138,7 +167,7 @@ def test_a_wrong_reference_value_is_found(exported, tmp_path, function):
         text[: number.start()] + repr(float(number[0]) * (1 + 1e-8) + 1e-8) + text[number.end() :]
     )
     (tmp_path / test.name).write_text(changed)
-    built("gcc", *STRICT, source, tmp_path / test.name, "-lm", "-o", tmp_path / "test")
+    built("gcc", *STRICT, compiled(tree), tmp_path / test.name, "-lm", "-o", tmp_path / "test")
     done = run(tmp_path / "test")
     assert done.returncode == 1
     assert [line.split()[0] for line in done.stdout.splitlines() if "WRONG" in line] == [function]
@@ -165,12 +194,10 @@ def test_a_result_that_is_not_a_number_is_found(exported, tmp_path):
 
 @pytest.mark.parametrize("precision", ["double", "float"])
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_functions_are_those_of_the_equations(exported, system, precision, tmp_path):
+def test_functions_are_those_of_the_equations(exported, library, system, precision):
     """Called from outside, at another state, with matrices row by row."""
-    equations, (_, source, _) = exported(system, precision)
-    library = tmp_path / "model.so"
-    built(*find_compiler().command, *STRICT, "-fPIC", "-shared", source, "-lm", "-o", library)
-    functions, state = ctypes.CDLL(str(library)), random_state(equations, 4)
+    equations = exported(system, precision)[0]
+    functions, state = library(system, precision), random_state(equations, 4)
     real = np.dtype(float if precision == "double" else np.float32)
     number = ctypes.c_double if precision == "double" else ctypes.c_float
     udot = np.random.default_rng(3).standard_normal(len(equations.speeds))
@@ -221,11 +248,8 @@ def _wanted(equations, state, udot):
 
 
 @pytest.mark.parametrize("system", [tree, loop])
-def test_steps_are_those_of_a_rollout(exported, system, tmp_path):
-    equations, (_, source, _) = exported(system)
-    library = tmp_path / "model.so"
-    built(*find_compiler().command, *STRICT, "-fPIC", "-shared", source, "-lm", "-o", library)
-    step = getattr(ctypes.CDLL(str(library)), f"{system.__name__}_step")
+def test_steps_are_those_of_a_rollout(exported, library, system):
+    equations, step = exported(system)[0], getattr(library(system), f"{system.__name__}_step")
     step.restype = None
     w, p = 0.7 * np.ones(len(equations.inputs)), np.array(equations.terms.symbols.defaults)
     guess = {"guess": {"qA": 1.0, "qB": -1.0, "qC": 1.5}} if system is loop else {}
