@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +28,7 @@ DOUBTFUL = 1e-3  # relative errors of rounding in single precision that are told
 STEPPING = ("accelerations", "coordinate_rates", "projected")  # what a step is made of
 SETTLED = {"double": "1e-7", "float": "1e-4"}  # a Newton step so small that the next is rounding
 NEWTON = 6
+Functions = Mapping[str, Callable[..., Any]]
 STEP_LENGTH, RUNAWAY = 0.001, 1e3  # of the step in the test; a state that is of no use
 
 
@@ -381,8 +382,7 @@ def _call(model: _Model, key: str) -> str:
 
 
 def _checked(model: _Model, key: str, expected: np.ndarray, memory: str, called: str) -> str:
-    rounded = max(model.errors.get(k, 0.0) for k in (STEPPING if key == "step" else (key,)))
-    tolerance = max(TOLERANCE[model.precision], 10 * rounded)
+    tolerance = max(TOLERANCE[model.precision], 10 * model.errors.get(key, 0.0))
     return f"""    {{
         {memory}
         const double expected[] = {_array(expected)};
@@ -395,7 +395,7 @@ def _step_call(model: _Model) -> list[str]:
     """The same of a step, which writes where it reads; none from a state that is lost at once."""
     if not model.has_step:
         return []
-    nq, s, expected = model.sizes["Q"], model.reference, _stepped(model, STEP_LENGTH)
+    nq, s, expected = model.sizes["Q"], model.reference, _stepped(model, model.made)
     if not np.abs(expected).max(initial=0.0) < RUNAWAY:
         return []
     memory = f"double out[{max(1, len(expected))}] = {_array(np.append(s['q'], s['u']))};"
@@ -403,13 +403,13 @@ def _step_call(model: _Model) -> list[str]:
     return [_checked(model, "step", expected, memory, called)]
 
 
-def _stepped(model: _Model, h: float) -> np.ndarray:
-    """What a step gives, by the same functions here."""
-    s, nq = model.reference, model.sizes["Q"]
+def _stepped(model: _Model, made: Functions) -> np.ndarray:
+    """What a step gives, by these functions."""
+    s, nq, h = model.reference, model.sizes["Q"], STEP_LENGTH
 
     def slope(y: np.ndarray, t: float) -> np.ndarray:
         given = y[:nq], y[nq:], t, s["w"], s["p"]
-        rates = [model.made[key](*given) for key in ("coordinate_rates", "accelerations")]
+        rates = [made[key](*given) for key in ("coordinate_rates", "accelerations")]
         return np.concatenate([np.array(each).ravel() for each in rates])
 
     y = np.concatenate([s["q"], s["u"]])
@@ -417,15 +417,20 @@ def _stepped(model: _Model, h: float) -> np.ndarray:
     k2 = slope(y + h / 2 * k1, s["t"] + h / 2)
     k3 = slope(y + h / 2 * k2, s["t"] + h / 2)
     y = y + h / 6 * (k1 + 2 * k2 + 2 * k3 + slope(y + h * k3, s["t"] + h))
-    return _kept(model.made, y, nq, s["t"] + h, s["w"], s["p"], NEWTON)
+    given = s["t"] + h, s["w"], s["p"]
+    return _kept(made, y, nq, given, NEWTON, float(SETTLED[model.precision]))
 
 
-def _kept(made: dict[str, ca.Function], y: np.ndarray, nq: int, *others: Any) -> np.ndarray:
-    """A state brought back to the constraints by some Newton steps, if there are any."""
-    *given, steps = others
-    if "projected" in made:
-        for _ in range(steps):
-            y = np.array(made["projected"](y[:nq], y[nq:], *given)).ravel()
+def _kept(
+    made: Functions, y: np.ndarray, nq: int, given: tuple[Any, ...], steps: int, settled: float
+) -> np.ndarray:
+    """A state brought back to the constraints as C does it, in no more Newton steps than said."""
+    change = 1.0
+    for _ in range(steps if "projected" in made else 0):
+        if change < settled:
+            break
+        before, y = y, np.array(made["projected"](y[:nq], y[nq:], *given)).ravel()
+        change = (np.abs(y - before) / (1 + np.abs(y))).max(initial=0.0)
     return y
 
 
@@ -444,7 +449,7 @@ def _reference(
     for size in (0.3, 0.1, 0.01, 0.0):
         q = chart.normalized(np.array(chart.reference) + size * dq)
         y = np.concatenate([q, u])
-        near = _kept(made, y, nq, 0.3, w, p, 30) + 0.01 * random.standard_normal(len(y))
+        near = _kept(made, y, nq, (0.3, w, p), 30, 0.0) + 0.01 * random.standard_normal(len(y))
         for state in (near, y):
             given = {"q": state[:nq], "u": state[nq:], "t": 0.3, "w": w, "p": p, "udot": udot}
             values = {key: np.asarray(v, dtype).astype(float) for key, v in given.items()}
@@ -464,16 +469,15 @@ def _are_finite(made: dict[str, ca.Function], values: dict[str, Any]) -> bool:
 
 
 def _single_precision_errors(model: _Model) -> dict[str, float]:
-    """The programs run in single precision here, against the same in double."""
-    errors = {}
-    for key, (program, _) in model.programs.items():
+    """Functions and step in single precision here, against the same in double."""
+    made = {key: _in_single(model, key) for key in model.made}
+    pairs = {}
+    for key, exact in model.made.items():
         given = [model.reference[name] for name in model.exported[key].arguments]
-        exact = np.array(model.made[key](*given)).ravel()
-        arrays = [np.asarray(value, np.float32) for value in given]
-        with np.errstate(all="ignore"):
-            found = evaluated(in_single(program), model.exported[key].arguments, arrays, np)
-        scale = max(1e-6, np.abs(exact).max(initial=0.0))
-        errors[key] = float(np.abs(found - exact).max(initial=0.0) / scale)
+        pairs[key] = made[key](*given), np.array(exact(*given)).ravel()
+    if model.has_step:
+        pairs["step"] = _stepped(model, made), _stepped(model, model.made)
+    errors = {key: _relative(*pair) for key, pair in pairs.items()}
     lost = [key for key, error in errors.items() if not np.isfinite(error)]
     if lost:
         raise UnsupportedError(
@@ -481,6 +485,25 @@ def _single_precision_errors(model: _Model) -> dict[str, float]:
             'use precision="double", another formalism or closure, or leave it out by functions=[…]'
         )
     return errors
+
+
+def _in_single(model: _Model, key: str) -> Callable[..., np.ndarray]:
+    program, arguments = in_single(model.programs[key][0]), model.exported[key].arguments
+
+    def function(*given: Any) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            arrays = [np.asarray(value, np.float32) for value in given]
+            return np.asarray(evaluated(program, arguments, arrays, np))
+
+    return function
+
+
+def _relative(found: np.ndarray, exact: np.ndarray) -> float:
+    """An error beside the largest number; none where there is none to compare with."""
+    if not np.abs(exact).max(initial=0.0) < float(np.finfo(np.float32).max):
+        return 0.0
+    scale = max(1e-6, np.abs(exact).max(initial=0.0))
+    return float(np.abs(found - exact).max(initial=0.0) / scale)
 
 
 def _warn_if_doubtful(errors: dict[str, float]) -> None:

@@ -90,7 +90,7 @@ def single(value: float) -> float:
     least = float(np.finfo(np.float32).tiny)
     if 0 < abs(value) < least:
         return math.copysign(least, value)
-    if math.isfinite(value) and abs(value) > np.finfo(np.float32).max:
+    if math.isfinite(value) and abs(value) > float(np.finfo(np.float32).max):
         raise UnsupportedError(
             f'export_c: {value:.3g} is too large a number for precision="float"; use "double"'
         )
