@@ -644,3 +644,26 @@ def random_state(equations: mg.Equations, seed: int, speed: float = 1.0) -> Stat
 
 if __name__ == "__main__":
     print(random_tree(int(sys.argv[1])))
+
+
+def every_function(erf: bool = True) -> mg.Equations:
+    """Every function of expressions that there is."""
+    v = mg.variables(["x"], ["y"])
+    x, y = v["x"], v["y"]
+    one = "sin cos tan asin acos atan sinh cosh tanh asinh atanh exp log sqrt fabs sign floor"
+    two = "atan2 hypot fmod copysign fmin fmax"
+    forces = [getattr(mg, name)(0.7 * x) for name in one.split()]
+    forces += [getattr(mg, name)(x, 0.3 * y) for name in two.split()]
+    forces += [
+        ca.acosh(1 + x),
+        mg.ceil(0.7 * x),
+        ca.log1p(x),
+        ca.expm1(x),
+        x**1.7,
+        ca.remainder(x, 0.4 + y),
+    ]
+    forces += [mg.if_else(ca.logic_and(x < 0.5, y >= 0.2), x * y, -y), ca.logic_or(x == y, x > 0.4)]
+    forces += [ca.logic_not(x != y), mg.clip(x, 0.2, 0.6), mg.smooth_step(x, 0.1, 0.5)]
+    forces += [mg.erf(x)] if erf else []
+    f = sum((k + 1) * force for k, force in enumerate(forces))
+    return mg.Equations(mg.Terms(v, name="functions", N=[[1]], M=[[2 + x * x]], f=[f]))

@@ -436,10 +436,37 @@ def test_equilibrium_and_inverse_with_inputs(tmp_path: Path) -> None:
     assert "N m" in ok("inverse", str(path), "--motion", "theta=0")
     for motion, message in (
         ("theta", "write name=expression"),
+        ("", "write name=expression"),
         ("thta=t", "did you mean 'theta'"),
         ("theta=__import__('os')", "unknown"),
     ):
         assert message in refused("inverse", str(path), "--motion", motion)
+
+
+def test_inverse_takes_a_table_of_the_motion(own: str, tmp_path: Path) -> None:
+    t = np.linspace(1.0, 3.0, 401)
+    angle = 4 * np.sin(t)
+    within = np.degrees((angle + np.pi) % (2 * np.pi) - np.pi)
+    lines = [f"{a!r},{b!r}" for a, b in zip(t.tolist(), within.tolist(), strict=True)]
+    path = tmp_path / "measured.csv"
+    path.write_text("\n".join(["t [s],theta [deg]", *lines]))
+    efforts = read("inverse", own, "--table", str(path))
+    np.testing.assert_array_equal(efforts["time"], t)
+    exact = -0.25 * angle + 9.81 * 0.5 * np.sin(angle)  # m l² θ'' + m g l sin θ
+    found = np.array(efforts["efforts"]["theta'"])
+    np.testing.assert_allclose(found, exact, atol=1e-4)  # second derivatives of a spline: h²
+    fewer = read("inverse", own, "--table", str(path), "--motion", "theta", "--steps", "4")
+    np.testing.assert_allclose(fewer["time"], [1, 1.5, 2, 2.5, 3])
+    np.testing.assert_allclose(fewer["efforts"]["theta'"], found[::100], atol=1e-12)
+    saved = tmp_path / "run.npz"
+    ok("run", own, "--out", str(saved))
+    assert np.abs(read("inverse", own, "--table", str(saved))["efforts"]["theta'"]).max() < 1e-2
+    assert "did you mean 'theta'" in refused(
+        "inverse", own, "--table", str(path), "--motion", "thta"
+    )
+    path.write_text("t,phi\n0,1\n1,2\n")
+    assert "is a coordinate of the model (theta)" in refused("inverse", own, "--table", str(path))
+    assert "or a --table" in refused("inverse", own)
 
 
 def test_compare_ends_with_1_beyond_the_tolerance(own: str, tmp_path: Path) -> None:
@@ -511,6 +538,12 @@ def test_numbers_that_are_none_become_null() -> None:
 def test_export_and_columns_of_what_is_no_table(own: str, tmp_path: Path) -> None:
     text = ok("export", own, str(tmp_path / "own.c"))
     assert text.count("wrote") == 3
+    few = "--precision", "float", "--function", "energies"
+    ok("export", own, str(tmp_path / "own.c"), *few)
+    header = (tmp_path / "own.h").read_text()
+    assert "void own_energies(const float *q" in header
+    assert "own_forces" not in header
+    assert "--precision is for C" in refused("export", own, str(tmp_path / "own.py"), *few)
     assert "must end in one of .c" in refused("export", own, str(tmp_path / "own.rs"))
     assert "--column goes with" in refused("run", own, "--column", "theta", "--out", "x.npz")
     assert "did you mean 'theta'" in failed(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import warnings
 from pathlib import Path
 
@@ -15,67 +16,103 @@ import pytest
 
 import mechgraph as mg
 from mechgraph import gallery
-from mechgraph.formats import arrays
+from random_systems import every_function
 
 jax.config.update("jax_enable_x64", True)
-SYSTEMS = ("acrobot", "fourbar", "rattleback")
 
 
-def _state(equations: mg.Equations, count: int = 3) -> list[np.ndarray]:
+def tables() -> mg.System:
+    """Tables of every kind over one and two numbers, and derivatives of them (a servo)."""
+    s = mg.System("tables", gravity=(0, 0, -9.81))
+    rod = s.body("rod", mass=1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.02))
+    slide = s.body("slide", mass=0.5, inertia=(0.1, 0.1, 0.1))
+    s.revolute("hinge", s.ground, rod, axis="y")
+    s.prismatic("rail", s.ground, slide, axis="x")
+    x = np.array([-2.0, -0.3, 0.2, 0.5, 0.8, 2.0])
+    y = np.array([1.0, 0.3, -0.4, 0.7, 0.1, 1.0])
+    kinds = {"linear": "hold", "hold": "extend", "monotone": "repeat", "smooth": "extend"}
+    for kind, outside in kinds.items():
+        f = mg.table(x, y, kind=kind, outside=outside, name=kind)
+        s.torque(kind, "hinge", lambda m, f=f: f(3 * m.coordinate("hinge")))
+    for kind, outside in {"linear": "hold", "hold": "extend", "smooth": "extend"}.items():
+        z = np.outer(y, y[:4]) + x[:, None]
+        g = mg.table(x, x[:4], z, kind=kind, outside=outside, name=f"grid_{kind}")
+        law = lambda m, g=g: g(2 * m.coordinate("hinge"), m.speed("rail"))  # noqa: E731
+        s.force(f"grid {kind}", slide, lambda m, law=law: law(m) * m.axis("slide", "x"))
+    s.servo("drive", "rail", mg.spline(x, y, outside="extend")(s.time))
+    return s
+
+
+def _equations(name: str) -> mg.Equations:
+    if name == "functions":
+        return every_function()
+    return (tables() if name == "tables" else gallery.load(name).system()).equations()
+
+
+SYSTEMS = ("acrobot", "fourbar", "rattleback", "tables", "functions")
+
+
+def _state(equations: mg.Equations, count: int = 3) -> dict[str, np.ndarray]:
     random = np.random.default_rng(4)
-    sizes = (len(equations.coordinates), len(equations.speeds), len(equations.inputs))
-    q, u, w = (random.uniform(0.1, 0.9, (count, size)) for size in sizes)
-    p = np.array(equations.terms.symbols.defaults)
-    return [q, u, random.uniform(0, 1, count), w, p]
+    names = {
+        "q": equations.coordinates, "u": equations.speeds, "udot": equations.speeds,
+        "w": equations.inputs,
+    }  # fmt: skip
+    state = {key: random.uniform(0.1, 0.9, (count, len(own))) for key, own in names.items()}
+    return state | {
+        "t": random.uniform(0, 1, count),
+        "p": np.array(equations.terms.symbols.defaults),
+    }
 
 
-def _exact(equations: mg.Equations, name: str, state: list[np.ndarray]) -> np.ndarray:
-    f = arrays.casadi_functions(equations)[name]
-    q, u, t, w, p = state
-    values = [np.array(f(q[k], u[k], t[k], w[k], p)) for k in range(len(t))]
+def _given(f: ca.Function, state: dict[str, np.ndarray]) -> list[np.ndarray]:
+    return [state[name] for name in f.name_in()]
+
+
+def _exact(f: ca.Function, state: dict[str, np.ndarray]) -> np.ndarray:
+    """Values of a CasADi function at every state."""
+    rows = [{n: v if n == "p" else v[k] for n, v in state.items()} for k in range(len(state["t"]))]
+    values = [np.array(f(*_given(f, row))) for row in rows]
     return np.stack([v.ravel() if f.size_out(0)[1] == 1 else v for v in values])
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("name", ["acrobot", "fourbar", "tables", "functions"])
 def test_jax_has_the_same_values_and_derivatives(name):
-    equations = gallery.load(name).system().equations()
-    state, made = _state(equations), equations.to_jax()
-    for key, function in made.items():
-        exact = _exact(equations, key, state)
-        found = np.asarray(function(*state))
+    equations = _equations(name)
+    exact_ones = equations.to_casadi(["accelerations", "efforts"])
+    state, made = _state(equations), equations.to_jax([*exact_ones])
+    for key, f in exact_ones.items():
+        exact, found = _exact(f, state), np.asarray(made[key](*_given(f, state)))
         assert found.shape == exact.shape
         np.testing.assert_allclose(found, exact, rtol=1e-12, atol=1e-12 * np.abs(exact).max())
-    one = [x[0] for x in state[:4]]
-    found = jax.jacobian(made["accelerations"], argnums=(0, 1))(*one, state[4])
-    s = equations.terms.symbols
-    udot = equations.numeric.closed.udot
-    J = ca.Function(
-        "J", [s.q, s.u, s.t, s.w, s.p], [ca.jacobian(udot, s.q), ca.jacobian(udot, s.u)]
-    )
-    for own, exact in zip(found, map(np.array, J(*one, state[4])), strict=True):
-        np.testing.assert_allclose(own, exact, rtol=1e-10, atol=1e-12 * np.abs(exact).max())
+    f = exact_ones["accelerations"]
+    one = [v if n == "p" else v[0] for n, v in zip(f.name_in(), _given(f, state), strict=True)]
+    slopes = jax.jacobian(made["accelerations"], argnums=(0, 1))
+    found = np.hstack((slopes if name == "fourbar" else jax.jit(slopes))(*one))
+    exact = _exact(equations.to_casadi(["accelerations_jacobian"])["accelerations_jacobian"], state)
+    exact = exact[0, :, : found.shape[1]]
+    np.testing.assert_allclose(found, exact, rtol=1e-12, atol=1e-12 * np.abs(exact).max())
 
 
-@pytest.mark.parametrize("name", ["fourbar", "acrobot"])
+@pytest.mark.parametrize("name", SYSTEMS)
 def test_torch_has_the_same_values_and_derivatives(name):
     torch = pytest.importorskip("torch", reason="PyTorch is large, and not among the test extras")
-    equations = gallery.load(name).system().equations()
+    equations = _equations(name)
     state, made = _state(equations), equations.to_torch()
-    for key, function in made.items():
-        exact = _exact(equations, key, state)
-        np.testing.assert_allclose(
-            function(*state).numpy(), exact, rtol=1e-12, atol=1e-12 * np.abs(exact).max()
-        )
-    q = torch.tensor(state[0], requires_grad=True)
-    made["accelerations"](q, *state[1:]).sum().backward()
-    J = jax.vmap(jax.jacobian(equations.to_jax()["accelerations"]), (0, 0, 0, 0, None))(*state)
-    exact = np.asarray(J).sum(axis=1)
-    np.testing.assert_allclose(q.grad.numpy(), exact, rtol=1e-10, atol=1e-11 * np.abs(exact).max())
+    exact_ones = equations.to_casadi()
+    for key, f in exact_ones.items():
+        exact, found = _exact(f, state), made[key](*_given(f, state)).numpy()
+        np.testing.assert_allclose(found, exact, rtol=1e-12, atol=1e-12 * np.abs(exact).max())
+    q, u = (torch.tensor(state[key], requires_grad=True) for key in "qu")
+    made["accelerations"](q, u, state["t"], state["w"], state["p"]).sum().backward()
+    found = np.hstack([q.grad.numpy(), u.grad.numpy()])
+    exact = _exact(exact_ones["accelerations_jacobian"], state).sum(axis=1)[:, : found.shape[1]]
+    np.testing.assert_allclose(found, exact, rtol=1e-12, atol=1e-12 * np.abs(exact).max())
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_a_module_of_numpy_has_the_same_values(name, tmp_path):
-    equations = gallery.load(name).system().equations()
+    equations = _equations(name)
     (path,) = equations.export(tmp_path / "model.py")
     assert "mechgraph" not in path.read_text()
     spec = importlib.util.spec_from_file_location("model", path)
@@ -83,26 +120,128 @@ def test_a_module_of_numpy_has_the_same_values(name, tmp_path):
     spec.loader.exec_module(module)
     state = _state(equations)
     assert tuple(module.COORDINATES) == equations.coordinates
-    for key in arrays.exported(equations):
-        found, exact = getattr(module, key)(*state), _exact(equations, key, state)
+    for key, f in equations.to_casadi().items():
+        found, exact = getattr(module, key)(*_given(f, state)), _exact(f, state)
         np.testing.assert_allclose(found, exact, rtol=1e-12, atol=1e-12 * np.abs(exact).max())
+    if name == "functions":  # no number at rest
+        return
+    alone = module.accelerations(state["q"][0])
+    expected = equations.accelerations(state["q"][0], 0 * state["u"][0])
+    np.testing.assert_allclose(alone, expected, rtol=1e-10, atol=1e-10)
 
 
-def test_casadi_functions_are_saved(tmp_path):
-    equations = gallery.load("fourbar").system().equations()
+@pytest.mark.parametrize("name", ["fourbar", "tables"])
+def test_casadi_functions_are_saved(name, tmp_path):
+    equations = _equations(name)
     (path,) = equations.export(tmp_path / "model.casadi")
     f, state = ca.Function.load(str(path)), _state(equations, 1)
-    found = f.call(dict(zip("qutwp", (*(x[0] for x in state[:4]), state[4]), strict=True)))
-    exact = _exact(equations, "accelerations", state)[0]
-    np.testing.assert_array_equal(np.array(found["accelerations"]).ravel(), exact)
+    found = f.call({key: v if key == "p" else v[0] for key, v in state.items()})
+    for key, own in equations.to_casadi().items():
+        exact = _exact(own, state)[0]
+        np.testing.assert_array_equal(np.array(found[key]).reshape(exact.shape), exact)
+    equations.export(path, functions=["accelerations"])
+    assert ca.Function.load(str(path)).name_out() == ["accelerations"]
     with pytest.raises(mg.ArgumentError, match=r"end in \.c, \.casadi, \.py"):
         equations.export(tmp_path / "model.exe")
+    with pytest.raises(mg.ArgumentError, match="whole model; leave out functions"):
+        equations.export(tmp_path / "model.fmu", functions=["accelerations"])
+    with pytest.raises(mg.ArgumentError, match="begin nowhere; leave out start, duration"):
+        equations.export(tmp_path / "model.c", start={}, duration=1.0)
 
 
 def test_wrong_shapes_are_told():
     equations = gallery.load("fourbar").system().equations()
     with pytest.raises(mg.ArgumentError, match="q must have 3 numbers"):
-        equations.to_jax()["accelerations"](np.zeros(4))
+        equations.to_jax(["accelerations"])["accelerations"](np.zeros(4))
+    for wrong in ({}, {"q": np.zeros(3), "x": 1}):
+        with pytest.raises(mg.ArgumentError, match=r"efforts takes \(q, u, udot, t, w, p\)"):
+            equations.to_jax(["efforts"])["efforts"](**wrong)
+
+
+# --- what goes where ------------------------------------------------------------------------------
+
+
+def _pendulum(name: str = "pendulum") -> tuple[mg.System, mg.Body]:
+    s = mg.System(name, gravity=(0, 0, -9.81))
+    return s, s.body("rod", mass=1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.02))
+
+
+def _hinged(law=None) -> mg.System:
+    s, rod = _pendulum()
+    s.revolute("hinge", s.ground, rod, axis="y", damping=s.parameter("damping", 0.1))
+    s.torque("motor", "hinge", s.input("torque"))
+    s.output("height", lambda m: m.position("rod")[2])
+    if law is not None:
+        s.torque("law", "hinge", lambda m: law(m.coordinate("hinge")))
+    return s
+
+
+def _ball() -> mg.System:
+    s, rod = _pendulum()
+    s.spherical("ball", s.ground, rod)
+    return s
+
+
+def _dropped(word: str) -> mg.System:
+    s, rod = _pendulum()
+    s.prismatic("drop", s.ground, rod, axis="z")
+    stiff = {"stiffness": 1e3} if word == "compliant_contact" else {}
+    getattr(s, word)("floor", mg.Sphere(rod, 0.1), mg.Plane(s.ground), **stiff)
+    return s
+
+
+grid = mg.table([-1, 0, 1], [-1, 1], [[0, 1], [2, 3], [1, 1]])
+foreign = ca.interpolant("f", "linear", [[0.0, 1.0, 2.0]], [0.0, 1.0, 4.0])
+ROWS = {
+    "trees, parameters, inputs, outputs": _hinged,
+    "balls (quaternions)": _ball,
+    "loops and other constraints": lambda: gallery.load("fourbar").system(),
+    "conditions, kinks, compliant contacts": lambda: _dropped("compliant_contact"),
+    "tables over one number": lambda: _hinged(mg.spline([-1, 0, 1], [1, 0, 2])),
+    "tables over two numbers": lambda: _hinged(lambda q: grid(q, 2 * q)),
+    "equations written down by hand": lambda: every_function(erf=False),
+    "rigid contacts, stops, joints that stick": lambda: _dropped("rigid_contact"),
+    "functions of CasADi's own (`interpolant`)": lambda: _hinged(lambda q: foreign(q)),
+}
+COLUMNS = {
+    "`.c`": lambda e, path: e.export_c(path / "model"),
+    "`.c` float": lambda e, path: e.export_c(path / "model", "float"),
+    "`.casadi`": lambda e, path: e.export(path / "model.casadi"),
+    "`.py`": lambda e, path: e.export(path / "model.py"),
+    "JAX, PyTorch": lambda e, path: e.to_jax(),
+    "`.fmu`": lambda e, path: e.export(path / "model.fmu"),
+    "`.mo`": lambda e, path: e.export(path / "own.mo"),
+}
+
+
+def _cell(equations: mg.Equations, column: str, path: Path) -> str:
+    try:
+        made = COLUMNS[column](equations, path)
+    except mg.UnsupportedError as error:
+        return "no" if re.search("use a|export C or|write it with", str(error)) else "no, but why?"
+    if ".c`" in column and "_step(" not in made[0].read_text():
+        return "no step"
+    return "yes"
+
+
+def test_the_table_of_exports_is_true(tmp_path, monkeypatch):
+    """docs/exports.md tells for every export what it carries."""
+    monkeypatch.setenv("MECHGRAPH_CC", "none")  # an FMU is its source
+    text = (Path(__file__).parents[1] / "docs" / "exports.md").read_text(encoding="utf-8")
+    head, _, *rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in text.split("## What goes where")[1].splitlines()
+        if line.startswith("|")
+    ]
+    assert head[1:] == [*COLUMNS]
+    assert [row[0] for row in rows] == [*ROWS]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # no machine code
+        for feature, *stated in rows:
+            made = ROWS[feature]()
+            equations = made.equations() if isinstance(made, mg.System) else made
+            found = [_cell(equations, column, tmp_path) for column in COLUMNS]
+            assert found == stated, feature
 
 
 # --- trees ----------------------------------------------------------------------------------------

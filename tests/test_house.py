@@ -188,6 +188,7 @@ VERBS = [
     "simulate",
     "solve",
     "steady",
+    "to_casadi",
     "to_jax",
     "to_sympy",
     "to_torch",

@@ -147,6 +147,9 @@ def test_saved_and_loaded_it_is_the_same(run, tmp_path):
     assert back.statistics == json.loads(json.dumps(run.statistics))
     assert np.array_equal(back["pin"], run["pin"])
     assert back.to_dataframe().equals(run.to_dataframe())
+    groups = ("coordinates", "speeds", "accelerations", "multipliers")
+    assert back.table(*groups).attrs == run.table(*groups).attrs
+    assert back.table("pin").attrs["units"] == {"pin": "rad"}
     with pytest.raises(mg.ArgumentError, match="system="):
         back["tip"]
     with pytest.raises(mg.ArgumentError, match="system="):
@@ -410,6 +413,23 @@ def test_a_run_is_compared_with_a_table_of_other_names_units_and_times(run, tmp_
     assert found.plot(tmp_path / "compared.png").axes
     late = (t + 0.1 + 0.05 > 1).sum()
     assert run.compare(path, {"pin": "angle"}, shift=0.05).outside == late > 1
+
+
+def test_angles_measured_within_a_turn_are_unwound():
+    s = mg.System("rotor")
+    s.revolute("shaft", s.ground, s.body("rotor", mass=1.0, inertia=(1, 1, 1)))
+    run = s.equations().simulate(3.0, {"shaft": 0.5, "shaft'": 7.0}, step=0.05)
+    turns = run["shaft"] + 2 * np.pi * 3  # a sensor that began to count elsewhere
+    for offset in (np.pi, 0.0):  # from −π to π, from 0 to 2π
+        measured = (turns + offset) % (2 * np.pi) - offset
+        measured[[0, 9]] = np.nan
+        found = run.compare({"time": run.time, "shaft": measured})
+        assert found["shaft"].largest < 1e-12
+    table = pd.DataFrame({"shaft": np.degrees(measured)}, index=run.time)
+    table.attrs["units"] = {"shaft": "deg"}
+    assert run.compare(table)["shaft"].largest < 1e-12
+    whole = run.compare({"time": run.time, "shaft": turns})  # whoever counts turns is compared so
+    assert whole["shaft"].largest == pytest.approx(6 * np.pi)
 
 
 def test_two_runs_are_compared_by_all_common_columns(run, tmp_path):

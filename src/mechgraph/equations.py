@@ -431,13 +431,20 @@ class Equations:
 
     # --- for other programs, and for people -------------------------------------------------------
 
-    def export_c(self, path: str | Path) -> list[Path]:
+    def export_c(
+        self,
+        path: str | Path,
+        precision: str = "double",
+        functions: Sequence[str] | None = None,
+    ) -> list[Path]:
         """Portable C of these equations: a header, a source, and a test that reproduces reference
-        values.
+        values; C99 that allocates nothing.
 
         path: name of the files, with or without an ending.
+        precision: "double" or "float".
+        functions: names of what is written, such as ["accelerations", "step"]; all, if not given.
         """
-        return door.formats.c.export_c(self, path)
+        return door.formats.c.export_c(self, path, precision, functions)
 
     def export_fmu(
         self,
@@ -467,18 +474,45 @@ class Equations:
             self, path, version, outputs=outputs, duration=duration, rtol=rtol, **given
         )
 
-    def export(self, path: str | Path) -> list[Path]:
+    def export(
+        self,
+        path: str | Path,
+        functions: Sequence[str] | None = None,
+        *,
+        start: Any = None,
+        guess: Mapping[str, float] | None = None,
+        t: float | None = None,
+        parameters: Mapping[str, float] | None = None,
+        outputs: Sequence[str] | None = None,
+        duration: float | None = None,
+        rtol: float | None = None,
+    ) -> list[Path]:
         """Write these equations for another program, by the ending of ``path``: C (.c), CasADi
-        (.casadi), an FMU (.fmu), a module of Python that needs NumPy only (.py)."""
-        return door.formats.export.export(self, path)
+        (.casadi), a module of Python that needs NumPy only (.py); or as a model with a start, an
+        FMU (.fmu) or the text of a Modelica model (.mo) that needs no library.
 
-    def to_jax(self) -> dict[str, Any]:
-        """The same functions on JAX arrays by name, of (q, u, t, w, p): batched, differentiable."""
-        return door.formats.arrays.to_jax(self)
+        functions: names of what is written; all, if not given. Not of a model.
+        start, guess, t, parameters, outputs, duration, rtol: of a model, as of ``export_fmu``.
+        """
+        about = {"start": start, "guess": guess, "t": t, "parameters": parameters}
+        about |= {"outputs": outputs, "duration": duration, "rtol": rtol}
+        given = {key: value for key, value in about.items() if value is not None}
+        return door.formats.export.export(self, path, functions, given)
 
-    def to_torch(self) -> dict[str, Any]:
-        """The same functions on PyTorch tensors by name, of (q, u, t, w, p)."""
-        return door.formats.arrays.to_torch(self)
+    def to_casadi(self, functions: Sequence[str] | None = None) -> dict[str, ca.Function]:
+        """CasADi functions by name, of (q, u, t, w, p); inverse dynamics of (q, u, udot, t, w, p).
+
+        functions: the names of those that are wanted; all, if not given.
+        """
+        return door.formats.exported.casadi_functions(self, functions)
+
+    def to_jax(self, functions: Sequence[str] | None = None) -> dict[str, Any]:
+        """The same functions on JAX arrays: batched, differentiable."""
+        return door.formats.arrays.to_jax(self, functions)
+
+    def to_torch(self, functions: Sequence[str] | None = None) -> dict[str, Any]:
+        """The same functions on PyTorch tensors."""
+        return door.formats.arrays.to_torch(self, functions)
 
     def rhs(self, t: Any, y: Numbers, inputs: Any = None, parameters: Any = None) -> np.ndarray:
         """(q̇, u̇) of y = (q, u), for integrators of others: the right-hand side of ẏ = F(t, y)."""

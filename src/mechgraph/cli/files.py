@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from ..formats.export import FORMATS
+from ..formats.c import PRECISIONS
+from ..formats.export import FORMATS, WHOLE
 from ..formats.mjcf import CONTACTS
 from ..formats.model_file import ROBOTS, save
 from ..formats.reading import SUFFIXES
@@ -32,22 +33,42 @@ GROUND = "URDF: shapes for collisions touch z = 0, rigidly, with this friction."
 @file_argument("target", *FORMATS)
 @formalism_option
 @closure_option
-def export(model: str, target: Path, formalism: str, closure: str) -> None:
-    """Write the equations of MODEL for other programs: TARGET .c, .casadi, .py or .fmu.
+@click.option(
+    "--precision", type=click.Choice(PRECISIONS), help="Of numbers in C; double, if not given."
+)
+@click.option(
+    "--function", "functions", multiple=True, metavar="NAME",
+    help="Write this one of the functions only; may be repeated. Not of an FMU.",
+)  # fmt: skip
+def export(
+    model: str,
+    target: Path,
+    formalism: str,
+    closure: str,
+    precision: str | None,
+    functions: tuple[str, ...],
+) -> None:
+    """Write the equations of MODEL for other programs: TARGET .c, .casadi, .py, .fmu or .mo.
 
     C comes as a header, a source and a test that reproduces reference values; .casadi are functions
-    of CasADi; .py is a module that needs NumPy only; an FMU (FMI 3.0) begins where MODEL does.
+    of CasADi; .py is a module that needs NumPy only; an FMU (FMI 3.0) and a Modelica model (.mo)
+    begin where MODEL does.
 
     \b
     Example: mechgraph export double_pendulum pendulum.c
     """
     example = models.load(model)
     equations = example.system().equations(formalism, closure)
-    if target.suffix.lower() == ".fmu":
-        begin, guess = example.start, example.guess
-        wrote(equations.export_fmu(target, start=begin, guess=guess, duration=example.duration))
-        return
-    for path in equations.export(target):
+    ending, asked = target.suffix.lower(), functions or None
+    if precision and ending != ".c":
+        raise click.UsageError("--precision is for C; leave it out")
+    if ending == ".c":
+        written = equations.export_c(target, precision or "double", asked)
+    else:
+        about: dict[str, Any] = {"start": example.start, "guess": example.guess}
+        about |= {"duration": example.duration}
+        written = equations.export(target, asked, **(about if ending in WHOLE else {}))
+    for path in written:
         wrote(path)
 
 

@@ -14,6 +14,7 @@ from .. import door
 from ..contract.names import EFFORT
 from ..equations import Equations
 from ..formats import tables
+from ..formats.comparison import motion_of
 from ..formats.grammar import evaluate
 from ..results.linear_model import NOT_CONSTANT, LinearModel
 from . import models
@@ -218,16 +219,23 @@ def equilibrium(
 @click.option(
     "--motion",
     "motions",
-    metavar="NAME=EXPRESSION",
+    metavar="NAME[=EXPRESSION]",
     multiple=True,
-    required=True,
-    help="A quantity as a function of t, as many as there are freedoms; repeat as needed.",
+    help="A quantity as a function of t, as many as there are freedoms; repeat as needed. Without "
+    "an expression: as the column of --table.",
+)
+@click.option(
+    "--table",
+    "measured",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A table of the motion over time, or a saved run: splines through its coordinates, or "
+    "through what --motion names.",
 )
 @names_option(
     "--drive", "drives", "An input or speed whose effort is asked for.  [default: all speeds]"
 )
-@click.option("--duration", type=POSITIVE, default=1.0, show_default=True, help="Seconds.")
-@click.option("--steps", type=click.IntRange(min=1), default=100, show_default=True)
+@click.option("--duration", type=POSITIVE, help="Seconds.  [default: 1, or all of the table]")
+@click.option("--steps", type=click.IntRange(min=1), help="[default: 100, or the table's times]")
 @formalism_option
 @set_option
 @file_option("--out", f"Write a table ({', '.join(tables.FORMATS)}).", *tables.FORMATS)
@@ -236,9 +244,10 @@ def equilibrium(
 def inverse(
     model: str,
     motions: tuple[str, ...],
+    measured: Path | None,
     drives: tuple[str, ...],
-    duration: float,
-    steps: int,
+    duration: float | None,
+    steps: int | None,
     formalism: str,
     settings: tuple[str, ...],
     out: Path | None,
@@ -247,9 +256,9 @@ def inverse(
 ) -> None:
     """Efforts that a motion of MODEL needs.
 
-    The motion is given by functions of the time t, such as 0.3*sin(2*t); the rest of it follows
-    from the constraints. Efforts are those along all speeds, or those of drives: with constraints
-    these must be named, as many as there are freedoms.
+    The motion is given by functions of the time t, such as 0.3*sin(2*t), or by a table; the rest of
+    it follows from the constraints. Efforts are those along all speeds, or those of drives: with
+    constraints these must be named, as many as there are freedoms.
 
     \b
     Example: mechgraph inverse double_pendulum --motion "shoulder=sin(t)" --motion "elbow=0.5*t"
@@ -257,11 +266,15 @@ def inverse(
     example = models.load(model)
     equations = example.system().equations(formalism)
     read = models.read_settings(settings, equations)
-    times = np.linspace(0.0, duration, steps + 1)
     constants = models.constants_of(example, read)
     known = {**equations.system.defaults, **constants["parameters"]}
+    stated = [motion for motion in motions if "=" in motion or measured is None]
+    times, motion = _measured(equations, measured, [m for m in motions if m not in stated], stated)
+    if measured is None or duration is not None or steps is not None:
+        first, last = (times[0], times[-1]) if measured is not None else (0.0, 1.0)
+        times = np.linspace(first, first + duration if duration else last, (steps or 100) + 1)
     efforts = equations.inverse_dynamics(
-        dict(_prescribed(equations, motion, known) for motion in motions),
+        motion | dict(_prescribed(equations, text, known) for text in stated),
         t=times,
         drives=list(drives) or None,
         guess={**models.guess_of(example), **read.start},
@@ -286,6 +299,18 @@ def inverse(
         }
         door.show.plot.save(door.show.plot.curves(times, panels), plot)
         wrote(plot)
+
+
+def _measured(
+    equations: Equations, table: Path | None, names: list[str], stated: list[str]
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """Times and functions of time from a table, those of its columns that are asked for."""
+    if table is None and not stated:
+        raise click.UsageError("give --motion name=expression of t, or a --table of the motion")
+    if table is None:
+        return np.zeros(0), {}
+    with of_the_command_line():
+        return motion_of(equations, table, names or None)
 
 
 def _prescribed(
@@ -315,4 +340,4 @@ def _largest(times: np.ndarray, columns: dict[str, np.ndarray], units: dict[str,
         lines.append(
             f"  {name:<{width}}  {units[name]:<5}{x.min():>14.6g}{x.max():>14.6g}{rms:>14.6g}"
         )
-    return [*lines, f"over {times[-1]:g} s at {len(times)} times"]
+    return [*lines, f"over {times[-1] - times[0]:g} s at {len(times)} times"]

@@ -2,26 +2,31 @@
 that is compiled.
 
 Every function takes (q, u, t, w, p): coordinates, speeds, time, inputs, parameters, as arrays with
-any leading axes; what is left out is zero, and for parameters their values in the model. It can be
-differentiated, batched and compiled by the library that it is made for.
+any leading axes; inverse dynamics takes (q, u, udot, t, w, p). What is left out is zero, and for
+parameters their values in the model. They can be differentiated, batched and compiled by the
+library that they are made for.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import casadi as ca
 import numpy as np
+import scipy.special
 
 from .. import door
 from ..arguments import file_path, writing
 from ..equations import Equations
 from ..errors import ArgumentError, UnsupportedError
 from ..kernels.program import Program, Untranslatable, Value, trace
-from .exported import ARGUMENTS, exported
+from ..tables import PICK
+from .exported import ARGUMENTS, casadi_functions, frames
 
 # operations by what NumPy calls them, where the names differ
 CALLED = {
@@ -33,87 +38,95 @@ INFIX = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "lt": "<", "le": "<=",
     "eq": "==", "ne": "!=",
 }  # fmt: skip
+ARITHMETIC = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
+    "pow": operator.pow,
+}  # fmt: skip
 LOGIC = ("lt", "le", "eq", "ne", "and", "or", "not")
 
 
-def casadi_functions(equations: Equations) -> dict[str, ca.Function]:
-    """CasADi functions of (q, u, t, w, p) by name."""
-    s = equations.terms.symbols
-    return {
-        key: ca.Function(
-            key, [s.q, s.u, s.t, s.w, s.p], [value], [*ARGUMENTS], [key], {"cse": True}
-        )
-        for key, value in exported(equations).items()
-    }
-
-
-def to_jax(equations: Equations) -> dict[str, Callable[..., Any]]:
+def to_jax(
+    equations: Equations, functions: Sequence[str] | None = None
+) -> dict[str, Callable[..., Any]]:
     """Functions of JAX arrays by name; ``jax.jit``, ``jax.vmap`` and ``jax.jacobian`` take them."""
-    return _functions(equations, door.library("jax.numpy"), {})
+    return _functions(equations, functions, door.library("jax.numpy"))
 
 
-def to_torch(equations: Equations) -> dict[str, Callable[..., Any]]:
+def to_torch(
+    equations: Equations, functions: Sequence[str] | None = None
+) -> dict[str, Callable[..., Any]]:
     """Functions of PyTorch tensors by name."""
     torch = door.library("torch")
-    names = {"maximum": torch.maximum, "minimum": torch.minimum}
 
     class Tensors:
         """PyTorch by NumPy's names."""
 
         def __getattr__(self, name: str) -> Any:
-            return names.get(name) or getattr(torch, name)
+            return getattr(torch, name)
 
         def stack(self, values: list[Any], axis: int) -> Any:
             return torch.stack(values, dim=axis)
 
-        def asarray(self, value: Any) -> Any:
-            return torch.as_tensor(value, dtype=torch.float64)
+        def asarray(self, value: Any, dtype: Any = float) -> Any:
+            return torch.as_tensor(value, dtype=torch.float64 if dtype is float else torch.int64)
 
-        def broadcast_arrays(self, *values: Any) -> Any:
-            return torch.broadcast_tensors(*values)
+        def searchsorted(self, knots: Any, x: Any, side: str) -> Any:
+            return torch.searchsorted(knots, x.detach().contiguous(), side=side)
 
-    return _functions(equations, Tensors(), {})
+        def take(self, column: Any, index: Any, mode: str) -> Any:
+            return column[index.clamp(0, len(column) - 1)]
+
+    return _functions(equations, functions, Tensors())
 
 
 def _functions(
-    equations: Equations, xp: Any, more: dict[str, Any]
+    equations: Equations, functions: Sequence[str] | None, xp: Any
 ) -> dict[str, Callable[..., Any]]:
     defaults = np.array(equations.terms.symbols.defaults)
-    made = {}
-    for name, function in casadi_functions(equations).items():
-        program = _program(function)
-        made[name] = _bound(name, program, function.size_out(0), xp, defaults)
-    return made
+    made = casadi_functions(equations, functions)
+    return {name: _bound(function, xp, defaults) for name, function in made.items()}
 
 
 def _program(function: ca.Function) -> Program:
     x, out = function.sx_in(), function.call(function.sx_in())
     dense = ca.Function("dense", x, [ca.densify(ca.vec(out[0].T))])  # row by row
     try:
-        program = trace(dense)
-        if program.tables:
-            raise Untranslatable("a table has no form in JAX, PyTorch and Python files yet")
+        return trace(dense)
     except Untranslatable as error:
-        raise UnsupportedError(f"{function.name()}: {error}") from None
-    return program
+        raise UnsupportedError(
+            f"{function.name()}: {error}; write it with mg.table, mg.if_else, mg.sin, … instead"
+        ) from None
 
 
-def _bound(
-    name: str, program: Program, shape: tuple[int, int], xp: Any, defaults: np.ndarray
-) -> Callable[..., Any]:
-    def evaluated(q: Any, u: Any = None, t: Any = 0.0, w: Any = None, p: Any = None) -> Any:
-        given = (q, u, t, w, defaults if p is None else p)
-        arrays = [None if value is None else xp.asarray(value) for value in given]
-        _fits(name, program, arrays)
-        flat = _run(program, arrays, xp)
+def _bound(function: ca.Function, xp: Any, defaults: np.ndarray) -> Callable[..., Any]:
+    name, shape, arguments = function.name(), function.size_out(0), tuple(function.name_in())
+    program = _program(function)
+
+    def called(*given: Any, **by_name: Any) -> Any:
+        values = _given(name, arguments, given, by_name)
+        values = {"t": 0.0, "p": defaults} | values
+        arrays = [xp.asarray(values[key]) if key in values else None for key in arguments]
+        _fits(name, program, arguments, arrays)
+        flat = evaluated(program, arguments, arrays, xp)
         return flat if shape[1] == 1 else flat.reshape((*flat.shape[:-1], *shape))
 
-    evaluated.__name__ = name
-    return evaluated
+    called.__name__, called.__doc__ = name, f"{name}({', '.join(arguments)})"
+    return called
 
 
-def _fits(name: str, program: Program, arrays: list[Any]) -> None:
-    for argument, size, array in zip(ARGUMENTS, program.sizes, arrays, strict=True):
+def _given(
+    name: str, arguments: tuple[str, ...], given: tuple[Any, ...], by_name: dict[str, Any]
+) -> dict[str, Any]:
+    """What was given of the arguments, by name."""
+    wrong = [key for key in by_name if key not in arguments[len(given) :]]
+    values = dict(zip(arguments, given, strict=False)) | by_name
+    if len(given) > len(arguments) or wrong or values.get("q") is None:
+        raise ArgumentError(f"{name} takes ({', '.join(arguments)}), of which q must be given")
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _fits(name: str, program: Program, arguments: tuple[str, ...], arrays: list[Any]) -> None:
+    for argument, size, array in zip(arguments, program.sizes, arrays, strict=True):
         if argument != "t" and array is not None and tuple(array.shape[-1:]) != (size,):
             raise ArgumentError(
                 f"{name}: {argument} must have {size} numbers along its last axis, got an array of "
@@ -121,33 +134,65 @@ def _fits(name: str, program: Program, arrays: list[Any]) -> None:
             )
 
 
-def _run(program: Program, arrays: list[Any], xp: Any) -> Any:
-    """The program, operation by operation."""
-    zero = (
-        sum(
-            a[..., :1].sum(-1) * 0
-            for a, n in zip(arrays, ARGUMENTS, strict=True)
-            if a is not None and n != "t" and a.shape[-1]
-        )
-        + xp.asarray(arrays[2]) * 0
-    )
+def evaluated(program: Program, arguments: Sequence[str], arrays: list[Any], xp: Any) -> Any:
+    """The program, operation by operation, on arrays with any leading axes."""
+    zero = 0
+    for array, name in zip(arrays, arguments, strict=True):
+        if name == "t":
+            zero = zero + array * 0
+        elif array is not None and array.shape[-1]:
+            zero = zero + array[..., :1].sum(-1) * 0
+    run = _Run(arguments, arrays, zero, xp, _lookups(program, zero, xp))
     values: list[Any] = []
     for value in program.values:
-        values.append(_value(value, values, arrays, zero, xp))
+        values.append(run.value(value, values))
     outputs = [values[k] + zero for k in program.outputs[0]]
     return xp.stack(outputs, axis=-1)
 
 
-def _value(value: Value, values: list[Any], arrays: list[Any], zero: Any, xp: Any) -> Any:
-    kind = value[0]
-    if kind == "input":
-        array = arrays[value[1]]
-        if array is None:
-            return zero
-        return array + zero if ARGUMENTS[value[1]] == "t" else array[..., value[2]] + zero
-    if kind == "constant":
-        return zero + value[1]
-    return _operation(kind, [values[k] for k in value[1:]], xp)
+def _lookups(program: Program, zero: Any, xp: Any) -> dict[str, Callable[..., Any]]:
+    """What finds the piece of each table, and what reads its columns there."""
+    found: dict[str, Callable[..., Any]] = {}
+    for name, (knots, columns) in program.tables.items():
+        picked = PICK.fullmatch(name)
+        width, own = float(picked[2]) if picked else 0.0, xp.asarray(knots)
+        if picked:
+            found[name] = lambda i, j, width=width: (i - 1.0) * width + (j - 1.0)
+        else:
+            found[name] = lambda x, own=own: zero + xp.searchsorted(own, x, side="right")
+        for k, column in enumerate(columns.T):
+            own = xp.asarray(np.ascontiguousarray(column))
+            found[f"{name}_{k + 1}"] = lambda piece, own=own: xp.take(
+                own, xp.asarray(piece, dtype=int), mode="clip"
+            )
+    return found
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One evaluation: arrays by argument, a zero of their common shape, the library, tables."""
+
+    arguments: Sequence[str]
+    arrays: list[Any]
+    zero: Any
+    xp: Any
+    lookups: dict[str, Callable[..., Any]]
+
+    def value(self, value: Value, values: list[Any]) -> Any:
+        """One value of the program from those before it."""
+        kind = value[0]
+        if kind == "input":
+            array = self.arrays[value[1]]
+            if array is None:
+                return self.zero
+            own = array if self.arguments[value[1]] == "t" else array[..., value[2]]
+            return own + self.zero
+        if kind == "constant":
+            return self.zero + value[1]
+        given = [values[k] for k in value[1:]]
+        return (
+            self.lookups[kind](*given) if kind in self.lookups else _operation(kind, given, self.xp)
+        )
 
 
 def _operation(kind: str, given: list[Any], xp: Any) -> Any:
@@ -157,22 +202,16 @@ def _operation(kind: str, given: list[Any], xp: Any) -> Any:
     if kind in LOGIC:
         return _truth(kind, a, b) * 1.0
     if kind in INFIX:
-        return _infix(kind, a, b)
+        return ARITHMETIC[kind](a, b)
     if kind == "remainder":
         return a - b * xp.round(a / b)
-    if kind == "erf":
-        raise UnsupportedError("erf has no counterpart here")
-    return getattr(xp, CALLED.get(kind, kind))(*given)
+    name = CALLED.get(kind, kind)
+    return getattr(xp if hasattr(xp, name) else _special(xp), name)(*given)
 
 
-def _infix(kind: str, a: Any, b: Any) -> Any:
-    if kind == "add":
-        return a + b
-    if kind == "sub":
-        return a - b
-    if kind == "mul":
-        return a * b
-    return a / b if kind == "div" else a**b
+def _special(xp: Any) -> Any:
+    """Where a library has what is not among its plain functions: erf."""
+    return scipy.special if xp is np else door.library("jax.scipy.special")
 
 
 def _truth(kind: str, a: Any, b: Any) -> Any:
@@ -180,54 +219,55 @@ def _truth(kind: str, a: Any, b: Any) -> Any:
         return a == 0
     if kind in ("and", "or"):
         return (a != 0) & (b != 0) if kind == "and" else (a != 0) | (b != 0)
-    compare = {
-        "lt": lambda: a < b,
-        "le": lambda: a <= b,
-        "eq": lambda: a == b,
-        "ne": lambda: a != b,
-    }
-    return compare[kind]()
+    compare = {"lt": operator.lt, "le": operator.le, "eq": operator.eq, "ne": operator.ne}
+    return compare[kind](a, b)
 
 
 # --- files ----------------------------------------------------------------------------------------
 
 
-def export_casadi(equations: Equations, path: str | Path) -> Path:
-    """CasADi functions of (q, u, t, w, p) in one file: ``casadi.Function.load`` reads the one that
-    returns all results."""
+def export_casadi(
+    equations: Equations, path: str | Path, functions: Sequence[str] | None = None
+) -> Path:
+    """One CasADi function of (q, u, t, w, p), and of udot if there are efforts among its results,
+    in a file that ``casadi.Function.load`` reads."""
     target = file_path(path)
-    s = equations.terms.symbols
-    results = exported(equations)
-    whole = ca.Function(
-        "equations", [s.q, s.u, s.t, s.w, s.p], list(results.values()), [*ARGUMENTS], [*results]
-    )
+    made = casadi_functions(equations, functions)
+    names = [*ARGUMENTS, *(["udot"] if any("udot" in f.name_in() for f in made.values()) else [])]
+    given = {name: getattr(equations.terms.symbols, name) for name in names}
+    results = [f(*(given[name] for name in f.name_in())) for f in made.values()]
+    whole = ca.Function("equations", [*given.values()], results, names, [*made])
     with writing(target):
         whole.save(str(target))
     return target
 
 
-def export_numpy(equations: Equations, path: str | Path) -> Path:
+def export_numpy(
+    equations: Equations, path: str | Path, functions: Sequence[str] | None = None
+) -> Path:
     """A module of Python that needs NumPy only: the same functions, with any leading axes."""
     target = file_path(path)
     if target.suffix != ".py":
         raise ArgumentError(f"{target.name}: a module of Python ends in .py")
+    lists = {
+        "COORDINATES": equations.coordinates,
+        "SPEEDS": equations.speeds,
+        "INPUTS": equations.inputs,
+        "PARAMETERS": equations.parameters,
+        "FRAMES": frames(equations),
+    }
+    made = casadi_functions(equations, functions)
+    programs = {name: _program(function) for name, function in made.items()}
     parts = [
         MODULE_HEAD.format(
             title=_quoted(equations.terms.name),
-            lists="\n".join(
-                f"{key} = {list(names)!r}"
-                for key, names in (
-                    ("COORDINATES", equations.coordinates),
-                    ("SPEEDS", equations.speeds),
-                    ("INPUTS", equations.inputs),
-                    ("PARAMETERS", equations.parameters),
-                )
-            ),
+            lists="\n".join(f"{key} = {list(names)!r}" for key, names in lists.items()),
             defaults=[float(x) for x in equations.terms.symbols.defaults],
-        )
+        ),
+        *dict.fromkeys(text for p in programs.values() for text in _tables(p)),
     ]
-    for name, function in casadi_functions(equations).items():
-        parts.append(_printed(name, _program(function), function.size_out(0)))
+    for name, function in made.items():
+        parts.append(_printed(programs[name], function))
     with writing(target):
         target.write_text("\n\n".join(parts), encoding="utf-8")
     return target
@@ -235,18 +275,22 @@ def export_numpy(equations: Equations, path: str | Path) -> Path:
 
 MODULE_HEAD = '''\
 """Equations of motion of {title}: functions of (q, u, t, w, p), coordinates, speeds, time, inputs
-and parameters, with any leading axes."""
+and parameters, with any leading axes; efforts takes accelerations udot after u."""
+
+import math
 
 import numpy as np
 
+nan, inf = np.nan, np.inf
+_erf = np.vectorize(math.erf, otypes=[float])
 {lists}
 VALUES = {defaults!r}
 
 
-def _given(q, u, t, w, p):
-    arrays = [np.asarray(x, dtype=float) for x in (q, u, t, w, p)]
-    leading = [x.shape[:-1] for k, x in enumerate(arrays) if k != 2]
-    return arrays, np.zeros(np.broadcast_shapes(*leading, arrays[2].shape))
+def _given(t, *vectors):
+    arrays = [np.asarray(x, dtype=float) for x in (t, *vectors)]
+    shapes = [arrays[0].shape, *(x.shape[:-1] for x in arrays[1:])]
+    return *arrays, np.zeros(np.broadcast_shapes(*shapes))
 '''
 
 
@@ -254,14 +298,37 @@ def _quoted(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"""', "'''")
 
 
-def _printed(name: str, program: Program, shape: tuple[int, int]) -> str:
-    u, w = program.sizes[1], program.sizes[3]
+def _tables(program: Program) -> list[str]:
+    """The data of tables, as arrays of the module."""
+    texts = []
+    for name, (knots, columns) in program.tables.items():
+        texts.append(f"{name}_knots = np.array({knots.tolist()!r})")
+        texts += [
+            f"{name}_column_{k + 1} = np.array({column.tolist()!r})"
+            for k, column in enumerate(columns.T)
+        ]
+    return texts
+
+
+def _printed(program: Program, function: ca.Function) -> str:
+    arguments, shape = function.name_in(), function.size_out(0)
+    start = {"t": "0.0", "p": "VALUES"}
+    start |= {
+        n: f"(0.0,) * {k}"
+        for n, k in zip(arguments, program.sizes, strict=True)
+        if n in ("u", "w", "udot")
+    }
+    given = [f"{name}={start[name]}" if name in start else name for name in arguments]
+    vectors = ", ".join(name for name in arguments if name != "t")
     lines = [
-        f"def {name}(q, u=(0.0,) * {u}, t=0.0, w=(0.0,) * {w}, p=VALUES):",
-        "    (q, u, t, w, p), zero = _given(q, u, t, w, p)",
+        f"def {function.name()}({', '.join(given)}):",
+        f"    t, {vectors}, zero = _given(t, {vectors})",
     ]
+    lookups = _spelled_lookups(program)
     for k, value in enumerate(program.values):
-        lines.append(f"    v{k} = {_spelled(value)}")
+        names = [f"v{n}" for n in value[1:]]
+        known = lookups.get(value[0])
+        lines.append(f"    v{k} = {known.format(*names) if known else _spelled(value, arguments)}")
     outputs = ", ".join(f"v{k} + zero" for k in program.outputs[0])
     lines.append(f"    out = np.stack([{outputs}], axis=-1)")
     lines.append(
@@ -272,10 +339,27 @@ def _printed(name: str, program: Program, shape: tuple[int, int]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _spelled(value: Value) -> str:
+def _spelled_lookups(program: Program) -> dict[str, str]:
+    """Searches in tables and what stands there, as Python."""
+    found = {}
+    for name, (_, columns) in program.tables.items():
+        picked = PICK.fullmatch(name)
+        found[name] = (
+            f"({{0}} - 1.0) * {picked[2]}.0 + ({{1}} - 1.0)"
+            if picked
+            else f'1.0 * np.searchsorted({name}_knots, {{0}}, side="right")'
+        )
+        for k in range(1, columns.shape[1] + 1):
+            text = f'np.take({name}_column_{k}, np.asarray({{0}}, int), mode="clip")'
+            found[f"{name}_{k}"] = text
+    return found
+
+
+def _spelled(value: Value, arguments: Sequence[str]) -> str:
     kind = value[0]
     if kind == "input":
-        return "t" if ARGUMENTS[value[1]] == "t" else f"{ARGUMENTS[value[1]]}[..., {value[2]}]"
+        name = arguments[value[1]]
+        return "t" if name == "t" else f"{name}[..., {value[2]}]"
     if kind == "constant":
         return repr(value[1]) if math.isfinite(value[1]) else f"float({str(value[1])!r})"
     names = [f"v{k}" for k in value[1:]]
@@ -291,5 +375,5 @@ def _spelled(value: Value) -> str:
     if kind in special:
         return special[kind].format(*names)
     if kind == "erf":
-        raise UnsupportedError("erf has no counterpart in NumPy")
+        return f"_erf({names[0]})"
     return f"np.{CALLED.get(kind, kind)}({', '.join(names)})"

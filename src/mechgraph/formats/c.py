@@ -4,39 +4,51 @@ values."""
 from __future__ import annotations
 
 import re
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
-from ..arguments import file_path, writing
+from ..arguments import choice, file_path, listed, writing
 from ..equations import Equations
 from ..errors import ArgumentError, UnsupportedError, shown
-from ..kernels.emit import functions, prelude
-from ..kernels.program import Program, Untranslatable, trace
-from .exported import ARGUMENTS, exported
+from ..kernels.program import Untranslatable, trace
+from .arrays import evaluated
+from .exported import Exported, exported, frames, symbols
+from .plain_c import Programs, in_precision, in_single, plain_functions
 
-Programs = dict[str, tuple[Program, list[tuple[int, int]]]]
-TOLERANCE = 1e-10
+PRECISIONS = ("double", "float")
+TOLERANCE = {"double": 1e-10, "float": 1e-4}  # of the reference values, relative
+DOUBTFUL = 1e-3  # relative errors of rounding in single precision that are told
+STEPPING = ("accelerations", "coordinate_rates", "projected")  # what a step is made of
+SETTLED = {"double": "1e-7", "float": "1e-4"}  # a Newton step so small that the next is rounding
+NEWTON = 6
+Functions = Mapping[str, Callable[..., Any]]
+STEP_LENGTH, RUNAWAY = 0.001, 1e3  # of the step in the test; a state that is of no use
 
 
-def export_c(equations: Equations, path: str | Path) -> list[Path]:
-    """Write ``NAME.h``, ``NAME.c`` and ``NAME_test.c`` beside each other; ``path`` is the name with
-    or without a suffix.
-
-    Build the test with ``cc -O2 NAME.c NAME_test.c -lm``; it ends with 0 if all reference values
-    are reproduced.
-    """
+def export_c(
+    equations: Equations,
+    path: str | Path,
+    precision: str = "double",
+    functions: Sequence[str] | None = None,
+) -> list[Path]:
+    """Write ``NAME.h``, ``NAME.c`` and ``NAME_test.c`` beside each other; see
+    ``Equations.export_c``."""
     target = file_path(path).with_suffix("")
     name = target.name
     if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
         raise ArgumentError(f"{shown(name)} is no name for C functions; use letters, digits and _")
-    made = _functions(equations)
+    model = _Model(equations, name, choice("precision", precision, PRECISIONS), functions)
     texts = {
-        f"{name}.h": _header(equations, name, made),
-        f"{name}.c": _source(name, made),
-        f"{name}_test.c": _test(equations, name, made),
+        f"{name}.h": _header(model),
+        f"{name}.c": _source(model),
+        f"{name}_test.c": _test(model),
     }
     written = {target.parent / file: text for file, text in texts.items()}
     for file, text in written.items():
@@ -45,41 +57,141 @@ def export_c(equations: Equations, path: str | Path) -> list[Path]:
     return list(written)
 
 
-def _functions(equations: Equations) -> dict[str, ca.Function]:
-    """The exported functions; matrices are transposed because C stores them row by row."""
-    s = equations.terms.symbols
-    arguments = [s.q, s.u, s.t, s.w, s.p]
-    return {
-        key: ca.Function(key, arguments, [ca.densify(ca.vec(value.T))], {"cse": True})
-        for key, value in exported(equations).items()
-    }
+@dataclass(frozen=True)
+class _Model:
+    """What is written, under which name, in which precision."""
+
+    equations: Equations
+    name: str
+    precision: str
+    asked: Sequence[str] | None
+
+    @cached_property
+    def has_step(self) -> bool:
+        """Whether there is a step; rigid contacts have impacts, which a step of fixed length does
+        not know."""
+        switched = self.equations.terms.chart.description.switched
+        if self.asked is None or "step" not in listed("functions", self.asked):
+            return self.asked is None and not switched
+        if switched:
+            raise UnsupportedError(
+                f"export_c: a step knows no impacts, and {self.equations.system.switching} opens, "
+                "closes or sticks; use a compliant contact, a stop with stiffness, or regularized "
+                "friction, or leave out step"
+            )
+        return True
+
+    @cached_property
+    def exported(self) -> dict[str, Exported]:
+        """The functions by name, with all that a step needs."""
+        if self.asked is None:
+            return exported(self.equations)
+        asked = [name for name in listed("functions", self.asked) if name != "step"]
+        keeps = self.equations.terms.psi.numel() or self.equations.terms.chart.quaternions
+        needed = STEPPING[: 3 if keeps else 2] if self.has_step else ()
+        return exported(self.equations, list(dict.fromkeys((*asked, *needed))))
+
+    @cached_property
+    def made(self) -> dict[str, ca.Function]:
+        """The same as functions; matrices are transposed because C stores them row by row."""
+        return {
+            key: ca.Function(
+                key,
+                symbols(self.equations, each),
+                [ca.densify(ca.vec(each.value.T))],
+                [*each.arguments],
+                [key],
+                {"cse": True},
+            )
+            for key, each in self.exported.items()
+        }
+
+    @cached_property
+    def programs(self) -> Programs:
+        """The same as lists of operations."""
+        return traced("export_c", self.made)
+
+    @cached_property
+    def reference(self) -> dict[str, Any]:
+        """A state at which every function is finite, on the constraints if there is one nearby."""
+        return _reference(
+            self.equations,
+            self.made,
+            np.dtype({"double": float, "float": np.float32}[self.precision]),
+        )
+
+    def in_precision(self, text: str) -> str:
+        """C in double precision as it is asked for."""
+        return in_precision(text, self.precision)
+
+    @cached_property
+    def errors(self) -> dict[str, float]:
+        """Of each function, what rounding makes of it at the reference state, relative."""
+        return {} if self.precision == "double" else _single_precision_errors(self)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many coordinates and so on there are."""
+        eqs = self.equations
+        counted = {"Q": eqs.coordinates, "U": eqs.speeds, "W": eqs.inputs, "P": eqs.parameters}
+        return {key: len(names) for key, names in counted.items()}
 
 
-def _prototype(name: str, function: ca.Function) -> str:
-    arguments = "const double *q, const double *u, double t, const double *w, const double *p"
-    return f"void {name}_{function.name()}({arguments}, double *out /* {function.nnz_out(0)} */)"
+# --- the header -----------------------------------------------------------------------------------
 
 
-def _header(equations: Equations, name: str, made: dict[str, ca.Function]) -> str:
+def _prototype(model: _Model, key: str) -> str:
+    declared = [
+        "double t" if name == "t" else f"const double *{name}"
+        for name in model.exported[key].arguments
+    ]
+    return f"void {model.name}_{key}({', '.join(declared)}, double *out)"
+
+
+def _header(model: _Model) -> str:
+    eqs, name = model.equations, model.name
     lists = {
-        "q, coordinates": equations.coordinates,
-        "u, speeds": equations.speeds,
-        "w, inputs": equations.inputs,
-        "p, parameters": equations.parameters,
-        "rows of the constraints": equations.constraints,
+        "q, coordinates": eqs.coordinates,
+        "u, speeds": eqs.speeds,
+        "w, inputs": eqs.inputs,
+        "p, parameters": eqs.parameters,
+        "rows of the constraints": eqs.constraints,
+        "frames": frames(eqs),
     }
-    listed = [
+    stated = [
         f"   {kind}: {', '.join(map(_comment, names)) or 'none'}" for kind, names in lists.items()
     ]
-    prototypes = [f"{_prototype(name, function)};" for function in made.values()]
     values = {
-        "TITLE": _comment(equations.terms.name),
-        "FORMALISM": equations.formalism,
-        "LISTED": "\n".join(listed),
+        "TITLE": _comment(eqs.terms.name),
+        "FORMALISM": eqs.formalism,
+        "LISTED": "\n".join(stated),
         "GUARD": f"{name.upper()}_H",
-        "PROTOTYPES": "\n".join(prototypes),
+        "SIZES": "\n".join(f"#define {name.upper()}_{k} {n}" for k, n in model.sizes.items()),
+        "PROTOTYPES": "\n\n".join(_declarations(model)),
     }
     return re.sub("|".join(values), lambda found: values[found[0]], HEADER)
+
+
+def _declarations(model: _Model) -> list[str]:
+    """The values of the parameters, and every function with what it gives."""
+    values = _values(model, "extern ", "")
+    texts = [f"/* of the parameters in the model */\n{values}"] if values else []
+    for key, each in model.exported.items():
+        rows, columns = each.value.shape
+        size = f"{rows} x {columns}" if columns > 1 else f"{rows}"
+        error = f"; rounding {model.errors[key]:.0e}" if key in model.errors else ""
+        told = f"{size}: {_comment(each.meaning)}{error}"
+        texts.append(f"/* {told} */\n{model.in_precision(_prototype(model, key))};")
+    if model.has_step:
+        texts.append(f"{STEP_COMMENT}\n{model.in_precision(_step_prototype(model.name))};")
+    return texts
+
+
+def _values(model: _Model, word: str, given: str) -> str:
+    """The declaration or definition of the parameters' values, if there are any."""
+    count = model.sizes["P"]
+    text = f"{word}const double {model.name}_values[{count}]{given};"
+    return model.in_precision(text) if count else ""
 
 
 HEADER = """\
@@ -91,6 +203,9 @@ LISTED */
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* how many there are */
+SIZES
 
 PROTOTYPES
 
@@ -107,6 +222,9 @@ def _comment(text: str) -> str:
     return text.replace("*/", "* /").replace("/*", "/ *").replace("\n", " ")
 
 
+# --- the source -----------------------------------------------------------------------------------
+
+
 def traced(call: str, made: dict[str, ca.Function]) -> Programs:
     """The functions as programs to be printed, each of one column."""
     try:
@@ -114,52 +232,117 @@ def traced(call: str, made: dict[str, ca.Function]) -> Programs:
     except Untranslatable as error:
         raise UnsupportedError(
             f"{call}: {error}: a table (interpolant) or another function of CasADi's own stands "
-            "in the model; write it with mg.if_else, mg.sin, … instead"
+            "in the model; write it with mg.table, mg.if_else, mg.sin, … instead"
         ) from None
 
 
-def _source(name: str, made: dict[str, ca.Function]) -> str:
-    body, workspace = functions(traced("export_c", made))
-    first = next(iter(made.values()))
-    sizes = [first.nnz_in(k) for k in range(len(ARGUMENTS))]
-    memory = f"    double x[{max(1, sum(sizes))}], work[{max(1, workspace)}];\n"
-    pack = _pack(sizes)
-    wrappers = [
-        f"{_prototype(name, function)} {{\n{memory}{pack}    {key}_run(x, work, out);\n}}"
-        for key, function in made.items()
-    ]
-    return "\n".join([f'#include "{name}.h"', prelude(1), *body, *wrappers, ""])
+def _source(model: _Model) -> str:
+    body, places = plain_functions(model.programs, model.precision)
+    wrappers = [_wrapper(model, key, max(1, places[key])) for key in model.made]
+    values = [_values(model, "", f" = {_array(model.reference['p'])}")]
+    step = [_step(model)] if model.has_step else []
+    include = (
+        "#include <math.h>\n#include <stdint.h>\n" if "int32_t" in body else "#include <math.h>\n"
+    )
+    own = model.in_precision("\n".join([*values, *wrappers, *step]))
+    return "\n".join([f'#include "{model.name}.h"', include, body, own, ""])
 
 
-def _pack(sizes: list[int]) -> str:
-    """The lines that put all arguments into x, one after the other."""
-    lines, offset = [], 0
-    for argument, size in zip(ARGUMENTS, sizes, strict=True):
+def _wrapper(model: _Model, key: str, workspace: int) -> str:
+    """A function with its arguments apart: puts them one after the other, and runs the program."""
+    function, lines, offset = model.made[key], [], 0
+    for k, argument in enumerate(model.exported[key].arguments):
+        size = function.nnz_in(k)
         if argument == "t":
-            lines.append(f"    x[{offset}] = t;\n")
+            lines.append(f"x[{offset}] = t;")
         elif size:
-            lines.append(f"    for (int i = 0; i < {size}; i++) x[{offset} + i] = {argument}[i];\n")
+            lines.append(f"for (int i = 0; i < {size}; i++) {{ x[{offset} + i] = {argument}[i]; }}")
         else:
-            lines.append(f"    (void){argument};\n")
+            lines.append(f"(void){argument};")
         offset += size
-    return "".join(lines)
+    lines = [f"double x[{max(1, offset)}], work[{workspace}];", *lines]
+    body = "\n    ".join([*lines, f"{key}_run(x, work, out);"])
+    return f"{_prototype(model, key)} {{\n    {body}\n}}"
 
+
+STEP_COMMENT = """\
+/* q and u a time h later, in place: one step of Runge and Kutta's method of order 4 with the inputs
+   held over it, and back to the constraints if there are any */"""
+STEP = """\
+static void slopes(const double *y, double t, const double *w, const double *p, double *out) {
+    NAME_coordinate_rates(y, y + NQ, t, w, p, out);
+    NAME_accelerations(y, y + NQ, t, w, p, out + NQ);
+}
+KEEP
+PROTOTYPE {
+    static const double node[3] = {0.5, 0.5, 1.0}, weight[3] = {2.0, 2.0, 1.0};
+    double y[NY], x[NY], k[NY], sum[NY];
+    for (int i = 0; i < NQ; i++) { y[i] = q[i]; }
+    for (int i = 0; i < NU; i++) { y[NQ + i] = u[i]; }
+    slopes(y, t, w, p, k);
+    for (int i = 0; i < NY; i++) { sum[i] = k[i]; }
+    for (int s = 0; s < 3; s++) {
+        for (int i = 0; i < NY; i++) { x[i] = y[i] + h * node[s] * k[i]; }
+        slopes(x, t + h * node[s], w, p, k);
+        for (int i = 0; i < NY; i++) { sum[i] += weight[s] * k[i]; }
+    }
+    for (int i = 0; i < NY; i++) { y[i] += h / 6.0 * sum[i]; }
+    KEPT
+    for (int i = 0; i < NQ; i++) { q[i] = y[i]; }
+    for (int i = 0; i < NU; i++) { u[i] = y[NQ + i]; }
+}"""
+KEEP = """\
+/* Newton steps back to the constraints, until one was so small that the next is rounding */
+static void keep(double *y, double t, const double *w, const double *p) {
+    double kept[NY], change = 1.0;
+    for (int k = 0; k < NEWTON && !(change < SETTLED); k++) {
+        change = 0.0;
+        NAME_projected(y, y + NQ, t, w, p, kept);
+        for (int i = 0; i < NY; i++) {
+            change = fmax(change, fabs(kept[i] - y[i]) / (1.0 + fabs(kept[i])));
+            y[i] = kept[i];
+        }
+    }
+}
+"""
+
+
+def _step_prototype(name: str) -> str:
+    arguments = "double *q, double *u, double t, const double *w, const double *p, double h"
+    return f"void {name}_step({arguments})"
+
+
+def _step(model: _Model) -> str:
+    keeps = "projected" in model.made
+    nq, nu = model.sizes["Q"], model.sizes["U"]
+    text = STEP.replace("KEEP\n", KEEP if keeps else "")
+    text = (
+        text.replace("KEPT", "keep(y, t + h, w, p);") if keeps else text.replace("    KEPT\n", "")
+    )
+    sizes = {"NQ": str(nq), "NU": str(nu), "NY": str(nq + nu), "NEWTON": str(NEWTON)}
+    values = sizes | {"NAME": model.name, "PROTOTYPE": _step_prototype(model.name)}
+    values |= {"SETTLED": SETTLED[model.precision]}
+    return re.sub("|".join(values), lambda found: values[found[0]], text)
+
+
+# --- the test -------------------------------------------------------------------------------------
 
 TEST = """\
 #include "NAME.h"
 #include <math.h>
 #include <stdio.h>
 
-static int check(const char *name, int size, const double *out, const double *expected) {
+static int check(const char *name, int size, const double *out, const double *expected,
+                 double tolerance) {
     double scale = 1e-6, worst = 0.0; /* smaller numbers are noise */
     int wrong = 0;
-    for (int i = 0; i < size; i++) scale = fmax(scale, fabs(expected[i]));
+    for (int i = 0; i < size; i++) { scale = fmax(scale, fabs(expected[i])); }
     for (int i = 0; i < size; i++) {
         double error = fabs(out[i] - expected[i]) / scale;
-        if (!(error <= TOLERANCE)) wrong = 1;
+        if (!(error <= tolerance)) { wrong = 1; }
         worst = fmax(worst, error);
     }
-    printf("%-20s %s, relative error %.1e\\n", name, wrong ? "WRONG" : "right", worst);
+    printf("%-22s %s, relative error %.1e\\n", name, wrong ? "WRONG" : "right", WORST);
     return wrong;
 }
 
@@ -173,47 +356,164 @@ CALLS
 """
 
 
-def _test(equations: Equations, name: str, made: dict[str, ca.Function]) -> str:
+def _test(model: _Model) -> str:
     """A main that evaluates every function at a reference state and compares."""
-    state = _reference(equations, made)
-    vectors = {key: value for key, value in state.items() if key != "t"}
+    _warn_if_doubtful(model.errors)
+    vectors = {key: value for key, value in model.reference.items() if key != "t"}
+    if "efforts" not in model.made:
+        del vectors["udot"]
     arrays = [f"    const double {key}[] = {_array(value)};" for key, value in vectors.items()]
-    calls = [_call(name, f, np.array(f(*state.values())).ravel()) for f in made.values()]
+    calls = [_call(model, key) for key in model.made]
     values = {
-        "NAME": name,
-        "TOLERANCE": repr(TOLERANCE),
+        "NAME": model.name,
         "ARRAYS": "\n".join(arrays),
-        "TIME": repr(state["t"]),
-        "CALLS": "\n".join(calls),
+        "TIME": repr(float(model.reference["t"])),
+        "CALLS": "\n".join([*calls, *_step_call(model)]),
     }
-    return re.sub("|".join(values), lambda found: values[found[0]], TEST)
+    text = re.sub("|".join(values), lambda found: values[found[0]], TEST)
+    return model.in_precision(text).replace("WORST", "(double)worst")
 
 
-def _reference(equations: Equations, made: dict[str, ca.Function]) -> dict[str, Any]:
-    """A random state, near the reference configuration, at which every function is finite."""
+def _call(model: _Model, key: str) -> str:
+    given = [model.reference[name] for name in model.exported[key].arguments]
+    expected = np.array(model.made[key](*given)).ravel()
+    called = f"{model.name}_{key}({', '.join(model.exported[key].arguments)}, out);"
+    return _checked(model, key, expected, f"double out[{max(1, len(expected))}] = {{0}};", called)
+
+
+def _checked(model: _Model, key: str, expected: np.ndarray, memory: str, called: str) -> str:
+    tolerance = max(TOLERANCE[model.precision], 10 * model.errors.get(key, 0.0))
+    return f"""    {{
+        {memory}
+        const double expected[] = {_array(expected)};
+        {called}
+        failures += check("{key}", {len(expected)}, out, expected, {tolerance!r});
+    }}"""
+
+
+def _step_call(model: _Model) -> list[str]:
+    """The same of a step, which writes where it reads; none from a state that is lost at once."""
+    if not model.has_step:
+        return []
+    nq, s, expected = model.sizes["Q"], model.reference, _stepped(model, model.made)
+    if not np.abs(expected).max(initial=0.0) < RUNAWAY:
+        return []
+    memory = f"double out[{max(1, len(expected))}] = {_array(np.append(s['q'], s['u']))};"
+    called = f"{model.name}_step(out, out + {nq}, t, w, p, {STEP_LENGTH!r});"
+    return [_checked(model, "step", expected, memory, called)]
+
+
+def _stepped(model: _Model, made: Functions) -> np.ndarray:
+    """What a step gives, by these functions."""
+    s, nq, h = model.reference, model.sizes["Q"], STEP_LENGTH
+
+    def slope(y: np.ndarray, t: float) -> np.ndarray:
+        given = y[:nq], y[nq:], t, s["w"], s["p"]
+        rates = [made[key](*given) for key in ("coordinate_rates", "accelerations")]
+        return np.concatenate([np.array(each).ravel() for each in rates])
+
+    y = np.concatenate([s["q"], s["u"]])
+    k1 = slope(y, s["t"])
+    k2 = slope(y + h / 2 * k1, s["t"] + h / 2)
+    k3 = slope(y + h / 2 * k2, s["t"] + h / 2)
+    y = y + h / 6 * (k1 + 2 * k2 + 2 * k3 + slope(y + h * k3, s["t"] + h))
+    given = s["t"] + h, s["w"], s["p"]
+    return _kept(made, y, nq, given, NEWTON, float(SETTLED[model.precision]))
+
+
+def _kept(
+    made: Functions, y: np.ndarray, nq: int, given: tuple[Any, ...], steps: int, settled: float
+) -> np.ndarray:
+    """A state brought back to the constraints as C does it, in no more Newton steps than said."""
+    change = 1.0
+    for _ in range(steps if "projected" in made else 0):
+        if change < settled:
+            break
+        before, y = y, np.array(made["projected"](y[:nq], y[nq:], *given)).ravel()
+        change = (np.abs(y - before) / (1 + np.abs(y))).max(initial=0.0)
+    return y
+
+
+def _reference(
+    equations: Equations, made: dict[str, ca.Function], dtype: np.dtype
+) -> dict[str, Any]:
+    """A random state, near the reference configuration and near the constraints if these are met
+    there, at which every function is finite."""
     random = np.random.default_rng(1)
-    dq = random.standard_normal(len(equations.coordinates))
-    u = random.standard_normal(len(equations.speeds))
-    w = random.standard_normal(len(equations.inputs))
+    chart, nq = equations.terms.chart, len(equations.coordinates)
+    dq, u, w, udot = (
+        random.standard_normal(len(names))
+        for names in (equations.coordinates, equations.speeds, equations.inputs, equations.speeds)
+    )
     p = np.array(equations.terms.symbols.defaults)
     for size in (0.3, 0.1, 0.01, 0.0):
-        q = equations.terms.chart.normalized(np.array(equations.terms.chart.reference) + size * dq)
-        values = {"q": q, "u": u, "t": 0.3, "w": w, "p": p}
-        if all(np.isfinite(np.array(f(*values.values()))).all() for f in made.values()):
-            return values
+        q = chart.normalized(np.array(chart.reference) + size * dq)
+        y = np.concatenate([q, u])
+        near = _kept(made, y, nq, (0.3, w, p), 30, 0.0) + 0.01 * random.standard_normal(len(y))
+        for state in (near, y):
+            given = {"q": state[:nq], "u": state[nq:], "t": 0.3, "w": w, "p": p, "udot": udot}
+            values = {key: np.asarray(v, dtype).astype(float) for key, v in given.items()}
+            if _are_finite(made, values) and np.abs(state).max(initial=0.0) < RUNAWAY:
+                return values
     raise ArgumentError(
         "no reference values: the equations are not finite near the reference configuration"
     )
 
 
-def _call(name: str, function: ca.Function, expected: np.ndarray) -> str:
-    key, size = function.name(), len(expected)
-    return f"""    {{
-        double out[{max(1, size)}] = {{0}};
-        const double expected[] = {_array(expected)};
-        {name}_{key}(q, u, t, w, p, out);
-        failures += check("{key}", {size}, out, expected);
-    }}"""
+def _are_finite(made: dict[str, ca.Function], values: dict[str, Any]) -> bool:
+    results = (f(*(values[name] for name in f.name_in())) for f in made.values())
+    return all(np.isfinite(np.array(result)).all() for result in results)
+
+
+# --- single precision -----------------------------------------------------------------------------
+
+
+def _single_precision_errors(model: _Model) -> dict[str, float]:
+    """Functions and step in single precision here, against the same in double."""
+    made = {key: _in_single(model, key) for key in model.made}
+    pairs = {}
+    for key, exact in model.made.items():
+        given = [model.reference[name] for name in model.exported[key].arguments]
+        pairs[key] = made[key](*given), np.array(exact(*given)).ravel()
+    if model.has_step:
+        pairs["step"] = _stepped(model, made), _stepped(model, model.made)
+    errors = {key: _relative(*pair) for key, pair in pairs.items()}
+    lost = [key for key, error in errors.items() if not np.isfinite(error)]
+    if lost:
+        raise UnsupportedError(
+            f"export_c: in single precision {', '.join(lost)} is no number at a reference state; "
+            'use precision="double", another formalism or closure, or leave it out by functions=[…]'
+        )
+    return errors
+
+
+def _in_single(model: _Model, key: str) -> Callable[..., np.ndarray]:
+    program, arguments = in_single(model.programs[key][0]), model.exported[key].arguments
+
+    def function(*given: Any) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            arrays = [np.asarray(value, np.float32) for value in given]
+            return np.asarray(evaluated(program, arguments, arrays, np))
+
+    return function
+
+
+def _relative(found: np.ndarray, exact: np.ndarray) -> float:
+    """An error beside the largest number; none where there is none to compare with."""
+    if not np.abs(exact).max(initial=0.0) < float(np.finfo(np.float32).max):
+        return 0.0
+    scale = max(1e-6, np.abs(exact).max(initial=0.0))
+    return float(np.abs(found - exact).max(initial=0.0) / scale)
+
+
+def _warn_if_doubtful(errors: dict[str, float]) -> None:
+    doubtful = [f"{key} ({error:.0e})" for key, error in errors.items() if error > DOUBTFUL]
+    if doubtful:
+        warnings.warn(
+            "in single precision rounding spoils, relative to their size at a reference state: "
+            f'{", ".join(doubtful)}; use precision="double", or another formalism or closure',
+            stacklevel=5,
+        )
 
 
 def _array(values: np.ndarray) -> str:

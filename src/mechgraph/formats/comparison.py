@@ -17,11 +17,14 @@ from ..errors import ArgumentError, shown
 from ..results.files import load_run
 from ..results.table import common
 from ..results.trajectory import Trajectory
+from ..tables import Table, spline
 from .grammar import UNITS
 from .tables import read
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from ..equations import Equations
 
 TIMES = ("time", "t")
 MOST_PANELS = 40  # of one figure
@@ -130,8 +133,8 @@ def compare(
     """See ``Trajectory.compare``."""
     if not len(run):
         raise ArgumentError("there is nothing to compare: the run is empty")
-    name, table = _table(other, columns)
-    times = _times(table, time) + number("shift", shift)
+    name, table = table_of(other, columns)
+    times = times_of(table, time) + number("shift", shift)
     pairs, left_out = _pairs(run, table, columns)
     inside = (times >= run.time[0]) & (times <= run.time[-1])
     if not inside.any():
@@ -143,6 +146,8 @@ def compare(
     for column, (unit, own, values) in pairs.items():
         ours[column] = interpolated(run.time, own, times[inside])
         theirs[column] = values[inside]
+        if unit == "rad":
+            theirs[column] = _unwound(theirs[column], ours[column])
         errors.append(_error(column, unit, times[inside], ours[column], theirs[column]))
     title = f"{run.name} and {name}"
     moments, outside = times[inside], int((~inside).sum())
@@ -152,7 +157,7 @@ def compare(
 # --- the other ------------------------------------------------------------------------------------
 
 
-def _table(other: Any, columns: Any) -> tuple[str, pd.DataFrame]:
+def table_of(other: Any, columns: Any) -> tuple[str, pd.DataFrame]:
     """What it is called, and its columns, the times among them."""
     pd = door.library("pandas")
     if isinstance(other, (str, Path)):
@@ -184,20 +189,23 @@ def _flat(table: pd.DataFrame) -> pd.DataFrame:
     return out
 
 
-def _times(table: pd.DataFrame, time: Any) -> np.ndarray:
+def times_of(table: pd.DataFrame, time: Any) -> np.ndarray:
+    """The times of a table in seconds; ``time`` is the name of their column, if they have
+    another."""
     headers = [str(name) for name in table.columns]
     if time is None:
         time = next((name for name in headers if name.lower() in TIMES), None)
         if time is None:
             raise ArgumentError(f"no column is called time; say time=, one of {', '.join(headers)}")
     one_of("column of times", time, headers)
-    times = _numbers(table, time)
+    times = numbers_of(table, time)
     if times is None or not times.size or not np.isfinite(times).all():
         raise ArgumentError(f"the times {time!r} are not all numbers")
-    return times * _factor(time, _unit_in(table, time), "s")
+    return times * factor_of(time, unit_in(table, time), "s")
 
 
-def _numbers(table: pd.DataFrame, name: str) -> np.ndarray | None:
+def numbers_of(table: pd.DataFrame, name: str) -> np.ndarray | None:
+    """A column as numbers; None if it is none."""
     column = table[name]
     if column.ndim > 1:
         raise ArgumentError(f"two columns of the table are called {name!r}")
@@ -207,7 +215,8 @@ def _numbers(table: pd.DataFrame, name: str) -> np.ndarray | None:
         return None
 
 
-def _unit_in(table: pd.DataFrame, name: str) -> str:
+def unit_in(table: pd.DataFrame, name: str) -> str:
+    """The unit that a table says of a column."""
     return str(table.attrs.get("units", {}).get(name, ""))
 
 
@@ -223,10 +232,10 @@ def _pairs(
     names = _wanted(headers, own, columns)
     found = {}
     for ours, theirs in names.items():
-        values, unit = _numbers(table, theirs), own.attrs["units"][ours]
+        values, unit = numbers_of(table, theirs), own.attrs["units"][ours]
         if values is None or not np.isfinite(values).any():
             raise ArgumentError(f"the column {theirs!r} of the table has no numbers")
-        factor = _factor(theirs, _unit_in(table, theirs), unit)
+        factor = factor_of(theirs, unit_in(table, theirs), unit)
         found[ours] = (unit, own[ours].to_numpy(), factor * values)
     return found, tuple(name for name in headers if name not in names.values())
 
@@ -257,7 +266,7 @@ def _wanted(headers: list[str], own: pd.DataFrame, columns: Any) -> dict[str, st
     return wanted
 
 
-def _factor(column: str, theirs: str, ours: str) -> float:
+def factor_of(column: str, theirs: str, ours: str) -> float:
     """What their numbers are multiplied with."""
     a, b = _spelled(theirs), _spelled(ours)
     if not a or not b or a == b:
@@ -298,6 +307,28 @@ def interpolated(x: np.ndarray, y: np.ndarray, at: np.ndarray) -> np.ndarray:
     return out
 
 
+def unwound(angles: np.ndarray) -> np.ndarray:
+    """Angles without the jumps that they make where they are measured within one turn; all others
+    as they are."""
+    there = np.isfinite(angles)
+    known = angles[there]
+    if known.size == 0 or np.ptp(known) > 2 * np.pi * (1 + 1e-9):
+        return angles
+    out = angles.copy()
+    out[there] = np.unwrap(known)
+    return out
+
+
+def _unwound(theirs: np.ndarray, ours: np.ndarray) -> np.ndarray:
+    """Their angles without jumps of a turn, and from the turn on that ours begin in."""
+    angles = unwound(theirs)
+    there = np.flatnonzero(np.isfinite(angles) & np.isfinite(ours))
+    if np.array_equal(angles, theirs, equal_nan=True) or not there.size:
+        return theirs
+    first = there[0]
+    return angles + 2 * np.pi * np.round((ours[first] - angles[first]) / (2 * np.pi))
+
+
 def _smooth(x: np.ndarray, y: np.ndarray, at: np.ndarray) -> np.ndarray:
     return np.full(len(at), y[0]) if len(x) == 1 else CubicSpline(x, y)(at)
 
@@ -315,3 +346,31 @@ def _error(column: str, unit: str, t: np.ndarray, ours: np.ndarray, theirs: np.n
 
 def _span(times: np.ndarray) -> str:
     return f"{times.min():g} … {times.max():g} s"
+
+
+# --- a motion -------------------------------------------------------------------------------------
+
+
+def motion_of(
+    equations: Equations, other: Any, columns: Any = None
+) -> tuple[np.ndarray, dict[str, Table]]:
+    """The times of a table, and splines through its columns by the names of what they prescribe;
+    all that are coordinates, if none are named."""
+    _, table = table_of(other, columns)
+    times = times_of(table, None)
+    headers = [str(name) for name in table.columns]
+    wanted = listed("columns", columns or [n for n in headers if n in equations.coordinates])
+    if not wanted:
+        raise ArgumentError(
+            f"no column of the table ({', '.join(headers)}) is a coordinate of the model "
+            f"({', '.join(equations.coordinates)}); rename one, or name what is prescribed"
+        )
+    found = {}
+    for name in wanted:
+        values = numbers_of(table, one_of("column of the table", name, headers))
+        (unit,) = equations.names.resolve(name).units
+        if values is None or not np.isfinite(values).all():
+            raise ArgumentError(f"the column {name!r} of the table is not all numbers")
+        values = values * factor_of(name, unit_in(table, name), unit)
+        found[name] = spline(times, unwound(values) if unit == "rad" else values, outside="extend")
+    return times, found

@@ -1,28 +1,113 @@
-"""What the equations of a system are for other programs: functions of (q, u, t, w, p) by name."""
+"""What the equations of a system are for other programs: functions by name, of coordinates q,
+speeds u, accelerations u̇ (inverse dynamics only), time t, inputs w and parameters p."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import casadi as ca
 from casadi import SX
 
+from ..arguments import some_of
+from ..contract.derivatives import derivatives
 from ..equations import Equations
 
 ARGUMENTS = ("q", "u", "t", "w", "p")
+INVERSE = ("q", "u", "udot", "t", "w", "p")
 
 
-def exported(equations: Equations) -> dict[str, SX]:
-    """What is exported, by name."""
-    terms = equations.terms
-    results: dict[str, SX] = {
-        "accelerations": equations.numeric.closed.udot,
-        "mass_matrix": ca.densify(terms.M),
-        "forces": terms.f,
-        "coordinate_rates": terms.qdot,
-        "energies": ca.vertcat(terms.kinetic, terms.potential),
+@dataclass(frozen=True)
+class Exported:
+    """A function for other programs: what it is, its value, and what it is a function of."""
+
+    meaning: str
+    value: SX
+    arguments: tuple[str, ...] = ARGUMENTS
+
+
+def exported(equations: Equations, functions: Sequence[str] | None = None) -> dict[str, Exported]:
+    """What is exported, by name; all of it, or what is asked for."""
+    known = _known(equations)
+    asked = known if functions is None else some_of("function", functions, known)
+    return {name: make() for name, make in known.items() if name in asked}
+
+
+def casadi_functions(
+    equations: Equations, functions: Sequence[str] | None = None
+) -> dict[str, ca.Function]:
+    """CasADi functions by name."""
+    return {
+        name: ca.Function(
+            name, symbols(equations, each), [each.value], [*each.arguments], [name], {"cse": True}
+        )
+        for name, each in exported(equations, functions).items()
     }
+
+
+def symbols(equations: Equations, function: Exported) -> list[SX]:
+    """The arguments of a function, as symbols."""
+    return [getattr(equations.terms.symbols, name) for name in function.arguments]
+
+
+def frames(equations: Equations) -> tuple[str, ...]:
+    """Bodies and markers: the order of positions, rotations and Jacobians of frames."""
+    description = equations.terms.chart.description
+    return (*description.bodies, *description.markers)
+
+
+def _known(equations: Equations) -> dict[str, Callable[[], Exported]]:
+    """All functions of these equations, each derived if it is asked for."""
+    terms, closed = equations.terms, equations.numeric.closed
+    results: dict[str, Callable[[], Exported]] = {
+        "accelerations": lambda: Exported("forward dynamics, u'", closed.udot),
+        "efforts": lambda: Exported("inverse dynamics, M u' - f", terms.tau, INVERSE),
+        "mass_matrix": lambda: Exported("M", ca.densify(terms.M)),
+        "forces": lambda: Exported("f, applied minus inertia forces", terms.f),
+        "coordinate_rates": lambda: Exported("q'", terms.qdot),
+        "energies": lambda: Exported(
+            "kinetic, potential", ca.vertcat(terms.kinetic, terms.potential)
+        ),
+        "accelerations_jacobian": lambda: Exported(
+            "derivatives of u' by (q, u, w)",
+            ca.horzcat(*derivatives(closed, "accelerations", "q", "u", "inputs")),
+        ),
+    }
+    if terms.outputs:
+        results["outputs"] = lambda: Exported(
+            "of the model: " + ", ".join(terms.outputs),
+            ca.vertcat(*(equations.expression(name) for name in terms.outputs)),
+        )
+    if frames(equations):
+        results |= _kinematics(equations)
     if equations.constraints:
-        results |= {
-            "constraints": ca.vertcat(terms.phi, terms.psi),
-            "constraint_jacobian": ca.densify(terms.A),
-        }
+        results["constraints"] = lambda: Exported(
+            "of positions, then of speeds", ca.vertcat(terms.phi, terms.psi)
+        )
+        results["constraint_jacobian"] = lambda: Exported("A", ca.densify(terms.A))
+    if terms.psi.numel() or terms.chart.quaternions:
+        results["projected"] = lambda: Exported(
+            "(q, u) after one Newton step back to the constraints", closed.projected
+        )
     return results
+
+
+def _kinematics(equations: Equations) -> dict[str, Callable[[], Exported]]:
+    """Where bodies and markers are, and how they move with the speeds."""
+    m, u, places = equations.terms.chart.motion, equations.terms.symbols.u, frames(equations)
+
+    def jacobians() -> SX:
+        twists = [ca.vertcat(m.velocity(name), m.angular_velocity(name)) for name in places]
+        return ca.densify(ca.jacobian(ca.vertcat(*twists), u))
+
+    return {
+        "positions": lambda: Exported(
+            "of the frames, in the world", ca.vertcat(*map(m.position, places))
+        ),
+        "rotations": lambda: Exported(
+            "of the frames to the world", ca.densify(ca.vertcat(*map(m.rotation, places)))
+        ),
+        "frame_jacobians": lambda: Exported(
+            "(velocity, angular velocity) of each frame by u, 6 rows each", jacobians()
+        ),
+    }

@@ -15,14 +15,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ..arguments import choice, file_path, listed, named, number, writing
+from ..arguments import choice, file_path, writing
 from ..equations import Equations
-from ..errors import ArgumentError, UnsupportedError, shown
+from ..errors import ArgumentError, shown
 from ..kernels.compiler import CompilationFailure, build_portable
 from ..kernels.emit import functions, prelude, text_of
 from .c import traced
 from .fmu_description import build_description, described
-from .fmu_model import FmuModel
+from .fmu_model import FmuModel, started
 
 VERSIONS = ("3.0", "2.0")
 EPOCH = (1980, 1, 1, 0, 0, 0)  # of the files inside: the same model makes the same bytes
@@ -48,39 +48,13 @@ def export_fmu(
     with writing(target):
         target.parent.stat()
     version = choice("version", version, VERSIONS)
-    _check_contacts(equations)
-    given = named("parameters", parameters) or None
-    model = FmuModel(
-        equations,
-        equations.assemble(start, guess=guess, t=number("t", t), parameters=given),
-        float(t),
-        equations.numeric.constants(given),
-        _outputs(equations, outputs),
-        number("duration", duration, positive=True),
-        number("rtol", rtol, positive=True),
-    )
+    given = {"start": start, "guess": guess, "t": t, "parameters": parameters}
+    model = started("export_fmu", equations, outputs=outputs, duration=duration, rtol=rtol, **given)
     contents = _contents(model, version)
     with writing(target), zipfile.ZipFile(target, "w") as archive:
         for name, content in contents.items():
             archive.writestr(zipfile.ZipInfo(name, EPOCH), content, zipfile.ZIP_DEFLATED)
     return target
-
-
-def _check_contacts(equations: Equations) -> None:
-    description = equations.terms.chart.description
-    if description.switched:
-        raise UnsupportedError(
-            f"export_fmu: {description.switching} opens, closes or sticks, and an FMU has no "
-            "impacts; use a compliant contact, a stop with stiffness, or regularized friction"
-        )
-
-
-def _outputs(equations: Equations, outputs: Any) -> tuple[str, ...]:
-    """Names that mean something."""
-    asked = listed("outputs", outputs)
-    for name in asked:
-        equations.names.resolve(name)
-    return tuple(asked)
 
 
 def _contents(model: FmuModel, version: str) -> dict[str, str | bytes]:

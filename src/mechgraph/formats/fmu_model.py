@@ -7,13 +7,16 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import casadi as ca
 import numpy as np
 from casadi import SX
 
+from ..arguments import listed, named, number
 from ..contract.names import RATE
 from ..equations import Equations
+from ..errors import UnsupportedError
 from ..kernels.flow import Flow
 from ..model.limits import Fraction, Limit
 
@@ -203,6 +206,42 @@ class FmuModel:
             if known[column].kind != "parameter":
                 out[unknown[row].reference].append(known[column].reference)
         return {reference: sorted(found) for reference, found in out.items()}
+
+
+def started(
+    call: str,
+    equations: Equations,
+    *,
+    start: Any,
+    guess: Any,
+    t: float,
+    parameters: Any,
+    outputs: Any,
+    duration: float,
+    rtol: float,
+) -> FmuModel:
+    """Equations with all that a simulation elsewhere begins with, if nothing in them is
+    switched."""
+    description = equations.terms.chart.description
+    if description.switched:
+        raise UnsupportedError(
+            f"{call}: {description.switching} opens, closes or sticks, and its impacts are "
+            "known to simulate only; use a compliant contact, a stop with stiffness, or "
+            "regularized friction"
+        )
+    asked = listed("outputs", outputs)
+    for name in asked:
+        equations.names.resolve(name)
+    given = named("parameters", parameters) or None
+    return FmuModel(
+        equations,
+        equations.assemble(start, guess=guess, t=number("t", t), parameters=given),
+        float(t),
+        equations.numeric.constants(given),
+        tuple(asked),
+        number("duration", duration, positive=True),
+        number("rtol", rtol, positive=True),
+    )
 
 
 def _deciding(values: list[SX], p: SX) -> SX:

@@ -96,6 +96,7 @@ def _read(path: Path) -> Trajectory:
         stored=stored,
         modes=modes,
         further=further,
+        units=_texts(meta.get("units", {})),
     )
 
 
@@ -103,6 +104,12 @@ def _names(values: Any) -> tuple[str, ...]:
     if not isinstance(values, list) or not all(map(is_name, values)):
         raise ValueError(f"{shown(values)} is no list of names")
     return tuple(values)
+
+
+def _texts(values: Any) -> Mapping[str, str]:
+    if not all(isinstance(value, str) for value in named("units", values).values()):
+        raise ValueError("units must be texts")
+    return dict(values)
 
 
 def _numbers(values: Any) -> Mapping[str, float]:

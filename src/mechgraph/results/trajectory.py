@@ -14,7 +14,7 @@ import numpy as np
 from .. import door
 from ..arguments import file_path, listed, one_of, replacing
 from ..errors import ArgumentError, shown, unknown
-from .table import WORK, table
+from .table import WORK, table, unit_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,6 +49,7 @@ class Trajectory:
     # of rigid contacts: parameters that switched
     modes: Mapping[str, np.ndarray] = field(default_factory=dict)
     further: Mapping[str, np.ndarray] = field(default_factory=dict)  # states of controllers
+    units: Mapping[str, str] = field(default_factory=dict)  # of a run that was loaded, by column
 
     @property
     def constants(self) -> dict[str, Any]:
@@ -327,6 +328,9 @@ class Trajectory:
             "format": FORMAT,
             "name": self.name,
             "columns": {key: list(value) for key, value in self.columns.items()},
+            "units": {
+                name: unit_of(self, name) for names in self.columns.values() for name in names
+            },
             "parameters": dict(self.parameters),
             "outcome": self.outcome,
             "statistics": dict(self.statistics),

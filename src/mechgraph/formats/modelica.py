@@ -1,0 +1,260 @@
+"""Modelica: the equations as the text of one model that needs no library."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import casadi as ca
+
+from ..arguments import file_path, writing
+from ..equations import Equations
+from ..errors import ArgumentError, UnsupportedError, shown
+from ..kernels.program import Program, Value
+from .c import traced
+from .fmu_model import FmuModel, Variable, started
+
+WORDS = """
+algorithm and annotation assert block break class connect connector constant constrainedby der
+discrete each else elseif elsewhen encapsulated end enumeration equation expandable extends
+external false final flow for function if import impure in initial inner input loop model not
+operator or outer output package parameter partial protected public pure record redeclare
+replaceable return stream then true type when while within time Real Integer Boolean String abs
+sign sqrt sin cos tan asin acos atan atan2 sinh cosh tanh exp log log10 min max floor ceil mod rem
+div integer sample pre edge change delay smooth noEvent sum product size
+"""
+RESERVED = {*WORDS.split()}
+INLINE = 120  # letters of an expression that is not given a name of its own
+LOGIC = {
+    "lt": "{0} < {1}", "le": "{0} <= {1}", "eq": "not ({0} < {1} or {0} > {1})",
+    "ne": "{0} < {1} or {0} > {1}", "and": "{0} and {1}", "or": "{0} or {1}", "not": "not {0}",
+}  # fmt: skip
+CONNECTIVES = ("and", "or", "not")  # whose operands are Boolean
+# Modelica has no equality of Reals, no inverse hyperbolic functions, and no others of C's library
+SPELLED = {
+    "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}",
+    "pow": "{0} ^ {1}", "neg": "-{0}", "fabs": "abs({0})", "fmin": "min({0}, {1})",
+    "fmax": "max({0}, {1})", "fmod": "rem({0}, {1})", "log1p": "log(1.0 + {0})",
+    "expm1": "exp({0}) - 1.0", "hypot": "sqrt({0} ^ 2 + {1} ^ 2)",
+    "asinh": "sign({0}) * log(abs({0}) + sqrt({0} ^ 2 + 1.0))",
+    "acosh": "log({0} + sqrt({0} ^ 2 - 1.0))", "atanh": "0.5 * log((1.0 + {0}) / (1.0 - {0}))",
+    "remainder": "{0} - {1} * floor({0} / {1} + 0.5)",
+    "copysign": "abs({0}) * (if {1} < 0.0 then -1.0 else 1.0)",
+    "if_else_zero": "if {0} then {1} else 0.0",
+}  # fmt: skip
+PLAIN = {
+    "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "exp", "log",
+    "sqrt", "floor", "ceil", "sign",
+}  # fmt: skip
+
+
+def export_modelica(
+    equations: Equations,
+    path: str | Path,
+    *,
+    start: Any = None,
+    guess: Mapping[str, float] | None = None,
+    t: float = 0.0,
+    parameters: Mapping[str, float] | None = None,
+    outputs: Sequence[str] = (),
+    duration: float = 1.0,
+    rtol: float = 1e-8,
+) -> Path:
+    """Write a Modelica model; see ``Equations.export``."""
+    target = file_path(path)
+    name = target.stem
+    if target.suffix.lower() != ".mo":
+        raise ArgumentError(
+            f"a Modelica model is written to a file NAME.mo, got {shown(str(path))}"
+        )
+    if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) or name in RESERVED:
+        raise ArgumentError(f"{shown(name)} is no name of a Modelica model; use another word")
+    given = {"start": start, "guess": guess, "t": t, "parameters": parameters}
+    model = started(
+        "export to Modelica", equations, outputs=outputs, duration=duration, rtol=rtol, **given
+    )
+    text = _text(model, name)
+    with writing(target):
+        target.write_text(text, encoding="utf-8")
+    return target
+
+
+def _text(model: FmuModel, name: str) -> str:
+    names = _names(model, name)
+    printer = _Printer(
+        _program(model), [names[v.reference] for v in _known(model)], {*names.values()}
+    )
+    rates, results = model.of("derivative"), model.of("output")
+    values = printer.results()
+    states = [names[v.reference] for v in model.of("state")]
+    rows = [f"der({state}) = {value};" for state, value in zip(states, values, strict=False)]
+    rows += [
+        f"{names[v.reference]} = {value};"
+        for v, value in zip(results, values[len(rates) :], strict=True)
+    ]
+    begins = [
+        f"{state} = {_number(v.start or 0.0)};"
+        for state, v in zip(states, model.of("state"), strict=True)
+    ]
+    title = _quoted(f"{model.equations.terms.name} ({model.equations.formalism})")
+    experiment = f"StartTime={model.t!r}, StopTime={model.t + model.duration!r}"
+    parts = [
+        f"model {name} {title}",
+        *_indented(_declared(model, names)),
+        *(["protected", *_indented(printer.declared)] if printer.declared else []),
+        "initial equation",
+        *_indented(begins),
+        "equation",
+        *_indented([*printer.lines, *rows]),
+        f"  annotation(experiment({experiment}, Tolerance={model.rtol!r}));",
+        f"end {name};",
+        "",
+    ]
+    return "\n".join(parts)
+
+
+def _indented(lines: Sequence[str]) -> list[str]:
+    return [f"  {line}" for line in lines]
+
+
+def _known(model: FmuModel) -> list[Variable]:
+    """The variables that x = (q, u, t, p, w) is made of."""
+    return [
+        variable for kind in ("state", "time", "parameter", "input") for variable in model.of(kind)
+    ]
+
+
+def _names(model: FmuModel, title: str) -> dict[int, str]:
+    """A word of Modelica for each variable, by its reference; primes are dots."""
+    taken, names = {*RESERVED, title}, {}
+    for variable in model.variables:
+        word = re.sub(r"\W", "_", variable.name.replace("'", "_dot"), flags=re.ASCII)
+        word = word if re.match(r"[A-Za-z]", word) else f"x{word}"
+        free, count = word, 1
+        while free in taken:
+            count += 1
+            free = f"{word}_{count}"
+        if variable.kind != "time":
+            taken.add(free)
+        names[variable.reference] = "time" if variable.kind == "time" else free
+    return names
+
+
+def _declared(model: FmuModel, names: dict[int, str]) -> list[str]:
+    words = {
+        "parameter": "parameter Real",
+        "input": "input Real",
+        "state": "Real",
+        "output": "output Real",
+    }
+    lines = []
+    for kind, word in words.items():
+        for v in model.of(kind):
+            about = [f'unit="{_unit(v.unit)}"'] if v.unit else []
+            about += [f"start={_number(v.start or 0.0)}"] if kind in ("state", "input") else []
+            value = f" = {_number(v.start or 0.0)}" if kind == "parameter" else ""
+            told = f"({', '.join(about)})" if about else ""
+            lines.append(f"{word} {names[v.reference]}{told}{value} {_quoted(v.name)};")
+    return lines
+
+
+def _unit(unit: str) -> str:
+    """A unit as Modelica spells it."""
+    return unit.replace("²", "2").replace("³", "3").replace("·", ".")
+
+
+def _quoted(text: str) -> str:
+    return '"' + re.sub(r'(["\\])', r"\\\1", re.sub(r"\s", " ", text)) + '"'
+
+
+def _number(value: float) -> str:
+    if not math.isfinite(value):
+        raise UnsupportedError(
+            f"export to Modelica: Modelica has no number {value}; change the model"
+        )
+    return repr(float(value)) if value >= 0 else f"({float(value)!r})"
+
+
+def _program(model: FmuModel) -> Program:
+    value = ca.densify(ca.vertcat(model.derivatives, model.observed))
+    made = {"model": ca.Function("model", [model.x], [value], {"cse": True})}
+    program = traced("export to Modelica", made)["model"][0]
+    if program.tables:
+        raise UnsupportedError(
+            "export to Modelica: there is a table in the model, which the text does not carry; "
+            "export C or an FMU, or write it with mg.if_else"
+        )
+    return program
+
+
+class _Printer:
+    """A program as equations: what is used more than once, or is long, has a name of its own."""
+
+    def __init__(self, program: Program, known: list[str], taken: set[str]) -> None:
+        self.program, self.known, self.taken = program, known, taken
+        uses = Counter(
+            k for v in program.values if v[0] not in ("input", "constant") for k in v[1:]
+        )
+        self.uses = uses + Counter(program.outputs[0])
+        self.declared: list[str] = []
+        self.lines: list[str] = []
+        self.texts: list[str] = []
+        for number, value in enumerate(program.values):
+            self.texts.append(self._named(number, value))
+
+    def results(self) -> list[str]:
+        """The values of the program."""
+        return [self._real(k) for k in self.program.outputs[0]]
+
+    def _named(self, number: int, value: Value) -> str:
+        text = self._spelled(value)
+        if value[0] in ("input", "constant") or (self.uses[number] < 2 and len(text) < INLINE):
+            return text
+        name = f"v{number}"
+        while name in self.taken:
+            name += "_"
+        self.declared.append(f"{'Boolean' if value[0] in LOGIC else 'Real'} {name};")
+        self.lines.append(f"{name} = {text};")
+        return name
+
+    def _spelled(self, value: Value) -> str:
+        kind, operands = value[0], value[1:]
+        if kind == "input":
+            return self.known[operands[1]]
+        if kind == "constant":
+            return self._no_number() if math.isnan(operands[0]) else _number(operands[0])
+        if kind in PLAIN:
+            return f"{kind}({', '.join(map(self._real, operands))})"
+        if kind not in LOGIC and kind not in SPELLED:
+            raise UnsupportedError(
+                f"export to Modelica: Modelica has no function {kind}; export C or an FMU, or "
+                "write it with other functions"
+            )
+        given = [self._real(k) for k in operands]
+        if kind in CONNECTIVES:
+            given = [self._truth(k) for k in operands]
+        elif kind == "if_else_zero":
+            given[0] = self._truth(operands[0])
+        return f"({(LOGIC.get(kind) or SPELLED[kind]).format(*given)})"
+
+    def _no_number(self) -> str:
+        """What fails where it is asked for, and not before; Modelica has no NaN."""
+        line = "parameter Real no_number_ = -1.0;"
+        if line not in self.declared:
+            self.declared.insert(0, line)
+        return "sqrt(no_number_)"
+
+    def _real(self, number: int) -> str:
+        """A value as a number."""
+        text = self.texts[number]
+        logical = self.program.values[number][0] in LOGIC
+        return f"(if {text} then 1.0 else 0.0)" if logical else text
+
+    def _truth(self, number: int) -> str:
+        """A value as a condition."""
+        text = self.texts[number]
+        return text if self.program.values[number][0] in LOGIC else f"(abs({text}) > 0.0)"
