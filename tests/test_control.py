@@ -101,11 +101,12 @@ def test_sampled_feedback_is_the_discrete_system_whatever_the_output(law, method
 
 
 @pytest.mark.parametrize(
-    ("rate", "rtol", "short"), [(400, 1e-8, True), (400, 1e-11, True), (10, 1e-11, False)]
+    ("rate", "rtol", "least", "most"),
+    [(400, 1e-8, 6, 6.1), (60, 1e-9, 7, 9), (400, 1e-11, 6, 7.5), (10, 1e-11, 12, 21)],
 )
-def test_between_samples_the_motion_is_known_as_well(rate, rtol, short):
-    """States within steps, and events; with steps of order 5 where samples come often, and of
-    order 8."""
+def test_between_samples_the_motion_is_known_as_well(rate, rtol, least, most):
+    """States within steps, and events; with steps of orders 4 and 5 where samples come often, and
+    of order 8: as many evaluations as these take."""
     state, states = np.array([1.0, -0.3]), []
     Ad, Bd = held(1 / rate)
     for _ in range(2 * rate + 1):
@@ -130,7 +131,7 @@ def test_between_samples_the_motion_is_known_as_well(rate, rtol, short):
     assert np.allclose(found, [exact(t) for t in run.time], rtol=0, atol=30 * rtol)
     assert len(run.events["middle"]) == 1
     assert abs(exact(run.events["middle"][0])[0]) < 30 * rtol
-    assert (run.statistics["evaluations"] < 12 * run.statistics["steps"]) == short
+    assert least <= run.statistics["evaluations"] / run.statistics["steps"] < most
 
 
 def test_two_rates_at_once_are_sampled_each_at_its_own_moments():
