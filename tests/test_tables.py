@@ -490,3 +490,64 @@ def test_other_languages_refuse_tables_by_name(tmp_path):
     eqs = pendulum(stiffness=mg.table([-1, 0, 1], [-2, 0, 1])).equations()
     with pytest.raises(mg.UnsupportedError, match="a table has no form in"):
         eqs.export(tmp_path / "model.py")
+
+
+# --- where there is no value ----------------------------------------------------------------------
+
+
+def _valueless(kind: str) -> mg.Equations:
+    s = mg.System("arm", gravity=(0, 0, -9.81))
+    s.revolute("h", s.ground, s.body("rod", mass=1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.1)))
+    laws = {
+        "table": lambda m: mg.table([-1, 1], [1, -1], outside="refuse", name="soft")(
+            m.coordinate("h")
+        ),
+        "root": lambda m: mg.sqrt(1 - m.coordinate("h")),
+    }
+    s.torque("law", "h", laws[kind])
+    s.torque("motor", "h", s.input("w"))
+    return s.equations()
+
+
+VERBS = {
+    "accelerations": lambda e, q: e.accelerations(q, 0 * q),
+    "forces": lambda e, q: e.forces(q, 0 * q),
+    "solve": lambda e, q: e.solve(q, 0 * q),
+    "efforts": lambda e, q: e.efforts(q, 0 * q, 0 * q),
+    "jacobian": lambda e, q: e.jacobian("accelerations", "q", q, 0 * q),
+    "observe": lambda e, q: e.observe("h''", q, 0 * q),
+    "reaction": lambda e, q: e.reaction("h", q, 0 * q),
+    "inverse": lambda e, q: e.inverse_dynamics(q[None], 0 * q[None], 0 * q[None]),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_no_verb_is_silent_beyond_a_table_that_refuses(verb):
+    """In the interpreter, in machine code and in a batch; within the table they answer."""
+    e, ask = _valueless("table"), VERBS[verb]
+    for _ in range(2):
+        ask(e, np.array([0.9]))
+        with pytest.raises(mg.ArgumentError, match=r"'soft' has points from -1 to 1.* is at 2;"):
+            ask(e, np.array([2.0]))
+        e.compile()
+    with pytest.raises(mg.ArgumentError, match="is at 3;"):
+        e.accelerations([[0.5], [3.0], [2.0]], np.zeros((3, 1)))
+
+
+def test_searches_may_try_states_beyond_a_table_and_failures_name_it():
+    e = _valueless("table")
+    assert abs(e.forces(*e.equilibrium({"h": 0.8})[:2])[0]) < 1e-9
+    with pytest.raises(mg.AssemblyError, match="table 'soft' has points"):
+        e.equilibrium({"h": 2.0})
+    with pytest.raises(mg.ArgumentError, match="table 'soft' has points"):
+        e.linearize({"h": 2.0})
+    with pytest.warns(UserWarning, match=r"number 0 is lost after t = 0 s: table 'soft'"):
+        e.rollout([2.0], [0.0], step=0.01, steps=2)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_force_without_a_value_is_named(verb):
+    e = _valueless("root")
+    VERBS[verb](e, np.array([0.9]))
+    with pytest.warns(UserWarning, match="torque 'law' has no value at this state"):
+        VERBS[verb](e, np.array([2.0]))

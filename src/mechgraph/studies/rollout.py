@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arguments import earlier_word, number, numbers, one_of, whole
+from ..contract.evaluator import searching
 from ..errors import ArgumentError, UnsupportedError
 from ..kernels.compiler import CompilationFailure, report
 from ..kernels.flow import METHODS
@@ -109,9 +110,11 @@ def _warn_if_lost(found: Rollouts, w: np.ndarray, p: np.ndarray) -> None:
     i, last = int(lost[0]), max(0, int(known[lost[0]].argmin()) - 1)
     inputs, constants = (w[i] if w.ndim == 3 else w)[last], p[min(i, len(p) - 1)]
     t, state = float(found.time[last]), (found.q[i, last], found.u[i, last])
-    why = "it runs away; try a shorter step"
+    told = *state, t, inputs, constants
+    why = found.equations.numeric.unanswered(*told) or "it runs away; try a shorter step"
     try:
-        found.equations.accelerations(*state, t, inputs, constants)
+        with searching():
+            found.equations.accelerations(*told)
     except ArgumentError as error:
         why = str(error)
     warnings.warn(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...arguments import named, one_state, some_of
+from ...contract.evaluator import searching
 from ...errors import UnsupportedError
 from ..assembly.conversion import convert, in_joint_coordinates
 from .balance import Balance
@@ -66,6 +67,7 @@ def steady(
     return _found(equations, guess, hold, constant, True, accelerating, inputs, parameters)
 
 
+@searching()
 def _found(
     equations: Equations,
     guess: Any,

@@ -112,6 +112,9 @@ def _failure(balance: Balance, tried: list[State]) -> str:
     """What was tried, how near it came, and what is left there."""
     best = min(tried, key=lambda end: _error(balance, balance(end)))
     rows = balance(best)
+    if not np.isfinite(rows.values).all():
+        why = balance.equations.numeric.unanswered(*best, 0.0, *balance.given)
+        return f"no equilibrium was looked for: at the guess {why or 'there are no forces'}"
     if not rows.unmet().any():
         left = _left(balance, _later(balance, best))
         return f"the motion found near the guess is steady for an instant only: then {left}"

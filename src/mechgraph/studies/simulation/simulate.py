@@ -15,6 +15,7 @@ from tqdm import tqdm
 
 from ...arguments import choice, earlier_word, flag, named, number, one_of
 from ...contract.closed import Account
+from ...contract.evaluator import searching
 from ...errors import ArgumentError, SimulationError, UnsupportedError
 from ...kernels.kinks import kinks
 from ...kernels.stepping import CROSSING, TOO_SMALL
@@ -234,6 +235,7 @@ def _surfaces(context: Context, watch: Watch, contacts: Contacts | None) -> Surf
 # --- the run --------------------------------------------------------------------------------------
 
 
+@searching()
 def _run(
     integrator: Integrator,
     recorder: Recorder,
