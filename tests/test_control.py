@@ -260,6 +260,31 @@ def test_a_loop_in_any_way_of_keeping_it():
     assert np.abs(runs[0].violation).max() < 1e-9
 
 
+@pytest.mark.parametrize("law", ["pid", "in Python", "sampled"])
+def test_states_of_a_controller_in_the_stabilized_equations(law):
+    """They are integrated along with the multipliers: as with projection."""
+    laws = {
+        "pid": mg.pid("crank", reference=1.3, kp=20.0, ki=30.0, kd=4.0, filter=0.02),
+        "in Python": mg.feedback(
+            lambda t, q, u, x: (-40 * x["s"], {"s": np.sin(9 * t) - 5 * x["s"]}), {"s": 0.1}
+        ),
+        "sampled": mg.sampled(
+            lambda m, x: (9 * x["s"], {"s": 1.3 - m.coordinate("crank") + 0.5 * x["s"]}),
+            20,
+            {"s": 0.1},
+        ),
+    }
+    options = {"inputs": {"w": laws[law]}, "guess": {"coupler": -1.0, "rocker": 1.5}, "step": 0.1}
+    eqs, start = four_bar("crank").equations("kane"), {"crank": 1.2}
+    runs = [
+        eqs.simulate(0.2, start, drift=drift, rtol=1e-9, **options)
+        for drift in ("projection", "gear-gupta-leimkuhler")
+    ]
+    for name in ("crank", "crank'", *laws[law].states):
+        assert np.allclose(runs[0][name], runs[1][name], rtol=0, atol=1e-6)
+    assert np.abs(runs[1].imbalance).max() < 1e-6
+
+
 # --- laws in common use ---------------------------------------------------------------------------
 
 
@@ -554,11 +579,11 @@ def test_without_a_compiler_all_is_the_same(monkeypatch):
     starts = np.random.default_rng(2).normal(size=(2, 5, 1))
 
     def found():
-        laws = sampled(python, 20), sampled(motion, 20), motion
+        laws = sampled(python, 20), sampled(motion, 20), motion, summed
         runs = [oscillator().rollout(*starts, step=0.025, steps=20, inputs=law) for law in laws]
         runs += [
             oscillator().simulate(0.5, START, inputs=law, step=0.1, rtol=1e-11)
-            for law in (*laws, python, summed)
+            for law in (*laws, python)
         ]
         return [run.q for run in runs]
 
@@ -568,11 +593,49 @@ def test_without_a_compiler_all_is_the_same(monkeypatch):
         assert np.allclose(a, b, rtol=0, atol=1e-10)
 
 
+WITH_STATES = {
+    "feedback, with m": mg.feedback(
+        lambda m, x: (-m.coordinate("x") - x["s"], {"s": m.coordinate("x") - x["s"]}), {"s": 0.4}
+    ),
+    "sampled, with m": mg.sampled(
+        lambda m, x: (-x["s"], {"s": 0.5 * x["s"] + m.coordinate("x")}), 20, {"s": 0.4}
+    ),
+    "sampled, in Python": mg.sampled(
+        lambda t, q, u, x: (-x["s"] - u[..., 0], {"s": 0.5 * x["s"] + q[..., 0]}), 20, {"s": 0.4}
+    ),
+    "pid": mg.pid("x", reference=0.2, kp=3.0, ki=1.0, kd=0.5, filter=0.1),
+    "sampled pid": mg.pid("x", reference=0.2, kp=3.0, ki=1.0, kd=0.5, filter=0.1, rate=20),
+}
+
+
+@pytest.mark.parametrize("law", WITH_STATES)
+def test_rollouts_carry_the_states_of_controllers(law):
+    """Each trajectory as ``simulate`` has it, the states, too, also where they are recorded less
+    often than they are sampled."""
+    eqs, inputs = oscillator(), {"w": WITH_STATES[law]}
+    q, u = np.random.default_rng(5).normal(size=(2, 3, 1))
+    runs = eqs.rollout(q, u, step=1 / 200, steps=200, every=25, inputs=inputs)
+    for k in range(3):
+        run = eqs.simulate(1.0, (q[k], u[k]), inputs=inputs, step=0.125, rtol=1e-11)
+        assert np.allclose(runs.q[k], run.q, rtol=0, atol=1e-7)
+        for name in inputs["w"].states:
+            assert np.allclose(runs[name][k], run[name], rtol=0, atol=1e-7)
+
+
+def test_rollouts_hold_the_rates_of_states_in_python_over_a_step():
+    """ṡ = x, held over steps of a motion x = 1 − t."""
+    s = mg.System("mass")
+    s.prismatic("x", s.ground, s.body("b", mass=1.0, inertia=(1, 1, 1)), axis="x")
+    s.torque("f", "x", s.input("w"))
+    law = mg.feedback(lambda t, q, u, x: (0.0, {"s": q[:, 0]}), {"s": 0.0})
+    runs = s.equations().rollout([1.0], [-1.0], step=0.1, steps=10, inputs={"w": law})
+    assert np.allclose(runs["s"][0, -1], 0.1 * np.sum(1 - 0.1 * np.arange(10)), rtol=1e-12)
+
+
 def test_rollouts_tell_what_they_cannot_sample():
     eqs = oscillator()
     for inputs, words in (
         (mg.sampled(lambda m: 0, 30), "step must be a whole part of 0.0333333 s"),
-        ({"w": mg.pid("x", ki=1.0)}, "use simulate"),
         (lambda t, q, u: np.zeros((2, 1)), "3 trajectories at once"),
         (lambda t, q, u: np.full((3, 1), np.nan), "'w' is not finite"),
     ):

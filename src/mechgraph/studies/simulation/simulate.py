@@ -209,11 +209,6 @@ def _integrator(
             f"drift={STABILIZED!r} is integrated by 'radau', got method={method!r}; leave it out, "
             "or use drift='projection'"
         )
-    if problem.loop.own_names:
-        raise UnsupportedError(
-            f"drift={STABILIZED!r} knows no controllers with states of their own "
-            f"({', '.join(problem.loop.own_names)}); use drift='projection'"
-        )
     return Stabilized(equations, problem)
 
 
@@ -228,7 +223,8 @@ def _stabilized(equations: Equations, rate: float) -> SX:
 
 def _surfaces(context: Context, watch: Watch, contacts: Contacts | None) -> Surfaces:
     """What the run must not step over without a word."""
-    kinked = ca.vertcat(context.equations.numeric.closed.kinks, kinks(context.loop.inputs))
+    laws = ca.vertcat(context.loop.inputs, context.loop.own_rates)
+    kinked = ca.vertcat(context.equations.numeric.closed.kinks, kinks(laws))
     return Surfaces(SX(0, 1) if contacts is None else contacts.margins, kinked, watch.values)
 
 
