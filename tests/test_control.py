@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import pickle
 
+import casadi as ca
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 from scipy.linalg import expm
+from scipy.spatial.transform import Rotation
 
 import mechgraph as mg
+from mechgraph.vectors import turned_by
 
 M, K, C = 2.0, 3.0, 0.4
 A = np.array([[0, 1], [-K / M, -C / M]])
@@ -534,6 +537,60 @@ def test_a_law_without_a_value_on_the_way_keeps_the_motion_and_is_named():
         with pytest.raises(mg.SimulationError, match="input 'w' is nan") as error:
             oscillator().simulate(1.0, START, inputs=law, step=0.01)
         assert error.value.trajectory.time[-1] >= 0.49
+
+
+# --- attitudes ------------------------------------------------------------------------------------
+
+
+def ball(gravity: float = 9.81) -> mg.Equations:
+    """A rod on a ball joint whose frame is turned, with a torque about each of its axes."""
+    s = mg.System("rod", gravity=(0, 0, -gravity))
+    rod = s.body("rod", mass=1.3, com=(0.1, 0.2, 0.5), inertia=(0.11, 0.09, 0.03))
+    s.spherical("b", s.ground, rod, orientation=[("x", 0.4), ("y", -0.3)])
+    s.torque("motors", "b", [s.input(name) for name in ("wx", "wy", "wz")])
+    return s.equations()
+
+
+def test_rotation_vectors_are_those_of_scipy():
+    random = np.random.default_rng(3)
+    for start, end in Rotation.random(40, random).as_quat(scalar_first=True).reshape(20, 2, 4):
+        found = np.array(ca.DM(turned_by(ca.SX(ca.DM(end)), ca.DM(start)))).ravel()
+        turn = Rotation.from_quat(end, scalar_first=True)
+        turn = turn * Rotation.from_quat(start, scalar_first=True).inv()
+        assert np.allclose(found, turn.as_rotvec(), atol=1e-12)
+    assert np.allclose(np.array(ca.DM(turned_by(ca.SX(ca.DM(end)), ca.DM(end)))), 0, atol=1e-15)
+
+
+@pytest.mark.parametrize("rate", [None, 200])
+def test_state_feedback_holds_an_attitude_as_its_linear_model_says(rate):
+    """Upside down, held by the torques of an equilibrium: x(t) = exp((A − BK) t) x(0)."""
+    eqs, q0 = ball(), Rotation.from_rotvec([0.3, -0.5, 0.4]).as_quat(scalar_first=True)
+    w0 = eqs.efforts(q0, np.zeros(3), np.zeros(3))
+    linear = eqs.linearize((q0, np.zeros(3)), inputs=w0)
+    K = linear.lqr_gain(1, 0.1, rate)
+    size, turn = 1e-5, np.array([0.7, -0.4, 0.5])
+    tilted = Rotation.from_rotvec(size * turn) * Rotation.from_quat(q0, scalar_first=True)
+    start = tilted.as_quat(scalar_first=True), np.zeros(3)
+    run = eqs.simulate(0.5, start, inputs=linear.feedback(K, rate), rtol=1e-11, atol=1e-16)
+    back = Rotation.from_quat(run.q[-1], scalar_first=True)
+    back = back * Rotation.from_quat(q0, scalar_first=True).inv()
+    there = (
+        np.concatenate(
+            [back.as_rotvec(), Rotation.from_quat(q0, scalar_first=True).apply(run.u[-1])]
+        )
+        / size
+    )
+    first = np.concatenate([turn, np.zeros(3)])
+    if rate is None:
+        wanted = expm(0.5 * (linear.A - linear.B @ K)) @ first
+    else:
+        whole = expm(np.block([[linear.A, linear.B], [np.zeros((3, 9))]]) / rate)
+        wanted = np.linalg.matrix_power(whole[:6, :6] - whole[:6, 6:] @ K, rate // 2) @ first
+    assert np.allclose(there, wanted, rtol=0, atol=3e-4)
+    far = Rotation.from_rotvec([1.5, 1.0, -1.2]) * Rotation.from_quat(q0, scalar_first=True)
+    law = linear.lqr(1, 0.1, rate)
+    run = eqs.simulate(8.0, (far.as_quat(scalar_first=True), np.zeros(3)), inputs=law)
+    assert abs(abs(run.q[-1] @ q0) - 1) < 1e-5
 
 
 # --- many at once ---------------------------------------------------------------------------------
