@@ -19,7 +19,10 @@ from mechgraph.kernels.compiler import find_compiler
 from mechgraph.kernels.kinks import kinks
 from mechgraph.kernels.program import trace
 from mechgraph.show.tabled import table_figures
-from mechgraph.tables import KINDS, OUTSIDE, data_of, settled, wave
+from mechgraph.tables.graph import settled
+from mechgraph.tables.searches import data_of
+from mechgraph.tables.stops import wave
+from mechgraph.tables.table import KINDS, OUTSIDE
 
 X = SX.sym("x")
 
@@ -490,6 +493,23 @@ def test_other_languages_refuse_tables_by_name(tmp_path):
     eqs = pendulum(stiffness=mg.table([-1, 0, 1], [-2, 0, 1])).equations()
     with pytest.raises(mg.UnsupportedError, match="a table has no form in"):
         eqs.export(tmp_path / "model.py")
+
+
+@pytest.mark.parametrize("kind", ["linear", "smooth", "hold"])
+def test_a_grid_may_repeat_along_one_axis_and_not_along_the_other(kind):
+    """f(x) g(y), periodic in x and held in y: what the two tables over one number give."""
+    x, y = np.array([0.0, 0.4, 1.1, 1.7, 2.0]), np.array([-1.0, 0.2, 0.7, 1.5])
+    f, g = np.array([1.0, 3.0, -2.0, 0.5, 1.0]), np.array([2.0, -1.0, 0.4, 1.0])
+    grid = mg.table(x, y, np.outer(f, g), kind=kind, outside=("repeat", "hold"))
+    one = mg.table(x, f, kind=kind, outside="repeat"), mg.table(y, g, kind=kind)
+    random = np.random.default_rng(1)
+    a, b = random.uniform(-7, 9, 200), random.uniform(-1, 1.49, 200)
+    assert np.allclose(grid(a, b), one[0](a) * one[1](b), rtol=0, atol=1e-12)
+    if kind != "hold":
+        assert np.allclose(grid(a, 3.0), one[0](a) * g[-1], rtol=0, atol=1e-12)
+    for outside, words in ((("hold", "repeat"), "along y"), (("hold", "twice"), "outside")):
+        with pytest.raises(mg.ModelError, match=words):
+            mg.table(x, y, np.outer(f, g), outside=outside)
 
 
 # --- where there is no value ----------------------------------------------------------------------

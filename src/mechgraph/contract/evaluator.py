@@ -23,7 +23,8 @@ from ..errors import ArgumentError, ModelError, UnsupportedError
 from ..kernels import Kernel, flow
 from ..model.limits import Limits
 from ..motion.loads import culprit
-from ..tables import at_times, refusal
+from ..tables.graph import refusal
+from ..tables.series import at_times
 from .closed import Closed, entries
 from .solver import sparse_matrix
 from .terms import Terms

@@ -26,7 +26,7 @@ from casadi import SX
 
 from ..errors import ModelError, shown, unknown
 from ..model.described import Described
-from ..tables import Table
+from ..tables.table import Table
 from ..vectors import NOT_AN_EXPRESSION, scalar
 
 if TYPE_CHECKING:

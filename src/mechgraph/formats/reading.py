@@ -17,7 +17,7 @@ from ..model import kinds
 from ..model.joints import Chain
 from ..model.system import System
 from ..motion.speeds import joint_chart
-from ..tables import Table
+from ..tables.table import Table
 from . import document
 from .document import Node
 from .values import Values

@@ -9,7 +9,7 @@ from typing import Any
 from ..model import kinds
 from ..model.contact.friction import Friction
 from ..model.system import System
-from ..tables import KINDS, OUTSIDE
+from ..tables.table import KINDS, OUTSIDE
 from .reading import VERSION
 from .values import typed_values
 

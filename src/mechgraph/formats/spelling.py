@@ -20,7 +20,9 @@ from casadi import SX
 from ..errors import ModelError, blamed, shown
 from ..model.bodies import Body, Marker, marker_on
 from ..model.joints import Joint
-from ..tables import COEFFICIENTS, ORIGIN, PIECE, Table, calls, settled, table_of
+from ..tables.graph import calls, settled
+from ..tables.searches import COEFFICIENTS, ORIGIN, PIECE
+from ..tables.table import Table, table_of
 from .grammar import FUNCTIONS, MOTION, WORD
 
 Spelled = tuple[str, int]  # a text, and how tightly it holds together

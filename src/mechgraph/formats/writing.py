@@ -24,7 +24,7 @@ from ..model.rubbing import DryFriction
 from ..model.stops import Limits
 from ..model.transitions import Ball, Directed, Rotation, Screw, Transition, Translation
 from ..model.unit import Unit
-from ..tables import Table
+from ..tables.table import Table
 from . import document
 from .grammar import Formula
 from .reading import ORDERED, VERSION, Reading

@@ -27,7 +27,7 @@ from casadi import SX
 
 from ..arguments import whole
 from ..errors import ArgumentError
-from ..tables import settled
+from ..tables.graph import settled
 from .compiler import CompilationFailure, cached, find_compiler, key_of, lanes, load, report
 from .emit import Printed, emitter_text, printed, with_drivers
 from .native import Native, Single

@@ -16,7 +16,7 @@ from ..errors import ArgumentError, UnsupportedError
 from ..kernels.compiler import CompilationFailure, report
 from ..kernels.flow import METHODS
 from ..results.rollouts import Rollouts
-from ..tables import at_times, check_covered
+from ..tables.series import at_times, check_covered
 from .controlled import Controlled, has_laws
 from .projection import project
 

@@ -21,7 +21,7 @@ from ...kernels.kinks import kinks
 from ...kernels.stepping import CROSSING, TOO_SMALL
 from ...motion.motion import Motion
 from ...results.trajectory import Trajectory
-from ...tables import check_covered
+from ...tables.series import check_covered
 from ..assembly.assemble import assemble
 from ..contact.modes import Contacts
 from .context import Context
