@@ -542,7 +542,8 @@ def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:
         f"{OWN}\nimport time\ndef w(t):\n    time.sleep(0.001)\n    print('on', flush=True)\n"
         "    return 0.0\nOPTIONS = {'inputs': {'w': w}}\nSTART = {'theta': 2.0}\n"
     )
-    program = [sys.executable, "-c", "from mechgraph.cli import main; main()"]
+    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    program = [sys.executable, "-c", f"{heard}; from mechgraph.cli import main; main()"]
     long = ["--duration", "1000", "--step", "0.5", "--out", str(out)]
     with subprocess.Popen([*program, "run", str(path), *long], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None

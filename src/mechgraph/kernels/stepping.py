@@ -23,6 +23,7 @@ PATIENCE = 15  # steps held back by stability after which a run is stiff
 SAMPLES = 4096  # that are logged before Python has to look
 CROSSINGS = 256  # changes of sign that are told of one step
 DEPTH = 40  # as in steps.c
+TINY = 1e-13  # of the time: a step that is over before it has begun
 
 _long, _double, _at = ctypes.c_long, ctypes.c_double, ctypes.c_void_p
 
@@ -79,6 +80,8 @@ def _library(compiler: Compiler | None) -> ctypes.CDLL:
     library = load(key_of(text), lambda: text)
     library.steps_attempt.restype = _double
     library.steps_attempt.argtypes = [_at, _double]
+    library.steps_over.restype = _double
+    library.steps_over.argtypes = [_at, _double]
     library.steps_integrate.argtypes = [_at, _double, _double]
     library.steps_accept.argtypes = [_at, _double]
     library.steps_surfaces.argtypes = [_at, _at]
@@ -306,8 +309,11 @@ class Steps:
 
     def _try(self, moment: float) -> float:
         """A step to this moment, and its error in units of the tolerance."""
-        if moment > self.run.t:
-            return float(self._called(self._c.steps_attempt, moment - self.run.t))
+        h = moment - self.run.t
+        if h > 0:
+            tiny = h < TINY * abs(moment)
+            step = self._c.steps_over if tiny else self._c.steps_attempt
+            return float(self._called(step, h))
         self.run.step, self.arrays["kept"][:] = 0.0, self.arrays["y"]
         return 0.0
 

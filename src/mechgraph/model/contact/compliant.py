@@ -64,6 +64,18 @@ class CompliantContact(SurfaceElement, Force):
             for contact in pair.pressing_contacts(m):
                 yield pair, replace(contact, point=contact.middle)
 
+    @property
+    def is_passable(self) -> bool:
+        """Whether its surfaces, pressed in too deep, come out on the other side."""
+        return any(_size(pair) is not None for pair in self.pairs)
+
+    def reserve(self, m: Motion) -> SX:
+        """How much deeper they could be pressed in before that is half of the way through."""
+        sizes = ((pair, _size(pair)) for pair in self.pairs)
+        return ca.vertcat(
+            *(pair.contact(m).gap + size / 2 for pair, size in sizes if size is not None)
+        )
+
     def potential(self, m: Motion) -> SX:
         power = self.exponent + 1
         return sum(
@@ -96,6 +108,17 @@ class CompliantContact(SurfaceElement, Force):
             contact.gap < 0
         ) * self.friction.unloaded(across)
         return (pressing - elastic) * contact.normal + rubbing
+
+
+def _size(pair: SurfacePair) -> SX | None:
+    """How deep round things are in each other where their middles meet; None for planes, and for
+    what is inside of another."""
+    radii = [
+        end.radius
+        for end in (pair.surface, pair.base)
+        if hasattr(end, "radius") and not getattr(end, "inside", False)
+    ]
+    return sum(radii, SX(0)) if len(radii) == 2 else None
 
 
 def _overlap(contact: Contact) -> SX:

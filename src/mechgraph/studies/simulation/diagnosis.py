@@ -11,6 +11,7 @@ import numpy as np
 
 from ...contract.evaluator import searching
 from ...contract.mobility import lost_rows
+from ...model.contact.compliant import CompliantContact
 from ...results.trajectory import Trajectory
 from .context import Context
 from .integrators import IntegrationFailure, Integrator
@@ -54,6 +55,22 @@ def warn_of_rounding(integrator: Integrator, rtol: float) -> None:
             "passes near a singular position; what comes after it is known to that only",
             stacklevel=4,
         )
+
+
+def warn_of_depth(trajectory: Trajectory, integrator: Integrator, recorder: Recorder) -> None:
+    """Say so where round things were pressed so deep into each other that they may have passed."""
+    forces = recorder.context.equations.terms.chart.description.forces.values()
+    pressed = [f for f in forces if isinstance(f, CompliantContact) and f.is_passable]
+    runs = [trajectory, _along_steps(trajectory, integrator, recorder)] if pressed else []
+    for contact in pressed:
+        deep = [run.time[run.observe(contact.reserve).min(axis=1) < 0] for run in runs]
+        if any(map(len, deep)):
+            warnings.warn(
+                f"contact {contact.name!r} is pressed in by more than half of its size at t = "
+                f"{np.concatenate(deep).min():.6g}: things may have passed through each other. A "
+                "larger stiffness, or rigid_contact, holds them apart",
+                stacklevel=4,
+            )
 
 
 def warn_of_lost_energy(

@@ -20,6 +20,12 @@ KEPT = 1e-6  # violation after projection that fails a run
 JUMP = 1e-2  # violation before projection, in proportion to the coordinates, that does
 
 
+class Contradiction(IntegrationFailure):
+    """Constraints that cannot hold together."""
+
+    hint = "Take one of these constraints away, or let both ask for the same"
+
+
 class Recorder:
     """The motion so far, on the constraints."""
 
@@ -92,7 +98,7 @@ class Recorder:
         left = np.abs(violations(eqs, q, u, times, self.context.parameters)[1][0])
         if left.max(initial=0.0) > KEPT * max(1.0, np.abs(u).max(initial=0.0)):
             row = int(left.argmax())
-            raise IntegrationFailure(
+            raise Contradiction(
                 f"the rate of {eqs.constraints[row]!r} is off by {left[row]:.2g} at t = "
                 f"{times[0]:.6g}: constraints contradict each other there"
             )
@@ -109,7 +115,7 @@ class Recorder:
         elif np.abs(left).max() < KEPT:
             return
         state, row = np.unravel_index(np.abs(left).argmax(), left.shape)
-        raise IntegrationFailure(
+        raise Contradiction(
             f"{eqs.constraints[row]!r} is off by {abs(left[state, row]):.2g} at t = "
             f"{times[state]:.6g}: constraints contradict "
             "each other there, or one of them jumps"
@@ -141,7 +147,10 @@ class Recorder:
             "inputs": eqs.inputs,
             "constraints": eqs.constraints,
         }
-        w = self._inputs(outcome, t, q, u, own)
+        try:
+            w = self._inputs(outcome, t, q, u, own)
+        except KeyboardInterrupt:  # the motion is known, and kept
+            outcome, w = "interrupted", self._unknown_inputs(t)
         found = {name: np.array(times) for name, times in watch.found.items()}
         elements = eqs.terms.working if work.shape[1] > 2 else ()
         names = ["supplied", "dissipated", *(WORK + name for name in elements)]
@@ -178,7 +187,10 @@ class Recorder:
         except InputFailure:
             if outcome != "failed":
                 raise
-            return np.full((len(states[0]), len(self.context.equations.inputs)), np.nan)
+            return self._unknown_inputs(states[0])
+
+    def _unknown_inputs(self, t: np.ndarray) -> np.ndarray:
+        return np.full((len(t), len(self.context.equations.inputs)), np.nan)
 
     def inputs_at(self, t: np.ndarray, q: np.ndarray, u: np.ndarray, own: np.ndarray) -> np.ndarray:
         """w at times and states of the run."""

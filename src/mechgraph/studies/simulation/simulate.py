@@ -6,6 +6,7 @@ from __future__ import annotations
 import time as clock
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard
 
 import casadi as ca
@@ -26,7 +27,13 @@ from ..assembly.assemble import assemble
 from ..contact.modes import Contacts
 from .context import Context
 from .crossings import Crossings, Met, Surfaces
-from .diagnosis import diagnosis, statistics_of, warn_of_lost_energy, warn_of_rounding
+from .diagnosis import (
+    diagnosis,
+    statistics_of,
+    warn_of_depth,
+    warn_of_lost_energy,
+    warn_of_rounding,
+)
 from .events import Event, Watch
 from .integrators import METHODS, IntegrationFailure, Integrator, Problem, make_integrator
 from .loop import InputFailure
@@ -149,9 +156,11 @@ def simulate(
     trajectory = recorder.trajectory(outcome, watch, statistics)
     if failure is not None:
         raise SimulationError(diagnosis(context, trajectory, failure), trajectory)
-    warn_of_rounding(integrator, rtol)
-    if account and drift == "projection" and not equations.numeric.large:
-        warn_of_lost_energy(trajectory, integrator, recorder, rtol)
+    with suppress(KeyboardInterrupt):  # the motion is there
+        warn_of_rounding(integrator, rtol)
+        warn_of_depth(trajectory, integrator, recorder)
+        if account and drift == "projection" and not equations.numeric.large:
+            warn_of_lost_energy(trajectory, integrator, recorder, rtol)
     return trajectory
 
 
