@@ -245,9 +245,11 @@ class StateFeedback:
 
     def __call__(self, eqs: Equations) -> SX:
         s = eqs.terms.symbols
+        for name in self.states or ():
+            known = (*s.coordinates, *eqs.terms.chart.variations, *s.speeds)
+            one_of("coordinate or speed", name, known)
         x = self._deviations(eqs)
-        states = tuple(x) if self.states is None else self.states
-        chosen = [x[one_of("coordinate or speed", name, x)] for name in states]
+        chosen = [x[one_of("coordinate or speed", name, x)] for name in self.states or x]
         K, w0 = gain_of(self.K, len(s.inputs), len(chosen)), numbers("inputs", s.inputs, self.w0)
         return ca.DM(w0) - ca.DM(K) @ ca.vertcat(SX(0, 1), *chosen)
 
