@@ -7,8 +7,9 @@
 Of each run: seconds of its thread on the processor (least of three runs that take turns, machine
 code from the cache where there is some), evaluations, which no other work on the machine disturbs,
 and the error: that of the places of all bodies and of the tips of their axes against a run at rtol
-1e-12, relative to how far they move. The energy balance would flatter methods that keep it by themselves. The last column is
-the time of the default over that of the best method whose error is at most twice as large.
+1e-12, relative to how far they move. The energy balance would flatter methods that keep it by
+themselves. The last column is the time of the default over that of the best method whose error is
+at most twice as large.
 """
 
 from __future__ import annotations

@@ -218,3 +218,14 @@ def test_a_joint_said_twice_takes_no_equilibrium_away():
             s.equations().equilibrium({"j0.first": -0.3, "j0.second": -0.9, "j0.angle": 0.77})[0]
         )
     assert np.allclose(found[0][:3], found[1][:3], atol=1e-9)
+
+
+def test_an_equilibrium_that_needs_dry_friction_says_how_the_joint_is_said_to_stick():
+    s = mg.System("incline", gravity=(3, 0, -9))
+    block = s.body("block", mass=2.0, inertia=(1, 1, 1))
+    s.prismatic("x", s.ground, block, axis="x", friction=8.0)
+    e, stuck = s.equations(), {"x friction.sticking": 1}
+    with pytest.raises(mg.AssemblyError, match=r"parameters=\{'x friction.sticking': 1\}"):
+        e.equilibrium()
+    q, u = e.equilibrium({"x": 0.3}, parameters=stuck)
+    assert np.allclose([q[0], *e.multipliers(q, u, parameters=stuck)], [0.3, -6.0], atol=1e-12)

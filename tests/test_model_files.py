@@ -80,10 +80,11 @@ forces:
 
 
 @pytest.mark.parametrize("kind", ["linear", "smooth"])
-@pytest.mark.parametrize("outside", ["hold", "extend", "refuse"])
+@pytest.mark.parametrize("outside", ["hold", "extend", "refuse", ("repeat", "hold")])
 def test_tables_over_two_numbers_go_to_files_and_back(kind, outside, tmp_path):
     x, y = np.array([0.0, 0.5, 2, 3]), np.array([-1.0, 0, 0.4, 2, 5])
     z = np.random.default_rng(3).normal(size=(4, 5))
+    z[-1] = z[0]  # as one that repeats itself has to be
     plain = mg.table(x, y, z, kind=kind, outside=outside, name="map")
     s = mg.System("cart")
     k = s.parameter("k", 0.7)
@@ -126,7 +127,8 @@ forces:
     ("table", "told"),
     [
         ("{x: [0, 1], y: [0, 1], z: [[0, 1]]}", "z"),
-        ("{x: [0, 1], y: [0, 1], z: [[0, 1], [1, 2]], outside: repeat}", "outside"),
+        ("{x: [0, 1], y: [0, 1], z: [[0, 1], [1, 2]], outside: repeat}", "repeats itself along x"),
+        ("{x: [0, 1], y: [0, 1], z: [[0, 1], [1, 2]], outside: [hold]}", "outside"),
         ("{x: [0, 1], y: [0, 1], units: {x: furlong}}", "'furlong' is no unit"),
         ("{x: [0, 1], y: [0, 1], units: mm}", "units must be such as"),
         ("{x: [0, 1], y: [0]}", "one of each"),

@@ -178,3 +178,26 @@ def test_unknown_names_say_what_is_near():
     assert "arm''" in equations.names
     assert "arm'''" not in equations.names
     assert "nothing" not in equations.names
+
+
+def test_the_effort_of_a_force_is_known_by_name():
+    """Of a torque, of play between two joints, and of a motor: they make up the motion."""
+    s = mg.System("axis")
+    for name in ("rotor", "arm"):
+        s.revolute(name, s.ground, s.body(f"{name} body", mass=1.0, inertia=(0.2, 0.2, 0.2)))
+    s.backlash("gear", {"rotor": 0.5, "arm": -1.0}, 0.1, stiffness=40.0, damping=0.3)
+    s.torque("push", "arm", s.input("w"))
+    s.dc_motor("drive", "rotor", 12.0, constant=0.5, resistance=2.0, inductance=0.1)
+    e = s.equations()
+    run = e.simulate(1.0, {"rotor": 0.3, "arm": -0.2}, inputs={"w": -0.7})
+    x, v = 0.5 * run["rotor"] - run["arm"], 0.5 * run["rotor'"] - run["arm'"]
+    over = np.abs(x) - 0.05
+    F = np.where(over > 0, np.maximum(0, 40 * over + 0.3 * np.sign(x) * v), 0) * -np.sign(x)
+    assert np.allclose(run["gear: effort"], np.column_stack([0.5 * F, -F]), atol=1e-9)
+    assert np.allclose(run["push: effort"], -0.7)
+    motor = run["drive: effort"][:, 0]
+    assert np.allclose(motor, 0.5 * run["drive.charge'"], atol=1e-12)
+    assert np.allclose(0.2 * run["rotor''"], 0.5 * F + motor, atol=1e-9)
+    assert e.names.resolve("push: effort").units == ("N m",)
+    with pytest.raises(mg.ArgumentError, match="unknown name"):
+        e.names.resolve("nobody: effort")

@@ -19,7 +19,10 @@ from mechgraph.kernels.compiler import find_compiler
 from mechgraph.kernels.kinks import kinks
 from mechgraph.kernels.program import trace
 from mechgraph.show.tabled import table_figures
-from mechgraph.tables import KINDS, OUTSIDE, data_of, settled, wave
+from mechgraph.tables.graph import settled
+from mechgraph.tables.searches import data_of
+from mechgraph.tables.stops import wave
+from mechgraph.tables.table import KINDS, OUTSIDE
 
 X = SX.sym("x")
 
@@ -484,3 +487,81 @@ def test_a_report_draws_the_tables():
     figure = table_figures(s.equations("kane"))["soft"]
     (line,) = figure.axes[0].get_lines()
     assert np.allclose(line.get_ydata(), np.interp(line.get_xdata(), [-1, 0, 1], [-2, 0, 1]))
+
+
+@pytest.mark.parametrize("kind", ["linear", "smooth", "hold"])
+def test_a_grid_may_repeat_along_one_axis_and_not_along_the_other(kind):
+    """f(x) g(y), periodic in x and held in y: what the two tables over one number give."""
+    x, y = np.array([0.0, 0.4, 1.1, 1.7, 2.0]), np.array([-1.0, 0.2, 0.7, 1.5])
+    f, g = np.array([1.0, 3.0, -2.0, 0.5, 1.0]), np.array([2.0, -1.0, 0.4, 1.0])
+    grid = mg.table(x, y, np.outer(f, g), kind=kind, outside=("repeat", "hold"))
+    one = mg.table(x, f, kind=kind, outside="repeat"), mg.table(y, g, kind=kind)
+    random = np.random.default_rng(1)
+    a, b = random.uniform(-7, 9, 200), random.uniform(-1, 1.49, 200)
+    assert np.allclose(grid(a, b), one[0](a) * one[1](b), rtol=0, atol=1e-12)
+    if kind != "hold":
+        assert np.allclose(grid(a, 3.0), one[0](a) * g[-1], rtol=0, atol=1e-12)
+    for outside, words in ((("hold", "repeat"), "along y"), (("hold", "twice"), "outside")):
+        with pytest.raises(mg.ModelError, match=words):
+            mg.table(x, y, np.outer(f, g), outside=outside)
+
+
+# --- where there is no value ----------------------------------------------------------------------
+
+
+def _valueless(kind: str) -> mg.Equations:
+    s = mg.System("arm", gravity=(0, 0, -9.81))
+    s.revolute("h", s.ground, s.body("rod", mass=1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.1)))
+    laws = {
+        "table": lambda m: mg.table([-1, 1], [1, -1], outside="refuse", name="soft")(
+            m.coordinate("h")
+        ),
+        "root": lambda m: mg.sqrt(1 - m.coordinate("h")),
+    }
+    s.torque("law", "h", laws[kind])
+    s.torque("motor", "h", s.input("w"))
+    return s.equations()
+
+
+VERBS = {
+    "accelerations": lambda e, q: e.accelerations(q, 0 * q),
+    "forces": lambda e, q: e.forces(q, 0 * q),
+    "solve": lambda e, q: e.solve(q, 0 * q),
+    "efforts": lambda e, q: e.efforts(q, 0 * q, 0 * q),
+    "jacobian": lambda e, q: e.jacobian("accelerations", "q", q, 0 * q),
+    "observe": lambda e, q: e.observe("h''", q, 0 * q),
+    "reaction": lambda e, q: e.reaction("h", q, 0 * q),
+    "inverse": lambda e, q: e.inverse_dynamics(q[None], 0 * q[None], 0 * q[None]),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_no_verb_is_silent_beyond_a_table_that_refuses(verb):
+    """In the interpreter, in machine code and in a batch; within the table they answer."""
+    e, ask = _valueless("table"), VERBS[verb]
+    for _ in range(2):
+        ask(e, np.array([0.9]))
+        with pytest.raises(mg.ArgumentError, match=r"'soft' has points from -1 to 1.* is at 2;"):
+            ask(e, np.array([2.0]))
+        e.compile()
+    with pytest.raises(mg.ArgumentError, match="is at 3;"):
+        e.accelerations([[0.5], [3.0], [2.0]], np.zeros((3, 1)))
+
+
+def test_searches_may_try_states_beyond_a_table_and_failures_name_it():
+    e = _valueless("table")
+    assert abs(e.forces(*e.equilibrium({"h": 0.8})[:2])[0]) < 1e-9
+    with pytest.raises(mg.AssemblyError, match="table 'soft' has points"):
+        e.equilibrium({"h": 2.0})
+    with pytest.raises(mg.ArgumentError, match="table 'soft' has points"):
+        e.linearize({"h": 2.0})
+    with pytest.warns(UserWarning, match=r"number 0 is lost after t = 0 s: table 'soft'"):
+        e.rollout([2.0], [0.0], step=0.01, steps=2)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_force_without_a_value_is_named(verb):
+    e = _valueless("root")
+    VERBS[verb](e, np.array([0.9]))
+    with pytest.warns(UserWarning, match="torque 'law' has no value at this state"):
+        VERBS[verb](e, np.array([2.0]))

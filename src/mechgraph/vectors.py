@@ -216,6 +216,16 @@ def quaternion_matrix(q: SX) -> SX:
     )
 
 
+def turned_by(q: SX, start: Any) -> SX:
+    """The rotation vector, of at most half a turn, that turns a frame with the attitude ``start``
+    into one with ``q``, in the axes that both quaternions are seen from: log(R Rₛᵀ)."""
+    cosine = ca.dot(q, start)
+    sine = start[0] * q[1:] - q[0] * start[1:] - ca.cross(q[1:], SX(start)[1:])
+    size = ca.sqrt(ca.dot(sine, sine) + 1e-32)  # so that there is a slope at zero
+    nearer = ca.if_else(cosine < 0, -2, 2)
+    return nearer * ca.atan2(size, ca.fabs(cosine)) / size * sine
+
+
 def quaternion_rates(q: SX) -> SX:
     """N in q̇ = N ω, with ω in the turned frame: q̇ = ½ q∘(0, ω)."""
     w, x, y, z = (q[i] for i in range(4))

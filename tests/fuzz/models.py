@@ -315,6 +315,74 @@ def bumped(model: Model) -> None:
     model("compliant_contact", model.name("bump"), *pair, **law)
 
 
+def points(model: Model, count: int, least: float, most: float) -> list[float]:
+    """Numbers that rise."""
+    steps = np.cumsum([model.number(0.1, 1.0) for _ in range(count)])
+    return np.round(least + (most - least) * (steps - steps[0]) / np.ptp(steps), 3).tolist()
+
+
+def tabled(model: Model) -> None:
+    """A torque over a coordinate or a speed, or over both; a spring; of time."""
+    if not model.scalars:
+        return
+    name, outside = model.pick(model.scalars), model.pick(["hold", "extend", "repeat", "refuse"])
+    size, count = (4.0 if outside == "refuse" else 1.5), model.pick([3, 4, 7, 20])
+    x = points(model, count, -size, size)
+    y = [model.number(-3, 3) for _ in x]
+    y[-1] = y[0]
+    law = f"kind={model.pick(['linear', 'hold', 'monotone', 'smooth'])!r}, outside={outside!r}"
+    q, v = f"m.coordinate({name!r})", f"m.speed({name!r})"
+    of = model.pick([q, v, "m.time", f"{q} - m.time", "both"])
+    if of == "both":
+        z = [[model.number(-3, 3) for _ in range(4)] for _ in x]
+        kind = model.pick(["linear", "hold", "smooth"])
+        outside = model.pick(["hold", "extend"])
+        grid = f"{x}, [-2.0, -1.0, 0.5, 3.0], {z}, kind={kind!r}, outside={outside!r}"
+        value = f"lambda m: mg.table({grid})({q}, {v})"
+    else:
+        value = f"lambda m: mg.table({x}, {y}, {law})({of})"
+    model("torque", model.name("tabled"), name, Source(value))
+
+
+def hardened(model: Model) -> None:
+    """A spring whose effort is a table."""
+    x = points(model, 6, -1.5, 1.5)
+    y = np.round(np.multiply(model.number(1, 20), x) + np.power(x, 3), 3).tolist()
+    law = Source(f"mg.spline({x}, {y}, monotone={model.chance(0.5)}, outside='extend')")
+    ends = model.place(), model.place("ground")
+    model("spring_damper", model.name("hard"), *ends, law, model.number(0, 2), model.number(0, 1))
+
+
+def built(model: Model) -> None:
+    """A body more, on a joint as it is built: with limits, friction, a rotor, play."""
+    base, name = model.pick([*model.system.bodies, "ground"]), model.name("part")
+    model.body(name)
+    low, high = model.number(-0.6, -0.05), model.number(0.05, 0.6)
+    soft = f"stiffness={model.number(50, 2000)}, damping={model.number(0, 5)}"
+    limits = [f"mg.Limits({low}, {high}, restitution={model.pick([0.0, 0.4, 1.0])})"]
+    limits += [f"mg.Limits({low}, {high}, {soft})", f"({low}, {high})", f"({low}, None)"]
+    dry, viscous = model.number(0.1, 3), model.number(0, 1)
+    stribeck = f"static={round(1.5 * dry, 3)}, stribeck=0.1, viscous={viscous}"
+    friction = [f"{dry}", f"mg.DryFriction({dry}, {stribeck})"]
+    friction += [f"mg.DryFriction({dry}, static={round(1.2 * dry, 3)})"]
+    options: dict[str, Any] = {"axis": model.axis(), "at": model.vector()}
+    if model.chance(0.6):
+        options["limits"] = Source(model.pick(limits))
+    if model.chance(0.6):
+        options["friction"] = Source(model.pick(friction))
+    if model.chance(0.4):
+        options["armature"] = model.number(0.05, 1)
+    if model.chance(0.4):
+        options |= {"stiffness": model.number(5, 100), "damping": model.number(0, 1)}
+        options |= {"backlash": model.pick([0.0, model.number(0.01, 0.2)])}
+    kind = model.pick(["revolute", "prismatic", "screw"])
+    options |= {"pitch": model.number(0.05, 0.4)} if kind == "screw" else {}
+    joint = model(kind, model.name("built"), base, name, **options)
+    model.configuration |= dict.fromkeys(joint.coordinates, 0.0)
+    if model.chance(0.4):
+        model("torque", model.name("turn"), joint.name, Source(f"{model.number(1, 9)} * mg.sin(t)"))
+
+
 TRIMMINGS: dict[Callable[[Model], None], float] = {
     coupled: 0.15,
     served: 0.15,
@@ -329,6 +397,7 @@ TRIMMINGS: dict[Callable[[Model], None], float] = {
     motored: 0.1,
     geared: 0.1,
 }
+FITTINGS = {tabled: 0.25, hardened: 0.15, built: 0.35}  # drawn apart: what was there stays
 
 
 def random_model(seed: int) -> Model:
@@ -337,6 +406,11 @@ def random_model(seed: int) -> Model:
     for trim, probability in TRIMMINGS.items():
         if model.chance(probability):
             trim(model)
+    before, model.random = model.random, np.random.default_rng([seed, 31])
+    for trim, probability in FITTINGS.items():
+        if model.chance(probability):
+            trim(model)
+    model.random = before
     return model
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 import mechgraph as mg
 from mechgraph.studies.simulation.integrators import METHODS
 from models import Model
@@ -92,7 +94,27 @@ def _inputs(model: Model) -> str:
     """A number, an expression, or a function in Python for every input; none that depends on the
     order of coordinates."""
     ways = ["0.7", "mg.sin(2 * t)", "lambda t: np.sin(2 * t)", "lambda t, q, u: np.cos(t)"]
-    return f"{{{', '.join(f'{name!r}: {model.pick(ways)}' for name in model.system.inputs)}}}"
+    given = {name: model.pick(ways) for name in model.system.inputs}
+    random = np.random.default_rng([model.seed, 37])  # apart: what was there stays
+    for name in given:
+        if model.scalars and random.random() < 0.6:
+            given[name] = random.choice(CONTROLLED).format(
+                at=repr(str(random.choice(model.scalars))), rate=random.choice([3, 40, 700])
+            )
+    return f"{{{', '.join(f'{name!r}: {value}' for name, value in given.items())}}}"
+
+
+CONTROLLED = (
+    "(np.linspace(0, 10, 60), np.sin(3 * np.linspace(0, 10, 60)))",
+    "lambda m: -3 * m.coordinate({at}) - m.speed({at})",
+    "mg.sampled(lambda m: -3 * m.coordinate({at}) - m.speed({at}), {rate})",
+    "mg.sampled(lambda t, q, u: np.cos(3 * t), {rate})",
+    "mg.sampled(lambda t, q, u, x: (-x['n'], {{'n': 0.9 * x['n'] + 0.1}}), {rate}, {{'n': 1.0}})",
+    "mg.feedback(lambda m, x: (-x['sum'], {{'sum': m.coordinate({at})}}), {{'sum': 0.3}})",
+    "mg.feedback(lambda t, q, u, x: (-x['sum'], {{'sum': np.cos(t)}}), {{'sum': 0.3}})",
+    "mg.pid({at}, reference=0.2, kp=3.0, ki=1.0, kd=0.3, filter=0.05, limits=(-2, 2))",
+    "mg.pid({at}, reference=0.2, kp=3.0, ki=1.0, kd=0.3, filter=0.05, limits=(-2, 2), rate={rate})",
+)
 
 
 def _events(model: Model) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +22,9 @@ from ..closures.numbers import BADLY_KNOWN, EPSILON, Solution, bordered, constra
 from ..errors import ArgumentError, ModelError, UnsupportedError
 from ..kernels import Kernel, flow
 from ..model.limits import Limits
-from ..tables import at_times
+from ..motion.loads import culprit
+from ..tables.graph import refusal
+from ..tables.series import at_times
 from .closed import Closed, entries
 from .solver import sparse_matrix
 from .terms import Terms
@@ -33,6 +36,18 @@ NAMED = 6  # speeds in a message
 UNKNOWN = 1e-2  # relative error of u̇ that leaves nothing worth telling
 SMALL_ROW = 1e-5  # of A, beside the largest, which may be nothing but rounding if it is smaller
 CLOSED = 1e-13  # relative error of A u̇ + b = 0 up to which a closure inside a kernel is taken
+
+_searching: ContextVar[bool] = ContextVar("searching", default=False)
+
+
+@contextmanager
+def searching() -> Iterator[None]:
+    """For those who try states, and judge numbers that are not finite themselves."""
+    before = _searching.set(True)
+    try:
+        yield
+    finally:
+        _searching.reset(before)
 
 
 class Evaluator:
@@ -66,7 +81,9 @@ class Evaluator:
         s, (q, u, _, w, p) = self.terms.symbols, self.arguments(None, None, 0.0, None, None)
         arguments = [s.q, s.u, s.t, s.w, s.p, *extra]
         try:
-            return Kernel("kernel", arguments, results, axes, [q, u, 0.0, w, p], ARGUMENTS)
+            made = Kernel("kernel", arguments, results, axes, [q, u, 0.0, w, p], ARGUMENTS)
+            made.unanswered = self._explain
+            return made
         except RuntimeError:
             own = {x.__hash__() for x in ca.symvar(ca.veccat(*arguments))}
             found = ca.symvar(ca.veccat(*results))
@@ -100,6 +117,42 @@ class Evaluator:
         arguments = self.arguments(q, u, t, inputs, parameters, copy=False)
         into = None if out is None else [out]
         return kernel(*arguments, threads=threads, out=into)[0]
+
+    # --- what has no value ------------------------------------------------------------------------
+
+    def _explain(self, function: ca.Function, at: list[np.ndarray]) -> None:
+        """Refuse a state where a table of a function does; say so where a force has no value."""
+        if _searching.get() or not all(np.isfinite(values).all() for values in at):
+            return
+        symbols = function.sx_in()
+        refused = refusal(ca.veccat(*function.call(symbols)), symbols, at)
+        if refused is not None:
+            raise ArgumentError(refused)
+        valueless = self.valueless(*at[:5])
+        if valueless is not None:
+            warnings.warn(f"{valueless} has no value at this state", stacklevel=5)
+
+    def unanswered(self, q: Any, u: Any, t: Any, inputs: Any, parameters: Any) -> str | None:
+        """What is to be said of a table that refuses, or a force that has no value, at a state."""
+        terms, s, at = self.terms, self.terms.symbols, self.arguments(q, u, t, inputs, parameters)
+        value = ca.veccat(terms.M, terms.f, terms.phi, terms.psi, terms.b)
+        refused = refusal(value, [s.q, s.u, s.t, s.w, s.p], at)
+        valueless = self.valueless(*at) if refused is None else None
+        return refused if valueless is None else f"{valueless} has no value"
+
+    def valueless(self, q: Any, u: Any, t: Any, w: Any, p: Any) -> str | None:
+        """The force that is not a number at a state: 0/0, a root of what is negative; None if
+        there is none."""
+        m = self.terms.chart.motion
+        for element in self.terms.chart.description.elements:
+            acting = [*element.conservative(m), *element.nonconservative(m)]
+            parts = [part for action in acting for part in vars(action).values()]
+            value = ca.vertcat(SX(0, 1), *(ca.vec(part) for part in parts if isinstance(part, SX)))
+            with searching():
+                found = self.built([value], [1])(q, u, t, w, p)[0]
+            if not np.isfinite(found).all():
+                return culprit(element)
+        return None
 
     # --- arguments --------------------------------------------------------------------------------
 

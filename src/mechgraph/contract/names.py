@@ -33,6 +33,7 @@ from casadi import SX
 from ..errors import ArgumentError, shown, unknown
 from ..model.axial import AxialJoint
 from ..model.constraints import Distance, Servo
+from ..model.element import Effort
 from ..model.joints import Joint
 from ..model.transitions import Ball, Translation
 from ..motion.energy import kinetic_of, potential_of
@@ -292,6 +293,8 @@ class Names:
         effort = self._along_axis(owner, what)
         if effort is not None:
             return Quantity(name, "effort", effort, ("N" if what == "F" else "N m",))
+        if what == "effort" and owner in self._description.forces:
+            return self._efforts(name, owner)
         if what not in COMPONENTS or terms.reactions is None:
             return None
         owner = _unqualified("joint ", owner, self._description.joints)
@@ -306,6 +309,19 @@ class Names:
             reaction = ca.vertcat(axes.T @ reaction[:3], axes.T @ reaction[3:])
         units = tuple(["N"] * 3 + ["N m"] * 3)[COMPONENTS[what]]
         return Quantity(name, "reaction", reaction[COMPONENTS[what]], units)
+
+    def _efforts(self, name: str, owner: str) -> Quantity | None:
+        """What a force adds along the speeds of the joints that it acts on, one after the other."""
+        m, force = self._chart.motion, self._description.forces[owner]
+        found: dict[str, SX] = {}
+        for action in (*force.conservative(m), *force.nonconservative(m)):
+            if isinstance(action, Effort):
+                found[action.joint] = found.get(action.joint, SX(0)) + action.values
+        if not found:
+            return None
+        sizes = [(joint, SX(values).numel()) for joint, values in found.items()]
+        units = [EFFORT.get(self._unit(joint), "") for joint, count in sizes for _ in range(count)]
+        return Quantity(name, "effort", ca.vertcat(*found.values()), tuple(units))
 
     def _along_axis(self, owner: str, what: str) -> SX | None:
         """F or M of a joint of two equations: on A, reduced to the point R_B."""

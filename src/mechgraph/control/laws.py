@@ -12,12 +12,13 @@ import numpy as np
 from casadi import SX
 
 from ..arguments import is_name, number, numbers, one_of
-from ..errors import ArgumentError, UnsupportedError, blamed, shown
-from ..vectors import scalar
+from ..errors import ArgumentError, blamed, shown
+from ..vectors import quaternion_matrix, scalar, turned_by
 from .controller import Controller, written
 
 if TYPE_CHECKING:
     from ..equations import Equations
+    from ..motion.chart import Chart
 
 
 def pid(
@@ -222,7 +223,8 @@ def state_feedback(
 ) -> Controller:
     """w = w₀ − K (x − x₀) with x = (q, u).
 
-    K: a row for each input, a column for each coordinate and speed.
+    K: a row for each input, a column for each coordinate and speed; of a quaternion one for each
+        component of the rotation vector from its attitude in q0, after all other coordinates.
     q0, u0, inputs: x₀ and w₀, arrays or by name; speeds and inputs are zero if not given.
     rate: samples in a second; None: at every moment.
 
@@ -243,18 +245,39 @@ class StateFeedback:
 
     def __call__(self, eqs: Equations) -> SX:
         s = eqs.terms.symbols
-        names = (*s.coordinates, *s.speeds)
-        states = names if self.states is None else self.states
-        rows = [names.index(one_of("coordinate or speed", name, names)) for name in states]
-        if eqs.terms.chart.quaternions:
-            raise UnsupportedError(
-                "state feedback needs coordinates that can be subtracted; describe balls by chains "
-                "of rotations, or write the law with m"
-            )
-        x0 = [numbers("q0", s.coordinates, self.q0), numbers("u0", s.speeds, self.u0)]
-        K, w0 = gain_of(self.K, len(s.inputs), len(rows)), numbers("inputs", s.inputs, self.w0)
-        x = (ca.vertcat(s.q, s.u) - ca.DM(np.concatenate(x0)))[rows]
-        return ca.DM(w0) - ca.DM(K) @ x
+        for name in self.states or ():
+            known = (*s.coordinates, *eqs.terms.chart.variations, *s.speeds)
+            one_of("coordinate or speed", name, known)
+        x = self._deviations(eqs)
+        chosen = [x[one_of("coordinate or speed", name, x)] for name in self.states or x]
+        K, w0 = gain_of(self.K, len(s.inputs), len(chosen)), numbers("inputs", s.inputs, self.w0)
+        return ca.DM(w0) - ca.DM(K) @ ca.vertcat(SX(0, 1), *chosen)
+
+    def _deviations(self, eqs: Equations) -> dict[str, SX]:
+        """x − x₀ by the names of a linear model's states: of a quaternion's coordinates the
+        rotation vector from its attitude in x₀, in the axes of the joint's parent, and its speeds
+        ω − ω₀ in these, turned as in x₀: so what brakes in the turned axes brakes at any
+        attitude."""
+        s, chart = eqs.terms.symbols, eqs.terms.chart
+        q0 = numbers("q0", s.coordinates, self.q0, _no_turn(chart))
+        dq, du = s.q - ca.DM(q0), s.u - ca.DM(numbers("u0", s.speeds, self.u0))
+        places = dict(zip(s.coordinates, ca.vertsplit(dq), strict=True)) if s.coordinates else {}
+        for four, three in chart.quaternion_speeds:
+            turn = ca.vertsplit(turned_by(s.q[list(four)], ca.DM(q0[list(four)])))
+            names = [chart.variations[k] for k in three]
+            for k in four:
+                del places[s.coordinates[k]]
+            places |= dict(zip(names, turn, strict=True))
+            if chart.replaced.isdisjoint(three):
+                du[list(three)] = quaternion_matrix(SX(q0[list(four)])) @ du[list(three)]
+        return places | (dict(zip(s.speeds, ca.vertsplit(du), strict=True)) if s.speeds else {})
+
+
+def _no_turn(chart: Chart) -> np.ndarray:
+    """Coordinates that are not given: zero, and quaternions as they are in the reference."""
+    q0, turning = np.zeros(len(chart.reference)), [k for four in chart.quaternions for k in four]
+    q0[turning] = np.array(chart.reference)[turning]
+    return q0
 
 
 def gain_of(K: Any, rows: int, columns: int) -> np.ndarray:

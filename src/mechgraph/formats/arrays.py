@@ -25,7 +25,7 @@ from ..arguments import file_path, writing
 from ..equations import Equations
 from ..errors import ArgumentError, UnsupportedError
 from ..kernels.program import Program, Untranslatable, Value, trace
-from ..tables import PICK
+from ..tables.searches import PICK
 from .exported import ARGUMENTS, casadi_functions, frames
 
 # operations by what NumPy calls them, where the names differ

@@ -26,7 +26,8 @@ from casadi import SX
 
 from ..errors import ModelError, shown, unknown
 from ..model.described import Described
-from ..tables import Grid, Table
+from ..tables.grid import Grid
+from ..tables.table import Table
 from ..vectors import NOT_AN_EXPRESSION, scalar
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ from ..model.joints import Chain
 from ..model.system import System
 from ..motion.speeds import joint_chart
 from ..studies.simulation.simulate import simulate
-from ..tables import Grid, Table
+from ..tables.grid import Grid
+from ..tables.table import Table
 from . import document
 from .document import Node
 from .grammar import Formula, evaluate
@@ -193,6 +194,8 @@ class Reading(Values):
             raise ModelError(f"units must be such as {{{listed}}}, got {shown(units)}")
         factors = {key: self._unit(key, unit) for key, unit in units.items()}
         points = {key: _scaled(values, factors.get(key, 1.0)) for key, values in given.items()}
+        if isinstance(words.get("outside"), list):
+            words["outside"] = tuple(words["outside"])
         self.names[name] = (Grid if "z" in given else Table)(**points, **words, name=name)
 
     def _points(self, node: Node) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 from ..model import kinds
 from ..model.contact.friction import Friction
 from ..model.system import System
-from ..tables import KINDS, OUTSIDE
+from ..tables.table import KINDS, OUTSIDE
 from .reading import VERSION
 from .values import typed_values
 
@@ -25,7 +25,12 @@ TABLE: dict[str, Any] = {
         "file": {"type": "string"},
         "units": {"type": "object", "additionalProperties": {"type": "string"}},
         "kind": {"enum": [*KINDS]},
-        "outside": {"enum": [*OUTSIDE]},
+        "outside": {
+            "anyOf": [
+                {"enum": [*OUTSIDE]},
+                {"type": "array", "items": {"enum": [*OUTSIDE]}, "minItems": 2, "maxItems": 2},
+            ]
+        },
     },
     "additionalProperties": False,
 }

@@ -20,18 +20,10 @@ from casadi import SX
 from ..errors import ModelError, blamed, shown
 from ..model.bodies import Body, Marker, marker_on
 from ..model.joints import Joint
-from ..tables import (
-    COEFFICIENTS,
-    ORIGIN,
-    PICK,
-    PIECE,
-    Grid,
-    Table,
-    calls,
-    grid_of,
-    settled,
-    table_of,
-)
+from ..tables.graph import calls, settled
+from ..tables.grid import Grid, grid_of
+from ..tables.searches import COEFFICIENTS, ORIGIN, PICK, PIECE
+from ..tables.table import Table, table_of
 from .grammar import FUNCTIONS, MOTION, WORD
 
 Spelled = tuple[str, int]  # a text, and how tightly it holds together

@@ -25,7 +25,7 @@ from ..model.stops import Limits
 from ..model.system import System
 from ..model.transitions import Transition, ball, move, rot, screw
 from ..model.unit import Unit
-from ..tables import Table
+from ..tables.table import Table
 from .document import Node
 from .grammar import Formula, asks_motion, evaluate, words
 

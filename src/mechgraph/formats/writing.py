@@ -24,7 +24,8 @@ from ..model.rubbing import DryFriction
 from ..model.stops import Limits
 from ..model.transitions import Ball, Directed, Rotation, Screw, Transition, Translation
 from ..model.unit import Unit
-from ..tables import Grid, Table
+from ..tables.grid import Grid
+from ..tables.table import Table
 from . import document
 from .grammar import Formula
 from .reading import ORDERED, VERSION, Reading
@@ -262,9 +263,11 @@ def _read(data: dict[str, Any]) -> Description:
 
 
 def _points(table: Table | Grid) -> dict[str, Any]:
-    words = {"kind": table.kind, "outside": table.outside}
+    words: dict[str, Any] = {"kind": table.kind, "outside": table.outside}
     points = {"x": table.x.tolist(), "y": table.y.tolist()}
-    points |= {"z": table.z.tolist()} if isinstance(table, Grid) else {}
+    if isinstance(table, Grid):
+        points["z"], along = table.z.tolist(), table.outside
+        words["outside"] = along[0] if along[0] == along[1] else list(along)
     usual = {"kind": "linear", "outside": "hold"}
     return {**points, **{key: word for key, word in words.items() if word != usual[key]}}
 

@@ -16,7 +16,7 @@ from itertools import groupby
 
 import numpy as np
 
-from ..tables import PICK
+from ..tables.searches import PICK
 from .compiler import CompilationFailure
 from .program import Program
 from .roll import CONSTANT, INPUT, VALUE, Blocks, Units, rolled, units

@@ -33,10 +33,13 @@ EXPORT int NAME(long first, long last, const double *const *in, const long *stri
         NAME_run(x, w, y);
         o = 0;
         for (int k = 0; k < RESULTS; o += count[k], k++) {
-            for (long i = 0; i < count[k]; i++) check += y[o + i] * 0.0;
-            for (int lane = 0; lane < LANES && g + lane < last; lane++) {
-                double *to = out[k] + (g + lane) * count[k];
-                for (long i = 0; i < count[k]; i++) to[i] = LANE(y[o + i], lane);
+            for (long b = 0; b < count[k]; b += 8) { /* so few at a time stay near */
+                long end = b + 8 < count[k] ? b + 8 : count[k];
+                for (long i = b; i < end; i++) check += y[o + i] * 0.0;
+                for (int lane = 0; lane < LANES && g + lane < last; lane++) {
+                    double *to = out[k] + (g + lane) * count[k];
+                    for (long i = b; i < end; i++) to[i] = LANE(y[o + i], lane);
+                }
             }
         }
     }

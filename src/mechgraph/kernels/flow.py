@@ -118,11 +118,12 @@ class Rollout:
     """``kernel_rollout`` of rollout.h: many trajectories with a fixed step."""
 
     def __init__(self, flow: Flow) -> None:
-        arguments = [flow.q, flow.u, flow.t, flow.w, flow.p]
+        u, udot = ca.vertcat(flow.u, flow.own), ca.vertcat(flow.udot, flow.own_rates)
+        arguments = [flow.q, u, flow.t, flow.w, flow.p]
         functions = _functions(
-            arguments, accelerate=flow.udot, rate=flow.qdot, keep=flow.projected_state
+            arguments, accelerate=udot, rate=flow.qdot, keep=flow.projected_state
         )
-        symbols = {"NQ": flow.q, "NU": flow.u, "NW": flow.w, "NP": flow.p}
+        symbols = {"NQ": flow.q, "NU": u, "NW": flow.w, "NP": flow.p}
         sizes = {name: symbol.numel() for name, symbol in symbols.items()}
         sizes["KEEPING"] = int(flow.projected is not None)
         self.function = _library("rollout.h", functions, lanes(), sizes).kernel_rollout

@@ -17,7 +17,7 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from weakref import WeakSet
 
@@ -27,7 +27,7 @@ from casadi import SX
 
 from ..arguments import whole
 from ..errors import ArgumentError
-from ..tables import settled
+from ..tables.graph import settled
 from .compiler import CompilationFailure, cached, find_compiler, key_of, lanes, load, report
 from .emit import Printed, emitter_text, printed, with_drivers
 from .native import Native, Single
@@ -81,6 +81,8 @@ class Kernel:
         self._tiers = {width: _Tier(self, width) for width in (1, lanes())}
         self._singles: list[Single] = []  # those that no thread is using
         self._printed: Printed | None = None
+        # told of the function and the arguments where a result is not finite
+        self.unanswered: Callable[[ca.Function, list[np.ndarray]], None] | None = None
 
     # --- calling ----------------------------------------------------------------------------------
 
@@ -98,7 +100,10 @@ class Kernel:
             return [np.zeros((*batch, *shape)) for shape in self.shapes]
         rows = [_rows(array, batch, count) for array in arrays]
         (threads,) = whole(threads=threads)
-        values = self._evaluate(rows, count, threads, out)
+        values, finite = self._evaluate(rows, count, threads, out)
+        if not finite and self.unanswered is not None:
+            bad = min(map(_first_unknown, values))
+            self.unanswered(self.function, [row[min(bad, len(row) - 1)] for row in rows])
         if out is not None:
             return list(out)
         return [
@@ -108,15 +113,16 @@ class Kernel:
 
     def _evaluate(
         self, rows: list[np.ndarray], count: int, threads: int, out: Sequence[np.ndarray] | None
-    ) -> Sequence[np.ndarray]:
-        """Results for ``count`` states by the best tier that is ready, also in ``out`` if given."""
+    ) -> tuple[Sequence[np.ndarray], bool]:
+        """Results for ``count`` states by the best tier that is ready, also in ``out`` if given,
+        and whether all are finite."""
         native = self._tiers[lanes() if count > 1 else 1].native()
         if native is not None:
-            return native.batch(rows, count, threads, out)
+            return native.checked(rows, count, threads, out)
         values = self._interpret(rows, count)
         for array, value in zip(out or (), values, strict=False):
             array[...] = value.reshape(array.shape)
-        return values
+        return values, all(np.isfinite(value).all() for value in values)
 
     def _check_out(self, out: Sequence[np.ndarray], batch: tuple[int, ...]) -> None:
         wanted = [(*batch, *shape) for shape in self.shapes]
@@ -316,6 +322,12 @@ def _is_writeable(array: object) -> bool:
     if type(array) is not np.ndarray or array.dtype != FLOAT:
         return False
     return array.flags.c_contiguous and array.flags.writeable
+
+
+def _first_unknown(values: np.ndarray) -> int:
+    """The first state with a number that is not finite; their count, if there is none."""
+    known = np.isfinite(values).reshape(len(values), -1).all(axis=1)
+    return len(known) if known.all() else int(known.argmin())
 
 
 def _rows(array: np.ndarray, batch: tuple[int, ...], count: int) -> np.ndarray:

@@ -6,7 +6,8 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ..tables import polynomial, wave
+from ..tables.searches import polynomial
+from ..tables.stops import wave
 
 COMPARING = {ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_FMIN, ca.OP_FMAX}
 FOLDING = {ca.OP_FABS, ca.OP_SIGN}

@@ -33,15 +33,19 @@ class Native:
         self.sizes, self.shapes = tuple(sizes), list(shapes)
         self.counts = [int(np.prod(shape)) for shape in shapes]
 
-    def batch(
+    def batch(self, arrays: Sequence[np.ndarray], count: int) -> Sequence[np.ndarray]:
+        """Results for ``count`` states."""
+        return self.checked(arrays, count)[0]
+
+    def checked(
         self,
         arrays: Sequence[np.ndarray],
         count: int,
         threads: int = 1,
         out: Sequence[np.ndarray] | None = None,
-    ) -> Sequence[np.ndarray]:
-        """Results for ``count`` states, in ``out`` if given; each array has one row for each state,
-        or one row for all."""
+    ) -> tuple[Sequence[np.ndarray], bool]:
+        """Results for ``count`` states, in ``out`` if given, and whether all are finite; each array
+        has one row for each state, or one row for all."""
         arrays = [np.ascontiguousarray(array, dtype=float) for array in arrays]
         out = [np.empty((count, *shape)) for shape in self.shapes] if out is None else out
         inputs, outputs = _pointers(arrays), _pointers(out)
@@ -52,8 +56,7 @@ class Native:
             span = ctypes.c_long(first), ctypes.c_long(last)
             return self.function(*span, inputs, strides, outputs)
 
-        share(run, count, threads)
-        return out
+        return out, share(run, count, threads)
 
 
 class Single:
@@ -90,14 +93,16 @@ class Single:
         self.given = given
 
 
-def share(run: Callable[[int, int], int], count: int, threads: int) -> None:
-    """Run ``run(first, last)`` on all of ``count`` states, in as many parts as there are
-    threads."""
+def share(run: Callable[[int, int], int], count: int, threads: int) -> bool:
+    """Run ``run(first, last)`` on all of ``count`` states, in as many parts as there are threads;
+    whether all results are finite."""
     threads = min(threads, max(1, count))
     own, *others = pairwise(count * k // threads for k in range(threads + 1))
     running = [pool().submit(run, *span) for span in others]
-    if OUT_OF_MEMORY in (run(*own), *(other.result() for other in running)):
+    told = {run(*own), *(other.result() for other in running)}
+    if OUT_OF_MEMORY in told:
         raise MemoryError("no memory for the workspace of a kernel")
+    return told == {0}
 
 
 def _reference(array: np.ndarray) -> Any:

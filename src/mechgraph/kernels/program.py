@@ -10,7 +10,8 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from ..tables import calls, data_of, settled
+from ..tables.graph import calls, settled
+from ..tables.searches import data_of
 from .compiler import CompilationFailure
 
 # CasADi's operations by the names that lanes.h gives them

@@ -13,7 +13,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ..tables import settled
+from ..tables.graph import settled
 from .compiler import CompilationFailure, cached, find_compiler, key_of, load, report
 from .emit import emitter_text, routine_text
 from .kernel import AUTOMATIC, SECONDS_PER_OPERATION

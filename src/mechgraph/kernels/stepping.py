@@ -68,7 +68,8 @@ class _Run(ctypes.Structure):
         *_fields(_double, "level wanted"),
         *_fields(_at, "sampler log"),
         *_fields(_long, "samplers held width logged log_rows"),
-        *_fields(_long, "try_short short_step wait waiting"),
+        *_fields(_long, "try_short short_step"),
+        *_fields(_long * 3, "wait waiting"),
     )
 
 

@@ -5,7 +5,8 @@
    `radau`: the implicit method Radau IIA of order 5 for stiff systems (Hairer, Wanner, Solving Ordinary Differential
    Equations II, section IV.8), with Jacobians by differences. Where samples come so often that `rk8` would be too good for
    the steps between them, the method of order 5 by Dormand and Prince (the code DOPRI5, its dense output of order 4 by
-   Shampine as in SciPy's RK45) makes these steps at half the price.
+   Shampine as in SciPy's RK45) makes these steps at half the price, or the one of order 4 by Kutta with Zonneveld's error
+   estimate of order 3 (Hairer, Norsett, Wanner, table II.4.2) at less than that.
 
    After every step the state is brought back to its constraints by `keep` (one step of Newton's method, enough for the
    little that a step drifts). *Surfaces* are functions whose changes of sign no step may go over without a word: each
@@ -37,6 +38,7 @@ typedef struct {
 
 enum { END, TOO_SMALL, GO_ON, CROSSING, STOPPED, STIFF, NOT_STIFF };
 enum { RK8, RADAU };
+enum { NOT_SHORT, RK4, RK5 };
 enum { CRAWLING = 20000 }; /* steps in a row that hardly go on, after which there is no going on */
 enum { DEPTH = 40, SEARCH = 1000 }; /* of the search for crossings: halvings, looks at a step */
 
@@ -74,7 +76,7 @@ typedef struct {
     Sampler *sampler;
     double *log;
     long samplers, held, width, logged, log_rows; /* `width`: of x */
-    long try_short, short_step, wait, waiting; /* `short_step`: the step was one of rk5; `wait`: before the next try */
+    long try_short, short_step, wait[3], waiting[3]; /* by which method a step was short; how many to wait for the next try */
 } Run;
 
 static void place(Run *r, double t, const double *y, int purpose) {
@@ -235,9 +237,9 @@ static int rk8_is_stiff(Run *r) {
     return 1;
 }
 
-/* --- rk5, for steps from sample to sample ------------------------------------------------------------------------- */
+/* --- rk5 and rk4, for steps from sample to sample ------------------------------------------------------------------ */
 
-static const double DP_A[7][6] = {
+static const double DP_A[7][7] = {
     {0},
     {1.0 / 5},
     {3.0 / 40, 9.0 / 40},
@@ -255,32 +257,68 @@ static const double DP_P[7][4] = {
     {0, 127303824393.0 / 49829197408, -318862633887.0 / 49829197408, 701980252875.0 / 199316789632},
     {0, -282668133.0 / 205662961, 2019193451.0 / 616988883, -1453857185.0 / 822651844},
     {0, 40617522.0 / 29380423, -110615467.0 / 29380423, 69997945.0 / 29380423}};
+static const double ZO_A[6][7] = {
+    {0}, {1.0 / 2}, {0, 1.0 / 2}, {0, 0, 1}, {5.0 / 32, 7.0 / 32, 13.0 / 32, -1.0 / 32}, {1.0 / 6, 1.0 / 3, 1.0 / 3, 1.0 / 6}};
+static const double ZO_C[6] = {0, 1.0 / 2, 1.0 / 2, 1, 3.0 / 4, 1};
+static const double ZO_E[5] = {-2.0 / 3, 2, 2, 2, -16.0 / 3};
 static const double SHORT = 0.1; /* the error up to which such a step is good enough */
 
-static double rk5_step(Run *r, double h) {
+/* A method by its coefficients: slopes at `stages` places, the state at the end by the row after, or the last, of A. */
+typedef struct {
+    int stages, end;
+    double power; /* of the error: how it grows with the step */
+    const double (*A)[7], *C, *E;
+} Tableau;
+static const Tableau TABLEAUX[3] = {{0}, {5, 5, 0.25, ZO_A, ZO_C, ZO_E}, {7, 6, 0.2, DP_A, DP_C, DP_E}};
+
+/* A step to `fresh` and its error; the last slopes of rk5 are those at the end. */
+static double short_step(Run *r, const Tableau *by, double h) {
     long n = r->n;
     double sum = 0;
     memcpy(r->K, r->ydot, n * sizeof(double));
-    for (int k = 1; k < 7; k++) {
-        double *at = k < 6 ? r->stage : r->fresh;
-        combine(r, at, h, DP_A[k], k);
-        slopes(r, r->t + DP_C[k] * h, at, r->K + k * n);
+    for (int k = 1; k < by->stages; k++) {
+        double *at = k == by->end ? r->fresh : r->stage;
+        combine(r, at, h, by->A[k], k);
+        slopes(r, r->t + by->C[k] * h, at, r->K + k * n);
     }
+    if (by->end == by->stages) combine(r, r->fresh, h, by->A[by->end], by->stages);
     for (long i = 0; i < n; i++) {
         double e = 0, unit = scale(r, fmax(fabs(r->y[i]), fabs(r->fresh[i])));
-        for (int k = 0; k < 7; k++) e += DP_E[k] * r->K[k * n + i];
+        for (int k = 0; k < by->stages; k++) e += by->E[k] * r->K[k * n + i];
         sum += e / unit * (e / unit);
     }
     return h * sqrt(sum / n);
 }
 
-static void rk5_dense(Run *r) {
-    long n = r->n;
-    for (long i = 0; i < n; i++)
-        for (int m = 0; m < 4; m++) {
-            r->F[m * n + i] = 0;
-            for (int k = 0; k < 7; k++) r->F[m * n + i] += r->step * DP_P[k][m] * r->K[k * n + i];
+/* Try rk4, then rk5, unless one has to wait because it was not good enough. */
+static double try_short(Run *r, double h) {
+    double error = INFINITY;
+    for (int k = RK4; k <= RK5; k++) {
+        if (r->waiting[k] && r->waiting[k]--) continue;
+        error = short_step(r, TABLEAUX + k, h);
+        r->wait[k] = error < SHORT ? 0 : fmin(2 * r->wait[k] + 8, 1000), r->waiting[k] = r->wait[k];
+        if (error < SHORT) {
+            r->short_step = k;
+            break;
         }
+    }
+    return error;
+}
+
+/* Of rk5 by Shampine; of rk4 the cubic of values and slopes at both ends. */
+static void short_dense(Run *r) {
+    long n = r->n;
+    double h = r->step, *last = r->K + 5 * n;
+    if (r->short_step == RK4) slopes(r, r->t + h, r->fresh, last);
+    for (long i = 0; i < n; i++) {
+        double dy = r->fresh[i] - r->y[i], a = h * r->K[i], b = h * last[i], *to = r->F + i;
+        if (r->short_step == RK4) to[0] = a, to[n] = 3 * dy - 2 * a - b, to[2 * n] = a + b - 2 * dy, to[3 * n] = 0;
+        else
+            for (int m = 0; m < 4; m++) {
+                to[m * n] = 0;
+                for (int k = 0; k < 7; k++) to[m * n] += h * DP_P[k][m] * r->K[k * n + i];
+            }
+    }
 }
 
 /* --- radau -------------------------------------------------------------------------------------------------------- */
@@ -479,7 +517,7 @@ static void radau_dense(Run *r) {
 /* The state within the step, at t + part * step. */
 static void within(Run *r, double part, double *out) {
     long n = r->n;
-    if (!r->dense) r->short_step ? rk5_dense(r) : r->is_explicit ? rk8_dense(r) : radau_dense(r), r->dense = 1;
+    if (!r->dense) r->short_step ? short_dense(r) : r->is_explicit ? rk8_dense(r) : radau_dense(r), r->dense = 1;
     for (long i = 0; i < n; i++) {
         double sum = 0;
         if (r->is_explicit && !r->short_step)
@@ -510,7 +548,8 @@ static int is_lucky(Run *r) {
 EXPORT double steps_attempt(Run *r, double h) {
     double error = r->method == RADAU ? radau_step(r, h) : INFINITY;
     r->is_explicit = !isfinite(error); /* where Newton's method fails, the explicit one tells more than nothing */
-    r->short_step = r->try_short && r->is_explicit && (error = rk5_step(r, h)) < SHORT;
+    r->short_step = NOT_SHORT;
+    if (r->try_short && r->is_explicit) error = try_short(r, h);
     if (r->is_explicit && !r->short_step) error = rk8_step(r, h);
     r->step = h, r->dense = 0;
     memcpy(r->kept, r->fresh, r->n * sizeof(double));
@@ -582,7 +621,7 @@ static double first_step(Run *r) {
 static double after(Run *r, double error, int taken) {
     double h = r->step;
     if (r->method == RK8) {
-        double factor = error == 0 ? 10 : fmin(10, fmax(0.2, 0.9 * pow(error, r->short_step ? -0.2 : -1.0 / 8.0)));
+        double factor = error == 0 ? 10 : fmin(10, fmax(0.2, 0.9 * pow(error, r->short_step ? -TABLEAUX[r->short_step].power : -1.0 / 8.0)));
         if (!isfinite(error)) factor = 0.1;
         if (!taken) return h * fmin(factor, 0.9);
         return h * (r->rejections && factor > 1 ? 1 : factor);
@@ -866,11 +905,9 @@ EXPORT int steps_integrate(Run *r, double end, double seconds) {
         int last = h > left * 0.999999;
         late = seconds_now() > until;
         r->whole = last ? left : h, r->until = last ? stop : r->t + h;
-        r->try_short = last && r->method == RK8 && stop < end && !r->waiting;
+        r->try_short = last && r->method == RK8 && stop < end;
         double error = steps_attempt(r, r->whole);
         if (r->stopped) return STOPPED;
-        if (r->try_short) r->wait = r->short_step ? 0 : fmin(2 * r->wait + 8, 1000), r->waiting = r->wait;
-        else if (r->waiting) r->waiting--;
         if (!is_good(r, error)) {
             r->rejections++;
             continue;

@@ -18,7 +18,7 @@ from casadi import SX
 
 from ..arguments import choice
 from ..errors import ModelError
-from ..tables import Table
+from ..tables.table import Table
 from ..vectors import column, scalar
 from .bodies import Body, Marker, marker_on
 from .element import Action, Effort, Element, Wrench

@@ -20,7 +20,7 @@ from casadi import SX
 
 from ..arguments import named
 from ..errors import ArgumentError, ModelError, blamed, shown, unknown
-from ..tables import Table
+from ..tables.table import Table
 from ..vectors import rotated, scalar, symbol
 from .axial import (
     FixedControlledJoint,

@@ -12,7 +12,8 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ..tables import calls, data_of, settled
+from ..tables.graph import calls, settled
+from ..tables.searches import data_of
 
 ROUNDING = 1e-13  # of the terms that an entry is made of
 # smaller constants are what is left of rotations and lengths that cancelled when they were composed

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,8 +26,11 @@ class Rollouts:
     u: np.ndarray
     equations: Equations
     tier: str
+    further: Mapping[str, np.ndarray] = field(default_factory=dict)  # states of controllers
 
     def __getitem__(self, name: str) -> np.ndarray:
+        if name in self.further:
+            return self.further[name]
         quantity = self.equations.names.resolve(name)
         if quantity.coordinates:
             values = self.q[..., list(quantity.coordinates)]

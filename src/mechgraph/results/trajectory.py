@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import door
 from ..arguments import file_path, listed, one_of, replacing
+from ..contract.evaluator import searching
 from ..errors import ArgumentError, shown, unknown
 from .table import WORK, table, unit_of
 
@@ -90,6 +91,7 @@ class Trajectory:
     def _trimmed(values: np.ndarray) -> np.ndarray:
         return values[:, 0] if values.shape[1] == 1 else values
 
+    @searching()
     def observe(self, quantity: Any) -> np.ndarray:
         """Any quantity of the motion along the run, e.g. ``run.observe(lambda m:
         m.velocity(tip))``."""
@@ -225,7 +227,8 @@ class Trajectory:
     def _solution(self) -> tuple[np.ndarray, np.ndarray]:
         if "udot" in self.stored:
             return self.stored["udot"], self.stored["multipliers"]
-        return self._need().solve(self.q, self.u, self.time, self.w, self.constants)
+        with searching():
+            return self._need().solve(self.q, self.u, self.time, self.w, self.constants)
 
     @property
     def udot(self) -> np.ndarray:
@@ -241,8 +244,10 @@ class Trajectory:
         """(force, moment) of a joint on its child, or of a constraint (see ``Equations.reaction``):
         six columns, in world axes or with ``frame="joint"`` in those of the joint."""
         state = self.q, self.u, self.time, self.w, self.constants
-        return self._need().reaction(name, *state, frame)
+        with searching():
+            return self._need().reaction(name, *state, frame)
 
+    @searching()
     def _stored(self, name: str, compute: Any) -> np.ndarray:
         return self.stored[name] if name in self.stored else compute(self._need())
 

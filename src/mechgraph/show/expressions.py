@@ -19,7 +19,8 @@ import casadi as ca
 import sympy as sp
 
 from ..errors import UnsupportedError
-from ..tables import COEFFICIENTS, PICK, PLAIN, SEARCH, SLOPE, calls
+from ..tables.graph import SLOPE, calls
+from ..tables.searches import COEFFICIENTS, PICK, PLAIN, SEARCH
 
 
 class Algebra(Protocol):

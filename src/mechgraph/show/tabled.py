@@ -8,7 +8,7 @@ from casadi import SX
 from matplotlib.figure import Figure
 
 from ..equations import Equations
-from ..tables import COEFFICIENTS, PICK, PLAIN, SEARCH, data_of, horner
+from ..tables.searches import COEFFICIENTS, PICK, PLAIN, SEARCH, data_of, horner
 from .plot import curves
 
 MOST = 6  # curves of a table over x and y

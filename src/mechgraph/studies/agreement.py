@@ -22,7 +22,7 @@ from casadi import SX
 from ..arguments import some_of, whole
 from ..closures.closure import CLOSURES
 from ..closures.numbers import RANK_TOLERANCE, Independent, bordered, rank, solved
-from ..contract.evaluator import UNKNOWN, coefficient
+from ..contract.evaluator import UNKNOWN, coefficient, searching
 from ..errors import ArgumentError, AssemblyError, UnsupportedError
 from ..formalisms import DEFAULT, FORMALISMS
 from ..kernels import Kernel
@@ -282,6 +282,7 @@ class _Reference:
         return _Reference(equations, at, held, values, redundant)
 
 
+@searching()
 def _refuse_beyond_tables(equations: Equations, at: States) -> None:
     """Where a table refuses to answer there is nothing to compare."""
     if np.isfinite(equations.forces(at.q, at.u, at.t, at.w)).all():

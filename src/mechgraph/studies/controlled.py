@@ -14,17 +14,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from casadi import SX
 
-from ..errors import ArgumentError, UnsupportedError
+from ..errors import ArgumentError
 from ..kernels.compiler import CompilationFailure, report
 from ..kernels.flow import Rollout
 from .simulation.context import given_inputs, is_law
-from .simulation.loop import Call, close
+from .simulation.loop import Ask, Call, close
 
 if TYPE_CHECKING:
     from ..equations import Equations
 
-# (t, q, u, told) -> values
-Ask = Callable[[float, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 # (start, told, t, steps) -> states after each step
 Advance = Callable[[np.ndarray, np.ndarray, float, int], np.ndarray]
 
@@ -40,11 +38,6 @@ class Controlled:
     def __init__(self, equations: Equations, inputs: Any, p: np.ndarray, step: float) -> None:
         self.equations, self.p, self.step = equations, p, step
         self.loop = close(equations, given_inputs(equations, inputs))
-        if self.loop.own.numel() or self.loop.kept:
-            raise UnsupportedError(
-                "rollouts know no controllers with states of their own; use simulate, or keep the "
-                "state in a Python function of all trajectories"
-            )
         calls = [*self.loop.calls, *self.loop.samplers]
         self.calls = [(self._asked(call), call.place, self._steps(call)) for call in calls]
         self.stride = gcd(*(steps for *_, steps in self.calls)) if self.calls else 0
@@ -67,9 +60,21 @@ class Controlled:
         """A law as a function of all states."""
         ask, numeric, p = call.ask, self.equations.numeric, self.p
         if not isinstance(ask, SX):
-            return lambda t, q, u, told: call.batch(t, q, u)
-        kernel = numeric.built([ask], [1])
-        return lambda t, q, u, told: kernel(*numeric.arguments(q, u, t, told, p))[0]
+            return call.batch
+        inputs = len(self.equations.inputs)
+        kernel = numeric.built([ask], [1], self.loop.told[inputs:, :], self.loop.own)
+
+        def asked(t: float, y: np.ndarray, told: np.ndarray) -> np.ndarray:
+            q, u, own = self._split(y)
+            known = numeric.arguments(q, u, t, told[:, :inputs], p)
+            return kernel(*known, told[:, inputs:], own)[0]
+
+        return asked
+
+    def _split(self, y: np.ndarray) -> list[np.ndarray]:
+        """q, u, and further states."""
+        nq, nu = len(self.equations.coordinates), len(self.equations.speeds)
+        return np.split(y, [nq, nq + nu], axis=-1)
 
     def run(
         self,
@@ -80,40 +85,53 @@ class Controlled:
         method: str,
         threads: int,
         interpreted: Callable[..., np.ndarray],
-    ) -> tuple[np.ndarray, str]:
-        """States at each ``every`` of the steps, and what computed them."""
+    ) -> tuple[np.ndarray, dict[str, np.ndarray], str]:
+        """States at each ``every`` of the steps, further states by name, and what computed them."""
         try:
             advance, tier = self._compiled(method, threads), "machine code"
         except CompilationFailure as failure:
             report(failure, "rollouts in the interpreter")
             advance, tier = self._interpreted(method, interpreted), "interpreter"
-        told = np.tile(self.loop.numbers, (len(start), 1))
+        loop = self.loop
+        told = np.tile(loop.numbers, (len(start), 1))
+        start = np.hstack([start, np.tile(loop.own_start, (len(start), 1))])
         records, stride = [start[:, None]], self.stride or steps
+        kept: list[np.ndarray] = []  # what is kept from each stride on
         for first in range(0, steps, stride):
             self._ask(told, start, t + first * self.step, first)
+            kept.append(told[:, list(loop.kept.values())])
             count = min(stride, steps - first)
             states = advance(start, told, t + first * self.step, count)
             start = states[:, -1]
             records.append(states[:, [k for k in range(count) if (first + k + 1) % every == 0]])
-        return np.concatenate(records, axis=1), tier
+        if loop.kept:  # the samples at the end
+            self._ask(told, start, t + steps * self.step, steps)
+            kept.append(told[:, list(loop.kept.values())])
+        q, u, own = self._split(np.concatenate(records, axis=1))
+        shown = np.stack(kept, axis=1)[
+            :, np.arange(0, steps + 1, every) // stride if loop.kept else 0
+        ]
+        further = dict(zip(loop.own_names, np.moveaxis(own, -1, 0), strict=True))
+        further |= dict(zip(loop.kept, np.moveaxis(shown, -1, 0), strict=False))
+        return np.concatenate([q, u], axis=-1), further, tier
 
     def _ask(self, told: np.ndarray, state: np.ndarray, t: float, first: int) -> None:
         """Write what the controllers say whose moment has come."""
-        q, u = np.split(state, [len(self.equations.coordinates)], axis=1)
         for ask, place, steps in self.calls:
             if first % steps == 0:
-                told[:, place] = ask(t, q, u, told)
+                told[:, place] = ask(t, state, told)
 
     def _interpreted(self, method: str, interpreted: Callable[..., np.ndarray]) -> Advance:
         p = self.p.T if len(self.p) > 1 else self.p[0]
 
-        def inputs(t: float, q: np.ndarray, u: np.ndarray, told: np.ndarray) -> np.ndarray:
-            return self.loop.expressed(np.full(len(q), t), q, u, p, np.zeros((len(q), 0)), told)
+        def law(t: float, y: np.ndarray, told: np.ndarray) -> list[np.ndarray]:
+            q, u, own = self._split(y)
+            return self.loop.followed(np.full(len(q), t), q, u, p, own, told)
 
         def advance(start: np.ndarray, told: np.ndarray, t: float, steps: int) -> np.ndarray:
             w = np.repeat(told[:, None], steps, axis=1)
             grid = t, self.step, steps, 1
-            return interpreted(self.equations, start, w, self.p, *grid, method, inputs)[:, 1:]
+            return interpreted(self.equations, start, w, self.p, *grid, method, law)[:, 1:]
 
         return advance
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..arguments import earlier_word, number, numbers, one_of, whole
+from ..contract.evaluator import searching
 from ..errors import ArgumentError, UnsupportedError
 from ..kernels.compiler import CompilationFailure, report
 from ..kernels.flow import METHODS
 from ..results.rollouts import Rollouts
-from ..tables import at_times, check_covered
+from ..tables.series import at_times, check_covered
 from .controlled import Controlled, has_laws
 from .projection import project
 
@@ -47,8 +49,8 @@ def rollout(
         coordinates it keeps the symplectic form, so that the energy does not drift).
     inputs: by name or as an array, with axes (inputs), (steps, inputs) or (trajectories, steps,
         inputs), or points (times, values) and tables of time, held over each step; or controllers,
-        as ``simulate`` takes them, without states of their own. A Python function gets the states
-        of all trajectories, a row for each.
+        as ``simulate`` takes them. A Python function gets the states of all trajectories, a row
+        for each.
     parameters: by name, or a row for each trajectory.
     every: which steps are recorded.
     t: time at the start.
@@ -75,8 +77,9 @@ def rollout(
     check_covered(inputs, moments)
     if has_laws(inputs):
         controlled = Controlled(equations, inputs, p, step)
-        states, tier = controlled.run(start, t, steps, every, method, threads, _interpreted)
-        found = _rollouts(equations, states, t, step * every, tier)
+        run = controlled.run(start, t, steps, every, method, threads, _interpreted)
+        states, further, tier = run
+        found = replace(_rollouts(equations, states, t, step * every, tier), further=further)
         _warn_if_lost(found, np.zeros((len(found.time), len(equations.inputs))), p)
         return found
     w = _inputs(equations, at_times(inputs, moments), len(q), steps)
@@ -109,9 +112,11 @@ def _warn_if_lost(found: Rollouts, w: np.ndarray, p: np.ndarray) -> None:
     i, last = int(lost[0]), max(0, int(known[lost[0]].argmin()) - 1)
     inputs, constants = (w[i] if w.ndim == 3 else w)[last], p[min(i, len(p) - 1)]
     t, state = float(found.time[last]), (found.q[i, last], found.u[i, last])
-    why = "it runs away; try a shorter step"
+    told = *state, t, inputs, constants
+    why = found.equations.numeric.unanswered(*told) or "it runs away; try a shorter step"
     try:
-        found.equations.accelerations(*state, t, inputs, constants)
+        with searching():
+            found.equations.accelerations(*told)
     except ArgumentError as error:
         why = str(error)
     warnings.warn(
@@ -185,26 +190,23 @@ def _interpreted(
     steps: int,
     every: int,
     method: str,
-    law: Callable[..., np.ndarray] | None = None,
+    law: Callable[..., list[np.ndarray]] | None = None,
 ) -> np.ndarray:
     """The same in NumPy, one step of all trajectories at a time: where there is no compiler."""
-    nq, records = len(equations.coordinates), [y]
+    nq, records, ends = len(equations.coordinates), [y], len(equations.coordinates)
+    ends += len(equations.speeds)
     for k in range(steps):
         t, inputs = t0 + k * h, w[..., k, :]
 
         def slope(y: np.ndarray, t: float, inputs: np.ndarray = inputs) -> np.ndarray:
-            q, u = y[:, :nq], y[:, nq:]
-            if law is not None:
-                inputs = law(t, q, u, inputs)
-            return np.hstack(
-                [
-                    equations.coordinate_rates(q, u, t, p),
-                    equations.accelerations(q, u, t, inputs, p),
-                ]
-            )
+            q, u = y[:, :nq], y[:, nq:ends]
+            w, *further = [inputs] if law is None else law(t, y, inputs)
+            rates = equations.coordinate_rates(q, u, t, p)
+            return np.hstack([rates, equations.accelerations(q, u, t, w, p), *further])
 
         y = STEPS[method](slope, y, t, h, nq)
-        y = np.hstack(project(equations, y[:, :nq], y[:, nq:], np.full(len(y), t + h), p))
+        kept = project(equations, y[:, :nq], y[:, nq:ends], np.full(len(y), t + h), p)
+        y = np.hstack([*kept, y[:, ends:]])
         records += [y] if (k + 1) % every == 0 else []
     return np.stack(records, axis=1)
 

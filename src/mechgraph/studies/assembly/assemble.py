@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...arguments import named, number, one_state
+from ...contract.evaluator import searching
 from ...errors import ArgumentError, AssemblyError
 from ..projection import project, violations
 from .contact_points import with_contact_points
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 GIVEN = 1e-6  # violation of a state given in numbers that is taken for rounding
 
 
+@searching()
 def assemble(
     equations: Equations,
     start: Any = None,

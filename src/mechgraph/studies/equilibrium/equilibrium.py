@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...arguments import named, one_state, some_of
+from ...contract.evaluator import searching
 from ...errors import UnsupportedError
 from ..assembly.conversion import convert, in_joint_coordinates
 from .balance import Balance
@@ -32,6 +33,10 @@ def equilibrium(
     guess: names with values, as in a start, or a pair (q, u).
     hold: names that stay as they are in the guess.
     inputs, parameters: by name, numbers.
+
+    Joints with dry friction rest anywhere in a range: what is found is the one without friction, in
+    the middle of it; with "NAME friction.sticking" 1 among the parameters, the one where the guess
+    has that joint, which holds if its multiplier is at most what friction can hold.
     """
     return _found(equations, guess, hold, None, False, (), inputs, parameters)
 
@@ -66,6 +71,7 @@ def steady(
     return _found(equations, guess, hold, constant, True, accelerating, inputs, parameters)
 
 
+@searching()
 def _found(
     equations: Equations,
     guess: Any,

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...closures.numbers import RANK_TOLERANCE
 from ...errors import AssemblyError
+from ...model.rubbing import JointFriction
 from ..least_squares import scattered, settled
 from .balance import TOLERANCE, Balance, Rows, State, inverse
 from .creep import crept
@@ -112,6 +113,9 @@ def _failure(balance: Balance, tried: list[State]) -> str:
     """What was tried, how near it came, and what is left there."""
     best = min(tried, key=lambda end: _error(balance, balance(end)))
     rows = balance(best)
+    if not np.isfinite(rows.values).all():
+        why = balance.equations.numeric.unanswered(*best, 0.0, *balance.given)
+        return f"no equilibrium was looked for: at the guess {why or 'there are no forces'}"
     if not rows.unmet().any():
         left = _left(balance, _later(balance, best))
         return f"the motion found near the guess is steady for an instant only: then {left}"
@@ -119,7 +123,19 @@ def _failure(balance: Balance, tried: list[State]) -> str:
     return (
         f"no {what} found near the guess, by Levenberg–Marquardt steps and by damped motion from "
         f"{len(SPREADS)} starts: where they came nearest, {_left(balance, rows)}; give a guess "
-        "nearer to one, or hold fewer names"
+        f"nearer to one, or hold fewer names{_rubbing(balance)}"
+    )
+
+
+def _rubbing(balance: Balance) -> str:
+    """How a joint with dry friction is said to stick."""
+    elements = balance.equations.terms.chart.description.elements
+    dry = [each.name for each in elements if isinstance(each, JointFriction)]
+    if balance.moving or not dry:
+        return ""
+    return (
+        f". Dry friction ({', '.join(dry)}) is left out: with parameters={{'{dry[0]}.sticking': 1}}"
+        " that joint stays where the guess has it, and its multiplier is what friction holds"
     )
 
 

@@ -23,6 +23,7 @@ from scipy.spatial.transform import Rotation
 
 from ...arguments import Numbers, flag, named, number
 from ...closures.numbers import RANK_TOLERANCE
+from ...contract.evaluator import searching
 from ...errors import ArgumentError, AssemblyError, shown, unknown
 from ...model.stops import ENDS, CompliantStop, RigidStop
 from ..assembly.conversion import convert, jointed, with_turns
@@ -272,6 +273,7 @@ class Search:
 
     # --- steps ------------------------------------------------------------------------------------
 
+    @searching()
     def found(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Configurations that reach the targets, or come nearest; and r²."""
         rows = np.arange(len(q))
@@ -386,6 +388,7 @@ class Search:
 
     # --- what is not reached ----------------------------------------------------------------------
 
+    @searching()
     def check(self, q: np.ndarray, errors: np.ndarray) -> None:
         """Name the targets that are not reached, and how near they came."""
         if not np.isfinite(errors).all():

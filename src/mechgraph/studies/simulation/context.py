@@ -13,7 +13,9 @@ from casadi import SX
 from ...arguments import named, one_of
 from ...control.controller import Controller, controller
 from ...errors import ArgumentError, ModelError
-from ...tables import Table, in_time, refusal
+from ...tables.graph import refusal
+from ...tables.series import in_time
+from ...tables.table import Table
 from ...vectors import scalar
 from .loop import Loop, close
 

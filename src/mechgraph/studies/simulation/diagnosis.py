@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...composition.subsystem import Subsystem
+from ...contract.evaluator import searching
 from ...contract.mobility import lost_rows
 from ...model.contact.compliant import CompliantContact
 from ...results.trajectory import Trajectory
@@ -126,6 +127,7 @@ def _along_steps(trajectory: Trajectory, integrator: Integrator, recorder: Recor
     return replace(trajectory, time=times, q=q, u=u, w=w, stored=stored, modes={}, further={})
 
 
+@searching()
 def diagnosis(context: Context, trajectory: Trajectory, failure: IntegrationFailure) -> str:
     """What failed, where, when, and what to try."""
     eqs, t = context.equations, float(trajectory.time[-1])

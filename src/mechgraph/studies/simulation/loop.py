@@ -47,7 +47,7 @@ class Call:
 
     ask: Ask | SX
     place: np.ndarray  # among what is told
-    batch: Callable[[float, np.ndarray, np.ndarray], np.ndarray]  # of many states, without memory
+    batch: Ask  # of many states, a row for each
     rate: float | None = None
 
 
@@ -97,7 +97,8 @@ class Loop:
     @cached_property
     def _function(self) -> ca.Function:
         s = self.equations.terms.symbols
-        return ca.Function("w", [s.t, s.q, s.u, s.p, self.own, self.told], [self.inputs])
+        known = [s.t, s.q, s.u, s.p, self.own, self.told]
+        return ca.Function("w", known, [self.inputs, ca.densify(self.own_rates)])
 
     def values(
         self,
@@ -129,8 +130,20 @@ class Loop:
         told: np.ndarray,
     ) -> np.ndarray:
         """w at a batch of states, of what is told there."""
+        return self.followed(t, q, u, parameters, own, told)[0]
+
+    def followed(
+        self,
+        t: np.ndarray,
+        q: np.ndarray,
+        u: np.ndarray,
+        parameters: np.ndarray,
+        own: np.ndarray,
+        told: np.ndarray,
+    ) -> list[np.ndarray]:
+        """The same, and the rates of further states."""
         found = self._function(t[None], q.T, u.T, parameters, own.T, told.T)
-        return np.array(found).reshape(self.inputs.numel(), len(t)).T
+        return [np.array(each).reshape(-1, len(t)).T for each in found]
 
     def held(self, t: np.ndarray, log: np.ndarray) -> np.ndarray:
         """What was told at these times, of a log with a row for each sample: its moment, and what
@@ -255,19 +268,35 @@ class _Target:
 
         return ask
 
-    def asked_of_many(self, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
-        """The inputs of a batch of states, by a Python function of all of them."""
-        law, names = self.controller.law, self.inputs
-        try:
-            found = law(t) if self.controller.written == "time" else law(t, q.copy(), u.copy())
-            if self.name is not None:
-                found = np.asarray(found)[..., None]
-            return np.broadcast_to(numbers("inputs", names, found), (len(q), len(names)))
-        except Exception as error:
-            raise InputFailure(
-                f"{self.culprit} failed at t = {t:.6g}: {told(error)} (it is asked for "
-                f"{len(q)} trajectories at once, a row for each)"
-            ) from error
+    def asked_of_many(self, own: slice, kept: np.ndarray) -> Ask:
+        """The same of a batch of states, a row for each; x are columns."""
+        eqs, law, names = self.equations, self.controller.law, tuple(self.controller.states)
+        nq, nu = len(eqs.coordinates), len(eqs.speeds)
+
+        def ask(t: float, y: np.ndarray, told_now: np.ndarray) -> np.ndarray:
+            q, u = y[:, :nq].copy(), y[:, nq : nq + nu].copy()
+            x = told_now[:, kept] if len(kept) else y[:, own]
+            own_x = [dict(zip(names, x.T.copy(), strict=True))] if names else []
+            try:
+                found = law(t) if self.controller.written == "time" else law(t, q, u, *own_x)
+                w, following = self._parts(found)
+                w = np.asarray(w)[..., None] if self.name is not None else w
+                parts = [
+                    ("inputs", self.inputs, w),
+                    *([("states", names, following)] * bool(names)),
+                ]
+                rows = [
+                    np.broadcast_to(numbers(kind, known, values), (len(y), len(known)))
+                    for kind, known, values in parts
+                ]
+            except Exception as error:
+                raise InputFailure(
+                    f"{self.culprit} failed at t = {t:.6g}: {told(error)} (it is asked for "
+                    f"{len(y)} trajectories at once, a row for each)"
+                ) from error
+            return np.hstack(rows)
+
+        return ask
 
     def _read(self, found: Any) -> np.ndarray:
         w, x = self._parts(found)
@@ -364,7 +393,8 @@ class _Closing:
         ask: Ask | SX = target.asked(known, kept)
         if own.compiles:
             ask = self._at_samples(ca.vertcat(*target.expressions(symbols)))
-        call = Call(ask, np.array(place, dtype=int), target.asked_of_many, own.rate)
+        batch = target.asked_of_many(known, kept)
+        call = Call(ask, np.array(place, dtype=int), batch, own.rate)
         (self.calls if own.rate is None else self.samplers).append(call)
 
     def _at_samples(self, value: SX) -> SX:

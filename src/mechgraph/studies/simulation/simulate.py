@@ -16,12 +16,13 @@ from tqdm import tqdm
 
 from ...arguments import choice, earlier_word, flag, named, number, one_of
 from ...contract.closed import Account
+from ...contract.evaluator import searching
 from ...errors import ArgumentError, SimulationError, UnsupportedError
 from ...kernels.kinks import kinks
 from ...kernels.stepping import CROSSING, TOO_SMALL
 from ...motion.motion import Motion
 from ...results.trajectory import Trajectory
-from ...tables import check_covered
+from ...tables.series import check_covered
 from ..assembly.assemble import assemble
 from ..contact.modes import Contacts
 from .context import Context
@@ -217,11 +218,6 @@ def _integrator(
             f"drift={STABILIZED!r} is integrated by 'radau', got method={method!r}; leave it out, "
             "or use drift='projection'"
         )
-    if problem.loop.own_names:
-        raise UnsupportedError(
-            f"drift={STABILIZED!r} knows no controllers with states of their own "
-            f"({', '.join(problem.loop.own_names)}); use drift='projection'"
-        )
     return Stabilized(equations, problem)
 
 
@@ -236,13 +232,15 @@ def _stabilized(equations: Equations, rate: float) -> SX:
 
 def _surfaces(context: Context, watch: Watch, contacts: Contacts | None) -> Surfaces:
     """What the run must not step over without a word."""
-    kinked = ca.vertcat(context.equations.numeric.closed.kinks, kinks(context.loop.inputs))
+    laws = ca.vertcat(context.loop.inputs, context.loop.own_rates)
+    kinked = ca.vertcat(context.equations.numeric.closed.kinks, kinks(laws))
     return Surfaces(SX(0, 1) if contacts is None else contacts.margins, kinked, watch.values)
 
 
 # --- the run --------------------------------------------------------------------------------------
 
 
+@searching()
 def _run(
     integrator: Integrator,
     recorder: Recorder,

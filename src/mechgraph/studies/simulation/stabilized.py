@@ -70,28 +70,33 @@ class Stabilized(SciPy):
         known = self._x[self.problem.size + 1 :].copy()
         p, told = np.split(known, [len(self.problem.constants)])
         self.problem.loop.signal(t, y, told)
-        return [Y, rates, t, told[: self.problem.loop.inputs.numel()], p]
+        return [Y, rates, t, told, p]
 
 
 class Residual:
-    """F(Y, (q̇, u̇), t) of Y = (q, u, μ, λ), and its slopes in both."""
+    """F(Y, (q̇, u̇, ẋ), t) of Y = (q, u, x, μ, λ), with further states x of controllers, and its
+    slopes in both."""
 
     def __init__(self, equations: Equations, problem: Problem) -> None:
         terms, s = equations.terms, equations.terms.symbols
         places, velocities = terms.phi.numel(), terms.psi.numel()
         mu, lam = SX.sym("mu", places), SX.sym("lambda", len(terms.constraints))
-        v = SX.sym("v", s.q.numel())
+        v, loop = SX.sym("v", s.q.numel()), problem.loop
+        own_rates = SX.sym("x'", loop.own.numel())
         F = ca.vertcat(
             v - terms.qdot - terms.N @ (terms.A[:places, :].T @ mu),
             terms.M @ s.udot - terms.f - terms.G.T @ lam,
+            own_rates - loop.own_rates,
             terms.phi,
             terms.psi,
             terms.A[velocities:, :] @ s.udot + terms.b[velocities:, :],
         )
-        F = ca.substitute(F, s.w, problem.loop.inputs) if s.w.numel() else F
-        Y, rates = ca.vertcat(s.q, s.u, mu, lam), ca.vertcat(v, s.udot)
+        F = ca.substitute(F, s.w, loop.inputs) if s.w.numel() else F
+        Y = ca.vertcat(s.q, s.u, loop.own, mu, lam)
+        rates = ca.vertcat(v, s.udot, own_rates)
         self._slopes = ca.jacobian(F, Y), ca.jacobian(F, rates)
-        arguments, entries = [Y, rates, s.t, s.w, s.p], [entries_of(x) for x in self._slopes]
+        entries = [entries_of(x) for x in self._slopes]
+        arguments = [Y, rates, s.t, loop.told, s.p]
         self._value = ca.Function("F", arguments, [ca.densify(F)])
         self._entries = ca.Function("slopes", arguments, entries)
         self.size, self.moving = Y.numel(), rates.numel()

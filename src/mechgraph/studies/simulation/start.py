@@ -5,18 +5,17 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
-import casadi as ca
 import numpy as np
-from casadi import SX
 
+from ...contract.evaluator import searching
 from ...errors import ArgumentError
-from ...motion.loads import culprit
 from .context import Context
 
 if TYPE_CHECKING:
     from ...equations import Equations
 
 
+@searching()
 def check_determined(context: Context, q: np.ndarray, u: np.ndarray, t: float) -> None:
     """Refuse a start where something that moves has no inertia: the accelerations would be any or
     none."""
@@ -62,18 +61,13 @@ def _why_not_finite(context: Context, q: np.ndarray, u: np.ndarray, t: float) ->
     """The force or constraint that has no value at the start, if there is one; else what has no
     inertia."""
     eqs, p = context.equations, context.parameters
-    terms, m = eqs.terms, eqs.terms.chart.motion
     refused = context.refusal(q, u, t)
     if refused is not None:
         return refused
-    for element in terms.chart.description.elements:
-        acting = [*element.conservative(m), *element.nonconservative(m)]
-        parts = [part for action in acting for part in vars(action).values()]
-        value = ca.vertcat(SX(0, 1), *(ca.vec(part) for part in parts if isinstance(part, SX)))
-        found = eqs.numeric.built([value], [1])(*eqs.numeric.arguments(q, u, t, None, p))[0]
-        if not np.isfinite(found).all():
-            return (
-                f"{culprit(element)} has no value at the start (0/0): a spring of length zero, a "
-                "direction between two points that coincide; begin a little beside it"
-            )
+    force = eqs.numeric.valueless(*eqs.numeric.arguments(q, u, t, None, p))
+    if force is not None:
+        return (
+            f"{force} has no value at the start (0/0): a spring of length zero, a direction "
+            "between two points that coincide; begin a little beside it"
+        )
     return eqs.numeric.undetermined_message(q, u, t, p)
