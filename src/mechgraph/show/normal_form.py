@@ -107,7 +107,9 @@ class NormalForm:
         if len(b) == 1:
             ((monomial, coefficient),) = b.items()
             return self.multiply(a, {tuple((g, -e) for g, e in monomial): 1 / coefficient})
-        return self.multiply(a, self.symbol(1 / self.expression(b)))
+        number = _common_number(list(b.values()))  # so that it cancels with those of a
+        inverse = self.symbol(1 / self.expression({m: x / number for m, x in b.items()}))
+        return self.multiply({m: x / number for m, x in a.items()}, inverse)
 
     def power(self, a: Terms, exponent: Terms) -> Terms:
         n = exponent.get(ONE, Fraction(0))
