@@ -552,10 +552,17 @@ def test_export_and_columns_of_what_is_no_table(own: str, tmp_path: Path) -> Non
     assert not (tmp_path / "x.csv").exists()
 
 
-def test_shells_complete_names_of_the_gallery_and_files() -> None:
+def test_shells_complete_names_of_the_gallery_and_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("double.yaml").touch()
+    Path("double.txt").touch()
     shell = BashComplete(cli.main, {}, "mechgraph", "_MECHGRAPH_COMPLETE")
     assert "double_pendulum" in [item.value for item in shell.get_completions(["run"], "double")]
     assert [item.type for item in shell.get_completions(["run"], "my_own.y")] == ["file"]
+    found = [item.value for item in shell.get_completions(["run"], "double")]
+    assert found == ["double_pendulum", "double.yaml"]
     assert "linearize" in [item.value for item in shell.get_completions([], "lin")]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from glob import escape, glob
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from click.shell_completion import CompletionItem
 from .. import gallery
 from ..closures.closure import CLOSURES
 from ..formalisms import DEFAULT, FORMALISMS
+from ..formats.reading import SUFFIXES
 from ..results.trajectory import ENDINGS
 
 FIGURES = (".png", ".svg", ".pdf", ".jpg", ".jpeg", ".webp", ".eps", ".ps", ".tif", ".tiff")
@@ -24,9 +26,11 @@ Command = Callable[..., Any]
 
 
 def _models(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """What a shell offers: names of the gallery, and files."""
-    names = [CompletionItem(name) for name in gallery.names() if name.startswith(begun)]
-    return names or [CompletionItem(begun, type="file")]
+    """What a shell offers: names of the gallery and files of models; else files as it likes."""
+    endings = (".py", *SUFFIXES, *gallery.IMPORTED)
+    files = sorted(f for f in glob(f"{escape(begun)}*") if f.lower().endswith(endings))
+    found = [*(name for name in gallery.names() if name.startswith(begun)), *files]
+    return [CompletionItem(each) for each in found] or [CompletionItem(begun, type="file")]
 
 
 model_argument = click.argument("model", shell_complete=_models)
