@@ -84,7 +84,8 @@ def exported(tmp_path_factory):
     def export(system, precision="double"):
         equations, place = system().equations(), folder / precision
         place.mkdir(exist_ok=True)
-        return equations, equations.export_c(place / f"{system.__name__}.c", precision)
+        every = {**dict.fromkeys(equations.to_casadi()), "accelerations_jacobian": 0, "step": 0}
+        return equations, equations.export_c(place / f"{system.__name__}.c", precision, [*every])
 
     return export
 

@@ -14,6 +14,7 @@ from ..contract.derivatives import derivatives
 from ..equations import Equations
 
 ARGUMENTS = ("q", "u", "t", "w", "p")
+LONG = "accelerations_jacobian"  # derivatives of a closure: a hundred times as much code
 INVERSE = ("q", "u", "udot", "t", "w", "p")
 
 
@@ -27,9 +28,11 @@ class Exported:
 
 
 def exported(equations: Equations, functions: Sequence[str] | None = None) -> dict[str, Exported]:
-    """What is exported, by name; all of it, or what is asked for."""
+    """What is exported, by name; all of it but what is ``LONG`` with constraints, or what is asked
+    for."""
     known = _known(equations)
-    asked = known if functions is None else some_of("function", functions, known)
+    usual = [name for name in known if name != LONG or not equations.constraints]
+    asked = usual if functions is None else some_of("function", functions, known)
     return {name: make() for name, make in known.items() if name in asked}
 
 
