@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..equations import Equations
 
 TOLERANCE = 1e-9  # of the constraints at the start
+AWAY = 1e10  # a coordinate or speed that has run away
 
 
 def rollout(
@@ -113,7 +114,9 @@ def _warn_if_lost(found: Rollouts, w: np.ndarray, p: np.ndarray) -> None:
     inputs, constants = (w[i] if w.ndim == 3 else w)[last], p[min(i, len(p) - 1)]
     t, state = float(found.time[last]), (found.q[i, last], found.u[i, last])
     told = *state, t, inputs, constants
-    why = found.equations.numeric.unanswered(*told) or "it runs away; try a shorter step"
+    near = all(np.abs(part).max(initial=0.0) < AWAY for part in state)
+    unanswered = found.equations.numeric.unanswered(*told) if near else None
+    why = unanswered or "it runs away; try a shorter step"
     try:
         with searching():
             found.equations.accelerations(*told)
