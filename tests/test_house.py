@@ -22,7 +22,7 @@ PACKAGE = ROOT / "src" / "mechgraph"
 
 # From the ground up: a room may import itself and those before it.
 ROOMS = [
-    "errors", "vectors", "arguments", "pickling", "door", "tables", "functions",
+    "errors", "vectors", "arguments", "pickling", "interrupts", "door", "tables", "functions",
     "closures", "kernels", "model", "motion", "formalisms", "contract", "control", "results",
     "composition", "studies",
     "equations", "formats", "gallery", "show", "cli", "__init__", "__main__",

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from ..errors import MechgraphError
+from ..interrupts import remembered_interrupts
 
 INTERRUPTED = 130  # what shells say of a program that Ctrl-C ended
 
@@ -26,7 +27,7 @@ class Commands(click.Group):
 
     def invoke(self, context: click.Context) -> Any:
         try:
-            with _said_aloud(), _warnings_in_plain_words():
+            with _said_aloud(), _warnings_in_plain_words(), remembered_interrupts():
                 return super().invoke(context)
         except MechgraphError as error:
             raise click.ClickException(str(error)) from None

@@ -18,6 +18,7 @@ from ...arguments import choice, earlier_word, flag, named, number, one_of
 from ...contract.closed import Account
 from ...contract.evaluator import searching
 from ...errors import ArgumentError, SimulationError, UnsupportedError
+from ...interrupts import Interrupts, remembered_interrupts
 from ...kernels.kinks import kinks
 from ...kernels.stepping import CROSSING, TOO_SMALL
 from ...motion.motion import Motion
@@ -141,7 +142,8 @@ def simulate(
     began = clock.perf_counter()
     outcome, failure = "finished", None
     try:
-        _run(integrator, recorder, crossings, contacts, progress)
+        with remembered_interrupts() as interrupts:
+            _run(integrator, recorder, crossings, contacts, progress, interrupts)
         if watch.stopped:
             outcome = f"stopped by event {watch.stopped!r}"
     except KeyboardInterrupt:
@@ -247,6 +249,7 @@ def _run(
     crossings: Crossings,
     contacts: Contacts | None,
     progress: bool | None,
+    interrupts: Interrupts,
 ) -> None:
     """Step by step to the end of the grid, or to the event that ends it."""
     end, watch = float(recorder.times[-1]), crossings.watch
@@ -256,6 +259,7 @@ def _run(
         _settle(integrator, recorder, contacts)
     with _bar(len(recorder.times) - 1, progress) as bar:
         while integrator.t < end:
+            interrupts.check()
             try:
                 why = integrator.run(end, PATIENCE)
             except BaseException:
