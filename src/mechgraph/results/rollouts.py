@@ -29,7 +29,7 @@ class Rollouts:
     further: Mapping[str, np.ndarray] = field(default_factory=dict)  # states of controllers
 
     def __getitem__(self, name: str) -> np.ndarray:
-        if name in self.further:
+        if isinstance(name, str) and name in self.further:
             return self.further[name]
         quantity = self.equations.names.resolve(name)
         if quantity.coordinates:

@@ -57,7 +57,7 @@ def table(run: Trajectory, what: Sequence[str]) -> pd.DataFrame:
 def unit_of(run: Trajectory, name: str) -> str:
     """The unit of a column, as far as it is known."""
     if run.equations is None or name not in run.equations.names:
-        return run.units.get(name, "")
+        return run.units.get(name, "") if isinstance(name, str) else ""
     return run.equations.names.resolve(name).units[0]
 
 
