@@ -153,8 +153,25 @@ def test_pulleys_with_axes_that_are_not_parallel_have_no_rope():
 
 
 def test_a_load_that_enters_its_pulley_is_told():
-    with pytest.raises(mg.SimulationError, match=r"stopped after t = 1\.0"):
-        atwood(rigid=True, drum=True).equations().simulate(1.5, {})
+    s = mg.System("thrown")
+    s.prismatic("x", s.ground, s.body("load", mass=1.0, inertia=0), axis="x", at=(-1, 0, 0))
+    path = [
+        "load",
+        mg.Pulley(s.marker("pulley", s.ground), 0.1),
+        s.marker("end", s.ground, (0.1, 1, 0)),
+    ]
+    s.rope("rope", path, 3.0, stiffness=1e3)
+    with pytest.raises(mg.SimulationError, match=r"stopped after t = 0\.44"):
+        s.equations().simulate(1.5, {"x'": 2.0})
+
+
+def test_a_load_passes_the_point_at_which_its_rope_leaves_the_pulley():
+    """Its rope has no length there, and is on the pulley again above."""
+    run = atwood(rigid=True, drum=True).equations().simulate(1.5, {})
+    fine = atwood(rigid=True, drum=True).equations().simulate(1.5, {}, rtol=1e-11)
+    assert run["left"].max() > 1.4
+    assert np.abs(run.imbalance).max() < 1e-6
+    assert run.q[-1] == pytest.approx(fine.q[-1], abs=1e-6)
 
 
 # --- belts, racks ---------------------------------------------------------------------------------

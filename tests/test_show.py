@@ -417,10 +417,8 @@ def test_plot_takes_any_column_and_refuses_unknown_ones(loop_run: mg.Trajectory)
 
 def test_plot_of_a_loaded_run_needs_no_system(loop_run: mg.Trajectory, tmp_path) -> None:
     loaded = mg.load_run(loop_run.save(tmp_path / "run.npz"))
-    assert [axes.get_title(loc="left") for axes in loaded.plot().axes][:2] == [
-        "value",
-        "energy (J)",
-    ]
+    titles = [axes.get_title(loc="left") for axes in loaded.plot().axes]
+    assert titles[:2] == ["angle (rad)", "energy (J)"]
     with pytest.raises(mg.ArgumentError, match="without its system"):
         loaded.view()
 

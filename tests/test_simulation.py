@@ -468,6 +468,14 @@ def test_an_interrupt_while_inputs_are_asked_for_once_more_keeps_the_motion():
     assert np.isnan(run.w).all()
 
 
+def test_a_servo_whose_speed_jumps_is_told():
+    s = mg.System("driven")
+    s.prismatic("x", s.ground, s.body("m", mass=2.0, inertia=0), axis="x")
+    s.servo("drive", "x", mg.table([0, 1, 2], [0, 1, 0])(s.time))
+    with pytest.raises(mg.SimulationError, match=r"jumps at t = 1.*mg\.spline"):
+        s.equations().simulate(2.0)
+
+
 def escaping() -> mg.System:
     """ẍ = x³ leaves for infinity in finite time."""
     s = mg.System("escape")

@@ -333,6 +333,12 @@ class Steps:
         self._called(self._c.steps_accept, moment)
         return moment == wanted
 
+    @property
+    def jump(self) -> float:
+        """How far the step that was tried last is off what is kept, relative."""
+        fresh, kept = (self.arrays[name][: self.run.moving] for name in ("fresh", "kept"))
+        return float((np.abs(kept - fresh) / (1 + np.abs(fresh))).max(initial=0.0))
+
     def crossings(self) -> list[tuple[int, float, float]]:
         """Of the last step: which surface changes its sign between which two moments."""
         run, k = self.run, self.run.crossings

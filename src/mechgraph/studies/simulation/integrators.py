@@ -54,6 +54,15 @@ class IntegrationFailure(SimulationError):
     hint = "Try method='radau' (stiff), a larger rtol, or another start"
 
 
+class JumpingConstraint(IntegrationFailure):
+    """What is held goes on in another direction, all at once."""
+
+    hint = (
+        "Give what is held a smooth form (mg.spline in place of mg.table), end the run there by an "
+        "event, or use a stiff spring in place of the constraint"
+    )
+
+
 @dataclass(frozen=True)
 class Problem:
     """ẏ = f(t, y), y = (q, u, further states, work), for a motion closed with its inputs, from
@@ -126,6 +135,7 @@ class Integrator(ABC):
 
     tier = "interpreter"  # what evaluates the right-hand side
     finite = True  # whether the slopes at the present state are
+    jumped = False  # whether what keeps the constraints moves things however short a step is
     changes: tuple[tuple[float, str], ...] = ()  # when it went on by which other method
     rough: tuple[float, float] = (0.0, 0.0)  # the largest error that was rounding, and when
     t: float  # the present moment
@@ -259,6 +269,7 @@ class Stepping(Integrator):
             self.changes = (*self.changes, (self.t, method))
             self._steps.change_over(method)
             return GO_ON
+        self.jumped = why == TOO_SMALL and self._steps.jump > JUMP
         self._consider_machine_code(end)
         return why
 

@@ -36,7 +36,14 @@ from .diagnosis import (
     warn_of_rounding,
 )
 from .events import Event, Watch
-from .integrators import METHODS, IntegrationFailure, Integrator, Problem, make_integrator
+from .integrators import (
+    METHODS,
+    IntegrationFailure,
+    Integrator,
+    JumpingConstraint,
+    Problem,
+    make_integrator,
+)
 from .loop import InputFailure
 from .recorder import Recorder
 from .stabilized import Stabilized
@@ -287,6 +294,8 @@ def _too_small(integrator: Integrator, recorder: Recorder) -> IntegrationFailure
     culprit = recorder.context.unknown_input(integrator.t, *state) if known else None
     if culprit is not None:
         return InputFailure(f"{culprit} at t = {integrator.t:.6g}, or just after it")
+    if integrator.jumped:
+        return JumpingConstraint(f"what a constraint asks for jumps at t = {integrator.t:.6g}")
     what = "the step became too small" if integrator.finite else NOT_FINITE
     return IntegrationFailure(f"{what} at t = {integrator.t:.6g}")
 
