@@ -68,13 +68,14 @@ def _joints() -> list[str]:
 def _flat(kind: str) -> tuple[Row, ...]:
     """The rows of what needs a plane, if the joint moves in one."""
     try:
-        return tuple(row for row in _agreeing(_tree(kind, PLANE)) if row.formalism == "nodes")
+        rows = _agreeing(_tree(kind, PLANE), formalisms=["nodes", DEFAULT])
     except ModelError:
         return ()
+    return tuple(row for row in rows if row.formalism == "nodes")
 
 
-def _agreeing(system: System, guess: dict[str, float] | None = None) -> tuple[Row, ...]:
-    found = agreement(system, states=1, guess=guess)
+def _agreeing(system: System, **asked: Any) -> tuple[Row, ...]:
+    found = agreement(system, states=1, **asked)
     if not found.ok:
         raise AssertionError(found.verdict)
     return found.rows
@@ -135,7 +136,7 @@ def _join(system: System, kind: str, parent: Any, child: Any, **options: Any) ->
 
 def _closures() -> list[str]:
     guess = {"crank": 1.0, "coupler": 1.0}
-    compared = [*_agreeing(_four_bar(), guess), *_agreeing(_four_bar(PLANE), guess)]
+    compared = [*_agreeing(_four_bar(), guess=guess), *_agreeing(_four_bar(PLANE), guess=guess)]
     working = {(row.formalism, row.closure) for row in compared if not row.note}
     rows = []
     for name in dict.fromkeys(row.formalism for row in compared):
