@@ -57,6 +57,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("names", nargs="*")
     asked = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
     signal.signal(signal.SIGPROF, lambda *_: signal.raise_signal(signal.SIGINT))
     rows = []
     for name in asked.names or (QUICK if asked.quick else gallery.names()):
