@@ -340,7 +340,7 @@ static int check(const char *name, int size, const double *out, const double *ex
     for (int i = 0; i < size; i++) {
         double error = fabs(out[i] - expected[i]) / scale;
         if (!(error <= tolerance)) { wrong = 1; }
-        worst = fmax(worst, error);
+        if (!(error <= worst) && !isnan(worst)) { worst = error; } /* also if it is no number */
     }
     printf("%-22s %s, relative error %.1e\\n", name, wrong ? "WRONG" : "right", WORST);
     return wrong;
