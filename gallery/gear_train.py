@@ -28,7 +28,7 @@ TORQUE, RUBBING = 0.8, 1.2
 LOAD = INERTIAS["b"] / 9 + INERTIAS["c"] / 36
 START = {"a": 0.0, "b": 0.0, "c": 0.0}
 DURATION = 0.8
-OPTIONS = {"rtol": 1e-11, "atol": 1e-13, "step": 2e-3}
+OPTIONS = {"rtol": 1e-11, "atol": 1e-13, "step": 2e-3, "inputs": {"torque": 5.0}}
 
 
 def system(damped: bool = True, rubbing: float = RUBBING) -> mg.System:
@@ -71,14 +71,14 @@ def check() -> dict[str, float]:
     """First contact, common motion, wind-up, rattling, work."""
     eqs = system().equations()
     touch = mg.Event(lambda m: m.coordinate("a") + 3 * m.coordinate("b") - PLAYS[0] / 2, stop=False)
-    run = eqs.simulate(DURATION, START, inputs={"torque": 5.0}, events={"touch": touch}, **OPTIONS)
+    run = eqs.simulate(DURATION, START, events={"touch": touch}, **OPTIONS)
     felt = RUBBING / 6
     rate = (TORQUE - felt) / (INERTIAS["a"] + LOAD)
     behind = INERTIAS["c"] / 36 * rate + felt
     pressed = np.array([LOAD * rate + felt, 3 * behind]) / STIFFNESSES
     stuck = np.flatnonzero(np.diff(run.modes["c friction.sticking"]) < 0)[0]
     alone = system(damped=False, rubbing=0.0).equations()
-    rattling = alone.simulate(0.2, START, inputs={"torque": 5.0}, **OPTIONS)
+    rattling = alone.simulate(0.2, START, **OPTIONS)
     return verified(
         {
             "first contact (s)": (

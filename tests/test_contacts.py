@@ -1132,3 +1132,19 @@ def test_a_compliant_contact_needs_a_stiffness():
     floor = mg.Plane(system.ground)
     with pytest.raises(mg.ModelError, match="use rigid_contact"):
         system.compliant_contact("floor", mg.Sphere(body, 0.1), floor, stiffness=0)
+
+
+def test_an_event_of_one_direction_is_told_after_a_bounce():
+    """It falls through the mark, where nobody asks, and bounces before the step would end."""
+    s = mg.System("ball", gravity=(0, 0, -9.81))
+    ball = s.body("ball", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    s.prismatic("z", s.ground, ball, axis="z")
+    floor = mg.Plane(s.marker("floor", s.ground))
+    s.rigid_contact("hit", mg.Sphere(ball, 0.1), floor, restitution=0.6)
+    for mark in (1e-3, 3e-3, 1e-2):
+        rises = mg.Event(lambda m, mark=mark: m.coordinate("z") - 0.1 - mark, 1, stop=False)
+        run = s.equations().simulate(0.5, {"z": 0.6}, events={"rises": rises}, step=0.5)
+        meet = np.sqrt(2 * 0.5 / 9.81)
+        up = 0.6 * 9.81 * meet
+        late = (up - np.sqrt(up**2 - 2 * 9.81 * mark)) / 9.81
+        assert run.events["rises"] == pytest.approx([meet + late], abs=1e-9)

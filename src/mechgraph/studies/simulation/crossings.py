@@ -27,6 +27,9 @@ STANDSTILL = 1000  # steps with kinks in (all but) one moment after which a run 
 ROUNDING = 4e-15  # relative: so near that rounding of times may put a stage beyond
 
 
+Candidate = tuple[int, float, float, int]  # a surface, two moments, and which way it goes
+
+
 class EndlessSwitching(IntegrationFailure):
     """Forces that drive each other over a jump, back and forth."""
 
@@ -88,11 +91,14 @@ class Crossings:
         length, goes over. A step that is not good enough although it ends there is halved.
         """
         self._count_standstill(self.integrator.t)
-        met = self._met()
+        candidates = list(self._candidates())
+        unasked = {each[0] for each in self.integrator.crossings()} - {c[0] for c in candidates}
+        met = self._met(candidates)
         cut = next((each for each in met if self._ends(each)), None)
         if cut is None:
             self.integrator.take()
         elif not self.integrator.take_until(cut.before, min(each.before for each in met)):
+            self._take_sides(unasked)
             return Met.NOTHING
         over = cut is not None and self.integrator.take_until(cut.moment, cut.moment)
         passed = [each for each in met if cut is None or over or each.moment <= self.integrator.t]
@@ -102,6 +108,8 @@ class Crossings:
                 self.watch.note(event, each.moment)
             if cut is not None:
                 self.integrator.sides[each.surface] = each.direction
+        if cut is not None:
+            self._take_sides(unasked)
         if cut is None or not over:
             return Met.NOTHING
         margins = self.surfaces.margins.numel()
@@ -109,6 +117,13 @@ class Crossings:
         if not at_contacts:
             self._learn(cut.moment, [each.surface for each in passed])
         return Met.CONTACTS if at_contacts else Met.KINK
+
+    def _take_sides(self, unasked: set[int]) -> None:
+        """On which side surfaces are that change their sign where nobody asks for it."""
+        now = self.integrator.attempt(self.integrator.t) if unasked else ()
+        for surface in unasked:
+            if now[surface]:
+                self.integrator.sides[surface] = np.sign(now[surface])
 
     def _learn(self, moment: float, surfaces: list[int]) -> None:
         """What an attempt showed of surfaces and what they are differs by rounding: less beyond
@@ -118,14 +133,14 @@ class Crossings:
             gap = 4 * abs(float(now[surface] - self._seen[moment][surface]))
             self._noise[surface] = max(gap, self._noise.get(surface, 0.0))
 
-    def _met(self) -> list[Crossing]:
+    def _met(self, candidates: list[Candidate]) -> list[Crossing]:
         """What is met up to the first surface that ends the step, in order."""
         met: list[Crossing] = []
         cut = np.inf
         self._seen = {}
         until = self.integrator.until
-        candidates = [(*each, self._glimpsed(*each)) for each in self._candidates()]
-        for surface, first, last, direction, guess in sorted(candidates, key=lambda c: c[-1]):
+        guessed = [(*each, self._glimpsed(*each)) for each in candidates]
+        for surface, first, last, direction, guess in sorted(guessed, key=lambda c: c[-1]):
             if first > cut:
                 continue
             found = self._locate(surface, first, last, direction, guess, min(cut, until))
@@ -140,7 +155,7 @@ class Crossings:
         before = [each.direction for each in own if each.moment <= found.moment]
         return [self.integrator.sides[found.surface], *before][-1] != found.direction
 
-    def _candidates(self) -> Iterator[tuple[int, float, float, int]]:
+    def _candidates(self) -> Iterator[Candidate]:
         """Changes of sign with their direction, of surfaces that have one that matters: those in
         between tell on which side they are."""
         sides = self.integrator.sides.copy()
