@@ -36,6 +36,7 @@ bench: .venv/bench
 	$(BIN)/python benchmarks/controllers.py
 	$(BIN)/python benchmarks/robotics.py
 	$(BIN)/python benchmarks/formalisms.py
+	$(BIN)/python benchmarks/defaults.py
 
 .venv/runtime: pyproject.toml
 	$(PYTHON) -m venv .venv
