@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 
 import mechgraph as mg
-from mechgraph.interrupts import remembered_interrupts
+from mechgraph.interrupts import held_interrupts, remembered_interrupts
 
 
 def swallow() -> None:
@@ -47,6 +47,14 @@ def test_an_error_that_was_made_of_it_is_an_interrupt_again():
         raise NotImplementedError("Wrong number or type of arguments")
     with pytest.raises(NotImplementedError), remembered_interrupts():
         raise NotImplementedError
+
+
+def test_an_interrupt_waits_for_what_must_not_be_broken_off():
+    done = []
+    with pytest.raises(KeyboardInterrupt), held_interrupts():
+        signal.raise_signal(signal.SIGINT)
+        done.append(1)
+    assert done
 
 
 def test_other_threads_simulate_too():

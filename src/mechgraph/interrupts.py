@@ -28,20 +28,36 @@ class Interrupts:
 def remembered_interrupts() -> Iterator[Interrupts]:
     """Remember Control-C, which also does what it does elsewhere. Other threads hear of none. An
     error that CasADi's wrapper has made of it is a KeyboardInterrupt again."""
+    with _noticed(at_once=True) as found:
+        try:
+            yield found
+        except NotImplementedError:
+            found.check()
+            raise
+
+
+@contextmanager
+def held_interrupts() -> Iterator[None]:
+    """Let Control-C wait until this is done."""
+    with _noticed(at_once=False) as found:
+        yield
+    found.check()
+
+
+@contextmanager
+def _noticed(at_once: bool) -> Iterator[Interrupts]:
     found, before = Interrupts(), signal.getsignal(signal.SIGINT)
 
-    def remember(number: int, frame: FrameType | None) -> None:
+    def notice(number: int, frame: FrameType | None) -> None:
         found.pressed = True
-        before(number, frame)  # type: ignore[operator,misc]
+        if at_once:
+            before(number, frame)  # type: ignore[operator,misc]
 
     heard = callable(before) and threading.current_thread() is threading.main_thread()
     if heard:
-        signal.signal(signal.SIGINT, remember)
+        signal.signal(signal.SIGINT, notice)
     try:
         yield found
-    except NotImplementedError:
-        found.check()
-        raise
     finally:
         if heard:
             signal.signal(signal.SIGINT, before)

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from ..interrupts import held_interrupts
+
 # so that what a command starts can be ended with it
 _GROUP: dict[str, Any] = {"process_group": 0} if os.name == "posix" else {}
 _running: set[subprocess.Popen[str]] = set()
@@ -20,6 +22,24 @@ def completed(command: Sequence[str], seconds: float | None) -> subprocess.Compl
 
     If it takes longer, or if Python is interrupted or ends, it is killed with all that it started.
     """
+    process: subprocess.Popen[str] | None = None
+    try:
+        with held_interrupts():  # or one that has just begun would not be known
+            process = _started(command)
+        printed = process.communicate(timeout=seconds)
+    except BaseException:
+        if process is None:
+            raise
+        _kill(process)
+        with process:  # wait for it and close its pipes
+            raise
+    finally:
+        if process is not None:
+            _running.discard(process)
+    return subprocess.CompletedProcess(command, process.returncode, *printed)
+
+
+def _started(command: Sequence[str]) -> subprocess.Popen[str]:
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -30,15 +50,7 @@ def completed(command: Sequence[str], seconds: float | None) -> subprocess.Compl
         **_GROUP,
     )
     _running.add(process)
-    try:
-        printed = process.communicate(timeout=seconds)
-    except BaseException:
-        _kill(process)
-        with process:  # wait for it and close its pipes
-            raise
-    finally:
-        _running.discard(process)
-    return subprocess.CompletedProcess(command, process.returncode, *printed)
+    return process
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
