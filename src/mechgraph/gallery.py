@@ -42,15 +42,23 @@ from .errors import ArgumentError, MechgraphError, ModelError, shown, told
 from .formats import model_file
 from .formats.mjcf import read_mjcf
 from .formats.reading import SUFFIXES, ModelFile
-from .formats.urdf import read_urdf
+from .formats.urdf import from_urdf
 from .model.system import System
 from .studies.simulation.simulate import simulate
 
 DURATION = 5.0
+
+
+@wraps(from_urdf)
+def _read_urdf(path: Path, **reading: Any) -> ModelFile:
+    """URDF does not tell where a robot begins."""
+    return ModelFile(from_urdf(path, **reading))
+
+
 # other programs' files
 IMPORTED: dict[str, Callable[..., ModelFile]] = {
-    ".urdf": read_urdf,
-    ".xacro": read_urdf,
+    ".urdf": _read_urdf,
+    ".xacro": _read_urdf,
     ".xml": read_mjcf,
     ".mjcf": read_mjcf,
 }

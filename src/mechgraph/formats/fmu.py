@@ -10,7 +10,6 @@ import tempfile
 import uuid
 import warnings
 import zipfile
-from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -28,28 +27,16 @@ VERSIONS = ("3.0", "2.0")
 EPOCH = (1980, 1, 1, 0, 0, 0)  # of the files inside: the same model makes the same bytes
 
 
-def export_fmu(
-    equations: Equations,
-    path: str | Path,
-    version: str = "3.0",
-    *,
-    start: Any = None,
-    guess: Mapping[str, float] | None = None,
-    t: float = 0.0,
-    parameters: Mapping[str, float] | None = None,
-    outputs: Sequence[str] = (),
-    duration: float = 1.0,
-    rtol: float = 1e-8,
-) -> Path:
-    """Write an FMU for model exchange and co-simulation; see ``Equations.export_fmu``."""
+def export_fmu(equations: Equations, path: str | Path, version: str = "3.0", **about: Any) -> Path:
+    """Write an FMU for model exchange and co-simulation, ``about`` its start and so on; see
+    ``Equations.export_fmu``."""
     target = file_path(path)
     if target.suffix.lower() != ".fmu":
         raise ArgumentError(f"an FMU is written to a file NAME.fmu, got {shown(str(path))}")
     with writing(target):
         target.parent.stat()
     version = choice("version", version, VERSIONS)
-    given = {"start": start, "guess": guess, "t": t, "parameters": parameters}
-    model = started("export_fmu", equations, outputs=outputs, duration=duration, rtol=rtol, **given)
+    model = started("export_fmu", equations, **about)
     contents = _contents(model, version)
     with writing(target), zipfile.ZipFile(target, "w") as archive:
         for name, content in contents.items():

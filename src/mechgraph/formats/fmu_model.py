@@ -212,13 +212,13 @@ def started(
     call: str,
     equations: Equations,
     *,
-    start: Any,
-    guess: Any,
-    t: float,
-    parameters: Any,
-    outputs: Any,
-    duration: float,
-    rtol: float,
+    start: Any = None,
+    guess: Any = None,
+    t: float = 0.0,
+    parameters: Any = None,
+    outputs: Any = (),
+    duration: float = 1.0,
+    rtol: float = 1e-8,
 ) -> FmuModel:
     """Equations with all that a simulation elsewhere begins with, if nothing in them is
     switched."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,19 +52,8 @@ PLAIN = {
 }  # fmt: skip
 
 
-def export_modelica(
-    equations: Equations,
-    path: str | Path,
-    *,
-    start: Any = None,
-    guess: Mapping[str, float] | None = None,
-    t: float = 0.0,
-    parameters: Mapping[str, float] | None = None,
-    outputs: Sequence[str] = (),
-    duration: float = 1.0,
-    rtol: float = 1e-8,
-) -> Path:
-    """Write a Modelica model; see ``Equations.export``."""
+def export_modelica(equations: Equations, path: str | Path, **about: Any) -> Path:
+    """Write a Modelica model, ``about`` its start and so on; see ``Equations.export``."""
     target = file_path(path)
     name = target.stem
     if target.suffix.lower() != ".mo":
@@ -73,10 +62,7 @@ def export_modelica(
         )
     if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) or name in RESERVED:
         raise ArgumentError(f"{shown(name)} is no name of a Modelica model; use another word")
-    given = {"start": start, "guess": guess, "t": t, "parameters": parameters}
-    model = started(
-        "export to Modelica", equations, outputs=outputs, duration=duration, rtol=rtol, **given
-    )
+    model = started("export to Modelica", equations, **about)
     text = _text(model, name)
     with writing(target):
         target.write_text(text, encoding="utf-8")

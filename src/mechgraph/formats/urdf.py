@@ -22,7 +22,6 @@ from ..model.contact.surfaces import Box, Cylinder, Plane, Sphere, Surface
 from ..model.looks import Mesh
 from ..model.system import System
 from .imported import Imported, found_beside, hex_color, symmetric, xml_of
-from .reading import ModelFile
 
 GRAVITY = (0.0, 0.0, -9.81)
 MOVING = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic"}
@@ -49,22 +48,10 @@ def from_urdf(
 
     What could not be taken over is warned of, and kept as ``system.left_out``.
     """
-    return read_urdf(path, floating, gravity, limits, friction, ground).system
-
-
-def read_urdf(
-    path: str | Path,
-    floating: bool = False,
-    gravity: Any = GRAVITY,
-    limits: bool = False,
-    friction: bool = False,
-    ground: Mapping[str, Any] | None = None,
-) -> ModelFile:
-    """What ``from_urdf`` reads; URDF does not tell where a robot begins."""
     taken = {"limits": flag("limits", limits), "friction": flag("friction", friction)}
     law = None if ground is None else named("ground", ground)
     robot = _Robot(_parsed(file_path(path)), gravity, taken, law, file_path(path).parent)
-    return ModelFile(robot.read(flag("floating", floating)))
+    return robot.read(flag("floating", floating))
 
 
 def _parsed(path: Path) -> Any:

@@ -118,18 +118,6 @@ class Loop:
         for row in range(len(t) if self.calls else 0):
             y = np.concatenate([q[row], u[row], own[row]])
             self.signal(float(t[row]), y, told[row])
-        return self.expressed(t, q, u, parameters, own, told)
-
-    def expressed(
-        self,
-        t: np.ndarray,
-        q: np.ndarray,
-        u: np.ndarray,
-        parameters: np.ndarray,
-        own: np.ndarray,
-        told: np.ndarray,
-    ) -> np.ndarray:
-        """w at a batch of states, of what is told there."""
         return self.followed(t, q, u, parameters, own, told)[0]
 
     def followed(
@@ -141,7 +129,7 @@ class Loop:
         own: np.ndarray,
         told: np.ndarray,
     ) -> list[np.ndarray]:
-        """The same, and the rates of further states."""
+        """w at a batch of states, of what is told there, and the rates of further states."""
         found = self._function(t[None], q.T, u.T, parameters, own.T, told.T)
         return [np.array(each).reshape(-1, len(t)).T for each in found]
 
