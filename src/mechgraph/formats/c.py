@@ -86,10 +86,10 @@ class _Model:
         """The functions by name, with all that a step needs."""
         if self.asked is None:
             return exported(self.equations)
-        asked = [name for name in listed("functions", self.asked) if name != "step"]
+        asked = listed("functions", self.asked)
         keeps = self.equations.terms.psi.numel() or self.equations.terms.chart.quaternions
         needed = STEPPING[: 3 if keeps else 2] if self.has_step else ()
-        return exported(self.equations, list(dict.fromkeys((*asked, *needed))))
+        return exported(self.equations, list(dict.fromkeys((*asked, *needed))), beside=("step",))
 
     @cached_property
     def made(self) -> dict[str, ca.Function]:

@@ -27,12 +27,14 @@ class Exported:
     arguments: tuple[str, ...] = ARGUMENTS
 
 
-def exported(equations: Equations, functions: Sequence[str] | None = None) -> dict[str, Exported]:
+def exported(
+    equations: Equations, functions: Sequence[str] | None = None, beside: Sequence[str] = ()
+) -> dict[str, Exported]:
     """What is exported, by name; all of it but what is ``LONG`` with constraints, or what is asked
-    for."""
+    for. ``beside`` are names that may be asked for, too, and are made elsewhere."""
     known = _known(equations)
     usual = [name for name in known if name != LONG or not equations.constraints]
-    asked = usual if functions is None else some_of("function", functions, known)
+    asked = usual if functions is None else some_of("function", functions, [*known, *beside])
     return {name: make() for name, make in known.items() if name in asked}
 
 
