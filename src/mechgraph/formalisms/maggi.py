@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -83,13 +82,14 @@ def _independent(
 ) -> tuple[int, ...]:
     """Indices of the independent speeds, seen at a few random states on the constraints."""
     speeds = chart.symbols.speeds
-    samples = Samples(chart, rows.levels)
+    ways = [sign for each in rows.constraints for sign in each.orientation_sign(chart.motion)]
+    samples = Samples(chart, rows.levels, ca.vertcat(SX(0, 1), *ways))
     if not samples.met:
         raise UnsupportedError(
             "maggi: no state was found that meets the constraints, so that nothing is known of "
             "independent speeds; use another formalism"
         )
-    seen = _right_way_round(rows, samples)
+    seen = samples.of(rows.levels.A)
     counts = sorted({len(speeds) - (rank(A) if A.size else 0) for A in seen})
     if len(counts) > 1:
         raise UnsupportedError(
@@ -111,15 +111,6 @@ def _independent(
             "tie them to each other; choose other speeds, or leave the choice open"
         )
     return tuple(sorted(free))
-
-
-def _right_way_round(rows: ConstraintRows, samples: Any) -> list[np.ndarray]:
-    """A at the states at which closing equations do not hold the wrong way round, where they may
-    hold less; at all, if there are no others."""
-    m = rows.chart.motion
-    signs = [sign for constraint in rows.constraints for sign in constraint.orientation_sign(m)]
-    A, right = samples.of(rows.levels.A), samples.of(ca.vertcat(SX(0, 1), *signs))
-    return [each for each, sign in zip(A, right, strict=True) if (sign > 0).all()] or A
 
 
 # --- the minimal equations, in three ways ---------------------------------------------------------

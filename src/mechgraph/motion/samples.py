@@ -13,15 +13,16 @@ from .chart import Chart
 from .levels import Levels
 
 COUNT, STEPS, SPREAD, TIME = 3, 40, 0.7, 0.37
-ATTEMPTS = 6
+ATTEMPTS, MOST_ATTEMPTS = 6, 30  # for all of the states, and for one at all
 STUCK = 6  # steps without progress after which a state is given up
 MET = 1e-9  # violation up to which a state meets its constraints
 
 
 class Samples:
-    """A few random states of some equations; on their constraints, as far as these can be met."""
+    """A few random states of some equations; on their constraints, as far as these can be met, with
+    ``signs`` that are positive (of closing equations that hold the wrong way round, too)."""
 
-    def __init__(self, chart: Chart, levels: Levels) -> None:
+    def __init__(self, chart: Chart, levels: Levels, signs: SX | None = None) -> None:
         self._chart, s = chart, chart.symbols
         count, total = levels.phi.numel(), levels.psi.numel()
         self._arguments = ca.vertcat(s.q, s.u, s.udot, s.w, s.p, s.t)
@@ -31,14 +32,17 @@ class Samples:
         self._rows = ca.Function(
             "rows", here, [at[0], at[1], at[2][:count, :], at[2][:total, :], at[3]]
         )
+        self._signs = ca.Function(
+            "signs", [self._arguments], [SX(0, 1) if signs is None else signs]
+        )
         self._parameters = np.array(s.defaults)
         random = np.random.default_rng(0)
         met: list[np.ndarray] = []
         others: list[np.ndarray] = []
-        for attempt in range(1, ATTEMPTS + 1):
-            state, ok = self._state(random, attempt)
+        for attempt in range(1, (ATTEMPTS if signs is None else MOST_ATTEMPTS) + 1):
+            state, ok = self._state(random, 1 + (attempt - 1) % ATTEMPTS)
             (met if ok else others).append(state)
-            if len(met) == COUNT:
+            if len(met) == COUNT or (met and attempt >= ATTEMPTS):
                 break
         if not met:  # where rows are more than can be met elsewhere, the reference may meet them
             state, ok = self._state(random, 0)
@@ -69,7 +73,8 @@ class Samples:
         q, placed = self._placed(q)
         u, moving = self._moving(q, u)
         rest = [random.standard_normal(len(s.speeds)), np.zeros(len(s.inputs)), self._parameters]
-        return np.concatenate([q, u, *rest, [TIME]]), placed and moving
+        state = np.concatenate([q, u, *rest, [TIME]])
+        return state, placed and moving and bool((np.array(self._signs(state)) > 0).all())
 
     def _placed(self, q: np.ndarray) -> tuple[np.ndarray, bool]:
         """q with φ = 0, by Newton steps of least norm."""
