@@ -4,6 +4,9 @@
 #undef EXPORT
 #define EXPORT static inline
 #include "steps.c"
+#if NC
+#include "contacts.c"
+#endif
 #include "fmu.h"
 
 #ifdef FMI2_FUNCTION_PREFIX
@@ -51,7 +54,7 @@ FMI_EXPORT Model *FMI(Instantiate)(const char *name, int kind, const char *token
     if (m && callbacks) m->logger = (void (*)(void))callbacks->logger, m->environment = callbacks->environment;
     return m;
 }
-FMI_EXPORT void FMI(FreeInstance)(Model *m) { free(m); }
+FMI_EXPORT void FMI(FreeInstance)(Model *m) { free_model(m); }
 CALL FMI(SetupExperiment)(Model *m, int has_tolerance, double tolerance, double start, int has_stop, double stop) {
     (void)has_stop, (void)stop;
     experiment(m, has_tolerance, tolerance, start);
@@ -108,15 +111,13 @@ CALL FMI(GetDirectionalDerivative)(Model *m, const Reference *unknowns, size_t c
 
 CALL FMI(EnterEventMode)(Model *m) { (void)m; return OK; }
 CALL FMI(NewDiscreteStates)(Model *m, EventInfo *info) {
-    int drifted = has_drifted(m);
     memset(info, 0, sizeof *info);
-    info->states_changed = drifted;
-    return told(m, drifted ? settle(m) : OK);
+    return told(m, update(m, &info->states_changed));
 }
 CALL FMI(EnterContinuousTimeMode)(Model *m) { (void)m; return OK; }
 CALL FMI(CompletedIntegratorStep)(Model *m, int no_return, int *enter_event_mode, int *terminate) {
     (void)no_return;
-    *enter_event_mode = has_drifted(m), *terminate = 0;
+    *enter_event_mode = needs_event(m), *terminate = 0;
     return OK;
 }
 CALL FMI(SetTime)(Model *m, double t) { m->x[NY] = t, m->has_changed = 1; return OK; }

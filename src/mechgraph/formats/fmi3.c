@@ -4,6 +4,9 @@
 #undef EXPORT
 #define EXPORT static inline
 #include "steps.c"
+#if NC
+#include "contacts.c"
+#endif
 #include "fmu.h"
 #include <stdbool.h>
 
@@ -60,7 +63,7 @@ FMI_EXPORT Model *FMI(InstantiateScheduledExecution)(const char *name, const cha
     (void)update, (void)lock, (void)unlock;
     return NULL;
 }
-FMI_EXPORT void FMI(FreeInstance)(Model *m) { free(m); }
+FMI_EXPORT void FMI(FreeInstance)(Model *m) { free_model(m); }
 CALL FMI(EnterInitializationMode)(Model *m, bool has_tolerance, double tolerance, double start, bool has_stop, double stop) {
     (void)has_stop, (void)stop;
     experiment(m, has_tolerance, tolerance, start);
@@ -184,15 +187,15 @@ CALL FMI(GetAdjointDerivative)(Model *m, const Reference *unknowns, size_t count
 CALL FMI(EvaluateDiscreteStates)(Model *m) { (void)m; return OK; }
 CALL FMI(UpdateDiscreteStates)(Model *m, bool *again, bool *terminate, bool *nominals_changed, bool *states_changed,
                                bool *has_next, double *next) {
-    int drifted = has_drifted(m);
+    int changed, status = update(m, &changed);
     *again = *terminate = *nominals_changed = *has_next = false, *next = 0;
-    *states_changed = drifted;
-    return told(m, drifted ? settle(m) : OK);
+    *states_changed = changed;
+    return told(m, status);
 }
 CALL FMI(EnterContinuousTimeMode)(Model *m) { (void)m; return OK; }
 CALL FMI(CompletedIntegratorStep)(Model *m, bool no_return, bool *enter_event_mode, bool *terminate) {
     (void)no_return;
-    *enter_event_mode = has_drifted(m), *terminate = false;
+    *enter_event_mode = needs_event(m), *terminate = false;
     return OK;
 }
 CALL FMI(SetTime)(Model *m, double t) { m->x[NY] = t, m->has_changed = 1; return OK; }

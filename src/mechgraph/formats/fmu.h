@@ -11,6 +11,11 @@
        limit_run(x, work, values)       what must be positive, then what must not be negative
        direction_run((x, dx), work, (derivatives, outputs, z))   their derivatives along dx
 
+   With rigid contacts also their number NC, NM margins (the first of z: they fall through zero where contacts change), the
+   table POINTS, lists ROUGH and RINGS of points that have a second and a third margin, sizes NQ, NU, NA, NHELD, NVELOCITIES,
+   GRAVITY, WEIGHT, LARGEST_TOLERANCE, and the functions contact_..._run that contacts.c asks for. Modes of contacts are among
+   the parameters.
+
    Derivatives for others' integrators are flow + RATE (keep - y): the constraints attract, so that nothing drifts away. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +41,7 @@ enum { CAPACITY = 256, ROWS = 2, STANDSTILL = 1000, SETTLING = 60, SMALL = 300 }
 
 static const double RATE = 10.0;       /* of the way back to the constraints, 1/s */
 static const double SLACK = 10.0;      /* times the tolerance: a state so far from its constraints is brought back */
-static const double SETTLED = 1e-12, NEAR = 1e-9;  /* changes of Newton's method at its end, and that are let pass */
+static const double ENOUGH = 1e-12, LET_PASS = 1e-9; /* changes of Newton's method at its end, and that are let pass */
 static const double ROUNDING = 4e-15;  /* relative, of times */
 
 typedef struct {
@@ -59,11 +64,35 @@ typedef struct {
     double from[CAPACITY], to[CAPACITY], trace[ROWS * (NY + 1)];
     double complex CLU[NY * NY + 1], right[NY + 1];
     long pivots[NY + 1], cpivots[NY + 1], side[NZ + 1], after[NZ + 1], which[CAPACITY];
+#if NC
+    /* contacts: the sides of their margins (0: on none yet), their modes, events in one moment; and room, which is no part of
+       the state */
+    long margin_side[NM], modes[6 * NC], contact_events;
+    double heads[4 * NC], contact_time;
+    Contacts contacts;
+    double *room;
+    long *whole;
+#endif
 } Model;
 
 static int flow(const double *x, double *work, double *ydot) { flow_run(x, work, ydot); return 0; }
 static int way_back(const double *x, double *work, double *y) { keep_run(x, work, y); return 0; }
 static int surface(const double *x, double *work, double *z) { surface_run(x, work, z); return 0; }
+
+#if NC
+#define HANDED(name) \
+    static int contact_##name(const double *x, double *work, double *out) { contact_##name##_run(x, work, out); return 0; }
+HANDED(gaps)
+HANDED(seen)
+HANDED(rings)
+HANDED(terms)
+HANDED(law)
+HANDED(places)
+HANDED(shifted)
+HANDED(energy)
+static const Point points[NC] = POINTS;
+static const long rough[] = ROUGH, rings[] = RINGS; /* -1 ends them */
+#endif
 
 static int all_finite(const double *values, long count) {
     for (long i = 0; i < count; i++)
@@ -82,6 +111,17 @@ static void connect(Model *m) {
     r->J = m->J, r->LU = m->LU, r->CLU = m->CLU, r->right = m->right, r->G = m->G, r->probe = m->probe;
     r->pivots = m->pivots, r->cpivots = m->cpivots, r->side = m->side, r->after = m->after, r->which = m->which;
     r->size = m->size, r->from = m->from, r->to = m->to, r->trace = m->trace;
+#if NC
+    Contacts *c = &m->contacts;
+    long *of = m->modes;
+    c->x = m->x, c->work = m->work, c->room = m->room, c->whole = m->whole, c->point = points;
+    c->modes = (Modes){of, of + NC, of + 2 * NC, of + 3 * NC, of + 4 * NC, of + 5 * NC, m->heads, m->heads + 2 * NC};
+    c->gaps = contact_gaps, c->seen = contact_seen, c->rings = contact_rings, c->terms = contact_terms;
+    c->law = contact_law, c->places = contact_places, c->shifted = contact_shifted, c->energy = contact_energy;
+    c->coordinates = NQ, c->speeds = NU, c->rows = NA, c->held = NHELD, c->velocities = NVELOCITIES, c->points = NC;
+    c->gravity = GRAVITY, c->weight = WEIGHT;
+    c->room_size = contacts_room(NQ, NU, NA, NC, points), c->whole_size = contacts_whole(NA, NC, points);
+#endif
 }
 
 /* The values at the start, and an integrator that knows of nothing. */
@@ -94,11 +134,33 @@ static void restart(Model *m) {
     m->run.n = m->run.moving = NY, m->run.surfaces = NZ, m->run.capacity = CAPACITY, m->run.rows = ROWS;
     m->run.stride = 1, m->run.patience = 15, m->run.load = LOAD, m->run.longest = INFINITY;
     m->run.watching = NY <= SMALL;
+#if NC
+    m->run.margins = NM;
+    memset(m->margin_side, 0, sizeof m->margin_side);
+    memset(m->modes, 0, sizeof m->modes);
+    memset(m->heads, 0, sizeof m->heads);
+    for (long k = 0; k < NC; k++) m->modes[k] = is_always(points + k); /* touching */
+    m->contact_events = 0, m->contact_time = -INFINITY;
+#endif
     connect(m);
+}
+
+static void free_model(Model *m) {
+#if NC
+    if (m) free(m->room), free(m->whole);
+#endif
+    free(m);
 }
 
 static Model *new_model(void) {
     Model *m = calloc(1, sizeof(Model));
+#if NC
+    if (m) {
+        m->room = malloc((size_t)contacts_room(NQ, NU, NA, NC, points) * sizeof(double));
+        m->whole = malloc((size_t)contacts_whole(NA, NC, points) * sizeof(long));
+        if (!m->room || !m->whole) free_model(m), m = NULL;
+    }
+#endif
     if (m) restart(m);
     return m;
 }
@@ -114,7 +176,14 @@ static int remembered(Model *m, Model **copy) {
 /* The return to a copy; the one who started the model stays the same. */
 static void restore(Model *m, const Model *from) {
     void *environment = m->environment, (*logger)(void) = m->logger;
+#if NC
+    double *room = m->room;
+    long *whole = m->whole;
     *m = *from;
+    m->room = room, m->whole = whole;
+#else
+    *m = *from;
+#endif
     m->environment = environment, m->logger = logger;
     connect(m);
 }
@@ -139,10 +208,10 @@ static int settle(Model *m) {
         left = distance(m);
         if (!isfinite(left)) break;
         memcpy(m->x, m->kept, NY * sizeof(double));
-        if (left <= SETTLED) break;
+        if (left <= ENOUGH) break;
     }
     m->has_changed = 1;
-    if (left <= NEAR) return OK;
+    if (left <= LET_PASS) return OK;
     m->trouble = "no state near this one meets the constraints";
     return ERROR;
 }
@@ -206,6 +275,8 @@ static int set_value(Model *m, unsigned reference, double value) {
     static const char fixed[] = FIXED;
     int is_state = is_among(reference, STATES, NY), is_constant = is_among(reference, PARAMETERS, NP + NW);
     if (!is_state && !is_constant) m->trouble = "only states, parameters and inputs can be set";
+    else if (is_among(reference, PARAMETERS, NP) && fixed[reference - PARAMETERS] == 2)
+        m->trouble = "modes of contacts are found, not set";
     else if (is_among(reference, PARAMETERS, NP) && m->is_running && fixed[reference - PARAMETERS])
         m->trouble = "a fixed parameter can be set before the end of initialization only";
     else if (!isfinite(value)) m->trouble = "a value that is set must be finite";
@@ -269,6 +340,65 @@ static int directional(Model *m, const unsigned *unknowns, size_t count, const u
     return OK;
 }
 
+/* --- contacts ----------------------------------------------------------------------------------------------------- */
+
+#if NC
+/* Whether a margin has fallen through zero since the contacts settled; what was on no side yet may be on one now. */
+static int has_met(Model *m) {
+    int met = 0;
+    surface_run(m->x, m->work, m->z);
+    for (long k = 0; k < NM; k++) {
+        if (m->margin_side[k] && m->z[k] <= 0) met = 1;
+        else if (m->z[k] > 0) m->margin_side[k] = 1;
+    }
+    return met;
+}
+
+/* Impacts at this state, and the modes of the contacts after them. */
+static int settle_contacts(Model *m) {
+    static const char *const failures[] = {"", "surfaces are driven into each other", "impacts do not come to an end",
+                                           "the motion is not a number at an impact", "there is no memory for an impact"};
+    double t = m->x[NY];
+    m->contact_events = t - m->contact_time < 1e-13 * fmax(1, fabs(t)) ? m->contact_events + 1 : 0, m->contact_time = t;
+    if (m->contact_events > 30) {
+        m->trouble = "contacts open and close without end";
+        return ERROR;
+    }
+    m->contacts.standing = m->contact_events;
+    int why = contacts_settle(&m->contacts), status = OK;
+    if (why || !all_finite(m->x, NY)) {
+        m->trouble = failures[why ? why : UNKNOWN];
+        return ERROR;
+    }
+    for (long k = 0; k < NM; k++) m->margin_side[k] = k < NC;
+    for (long k = 0; rough[k] >= 0; k++) m->margin_side[NC + k] = m->contacts.modes.sticking[rough[k]];
+    for (long k = 0; rings[k] >= 0; k++) m->margin_side[NM - (long)(sizeof rings / sizeof *rings) + 1 + k] = m->contacts.modes.flat[rings[k]];
+    for (long k = 0; k < NC; k++)
+        if (m->contacts.modes.odd[k]) {
+            m->trouble = "a point slides with so much friction that no motion is possible, or several (Painleve's paradox)";
+            status = WARNING;
+        }
+    m->has_changed = 1;
+    return status;
+}
+
+/* The first settling; a start in which surfaces overlap is refused. */
+static int settle_first(Model *m) {
+    double gaps[2 * NC];
+    contact_gaps_run(m->x, m->work, gaps);
+    for (long k = 0; k < NC; k++)
+        if (gaps[k] < -1e-9) {
+            m->trouble = "surfaces overlap at the start, or joints are beyond their limits";
+            return ERROR;
+        }
+    return settle_contacts(m);
+}
+#else
+static int has_met(Model *m) { (void)m; return 0; }
+static int settle_contacts(Model *m) { (void)m; return OK; }
+static int settle_first(Model *m) { (void)m; return OK; }
+#endif
+
 /* --- the life of a model ------------------------------------------------------------------------------------------ */
 
 static void experiment(Model *m, int has_tolerance, double tolerance, double start) {
@@ -277,27 +407,49 @@ static void experiment(Model *m, int has_tolerance, double tolerance, double sta
 }
 
 static int end_initialization(Model *m) {
-    if (check_limits(m) || settle(m) || derivatives(m)) return ERROR;
+    if (check_limits(m) || settle(m)) return ERROR;
+    int status = settle_first(m);
+    if (status > WARNING || derivatives(m)) return ERROR;
     m->is_running = 1;
-    return OK;
+    return status;
 }
 
 /* Whether a state has drifted so far that it should be brought back. */
 static int has_drifted(Model *m) { return KEEPING && distance(m) > SLACK * m->tolerance; }
 
+/* At an event: contacts settle, and a state that has drifted is brought back; whether it has changed. */
+static int update(Model *m, int *changed) {
+    int status = OK, met = has_met(m);
+    if (met) status = settle_contacts(m);
+    *changed = met || has_drifted(m);
+    if (status <= WARNING && has_drifted(m) && settle(m)) status = ERROR;
+    return status;
+}
+
+/* Whether there is something to be done at the end of a step. */
+static int needs_event(Model *m) {
+    int met = has_met(m);
+    return met || has_drifted(m);
+}
+
 /* --- co-simulation ------------------------------------------------------------------------------------------------ */
 
 static int begin(Model *m) {
     Run *r = &m->run;
-    if (has_drifted(m) && settle(m)) return ERROR;
+    int changed, status = update(m, &changed);
+    if (status > WARNING) return status;
     r->rtol = m->tolerance, r->atol = m->tolerance / 100, r->stopped = 0;
     memset(m->side, 0, sizeof m->side);
+#if NC
+    r->rtol = fmin(r->rtol, LARGEST_TOLERANCE);
+    memcpy(m->side, m->margin_side, sizeof m->margin_side);
+#endif
     memcpy(m->at, m->x, sizeof m->x);
     memcpy(r->y, m->x, NY * sizeof(double));
     r->t = m->x[NY];
     steps_begin(r);
     m->has_changed = 0;
-    return OK;
+    return status;
 }
 
 /* Whether a surface is beyond zero at the end of what was attempted. */
@@ -348,24 +500,49 @@ static int stands_still(Model *m) {
     return 1;
 }
 
+/* The state of the integrator. */
+static void look_up(Model *m) {
+    memcpy(m->x, m->run.y, NY * sizeof(double));
+    m->x[NY] = m->run.t;
+}
+
+/* Over a surface; if it is a margin of contacts that falls, they settle there. */
+static int go_over(Model *m) {
+    if (stands_still(m)) return DISCARD;
+    long falls = 0;
+#if NC
+    long before[NM];
+    memcpy(before, m->side, sizeof before);
+    go_over_kink(m);
+    for (long k = 0; k < NM; k++) falls |= before[k] > 0 && m->side[k] < 0;
+#else
+    go_over_kink(m);
+#endif
+    if (!falls) return OK;
+    look_up(m);
+    int status = settle_contacts(m);
+    return status > WARNING ? status : begin(m) > WARNING ? ERROR : status;
+}
+
 /* On to the time `end`; if that fails, the model is where it came to. */
 static int advance(Model *m, double end) {
     Run *r = &m->run;
-    int failed = 0;
+    int failed = 0, status = OK;
     if (NY == 0) {
         m->x[NY] = end;
         return OK;
     }
-    if (m->has_changed && begin(m)) return ERROR;
+    if (m->has_changed && (status = begin(m)) > WARNING) return ERROR;
     while (!failed && r->t < end) {
         int why = steps_integrate(r, end, 1e9);
-        if (why == CROSSING) failed = stands_still(m), go_over_kink(m);
-        else if (why == STIFF || why == NOT_STIFF) r->method = why == STIFF ? RADAU : RK8, steps_begin(r);
+        if (why == CROSSING) {
+            int met = go_over(m);
+            failed = met > WARNING, status = LARGER(met, status);
+        } else if (why == STIFF || why == NOT_STIFF) r->method = why == STIFF ? RADAU : RK8, steps_begin(r);
         else if (why != END && why != GO_ON) failed = 1, m->trouble = "the step became too small";
     }
-    memcpy(m->x, r->y, NY * sizeof(double));
-    m->x[NY] = r->t;
-    return failed ? DISCARD : OK;
+    if (!m->has_changed) look_up(m);
+    return failed ? DISCARD : status;
 }
 
 /* Whether the time at which another one wants to go on is not that of the model. */

@@ -14,6 +14,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..arguments import choice, file_path, writing
 from ..equations import Equations
 from ..errors import ArgumentError, shown
@@ -36,7 +38,7 @@ def export_fmu(equations: Equations, path: str | Path, version: str = "3.0", **a
     with writing(target):
         target.parent.stat()
     version = choice("version", version, VERSIONS)
-    model = started("export_fmu", equations, **about)
+    model = started("export_fmu", equations, **about, switched=True)
     contents = _contents(model, version)
     with writing(target), zipfile.ZipFile(target, "w") as archive:
         for name, content in contents.items():
@@ -48,6 +50,8 @@ def _contents(model: FmuModel, version: str) -> dict[str, str | bytes]:
     """All files of the archive."""
     driver = f"fmi{version[0]}.c"
     sources = {"steps.c": text_of("steps.c")}
+    if model.contacts is not None:
+        sources["contacts.c"] = text_of("contacts.c")
     for name in ("fmu.h", driver):
         sources[name] = files(__package__).joinpath(name).read_text(encoding="utf-8")
     text = _model_source(model)
@@ -68,7 +72,7 @@ def _model_source(model: FmuModel) -> str:
     """``model.h``: sizes, start values, and the functions of the model."""
     eqs, made = model.equations, model.functions()
     body, workspace = functions(traced("export_fmu", made))
-    fixed = [str(int(p.fixed)) for p in model.of("parameter")]
+    fixed = ["2" if p.kind == "mode" else str(int(p.fixed)) for p in model.of("parameter", "mode")]
     defined = {
         "NY": model.y.numel(),
         "NP": len(eqs.parameters),
@@ -80,13 +84,38 @@ def _model_source(model: FmuModel) -> str:
         "WORK": max(1, workspace),
         "LOAD": made["flow"].n_instructions(),
         "KEEPING": int(model.is_kept),
-        "TOLERANCE": repr(model.rtol),
+        "TOLERANCE": repr(model.tolerance),
         "START": f"{{{', '.join(repr(float(v)) for v in model.start)}}}",
         "FIXED": f"{{{', '.join(fixed) or '0'}}}",
         "MODEL_NAME": f'"{model.identifier}"',
+        **_contacts(model),
     }
     definitions = [f"#define {key} {value}" for key, value in defined.items()]
     return "\n".join([*definitions, prelude(1), *body, ""])
+
+
+def _contacts(model: FmuModel) -> dict[str, Any]:
+    """What is defined for contacts: sizes, the table of points, and which of them are rough, and
+    rings."""
+    if model.contacts is None:
+        return {"NC": 0}
+    contacts, layout = model.contacts, model.layout
+    chosen = {"ROUGH": np.flatnonzero(contacts.rough), "RINGS": np.flatnonzero(contacts.rings)}
+    listed = {name: f"{{{', '.join(map(str, [*which, -1]))}}}" for name, which in chosen.items()}
+    points = ", ".join(
+        "{{{0}, {{{1}, {2}}}, {{{3}, {4}}}, {5}, {6}, {7}, {{{8}, {9}}}, {10}}}".format(*row)
+        for row in layout.points
+    )
+    return {
+        "NC": len(layout.points),
+        "NM": contacts.margins.numel(),
+        **dict(zip(("NQ", "NU", "NA", "NHELD", "NVELOCITIES"), layout.sizes, strict=True)),
+        "GRAVITY": repr(layout.gravity),
+        "WEIGHT": repr(layout.weight),
+        "LARGEST_TOLERANCE": repr(model.largest_tolerance),
+        "POINTS": f"{{{points}}}",
+        **listed,
+    }
 
 
 # --- machine code ---------------------------------------------------------------------------------

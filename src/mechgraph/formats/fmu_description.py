@@ -31,7 +31,7 @@ def described(model: FmuModel, version: str, token: str) -> str:
     for unit in dict.fromkeys(v.unit for v in model.variables if v.unit in UNITS):
         powers = {base: str(power) for base, power in UNITS[unit].items()}
         SubElement(SubElement(units, "Unit", name=unit), "BaseUnit", powers)
-    times = {"startTime": model.t, "stopTime": model.t + model.duration, "tolerance": model.rtol}
+    times = {"startTime": model.t, "stopTime": model.t + model.duration, "tolerance": model.tolerance}
     SubElement(root, "DefaultExperiment", {key: repr(value) for key, value in times.items()})
     variables = SubElement(root, "ModelVariables")
     structure = SubElement(root, "ModelStructure")
@@ -77,7 +77,7 @@ def _head_2(model: FmuModel, token: str) -> Element:
         "canGetAndSetFMUstate": "true",
         "providesDirectionalDerivative": "true",
     }
-    needless = str(not model.is_kept).lower()
+    needless = str(not model.needs_looks).lower()
     exchange = SubElement(root, "ModelExchange", able, completedIntegratorStepNotNeeded=needless)
     steps = {"canHandleVariableCommunicationStepSize": "true"}
     for each in (exchange, SubElement(root, "CoSimulation", able | steps)):
@@ -92,7 +92,7 @@ def _head_3(model: FmuModel, token: str) -> Element:
         "canGetAndSetFMUState": "true",
         "providesDirectionalDerivatives": "true",
     }
-    needed = str(model.is_kept).lower()
+    needed = str(model.needs_looks).lower()
     SubElement(root, "ModelExchange", able, needsCompletedIntegratorStep=needed)
     SubElement(root, "CoSimulation", able, canHandleVariableCommunicationStepSize="true")
     return root
@@ -107,6 +107,7 @@ def _attributes(model: FmuModel, variable: Variable) -> dict[str, str]:
         "time": ("independent", "continuous", ""),
         "state": ("output", "continuous", "approx" if model.is_kept else "exact"),
         "derivative": ("local", "continuous", "calculated"),
+        "mode": ("local", "discrete", "calculated"),
         "parameter": ("parameter", "fixed" if variable.fixed else "tunable", "exact"),
         "input": ("input", "continuous", ""),
         "output": ("output", "continuous", "calculated"),

@@ -18,7 +18,11 @@ from ..contract.names import RATE
 from ..equations import Equations
 from ..errors import UnsupportedError
 from ..kernels.flow import Flow
+from ..kernels.settling import Layout
 from ..model.limits import Fraction, Limit
+from ..studies.contact.machine import expressions, layout
+from ..studies.contact.modes import Contacts
+from ..studies.simulation.context import Context
 
 RETURN = 10.0  # 1/s, RATE of fmu.h
 ILLEGAL = re.compile("[^ -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in a name, by XML and FMI
@@ -67,6 +71,11 @@ class FmuModel:
         return self.flow.projected is not None
 
     @property
+    def needs_looks(self) -> bool:
+        """True if there is something to look after at every step."""
+        return self.is_kept or self.contacts is not None
+
+    @property
     def y(self) -> SX:
         """(q, u)."""
         return ca.vertcat(self.flow.q, self.flow.u)
@@ -106,10 +115,38 @@ class FmuModel:
         values = [self.equations.expression(name) for name in self.output_names]
         return ca.densify(ca.vertcat(SX(0, 1), *values))
 
+    @cached_property
+    def contacts(self) -> Contacts | None:
+        """All that is switched, if anything is."""
+        if not self.equations.terms.chart.description.switched:
+            return None
+        given = dict(zip(self.equations.parameters, map(float, self.parameters), strict=True))
+        return Contacts(self.equations, Context.make(self.equations, None, given))
+
     @property
+    def layout(self) -> Layout:
+        """Where contacts.c finds in x what it switches."""
+        assert self.contacts is not None
+        first = self.y.numel() + 1
+        places = {name: first + k for k, name in enumerate(self.equations.parameters)}
+        return layout(self.equations, self.contacts.points, places)
+
+    @property
+    def tolerance(self) -> float:
+        """Of the default experiment: what was asked for, or the largest that contacts allow."""
+        return min(self.rtol, self.largest_tolerance)
+
+    @property
+    def largest_tolerance(self) -> float:
+        """With which the end of a slip is still seen."""
+        return 1.0 if self.contacts is None else min(1.0, self.contacts.tolerance)
+
+    @cached_property
     def surfaces(self) -> SX:
-        """What is zero where forces change from one piece to another."""
-        return self.equations.numeric.closed.kinks
+        """What falls through zero where contacts change, then what is zero where forces change from
+        one piece to another."""
+        kinks = self.equations.numeric.closed.kinks
+        return kinks if self.contacts is None else ca.vertcat(self.contacts.margins, kinks)
 
     @cached_property
     def limits(self) -> tuple[SX, SX]:
@@ -139,6 +176,9 @@ class FmuModel:
             "surface": self.surfaces,
             "limit": ca.vertcat(*self.limits),
         }
+        if self.contacts is not None:
+            found = expressions(self.equations, self.contacts.points)
+            results |= {f"contact_{name}": expression for name, expression in found.items()}
         made = {name: ca.Function(name, [x], [ca.densify(e)]) for name, e in results.items()}
         along = ca.densify(ca.jtimes(self.unknowns, x, dx))
         return made | {"direction": ca.Function("direction", [ca.vertcat(x, dx)], [along])}
@@ -171,9 +211,12 @@ class FmuModel:
             yield name, "state", unit, float(value), False
         for name, unit in states:
             yield f"der({name})", "derivative", RATE.get(unit, ""), None, False
-        fixed = self._fixed
+        fixed, switches = self._fixed, () if self.contacts is None else self.contacts.switches
         for k, name in enumerate(eqs.parameters):
-            yield name, "parameter", "", float(self.parameters[k]), fixed[k]
+            if name in switches:
+                yield name, "mode", "", None, True
+            else:
+                yield name, "parameter", "", float(self.parameters[k]), fixed[k]
         for name in eqs.inputs:
             yield name, "input", "", 0.0, False
         for name in self.output_names:
@@ -197,13 +240,13 @@ class FmuModel:
     def dependencies(self) -> dict[int, list[int]]:
         """Of each unknown, by value reference, those of time, states and inputs that it depends
         on."""
-        known = [*self.of("state"), *self.of("time"), *self.of("parameter"), *self.of("input")]
+        known = [*self.of("state"), *self.of("time"), *self.of("parameter", "mode", "input")]
         pattern = ca.Function("f", [self.x], [self.unknowns]).jac_sparsity(0, 0)
         out: dict[int, list[int]] = {v.reference: [v.reference] for v in self.of("state")}
         unknown = self.of("derivative", "output", "indicator")
         out |= {variable.reference: [] for variable in unknown}
         for row, column in zip(*pattern.get_triplet(), strict=True):
-            if known[column].kind != "parameter":
+            if known[column].kind not in ("parameter", "mode"):
                 out[unknown[row].reference].append(known[column].reference)
         return {reference: sorted(found) for reference, found in out.items()}
 
@@ -219,15 +262,16 @@ def started(
     outputs: Any = (),
     duration: float = 1.0,
     rtol: float = 1e-8,
+    switched: bool = False,
 ) -> FmuModel:
-    """Equations with all that a simulation elsewhere begins with, if nothing in them is
-    switched."""
+    """Equations with all that a simulation elsewhere begins with; refused if anything in them is
+    switched, unless it may be."""
     description = equations.terms.chart.description
-    if description.switched:
+    if description.switched and not switched:
         raise UnsupportedError(
             f"{call}: {description.switching} opens, closes or sticks, and its impacts are "
-            "known to simulate only; use a compliant contact, a stop with stiffness, or "
-            "regularized friction"
+            "known to simulate and to FMUs only; export an FMU, or use a compliant contact, a stop "
+            "with stiffness, or regularized friction"
         )
     asked = listed("outputs", outputs)
     for name in asked:

@@ -50,7 +50,7 @@ typedef struct {
 } Contacts;
 
 enum { SETTLED, DRIVEN, WITHOUT_END, UNKNOWN, NO_ROOM };
-enum { AROUND = 8, IMPACTS = 10000, ALIGNED = 4, PIVOTS = 50, NEWTON_STEPS = 30, PROJECTIONS = 8, SWEEPS = 60 };
+enum { AROUND = 8, IMPACTS = 10000, ALIGNED = 4, PIVOTS = 50, NEWTON_STEPS = 30, PROJECTIONS = 8, SWEEPS = 60, LARGE_ROOM = 8000000 };
 static const double TOUCH = 1e-12, NEAR = 1e-10, FLAT = 1e-10, STILL = 1e-12, BAND = 1e-5, TINY = 1e-11, JAMMING = 1e-6;
 static const double EXACT = 1e-12, ZERO = 1e-9, SLIDES = 1e-11, SURE = 1e-10, PROJECTED = 1e-13, RANK_TOLERANCE = 1e-9;
 static const double TURN = 6.283185307179586;
@@ -1361,8 +1361,7 @@ static long rows_of(long points, const Point *point) {
     return rows;
 }
 
-/* How many numbers there has to be room for; with it polygons of so many sides are not given up. */
-EXPORT long contacts_room(long coordinates, long speeds, long rows, long points, const Point *point, long sides) {
+static long room_for(long coordinates, long speeds, long rows, long points, const Point *point, long sides) {
     long most = rows_of(points, point), n = speeds, all = n + rows, corners_of_all = most + points * (sides + 1);
     long terms = n * n + n + 2 * rows * n + rows + rows, site = (long)(sizeof(Site) / sizeof(double)) + 1;
     long of_moment = terms + 2 * most * n + 2 * most * most + 6 * most + (2 * AROUND + 20 + site) * points;
@@ -1371,7 +1370,15 @@ EXPORT long contacts_room(long coordinates, long speeds, long rows, long points,
     return 3 * of_moment + 2 * terms + solving + bordering + by_corners + 4 * n * all + 10 * (coordinates + n + rows) + 60 * points + 1000;
 }
 
-EXPORT long contacts_whole(long rows, long points, const Point *point, long sides) {
+/* How many numbers there has to be room for; polygons for which LARGE_ROOM is not enough are not tried. */
+EXPORT long contacts_room(long coordinates, long speeds, long rows, long points, const Point *point) {
+    long all = room_for(coordinates, speeds, rows, points, point, SIDES[2]);
+    if (all <= LARGE_ROOM) return all;
+    all = room_for(coordinates, speeds, rows, points, point, 0);
+    return all > LARGE_ROOM ? all : LARGE_ROOM;
+}
+
+EXPORT long contacts_whole(long rows, long points, const Point *point) {
     long most = rows_of(points, point);
-    return 40 * points + 8 * most + 4 * rows + 2 * (most + points * (sides + 1)) + 100;
+    return 40 * points + 8 * most + 4 * rows + 2 * (most + points * (SIDES[2] + 1)) + 100;
 }
