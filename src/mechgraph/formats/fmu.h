@@ -343,12 +343,16 @@ static int directional(Model *m, const unsigned *unknowns, size_t count, const u
 /* --- contacts ----------------------------------------------------------------------------------------------------- */
 
 #if NC
-/* Whether a margin has fallen through zero since the contacts settled; what was on no side yet may be on one now. */
+/* Whether a margin has fallen through zero since the contacts settled; what was on no side yet may be on one now. Where points
+   are is known to the tolerance: an open one that hardly moves may be so deep. */
 static int has_met(Model *m) {
+    double gaps[2 * NC], known = SLACK * m->tolerance, slow = fmax(sqrt(2 * GRAVITY * TOUCH), m->tolerance);
     int met = 0;
     surface_run(m->x, m->work, m->z);
+    contact_gaps_run(m->x, m->work, gaps);
     for (long k = 0; k < NM; k++) {
-        if (m->margin_side[k] && m->z[k] <= 0) met = 1;
+        int hardly_moves = k < NC && !m->contacts.modes.touching[k] && gaps[NC + k] >= -slow;
+        if (m->margin_side[k] && m->z[k] <= (hardly_moves ? -known : 0)) met = 1;
         else if (m->z[k] > 0) m->margin_side[k] = 1;
     }
     return met;
