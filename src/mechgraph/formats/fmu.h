@@ -460,7 +460,7 @@ static int begin(Model *m) {
 static int is_beyond(Run *r, double *g) {
     steps_surfaces(r, g);
     for (long s = 0; s < r->surfaces; s++)
-        if (r->side[s] && sign(r, s, g[s]) == -r->side[s]) return 1;
+        if (r->side[s] && sign(r, s, g[s]) == -r->side[s] && (s >= r->margins || r->side[s] > 0)) return 1;
     return 0;
 }
 
@@ -510,18 +510,35 @@ static void look_up(Model *m) {
     m->x[NY] = m->run.t;
 }
 
-/* Over a surface; if it is a margin of contacts that falls, they settle there. */
+/* How many of the surfaces that the step crosses end it: margins of contacts do where they fall. */
+static long ending(Run *r) {
+    long left = 0, now[NZ + 1];
+    memcpy(now, r->side, NZ * sizeof(long));
+    for (long k = 0; k < r->crossings; k++) {
+        long s = r->which[k];
+        now[s] = -now[s];
+        if (s < r->margins && now[s] > 0) continue;
+        if (s < r->margins) r->side[s] = 1;
+        r->which[left] = s, r->from[left] = r->from[k], r->to[left++] = r->to[k];
+    }
+    return r->crossings = left;
+}
+
+/* Take the step in which surfaces change their signs: whole, or up to the first that ends it; contacts settle where one of
+   their margins falls. */
 static int go_over(Model *m) {
+    Run *r = &m->run;
+    long falls = 0, before[NZ + 1];
+    if (!ending(r)) {
+        steps_attempt(r, r->whole);
+        steps_accept(r, r->until);
+        memcpy(r->side, r->after, NZ * sizeof(long));
+        return OK;
+    }
     if (stands_still(m)) return DISCARD;
-    long falls = 0;
-#if NC
-    long before[NM];
-    memcpy(before, m->side, sizeof before);
+    memcpy(before, r->side, NZ * sizeof(long));
     go_over_kink(m);
-    for (long k = 0; k < NM; k++) falls |= before[k] > 0 && m->side[k] < 0;
-#else
-    go_over_kink(m);
-#endif
+    for (long s = 0; s < r->margins; s++) falls |= before[s] > 0 && r->side[s] < 0;
     if (!falls) return OK;
     look_up(m);
     int status = settle_contacts(m);
