@@ -204,7 +204,7 @@ CALL FMI(GetContinuousStateDerivatives)(Model *m, double *values, size_t n) {
     return told(m, handed(m, m->ydot, NY, values, n, derivatives(m)));
 }
 CALL FMI(GetEventIndicators)(Model *m, double *values, size_t n) {
-    surface_run(m->x, m->work, m->z);
+    indicate(m);
     return told(m, handed(m, m->z, NZ, values, n, OK));
 }
 CALL FMI(GetContinuousStates)(Model *m, double *values, size_t n) {

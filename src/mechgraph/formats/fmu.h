@@ -68,7 +68,7 @@ typedef struct {
     /* contacts: the sides of their margins (0: on none yet), their modes, events in one moment; and room, which is no part of
        the state */
     long margin_side[NM], modes[6 * NC], contact_events;
-    double heads[4 * NC], contact_time;
+    double heads[4 * NC], slack[NC], contact_time; /* slack: by how much gaps are shown larger than they are */
     Contacts contacts;
     double *room;
     long *whole;
@@ -139,6 +139,7 @@ static void restart(Model *m) {
     memset(m->margin_side, 0, sizeof m->margin_side);
     memset(m->modes, 0, sizeof m->modes);
     memset(m->heads, 0, sizeof m->heads);
+    memset(m->slack, 0, sizeof m->slack);
     for (long k = 0; k < NC; k++) m->modes[k] = is_always(points + k); /* touching */
     m->contact_events = 0, m->contact_time = -INFINITY;
 #endif
@@ -225,6 +226,14 @@ static int derivatives(Model *m) {
     return DISCARD;
 }
 
+/* The event indicators, in z. */
+static void indicate(Model *m) {
+    surface_run(m->x, m->work, m->z);
+#if NC
+    for (long k = 0; k < NC; k++) m->z[k] += m->slack[k];
+#endif
+}
+
 /* Where the value of a variable lies; NULL for one that is not there. What has to be computed is computed when it is first
    asked for (`known` begins with 0). */
 static const double *located(Model *m, unsigned reference, int *known, int *status) {
@@ -240,7 +249,7 @@ static const double *located(Model *m, unsigned reference, int *known, int *stat
         return m->out + (reference - OUTPUTS);
     }
     if (reference >= VARIABLES) return NULL;
-    if (!(*known & 4)) surface_run(m->x, m->work, m->z), *known |= 4;
+    if (!(*known & 4)) indicate(m), *known |= 4;
     return m->z + (reference - INDICATORS);
 }
 
@@ -343,19 +352,27 @@ static int directional(Model *m, const unsigned *unknowns, size_t count, const u
 /* --- contacts ----------------------------------------------------------------------------------------------------- */
 
 #if NC
-/* Whether a margin has fallen through zero since the contacts settled; what was on no side yet may be on one now. Where points
-   are is known to the tolerance: an open one that hardly moves may be so deep. */
+/* Whether a margin has fallen through zero since the contacts settled; what was on no side yet may be on one now. */
 static int has_met(Model *m) {
-    double gaps[2 * NC], known = SLACK * m->tolerance, slow = fmax(sqrt(2 * GRAVITY * TOUCH), m->tolerance);
     int met = 0;
-    surface_run(m->x, m->work, m->z);
-    contact_gaps_run(m->x, m->work, gaps);
+    indicate(m);
     for (long k = 0; k < NM; k++) {
-        int hardly_moves = k < NC && !m->contacts.modes.touching[k] && gaps[NC + k] >= -slow;
-        if (m->margin_side[k] && m->z[k] <= (hardly_moves ? -known : 0)) met = 1;
+        if (k < NC && m->z[k] > 2 * m->slack[k]) m->slack[k] = 0; /* it has left */
+        if (m->margin_side[k] && m->z[k] <= 0) met = 1;
         else if (m->z[k] > 0) m->margin_side[k] = 1;
     }
     return met;
+}
+
+/* Where points are is known to the tolerance of integrators of others only: one that has just opened, and hardly moves, may
+   be so deep before it is closed again. */
+static void slacken(Model *m) {
+    double gaps[2 * NC], known = SLACK * m->tolerance, slow = fmax(sqrt(2 * GRAVITY * TOUCH), m->tolerance);
+    contact_gaps_run(m->x, m->work, gaps);
+    for (long k = 0; k < NC; k++) {
+        int lingers = !m->contacts.modes.touching[k] && fabs(gaps[k]) < known && fabs(gaps[NC + k]) < slow;
+        m->slack[k] = lingers ? known : 0;
+    }
 }
 
 /* Impacts at this state, and the modes of the contacts after them. */
@@ -382,6 +399,7 @@ static int settle_contacts(Model *m) {
             m->trouble = "a point slides with so much friction that no motion is possible, or several (Painleve's paradox)";
             status = WARNING;
         }
+    slacken(m);
     m->has_changed = 1;
     return status;
 }
