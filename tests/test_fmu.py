@@ -320,7 +320,7 @@ def test_the_source_has_no_warnings(version: str, tmp_path: Path, monkeypatch: A
     found = find_compiler()
     assert found is not None
     monkeypatch.setenv("MECHGRAPH_CC", "none")
-    for k, eqs in enumerate((controller(), cart().equations())):
+    for k, eqs in enumerate((controller(), cart().equations(), machine().equations())):
         with zipfile.ZipFile(eqs.export_fmu(tmp_path / f"{k}.fmu", version)) as archive:
             archive.extractall(tmp_path / str(k))
         source = tmp_path / str(k) / "sources" / f"fmi{version[0]}.c"
@@ -378,7 +378,165 @@ def test_wrong_arguments_are_named(options: Any, message: str, tmp_path: Path) -
         cart().equations().export_fmu(**{"path": "m.fmu", **options})
 
 
-def test_rigid_contacts_are_refused_by_name(tmp_path: Path) -> None:
-    eqs = gallery.load("falling_rod").system().equations()
-    with pytest.raises(mg.UnsupportedError, match=r"'foot on floor'.*compliant"):
-        eqs.export_fmu(tmp_path / "m.fmu")
+# --- rigid contacts, stops, joints that stick -----------------------------------------------------
+
+G = 9.81
+
+
+def at_times(run: mg.Trajectory, times: np.ndarray) -> np.ndarray:
+    """(q, u) of the rows at these times: there are more where contacts change."""
+    rows = [int(np.abs(run.time - t).argmin()) for t in times]
+    return np.column_stack([run.q, run.u])[rows]
+
+
+def contact_difference(file: Path, run: mg.Trajectory, kind: str) -> np.ndarray:
+    """Of all states, row by row, from an FMU's run of hundred steps."""
+    span = {"stop_time": run.time[-1], "output_interval": run.time[-1] / 100}
+    found = simulate_fmu(
+        str(file), fmi_type=kind, record_events=False, relative_tolerance=1e-9, **span
+    )
+    names = (*run.equations.coordinates, *run.equations.speeds)
+    return np.abs(columns(found, names) - at_times(run, found["time"])).max(axis=1)
+
+
+def bounces(t: np.ndarray, height: float, part: float) -> np.ndarray:
+    """The height of a ball at times, dropped from a height, that keeps a part of its speed."""
+    fall, speed = np.sqrt(2 * height / G), part * np.sqrt(2 * height * G)
+    y = np.where(t < fall, height - G * t**2 / 2, 0.0)
+    while fall < t[-1]:
+        since = t - fall
+        flies = (since >= 0) & (since < 2 * speed / G)
+        y[flies] = speed * since[flies] - G * since[flies] ** 2 / 2
+        fall, speed = fall + 2 * speed / G, part * speed
+    return y
+
+
+@pytest.mark.parametrize("version", ["2.0", pytest.param("3.0", marks=pytest.mark.slow)])
+def test_a_ball_bounces(version: str, tmp_path: Path) -> None:
+    system = mg.System("ball", gravity=(0, 0, -G))
+    ball = system.body("ball", mass=1.0, inertia=(0.004, 0.004, 0.004))
+    system.prismatic("z", system.ground, ball, axis="z")
+    system.rigid_contact("floor", mg.Sphere(ball, 0.1), mg.Plane(system.ground), restitution=0.8)
+    file = system.equations().export_fmu(tmp_path / "b.fmu", version, start={"z": 1.1}, rtol=1e-9)
+    assert validate_fmu(str(file)) == []
+    for kind, tolerance in KINDS.items():
+        found = simulate_fmu(
+            str(file), fmi_type=kind, stop_time=2.5, output_interval=0.02, record_events=False
+        )
+        off = np.abs(found["z"] - 0.1 - bounces(found["time"], 1.0, 0.8))
+        assert off.max() < 10 * tolerance
+    instance = Instance(file, "CoSimulation")
+    with pytest.raises(Exception, match="status 3"):  # modes are found, not set
+        instance.set(**{"floor.touching": 1.0})
+    with pytest.raises(Exception, match="status 3"):  # in the floor
+        Instance(file, "CoSimulation", z=0.05)
+
+
+@pytest.mark.slow
+def test_a_rocking_block_comes_to_rest(tmp_path: Path) -> None:
+    """As in ``test_contacts``: at 3.640 s, after 80 impacts with friction."""
+    width, tall = 0.2, 0.7
+    system = mg.System("block", gravity=(0, 0, -G))
+    block = system.body("block", mass=1.0, inertia=((width**2 + tall**2) / 12,) * 3)
+    steps = [mg.move("x", "x"), mg.move("z", "z"), mg.rot("y", "angle")]
+    system.joint("place", system.ground, block, steps)
+    for name, side in (("left", -1), ("right", 1)):
+        corner = system.marker(f"{name} corner", block, (side * width / 2, 0, -tall / 2))
+        system.rigid_contact(name, mg.Point(corner), mg.Plane(system.ground), friction=5.0)
+    tipping, arm = np.arctan(width / tall), np.hypot(width, tall) / 2
+    start = {"place.z": arm * np.cos(tipping / 2), "place.angle": tipping / 2}
+    eqs = system.equations()
+    file = eqs.export_fmu(tmp_path / "b.fmu", "2.0", start=start, duration=4.0, rtol=1e-9)
+    run = eqs.simulate(4.0, start, rtol=1e-10, step=0.04)
+    for kind, tolerance in KINDS.items():
+        off = contact_difference(file, run, kind)
+        assert off[:80].max() < 100 * tolerance
+        assert off[91:].max() < tolerance  # it rests from 3.640 on
+    instance, h = Instance(file, "CoSimulation"), 0.001
+    for k in range(3650):
+        instance.step(k * h, h)
+        if instance.get("left.touching", "right.touching").all():
+            break
+    assert abs(k * h - 3.640) < 2e-3
+
+
+def machine() -> mg.System:
+    """A block that is pushed along a rough floor, a pendulum between stops, a slider that
+    sticks."""
+    system = mg.System("machine", gravity=(0, 0, -G))
+    push = system.input("push")
+    block = system.body("block", mass=1.0, inertia=(0.01, 0.01, 0.01))
+    system.joint("at", system.ground, block, [mg.move("x", "x"), mg.move("z", "z")])
+    system.rigid_contact("floor", mg.Point(block), mg.Plane(system.ground), friction=0.3)
+    system.force("hand", block, (push, 0, 0))
+    rod = system.body("rod", mass=1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.1))
+    system.revolute("hinge", system.ground, rod, limits=mg.Limits(0.1, 0.5, restitution=0.6),
+                    axis="y")  # fmt: skip
+    mass = system.body("mass", mass=2.0, inertia=(0.1, 0.1, 0.1))
+    law = mg.DryFriction(2.0, static=3.0, stribeck=0.2, viscous=0.3)
+    system.prismatic("slide", system.ground, mass, axis="x", friction=law, stiffness=10.0)
+    return system
+
+
+MACHINE = {"at.x'": 1.0, "hinge": 0.4, "slide": 1.0}
+
+
+@pytest.fixture(scope="module")
+def machine_file(tmp_path_factory: Any) -> Path:
+    folder = tmp_path_factory.mktemp("machine")
+    return machine().equations().export_fmu(folder / "m.fmu", start=MACHINE, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sliding_sticking_and_stops(machine_file: Path, kind: str) -> None:
+    """The block stops at v²/(2 μ g); all goes on as in simulate."""
+    assert validate_fmu(str(machine_file)) == []
+    run = machine().equations().simulate(1.5, MACHINE, rtol=1e-11, step=0.015)
+    assert abs(run["at.x"][-1] - 1 / (2 * 0.3 * G)) < 1e-9
+    assert run.statistics["impacts"] == 3
+    assert contact_difference(machine_file, run, kind).max() < 100 * KINDS[kind]
+
+
+def test_an_input_breaks_away_and_a_state_keeps_its_modes(machine_file: Path) -> None:
+    instance = Instance(machine_file, "CoSimulation")
+    instance.step(0.0, 0.5)
+    assert np.array_equal(instance.get("floor.touching", "floor.sticking"), [1, 1])
+    there, kept = instance.get("at.x", "at.x'"), instance.fmu.getFMUState()
+    instance.set(push=0.3 * G - 0.1)  # is held
+    instance.step(0.5, 0.1)
+    assert np.abs(instance.get("at.x", "at.x'") - there).max() < 1e-12
+    instance.set(push=5.0)  # is not
+    instance.step(0.6, 0.1)
+    expected = (5.0 - 0.3 * G) * 0.1
+    assert abs(instance.get("at.x'")[0] - expected) < 1e-5
+    assert instance.get("floor.sticking")[0] == 0
+    instance.fmu.setFMUState(kept)
+    assert np.array_equal(instance.get("floor.sticking", "at.x", "at.x'"), [1, *there])
+    instance.step(0.5, 0.1)
+    assert np.abs(instance.get("at.x", "at.x'") - there).max() < 1e-12
+    instance.fmu.reset()
+    assert np.array_equal(instance.get("floor.touching", "floor.sticking"), [0, 0])
+
+
+def test_directional_derivatives_are_those_of_the_mode(machine_file: Path) -> None:
+    """Sliding, the block follows its push; sticking, it does not."""
+    moving = Instance(machine_file, "ModelExchange")
+    assert np.isclose(moving.along(["der(at.x')"], "push")[0], 1.0)
+    assert np.isclose(moving.get("der(at.x')")[0], -0.3 * G)
+    still = Instance(machine_file, "ModelExchange", **{"at.x'": 0.0})
+    assert np.isclose(still.along(["der(at.x')"], "push")[0], 0.0)
+    assert np.isclose(still.get("der(at.x')")[0], 0.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["newtons_cradle", "falling_rod"])
+def test_rigid_contacts_of_the_gallery(name: str, tmp_path: Path) -> None:
+    example = gallery.load(name)
+    eqs, given = example.system().equations(), {"start": example.start, "guess": example.guess}
+    duration = example.duration
+    file = eqs.export_fmu(tmp_path / "m.fmu", duration=duration, rtol=1e-9, **given)
+    run = eqs.simulate(duration, **given, rtol=1e-11, step=duration / 100)
+    for kind, tolerance in KINDS.items():
+        off = contact_difference(file, run, kind)
+        assert np.median(off) < tolerance
+        assert off.max() < 100 * tolerance  # bounces that pile up are known to less

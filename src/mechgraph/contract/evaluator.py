@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import casadi as ca
 import numpy as np
@@ -37,6 +37,7 @@ UNKNOWN = 1e-2  # relative error of u̇ that leaves nothing worth telling
 SMALL_ROW = 1e-5  # of A, beside the largest, which may be nothing but rounding if it is smaller
 CLOSED = 1e-13  # relative error of A u̇ + b = 0 up to which a closure inside a kernel is taken
 
+Kept = TypeVar("Kept")
 _searching: ContextVar[bool] = ContextVar("searching", default=False)
 
 
@@ -56,7 +57,7 @@ class Evaluator:
     def __init__(self, terms: Terms, closure: str) -> None:
         self.terms, self.closed = terms, Closed(terms, closure)
         self.kernels: dict[Any, Kernel] = {}
-        self._kept: dict[Any, SX] = {}
+        self._kept: dict[Any, Any] = {}
         self._limits = Limits(terms.chart.description, terms.chart.checks)
 
     # --- kernels ----------------------------------------------------------------------------------
@@ -70,11 +71,12 @@ class Evaluator:
             self.kernels[key] = self.built(results(), axes, *extra)
         return self.kernels[key]
 
-    def kept(self, key: Any, derive: Callable[[], SX]) -> SX:
-        """The expression kept under ``key``, derived when it is first asked for."""
+    def kept(self, key: Any, derive: Callable[[], Kept]) -> Kept:
+        """The expression (or several) kept under ``key``, derived when it is first asked for."""
         if key not in self._kept:
             self._kept[key] = derive()
-        return self._kept[key]
+        found: Kept = self._kept[key]
+        return found
 
     def built(self, results: list[SX], axes: list[int], *extra: SX) -> Kernel:
         """A kernel that nobody keeps yet."""

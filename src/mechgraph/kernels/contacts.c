@@ -1096,7 +1096,7 @@ static int hit(Contacts *c, const Law *law, const Moment *m, Hits *h, long count
         const Site *site = h->sites + s;
         long k = m->chosen[which[s]];
         for (long i = 0; i < site->normals; i++) turned[site->normal + i] = law->restitution[k] * fmin(v[site->normal + i], 0);
-        for (long i = 0; i < site->tangents && speed_of(m, h, which[s]) < 0; i++)
+        for (long i = 0; i < site->tangents && speed_of(m, h, which[s]) < -STILL; i++)
             turned[site->tangent + i] = law->tangential[k] * v[site->tangent + i];
     }
     int found = impulses(c, rows, Y, v, turned, count, h->sites, x);

@@ -1,8 +1,9 @@
-"""Rigid contacts for machine code: what contacts.c asks of a model, as expressions, and where in
-its vector the switches are."""
+"""Rigid contacts in machine code: what contacts.c asks of a model, as expressions, where in its
+vector the switches are, and the C in place of ``settle`` in a run."""
 
 from __future__ import annotations
 
+import time as clock
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -10,13 +11,18 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ...kernels.settling import COLUMNS, Layout
+from ...kernels.compiler import CompilationFailure
+from ...kernels.settling import COLUMNS, DRIVEN, NO_ROOM, WITHOUT_END, Layout, Settling
 from ...model.contact.switched import NUMBERS
 from .points import Point, gravity, quantities, ring_quantities, stuck_forces, weight
+from .settle import driven, endless, settle, warn_of_paradoxes
 
 if TYPE_CHECKING:
     from ...equations import Equations
+    from ..simulation.integrators import Problem
+    from .modes import Contacts
 
+MODES = ("touching", "sticking", "flat", "heading")
 
 def expressions(equations: Equations, points: list[Point]) -> dict[str, SX]:
     """The functions of contacts.c, each a column; matrices row by row."""
@@ -66,3 +72,61 @@ def _row(point: Point, places: Mapping[str, int]) -> list[int]:
     found |= {f"heading {k}": places[name] for k, name in enumerate(point.headings, 1)}
     none = dict.fromkeys(COLUMNS[:-1], -1)
     return list((none | {name: at for name, at in found.items() if at is not None}).values())
+
+
+class Machine:
+    """contacts.c in a run, on the vector x = (y, t, p, what is told) of its integrator."""
+
+    def __init__(self, contacts: Contacts, problem: Problem) -> None:
+        equations, first = contacts.equations, problem.size + 1
+        places = {name: first + k for k, name in enumerate(equations.parameters)}
+        found = equations.numeric.kept(
+            "functions of contacts", lambda: expressions(equations, contacts.points)
+        )
+        self._routines = [problem.routine(name, value) for name, value in found.items()]
+        functions = dict(zip(found, self._routines, strict=True))
+        width = first + len(problem.constants) + len(problem.loop.numbers)
+        self._settling = Settling(functions, layout(equations, contacts.points, places), width)
+        self._contacts, self._problem = contacts, problem
+
+    @staticmethod
+    def of(contacts: Contacts, problem: Problem) -> Machine | None:
+        """None without a compiler, for large systems, and where Python is asked for inputs."""
+        if problem.loop.calls or contacts.equations.numeric.large:
+            return None
+        try:
+            return Machine(contacts, problem)
+        except CompilationFailure:
+            return None
+
+    def settle(
+        self, t: float, q: np.ndarray, u: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        """What ``settle`` does, in C."""
+        began, contacts, arrays = clock.perf_counter(), self._contacts, self._settling.arrays
+        modes = {name: getattr(contacts, name) for name in MODES}
+        now, work = self._problem.loop.now, np.zeros(self._problem.motion.work.numel())
+        parts = q, u, now["own"], work, [t], contacts.parameters, now["told"]
+        arrays["x"][:] = np.concatenate(parts)
+        for name, mode in modes.items():
+            arrays[name][:] = mode
+        why, impacts, given = self._settling(contacts.standing)
+        self._hasten(clock.perf_counter() - began)
+        if why == NO_ROOM:
+            return settle(contacts, t, q, u)
+        warn_of_paradoxes(contacts, np.flatnonzero(arrays["odd"]).tolist(), t)
+        if why == DRIVEN:
+            raise driven(contacts, np.flatnonzero(arrays["guilty"]).tolist(), t)
+        if why == WITHOUT_END:
+            raise endless(t)
+        for name, mode in modes.items():
+            mode[:] = arrays[name]
+        contacts.count += impacts
+        after = arrays["x"][: len(q) + len(u)].copy()
+        return after[: len(q)], after[len(q) :], given
+
+    def _hasten(self, seconds: float) -> None:
+        """Start compilers in the background when as much has been spent without."""
+        self._routines[0].spent += seconds
+        for routine in self._routines:
+            routine.hasten(self._routines[0].spent)

@@ -27,6 +27,7 @@ from casadi import SX
 from ...errors import ArgumentError
 from ..assembly.assemble import GIVEN
 from ..simulation.integrators import IntegrationFailure
+from .machine import Machine
 from .points import (
     gravity,
     points_of,
@@ -77,7 +78,8 @@ class Contacts:
             [[a.law is b.law for b in self.points] for a in self.points], dtype=float
         )
         self.count = 0  # of impacts
-        self._latest, self._standing = -np.inf, 0
+        self.machine: Machine | None = None  # what settles in C, in a run
+        self._latest, self.standing = -np.inf, 0  # events in one moment
         self.weight = weight(equations)
         self.gravity = gravity(equations)
         self._constants = np.array(list(context.parameters.values()))
@@ -238,15 +240,15 @@ class Contacts:
         """Speeds below which points do not rebound; they double where events pile up in one
         moment."""
         fall = np.sqrt(2 * self.gravity * TOUCH)  # the speed of a fall through what is no gap
-        return np.maximum(self.resting_speed, fall) * 2.0 ** max(0, self._standing - 5)
+        return np.maximum(self.resting_speed, fall) * 2.0 ** max(0, self.standing - 5)
 
     def count_standstill(self, moment: float) -> None:
         """Give up where events follow each other without time going on."""
-        self._standing = (
-            self._standing + 1 if moment - self._latest < 1e-13 * max(1.0, abs(moment)) else 0
+        self.standing = (
+            self.standing + 1 if moment - self._latest < 1e-13 * max(1.0, abs(moment)) else 0
         )
         self._latest = moment
-        if self._standing > STANDSTILL:
+        if self.standing > STANDSTILL:
             raise EndlessContacts(f"contacts open and close without end at t = {moment:.6g}")
 
     # --- what happens at an event -----------------------------------------------------------------
@@ -267,7 +269,7 @@ class Contacts:
     ) -> tuple[np.ndarray, np.ndarray, float]:
         """The state after all impacts with the modes of the points that touch; and the work that
         moving bases did on the way."""
-        return settle(self, t, q, u)
+        return settle(self, t, q, u) if self.machine is None else self.machine.settle(t, q, u)
 
     def open(self, k: int) -> None:
         """Open a point."""

@@ -13,6 +13,7 @@ complementarity problem of all points.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -225,7 +226,8 @@ class _Hits:
     def pay(self, lift: float) -> None:
         """Take the energy that closing the gaps has cost from the approach."""
         rows = [r for normals in self.moment.normals.values() for r in normals if self.v[r] < 0]
-        towards = np.linalg.pinv(self.moment.Y[np.ix_(rows, rows)], hermitian=True) @ self.v[rows]
+        Y = self.moment.Y[np.ix_(rows, rows)]
+        towards = np.linalg.pinv(Y, rcond=1e-12, hermitian=True) @ self.v[rows]
         self.strike(rows, -_part(lift, float(towards @ self.v[rows])) * towards)
 
     def all(self) -> None:
@@ -238,7 +240,7 @@ class _Hits:
             pair = np.flatnonzero(self.contacts.same_pair[fastest])
             self.hit([k for k in self.moment.chosen if k in pair], rebounding=True)
         else:
-            raise IntegrationFailure(f"the impacts at t = {self.t:.6g} do not come to an end")
+            raise endless(self.t)
         speeds = [self.speed(k) for k in self.moment.chosen]
         if min(speeds, default=0.0) < -STILL:
             resting = self.contacts.resting[self.moment.chosen]
@@ -261,12 +263,12 @@ class _Hits:
         for k in chosen if rebounding else ():
             normals, tangents = moment.normals[k], moment.tangents[k]
             turned[normals] = contacts.restitution[k] * np.minimum(self.v[normals], 0.0)
-            if self.speed(k) < 0:
+            if self.speed(k) < -STILL:
                 turned[tangents] = contacts.tangential[k] * self.v[tangents]
         try:
             x = impulses(moment.Y[np.ix_(rows, rows)], self.v[rows], turned[rows], sites)
         except NoSolution:
-            raise _driven(contacts, chosen, self.t) from None
+            raise driven(contacts, chosen, self.t) from None
         self.strike(rows, x)
         contacts.count += int(rebounding)
 
@@ -277,7 +279,11 @@ class _Hits:
         self.v, self.x[rows] = self.v + change, self.x[rows] + x
 
 
-def _driven(contacts: Contacts, chosen: list[int], t: float) -> IntegrationFailure:
+def endless(t: float) -> IntegrationFailure:
+    return IntegrationFailure(f"the impacts at t = {t:.6g} do not come to an end")
+
+
+def driven(contacts: Contacts, chosen: Sequence[int], t: float) -> IntegrationFailure:
     return IntegrationFailure(
         f"surfaces are driven into each other at t = {t:.6g}: {contacts.names(chosen)}"
     )
@@ -304,7 +310,7 @@ def _choose_modes(
         _classify(contacts, moment, _accelerations(contacts, moment, slips))
     except NoSolution:
         if not (slips and again):
-            raise _driven(contacts, moment.chosen, t) from None
+            raise driven(contacts, moment.chosen, t) from None
         u, jammed = _jammed(contacts, moment, t, u)
         q, u, rest = _choose_modes(contacts, t, q, u, near, again=False)
         return q, u, given + jammed + rest
@@ -382,7 +388,12 @@ def _tell_of_paradoxes(
     for k in (set(slips) & set(moment.chosen)) - set(moment.loads):
         n, tangents = moment.normals[k][0], moment.tangents[k]
         odd += [k] * bool(moment.W[n, n] < contacts.friction[k] * moment.W[n, tangents] @ slips[k])
-    if odd:
+    warn_of_paradoxes(contacts, odd, t)
+
+
+def warn_of_paradoxes(contacts: Contacts, odd: Sequence[int], t: float) -> None:
+    """Name points whose response is turned round."""
+    if len(odd):
         warnings.warn(
             f"{contacts.names(odd)} slides with so much friction at t = {t:.6g} that no motion is "
             "possible there, or several (Painlevé's paradox); a slip that no forces allow is "
@@ -402,6 +413,6 @@ def _jammed(
     try:
         hits.strike(rows, solve(moment.Y[np.ix_(rows, rows)], ahead[rows], sites))
     except NoSolution:
-        raise _driven(contacts, moment.chosen, t) from None
+        raise driven(contacts, moment.chosen, t) from None
     change = moment.change @ hits.x
     return u + change, float((u + change / 2) @ moment.M @ change - hits.work)

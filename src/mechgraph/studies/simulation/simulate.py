@@ -25,6 +25,7 @@ from ...motion.motion import Motion
 from ...results.trajectory import Trajectory
 from ...tables.series import check_covered
 from ..assembly.assemble import assemble
+from ..contact.machine import Machine
 from ..contact.modes import Contacts
 from .context import Context
 from .crossings import Crossings, Met, Surfaces
@@ -146,6 +147,7 @@ def simulate(
     crossings = Crossings(integrator, surfaces, watch)
     if contacts is not None:
         contacts.check_start(t, *state)
+        contacts.machine = Machine.of(contacts, problem)
     began = clock.perf_counter()
     outcome, failure = "finished", None
     try:
