@@ -2,69 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-import casadi as ca
 import numpy as np
 import pytest
 from test_drops import SHAPES, drop, dropped
 
 import mechgraph as mg
-from mechgraph.kernels.routine import Routine
-from mechgraph.kernels.settling import SETTLED, Settling
-from mechgraph.studies.contact import modes
-from mechgraph.studies.contact.machine import expressions, layout
-from mechgraph.studies.contact.modes import Contacts
+from mechgraph.studies.contact.machine import MODES, Machine
+from mechgraph.studies.contact.settle import settle
 
 G = 9.81
-MODES = ("touching", "sticking", "flat")
-
-
-def in_c(contacts: Contacts) -> Settling:
-    """The C on functions that are interpreted."""
-    s = contacts.equations.terms.symbols
-    x, first = ca.vertcat(s.q, s.u, s.t, s.p, s.w), s.q.numel() + s.u.numel() + 1
-    found = expressions(contacts.equations, contacts.points)
-    functions = {name: Routine(name, x, ca.SX(value)) for name, value in found.items()}
-    places = {name: first + k for k, name in enumerate(s.parameters)}
-    return Settling(functions, layout(contacts.equations, contacts.points, places), x.numel())
-
-
-def settled(contacts: Contacts, machine: Settling, t: float, q: Any, u: Any) -> tuple[Any, ...]:
-    """By the C: why it returned, q, u, the modes, impacts, and the work of moving bases."""
-    w = contacts.context.inputs_at(np.array([t]), q[None], u[None])[0]
-    machine.arrays["x"][:] = np.concatenate([q, u, [t], contacts.parameters, w])
-    for name in (*MODES, "heading"):
-        machine.arrays[name][:] = getattr(contacts, name)
-    why, count, given = machine(contacts.standing)
-    after = np.split(machine.arrays["x"], [len(q), len(q) + len(u)])[:2]
-    found = {name: machine.arrays[name].copy() for name in (*MODES, "heading")}
-    return why, *map(np.copy, after), found, count, given
 
 
 @pytest.fixture
 def compared(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """From now on every event is settled by both; what q and u differ by."""
-    machines: dict[int, Settling] = {}
+    """From now on every event is settled by both, and what q and u differ by is noted."""
     errors: list[float] = []
-    by_python: Callable[..., Any] = modes.settle
+    in_c = Machine.settle
 
-    def settle(contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray) -> Any:
-        machine = machines.setdefault(id(contacts), in_c(contacts))
-        why, *state, found, count, given = settled(contacts, machine, t, q, u)
-        before = contacts.count
-        after = by_python(contacts, t, q, u)
-        assert why == SETTLED
-        assert count == contacts.count - before
-        assert abs(given - after[2]) < 1e-9
+    def both(self: Machine, t: float, q: np.ndarray, u: np.ndarray) -> Any:
+        contacts = self._contacts
+        before = {name: getattr(contacts, name).copy() for name in MODES}, contacts.count
+        expected = settle(contacts, t, q, u)
+        modes, count = {name: getattr(contacts, name).copy() for name in MODES}, contacts.count
         for name in MODES:
-            assert np.array_equal(found[name], getattr(contacts, name)), name
-        assert np.allclose(found["heading"], contacts.heading, atol=1e-6)
-        errors.append(max(np.abs(a - b).max() for a, b in zip(state, after, strict=False)))
-        return after
+            getattr(contacts, name)[:] = before[0][name]
+        contacts.count = before[1]
+        found = in_c(self, t, q, u)
+        assert contacts.count == count
+        for name in MODES:
+            assert np.allclose(getattr(contacts, name), modes[name], atol=1e-6), name
+        errors.append(max(np.abs(a - b).max() for a, b in zip(found, expected, strict=True)))
+        return found
 
-    monkeypatch.setattr(modes, "settle", settle)
+    monkeypatch.setattr(Machine, "settle", both)
     return errors
 
 
@@ -112,5 +84,10 @@ def test_a_moving_base_a_loop_stops_and_joints_that_stick(compared: list[float])
     assert max(compared) < 1e-9
 
 
-def test_painleve_is_told() -> None:
-    """As in ``test_contacts``: a slip that no forces allow is stopped by an impact."""
+def test_without_a_compiler_python_settles(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_compiler = moving().equations().simulate(0.5, START, guess={"way": 1.1}, rtol=1e-9)
+    monkeypatch.setenv("MECHGRAPH_CC", "none")
+    monkeypatch.delattr(Machine, "settle")  # it is not asked
+    run = moving().equations().simulate(0.5, START, guess={"way": 1.1}, rtol=1e-9)
+    assert np.abs(run.q[-1] - with_compiler.q[-1]).max() < 1e-7
+    assert run.statistics["impacts"] == with_compiler.statistics["impacts"]

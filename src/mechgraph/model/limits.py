@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 UNIT = 1e-9  # how far a length or a rotation may be off
+REMEMBERED = 100  # sets of values that were right: runs with contacts come back to the same ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +77,7 @@ class Limits:
     axes that must have length one, rotations, masses and inertias; and ``further`` checks."""
 
     def __init__(self, system: Description, further: Sequence[Check] = ()) -> None:
+        self._fine: set[bytes] = set()  # sets of values with which nothing was wrong
         self.parameters = list(system.parameters.values())
         own = {symbol.__hash__() for symbol in self.parameters}
         known = (*_element_checks(system), *_joint_checks(system), *_body_checks(system))
@@ -93,13 +95,16 @@ class Limits:
 
     def problems(self, parameters: np.ndarray) -> Iterator[str]:
         """What is wrong with values of the parameters, one set of them or a batch."""
-        if not self.checks:
+        known = parameters.tobytes() if parameters.ndim == 1 else None
+        if not self.checks or known in self._fine:
             return
         sets = np.unique(parameters.reshape(-1, len(self.parameters)), axis=0)
         told = set()
         for values in zip(*(np.array(x).T for x in self._values.call([sets.T])), strict=True):
             for check, numbers in zip(self.checks, values, strict=True):
                 told |= {f"{check.culprit}: {problem}" for problem in check.judge(numbers)}
+        if known is not None and not told:
+            self._fine = {known} | (self._fine if len(self._fine) < REMEMBERED else set())
         yield from sorted(told)
 
 

@@ -107,7 +107,9 @@ class Contacts:
         self, kernel: Kernel, t: float, q: np.ndarray, u: np.ndarray, p: np.ndarray | None = None
     ) -> list[np.ndarray]:
         """A kernel of (q, u, t, w, p) at a state; numbers of our own need no check."""
-        w = self.context.inputs_at(np.array([t]), q[None], u[None])[0]
+        w = np.zeros(0)
+        if self.equations.inputs:
+            w = self.context.inputs_at(np.array([t]), q[None], u[None])[0]
         return kernel(q, u, np.array([t]), w, self.parameters if p is None else p)
 
     def energy(self, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
