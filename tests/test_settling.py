@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_drops import SHAPES, drop, dropped
 
 import mechgraph as mg
 from mechgraph.studies.contact.machine import MODES, Machine
 from mechgraph.studies.contact.settle import settle
+from test_drops import SHAPES, drop, dropped
 
 G = 9.81
 

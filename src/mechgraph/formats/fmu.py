@@ -26,6 +26,7 @@ from .fmu_description import build_description, described
 from .fmu_model import FmuModel, started
 
 VERSIONS = ("3.0", "2.0")
+POINT = "{{{}, {{{}, {}}}, {{{}, {}}}, {}, {}, {}, {{{}, {}}}, {}}}"  # of contacts.c
 EPOCH = (1980, 1, 1, 0, 0, 0)  # of the files inside: the same model makes the same bytes
 
 
@@ -102,10 +103,7 @@ def _contacts(model: FmuModel) -> dict[str, Any]:
     contacts, layout = model.contacts, model.layout
     chosen = {"ROUGH": np.flatnonzero(contacts.rough), "RINGS": np.flatnonzero(contacts.rings)}
     listed = {name: f"{{{', '.join(map(str, [*which, -1]))}}}" for name, which in chosen.items()}
-    points = ", ".join(
-        "{{{0}, {{{1}, {2}}}, {{{3}, {4}}}, {5}, {6}, {7}, {{{8}, {9}}}, {10}}}".format(*row)
-        for row in layout.points
-    )
+    points = ", ".join(POINT.format(*row) for row in layout.points)
     return {
         "NC": len(layout.points),
         "NM": contacts.margins.numel(),

@@ -31,7 +31,11 @@ def described(model: FmuModel, version: str, token: str) -> str:
     for unit in dict.fromkeys(v.unit for v in model.variables if v.unit in UNITS):
         powers = {base: str(power) for base, power in UNITS[unit].items()}
         SubElement(SubElement(units, "Unit", name=unit), "BaseUnit", powers)
-    times = {"startTime": model.t, "stopTime": model.t + model.duration, "tolerance": model.tolerance}
+    times = {
+        "startTime": model.t,
+        "stopTime": model.t + model.duration,
+        "tolerance": model.tolerance,
+    }
     SubElement(root, "DefaultExperiment", {key: repr(value) for key, value in times.items()})
     variables = SubElement(root, "ModelVariables")
     structure = SubElement(root, "ModelStructure")

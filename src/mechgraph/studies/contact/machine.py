@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 MODES = ("touching", "sticking", "flat", "heading")
 
+
 def expressions(equations: Equations, points: list[Point]) -> dict[str, SX]:
     """The functions of contacts.c, each a column; matrices row by row."""
     terms, s = equations.terms, equations.terms.symbols

@@ -280,10 +280,12 @@ class _Hits:
 
 
 def endless(t: float) -> IntegrationFailure:
+    """For impacts that follow each other."""
     return IntegrationFailure(f"the impacts at t = {t:.6g} do not come to an end")
 
 
 def driven(contacts: Contacts, chosen: Sequence[int], t: float) -> IntegrationFailure:
+    """For points that no forces keep apart."""
     return IntegrationFailure(
         f"surfaces are driven into each other at t = {t:.6g}: {contacts.names(chosen)}"
     )
