@@ -553,7 +553,7 @@ def test_a_coin_falls_flat(step):
     fall = quad(lambda a: 1 / np.sqrt(2 * G * 0.1 * (np.sin(0.5) - np.sin(a)) / 0.0125), 0, 0.5)[0]
     assert np.abs(run.observe(lambda m: m.angular_velocity("body"))[k] + spin * about).max() < 1e-7
     assert abs(run.time[k] - fall) < 1e-7
-    assert np.abs(run.u[k + 1 :]).max() < 1e-12
+    assert np.abs(run.u[k + 1 :]).max() < 1e-12 * spin  # it may turn about its axis, by rounding
     assert run.modes["floor.flat"][-1] == 1
     assert np.abs(run["body"][-1] - np.array([0.8, -0.6, 0]) * 0.1 * (np.cos(0.5) - 1)).max() < 1e-8
     assert np.abs(run.imbalance).max() < 1e-8
