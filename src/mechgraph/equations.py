@@ -426,7 +426,8 @@ class Equations:
         with warnings.catch_warnings(), suppress(ArgumentError):
             warnings.simplefilter("ignore")
             self.accelerations(np.array(self.terms.chart.reference), np.zeros(len(self.speeds)))
-        done = [kernel.compile() for kernel in self.numeric.kernels.values()]
+        called = [*self.numeric.kernels.values(), *self.numeric.closed.routines]
+        done = [each.compile() for each in called]
         return all(done)
 
     # --- for other programs, and for people -------------------------------------------------------

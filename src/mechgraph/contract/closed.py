@@ -23,6 +23,7 @@ from ..closures.expressions import (
 from ..errors import UnsupportedError
 from ..kernels import flow
 from ..kernels.kinks import kinks
+from ..kernels.routine import Routine
 from .composed import Composed
 from .solver import is_massless, solver
 from .terms import Terms
@@ -234,6 +235,11 @@ class Closed:
         if udot is None:
             self._flows[key] = made
         return made
+
+    @property
+    def routines(self) -> list[Routine]:
+        """What runs have called."""
+        return [routine for made in self._flows.values() for routine in made.routines.values()]
 
 
 def entries(matrix: SX) -> SX:

@@ -110,8 +110,7 @@ class Flow:
 
 def _identity(column: SX) -> tuple[int, ...]:
     """Where the entries of a column are in memory: the same ones are the same expressions."""
-    column = ca.densify(column)
-    return tuple(column[k].element_hash() for k in range(column.numel()))
+    return tuple(map(SX.element_hash, ca.densify(column).elements()))
 
 
 class Rollout:
