@@ -426,8 +426,8 @@ class Equations:
         with warnings.catch_warnings(), suppress(ArgumentError):
             warnings.simplefilter("ignore")
             self.accelerations(np.array(self.terms.chart.reference), np.zeros(len(self.speeds)))
-        called = [*self.numeric.kernels.values(), *self.numeric.closed.routines]
-        done = [each.compile() for each in called]
+        done = [kernel.compile() for kernel in self.numeric.kernels.values()]
+        done += [routine.compile() for routine in self.numeric.closed.routines]
         return all(done)
 
     # --- for other programs, and for people -------------------------------------------------------
