@@ -40,7 +40,7 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return errors
 
 
-@pytest.mark.parametrize("number", [0, 1, 2, 5, 7, 9])  # boxes, cans, a sphere, a capsule
+@pytest.mark.parametrize("number", [0, 1, 2])  # a box, a can, a sphere
 def test_drops(number: int, compared: list[float]) -> None:
     kind = list(SHAPES)[number % len(SHAPES)]
     start, values = drop(kind, np.random.default_rng(number))
