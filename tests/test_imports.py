@@ -8,6 +8,7 @@ import warnings
 from functools import cache
 from importlib.metadata import files
 from pathlib import Path
+from xml.etree import ElementTree
 
 import casadi as ca
 import mujoco
@@ -28,14 +29,15 @@ URDFS = sorted(
     for file in files("example-robot-data") or ()
     if file.suffix == ".urdf"
 )
-EMPTY = {"ur3.urdf"}  # a robot without links
+EMPTY = {"ur3.urdf"}  # it has neither links nor a name
 FLOATING = {
     "a1.urdf", "anymal.urdf", "b1.urdf", "bolt.urdf", "g1_29dof_rev_1_0.urdf", "go1.urdf",
     "go2.urdf", "hyq_no_sensors.urdf", "icub.urdf", "iris.urdf", "iris_simple.urdf",
     "laikago.urdf", "quadrotor_base.urdf",
     "romeo.urdf", "simple_humanoid.urdf", "solo12.urdf", "talos_full_v2.urdf",
 }  # fmt: skip
-WEIGHTLESS = {"romeo_laas_small.urdf"}  # its grippers
+# hands that weigh nothing: accelerations are not determined
+WEIGHTLESS = {"romeo_laas_small.urdf": "l_gripper_joint", "romeo.urdf": "LFinger"}
 QUICK = {"panda.urdf", "go2.urdf", "double_pendulum_continuous.urdf", "kinova.urdf", "tiago.urdf"}
 
 
@@ -49,7 +51,6 @@ class Read(Twin):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # limits, which are of no matter here
             self.system = mg.from_urdf(path, floating)
-        self.mimics = bool(self.system.constraints)
         if floating:
             self.model.names[1] = "root joint"
         self.equations = self.system.equations()
@@ -77,13 +78,41 @@ def test_a_public_robot_is_pinocchios(path):
     f = twin.equations.mass_matrix(own) @ wanted - twin.equations.forces(own, u)
     np.testing.assert_allclose(f, B.T @ tau, rtol=1e-9, atol=1e-9 * np.abs(tau).max())
     if path.name in WEIGHTLESS:
-        with pytest.raises(mg.ArgumentError, match="l_gripper_joint"):
+        with pytest.raises(mg.ArgumentError, match=WEIGHTLESS[path.name]):
             twin.equations.accelerations(own, u)
-    elif not twin.mimics:
+    else:
         found = twin.equations.accelerations(own, u)
         exact = pin.aba(twin.model, twin.data, q, v, -damping @ v)
-        exact = np.linalg.solve(B, exact - rate @ u)
+        exact = _coupled(path, twin, mine, np.linalg.solve(B, exact - rate @ u))
         np.testing.assert_allclose(found, exact, rtol=1e-8, atol=1e-9 * np.abs(exact).max())
+
+
+def _coupled(path, twin, M, free):
+    """Accelerations of least constraint (Gauss), u̇ = free + M⁻¹Aᵀ(A M⁻¹Aᵀ)⁺(−A free), with a row
+    in A for each mimic joint of the file."""
+    rows = []
+    for mimic in ElementTree.parse(path).getroot().findall("joint/mimic/.."):
+        one, other = mimic.get("name"), mimic.find("mimic").get("joint")
+        if {one, other} <= {*twin.model.names}:  # there are hands that mimic what is not there
+            row = np.zeros(len(free))
+            row[_speed(twin, one)] = 1
+            row[_speed(twin, other)] = -float(mimic.find("mimic").get("multiplier", 1))
+            rows.append(row)
+    A = np.reshape(rows, (-1, len(free)))
+    back = np.linalg.solve(M, A.T)
+    return free - back @ np.linalg.lstsq(A @ back, A @ free, rcond=1e-12)[0]
+
+
+def _speed(twin, joint):
+    return twin.speed_order[twin.model.joints[twin.model.getJointId(joint)].idx_v]
+
+
+@pytest.mark.parametrize("path", [p for p in URDFS if p.name in EMPTY], ids=lambda p: p.name)
+def test_a_file_without_a_robot_is_refused_as_by_pinocchio(path):
+    with pytest.raises(ValueError, match="does not contain a valid URDF"):
+        pin.buildModelFromUrdf(str(path))
+    with pytest.raises(mg.ModelError, match="describes no links"):
+        mg.from_urdf(path)
 
 
 def test_what_a_urdf_says_of_its_joints(tmp_path):
@@ -94,6 +123,10 @@ def test_what_a_urdf_says_of_its_joints(tmp_path):
     assert any("friction" in each for each in arm.left_out)
     assert arm.equations().coordinates == ("ground", "slide")
     assert "slide mimics ground" in arm.constraints
+    path.write_text(ARM.replace('mimic joint="ground"', 'mimic joint="grund"'))
+    with pytest.warns(UserWarning, match=r"slide \(prismatic\) mimics grund \(not there\)"):
+        assert not mg.from_urdf(path).constraints
+    path.write_text(ARM)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         arm = mg.from_urdf(path, limits=True, friction=True)
@@ -124,7 +157,7 @@ ARM = """<?xml version="1.0"?>
     ("text", "told"),
     [
         ("", "not a URDF"),
-        ("<robot/>", "not a URDF"),
+        ("<robot/>", "wrong: the file describes no links"),
         (ARM.replace('child link="tip"', 'child link="top"'), "top"),
         (ARM.replace('type="prismatic"', 'type="magnetic"'), "magnetic"),
         (ARM.replace('xyz="0 2 0"', 'xyz="0 0 0"'), "no direction"),
@@ -225,10 +258,7 @@ def test_a_model_of_mujocos_moves_as_there(name):
 
 def _moves_as_there(twin):
     q, u, w = twin.state(3)
-    M = np.zeros((twin.model.nv, twin.model.nv))
-    mujoco.mj_fullM(twin.model, twin.data, M) if _new() else mujoco.mj_fullM(
-        twin.model, M, twin.data.qM
-    )
+    M = _mass_matrix(twin)
     order = np.ix_(twin.u_order, twin.u_order)
     np.testing.assert_allclose(twin.equations.mass_matrix(q)[order], M, rtol=1e-9, atol=1e-12)
     inputs = dict(zip(twin.equations.inputs, w, strict=True)) if twin.equations.inputs else None
@@ -236,6 +266,28 @@ def _moves_as_there(twin):
     found = np.linalg.solve(twin.equations.mass_matrix(q), forces)[twin.u_order]
     exact = twin.data.qacc_smooth  # of the tree
     np.testing.assert_allclose(found, exact, rtol=1e-8, atol=1e-9 * np.abs(exact).max())
+
+
+def _mass_matrix(twin):
+    M = np.zeros((twin.model.nv, twin.model.nv))
+    last = (twin.data, M) if _new() else (M, twin.data.qM)
+    mujoco.mj_fullM(twin.model, *last)
+    return M
+
+
+def test_the_model_in_mujocos_own_wheel():
+    """A list tells all that has no counterpart; the rest is as there."""
+    path = Path(mujoco.__file__).parent / "testdata" / "model.xml"
+    twin = MujocoTwin(path)
+    told = " ".join(twin.system.left_out)
+    for part in ("ball joint 'wheel_0'", "tendon 'spatial'", "of the fluid", "actuator 'actuator"):
+        assert part in told
+    ball = twin.model.joint("wheel_0").dofadr[0]
+    twin.model.dof_armature[ball : ball + 3] = 0
+    q, _, _ = twin.state(3)
+    M = _mass_matrix(twin)
+    order = np.ix_(twin.u_order, twin.u_order)
+    np.testing.assert_allclose(twin.equations.mass_matrix(q)[order], M, rtol=1e-9, atol=1e-12)
 
 
 LOOP = """
