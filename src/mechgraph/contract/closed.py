@@ -135,6 +135,16 @@ class Closed:
             return self._by_complement.solve(f, b)
         return self._way.solve(f, b)
 
+    def response(self, f: SX, b: SX) -> SX:
+        """What f and b add to u̇: the same, but a number even if the rows contradict each other."""
+        terms = self.terms
+        if not terms.constraints and terms.composed is None:
+            return solve_tree(terms.M, f)[0]
+        if terms.composed is not None and not terms.has_friction:
+            return terms.composed.close(f, b)
+        own = terms.S is not None and not terms.has_friction
+        return (self._by_complement if own else self._way).unchecked(f, b)[0]
+
     def _solver(self, A: SX, G: SX | None = None, iterations: int = ITERATIONS) -> Solver:
         return solver(self.terms, self.closure, self._massless, A, G, iterations)
 
