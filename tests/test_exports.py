@@ -200,7 +200,7 @@ ROWS = {
     "conditions, kinks, compliant contacts": lambda: _dropped("compliant_contact"),
     "tables over one number": lambda: _hinged(mg.spline([-1, 0, 1], [1, 0, 2])),
     "tables over two numbers": lambda: _hinged(lambda q: grid(q, 2 * q)),
-    "equations written down by hand": lambda: every_function(erf=False),
+    "equations written down by hand": lambda: every_function(),
     "rigid contacts, stops, joints that stick": lambda: _dropped("rigid_contact"),
     "functions of CasADi's own (`interpolant`)": lambda: _hinged(lambda q: foreign(q)),
 }
