@@ -328,9 +328,45 @@ LOOP = """
 """
 
 
-def test_equalities_close_loops_where_mujoco_has_them(tmp_path):
-    path = tmp_path / "loop.xml"
-    path.write_text(LOOP)
+GLUE, PIN = (
+    '<weld name="glue" body1="held" body2="wheel"',
+    'body1="rod" body2="rocker" anchor="2 0 0"',
+)
+SITES = {
+    PIN: 'site1="end" site2="tip"',
+    GLUE: '<weld name="glue" site1="one" site2="two"',
+    '<inertial pos="1 0 0" mass="2"': '<site name="end" pos="2 0 0" euler="10 0 0"/>',
+    '<inertial pos="0 0 0.1" mass="1"': '<site name="one" pos="0.1 0.2 0.3" euler="20 30 0"/>',
+    '<inertial pos="0 0 0" mass="1"': '<site name="two" pos="0.3 0.2 0.3" euler="0 30 10"/>',
+}
+TIED = '<tendon name="tied" tendon1="free" tendon2="idle" polycoef="0.1 0.4 0 0 0"/></equality>'
+FREE = '<fixed name="free"><joint joint="c" coef="2"/><joint joint="s" coef="1"/></fixed>'
+EQUALITIES = {
+    "bodies": ({}, 11),
+    "an anchor": ({GLUE: f'{GLUE} anchor="0.3 0.2 0.1"'}, 11),
+    "a pose": ({GLUE: f'{GLUE} anchor="0.3 0.2 0.1" relpose="0.1 0.2 0.3 1 0.2 0 0"'}, 11),
+    "sites": (SITES, 11),
+    "tendons": (
+        {
+            "</equality>": TIED,
+            '<fixed name="idle">': f'{FREE}<fixed name="idle">',
+            '<body name="ball"': """<body pos="0 3 0"><joint name="s" type="slide" axis="1 0 0"
+              ref="0.2"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body>
+              <body name="ball\"""",
+        },
+        12,
+    ),
+}
+
+
+@pytest.mark.parametrize("way", EQUALITIES)
+def test_equalities_close_loops_where_mujoco_has_them(way, tmp_path):
+    changes, count = EQUALITIES[way]
+    path, text = tmp_path / "loop.xml", LOOP
+    for old, new in changes.items():
+        assert text.count(old) == 1
+        text = text.replace(old, f"{new}{old}" if new.startswith("<site") else new)
+    path.write_text(text)
     twin = MujocoTwin(path)
     assert {"pin", "glue"} <= set(twin.system.joints)
     assert {"law", "gear"} <= set(twin.system.constraints)
@@ -340,7 +376,7 @@ def test_equalities_close_loops_where_mujoco_has_them(tmp_path):
     twin.data.qpos[:] = q[twin.q_order]
     mujoco.mj_forward(twin.model, twin.data)
     rows = twin.data.efc_pos[: twin.data.ne]
-    assert len(rows) == 3 + 1 + 1 + 6
+    assert len(rows) == count
     assert np.abs(rows).max() < 1e-9
     _moves_as_there(twin)
 
