@@ -19,6 +19,7 @@ from click.testing import CliRunner
 
 import mechgraph as mg
 from mechgraph.cli import main
+from mechgraph.formats import model_file
 from mechgraph.show.meshes import coarsened
 from mechgraph.show.picture import Stage
 from mechgraph.show.scene import scene_of
@@ -567,7 +568,12 @@ def test_meshes_of_a_urdf_are_drawn_where_they_are(brick):
     path.write_text(SEEN)
     with pytest.warns(UserWarning, match=r"meshes that are not found.*lost\.stl"):
         robot = mg.from_urdf(path, floating=True)
-    assert mg.load(robot.save(brick / "seen.yaml")).snapshot() == robot.snapshot()
+    again = mg.load(robot.save(brick / "seen.yaml"))
+    assert again.snapshot() == robot.snapshot()
+    assert "meshes/brick.obj" in (brick / "seen.yaml").read_text()
+    for ending in ("yaml", "json"):
+        again = mg.load(again.save(brick / f"again.{ending}"))
+        _drawn_alike(again, robot)
     run = robot.equations().simulate(0.1, {"root joint.x": 1.0})
     scene = scene_of(run)
     (mesh,) = (mesh for solid in scene.solids for mesh in solid.meshes)
@@ -580,6 +586,15 @@ def test_meshes_of_a_urdf_are_drawn_where_they_are(brick):
     r, g, b = picture[round(y / 2), round(x / 2)]
     assert r > 100 > max(g, b) + 50
     assert '"meshes":[{"points":"' in run.view().html
+
+
+def _drawn_alike(one, other):
+    """The same triangles in the same colours."""
+    scenes = [scene_of(each.equations().simulate(0.1)) for each in (one, other)]
+    pairs = zip(*([m for x in scene.solids for m in x.meshes] for scene in scenes), strict=True)
+    for a, b in pairs:
+        assert a.color == b.color
+        np.testing.assert_allclose(_sorted(a.points), _sorted(b.points), atol=1e-7)
 
 
 def _sorted(points):
@@ -621,6 +636,61 @@ def test_inertia_that_mujoco_finds_from_a_mesh_is_the_bodys(brick):
     (mesh,) = (mesh for solid in scene.solids for mesh in solid.meshes)
     np.testing.assert_allclose(mesh.points.min(axis=0), (0, 0, 0.5), atol=1e-7)
     np.testing.assert_allclose(mesh.points.max(axis=0), (0.2, 0.1, 0.8), atol=1e-7)
+
+
+MESHED = """<mujoco><compiler meshdir="meshes"/><asset>
+  <mesh file="brick.obj" scale="0.1 0.2 0.3" refpos="0.1 0.2 0.3"/>
+  <mesh name="turned" file="brick.obj" scale="0.1 0.2 0.3" refquat="1 0.2 0 0"/></asset>
+  <worldbody><geom type="mesh" mesh="brick" pos="1 2 3"/>
+  <body name="a"><freejoint name="j"/>
+    <geom type="mesh" mesh="brick" euler="10 20 30" rgba="1 0 0 1"/>
+    <geom type="sphere" size="0.1" pos="0.3 0 0"/></body>
+  <body name="b"><freejoint name="k"/><geom type="mesh" mesh="turned"/></body>
+  </worldbody></mujoco>"""
+
+
+def test_how_a_model_of_mujocos_looks_is_kept_in_model_files(brick):
+    path = brick / "seen.xml"
+    path.write_text(MESHED)
+    robot = _read(path)
+    with pytest.warns(UserWarning, match="meshes that are of no file are not written: b$"):
+        again = mg.load(robot.save(brick / "again.yaml"))
+    assert again.snapshot() == robot.snapshot()
+    assert [len(again.snapshot().looks[name]) for name in ("ground", "a")] == [1, 2]
+    robot._looks.pop("b")
+    robot._snapshot = None
+    _drawn_alike(again, robot)
+    whole = mg.System("whole", gravity=(0, 0, -9.81))
+    whole.place("left", again, at=(1, 0, 0))
+    _drawn_alike(mg.load(whole.save(brick / "whole.json")), whole)
+
+
+@pytest.mark.parametrize(
+    ("look", "told"),
+    [
+        ("{mesh: a.exe}", "looks: rod: mesh must be the name of a file .stl, .obj, .dae, got"),
+        ("{mesh: a.stl, scale: [1, 2]}", "scale of a mesh must be a number or three"),
+        ("{mesh: a.stl, at: [k, 0, 0]}", "at of a mesh must be numbers"),
+        ("{mesh: a.stl, color: red}", "color must be such as"),
+        ("{mesh: a.stl, size: 2}", "unknown argument 'size'"),
+        ("{type: linear_tyre, longitudinal: 1, cornering: 1, friction: 1}", "shape or a mesh"),
+        ("brick", "must be a mapping"),
+    ],
+)
+def test_wrong_looks_are_told(look, told):
+    text = f"""
+mechgraph: 1
+parameters: {{k: 2}}
+bodies: {{rod: {{mass: 1, inertia: 0}}}}
+joints: {{j: {{type: revolute, parent: ground, child: rod}}}}
+looks:
+  rod: [{look}]
+"""
+    with pytest.raises(mg.ModelError) as caught:
+        model_file.parse(text)
+    assert told in str(caught.value)
+    with pytest.raises(mg.ModelError, match="unknown body 'bar'"):
+        model_file.parse(text.replace("  rod:", "  bar:"))
 
 
 def _new() -> bool:

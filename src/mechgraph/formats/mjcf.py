@@ -7,6 +7,7 @@ where the file shows it; here the coordinate is qpos itself.
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from ..model.looks import Mesh
 from ..model.system import System
 from .grammar import Formula
 from .imported import Imported, hex_color, xml_of
+from .looks import MESHES
 from .mjcf_contacts import MESH, PLANE, Touch, surface_of, touches
 from .reading import ModelFile
 from .spelling import name_text, number_text
@@ -76,7 +78,7 @@ def read_mjcf(
     drawn."""
     choice("contacts", contacts, CONTACTS)
     taken = {"limits": flag("limits", limits), "friction": flag("friction", friction)}
-    return _Model(_compiled(file_path(path)), taken, contacts).read()
+    return _Model(_compiled(file_path(path)), taken, contacts, file_path(path)).read()
 
 
 def _compiled(path: Path) -> Any:
@@ -89,8 +91,9 @@ def _compiled(path: Path) -> Any:
 
 
 class _Model(Imported):
-    def __init__(self, model: Any, taken: dict[str, bool], contacts: str) -> None:
+    def __init__(self, model: Any, taken: dict[str, bool], contacts: str, path: Path) -> None:
         self.mujoco, self.model, self.contacts = door.library("mujoco"), model, contacts
+        self.path = path
         self.gravity = np.array(model.opt.gravity) * (not model.opt.disableflags & NO_GRAVITY)
         super().__init__(self._text(0) or "model", self.gravity)
         self.taken = taken
@@ -390,10 +393,30 @@ class _Model(Imported):
             self.look(body, surface)
         elif kind == MESH:
             color = None if np.allclose(rgba[:3], 0.5) else hex_color(rgba)  # 0.5 is not said
-            pose = m.geom_pos[geom], _matrix(m.geom_quat[geom])
-            self.look(
-                body, Mesh(*pose, color, None, None, *self._triangles(int(m.geom_dataid[geom])))
-            )
+            at, R = m.geom_pos[geom], _matrix(m.geom_quat[geom])
+            mesh = int(m.geom_dataid[geom])
+            own, source = self._triangles(mesh), self._file_of(mesh, at, R, color)
+            self.look(body, Mesh(at, R, color, None, None, *own, source))
+
+    @cached_property
+    def meshes(self) -> dict[str, Any]:
+        """What the file says of its meshes; one without a name has that of its own file."""
+        said = self.mujoco.MjSpec.from_file(str(self.path)).meshes
+        return {mesh.name or Path(mesh.file).stem: mesh for mesh in said}
+
+    def _file_of(self, mesh: int, at: np.ndarray, R: np.ndarray, color: str | None) -> Mesh | None:
+        """A mesh by its file, of which MuJoCo's compiler moves the origin to the mass centre; None
+        if it is of none that is drawn here, or is turned before it is scaled."""
+        m, said = self.model, self.meshes[self.model.mesh(mesh).name]
+        start = int(m.mesh_pathadr[mesh])
+        paths = bytes(m.paths)
+        file = Path(paths[start : paths.index(b"\0", start)].decode()) if start >= 0 else Path()
+        if file.suffix.lower() not in MESHES or np.any(said.refquat != [1, 0, 0, 0]):
+            return None
+        scale, turned = np.array(m.mesh_scale[mesh]), R @ _matrix(m.mesh_quat[mesh]).T
+        return Mesh(
+            at - turned @ (m.mesh_pos[mesh] + scale * said.refpos), turned, color, scale, file
+        )
 
     def _triangles(self, mesh: int) -> tuple[np.ndarray, np.ndarray]:
         m = self.model

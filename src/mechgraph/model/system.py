@@ -347,7 +347,9 @@ class System(ElementWords):
             self.add(element)
         for key, value in unit.outputs.items():
             self.output(unit.called(key), value)
-        self._looks |= {unit.called(body): look for body, look in inside.looks.items()}
+        self._looks |= {
+            unit.called(body): look for body, look in inside.looks.items() if body in inside.bodies
+        }
         return unit
 
     def _number_inside(self, name: str, value: SX | float | None) -> SX:
