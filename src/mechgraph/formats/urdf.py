@@ -70,8 +70,10 @@ def _parsed(path: Path) -> Any:
 def _named(text: str, name: str) -> bytes:
     """A robot without a name has that of its file."""
     root = ElementTree.fromstring(text.encode())
-    root.attrib.setdefault("name", name)
-    return ElementTree.tostring(root)
+    if "name" in root.attrib:
+        return text.encode()
+    root.set("name", name)
+    return ElementTree.tostring(root, encoding="utf-8")
 
 
 def _expanded(path: Path) -> str:
