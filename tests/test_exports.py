@@ -339,10 +339,9 @@ def _closed() -> mg.System:
     weight = s.body("weight", mass=1.0, com=(0.1, 0, 0), inertia=(1, 1.2, 1.5))
     s.free("f", s.ground, weight)
     s.spherical("ball", bars[4], weight, at=(0.3, 0.1, 0), child_at=(0, 0.2, 0.4), cut=True)
-    glue = {"at": (0.3, 0.1, 0), "orientation": [("y", 0.3)], "child_orientation": [("z", 0.5)]}
     rider = s.body("rider", mass=0.5, com=(0, 0.1, 0), inertia=(1, 1, 1))
-    s.free("g", s.ground, rider)
-    s.fixed("glue", bars[0], rider, **glue, child_at=(0.1, 0, 0.2), cut=True)
+    s.revolute("g", s.ground, rider, axis="z", child_at=(0, 0.1, 0))
+    s.fixed("glue", bars[0], rider, at=(0.3, 0.1, 0), child_at=(0.3, 0.2, 0), cut=True)
     s.coupling("gear", {"d": 2.0, "a": -0.5}, 0.3)
     for letter in "hijk":
         wheel = s.body(f"wheel {letter}", mass=1.0, inertia=(1, 1, 1))

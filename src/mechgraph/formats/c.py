@@ -85,12 +85,21 @@ class _Model:
     @cached_property
     def exported(self) -> dict[str, Exported]:
         """The functions by name, with all that a step needs."""
+        return self._exported(single=False)
+
+    def _exported(self, single: bool) -> dict[str, Exported]:
         if self.asked is None:
-            return exported(self.equations)
+            return exported(self.equations, single=single)
         asked = listed("functions", self.asked)
         keeps = self.equations.terms.psi.numel() or self.equations.terms.chart.quaternions
         needed = STEPPING[: 3 if keeps else 2] if self.has_step else ()
-        return exported(self.equations, list(dict.fromkeys((*asked, *needed))), beside=("step",))
+        names = list(dict.fromkeys((*asked, *needed)))
+        return exported(self.equations, names, beside=("step",), single=single)
+
+    @cached_property
+    def printed(self) -> dict[str, Exported]:
+        """The same as they are computed in this precision."""
+        return self._exported(single=True) if self.precision == "float" else self.exported
 
     @cached_property
     def made(self) -> dict[str, ca.Function]:
@@ -101,9 +110,9 @@ class _Model:
 
     @cached_property
     def programs(self) -> Programs:
-        """The same as lists of operations; what has columns has a program for these, too."""
+        """As lists of operations; what has columns has a program for these, too."""
         made = {}
-        for key, each in self.exported.items():
+        for key, each in self.printed.items():
             x = symbols(self.equations, each)
             made[key] = ca.Function(key, x, [each.prepared], {"cse": True})
             if isinstance(each.value, Columns):
@@ -267,7 +276,7 @@ def _wrapper(model: _Model, key: str, places: Mapping[str, int]) -> str:
 
 def _runs(model: _Model, key: str) -> list[str]:
     """The program, or what columns share and then each of them."""
-    value = model.exported[key].value
+    value = model.printed[key].value
     if not isinstance(value, Columns):
         return [f"{key}_run(x, work, out);"]
     shared, (size, count), (rows, columns) = value.shared.numel(), value.own.shape, value.shape
@@ -507,7 +516,7 @@ def _single_precision_errors(model: _Model) -> dict[str, float]:
 
 
 def _in_single(model: _Model, key: str) -> Callable[..., np.ndarray]:
-    value, arguments = model.exported[key].value, model.exported[key].arguments
+    value, arguments = model.printed[key].value, model.printed[key].arguments
 
     def run(name: str, arguments: tuple[str, ...], *given: Any) -> np.ndarray:
         program, arrays = in_single(model.programs[name][0]), [np.float32(x) for x in given]

@@ -10,6 +10,8 @@ import casadi as ca
 from casadi import SX
 
 from ..arguments import some_of
+from ..closures.expressions import PROXIMAL_SINGLE
+from ..contract.closed import Closed
 from ..contract.derivatives import Columns, of_accelerations
 from ..equations import Equations
 
@@ -36,11 +38,18 @@ class Exported:
 
 
 def exported(
-    equations: Equations, functions: Sequence[str] | None = None, beside: Sequence[str] = ()
+    equations: Equations,
+    functions: Sequence[str] | None = None,
+    beside: Sequence[str] = (),
+    single: bool = False,
 ) -> dict[str, Exported]:
     """What is exported, by name; all of it but what is ``LONG`` with constraints, or what is asked
-    for. ``beside`` are names that may be asked for, too, and are made elsewhere."""
-    known = _known(equations)
+    for. ``beside`` are names that may be asked for, too, and are made elsewhere; ``single`` is for
+    computers that round in single precision."""
+    closed = equations.numeric.closed
+    if single:
+        closed = Closed(equations.terms, closed.closure, PROXIMAL_SINGLE)
+    known = _known(equations, closed)
     usual = [name for name in known if name != LONG or not equations.constraints]
     asked = usual if functions is None else some_of("function", functions, [*known, *beside])
     return {name: make() for name, make in known.items() if name in asked}
@@ -77,9 +86,9 @@ def frames(equations: Equations) -> tuple[str, ...]:
     return (*description.bodies, *description.markers)
 
 
-def _known(equations: Equations) -> dict[str, Callable[[], Exported]]:
+def _known(equations: Equations, closed: Closed) -> dict[str, Callable[[], Exported]]:
     """All functions of these equations, each derived if it is asked for."""
-    terms, closed = equations.terms, equations.numeric.closed
+    terms = equations.terms
     results: dict[str, Callable[[], Exported]] = {
         "accelerations": lambda: Exported("forward dynamics, u'", closed.udot),
         "efforts": lambda: Exported("inverse dynamics, M u' - f", terms.tau, INVERSE),
