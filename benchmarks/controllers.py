@@ -96,6 +96,22 @@ def batch(eqs: mg.Equations, turns: int) -> dict[str, float]:
     return best
 
 
+def alone(eqs: mg.Equations, turns: int) -> dict[str, tuple[float, float]]:
+    """Seconds of one trajectory with one step of a fixed length for each sample: of a call, and of
+    going on for as long again."""
+    q, law, steps = AMPLITUDES / 4, expression(eqs, RATE), int(RATE * DURATION)
+    best: dict[tuple[str, int], float] = {}
+    for _ in range(turns):
+        for method in ("rk4", "symplectic"):
+            for times in (1, 2):
+                began = thread_time()
+                grid = {"step": 1 / RATE, "steps": times * steps, "every": 100, "method": method}
+                eqs.rollout(q, 0 * q, inputs=law, **grid)
+                spent = thread_time() - began
+                best[method, times] = min(spent, best.get((method, times), np.inf))
+    return {m: (best[m, 1], best[m, 2] - best[m, 1]) for m, times in best if times == 1}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="print only")
@@ -111,6 +127,16 @@ def main() -> None:
         counts = [f"{run.statistics[key] // 2:,}" for key in ("steps", "evaluations")]
         rows.append([name, f"×{DURATION / whole:,.0f}", f"×{DURATION / more:,.0f}", *counts])
         measured[name] = DURATION / more
+    for method, (whole, more) in alone(eqs, 2 if quick else TURNS).items():
+        label = f"expression, sampled at 1 kHz, fixed steps ({method})"
+        row = [
+            f"×{DURATION / whole:,.0f}",
+            f"×{DURATION / more:,.0f}",
+            f"{RATE * DURATION:,.0f}",
+            "",
+        ]
+        rows.append([label, *row])
+        measured[label] = DURATION / more
     for name, spent in many.items():
         label = f"{name}, sampled at 1 kHz, {TRAJECTORIES} trajectories together"
         rows.append([label, f"×{TRAJECTORIES / spent:,.0f}", "", f"{int(RATE):,} each", ""])

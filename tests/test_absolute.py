@@ -287,3 +287,27 @@ def test_machine_code_does_not_ask_for_accelerations_at_the_reference():
         equations.accelerations(equations.terms.chart.reference, np.zeros(len(equations.speeds)))
     assert equations.compile() in (True, False)
     assert np.isfinite(equations.accelerations(*equations.assemble({"place.tilt": 0.4}))).all()
+
+
+@pytest.mark.parametrize("ends", [("ground", "b"), ("b", "ground")])
+@pytest.mark.parametrize("kind", ["free", "spherical"])
+def test_speeds_across_frames_that_time_drives(kind, ends):
+    """What turns in time on its body is no part of the speeds of a joint, wherever it is read."""
+    s = mg.System("driven frames")
+    s.body("b", 1.4, (-0.4, -0.3, -0.1), (0.3, 0.4, 0.2))
+    s.body("c", 1.4, (-0.4, -0.3, -0.1), (0.3, 0.4, 0.2))
+    s.free("j0", "ground", "b")
+    waves = [0.7 * mg.sin(k * s.time + 0.3) for k in (1.1, 1.7, 2.3)]
+    parent, child = ("c" if end == "ground" else end for end in ends)
+    turning = [("x", waves[0]), ((0, 0.6, 0.8), waves[1])]
+    places = {"at": waves, "orientation": turning[::-1], "child_at": waves[::-1]}
+    getattr(s, kind)("j", parent, child, **places, child_orientation=turning)
+    names = [name for name in s.equations().speeds if name.startswith("j.")]
+    s.force("damper", "c", lambda m: -m.speed("j.wx") * m.axis("b", "y"))
+    start = {name: 0.1 * (k + 1) for k, name in enumerate(names)}
+    absolute = s.equations("absolute")
+    q, u = absolute.assemble(start, t=0.4)
+    for name, value in start.items():
+        assert absolute.observe(name, q, u, 0.4) == pytest.approx(value, abs=1e-12)
+    found = mg.agreement(s, 2, formalisms=["absolute"])
+    assert found.ok, found

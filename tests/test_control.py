@@ -604,14 +604,10 @@ def test_rollouts_sample_all_trajectories_at_once(law):
         "by name, in Python": {"w": lambda t, q, u: -KP * q[:, 0] - KD * u[:, 0]},
         "all by name, in Python": lambda t, q, u: {"w": -KP * q[:, 0] - KD * u[:, 0]},
     }.get(law, LAWS[law])
-    runs = eqs.rollout(
-        starts[:, :1],
-        starts[:, 1:],
-        step=1 / 160,
-        steps=160,
-        every=2,
-        inputs=sampled(batched, rate),
-    )
+    grid = {"step": 1 / 160, "steps": 160, "every": 2, "inputs": sampled(batched, rate)}
+    runs = eqs.rollout(starts[:, :1], starts[:, 1:], **grid)
+    alone = eqs.rollout(starts[:1, :1], starts[:1, 1:], **grid)
+    assert np.allclose(alone.q[0], runs.q[0], rtol=0, atol=1e-13)
     (Ad, Bd), states = held(1 / rate), starts.T
     for _ in range(rate):
         states = Ad @ states + Bd @ (-KP * states[:1] - KD * states[1:])

@@ -565,3 +565,16 @@ def test_a_force_without_a_value_is_named(verb):
     VERBS[verb](e, np.array([0.9]))
     with pytest.warns(UserWarning, match="torque 'law' has no value at this state"):
         VERBS[verb](e, np.array([2.0]))
+
+
+def test_gauss_does_not_find_speeds_of_tables_in_the_mass_matrix():
+    """The force of a table in two variables is no part of what M is derived from."""
+    s = mg.System("tabled", gravity=(0, 0, -9.81))
+    s.body("rod", 1.0, (0, 0, -0.5), (0.1, 0.1, 0.01))
+    s.revolute("hinge", "ground", "rod", axis="y")
+    values = np.outer(np.arange(4.0), [1.0, 2.0, 0.5])
+    table = mg.table([-2, -1, 1, 2], [-9, 0, 9], values, kind="smooth", outside="hold")
+    s.torque("motor", "hinge", lambda m: table(m.coordinate("hinge"), m.speed("hinge")))
+    s.servo("drive", "hinge", 0.1 * mg.sin(s.time))
+    run = s.equations("gauss").simulate(0.2, step=0.1)
+    assert np.allclose(run["hinge"], 0.1 * np.sin(run.time), atol=1e-9)

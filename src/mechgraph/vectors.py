@@ -435,3 +435,10 @@ def quaternion_of(R: SX) -> SX:
         better = K[k, k] > size
         best, size = ca.if_else(better, K[:, k], best), ca.fmax(K[k, k], size)
     return ca.if_else(best[0] < 0, -best, best) / ca.norm_2(best)
+
+
+def angular_velocity(R: SX, rates: SX) -> SX:
+    """ω in body axes from Rᵀ Ṙ = ω̃."""
+    return ca.vertcat(
+        ca.dot(R[:, 2], rates[:, 1]), ca.dot(R[:, 0], rates[:, 2]), ca.dot(R[:, 1], rates[:, 0])
+    )

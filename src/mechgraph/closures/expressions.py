@@ -139,9 +139,12 @@ def checked(solver: Solver, M: SX, A: SX) -> Solver:
 
     def solution(f: SX, b: SX) -> tuple[SX, SX]:
         udot, lam = solver.solve(f, b)
-        inertia, held = M @ udot, A.T @ lam
+        inertia, held, size = M @ udot, A.T @ lam, ca.fabs(A)
         met = _vanishes(inertia - f - held, (inertia, f, held))
-        met = ca.logic_and(met, _vanishes(A @ udot + b, (ca.fabs(A) @ ca.fabs(udot), b)))
+        # of u̇ that is zero nothing is left but rounding of what the forces would do
+        alone = (ca.fabs(f) + ca.fabs(held)) / (ca.diag(M) + LITTLE * ca.trace(M) / M.shape[0])
+        terms = size @ ca.fabs(udot), size @ alone, b
+        met = ca.logic_and(met, _vanishes(A @ udot + b, terms))
         udot = SX(udot)
         udot[0] = ca.if_else(met, udot[0], np.nan)
         return udot, lam

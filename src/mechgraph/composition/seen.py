@@ -10,10 +10,9 @@ import casadi as ca
 from casadi import SX
 
 from ..errors import ModelError, unknown
-from ..motion.chart import angular_velocity
 from ..motion.motion import Motion, column
 from ..motion.variables import Variables
-from ..vectors import axis, symbol
+from ..vectors import angular_velocity, axis, symbol
 from ..vectors import column as vector
 from .part import Known
 

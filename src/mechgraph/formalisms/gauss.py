@@ -30,17 +30,19 @@ def derive(chart: Chart) -> Dynamics:
     """Dynamics from the Hessian and the gradient of the constraint."""
     check_size(chart, "gauss", OPERATIONS)
     udot = chart.symbols.udot
-    Z = cache(lambda: _constraint(chart))
-    slope = cache(lambda: ca.densify(ca.gradient(Z(), udot)))
+    Q = cache(lambda: generalized(chart, actions(chart)))
+    inertial = cache(lambda: _of_bodies(chart))
+    slope = cache(lambda: ca.densify(ca.gradient(inertial(), udot)))
     return Dynamics(
         M=lambda: ca.jacobian(slope(), udot),
-        f=lambda: -ca.substitute(slope(), udot, SX.zeros(udot.numel())),
-        coefficients={"Z": Coefficient(0, Z)},
+        f=lambda: Q() - ca.substitute(slope(), udot, SX.zeros(udot.numel())),
+        coefficients={"Z": Coefficient(0, lambda: inertial() - ca.dot(Q(), udot))},
     )
 
 
-def _constraint(chart: Chart) -> SX:
-    total = -ca.dot(generalized(chart, actions(chart)), chart.symbols.udot)
+def _of_bodies(chart: Chart) -> SX:
+    """What inertia and gravity have in it: quadratic in u̇; the applied forces are linear."""
+    total = SX(0)
     for j, body in chart.carried:
         if not body.weightless:
             g = chart.pose(j)[0].T @ chart.description.gravity

@@ -24,11 +24,12 @@ from casadi import SX
 
 from ..arguments import choice
 from ..errors import UnsupportedError
-from ..motion.chart import Chart, angular_velocity
+from ..motion.chart import Chart
 from ..motion.energy import potential
 from ..motion.loads import actions, split
 from ..motion.rotors import rotor_energy
 from ..motion.tree import TreeChart
+from ..vectors import angular_velocity
 from . import lagrange_explicit
 from .dynamics import Coefficient, Dynamics, check_size, with_rotors
 

@@ -115,18 +115,20 @@ def _identity(column: SX) -> tuple[int, ...]:
 
 
 class Rollout:
-    """``kernel_rollout`` of rollout.h: many trajectories with a fixed step."""
+    """``kernel_rollout`` of rollout.h: many trajectories with a fixed step; ``sampled`` is what the
+    last of the flow's own states become at each sample, ``width`` how many go on together."""
 
-    def __init__(self, flow: Flow) -> None:
+    def __init__(self, flow: Flow, sampled: SX | None = None, width: int | None = None) -> None:
         u, udot = ca.vertcat(flow.u, flow.own), ca.vertcat(flow.udot, flow.own_rates)
         arguments = [flow.q, u, flow.t, flow.w, flow.p]
-        functions = _functions(
-            arguments, accelerate=udot, rate=flow.qdot, keep=flow.projected_state
-        )
+        made = {"accelerate": udot, "rate": flow.qdot, "keep": flow.projected_state}
+        made |= {} if sampled is None else {"ask": sampled}
+        functions = _functions(arguments, **made)
         symbols = {"NQ": flow.q, "NU": u, "NW": flow.w, "NP": flow.p}
         sizes = {name: symbol.numel() for name, symbol in symbols.items()}
         sizes["KEEPING"] = int(flow.projected is not None)
-        self.function = _library("rollout.h", functions, lanes(), sizes).kernel_rollout
+        sizes["SAMPLED"] = 0 if sampled is None else sampled.numel()
+        self.function = _library("rollout.h", functions, width or lanes(), sizes).kernel_rollout
         self.size, self.inputs = sizes["NQ"] + sizes["NU"], sizes["NW"]
 
     def __call__(
@@ -140,11 +142,12 @@ class Rollout:
         every: int,
         method: str,
         threads: int,
+        held: int = 1,
     ) -> np.ndarray:
         """States of each trajectory (first axis) at each record (second axis).
 
         ``inputs`` has axes (steps, inputs) or (trajectories, steps, inputs), ``parameters`` one row
-        or one for each.
+        or one for each. Samples are taken at every ``held`` steps.
         """
         start, inputs, parameters = _contiguous(start, inputs, parameters)
         out = np.empty((len(start), steps // every + 1, self.size))
@@ -165,6 +168,7 @@ class Rollout:
                 ctypes.c_long(steps),
                 ctypes.c_long(every),
                 ctypes.c_int(METHODS.index(method)),
+                ctypes.c_long(held),
                 _at(out),
             )
 

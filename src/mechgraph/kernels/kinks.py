@@ -29,7 +29,8 @@ def kinks(expression: SX) -> SX:
     if not codes & (KINKED | {ca.OP_CALL}):
         return SX(0, 1)
     values = [value for value in _walk(expression) if not value.is_constant()]
-    return ca.cse(ca.vertcat(SX(0, 1), *values))
+    shared = ca.vertsplit(ca.cse(ca.vertcat(SX(0, 1), *values)))
+    return ca.vertcat(SX(0, 1), *{each.element_hash(): each for each in shared}.values())
 
 
 def _walk(expression: SX) -> list[SX]:

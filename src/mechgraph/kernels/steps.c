@@ -57,7 +57,8 @@ typedef struct {
     long *pivots, *cpivots;
     /* surfaces: which side they are on, how large they get, and where they were found to cross in the last step */
     long *side, *after, *which, crossings, capacity; /* `after`: the sides at the end of the step */
-    double *size, *from, *to;
+    double *size, *unsure, *from, *to; /* `unsure`: see `doubt` */
+    long doubted;
     /* output */
     long count, done;
     const double *times;
@@ -640,8 +641,11 @@ static double after(Run *r, double error, int taken) {
 
 static const double NOTHING = 1e-14; /* in proportion to the largest value so far */
 
+/* Less than this is on no side. */
+static double nothing(const Run *r, long s) { return fmax(NOTHING * r->size[s], r->unsure[s]); }
+
 static int sign(const Run *r, long s, double g) {
-    double low = NOTHING * r->size[s];
+    double low = nothing(r, s);
     return (g > low) - (g < -low);
 }
 
@@ -670,7 +674,7 @@ static int is_clear(const Run *r, long s, double *const *g, int i, double span) 
         if (k > 1) twist = fmax(twist, fabs(b - before));
         before = b;
     }
-    double a = g[i][s], b = g[i + 1][s], low = NOTHING * r->size[s];
+    double a = g[i][s], b = g[i + 1][s], low = nothing(r, s);
     double first = span * g[i][r->surfaces + s], last = span * g[i + 1][r->surfaces + s];
     double off = fmax(fabs(first - (b - a)), fabs(last - (b - a)));
     int signs = sign(r, s, a) * sign(r, s, b), way = a + b < 0 ? -1 : 1;
@@ -695,7 +699,7 @@ static int is_expected(Run *r, double a, double b, double *const *g) {
         for (long s = 0; s < r->surfaces; s++) {
             double from = g[i][s], to = g[i + 1][s], least = fmin(fabs(from), fabs(to));
             double cubic = y * y * ((1 + 2 * x) * from + x * span * slope[s]) + x * x * ((1 + 2 * y) * to - y * span * next[s]);
-            if (fabs(r->probe[s] - cubic) > 0.25 * fmax(least, fabs(to - from)) + 4 * NOTHING * r->size[s]) return 0;
+            if (fabs(r->probe[s] - cubic) > 0.25 * fmax(least, fabs(to - from)) + 4 * nothing(r, s)) return 0;
         }
     }
     return 1;
@@ -756,10 +760,34 @@ EXPORT void steps_glimpse(Run *r, double part, double *g) {
     surfaces(r, r->t + part * r->step, r->stage, g);
 }
 
+static const double PART = 0.1, ROUNDED = 1e-12; /* of the tolerance, and of the state */
+enum { DOUBT = 50 };                             /* steps for which it is taken as known */
+
+/* How well surfaces are known, but for margins: what a part of the tolerance, and rounding, make of them. What stays below
+   (the slip of what sticks, the height of what is in a plane) has no sign. A jump on one side of the state is none. */
+static void doubt(Run *r) {
+    if (r->doubted && r->steps < r->doubted + DOUBT) return;
+    double usual = fmin(1, r->atol / r->rtol), *there = r->G + r->surfaces, *back = there + r->surfaces;
+    memset(r->unsure, 0, r->surfaces * sizeof(double));
+    memcpy(r->stage, r->y, r->n * sizeof(double));
+    for (long i = 0; i < r->n; i++) {
+        double by = PART * scale(r, r->y[i]) + ROUNDED * (usual + fabs(r->y[i]));
+        r->stage[i] = r->y[i] + by, surfaces(r, r->t, r->stage, there);
+        r->stage[i] = r->y[i] - by, surfaces(r, r->t, r->stage, back);
+        r->stage[i] = r->y[i];
+        for (long s = r->margins; s < r->surfaces; s++) {
+            double more = fmin(fabs(there[s] - r->G[s]), fabs(back[s] - r->G[s]));
+            if (isfinite(more)) r->unsure[s] += more;
+        }
+    }
+    r->doubted = r->steps + 1;
+}
+
 /* Which side of each surface the state is on. */
 static void take_sides(Run *r) {
     if (!r->surfaces) return;
     surfaces(r, r->t, r->y, r->G);
+    doubt(r);
     for (long s = 0; s < r->surfaces; s++) {
         r->size[s] = fmax(r->size[s], fabs(r->G[s]));
         int now = sign(r, s, r->G[s]);

@@ -136,12 +136,11 @@ def _expanded(signature: inspect.Signature) -> inspect.Signature:
 def _wrong_call(
     kind: str, signature: inspect.Signature, error: TypeError, arguments: Any, options: Any
 ) -> ModelError:
-    own = [name for name in signature.parameters if name != "self"]
+    taken = [p for p in signature.parameters.values() if p.name != "self"]
+    own = [p.name for p in taken]
     name = options.get("name", arguments[1] if len(arguments) > 1 else None)
     wrong = [unknown("option", key, own) for key in options if key not in own]
-    wanted = ", ".join(
-        str(p.replace(annotation=p.empty)) for p in signature.parameters.values() if p.name in own
-    )
+    wanted = inspect.Signature([p.replace(annotation=p.empty) for p in taken])
     return ModelError(
-        f"{kind} {name!r}: {problem}" for problem in wrong or [f"{error}; it takes ({wanted})"]
+        f"{kind} {name!r}: {problem}" for problem in wrong or [f"{error}; it takes {wanted}"]
     )

@@ -147,9 +147,13 @@ class _Cushion(Force):
     def joints(self) -> Sequence[str]:
         return tuple(self.coefficients)
 
-    def _overlap(self, m: Motion, end: str) -> SX:
+    def _beyond(self, m: Motion, end: str) -> SX:
+        """How far x is beyond an end: δ where it is positive."""
         x = sum((c * m.coordinate(key) for key, c in self.coefficients.items()), -self.ends[end])
-        return ca.fmax(0, -ENDS[end] * x)
+        return -ENDS[end] * x
+
+    def _overlap(self, m: Motion, end: str) -> SX:
+        return ca.fmax(0, self._beyond(m, end))
 
     def _efforts(self, push: SX) -> list[Action]:
         return [Effort(key, c * push) for key, c in self.coefficients.items()]
@@ -167,11 +171,12 @@ class _Cushion(Force):
         return self._efforts(sum((self._damped(m, end) for end in self.ends), SX(0)))
 
     def _damped(self, m: Motion, end: str) -> SX:
-        """What damping adds to the spring: c δ̇, but never so much that the stop would pull."""
+        """What damping adds to the spring: c δ̇, but never so much that the stop would pull. (δ may
+        be negative in what is compared: so nothing has a kink while the stop is far away.)"""
         speed = sum((c * m.speed(key) for key, c in self.coefficients.items()), SX(0))
-        overlap = self._overlap(m, end)
-        added = ca.fmax(-ENDS[end] * self.damping * speed, -self.stiffness * overlap)
-        return ENDS[end] * ca.if_else(overlap > 0, added, 0)
+        beyond = self._beyond(m, end)
+        added = ca.fmax(-ENDS[end] * self.damping * speed, -self.stiffness * beyond)
+        return ENDS[end] * ca.if_else(beyond > 0, added, 0)
 
 
 class CompliantStop(_Cushion):

@@ -30,7 +30,7 @@ from ..model.constraints import Constraint
 from ..model.description import Description
 from ..model.joints import Joint
 from ..model.limits import Check
-from ..vectors import symbol
+from ..vectors import angular_velocity, symbol
 from .motion import Motion
 from .variables import Variables, column_of
 from .world import World
@@ -394,11 +394,4 @@ def chart_variables(
         inputs=tuple(description.inputs),
         parameters=tuple(description.parameters),
         defaults=tuple(description.defaults.values()),
-    )
-
-
-def angular_velocity(R: SX, rates: SX) -> SX:
-    """ω in body axes from Rᵀ Ṙ = ω̃."""
-    return ca.vertcat(
-        ca.dot(R[:, 2], rates[:, 1]), ca.dot(R[:, 0], rates[:, 2]), ca.dot(R[:, 1], rates[:, 0])
     )

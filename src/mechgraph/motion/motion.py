@@ -24,7 +24,7 @@ from ..errors import ArgumentError, ModelError, shown, unknown
 from ..model.bodies import Body, Marker, marker_on
 from ..model.constraints import Level
 from ..model.joints import Joint
-from ..vectors import NOT_AN_EXPRESSION, axis
+from ..vectors import NOT_AN_EXPRESSION, angular_velocity, axis
 
 if TYPE_CHECKING:
     from .chart import Chart, Frame, Pair
@@ -274,11 +274,17 @@ class Motion:
         """Relative angular velocity in the child's joint axes, and the rate of the child's joint
         origin in the parent's."""
         a, b = joint.parent, joint.child
-        turning, arm = self.angular_velocity(a), self.position(b) - self.position(a)
-        moving = self.velocity(b) - self.velocity(a) - ca.cross(turning, arm)
-        return self.rotation(b).T @ (self.angular_velocity(b) - turning), self.rotation(
-            a
-        ).T @ moving
+        (turning, moving), (own_turning, own_moving) = self._twist_of(a), self._twist_of(b)
+        moving = own_moving - moving - ca.cross(turning, self.position(b) - self.position(a))
+        return self.rotation(b).T @ (own_turning - turning), self.rotation(a).T @ moving
+
+    def _twist_of(self, end: Marker) -> Pair:
+        """(ω, v) of a joint's frame, which time may drive on its body."""
+        spot, t = self._locate(end), self._chart.symbols.t
+        R, own = self._chart.pose(spot.frame)[0], spot.rotation
+        turning = own @ angular_velocity(own, ca.reshape(ca.jacobian(own, t), 3, 3))
+        moving = ca.jacobian(spot.at, t)
+        return self.angular_velocity(end) + R @ turning, self.velocity(end) + R @ moving
 
     def _measuring(self, joint: Joint) -> Motion:
         """The motion that the coordinates of a cut joint are measured in."""

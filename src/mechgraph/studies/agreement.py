@@ -563,4 +563,8 @@ def _moving(equations: Equations, q: np.ndarray, t: float, random: np.random.Gen
 def _well_conditioned(equations: Equations, q: np.ndarray, u: np.ndarray, t: float) -> bool:
     rows = Independent(equations.constraint_jacobian(q, u, t))
     kept = rows.sigma[rows.kept]
-    return not kept.size or bool(kept.min() > WELL_CONDITIONED * kept.max())
+    inertias = np.linalg.eigvalsh(equations.mass_matrix(q, t))
+    parts = inertias / max(inertias.max(initial=0.0), 1e-300)
+    light = (parts > 1e-14) & (parts < WELL_CONDITIONED**2)  # less is none, wherever it is
+    rows_fit = not kept.size or kept.min() > WELL_CONDITIONED * kept.max()
+    return bool(rows_fit and not light.any())

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from math import gcd
 from typing import TYPE_CHECKING, Any
 
+import casadi as ca
 import numpy as np
 from casadi import SX
 
@@ -88,6 +89,8 @@ class Controlled:
     ) -> tuple[np.ndarray, dict[str, np.ndarray], str]:
         """States at each ``every`` of the steps, further states by name, and what computed them."""
         try:
+            if (law := self._sampled()) is not None:
+                return *self._sampling(law, start, t, steps, every, method, threads), "machine code"
             advance, tier = self._compiled(method, threads), "machine code"
         except CompilationFailure as failure:
             report(failure, "rollouts in the interpreter")
@@ -134,6 +137,44 @@ class Controlled:
             return interpreted(self.equations, start, w, self.p, *grid, method, law)[:, 1:]
 
         return advance
+
+    def _sampled(self) -> SX | None:
+        """What is told at each sample, if all of it is one expression of what was told before; then
+        no step needs Python."""
+        laws = [*self.loop.calls, *self.loop.samplers]
+        if len({steps for *_, steps in self.calls}) != 1 or not all(
+            isinstance(call.ask, SX) for call in laws
+        ):
+            return None
+        told = SX(self.loop.told)
+        for call in laws:  # each sees what those before it have said
+            told[call.place.tolist()] = ca.substitute(call.ask, self.loop.told, told)
+        return told
+
+    def _sampling(
+        self,
+        law: SX,
+        start: np.ndarray,
+        t: float,
+        steps: int,
+        every: int,
+        method: str,
+        threads: int,
+    ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """All steps in machine code: what is told is a state that changes at samples alone."""
+        loop, count = self.loop, len(start)
+        flow = self.equations.numeric.closed.flow()
+        own, rates = ca.vertcat(loop.own, loop.told), SX.zeros(loop.told.numel())
+        closed = flow.closed(SX(0, 1), loop.known_inputs, own, ca.vertcat(loop.own_rates, rates))
+        further = np.tile(np.concatenate([loop.own_start, loop.numbers]), (count, 1))
+        grid = self.p, t, self.step, steps, every, method, threads, self.stride
+        rollout = Rollout(closed, law, width=1 if count == 1 else None)
+        states = rollout(np.hstack([start, further]), np.zeros((steps, 0)), *grid)
+        q, u, more = self._split(states)
+        kept = [len(loop.own_names) + place for place in loop.kept.values()]
+        names = [*loop.own_names, *loop.kept]
+        columns = np.moveaxis(more[..., [*range(len(loop.own_names)), *kept]], -1, 0)
+        return np.concatenate([q, u], axis=-1), dict(zip(names, columns, strict=True))
 
     def _compiled(self, method: str, threads: int) -> Advance:
         loop = self.loop

@@ -184,8 +184,9 @@ class Rope(Force):
     def _damped(self, length: Measure) -> SX:
         if self.damping.is_zero():
             return SX(0)
-        taut = length.value > self.length
-        return taut * ca.fmax(-self._elastic(length), self.damping * length.rate)
+        stretch = length.value - self.length  # negative where it hangs loose: no kink there
+        damped = ca.fmax(-self.stiffness * stretch, self.damping * length.rate)
+        return ca.if_else(stretch > 0, damped, 0)
 
     def potential(self, m: Motion) -> SX:
         return self.stiffness * ca.fmax(0, self.stretch(m)) ** 2 / 2

@@ -213,7 +213,10 @@ class Crossings:
         if begin is None:
             return Crossing(surface, start, start, direction)
         if end - begin > 2 * ROUNDING * abs(end):
-            zero = float(brentq(value, begin, end, xtol=1e-300, rtol=8.9e-16))
+            least = ROUNDING / 10 * (limit - start)  # near t = 0 a moment can be told ever better
+            zero = float(
+                brentq(value, begin, end, xtol=max(least, 1e-300), rtol=8.9e-16, maxiter=1000)
+            )
             self._leave(zero, value, begin, end)
         moment = min(t for t in self._seen if begin < t <= end and value(t) > 0)
         before = [t for t in self._seen if t < moment - ROUNDING * abs(moment) / 2 and value(t) < 0]

@@ -14,7 +14,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import casadi as ca
@@ -37,7 +37,7 @@ from ...kernels.stepping import (
     Sampling,
     Steps,
 )
-from .search import sign_changes
+from .search import doubt, sign_changes
 
 if TYPE_CHECKING:
     from .loop import Call, Loop
@@ -46,6 +46,8 @@ SMALL = 300  # states beyond which no run changes over to the implicit method by
 JUMP = 1e-2  # change by keeping the constraints, in proportion, that no drift explains
 STALLED = 2000  # steps without progress after which a method has failed
 HARDLY = 1e-10  # of the time: what is no progress
+PART, ROUNDED = 0.1, 1e-12  # of the tolerance, and of the state: what surfaces are not known to
+DOUBT = 50  # steps for which that is taken as known
 
 
 class IntegrationFailure(SimulationError):
@@ -344,6 +346,7 @@ class SciPy(Integrator):
         self._surfaces = self._function("surfaces", problem.surfaces)
         count = problem.surfaces.numel()
         self.sides, self._size = np.zeros(count, np.int64), np.zeros(count)
+        self._unsure, self._doubted = np.zeros(count), -DOUBT
         self._traced: list[tuple[float, np.ndarray]] = []
         self._first: float | None = None
         self._stride = 1
@@ -382,8 +385,18 @@ class SciPy(Integrator):
         self._solver: Any = None
         self._sample()
         if len(self.sides):
+            self._doubt()
             now = np.sign(self._surfaces(t, self.y)).astype(int)
             self.sides[:] = np.where(self.sides == 0, now, self.sides)
+
+    def _doubt(self) -> None:
+        """See ``doubt`` of steps.c."""
+        if self.steps < self._doubted + DOUBT:
+            return
+        rtol, atol, size = self.problem.rtol, self.problem.atol, np.abs(self.y)
+        by = PART * (atol + rtol * size) + ROUNDED * (min(1.0, atol / rtol) + size)
+        self._unsure = doubt(partial(self._surfaces, self.t), self.y, by)
+        self._unsure[: self.problem.margins], self._doubted = 0.0, self.steps
 
     @property
     def _moments(self) -> np.ndarray:
@@ -474,7 +487,7 @@ class SciPy(Integrator):
             return self.glimpse(self._end if part == 1 else self.t + part * (self._end - self.t))
 
         first = self.problem.margins if self.steps == 0 else len(self.sides)
-        return sign_changes(values, self.sides, self._size, first)
+        return sign_changes(values, self.sides, self._size, first, self._unsure)
 
     def crossings(self) -> list[tuple[int, float, float]]:
         span = self._end - self.t

@@ -15,19 +15,35 @@ NOTHING = 1e-14  # in proportion to the largest value so far
 Crossing = tuple[int, float, float]  # which function, between which parts of the step
 
 
+def doubt(values: Callable[[np.ndarray], np.ndarray], y: np.ndarray, by: np.ndarray) -> np.ndarray:
+    """How well functions of a state are known, of which each part is known up to ``by``. A jump on
+    one side of the state is no doubt."""
+    here = values(y)
+    unsure = np.zeros(len(here))
+    for step in np.diag(by):
+        more = np.minimum(np.abs(values(y + step) - here), np.abs(values(y - step) - here))
+        unsure += np.where(np.isfinite(more), more, 0.0)
+    return unsure
+
+
 def sign_changes(
-    values: Callable[[float], np.ndarray], sides: np.ndarray, size: np.ndarray, undecided: int
+    values: Callable[[float], np.ndarray],
+    sides: np.ndarray,
+    size: np.ndarray,
+    undecided: int,
+    unsure: np.ndarray,
 ) -> tuple[list[Crossing], np.ndarray]:
     """Changes of sign of functions of the part of a step (0 … 1), and their sides after it.
 
     Functions from the index ``undecided`` on that begin at zero, but for rounding, are on no side
-    yet. ``size`` is how large each has been, and is updated.
+    yet. ``size`` is how large each has been, and is updated; what is not larger than ``unsure`` is
+    on no side.
     """
     known = np.array([_known(values, part, 1e-6) for part in np.arange(5) / 4])
     np.maximum(size, np.abs(known[:, 0]).max(axis=0), out=size)
     after = sides.copy()
     after[undecided:][np.abs(known[0, 0, undecided:]) <= 1e-12 * size[undecided:]] = 0
-    search = _Search(values, NOTHING * size, after)
+    search = _Search(values, np.maximum(NOTHING * size, unsure), after)
     search.between(0.0, 1.0, known, 0)
     return search.found, search.after
 
