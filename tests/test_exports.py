@@ -380,6 +380,21 @@ def test_loops_and_couplings_go_to_mjcf_and_back(tmp_path):
     assert np.abs(data.efc_pos[: data.ne]).max() < 1e-9
 
 
+def test_what_mujoco_wants_of_inertia_is_told(tmp_path):
+    s = mg.System("thin", gravity=(0, 0, -9.81))
+    rod = s.body("rod", mass=2.0, com=(0.5, 0, 0), inertia=(0, 0.1, 0.1))
+    s.revolute("a", s.ground, rod, axis="y")
+    s.revolute("b", rod, s.body("bob", mass=1.0, inertia=0), axis="y", at=(1, 0, 0))
+    with pytest.warns(UserWarning, match=r"of 'rod' \(2e-10 kg m².*of 'bob' \(1e-10 kg"):
+        path = s.save(tmp_path / "thin.xml")
+    again = mg.from_mjcf(path).equations()
+    M = s.equations().mass_matrix([0.2, 0.3])
+    np.testing.assert_allclose(again.mass_matrix([0.2, 0.3]), M, atol=1e-9)
+    s.revolute("c", rod, s.frame("weightless"), axis="x")
+    with pytest.warns(UserWarning, match="no mass of 'weightless', which moves"):
+        s.save(tmp_path / "thin.xml")
+
+
 def test_couplings_of_two_joints_go_to_urdf_as_mimic_joints(tmp_path):
     s = mg.System("gears", gravity=(0, 0, -9.81))
     for letter in "abc":

@@ -31,6 +31,7 @@ from ..model.stops import RigidStop
 from ..motion.topology import Arc, topology
 
 Pose = tuple[np.ndarray, np.ndarray]  # R, p
+THIN = 1e-10  # of inertia or mass, which MuJoCo takes for more than nothing
 
 
 class _Tree:
@@ -384,10 +385,21 @@ def _mjcf_joint(body: ET.Element, tree: _Tree, arc: Arc, at: Pose) -> None:
 
 def _mjcf_inertial(element: ET.Element, tree: _Tree, body: Body, frame: Pose) -> None:
     if body.weightless:
+        if element.find("joint") is not None or element.find("freejoint") is not None:
+            tree.left_out.append(f"no mass of {body.name!r}, which moves: MuJoCo wants some")
         return
     mass, com, inertia = tree.inertia(body)
     R, com = _times(_inverse(frame), (np.eye(3), com))
-    inertia = R @ inertia @ R.T
+    inertia = R @ _thickened(inertia, mass, body.name, tree) @ R.T
     order = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)]
     full = _numbers([inertia[each] for each in order])
     ET.SubElement(element, "inertial", pos=_numbers(com), mass=repr(mass), fullinertia=full)
+
+
+def _thickened(inertia: np.ndarray, mass: float, name: str, tree: _Tree) -> np.ndarray:
+    """An inertia with nothing about an axis, as of a thin rod, with as little as MuJoCo takes."""
+    values, axes = np.linalg.eigh(inertia)
+    least = THIN * max(mass, values[-1])
+    if values[0] < least:
+        tree.left_out.append(f"no inertia about an axis of {name!r} ({least:.1g} kg m² is written)")
+    return np.asarray(axes @ np.diag(np.maximum(values, least)) @ axes.T)
