@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.resources
 import importlib.util
+import re
 import warnings
 from functools import cache
 from importlib.metadata import files
@@ -16,6 +17,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from click.testing import CliRunner
+from scipy.spatial.transform import Rotation
 
 import mechgraph as mg
 from mechgraph.cli import main
@@ -198,6 +200,157 @@ def test_xacro_is_expanded_if_its_package_is_there(tmp_path):
     path.write_text(XACRO.replace("2*m", "2*k"))
     with pytest.raises(mg.ModelError, match="name 'k' is not defined"):
         mg.from_urdf(path)
+
+
+# --- SDF ------------------------------------------------------------------------------------------
+
+SDFS = sorted(
+    Path(str(file.locate())).resolve()
+    for file in files("example-robot-data") or ()
+    if file.suffix == ".sdf"
+)
+POSE = '<pose relative_to="{}" rotation_format="quat_xyzw">{}</pose>'
+
+
+def _plain_numbers(values) -> str:
+    return " ".join(repr(float(x)) for x in np.ravel(values))
+
+
+def _as_sdf(path: Path, relative: bool) -> str:
+    """A URDF in SDF: with poses relative to each other, or in the words of old versions, in which
+    links are placed in the model and axes may be, too."""
+    root = ElementTree.parse(path).getroot()
+    joints = {joint.find("child").get("link"): joint for joint in root.findall("joint")}
+
+    def at(link: str) -> np.ndarray:
+        joint = joints.get(link)
+        return np.eye(4) if joint is None else at(joint.find("parent").get("link")) @ _origin(joint)
+
+    parts = []
+    for link in root.findall("link"):
+        name, own = link.get("name"), link.find("inertial")
+        base = joints[name].get("name") if name in joints else "__model__"
+        euler = Rotation.from_matrix(at(name)[:3, :3]).as_euler("xyz")
+        old = f"<pose>{_plain_numbers([*at(name)[:3, 3], *euler])}</pose>"
+        inertia = ""
+        if own is not None:
+            moments = own.find("inertia").attrib.items()
+            inertia = "".join(f"<{key}>{value}</{key}>" for key, value in moments)
+            inertia = f"<inertia>{inertia}</inertia><mass>{own.find('mass').get('value')}</mass>"
+            inertia += POSE.format("", _seven(_origin(own)))
+        pose = POSE.format(base, "0 0 0 0 0 0 1") if relative else old
+        weight = inertia or "<mass>0</mass><inertia><ixx>0</ixx><iyy>0</iyy><izz>0</izz></inertia>"
+        parts.append(f'<link name="{name}">{pose}<inertial>{weight}</inertial></link>')
+    for joint in root.findall("joint"):
+        parent, child = (joint.find(word).get("link") for word in ("parent", "child"))
+        axis = joint.find("axis")
+        given = np.array([1.0, 0, 0] if axis is None else axis.get("xyz").split(), dtype=float)
+        turned = _plain_numbers(given if relative else at(child)[:3, :3] @ given)
+        frame = "" if relative else "<use_parent_model_frame>1</use_parent_model_frame>"
+        dynamics = joint.find("dynamics")
+        damping = "0" if dynamics is None else dynamics.get("damping", "0")
+        inside = f"<xyz>{turned}</xyz>{frame}<dynamics><damping>{damping}</damping></dynamics>"
+        pose = POSE.format(parent, _seven(_origin(joint))) if relative else ""
+        parts.append(
+            f'<joint name="{joint.get("name")}" type="{joint.get("type")}">{pose}<axis>{inside}'
+            f"</axis><parent>{parent}</parent><child>{child}</child></joint>"
+        )
+    (base,) = {link.get("name") for link in root.findall("link")} - {*joints}
+    parts.append(
+        f'<joint name="held" type="fixed"><parent>world</parent><child>{base}</child></joint>'
+    )
+    version = "1.9" if relative else "1.6"
+    return f'<sdf version="{version}"><model name="robot">{"".join(parts)}</model></sdf>'
+
+
+def _origin(element) -> np.ndarray:
+    origin, out = element.find("origin"), np.eye(4)
+    if origin is not None:
+        turns, place = (origin.get(key, "0 0 0").split() for key in ("rpy", "xyz"))
+        out[:3, :3] = Rotation.from_euler("xyz", np.array(turns, float)).as_matrix()
+        out[:3, 3] = np.array(place, float)
+    return out
+
+
+def _seven(pose: np.ndarray) -> str:
+    return _plain_numbers([*pose[:3, 3], *Rotation.from_matrix(pose[:3, :3]).as_quat()])
+
+
+@pytest.mark.parametrize("relative", [True, False])
+@pytest.mark.parametrize("name", ["kinova.urdf", "panda.urdf", "double_pendulum_continuous.urdf"])
+def test_a_robot_in_sdf_is_that_in_urdf(name, relative, tmp_path):
+    (urdf,) = (path for path in URDFS if path.name == name)
+    path = tmp_path / "robot.sdf"
+    path.write_text(_as_sdf(urdf, relative))
+    robots = [_of_file(mg.from_urdf, urdf), _of_file(mg.from_sdf, path)]
+    robots[1].gravity = (0, 0, -9.81)
+    one, other = (robot.equations() for robot in robots)
+    assert one.coordinates == other.coordinates
+    q, u, udot = np.random.default_rng(3).uniform(-1, 1, (3, len(one.coordinates)))
+    for found, exact in (
+        (other.mass_matrix(q), one.mass_matrix(q)),
+        (other.efforts(q, u, udot), one.efforts(q, u, udot)),
+        *((other.position(body, q), one.position(body, q)) for body in robots[0].bodies),
+    ):
+        np.testing.assert_allclose(found, exact, rtol=1e-12, atol=1e-12 * np.abs(exact).max())
+
+
+@pytest.mark.parametrize("path", SDFS, ids=lambda path: path.name)
+def test_a_public_robot_in_sdf_has_closed_loops(path):
+    """Cassie: its loops are closed where the file shows it, and move as the mobility says."""
+    with pytest.warns(UserWarning, match="not all could be taken over"):
+        robot = mg.from_sdf(path)
+    equations = robot.equations()
+    assert len(robot.topology().cut) in (4, 6)
+    q = np.array(equations.terms.chart.reference)
+    assert np.abs(equations.position_violation(q)).max() < 1e-12
+    assert robot.snapshot().looks
+    total = sum(float(body.mass) for body in robot.bodies.values())
+    said = [float(each.text) for each in ElementTree.parse(path).getroot().iter("mass")]
+    assert total == pytest.approx(sum(said), rel=1e-12)
+
+
+ROD = """<sdf version="1.9"><world name="w"><gravity>0 0 -3.7</gravity><model name="m">
+  <pose degrees="true">1 0 2 0 0 90</pose>
+  <link name="rod"><pose relative_to="tip">0 0 -1 0 0 0</pose><inertial><mass>2</mass></inertial>
+    </link><link name="bob"><pose>3 0 0 0 0 0</pose></link>
+  <frame name="tip" attached_to="rod"><pose relative_to="__model__">0 0 1 0.3 0 0</pose></frame>
+  <joint name="hook" type="universal"><parent>world</parent><child>rod</child>
+    <axis><xyz expressed_in="__model__">0 1 0</xyz></axis><axis2><xyz>1 0 0</xyz></axis2></joint>
+  <joint name="slide" type="prismatic"><parent>tip</parent><child>bob</child><axis><xyz>0 0 1</xyz>
+    <limit><lower>-1</lower></limit><dynamics><spring_stiffness>5</spring_stiffness>
+    <spring_reference>0.1</spring_reference><friction>0.2</friction></dynamics></axis></joint>
+</model></world></sdf>"""
+
+
+def test_what_an_sdf_says(tmp_path):
+    path = tmp_path / "rod.sdf"
+    path.write_text(ROD)
+    with pytest.warns(UserWarning, match=r"no mass of the link 'bob': SDF has it weigh 1 kg"):
+        rod = mg.from_sdf(path, limits=True, friction=True)
+    assert {"slide limits", "slide friction"} <= {*rod.constraints, *rod.forces}
+    eqs = rod.equations()
+    assert eqs.coordinates == ("hook.1", "hook.2", "slide")
+    assert float(rod.gravity[2]) == -3.7
+    np.testing.assert_allclose(eqs.position("tip", [0, 0, 0]), (1, 0, 3), atol=1e-12)
+    np.testing.assert_allclose(eqs.position("bob", [0, 0, 0]), (1, 3, 2), atol=1e-12)
+    turned = eqs.rotation("rod", [0.2, 0, 0]) @ eqs.rotation("rod", [0, 0, 0]).T
+    np.testing.assert_allclose(turned @ (-1, 0, 0), (-1, 0, 0), atol=1e-12)  # y of the model
+    assert mg.gallery.load_file(path, floating=False).system().equations().coordinates
+    for old, new, told in (
+        ('type="prismatic"', 'type="magnetic"', "joint 'slide': unknown type 'magnetic'"),
+        ("<parent>tip</parent>", "<parent>top</parent>", "joint 'slide': unknown parent 'top'"),
+        ('relative_to="__model__"', 'relative_to="rod"', "relative to itself"),
+        ("0 0 -1 0 0 0", "0 0 -1", "expected 6 numbers"),
+        ("</link>", "</link><include/>", "models inside of models"),
+        ('<model name="m">', '<model name="n"/><model name="m">', "the file has 'n', 'm'"),
+        ("<mass>2</mass>", "<mass>two</mass>", "link 'rod': expected a number, got 'two'"),
+        ("sdf", "sfd", "its root is <sfd>"),
+    ):
+        path.write_text(ROD.replace(old, new))
+        with pytest.raises(mg.ModelError, match=re.escape(told)), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            mg.from_sdf(path)
 
 
 # --- MuJoCo ---------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Model files that went wrong: those of the gallery, and robots of URDF and MJCF, altered at
+"""Model files that went wrong: those of the gallery, and robots of URDF, SDF and MJCF, altered at
 random.
 
     python tests/fuzz/files.py --seed 0 --count 100000
@@ -98,6 +98,20 @@ ROBOTS = {
 </mujoco>
 """,
 }
+ROBOTS["sdf"] = """<sdf version="1.9"><world name="w"><gravity>0 0 -3.7</gravity><model name="m">
+  <pose degrees="true">1 0 2 0 0 90</pose>
+  <link name="rod"><pose relative_to="tip">0 0 -1 0 0 0</pose><inertial><mass>2</mass></inertial>
+    <visual name="v"><geometry><box><size>1 2 3</size></box></geometry></visual></link>
+  <link name="bob"><pose rotation_format="quat_xyzw">3 0 0 0 0 0 1</pose></link>
+  <frame name="tip" attached_to="rod"><pose relative_to="__model__">0 0 1 0.3 0 0</pose></frame>
+  <joint name="hook" type="universal"><parent>world</parent><child>rod</child>
+    <axis><xyz expressed_in="__model__">0 1 0</xyz></axis><axis2><xyz>1 0 0</xyz></axis2></joint>
+  <joint name="turn" type="revolute"><parent>rod</parent><child>bob</child>
+    <axis><mimic joint="slide"><multiplier>2</multiplier></mimic></axis></joint>
+  <joint name="slide" type="prismatic"><parent>tip</parent><child>bob</child><axis><xyz>0 0 1</xyz>
+    <limit><lower>-1</lower></limit><dynamics><spring_stiffness>5</spring_stiffness>
+    <spring_reference>0.1</spring_reference><friction>0.2</friction></dynamics></axis></joint>
+</model></world></sdf>"""
 KINDS = ("yaml", "json", *ROBOTS)
 SEEN = """
 mechgraph: 1
@@ -128,6 +142,7 @@ READERS: dict[str, Callable[[str, str], Any]] = {
     "json": lambda text, kind: model_file.parse(text, True),
     "urdf": _of_robot(mg.from_urdf, floating=True, limits=True, friction=True, ground={}),
     "xml": _of_robot(mg.from_mjcf, limits=True, friction=True),
+    "sdf": _of_robot(mg.from_sdf, limits=True, friction=True),
 }
 
 
