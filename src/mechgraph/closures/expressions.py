@@ -35,6 +35,7 @@ BADLY_CONDITIONED = 2e-10
 LARGEST = 20_000_000  # operations of an expression; more take minutes and gigabytes
 SINGULAR = 2e-14  # and below which nothing is left of it but rounding
 LEFT_OVER = 1e-7  # of the terms of a row that must vanish
+AT_REST = 1e-4  # accelerations below which terms are as good as none
 
 
 class Solver(NamedTuple):
@@ -139,11 +140,11 @@ def checked(solver: Solver, M: SX, A: SX) -> Solver:
 
     def solution(f: SX, b: SX) -> tuple[SX, SX]:
         udot, lam = solver.solve(f, b)
-        inertia, held, size = M @ udot, A.T @ lam, ca.fabs(A)
-        met = _vanishes(inertia - f - held, (inertia, f, held))
+        inertia, held, size, masses = M @ udot, A.T @ lam, ca.fabs(A), ca.diag(M)
+        met = _vanishes(inertia - f - held, (inertia, f, held, AT_REST * masses))
         # of u̇ that is zero nothing is left but rounding of what the forces would do
-        alone = (ca.fabs(f) + ca.fabs(held)) / (ca.diag(M) + LITTLE * ca.trace(M) / M.shape[0])
-        terms = size @ ca.fabs(udot), size @ alone, b
+        alone = (ca.fabs(f) + ca.fabs(held)) / (masses + LITTLE * ca.sum1(masses) / M.shape[0])
+        terms = size @ ca.fabs(udot), size @ (alone + AT_REST), b
         met = ca.logic_and(met, _vanishes(A @ udot + b, terms))
         udot = SX(udot)
         udot[0] = ca.if_else(met, udot[0], np.nan)

@@ -434,6 +434,8 @@ class SciPy(Integrator):
         while self.t < end:
             if clock.perf_counter() > until:
                 return GO_ON
+            if self._solver is None and not self._may_begin():
+                return TOO_SMALL
             if not self._step(min(end, self._moments.min(initial=np.inf))):
                 if not self._shorten(end):
                     return TOO_SMALL
@@ -446,6 +448,12 @@ class SciPy(Integrator):
                 return CROSSING
             self.take()
         return END
+
+    def _may_begin(self) -> bool:
+        """Whether there are slopes; SciPy would look for a step without end."""
+        with np.errstate(all="ignore"):
+            self.finite = bool(np.isfinite(self._count(self.t, self.y)).all())
+        return self.finite
 
     def _step(self, end: float) -> bool:
         """One step that is not taken yet; False if there is none."""
