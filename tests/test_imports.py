@@ -313,7 +313,7 @@ def test_a_public_robot_in_sdf_has_closed_loops(path):
 ROD = """<sdf version="1.9"><world name="w"><gravity>0 0 -3.7</gravity><model name="m">
   <pose degrees="true">1 0 2 0 0 90</pose>
   <link name="rod"><pose relative_to="tip">0 0 -1 0 0 0</pose><inertial><mass>2</mass></inertial>
-    </link><link name="bob"><pose>3 0 0 0 0 0</pose></link>
+    </link><link name="bob"><pose>3 0 0 0 0 0</pose><gravity>false</gravity></link>
   <frame name="tip" attached_to="rod"><pose relative_to="__model__">0 0 1 0.3 0 0</pose></frame>
   <joint name="hook" type="universal"><parent>world</parent><child>rod</child>
     <axis><xyz expressed_in="__model__">0 1 0</xyz></axis><axis2><xyz>1 0 0</xyz></axis2></joint>
@@ -336,6 +336,8 @@ def test_what_an_sdf_says(tmp_path):
     np.testing.assert_allclose(eqs.position("bob", [0, 0, 0]), (1, 3, 2), atol=1e-12)
     turned = eqs.rotation("rod", [0.2, 0, 0]) @ eqs.rotation("rod", [0, 0, 0]).T
     np.testing.assert_allclose(turned @ (-1, 0, 0), (-1, 0, 0), atol=1e-12)  # y of the model
+    weight = eqs.forces([0, 0, 0.1], [0, 0, 0])[2]  # of the bob along the slide, but it has none
+    assert weight == pytest.approx(0, abs=1e-12)
     assert mg.gallery.load_file(path, floating=False).system().equations().coordinates
     for old, new, told in (
         ('type="prismatic"', 'type="magnetic"', "joint 'slide': unknown type 'magnetic'"),

@@ -29,7 +29,7 @@ MOVING = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prisma
 OTHERS = {"fixed": "fixed", "ball": "spherical", "universal": "joint", "revolute2": "joint"}
 FAR = 1e15  # limits beyond it are none
 INERTIA = {"ixx": 1.0, "iyy": 1.0, "izz": 1.0, "ixy": 0.0, "ixz": 0.0, "iyz": 0.0}
-UNREAD = ("plugin", "sensor", "gripper", "light", "particle_emitter", "battery")
+UNREAD = ("plugin", "sensor", "gripper", "light", "battery", "fluid_added_mass", "particle_emitter")
 Pose = np.ndarray  # (4, 4)
 
 
@@ -157,7 +157,11 @@ class _Model(Imported):
         i = {key: _number(inertial, f"inertia/{key}", usual) for key, usual in INERTIA.items()}
         given = [[i["ixx"], i["ixy"], i["ixz"]], [i["ixy"], i["iyy"], i["iyz"]]]
         given.append([i["ixz"], i["iyz"], i["izz"]])
-        self.body(name, _number(inertial, "mass", 1.0), at, symmetric(R @ np.array(given) @ R.T))
+        mass = _number(inertial, "mass", 1.0)
+        self.body(name, mass, at, symmetric(R @ np.array(given) @ R.T))
+        if (link.findtext("gravity") or "").strip() in ("0", "false"):
+            centre = Marker(name, self.system._known(name), at)
+            self.system.force(f"{name} held against gravity", centre, -mass * self.system.gravity)
         for visual in link.findall("visual"):
             self._visual(name, visual)
 
@@ -283,7 +287,9 @@ class _Model(Imported):
         if {self.joints[each].get("type") for each in (name, other)} - {*MOVING} or name == other:
             self.left_out.append(f"a mimic joint that cannot be one: {name} mimics {other}")
             return
-        factor = _number(mimic, "multiplier")
+        factor = _number(mimic, "multiplier", np.nan)
+        if np.isnan(factor):
+            raise ModelError("its <mimic> has no <multiplier>")
         constant = _number(mimic, "offset") - factor * _number(mimic, "reference")
         self.system.coupling(f"{name} mimics {other}", {name: 1.0, other: -factor}, constant)
 

@@ -540,7 +540,7 @@ class System(ElementWords):
 
     def save(self, path: str | Path) -> Path:
         """Write it to a file, by the ending: a model file, which ``mg.load`` reads (.yaml, .json),
-        or, if it is a tree, URDF (.urdf) or MJCF (.xml).
+        or, as far as they go, URDF (.urdf) or MJCF (.xml).
 
         What cannot be written, such as classes of one's own, is named.
         """
