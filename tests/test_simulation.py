@@ -678,3 +678,14 @@ def test_events_of_one_direction_are_half_of_all_however_many_are_in_a_step(dire
     rises_first = np.sin(39 * 0.5784) < 0
     kept = every[(0 if rises_first == (direction > 0) else 1) :: 2]
     np.testing.assert_allclose(own, kept, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_stops_where_a_force_has_no_value(method):
+    """Beyond x = 0.5: SciPy's methods went on without end, or raised an error of their own."""
+    s = mg.System("ends")
+    s.prismatic("x", "ground", s.body("b", 1.0, inertia=(1, 1, 1)), axis="x")
+    s.torque("push", "x", lambda m: mg.sqrt(0.5 - m.coordinate("x")))
+    with pytest.raises(mg.SimulationError, match=r"stopped after t = 0\.282 s") as caught:
+        s.equations().simulate(1.0, {"x": 0.2, "x'": 1.0}, method=method)
+    assert 0.49 < caught.value.trajectory["x"][-1] < 0.5

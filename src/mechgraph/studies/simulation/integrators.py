@@ -321,6 +321,13 @@ class Stepping(Integrator):
         return self._steps.trace()
 
 
+EXPLICIT = (DOP853, RK45)
+
+
+class _NoSlopes(Exception):
+    """Slopes that are not finite."""
+
+
 class SciPy(Integrator):
     """One of SciPy's methods, on functions that are interpreted."""
 
@@ -349,6 +356,7 @@ class SciPy(Integrator):
         self._unsure, self._doubted = np.zeros(count), -DOUBT
         self._traced: list[tuple[float, np.ndarray]] = []
         self._first: float | None = None
+        self._latest = -np.inf  # when slopes were asked for
         self._stride = 1
 
     def _function(self, name: str, value: SX) -> Callable[[float, np.ndarray], np.ndarray]:
@@ -452,18 +460,20 @@ class SciPy(Integrator):
     def _may_begin(self) -> bool:
         """Whether there are slopes; SciPy would look for a step without end."""
         with np.errstate(all="ignore"):
-            self.finite = bool(np.isfinite(self._count(self.t, self.y)).all())
+            self.finite = bool(np.isfinite(self._flow(self.t, self.y)).all())
         return self.finite
 
     def _step(self, end: float) -> bool:
         """One step that is not taken yet; False if there is none."""
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore", RuntimeWarning)
-            if self._solver is None:
-                self._solver = self._new_solver(self.t, self.y, end)
-                if self._first is not None:
-                    self._solver.h_abs, self._first = min(self._first, end - self.t), None
-            self._solver.step()
+            try:
+                if self._solver is None:
+                    first = None if self._first is None else min(self._first, end - self.t)
+                    self._solver = self._new_solver(self.t, self.y, end, first)
+                self._solver.step()
+            except _NoSlopes:
+                return False
             if self._solver.status == "failed" or not np.isfinite(self._solver.y).all():
                 return False
             self._end, self._dense = self._solver.t, self._solver.dense_output()
@@ -471,24 +481,30 @@ class SciPy(Integrator):
         return bool((np.abs(self._kept - self._solver.y) <= JUMP * (1 + np.abs(self._kept))).all())
 
     def _shorten(self, end: float) -> bool:
-        """Begin anew with a short step, after one that a constraint's jump made useless; False if
-        it cannot be much shorter."""
-        self._first = (self._solver.t - self.t) / 5
+        """Begin anew with a short step, after one that a constraint's jump made useless, or slopes
+        that are none; False if it cannot be much shorter."""
+        reached = self._latest if self._solver is None else max(self._latest, self._solver.t)
+        self._first = (reached - self.t if self._first is None else self._first) / 5
         self._solver = None
         return bool(self._first > 1e-12 * max(1e-3, abs(self.t)))
 
     def _kept_at(self, t: float, y: np.ndarray) -> np.ndarray:
         return y if self._keep is None else self._keep(t, y)
 
-    def _new_solver(self, t: float, y: np.ndarray, end: float) -> OdeSolver:
+    def _new_solver(
+        self, t: float, y: np.ndarray, end: float, first: float | None = None
+    ) -> OdeSolver:
         problem = self.problem
         rtol = max(problem.rtol, 3e-14)
         options = {"rtol": rtol, "atol": problem.atol, "max_step": problem.longest}
-        return self._kind(self._count, t, y, end, **options)
+        return self._kind(self._count, t, y, end, first_step=first, **options)
 
     def _count(self, t: float, y: np.ndarray) -> np.ndarray:
-        self.evaluations += 1
-        return self._flow(t, y)
+        self.evaluations, self._latest = self.evaluations + 1, t
+        slopes = self._flow(t, y)
+        if self._kind not in EXPLICIT and not np.isfinite(slopes).all():
+            raise _NoSlopes  # they would go on with it, or raise errors of their own
+        return slopes
 
     def _search(self) -> tuple[list[tuple[int, float, float]], np.ndarray]:
         def values(part: float) -> np.ndarray:
@@ -515,16 +531,19 @@ class SciPy(Integrator):
         """The state at a moment within the step, by steps that end there."""
         if moment <= self.t:
             return self.y
-        solver = self._new_solver(self.t, self.y, moment)
-        while solver.status == "running":
-            solver.step()
+        try:
+            solver = self._new_solver(self.t, self.y, moment)
+            while solver.status == "running":
+                solver.step()
+        except _NoSlopes:
+            return np.full(len(self.y), np.nan)
         return self._kept_at(moment, solver.y)
 
     def take(self) -> None:
         self._fill(self._end, self._kept, self._dense)
         self.sides[:] = self._after
         drift = np.abs(self._kept - self._solver.y) / (1 + np.abs(self._kept))
-        if isinstance(self._solver, (DOP853, RK45)):
+        if self._kind in EXPLICIT:
             if self._keep is not None:
                 self._solver.y = self._kept.copy()
                 self._solver.f = self._count(self._end, self._kept)
@@ -539,6 +558,7 @@ class SciPy(Integrator):
         return True
 
     def _fill(self, end: float, state: np.ndarray, dense: Callable[[Any], np.ndarray]) -> None:
+        self._first = None
         done = sum(map(len, self._filled))
         times = self.times[done : done + np.searchsorted(self.times[done:], end, side="right")]
         if len(times):
