@@ -646,7 +646,7 @@ if __name__ == "__main__":
     print(random_tree(int(sys.argv[1])))
 
 
-def every_function(erf: bool = True) -> mg.Equations:
+def every_function() -> mg.Equations:
     """Every function of expressions that there is."""
     v = mg.variables(["x"], ["y"])
     x, y = v["x"], v["y"]
@@ -664,6 +664,6 @@ def every_function(erf: bool = True) -> mg.Equations:
     ]
     forces += [mg.if_else(ca.logic_and(x < 0.5, y >= 0.2), x * y, -y), ca.logic_or(x == y, x > 0.4)]
     forces += [ca.logic_not(x != y), mg.clip(x, 0.2, 0.6), mg.smooth_step(x, 0.1, 0.5)]
-    forces += [mg.erf(x)] if erf else []
+    forces += [mg.erf(x)]
     f = sum((k + 1) * force for k, force in enumerate(forces))
     return mg.Equations(mg.Terms(v, name="functions", N=[[1]], M=[[2 + x * x]], f=[f]))

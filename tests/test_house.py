@@ -125,6 +125,7 @@ PUBLIC = [
     "fmin",
     "fmod",
     "from_mjcf",
+    "from_sdf",
     "from_urdf",
     "hypot",
     "if_else",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib.resources
 import importlib.util
+import re
 import warnings
 from functools import cache
 from importlib.metadata import files
 from pathlib import Path
+from xml.etree import ElementTree
 
 import casadi as ca
 import mujoco
@@ -15,9 +17,11 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from click.testing import CliRunner
+from scipy.spatial.transform import Rotation
 
 import mechgraph as mg
 from mechgraph.cli import main
+from mechgraph.formats import model_file
 from mechgraph.show.meshes import coarsened
 from mechgraph.show.picture import Stage
 from mechgraph.show.scene import scene_of
@@ -28,14 +32,15 @@ URDFS = sorted(
     for file in files("example-robot-data") or ()
     if file.suffix == ".urdf"
 )
-EMPTY = {"ur3.urdf"}  # a robot without links
+EMPTY = {"ur3.urdf"}  # it has neither links nor a name
 FLOATING = {
     "a1.urdf", "anymal.urdf", "b1.urdf", "bolt.urdf", "g1_29dof_rev_1_0.urdf", "go1.urdf",
     "go2.urdf", "hyq_no_sensors.urdf", "icub.urdf", "iris.urdf", "iris_simple.urdf",
     "laikago.urdf", "quadrotor_base.urdf",
     "romeo.urdf", "simple_humanoid.urdf", "solo12.urdf", "talos_full_v2.urdf",
 }  # fmt: skip
-WEIGHTLESS = {"romeo_laas_small.urdf"}  # its grippers
+# hands that weigh nothing: accelerations are not determined
+WEIGHTLESS = {"romeo_laas_small.urdf": "l_gripper_joint", "romeo.urdf": "LFinger"}
 QUICK = {"panda.urdf", "go2.urdf", "double_pendulum_continuous.urdf", "kinova.urdf", "tiago.urdf"}
 
 
@@ -49,7 +54,6 @@ class Read(Twin):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # limits, which are of no matter here
             self.system = mg.from_urdf(path, floating)
-        self.mimics = bool(self.system.constraints)
         if floating:
             self.model.names[1] = "root joint"
         self.equations = self.system.equations()
@@ -77,13 +81,41 @@ def test_a_public_robot_is_pinocchios(path):
     f = twin.equations.mass_matrix(own) @ wanted - twin.equations.forces(own, u)
     np.testing.assert_allclose(f, B.T @ tau, rtol=1e-9, atol=1e-9 * np.abs(tau).max())
     if path.name in WEIGHTLESS:
-        with pytest.raises(mg.ArgumentError, match="l_gripper_joint"):
+        with pytest.raises(mg.ArgumentError, match=WEIGHTLESS[path.name]):
             twin.equations.accelerations(own, u)
-    elif not twin.mimics:
+    else:
         found = twin.equations.accelerations(own, u)
         exact = pin.aba(twin.model, twin.data, q, v, -damping @ v)
-        exact = np.linalg.solve(B, exact - rate @ u)
+        exact = _coupled(path, twin, mine, np.linalg.solve(B, exact - rate @ u))
         np.testing.assert_allclose(found, exact, rtol=1e-8, atol=1e-9 * np.abs(exact).max())
+
+
+def _coupled(path, twin, M, free):
+    """Accelerations of least constraint (Gauss), u̇ = free + M⁻¹Aᵀ(A M⁻¹Aᵀ)⁺(−A free), with a row
+    in A for each mimic joint of the file."""
+    rows = []
+    for mimic in ElementTree.parse(path).getroot().findall("joint/mimic/.."):
+        one, other = mimic.get("name"), mimic.find("mimic").get("joint")
+        if {one, other} <= {*twin.model.names}:  # there are hands that mimic what is not there
+            row = np.zeros(len(free))
+            row[_speed(twin, one)] = 1
+            row[_speed(twin, other)] = -float(mimic.find("mimic").get("multiplier", 1))
+            rows.append(row)
+    A = np.reshape(rows, (-1, len(free)))
+    back = np.linalg.solve(M, A.T)
+    return free - back @ np.linalg.lstsq(A @ back, A @ free, rcond=1e-12)[0]
+
+
+def _speed(twin, joint):
+    return twin.speed_order[twin.model.joints[twin.model.getJointId(joint)].idx_v]
+
+
+@pytest.mark.parametrize("path", [p for p in URDFS if p.name in EMPTY], ids=lambda p: p.name)
+def test_a_file_without_a_robot_is_refused_as_by_pinocchio(path):
+    with pytest.raises(ValueError, match="does not contain a valid URDF"):
+        pin.buildModelFromUrdf(str(path))
+    with pytest.raises(mg.ModelError, match="describes no links"):
+        mg.from_urdf(path)
 
 
 def test_what_a_urdf_says_of_its_joints(tmp_path):
@@ -94,6 +126,10 @@ def test_what_a_urdf_says_of_its_joints(tmp_path):
     assert any("friction" in each for each in arm.left_out)
     assert arm.equations().coordinates == ("ground", "slide")
     assert "slide mimics ground" in arm.constraints
+    path.write_text(ARM.replace('mimic joint="ground"', 'mimic joint="grund"'))
+    with pytest.warns(UserWarning, match=r"slide \(prismatic\) mimics grund \(not there\)"):
+        assert not mg.from_urdf(path).constraints
+    path.write_text(ARM)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         arm = mg.from_urdf(path, limits=True, friction=True)
@@ -124,7 +160,7 @@ ARM = """<?xml version="1.0"?>
     ("text", "told"),
     [
         ("", "not a URDF"),
-        ("<robot/>", "not a URDF"),
+        ("<robot/>", "wrong: the file describes no links"),
         (ARM.replace('child link="tip"', 'child link="top"'), "top"),
         (ARM.replace('type="prismatic"', 'type="magnetic"'), "magnetic"),
         (ARM.replace('xyz="0 2 0"', 'xyz="0 0 0"'), "no direction"),
@@ -164,6 +200,159 @@ def test_xacro_is_expanded_if_its_package_is_there(tmp_path):
     path.write_text(XACRO.replace("2*m", "2*k"))
     with pytest.raises(mg.ModelError, match="name 'k' is not defined"):
         mg.from_urdf(path)
+
+
+# --- SDF ------------------------------------------------------------------------------------------
+
+SDFS = sorted(
+    Path(str(file.locate())).resolve()
+    for file in files("example-robot-data") or ()
+    if file.suffix == ".sdf"
+)
+POSE = '<pose relative_to="{}" rotation_format="quat_xyzw">{}</pose>'
+
+
+def _plain_numbers(values) -> str:
+    return " ".join(repr(float(x)) for x in np.ravel(values))
+
+
+def _as_sdf(path: Path, relative: bool) -> str:
+    """A URDF in SDF: with poses relative to each other, or in the words of old versions, in which
+    links are placed in the model and axes may be, too."""
+    root = ElementTree.parse(path).getroot()
+    joints = {joint.find("child").get("link"): joint for joint in root.findall("joint")}
+
+    def at(link: str) -> np.ndarray:
+        joint = joints.get(link)
+        return np.eye(4) if joint is None else at(joint.find("parent").get("link")) @ _origin(joint)
+
+    parts = []
+    for link in root.findall("link"):
+        name, own = link.get("name"), link.find("inertial")
+        base = joints[name].get("name") if name in joints else "__model__"
+        euler = Rotation.from_matrix(at(name)[:3, :3]).as_euler("xyz")
+        old = f"<pose>{_plain_numbers([*at(name)[:3, 3], *euler])}</pose>"
+        inertia = ""
+        if own is not None:
+            moments = own.find("inertia").attrib.items()
+            inertia = "".join(f"<{key}>{value}</{key}>" for key, value in moments)
+            inertia = f"<inertia>{inertia}</inertia><mass>{own.find('mass').get('value')}</mass>"
+            inertia += POSE.format("", _seven(_origin(own)))
+        pose = POSE.format(base, "0 0 0 0 0 0 1") if relative else old
+        weight = inertia or "<mass>0</mass><inertia><ixx>0</ixx><iyy>0</iyy><izz>0</izz></inertia>"
+        parts.append(f'<link name="{name}">{pose}<inertial>{weight}</inertial></link>')
+    for joint in root.findall("joint"):
+        parent, child = (joint.find(word).get("link") for word in ("parent", "child"))
+        axis = joint.find("axis")
+        given = np.array([1.0, 0, 0] if axis is None else axis.get("xyz").split(), dtype=float)
+        turned = _plain_numbers(given if relative else at(child)[:3, :3] @ given)
+        frame = "" if relative else "<use_parent_model_frame>1</use_parent_model_frame>"
+        dynamics = joint.find("dynamics")
+        damping = "0" if dynamics is None else dynamics.get("damping", "0")
+        inside = f"<xyz>{turned}</xyz>{frame}<dynamics><damping>{damping}</damping></dynamics>"
+        pose = POSE.format(parent, _seven(_origin(joint))) if relative else ""
+        parts.append(
+            f'<joint name="{joint.get("name")}" type="{joint.get("type")}">{pose}<axis>{inside}'
+            f"</axis><parent>{parent}</parent><child>{child}</child></joint>"
+        )
+    (base,) = {link.get("name") for link in root.findall("link")} - {*joints}
+    parts.append(
+        f'<joint name="held" type="fixed"><parent>world</parent><child>{base}</child></joint>'
+    )
+    version = "1.9" if relative else "1.6"
+    return f'<sdf version="{version}"><model name="robot">{"".join(parts)}</model></sdf>'
+
+
+def _origin(element) -> np.ndarray:
+    origin, out = element.find("origin"), np.eye(4)
+    if origin is not None:
+        turns, place = (origin.get(key, "0 0 0").split() for key in ("rpy", "xyz"))
+        out[:3, :3] = Rotation.from_euler("xyz", np.array(turns, float)).as_matrix()
+        out[:3, 3] = np.array(place, float)
+    return out
+
+
+def _seven(pose: np.ndarray) -> str:
+    return _plain_numbers([*pose[:3, 3], *Rotation.from_matrix(pose[:3, :3]).as_quat()])
+
+
+@pytest.mark.parametrize("relative", [True, False])
+@pytest.mark.parametrize("name", ["kinova.urdf", "panda.urdf", "double_pendulum_continuous.urdf"])
+def test_a_robot_in_sdf_is_that_in_urdf(name, relative, tmp_path):
+    (urdf,) = (path for path in URDFS if path.name == name)
+    path = tmp_path / "robot.sdf"
+    path.write_text(_as_sdf(urdf, relative))
+    robots = [_of_file(mg.from_urdf, urdf), _of_file(mg.from_sdf, path)]
+    robots[1].gravity = (0, 0, -9.81)
+    one, other = (robot.equations() for robot in robots)
+    assert one.coordinates == other.coordinates
+    q, u, udot = np.random.default_rng(3).uniform(-1, 1, (3, len(one.coordinates)))
+    for found, exact in (
+        (other.mass_matrix(q), one.mass_matrix(q)),
+        (other.efforts(q, u, udot), one.efforts(q, u, udot)),
+        *((other.position(body, q), one.position(body, q)) for body in robots[0].bodies),
+    ):
+        np.testing.assert_allclose(found, exact, rtol=1e-12, atol=1e-12 * np.abs(exact).max())
+
+
+@pytest.mark.parametrize("path", SDFS, ids=lambda path: path.name)
+def test_a_public_robot_in_sdf_has_closed_loops(path):
+    """Cassie: its loops are closed where the file shows it, and move as the mobility says."""
+    with pytest.warns(UserWarning, match="not all could be taken over"):
+        robot = mg.from_sdf(path)
+    equations = robot.equations()
+    assert len(robot.topology().cut) in (4, 6)
+    q = np.array(equations.terms.chart.reference)
+    assert np.abs(equations.position_violation(q)).max() < 1e-12
+    assert robot.snapshot().looks
+    total = sum(float(body.mass) for body in robot.bodies.values())
+    said = [float(each.text) for each in ElementTree.parse(path).getroot().iter("mass")]
+    assert total == pytest.approx(sum(said), rel=1e-12)
+
+
+ROD = """<sdf version="1.9"><world name="w"><gravity>0 0 -3.7</gravity><model name="m">
+  <pose degrees="true">1 0 2 0 0 90</pose>
+  <link name="rod"><pose relative_to="tip">0 0 -1 0 0 0</pose><inertial><mass>2</mass></inertial>
+    </link><link name="bob"><pose>3 0 0 0 0 0</pose><gravity>false</gravity></link>
+  <frame name="tip" attached_to="rod"><pose relative_to="__model__">0 0 1 0.3 0 0</pose></frame>
+  <joint name="hook" type="universal"><parent>world</parent><child>rod</child>
+    <axis><xyz expressed_in="__model__">0 1 0</xyz></axis><axis2><xyz>1 0 0</xyz></axis2></joint>
+  <joint name="slide" type="prismatic"><parent>tip</parent><child>bob</child><axis><xyz>0 0 1</xyz>
+    <limit><lower>-1</lower></limit><dynamics><spring_stiffness>5</spring_stiffness>
+    <spring_reference>0.1</spring_reference><friction>0.2</friction></dynamics></axis></joint>
+</model></world></sdf>"""
+
+
+def test_what_an_sdf_says(tmp_path):
+    path = tmp_path / "rod.sdf"
+    path.write_text(ROD)
+    with pytest.warns(UserWarning, match=r"no mass of the link 'bob': SDF has it weigh 1 kg"):
+        rod = mg.from_sdf(path, limits=True, friction=True)
+    assert {"slide limits", "slide friction"} <= {*rod.constraints, *rod.forces}
+    eqs = rod.equations()
+    assert eqs.coordinates == ("hook.1", "hook.2", "slide")
+    assert float(rod.gravity[2]) == -3.7
+    np.testing.assert_allclose(eqs.position("tip", [0, 0, 0]), (1, 0, 3), atol=1e-12)
+    np.testing.assert_allclose(eqs.position("bob", [0, 0, 0]), (1, 3, 2), atol=1e-12)
+    turned = eqs.rotation("rod", [0.2, 0, 0]) @ eqs.rotation("rod", [0, 0, 0]).T
+    np.testing.assert_allclose(turned @ (-1, 0, 0), (-1, 0, 0), atol=1e-12)  # y of the model
+    weight = eqs.forces([0, 0, 0.1], [0, 0, 0])[2]  # of the bob along the slide, but it has none
+    assert weight == pytest.approx(0, abs=1e-12)
+    assert mg.gallery.load_file(path, floating=False).system().equations().coordinates
+    for old, new, told in (
+        ('type="prismatic"', 'type="magnetic"', "joint 'slide': unknown type 'magnetic'"),
+        ("<parent>tip</parent>", "<parent>top</parent>", "joint 'slide': unknown parent 'top'"),
+        ('relative_to="__model__"', 'relative_to="rod"', "relative to itself"),
+        ("0 0 -1 0 0 0", "0 0 -1", "expected 6 numbers"),
+        ("</link>", "</link><include/>", "models inside of models"),
+        ('<model name="m">', '<model name="n"/><model name="m">', "the file has 'n', 'm'"),
+        ("<mass>2</mass>", "<mass>two</mass>", "link 'rod': expected a number, got 'two'"),
+        ("sdf", "sfd", "its root is <sfd>"),
+    ):
+        path.write_text(ROD.replace(old, new))
+        with pytest.raises(mg.ModelError, match=re.escape(told)), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            mg.from_sdf(path)
 
 
 # --- MuJoCo ---------------------------------------------------------------------------------------
@@ -225,10 +414,7 @@ def test_a_model_of_mujocos_moves_as_there(name):
 
 def _moves_as_there(twin):
     q, u, w = twin.state(3)
-    M = np.zeros((twin.model.nv, twin.model.nv))
-    mujoco.mj_fullM(twin.model, twin.data, M) if _new() else mujoco.mj_fullM(
-        twin.model, M, twin.data.qM
-    )
+    M = _mass_matrix(twin)
     order = np.ix_(twin.u_order, twin.u_order)
     np.testing.assert_allclose(twin.equations.mass_matrix(q)[order], M, rtol=1e-9, atol=1e-12)
     inputs = dict(zip(twin.equations.inputs, w, strict=True)) if twin.equations.inputs else None
@@ -236,6 +422,28 @@ def _moves_as_there(twin):
     found = np.linalg.solve(twin.equations.mass_matrix(q), forces)[twin.u_order]
     exact = twin.data.qacc_smooth  # of the tree
     np.testing.assert_allclose(found, exact, rtol=1e-8, atol=1e-9 * np.abs(exact).max())
+
+
+def _mass_matrix(twin):
+    M = np.zeros((twin.model.nv, twin.model.nv))
+    last = (twin.data, M) if _new() else (M, twin.data.qM)
+    mujoco.mj_fullM(twin.model, *last)
+    return M
+
+
+def test_the_model_in_mujocos_own_wheel():
+    """A list tells all that has no counterpart; the rest is as there."""
+    path = Path(mujoco.__file__).parent / "testdata" / "model.xml"
+    twin = MujocoTwin(path)
+    told = " ".join(twin.system.left_out)
+    for part in ("ball joint 'wheel_0'", "tendon 'spatial'", "of the fluid", "actuator 'actuator"):
+        assert part in told
+    ball = twin.model.joint("wheel_0").dofadr[0]
+    twin.model.dof_armature[ball : ball + 3] = 0
+    q, _, _ = twin.state(3)
+    M = _mass_matrix(twin)
+    order = np.ix_(twin.u_order, twin.u_order)
+    np.testing.assert_allclose(twin.equations.mass_matrix(q)[order], M, rtol=1e-9, atol=1e-12)
 
 
 LOOP = """
@@ -276,9 +484,45 @@ LOOP = """
 """
 
 
-def test_equalities_close_loops_where_mujoco_has_them(tmp_path):
-    path = tmp_path / "loop.xml"
-    path.write_text(LOOP)
+GLUE, PIN = (
+    '<weld name="glue" body1="held" body2="wheel"',
+    'body1="rod" body2="rocker" anchor="2 0 0"',
+)
+SITES = {
+    PIN: 'site1="end" site2="tip"',
+    GLUE: '<weld name="glue" site1="one" site2="two"',
+    '<inertial pos="1 0 0" mass="2"': '<site name="end" pos="2 0 0" euler="10 0 0"/>',
+    '<inertial pos="0 0 0.1" mass="1"': '<site name="one" pos="0.1 0.2 0.3" euler="20 30 0"/>',
+    '<inertial pos="0 0 0" mass="1"': '<site name="two" pos="0.3 0.2 0.3" euler="0 30 10"/>',
+}
+TIED = '<tendon name="tied" tendon1="free" tendon2="idle" polycoef="0.1 0.4 0 0 0"/></equality>'
+FREE = '<fixed name="free"><joint joint="c" coef="2"/><joint joint="s" coef="1"/></fixed>'
+EQUALITIES = {
+    "bodies": ({}, 11),
+    "an anchor": ({GLUE: f'{GLUE} anchor="0.3 0.2 0.1"'}, 11),
+    "a pose": ({GLUE: f'{GLUE} anchor="0.3 0.2 0.1" relpose="0.1 0.2 0.3 1 0.2 0 0"'}, 11),
+    "sites": (SITES, 11),
+    "tendons": (
+        {
+            "</equality>": TIED,
+            '<fixed name="idle">': f'{FREE}<fixed name="idle">',
+            '<body name="ball"': """<body pos="0 3 0"><joint name="s" type="slide" axis="1 0 0"
+              ref="0.2"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body>
+              <body name="ball\"""",
+        },
+        12,
+    ),
+}
+
+
+@pytest.mark.parametrize("way", EQUALITIES)
+def test_equalities_close_loops_where_mujoco_has_them(way, tmp_path):
+    changes, count = EQUALITIES[way]
+    path, text = tmp_path / "loop.xml", LOOP
+    for old, new in changes.items():
+        assert text.count(old) == 1
+        text = text.replace(old, f"{new}{old}" if new.startswith("<site") else new)
+    path.write_text(text)
     twin = MujocoTwin(path)
     assert {"pin", "glue"} <= set(twin.system.joints)
     assert {"law", "gear"} <= set(twin.system.constraints)
@@ -288,7 +532,7 @@ def test_equalities_close_loops_where_mujoco_has_them(tmp_path):
     twin.data.qpos[:] = q[twin.q_order]
     mujoco.mj_forward(twin.model, twin.data)
     rows = twin.data.efc_pos[: twin.data.ne]
-    assert len(rows) == 3 + 1 + 1 + 6
+    assert len(rows) == count
     assert np.abs(rows).max() < 1e-9
     _moves_as_there(twin)
 
@@ -479,7 +723,12 @@ def test_meshes_of_a_urdf_are_drawn_where_they_are(brick):
     path.write_text(SEEN)
     with pytest.warns(UserWarning, match=r"meshes that are not found.*lost\.stl"):
         robot = mg.from_urdf(path, floating=True)
-    assert mg.load(robot.save(brick / "seen.yaml")).snapshot() == robot.snapshot()
+    again = mg.load(robot.save(brick / "seen.yaml"))
+    assert again.snapshot() == robot.snapshot()
+    assert "meshes/brick.obj" in (brick / "seen.yaml").read_text()
+    for ending in ("yaml", "json"):
+        again = mg.load(again.save(brick / f"again.{ending}"))
+        _drawn_alike(again, robot)
     run = robot.equations().simulate(0.1, {"root joint.x": 1.0})
     scene = scene_of(run)
     (mesh,) = (mesh for solid in scene.solids for mesh in solid.meshes)
@@ -492,6 +741,15 @@ def test_meshes_of_a_urdf_are_drawn_where_they_are(brick):
     r, g, b = picture[round(y / 2), round(x / 2)]
     assert r > 100 > max(g, b) + 50
     assert '"meshes":[{"points":"' in run.view().html
+
+
+def _drawn_alike(one, other):
+    """The same triangles in the same colours."""
+    scenes = [scene_of(each.equations().simulate(0.1)) for each in (one, other)]
+    pairs = zip(*([m for x in scene.solids for m in x.meshes] for scene in scenes), strict=True)
+    for a, b in pairs:
+        assert a.color == b.color
+        np.testing.assert_allclose(_sorted(a.points), _sorted(b.points), atol=1e-7)
 
 
 def _sorted(points):
@@ -533,6 +791,61 @@ def test_inertia_that_mujoco_finds_from_a_mesh_is_the_bodys(brick):
     (mesh,) = (mesh for solid in scene.solids for mesh in solid.meshes)
     np.testing.assert_allclose(mesh.points.min(axis=0), (0, 0, 0.5), atol=1e-7)
     np.testing.assert_allclose(mesh.points.max(axis=0), (0.2, 0.1, 0.8), atol=1e-7)
+
+
+MESHED = """<mujoco><compiler meshdir="meshes"/><asset>
+  <mesh file="brick.obj" scale="0.1 0.2 0.3" refpos="0.1 0.2 0.3"/>
+  <mesh name="turned" file="brick.obj" scale="0.1 0.2 0.3" refquat="1 0.2 0 0"/></asset>
+  <worldbody><geom type="mesh" mesh="brick" pos="1 2 3"/>
+  <body name="a"><freejoint name="j"/>
+    <geom type="mesh" mesh="brick" euler="10 20 30" rgba="1 0 0 1"/>
+    <geom type="sphere" size="0.1" pos="0.3 0 0"/></body>
+  <body name="b"><freejoint name="k"/><geom type="mesh" mesh="turned"/></body>
+  </worldbody></mujoco>"""
+
+
+def test_how_a_model_of_mujocos_looks_is_kept_in_model_files(brick):
+    path = brick / "seen.xml"
+    path.write_text(MESHED)
+    robot = _read(path)
+    with pytest.warns(UserWarning, match="meshes that are of no file are not written: b$"):
+        again = mg.load(robot.save(brick / "again.yaml"))
+    assert again.snapshot() == robot.snapshot()
+    assert [len(again.snapshot().looks[name]) for name in ("ground", "a")] == [1, 2]
+    robot._looks.pop("b")
+    robot._snapshot = None
+    _drawn_alike(again, robot)
+    whole = mg.System("whole", gravity=(0, 0, -9.81))
+    whole.place("left", again, at=(1, 0, 0))
+    _drawn_alike(mg.load(whole.save(brick / "whole.json")), whole)
+
+
+@pytest.mark.parametrize(
+    ("look", "told"),
+    [
+        ("{mesh: a.exe}", "looks: rod: mesh must be the name of a file .stl, .obj, .dae, got"),
+        ("{mesh: a.stl, scale: [1, 2]}", "scale of a mesh must be a number or three"),
+        ("{mesh: a.stl, at: [k, 0, 0]}", "at of a mesh must be numbers"),
+        ("{mesh: a.stl, color: red}", "color must be such as"),
+        ("{mesh: a.stl, size: 2}", "unknown argument 'size'"),
+        ("{type: linear_tyre, longitudinal: 1, cornering: 1, friction: 1}", "shape or a mesh"),
+        ("brick", "must be a mapping"),
+    ],
+)
+def test_wrong_looks_are_told(look, told):
+    text = f"""
+mechgraph: 1
+parameters: {{k: 2}}
+bodies: {{rod: {{mass: 1, inertia: 0}}}}
+joints: {{j: {{type: revolute, parent: ground, child: rod}}}}
+looks:
+  rod: [{look}]
+"""
+    with pytest.raises(mg.ModelError) as caught:
+        model_file.parse(text)
+    assert told in str(caught.value)
+    with pytest.raises(mg.ModelError, match="unknown body 'bar'"):
+        model_file.parse(text.replace("  rod:", "  bar:"))
 
 
 def _new() -> bool:

@@ -10,10 +10,12 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import pytest
+import scipy.linalg
 
 import mechgraph as mg
+import test_friction_laws as friction_laws
 from measure import IN_JOINT_COORDINATES
-from mechgraph.contract.derivatives import FUNCTIONS, VARIABLES
+from mechgraph.contract.derivatives import FUNCTIONS, VARIABLES, derivatives
 from random_systems import State, random_state
 
 
@@ -174,6 +176,49 @@ def test_derivatives_of_accelerations_through_inverse_dynamics(formalism):
         wanted = np.array(plain(state.q, state.u, state.t, state.inputs, p))
         mine = eqs.jacobian("accelerations", wrt, state.q, state.u, **state.at)
         assert relative(mine, wanted) < 1e-10
+
+
+def through_the_solver(eqs: mg.Equations, q: np.ndarray, u: np.ndarray) -> float:
+    """The error of ∂u̇/∂(q, u, w, p, t) beside what differentiating the solution itself gives; along
+    the motions that constraints leave, where rows are redundant: beside them, these contradict each
+    other."""
+    closed, s = eqs.numeric.closed, eqs.terms.symbols
+    x, at = [s.q, s.u, s.t, s.w, s.p], [q, u, 0.1, np.full(s.w.numel(), 0.7), list(s.defaults)]
+    long = ca.horzcat(*(ca.jacobian(closed.udot, getattr(s, each)) for each in VARIABLES.values()))
+    short = ca.horzcat(*derivatives(closed, "accelerations", *VARIABLES))
+    made = ca.Function("J", x, [short, long, eqs.terms.chart.tangent, eqs.terms.N])
+    mine, wanted, T, N = (np.array(value) for value in made(*at))
+    A, n = eqs.constraint_jacobian(q, u, 0.1), len(q)
+    left = scipy.linalg.null_space(A, rcond=1e-9) if len(A) else np.eye(len(u))
+    full = len(left.T) == len(u) - len(A)
+    along = (T, np.eye(len(u))) if full else (N @ left, left)
+    moves = scipy.linalg.block_diag(*along, np.eye(mine.shape[1] - n - len(u)))
+    return relative(mine @ moves, wanted @ moves)
+
+
+LAWS = {
+    "closures": lambda: [loop().equations(closure=c) for c in mg.CLOSURES],
+    "formalisms": lambda: [planar().equations(f) for f in ("maggi", "points", "kane")],
+    "friction": lambda: [friction_laws.slider().equations()],
+    "compositions": lambda: [friction_laws.block(), mg.compose("c", {"p": planar().equations()})],
+}
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_derivatives_of_accelerations_with_constraints(law):
+    for eqs in LAWS[law]():
+        q, u = eqs.assemble(guess={"qB": 1.0, "qC": -1.2} if law == "closures" else None)
+        S = scipy.linalg.null_space(eqs.constraint_jacobian(q, u), rcond=1e-9)
+        assert through_the_solver(eqs, q, u + 0.3 * S.sum(axis=1)) < 1e-10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", mg.gallery.names())
+def test_derivatives_of_accelerations_in_the_gallery(name):
+    example = mg.gallery.load(name)
+    eqs = example.system().equations()
+    q, u = eqs.assemble(example.start, guess=example.guess)
+    assert through_the_solver(eqs, q, u) < 1e-10
 
 
 def test_derivatives_of_accelerations_along_the_motion_of_a_loop():

@@ -385,6 +385,17 @@ def test_wrong_documents_are_told(text, told):
     assert told in str(caught.value)
 
 
+def test_what_is_said_on_itself_is_told():
+    """It is unknown because it could not be made, but nothing else tells why."""
+    text = """
+mechgraph: 1
+bodies: {rod: {mass: 1, inertia: 0}}
+markers: {tip: {body: tip}}
+joints: {j: {type: revolute, parent: ground, child: rod}}"""
+    with pytest.raises(mg.ModelError, match="line 4: markers: tip: unknown body or marker 'tip'"):
+        model_file.parse(text)
+
+
 BAD = """\
 mechgraph: 1
 gravty: [0, 0, -9.81]

@@ -55,6 +55,7 @@ from .errors import (
 from .formalisms import FORMALISMS, Formalism
 from .formats.mjcf import from_mjcf
 from .formats.model_file import load
+from .formats.sdf import from_sdf
 from .formats.urdf import from_urdf
 from .functions import clip, pi, smooth_step
 from .model.axial import (
@@ -211,6 +212,7 @@ __all__ = [
     "fmin",
     "fmod",
     "from_mjcf",
+    "from_sdf",
     "from_urdf",
     "gallery",
     "hypot",

@@ -42,6 +42,7 @@ from .errors import ArgumentError, MechgraphError, ModelError, shown, told
 from .formats import model_file
 from .formats.mjcf import read_mjcf
 from .formats.reading import SUFFIXES, ModelFile
+from .formats.sdf import from_sdf
 from .formats.urdf import from_urdf
 from .model.system import System
 from .studies.simulation.simulate import simulate
@@ -55,10 +56,17 @@ def _read_urdf(path: Path, **reading: Any) -> ModelFile:
     return ModelFile(from_urdf(path, **reading))
 
 
+@wraps(from_sdf)
+def _read_sdf(path: Path, **reading: Any) -> ModelFile:
+    """A robot begins where SDF shows it, which is the reference."""
+    return ModelFile(from_sdf(path, **reading))
+
+
 # other programs' files
 IMPORTED: dict[str, Callable[..., ModelFile]] = {
     ".urdf": _read_urdf,
     ".xacro": _read_urdf,
+    ".sdf": _read_sdf,
     ".xml": read_mjcf,
     ".mjcf": read_mjcf,
 }
@@ -106,8 +114,8 @@ def load(name: str) -> Example:
 
 def load_file(path: str | Path, **reading: Any) -> Example:
     """The example in a Python file that defines ``system()`` or one ``System`` object, in a model
-    file, or in a URDF or MJCF file, for which ``reading`` are options of ``from_urdf`` or
-    ``from_mjcf``.
+    file, or in a URDF, SDF or MJCF file, for which ``reading`` are options of ``from_urdf``,
+    ``from_sdf`` or ``from_mjcf``.
 
     Runs a Python file, which may import files beside it. What is wrong with it is a ``ModelError``
     that tells the line; the original error is its cause.

@@ -1,4 +1,4 @@
-"""Model files that went wrong: those of the gallery, and robots of URDF and MJCF, altered at
+"""Model files that went wrong: those of the gallery, and robots of URDF, SDF and MJCF, altered at
 random.
 
     python tests/fuzz/files.py --seed 0 --count 100000
@@ -65,6 +65,7 @@ ROBOTS = {
 """,
     "xml": """<mujoco model="loop">
   <option gravity="0 0 -9.81"/>
+  <asset><mesh name="brick" vertex="0 0 0 1 0 0 0 1 0 0 0 1" scale="0.1 0.1 0.1"/></asset>
   <default><geom friction="0.7" solref="0.01 1" solimp="0.9 0.95 0.001"/></default>
   <worldbody>
     <geom name="floor" type="plane" size="5 5 .1"/>
@@ -80,20 +81,47 @@ ROBOTS = {
       <site name="tip" pos="0 0 1.5" euler="0 30 0"/></body>
     <body name="ball" pos="0 -2 0"><joint name="f" type="ball" damping="0.3"/>
       <geom type="box" size="0.1 0.2 0.3"/></body>
-    <body name="held" pos="1 1 1"><freejoint name="g"/><geom size="0.1" mass="1"/></body>
+    <body name="held" pos="1 1 1"><freejoint name="g"/><geom size="0.1" mass="1"/>
+      <site name="other"/><geom type="mesh" mesh="brick"/></body>
   </worldbody>
   <equality>
     <connect name="pin" body1="rod" body2="rocker" anchor="2 0 0"/>
     <joint name="law" joint1="b" joint2="a" polycoef="0.1 0.5 0.2 0 0"/>
-    <weld name="glue" body1="held" body2="ball"/>
+    <weld name="glue" body1="held" body2="ball" anchor="0.1 0 0"/>
+    <connect name="sites" site1="tip" site2="other"/>
+    <tendon name="tied" tendon1="t" polycoef="0.1 0 0 0 0"/>
   </equality>
+  <tendon><fixed name="t"><joint joint="a" coef="2"/><joint joint="c" coef="-1"/></fixed></tendon>
   <actuator><motor name="m" joint="a" gear="3" ctrlrange="-1 1"/>
     <position name="p" joint="b" kp="7" kv="0.5"/></actuator>
   <keyframe><key qpos="0.1 0.2 0.3 1 0 0 0 0 0 1 1 0 0 0"/></keyframe>
 </mujoco>
 """,
 }
+ROBOTS["sdf"] = """<sdf version="1.9"><world name="w"><gravity>0 0 -3.7</gravity><model name="m">
+  <pose degrees="true">1 0 2 0 0 90</pose>
+  <link name="rod"><pose relative_to="tip">0 0 -1 0 0 0</pose><inertial><mass>2</mass></inertial>
+    <visual name="v"><geometry><box><size>1 2 3</size></box></geometry></visual></link>
+  <link name="bob"><pose rotation_format="quat_xyzw">3 0 0 0 0 0 1</pose></link>
+  <frame name="tip" attached_to="rod"><pose relative_to="__model__">0 0 1 0.3 0 0</pose></frame>
+  <joint name="hook" type="universal"><parent>world</parent><child>rod</child>
+    <axis><xyz expressed_in="__model__">0 1 0</xyz></axis><axis2><xyz>1 0 0</xyz></axis2></joint>
+  <joint name="turn" type="revolute"><parent>rod</parent><child>bob</child>
+    <axis><mimic joint="slide"><multiplier>2</multiplier></mimic></axis></joint>
+  <joint name="slide" type="prismatic"><parent>tip</parent><child>bob</child><axis><xyz>0 0 1</xyz>
+    <limit><lower>-1</lower></limit><dynamics><spring_stiffness>5</spring_stiffness>
+    <spring_reference>0.1</spring_reference><friction>0.2</friction></dynamics></axis></joint>
+</model></world></sdf>"""
 KINDS = ("yaml", "json", *ROBOTS)
+SEEN = """
+mechgraph: 1
+bodies: {rod: {mass: 1, inertia: 0}}
+joints: {turn: {type: revolute, parent: ground, child: rod, axis: y}}
+looks:
+  rod: [{mesh: parts/rod.stl, scale: 0.001, orientation: [[z, 0.3]], at: [0, 0, 1]},
+    {type: sphere, at: {body: rod, at: [0, 0, 1]}, radius: 0.1}]
+  ground: [{mesh: floor.obj, scale: [1, 2, 3], color: "#cc0000"}]
+"""
 
 
 def _of_robot(read: Callable[..., Any], **options: Any) -> Callable[[str, str], None]:
@@ -114,13 +142,14 @@ READERS: dict[str, Callable[[str, str], Any]] = {
     "json": lambda text, kind: model_file.parse(text, True),
     "urdf": _of_robot(mg.from_urdf, floating=True, limits=True, friction=True, ground={}),
     "xml": _of_robot(mg.from_mjcf, limits=True, friction=True),
+    "sdf": _of_robot(mg.from_sdf, limits=True, friction=True),
 }
 
 
 @cache
 def texts() -> dict[str, list[str]]:
     """Good files of each kind."""
-    systems = [gallery.load(name).system() for name in MODELS]
+    systems = [gallery.load(name).system() for name in MODELS] + [model_file.parse(SEEN).system]
     written = {
         kind: [model_file.write(s, kind == "json") for s in systems] for kind in ("yaml", "json")
     }

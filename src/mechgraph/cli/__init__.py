@@ -21,9 +21,9 @@ def main() -> None:
     follows from them.
 
     MODEL is a name of the gallery (see `mechgraph gallery`), a model file (.yaml, .json; see
-    `mechgraph schema`), a URDF or MJCF file (.urdf, .xml), or a Python file that defines a System,
-    as an object or as a function system(). A Python file is a program of your own: it is executed;
-    other files never are.
+    `mechgraph schema`), a URDF, SDF or MJCF file (.urdf, .sdf, .xml), or a Python file that defines
+    a System, as an object or as a function system(). A Python file is a program of your own: it is
+    executed; other files never are.
 
     \b
     Exit codes: 0 done, 1 a wrong model or a run that fails, 2 a wrong command line,

@@ -76,8 +76,8 @@ def export(
 @model_argument
 @file_argument("target", *SUFFIXES, *ROBOTS)
 @click.option("--floating", is_flag=True, help="URDF: the root link is free, not fixed.")
-@click.option("--limits", is_flag=True, help="URDF, MJCF: stops of the joints' limits.")
-@click.option("--friction", is_flag=True, help="URDF, MJCF: the joints' dry friction.")
+@click.option("--limits", is_flag=True, help="URDF, SDF, MJCF: stops of the joints' limits.")
+@click.option("--friction", is_flag=True, help="URDF, SDF, MJCF: the joints' dry friction.")
 @click.option("--contacts", type=click.Choice(CONTACTS), help="MJCF: those of geoms with planes.")
 @click.option("--ground", type=click.FloatRange(0), metavar="MU", help=GROUND)
 @names_option("--foot", "feet", "URDF: a link that touches the ground.  [default: all]")
@@ -87,7 +87,7 @@ def convert(
     """Write MODEL as the model file TARGET (.yaml or .json), or as URDF or MJCF (.urdf, .xml).
 
     With its start, guess, duration and options, as far as they are plain data. What a file cannot
-    say, such as classes of one's own in Python, is named. Options say how a URDF or MJCF file is
+    say, such as classes of one's own in Python, is named. Options say how a robot's file is
     read; the other commands read it without, or what was written here.
 
     \b

@@ -27,7 +27,8 @@ def load(model: str, **reading: Any) -> Example:
     if not model.lower().endswith((".py", *SUFFIXES, *gallery.IMPORTED)):
         raise click.UsageError(
             f"{unknown('model', model, gallery.names())}; or give a model file (.yaml, .json), a "
-            "URDF or MJCF file (.urdf, .xacro, .xml), or a Python file that defines a System"
+            "URDF, SDF or MJCF file (.urdf, .xacro, .sdf, .xml), or a Python file that defines a "
+            "System"
         )
     if not Path(model).is_file():
         raise click.UsageError(f"{model}: no such file")

@@ -38,7 +38,7 @@ class Closure:
     """
 
     factor: numbers.Factor
-    expression: Callable[[SX, SX, int], Solver]
+    expression: Callable[[SX, SX, int, float], Solver]
 
     def solved(self, M: np.ndarray, f: np.ndarray, A: np.ndarray, b: np.ndarray) -> Solution:
         """u̇ and λ, and how well they are known."""

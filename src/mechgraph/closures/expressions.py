@@ -12,8 +12,10 @@ from casadi import SX
 
 from ..errors import UnsupportedError
 
-# regularization of the solve, relative; its error falls by this factor at each iteration
+# regularization of the solve, relative; its error falls by this factor at each iteration. It must
+# be more than rounding, else a pivot of dependent rows may be nothing: more in single precision
 PROXIMAL = 1e-10
+PROXIMAL_SINGLE = 1e-6
 ITERATIONS = 3
 # inertia for what may have none, relative to what the constraints offer it; its effect falls by
 # this factor at each refinement
@@ -40,32 +42,38 @@ class Solver(NamedTuple):
     """(u̇, λ) as a function of f and b, and ``condition``: the squared ratios of what the pivots of
     the factor of M are made of to what is left of them, added up.
 
-    Its root times the rounding of one operation is about the relative error of u̇.
+    Its root times the rounding of one operation is about the relative error of u̇. ``raw`` is what
+    a solver does that looks at what it has found.
     """
 
     solve: Callable[[SX, SX], tuple[SX, SX]]
     condition: SX
+    raw: Callable[[SX, SX], tuple[SX, SX]] | None = None
+
+    def unchecked(self, f: SX, b: SX) -> tuple[SX, SX]:
+        """(u̇, λ) for f and b that need not be met."""
+        return (self.raw or self.solve)(f, b)
 
 
-def multipliers(M: SX, A: SX, iterations: int = ITERATIONS) -> Solver:
+def multipliers(M: SX, A: SX, iterations: int = ITERATIONS, proximal: float = PROXIMAL) -> Solver:
     """The bordered system [M, Aᵀ; A, −ε] (u̇, −λ) = (f, −b − ε λ) at once."""
     n, m = M.shape[0], A.shape[0]
-    bordered = Factor(ca.blockcat([[M, A.T], [A, -PROXIMAL * SX.eye(m)]]), n)
+    bordered = Factor(ca.blockcat([[M, A.T], [A, -proximal * SX.eye(m)]]), n)
 
     def solution(f: SX, b: SX) -> tuple[SX, SX]:
         x = SX.zeros(n + m)
         for _ in range(iterations):
-            x = bordered.solve(ca.vertcat(f, -b - PROXIMAL * x[n:]))
+            x = bordered.solve(ca.vertcat(f, -b - proximal * x[n:]))
         return x[:n], -x[n:]
 
     return Solver(solution, bordered.condition)
 
 
-def null_space(M: SX, A: SX, iterations: int = ITERATIONS) -> Solver:
+def null_space(M: SX, A: SX, iterations: int = ITERATIONS, proximal: float = PROXIMAL) -> Solver:
     """u̇ = u̇₀ + P (P M P + m Q)⁻¹ P (f − M u̇₀), with u̇₀ = −Aᵀ (A Aᵀ)⁺ b a motion that meets the
     constraints, Q = Aᵀ (A Aᵀ)⁺ A the projector on what they block, and P = 1 − Q."""
     check_size(3 * M.shape[0] ** 3)  # projectors have no pattern
-    gram = Proximal(A @ A.T, iterations)
+    gram = Proximal(A @ A.T, iterations, proximal)
     blocked = A.T @ gram.solve(A)
     free = SX.eye(M.shape[0]) - blocked
     projected = Factor(free.T @ M @ free + (ca.trace(M) / M.shape[0]) * blocked)
@@ -78,11 +86,13 @@ def null_space(M: SX, A: SX, iterations: int = ITERATIONS) -> Solver:
     return Solver(solution, projected.condition)
 
 
-def udwadia_kalaba(M: SX, A: SX, iterations: int = ITERATIONS) -> Solver:
+def udwadia_kalaba(
+    M: SX, A: SX, iterations: int = ITERATIONS, proximal: float = PROXIMAL
+) -> Solver:
     """u̇ = a + M⁻¹ Aᵀ λ, λ = (A M⁻¹ Aᵀ)⁺ (−b − A a), with a = M⁻¹ f."""
     factor = Factor(M)
     columns = factor.solve(A.T)
-    gram = Proximal(A @ columns, iterations)
+    gram = Proximal(A @ columns, iterations, proximal)
 
     def solution(f: SX, b: SX) -> tuple[SX, SX]:
         unconstrained = factor.solve(f)
@@ -92,7 +102,7 @@ def udwadia_kalaba(M: SX, A: SX, iterations: int = ITERATIONS) -> Solver:
     return Solver(solution, factor.condition)
 
 
-def penalty(M: SX, A: SX, iterations: int = ITERATIONS) -> Solver:
+def penalty(M: SX, A: SX, iterations: int = ITERATIONS, proximal: float = PROXIMAL) -> Solver:
     """(M + AᵀαA) u̇ = f − Aᵀ(α b − λ), with λ ← λ − α (A u̇ + b) taken up again and again; residuals
     of both equations are fed to the factor, so that what α costs in digits comes back."""
     alpha = STIFF * _per_row(M, A)
@@ -140,7 +150,7 @@ def checked(solver: Solver, M: SX, A: SX) -> Solver:
         udot[0] = ca.if_else(met, udot[0], np.nan)
         return udot, lam
 
-    return Solver(solution, solver.condition)
+    return Solver(solution, solver.condition, solver.solve)
 
 
 def _vanishes(rest: SX, terms: Iterable[SX]) -> SX:
@@ -297,10 +307,10 @@ def _operations(pattern: ca.Sparsity) -> int:
 class Proximal:
     """gram⁺ right for a positive semidefinite matrix: λ ← λ + (gram + ε)⁻¹ (right − gram λ)."""
 
-    def __init__(self, gram: SX, iterations: int) -> None:
+    def __init__(self, gram: SX, iterations: int, proximal: float = PROXIMAL) -> None:
         m = gram.shape[0]
         self.gram, self.iterations = gram, iterations
-        self.factor = Factor(gram + (PROXIMAL * ca.trace(gram) / m + NOTHING) * SX.eye(m), 0)
+        self.factor = Factor(gram + (proximal * ca.trace(gram) / m + NOTHING) * SX.eye(m), 0)
 
     def solve(self, right: SX) -> SX:
         out = self.factor.solve(right)

@@ -12,6 +12,7 @@ from casadi import SX
 from ..closures.closure import DEFAULT_CLOSURE
 from ..closures.expressions import (
     ITERATIONS,
+    PROXIMAL,
     SINGULAR,
     Solver,
     checked,
@@ -34,8 +35,8 @@ Account = bool | Literal["elements"]
 class Closed:
     """Terms with a closure; each expression is derived when it is first asked for."""
 
-    def __init__(self, terms: Terms, closure: str) -> None:
-        self.terms, self.closure = terms, closure
+    def __init__(self, terms: Terms, closure: str, proximal: float = PROXIMAL) -> None:
+        self.terms, self.closure, self.proximal = terms, closure, proximal
         self._flows: dict[tuple[bool, Account], flow.Flow] = {}
 
     # --- accelerations ----------------------------------------------------------------------------
@@ -136,8 +137,18 @@ class Closed:
             return self._by_complement.solve(f, b)
         return self._way.solve(f, b)
 
+    def response(self, f: SX, b: SX) -> SX:
+        """What f and b add to u̇: the same, but a number even if the rows contradict each other."""
+        terms = self.terms
+        if not terms.constraints and terms.composed is None:
+            return solve_tree(terms.M, f)[0]
+        if terms.composed is not None and not terms.has_friction:
+            return terms.composed.close(f, b)
+        own = terms.S is not None and not terms.has_friction
+        return (self._by_complement if own else self._way).unchecked(f, b)[0]
+
     def _solver(self, A: SX, G: SX | None = None, iterations: int = ITERATIONS) -> Solver:
-        return solver(self.terms, self.closure, self._massless, A, G, iterations)
+        return solver(self.terms, self.closure, self._massless, A, G, iterations, self.proximal)
 
     @cached_property
     def _massless(self) -> bool:
@@ -189,10 +200,13 @@ class Closed:
             return ca.vertcat(chart.normalized_expression(q), u)
         if terms.composed is not None:
             return self._placed(terms.composed)
-        # one iteration is enough: the next step meets what this one leaves
-        solver = self._solver(terms.A[:total, :], iterations=1)
+        # one iteration is enough: the next step meets what this one leaves, if that is little
+        times = 1 if self.proximal <= PROXIMAL else ITERATIONS
+        solver = self._solver(terms.A[:total, :], iterations=times)
         if count:
-            places = solver if count == total else self._solver(terms.A[:count, :], iterations=1)
+            places = (
+                solver if count == total else self._solver(terms.A[:count, :], iterations=times)
+            )
             q = q + terms.N @ places.solve(none, terms.phi)[0]
         q = chart.normalized_expression(q)
         u = u + solver.solve(none, ca.substitute(terms.psi, terms.symbols.q, q))[0]

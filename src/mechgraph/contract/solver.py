@@ -11,7 +11,16 @@ from scipy.sparse import csc_matrix
 
 from ..closures import sparse
 from ..closures.closure import CLOSURES
-from ..closures.expressions import ITERATIONS, Solver, balance, completed, drag, holding, refined
+from ..closures.expressions import (
+    ITERATIONS,
+    PROXIMAL,
+    Solver,
+    balance,
+    completed,
+    drag,
+    holding,
+    refined,
+)
 
 if TYPE_CHECKING:
     from .terms import Terms
@@ -24,6 +33,7 @@ def solver(
     A: SX,
     G: SX | None = None,
     iterations: int = ITERATIONS,
+    proximal: float = PROXIMAL,
 ) -> Solver:
     """(u̇, λ) as a function of f and b; factors are those of all its calls."""
     refine = massless and iterations > 1
@@ -35,7 +45,7 @@ def solver(
     scale = balance(M, A)
     scaled = ca.diag(scale) @ A
     if G is None:
-        made = CLOSURES[closure].expression(M, scaled, 1 if refine else iterations)
+        made = CLOSURES[closure].expression(M, scaled, 1 if refine else iterations, proximal)
     else:
         made = drag(M, scaled, ca.diag(scale) @ G)
 

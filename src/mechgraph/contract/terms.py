@@ -263,6 +263,13 @@ class Terms(Picklable):
         D = dragged(self.drag, self.multipliers, self._forces, self.f, self.b)
         return self.directions + D.T
 
+    @property
+    def constraint_forces(self) -> SX:
+        """What the multipliers are along the speeds, as an expression of them: Gᵀλ in any motion
+        of which they are."""
+        forces = self.directions.T @ self.multipliers
+        return forces if self.drag is None else forces + self.drag
+
     def _forces(self, f: SX, b: SX) -> SX:
         """λ of f and b without ``drag``."""
         if self._solver is not None:

@@ -88,8 +88,8 @@ def _functions(
 
 
 def _program(function: ca.Function) -> Program:
-    x, out = function.sx_in(), function.call(function.sx_in())
-    dense = ca.Function("dense", x, [ca.densify(ca.vec(out[0].T))])  # row by row
+    x = function.sx_in()
+    dense = ca.Function("dense", x, [ca.densify(ca.vec(function.call(x)[0].T))])  # row by row
     try:
         return trace(dense)
     except Untranslatable as error:
@@ -234,7 +234,9 @@ def export_casadi(
     target = file_path(path)
     made = casadi_functions(equations, functions)
     names = [*ARGUMENTS, *(["udot"] if any("udot" in f.name_in() for f in made.values()) else [])]
-    given = {name: getattr(equations.terms.symbols, name) for name in names}
+    kind = ca.SX if all(f.is_a("SXFunction") for f in made.values()) else ca.MX
+    shapes = {name: getattr(equations.terms.symbols, name).shape for name in names}
+    given = {name: kind.sym(name, *shape) for name, shape in shapes.items()}
     results = [f(*(given[name] for name in f.name_in())) for f in made.values()]
     whole = ca.Function("equations", [*given.values()], results, names, [*made])
     with writing(target):

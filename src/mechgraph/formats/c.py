@@ -15,11 +15,12 @@ import casadi as ca
 import numpy as np
 
 from ..arguments import choice, file_path, listed, writing
+from ..contract.derivatives import Columns
 from ..equations import Equations
 from ..errors import ArgumentError, UnsupportedError, shown
 from ..kernels.program import Untranslatable, trace
 from .arrays import evaluated
-from .exported import Exported, exported, frames, symbols
+from .exported import Exported, casadi_function, exported, frames, symbols
 from .plain_c import Programs, in_precision, in_single, plain_functions
 
 PRECISIONS = ("double", "float")
@@ -84,32 +85,39 @@ class _Model:
     @cached_property
     def exported(self) -> dict[str, Exported]:
         """The functions by name, with all that a step needs."""
+        return self._exported(single=False)
+
+    def _exported(self, single: bool) -> dict[str, Exported]:
         if self.asked is None:
-            return exported(self.equations)
+            return exported(self.equations, single=single)
         asked = listed("functions", self.asked)
         keeps = self.equations.terms.psi.numel() or self.equations.terms.chart.quaternions
         needed = STEPPING[: 3 if keeps else 2] if self.has_step else ()
-        return exported(self.equations, list(dict.fromkeys((*asked, *needed))), beside=("step",))
+        names = list(dict.fromkeys((*asked, *needed)))
+        return exported(self.equations, names, beside=("step",), single=single)
+
+    @cached_property
+    def printed(self) -> dict[str, Exported]:
+        """The same as they are computed in this precision."""
+        return self._exported(single=True) if self.precision == "float" else self.exported
 
     @cached_property
     def made(self) -> dict[str, ca.Function]:
-        """The same as functions; matrices are transposed because C stores them row by row."""
+        """The same as functions."""
         return {
-            key: ca.Function(
-                key,
-                symbols(self.equations, each),
-                [ca.densify(ca.vec(each.value.T))],
-                [*each.arguments],
-                [key],
-                {"cse": True},
-            )
-            for key, each in self.exported.items()
+            key: casadi_function(self.equations, key, each) for key, each in self.exported.items()
         }
 
     @cached_property
     def programs(self) -> Programs:
-        """The same as lists of operations."""
-        return traced("export_c", self.made)
+        """As lists of operations; what has columns has a program for these, too."""
+        made = {}
+        for key, each in self.printed.items():
+            x = symbols(self.equations, each)
+            made[key] = ca.Function(key, x, [each.prepared], {"cse": True})
+            if isinstance(each.value, Columns):
+                made[f"{key}_column"] = each.value.column
+        return traced("export_c", made)
 
     @cached_property
     def reference(self) -> dict[str, Any]:
@@ -238,7 +246,7 @@ def traced(call: str, made: dict[str, ca.Function]) -> Programs:
 
 def _source(model: _Model) -> str:
     body, places = plain_functions(model.programs, model.precision)
-    wrappers = [_wrapper(model, key, max(1, places[key])) for key in model.made]
+    wrappers = [_wrapper(model, key, places) for key in model.made]
     values = [_values(model, "", f" = {_array(model.reference['p'])}")]
     step = [_step(model)] if model.has_step else []
     include = (
@@ -248,9 +256,10 @@ def _source(model: _Model) -> str:
     return "\n".join([f'#include "{model.name}.h"', include, body, own, ""])
 
 
-def _wrapper(model: _Model, key: str, workspace: int) -> str:
+def _wrapper(model: _Model, key: str, places: Mapping[str, int]) -> str:
     """A function with its arguments apart: puts them one after the other, and runs the program."""
     function, lines, offset = model.made[key], [], 0
+    workspace = max(1, places[key], places.get(f"{key}_column", 0))
     for k, argument in enumerate(model.exported[key].arguments):
         size = function.nnz_in(k)
         if argument == "t":
@@ -260,9 +269,28 @@ def _wrapper(model: _Model, key: str, workspace: int) -> str:
         else:
             lines.append(f"(void){argument};")
         offset += size
-    lines = [f"double x[{max(1, offset)}], work[{workspace}];", *lines]
-    body = "\n    ".join([*lines, f"{key}_run(x, work, out);"])
+    lines = [f"double x[{max(1, offset)}], work[{workspace}];", *lines, *_runs(model, key)]
+    body = "\n    ".join(lines)
     return f"{_prototype(model, key)} {{\n    {body}\n}}"
+
+
+def _runs(model: _Model, key: str) -> list[str]:
+    """The program, or what columns share and then each of them."""
+    value = model.printed[key].value
+    if not isinstance(value, Columns):
+        return [f"{key}_run(x, work, out);"]
+    shared, (size, count), (rows, columns) = value.shared.numel(), value.own.shape, value.shape
+    return [
+        f"double made[{shared + size * count}], y[{shared + size}], column[{rows}];",
+        f"{key}_run(x, work, made);",
+        f"for (int i = 0; i < {shared}; i++) {{ y[i] = made[i]; }}",
+        f"for (int k = 0; k < {count}; k++) {{",
+        f"    for (int i = 0; i < {size}; i++) "
+        f"{{ y[{shared} + i] = made[{shared} + {size} * k + i]; }}",
+        f"    {key}_column_run(y, work, column);",
+        f"    for (int i = 0; i < {rows}; i++) {{ out[{columns} * i + k] = column[i]; }}",
+        "}",
+    ]
 
 
 STEP_COMMENT = """\
@@ -376,7 +404,7 @@ def _test(model: _Model) -> str:
 
 def _call(model: _Model, key: str) -> str:
     given = [model.reference[name] for name in model.exported[key].arguments]
-    expected = np.array(model.made[key](*given)).ravel()
+    expected = _row_by_row(model.made[key](*given))
     called = f"{model.name}_{key}({', '.join(model.exported[key].arguments)}, out);"
     return _checked(model, key, expected, f"double out[{max(1, len(expected))}] = {{0}};", called)
 
@@ -474,7 +502,7 @@ def _single_precision_errors(model: _Model) -> dict[str, float]:
     pairs = {}
     for key, exact in model.made.items():
         given = [model.reference[name] for name in model.exported[key].arguments]
-        pairs[key] = made[key](*given), np.array(exact(*given)).ravel()
+        pairs[key] = made[key](*given), _row_by_row(exact(*given))
     if model.has_step:
         pairs["step"] = _stepped(model, made), _stepped(model, model.made)
     errors = {key: _relative(*pair) for key, pair in pairs.items()}
@@ -488,12 +516,21 @@ def _single_precision_errors(model: _Model) -> dict[str, float]:
 
 
 def _in_single(model: _Model, key: str) -> Callable[..., np.ndarray]:
-    program, arguments = in_single(model.programs[key][0]), model.exported[key].arguments
+    value, arguments = model.printed[key].value, model.printed[key].arguments
+
+    def run(name: str, arguments: tuple[str, ...], *given: Any) -> np.ndarray:
+        program, arrays = in_single(model.programs[name][0]), [np.float32(x) for x in given]
+        with np.errstate(all="ignore"):
+            return np.asarray(evaluated(program, arguments, arrays, np))
 
     def function(*given: Any) -> np.ndarray:
-        with np.errstate(all="ignore"):
-            arrays = [np.asarray(value, np.float32) for value in given]
-            return np.asarray(evaluated(program, arguments, arrays, np))
+        made = run(key, arguments, *given)
+        if not isinstance(value, Columns):
+            return made
+        shared, own = np.split(made, [value.shared.numel()])
+        own = own.reshape(value.own.shape[::-1])
+        shared = np.broadcast_to(shared, (len(own), len(shared)))
+        return run(f"{key}_column", ("shared", "own"), shared, own).T.ravel()
 
     return function
 
@@ -514,6 +551,10 @@ def _warn_if_doubtful(errors: dict[str, float]) -> None:
             f'{", ".join(doubtful)}; use precision="double", or another formalism or closure',
             stacklevel=5,
         )
+
+
+def _row_by_row(matrix: ca.DM) -> np.ndarray:
+    return np.array(ca.densify(matrix)).ravel()
 
 
 def _array(values: np.ndarray) -> str:

@@ -10,11 +10,13 @@ import casadi as ca
 from casadi import SX
 
 from ..arguments import some_of
-from ..contract.derivatives import derivatives
+from ..closures.expressions import PROXIMAL_SINGLE
+from ..contract.closed import Closed
+from ..contract.derivatives import Columns, of_accelerations
 from ..equations import Equations
 
 ARGUMENTS = ("q", "u", "t", "w", "p")
-LONG = "accelerations_jacobian"  # derivatives of a closure: a hundred times as much code
+LONG = "accelerations_jacobian"  # a closure for every column
 INVERSE = ("q", "u", "udot", "t", "w", "p")
 
 
@@ -23,16 +25,31 @@ class Exported:
     """A function for other programs: what it is, its value, and what it is a function of."""
 
     meaning: str
-    value: SX
+    value: SX | Columns
     arguments: tuple[str, ...] = ARGUMENTS
+
+    @property
+    def prepared(self) -> SX:
+        """What is computed of the arguments at once: the value, row by row; of one by columns what
+        they share, and the own part of each."""
+        if isinstance(self.value, SX):
+            return ca.densify(ca.vec(self.value.T))
+        return ca.densify(ca.vertcat(self.value.shared, ca.vec(self.value.own)))
 
 
 def exported(
-    equations: Equations, functions: Sequence[str] | None = None, beside: Sequence[str] = ()
+    equations: Equations,
+    functions: Sequence[str] | None = None,
+    beside: Sequence[str] = (),
+    single: bool = False,
 ) -> dict[str, Exported]:
     """What is exported, by name; all of it but what is ``LONG`` with constraints, or what is asked
-    for. ``beside`` are names that may be asked for, too, and are made elsewhere."""
-    known = _known(equations)
+    for. ``beside`` are names that may be asked for, too, and are made elsewhere; ``single`` is for
+    computers that round in single precision."""
+    closed = equations.numeric.closed
+    if single:
+        closed = Closed(equations.terms, closed.closure, PROXIMAL_SINGLE)
+    known = _known(equations, closed)
     usual = [name for name in known if name != LONG or not equations.constraints]
     asked = usual if functions is None else some_of("function", functions, [*known, *beside])
     return {name: make() for name, make in known.items() if name in asked}
@@ -42,12 +59,20 @@ def casadi_functions(
     equations: Equations, functions: Sequence[str] | None = None
 ) -> dict[str, ca.Function]:
     """CasADi functions by name."""
-    return {
-        name: ca.Function(
-            name, symbols(equations, each), [each.value], [*each.arguments], [name], {"cse": True}
-        )
-        for name, each in exported(equations, functions).items()
-    }
+    made = exported(equations, functions)
+    return {name: casadi_function(equations, name, each) for name, each in made.items()}
+
+
+def casadi_function(equations: Equations, name: str, each: Exported) -> ca.Function:
+    """It as a function of CasADi's; one by columns calls that of its column for each of them."""
+    x, value, options = symbols(equations, each), each.value, {"cse": True}
+    if isinstance(value, SX):
+        return ca.Function(name, x, [value], [*each.arguments], [name], options)
+    prepare = ca.Function("prepare", x, [value.shared, value.own], options)
+    given = [ca.MX.sym(symbol, *own.shape) for symbol, own in zip(each.arguments, x, strict=True)]
+    shared, own = prepare(*given)
+    columns = [value.column(shared, column) for column in ca.horzsplit(own)]
+    return ca.Function(name, given, [ca.horzcat(*columns)], [*each.arguments], [name])
 
 
 def symbols(equations: Equations, function: Exported) -> list[SX]:
@@ -61,9 +86,9 @@ def frames(equations: Equations) -> tuple[str, ...]:
     return (*description.bodies, *description.markers)
 
 
-def _known(equations: Equations) -> dict[str, Callable[[], Exported]]:
+def _known(equations: Equations, closed: Closed) -> dict[str, Callable[[], Exported]]:
     """All functions of these equations, each derived if it is asked for."""
-    terms, closed = equations.terms, equations.numeric.closed
+    terms = equations.terms
     results: dict[str, Callable[[], Exported]] = {
         "accelerations": lambda: Exported("forward dynamics, u'", closed.udot),
         "efforts": lambda: Exported("inverse dynamics, M u' - f", terms.tau, INVERSE),
@@ -75,7 +100,7 @@ def _known(equations: Equations) -> dict[str, Callable[[], Exported]]:
         ),
         "accelerations_jacobian": lambda: Exported(
             "derivatives of u' by (q, u, w)",
-            ca.horzcat(*derivatives(closed, "accelerations", "q", "u", "inputs")),
+            of_accelerations(closed, "q", "u", "inputs"),
         ),
     }
     if terms.outputs:

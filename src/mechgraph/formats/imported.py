@@ -14,10 +14,8 @@ from ..errors import ArgumentError, ModelError, blamed, told
 from ..model.bodies import Body
 from ..model.looks import Look
 from ..model.system import System
+from .looks import KINDS, MESHES
 from .reading import text_of
-
-MESHES = (".stl", ".obj", ".dae")
-KINDS = ", ".join(MESHES)
 
 
 def xml_of(path: Path, what: str) -> str:

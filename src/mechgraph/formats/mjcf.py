@@ -7,6 +7,7 @@ where the file shows it; here the coordinate is qpos itself.
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,13 @@ from ..model.looks import Mesh
 from ..model.system import System
 from .grammar import Formula
 from .imported import Imported, hex_color, xml_of
+from .looks import MESHES
 from .mjcf_contacts import MESH, PLANE, Touch, surface_of, touches
 from .reading import ModelFile
 from .spelling import name_text, number_text
 
 FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
-CONNECT, WELD, JOINT = range(3)  # mjtEq
+CONNECT, WELD, JOINT, EQ_TENDON = range(4)  # mjtEq
 OBJ_BODY, OBJ_JOINT, OBJ_GEOM, OBJ_SITE = 1, 3, 5, 6  # mjtObj
 OBJ_EQUALITY, OBJ_TENDON, OBJ_ACTUATOR = 17, 18, 19
 WRAP_JOINT, TENDON = 1, 3  # mjtWrap, mjtTrn
@@ -76,7 +78,7 @@ def read_mjcf(
     drawn."""
     choice("contacts", contacts, CONTACTS)
     taken = {"limits": flag("limits", limits), "friction": flag("friction", friction)}
-    return _Model(_compiled(file_path(path)), taken, contacts).read()
+    return _Model(_compiled(file_path(path)), taken, contacts, file_path(path)).read()
 
 
 def _compiled(path: Path) -> Any:
@@ -89,8 +91,9 @@ def _compiled(path: Path) -> Any:
 
 
 class _Model(Imported):
-    def __init__(self, model: Any, taken: dict[str, bool], contacts: str) -> None:
+    def __init__(self, model: Any, taken: dict[str, bool], contacts: str, path: Path) -> None:
         self.mujoco, self.model, self.contacts = door.library("mujoco"), model, contacts
+        self.path = path
         self.gravity = np.array(model.opt.gravity) * (not model.opt.disableflags & NO_GRAVITY)
         super().__init__(self._text(0) or "model", self.gravity)
         self.taken = taken
@@ -228,10 +231,11 @@ class _Model(Imported):
         if not m.eq_active0[k]:
             self.left_out.append(f"{name!r}, which is not active")
         elif kind in (CONNECT, WELD):
-            self._closed(name, kind, data, *self._ends(k))
+            join = self.system.spherical if kind == CONNECT else self.system.fixed
+            join(name, *self._ends(k), **self._places(k, kind), cut=True)
         elif kind == JOINT:
             self._coupled(name, int(m.eq_obj1id[k]), int(m.eq_obj2id[k]), data)
-        else:
+        elif not (kind == EQ_TENDON and self._tied(name, k)):
             self.left_out.append(f"the equality {name!r}")
 
     def _ends(self, k: int) -> tuple[str, str]:
@@ -241,12 +245,34 @@ class _Model(Imported):
             ids = (int(m.site_bodyid[ids[0]]), int(m.site_bodyid[ids[1]]))
         return self.bodies[ids[0]], self.bodies[ids[1]]
 
-    def _closed(self, name: str, kind: int, data: np.ndarray, one: str, other: str) -> None:
+    def _places(self, k: int, kind: int) -> dict[str, Any]:
+        """Where on both bodies an equality holds: at its sites, or where it says."""
+        m, data = self.model, self.model.eq_data[k]
+        if int(m.eq_objtype[k]) == OBJ_SITE:
+            sites = int(m.eq_obj1id[k]), int(m.eq_obj2id[k])
+            (at, R), (child_at, child_R) = ((m.site_pos[s], _matrix(m.site_quat[s])) for s in sites)
+            turned = {"orientation": R, "child_orientation": child_R} if kind == WELD else {}
+            return {"at": at, "child_at": child_at, **turned}
         if kind == CONNECT:
-            self.system.spherical(name, one, other, at=data[:3], child_at=data[3:6], cut=True)
-            return
-        # the pose of the second body in the first
-        self.system.fixed(name, one, other, at=data[3:6], orientation=_matrix(data[6:10]), cut=True)
+            return {"at": data[:3], "child_at": data[3:6]}
+        # a point of the second body in the first, and the second's orientation there
+        return {"at": data[3:6], "orientation": _matrix(data[6:10]), "child_at": data[:3]}
+
+    def _tied(self, name: str, k: int) -> bool:
+        """L₁ = a₀ + a₁ L₂ of tendons that are sums of joints, from where the file shows both; False
+        if it is another law."""
+        m, data = self.model, self.model.eq_data[k]
+        tendons = [int(x) for x in (m.eq_obj1id[k], m.eq_obj2id[k]) if x >= 0]
+        along = [self._joints_of(tendon) for tendon in tendons]
+        if None in along or (len(tendons) > 1 and np.any(data[2:5])):
+            return False
+        terms, constant = dict[str, float](), float(data[0])
+        for factor, tendon, own in zip((1.0, -float(data[1])), tendons, along, strict=False):
+            constant += factor * float(m.tendon_length0[tendon])
+            for joint, c in (own or {}).items():
+                terms[joint] = terms.get(joint, 0.0) + factor * c
+        self.system.coupling(name, terms, constant)
+        return True
 
     def _coupled(self, name: str, one: int, other: int, data: np.ndarray) -> None:
         """q₁ − ref₁ = Σ aₖ (q₂ − ref₂)ᵏ."""
@@ -367,10 +393,30 @@ class _Model(Imported):
             self.look(body, surface)
         elif kind == MESH:
             color = None if np.allclose(rgba[:3], 0.5) else hex_color(rgba)  # 0.5 is not said
-            pose = m.geom_pos[geom], _matrix(m.geom_quat[geom])
-            self.look(
-                body, Mesh(*pose, color, None, None, *self._triangles(int(m.geom_dataid[geom])))
-            )
+            at, R = m.geom_pos[geom], _matrix(m.geom_quat[geom])
+            mesh = int(m.geom_dataid[geom])
+            own, source = self._triangles(mesh), self._file_of(mesh, at, R, color)
+            self.look(body, Mesh(at, R, color, None, None, *own, source))
+
+    @cached_property
+    def meshes(self) -> dict[str, Any]:
+        """What the file says of its meshes; one without a name has that of its own file."""
+        said = self.mujoco.MjSpec.from_file(str(self.path)).meshes
+        return {mesh.name or Path(mesh.file).stem: mesh for mesh in said}
+
+    def _file_of(self, mesh: int, at: np.ndarray, R: np.ndarray, color: str | None) -> Mesh | None:
+        """A mesh by its file, of which MuJoCo's compiler moves the origin to the mass centre; None
+        if it is of none that is drawn here, or is turned before it is scaled."""
+        m, said = self.model, self.meshes[self.model.mesh(mesh).name]
+        start = int(m.mesh_pathadr[mesh])
+        paths = bytes(m.paths)
+        file = Path(paths[start : paths.index(b"\0", start)].decode()) if start >= 0 else Path()
+        if file.suffix.lower() not in MESHES or np.any(said.refquat != [1, 0, 0, 0]):
+            return None
+        scale, turned = np.array(m.mesh_scale[mesh]), R @ _matrix(m.mesh_quat[mesh]).T
+        return Mesh(
+            at - turned @ (m.mesh_pos[mesh] + scale * said.refpos), turned, color, scale, file
+        )
 
     def _triangles(self, mesh: int) -> tuple[np.ndarray, np.ndarray]:
         m = self.model

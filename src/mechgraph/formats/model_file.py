@@ -70,21 +70,25 @@ def save(system: System | Description, path: str | Path, **about: Any) -> Path:
     if path.suffix.lower() not in SUFFIXES:
         known = ", ".join((*SUFFIXES, *ROBOTS))
         raise ArgumentError(f"{path.name}: a model file ends in one of {known}")
-    text = write(system, path.suffix.lower() == ".json", **about)
+    text = write(system, path.suffix.lower() == ".json", path.parent, **about)
     path.write_text(text, encoding="utf-8")
     return path
 
 
-def write(system: System | Description, as_json: bool = False, **about: Any) -> str:
-    """A system in the format of model files."""
-    data = as_data(system, **about)
+def write(
+    system: System | Description, as_json: bool = False, folder: Path | None = None, **about: Any
+) -> str:
+    """A system in the format of model files; meshes in the ``folder`` are named from there."""
+    data = as_data(system, folder, **about)
     return document.json_text(data) if as_json else document.yaml_text(data)
 
 
-def as_data(system: System | Description, **about: Any) -> dict[str, Any]:
+def as_data(
+    system: System | Description, folder: Path | None = None, **about: Any
+) -> dict[str, Any]:
     """A system as plain mappings, lists, texts and numbers. What cannot be written is named."""
     said = system.snapshot() if isinstance(system, System) else system
-    data = Writing(said).data()
+    data = Writing(said, folder).data()
     told = {key: value for key, value in about.items() if value}
     first = {key: told.pop(key) for key in ("title",) if key in told}
     return {"mechgraph": data["mechgraph"], **first, **data, **told}

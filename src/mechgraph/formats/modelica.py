@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import casadi as ca
+import numpy as np
 
 from ..arguments import file_path, writing
 from ..equations import Equations
 from ..errors import ArgumentError, UnsupportedError, shown
 from ..kernels.program import Program, Value
+from ..tables.searches import PICK
 from .c import traced
 from .fmu_model import FmuModel, Variable, started
 
@@ -44,12 +46,64 @@ SPELLED = {
     "acosh": "log({0} + sqrt({0} ^ 2 - 1.0))", "atanh": "0.5 * log((1.0 + {0}) / (1.0 - {0}))",
     "remainder": "{0} - {1} * floor({0} / {1} + 0.5)",
     "copysign": "abs({0}) * (if {1} < 0.0 then -1.0 else 1.0)",
-    "if_else_zero": "if {0} then {1} else 0.0",
+    "if_else_zero": "if {0} then {1} else 0.0", "erf": "erf_({0})",
 }  # fmt: skip
 PLAIN = {
     "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "exp", "log",
     "sqrt", "floor", "ceil", "sign",
 }  # fmt: skip
+FUNCTIONS = {  # that Modelica has not
+    "search_": """\
+function search_ "how many of the knots are not above x"
+  input Real knots[:];
+  input Real x;
+  output Real piece;
+protected
+  Integer low;
+  Integer high;
+  Integer middle;
+algorithm
+  low := 0;
+  high := size(knots, 1);
+  while low < high loop
+    middle := div(low + high, 2);
+    if x < knots[middle + 1] then
+      high := middle;
+    else
+      low := middle + 1;
+    end if;
+  end while;
+  piece := low;
+end search_;""",
+    "entry_": """\
+function entry_ "what a table has in a piece, which are counted from zero"
+  input Real column[:];
+  input Real piece;
+  output Real value;
+algorithm
+  value := column[1 + integer(piece)];
+end entry_;""",
+    "erf_": """\
+function erf_ "the error function, by its series in which all terms have one sign"
+  input Real x;
+  output Real value;
+protected
+  Real near;
+  Real term;
+  Real n;
+algorithm
+  near := min(6.0, max(-6.0, x));
+  value := near;
+  term := near;
+  n := 1.0;
+  while abs(term) > 1e-17 * abs(value) loop
+    n := n + 2.0;
+    term := term * 2.0 * near ^ 2 / n;
+    value := value + term;
+  end while;
+  value := 2.0 / sqrt(3.141592653589793) * exp(-near ^ 2) * value;
+end erf_;""",
+}
 
 
 def export_modelica(equations: Equations, path: str | Path, **about: Any) -> Path:
@@ -91,7 +145,7 @@ def _text(model: FmuModel, name: str) -> str:
     parts = [
         f"model {name} {title}",
         *_indented(_declared(model, names)),
-        *(["protected", *_indented(printer.declared)] if printer.declared else []),
+        *(["protected", *_indented(printer.before)] if printer.before else []),
         "initial equation",
         *_indented(begins),
         "equation",
@@ -116,7 +170,7 @@ def _known(model: FmuModel) -> list[Variable]:
 
 def _names(model: FmuModel, title: str) -> dict[int, str]:
     """A word of Modelica for each variable, by its reference; primes are dots."""
-    taken, names = {*RESERVED, title}, {}
+    taken, names = {*RESERVED, title, "no_number_", *FUNCTIONS}, {}
     for variable in model.variables:
         word = re.sub(r"\W", "_", variable.name.replace("'", "_dot"), flags=re.ASCII)
         word = word if re.match(r"[A-Za-z]", word) else f"x{word}"
@@ -168,13 +222,7 @@ def _number(value: float) -> str:
 def _program(model: FmuModel) -> Program:
     value = ca.densify(ca.vertcat(model.derivatives, model.observed))
     made = {"model": ca.Function("model", [model.x], [value], {"cse": True})}
-    program = traced("export to Modelica", made)["model"][0]
-    if program.tables:
-        raise UnsupportedError(
-            "export to Modelica: there is a table in the model, which the text does not carry; "
-            "export C or an FMU, or write it with mg.if_else"
-        )
-    return program
+    return traced("export to Modelica", made)["model"][0]
 
 
 class _Printer:
@@ -186,11 +234,23 @@ class _Printer:
             k for v in program.values if v[0] not in ("input", "constant") for k in v[1:]
         )
         self.uses = uses + Counter(program.outputs[0])
+        self.constants: dict[str, tuple[str, str]] = {}  # names and declarations
         self.declared: list[str] = []
         self.lines: list[str] = []
         self.texts: list[str] = []
         for number, value in enumerate(program.values):
             self.texts.append(self._named(number, value))
+
+    @property
+    def before(self) -> list[str]:
+        """What is declared before the equations."""
+        written = "\n".join(self.lines + self.results())
+        used = [text for name, text in FUNCTIONS.items() if f"{name}(" in written]
+        return [
+            *"\n".join(used).splitlines(),
+            *(text for _, text in self.constants.values()),
+            *self.declared,
+        ]
 
     def results(self) -> list[str]:
         """The values of the program."""
@@ -200,12 +260,41 @@ class _Printer:
         text = self._spelled(value)
         if value[0] in ("input", "constant") or (self.uses[number] < 2 and len(text) < INLINE):
             return text
-        name = f"v{number}"
-        while name in self.taken:
-            name += "_"
+        name = self._free(f"v{number}")
         self.declared.append(f"{'Boolean' if value[0] in LOGIC else 'Real'} {name};")
         self.lines.append(f"{name} = {text};")
         return name
+
+    def _free(self, name: str) -> str:
+        while name in self.taken:
+            name += "_"
+        return name
+
+    def _looked_up(self, kind: str, given: list[str]) -> str:
+        """The piece of a table, or what stands in one of its columns there."""
+        name, _, last = kind.rpartition("_")
+        if kind in self.program.tables:
+            picked, (knots, _) = PICK.fullmatch(kind), self.program.tables[kind]
+            if picked:
+                return f"(({given[0]} - 1.0) * {picked[2]}.0 + ({given[1]} - 1.0))"
+            return f"search_({self._constant(f'{kind}_knots', knots)}, {given[0]})"
+        column = self.program.tables[name][1][:, int(last) - 1]
+        entry = f"entry_({self._constant(kind, np.nan_to_num(column))}, {given[0]})"
+        there = np.flatnonzero(np.isfinite(column))
+        if len(there) == len(column):
+            return entry
+        within = f"{given[0]} > {there[0] - 0.5} and {given[0]} < {there[-1] + 0.5}"
+        return f"(if {within} then {entry} else {self._no_number()})"
+
+    def _constant(self, what: str, numbers: np.ndarray) -> str:
+        """The name of an array of numbers."""
+        if what not in self.constants:
+            name = self._free(re.sub(r"^(search|pick)_[\d_]+_[0-9a-f]+_", "table_", what))
+            self.taken.add(name)
+            values = ", ".join(_number(float(x)) for x in numbers)
+            text = f"constant Real {name}[{len(numbers)}] = {{{values}}};"
+            self.constants[what] = name, text
+        return self.constants[what][0]
 
     def _spelled(self, value: Value) -> str:
         kind, operands = value[0], value[1:]
@@ -215,6 +304,8 @@ class _Printer:
             return self._no_number() if math.isnan(operands[0]) else _number(operands[0])
         if kind in PLAIN:
             return f"{kind}({', '.join(map(self._real, operands))})"
+        if kind in self.program.tables or kind.rpartition("_")[0] in self.program.tables:
+            return self._looked_up(kind, [self._real(k) for k in operands])
         if kind not in LOGIC and kind not in SPELLED:
             raise UnsupportedError(
                 f"export to Modelica: Modelica has no function {kind}; export C or an FMU, or "

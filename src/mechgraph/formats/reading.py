@@ -15,13 +15,16 @@ from casadi import SX
 
 from ..errors import ModelError, shown, unknown
 from ..model import kinds
+from ..model.bodies import Marker
+from ..model.contact.surfaces import Surface
 from ..model.joints import Chain
+from ..model.looks import Look
 from ..model.system import System
 from ..motion.speeds import joint_chart
 from ..studies.simulation.simulate import simulate
 from ..tables.grid import Grid
 from ..tables.table import Table
-from . import document
+from . import document, looks
 from .document import Node
 from .grammar import Formula, evaluate
 from .values import Values
@@ -32,8 +35,8 @@ SUFFIXES = (".yaml", ".yml", ".json")
 OPTIONS = [*inspect.signature(simulate).parameters][3:]  # but for what is said elsewhere
 SECTIONS = (
     "mechgraph", "title", "name", "gravity", "plane", "tables", "parameters", "inputs",
-    "bodies", "markers", "placed", "joints", "forces", "constraints", "speeds", "outputs", "order",
-    "start", "guess", "duration", "options",
+    "bodies", "markers", "placed", "joints", "forces", "constraints", "speeds", "outputs", "looks",
+    "order", "start", "guess", "duration", "options",
 )  # fmt: skip
 ORDERED = (
     "parameters",
@@ -110,6 +113,7 @@ class Reading(Values):
             "constraints": lambda name, node: self._element(name, node, kinds.CONSTRAINTS),
             "speeds": lambda name, node: self._said(self.system.speed, name, node),
             "outputs": self._output,
+            "looks": self._looks,
         }
 
     def _header(self, sections: dict[str, Node]) -> None:
@@ -247,6 +251,30 @@ class Reading(Values):
 
     def _output(self, name: str, node: Node) -> None:
         self.system.output(name, self._formula(node))
+
+    def _looks(self, name: str, node: Node) -> None:
+        """How a body is drawn: shapes, and meshes of files."""
+        if name != "ground" and name not in self.system.bodies:
+            raise ModelError(unknown("body", name, ["ground", *self.system.bodies]))
+        if not isinstance(node.value, list):
+            raise ModelError(f"must be a list of shapes and meshes, got {shown(node.plain())}")
+        self.system._looks[name] = tuple(self._look(name, item) for item in node.value)
+        self.system._snapshot = None
+
+    def _look(self, body: str, node: Node) -> Look:
+        given = self._given(node)
+        if "mesh" not in given:
+            found = self._typed(node)
+            if not isinstance(found, Surface):
+                raise ModelError(f"must be a shape or a mesh, got {shown(node.plain())}")
+            return found
+        where = {
+            key: self._value("Any", key, given[key])
+            for key in ("at", "orientation")
+            if key in given
+        }
+        place = Marker(body, self.system._known(body), **where)
+        return looks.mesh_of({key: item.plain() for key, item in given.items()}, place, self.folder)
 
     def _placed(self, name: str, node: Node) -> None:
         given = self._given(node)
@@ -398,16 +426,16 @@ class Reading(Values):
             self._fail(name)
             self.problems += [_split(problem) for problem in error.problems]
         except _At as error:
+            own = [problem for problem in error.problems if not self._follows(problem)]
             self._fail(name)
-            own = (problem for problem in error.problems if not self._follows(problem))
             self.problems += [(error.line, f"{what}: {problem}") for problem in own]
         except ModelError as error:
+            own = [problem for problem in error.problems if not self._follows(problem)]
             self._fail(name)
-            for problem in error.problems:
-                if not self._follows(problem):
-                    plain = re.sub(rf"^\w+ {re.escape(repr(name))}: ", "", problem)
-                    plain = plain.replace("made by frame()", "written as {}")
-                    self._problem(_blamed_key(node, plain), f"{what}: {plain}")
+            for problem in own:
+                plain = re.sub(rf"^\w+ {re.escape(repr(name))}: ", "", problem)
+                plain = plain.replace("made by frame()", "written as {}")
+                self._problem(_blamed_key(node, plain), f"{what}: {plain}")
 
     def _fail(self, name: str | None) -> None:
         if name is not None:

@@ -1,12 +1,15 @@
-"""Trees of hinges, slides, balls and free bodies written as URDF and MJCF, for other programs.
+"""Hinges, slides, balls and free bodies written as URDF and MJCF, for other programs.
 
-Parameters have the values of the model. What the format has no word for (loops, forces other than
-springs and dampers in joints, outputs …) is warned of by name.
+Parameters have the values of the model. Couplings of two joints are mimic joints in URDF, and MJCF
+has a word for all of them, and for loops that a hinge, a ball or a fixed joint closes. What the
+format has no word for (forces other than springs and dampers in joints, outputs …) is warned of by
+name.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -19,43 +22,73 @@ from scipy.spatial.transform import Rotation
 from ..arguments import file_path, writing
 from ..errors import ModelError, UnsupportedError
 from ..model.bodies import Body, Marker
+from ..model.constraints import Coupling
 from ..model.description import Description
 from ..model.forces import JointSpring, Rotor
-from ..model.joints import Fixed, Free, Prismatic, Revolute, Spherical
+from ..model.joints import Fixed, Free, Joint, Prismatic, Revolute, Spherical
 from ..model.rubbing import JointFriction
 from ..model.stops import RigidStop
 from ..motion.topology import Arc, topology
 
 Pose = tuple[np.ndarray, np.ndarray]  # R, p
+THIN = 1e-10  # of inertia or mass, which MuJoCo takes for more than nothing
 
 
 class _Tree:
     """A system as numbers: for each body the pose of its joint, and what is in the joint."""
 
-    def __init__(self, said: Description, kinds: tuple[type, ...]) -> None:
+    def __init__(
+        self, said: Description, kinds: tuple[type, ...], closing: tuple[type, ...] = ()
+    ) -> None:
         self.said, self.topology = said, topology(said)
-        self._refuse(kinds)
+        self._refuse(kinds, closing)
+        self.simple = {  # joints of one coordinate
+            arc.joint.name
+            for arc in self.topology.arcs
+            if isinstance(arc.joint.kind, (Revolute, Prismatic))
+        }
         self.left_out = self._left_out()
 
-    def _refuse(self, kinds: tuple[type, ...]) -> None:
-        cut = [joint.name for joint in self.topology.cut]
-        if cut:
+    def _refuse(self, kinds: tuple[type, ...], closing: tuple[type, ...]) -> None:
+        cut = [joint for joint in self.topology.cut if type(joint.kind) not in closing]
+        if cut and not closing:
+            listed = ", ".join(joint.name for joint in cut)
             raise UnsupportedError(
-                f"the joints {', '.join(cut)} close loops, and only trees can be written"
+                f"the joints {listed} close loops, and only trees can be written"
             )
-        for joint in self.said.joints.values():
-            if type(joint.kind) not in kinds:
-                known = ", ".join(kind.__name__.lower() for kind in kinds)
+        tree = [arc.joint for arc in self.topology.arcs if type(arc.joint.kind) not in kinds]
+        for joint, able, what in ((tree, kinds, "has"), (cut, closing, "closes loops by")):
+            for each in joint:
+                known = ", ".join(kind.__name__.lower() for kind in able)
                 raise UnsupportedError(
-                    f"joint {joint.name!r} is {type(joint.kind).__name__.lower()}; the format has "
+                    f"joint {each.name!r} is {type(each.kind).__name__.lower()}; the format {what} "
                     f"{known}"
                 )
 
     def _left_out(self) -> list[str]:
-        written = (JointSpring, Rotor, RigidStop, JointFriction)
-        elements = [e.called for e in self.said.elements if not isinstance(e, written)]
+        elements = [e.called for e in self.said.elements if not self._is_written(e)]
         outputs = [f"output {name!r}" for name in self.said.outputs]
         return [*elements, *outputs, *(f"speed {name!r}" for name in self.said.speeds)]
+
+    def _is_written(self, element: Any) -> bool:
+        """Whether it is built into a joint of one coordinate, or couples such joints."""
+        if isinstance(element, Coupling):
+            return {*element.coefficients} <= self.simple
+        joint = element.joint if isinstance(element, JointSpring) else None
+        if isinstance(element, (Rotor, RigidStop, JointFriction)):
+            joint = element.coordinate
+        return joint in self.simple
+
+    @property
+    def couplings(self) -> Iterator[tuple[str, dict[str, float], float]]:
+        """Σ c q = constant of joints with one coordinate each."""
+        for e in self.said.elements:
+            if isinstance(e, Coupling) and self._is_written(e):
+                values = {key: self.number(c, e.called).item() for key, c in e.coefficients.items()}
+                terms = {key: c for key, c in values.items() if c}
+                if not terms:
+                    raise UnsupportedError(f"{e.called}: all of its coefficients are zero")
+                yield e.name, terms, self.number(e.constant, e.called).item()
 
     def number(self, expression: Any, what: str) -> np.ndarray:
         """An expression of parameters as numbers."""
@@ -146,6 +179,8 @@ def save_urdf(said: Description, path: str | Path) -> Path:
         _urdf_link(root, tree, said.bodies[outboard.body.name], frames[outboard.body.name])
         origin = _times(_inverse(frames[inboard.body.name]), tree.pose(inboard))
         _urdf_joint(root, tree, arc, inboard.body.name, outboard.body.name, origin)
+    for name, terms, constant in tree.couplings:
+        _mimic(root, tree, name, terms, constant)
     for name, marker in said.markers.items():
         origin = _times(_inverse(frames[marker.body.name]), tree.pose(marker))
         ET.SubElement(root, "link", name=name)
@@ -200,6 +235,22 @@ def _urdf_joint(
                 tree.left_out.append(f"{key} of {arc.joint.name!r}")
 
 
+def _mimic(
+    root: ET.Element, tree: _Tree, name: str, terms: dict[str, float], constant: float
+) -> None:
+    """c₁ q₁ + c₂ q₂ = constant as q₁ = −c₂/c₁ q₂ + constant/c₁; a joint mimics one other."""
+    joints = {each.get("name"): each for each in root.findall("joint")}
+    free = [key for key in terms if joints[key].find("mimic") is None]
+    if len(terms) != 2 or not free:
+        tree.left_out.append(f"coupling {name!r}")
+        return
+    one = free[0]
+    (other,) = (key for key in terms if key != one)
+    law = {"multiplier": -terms[other] / terms[one], "offset": constant / terms[one]}
+    given = {"joint": other, **{key: repr(x) for key, x in law.items()}}
+    ET.SubElement(joints[one], "mimic", given)
+
+
 def _joined(
     root: ET.Element, name: str, word: str, parent: str, child: str, origin: Pose
 ) -> ET.Element:
@@ -218,9 +269,10 @@ def _fixed(root: ET.Element, name: str, parent: str, child: str, origin: Pose) -
 
 
 def save_mjcf(said: Description, path: str | Path) -> Path:
-    """Write a tree as MJCF, for MuJoCo: a body has the frame of the joint that leads to it."""
+    """Write a system as MJCF, for MuJoCo: a body has the frame of the joint that leads to it, and
+    what closes loops or couples joints is an equality."""
     path = file_path(path)
-    tree = _Tree(said, (Revolute, Prismatic, Spherical, Free, Fixed))
+    tree = _Tree(said, (Revolute, Prismatic, Spherical, Free, Fixed), (Revolute, Spherical, Fixed))
     root = ET.Element("mujoco", model=said.name)
     ET.SubElement(root, "compiler", angle="radian", autolimits="true", balanceinertia="false")
     ET.SubElement(root, "option", gravity=_numbers(tree.number(said.gravity, "gravity")))
@@ -237,8 +289,57 @@ def save_mjcf(said: Description, path: str | Path) -> Path:
     for name, marker in said.markers.items():
         at = _times(_inverse(frames[marker.body.name]), tree.pose(marker))
         _placed(bodies[marker.body.name], "site", name, at)
+    for joint in tree.topology.cut:
+        _mjcf_closed(root, tree, joint, bodies, frames)
+    for name, terms, constant in tree.couplings:
+        _mjcf_coupled(root, name, terms, constant)
     tree.warn(path)
     return _write(root, path)
+
+
+def _section(root: ET.Element, name: str) -> ET.Element:
+    found = root.find(name)
+    return ET.SubElement(root, name) if found is None else found
+
+
+def _mjcf_closed(
+    root: ET.Element,
+    tree: _Tree,
+    joint: Joint,
+    bodies: dict[str, ET.Element],
+    frames: dict[str, Pose],
+) -> None:
+    """A ball is one point of both bodies, a hinge two points of its axis, a fixed joint a frame."""
+    kind: Any = joint.kind
+    along = [np.zeros(3)]
+    if isinstance(kind, Revolute):
+        along.append(tree.number(kind.e, f"axis of {joint.name!r}").ravel())
+    word = "weld" if isinstance(kind, Fixed) else "connect"
+    for k, offset in enumerate(along, start=1):
+        given = {"name": joint.name if k == 1 else f"{joint.name} {k}"}
+        for end, marker in (("1", joint.parent), ("2", joint.child)):
+            body = marker.body.name
+            at = _times(_inverse(frames[body]), _times(tree.pose(marker), (np.eye(3), offset)))
+            given[f"site{end}"] = f"{given['name']} end {end}"
+            _placed(bodies[body], "site", given[f"site{end}"], at)
+        ET.SubElement(_section(root, "equality"), word, given)
+
+
+def _mjcf_coupled(root: ET.Element, name: str, terms: dict[str, float], constant: float) -> None:
+    """q₁ = a₀ + a₁ q₂; of more joints the length of a tendon, Σ c q = a₀."""
+    equality = _section(root, "equality")
+    if len(terms) <= 2:
+        one, *others = terms
+        slope = -sum(terms[other] for other in others) / terms[one]
+        given = {f"joint{k}": joint for k, joint in enumerate(terms, start=1)}
+        given |= {"name": name, "polycoef": _numbers([constant / terms[one], slope, 0, 0, 0])}
+        ET.SubElement(equality, "joint", given)
+        return
+    tendon = ET.SubElement(_section(root, "tendon"), "fixed", name=name)
+    for joint, c in terms.items():
+        ET.SubElement(tendon, "joint", joint=joint, coef=repr(c))
+    law = _numbers([constant, 0, 0, 0, 0])
+    ET.SubElement(equality, "tendon", name=name, tendon1=name, polycoef=law)
 
 
 def _placed(parent: ET.Element, word: str, name: str, pose: Pose) -> ET.Element:
@@ -284,10 +385,21 @@ def _mjcf_joint(body: ET.Element, tree: _Tree, arc: Arc, at: Pose) -> None:
 
 def _mjcf_inertial(element: ET.Element, tree: _Tree, body: Body, frame: Pose) -> None:
     if body.weightless:
+        if element.find("joint") is not None or element.find("freejoint") is not None:
+            tree.left_out.append(f"no mass of {body.name!r}, which moves: MuJoCo wants some")
         return
     mass, com, inertia = tree.inertia(body)
     R, com = _times(_inverse(frame), (np.eye(3), com))
-    inertia = R @ inertia @ R.T
+    inertia = R @ _thickened(inertia, mass, body.name, tree) @ R.T
     order = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)]
     full = _numbers([inertia[each] for each in order])
     ET.SubElement(element, "inertial", pos=_numbers(com), mass=repr(mass), fullinertia=full)
+
+
+def _thickened(inertia: np.ndarray, mass: float, name: str, tree: _Tree) -> np.ndarray:
+    """An inertia with nothing about an axis, as of a thin rod, with as little as MuJoCo takes."""
+    values, axes = np.linalg.eigh(inertia)
+    least = THIN * max(mass, values[-1])
+    if values[0] < least:
+        tree.left_out.append(f"no inertia about an axis of {name!r} ({least:.1g} kg m² is written)")
+    return np.asarray(axes @ np.diag(np.maximum(values, least)) @ axes.T)

@@ -34,6 +34,19 @@ TABLE: dict[str, Any] = {
     },
     "additionalProperties": False,
 }
+MESH: dict[str, Any] = {
+    "description": "A file of triangles that a body is drawn with.",
+    "type": "object",
+    "properties": {
+        "mesh": {"type": "string"},
+        "scale": {"$ref": "#/$defs/numbers"},
+        "at": {"$ref": "#/$defs/numbers"},
+        "orientation": {"$ref": "#/$defs/orientation"},
+        "color": {"type": "string", "pattern": "^#[0-9a-f]{6}$"},
+    },
+    "required": ["mesh"],
+    "additionalProperties": False,
+}
 DEFS: dict[str, Any] = {
     "number": {
         "description": "A number, or an expression of parameters, inputs and time in a text.",
@@ -141,6 +154,9 @@ def model_schema() -> dict[str, Any]:
             "constraints": _section(_one_of(_words(kinds.CONSTRAINTS))),
             "speeds": _section(_arguments(System.speed)),
             "outputs": _section({"$ref": "#/$defs/formula"}),
+            "looks": _section(
+                {"type": "array", "items": {"anyOf": [MESH, {"$ref": "#/$defs/typed"}]}}
+            ),
             "order": _section({"type": "array", "items": {"type": "string"}}),
             "start": about,
             "guess": about,

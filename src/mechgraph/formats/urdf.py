@@ -11,6 +11,7 @@ import io
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 
@@ -60,10 +61,19 @@ def _parsed(path: Path) -> Any:
         text = _expanded(path)
     urdf = door.library("yourdfpy")
     try:
-        stream = io.BytesIO(text.encode())
+        stream = io.BytesIO(_named(text, path.stem))
         return urdf.URDF.load(stream, build_scene_graph=False, load_meshes=False).robot
     except Exception as error:  # whatever a file that others wrote makes of it
         raise ModelError(f"{path.name}: not a URDF file: {told(error)}") from None
+
+
+def _named(text: str, name: str) -> bytes:
+    """A robot without a name has that of its file."""
+    root = ElementTree.fromstring(text.encode())
+    if "name" in root.attrib:
+        return text.encode()
+    root.set("name", name)
+    return ElementTree.tostring(root, encoding="utf-8")
 
 
 def _expanded(path: Path) -> str:
@@ -91,6 +101,11 @@ class _Robot(Imported):
         self.names = {link.name: _body_name(link.name, links) for link in robot.links}
 
     def read(self, floating: bool) -> System:
+        if not self.robot.links:
+            raise ModelError(
+                f"{self.robot.name}: the file describes no links, so there is no robot in it "
+                "(made by xacro, it is a file of macros that nobody called)"
+            )
         for link in self.robot.links:
             with blamed(f"link {link.name!r}"):
                 self._link(link)
@@ -184,13 +199,16 @@ class _Robot(Imported):
         return out
 
     def _mimic(self, joint: Any) -> None:
-        """q = multiplier · (q of the other) + offset."""
-        mimic, name = joint.mimic, f"{joint.name} mimics {joint.mimic.joint}"
-        factor = 1.0 if mimic.multiplier is None else float(mimic.multiplier)
-        moving = {each.name for each in self.robot.joints if each.type in MOVING}
-        terms = {key: c for key, c in ((joint.name, 1.0), (mimic.joint, -factor)) if key in moving}
-        if joint.name in moving:  # a joint that is fixed stays at zero
-            self.system.coupling(name, terms, float(mimic.offset or 0.0))
+        """q = multiplier · (q of the other) + offset; a joint that is fixed stays at zero."""
+        mimic, kinds = joint.mimic, {each.name: each.type for each in self.robot.joints}
+        other, kind = mimic.joint, kinds.get(mimic.joint, "not there")
+        if not {joint.type, kind} <= {*MOVING, "fixed"} or other == joint.name:
+            which = f"{joint.name} ({joint.type}) mimics {other} ({kind})"
+            self.left_out.append(f"a mimic joint that cannot be one: {which}")
+        elif joint.type != "fixed":
+            factor = 1.0 if mimic.multiplier is None else float(mimic.multiplier)
+            terms = {joint.name: 1.0} | ({other: -factor} if kind != "fixed" else {})
+            self.system.coupling(f"{joint.name} mimics {other}", terms, float(mimic.offset or 0.0))
 
     def _contacts(self, ground: dict[str, Any], floating: bool) -> None:
         """Each shape on a link that moves touches the plane."""

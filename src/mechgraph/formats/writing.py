@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,13 +21,14 @@ from ..model.description import Description
 from ..model.fittings import OPTIONS, fitted
 from ..model.forces import JointSpring
 from ..model.joints import Chain, Joint
+from ..model.looks import Mesh
 from ..model.rubbing import DryFriction
 from ..model.stops import Limits
 from ..model.transitions import Ball, Directed, Rotation, Screw, Transition, Translation
 from ..model.unit import Unit
 from ..tables.grid import Grid
 from ..tables.table import Table
-from . import document
+from . import document, looks
 from .grammar import Formula
 from .reading import ORDERED, VERSION, Reading
 from .spelling import Tables, function_text, name_text, noted, spelled
@@ -36,8 +38,8 @@ from .values import LAW, POINT, type_word, typed_values
 class Writing:
     """What a description says, as plain data; problems are gathered."""
 
-    def __init__(self, said: Description) -> None:
-        self.said, self.problems = said, list[str]()
+    def __init__(self, said: Description, folder: Path | None = None) -> None:
+        self.said, self.folder, self.problems = said, folder, list[str]()
         self.tables: Tables = {}
         symbols = {"time": said.time, **said.parameters, **said.inputs}
         self.names = {
@@ -80,12 +82,29 @@ class Writing:
                 for n, v in said.outputs.items()
                 if n not in self.inner["outputs"]
             },
+            "looks": self._looks(),
         }
         if self.problems:
             raise ModelError(self.problems)
         tables = {name: _points(table) for name, table in self.tables.items()}
         data |= {key: value for key, value in {"tables": tables, **sections}.items() if value}
         return self._ordered(data)
+
+    def _looks(self) -> dict[str, list[Any]]:
+        """How bodies are drawn; meshes that come from no file are told, and left out."""
+        own = {k: v for k, v in self.said.looks.items() if k not in self.inner["bodies"]}
+        data = {
+            body: [
+                looks.as_data(x, self.folder) if isinstance(x, Mesh) else self._value(x)
+                for x in each
+            ]
+            for body, each in own.items()
+        }
+        lost = ", ".join(body for body, each in data.items() if None in each)
+        if lost:
+            warnings.warn(f"meshes that are of no file are not written: {lost}", stacklevel=6)
+        kept = {body: [x for x in each if x is not None] for body, each in data.items()}
+        return {body: each for body, each in kept.items() if each}
 
     def _section(self, name: str, write: Callable[[Any], Any]) -> dict[str, Any]:
         return {
@@ -183,7 +202,7 @@ class Writing:
 
     def _unit(self, unit: Unit) -> dict[str, Any]:
         ground = unit.ground._given
-        inside = Writing(unit.inside).data()
+        inside = Writing(unit.inside, self.folder).data()
         own = {name for e in unit.inside.elements for name in e.parameters()}
         given = {
             kind: {

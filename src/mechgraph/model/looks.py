@@ -23,6 +23,7 @@ class Mesh:
     file: Path | None = None
     vertices: np.ndarray | None = None  # (n, 3)
     faces: np.ndarray | None = None  # (m, 3), numbers of vertices
+    source: Mesh | None = None  # the same by its file, if triangles are known already
 
 
 Look = Surface | Mesh

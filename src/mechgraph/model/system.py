@@ -347,7 +347,9 @@ class System(ElementWords):
             self.add(element)
         for key, value in unit.outputs.items():
             self.output(unit.called(key), value)
-        self._looks |= {unit.called(body): look for body, look in inside.looks.items()}
+        self._looks |= {
+            unit.called(body): look for body, look in inside.looks.items() if body in inside.bodies
+        }
         return unit
 
     def _number_inside(self, name: str, value: SX | float | None) -> SX:
@@ -538,7 +540,7 @@ class System(ElementWords):
 
     def save(self, path: str | Path) -> Path:
         """Write it to a file, by the ending: a model file, which ``mg.load`` reads (.yaml, .json),
-        or, if it is a tree, URDF (.urdf) or MJCF (.xml).
+        or, as far as they go, URDF (.urdf) or MJCF (.xml).
 
         What cannot be written, such as classes of one's own, is named.
         """

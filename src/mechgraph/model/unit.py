@@ -297,7 +297,7 @@ def outer_numbers(
 # what a description consists of that can be said again; its name and ground are the outer ones
 KNOWN = (
     "name", "gravity", "time", "ground", "bodies", "markers", "joints", "forces", "constraints",
-    "parameters", "defaults", "inputs", "outputs", "units", "plane", "derived",
+    "parameters", "defaults", "inputs", "outputs", "units", "plane", "derived", "looks",
 )  # fmt: skip
 
 

@@ -356,6 +356,7 @@ class SciPy(Integrator):
         self._unsure, self._doubted = np.zeros(count), -DOUBT
         self._traced: list[tuple[float, np.ndarray]] = []
         self._first: float | None = None
+        self._latest = -np.inf  # when slopes were asked for
         self._stride = 1
 
     def _function(self, name: str, value: SX) -> Callable[[float, np.ndarray], np.ndarray]:

@@ -60,8 +60,15 @@ class Stabilized(SciPy):
         self.power = self._function("rates", problem.motion.rates)
         self.first_multipliers = self._function("multipliers", equations.numeric.closed.lam)
 
-    def _new_solver(self, t: float, y: np.ndarray, end: float) -> OdeSolver:
-        return IndexTwo(self, t, y, end)
+    def _may_begin(self) -> bool:
+        return True  # without accelerations, too
+
+    def _new_solver(
+        self, t: float, y: np.ndarray, end: float, first: float | None = None
+    ) -> OdeSolver:
+        solver = IndexTwo(self, t, y, end)
+        solver.h_abs = solver.h_abs if first is None else first
+        return solver
 
     def arguments(self, t: float, y: np.ndarray, Y: np.ndarray, rates: np.ndarray) -> list[Any]:
         """Of the residual at a moment; ``y`` is for inputs that are functions of the state."""
