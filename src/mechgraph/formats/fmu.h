@@ -61,7 +61,7 @@ typedef struct {
     double fresh[AT_LEAST_ONE(NY)], ended[AT_LEAST_ONE(NY)], stage[AT_LEAST_ONE(NY)];
     double K[16 * NY + 1], F[7 * NY + 1], Z[3 * NY + 1], W[3 * NY + 1], P[3 * NY + 1];
     double J[NY * NY + 1], LU[NY * NY + 1], G[(5 + 4 * DEPTH) * 2 * NZ + 1], probe[NZ + 1], size[NZ + 1];
-    double unsure[NZ + 1], from[CAPACITY], to[CAPACITY], trace[ROWS * (NY + 1)];
+    double unsure[NZ + 1], low[NZ + 1], from[CAPACITY], to[CAPACITY], trace[ROWS * (NY + 1)];
     double complex CLU[NY * NY + 1], right[NY + 1];
     long pivots[NY + 1], cpivots[NY + 1], side[NZ + 1], after[NZ + 1], which[CAPACITY];
 #if NC
@@ -110,7 +110,7 @@ static void connect(Model *m) {
     r->kept = m->ended, r->stage = m->stage, r->K = m->K, r->F = m->F, r->Z = m->Z, r->W = m->W, r->P = m->P;
     r->J = m->J, r->LU = m->LU, r->CLU = m->CLU, r->right = m->right, r->G = m->G, r->probe = m->probe;
     r->pivots = m->pivots, r->cpivots = m->cpivots, r->side = m->side, r->after = m->after, r->which = m->which;
-    r->size = m->size, r->unsure = m->unsure, r->from = m->from, r->to = m->to, r->trace = m->trace;
+    r->size = m->size, r->unsure = m->unsure, r->low = m->low, r->from = m->from, r->to = m->to, r->trace = m->trace;
 #if NC
     Contacts *c = &m->contacts;
     long *of = m->modes;

@@ -55,7 +55,7 @@ class _Run(ctypes.Structure):
         *_fields(_at, "y ydot fresh kept x result work K F stage J LU Z W P G probe CLU right"),
         *_fields(_at, "pivots cpivots side after which"),
         *_fields(_long, "crossings capacity"),
-        *_fields(_at, "size unsure from to"),
+        *_fields(_at, "size unsure low from to"),
         *_fields(_long, "doubted"),
         *_fields(_long, "count done"),
         *_fields(_at, "times out"),
@@ -152,7 +152,7 @@ class Steps:
         sizes |= {"x": width, "result": most, "K": 16 * n, "F": 7 * n}
         sizes |= {"Z": 3 * n, "W": 3 * n, "P": 3 * n, "right": 2 * n}
         sizes |= {"G": (5 + 4 * DEPTH) * 2 * count, "size": count, "trace": ROWS * (n + 1)}
-        sizes |= {"probe": count, "unsure": count, "from": CROSSINGS, "to": CROSSINGS}
+        sizes |= {"probe": count, "unsure": count, "low": count, "from": CROSSINGS, "to": CROSSINGS}
         sizes |= {"log": SAMPLES * (self.run.held + 1) if self._samplings else 0}
         self.arrays = {name: np.zeros(max(1, size)) for name, size in sizes.items()}
         whole = {"side": count, "after": count, "which": CROSSINGS, "pivots": n, "cpivots": n}

@@ -57,7 +57,7 @@ typedef struct {
     long *pivots, *cpivots;
     /* surfaces: which side they are on, how large they get, and where they were found to cross in the last step */
     long *side, *after, *which, crossings, capacity; /* `after`: the sides at the end of the step */
-    double *size, *unsure, *from, *to; /* `unsure`: see `doubt` */
+    double *size, *unsure, *low, *from, *to; /* `unsure`: see `doubt`; `low`: what is smaller is on no side */
     long doubted;
     /* output */
     long count, done;
@@ -641,11 +641,8 @@ static double after(Run *r, double error, int taken) {
 
 static const double NOTHING = 1e-14; /* in proportion to the largest value so far */
 
-/* Less than this is on no side. */
-static double nothing(const Run *r, long s) { return fmax(NOTHING * r->size[s], r->unsure[s]); }
-
 static int sign(const Run *r, long s, double g) {
-    double low = nothing(r, s);
+    double low = r->low[s];
     return (g > low) - (g < -low);
 }
 
@@ -674,7 +671,7 @@ static int is_clear(const Run *r, long s, double *const *g, int i, double span) 
         if (k > 1) twist = fmax(twist, fabs(b - before));
         before = b;
     }
-    double a = g[i][s], b = g[i + 1][s], low = nothing(r, s);
+    double a = g[i][s], b = g[i + 1][s], low = r->low[s];
     double first = span * g[i][r->surfaces + s], last = span * g[i + 1][r->surfaces + s];
     double off = fmax(fabs(first - (b - a)), fabs(last - (b - a)));
     int signs = sign(r, s, a) * sign(r, s, b), way = a + b < 0 ? -1 : 1;
@@ -699,7 +696,7 @@ static int is_expected(Run *r, double a, double b, double *const *g) {
         for (long s = 0; s < r->surfaces; s++) {
             double from = g[i][s], to = g[i + 1][s], least = fmin(fabs(from), fabs(to));
             double cubic = y * y * ((1 + 2 * x) * from + x * span * slope[s]) + x * x * ((1 + 2 * y) * to - y * span * next[s]);
-            if (fabs(r->probe[s] - cubic) > 0.25 * fmax(least, fabs(to - from)) + 4 * nothing(r, s)) return 0;
+            if (fabs(r->probe[s] - cubic) > 0.25 * fmax(least, fabs(to - from)) + 4 * r->low[s]) return 0;
         }
     }
     return 1;
@@ -741,7 +738,12 @@ static long look(Run *r) {
         parts[i] = r->G + i * 2 * r->surfaces;
         known(r, i / 4.0, 1e-6, parts[i]);
         if (i == 4) surfaces(r, r->t + r->step, r->kept, parts[i]);
-        for (long s = 0; s < r->surfaces; s++) r->size[s] = fmax(r->size[s], fabs(parts[i][s]));
+    }
+    for (long s = 0; s < r->surfaces; s++) {
+        double most = 0;
+        for (int i = 0; i < 5; i++) most = fmax(most, fabs(parts[i][s]));
+        r->size[s] = fmax(r->size[s], most);
+        r->low[s] = fmax(NOTHING * r->size[s], most <= r->unsure[s] ? r->unsure[s] : 0);
     }
     memcpy(r->after, r->side, r->surfaces * sizeof(long));
     for (long s = r->margins; s < r->surfaces && !r->steps; s++)
@@ -764,7 +766,8 @@ static const double PART = 0.1, ROUNDED = 1e-12; /* of the tolerance, and of the
 enum { DOUBT = 50 };                             /* steps for which it is taken as known */
 
 /* How well surfaces are known, but for margins: what a part of the tolerance, and rounding, make of them. What stays below
-   (the slip of what sticks, the height of what is in a plane) has no sign. A jump on one side of the state is none. */
+   all through a step (the slip of what sticks, the height of what is in a plane) has no sign. A jump on one side of the
+   state is none. */
 static void doubt(Run *r) {
     if (r->doubted && r->steps < r->doubted + DOUBT) return;
     double usual = fmin(1, r->atol / r->rtol), *there = r->G + r->surfaces, *back = there + r->surfaces;
@@ -789,7 +792,7 @@ static void take_sides(Run *r) {
     surfaces(r, r->t, r->y, r->G);
     doubt(r);
     for (long s = 0; s < r->surfaces; s++) {
-        r->size[s] = fmax(r->size[s], fabs(r->G[s]));
+        r->size[s] = fmax(r->size[s], fabs(r->G[s])), r->low[s] = NOTHING * r->size[s];
         int now = sign(r, s, r->G[s]);
         if (now && !r->side[s]) r->side[s] = now;
     }
