@@ -114,6 +114,7 @@ def apply_hunks(path, hunks):
     path.write_text(text)
 
 
+@pytest.mark.slow
 def test_benchmark_runs_small_sizes():
     command = [sys.executable, str(ROOT / "benchmarks" / "derivation.py"), "--quick"]
     done = subprocess.run(command, capture_output=True, text=True)

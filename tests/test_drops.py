@@ -71,7 +71,12 @@ def drop(kind: str, random: np.random.Generator) -> tuple[dict, dict]:
     return start, values
 
 
-@pytest.mark.parametrize("number", DROPS)
+LONG = (12, 632)
+
+
+@pytest.mark.parametrize(
+    "number", [pytest.param(k, marks=[pytest.mark.slow] * (k in LONG)) for k in DROPS]
+)
 def test_drops(number):
     random, kind = np.random.default_rng(number), list(SHAPES)[number % len(SHAPES)]
     start, values = drop(kind, random)

@@ -29,7 +29,7 @@ BUILT = [(name, options) for name in gallery.names() for options in ({}, *VARIAN
 NAMED = ["-".join([name, *map(str, options.values())]) for name, options in BUILT]
 
 
-LONG = ("ball_bearing",)
+LONG = ("ball_bearing", "omni_vehicle")
 CHECKED = [
     pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in gallery.names()
 ]
@@ -95,7 +95,7 @@ def test_formalisms_and_closures_agree_at_the_start(name, options):
         )
 
 
-@pytest.mark.parametrize("name", gallery.names())
+@pytest.mark.parametrize("name", CHECKED)
 def test_all_agree_at_random_states(name):
     """Formalisms in coordinates of their own among them."""
     example = gallery.load(name)
