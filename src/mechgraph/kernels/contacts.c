@@ -698,6 +698,21 @@ static void shift(Contacts *c, const double *step) {
     back_to(c, mark);
 }
 
+/* The least x, in the metric whose inverse is given, with B x = wanted. */
+static void least(Contacts *c, const double *inverse, long count, const double *B, double rcond, const double *wanted, double *x) {
+    Mark mark = marked(c);
+    long n = c->speeds;
+    double *columns = numbers(c, count * n), *Y = numbers(c, count * count), *Z = numbers(c, count * count), *force = numbers(c, count);
+    times_transposed(count, n, n, B, inverse, columns);
+    times_transposed(count, count, n, B, columns, Y);
+    inverted(c, count, Y, rcond, Z);
+    applied(count, count, Z, wanted, force);
+    memset(x, 0, (size_t)n * sizeof(double));
+    for (long k = 0; k < count; k++)
+        for (long i = 0; i < n; i++) x[i] += force[k] * columns[k * n + i];
+    back_to(c, mark);
+}
+
 /* The step x with A x = -phi that has the least kinetic energy. With R the independent combinations of the rows of A, made
    orthonormal, and K = M + R^T R: x = K^-1 R^T (R K^-1 R^T)^-1 r; what has no inertia, and nothing to hold it, stays put. */
 static void least_step(Contacts *c, const double *phi, double *step) {
@@ -705,8 +720,7 @@ static void least_step(Contacts *c, const double *phi, double *step) {
     long n = c->speeds, m = c->held, kept = 0;
     Terms a = terms_of(c, 0, -1);
     double *R = numbers(c, m * n), *V = numbers(c, m * m), *row_scale = numbers(c, m), *r = numbers(c, m), *K = numbers(c, n * n);
-    double *inverse = numbers(c, n * n), *X = numbers(c, m * n), *Y = numbers(c, m * m), *Z = numbers(c, m * m), usual = 0, most = 0;
-    double size = fmax(largest(n * n, a.M), 1e-300), *nu = numbers(c, m);
+    double *inverse = numbers(c, n * n), size = fmax(largest(n * n, a.M), 1e-300), usual = 0, most = 0;
     for (long i = 0; i < m * n; i++) usual += a.A[i] * a.A[i] / (double)m;
     for (long i = 0; i < m; i++) {
         row_scale[i] = 1 / sqrt(dotted(n, a.A + i * n, a.A + i * n) + 1e-10 * usual + 1e-300);
@@ -727,13 +741,7 @@ static void least_step(Contacts *c, const double *phi, double *step) {
             for (long j = 0; j < kept; j++) K[i * n + k] += R[j * n + i] * R[j * n + k];
         }
     inverted(c, n, K, 1e-13, inverse);
-    times_transposed(kept, n, n, R, inverse, X); /* R K^-1 */
-    times_transposed(kept, kept, n, X, R, Y);
-    inverted(c, kept, Y, 1e-13, Z);
-    applied(kept, kept, Z, r, nu);
-    memset(step, 0, (size_t)n * sizeof(double));
-    for (long j = 0; j < kept; j++)
-        for (long i = 0; i < n; i++) step[i] += nu[j] * X[j * n + i];
+    least(c, inverse, kept, R, 1e-13, r, step);
     back_to(c, mark);
 }
 
@@ -953,17 +961,10 @@ static double paying(double lift, double twice) {
 static void least_change(Contacts *c, const Terms *a, long count, const long *rows, const double *wanted, double *change) {
     Mark mark = marked(c);
     long n = c->speeds;
-    double *inverse = numbers(c, n * n), *columns = numbers(c, count * n), *B = numbers(c, count * n);
-    double *Y = numbers(c, count * count), *Z = numbers(c, count * count), *x = numbers(c, count);
+    double *inverse = numbers(c, n * n), *B = numbers(c, count * n);
     inverted(c, n, a->M, 1e-13, inverse);
     for (long k = 0; k < count; k++) memcpy(B + k * n, a->A + rows[k] * n, (size_t)n * sizeof(double));
-    times_transposed(count, n, n, B, inverse, columns);
-    times_transposed(count, count, n, B, columns, Y);
-    inverted(c, count, Y, 1e-12, Z);
-    applied(count, count, Z, wanted, x);
-    memset(change, 0, (size_t)n * sizeof(double));
-    for (long k = 0; k < count; k++)
-        for (long i = 0; i < n; i++) change[i] += x[k] * columns[k * n + i];
+    least(c, inverse, count, B, 1e-12, wanted, change);
     back_to(c, mark);
 }
 
