@@ -17,7 +17,7 @@ from .routine import POINTER, Routine
 
 # what ``integrate`` returns
 END, TOO_SMALL, GO_ON, CROSSING, STOPPED, STIFF, NOT_STIFF = range(7)
-METHODS = {"rk8": 0, "radau": 1}
+METHODS = {"rk8": 0, "dop853": 0, "radau": 1, "rk45": 2}
 ROWS = 256  # states that are remembered along the way
 PATIENCE = 15  # steps held back by stability after which a run is stiff
 SAMPLES = 4096  # that are logged before Python has to look

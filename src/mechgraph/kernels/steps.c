@@ -1,12 +1,12 @@
 /* Error-controlled integration of ydot = f(t, y) in steps that know nothing of the output.
 
-   Two methods. `rk8`: the explicit Runge-Kutta method of order 8 by Dormand and Prince with error estimates of orders 5
+   Three methods. `rk8`: the explicit Runge-Kutta method of order 8 by Dormand and Prince with error estimates of orders 5
    and 3 and dense output of order 7 (Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I, code DOP853).
    `radau`: the implicit method Radau IIA of order 5 for stiff systems (Hairer, Wanner, Solving Ordinary Differential
-   Equations II, section IV.8), with Jacobians by differences. Where samples come so often that `rk8` would be too good for
-   the steps between them, the method of order 5 by Dormand and Prince (the code DOPRI5, its dense output of order 4 by
-   Shampine as in SciPy's RK45) makes these steps at half the price, or the one of order 4 by Kutta with Zonneveld's error
-   estimate of order 3 (Hairer, Norsett, Wanner, table II.4.2) at less than that.
+   Equations II, section IV.8), with Jacobians by differences. `rk45`: the explicit method of order 5 by Dormand and Prince
+   (the code DOPRI5, its dense output of order 4 by Shampine as in SciPy's RK45). Where samples come so often that `rk8`
+   would be too good for the steps between them, it makes these steps at half the price, or the one of order 4 by Kutta
+   with Zonneveld's error estimate of order 3 (Hairer, Norsett, Wanner, table II.4.2) at less than that.
 
    After every step the state is brought back to its constraints by `keep` (one step of Newton's method, enough for the
    little that a step drifts). *Surfaces* are functions whose changes of sign no step may go over without a word: each
@@ -37,7 +37,7 @@ typedef struct {
 } Sampler;
 
 enum { END, TOO_SMALL, GO_ON, CROSSING, STOPPED, STIFF, NOT_STIFF };
-enum { RK8, RADAU };
+enum { RK8, RADAU, RK45 };
 enum { NOT_SHORT, RK4, RK5 };
 enum { CRAWLING = 20000 }; /* steps in a row that hardly go on, after which there is no going on */
 enum { DEPTH = 40, SEARCH = 1000 }; /* of the search for crossings: halvings, looks at a step */
@@ -238,7 +238,7 @@ static int rk8_is_stiff(Run *r) {
     return 1;
 }
 
-/* --- rk5 and rk4, for steps from sample to sample ------------------------------------------------------------------ */
+/* --- rk45; and the same, and rk4, for steps from sample to sample ------------------------------------------------- */
 
 static const double DP_A[7][7] = {
     {0},
@@ -551,6 +551,7 @@ EXPORT double steps_attempt(Run *r, double h) {
     r->is_explicit = !isfinite(error); /* where Newton's method fails, the explicit one tells more than nothing */
     r->short_step = NOT_SHORT;
     if (r->try_short && r->is_explicit) error = try_short(r, h);
+    if (r->method == RK45) error = short_step(r, TABLEAUX + (r->short_step = RK5), h);
     if (r->is_explicit && !r->short_step) error = rk8_step(r, h);
     r->step = h, r->dense = 0;
     memcpy(r->kept, r->fresh, r->n * sizeof(double));
@@ -570,29 +571,28 @@ EXPORT double steps_over(Run *r, double h) {
 }
 
 /* What the slopes cannot be known to, by rounding, in units of the tolerance: how much they bend between states so near
-   each other that nothing but rounding bends them. Rounding comes in lumps; after rejections it is asked more often. */
+   each other that nothing but rounding bends them. Rounding comes in lumps; after rejections it is asked elsewhere. */
 static double roughness(Run *r, double t, const double *y, const double *ydot) {
     long n = r->n;
-    double *moved = r->F, *ahead = r->F + n, *behind = r->F + 2 * n, usual = fmin(1, r->atol / r->rtol), largest = 0;
-    for (long trial = 0; trial <= r->rejections; trial++) {
-        for (int way = 1; way >= -1; way -= 2) {
-            for (long i = 0; i < n; i++)
-                moved[i] = y[i] + way * ((3 * i + 5 * trial) % 7 - 3.3) * 5e-14 * fmax(usual, fabs(r->y[i]));
-            slopes(r, t, moved, way > 0 ? ahead : behind);
-        }
-        for (long i = 0; i < n; i++) ahead[i] = (ahead[i] + behind[i]) / 2 - ydot[i];
-        largest = fmax(largest, norm(r, ahead, y));
+    double *moved = r->F, *ahead = r->F + n, *behind = r->F + 2 * n, usual = fmin(1, r->atol / r->rtol);
+    for (int way = 1; way >= -1; way -= 2) {
+        for (long i = 0; i < n; i++)
+            moved[i] = y[i] + way * ((3 * i + 5 * r->rejections) % 7 - 3.3) * 5e-14 * fmax(usual, fabs(r->y[i]));
+        slopes(r, t, moved, way > 0 ? ahead : behind);
     }
-    return largest;
+    for (long i = 0; i < n; i++) ahead[i] = (ahead[i] + behind[i]) / 2 - ydot[i];
+    return norm(r, ahead, y);
 }
 
 /* What of a step's error may be rounding, from its stages. The ends are left out: there may be a jump. */
 static double rounding(Run *r) {
     double *at = r->F + 3 * r->n, *slope = r->F + 4 * r->n, h = r->step, sum = 0;
-    for (int k = 1; r->is_explicit && k < 11; k++) {
-        if (RK_E5[k] == 0) continue;
-        combine(r, at, h, RK_A[k], k);
-        double part = RK_E5[k] * roughness(r, r->t + RK_C[k] * h, at, r->K + k * r->n);
+    int five = r->short_step == RK5;
+    for (int k = 1; r->is_explicit && k < (five ? 5 : 11); k++) {
+        double error = five ? DP_E[k] : RK_E5[k], part = five ? DP_C[k] : RK_C[k];
+        if (error == 0) continue;
+        combine(r, at, h, five ? DP_A[k] : RK_A[k], k);
+        part = error * roughness(r, r->t + part * h, at, r->K + k * r->n);
         sum += part * part;
     }
     for (int s = 0; !r->is_explicit && s < 2; s++) {
@@ -601,7 +601,7 @@ static double rounding(Run *r) {
         double part = roughness(r, r->t + RA_C[s] * h, at, slope);
         sum += part * part;
     }
-    r->level = fmax(10 * sqrt(sum), r->level / 2);
+    r->level = fmax(10 * sqrt(sum), 0.7 * r->level);
     return h * r->level;
 }
 
@@ -614,15 +614,16 @@ static double first_step(Run *r) {
     for (long i = 0; i < r->n; i++) r->K[i] -= r->ydot[i];
     d2 = norm(r, r->K, r->y) / h;
     double largest = fmax(d1, d2);
-    double other = largest <= 1e-15 ? fmax(1e-6, h * 1e-3) : pow(0.01 / largest, r->method == RK8 ? 1.0 / 8 : 0.25);
+    double other = largest <= 1e-15 ? fmax(1e-6, h * 1e-3) : pow(0.01 / largest, r->method == RK8 ? 1.0 / 8 : r->method == RK45 ? 0.2 : 0.25);
     return fmin(fmax(fmin(100 * h, other), 1e-11 * fabs(r->t)), r->longest);
 }
 
 /* What the next step should be, from the error of this one, which was (1) or was not (0) taken. */
 static double after(Run *r, double error, int taken) {
     double h = r->step;
-    if (r->method == RK8) {
-        double factor = error == 0 ? 10 : fmin(10, fmax(0.2, 0.9 * pow(error, r->short_step ? -TABLEAUX[r->short_step].power : -1.0 / 8.0)));
+    if (r->method != RADAU) {
+        double power = r->short_step ? TABLEAUX[r->short_step].power : 1.0 / 8;
+        double factor = error == 0 ? 10 : fmin(10, fmax(0.2, 0.9 * pow(error, -power)));
         if (!isfinite(error)) factor = 0.1;
         if (!taken) return h * fmin(factor, 0.9);
         return h * (r->rejections && factor > 1 ? 1 : factor);
@@ -861,7 +862,9 @@ EXPORT void steps_accept(Run *r, double end) {
     r->t = end, r->h = r->next, r->steps++, r->rejections = 0;
     int sampled = sample(r);
     if (sampled) r->guessed = 0; /* the slopes jump */
-    if (r->method == RK8 && !r->keep && !sampled && !r->short_step) memcpy(r->ydot, r->K + 12 * r->n, r->n * sizeof(double));
+    int stage = r->short_step == RK5 ? 6 : 12; /* the slopes that are those at the end */
+    if (r->method != RADAU && !r->keep && !sampled && r->short_step != RK4)
+        memcpy(r->ydot, r->K + stage * r->n, r->n * sizeof(double));
     else slopes(r, r->t, r->y, r->ydot);
     remember(r);
 }
@@ -952,7 +955,8 @@ EXPORT int steps_integrate(Run *r, double end, double seconds) {
             if (look(r)) return r->stopped ? STOPPED : CROSSING;
             memcpy(r->side, r->after, r->surfaces * sizeof(long));
         }
-        r->crawling = r->step < 1e-9 * fabs(r->t) ? r->crawling + 1 : 0;
+        double part = r->step / fabs(r->t); /* where it is near rounding, that is seen sooner */
+        r->crawling = part < 1e-9 ? r->crawling + (part < 1e-12 ? 40 : 1) : 0;
         steps_accept(r, r->until);
         if (changed) return r->method == RK8 ? STIFF : NOT_STIFF;
     }

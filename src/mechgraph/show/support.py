@@ -227,8 +227,9 @@ def _methods() -> list[str]:
     return [
         "### Integrators",
         f"By `method=`. Constraints are kept by `drift=` {drifts}. If none is given, it is "
-        "`rk8`, and `radau` where the motion is stiff; without a C compiler SciPy's `DOP853` and "
-        "`Radau` take their places.",
+        "`rk8`, and `radau` where the motion is stiff. `dop853` is another name of `rk8`, which does "
+        "not wait for machine code; `bdf` and `lsoda` are SciPy's. Without a C compiler SciPy's "
+        "`DOP853`, `RK45` and `Radau` take the places of our own.",
         _table(head, rows),
     ]
 

@@ -1,9 +1,10 @@
 """Integrators, by name. Each goes on step by step, knows nothing of the output but to fill it in,
 and stops where a surface changes its sign.
 
-``rk8`` (explicit, of order 8) and ``radau`` (implicit, of order 5, for stiff systems) are our own,
-in C; by default a run begins with the first and changes over where it turns out to be stiff, and
-back. The others are SciPy's. Without a C compiler SciPy's ``DOP853`` and ``Radau``, which are the
+``rk8`` (explicit, of order 8, also under its name ``dop853``), ``rk45`` (explicit, of order 5) and
+``radau`` (implicit, of order 5, for stiff systems) are our own, in C; by default a run begins with
+the first and changes over to the last where it turns out to be stiff, and back. ``bdf`` and
+``lsoda`` are SciPy's. Without a C compiler SciPy's ``DOP853``, ``RK45`` and ``Radau``, which are the
 same methods, take the place of our own.
 """
 
@@ -210,7 +211,7 @@ class Integrator(ABC):
 
 
 class Stepping(Integrator):
-    """``rk8`` and ``radau`` of steps.c, constraints kept at every step."""
+    """``rk8``, ``rk45`` and ``radau`` of steps.c, constraints kept at every step."""
 
     def __init__(self, method: str, problem: Problem) -> None:
         super().__init__(method, problem)
@@ -223,7 +224,7 @@ class Stepping(Integrator):
             surface = problem.routine("surfaces", surfaces)
         samplings = problem.samplings()
         for routine in (flow, keep, surface, *(each.ask for each in samplings)):
-            if method != DEFAULT and isinstance(routine, Routine):
+            if method in WAITING and isinstance(routine, Routine):
                 routine.compile()
         self._steps = Steps(
             flow,
@@ -243,7 +244,7 @@ class Stepping(Integrator):
         self._began: tuple[float, float] | None = None
         self.sides = self._steps.arrays["side"]
         self._steps.run.watching = int(method == DEFAULT and problem.size <= SMALL)
-        self._steps.choose("radau" if method == "radau" else "rk8")
+        self._steps.choose(self.shown_method)
 
     def begin(self, t: float, y: np.ndarray, constants: np.ndarray) -> None:
         try:
@@ -332,11 +333,11 @@ class SciPy(Integrator):
     """One of SciPy's methods, on functions that are interpreted."""
 
     kinds: ClassVar[dict[str, type[OdeSolver]]] = {
-        "dop853": DOP853,
-        "rk45": RK45,
         "bdf": BDF,
         "lsoda": LSODA,
-        "radau": Radau,  # where there is no compiler
+        "dop853": DOP853,  # these where there is no compiler
+        "rk45": RK45,
+        "radau": Radau,
     }
 
     def __init__(self, method: str, problem: Problem) -> None:
@@ -581,11 +582,12 @@ class SciPy(Integrator):
 
 
 DEFAULT = "rk8, radau where it is stiff"
+WAITING = ("rk8", "radau")  # they wait for the compiler, the others go on without it
 METHODS: dict[str, type[Integrator]] = {
     "rk8": Stepping,
     "radau": Stepping,
-    "dop853": SciPy,
-    "rk45": SciPy,
+    "dop853": Stepping,
+    "rk45": Stepping,
     "bdf": SciPy,
     "lsoda": SciPy,
 }
@@ -598,4 +600,4 @@ def make_integrator(method: str | None, problem: Problem) -> Integrator:
         return METHODS.get(name, Stepping)(name, problem)
     except CompilationFailure as failure:
         report(failure, "SciPy's methods instead of our own")
-        return SciPy("radau" if method == "radau" else "dop853", problem)
+        return SciPy("dop853" if method in (None, "rk8") else method, problem)
