@@ -13,7 +13,6 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import pytest
-
 from scipy.integrate import solve_ivp
 
 import mechgraph as mg

@@ -352,6 +352,35 @@ def test_a_rod_that_gets_too_short_ends_the_run_by_any_method(method):
 
 
 @pytest.mark.parametrize("method", ["rk8", "lsoda"])
+def test_a_start_on_a_kink_is_on_no_side_of_it(method):
+    """A joint at rest in the middle of its play: in absolute coordinates its angle is rounding, and
+    was taken for a side (3,710 evaluations by rk8). LSODA never left a first step of its own."""
+    s = mg.System("slips", gravity=(0, 0, -G))
+    s.body("arm", 1.0, (0.3, -0.4, 0.2), (0.2, 0.15, 0.1))
+    s.body("hand", 1.3, (-0.1, 0.3, 0.0), (0.2, 0.18, 0.3))
+    s.revolute("hinge", "ground", "arm", axis=(0.36, 0.48, 0.8), at=(0.013, -0.196, 0.618))
+    spring = {"stiffness": 62.0, "damping": 0.36, "backlash": 0.0}
+    friction, place = mg.DryFriction(0.2, static=0.3), (0.027, -0.196, 0.218)
+    s.revolute("wrist", "arm", "hand", axis=(0.6, 0, -0.8), at=place, friction=friction, **spring)
+    runs = [
+        s.equations(name).simulate(0.4, {"hinge": 0.4, "wrist": 0.0}, method=method)
+        for name in ("kane", "absolute")
+    ]
+    assert np.abs(runs[0]["wrist"] - runs[1]["wrist"]).max() < 1e-7
+    assert all(run.statistics["evaluations"] < 600 for run in runs)
+
+
+@pytest.mark.parametrize("method", ["rk8", "lsoda"])
+def test_what_begins_on_no_side_and_crosses_in_the_same_step_is_met(method):
+    """It goes up from zero and down again before the first step ends."""
+    s = mg.System("clock")
+    s.prismatic("x", s.ground, s.body("body", mass=1.0, inertia=(1, 1, 1)), axis="x")
+    events = {"down": mg.Event(lambda m: mg.sin(1e5 * s.time), -1, stop=False)}
+    run = s.equations().simulate(1e-3, {"x'": 1.0}, events=events, method=method)
+    assert run.events["down"] == pytest.approx(np.arange(1, 32, 2) * np.pi / 1e5, rel=1e-9)
+
+
+@pytest.mark.parametrize("method", ["rk8", "lsoda"])
 def test_what_is_nothing_but_noise_has_no_kinks(method):
     """The slip of a joint that sticks is rounding in coordinates of points, and its law has kinks
     at zero: they were looked for in every step (54,017 evaluations)."""

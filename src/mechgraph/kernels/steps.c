@@ -744,7 +744,7 @@ static long look(Run *r) {
         double most = 0;
         for (int i = 0; i < 5; i++) most = fmax(most, fabs(parts[i][s]));
         r->size[s] = fmax(r->size[s], most);
-        r->low[s] = fmax(NOTHING * r->size[s], most <= r->unsure[s] ? r->unsure[s] : 0);
+        r->low[s] = fmax(NOTHING * r->size[s], fabs(parts[0][s]) <= r->unsure[s] ? r->unsure[s] : 0);
     }
     memcpy(r->after, r->side, r->surfaces * sizeof(long));
     for (long s = r->margins; s < r->surfaces && !r->steps; s++)
@@ -766,9 +766,9 @@ EXPORT void steps_glimpse(Run *r, double part, double *g) {
 static const double PART = 0.1, ROUNDED = 1e-12; /* of the tolerance, and of the state */
 enum { DOUBT = 50 };                             /* steps for which it is taken as known */
 
-/* How well surfaces are known, but for margins: what a part of the tolerance, and rounding, make of them. What stays below
-   all through a step (the slip of what sticks, the height of what is in a plane) has no sign. A jump on one side of the
-   state is none. */
+/* How well surfaces are known, but for margins: what a part of the tolerance, and rounding, make of them. What is below
+   where a step begins (the slip of what sticks, the height of what is in a plane) has no sign until it is above. A jump on
+   one side of the state is none. */
 static void doubt(Run *r) {
     if (r->doubted && r->steps < r->doubted + DOUBT) return;
     double usual = fmin(1, r->atol / r->rtol), *there = r->G + r->surfaces, *back = there + r->surfaces;
@@ -787,13 +787,13 @@ static void doubt(Run *r) {
     r->doubted = r->steps + 1;
 }
 
-/* Which side of each surface the state is on. */
+/* Which side of each surface the state is on; none where that is in doubt. */
 static void take_sides(Run *r) {
     if (!r->surfaces) return;
     surfaces(r, r->t, r->y, r->G);
     doubt(r);
     for (long s = 0; s < r->surfaces; s++) {
-        r->size[s] = fmax(r->size[s], fabs(r->G[s])), r->low[s] = NOTHING * r->size[s];
+        r->size[s] = fmax(r->size[s], fabs(r->G[s])), r->low[s] = fmax(NOTHING * r->size[s], r->unsure[s]);
         int now = sign(r, s, r->G[s]);
         if (now && !r->side[s]) r->side[s] = now;
     }

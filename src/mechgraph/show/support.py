@@ -227,7 +227,7 @@ def _methods() -> list[str]:
     return [
         "### Integrators",
         f"By `method=`. Constraints are kept by `drift=` {drifts}. If none is given, it is "
-        "`rk8`, and `radau` where the motion is stiff. `dop853` is another name of `rk8`, which does "
+        "`rk8`, and `radau` where the motion is stiff. `dop853` is another name of `rk8` that does "
         "not wait for machine code; `bdf` and `lsoda` are SciPy's. Without a C compiler SciPy's "
         "`DOP853`, `RK45` and `Radau` take the places of our own.",
         _table(head, rows),

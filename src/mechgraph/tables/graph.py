@@ -65,9 +65,9 @@ def refusal(expression: SX, symbols: list[SX], values: list[Any], slack: float =
 def settled(function: ca.Function) -> ca.Function:
     """The same function without the derivatives of searches, which are zero: CasADi calls them
     whatever they are multiplied with."""
-    called = calls(function)
-    if not any(SLOPE.match(each.name()) for each in called.values()):
+    if not any(SLOPE.match(each.name()) for each in function.find_functions(0)):
         return function
+    called = calls(function)
     arguments = function.sx_in()
     results = [SX(function.sparsity_out(k)) for k in range(function.n_out())]
     entries = [list(argument.nonzeros()) for argument in arguments]

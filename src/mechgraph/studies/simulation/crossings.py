@@ -10,6 +10,7 @@ run.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -158,9 +159,12 @@ class Crossings:
     def _candidates(self) -> Iterator[Candidate]:
         """Changes of sign with their direction, of surfaces that have one that matters: those in
         between tell on which side they are."""
-        sides = self.integrator.sides.copy()
+        sides, crossings = self.integrator.sides.copy(), self.integrator.crossings()
+        for surface, count in Counter(each[0] for each in crossings).items():
+            if not sides[surface]:  # it was in doubt when the step began
+                sides[surface] = self.integrator.after[surface] * (-1) ** count
         found = []
-        for surface, first, last in self.integrator.crossings():
+        for surface, first, last in crossings:
             sides[surface] = direction = -int(sides[surface])
             found.append((surface, first, last, direction))
         mattering = {each[0] for each in found if self._matters(Crossing(each[0], *each[1:]))}

@@ -4,8 +4,8 @@ and stops where a surface changes its sign.
 ``rk8`` (explicit, of order 8, also under its name ``dop853``), ``rk45`` (explicit, of order 5) and
 ``radau`` (implicit, of order 5, for stiff systems) are our own, in C; by default a run begins with
 the first and changes over to the last where it turns out to be stiff, and back. ``bdf`` and
-``lsoda`` are SciPy's. Without a C compiler SciPy's ``DOP853``, ``RK45`` and ``Radau``, which are the
-same methods, take the place of our own.
+``lsoda`` are SciPy's. Without a C compiler SciPy's ``DOP853``, ``RK45`` and ``Radau``, the same
+methods, take the place of our own.
 """
 
 from __future__ import annotations
@@ -185,6 +185,11 @@ class Integrator(ABC):
 
     @property
     @abstractmethod
+    def after(self) -> np.ndarray:
+        """The sides after that step."""
+
+    @property
+    @abstractmethod
     def until(self) -> float:
         """Where that step ends."""
 
@@ -300,6 +305,10 @@ class Stepping(Integrator):
         return self._steps.crossings()
 
     @property
+    def after(self) -> np.ndarray:
+        return self._steps.arrays["after"]
+
+    @property
     def until(self) -> float:
         return float(self._steps.run.until)
 
@@ -395,7 +404,8 @@ class SciPy(Integrator):
         self._sample()
         if len(self.sides):
             self._doubt()
-            now = np.sign(self._surfaces(t, self.y)).astype(int)
+            g = self._surfaces(t, self.y)
+            now = np.where(np.abs(g) > self._unsure, np.sign(g), 0).astype(int)
             self.sides[:] = np.where(self.sides == 0, now, self.sides)
 
     def _doubt(self) -> None:
@@ -498,6 +508,8 @@ class SciPy(Integrator):
         problem = self.problem
         rtol = max(problem.rtol, 3e-14)
         options = {"rtol": rtol, "atol": problem.atol, "max_step": problem.longest}
+        if self._kind is LSODA and first is None:  # from a step of its own it may never get away
+            first = min(RK45(self._count, t, y, end, **options).h_abs, end - t)
         return self._kind(self._count, t, y, end, first_step=first, **options)
 
     def _count(self, t: float, y: np.ndarray) -> np.ndarray:
@@ -517,6 +529,10 @@ class SciPy(Integrator):
     def crossings(self) -> list[tuple[int, float, float]]:
         span = self._end - self.t
         return [(s, self.t + a * span, self.t + b * span) for s, a, b in self._found]
+
+    @property
+    def after(self) -> np.ndarray:
+        return self._after
 
     @property
     def until(self) -> float:

@@ -36,13 +36,12 @@ def sign_changes(
     """Changes of sign of functions of the part of a step (0 … 1), and their sides after it.
 
     Functions from the index ``undecided`` on that begin at zero, but for rounding, are on no side
-    yet. ``size`` is how large each has been, and is updated; what stays below
-    ``unsure`` all through the step is on no side.
+    yet. ``size`` is how large each has been, and is updated; what begins below ``unsure`` has no
+    sign until it is above.
     """
     known = np.array([_known(values, part, 1e-6) for part in np.arange(5) / 4])
-    most = np.abs(known[:, 0]).max(axis=0)
-    np.maximum(size, most, out=size)
-    low = np.maximum(NOTHING * size, np.where(most <= unsure, unsure, 0.0))
+    np.maximum(size, np.abs(known[:, 0]).max(axis=0), out=size)
+    low = np.maximum(NOTHING * size, np.where(np.abs(known[0, 0]) <= unsure, unsure, 0.0))
     after = sides.copy()
     after[undecided:][np.abs(known[0, 0, undecided:]) <= 1e-12 * size[undecided:]] = 0
     search = _Search(values, low, after)
