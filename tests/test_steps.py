@@ -340,6 +340,29 @@ def test_agreement_names_what_has_no_inertia():
         mg.agreement(s, 2)
 
 
+def test_agreement_names_what_has_no_inertia_beside_friction():
+    s = mg.System("tip", gravity=(0, 0, -G))
+    ball = s.body("ball", 0.6, inertia=(0.02, 0.02, 0.03))
+    tip = s.body("tip", 2.0, inertia=0)
+    s.free("place", s.ground, ball, at=(0, 0, 1.1))
+    s.revolute("joint", ball, tip, axis=(0, 0.8, 0.6), at=(0.6, 0.2, 0.2))
+    s.rigid_contact("floor", mg.Sphere(ball, 0.2), mg.Plane(s.ground), friction=0.9)
+    with pytest.raises(mg.ArgumentError, match="joint'.*has inertia"):
+        mg.agreement(s, 2)
+
+
+def test_agreement_refuses_a_constraint_that_hardly_binds():
+    """The height of a point at the top of its circle: its gradient is zero where it holds."""
+    s = mg.System("top", gravity=(0, 0, -G))
+    arm = s.body("arm", 1.0, (0.3, 0, 0.2), (0.1, 0.2, 0.3))
+    s.revolute("hinge", s.ground, arm, axis="y")
+    s.revolute("next", arm, s.body("end", 1.0, (0.2, 0.1, 0), (0.1, 0.1, 0.2)), axis="x")
+    tip = s.marker("tip", arm, (0, 0, 0.7))
+    s.constrain("top", position=lambda m: m.position(tip)[2] - 0.7)
+    with pytest.raises(mg.ArgumentError, match="'top' hardly binds"):
+        mg.agreement(s, 2)
+
+
 @pytest.mark.parametrize("method", [pytest.param("lsoda", marks=pytest.mark.slow), "bdf", "rk45"])
 def test_a_rod_that_gets_too_short_ends_the_run_by_any_method(method):
     """Nothing can follow it from t = 0.5 on; steps get shorter and shorter, and that is told."""
@@ -378,6 +401,34 @@ def test_what_begins_on_no_side_and_crosses_in_the_same_step_is_met(method):
     events = {"down": mg.Event(lambda m: mg.sin(1e5 * s.time), -1, stop=False)}
     run = s.equations().simulate(1e-3, {"x'": 1.0}, events=events, method=method)
     assert run.events["down"] == pytest.approx(np.arange(1, 32, 2) * np.pi / 1e5, rel=1e-9)
+
+
+@pytest.mark.parametrize("method", [None, "lsoda"])
+def test_forces_that_hold_a_speed_by_jumping_are_told_at_any_tolerance(method):
+    """The jumps are a few tolerances apart: steps of 4e-7 s went on for minutes."""
+    s = mg.System("governed")
+    s.prismatic("x", s.ground, s.body("body", mass=1.0, inertia=(1, 1, 1)), axis="x")
+    push = mg.table([-5.0, 1.0, 5.0], [3.0, -2.0, -2.0], kind="hold", outside="extend")
+    s.torque("governor", "x", lambda m: push(m.speed("x")) + 0.1 * mg.sin(7 * m.coordinate("x")))
+    with pytest.raises(mg.SimulationError, match="back and forth without end"):
+        s.equations().simulate(2.0, {}, method=method, rtol=1e-7)
+
+
+def test_impacts_meet_rows_that_are_not_linear_in_the_speeds():
+    """A puck whose speed is governed meets a wall: its speed is the same at once after it."""
+    s = mg.System("puck")
+    body = s.body("puck", mass=1.0, inertia=(0.1, 0.1, 0.1))
+    s.planar("plane", s.ground, body, axis="z")
+    s.marker("wall", s.ground, (1.0, 0, 0), [("y", -np.pi / 2)])
+    s.rigid_contact("hit", mg.Sphere(body, 0.1), mg.Plane(s.markers["wall"]), restitution=0.4)
+    s.constrain("governor", velocity=lambda m: mg.norm_2(m.velocity(body)) ** 2 - 4.0)
+    v = 2 / np.sqrt(2)
+    run = s.equations().simulate(1.0, {"plane.x'": v, "plane.y'": v}, step=0.01)
+    assert run.statistics["impacts"] == 1
+    speeds = np.hypot(run["plane.x'"], run["plane.y'"])
+    assert speeds == pytest.approx(2.0, abs=1e-9)
+    assert run["plane.x'"][-1] < -0.1
+    assert run.violation.max() < 1e-9
 
 
 @pytest.mark.parametrize("method", ["rk8", "lsoda"])

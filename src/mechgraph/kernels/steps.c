@@ -41,6 +41,7 @@ enum { RK8, RADAU, RK45 };
 enum { NOT_SHORT, RK4, RK5 };
 enum { CRAWLING = 20000 }; /* steps in a row that hardly go on, after which there is no going on */
 enum { DEPTH = 40, SEARCH = 1000 }; /* of the search for crossings: halvings, looks at a step */
+enum { FAILED = 2 }; /* attempts at a step that were not good enough, as they are where nothing jumps */
 
 typedef struct {
     /* what is integrated; `signal` writes constants that belong to x before slopes (1) and surfaces (2) are taken */
@@ -730,11 +731,19 @@ static void seek(Run *r, int depth, long *looks, double a, double b, double *con
         }
 }
 
+/* Whether the step is so short that it goes no further than the tolerance, or was found after many that failed: then what
+   is in doubt matters. */
+static int is_tiny(Run *r) {
+    for (long i = 0; i < r->n; i++) r->stage[i] = r->kept[i] - r->y[i];
+    return r->rejections > FAILED || norm(r, r->stage, r->y) < 1;
+}
+
 /* How often the surfaces change their sign in the step. What begins at zero, but for rounding, is on no side yet, unless
    it is one of the first `margins`, which are positive by construction. */
 static long look(Run *r) {
     double *parts[5];
     long looks = 0;
+    int doubtful = !is_tiny(r);
     for (int i = 0; i < 5; i++) {
         parts[i] = r->G + i * 2 * r->surfaces;
         known(r, i / 4.0, 1e-6, parts[i]);
@@ -744,7 +753,7 @@ static long look(Run *r) {
         double most = 0;
         for (int i = 0; i < 5; i++) most = fmax(most, fabs(parts[i][s]));
         r->size[s] = fmax(r->size[s], most);
-        r->low[s] = fmax(NOTHING * r->size[s], fabs(parts[0][s]) <= r->unsure[s] ? r->unsure[s] : 0);
+        r->low[s] = fmax(NOTHING * r->size[s], doubtful && fabs(parts[0][s]) <= r->unsure[s] ? r->unsure[s] : 0);
     }
     memcpy(r->after, r->side, r->surfaces * sizeof(long));
     for (long s = r->margins; s < r->surfaces && !r->steps; s++)
@@ -955,8 +964,8 @@ EXPORT int steps_integrate(Run *r, double end, double seconds) {
             if (look(r)) return r->stopped ? STOPPED : CROSSING;
             memcpy(r->side, r->after, r->surfaces * sizeof(long));
         }
-        double part = r->step / fabs(r->t); /* where it is near rounding, that is seen sooner */
-        r->crawling = part < 1e-9 ? r->crawling + (part < 1e-12 ? 40 : 1) : 0;
+        double part = r->step / fabs(r->t); /* where rounding has to do with it, that is seen sooner */
+        r->crawling = part < 1e-8 ? r->crawling + (r->roughly ? 200 : part < 1e-12 ? 40 : part < 1e-9) : 0;
         steps_accept(r, r->until);
         if (changed) return r->method == RK8 ? STIFF : NOT_STIFF;
     }

@@ -12,6 +12,7 @@ from __future__ import annotations
 import textwrap
 import time as clock
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from casadi import SX
 
 from ..arguments import some_of, whole
 from ..closures.closure import CLOSURES
-from ..closures.numbers import RANK_TOLERANCE, Independent, bordered, rank, solved
+from ..closures.numbers import RANK_TOLERANCE, Factor, Independent, bordered, rank, solved
 from ..contract.evaluator import UNKNOWN, coefficient, searching
 from ..errors import ArgumentError, AssemblyError, UnsupportedError
 from ..formalisms import DEFAULT, FORMALISMS
@@ -48,6 +49,7 @@ TOLERANCES = (
 WELL_CONDITIONED = 1e-3
 CONSISTENT = 1e-10  # violation of a constraint up to which states are compared
 ATTEMPTS = 12
+FAINT = 1e-5  # rows of A, beside what they are elsewhere: what they bind is badly known
 HEAVY = 1e-8  # inertia, relative: what has less is not asked how it would move if it were free
 PROBING_LIMIT = 10  # speeds; probing evaluates the energy of accelerations about n³/2 times
 OWN_WAYS = ("minimal", "its own")
@@ -276,6 +278,7 @@ class _Reference:
         at = random_states(equations, states, seed, guess)
         _refuse_beyond_tables(equations, at)
         held = _Held.of(equations, at)
+        _refuse_faint_rows(equations, at)
         redundant = any(rank(each) < len(each) for each in held.A)
         values = next(_values(equations, at, held))[1]
         _refuse_contradictions(equations, held, values)
@@ -292,6 +295,28 @@ def _refuse_beyond_tables(equations: Equations, at: States) -> None:
         refused = context.refusal(q, u, float(t))
         if refused is not None:
             raise ArgumentError(f"no random states to compare at: {refused}")
+
+
+def _refuse_faint_rows(equations: Equations, at: States) -> None:
+    """A constraint that hardly binds where it holds is known to a few digits only."""
+    for q, u, t in zip(at.q, at.u, at.t, strict=True):
+        row = _faint_row(equations, q, u, float(t))
+        if row is not None:
+            raise ArgumentError(
+                f"no states to compare at: constraint {equations.terms.constraints[row]!r} hardly "
+                "binds anything there (its gradient all but vanishes where it holds)"
+            )
+
+
+def _faint_row(equations: Equations, q: np.ndarray, u: np.ndarray, t: float) -> int | None:
+    """The row that is small beside what it is elsewhere, but more than rounding."""
+    elsewhere = moved(equations, q, 0.3 * np.sin(1 + np.arange(len(u))))
+    here, there = (
+        np.linalg.norm(equations.constraint_jacobian(place, u, t), axis=-1)
+        for place in (q, elsewhere)
+    )
+    faint = np.flatnonzero((here > 1e-14 * there) & (here < FAINT * there))
+    return int(faint[0]) if len(faint) else None
 
 
 def _refuse_contradictions(equations: Equations, held: _Held, values: _Values) -> None:
@@ -351,21 +376,13 @@ def _solutions(
         yield "none needed", udot, held.b
         return
     if held.G is not None:
-        yield "with friction", *solved(bordered, M, f, held.A, held.b, held.G)[:2]
+        yield "with friction", *_determined(equations, at, held, M, f, bordered)
         return
     if equations.terms.S is not None:
         yield from _minimal(equations, at, M, f, held.A)
         yield from _by_complement(equations, at, held, M, f)
     for name, closure in CLOSURES.items():
-        try:
-            solution = closure.solved(M, f, held.A, held.b)
-            determined = bool((solution.error < UNKNOWN).all())
-        except np.linalg.LinAlgError:
-            determined = False
-        if not determined:
-            message = equations.numeric.undetermined_message(at.q, at.u, at.t, None)
-            raise ArgumentError(message)
-        yield name, solution.udot, solution.lam
+        yield name, *_determined(equations, at, held, M, f, closure.factor)
     closed = equations.numeric.closed
     if closed.has_own_way:
         out = equations.numeric.evaluate(
@@ -400,6 +417,17 @@ def _minimal(
     if np.isfinite(S).all() and np.isfinite(M_z).all():
         udot = (S @ np.linalg.solve(M_z, f_z[..., None]))[..., 0] + e
         yield "minimal", udot, _least_multipliers(udot, M, f, A)
+
+
+def _determined(
+    equations: Equations, at: States, held: _Held, M: np.ndarray, f: np.ndarray, factor: Factor
+) -> tuple[np.ndarray, np.ndarray]:
+    """u̇ and λ in numbers, if there are any."""
+    with suppress(np.linalg.LinAlgError):
+        solution = solved(factor, M, f, held.A, held.b, held.G)
+        if (solution.error < UNKNOWN).all():
+            return solution.udot, solution.lam
+    raise ArgumentError(equations.numeric.undetermined_message(at.q, at.u, at.t, None))
 
 
 def _least_multipliers(udot: np.ndarray, M: np.ndarray, f: np.ndarray, A: np.ndarray) -> np.ndarray:
@@ -567,4 +595,4 @@ def _well_conditioned(equations: Equations, q: np.ndarray, u: np.ndarray, t: flo
     parts = inertias / max(inertias.max(initial=0.0), 1e-300)
     light = (parts > 1e-14) & (parts < WELL_CONDITIONED**2)  # less is none, wherever it is
     rows_fit = not kept.size or kept.min() > WELL_CONDITIONED * kept.max()
-    return bool(rows_fit and not light.any())
+    return bool(rows_fit and not light.any() and _faint_row(equations, q, u, t) is None)

@@ -18,6 +18,7 @@ What happens then is in ``settle``.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -26,6 +27,7 @@ from casadi import SX
 
 from ...errors import ArgumentError
 from ..assembly.assemble import GIVEN
+from ..projection import project
 from ..simulation.integrators import IntegrationFailure
 from .machine import Machine
 from .points import (
@@ -270,8 +272,27 @@ class Contacts:
         self, t: float, q: np.ndarray, u: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, float]:
         """The state after all impacts with the modes of the points that touch; and the work that
-        moving bases did on the way."""
-        return settle(self, t, q, u) if self.machine is None else self.machine.settle(t, q, u)
+        moving bases did on the way.
+
+        Impulses keep rows that are linear in the speeds; the others are met again afterwards.
+        """
+        found = settle(self, t, q, u) if self.machine is None else self.machine.settle(t, q, u)
+        if not self._is_bent:
+            return found
+        q, u, given = found
+        kept = u
+        for _ in range(3):
+            kept = project(self.equations, q[None], kept[None], np.array([t]), self.parameters)[1][
+                0
+            ]
+        return q, kept, given + float(self.energy(t, q, kept)[0] - self.energy(t, q, u)[0])
+
+    @cached_property
+    def _is_bent(self) -> bool:
+        """Whether a row is not linear in the speeds."""
+        terms = self.equations.terms
+        u = terms.symbols.u
+        return bool(ca.depends_on(ca.jacobian(terms.psi, u), u))
 
     def open(self, k: int) -> None:
         """Open a point."""

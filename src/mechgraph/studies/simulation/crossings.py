@@ -25,6 +25,7 @@ from .events import Watch
 from .integrators import IntegrationFailure, Integrator
 
 STANDSTILL = 1000  # steps with kinks in (all but) one moment after which a run has failed
+LITTLE = 300.0  # motion between two of them, in units of the tolerance, that is next to none
 ROUNDING = 4e-15  # relative: so near that rounding of times may put a stage beyond
 
 
@@ -81,7 +82,7 @@ class Crossings:
 
     def __init__(self, integrator: Integrator, surfaces: Surfaces, watch: Watch) -> None:
         self.integrator, self.surfaces, self.watch = integrator, surfaces, watch
-        self._latest, self._standing = -np.inf, 0
+        self._latest, self._standing = (-np.inf, np.zeros(1)), 0
         self._seen: dict[float, np.ndarray] = {}  # surfaces at moments of attempts
         self._noise: dict[int, float] = {}  # of surfaces: what attempts and steps differ by
 
@@ -91,7 +92,7 @@ class Crossings:
         It ends just before that, so that nothing from beyond enters it; a last one, of rounding's
         length, goes over. A step that is not good enough although it ends there is halved.
         """
-        self._count_standstill(self.integrator.t)
+        self._count_standstill()
         candidates = list(self._candidates())
         unasked = {each[0] for each in self.integrator.crossings()} - {c[0] for c in candidates}
         met = self._met(candidates)
@@ -235,11 +236,15 @@ class Crossings:
             while way * (bound - zero) > shift and way * value(zero + way * shift) <= 0:
                 shift = 4 * shift + 1e-18
 
-    def _count_standstill(self, moment: float) -> None:
-        """Give up where jumps follow each other without time going on."""
-        near = moment - self._latest < 1e-7 * max(1e-3, abs(moment))
+    def _count_standstill(self) -> None:
+        """Give up where jumps follow each other without time going on, or with next to no motion
+        in between: steps that are as short as the error of a jump asks for."""
+        problem, (moment, y) = self.integrator.problem, (self.integrator.t, self.integrator.y)
+        gone = (moment - self._latest[0]) / max(1e-3, abs(moment))
+        way = (y - self._latest[1]) / (problem.atol + problem.rtol * np.abs(y))
+        near = gone < 1e-7 or (gone < 1e-5 and (way**2).mean() < LITTLE**2)
         self._standing = self._standing + 1 if near else 0
-        self._latest = moment
+        self._latest = moment, y
         if self._standing > STANDSTILL:
             raise EndlessSwitching(f"forces jump back and forth without end at t = {moment:.6g}")
 

@@ -524,7 +524,10 @@ class SciPy(Integrator):
             return self.glimpse(self._end if part == 1 else self.t + part * (self._end - self.t))
 
         first = self.problem.margins if self.steps == 0 else len(self.sides)
-        return sign_changes(values, self.sides, self._size, first, self._unsure)
+        unit = self.problem.atol + self.problem.rtol * np.abs(self.y)
+        is_tiny = (((self._kept - self.y) / unit) ** 2).mean() < 1  # then what is in doubt matters
+        unsure = 0.0 * self._unsure if is_tiny else self._unsure
+        return sign_changes(values, self.sides, self._size, first, unsure)
 
     def crossings(self) -> list[tuple[int, float, float]]:
         span = self._end - self.t
