@@ -347,7 +347,7 @@ def test_agreement_names_what_has_no_inertia_beside_friction():
     s.free("place", s.ground, ball, at=(0, 0, 1.1))
     s.revolute("joint", ball, tip, axis=(0, 0.8, 0.6), at=(0.6, 0.2, 0.2))
     s.rigid_contact("floor", mg.Sphere(ball, 0.2), mg.Plane(s.ground), friction=0.9)
-    with pytest.raises(mg.ArgumentError, match="joint'.*has inertia"):
+    with pytest.raises(mg.ArgumentError, match=r"joint'.*has inertia"):
         mg.agreement(s, 2)
 
 
