@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.ndimage import maximum_filter1d
 
 from ...composition.subsystem import Subsystem
 from ...contract.evaluator import searching
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 ROUGH = 100  # errors by rounding, in units of the tolerance, up to which nothing is said
 NOTICED = 1e-8  # and relative ones
 STILL = 1e-9  # speeds that are taken for none
+PARTS, NEIGHBOURS = 21, 5  # of a run; so many of them are about the same time
 
 
 def statistics_of(
@@ -81,21 +83,27 @@ def warn_of_lost_energy(
     be trusted.
 
     It is looked at along the integrator's own steps, so that nothing depends on the output, and on
-    all of the output.
+    all of the output; beside the energies about the same time, so that what is lost where they are
+    large for a moment is seen in what comes after it.
     """
-    lost = np.abs(trajectory.imbalance).max()
-    terms = [trajectory.kinetic, *_changes(trajectory)]
+    runs = [trajectory]
     if not trajectory.modes:
-        along = _along_steps(trajectory, integrator, recorder)
-        lost = max(lost, np.abs(along.imbalance - trajectory.imbalance[0]).max(initial=0.0))
-        terms += [along.kinetic, *(x - x[:1] for x in (along.potential, along.supplied))]
-    scale = max(float(np.abs(term).max(initial=0.0)) for term in terms)
+        runs.append(_along_steps(trajectory, integrator, recorder))
+    times = np.concatenate([run.time for run in runs])
+    parts = np.linspace(times.min(), times.max(), 1 if trajectory.modes else PARTS)
+    part = np.searchsorted(parts, times, side="right") - 1
+    lost, scale = np.zeros((2, len(parts)))
+    np.maximum.at(lost, part, np.concatenate([np.abs(run.imbalance) for run in runs]))
+    np.maximum.at(scale, part, np.concatenate([_energies(run) for run in runs]))
+    scale = maximum_filter1d(scale, NEIGHBOURS)
     rounding = 1e-9 * np.abs(trajectory.energy).max() + _energy_of_rest(
         trajectory, recorder.context.equations
     )
-    if lost > np.sqrt(rtol) * scale + rounding:
+    worst = int((lost - np.sqrt(rtol) * scale).argmax())
+    if lost[worst] > np.sqrt(rtol) * scale[worst] + rounding:
         warnings.warn(
-            f"the energy balance of this run is off by {lost:.2g} J of {scale:.2g} J: do not trust "
+            f"the energy balance of this run is off by {lost[worst]:.2g} J of {scale[worst]:.2g} J "
+            f"at about t = {parts[worst]:.3g}: do not trust "
             "it. Where it went shows in .imbalance; a smaller rtol, or another formalism may help",
             stacklevel=4,
         )
@@ -108,9 +116,10 @@ def _energy_of_rest(trajectory: Trajectory, equations: Equations) -> float:
     return float(equations.kinetic_energy(trajectory.q[0], still, *at))
 
 
-def _changes(trajectory: Trajectory) -> list[np.ndarray]:
-    """Energies and works, from where they began."""
-    return [x - x[0] for x in (trajectory.potential, trajectory.supplied, trajectory.dissipated)]
+def _energies(run: Trajectory) -> np.ndarray:
+    """The largest of energies and works, these from where they began."""
+    changes = [x - x[:1] for x in (run.potential, run.supplied, run.dissipated)]
+    return np.abs([run.kinetic, *changes]).max(axis=0)
 
 
 def _along_steps(trajectory: Trajectory, integrator: Integrator, recorder: Recorder) -> Trajectory:
