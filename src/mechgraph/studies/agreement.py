@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import textwrap
 import time as clock
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -22,7 +23,7 @@ from casadi import SX
 
 from ..arguments import some_of, whole
 from ..closures.closure import CLOSURES
-from ..closures.numbers import RANK_TOLERANCE, Factor, Independent, bordered, rank, solved
+from ..closures.numbers import RANK_TOLERANCE, Independent, Solution, bordered, rank, solved
 from ..contract.evaluator import UNKNOWN, coefficient, searching
 from ..errors import ArgumentError, AssemblyError, UnsupportedError
 from ..formalisms import DEFAULT, FORMALISMS
@@ -376,13 +377,15 @@ def _solutions(
         yield "none needed", udot, held.b
         return
     if held.G is not None:
-        yield "with friction", *_determined(equations, at, held, M, f, bordered)
+        solve = partial(solved, bordered, M, f, held.A, held.b, held.G)
+        yield "with friction", *_determined(equations, at, solve)
         return
     if equations.terms.S is not None:
         yield from _minimal(equations, at, M, f, held.A)
         yield from _by_complement(equations, at, held, M, f)
     for name, closure in CLOSURES.items():
-        yield name, *_determined(equations, at, held, M, f, closure.factor)
+        solve = partial(closure.solved, M, f, held.A, held.b)
+        yield name, *_determined(equations, at, solve)
     closed = equations.numeric.closed
     if closed.has_own_way:
         out = equations.numeric.evaluate(
@@ -420,11 +423,11 @@ def _minimal(
 
 
 def _determined(
-    equations: Equations, at: States, held: _Held, M: np.ndarray, f: np.ndarray, factor: Factor
+    equations: Equations, at: States, solve: Callable[[], Solution]
 ) -> tuple[np.ndarray, np.ndarray]:
     """u̇ and λ in numbers, if there are any."""
     with suppress(np.linalg.LinAlgError):
-        solution = solved(factor, M, f, held.A, held.b, held.G)
+        solution = solve()
         if (solution.error < UNKNOWN).all():
             return solution.udot, solution.lam
     raise ArgumentError(equations.numeric.undetermined_message(at.q, at.u, at.t, None))
