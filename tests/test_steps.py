@@ -414,6 +414,18 @@ def test_forces_that_hold_a_speed_by_jumping_are_told_at_any_tolerance(method):
         s.equations().simulate(2.0, {}, method=method, rtol=1e-7)
 
 
+@pytest.mark.parametrize("rtol", [1e-6, 1e-8, 1e-10])
+def test_a_fast_move_from_rest_to_rest_is_no_loss_of_energy(rtol):
+    """What is left of 1,800 J after it is the error of its work, and all that there is then."""
+    s = mg.System("stroke")
+    s.prismatic("x", s.ground, s.body("body", mass=2.0, inertia=(1, 1, 1)), axis="x")
+    s.servo("move", "x", mg.exp(-(((s.time - 0.5) / 0.02) ** 2)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run = s.equations().simulate(2.0, {}, rtol=rtol)
+    assert np.abs(run.imbalance).max() < 10 * rtol * run.kinetic.max()
+
+
 def test_impacts_meet_rows_that_are_not_linear_in_the_speeds():
     """A puck whose speed is governed meets a wall: its speed is the same at once after it."""
     s = mg.System("puck")

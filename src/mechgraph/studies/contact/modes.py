@@ -280,11 +280,10 @@ class Contacts:
         if not self._is_bent:
             return found
         q, u, given = found
-        kept = u
+        at, kept = (np.array([t]), self.parameters), u[None]
         for _ in range(3):
-            kept = project(self.equations, q[None], kept[None], np.array([t]), self.parameters)[1][
-                0
-            ]
+            kept = project(self.equations, q[None], kept, *at)[1]
+        kept = kept[0]
         return q, kept, given + float(self.energy(t, q, kept)[0] - self.energy(t, q, u)[0])
 
     @cached_property

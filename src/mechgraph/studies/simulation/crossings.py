@@ -239,10 +239,10 @@ class Crossings:
     def _count_standstill(self) -> None:
         """Give up where jumps follow each other without time going on, or with next to no motion
         in between: steps that are as short as the error of a jump asks for."""
-        problem, (moment, y) = self.integrator.problem, (self.integrator.t, self.integrator.y)
+        moment, y = self.integrator.t, self.integrator.y
         gone = (moment - self._latest[0]) / max(1e-3, abs(moment))
-        way = (y - self._latest[1]) / (problem.atol + problem.rtol * np.abs(y))
-        near = gone < 1e-7 or (gone < 1e-5 and (way**2).mean() < LITTLE**2)
+        way = self.integrator.problem.measured(y - self._latest[1], y)
+        near = gone < 1e-7 or (gone < 1e-5 and way < LITTLE)
         self._standing = self._standing + 1 if near else 0
         self._latest = moment, y
         if self._standing > STANDSTILL:

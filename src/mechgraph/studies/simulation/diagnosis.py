@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 ROUGH = 100  # errors by rounding, in units of the tolerance, up to which nothing is said
 NOTICED = 1e-8  # and relative ones
 STILL = 1e-9  # speeds that are taken for none
-PARTS, NEIGHBOURS = 21, 5  # of a run; so many of them are about the same time
+PARTS, NEIGHBOURS = 21, 3  # of a run; so many of them are about the same time
+PROMISED = 2  # of the largest energy, in units of the tolerance: what may be lost of it
 
 
 def statistics_of(
@@ -95,12 +96,13 @@ def warn_of_lost_energy(
     lost, scale = np.zeros((2, len(parts)))
     np.maximum.at(lost, part, np.concatenate([np.abs(run.imbalance) for run in runs]))
     np.maximum.at(scale, part, np.concatenate([_energies(run) for run in runs]))
+    promised = min(PROMISED * rtol, np.sqrt(rtol)) * scale.max()
     scale = maximum_filter1d(scale, NEIGHBOURS)
     rounding = 1e-9 * np.abs(trajectory.energy).max() + _energy_of_rest(
         trajectory, recorder.context.equations
     )
     worst = int((lost - np.sqrt(rtol) * scale).argmax())
-    if lost[worst] > np.sqrt(rtol) * scale[worst] + rounding:
+    if lost[worst] > np.sqrt(rtol) * scale[worst] + promised + rounding:
         warnings.warn(
             f"the energy balance of this run is off by {lost[worst]:.2g} J of {scale[worst]:.2g} J "
             f"at about t = {parts[worst]:.3g}: do not trust "

@@ -95,6 +95,10 @@ class Problem:
         """How many of y the slopes depend on."""
         return int(sum(x.numel() for x in (self.motion.q, self.motion.u, self.motion.own)))
 
+    def measured(self, change: np.ndarray, y: np.ndarray) -> float:
+        """The root of the mean square of a change of y, in units of the tolerance."""
+        return float(np.sqrt(((change / (self.atol + self.rtol * np.abs(y))) ** 2).mean()))
+
     def routine(self, name: str, value: SX) -> Routine:
         """A function of (y, t, p, what is told), with the inputs put in that are expressions."""
         return self.motion.routine(name, value, self.loop.known)
@@ -524,8 +528,7 @@ class SciPy(Integrator):
             return self.glimpse(self._end if part == 1 else self.t + part * (self._end - self.t))
 
         first = self.problem.margins if self.steps == 0 else len(self.sides)
-        unit = self.problem.atol + self.problem.rtol * np.abs(self.y)
-        is_tiny = (((self._kept - self.y) / unit) ** 2).mean() < 1  # then what is in doubt matters
+        is_tiny = self.problem.measured(self._kept - self.y, self.y) < 1  # then doubt matters
         unsure = 0.0 * self._unsure if is_tiny else self._unsure
         return sign_changes(values, self.sides, self._size, first, unsure)
 
