@@ -28,7 +28,7 @@ import mechgraph as mg
 from derivation import table, versions, write_section
 from mechgraph import gallery
 
-METHODS = (None, "rk8", "radau", "rk45", "lsoda")
+METHODS = (None, "rk8", "radau", "rk45")
 QUICK = ("double_pendulum", "fourbar", "heavy_top")
 TURNS = 3
 # seconds of the processor that a run may take; the timer that tells makes the clock of the process

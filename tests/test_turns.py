@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mechgraph as mg
-from mechgraph.studies.simulation.integrators import METHODS
+from mechgraph.kernels.stepping import METHODS
 
 FORMALISMS = pytest.mark.parametrize("formalism", ["newton-euler", "absolute"])
 

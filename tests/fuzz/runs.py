@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import mechgraph as mg
-from mechgraph.studies.simulation.integrators import METHODS
+from mechgraph.kernels.stepping import METHODS
 from models import Model
 
 # ``eqs``, a state ``q, u`` on the constraints and its time ``now`` are there

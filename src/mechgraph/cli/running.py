@@ -11,11 +11,11 @@ import click
 
 from .. import gallery
 from ..errors import MechgraphError
+from ..kernels.stepping import METHODS
 from ..results.files import load_run
 from ..results.trajectory import Trajectory
 from ..show.describe import describe as describe_system
 from ..studies.agreement import agreement
-from ..studies.simulation.integrators import METHODS
 from . import models
 from .group import INTERRUPTED
 from .options import (

@@ -3,9 +3,8 @@ and stops where a surface changes its sign.
 
 ``rk8`` (explicit, of order 8, also under its name ``dop853``), ``rk45`` (explicit, of order 5) and
 ``radau`` (implicit, of order 5, for stiff systems) are our own, in C; by default a run begins with
-the first and changes over to the last where it turns out to be stiff, and back. ``bdf`` and
-``lsoda`` are SciPy's. Without a C compiler SciPy's ``DOP853``, ``RK45`` and ``Radau``, the same
-methods, take the place of our own.
+the first and changes over to the last where it turns out to be stiff, and back. Without a C
+compiler SciPy's ``DOP853``, ``RK45`` and ``Radau``, the same methods, take the place of our own.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import casadi as ca
 import numpy as np
 from casadi import SX
-from scipy.integrate import BDF, DOP853, LSODA, RK45, OdeSolver, Radau
+from scipy.integrate import DOP853, RK45, OdeSolver, Radau
 
 from ...errors import SimulationError
 from ...kernels import stepping
@@ -49,6 +48,7 @@ STALLED = 2000  # steps without progress after which a method has failed
 HARDLY = 1e-10  # of the time: what is no progress
 PART, ROUNDED = 0.1, 1e-12  # of the tolerance, and of the state: what surfaces are not known to
 DOUBT = 50  # steps for which that is taken as known
+STABLE = 4.5  # as in steps.c
 
 
 class IntegrationFailure(SimulationError):
@@ -343,19 +343,18 @@ class _NoSlopes(Exception):
 
 
 class SciPy(Integrator):
-    """One of SciPy's methods, on functions that are interpreted."""
+    """One of SciPy's methods, on functions that are interpreted, where there is no compiler."""
 
     kinds: ClassVar[dict[str, type[OdeSolver]]] = {
-        "bdf": BDF,
-        "lsoda": LSODA,
-        "dop853": DOP853,  # these where there is no compiler
+        "dop853": DOP853,
         "rk45": RK45,
         "radau": Radau,
     }
 
-    def __init__(self, method: str, problem: Problem) -> None:
+    def __init__(self, method: str, problem: Problem, watching: bool = False) -> None:
         super().__init__(method, problem)
-        self._kind = self.kinds[method]
+        self._kind, self._watching = self.kinds[method], watching
+        self._held_back = self._calm = 0  # steps, by stability or not
         motion, told = problem.motion, problem.loop.numbers
         self._x = np.concatenate([np.zeros(problem.size + 1), problem.constants, told])
         self._samplings = problem.samplings()
@@ -512,9 +511,19 @@ class SciPy(Integrator):
         problem = self.problem
         rtol = max(problem.rtol, 3e-14)
         options = {"rtol": rtol, "atol": problem.atol, "max_step": problem.longest}
-        if self._kind is LSODA and first is None:  # from a step of its own it may never get away
-            first = min(RK45(self._count, t, y, end, **options).h_abs, end - t)
         return self._kind(self._count, t, y, end, first_step=first, **options)
+
+    def _is_stiff(self) -> bool:
+        """Whether stability, not accuracy, has held steps back; see ``rk8_is_stiff`` of steps.c."""
+        n, solver = self.problem.moving, self._solver
+        stage = solver.y_old + solver.h_previous * (solver.A[11, :11] @ solver.K[:11])
+        change = np.linalg.norm((solver.K[12] - solver.K[11])[:n])
+        if solver.h_previous * change > STABLE * np.linalg.norm((solver.y - stage)[:n]):
+            self._held_back, self._calm = self._held_back + 1, 0
+        else:
+            self._calm += 1
+            self._held_back = self._held_back if self._calm < 6 else 0
+        return self._held_back >= stepping.PATIENCE
 
     def _count(self, t: float, y: np.ndarray) -> np.ndarray:
         self.evaluations, self._latest = self.evaluations + 1, t
@@ -563,6 +572,7 @@ class SciPy(Integrator):
         return self._kept_at(moment, solver.y)
 
     def take(self) -> None:
+        stiff = self._watching and self._is_stiff()
         self._fill(self._end, self._kept, self._dense)
         self.sides[:] = self._after
         drift = np.abs(self._kept - self._solver.y) / (1 + np.abs(self._kept))
@@ -572,6 +582,9 @@ class SciPy(Integrator):
                 self._solver.f = self._count(self._end, self._kept)
         elif drift.max() > 100 * self.problem.rtol:  # with a memory of former steps it begins anew
             self._solver = None
+        if stiff:
+            self._kind, self._solver, self._watching = Radau, None, False
+            self.changes = ((self.t, "radau"),)
         self._sample()
 
     def take_until(self, moment: float, earliest: float) -> bool:
@@ -605,21 +618,14 @@ class SciPy(Integrator):
 
 DEFAULT = "rk8, radau where it is stiff"
 WAITING = ("rk8", "radau")  # they wait for the compiler, the others go on without it
-METHODS: dict[str, type[Integrator]] = {
-    "rk8": Stepping,
-    "radau": Stepping,
-    "dop853": Stepping,
-    "rk45": Stepping,
-    "bdf": SciPy,
-    "lsoda": SciPy,
-}
 
 
 def make_integrator(method: str | None, problem: Problem) -> Integrator:
     """The method of that name, or the same one in SciPy where there is no machine code."""
     name = method or DEFAULT
     try:
-        return METHODS.get(name, Stepping)(name, problem)
+        return Stepping(name, problem)
     except CompilationFailure as failure:
         report(failure, "SciPy's methods instead of our own")
-        return SciPy("dop853" if method in (None, "rk8") else method, problem)
+        kind = "dop853" if method in (None, "rk8") else method
+        return SciPy(kind, problem, watching=method is None and problem.size <= SMALL)

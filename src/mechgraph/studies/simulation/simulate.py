@@ -20,7 +20,7 @@ from ...contract.evaluator import searching
 from ...errors import ArgumentError, SimulationError, UnsupportedError
 from ...interrupts import Interrupts, remembered_interrupts
 from ...kernels.kinks import kinks
-from ...kernels.stepping import CROSSING, TOO_SMALL
+from ...kernels.stepping import CROSSING, METHODS, TOO_SMALL
 from ...motion.motion import Motion
 from ...results.trajectory import Trajectory
 from ...tables.series import check_covered
@@ -38,7 +38,6 @@ from .diagnosis import (
 )
 from .events import Event, Watch
 from .integrators import (
-    METHODS,
     IntegrationFailure,
     Integrator,
     JumpingConstraint,
@@ -57,7 +56,8 @@ STABILIZED = "gear-gupta-leimkuhler"
 DRIFT = ("projection", "baumgarte", STABILIZED, "none")
 FINEST = 1e-15  # relative tolerance that floating-point numbers can still tell
 MOST_ROWS = 10_000_000  # of output that are stored
-EARLIER = {"cvodes": None, "cvodes-bdf": "radau"}  # methods that were, and what is used instead
+# methods that were, and what is used instead
+EARLIER = {"cvodes": None, "cvodes-bdf": "radau", "lsoda": None, "bdf": "radau"}
 NOT_FINITE = "the accelerations are not finite"
 PATIENCE = 0.1  # seconds after which an integrator looks up from its work
 
