@@ -61,10 +61,15 @@ class Routine:
         """Start a compiler in the background, unless that has been done, would take minutes, or
         would take longer than this."""
         ready = self.native is not None or self._thread is not None or self._failed
-        size = self.function.n_instructions()
-        if not ready and size <= min(AUTOMATIC, seconds / SECONDS_PER_OPERATION):
+        pays = self.function.n_instructions() <= seconds / SECONDS_PER_OPERATION
+        if not ready and pays and self.is_quick_to_compile:
             self._thread = threading.Thread(target=self.compile, daemon=True)
             self._thread.start()
+
+    @property
+    def is_quick_to_compile(self) -> bool:
+        """Whether that takes seconds, not minutes."""
+        return int(self.function.n_instructions()) <= AUTOMATIC
 
     def compile(self) -> bool:
         """Compile it now, or wait until it is; False if there is no machine code to be had."""

@@ -139,10 +139,10 @@ def _later(equations: Equations, state: State, h: float) -> State | None:
 
     span, start = (state.t, state.t + h), np.concatenate(state[:2])
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of states that nobody asked for
+        warnings.simplefilter("error")  # what is known badly tells nothing
         try:
             run = solve_ivp(rates, span, start, method="DOP853", rtol=1e-10, atol=1e-12)
-        except (_Unknown, ArgumentError):
+        except (_Unknown, ArgumentError, Warning):
             return None
     y = run.y[:, -1]
     return State(y[:n], y[n:], state.t + h, *state[3:]) if run.success else None

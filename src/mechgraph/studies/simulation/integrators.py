@@ -233,7 +233,7 @@ class Stepping(Integrator):
             surface = problem.routine("surfaces", surfaces)
         samplings = problem.samplings()
         for routine in (flow, keep, surface, *(each.ask for each in samplings)):
-            if method in WAITING and isinstance(routine, Routine):
+            if method in WAITING and isinstance(routine, Routine) and routine.is_quick_to_compile:
                 routine.compile()
         self._steps = Steps(
             flow,
@@ -617,7 +617,7 @@ class SciPy(Integrator):
 
 
 DEFAULT = "rk8, radau where it is stiff"
-WAITING = ("rk8", "radau")  # they wait for the compiler, the others go on without it
+WAITING = ("rk8", "radau")  # they wait for the compiler, if that takes seconds; the others go on
 
 
 def make_integrator(method: str | None, problem: Problem) -> Integrator:
