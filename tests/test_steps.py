@@ -116,7 +116,7 @@ def test_signs_are_found_where_functions_dip():
         def functions(x: float, place: float = place, shift: float = shift) -> np.ndarray:
             return np.array([abs(x - place) + shift, (x - place) ** 2 + 1e-3 * np.sign(shift)])
 
-        found, _ = sign_changes(functions, np.ones(2, int), np.zeros(2), 0, np.zeros(2))
+        found, _, _ = sign_changes(functions, np.ones(2, int), np.zeros(2), 0, np.zeros(2))
         zeros = [place + shift, place - shift] if shift < 0 else []
         spans = [span for s, *span in found if s == 0]
         assert len(spans) == len(zeros)
@@ -133,7 +133,7 @@ def test_waves_are_counted():
             def wave(x: float, waves: float = waves, phase: float = phase) -> np.ndarray:
                 return np.array([np.sin(2 * np.pi * (waves * x + phase))])
 
-            found, _ = sign_changes(
+            found, _, _ = sign_changes(
                 wave, np.sign(wave(0.0)).astype(int), *np.zeros((1, 1)), 0, np.zeros(1)
             )
             assert len(found) == np.ceil(2 * (waves + phase)) - np.ceil(2 * phase)
@@ -217,6 +217,80 @@ def test_no_step_is_longer_than_told():
     assert run.statistics["steps"] >= 400
     with pytest.raises(mg.ArgumentError, match="max_step"):
         equations.simulate(1.0, {"xb": 1.0}, max_step=-1)
+
+
+@IN_C_AND_SCIPY
+def test_all_turns_of_a_fast_wheel_are_told(tier):
+    """More zeros in a step than could be searched: 539 of 2,387 were told."""
+    turns = 2387 if tier == IN_C else 600
+    s = mg.System("wheel")
+    s.revolute("hinge", s.ground, s.body("wheel", mass=1.0, inertia=(1, 1, 1)), axis="z")
+    turn = {"turn": mg.Event(lambda m: mg.sin(m.coordinate("hinge") / 2), stop=False)}
+    speed = 2 * np.pi * (turns + 0.3) / 10
+    run = s.equations().simulate(10.0, {"hinge'": speed}, events=turn)
+    assert run.events["turn"] == pytest.approx(2 * np.pi * np.arange(1, turns + 1) / speed)
+
+
+@pytest.mark.parametrize("rigid", [True, False])
+def test_nothing_flies_through_a_fan(rigid):
+    """Its tip comes by a thousand times in a step."""
+    s = mg.System("fan")
+    fan = s.body("fan", mass=1.0, inertia=(1e-3, 1e-3, 1e-3))
+    ball = s.body("ball", mass=0.01, inertia=0)
+    s.revolute("hinge", s.ground, fan, axis="z")
+    s.prismatic("x", s.ground, ball, axis="x", at=(-3, 0, 0))
+    pair = mg.Sphere(ball, 0.02), mg.Sphere(s.marker("tip", fan, (0.2, 0, 0)), 0.02)
+    if rigid:
+        s.rigid_contact("hit", *pair, restitution=1.0)
+    else:
+        s.compliant_contact("hit", *pair, stiffness=1e6)
+    ends = [
+        s.equations().simulate(20.0, {"x'": 0.2, "hinge'": 300.0}, step=20.0, max_step=longest)
+        for longest in (None, 2e-3)
+    ]
+    assert ends[0]["x'"][-1] == pytest.approx(ends[1]["x'"][-1], rel=1e-6)
+    assert ends[0]["x'"][-1] < -1
+
+
+@IN_C_AND_SCIPY
+@pytest.mark.parametrize("width", [0.1, 0.03, 0.01, 1e-3, 1e-5])
+def test_pulses_of_a_series_are_not_stepped_over(tier, width):
+    """Three stops near each other looked like one; what SciPy's steps showed before a stop was
+    taken from beyond it."""
+    s = mg.System("pushed")
+    s.prismatic("x", s.ground, s.body("body", mass=1.0, inertia=0), axis="x")
+    s.torque("push", "x", s.input("force"))
+    pulse = mg.table([0, width / 2, width, 1], [0, 1, 0, 0], outside="repeat")
+    times = np.concatenate([[0.0], *(k + 0.4 + width * np.arange(3) / 2 for k in range(10)), [10]])
+    for force in ((times, [0.0, *[0.0, 1.0, 0.0] * 10, 0.0]), pulse(s.time)):
+        run = s.equations().simulate(10.0, inputs={"force": force})
+        assert run["x'"][-1] == pytest.approx(5 * width, rel=1e-7)
+        assert np.abs(run.imbalance).max() < 1e-9 * run.kinetic[-1]
+
+
+@IN_C_AND_SCIPY
+@pytest.mark.parametrize("stops", [3, 4, 5, 6, 9, 15])
+def test_bumps_of_a_table_are_not_stepped_over(tier, stops):
+    """A force over a few millimetres of ten metres."""
+    random = np.random.default_rng(stops)
+    x = np.array([0, *5 + 0.005 * np.sort(random.uniform(0, 1, stops)), 10])
+    y = np.array([0, 0, *random.uniform(0, 2, stops - 2), 0, 0])
+    s = mg.System("bump")
+    s.prismatic("x", s.ground, s.body("body", mass=1.0, inertia=0), axis="x")
+    s.torque("push", "x", lambda m: mg.table(x, y)(m.coordinate("x")))
+    run = s.equations().simulate(12.0, {"x'": 1.0}, step=12.0)
+    assert run["x'"][-1] == pytest.approx(np.sqrt(1 + 2 * np.trapezoid(y, x)), rel=1e-9)
+
+
+@pytest.mark.parametrize(("place", "speed"), [(-1.0, 1.0), (-0.3, 0.7), (-2.0, 3.0), (-0.1, 0.3)])
+def test_all_events_of_the_last_moment_are_told(place, speed):
+    """Which of two that end a run is first was decided by rounding, and the other one lost."""
+    s = mg.System("passing")
+    s.prismatic("x", s.ground, s.body("body", mass=1.0, inertia=0), axis="x")
+    events = {"here": "x", "now": lambda m: m.time + place / speed}
+    run = s.equations().simulate(2.0, {"x": place, "x'": speed}, events=events)
+    assert run.events["here"] == pytest.approx([-place / speed], rel=1e-14)
+    assert run.events["now"] == pytest.approx([-place / speed], rel=1e-14)
 
 
 # --- stiffness ------------------------------------------------------------------------------------

@@ -6,13 +6,14 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ..tables.searches import polynomial
-from ..tables.stops import wave
+from ..tables.searches import PIECE, polynomial
+from ..tables.stops import is_wave, wave
 
 COMPARING = {ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_FMIN, ca.OP_FMAX}
 FOLDING = {ca.OP_FABS, ca.OP_SIGN}
 ROUNDING = {ca.OP_FLOOR, ca.OP_CEIL}
 DIVIDING = {ca.OP_FMOD, ca.OP_REMAINDER}
+WAVE_DEPTH = 8  # levels of the graph of a polynomial
 KINKED = COMPARING | FOLDING | ROUNDING | DIVIDING | {ca.OP_COPYSIGN}
 
 
@@ -31,6 +32,20 @@ def kinks(expression: SX) -> SX:
     values = [value for value in _walk(expression) if not value.is_constant()]
     shared = ca.vertsplit(ca.cse(ca.vertcat(SX(0, 1), *values)))
     return ca.vertcat(SX(0, 1), *{each.element_hash(): each for each in shared}.values())
+
+
+def piece(kink: SX) -> SX | None:
+    """In which piece between the stops of a table a number is, of a kink that is the wave through
+    them; None for another kink."""
+    level = [kink]
+    for _ in range(WAVE_DEPTH):
+        calls = [node for node in level if node.n_dep() and node.op() == ca.OP_CALL]
+        waves = [node for node in calls if is_wave(node.which_function())]
+        if waves:
+            return waves[0].which_function()(waves[0].dep(0))[PIECE]
+        parts = [node.dep(k) for node in level for k in range(node.n_dep())]
+        level = list({part.element_hash(): part for part in parts}.values())
+    return None
 
 
 def _walk(expression: SX) -> list[SX]:

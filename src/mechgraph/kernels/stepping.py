@@ -48,7 +48,7 @@ class _Run(ctypes.Structure):
 
     _fields_ = (
         *_fields(_at, "flow keep surface signal"),
-        *_fields(_long, "n moving surfaces margins signalled"),
+        *_fields(_long, "n moving surfaces margins pieces signalled"),
         *_fields(_double, "rtol atol longest"),
         *_fields(_long, "method watching load"),
         *_fields(_double, "t h step next whole until"),
@@ -56,7 +56,8 @@ class _Run(ctypes.Structure):
         *_fields(_at, "pivots cpivots side after which"),
         *_fields(_long, "crossings capacity"),
         *_fields(_at, "size unsure low from to"),
-        *_fields(_long, "doubted"),
+        *_fields(_long, "doubted crowded noisy"),
+        *_fields(_double, "searched searchable"),
         *_fields(_long, "count done"),
         *_fields(_at, "times out"),
         *_fields(_long, "rows traced stride since"),
@@ -107,7 +108,8 @@ class Steps:
 
     ``keep`` brings a state back to where it has to stay, ``surface`` has a row for each function
     whose changes of sign end the work until it is said what to do; the first ``margins`` of them
-    begin positive. Slopes depend on the first ``moving`` of y alone. ``signal`` writes into the
+    begin positive, the last ``pieces`` are numbers of pieces that tell how often others change
+    their sign. Slopes depend on the first ``moving`` of y alone. ``signal`` writes into the
     vector (y, t, constants) what Python has to say, before slopes are taken, and before surfaces
     are if these are ``signalled``. Of ``samplings`` the last ``held`` constants are logged.
     """
@@ -119,6 +121,7 @@ class Steps:
         surface: Routine | None,
         moving: int,
         margins: int,
+        pieces: int,
         constants: np.ndarray,
         rtol: float,
         atol: float,
@@ -136,6 +139,7 @@ class Steps:
         self.raised: BaseException | None = None
         n, count = flow.size, surface.size if surface is not None else 0
         self.run = _Run(n=n, moving=moving, surfaces=count, margins=margins, rows=ROWS)
+        self.run.pieces = pieces
         self.run.rtol, self.run.atol, self.run.longest = rtol, atol, longest
         self.run.capacity, self.run.stride, self.run.patience = CROSSINGS, 1, PATIENCE
         self.run.load = flow.function.n_instructions()

@@ -41,12 +41,15 @@ enum { RK8, RADAU, RK45 };
 enum { NOT_SHORT, RK4, RK5 };
 enum { CRAWLING = 20000 }; /* steps in a row that hardly go on, after which there is no going on */
 enum { DEPTH = 40, SEARCH = 1000 }; /* of the search for crossings: halvings, looks at a step */
+enum { PASSING = 24 }; /* halvings after which two pieces are next to each other, or what they are of repeats itself */
+enum { DOUBT = 50 };  /* steps for which it is taken as known what is noise */
 enum { FAILED = 2 }; /* attempts at a step that were not good enough, as they are where nothing jumps */
 
 typedef struct {
     /* what is integrated; `signal` writes constants that belong to x before slopes (1) and surfaces (2) are taken */
     Function flow, keep, surface, signal;
-    long n, moving, surfaces, margins, signalled; /* `moving`: so many of y the slopes depend on; `margins`: see `look` */
+    long n, moving, surfaces, margins, pieces, signalled; /* `moving`: so many of y the slopes depend on; `margins`: see `look`;
+                                                            `pieces`: so many surfaces, the last, are numbers of pieces */
     double rtol, atol, longest;
     long method, watching, load; /* `watching`: tell of stiffness; `load`: operations of an evaluation */
     /* the state, its slopes, the step to try next (0: to be found) and the one that was tried */
@@ -59,7 +62,8 @@ typedef struct {
     /* surfaces: which side they are on, how large they get, and where they were found to cross in the last step */
     long *side, *after, *which, crossings, capacity; /* `after`: the sides at the end of the step */
     double *size, *unsure, *low, *from, *to; /* `unsure`: see `doubt`; `low`: what is smaller is on no side */
-    long doubted;
+    long doubted, crowded, noisy; /* `crowded`: searches in a row that did not end; `noisy`: until which step none has to */
+    double searched, searchable; /* the part of the last step that was searched; the length that can be (0: any) */
     /* output */
     long count, done;
     const double *times;
@@ -642,6 +646,7 @@ static double after(Run *r, double error, int taken) {
 /* --- surfaces ----------------------------------------------------------------------------------------------------- */
 
 static const double NOTHING = 1e-14; /* in proportion to the largest value so far */
+static const double LEAST_SEARCHED = 1e-3; /* of a step; where less can be searched, it may be noise */
 
 static int sign(const Run *r, long s, double g) {
     double low = r->low[s];
@@ -685,14 +690,15 @@ static int is_clear(const Run *r, long s, double *const *g, int i, double span) 
            (fabs(a) <= low && fabs(b) <= low && bend <= low);
 }
 
-static const double PROBE = 0.382; /* of the way from one place to the next: what repeats itself meets it elsewhere */
+/* of the way from one place to the next, in turns: what repeats itself meets them elsewhere */
+static const double PROBE[] = {0.382, 0.236};
 
 /* Whether every surface is, between the five places, where their values and slopes let one expect it: if not, it has more
    waves than they show. */
 static int is_expected(Run *r, double a, double b, double *const *g) {
-    double span = (b - a) / 4, x = PROBE, y = 1 - x;
+    double span = (b - a) / 4;
     for (int i = 0; i < 4; i++) {
-        double part = a + span * (i + x), *slope = g[i] + r->surfaces, *next = g[i + 1] + r->surfaces;
+        double x = PROBE[i % 2], y = 1 - x, part = a + span * (i + x), *slope = g[i] + r->surfaces, *next = g[i + 1] + r->surfaces;
         within(r, part, r->stage);
         surfaces(r, r->t + part * r->step, r->stage, r->probe);
         for (long s = 0; s < r->surfaces; s++) {
@@ -709,8 +715,12 @@ static void seek(Run *r, int depth, long *looks, double a, double b, double *con
     int clear = 1;
     for (long s = 0; s < r->surfaces && clear; s++)
         for (int i = 0; i < 4 && clear; i++) clear = is_clear(r, s, g, i, (b - a) / 4);
+    for (long s = r->surfaces - r->pieces; s < r->surfaces && depth < PASSING; s++) /* more than one stop is passed */
+        for (int i = 0; i < 4 && clear; i++) clear = fabs(g[i + 1][s] - g[i][s]) < 1.5;
     clear = clear && is_expected(r, a, b, g);
-    if (!clear && depth < DEPTH && *looks < SEARCH && !r->stopped) {
+    int deeper = !clear && depth < DEPTH && !r->stopped;
+    if (deeper && *looks >= SEARCH) r->searched = fmin(r->searched, a);
+    else if (deeper) {
         double *parts[9], *own = r->G + (5 + 4 * depth) * 2 * r->surfaces;
         for (int i = 0; i < 9; i++) parts[i] = i % 2 ? own + i / 2 * 2 * r->surfaces : g[i / 2];
         for (int i = 1; i < 9; i += 2) known(r, a + (b - a) * i / 8, fmax(1e-6 * (b - a), 1e-12), parts[i]);
@@ -723,8 +733,10 @@ static void seek(Run *r, int depth, long *looks, double a, double b, double *con
         for (long s = 0; s < r->surfaces; s++) {
             int now = sign(r, s, g[i + 1][s]);
             if (!now || now == r->after[s]) continue;
-            if (r->after[s] && r->crossings < r->capacity) {
-                r->which[r->crossings] = s, r->from[r->crossings] = a + (b - a) * i / 4;
+            double from = a + (b - a) * i / 4;
+            if (r->after[s] && r->crossings == r->capacity) r->searched = fmin(r->searched, from);
+            else if (r->after[s]) {
+                r->which[r->crossings] = s, r->from[r->crossings] = from;
                 r->to[r->crossings++] = a + (b - a) * (i + 1) / 4;
             }
             r->after[s] = now;
@@ -758,9 +770,22 @@ static long look(Run *r) {
     memcpy(r->after, r->side, r->surfaces * sizeof(long));
     for (long s = r->margins; s < r->surfaces && !r->steps; s++)
         if (fabs(parts[0][s]) <= 1e-12 * r->size[s]) r->after[s] = 0;
-    r->crossings = 0;
+    r->crossings = 0, r->searched = 1;
     seek(r, 0, &looks, 0, 1, parts);
     return r->crossings;
+}
+
+/* Whether surfaces have more waves in the step than could be searched: then a shorter one is tried. What is as crowded
+   however short the step is, is noise. */
+static int is_crowded(Run *r) {
+    if (r->searched >= 1) r->crowded = 0, r->searchable *= 1.5;
+    if (r->searched >= 1 || r->steps < r->noisy) return 0;
+    if (r->searched < LEAST_SEARCHED && ++r->crowded > 3) {
+        r->crowded = 0, r->noisy = r->steps + DOUBT;
+        return 0;
+    }
+    r->searchable = fmax(LEAST_SEARCHED, 0.9 * r->searched) * r->step;
+    return 1;
 }
 
 /* The surfaces at the end of what was attempted. */
@@ -773,7 +798,6 @@ EXPORT void steps_glimpse(Run *r, double part, double *g) {
 }
 
 static const double PART = 0.1, ROUNDED = 1e-12; /* of the tolerance, and of the state */
-enum { DOUBT = 50 };                             /* steps for which it is taken as known */
 
 /* How well surfaces are known, but for margins: what a part of the tolerance, and rounding, make of them. What is below
    where a step begins (the slip of what sticks, the height of what is in a plane) has no sign until it is above. A jump on
@@ -913,6 +937,18 @@ static int is_rounding(Run *r, double error) {
     return 1;
 }
 
+/* Whether the way back to the constraints does not lead there: it is long, and so is another one from where it ends.
+   Nothing meets them any more, as beyond a dead end. */
+static int is_lost(Run *r) {
+    double *way = r->F, *next = r->F + r->n;
+    for (long i = 0; i < r->n; i++) way[i] = r->kept[i] - r->fresh[i], next[i] = r->kept[i];
+    double first = norm(r, way, r->fresh);
+    if (!r->keep || first < 1) return 0;
+    keep(r, r->t + r->step, next);
+    for (long i = 0; i < r->n; i++) next[i] -= r->kept[i];
+    return !(norm(r, next, r->fresh) < 0.9 * first);
+}
+
 /* Whether the step is to be taken; if not, another one is to be tried. Where the slopes are not known well enough (near
    singular positions), no much shorter step would be better: it would only be nearer. Steps of about the same length,
    whose stages are elsewhere, are tried then, and the less is asked of them the more have failed. */
@@ -926,7 +962,7 @@ static int is_good(Run *r, double error) {
         if (error > r->rough) r->rough = error, r->rough_at = r->t;
         error = 0.5;
     }
-    if (apart(r->n, r->fresh, r->kept)) {
+    if (apart(r->n, r->fresh, r->kept) || is_lost(r)) {
         r->h = 0.2 * r->step;
         return 0;
     }
@@ -944,6 +980,7 @@ EXPORT int steps_integrate(Run *r, double end, double seconds) {
         if (r->stopped) return STOPPED;
         if (late || (r->samplers && r->logged >= r->log_rows - 8)) return GO_ON;
         double stop = fmin(end, due(r)), left = stop - r->t, h = fmin(r->h, r->longest);
+        if (r->searchable > 0) h = fmin(h, r->searchable);
         if (!(h > 2e-15 * fabs(r->t) + 1e-20 * left) || r->crawling > CRAWLING) return TOO_SMALL;
         int last = h > left * 0.999999;
         late = seconds_now() > until;
@@ -961,11 +998,13 @@ EXPORT int steps_integrate(Run *r, double end, double seconds) {
                 r->h = 0.5 * r->step, r->rejections++;
                 continue;
             }
-            if (look(r)) return r->stopped ? STOPPED : CROSSING;
+            long found = look(r);
+            if (is_crowded(r)) continue;
+            if (found) return r->stopped ? STOPPED : CROSSING;
             memcpy(r->side, r->after, r->surfaces * sizeof(long));
         }
         double part = r->step / fabs(r->t); /* where rounding has to do with it, that is seen sooner */
-        r->crawling = part < 1e-8 ? r->crawling + (r->roughly ? 200 : part < 1e-12 ? 40 : part < 1e-9) : 0;
+        r->crawling = part < 1e-8 ? r->crawling + (r->roughly ? 1000 : part < 1e-12 ? 40 : part < 1e-9) : 0;
         steps_accept(r, r->until);
         if (changed) return r->method == RK8 ? STIFF : NOT_STIFF;
     }

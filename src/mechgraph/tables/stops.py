@@ -32,6 +32,11 @@ def wave(function: ca.Function) -> ca.Function | None:
     return search_of("wave", 0, stops.tobytes(), rows.tobytes())
 
 
+def is_wave(function: ca.Function) -> bool:
+    """Whether a function is the search of a wave."""
+    return bool(function.name().endswith("_wave"))
+
+
 def _features(knots: np.ndarray, rows: np.ndarray) -> list[int]:
     """Knots between which the table is nearly one cubic, or which are EVERY apart: found by
     halving."""

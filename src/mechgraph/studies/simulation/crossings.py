@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from itertools import chain
 
 import casadi as ca
@@ -21,12 +22,14 @@ import numpy as np
 from casadi import SX
 from scipy.optimize import brentq
 
+from ...kernels.kinks import piece
 from .events import Watch
 from .integrators import IntegrationFailure, Integrator
 
 STANDSTILL = 1000  # steps with kinks in (all but) one moment after which a run has failed
 LITTLE = 300.0  # motion between two of them, in units of the tolerance, that is next to none
 ROUNDING = 4e-15  # relative: so near that rounding of times may put a stage beyond
+APART = 1e6  # what keeps pieces of tables away from zero
 
 
 Candidate = tuple[int, float, float, int]  # a surface, two moments, and which way it goes
@@ -43,15 +46,21 @@ class EndlessSwitching(IntegrationFailure):
 
 @dataclass(frozen=True)
 class Surfaces:
-    """All expressions that are watched: margins, then kinks, then events."""
+    """All expressions that are watched: margins, kinks, events, and pieces of tables. These never
+    change their sign, and tell how many stops of a table are passed."""
 
     margins: SX
     kinks: SX
     events: SX
 
+    @cached_property
+    def pieces(self) -> SX:
+        found = (piece(kink) for kink in self.kinks.elements())
+        return ca.vertcat(SX(0, 1), *(APART + each for each in found if each is not None))
+
     @property
     def all(self) -> SX:
-        return ca.vertcat(self.margins, self.kinks, self.events)
+        return ca.vertcat(self.margins, self.kinks, self.events, self.pieces)
 
     def event(self, surface: int) -> int | None:
         """Which event a surface is; None, if it is none."""
@@ -138,18 +147,24 @@ class Crossings:
     def _met(self, candidates: list[Candidate]) -> list[Crossing]:
         """What is met up to the first surface that ends the step, in order."""
         met: list[Crossing] = []
-        cut = np.inf
+        cut = limit = np.inf
         self._seen = {}
         until = self.integrator.until
         guessed = [(*each, self._glimpsed(*each)) for each in candidates]
         for surface, first, last, direction, guess in sorted(guessed, key=lambda c: c[-1]):
-            if first > cut:
+            if first > limit:
                 continue
-            found = self._locate(surface, first, last, direction, guess, min(cut, until))
+            found = self._locate(surface, first, last, direction, guess, min(limit, until))
             if found is not None and self._changes(found, met):
                 met.append(found)
-                cut = min(cut, found.moment) if self._ends(found) else cut
-        return sorted((each for each in met if each.moment <= cut), key=lambda each: each.moment)
+                if self._ends(found) and found.moment < cut:
+                    cut, limit = found.moment, self._last_moment(found)
+        return sorted((each for each in met if each.moment <= limit), key=lambda each: each.moment)
+
+    def _last_moment(self, cut: Crossing) -> float:
+        """Up to when others are met: where the run ends, at the same moment but for rounding."""
+        is_last = self.surfaces.event(cut.surface) is not None
+        return cut.moment * (1 + 2 * ROUNDING * np.sign(cut.moment) * is_last)
 
     def _changes(self, found: Crossing, met: list[Crossing]) -> bool:
         """False if a surface is on that side already: interpolation shows waves that are none."""

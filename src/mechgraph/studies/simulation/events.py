@@ -18,7 +18,13 @@ from .context import Context
 @dataclass(frozen=True)
 class Event:
     """A zero of a quantity of the motion: rising (+1), falling (−1) or either (0); ``stop`` ends
-    the run there."""
+    the run there.
+
+    A zero is where the sign changes: what touches zero and goes back (x² at x = 0) is none; its
+    derivative tells of it. Two zeros nearer to each other than a millionth of a step may be taken
+    for none, and so may a smooth quantity of time that is other than it was for less than a
+    hundredth of a step: ``max_step`` brings them within reach.
+    """
 
     quantity: str | Callable[[Motion], Any]
     direction: int = 0

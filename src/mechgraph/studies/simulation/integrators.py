@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import casadi as ca
 import numpy as np
 from casadi import SX
-from scipy.integrate import DOP853, RK45, OdeSolver, Radau
+from scipy.integrate import DOP853, RK45, OdeSolution, OdeSolver, Radau
 
 from ...errors import SimulationError
 from ...kernels import stepping
@@ -37,7 +37,7 @@ from ...kernels.stepping import (
     Sampling,
     Steps,
 )
-from .search import doubt, sign_changes
+from .search import LEAST_SEARCHED, doubt, sign_changes
 
 if TYPE_CHECKING:
     from .loop import Call, Loop
@@ -72,7 +72,8 @@ class Problem:
     ``begin`` on.
 
     ``surfaces`` are expressions whose changes of sign no step goes over without a word; the first
-    ``margins`` of them are positive where a run begins.
+    ``margins`` of them are positive where a run begins; the last ``pieces`` are numbers of pieces,
+    which tell how often others change their sign.
     """
 
     motion: Flow
@@ -84,6 +85,7 @@ class Problem:
     longest: float
     surfaces: SX = field(default_factory=lambda: SX(0, 1))
     margins: int = 0
+    pieces: int = 0
 
     @cached_property
     def size(self) -> int:
@@ -241,6 +243,7 @@ class Stepping(Integrator):
             surface,
             moving=max(1, problem.moving),
             margins=problem.margins,
+            pieces=problem.pieces,
             constants=np.concatenate([problem.constants, problem.loop.numbers]),
             rtol=problem.rtol,
             atol=problem.atol,
@@ -369,6 +372,7 @@ class SciPy(Integrator):
         self._unsure, self._doubted = np.zeros(count), -DOUBT
         self._traced: list[tuple[float, np.ndarray]] = []
         self._first: float | None = None
+        self._searchable, self._crowded, self._noisy = np.inf, 0, 0  # see ``is_crowded`` of steps.c
         self._latest = -np.inf  # when slopes were asked for
         self._stride = 1
 
@@ -465,7 +469,12 @@ class SciPy(Integrator):
             stalled = stalled + 1 if self._end - self.t < HARDLY * abs(self.t) else 0
             if stalled > STALLED:
                 return TOO_SMALL
-            self._found, self._after = self._search() if len(self.sides) else ([], self.sides)
+            if len(self.sides):
+                self._found, self._after, searched = self._search()
+                if searched < 1 and self._is_crowded(searched):
+                    continue
+            else:
+                self._found, self._after = [], self.sides
             if self._found:
                 return CROSSING
             self.take()
@@ -510,7 +519,8 @@ class SciPy(Integrator):
     ) -> OdeSolver:
         problem = self.problem
         rtol = max(problem.rtol, 3e-14)
-        options = {"rtol": rtol, "atol": problem.atol, "max_step": problem.longest}
+        longest = min(problem.longest, self._searchable)
+        options = {"rtol": rtol, "atol": problem.atol, "max_step": longest}
         return self._kind(self._count, t, y, end, first_step=first, **options)
 
     def _is_stiff(self) -> bool:
@@ -532,14 +542,27 @@ class SciPy(Integrator):
             raise _NoSlopes  # they would go on with it, or raise errors of their own
         return slopes
 
-    def _search(self) -> tuple[list[tuple[int, float, float]], np.ndarray]:
+    def _is_crowded(self, searched: float) -> bool:
+        """Whether a shorter step is to be tried, that can be searched; see ``is_crowded`` of
+        steps.c."""
+        if self.steps < self._noisy:
+            return False
+        self._crowded = self._crowded + 1 if searched < LEAST_SEARCHED else 0
+        if self._crowded > 3:
+            self._crowded, self._noisy = 0, self.steps + DOUBT
+            return False
+        self._searchable = max(LEAST_SEARCHED, 0.9 * searched) * (self._end - self.t)
+        self._first, self._solver = None, None
+        return True
+
+    def _search(self) -> tuple[list[tuple[int, float, float]], np.ndarray, float]:
         def values(part: float) -> np.ndarray:
             return self.glimpse(self._end if part == 1 else self.t + part * (self._end - self.t))
 
         first = self.problem.margins if self.steps == 0 else len(self.sides)
         is_tiny = self.problem.measured(self._kept - self.y, self.y) < 1  # then doubt matters
         unsure = 0.0 * self._unsure if is_tiny else self._unsure
-        return sign_changes(values, self.sides, self._size, first, unsure)
+        return sign_changes(values, self.sides, self._size, first, unsure, self.problem.pieces)
 
     def crossings(self) -> list[tuple[int, float, float]]:
         span = self._end - self.t
@@ -557,19 +580,22 @@ class SciPy(Integrator):
         return self._surfaces(moment, self._kept if moment == self._end else self._dense(moment))
 
     def attempt(self, moment: float) -> np.ndarray:
-        return self._surfaces(moment, self._state_at(moment))
+        return self._surfaces(moment, self._approach(moment)[0])
 
-    def _state_at(self, moment: float) -> np.ndarray:
-        """The state at a moment within the step, by steps that end there."""
+    def _approach(self, moment: float) -> tuple[np.ndarray, OdeSolution | None]:
+        """The state at a moment within the step, by steps that end there, and the way to it."""
         if moment <= self.t:
-            return self.y
+            return self.y, None
+        ends, parts = [self.t], []
         try:
             solver = self._new_solver(self.t, self.y, moment)
             while solver.status == "running":
                 solver.step()
+                ends.append(solver.t)
+                parts.append(solver.dense_output())
         except _NoSlopes:
-            return np.full(len(self.y), np.nan)
-        return self._kept_at(moment, solver.y)
+            return np.full(len(self.y), np.nan), None
+        return self._kept_at(moment, solver.y), OdeSolution(ends, parts)
 
     def take(self) -> None:
         stiff = self._watching and self._is_stiff()
@@ -588,7 +614,8 @@ class SciPy(Integrator):
         self._sample()
 
     def take_until(self, moment: float, earliest: float) -> bool:
-        self._fill(moment, self._state_at(moment), self._dense)
+        state, way = self._approach(moment)
+        self._fill(moment, state, way or self._dense)
         self._solver = None
         self._sample()
         return True

@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 DEPTH, LOOKS = 40, 1000  # halvings; looks at a step
-PROBE = 0.382  # of the way from one place to the next: what repeats itself meets it elsewhere
+PASSING = 24  # halvings after which two pieces are next to each other, or a table repeats itself
+# of the way from one place to the next, in turns: what repeats itself meets them elsewhere
+PROBES = np.array([0.382, 0.236, 0.382, 0.236])
+LEAST_SEARCHED = 1e-3  # of a step; where less can be searched, it may be noise
 NOTHING = 1e-14  # in proportion to the largest value so far
 
 Crossing = tuple[int, float, float]  # which function, between which parts of the step
@@ -32,21 +35,24 @@ def sign_changes(
     size: np.ndarray,
     undecided: int,
     unsure: np.ndarray,
-) -> tuple[list[Crossing], np.ndarray]:
-    """Changes of sign of functions of the part of a step (0 … 1), and their sides after it.
+    pieces: int = 0,
+) -> tuple[list[Crossing], np.ndarray, float]:
+    """Changes of sign of functions of the part of a step (0 … 1), their sides after it, and how far
+    it was searched: there may be more waves than time for them.
 
     Functions from the index ``undecided`` on that begin at zero, but for rounding, are on no side
     yet. ``size`` is how large each has been, and is updated; what begins below ``unsure`` has no
-    sign until it is above.
+    sign until it is above. The last ``pieces`` are numbers of pieces, which tell how often others
+    change their sign.
     """
     known = np.array([_known(values, part, 1e-6) for part in np.arange(5) / 4])
     np.maximum(size, np.abs(known[:, 0]).max(axis=0), out=size)
     low = np.maximum(NOTHING * size, np.where(np.abs(known[0, 0]) <= unsure, unsure, 0.0))
     after = sides.copy()
     after[undecided:][np.abs(known[0, 0, undecided:]) <= 1e-12 * size[undecided:]] = 0
-    search = _Search(values, low, after)
+    search = _Search(values, low, after, pieces)
     search.between(0.0, 1.0, known, 0)
-    return search.found, search.after
+    return search.found, search.after, search.searched
 
 
 def _known(values: Callable[[float], np.ndarray], part: float, apart: float) -> np.ndarray:
@@ -61,13 +67,20 @@ class _Search:
     values: Callable[[float], np.ndarray]
     low: np.ndarray
     after: np.ndarray
+    pieces: int
     found: list[Crossing] = field(default_factory=list)
     looks: int = 0
+    searched: float = 1.0
 
     def between(self, a: float, b: float, known: np.ndarray, depth: int) -> None:
         """Look between parts a and b, where the functions are known at five places."""
         clear = self._clear(known, (b - a) / 4).all() and self._expected(a, b, known)
-        if clear or depth >= DEPTH or self.looks > LOOKS:
+        if depth < PASSING and self.pieces:
+            clear &= bool((np.abs(np.diff(known[:, 0, -self.pieces :], axis=0)) < 1.5).all())
+        deeper = not clear and depth < DEPTH
+        if deeper and self.looks > LOOKS:
+            self.searched = min(self.searched, a)
+        if not deeper or self.looks > LOOKS:
             self._note(a, b, known[:, 0])
             return
         self.looks += 4
@@ -104,8 +117,8 @@ class _Search:
     def _expected(self, a: float, b: float, known: np.ndarray) -> bool:
         """Whether every function is, between the five places, where their values and slopes let one
         expect it: if not, it has more waves than they show."""
-        span, x, y = (b - a) / 4, PROBE, 1 - PROBE
-        seen = np.array([self.values(a + span * (i + x)) for i in range(4)])
+        span, x, y = (b - a) / 4, PROBES[:, None], 1 - PROBES[:, None]
+        seen = np.array([self.values(a + span * (i + part)) for i, part in enumerate(PROBES)])
         g, slope = known[:, 0], span * known[:, 1]
         cubic = y * y * ((1 + 2 * x) * g[:-1] + x * slope[:-1])
         cubic += x * x * ((1 + 2 * y) * g[1:] - y * slope[1:])

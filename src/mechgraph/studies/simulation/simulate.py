@@ -139,6 +139,7 @@ def simulate(
         np.inf if max_step is None else number("max_step", max_step, positive=True),
         surfaces.all,
         surfaces.margins.numel(),
+        surfaces.pieces.numel(),
     )
     integrator = _integrator(equations, _method(method), problem, drift)
     kept = drift in ("projection", STABILIZED)
