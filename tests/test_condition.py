@@ -413,6 +413,23 @@ def test_agreement_of_accelerations_that_contradict_each_other_is_refused():
         mg.agreement(s)
 
 
+@pytest.mark.parametrize("inertia", [0, (0.1, 0.1, 0)])
+@pytest.mark.parametrize("formalism", [f for f in mg.FORMALISMS if f not in ("hamilton", "nodes")])
+def test_free_points_and_thin_rods_are_refused_by_name(formalism, inertia):
+    """Their pivots are zeros of the pattern, not only numbers."""
+    s = mg.System("point", gravity=(0, 0, -9.81))
+    s.free("f", s.ground, s.body("b", mass=1.0, inertia=inertia))
+    equations = s.equations(formalism)
+    q, u = equations.assemble({})
+    named = "point b" if formalism == "points" else r"\.wz'"
+    for ask in (equations.accelerations, equations.solve, lambda q, u: equations.linearize((q, u))):
+        with pytest.raises(ArgumentError, match=f"nothing that moves with .*{named}.* has inertia"):
+            ask(q, u)
+    if formalism == "lagrange":
+        with pytest.warns(UserWarning, match=r"\.wz' has inertia"):
+            equations.rollout(q, u, step=0.01, steps=2)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_agreement_of_what_has_no_inertia_is_refused(seed):
     """A thin rod may spin about its own axis: how, only rounding tells."""
