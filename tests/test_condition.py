@@ -16,6 +16,7 @@ from mechgraph.formalisms import dynamics
 from mechgraph.kernels import Kernel
 from mechgraph.studies.agreement import random_states
 from mechgraph.studies.assembly.conversion import convert
+from mechgraph.studies.projection import project
 
 JOINT = ["newton-euler", "appell", "lagrange", "kane"]
 EVERY = [*JOINT, "absolute"]
@@ -411,6 +412,84 @@ def test_agreement_of_accelerations_that_contradict_each_other_is_refused():
     s.constrain("row", acceleration=lambda m: m.acceleration("place")[0] - 1.0)
     with pytest.raises(mg.ArgumentError, match="contradict each other in their accelerations"):
         mg.agreement(s)
+
+
+@pytest.mark.parametrize("inertia", [0, (0.1, 0.1, 0)])
+@pytest.mark.parametrize("formalism", [f for f in mg.FORMALISMS if f not in ("hamilton", "nodes")])
+def test_free_points_and_thin_rods_are_refused_by_name(formalism, inertia):
+    """Their pivots are zeros of the pattern, not only numbers."""
+    s = mg.System("point", gravity=(0, 0, -9.81))
+    s.free("f", s.ground, s.body("b", mass=1.0, inertia=inertia))
+    equations = s.equations(formalism)
+    q, u = equations.assemble({})
+    named = "point b" if formalism == "points" else r"\.wz'"
+    for ask in (equations.accelerations, equations.solve, lambda q, u: equations.linearize((q, u))):
+        with pytest.raises(ArgumentError, match=f"nothing that moves with .*{named}.* has inertia"):
+            ask(q, u)
+    if formalism == "lagrange":
+        with pytest.warns(UserWarning, match=r"\.wz' has inertia"):
+            equations.rollout(q, u, step=0.01, steps=2)
+
+
+def held_by_a_distance() -> mg.System:
+    """Its row has no value at a place that a constraint of one's own divides by zero at."""
+    s = mg.System("held", gravity=(0, 0, -9.81))
+    p = s.parameter("p", 1.0)
+    s.free("h", s.ground, s.body("b", mass=1.0, com=(0.1, 0, -0.5), inertia=(0.1, 0.1, 0.1)))
+    s.marker("tip", "b", at=(0, 0, 1))
+    s.constrain("row", position=lambda m: ca.sumsqr(m.position("tip")) / (2 * p) - p / 2)
+    return s
+
+
+@pytest.mark.parametrize("closure", CLOSURES)
+@pytest.mark.parametrize("formalism", ["newton-euler", "absolute"])
+def test_a_constraint_without_a_value_is_named_and_never_raises_raw(formalism, closure):
+    """No factor and no singular values are asked for of what is no number."""
+    equations = held_by_a_distance().equations(formalism, closure)
+    q, u = equations.assemble({})
+    none = {"parameters": {"p": 0.0}}
+    calls = [equations.accelerations, equations.solve, equations.constraint_forces]
+    for ask in (*calls, equations.mobility, equations.redundant):
+        with pytest.raises(ArgumentError, match="constraint 'row' has no value here"):
+            ask(q, u, **none)
+    with pytest.raises(ArgumentError, match="row is left at"):
+        equations.rollout(q, u, step=0.01, steps=2, **none)
+    for study in (equations.simulate, lambda span, at, **rest: equations.linearize(at, **rest)):
+        with pytest.raises(mg.errors.MechgraphError, match="row"):
+            study(0.1, (q, u), **none)
+
+
+def test_states_without_a_value_leave_the_others_of_a_batch_alone():
+    equations = held_by_a_distance().equations()
+    q, u = equations.assemble({})
+    off, p = q + 1e-3 * np.arange(len(q)), np.array([[1.0], [0.0]])
+    alone = project(equations, off[None], u[None], np.zeros(1), p[:1])[0]
+    both = project(equations, np.tile(off, (2, 1)), np.tile(u, (2, 1)), np.zeros(2), p)[0]
+    assert np.allclose(both[0], alone[0], rtol=0, atol=1e-12)
+    assert np.isfinite(both).all()
+
+
+@pytest.mark.parametrize("formalism", ["absolute", "points", "kane"])
+def test_a_spring_of_length_zero_is_named_beside_constraints(formalism):
+    """The force that has no value, not what has no inertia."""
+    s = mg.System("spring", gravity=(0, 0, -9.81))
+    s.body("b", mass=1.0, inertia=(1, 1, 1))
+    s.joint("p", s.ground, "b", [mg.move("x", "x"), mg.move("z", "z")])
+    s.coupling("held", {"p.x": 1.0, "p.z": 0.5})
+    s.spring_damper("k", "b", s.ground, stiffness=100.0, length=0.5, damping=1.0)
+    equations = s.equations(formalism)
+    q, u = equations.assemble({})
+    for ask in (
+        lambda: equations.simulate(0.5),
+        lambda: equations.accelerations(q, u),
+        lambda: equations.solve(q, u),
+    ):
+        with (
+            warnings.catch_warnings(),
+            pytest.raises(ArgumentError, match="spring_damper 'k' has no value"),
+        ):
+            warnings.simplefilter("ignore")
+            ask()
 
 
 @pytest.mark.parametrize("seed", range(3))

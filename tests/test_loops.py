@@ -564,6 +564,38 @@ def test_a_door_on_two_hinges_moves(formalism, closure):
     )
 
 
+@pytest.mark.parametrize("length", [150.0, 1500.0, 1e5])
+@pytest.mark.parametrize("formalism", ["newton-euler", "lagrange", "absolute"])
+def test_a_door_moves_however_far_its_hinges_are_apart(formalism, length):
+    """What rounding leaves of lengths that cancel is small beside the lengths, not beside one; axes
+    with small components leave more of it."""
+    for axis in (np.ones(3), np.array([0.02, -0.6, 0.5]), np.array([-0.003, 0.001, -0.7])):
+        axis = axis / np.linalg.norm(axis)
+        s = mg.System("door", gravity=(0, 1, -9.81))
+        leaf = s.body("leaf", mass=1.0, com=(0.5, 0.1, 0.2), inertia=(0.1, 0.2, 0.15))
+        s.revolute("lower", s.ground, leaf, axis=axis)
+        alone = s.equations().accelerations([0.0], [0.0])[0]
+        s.revolute("upper", s.ground, leaf, axis=axis, at=length * axis, child_at=length * axis)
+        equations = s.equations(formalism)
+        q, u = equations.assemble({})
+        udot = equations.accelerations(q, u)
+        assert equations.mobility(q) == 1
+        assert abs(equations.observe("lower", q, u)[0]) < 1e-12
+        assert abs(equations.observe("lower''", q, u)[0] / alone - 1) < 1e-9, (axis, udot)
+
+
+def test_a_velocity_on_an_axis_far_away_is_none():
+    """A point of a hinge's own axis does not move, and to hold it holds nothing."""
+    axis = np.array([0.36, 0.48, 0.8])
+    s = mg.System("held", gravity=(0, -9.81, 0))
+    leaf = s.body("leaf", mass=20.0, com=(0.5, 0.2, 0.1), inertia=(2.0, 3.0, 4.0))
+    s.revolute("hinge", s.ground, leaf, axis=axis)
+    s.marker("far", leaf, at=700 * axis)
+    expected = s.equations().accelerations([0.3], [1.0])
+    s.constrain("held", velocity=lambda m: m.velocity("far")[0])
+    assert np.allclose(s.equations().accelerations([0.3], [1.0]), expected, rtol=1e-12)
+
+
 def test_rows_that_hold_by_themselves_are_told_from_small_ones():
     """A coupling in millionths is a constraint; one between a coordinate and itself is none."""
     s = mg.System("small")

@@ -26,6 +26,7 @@ NOT_AN_EXPRESSION = (
     RuntimeError,
     TypeError,
 )
+RESIDUE = 1e-15  # of the terms of a sum: a few roundings
 AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
 
@@ -168,7 +169,21 @@ def tidy(matrix: SX) -> SX:
 
 def rotated(R: SX, x: SX) -> SX:
     """R x of a vector or matrix; the identity costs nothing."""
-    return x if R.is_eye() else R @ x
+    return x if R.is_eye() else shifted(SX.zeros(*x.shape), R, x)
+
+
+def shifted(d: SX, R: SX, x: SX) -> SX:
+    """d + R x. Constants that cancel leave nothing: what rounding leaves of 100 m, 1e-14 m, is no
+    lever."""
+    if x.is_zero():
+        return d
+    total = d + R @ x
+    if not all(part.is_constant() for part in (d, R, x)):
+        return total
+    values, before, turned, added = (np.array(ca.DM(part)) for part in (total, d, R, x))
+    # entries of a rotation are 0, or known to the rounding of 1
+    sizes = np.abs(before) + (turned != 0) @ np.abs(added)
+    return SX(ca.DM(np.where(np.abs(values) < RESIDUE * sizes, 0.0, values)))
 
 
 def composed(first: SX, second: SX) -> SX:

@@ -335,7 +335,9 @@ class Factor:
         K = K[self.order, self.order]
         check_size(_operations(K.sparsity()))
         self.factor = ca.ldl(K, False)
-        self.condition = ca.sumsqr(ca.diag(K)[:n] / self.factor[0][:n])
+        # 0/0 of what has no inertia at all is no number, and must not be left out as a zero
+        made, left = (ca.densify(part) for part in (ca.diag(K)[:n], self.factor[0][:n]))
+        self.condition = ca.sumsqr(made / left)
         self.back = [int(k) for k in np.argsort(self.order)]
 
     def solve(self, right: SX) -> SX:

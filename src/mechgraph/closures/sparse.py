@@ -78,8 +78,11 @@ def dependent(A: csc_matrix) -> np.ndarray:
 
 def weakest(S: csc_matrix) -> tuple[float, np.ndarray]:
     """The least eigenvalue of a positive semidefinite matrix of entries up to one, and how much
-    each entry takes part in the directions that have no more: inverse iteration of a few."""
+    each entry takes part in the directions that have no more: inverse iteration of a few. Of what
+    is no number nothing is known: zero, and all entries alike."""
     shifted = csc_matrix(S + 1e-13 * eye(S.shape[0]))
+    if not np.isfinite(shifted.data).all():
+        return 0.0, np.ones(S.shape[0])
     factor = splu(
         shifted, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
     )

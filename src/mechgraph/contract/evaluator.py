@@ -36,6 +36,11 @@ NAMED = 6  # speeds in a message
 UNKNOWN = 1e-2  # relative error of u̇ that leaves nothing worth telling
 SMALL_ROW = 1e-5  # of A, beside the largest, which may be nothing but rounding if it is smaller
 CLOSED = 1e-13  # relative error of A u̇ + b = 0 up to which a closure inside a kernel is taken
+NO_VALUE = "has no value"
+WHY_NONE = (
+    "0/0: a spring of length zero, a direction between two points that coincide, a length or pitch "
+    "of zero; begin a little beside it, or change the parameter"
+)
 
 Kept = TypeVar("Kept")
 _searching: ContextVar[bool] = ContextVar("searching", default=False)
@@ -140,7 +145,28 @@ class Evaluator:
         value = ca.veccat(terms.M, terms.f, terms.phi, terms.psi, terms.b)
         refused = refusal(value, [s.q, s.u, s.t, s.w, s.p], at)
         valueless = self.valueless(*at) if refused is None else None
-        return refused if valueless is None else f"{valueless} has no value"
+        return refused if valueless is None else f"{valueless} {NO_VALUE}"
+
+    def without_value(self, q: Any, u: Any, t: Any, inputs: Any, parameters: Any) -> str | None:
+        """What is to be said of a table, force, constraint or inertia without a value at a state;
+        None if the equations are numbers."""
+        with searching():
+            parts = self._entries(*self.arguments(q, u, t, inputs, parameters))
+            if all(np.isfinite(part).all() for part in parts):
+                return None
+            told = self.unanswered(q, u, t, inputs, parameters)
+        if told is not None and not told.endswith(NO_VALUE):
+            return told  # a table's own words
+        return f"{told or self._row_without_value(parts)} here ({WHY_NONE})"
+
+    def _row_without_value(self, parts: list[np.ndarray]) -> str:
+        """The constraint that is not a number, or else the mass matrix, from the entries of M, f,
+        A, b."""
+        lost = [~np.isfinite(part).reshape(-1, part.shape[-1]).all(axis=0) for part in parts[2:]]
+        rows = {*np.array(self.terms.A.sparsity().row())[lost[0]], *np.flatnonzero(lost[1])}
+        if rows:
+            return f"constraint {self.terms.constraints[min(rows)]!r} {NO_VALUE}"
+        return f"the mass matrix or a force {NO_VALUE}"
 
     def valueless(self, q: Any, u: Any, t: Any, w: Any, p: Any) -> str | None:
         """The force that is not a number at a state: 0/0, a root of what is negative; None if
@@ -260,8 +286,8 @@ class Evaluator:
         try:
             solution = solved(factor, M, f, A, b, G)
         except np.linalg.LinAlgError:
-            raise ArgumentError(self.undetermined_message(q, u, t, parameters)) from None
-        self._judge(solution.error, q, u, t, parameters)
+            raise ArgumentError(self.undetermined_message(*given)) from None
+        self._judge(solution.error, *given)
         self._warn_of_doubt(solution.doubtful)
         self._warn_of_contradictions(A, b, solution)
         return solution.udot, solution.lam
@@ -276,11 +302,12 @@ class Evaluator:
                 "seen in the multipliers and reactions"
             )
         C = numbers("nonideal", self.terms.symbols.speeds, nonideal)
-        M, f, A, b = self._matrices(*self.arguments(q, u, t, inputs, parameters))
+        given = q, u, t, inputs, parameters
+        M, f, A, b = self._matrices(*self.arguments(*given))
         try:
             return constraint_forces(M, f, A, b, C)
         except np.linalg.LinAlgError:
-            raise ArgumentError(self.undetermined_message(q, u, t, parameters)) from None
+            raise ArgumentError(self.undetermined_message(*given)) from None
 
     def _solve_tree(
         self, q: Any, u: Any, t: Any, inputs: Any, parameters: Any
@@ -293,17 +320,19 @@ class Evaluator:
             *(q, u, t, inputs, parameters),
         )
         udot, condition = out[..., :-1], out[..., -1]
-        self._judge(EPSILON * np.sqrt(condition), q, u, t, parameters)
+        self._judge(EPSILON * np.sqrt(condition), q, u, t, inputs, parameters)
         return udot, np.zeros((*udot.shape[:-1], 0))
 
     # --- how well they are known ------------------------------------------------------------------
 
-    def _judge(self, error: np.ndarray, q: Any, u: Any, t: Any, parameters: Any) -> None:
+    def _judge(
+        self, error: np.ndarray, q: Any, u: Any, t: Any, inputs: Any, parameters: Any
+    ) -> None:
         """Refuse accelerations of which nothing is known, and warn of those that are known badly,
         by their relative error."""
         worst = float(np.max(error, initial=0.0))
         if not worst < UNKNOWN:
-            raise ArgumentError(self.undetermined_message(q, u, t, parameters))
+            raise ArgumentError(self.undetermined_message(q, u, t, inputs, parameters))
         if worst > BADLY_KNOWN:
             warnings.warn(
                 f"the accelerations are known to about {worst:.0e} only (relative): the mass "
@@ -365,8 +394,9 @@ class Evaluator:
         try:
             udot, lam, error = zip(*(sparse.solve(*state) for state in states), strict=True)
         except RuntimeError:
-            raise ArgumentError(self.undetermined_message(q, u, t, parameters)) from None
-        self._judge(np.array(error), q, u, t, parameters)
+            given = q, u, t, inputs, parameters
+            raise ArgumentError(self.undetermined_message(*given)) from None
+        self._judge(np.array(error), q, u, t, inputs, parameters)
         return np.reshape(udot, (*batch, -1)), np.reshape(lam, (*batch, -1))
 
     def sparse_matrices(
@@ -374,17 +404,21 @@ class Evaluator:
     ) -> tuple[tuple[int, ...], Iterator[tuple[csc_matrix, np.ndarray, csc_matrix, np.ndarray]]]:
         """The leading axes of a call, and M, f, A, b of every state in it, the matrices sparse."""
         terms = self.terms
-        kernel = self.kernel(
-            "sparse MfAb",
-            lambda: [entries(terms.M), terms.f, entries(terms.A), terms.b],
-            [1, 1, 1, 1],
-        )
-        M, f, A, b = kernel(*self.arguments(q, u, t, inputs, parameters))
+        M, f, A, b = self._entries(*self.arguments(q, u, t, inputs, parameters))
         count = int(np.prod(f.shape[:-1]))
         rows = (x.reshape(count, x.shape[-1]) for x in (M, f, A, b))
         return f.shape[:-1], (
             (sparse_matrix(terms.M, m), g, sparse_matrix(terms.A, a), h)
             for m, g, a, h in zip(*rows, strict=True)
+        )
+
+    @property
+    def _entries(self) -> Kernel:
+        terms = self.terms
+        return self.kernel(
+            "sparse MfAb",
+            lambda: [entries(terms.M), terms.f, entries(terms.A), terms.b],
+            [1, 1, 1, 1],
         )
 
     # --- what is not determined -------------------------------------------------------------------
@@ -411,9 +445,13 @@ class Evaluator:
         speeds, least = self.terms.symbols.speeds, 0.5 * direction.max(initial=0)
         return " and ".join(repr(speeds[k]) for k in np.flatnonzero(direction > least)[:NAMED])
 
-    def undetermined_message(self, q: Any, u: Any, t: Any, parameters: Any) -> str:
-        """What to say where the accelerations are not determined."""
-        chart, given = self.terms.chart, (q, u, t, None, parameters)
+    def undetermined_message(self, q: Any, u: Any, t: Any, inputs: Any, parameters: Any) -> str:
+        """What to say where the accelerations are not determined: what has no value, if anything
+        has none, else what has no inertia."""
+        chart, given = self.terms.chart, (q, u, t, inputs, parameters)
+        valueless = self.without_value(*given)
+        if valueless is not None:
+            return valueless
         lost = self.evaluate("speeds", lambda: chart.condition, 0, *given)
         if not EPSILON * np.sqrt(np.max(lost)) < UNKNOWN:
             return (

@@ -11,6 +11,8 @@ import numpy as np
 from ..arguments import Numbers, one_state
 from ..closures import sparse
 from ..closures.numbers import RANK_TOLERANCE, rank
+from ..errors import ArgumentError
+from .evaluator import searching
 
 if TYPE_CHECKING:
     from ..equations import Equations
@@ -31,7 +33,7 @@ def mobility(
     if equations.numeric.large:
         dependent, _ = _dependent(equations, q, u, t, parameters)
         return len(equations.speeds) - int((~dependent).sum())
-    A = equations.constraint_jacobian(q, u, t, parameters)
+    A = _jacobian(equations, q, u, t, parameters)
     return len(equations.speeds) - (rank(A) if A.size else 0)
 
 
@@ -65,10 +67,22 @@ def _dependent(
     if equations.numeric.large:
         states = equations.numeric.sparse_matrices(q, u, t, None, parameters)[1]
         (_, _, large, _), *_ = states
+        if not np.isfinite(large.data).all():
+            _jacobian(equations, q, u, t, parameters)
         return np.asarray(sparse.dependent(large)), np.asarray(abs(large).sum(axis=1)).ravel() == 0
-    A = equations.constraint_jacobian(q, u, t, parameters)
+    A = _jacobian(equations, q, u, t, parameters)
     ranks = np.array([rank(A[:k]) if k else 0 for k in range(len(A) + 1)])
     return np.diff(ranks) == 0, np.logical_not(A.any(axis=1))
+
+
+def _jacobian(equations: Equations, q: Any, u: Any, t: Any, parameters: Any) -> np.ndarray:
+    """A, refused where it is no number: it has no rank."""
+    with searching():
+        A = equations.constraint_jacobian(q, u, t, parameters)
+    if not np.isfinite(A).all():
+        why = equations.numeric.without_value(q, u, t, None, parameters)
+        raise ArgumentError(why or "the constraints have no slopes at this state")
+    return A
 
 
 def lost_rows(

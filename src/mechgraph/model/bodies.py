@@ -13,7 +13,7 @@ from casadi import SX
 
 from ..arguments import choice, flag
 from ..errors import ModelError
-from ..vectors import column, composed, matrix3, rotated, scalar, traced
+from ..vectors import column, composed, matrix3, scalar, shifted, traced
 from ..vectors import orientation as read_orientation
 from .described import Described
 
@@ -94,7 +94,7 @@ class Marker(Described):
             self.body, self.at, self.rotation = on, origin, rotation
         else:
             self.body = on.body
-            self.at = on.at + rotated(on.rotation, origin)
+            self.at = shifted(on.at, on.rotation, origin)
             self.rotation = composed(on.rotation, rotation)
 
 

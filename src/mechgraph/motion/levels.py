@@ -101,9 +101,9 @@ class Levels:
         count = len(s.coordinates)
         states[:, :count] = self._normalized(states[:, :count])
         states[:, count + 1 : count + 1 + len(s.defaults)] = s.defaults
-        entries = ca.vertcat(*slopes.nonzeros())
-        void = is_rounding(entries, arguments, states)
-        rows = np.array(slopes.sparsity().row())
+        entries, rows = ca.vertcat(*slopes.nonzeros()), np.array(slopes.sparsity().row())
+        stated = ca.vertcat(*(self._values(level) for level in LEVELS))
+        void = is_rounding(entries, arguments, states, stated[rows.tolist(), 0])
         return frozenset(k for k in suspects if void[rows == k].all())
 
     @property

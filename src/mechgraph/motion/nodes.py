@@ -28,7 +28,7 @@ from ..model.description import Description
 from ..model.joints import Planar, Rows
 from ..model.limits import Check
 from ..model.planar import normal
-from ..vectors import rotated
+from ..vectors import shifted
 from .absolute import own_name
 from .chart import Chart, Frame, Pair, chart_variables
 from .motion import Motion
@@ -83,7 +83,7 @@ class Layout:
             if all(np.abs(self.value(flat - other)).max() > NEAR for other in found):
                 found.append(flat)
         return [
-            (near.at + rotated(near.rotation, far.rotation.T @ x), far.at + x) for x in found[:2]
+            (shifted(near.at, near.rotation, far.rotation.T @ x), far.at + x) for x in found[:2]
         ]
 
     def _flat(self, x: SX) -> SX:

@@ -21,7 +21,7 @@ from ..errors import ModelError, UnsupportedError, shown
 from ..model.bodies import Body, Marker
 from ..model.description import Description
 from ..model.planar import NORMALS
-from ..vectors import column, normals, rotated, tidy
+from ..vectors import column, normals, shifted, tidy
 from .absolute import own_name
 from .particles import LEAST, Primary, check_places, spread
 from .topology import Arc, topology
@@ -101,7 +101,7 @@ class Layout:
             points = [SX.zeros(3), normals(along)[0]] if len(points) > 2 else points[:1]
         size = self._size(arc.outboard)
         local = [size * point for point in points[: self.count]]
-        inboard, outboard = ([x.at + rotated(x.rotation, y) for y in local] for x in (near, far))
+        inboard, outboard = ([shifted(x.at, x.rotation, y) for y in local] for x in (near, far))
         return _Common(arc, inboard, outboard, list(range(len(local))))
 
     def _given_common(self, arc: Arc, near: Marker, far: Marker, points: list[SX]) -> _Common:
@@ -115,7 +115,7 @@ class Layout:
         if len(held) < needed:
             return _Common(arc, [], [], [])
         held = held[:needed]
-        inboard = [near.at + rotated(near.rotation, local[k]) for k in held]
+        inboard = [shifted(near.at, near.rotation, local[k]) for k in held]
         return _Common(arc, inboard, [given[k] for k in held], held)
 
     def _driven(self, end: Marker) -> bool:

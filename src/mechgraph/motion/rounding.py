@@ -16,7 +16,8 @@ from ..tables.graph import calls, settled
 from ..tables.searches import data_of
 
 ROUNDING = 1e-13  # of the terms that an entry is made of
-# smaller constants are what is left of rotations and lengths that cancelled when they were composed
+# smaller constants are what is left of rotations that cancelled when they were composed; slopes
+# smaller than that, beside the terms of their row, are what is left of its lengths
 RESIDUE = 1e-14
 LARGEST = 300_000  # operations; larger expressions are taken as they are
 
@@ -30,21 +31,27 @@ FUNCTIONS: dict[int, Callable[[np.ndarray], np.ndarray]] = {
 }  # fmt: skip
 
 
-def is_rounding(expressions: SX, arguments: SX, states: np.ndarray) -> np.ndarray:
+def is_rounding(
+    expressions: SX, arguments: SX, states: np.ndarray, sources: SX | None = None
+) -> np.ndarray:
     """For each entry of a dense column, True if at none of the states (rows) it is more than the
-    rounding of its terms."""
+    rounding of its terms, or of those of what it is the slope of, its entry of ``sources``."""
     count = expressions.numel()
-    function = settled(ca.Function("f", [arguments], [expressions]))
+    both = expressions if sources is None else ca.vertcat(expressions, sources)
+    function = settled(ca.Function("f", [arguments], [both]))
     if function.n_instructions() > LARGEST or not count:
         return np.zeros(count, dtype=bool)
     with np.errstate(all="ignore"):
         found = _evaluated(function, states.T)
     if found is None:
         return np.zeros(count, dtype=bool)
-    values, sizes = found
+    values, sizes = (part[:count] for part in found)
+    least = ROUNDING * sizes
+    if sources is not None:
+        least = np.maximum(least, RESIDUE * found[1][count:])
     # what is zero for sure is so because a parameter is: another value makes a constraint of it
-    small = (np.abs(values) <= ROUNDING * sizes) & (sizes > 0)
-    return np.asarray((small & np.isfinite(sizes)).all(axis=1))
+    small = (np.abs(values) <= least) & (sizes > 0)
+    return np.asarray((small & np.isfinite(least)).all(axis=1))
 
 
 def _evaluated(function: ca.Function, inputs: np.ndarray) -> Values | None:

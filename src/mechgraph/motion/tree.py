@@ -27,7 +27,7 @@ from ..model.bodies import Marker, Massive, MassProperties
 from ..model.description import Description
 from ..model.joints import Joint
 from ..model.transitions import Transition
-from ..vectors import composed, rotated, traced
+from ..vectors import composed, rotated, shifted, traced
 from .chart import Chart, Pair, Pose, chart_variables
 from .topology import Arc, Topology
 
@@ -71,7 +71,7 @@ class TreeChart(Chart):
             R, d = self.body_pose[body.name]
             inertia = body.inertia if R.is_eye() else R @ body.inertia @ R.T
             riders[self.body_frame[body.name]] = MassProperties(
-                body.mass, _shifted(d, R, body.com), inertia
+                body.mass, shifted(d, R, body.com), inertia
             )
         return tuple(riders)
 
@@ -82,7 +82,7 @@ class TreeChart(Chart):
     def place(self, marker: Marker) -> tuple[int, SX, SX]:
         R, d = self.body_pose[marker.body.name]
         frame = self.body_frame[marker.body.name]
-        return frame, _shifted(d, R, marker.at), rotated(R, marker.rotation)
+        return frame, shifted(d, R, marker.at), rotated(R, marker.rotation)
 
     def pose(self, frame: Any) -> Pose:
         return self.poses[frame]
@@ -411,13 +411,8 @@ def _columns_rate(matrix: SX, t: SX) -> SX:
 
 def _then(first: tuple[SX, SX], second: tuple[SX, SX]) -> tuple[SX, SX]:
     """Pose ``second`` placed in pose ``first``."""
-    return composed(first[0], second[0]), _shifted(first[1], first[0], second[1])
-
-
-def _shifted(d: SX, R: SX, x: SX) -> SX:
-    """d + R x."""
-    return d if x.is_zero() else rotated(R, x) if d.is_zero() else d + rotated(R, x)
+    return composed(first[0], second[0]), shifted(first[1], first[0], second[1])
 
 
 def _inverse(place: Marker) -> tuple[SX, SX]:
-    return place.rotation.T, -(place.rotation.T @ place.at)
+    return place.rotation.T, -rotated(place.rotation.T, place.at)

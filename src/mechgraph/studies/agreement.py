@@ -430,7 +430,7 @@ def _determined(
         solution = solve()
         if (solution.error < UNKNOWN).all():
             return solution.udot, solution.lam
-    raise ArgumentError(equations.numeric.undetermined_message(at.q, at.u, at.t, None))
+    raise ArgumentError(equations.numeric.undetermined_message(at.q, at.u, at.t, at.w, None))
 
 
 def _least_multipliers(udot: np.ndarray, M: np.ndarray, f: np.ndarray, A: np.ndarray) -> np.ndarray:

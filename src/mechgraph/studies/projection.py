@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import csc_matrix
 
 from ..closures import sparse
 from ..closures.closure import CLOSURES
@@ -98,12 +99,14 @@ def _by_expression(
     equations: Equations, q: np.ndarray, u: np.ndarray, t: np.ndarray, parameters: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """States brought back by the expression that integrators keep them with, which knows the
-    pattern; enough but for a few."""
+    pattern; enough but for a few. Those without a value stay as they are."""
     kernel = equations.numeric.kernel(
         "projected", lambda: [equations.numeric.closed.projected], [1]
     )
     for _ in range(2):
         states = kernel(*equations.numeric.arguments(q, u, t, None, parameters))[0]
+        known = np.isfinite(states).all(axis=-1, keepdims=True)
+        states = np.where(known, states, np.concatenate([q, u], axis=-1))
         q, u = np.split(states, [q.shape[-1]], axis=-1)
     return q, u
 
@@ -117,20 +120,29 @@ def _least_step(
     rows: np.ndarray,
     which: slice,
 ) -> np.ndarray:
-    """The step x with A x = −rows that has the least kinetic energy: the closure, without
-    forces."""
+    """The step x with A x = −rows that has the least kinetic energy: the closure, without forces;
+    none where something has no value."""
     if equations.numeric.large:
         states = equations.numeric.sparse_matrices(q, u, t, None, parameters)[1]
-        none = np.zeros(u.shape[-1])
-        return np.array(
-            [
-                sparse.solve(M, none, A[which], row)[0]
-                for (M, _, A, _), row in zip(states, rows, strict=True)
-            ]
-        )
+        pairs = zip(states, rows, strict=True)
+        return np.array([_sparse_step(M, A[which], row) for (M, _, A, _), row in pairs])
     M = equations.mass_matrix(q, t, parameters)
     A = equations.constraint_jacobian(q, u, t, parameters)[..., which, :]
-    none, solve = np.zeros_like(u), CLOSURES["udwadia-kalaba"].solve
+    known = np.isfinite(rows).all(axis=-1)
+    known &= np.isfinite(np.concatenate([M, A], axis=-2)).all(axis=(-1, -2))
+    step = np.zeros_like(u)
+    step[known] = _dense_step(M[known], A[known], rows[known])
+    return step
+
+
+def _sparse_step(M: csc_matrix, A: csc_matrix, row: np.ndarray) -> np.ndarray:
+    none = np.zeros(M.shape[0])
+    known = all(np.isfinite(part).all() for part in (M.data, A.data, row))
+    return sparse.solve(M, none, A, row)[0] if known else none
+
+
+def _dense_step(M: np.ndarray, A: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    none, solve = np.zeros(M.shape[:-1]), CLOSURES["udwadia-kalaba"].solve
     try:
         return solve(M, none, A, rows)[0]
     except np.linalg.LinAlgError:  # what has no inertia, and nothing to hold it here, stays put

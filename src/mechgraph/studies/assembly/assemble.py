@@ -132,7 +132,7 @@ def _given(
     check_quaternions(equations, dict(enumerate(q)))
     q = with_turns(equations, equations, q, q.copy(), t, parameters)
     rows = np.concatenate(violations(equations, q, u, np.array(t), parameters))
-    if np.abs(rows).max(initial=0.0) > GIVEN:
+    if not np.abs(rows).max(initial=0.0) <= GIVEN:
         positions = equations.constraints[: equations.terms.phi.numel()]
         names = [*positions, *(f"rate of {name}" for name in equations.constraints)]
         residuals = dict(zip(names, rows, strict=False))

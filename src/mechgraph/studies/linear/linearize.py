@@ -150,7 +150,7 @@ def _refuse_unknown(equations: Equations, state: State, now: Variations) -> None
         return
     q, u, t, _, parameters = state
     if equations.numeric.undetermined(q, u, t, parameters) is not None:
-        raise ArgumentError(equations.numeric.undetermined_message(q, u, t, parameters))
+        raise ArgumentError(equations.numeric.undetermined_message(*state))
     udot = equations.numeric.evaluate("udot", lambda: equations.numeric.closed.udot, 1, *state)
     unknown = [
         name for name, value in zip(equations.speeds, udot, strict=True) if not np.isfinite(value)

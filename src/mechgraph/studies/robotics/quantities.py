@@ -351,7 +351,7 @@ class Robotics:
             raise self._singular(q, t, parameters) from None
 
     def _singular(self, q: Numbers, t: Any, parameters: Any) -> ArgumentError:
-        why = self._equations.numeric.undetermined_message(q, None, t, parameters)
+        why = self._equations.numeric.undetermined_message(q, None, t, None, parameters)
         return ArgumentError(f"operational_inertia: {why}")
 
     def manipulability(

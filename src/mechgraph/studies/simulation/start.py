@@ -70,4 +70,4 @@ def _why_not_finite(context: Context, q: np.ndarray, u: np.ndarray, t: float) ->
             f"{force} has no value at the start (0/0): a spring of length zero, a direction "
             "between two points that coincide; begin a little beside it"
         )
-    return eqs.numeric.undetermined_message(q, u, t, p)
+    return eqs.numeric.undetermined_message(q, u, t, None, p)
