@@ -149,7 +149,7 @@ def _element_checks(system: Description) -> Iterator[Check]:
 
 def _joint_checks(system: Description) -> Iterator[Check]:
     for name, joint in system.joints.items():
-        for limit in () if joint.kind is None else joint.kind.limits:
+        for limit in joint.kind.limits:
             yield Check(f"joint {name!r}", limit.value, limit.problems)
         for step in joint.transitions:
             if isinstance(step, Directed):
