@@ -1044,6 +1044,54 @@ def test_an_idle_spin_in_a_loop_is_named_before_the_run(closure):
         s.equations("newton-euler", closure).simulate(1.0)
 
 
+def skewed(p):
+    """A 6x6 matrix that is symmetric if p is one."""
+    return [[p if (i, j) == (0, 1) else 1.0 + 9.0 * (i == j) for j in range(6)] for i in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("say", "value", "words"),
+    [
+        (lambda s, p: s.screw("j", "ground", "b", pitch=p), 0.0, "joint 'j': pitch is zero"),
+        (
+            lambda s, p: s.universal("j", "ground", "b", second_axis=(mg.sqrt(1 - p**2), p, 0)),
+            0.5,
+            "joint 'j': .* must be perpendicular",
+        ),
+        (
+            lambda s, p: s.revolute("j", "ground", "b", axis=(0, p, 0)),
+            1 + 2e-9,
+            "joint 'j': its axis has length 1.000000002, not 1",
+        ),
+        (lambda s, p: s.distance("d", "ground", "b", p), -1.0, "distance 'd': length .* positive"),
+        (lambda s, p: s.distance("d", "ground", "b", p), 0.0, "distance 'd': length .* positive"),
+        (
+            lambda s, p: s.knife_edge("d", "b", across=(0, p, 0)),
+            2.0,
+            "knife_edge 'd': across has length 2, not 1",
+        ),
+        (
+            lambda s, p: s.bushing("d", "ground", "b", stiffness=skewed(p)),
+            2.0,
+            "bushing 'd': stiffness must be symmetric",
+        ),
+    ],
+)
+def test_elements_refuse_as_a_parameters_value_what_they_refuse_as_a_number(say, value, words):
+    as_number, by_parameter = (mg.System(name) for name in ("as a number", "by a parameter"))
+    for s in (as_number, by_parameter):
+        s.body("b", mass=1.0, inertia=INERTIA)
+    with pytest.raises(mg.ModelError, match=words.replace("its ", "")):
+        say(as_number, value)
+    say(by_parameter, by_parameter.parameter("p", 1.0))
+    if not by_parameter.joints:
+        by_parameter.free("place", "ground", "b")
+    equations = by_parameter.equations()
+    equations.mass_matrix(None, parameters={"p": 1.0})
+    with pytest.raises(mg.ArgumentError, match=words):
+        equations.mass_matrix(None, parameters={"p": value})
+
+
 @pytest.mark.parametrize(
     ("value", "words"),
     [

@@ -687,3 +687,68 @@ def test_every_method_stops_where_a_force_has_no_value(method):
     with pytest.raises(mg.SimulationError, match=r"stopped after t = 0\.282 s") as caught:
         s.equations().simulate(1.0, {"x": 0.2, "x'": 1.0}, method=method)
     assert 0.49 < caught.value.trajectory["x"][-1] < 0.5
+
+
+def slider(level: str, *asked) -> mg.Equations:
+    """A mass on a slide, with constraints that ask for something of it at one level."""
+    s = mg.System("slider")
+    b = s.body("b", mass=1.0, inertia=0)
+    s.prismatic("x", s.ground, b, axis="x")
+    has = {
+        "position": lambda m: m.coordinate("x"),
+        "velocity": lambda m: m.speed("x"),
+        "acceleration": lambda m: m.acceleration(b)[0],
+    }[level]
+    for k, each in enumerate(asked):
+        s.constrain(f"c{k}", **{level: lambda m, each=each: has(m) - each(m.time)})
+    return s.equations()
+
+
+DRIFTS = ["projection", "baumgarte", "gear-gupta-leimkuhler", "none"]
+
+
+@pytest.mark.parametrize("step", [0.004, 2.0])
+@pytest.mark.parametrize("drift", DRIFTS)
+def test_accelerations_that_contradict_after_the_start_are_told(drift, step):
+    """Half-way between t and 2 t: both are met at the start, and neither after it."""
+    eqs = slider("acceleration", lambda t: t, lambda t: 2 * t)
+    with pytest.warns(UserWarning, match=r"the acceleration of 'c\d' is off by 1 at t = 2: do not"):
+        eqs.simulate(2.0, drift=drift, step=step)
+
+
+@pytest.mark.parametrize("drift", ["baumgarte", "none"])
+@pytest.mark.parametrize(("level", "power"), [("velocity", 1), ("position", 3)])
+def test_constraints_that_contradict_are_told_where_nothing_is_projected(drift, level, power):
+    eqs = slider(level, lambda t: t**power, lambda t: t ** (power + 1))
+    with pytest.warns(UserWarning, match=r"'c\d' is off by .* contradict .* drift='projection'"):
+        eqs.simulate(2.0, drift=drift)
+
+
+@pytest.mark.parametrize("drift", DRIFTS)
+def test_a_brief_contradiction_is_told(drift):
+    """For some milliseconds; the energy that it costs is not what there is to say."""
+    eqs = slider("velocity", lambda t: mg.exp(-(((t - 0.5) / 0.002) ** 2)), lambda t: 0 * t)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        eqs.simulate(1.0, drift=drift)
+    (said,) = (str(each.message) for each in told)
+    assert "the rate of 'c0' is off by" in said
+    assert "at t = 0.5:" in said
+    assert ("drift='projection'" in said) == (drift in ("baumgarte", "none"))
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e3])
+@pytest.mark.parametrize("drift", DRIFTS)
+def test_a_plain_linkage_of_any_size_is_no_contradiction(drift, scale):
+    """What drifts in proportion to the tolerances is what was asked for."""
+    s = mg.System("four-bar", gravity=(0, 0, -9.81 * scale))
+    inertia = np.full(3, 0.1 * scale**2)
+    A, B, C = (s.body(n, mass=1.0, com=(scale / 2, 0, 0), inertia=inertia) for n in "ABC")
+    s.revolute("a", s.ground, A, axis="y")
+    s.revolute("b", A, B, axis="y", at=(scale, 0, 0))
+    s.revolute("c", s.ground, C, axis="y", at=(0.7 * scale, 0, 0))
+    s.revolute("d", B, C, axis="y", at=(scale, 0, 0), child_at=(scale, 0, 0))
+    duration = 0.5 if drift == "gear-gupta-leimkuhler" else 10.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        s.equations().simulate(duration, {"a": 1.3}, guess={"b": 0.3, "c": 1.5}, drift=drift)

@@ -149,7 +149,7 @@ def axis(value: Any, what: str = "axis") -> SX:
             raise ModelError(f"{what} is zero; give a direction such as 'z' or (0, 0, 1)")
         if abs(length - 1) > 1e-9:
             unit = ", ".join(f"{c:.12g}" for c in numbers / length)
-            raise ModelError(f"{what} has length {length:.6g}, not 1; the unit axis is ({unit})")
+            raise ModelError(f"{what} has length {length:.12g}, not 1; the unit axis is ({unit})")
         result = SX(ca.DM(numbers / length))
     return result
 

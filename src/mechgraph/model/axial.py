@@ -27,6 +27,7 @@ from .bodies import Body, Marker, marker_on
 from .constraints import Constraint, Level
 from .element import Action, Wrench
 from .joints import Rows
+from .limits import UnitLength
 
 if TYPE_CHECKING:
     from ..motion.motion import Motion
@@ -61,6 +62,7 @@ class AxialJoint(Constraint):
 
     def __init__(self, name: str, a: Body | Marker, b: Body | Marker, axis: Any = "z") -> None:
         self.name, self.a, self.b, self.n = name, marker_on(a), marker_on(b), _axis(axis)
+        self.limits = [UnitLength("axis", ca.norm_2(self.n))]
 
     @abstractmethod
     def axial(self, m: Motion) -> Held | Acts:

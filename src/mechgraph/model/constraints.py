@@ -21,6 +21,7 @@ from ..vectors import scalar
 from .bodies import Body, Marker, marker_on
 from .element import Action, Element
 from .joints import Joint, Rows
+from .limits import Limit
 
 if TYPE_CHECKING:
     from ..motion.motion import Motion
@@ -94,11 +95,8 @@ class Distance(Constraint):
     def __init__(self, name: str, a: Body | Marker, b: Body | Marker, length: Any):
         self.name, self.a, self.b = name, marker_on(a), marker_on(b)
         self.length = scalar(length, "length")
-        if self.length.is_constant() and float(self.length) <= 0:
-            raise ModelError(
-                f"length must be positive, got {float(self.length):g}; to join two points use a "
-                "spherical joint"
-            )
+        joined = "; to join two points use a spherical joint"
+        self.limits = [Limit("length", self.length, hint=joined)]
 
     def places(self) -> Sequence[Marker]:
         return (self.a, self.b)

@@ -30,6 +30,7 @@ from ..errors import ModelError
 from ..vectors import angle_about, axis, normals, quaternion_of, scalar, vee
 from .bodies import ORIGIN, Body, Marker, Vector, marker_on
 from .described import Described
+from .limits import Limit, NotZero, Perpendicular
 from .transitions import Ball, Rotation, Screw, Transition, Translation
 
 Rows = list[tuple[str, SX]]
@@ -41,6 +42,7 @@ class JointKind(Described):
     # False: no closing equations of its own, so a cut joint of this kind carries its coordinates
     _renamed: ClassVar[dict[str, str]] = {"aligned": "orientation_sign"}
     closes = True
+    limits: Sequence[Limit] = ()  # of its numbers
 
     @abstractmethod
     def transitions(self) -> list[Transition]: ...
@@ -161,8 +163,7 @@ class ScrewJoint(JointKind):
 
     def __init__(self, pitch: Any, axis: Any = "z") -> None:
         self.e, self.pitch = _axis(axis), scalar(pitch, "pitch")
-        if self.pitch.is_zero():
-            raise ModelError("pitch is zero; use a revolute joint")
+        self.limits = [NotZero("pitch", self.pitch, hint="; use a revolute joint")]
 
     def transitions(self) -> list[Transition]:
         return [Screw("angle", self.e, self.pitch)]
@@ -192,9 +193,8 @@ class Universal(JointKind):
 
     def __init__(self, axis: Any = "x", second_axis: Any = "y") -> None:
         self.e1, self.e2 = _axis(axis), _axis(second_axis)
-        across = ca.dot(self.e1, self.e2)
-        if across.is_constant() and abs(float(across)) > 1e-9:
-            raise ModelError("axis and second_axis of a universal joint must be perpendicular")
+        what = "axis and second_axis of a universal joint"
+        self.limits = [Perpendicular(what, ca.dot(self.e1, self.e2))]
 
     def transitions(self) -> list[Transition]:
         return [Rotation("first", self.e1), Rotation("second", self.e2)]
@@ -262,9 +262,8 @@ class PinInSlot(JointKind):
 
     def __init__(self, slot: Any = "x", axis: Any = "z") -> None:
         self.along, self.e = _axis(slot), _axis(axis)
-        skew = ca.dot(self.along, self.e)
-        if skew.is_constant() and abs(float(skew)) > 1e-9:
-            raise ModelError("slot and axis of a pin in a slot must be perpendicular")
+        what = "slot and axis of a pin in a slot"
+        self.limits = [Perpendicular(what, ca.dot(self.along, self.e))]
 
     def transitions(self) -> list[Transition]:
         return [Translation("shift", self.along), Rotation("angle", self.e)]

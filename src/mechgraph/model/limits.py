@@ -63,6 +63,39 @@ class Fraction(Limit):
 
 
 @dataclass(frozen=True, eq=False)
+class NotZero(Limit):
+    """``value`` must not be zero."""
+
+    def met(self, value: float) -> bool:
+        return value != 0
+
+    def problem(self, value: float) -> str:
+        return f"{self.what} is zero{self.hint}"
+
+
+@dataclass(frozen=True, eq=False)
+class Perpendicular(Limit):
+    """``value``, the product of two unit vectors, must be zero."""
+
+    def met(self, value: float) -> bool:
+        return abs(value) <= UNIT
+
+    def problem(self, value: float) -> str:
+        return f"{self.what} must be perpendicular{self.hint}"
+
+
+@dataclass(frozen=True, eq=False)
+class UnitLength(Limit):
+    """``value``, the length of an axis, must be one."""
+
+    def met(self, value: float) -> bool:
+        return abs(value - 1) <= UNIT
+
+    def problem(self, value: float) -> str:
+        return f"{self.what} has length {value:.12g}, not 1{self.hint}"
+
+
+@dataclass(frozen=True, eq=False)
 class Check:
     """What must hold of some numbers that parameters decide: ``judge`` says what is wrong with
     them, or nothing."""
@@ -116,6 +149,8 @@ def _element_checks(system: Description) -> Iterator[Check]:
 
 def _joint_checks(system: Description) -> Iterator[Check]:
     for name, joint in system.joints.items():
+        for limit in joint.kind.limits:
+            yield Check(f"joint {name!r}", limit.value, limit.problems)
         for step in joint.transitions:
             if isinstance(step, Directed):
                 yield Check(f"joint {name!r}", step.direction, _axis_problems)
@@ -128,7 +163,7 @@ def _joint_checks(system: Description) -> Iterator[Check]:
 def _axis_problems(numbers: np.ndarray) -> Iterator[str]:
     length = float(np.linalg.norm(numbers))
     if abs(length - 1) > UNIT:
-        yield f"its axis has length {length:.6g}, not 1, with these values of the parameters"
+        yield f"its axis has length {length:.12g}, not 1, with these values of the parameters"
 
 
 def _rotation_problems(numbers: np.ndarray) -> Iterator[str]:

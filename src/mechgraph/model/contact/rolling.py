@@ -10,11 +10,12 @@ from casadi import SX
 
 from ...arguments import flag
 from ...errors import ModelError
+from ...vectors import axis
 from ..bodies import Body, Marker, marker_on
 from ..constraints import Constraint
 from ..element import Action, Element, Wrench
 from ..joints import Joint, Rows
-from ..limits import Limit
+from ..limits import Limit, UnitLength
 from .friction import Friction
 from .pairs import Contact, SurfacePair, surface_pairs
 from .surfaces import Surface
@@ -145,7 +146,8 @@ class KnifeEdge(Constraint):
     axes) is zero."""
 
     def __init__(self, name: str, at: Body | Marker, across: Any = "y") -> None:
-        self.name, self.at, self.across = name, marker_on(at), across
+        self.name, self.at, self.across = name, marker_on(at), axis(across, "across")
+        self.limits = [UnitLength("across", ca.norm_2(self.across))]
 
     def places(self) -> Sequence[Marker]:
         return (self.at,)

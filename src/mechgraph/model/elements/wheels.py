@@ -19,7 +19,7 @@ from ..described import Described
 from ..element import Action, Wrench
 from ..forces import Force
 from ..joints import Rows
-from ..limits import Limit
+from ..limits import Limit, UnitLength
 
 if TYPE_CHECKING:
     from ...motion.motion import Motion
@@ -49,7 +49,7 @@ class OmniWheel(Constraint):
         self.name, self.wheel, self.floor = name, marker_on(wheel), marker_on(floor)
         self.radius, self.axis = scalar(radius, "radius"), read_axis(axis)
         self.rollers = scalar(rollers, "rollers")
-        self.limits = [Limit("radius", self.radius)]
+        self.limits = [Limit("radius", self.radius), UnitLength("axis", ca.norm_2(self.axis))]
 
     def places(self) -> Sequence[Marker]:
         return (self.floor, self.wheel)
@@ -181,6 +181,7 @@ class Tyre(Force):
         self.limits = [
             *(Limit(w, getattr(self, w)) for w in ("radius", "stiffness", "regularization")),
             Limit("damping", self.damping, positive=False),
+            UnitLength("axis", ca.norm_2(self.axis)),
             *law.limits,
         ]
 

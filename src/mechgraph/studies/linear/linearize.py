@@ -17,7 +17,6 @@ those a moment later.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -35,14 +34,13 @@ from ...results.linear_model import LinearModel
 from ...results.trajectory import Trajectory
 from ..assembly.assemble import assemble
 from ..assembly.conversion import convert, jointed
-from ..projection import moved
+from .singular import warn_if_singular
 from .variational import State, Variations, expansion, steadied, tilde
 
 if TYPE_CHECKING:
     from ...equations import Equations
 
 NOISE_STATES, LAST_DIGITS = 3, 1e-15
-STEP, NEWTON = 1e-3, 20  # of a move that shows whether a freedom is one
 TURN = 1e-10  # how well the rate of a steady turn is known, relative
 # A sliding speed is left to the constraints before a turning one, if they hold it at least this
 # well.
@@ -85,7 +83,7 @@ def linearize(
     _refuse_standing(equations, state)
     now = _variations(equations, seen, measured, state)
     _refuse_unknown(equations, state, now)
-    _warn_if_locked(equations, state)
+    warn_if_singular(equations, state)
     names = [*own, *measured]
     chosen = _named(names, now.rows, wanted) if wanted else _chosen(equations, now.rows)
 
@@ -159,39 +157,6 @@ def _refuse_unknown(equations: Equations, state: State, now: Variations) -> None
         f"no linear model here: the rate of {', '.join(unknown) or 'something'} has no value, or "
         "no slope (0/0, a root at zero, a spring of length zero); linearize a little beside it"
     )
-
-
-def _warn_if_locked(equations: Equations, state: State) -> None:
-    """Say so where the constraints leave a freedom to first order only: a small step along it, and
-    back to the constraints, leads back to where it began."""
-    terms, t, p = equations.terms, state.t, state.parameters
-    if not terms.phi.numel() or equations.numeric.large:
-        return
-
-    def expressions() -> list[SX]:
-        T = terms.chart.tangent
-        return [terms.phi, ca.jacobian(terms.phi, terms.symbols.q) @ T, T]
-
-    kernel = equations.numeric.kernel("position slopes", expressions, [1, 2, 2])
-
-    def at(q: np.ndarray) -> list[np.ndarray]:
-        return kernel(*equations.numeric.arguments(q, None, t, None, p))
-
-    _, slopes, T = at(state.q)
-    for direction in scipy.linalg.null_space(slopes, rcond=RANK_TOLERANCE).T:
-        q = moved(equations, state.q, STEP * direction)
-        for _ in range(NEWTON):
-            phi, here, _ = at(q)
-            q = moved(equations, q, -np.linalg.pinv(here, rcond=RANK_TOLERANCE) @ phi)
-        gone = np.linalg.pinv(T) @ (q - state.q)
-        if np.abs(gone @ direction) < 0.3 * STEP:
-            name = equations.terms.chart.variations[int(np.abs(direction).argmax())]
-            warnings.warn(
-                f"the mechanism is locked here: its constraints leave {name!r} free to first order "
-                "only, so that it does not move; the linear model tells nothing of it",
-                stacklevel=3,
-            )
-            return
 
 
 def _noise(

@@ -124,6 +124,18 @@ def _energies(run: Trajectory) -> np.ndarray:
     return np.abs([run.kinetic, *changes]).max(axis=0)
 
 
+def looked_at(trajectory: Trajectory, integrator: Integrator, recorder: Recorder) -> Trajectory:
+    """The motion of the output and at some of the integrator's own steps, one after the other; with
+    contacts, which switch, of the output alone."""
+    if trajectory.modes:
+        return trajectory
+    runs = trajectory, _along_steps(trajectory, integrator, recorder)
+    time, q, u, w = (
+        np.concatenate([getattr(run, name) for run in runs]) for name in ("time", "q", "u", "w")
+    )
+    return replace(trajectory, time=time, q=q, u=u, w=w, stored={}, further={})
+
+
 def _along_steps(trajectory: Trajectory, integrator: Integrator, recorder: Recorder) -> Trajectory:
     """The motion at some of the integrator's own steps."""
     times, states = integrator.trace()

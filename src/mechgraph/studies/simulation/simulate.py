@@ -31,6 +31,7 @@ from .context import Context
 from .crossings import Crossings, Met, Surfaces
 from .diagnosis import (
     diagnosis,
+    looked_at,
     statistics_of,
     warn_of_depth,
     warn_of_lost_energy,
@@ -48,6 +49,7 @@ from .loop import InputFailure
 from .recorder import Recorder
 from .stabilized import Stabilized
 from .start import check_determined
+from .unmet import warn_of_unmet
 
 if TYPE_CHECKING:
     from ...equations import Equations
@@ -171,6 +173,10 @@ def simulate(
     with suppress(KeyboardInterrupt):  # the motion is there
         warn_of_rounding(integrator, rtol)
         warn_of_depth(trajectory, integrator, recorder)
+        if equations.constraints:
+            seen = looked_at(trajectory, integrator, recorder)
+            if warn_of_unmet(seen, kept, problem.rtol, problem.atol):
+                return trajectory
         if account and drift == "projection" and not equations.numeric.large:
             warn_of_lost_energy(trajectory, integrator, recorder, rtol)
     return trajectory
