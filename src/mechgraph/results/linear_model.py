@@ -109,14 +109,14 @@ class LinearModel:
         return own if self.noise is None else own + self.noise
 
     def is_stable(self, tolerance: float | None = None) -> bool:
-        """True if all deviations are seen to die out: never where ``stability`` is undecided, as it
-        is where something swings without damping or stays where it is put.
+        """True if no deviation is seen to grow; ``stability`` tells the margin, and whether that is
+        decided.
 
-        tolerance: True also where real parts are up to this (relative to the largest eigenvalue),
-            so that what neither grows nor dies out is stable, too.
+        tolerance: real parts up to this (relative to the largest eigenvalue) count as none; by
+            default what rounding can make of them.
         """
         if tolerance is None:
-            return self.stability().verdict == "stable"
+            return self.stability().verdict != "unstable"
         tolerance, values = number("tolerance", tolerance), self.eigenvalues()
         largest = max(1.0, float(np.abs(values).max(initial=0.0)))
         return bool((values.real <= tolerance * largest).all())
