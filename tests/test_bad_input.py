@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 
+import casadi as ca
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -887,6 +888,43 @@ CALLS = {
     "agreement of numbers": (
         lambda e: mg.agreement(e.system, formalisms=[3]),
         ["formalism", "3", "kane"],
+    ),
+    "a symbol as state": (lambda e: e.rhs(0, ca.SX.sym("y", 9)), ["y: expected 9", "hinge"]),
+    "texts as state": (lambda e: e.rhs(0, ["x"] * 9), ["y: expected 9", "'x'"]),
+    "too few as state": (lambda e: e.rhs(0, [0.0]), ["y: expected 9", "got 1"]),
+    "steps without end": (
+        lambda e: e.rollout(Q, U, step=0.1, steps=10**12),
+        ["steps", "at most 100,000,000", "larger step"],
+    ),
+    "steps beyond numbers": (
+        lambda e: e.rollout(Q, U, step=0.1, steps=10**400),
+        ["steps", "at most 100,000,000"],
+    ),
+    "particles of a list": (lambda e: good().particles(["a"]), ["places", "mapping", "['a']"]),
+    "rows of two lengths": (
+        lambda e: mg.table([0, 1], [0, 1], [[0, 1], [2]]),
+        ["a row for each x", "2 by 2"],
+    ),
+    "function that is a list": (
+        lambda e: e.export_c("x.c", functions=[["a"]]),
+        ["function", "['a']", "accelerations"],
+    ),
+    "a gear beyond numbers": (
+        lambda e: geared().rigid_gears("g", "pinion", "wheel", (10**400, 2), 0.01),
+        ["plain numbers"],
+    ),
+    "a file's name too long": (lambda e: mg.from_urdf("x" * 300 + ".urdf"), ["no such file"]),
+    "a rate that is none": (
+        lambda e: mg.Controller(lambda t: 1.0, "time", rate="x"),
+        ["rate", "positive number", "'x'"],
+    ),
+    "states that are none": (
+        lambda e: mg.Controller(lambda t: 1.0, "time", states=3),
+        ["states", "mapping", "3"],
+    ),
+    "a law written otherwise": (
+        lambda e: mg.Controller(lambda t: 1.0, "numbers"),
+        ["written", "'motion'", "'numbers'"],
     ),
 }
 
