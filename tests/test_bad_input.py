@@ -926,6 +926,14 @@ CALLS = {
         lambda e: mg.Controller(lambda t: 1.0, "numbers"),
         ["written", "'motion'", "'numbers'"],
     ),
+    "samples without end": (
+        lambda e: e.simulate(0.01, inputs={"w": mg.sampled(lambda t: 1.0, 1e300)}),
+        ["1e+300 samples", "10,000,000", "lower rate"],
+    ),
+    "samples of pid without end": (
+        lambda e: e.simulate(0.01, inputs={"w": mg.pid("hinge", kp=1.0, rate=2**63)}),
+        ["samples", "10,000,000", "lower rate"],
+    ),
 }
 
 
