@@ -38,6 +38,7 @@ from .diagnosis import (
 )
 from .events import Event, Watch
 from .integrators import (
+    ImplicitFailure,
     IntegrationFailure,
     Integrator,
     JumpingConstraint,
@@ -311,7 +312,9 @@ def _too_small(integrator: Integrator, recorder: Recorder) -> IntegrationFailure
     if integrator.jumped:
         return JumpingConstraint(f"what a constraint asks for jumps at t = {integrator.t:.6g}")
     what = "the step became too small" if integrator.finite else NOT_FINITE
-    return IntegrationFailure(f"{what} at t = {integrator.t:.6g}")
+    method = integrator.changes[-1][1] if integrator.changes else integrator.method
+    kind = ImplicitFailure if method == "radau" else IntegrationFailure
+    return kind(f"{what} at t = {integrator.t:.6g}")
 
 
 def _bar(total: int, progress: bool | None) -> Any:
