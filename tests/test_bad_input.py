@@ -1229,6 +1229,8 @@ class Dragging(mg.Constraint):
     ("effort", "word"),
     [
         (lambda m, lam: lam[0] ** 2, "in proportion to its multipliers"),
+        (lambda m, lam: mg.if_else(lam[0] > 5, lam[0] ** 2, 0.1 * lam[0]), "in proportion"),
+        (lambda m, lam: mg.if_else(lam[0] < 0, lam[0] ** 2, 0.1 * lam[0]), "in proportion"),
         (lambda m, lam: 1 + lam[0], "in proportion to its multipliers"),
         (lambda m, lam: mg.sin(m.time), "in proportion to its multipliers"),
         (lambda m, lam: None, "effort must have 1 numbers, got None"),
