@@ -1224,6 +1224,30 @@ class Dragging(mg.Constraint):
         return [mg.Effort("hinge", self.effort(m, multipliers))]
 
 
+@pytest.mark.parametrize("method", ["friction_actions", "nonconservative"])
+@pytest.mark.parametrize(
+    ("acting", "word"),
+    [
+        (None, "must be a list of mg.Wrench and mg.Effort, got None"),
+        (mg.Wrench(OTHER.markers["tip"], [1, 0, 0], [0, 0, 0]), "must be a list"),
+        ([mg.Wrench(OTHER.markers["tip"], [1, 0, 0], [0, 0, 0])], "'b' belongs to another system"),
+    ],
+)
+def test_wrong_actions_are_told_with_their_element(method, acting, word):
+    class Wrong(mg.Constraint):
+        def __init__(self, name) -> None:
+            self.name = name
+
+        def velocity(self, m):
+            return [("", m.speed("hinge"))]
+
+    setattr(Wrong, method, lambda self, *_: acting)
+    s = good()
+    s.add(Wrong("held"))
+    with pytest.raises(mg.ModelError, match=f"Wrong 'held': .*{word}"):
+        s.equations().accelerations(Q, U)
+
+
 @pytest.mark.parametrize("formalism", ["newton-euler", "absolute"])
 @pytest.mark.parametrize(
     ("effort", "word"),
@@ -1231,6 +1255,8 @@ class Dragging(mg.Constraint):
         (lambda m, lam: lam[0] ** 2, "in proportion to its multipliers"),
         (lambda m, lam: mg.if_else(lam[0] > 5, lam[0] ** 2, 0.1 * lam[0]), "in proportion"),
         (lambda m, lam: mg.if_else(lam[0] < 0, lam[0] ** 2, 0.1 * lam[0]), "in proportion"),
+        (lambda m, lam: ca.SX.sym("z") * lam[0], "uses 'z', which is not a symbol of this system"),
+        (lambda m, lam: m.acceleration("tip")[0] * lam[0], "must not use accelerations"),
         (lambda m, lam: 1 + lam[0], "in proportion to its multipliers"),
         (lambda m, lam: mg.sin(m.time), "in proportion to its multipliers"),
         (lambda m, lam: None, "effort must have 1 numbers, got None"),
@@ -1243,6 +1269,13 @@ def test_friction_that_is_not_in_proportion_is_refused(effort, word, formalism):
     s.add(Dragging("brake", effort))
     with pytest.raises(mg.ModelError, match=f"Dragging 'brake': .*{word}"):
         s.equations(formalism).accelerations(*s.equations(formalism).assemble())
+
+
+def test_friction_that_undoes_its_own_constraint_is_named():
+    s = good()
+    s.add(Dragging("brake", lambda m, lam: -lam[0]))
+    with pytest.raises(mg.MechgraphError, match="friction_actions of Dragging 'brake' take away"):
+        s.equations().accelerations(Q, U)
 
 
 def test_what_another_formalism_has_is_told_where_it_is(equations):
