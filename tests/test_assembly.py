@@ -51,6 +51,25 @@ def test_random_sliders_are_the_nearest_to_the_guess(seed):
     assert eqs.observe("x", q) == pytest.approx(roots[np.argmin(np.abs(roots - guess))], abs=1e-11)
 
 
+@pytest.mark.parametrize("size", [1e-3, 1.0])
+@pytest.mark.parametrize("theta", [0.0, np.pi, 1e-6, -1e-3, 0.05])
+def test_near_a_dead_centre_a_slider_is_on_the_side_of_the_guess_too(theta, size):
+    """There the rod, which nobody named, moves the slider by nothing in first order."""
+    s = mg.System("in line")
+    crank, rod, piston = (s.body(n, 1.0, inertia=(0.1, 0.1, 0.1)) for n in ("crank", "rod", "p"))
+    s.revolute("theta", s.ground, crank)
+    s.prismatic("x", s.ground, piston, axis="x")
+    s.revolute("k", crank, rod, at=(0.1 * size, 0, 0))
+    s.revolute("pin", rod, piston, at=(0.3 * size, 0, 0))
+    eqs = s.equations()
+    side = np.sqrt(0.3**2 - (0.1 * np.sin(theta)) ** 2)
+    roots = 0.1 * np.cos(theta) + np.array([-side, side])
+    for guess in (-0.4, -0.2, 0.25):
+        q, _ = eqs.assemble({"theta": theta}, guess={"x": guess * size})
+        nearest = roots[np.argmin(np.abs(roots - guess))]
+        assert eqs.observe("x", q) / size == pytest.approx(nearest, abs=1e-7)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_random_fourbars_are_the_nearest_to_the_guess(seed):
     """The rocker's end is where two circles meet, on one side of the line between their centres or

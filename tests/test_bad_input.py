@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 
+import casadi as ca
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -888,6 +889,51 @@ CALLS = {
         lambda e: mg.agreement(e.system, formalisms=[3]),
         ["formalism", "3", "kane"],
     ),
+    "a symbol as state": (lambda e: e.rhs(0, ca.SX.sym("y", 9)), ["y: expected 9", "hinge"]),
+    "texts as state": (lambda e: e.rhs(0, ["x"] * 9), ["y: expected 9", "'x'"]),
+    "too few as state": (lambda e: e.rhs(0, [0.0]), ["y: expected 9", "got 1"]),
+    "steps without end": (
+        lambda e: e.rollout(Q, U, step=0.1, steps=10**12),
+        ["steps", "at most 100,000,000", "larger step"],
+    ),
+    "steps beyond numbers": (
+        lambda e: e.rollout(Q, U, step=0.1, steps=10**400),
+        ["steps", "at most 100,000,000"],
+    ),
+    "particles of a list": (lambda e: good().particles(["a"]), ["places", "mapping", "['a']"]),
+    "rows of two lengths": (
+        lambda e: mg.table([0, 1], [0, 1], [[0, 1], [2]]),
+        ["a row for each x", "2 by 2"],
+    ),
+    "function that is a list": (
+        lambda e: e.export_c("x.c", functions=[["a"]]),
+        ["function", "['a']", "accelerations"],
+    ),
+    "a gear beyond numbers": (
+        lambda e: geared().rigid_gears("g", "pinion", "wheel", (10**400, 2), 0.01),
+        ["plain numbers"],
+    ),
+    "a file's name too long": (lambda e: mg.from_urdf("x" * 300 + ".urdf"), ["no such file"]),
+    "a rate that is none": (
+        lambda e: mg.Controller(lambda t: 1.0, "time", rate="x"),
+        ["rate", "positive number", "'x'"],
+    ),
+    "states that are none": (
+        lambda e: mg.Controller(lambda t: 1.0, "time", states=3),
+        ["states", "mapping", "3"],
+    ),
+    "a law written otherwise": (
+        lambda e: mg.Controller(lambda t: 1.0, "numbers"),
+        ["written", "'motion'", "'numbers'"],
+    ),
+    "samples without end": (
+        lambda e: e.simulate(0.01, inputs={"w": mg.sampled(lambda t: 1.0, 1e300)}),
+        ["1e+300 samples", "10,000,000", "lower rate"],
+    ),
+    "samples of pid without end": (
+        lambda e: e.simulate(0.01, inputs={"w": mg.pid("hinge", kp=1.0, rate=2**63)}),
+        ["samples", "10,000,000", "lower rate"],
+    ),
 }
 
 
@@ -1226,11 +1272,39 @@ class Dragging(mg.Constraint):
         return [mg.Effort("hinge", self.effort(m, multipliers))]
 
 
+@pytest.mark.parametrize("method", ["friction_actions", "nonconservative"])
+@pytest.mark.parametrize(
+    ("acting", "word"),
+    [
+        (None, "must be a list of mg.Wrench and mg.Effort, got None"),
+        (mg.Wrench(OTHER.markers["tip"], [1, 0, 0], [0, 0, 0]), "must be a list"),
+        ([mg.Wrench(OTHER.markers["tip"], [1, 0, 0], [0, 0, 0])], "'b' belongs to another system"),
+    ],
+)
+def test_wrong_actions_are_told_with_their_element(method, acting, word):
+    class Wrong(mg.Constraint):
+        def __init__(self, name) -> None:
+            self.name = name
+
+        def velocity(self, m):
+            return [("", m.speed("hinge"))]
+
+    setattr(Wrong, method, lambda self, *_: acting)
+    s = good()
+    s.add(Wrong("held"))
+    with pytest.raises(mg.ModelError, match=f"Wrong 'held': .*{word}"):
+        s.equations().accelerations(Q, U)
+
+
 @pytest.mark.parametrize("formalism", ["newton-euler", "absolute"])
 @pytest.mark.parametrize(
     ("effort", "word"),
     [
         (lambda m, lam: lam[0] ** 2, "in proportion to its multipliers"),
+        (lambda m, lam: mg.if_else(lam[0] > 5, lam[0] ** 2, 0.1 * lam[0]), "in proportion"),
+        (lambda m, lam: mg.if_else(lam[0] < 0, lam[0] ** 2, 0.1 * lam[0]), "in proportion"),
+        (lambda m, lam: ca.SX.sym("z") * lam[0], "uses 'z', which is not a symbol of this system"),
+        (lambda m, lam: m.acceleration("tip")[0] * lam[0], "must not use accelerations"),
         (lambda m, lam: 1 + lam[0], "in proportion to its multipliers"),
         (lambda m, lam: mg.sin(m.time), "in proportion to its multipliers"),
         (lambda m, lam: None, "effort must have 1 numbers, got None"),
@@ -1243,6 +1317,13 @@ def test_friction_that_is_not_in_proportion_is_refused(effort, word, formalism):
     s.add(Dragging("brake", effort))
     with pytest.raises(mg.ModelError, match=f"Dragging 'brake': .*{word}"):
         s.equations(formalism).accelerations(*s.equations(formalism).assemble())
+
+
+def test_friction_that_undoes_its_own_constraint_is_named():
+    s = good()
+    s.add(Dragging("brake", lambda m, lam: -lam[0]))
+    with pytest.raises(mg.MechgraphError, match="friction_actions of Dragging 'brake' take away"):
+        s.equations().accelerations(Q, U)
 
 
 def test_what_another_formalism_has_is_told_where_it_is(equations):

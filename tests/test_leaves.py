@@ -211,3 +211,36 @@ def test_wrong_leaves_are_told():
         mg.leaves.rigid_body(orientation="abc")
     with pytest.raises(ModelError, match="at least two nodes"):
         mg.leaves.planar_element(nodes=[(0, 0)])
+
+
+LEAVES = {
+    "particle": ["gravity", "plane", "mass"],
+    "rigid_body": ["mass", "inertia", "gravity", "orientation", "rates"],
+    "thin_rod": ["mass", "inertia", "gravity", "angles"],
+    "rolling_disc": ["mass", "radius", "gravity", "down", "angles"],
+    "rolling_sphere": ["mass", "gravity", "reference", "surface"],
+    "planar_body": ["mass", "gravity", "nodes"],
+    "planar_element": ["nodes", "centre", "gravity"],
+    "dc_motor": ["inertia"],
+}
+
+
+@pytest.mark.parametrize("value", [9.81, "m", ["a", 1], {3: 1}, 10**400, ca.SX.sym("z"), [[1], 2]])
+@pytest.mark.parametrize("leaf", LEAVES)
+def test_a_wrong_argument_of_a_leaf_is_named(leaf, value):
+    right = {"surface": lambda x, y, z: z} if leaf == "rolling_sphere" else {}
+    for argument in LEAVES[leaf]:
+        if isinstance(value, float) and argument in ("mass", "inertia", "radius"):
+            continue
+        with pytest.raises(mg.MechgraphError):
+            getattr(mg.leaves, leaf)(**(right | {argument: value}))
+
+
+def test_what_is_wrong_with_a_leaf_is_said():
+    for call, words in (
+        (lambda: mg.leaves.particle("p", gravity=9.81), "p: gravity must be 3 numbers, got 9.81"),
+        (lambda: mg.leaves.rigid_body("p", mass="m"), "p: mass must be a number, got 'm'"),
+        (lambda: mg.leaves.planar_element(centre=3), "element: centre must be 2 numbers, got 3"),
+    ):
+        with pytest.raises(mg.MechgraphError, match=words):
+            call()

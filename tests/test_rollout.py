@@ -462,6 +462,13 @@ def explosion() -> mg.Equations:
     return system.equations()
 
 
+def test_a_run_that_fails_is_not_told_to_try_what_it_used():
+    for method, advised in (("rk8", True), ("radau", False)):
+        with pytest.raises(mg.SimulationError, match="Try") as caught:
+            explosion().simulate(1.0, {"x'": 2.1}, method=method)
+        assert ("radau" in str(caught.value)) is advised
+
+
 def test_a_run_that_fails_keeps_what_it_has():
     with pytest.raises(
         mg.SimulationError, match=r"step became too small at t = 0\.47619"

@@ -16,7 +16,7 @@ import numpy as np
 from casadi import SX
 
 from . import door
-from .arguments import Numbers, choice, flag, one_of
+from .arguments import Numbers, choice, flag, numbers, one_of
 from .closures.closure import CLOSURES
 from .composition.subsystem import Subsystem
 from .contract.derivatives import derivatives, named
@@ -517,12 +517,8 @@ class Equations:
 
     def rhs(self, t: Any, y: Numbers, inputs: Any = None, parameters: Any = None) -> np.ndarray:
         """(q̇, u̇) of y = (q, u), for integrators of others: the right-hand side of ẏ = F(t, y)."""
-        state = np.asarray(y, dtype=float)
-        count = len(self.coordinates)
-        if state.shape[-1:] != (count + len(self.speeds),):
-            names = ", ".join((*self.coordinates, *self.speeds))
-            raise ArgumentError(f"y: expected {names}, got an array of shape {state.shape}")
-        q, u = state[..., :count], state[..., count:]
+        state = numbers("y", (*self.coordinates, *self.speeds), y, copy=False)
+        q, u = np.split(state, [len(self.coordinates)], axis=-1)
         rates = self.coordinate_rates(q, u, t, parameters)
         return np.concatenate([rates, self.accelerations(q, u, t, inputs, parameters)], axis=-1)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import click
@@ -30,7 +30,7 @@ def load(model: str, **reading: Any) -> Example:
             "URDF, SDF or MJCF file (.urdf, .xacro, .sdf, .xml), or a Python file that defines a "
             "System"
         )
-    if not Path(model).is_file():
+    if not os.path.isfile(model):
         raise click.UsageError(f"{model}: no such file")
     with of_the_command_line() if reading else nullcontext():
         return gallery.load_file(model, **reading)

@@ -20,6 +20,7 @@ from casadi import SX
 
 STEPS = 8  # of Newton's method, from the forces without friction
 LEFT = 1e-9  # of the forces, relative, that is no rounding
+SIZES = 10.0 ** np.arange(-3, 7)  # of constraint forces at which a law is looked at
 APART = 1e-30  # from zero, where √(λ₁² + λ₂²) has no slope
 
 
@@ -53,12 +54,16 @@ def _called(d: SX, own: SX, at: SX) -> tuple[SX, SX]:
 
 
 def is_homogeneous(value: SX, multipliers: SX) -> bool:
-    """True if a law doubles with the constraint forces; seen at a random state."""
+    """True if a law doubles with the constraint forces; seen at random states, with forces from
+    small to large and of either sign."""
     others = ca.symvar(value)
-    random = np.random.default_rng(0)
-    f = ca.Function("f", [ca.vertcat(*others)], [value])
-    state = random.uniform(0.5, 1.5, len(others))
     forces = {multipliers[k].__hash__() for k in range(multipliers.numel())}
-    scale = np.array([2.0 if x.__hash__() in forces else 1.0 for x in others])
-    once, twice = (np.array(f(x)).ravel() for x in (state, scale * state))
-    return bool(np.abs(twice - 2 * once).max() <= 1e-9 * np.abs(once).max(initial=1.0))
+    forced = np.array([x.__hash__() in forces for x in others], dtype=bool)[:, None]
+    random, sizes = np.random.default_rng(0), np.append(1.0, np.repeat(SIZES, 4))
+    states = random.uniform(0.5, 1.5, (len(others), len(sizes)))
+    signs = np.where(np.arange(len(sizes)) > 0, random.choice([-1.0, 1.0], states.shape), 1.0)
+    states = states * np.where(forced, sizes * signs, 1.0)
+    f = ca.Function("f", [ca.vertcat(*others)], [value])
+    once, twice = (np.array(f(x)) for x in (states, np.where(forced, 2.0, 1.0) * states))
+    wrong = np.abs(twice - 2 * once) > 1e-9 * np.fmax(np.abs(once).max(axis=0), sizes)
+    return bool(np.isfinite(once[:, 0]).all() and not wrong.any())  # others may be out of its range

@@ -14,13 +14,23 @@ from typing import Any
 import casadi as ca
 from casadi import SX
 
+from ..arguments import flag, listed, named, number
 from ..contract.terms import Terms
-from ..errors import ModelError
+from ..errors import ModelError, blamed, shown
 from ..model.bodies import read_inertia
 from ..motion.variables import Variables, variables
-from ..vectors import axis, quaternion_matrix, quaternion_rates, turn
+from ..vectors import (
+    NOT_AN_EXPRESSION,
+    axis,
+    column,
+    quaternion_matrix,
+    quaternion_rates,
+    scalar,
+    turn,
+)
 
 NO_GRAVITY = (0.0, 0.0, 0.0)
+TURNS = {"quaternion": ["q0", "q1", "q2", "q3"], "none": []}
 Vector = Sequence[float]
 
 
@@ -28,9 +38,9 @@ def particle(
     name: str = "particle", *, mass: float = 1.0, gravity: Vector = NO_GRAVITY, plane: bool = False
 ) -> Terms:
     """A mass point: x, y, z and their rates; only x, y with ``plane``. Parameter m."""
-    axes = "xy" if plane else "xyz"
+    axes = "xy" if flag(f"{name}: plane", plane) else "xyz"
     s = variables(list(axes), [f"{axis}'" for axis in axes], parameters={"m": mass})
-    g = SX(list(gravity)[: len(axes)])
+    g = _gravity(name, gravity, len(axes))
     return Terms(
         s,
         name=name,
@@ -63,16 +73,17 @@ def rigid_body(
     rates: with angles, their rates are speeds, too, tied to ω: no inverse is needed, and none
         fails where the sequence does.
     """
+    rates, mass = flag(f"{name}: rates", rates), number(f"{name}: mass", mass)
     own = read_inertia(inertia, "com", SX(mass), SX.zeros(3))
     constants = {"m": mass, **_inertias(own)}
-    turns = {"quaternion": ["q0", "q1", "q2", "q3"], "none": []}.get(orientation, list(angles))
+    turns = _turns(name, orientation, angles)
     extra = [f"{angle}'" for angle in turns] if rates else []
     speeds = ["vx", "vy", "vz", "wx", "wy", "wz", *extra]
     s = variables(["x", "y", "z", *turns], speeds, parameters=constants)
     where, v, omega = s.q[:3], s.u[:3], s.u[3:6]
     R, N, ties = _orientation(orientation, s.q[3:], omega, s.u[6:] if rates else None)
     moments = _matrix_of(s, own)
-    g = SX(list(gravity))
+    g = _gravity(name, gravity)
     count = len(extra)
     return Terms(
         s,
@@ -127,6 +138,7 @@ def rolling_disc(
     down: z points downwards, as vehicle engineers have it. Parameters m, r, Ia, Ir.
     """
     constants = {"m": mass, "r": radius, "Ia": axial, "Ir": radial}
+    angles, down = _turns(name, "zxy", angles), flag(f"{name}: down", down)
     rates = [f"{angle}'" for angle in angles]
     speeds = ["vx", "vy", "vz", "wx", "wy", "wz", *rates]
     s = variables(["x", "y", "z", *angles], speeds, parameters=constants)
@@ -135,7 +147,7 @@ def rolling_disc(
     upright = about("z", s.q[3]) @ about("x", s.q[4])
     arm = (1 if down else -1) * s["r"] * upright[:, 2]  # from the centre to the contact
     slip = v + ca.cross(R @ omega, arm)
-    moments, g = ca.diag(ca.vertcat(s["Ir"], s["Ia"], s["Ir"])), SX(list(gravity))
+    moments, g = ca.diag(ca.vertcat(s["Ir"], s["Ia"], s["Ir"])), _gravity(name, gravity)
     return Terms(
         s,
         name=name,
@@ -173,11 +185,13 @@ def rolling_sphere(
         parameters=constants,
     )
     contact, omega, v, r = s.q[4:], s.u[:3], s.u[3:], s["r"]
-    level = SX(surface(*ca.vertsplit(contact)))
+    with blamed(f"{name}: surface"):
+        level = scalar(surface(*ca.vertsplit(contact)), "its value")
     slope = ca.gradient(level, contact)
     n = slope / ca.norm_2(slope)
-    R, g = quaternion_matrix(s.q[:4]), SX(list(gravity))
+    R, g = quaternion_matrix(s.q[:4]), _gravity(name, gravity)
     moving = SX.eye(3) + r * ca.jacobian(n, contact)
+    begin = [] if reference is None else _numbers(f"{name}: reference", reference, 3)
     return Terms(
         s,
         name=name,
@@ -191,7 +205,7 @@ def rolling_sphere(
         potential=-s["m"] * ca.dot(g, contact + r * n),
         outputs={"place": contact + r * n, "rotation": ca.vec(R)},
         quaternions=[["q0", "q1", "q2", "q3"]],
-        reference=None if reference is None else [1, 0, 0, 0, *reference],
+        reference=None if reference is None else [1, 0, 0, 0, *begin],
     )
 
 
@@ -209,9 +223,12 @@ def planar_body(
         components. Parameters m, I.
     """
     s = variables(["x", "y", "theta"], ["x'", "y'", "theta'"], parameters={"m": mass, "I": inertia})
-    g = SX(list(gravity)[:2])
+    g = _gravity(name, gravity, 2)
     turn = _plane_rotation(s["theta"])
-    points = {node: s.q[:2] + turn @ SX(list(at)) for node, at in (nodes or {}).items()}
+    places = {
+        node: column(at, 2, f"{name}: node {node!r}") for node, at in named("nodes", nodes).items()
+    }
+    points = {node: s.q[:2] + turn @ at for node, at in places.items()}
     return Terms(
         s,
         name=name,
@@ -239,8 +256,10 @@ def planar_element(
     centre: (γ, ρ): the mass centre is at p1 + γ e + ρ z × e, with e from p1 to p2.
     Parameters m, I.
     """
+    nodes = [_numbers(f"{name}: a node", x, 2) for x in listed(f"{name}: nodes", nodes, ModelError)]
     if len(nodes) < 2:
         raise ModelError(f"{name}: a planar element has at least two nodes")
+    along, beside = _numbers(f"{name}: centre", centre, 2)
     axes = [f"p{k + 1}{axis}" for k in range(len(nodes)) for axis in "xy"]
     s = variables(
         axes,
@@ -249,10 +268,10 @@ def planar_element(
     )
     places = [s.q[2 * k : 2 * k + 2] for k in range(len(nodes))]
     e = places[1] - places[0]
-    c = places[0] + centre[0] * e + centre[1] * _quarter(e)
+    c = places[0] + along * e + beside * _quarter(e)
     arms = ca.vertcat(*(_quarter(place - c) for place in places))
     both = ca.repmat(SX.eye(2), len(nodes), 1)
-    g, count = SX(list(gravity)[:2]), len(axes)
+    g, count = _gravity(name, gravity, 2), len(axes)
     return Terms(
         s,
         name=name,
@@ -388,8 +407,8 @@ def by_kinetic_energy(
             )
         U = ca.solve(chart.N, rates - frame.n)
     else:
-        named = dict(zip(s.coordinates, ca.vertsplit(rates), strict=True))
-        U = _given(list(speeds_of(named)))
+        by_name = dict(zip(s.coordinates, ca.vertsplit(rates), strict=True))
+        U = _given(list(speeds_of(by_name)))
     N, second = chart.N, chart.rate(chart.qdot) + chart.N @ s.udot
 
     def along(x: SX) -> SX:
@@ -434,10 +453,45 @@ def _fitting(forces: Any, s: Variables, name: str) -> SX:
 
 
 def _given(value: Any) -> SX:
-    if isinstance(value, (list, tuple)):
-        rows = [list(row) if isinstance(row, (list, tuple)) else [row] for row in value]
-        return ca.vertcat(*(ca.horzcat(*map(SX, row)) for row in rows))
-    return SX(value)
+    try:
+        if isinstance(value, (list, tuple)):
+            rows = [list(row) if isinstance(row, (list, tuple)) else [row] for row in value]
+            return ca.vertcat(*(ca.horzcat(*map(SX, row)) for row in rows))
+        return SX(value)
+    except NOT_AN_EXPRESSION:
+        raise ModelError(f"expected numbers and expressions, got {shown(value)}") from None
+
+
+def _numbers(what: str, values: Any, *counts: int) -> list[float]:
+    """So many plain numbers."""
+    try:
+        found = [number(what, value) for value in values]
+    except Exception:
+        found = []
+    if len(found) not in counts:
+        many = " or ".join(map(str, counts))
+        raise ModelError(f"{what} must be {many} numbers, got {shown(values)}")
+    return found
+
+
+def _gravity(name: str, gravity: Any, count: int = 3) -> SX:
+    """Its components; in the plane it may be given with two."""
+    return SX(_numbers(f"{name}: gravity", gravity, *range(count, 4))[:count])
+
+
+def _turns(name: str, orientation: Any, angles: Any) -> list[str]:
+    """The names of the coordinates that turn it."""
+    known = orientation if isinstance(orientation, str) else ""
+    if known in TURNS:
+        return TURNS[known]
+    if len(known) != 3 or set(known) - set("xyz"):
+        raise ModelError(
+            f"{name}: orientation must be 'quaternion', 'none' or three axes such as 'zxy', got "
+            f"{shown(orientation)}"
+        )
+    if len(found := listed(f"{name}: angles", angles, ModelError)) != 3:
+        raise ModelError(f"{name}: angles must be three names, got {shown(angles)}")
+    return found
 
 
 # --- orientations ---------------------------------------------------------------------------------
@@ -453,11 +507,6 @@ def _orientation(
         return quaternion_matrix(turned), quaternion_rates(turned), None
     if orientation == "none":
         return SX.eye(3), SX(0, 3), None
-    if len(orientation) != 3 or set(orientation) - set("xyz"):
-        raise ModelError(
-            "orientation must be 'quaternion', 'none' or three axes such as 'zxy', got "
-            f"{orientation!r}"
-        )
     R = SX.eye(3)
     for letter, angle in zip(orientation, ca.vertsplit(turned), strict=True):
         R = R @ about(letter, angle)

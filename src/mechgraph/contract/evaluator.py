@@ -459,6 +459,12 @@ class Evaluator:
                 "here: some of them come to the same; replace speeds of other joints (replaces=), "
                 "or choose more of them"
             )
+        rubbing = self.terms.rows.rubbing if self.terms.rows is not None else []
+        if rubbing and self.undetermined(q, u, t, parameters) is None:
+            return (
+                f"no forces hold the constraints here: the friction_actions of "
+                f"{', '.join(rubbing)} take away what their multipliers bring; make them smaller"
+            )
         return (
             "the mass matrix is singular: nothing that moves with "
             f"{self.weakest(q, u, t, parameters)} has inertia; give it mass or inertia, or "

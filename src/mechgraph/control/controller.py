@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..arguments import named, number
+from ..arguments import choice, named, number
 from ..errors import ArgumentError, shown
 
 Law = Callable[..., Any]
@@ -32,6 +32,15 @@ class Controller:
     written: str
     rate: float | None = None  # samples in a second; None: at every moment
     states: Mapping[str, float] = field(default_factory=dict)  # by name, as they begin
+
+    def __post_init__(self) -> None:
+        if not callable(self.law):
+            raise ArgumentError(f"a controller's law must be a function, got {shown(self.law)}")
+        choice("written", self.written, ("motion", "time", "state", "equations"))
+        if self.rate is not None:
+            number("a controller's rate", self.rate, positive=True)
+        for name, value in named("states", self.states).items():
+            number(f"state {name!r}", value)
 
     @property
     def compiles(self) -> bool:

@@ -93,7 +93,7 @@ class _Model:
         asked = listed("functions", self.asked)
         keeps = self.equations.terms.psi.numel() or self.equations.terms.chart.quaternions
         needed = STEPPING[: 3 if keeps else 2] if self.has_step else ()
-        names = list(dict.fromkeys((*asked, *needed)))
+        names = [*asked, *(name for name in needed if name not in asked)]
         return exported(self.equations, names, beside=("step",), single=single)
 
     @cached_property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from pathlib import Path
@@ -21,7 +22,7 @@ from .reading import text_of
 def xml_of(path: Path, what: str) -> str:
     """The text of a file that must be sound XML: parsers that guess what was meant are not asked,
     nor are entities expanded."""
-    if not path.is_file():
+    if not os.path.isfile(path):  # pathlib raises where a name is too long
         raise ArgumentError(f"{path}: no such file")
     with blamed(path.name):
         text = text_of(path)
@@ -104,7 +105,7 @@ def found_beside(name: str, folder: Path) -> Path | None:
         return None
     parts = [plain] if plain == name else [plain, plain.partition("/")[2]]
     places = (above / part for above in (folder, *folder.parents) for part in parts)
-    return next((path for path in places if path.is_file()), None)
+    return next((path for path in places if os.path.isfile(path)), None)
 
 
 def hex_color(rgba: Any) -> str:

@@ -20,7 +20,7 @@ from ..model.planar import in_plane, independent_rows
 from ..vectors import NO_NUMBER, has_nan, scalar
 from .chart import Chart
 from .levels import Levels
-from .loads import components, generalized, split
+from .loads import components, fault, generalized, read_actions, split
 from .motion import Motion, at_rest
 
 ForceTorque = tuple[SX, SX]
@@ -196,19 +196,33 @@ class ConstraintRows:
     def _dragged(self, constraint: Constraint) -> list[Action]:
         m, lam = self.chart.motion, self.multipliers
         rows = [*self.rows_of(constraint.name), *self.rows_loading(constraint)]
-        acting = list(constraint.friction_actions(m, lam[rows]))
-        value = ca.vertcat(SX(0, 1), *(components(action, m) for action in acting))
+        acting = read_actions("friction_actions", constraint.friction_actions(m, lam[rows]))
+        if acting:
+            self._check_friction(ca.vertcat(*(components(action, m) for action in acting)))
+        return acting
+
+    def _check_friction(self, value: SX) -> None:
+        """Refuse what friction must not use, and what is not in proportion."""
+        lam, t = self.multipliers, self.chart.symbols.t
+        known = ca.substitute(value, lam, SX.ones(lam.numel()) * t)  # λ is no stranger
+        found = fault(self.chart, known)
+        if found is not None:
+            raise ModelError(found)
         if value.numel() and not is_homogeneous(value, lam):
             raise ModelError(
                 "its friction_actions must be in proportion to its multipliers: double with them, "
                 "and nothing besides; other actions belong in nonconservative"
             )
-        return acting
 
     @cached_property
     def has_friction(self) -> bool:
         """True if constraint forces drag others along, so that M u̇ = f + Gᵀλ with G ≠ A."""
-        return any(self.friction_of(constraint) for constraint in self.constraints)
+        return bool(self.rubbing)
+
+    @cached_property
+    def rubbing(self) -> list[str]:
+        """The constraints whose forces do, as messages call them."""
+        return [each.called for each in self.constraints if self.friction_of(each)]
 
     @cached_property
     def _dragging(self) -> SX:

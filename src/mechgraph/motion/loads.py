@@ -3,6 +3,7 @@ generalized forces."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import casadi as ca
@@ -33,8 +34,8 @@ def _stated_actions(chart: Chart, conservative: bool) -> list[Action]:
     for element in chart.description.elements:
         with blamed(culprit(element)):
             acting = [
-                *(element.conservative(m) if conservative else ()),
-                *element.nonconservative(m),
+                *read_actions("conservative", element.conservative(m) if conservative else ()),
+                *read_actions("nonconservative", element.nonconservative(m)),
             ]
             _check_plane(chart, acting)
             stated.append(
@@ -50,9 +51,17 @@ def culprit(element: Element) -> str:
     return element.called
 
 
+def read_actions(what: str, acting: Any) -> list[Action]:
+    """What an element states, which may be of the user's own class, as a list."""
+    if not isinstance(acting, Iterable):
+        raise ModelError(f"{what} must be a list of mg.Wrench and mg.Effort, got {shown(acting)}")
+    return list(acting)
+
+
 def components(action: Action, m: Motion) -> SX:
     """What an action consists of, if it is one."""
     if isinstance(action, Wrench):
+        m.spot(action.marker)  # refuses other systems' bodies
         return ca.vertcat(_sized(action.force, 3, "force"), _sized(action.torque, 3, "torque"))
     if isinstance(action, Effort):
         return _sized(action.values, m.speed(action.joint).numel(), "effort")
@@ -91,15 +100,16 @@ def _check_plane(chart: Chart, acting: list[Action]) -> None:
 
 def _check(chart: Chart, stated: list[tuple[Element, SX]]) -> None:
     """Refuse what forces must not use; all at one look, and one by one only to name the culprit."""
-    if _fault(chart, ca.vertcat(SX(0, 1), *(value for _, value in stated))) is None:
+    if fault(chart, ca.vertcat(SX(0, 1), *(value for _, value in stated))) is None:
         return
     for element, value in stated:
-        fault = _fault(chart, value)
-        if fault is not None:
-            raise ModelError(f"{culprit(element)}: {fault}")
+        found = fault(chart, value)
+        if found is not None:
+            raise ModelError(f"{culprit(element)}: {found}")
 
 
-def _fault(chart: Chart, value: SX) -> str | None:
+def fault(chart: Chart, value: SX) -> str | None:
+    """What is wrong with what actions consist of, if anything is."""
     symbols = chart.symbols
     if ca.depends_on(value, symbols.udot):
         return "must not use accelerations; give the body more mass or add a constraint"

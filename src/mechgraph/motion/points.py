@@ -22,7 +22,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ..arguments import choice
+from ..arguments import choice, named
 from ..errors import UnsupportedError
 from ..model.constraints import Constraint
 from ..model.description import Description
@@ -63,7 +63,7 @@ def particles(description: Description, places: Mapping[str, Any] | None = None)
     """The ten particles of every body that has mass, parameters at their defaults; ``places`` as in
     ``point_chart``."""
     found, value = [], description.default_value
-    for name, laid in Layout(description, "reduced", places or {}, {}).bodies.items():
+    for name, laid in Layout(description, "reduced", named("places", places), {}).bodies.items():
         primary = laid.primary
         if not primary.body.weightless:
             at = [value(place).ravel() for place in primary.with_midpoints(primary.places)]

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..arguments import earlier_word, number, numbers, one_of, whole
 from ..contract.evaluator import searching
-from ..errors import ArgumentError, UnsupportedError
+from ..errors import ArgumentError, UnsupportedError, shown
 from ..kernels.compiler import CompilationFailure, report
 from ..kernels.flow import METHODS
 from ..results.rollouts import Rollouts
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 TOLERANCE = 1e-9  # of the constraints at the start
 AWAY = 1e10  # a coordinate or speed that has run away
+MOST_STEPS = 100_000_000  # whose moments are stored
 
 
 def rollout(
@@ -69,6 +70,11 @@ def rollout(
         )
     step = number("step", step, positive=True)
     steps, every, threads = whole(steps=steps, every=every, threads=threads)
+    if steps > MOST_STEPS:
+        raise ArgumentError(
+            f"steps must be at most {MOST_STEPS:,}, got {shown(steps)}; take a larger step, or go "
+            "on from where a rollout ended"
+        )
     if steps % every:
         raise ArgumentError(f"every must be a divisor of steps, got steps={steps}, every={every}")
     q, u, p = _states(equations, q, u, parameters)

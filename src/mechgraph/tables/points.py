@@ -51,7 +51,10 @@ def points(values: Any, what: str) -> np.ndarray:
 
 def matrix(values: Any, shape: tuple[int, int], what: str) -> np.ndarray:
     """Finite numbers in rows and columns."""
-    rows = np.array(values, float) if np.ndim(values) == 2 else np.zeros((0, 0))
+    try:
+        rows = np.array(values, float)
+    except Exception:  # rows of several lengths, texts, expressions
+        rows = np.zeros(0)
     if rows.shape != shape:
         raise ModelError(
             f"{what} must have a row for each x and a column for each y, {shape[0]} by {shape[1]}, "

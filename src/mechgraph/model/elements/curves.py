@@ -12,7 +12,7 @@ from scipy.interpolate import CubicSpline
 
 from ...arguments import flag
 from ...errors import ModelError, shown
-from ...vectors import column, scalar
+from ...vectors import NOT_AN_EXPRESSION, column, scalar
 from ..described import Described
 from ..limits import Limit
 
@@ -135,7 +135,7 @@ class Through(Curve):
 def _span(value: Any) -> tuple[float, float]:
     try:
         low, high = (float(x) for x in value)
-    except (TypeError, ValueError):
+    except (ValueError, OverflowError, *NOT_AN_EXPRESSION):
         raise ModelError(f"span must be two numbers, got {shown(value)}") from None
     if not low < high:
         raise ModelError(f"span must be from the smaller to the larger, got {low:g} to {high:g}")

@@ -243,7 +243,7 @@ def _numbers(what: str, values: Any, count: int) -> list[float]:
     """Numbers that decide how many teeth there are, and so must not be expressions."""
     try:
         found = [float(value) for value in values]
-    except (ValueError, *NOT_AN_EXPRESSION):
+    except (ValueError, OverflowError, *NOT_AN_EXPRESSION):
         found = []
     if len(found) != count or not np.isfinite(found).all():
         raise ModelError(f"{what} must be {count} plain numbers, got {shown(values)}")

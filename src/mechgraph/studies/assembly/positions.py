@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ENOUGH = 1e-13
 MET = 1e-10  # what may be left of a row
 ATTEMPTS = 40
-SPREADS = (0.3, 1.0, 3.0)  # of the starts about the guess, in turn
+SPREADS = (1.0, 0.3, 3.0, 1.0, 0.3, 3.0, 3.0, 1.0)  # of the starts about the guess, in turn
 OTHERS = 8  # starts after which what was found will do
 BENT, LARGE = 0.3, 1.0  # of a way that is all but straight
 SLIDES, REST = 50, 1e-10  # steps towards the guess, and one that is none
@@ -77,13 +77,22 @@ def _starts(rows: Placing, first: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def _straight(rows: Placing, begin: np.ndarray, end: np.ndarray) -> bool:
-    """True if the first Gauss–Newton step is no large turn and all but leads there: then nothing
-    else is nearer."""
+    """True if the first Gauss–Newton step is no large turn and all but leads there, and what is
+    not named can make up for what the guess lacks: then nothing else is nearer."""
     residual, J = rows(begin)
     step = in_order([(J, -residual)], rows.count)
     aim = rows.moved(begin, step)
     bent = np.linalg.norm(aim - end) > BENT * np.linalg.norm(aim - begin) + ENOUGH
-    return not bent and np.abs(step).max(initial=0.0) < LARGE
+    return not bent and np.abs(step).max(initial=0.0) < LARGE and _within_reach(rows, residual, J)
+
+
+def _within_reach(rows: Placing, residual: np.ndarray, J: np.ndarray) -> bool:
+    """True if small steps of what is not named move each row by as much as it lacks; where they do
+    not, at dead centres, the guess would give way to where they happen to be."""
+    if not rows.guess or not rows.unnamed.any():
+        return True
+    reach = np.linalg.norm(J[:, rows.unnamed], axis=1)
+    return bool((np.abs(residual) <= BENT * reach + MET).all())
 
 
 def _nearest(rows: Placing, q: np.ndarray) -> np.ndarray:
@@ -152,6 +161,17 @@ class Placing:
         self._sides = equations.numeric.kernel("sides", lambda: [_sides(equations)], [1])
         named = np.array(ca.DM(chart.tangent.sparsity(), 1)) != 0
         self.unnamed = ~named[[*start.variables, *guess.variables]].any(axis=0)
+        self.worth = self._worth(named[list(guess.variables)].any(axis=0))
+
+    def _worth(self, guessed: np.ndarray) -> float:
+        """What a unit of what is not named is worth in the units of the guess, at most one: in a
+        small mechanism, a turn moves what is guessed by little."""
+        if not self.guess:
+            return 1.0
+        _, J, _, slopes, _ = self._at(self.reference)
+        beside, own = _largest(J[:, self.unnamed]), _largest(J[:, guessed])
+        rows = _largest(slopes[len(self.guess.variables) :, self.unnamed])
+        return min(1.0, max(beside / own if own else 0.0, rows)) or 1.0
 
     def _arguments(self, q: np.ndarray) -> list[np.ndarray]:
         t, parameters = self.context["t"], self.context["parameters"]
@@ -188,7 +208,8 @@ class Placing:
         """From the guess; much less, from the reference configuration; least, of points of
         contact, which are where bodies make them be."""
         gap, beside = self._at(q)[2], q - self.reference
-        parts = gap, UNNAMED * beside[self.others], UNNAMED**2 * beside[self.points]
+        weight = UNNAMED * self.worth
+        parts = gap, weight * beside[self.others], UNNAMED * weight * beside[self.points]
         return float(np.linalg.norm(np.concatenate(parts)))
 
     def met(self, q: np.ndarray, residual: np.ndarray) -> bool:
@@ -199,6 +220,11 @@ class Placing:
     def moved(self, q: np.ndarray, step: np.ndarray) -> np.ndarray:
         """q displaced by a step along the variations, on its manifold."""
         return moved(self.equations, q, step)
+
+
+def _largest(slopes: np.ndarray) -> float:
+    """Norm of the largest column."""
+    return float(np.linalg.norm(slopes, axis=0).max(initial=0.0))
 
 
 def _sides(equations: Equations) -> SX:

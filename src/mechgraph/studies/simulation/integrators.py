@@ -57,6 +57,12 @@ class IntegrationFailure(SimulationError):
     hint = "Try method='radau' (stiff), a larger rtol, or another start"
 
 
+class ImplicitFailure(IntegrationFailure):
+    """The method for stiff motions gave up, too."""
+
+    hint = "Try a larger rtol or another start, or end the run before it by an event"
+
+
 class JumpingConstraint(IntegrationFailure):
     """What is held goes on in another direction, all at once."""
 

@@ -39,6 +39,7 @@ from .diagnosis import (
 )
 from .events import Event, Watch
 from .integrators import (
+    ImplicitFailure,
     IntegrationFailure,
     Integrator,
     JumpingConstraint,
@@ -53,6 +54,7 @@ from .unmet import warn_of_unmet
 
 if TYPE_CHECKING:
     from ...equations import Equations
+    from .loop import Loop
 
 STABILIZED = "gear-gupta-leimkuhler"
 DRIFT = ("projection", "baumgarte", STABILIZED, "none")
@@ -126,6 +128,7 @@ def simulate(
     udot = _stabilized(equations, rate) if drift == "baumgarte" and equations.constraints else None
     motion = equations.numeric.closed.flow(udot, drift == "projection", account)
     loop = context.loop
+    _check_samples(loop, times[-1] - times[0])
     if not loop.is_open:
         motion = motion.closed(loop.told, loop.known_inputs, loop.own, loop.own_rates)
     state = assemble(equations, start, guess=guess, t=t, parameters=parameters)
@@ -201,6 +204,16 @@ def _grid(duration: Any, step: Any, t: Any) -> np.ndarray:
             f"{count * step:g}"
         )
     return t + duration * np.arange(count + 1) / count
+
+
+def _check_samples(loop: Loop, duration: float) -> None:
+    """Refuse rates at which a run would hardly advance from sample to sample."""
+    rate = max((call.rate for call in loop.samplers if call.rate is not None), default=0.0)
+    if duration * rate > MOST_ROWS:
+        raise ArgumentError(
+            f"inputs: {rate:g} samples in a second for {duration:g} s are more than "
+            f"{MOST_ROWS:,}; give a lower rate, or a law for every moment (rate=None, mg.feedback)"
+        )
 
 
 def _tolerances(rtol: Any, atol: Any, most: float) -> tuple[float, float]:
@@ -306,7 +319,9 @@ def _too_small(integrator: Integrator, recorder: Recorder) -> IntegrationFailure
     if integrator.jumped:
         return JumpingConstraint(f"what a constraint asks for jumps at t = {integrator.t:.6g}")
     what = "the step became too small" if integrator.finite else NOT_FINITE
-    return IntegrationFailure(f"{what} at t = {integrator.t:.6g}")
+    method = integrator.changes[-1][1] if integrator.changes else integrator.method
+    kind = ImplicitFailure if method == "radau" else IntegrationFailure
+    return kind(f"{what} at t = {integrator.t:.6g}")
 
 
 def _bar(total: int, progress: bool | None) -> Any:
