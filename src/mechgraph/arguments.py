@@ -67,6 +67,14 @@ def is_name(value: object) -> bool:
     )
 
 
+def reserved(name: str) -> str | None:
+    """What a name says of itself wherever results go by name, so that nothing else can be called
+    by it: a rate, or the time."""
+    if name.endswith("'"):
+        return "a prime at the end stands for a rate"
+    return f"{name!r} is the time of every result" if name in ("t", "time") else None
+
+
 def file_path(value: Any) -> Path:
     """The path of a file, as text or as a path."""
     try:
@@ -204,6 +212,15 @@ def numbers(
         bad = names[int(np.argwhere(~np.isfinite(array))[0][-1])]
         raise ArgumentError(f"{kind}: {bad!r} is not finite")
     return array
+
+
+def array_of(values: Any) -> np.ndarray | None:
+    """An array of finite numbers; None, if it is none."""
+    try:
+        array = _real(values)
+    except Exception:
+        return None
+    return array if np.isfinite(array).all() else None
 
 
 def times(values: Any) -> np.ndarray:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar
 
-from ..arguments import is_name
+from ..arguments import is_name, reserved
 from ..errors import MechgraphError, ModelError, shown, unknown
 from .bodies import ORIGIN, Number, Vector
 
@@ -108,6 +108,13 @@ def check_name(kind: str, name: object) -> None:
     if not is_name(name):
         letters = " of letters that can be printed" if isinstance(name, str) and name else ""
         raise ModelError(f"{kind} needs a name{letters}, got {shown(name)}")
+
+
+def check_answers(kind: str, name: str) -> None:
+    """Refuse a name to which something else would answer."""
+    reason = reserved(name)
+    if reason is not None:
+        raise ModelError(f"{kind} {name!r}: {reason}; rename it")
 
 
 def _common_options() -> str:

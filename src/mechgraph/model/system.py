@@ -29,7 +29,7 @@ from .forces import Force, JointSpring
 from .joints import Free, Joint, JointKind, Planar
 from .looks import Look
 from .planar import NORMALS, read_plane
-from .sentences import DEFAULTS, JointOptions, check_name, sentence
+from .sentences import DEFAULTS, JointOptions, check_answers, check_name, sentence
 from .speeds import Speed
 from .stops import Backlash
 from .transitions import Ball
@@ -268,7 +268,8 @@ class System(ElementWords):
         """Hang a force or constraint (of one's own class, too) on the graph."""
         if not isinstance(element, (Force, Constraint)):
             raise ModelError(f"add() takes a Force or a Constraint, got {element!r}")
-        self._claim(getattr(element, "name", None), element.kind())
+        silent = isinstance(element, Force)  # it answers to no name without a colon
+        self._claim(getattr(element, "name", None), element.kind(), silent)
         for name in element.parameters():
             self._claim(name, "parameter")
         for name, own in element.parameters().items():
@@ -555,9 +556,11 @@ class System(ElementWords):
 
     # --- names and places -------------------------------------------------------------------------
 
-    def _claim(self, name: Any, kind: str) -> None:
-        """Take a name; refuse it if it is none, or if something else has it."""
+    def _claim(self, name: Any, kind: str, silent: bool = False) -> None:
+        """Take a name; refuse it if it is none, or if something else has it or would answer."""
         check_name(kind, name)
+        if not silent:
+            check_answers(kind, name)
         taken = self._names.get(name, set())
         if taken and (kind in taken or not {kind, *taken} <= SHARED):
             raise ModelError(f"{kind} {name!r}: the name is taken; every element needs its own")
