@@ -1175,11 +1175,30 @@ def test_names_that_cannot_be_written_are_refused_at_the_door(name):
         lambda: s.add(Own(lambda m: [], name)),
         lambda: mg.rot("x", name),
         lambda: mg.variables([name]),
+        lambda: mg.Body(name),
+        lambda: mg.Marker(name, s.bodies["a"]),
+        lambda: mg.leaves.particle(name),
+        lambda: mg.Terms(mg.variables(["x"], ["v"]), name=name, M=[[1]], f=[0]),
+        lambda: mg.Terms(mg.variables(["x"], ["v"]), M=[[1]], f=[0], outputs={name: 1}),
+        lambda: mg.Terms(mg.variables(["x"], ["v"]), M=[[1]], f=[0], velocity={name: 1}),
     ):
         with pytest.raises(mg.ModelError, match="name"):
             call()
     with pytest.raises(mg.ArgumentError, match="events"):
         s.equations().simulate(0.1, events={name: "hinge"})
+
+
+def test_labels_and_errors_that_cannot_be_written_are_told_so_that_they_can():
+    s = good()
+    s.add(Own(lambda m: [("a\ud800b", m.velocity("tip")[2])], "own"))
+    with pytest.raises(mg.ModelError, match="labels that can be printed") as error:
+        s.equations()
+    assert str(error.value).encode()
+    s = good()
+    s.output("wrong", lambda m: int("\ud800"))
+    with pytest.raises(mg.ModelError, match="output 'wrong'") as error:
+        s.equations().observe("wrong", s.equations().assemble()[0])
+    assert str(error.value).encode()
 
 
 def test_an_orientation_may_be_a_rotation_of_scipy():

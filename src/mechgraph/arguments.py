@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .errors import ArgumentError, MechgraphError, shown, unknown
+from .errors import ArgumentError, MechgraphError, ModelError, shown, unknown
 
 Choice = TypeVar("Choice", bool, int, str, bool | None, int | None, str | None)
 
@@ -65,6 +65,14 @@ def is_name(value: object) -> bool:
         and bool(value.strip())
         and not any(unicodedata.category(letter) in ("Cc", "Cs") for letter in value)
     )
+
+
+def name_of(kind: str, name: Any) -> str:
+    """A name that something can be called by."""
+    if not is_name(name):
+        letters = " of letters that can be printed" if isinstance(name, str) and name else ""
+        raise ModelError(f"{kind} needs a name{letters}, got {shown(name)}")
+    return str(name)
 
 
 def reserved(name: str) -> str | None:

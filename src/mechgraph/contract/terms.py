@@ -19,7 +19,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ..arguments import reserved
+from ..arguments import name_of, reserved
 from ..closures.expressions import Solver, multipliers_of
 from ..closures.friction import dragged
 from ..closures.numbers import rank
@@ -118,7 +118,7 @@ class Terms(Picklable):
         """
         if not isinstance(symbols, Variables):
             raise ModelError(f"Terms begin with mg.variables(…), got {symbols!r}")
-        self.symbols, self.name, self.formalism = symbols, name, formalism
+        self.symbols, self.name, self.formalism = symbols, name_of("Terms", name), formalism
         self._given = {
             "M": M, "f": f, "G": G, "drag": drag, "S": S, "kinetic": kinetic,
             "potential": potential, "supplied": supplied, "dissipated": dissipated,
@@ -365,6 +365,7 @@ class Terms(Picklable):
             level: [
                 (name if row.numel() == 1 else f"{name}: {k + 1}", entry)
                 for name, value in (named or {}).items()
+                if name_of(f"a row at the level of {level}", name)
                 for row in [_column(value, name)]
                 for k, entry in enumerate(ca.vertsplit(row))
             ]
@@ -378,6 +379,7 @@ class Terms(Picklable):
         of_joints = {name for j in d.joints.values() for name in (*j.coordinates, *j.speeds)}
         variables = {*s.coordinates, *s.speeds}
         for name, value in self._outputs.items():
+            name_of("output", name)
             known = name in {*variables, *s.inputs, *s.parameters}
             reason = "a variable is called so" if known else reserved(name)
             if reason is not None and not (known and (callable(value) or _is(value, s[name]))):
