@@ -501,6 +501,7 @@ def test_jumps_are_not_smoothed():
         ({"time": [0, None], "pin": [0, 1]}, None, "not all numbers"),
         ({"time": [0, 1], "pin": ["a", "b"]}, None, "no numbers"),
         ({"time": [0, 1], "pin": [0]}, None, "expected a run"),
+        ({"time": [0, 1], "pin": [0, np.inf]}, None, "'pin'.* infinite"),
         (3, None, "expected a run, a table or a file of one"),
         ("nowhere.csv", None, "cannot read nowhere.csv"),
         ("nowhere.doc", None, "a table ends in"),
@@ -538,6 +539,12 @@ def test_damaged_tables_are_refused(run, tmp_path, ending):
 def test_a_name_with_a_dot_has_no_ending(run, tmp_path):
     assert run.save(tmp_path / "v1.5").name == "v1.5.npz"
     assert run.save(tmp_path / "LOUD.NPZ").name == "LOUD.npz"
+
+
+@pytest.mark.parametrize("ending", [".npz", ".csv", ".CSV"])
+def test_an_ending_is_no_name(run, tmp_path, ending):
+    with pytest.raises(mg.ArgumentError, match="an ending without a name"):
+        run.save(tmp_path / ending)
 
 
 # --- files that somebody has altered --------------------------------------------------------------
