@@ -164,6 +164,18 @@ DESCRIPTIONS = {
     "name taken": (lambda s: s.marker("motor", "a"), ["marker 'motor'", "taken"]),
     "name of a speed": (lambda s: s.marker("hinge'", "a"), ["hinge'", "rename"]),
     "name of a coordinate": (lambda s: extra(s, "revolute", name="ball.q0"), ["ball.q0", "rename"]),
+    "name of a rate": (lambda s: s.output("v'", lambda m: m.time), ["output", "v'", "rate"]),
+    "name of a velocity": (lambda s: s.marker("tip'", "b"), ["marker", "tip'", "rate"]),
+    "output called t": (lambda s: s.output("t", lambda m: m.time), ["output 't'", "time"]),
+    "output called time": (lambda s: s.output("time", lambda m: m.time), ["'time'", "time"]),
+    "parameter called t": (lambda s: s.parameter("t", 3.0), ["parameter 't'", "rename"]),
+    "input called t": (lambda s: s.input("t"), ["input 't'", "rename"]),
+    "joint called time": (lambda s: extra(s, name="time"), ["joint 'time'", "rename"]),
+    "constraint called t": (lambda s: s.distance("t", "tip", "ground", 1.0), ["'t'", "rename"]),
+    "name of a body's place": (
+        lambda s: s.output("body a", lambda m: m.time),
+        ["'body a'", "rename"],
+    ),
     "no name": (lambda s: s.body("", 1.0, inertia=INERTIA), ["needs a name"]),
     "loose bodies": (
         lambda s: (s.body("c", 1.0, inertia=INERTIA), s.frame("d")),
@@ -742,6 +754,17 @@ def test_values_of_parameters_keep_the_limits_of_the_numbers_that_they_make_up()
             call()
 
 
+HUGE = 10**400  # more than a float
+
+
+def respond(w):
+    return lambda e: e.linearize().response([0.0, 0.1], inputs={"w": w})
+
+
+def sweep(e: mg.Equations, values) -> mg.SecondOrderSweep:
+    return mg.SecondOrderSweep(lambda v: e.linearize(), values)
+
+
 # --- calls ----------------------------------------------------------------------------------------
 
 Q, U = [0.1, 1, 0, 0, 0], [0, 0, 0, 0]
@@ -860,6 +883,41 @@ CALLS = {
         lambda e: e.steady(hold=["ball.q0"]),
         ["hold", "'ball.q0'", "'ball' as a whole"],
     ),
+    "response to NaN": (respond(lambda t: math.nan), ["input 'w'", "t = 0", "got nan"]),
+    "response to nothing": (respond(lambda: 1.0), ["input 'w' failed at t = 0", "TypeError"]),
+    "response to None": (respond(lambda t: None), ["input 'w' failed at t = 0", "got None"]),
+    "response to a failure": (respond(lambda t: 1 / 0), ["input 'w'", "ZeroDivisionError"]),
+    "response for ever": (lambda e: e.linearize().response([0, HUGE]), ["times", "numbers"]),
+    "response to a huge frequency": (
+        lambda e: e.linearize().frequency_response([HUGE]),
+        ["frequencies", "numbers"],
+    ),
+    "response of one name": (
+        lambda e: e.linearize().frequency_response([1.0])["hinge"],
+        ["a name and an input", "'hinge'"],
+    ),
+    "plot by numbers": (
+        lambda e: e.linearize().frequency_response([1.0]).plot(by=np.array([1, 2])),
+        ["unknown input", "Known: w"],
+    ),
+    "huge weights": (lambda e: e.linearize().lqr(HUGE, 1), ["Q", "symmetric"]),
+    "huge gain": (lambda e: e.linearize().feedback(HUGE), ["K", "finite"]),
+    "wrong rate of lqr": (lambda e: e.linearize().lqr_gain(1, 1, "x"), ["rate", "positive"]),
+    "sweep of a number": (lambda e: mg.SecondOrderSweep(3, [1.0]), ["model", "not callable"]),
+    "sweep of None": (lambda e: mg.SecondOrderSweep(lambda v: None, [1.0]), ["linear model"]),
+    "sweep over letters": (lambda e: sweep(e, ["a"]), ["values", "growing", "'a'"]),
+    "sweep over nothing": (lambda e: sweep(e, []), ["values", "growing"]),
+    "sweep that fails": (
+        lambda e: mg.SecondOrderSweep(lambda v: 1 / 0, [2.0], "speed"),
+        ["speed = 2", "ZeroDivisionError"],
+    ),
+    "sweep with one name": (
+        lambda e: mg.SecondOrderSweep(lambda v: e.linearize(), [1], names=3),
+        ["names"],
+    ),
+    "polynomial of no matrix": (lambda e: sweep(e, [1, 2]).polynomial("Q"), ["'Q'", "Known: C"]),
+    "polynomial of no degree": (lambda e: sweep(e, [1]).polynomial("A", "x"), ["degree='x'"]),
+    "sweep at a letter": (lambda e: sweep(e, [1, 2]).at("x"), ["second-order models"]),
     "outputs": (lambda e: e.linearize(outputs="hinge"), ["output", "list of names", "'hinge'"]),
     "output of a list": (lambda e: e.linearize(outputs=[["hinge"]]), ["output", "['hinge']"]),
     "independent": (
@@ -1211,11 +1269,30 @@ def test_names_that_cannot_be_written_are_refused_at_the_door(name):
         lambda: s.add(Own(lambda m: [], name)),
         lambda: mg.rot("x", name),
         lambda: mg.variables([name]),
+        lambda: mg.Body(name),
+        lambda: mg.Marker(name, s.bodies["a"]),
+        lambda: mg.leaves.particle(name),
+        lambda: mg.Terms(mg.variables(["x"], ["v"]), name=name, M=[[1]], f=[0]),
+        lambda: mg.Terms(mg.variables(["x"], ["v"]), M=[[1]], f=[0], outputs={name: 1}),
+        lambda: mg.Terms(mg.variables(["x"], ["v"]), M=[[1]], f=[0], velocity={name: 1}),
     ):
         with pytest.raises(mg.ModelError, match="name"):
             call()
     with pytest.raises(mg.ArgumentError, match="events"):
         s.equations().simulate(0.1, events={name: "hinge"})
+
+
+def test_labels_and_errors_that_cannot_be_written_are_told_so_that_they_can():
+    s = good()
+    s.add(Own(lambda m: [("a\ud800b", m.velocity("tip")[2])], "own"))
+    with pytest.raises(mg.ModelError, match="labels that can be printed") as error:
+        s.equations()
+    assert str(error.value).encode()
+    s = good()
+    s.output("wrong", lambda m: int("\ud800"))
+    with pytest.raises(mg.ModelError, match="output 'wrong'") as error:
+        s.equations().observe("wrong", s.equations().assemble()[0])
+    assert str(error.value).encode()
 
 
 def test_an_orientation_may_be_a_rotation_of_scipy():
@@ -1368,3 +1445,25 @@ def test_what_was_given_is_shown_in_one_line(equations):
             equations.simulate(0.1, rtol=value)
         assert len(str(error.value)) < 200
         assert "\n" not in str(error.value)
+
+
+def test_a_system_that_cannot_move_has_all_studies():
+    s = mg.System("wall")
+    s.fixed("glue", s.ground, s.body("brick", mass=1.0, inertia=INERTIA), at=(0, 0, 2))
+    equations = s.equations()
+    model = equations.linearize()
+    assert mg.agreement(s).ok
+    assert "eigenvalue" in model.show()
+    assert model.lqr_gain(np.eye(0), np.eye(0)).shape == (0, 0)
+    assert model.lqr(np.eye(0), np.eye(0), rate=10.0).rate == 10.0
+    assert equations.inverse_kinematics({"brick": np.tile((0, 0, 2), (3, 1))}).shape == (3, 0)
+    with pytest.raises(mg.AssemblyError, match="'brick': position by 1 m"):
+        equations.inverse_kinematics({"brick": (0, 0, 3)})
+    assert equations.rollout([], [], step=0.1, steps=3).q.shape[-2:] == (4, 0)
+
+
+def test_lqr_wants_inputs():
+    s = mg.System("bob", gravity=(0, 0, -9.81))
+    s.revolute("pin", s.ground, s.body("rod", 1.0, com=(0, 0, -1), inertia=INERTIA), axis="y")
+    with pytest.raises(mg.ArgumentError, match="no input"):
+        s.equations().linearize().lqr(1.0, 1.0)

@@ -277,6 +277,8 @@ def test_wrong_files_get_one_clear_message(source: str, tmp_path: Path) -> None:
     ("check", "message"),
     [
         ("def check():\n    assert False, 'too far'", "FAILED: too far"),
+        ("def check():\n    assert False", "wrong.py, line 11: assert False"),
+        ("def check():\n    raise AssertionError", "line 11: raise AssertionError"),
         ("def check():\n    return {}['far']", "line 11: KeyError: 'far'"),
         ("def check():\n    raise SystemExit", "line 11: SystemExit"),
         ("def check():\n    return check()", "line 11: RecursionError"),
@@ -467,6 +469,7 @@ def test_inverse_takes_a_table_of_the_motion(own: str, tmp_path: Path) -> None:
     path.write_text("t,phi\n0,1\n1,2\n")
     assert "is a coordinate of the model (theta)" in refused("inverse", own, "--table", str(path))
     assert "or a --table" in refused("inverse", own)
+    assert "--steps" in refused("inverse", own, "--motion", "theta=t", "--steps", "1000000000000")
 
 
 def test_compare_ends_with_1_beyond_the_tolerance(own: str, tmp_path: Path) -> None:

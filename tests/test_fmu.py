@@ -328,6 +328,16 @@ def test_the_source_has_no_warnings(version: str, tmp_path: Path, monkeypatch: A
         subprocess.run([*found.command, *flags, str(source)], check=True)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="commands of POSIX")
+@pytest.mark.parametrize("compiler", ["true", "gcc -c"])
+def test_what_is_no_library_is_not_packed(tmp_path: Path, monkeypatch: Any, compiler: str) -> None:
+    monkeypatch.setenv("MECHGRAPH_CC", compiler)
+    with pytest.warns(UserWarning, match=r"source only.*made no library"):
+        path = controller().export_fmu(tmp_path / "x.fmu")
+    with zipfile.ZipFile(path) as archive:
+        assert not [name for name in archive.namelist() if "binaries" in name]
+
+
 def test_without_a_compiler_there_is_the_source(tmp_path: Path, no_compiler: None) -> None:
     with pytest.warns(UserWarning, match="source only"):
         file = controller().export_fmu(tmp_path / "c.fmu")

@@ -201,3 +201,44 @@ def test_the_effort_of_a_force_is_known_by_name():
     assert e.names.resolve("push: effort").units == ("N m",)
     with pytest.raises(mg.ArgumentError, match="unknown name"):
         e.names.resolve("nobody: effort")
+
+
+@pytest.mark.parametrize(("formalism", "name"), [("hamilton", "p_pin"), ("absolute", "rod.x")])
+def test_a_formalism_does_not_answer_in_the_place_of_an_output(formalism, name):
+    s = mg.System("pendulum", gravity=(0, 0, -9.81))
+    rod = s.body("rod", mass=1.0, com=(0, 0, -1), inertia=(1, 1, 1))
+    s.revolute("pin", s.ground, rod, axis="y")
+    s.output(name, lambda m: 7.0)
+    with pytest.raises(mg.UnsupportedError, match=f"{name}.*rename"):
+        s.equations(formalism)
+    assert mg.agreement(s).ok
+    assert (s.equations().simulate(0.1, step=0.05)[name] == 7.0).all()
+
+
+@pytest.mark.parametrize("name", ["t", "time", "x", "x'", "v'", "k"])
+def test_outputs_of_terms_have_names_of_their_own(name):
+    v = mg.variables(["x"], ["v"], parameters={"k": 1.0})
+    with pytest.raises(mg.ModelError, match=f"{name}.*rename"):
+        mg.Terms(v, M=[[1]], f=[-v["k"] * v["x"]], outputs={name: v["v"]})
+
+
+@pytest.mark.parametrize("names", [(["x"], ["v"], ["v'"]), (["time"], ["v"]), (["x"], ["v", "v'"])])
+def test_variables_stand_for_one_thing(names):
+    with pytest.raises(mg.ModelError, match="two things"):
+        mg.variables(*names)
+
+
+def test_a_force_may_be_called_as_the_time():
+    s = robot()
+    s.torque("t", "arm", 2.0)
+    run = s.equations().simulate(0.1, START, step=0.05, inputs={"w": 0.0})
+    assert np.array_equal(run["t"], run.time)
+    assert np.allclose(run["t: effort"], 2.0)
+
+
+def test_an_output_with_the_name_of_a_group_leaves_the_table_as_it_is():
+    s = robot()
+    s.output("coordinates", lambda m: m.position("tip")[2])
+    run = s.equations().simulate(0.1, START, step=0.05, inputs={"w": 0.0})
+    assert {*run.columns["coordinates"], "coordinates", "violation"} <= {*run.table()}
+    assert np.array_equal(run.table("coordinates")["coordinates"], run["height"])

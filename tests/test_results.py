@@ -356,6 +356,41 @@ def test_a_table_comes_back_from_every_format(run, tmp_path, ending):
         mg.load_run(path)
 
 
+@pytest.mark.parametrize("ending", [*FULL, ".xlsx"])
+def test_names_with_signs_of_tables_come_back(tmp_path, ending):
+    """A comment, separators, quotes and units are letters of names."""
+    s = mg.System("signs", gravity=(0, 0, -9.81))
+    names = ["x", "#2", "y#", "a;b", "a,b", 'say "y"', "x [m]"]
+    for k, name in enumerate(names):
+        body = s.body(f"b{k}", mass=1.0, com=(0, 0, -1 - k), inertia=(1, 1, 1))
+        s.revolute(name, s.ground, body, axis="y")
+    s.output("y [m]", lambda m: m.time)
+    s.output("y", lambda m: 2 * m.time)
+    start = {name: 0.1 * (k + 1) for k, name in enumerate(names)}
+    run = s.equations().simulate(0.2, start, step=0.02)
+    table = run.table()
+    back = tables.read(tables.write(table, tmp_path / f"run{ending}"))
+    assert list(back.columns) == ["time", *table.columns]
+    found = run.compare(tmp_path / f"run{ending}")
+    assert found.within(1e-12)
+    assert found.left_out == ("violation",)
+
+
+def test_rows_longer_than_the_header_are_refused(run, tmp_path):
+    path = tmp_path / "long.csv"
+    path.write_text("time,pin\n0,1,2\n1,2,3\n")
+    with pytest.raises(mg.ArgumentError, match="more entries than the header"):
+        run.compare(path)
+
+
+def test_comments_in_a_table(run, tmp_path):
+    path = tmp_path / "remarks.csv"
+    rows = [f"{t!r}, {x!r} # seen" for t, x in zip(run.time, run["pin"], strict=True)]
+    text = "\n".join(["# rig; 3", "", "time, pin", "# here it begins", *rows])
+    path.write_text(text.replace("np.float64(", "").replace(")", ""))
+    assert run.compare(path).within(1e-12)
+
+
 def test_a_file_that_cannot_be_completed_leaves_the_old_one(run, tmp_path, monkeypatch):
     path = run.save(tmp_path / "run.csv", ["pin"])
     before = path.read_bytes()
@@ -466,6 +501,7 @@ def test_jumps_are_not_smoothed():
         ({"time": [0, None], "pin": [0, 1]}, None, "not all numbers"),
         ({"time": [0, 1], "pin": ["a", "b"]}, None, "no numbers"),
         ({"time": [0, 1], "pin": [0]}, None, "expected a run"),
+        ({"time": [0, 1], "pin": [0, np.inf]}, None, "'pin'.* infinite"),
         (3, None, "expected a run, a table or a file of one"),
         ("nowhere.csv", None, "cannot read nowhere.csv"),
         ("nowhere.doc", None, "a table ends in"),
@@ -503,6 +539,12 @@ def test_damaged_tables_are_refused(run, tmp_path, ending):
 def test_a_name_with_a_dot_has_no_ending(run, tmp_path):
     assert run.save(tmp_path / "v1.5").name == "v1.5.npz"
     assert run.save(tmp_path / "LOUD.NPZ").name == "LOUD.npz"
+
+
+@pytest.mark.parametrize("ending", [".npz", ".csv", ".CSV"])
+def test_an_ending_is_no_name(run, tmp_path, ending):
+    with pytest.raises(mg.ArgumentError, match="an ending without a name"):
+        run.save(tmp_path / ending)
 
 
 # --- files that somebody has altered --------------------------------------------------------------

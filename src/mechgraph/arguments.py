@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .errors import ArgumentError, MechgraphError, shown, unknown
+from .errors import ArgumentError, MechgraphError, ModelError, shown, unknown
 
 Choice = TypeVar("Choice", bool, int, str, bool | None, int | None, str | None)
 
@@ -65,6 +65,22 @@ def is_name(value: object) -> bool:
         and bool(value.strip())
         and not any(unicodedata.category(letter) in ("Cc", "Cs") for letter in value)
     )
+
+
+def name_of(kind: str, name: Any) -> str:
+    """A name that something can be called by."""
+    if not is_name(name):
+        letters = " of letters that can be printed" if isinstance(name, str) and name else ""
+        raise ModelError(f"{kind} needs a name{letters}, got {shown(name)}")
+    return str(name)
+
+
+def reserved(name: str) -> str | None:
+    """What a name says of itself wherever results go by name, so that nothing else can be called
+    by it: a rate, or the time."""
+    if name.endswith("'"):
+        return "a prime at the end stands for a rate"
+    return f"{name!r} is the time of every result" if name in ("t", "time") else None
 
 
 def file_path(value: Any) -> Path:
@@ -204,6 +220,15 @@ def numbers(
         bad = names[int(np.argwhere(~np.isfinite(array))[0][-1])]
         raise ArgumentError(f"{kind}: {bad!r} is not finite")
     return array
+
+
+def array_of(values: Any) -> np.ndarray | None:
+    """An array of finite numbers; None, if it is none."""
+    try:
+        array = _real(values)
+    except Exception:
+        return None
+    return array if np.isfinite(array).all() else None
 
 
 def times(values: Any) -> np.ndarray:

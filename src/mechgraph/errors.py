@@ -65,7 +65,7 @@ def blamed(culprit: str) -> Iterator[None]:
 def told(error: BaseException) -> str:
     """What an error of the user's own code says, in one line."""
     try:
-        text = " ".join(str(error).split())
+        text = " ".join(str(error).split()).encode("utf-8", "backslashreplace").decode()
     except Exception:  # an object may refuse even this
         text = ""
     if isinstance(error, RuntimeError) and "truth value" in text:  # CasADi's, of an expression

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time as clock
+import traceback
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -229,8 +230,14 @@ def gallery_command(name: str | None, as_json: bool) -> None:
     try:
         errors = example.check()
     except AssertionError as error:
-        raise click.ClickException(f"FAILED: {error}") from None
+        raise click.ClickException(f"FAILED: {str(error) or _asserted(error)}") from None
     lines = [f"  {what:<52} {value:.2g}" for what, value in errors.items()]
     spent = clock.perf_counter() - began
     lines.append(f"  all within their bounds ({spent:.1f} s)")
     return show({"name": name, "errors": errors, "seconds": spent}, "\n".join(lines), as_json)
+
+
+def _asserted(error: AssertionError) -> str:
+    """Where a check says no without a word."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{Path(frame.filename).name}, line {frame.lineno}: {frame.line}"

@@ -32,6 +32,7 @@ from .options import (
     wrote,
 )
 
+MOST_STEPS = 10_000_000  # of a motion, as of the rows of a run
 PRINTED = 12  # rows and columns of a matrix that is printed
 
 
@@ -235,7 +236,11 @@ def equilibrium(
     "--drive", "drives", "An input or speed whose effort is asked for.  [default: all speeds]"
 )
 @click.option("--duration", type=POSITIVE, help="Seconds.  [default: 1, or all of the table]")
-@click.option("--steps", type=click.IntRange(min=1), help="[default: 100, or the table's times]")
+@click.option(
+    "--steps",
+    type=click.IntRange(1, MOST_STEPS),
+    help="[default: 100, or the table's times]",
+)
 @formalism_option
 @set_option
 @file_option("--out", f"Write a table ({', '.join(tables.FORMATS)}).", *tables.FORMATS)

@@ -19,6 +19,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from ..arguments import name_of, reserved
 from ..closures.expressions import Solver, multipliers_of
 from ..closures.friction import dragged
 from ..closures.numbers import rank
@@ -117,7 +118,7 @@ class Terms(Picklable):
         """
         if not isinstance(symbols, Variables):
             raise ModelError(f"Terms begin with mg.variables(…), got {symbols!r}")
-        self.symbols, self.name, self.formalism = symbols, name, formalism
+        self.symbols, self.name, self.formalism = symbols, name_of("Terms", name), formalism
         self._given = {
             "M": M, "f": f, "G": G, "drag": drag, "S": S, "kinetic": kinetic,
             "potential": potential, "supplied": supplied, "dissipated": dissipated,
@@ -140,6 +141,7 @@ class Terms(Picklable):
             key: value if callable(value) else _column(value, key)
             for key, value in (outputs or {}).items()
         }
+        self._check_names()
         if recipe is None:
             self._check()
         self._sealed = True
@@ -363,12 +365,30 @@ class Terms(Picklable):
             level: [
                 (name if row.numel() == 1 else f"{name}: {k + 1}", entry)
                 for name, value in (named or {}).items()
+                if name_of(f"a row at the level of {level}", name)
                 for row in [_column(value, name)]
                 for k, entry in enumerate(ca.vertsplit(row))
             ]
             for level, named in given.items()
         }
         return Levels(self.symbols, self.chart.rate, rows, self.chart.normalized)
+
+    def _check_names(self) -> None:
+        """Refuse what has the name of a variable, which would answer in its place."""
+        d, s = self.chart.description, self.symbols
+        of_joints = {name for j in d.joints.values() for name in (*j.coordinates, *j.speeds)}
+        variables = {*s.coordinates, *s.speeds}
+        for name, value in self._outputs.items():
+            name_of("output", name)
+            known = name in {*variables, *s.inputs, *s.parameters}
+            reason = "a variable is called so" if known else reserved(name)
+            if reason is not None and not (known and (callable(value) or _is(value, s[name]))):
+                raise ModelError(f"output {name!r}: {reason}; rename it")
+        others = {*d.outputs, *s.inputs, *s.parameters, *d.places}
+        for name in sorted((variables - of_joints) & others):
+            raise UnsupportedError(
+                f"{name!r}: {self.formalism} has a variable of that name; rename what is called so"
+            )
 
     def _check(self) -> None:
         """Refuse expressions written by hand that use what they must not."""
@@ -458,6 +478,10 @@ def _matrix(value: Any, shape: tuple[int, int], what: str) -> SX:
         wanted, got = (f"{rows}x{columns}" for rows, columns in (shape, matrix.shape))
         raise ModelError(f"{what} must be {wanted}, got {got}")
     return matrix
+
+
+def _is(value: SX, symbol: SX) -> bool:
+    return value.is_scalar() and ca.is_equal(value, symbol)
 
 
 def _column(value: Any, what: str) -> SX:

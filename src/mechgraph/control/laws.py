@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ..arguments import is_name, number, numbers, one_of
+from ..arguments import array_of, is_name, number, numbers, one_of
 from ..errors import ArgumentError, blamed, shown
 from ..vectors import quaternion_matrix, scalar, turned_by
 from .controller import Controller, written
@@ -282,14 +282,14 @@ def _no_turn(chart: Chart) -> np.ndarray:
 
 def gain_of(K: Any, rows: int, columns: int) -> np.ndarray:
     """A gain as a matrix of finite numbers with these sizes."""
-    try:
-        gain = np.atleast_2d(np.asarray(K, dtype=float))
-    except (TypeError, ValueError):
-        raise ArgumentError(f"K must be a matrix of numbers, got {shown(K)}") from None
-    if gain.shape != (rows, columns) or not np.isfinite(gain).all():
+    given = array_of(K)
+    if given is None:
+        raise ArgumentError(f"K must be a matrix of finite numbers, got {shown(K)}")
+    gain = np.atleast_2d(given)
+    if gain.shape != (rows, columns):
         raise ArgumentError(
-            f"K must be finite, with {rows} rows (inputs) and {columns} columns (states), got "
-            f"shape {gain.shape}"
+            f"K must have {rows} rows (inputs) and {columns} columns (states), got shape "
+            f"{gain.shape}"
         )
     return gain
 

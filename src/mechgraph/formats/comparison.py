@@ -335,7 +335,9 @@ def _smooth(x: np.ndarray, y: np.ndarray, at: np.ndarray) -> np.ndarray:
 
 
 def _error(column: str, unit: str, t: np.ndarray, ours: np.ndarray, theirs: np.ndarray) -> Error:
-    there = np.isfinite(theirs)
+    there = ~np.isnan(theirs)
+    if np.isinf(theirs).any():
+        raise ArgumentError(f"{column!r}: the table has a number that is infinite")
     if not there.any():
         raise ArgumentError(f"{column!r}: the table has no number within the time of the run")
     gaps = np.abs(ours - theirs)[there]

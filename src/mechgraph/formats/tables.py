@@ -4,11 +4,13 @@ column stands behind its name, as in ``hinge' [rad/s]``; ``.mat`` and ``.h5`` ha
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 import scipy.io
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LIMITS = (1_048_575, 16_383)  # rows and columns of a sheet, beside the header and the times
+SEPARATORS = ("\t", ";", ",")
 HEADER = re.compile(r"(?P<name>.*\S)\s*\[(?P<unit>[^\[\]]*)\]")
 
 
@@ -72,14 +75,22 @@ def _headed(table: pd.DataFrame) -> pd.DataFrame:
     """The table with times as its first column and units in all headers."""
     units = {"time": "s", **table.attrs.get("units", {})}
     flat = table.reset_index()
-    flat.columns = [f"{name} [{units[name]}]" if units.get(name) else name for name in flat]
+    flat.columns = [_header(name, units.get(name, "")) for name in flat]
     return flat
+
+
+def _header(name: str, unit: str) -> str:
+    """A name with its unit; one that looks as if it had one has an empty one."""
+    return f"{name} [{unit}]" if unit or HEADER.fullmatch(name) else name
 
 
 def _with_units(table: pd.DataFrame) -> pd.DataFrame:
     """The opposite: names as headers, and units beside them."""
+    known = table.attrs.get("units")
+    if known and {*known} <= {*table.columns}:
+        return table
     found = {str(header): HEADER.fullmatch(str(header).strip()) for header in table.columns}
-    units = table.attrs.get("units") or {
+    units = {
         text if match is None else match["name"]: "" if match is None else match["unit"].strip()
         for text, match in found.items()
     }
@@ -98,15 +109,38 @@ def _write_csv(table: pd.DataFrame, path: Path) -> None:
 
 
 def _read_csv(path: Path) -> pd.DataFrame:
-    """Columns between commas, semicolons (then perhaps with decimal commas) or tabs."""
+    """Columns between commas, semicolons (then perhaps with decimal commas) or tabs; lines that
+    begin with #, and what stands behind one after the header, are comments."""
+    pandas = door.library("pandas")
     with path.open(encoding="utf-8-sig") as file:
-        lines = [line for line in file.readlines(100_000) if line.strip() and line[0] != "#"]
-    head, first = (*lines, "", "")[:2]
-    separator = next((each for each in ("\t", ";") if each in head), ",")
+        head, start = _next_line(file), file.tell()
+        first = _next_line(file)
+        file.seek(start)
+        separator = _separator(head, first)
+        options = {"sep": separator, "dtype": str, "skipinitialspace": True}
+        names = pandas.read_csv(StringIO(head), **options).columns  # a # is a letter of a name
+        texts = pandas.read_csv(file, names=names, comment="#", **options)
+    if not isinstance(texts.index, pandas.RangeIndex):  # pandas would shift the names
+        raise ArgumentError(f"{path}: rows have more entries than the header has names")
     decimal = "," if separator != "," and "," in first and "." not in first else "."
-    pandas, options = door.library("pandas"), {"comment": "#", "skipinitialspace": True}
-    texts = pandas.read_csv(path, sep=separator, dtype=str, encoding="utf-8-sig", **options)
     return texts.apply(lambda column: _numbers(column, decimal))
+
+
+def _next_line(file: TextIO) -> str:
+    """The next line that says something; empty, if there is none."""
+    for line in iter(file.readline, ""):
+        if line.strip() and line[0] != "#":
+            return line
+    return ""
+
+
+def _separator(head: str, first: str) -> str:
+    """What divides the header and the first row into as many columns."""
+    for each in SEPARATORS:
+        sizes = {len(row) for row in csv.reader([head, first], delimiter=each)}
+        if len(sizes) == 1 and sizes != {1}:
+            return each
+    return next((each for each in SEPARATORS if each in head), ",")
 
 
 def _numbers(column: pd.Series, decimal: str) -> pd.Series:

@@ -8,6 +8,7 @@ only if its content is what was built under that name.
 
 from __future__ import annotations
 
+import _ctypes
 import ctypes
 import functools
 import hashlib
@@ -316,6 +317,11 @@ def build_portable(source: Path, library: Path, size: int) -> None:
         raise CompilationFailure("no C compiler")
     flags = [flag for flag in FLAGS if flag != "-march=native"]
     _compile(compiler, ["-o", str(library), str(source), "-lm"], size, flags)
+    try:
+        handle = ctypes.CDLL(str(library))._handle
+    except OSError as error:
+        raise CompilationFailure(f"{compiler.command[0]} made no library: {error}") from None
+    getattr(_ctypes, "FreeLibrary" if os.name == "nt" else "dlclose")(handle)
 
 
 def _compile(

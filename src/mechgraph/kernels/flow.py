@@ -120,7 +120,8 @@ class Rollout:
     def __init__(self, flow: Flow, sampled: SX | None = None, width: int | None = None) -> None:
         u, udot = ca.vertcat(flow.u, flow.own), ca.vertcat(flow.udot, flow.own_rates)
         arguments = [flow.q, u, flow.t, flow.w, flow.p]
-        made = {"accelerate": udot, "rate": flow.qdot, "keep": flow.projected_state}
+        keep = flow.projected_state if flow.projected is not None else SX(0, 1)
+        made = {"accelerate": udot, "rate": flow.qdot, "keep": keep}
         made |= {} if sampled is None else {"ask": sampled}
         functions = _functions(arguments, **made)
         symbols = {"NQ": flow.q, "NU": u, "NW": flow.w, "NP": flow.p}

@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ..arguments import choice, flag
+from ..arguments import choice, flag, name_of
 from ..errors import ModelError
 from ..vectors import column, composed, matrix3, scalar, shifted, traced
 from ..vectors import orientation as read_orientation
@@ -70,7 +70,7 @@ class Body(Described, Massive):
         inertia_about: str = "com",
         allow_unphysical: bool = False,
     ) -> None:
-        self.name = name
+        self.name = name_of("body", name)
         self.allow_unphysical = flag("allow_unphysical", allow_unphysical, ModelError)
         self.mass, self.com = scalar(mass, "mass"), column(com, 3, "com")
         self.inertia = read_inertia(inertia, inertia_about, self.mass, self.com)
@@ -88,7 +88,7 @@ class Marker(Described):
     ) -> None:
         if not isinstance(on, (Body, Marker)):
             raise ModelError(f"expected a body or marker of the system, got {on!r}")
-        self.name = name
+        self.name = name_of("marker", name)
         origin, rotation = column(at, 3, "at"), read_orientation(orientation)
         if isinstance(on, Body):
             self.body, self.at, self.rotation = on, origin, rotation

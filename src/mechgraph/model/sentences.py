@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar
 
-from ..arguments import is_name
-from ..errors import MechgraphError, ModelError, shown, unknown
+from ..arguments import name_of, reserved
+from ..errors import MechgraphError, ModelError, unknown
 from .bodies import ORIGIN, Number, Vector
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def sentence(kind: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
                 bound = signature.bind(*arguments, **options)
             except TypeError as error:
                 raise _wrong_call(kind, signature, error, arguments, options) from None
-            check_name(kind, bound.arguments["name"])
+            name_of(kind, bound.arguments["name"])
             try:
                 return method(*arguments, **options)
             except ModelError as error:
@@ -103,11 +103,11 @@ def sentence(kind: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return decorate
 
 
-def check_name(kind: str, name: object) -> None:
-    """Refuse a name that nothing can be called by."""
-    if not is_name(name):
-        letters = " of letters that can be printed" if isinstance(name, str) and name else ""
-        raise ModelError(f"{kind} needs a name{letters}, got {shown(name)}")
+def check_answers(kind: str, name: str) -> None:
+    """Refuse a name to which something else would answer."""
+    reason = reserved(name)
+    if reason is not None:
+        raise ModelError(f"{kind} {name!r}: {reason}; rename it")
 
 
 def _common_options() -> str:

@@ -15,6 +15,7 @@ import numpy as np
 from casadi import SX
 
 from .. import door
+from ..arguments import name_of
 from ..errors import ModelError, blamed, unknown
 from ..vectors import column, scalar, symbol
 from . import kinds
@@ -29,7 +30,7 @@ from .forces import Force, JointSpring
 from .joints import Free, Joint, JointKind, Planar
 from .looks import Look
 from .planar import NORMALS, read_plane
-from .sentences import DEFAULTS, JointOptions, check_name, sentence
+from .sentences import DEFAULTS, JointOptions, check_answers, sentence
 from .speeds import Speed
 from .stops import Backlash
 from .transitions import Ball
@@ -103,7 +104,7 @@ class System(ElementWords):
 
     @name.setter
     def name(self, value: str) -> None:
-        check_name("system", value)
+        name_of("system", value)
         self._name, self._snapshot = value, None
 
     @property
@@ -268,7 +269,8 @@ class System(ElementWords):
         """Hang a force or constraint (of one's own class, too) on the graph."""
         if not isinstance(element, (Force, Constraint)):
             raise ModelError(f"add() takes a Force or a Constraint, got {element!r}")
-        self._claim(getattr(element, "name", None), element.kind())
+        silent = isinstance(element, Force)  # it answers to no name without a colon
+        self._claim(getattr(element, "name", None), element.kind(), silent)
         for name in element.parameters():
             self._claim(name, "parameter")
         for name, own in element.parameters().items():
@@ -555,9 +557,11 @@ class System(ElementWords):
 
     # --- names and places -------------------------------------------------------------------------
 
-    def _claim(self, name: Any, kind: str) -> None:
-        """Take a name; refuse it if it is none, or if something else has it."""
-        check_name(kind, name)
+    def _claim(self, name: Any, kind: str, silent: bool = False) -> None:
+        """Take a name; refuse it if it is none, or if something else has it or would answer."""
+        name_of(kind, name)
+        if not silent:
+            check_answers(kind, name)
         taken = self._names.get(name, set())
         if taken and (kind in taken or not {kind, *taken} <= SHARED):
             raise ModelError(f"{kind} {name!r}: the name is taken; every element needs its own")

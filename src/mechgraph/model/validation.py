@@ -126,6 +126,9 @@ def _name_problems(system: Description) -> Iterator[str]:
                     "rename one of them"
                 )
         taken.update(own)
+    for word, store in (("joint", system.joints), ("body", system.bodies)):
+        for name in sorted(taken & {f"{word} {each}" for each in store} - {*system.forces}):
+            yield f"{name!r} tells a joint from a body of that name; rename what is called so"
 
 
 def _reference_problems(system: Description, element: Element) -> Iterator[str]:

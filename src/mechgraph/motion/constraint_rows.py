@@ -11,6 +11,7 @@ from typing import Any
 import casadi as ca
 from casadi import SX
 
+from ..arguments import is_name
 from ..closures.friction import is_homogeneous
 from ..errors import ModelError, UnsupportedError, blamed
 from ..model.constraints import LEVELS, Closing, Constraint, Level
@@ -302,7 +303,8 @@ def _stated(constraint: Constraint, m: Motion, level: Level) -> Rows:
         rows = constraint.rows(m, level)
         if not isinstance(rows, (list, tuple)) or not all(_is_row(row) for row in rows):
             raise ModelError(
-                f"{level} must be a list of rows (label, expression), got {reprlib.repr(rows)}"
+                f"{level} must be a list of rows (label, expression), with labels that can be "
+                f"printed, got {reprlib.repr(rows)}"
             )
         return [
             (label, scalar(value, f"row {label!r}" if label else "its row"))
@@ -311,7 +313,7 @@ def _stated(constraint: Constraint, m: Motion, level: Level) -> Rows:
 
 
 def _is_row(row: Any) -> bool:
-    return isinstance(row, (list, tuple)) and len(row) == 2 and isinstance(row[0], str)
+    return isinstance(row, (list, tuple)) and len(row) == 2 and (row[0] == "" or is_name(row[0]))
 
 
 def _include(wrenches: dict[str, ForceTorque], body: str, force: SX, torque: SX) -> None:

@@ -55,6 +55,8 @@ def momentum_chart(description: Description) -> MomentumChart:
 
 def _refuse_massless(chart: TreeChart, M: SX) -> None:
     """Refuse speeds that momenta do not determine: M is singular, whatever the configuration is."""
+    if not chart.symbols.speeds:
+        return
     best: tuple[float, str] = (0.0, "")
     for values in sampled(chart, M):
         size = np.sqrt(np.abs(np.diag(values)))
@@ -63,7 +65,7 @@ def _refuse_massless(chart: TreeChart, M: SX) -> None:
         weakest = np.abs(directions[:, 0]) > 0.5 * np.abs(directions[:, 0]).max()
         moving = (repr(chart.symbols.speeds[k]) for k in np.flatnonzero(weakest))
         best = max(best, (float(inertias[0]), " and ".join(moving)))
-    if len(chart.symbols.speeds) and best[0] < RANK_TOLERANCE:
+    if best[0] < RANK_TOLERANCE:
         raise UnsupportedError(
             f"hamilton: nothing that moves with {best[1] or 'some speeds'} has inertia, so that "
             "its momentum is always zero and does not tell its speed; give it mass, or use another "

@@ -95,10 +95,11 @@ def variables(
         listed("variables", names, ModelError) for names in (coordinates, speeds, inputs)
     )
     constants = named("parameters", parameters)
-    names = [*coordinates, *speeds, *inputs, *constants, "t"]
+    names = [*coordinates, *speeds, *inputs, *constants]
     for name in names:
         if not is_name(name):
             raise ModelError(f"a variable needs a name, got {shown(name)}")
+    names += ["t", "time", *(f"{name}'" for name in speeds)]
     taken = sorted({name for name in names if names.count(name) > 1})
     if taken:
         raise ModelError(f"variables: {', '.join(map(repr, taken))} stand for two things")

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.linalg
 
 from .. import door
-from ..arguments import number
+from ..arguments import array_of, number
 from ..control.controller import Controller
 from ..control.laws import StateFeedback, gain_of, sampling
 from ..errors import ArgumentError, shown
@@ -162,13 +162,17 @@ class LinearModel:
         if not self.constant:
             raise ArgumentError(NOT_CONSTANT)
         Q, R, A, B = _weights("Q", self.states, Q), _weights("R", self.inputs, R), self.A, self.B
+        period = None if rate is None else 1 / number("rate", rate, positive=True)
+        if not self.inputs and self.states:
+            raise ArgumentError("lqr: there is no input to act with; say one by system.input")
+        if not A.size:
+            return np.zeros(B.T.shape)
         try:
-            if rate is None:
+            if period is None:
                 return np.linalg.solve(R, B.T @ scipy.linalg.solve_continuous_are(A, B, Q, R))
-            T = 1 / number("rate", rate, positive=True)
-            A, B = _held(A, B, T)
-            P = scipy.linalg.solve_discrete_are(A, B, T * Q, T * R)
-            return np.linalg.solve(T * R + B.T @ P @ B, B.T @ P @ A)
+            A, B = _held(A, B, period)
+            P = scipy.linalg.solve_discrete_are(A, B, period * Q, period * R)
+            return np.linalg.solve(period * R + B.T @ P @ B, B.T @ P @ A)
         except (np.linalg.LinAlgError, ValueError) as error:
             raise ArgumentError(
                 f"lqr: Riccati's equation has no solution here ({error}); do the inputs reach "
@@ -223,14 +227,10 @@ def _held(A: np.ndarray, B: np.ndarray, T: float) -> tuple[np.ndarray, np.ndarra
 
 def _weights(what: str, names: tuple[str, ...], given: Any) -> np.ndarray:
     """A symmetric matrix of weights, from itself or from its diagonal."""
-    try:
-        matrix = np.asarray(given, dtype=float)
-    except (TypeError, ValueError):
-        matrix = np.zeros(0)
-    count = len(names)
-    if matrix.shape in ((), (count,)):
+    matrix, count = array_of(given), len(names)
+    if matrix is not None and matrix.shape in ((), (count,)):
         matrix = np.diag(np.broadcast_to(matrix, count))
-    if matrix.shape != (count, count) or not np.allclose(matrix, matrix.T, equal_nan=False):
+    if matrix is None or matrix.shape != (count, count) or not np.allclose(matrix, matrix.T):
         raise ArgumentError(
             f"lqr: {what} must be a symmetric matrix of {count} rows, or {count} numbers, for "
             f"{', '.join(names)}; got {shown(given)}"

@@ -12,8 +12,8 @@ import scipy.integrate
 import scipy.linalg
 
 from .. import door
-from ..arguments import named, number, one_of
-from ..errors import ArgumentError, shown
+from ..arguments import array_of, named, number, one_of
+from ..errors import ArgumentError, shown, told
 
 ACCURACY = {"rtol": 1e-10, "atol": 1e-13, "method": "LSODA"}
 Input = float | Callable[[float], float]
@@ -42,9 +42,7 @@ class LinearSystem:
         for name in given:
             one_of("input", name, self.inputs)
         forced = self._driven(t, x0, w) if any(map(callable, w)) else self._stepped(t, x0, w)
-        by_input = np.array([[f(s) if callable(f) else f for f in w] for s in t]).reshape(
-            len(t), -1
-        )
+        by_input = np.array([_values(w, s) for s in t]).reshape(len(t), -1)
         return TimeResponse(t, forced @ self.C.T + by_input @ self.D.T, self.names)
 
     def _stepped(self, t: np.ndarray, x0: np.ndarray, w: Sequence[Any]) -> np.ndarray:
@@ -58,9 +56,11 @@ class LinearSystem:
         """With functions of time: integrated."""
 
         def rate(s: float, x: np.ndarray) -> np.ndarray:
-            return self.A @ x + self.B @ np.array([f(s) if callable(f) else f for f in w])
+            return self.A @ x + self.B @ np.array(_values(w, s))
 
         done = scipy.integrate.solve_ivp(rate, (t[0], t[-1]), x0, t_eval=t, **ACCURACY)
+        if not done.success:
+            raise ArgumentError(f"the response cannot be computed: {done.message}")
         return np.asarray(done.y.T)
 
     def in_frequency(self, omega: Any) -> FrequencyResponse:
@@ -81,17 +81,28 @@ def _times(times: Any) -> np.ndarray:
 
 
 def _numbers(what: str, given: Any) -> np.ndarray:
-    try:
-        out = np.asarray(given, dtype=float)
-    except (TypeError, ValueError):
-        out = np.full(1, np.nan)
-    if out.ndim != 1 or not np.isfinite(out).all():
+    out = array_of(given)
+    if out is None or out.ndim != 1:
         raise ArgumentError(f"{what} must be a list of numbers, got {shown(given)}")
     return out
 
 
 def _function(given: Any, name: str) -> Any:
-    return given if callable(given) else number(name, given)
+    """A number, or a function of time that says of which input and moment it has none."""
+    if not callable(given):
+        return number(name, given)
+
+    def value(t: float) -> float:
+        try:
+            return number("its value", given(t))
+        except Exception as error:  # whatever a function of the user's makes of a moment
+            raise ArgumentError(f"input {name!r} failed at t = {t:g}: {told(error)}") from error
+
+    return value
+
+
+def _values(w: Sequence[Any], t: float) -> list[float]:
+    return [f(t) if callable(f) else f for f in w]
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +136,10 @@ class FrequencyResponse:
     inputs: tuple[str, ...]
 
     def __getitem__(self, pair: tuple[str, str]) -> np.ndarray:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise ArgumentError(
+                f"expected a name and an input, ['lean', 'torque'], got {shown(pair)}"
+            )
         name, by = pair
         row = self.names.index(one_of("name", name, self.names))
         return self.values[:, row, self.inputs.index(one_of("input", by, self.inputs))]

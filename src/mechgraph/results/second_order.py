@@ -12,8 +12,9 @@ import numpy as np
 from scipy.optimize import brentq, linear_sum_assignment
 
 from .. import door
-from ..arguments import one_of
-from ..errors import ArgumentError, unknown
+from ..arguments import array_of, listed, number, one_of, whole
+from ..errors import ArgumentError, blamed, shown, unknown
+from .linear_model import LinearModel
 from .response import FrequencyResponse, Input, LinearSystem, TimeResponse
 
 FITTED = 1e-7  # error of a polynomial that is no rounding, relative
@@ -133,6 +134,13 @@ class SecondOrderModel:
         return f"<SecondOrderModel: {counts}, {len(self.inputs)} inputs>"
 
 
+def _growing(values: Any) -> np.ndarray:
+    out = array_of(values)
+    if out is None or out.ndim != 1 or not out.size or not (np.diff(out) > 0).all():
+        raise ArgumentError(f"values must be a list of growing numbers, got {shown(values)}")
+    return out
+
+
 def _index(kind: str, name: str, known: Sequence[str]) -> int:
     if name not in known:
         raise ArgumentError(unknown(kind, name, known))
@@ -160,14 +168,27 @@ class SecondOrderSweep:
         parameter: str = "parameter",
         names: Sequence[str] = (),
     ) -> None:
-        self.values, self.parameter = np.asarray(values, dtype=float), parameter
+        self.values, self.parameter = _growing(values), parameter
         self._model = model
-        self.models = tuple(model(float(value)) for value in self.values)
-        count = len(self.models[0].A)
+        self.models = tuple(self._made(float(value)) for value in self.values)
+        count, names = len(self.models[0].A), listed("names", names)
+        if any(len(each.A) != count for each in self.models):
+            raise ArgumentError("the models of a sweep must have the same number of states")
         if names and len(names) != count:
             raise ArgumentError(f"there are {count} modes, but {len(names)} names: {names}")
         self.names = tuple(names) or tuple(f"mode {k + 1}" for k in range(count))
         self._fitted: dict[int, dict[str, np.ndarray]] = {}
+
+    def _made(self, value: float) -> Any:
+        """The model for a value."""
+        with blamed(f"the model for {self.parameter} = {value:g}"):
+            made = self._model(value)
+        if not isinstance(made, (SecondOrderModel, LinearModel)):
+            raise ArgumentError(
+                "a sweep takes a function from a number to a linear model, such as "
+                f"lambda v: eqs.linearize(…); for {value:g} it gives {shown(made)}"
+            )
+        return made
 
     @cached_property
     def modes(self) -> tuple[np.ndarray, np.ndarray]:
@@ -207,12 +228,14 @@ class SecondOrderSweep:
         return np.array([brentq(self._growth, a, b, xtol=1e-13) for a, b in pairs])
 
     def _growth(self, value: float) -> float:
-        return float(self._model(value).eigenvalues().real.max())
+        return float(self._made(value).eigenvalues().real.max())
 
     def polynomial(self, name: str, degree: int = 2) -> np.ndarray:
         """Coefficients of a matrix, "M", "C", "K", "E", over the parameter, lowest power first; an
         error if it is no polynomial of that degree."""
-        one_of("matrix", name, ("M", "C", "K", "E", "P", "Q", "A", "B", "udot"))
+        known = ("M", "C", "K", "E", "P", "Q", "A", "B", "udot")
+        one_of("matrix", name, [each for each in known if hasattr(self.models[0], each)])
+        (degree,) = whole(0, degree=degree)
         if len(self.values) < degree + 2:
             raise ArgumentError(
                 f"a polynomial of degree {degree} is seen at {degree + 2} values or more, got "
@@ -232,12 +255,16 @@ class SecondOrderSweep:
     def at(self, value: float, degree: int = 2) -> SecondOrderModel:
         """The model for any value of the parameter, from the polynomials of its matrices: so few
         models serve a fine sweep, ``SecondOrderSweep(coarse.at, fine_values)``."""
-        powers = float(value) ** np.arange(degree + 1)
-        matrices = {
+        first: Any = self.models[0]
+        if not isinstance(first, SecondOrderModel):
+            raise ArgumentError("at: a sweep has polynomials of second-order models only")
+        (degree,) = whole(0, degree=degree)
+        powers = number("value", value) ** np.arange(degree + 1)
+        matrices: dict[str, Any] = {
             name: np.tensordot(powers, self._polynomials(degree)[name], 1)
             for name in ("M", "C", "K", "E", "P", "Q", "udot")
         }
-        return replace(self.models[0], **matrices)
+        return replace(first, **matrices)
 
     def _polynomials(self, degree: int) -> dict[str, np.ndarray]:
         if degree not in self._fitted:

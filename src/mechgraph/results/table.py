@@ -39,19 +39,26 @@ class Column:
     values: np.ndarray
 
 
-def table(run: Trajectory, what: Sequence[str]) -> pd.DataFrame:
+def table(run: Trajectory, what: Sequence[Any]) -> pd.DataFrame:
     """The columns that ``what`` asks for, names or groups of them; see ``Trajectory.table``."""
     pd = door.library("pandas")
-    asked = listed("table", what) or DEFAULT
+    found = _found(run, listed("table", what) or [USUAL])
+    if "time" in found:
+        raise ArgumentError("a column is called 'time', as the times are; rename what is called so")
+    values = {name: column.values for name, column in found.items()}
+    made = pd.DataFrame(values, index=pd.Index(run.time, name="time"), dtype=float)
+    made.attrs["units"] = {name: column.unit for name, column in found.items()}
+    return made
+
+
+def _found(run: Trajectory, asked: Sequence[Any]) -> dict[str, Column]:
+    """The columns by name; what comes first has it."""
     found: dict[str, Column] = {}
     for each in asked:
         if not (isinstance(each, str) and each in found):
             columns = _columns(run, each)
             found |= {column.name: column for column in columns if column.name not in found}
-    values = {name: column.values for name, column in found.items()}
-    made = pd.DataFrame(values, index=pd.Index(run.time, name="time"), dtype=float)
-    made.attrs["units"] = {name: column.unit for name, column in found.items()}
-    return made
+    return found
 
 
 def unit_of(run: Trajectory, name: str) -> str:
@@ -62,6 +69,8 @@ def unit_of(run: Trajectory, name: str) -> str:
 
 
 def _columns(run: Trajectory, what: Any) -> Iterator[Column]:
+    if what is USUAL:
+        return _usual(run)
     if isinstance(what, str) and what in GROUPS and not _is_own(run, what):
         return GROUPS[what](run)
     return _named(run, what)
@@ -115,7 +124,7 @@ def common(run: Trajectory, headers: Sequence[str]) -> pd.DataFrame:
     found = {name: _quantity(run.equations.names, name) for name in headers}
     more = [name for name, each in found.items() if each is not None and name in each.labels]
     reacting = any(each.kind == "reaction" for each in found.values() if each is not None)
-    return run.table(*DEFAULT, *(["reactions"] if reacting else []), *more)
+    return table(run, [USUAL, *(["reactions"] if reacting else []), *more])
 
 
 def _stored(run: Trajectory, name: Any) -> Column:
@@ -210,4 +219,11 @@ GROUPS: Mapping[str, Callable[[Trajectory], Iterator[Column]]] = {
     "reactions": _reactions,
     "energies": _energies,
 }
-DEFAULT = [*(group for group in GROUPS if group not in ("efforts", "reactions")), "violation"]
+USUAL = object()  # all groups but two, whatever else has their names
+
+
+def _usual(run: Trajectory) -> Iterator[Column]:
+    for name, group in GROUPS.items():
+        if name not in ("efforts", "reactions"):
+            yield from group(run)
+    yield from _named(run, "violation")

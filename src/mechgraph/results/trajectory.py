@@ -390,6 +390,8 @@ def saved_path(path: Any) -> Path:
     """Where a trajectory is saved: a name without an ending gets that of the format that keeps it
     whole; «v1.5» has none."""
     path = file_path(path)
+    if path.name.lower() in ENDINGS:
+        raise ArgumentError(f"{path} is an ending without a name; write run{path.name}")
     ending = path.suffix.lower()
     if ending in ENDINGS:
         return path.with_suffix(ending)

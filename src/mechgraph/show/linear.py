@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from ..errors import ArgumentError
 from ..results.linear_model import LinearModel
 from ..results.response import FrequencyResponse, TimeResponse
 from ..results.second_order import SecondOrderModel, SecondOrderSweep
@@ -144,7 +145,9 @@ def frequency_response(
     path: str | Path | None = None,
 ) -> Figure:
     """Modulus and phase over the frequency, which is drawn logarithmically."""
-    source = by or response.inputs[0]
+    if by is None and not response.inputs:
+        raise ArgumentError("there is no input, so nothing to respond to")
+    source = response.inputs[0] if by is None else by
     found = {name: response[name, source] for name in names or response.names}
     panels = [
         Panel(f"modulus, for a unit {source}", _each(found, np.abs), logarithmic=True),
@@ -167,7 +170,7 @@ def mode_table(model: SecondOrderModel | LinearModel, names: Sequence[str]) -> s
     largest of them as one; a pair is written once."""
     values, vectors = model.modes()
     rows = [model.variations.index(name) for name in names]
-    width = max(18, *(len(name) + 2 for name in names))
+    width = max([18, *(len(name) + 2 for name in names)])
     head = f"{'eigenvalue (1/s)':>20}{'Hz':>10}{'damping':>10}"
     lines = [head + "".join(f"{name:>{width}}" for name in names)]
     for value, vector in zip(values, vectors.T, strict=True):

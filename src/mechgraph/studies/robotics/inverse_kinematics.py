@@ -83,7 +83,8 @@ def inverse_kinematics(
         return np.zeros((*batch, len(equations.coordinates)))
     context = {"t": t, "parameters": parameters}
     search = Search(own, wanted, _bounds(own, limits, context), batch, context)
-    starts = np.broadcast_to(first, (*batch, first.shape[-1])).reshape(-1, first.shape[-1])
+    size = int(np.prod(batch)), first.shape[-1]
+    starts = np.broadcast_to(first, (*batch, first.shape[-1])).reshape(size)
     q, errors = search.found(starts)
     if not flag("nearest", nearest) or not np.isfinite(errors).all():
         search.check(q, errors)
@@ -230,7 +231,8 @@ class Search:
         # the variation that each limited coordinate is
         pattern = np.array(ca.DM(equations.terms.chart.tangent.sparsity(), 1)) != 0
         self.limited = np.flatnonzero(np.isfinite(bounds).any(axis=0))
-        self.moving = pattern[self.limited].argmax(axis=1)
+        limited = pattern[self.limited]
+        self.moving = limited.argmax(axis=1) if limited.size else np.zeros(0, int)
 
     def _expressions(self) -> list[SX]:
         """φ, positions and rotations (row by row), each followed by its slopes; of rotations these
@@ -277,6 +279,8 @@ class Search:
     def found(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Configurations that reach the targets, or come nearest; and r²."""
         rows = np.arange(len(q))
+        if not self.count:  # nothing to search in
+            return q.copy(), self.at(q, rows).cost
         best = self._settled(self._closed(self._inside(q), rows), rows)
         random, idle = np.random.default_rng(0), np.zeros(len(q), dtype=int)
         for _ in range(ROUNDS):
