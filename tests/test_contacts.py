@@ -1148,3 +1148,33 @@ def test_an_event_of_one_direction_is_told_after_a_bounce():
         up = 0.6 * 9.81 * meet
         late = (up - np.sqrt(up**2 - 2 * 9.81 * mark)) / 9.81
         assert run.events["rises"] == pytest.approx([meet + late], abs=1e-9)
+
+
+def test_a_run_that_begins_with_an_impact_is_open_before_it():
+    """The first row, with the speeds before the impact, had the contact of after it, which pulled."""
+    s = mg.System("rod", gravity=(0, 0, -9.81))
+    rod = s.body("rod", mass=1.0, inertia=(1 / 12, 1 / 12, 1 / 12))
+    s.joint("p", s.ground, rod, [mg.move("x", "x"), mg.move("z", "z"), mg.rot("y", "a")])
+    tip = mg.Point(s.marker("tip", rod, at=(0.5, 0, 0)))
+    s.rigid_contact("floor", tip, mg.Plane(s.ground))
+    start = {"p.z": 0.5 * np.sin(0.5), "p.a": 0.5, "p.a'": 8.0}
+    run = s.equations().simulate(0.2, start, step=0.02)
+    assert list(run.modes["floor.touching"][:3]) == [0, 1, 1]
+    assert run.reaction("floor")[0] == pytest.approx(0.0)
+    assert (run.reaction("floor")[1:, 2] > 0).all()
+
+
+def test_equilibria_beyond_stops_and_floors_are_refused():
+    s = mg.System("door", gravity=(0, 0, -9.81))
+    door = s.body("door", mass=1.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.1))
+    s.revolute("hinge", s.ground, door, axis="y", limits=(0.3, 1.0))
+    with pytest.raises(mg.AssemblyError, match=r"is none, .* hinge limits low by 0\.3"):
+        s.equations().equilibrium({"hinge": 0.6})
+    s = mg.System("ball", gravity=(0, 0, -9.81))
+    ball = s.body("ball", mass=1.0, inertia=(0.004, 0.004, 0.004))
+    s.prismatic("z", s.ground, ball, axis="z")
+    s.rigid_contact("floor", mg.Sphere(ball, 0.1), mg.Plane(s.ground))
+    above = s.marker("above", s.ground, at=(0, 0, 1.0))
+    s.spring_damper("spring", above, ball, stiffness=10.0, length=0.5)
+    with pytest.raises(mg.AssemblyError, match=r"floor by 0\.581 m"):
+        s.equations().equilibrium({"z": 0.3})

@@ -424,7 +424,7 @@ equations, method = s.equations(), {method!r}
 equations.simulate(0.1, {{"x": 0.3}}, method=method)
 print("ready", flush=True)
 run = equations.simulate(1e7, {{"x": 0.3}}, step=1e4, max_step=0.01, method=method)
-print(run.outcome, 0 <= run.time[-1] < 1e7, len(run.energy) == len(run.time))
+print(run.outcome, 0 < run.time[-1] < 1e7, len(run.energy) == len(run.time))
 """
 
 

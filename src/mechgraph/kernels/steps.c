@@ -937,18 +937,6 @@ static int is_rounding(Run *r, double error) {
     return 1;
 }
 
-/* Whether the way back to the constraints does not lead there: it is long, and so is another one from where it ends.
-   Nothing meets them any more, as beyond a dead end. */
-static int is_lost(Run *r) {
-    double *way = r->F, *next = r->F + r->n;
-    for (long i = 0; i < r->n; i++) way[i] = r->kept[i] - r->fresh[i], next[i] = r->kept[i];
-    double first = norm(r, way, r->fresh);
-    if (!r->keep || first < 1) return 0;
-    keep(r, r->t + r->step, next);
-    for (long i = 0; i < r->n; i++) next[i] -= r->kept[i];
-    return !(norm(r, next, r->fresh) < 0.9 * first);
-}
-
 /* Whether the step is to be taken; if not, another one is to be tried. Where the slopes are not known well enough (near
    singular positions), no much shorter step would be better: it would only be nearer. Steps of about the same length,
    whose stages are elsewhere, are tried then, and the less is asked of them the more have failed. */
@@ -962,7 +950,7 @@ static int is_good(Run *r, double error) {
         if (error > r->rough) r->rough = error, r->rough_at = r->t;
         error = 0.5;
     }
-    if (apart(r->n, r->fresh, r->kept) || is_lost(r)) {
+    if (apart(r->n, r->fresh, r->kept)) {
         r->h = 0.2 * r->step;
         return 0;
     }

@@ -10,8 +10,10 @@ import numpy as np
 
 from ...arguments import named, one_state, some_of
 from ...contract.evaluator import searching
-from ...errors import UnsupportedError
+from ...errors import ArgumentError, AssemblyError, UnsupportedError
 from ..assembly.conversion import convert, in_joint_coordinates
+from ..contact.modes import Contacts
+from ..simulation.context import Context
 from .balance import Balance
 from .held import initial_state, read_hold
 from .search import found
@@ -97,7 +99,24 @@ def _found(
         _refuse_offsets(equations)
         u, held = np.zeros_like(u), replace(held, speeds=frozenset(range(len(u))))
     balance = Balance(equations, held, moving, (inputs, parameters), (q, u), changing, rising)
-    return found(balance, (q, u))
+    state = found(balance, (q, u))
+    _refuse_overlaps(equations, *state, inputs, parameters)
+    return state
+
+
+def _refuse_overlaps(
+    equations: Equations, q: np.ndarray, u: np.ndarray, inputs: Any, parameters: Any
+) -> None:
+    """Rigid contacts and stops are open here: what is found beyond them is no state at all."""
+    if not equations.terms.chart.description.switched:
+        return
+    try:
+        Contacts(equations, Context.make(equations, inputs, parameters)).check_start(0.0, q, u)
+    except ArgumentError as error:
+        raise AssemblyError(
+            "the equilibrium that was found is none, for rigid contacts and stops count as open "
+            f"here: {error}; or simulate until things rest"
+        ) from None
 
 
 def _refuse_offsets(equations: Equations) -> None:

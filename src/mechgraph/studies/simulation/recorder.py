@@ -40,6 +40,7 @@ class Recorder:
         projecting: bool,
     ) -> None:
         self.context, self.times, self.projecting = context, times, projecting
+        self.began = context.parameters
         self.t, self.q, self.u, self.work = [times[:1]], [q[None]], [u[None]], [work[None]]
         self.own = [own[None]]  # further states, of controllers
         self.log: list[np.ndarray] = []  # of samples
@@ -156,7 +157,7 @@ class Recorder:
         names = ["supplied", "dissipated", *(WORK + name for name in elements)]
         stored = {} if work.shape[1] < 2 else dict(zip(names, work.T, strict=True))
         modes = {
-            name: np.concatenate([part[name] for part in (self.modes[0], *self.modes)])
+            name: np.concatenate([part[name] for part in (self._first_modes(u), *self.modes)])
             for name in self.switches
         }
         modes = {name: values[-len(t) :] for name, values in modes.items()}
@@ -179,6 +180,12 @@ class Recorder:
             modes,
             self._further(t, own),
         )
+
+    def _first_modes(self, u: np.ndarray) -> dict[str, np.ndarray]:
+        """The modes of rigid contacts at the start: open, if it begins with an impact."""
+        if np.allclose(u[0], u[1], rtol=1e-9, atol=1e-9):
+            return self.modes[0]
+        return {name: np.array([self.began[name]]) for name in self.switches}
 
     def _inputs(self, outcome: str, *states: np.ndarray) -> np.ndarray:
         """w along the run; of one that has failed it may be that Python functions do not tell."""

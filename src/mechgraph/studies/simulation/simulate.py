@@ -163,6 +163,7 @@ def simulate(
             outcome = f"stopped by event {watch.stopped!r}"
     except KeyboardInterrupt:
         outcome = "interrupted"
+        _keep_last(integrator, recorder)
     except IntegrationFailure as met:
         outcome, failure = "failed", met
     spent = clock.perf_counter() - began
@@ -307,6 +308,13 @@ def _run(
             if met is Met.CONTACTS and contacts is not None:
                 contacts.count_standstill(integrator.t)
                 _settle(integrator, recorder, contacts)
+
+
+def _keep_last(integrator: Integrator, recorder: Recorder) -> None:
+    """Keep where a run is that is interrupted: the next row of the output may be far away."""
+    if integrator.t > recorder.last[0]:
+        with suppress(IntegrationFailure, KeyboardInterrupt):
+            recorder.keep(np.array([integrator.t]), integrator.y[None])
 
 
 def _too_small(integrator: Integrator, recorder: Recorder) -> IntegrationFailure:
