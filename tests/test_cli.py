@@ -199,6 +199,7 @@ def test_a_run_that_fails_keeps_what_was_computed(tmp_path: Path) -> None:
             ["run", "double_pendulum", "--out", "x.txt"],
             "x.txt must end in one of .npz, .csv, .parquet",
         ),
+        (["run", "double_pendulum", "--out", ""], "the name of a file, and that is empty"),
         (["run", "double_pendulum", "--view", "x.mp4"], "x.mp4 must end in one of .html"),
         (["run", "double_pendulum", "--plot", "x.xyz"], "x.xyz must end in one of .png"),
         (["run", "double_pendulum", "--report", "x.pdf"], "x.pdf must end in one of .html"),

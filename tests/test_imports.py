@@ -164,7 +164,10 @@ ARM = """<?xml version="1.0"?>
         (ARM.replace('child link="tip"', 'child link="top"'), "top"),
         (ARM.replace('type="prismatic"', 'type="magnetic"'), "magnetic"),
         (ARM.replace('xyz="0 2 0"', 'xyz="0 0 0"'), "no direction"),
-        (ARM.replace('child link="link"', 'child link="tip"'), "root link"),
+        (
+            ARM.replace('child link="link"', 'child link="tip"'),
+            ".urdf: a URDF file has one root link",
+        ),
     ],
 )
 def test_wrong_urdfs_are_told(tmp_path, text, told):

@@ -89,6 +89,8 @@ def _checked(endings: tuple[str, ...]) -> Callable[..., Path | None]:
     ) -> Path | None:
         if path is None:
             return None
+        if not path.name:
+            raise click.BadParameter("it is the name of a file, and that is empty")
         if path.suffix.lower() not in endings:
             listed = ", ".join(ending for ending in endings if ending)
             raise click.BadParameter(f"{path} must end in one of {listed}")

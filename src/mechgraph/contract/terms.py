@@ -385,10 +385,23 @@ class Terms(Picklable):
             if reason is not None and not (known and (callable(value) or _is(value, s[name]))):
                 raise ModelError(f"output {name!r}: {reason}; rename it")
         others = {*d.outputs, *s.inputs, *s.parameters, *d.places}
-        for name in sorted((variables - of_joints) & others):
+        clashes = (variables - of_joints) & others
+        for name in sorted(name for name in clashes if not self._is_output(name)):
             raise UnsupportedError(
                 f"{name!r}: {self.formalism} has a variable of that name; rename what is called so"
             )
+
+    def _is_output(self, name: str) -> bool:
+        """True if an output is the variable of its name, as seen at one state."""
+        s, value = self.symbols, self.output(name)
+        if value is None or not value.is_scalar() or s.strangers(value):
+            return False
+        gap = ca.Function("gap", [s.q, s.u, s.t, s.w, s.p], [value - s[name]], {"allow_free": True})
+        if gap.has_free():
+            return False
+        sizes = [gap.numel_in(k) for k in range(gap.n_in())]
+        numbers = [0.1 + 0.5 * np.random.default_rng(k).random(n) for k, n in enumerate(sizes)]
+        return abs(float(gap(*numbers))) < 1e-12
 
     def _check(self) -> None:
         """Refuse expressions written by hand that use what they must not."""

@@ -52,7 +52,8 @@ def from_urdf(
     taken = {"limits": flag("limits", limits), "friction": flag("friction", friction)}
     law = None if ground is None else named("ground", ground)
     robot = _Robot(_parsed(file_path(path)), gravity, taken, law, file_path(path).parent)
-    return robot.read(flag("floating", floating))
+    with blamed(file_path(path).name):
+        return robot.read(flag("floating", floating))
 
 
 def _parsed(path: Path) -> Any:
