@@ -1151,7 +1151,7 @@ def test_an_event_of_one_direction_is_told_after_a_bounce():
 
 
 def test_a_run_that_begins_with_an_impact_is_open_before_it():
-    """The first row, with the speeds before the impact, had the contact of after it, which pulled."""
+    """The first row, with the speeds before it, had the contact of after it, which pulled."""
     s = mg.System("rod", gravity=(0, 0, -9.81))
     rod = s.body("rod", mass=1.0, inertia=(1 / 12, 1 / 12, 1 / 12))
     s.joint("p", s.ground, rod, [mg.move("x", "x"), mg.move("z", "z"), mg.rot("y", "a")])
