@@ -252,6 +252,17 @@ def test_tables_are_carried(tmp_path: Path) -> None:
     )
 
 
+def test_narrow_pulses_of_a_table_are_not_stepped_over(tmp_path: Path) -> None:
+    s = mg.System("pushed")
+    s.prismatic("x", s.ground, s.body("body", mass=1.0, inertia=0), axis="x")
+    pulse = mg.table([0, 5e-4, 1e-3, 1], [0, 1, 0, 0], outside="repeat")
+    s.torque("push", "x", pulse(s.time - 0.4))
+    run = s.equations().simulate(5.0, step=5.0)
+    found = simulated(run.equations.export_fmu(tmp_path / "pulses.fmu"), run, "CoSimulation")
+    assert run["x'"][-1] == pytest.approx(5 * 5e-4, rel=1e-7)
+    assert difference(found, run) < 1e-9
+
+
 # --- together with another one --------------------------------------------------------------------
 
 

@@ -1,7 +1,7 @@
 /* What an FMU does, whatever the version of its interface.
 
    model.h defines, with y = (q, u) and x = (y, t, p, w): the sizes NY (states), NP (parameters), NW (inputs), NO (outputs),
-   NZ (event indicators), NL (limits, the first POSITIVE of them strict), LOAD (operations of flow), WORK; KEEPING, whether there are constraints to keep; START, TOLERANCE, FIXED (of each parameter,
+   NZ (event indicators, the last PIECES of them numbers of pieces), NL (limits, the first POSITIVE of them strict), LOAD (operations of flow), WORK; KEEPING, whether there are constraints to keep; START, TOLERANCE, FIXED (of each parameter,
    whether it is fixed after initialization) and the functions
 
        flow_run(x, work, ydot)          slopes, taken at the state after the way back to the constraints
@@ -131,7 +131,7 @@ static void restart(Model *m) {
     memset(&m->run, 0, sizeof m->run);
     memset(m->size, 0, sizeof m->size);
     m->tolerance = TOLERANCE, m->is_running = 0, m->has_changed = 1, m->standing = 0, m->latest = -INFINITY;
-    m->run.n = m->run.moving = NY, m->run.surfaces = NZ, m->run.capacity = CAPACITY, m->run.rows = ROWS;
+    m->run.n = m->run.moving = NY, m->run.surfaces = NZ, m->run.pieces = PIECES, m->run.capacity = CAPACITY, m->run.rows = ROWS;
     m->run.stride = 1, m->run.patience = 15, m->run.load = LOAD, m->run.longest = INFINITY;
     m->run.watching = NY <= SMALL;
 #if NC

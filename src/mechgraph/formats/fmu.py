@@ -80,6 +80,7 @@ def _model_source(model: FmuModel) -> str:
         "NW": len(eqs.inputs),
         "NO": model.observed.numel(),
         "NZ": model.surfaces.numel(),
+        "PIECES": model.pieces.numel(),
         "NL": made["limit"].numel_out(0),
         "POSITIVE": model.limits[0].numel(),
         "WORK": max(1, workspace),

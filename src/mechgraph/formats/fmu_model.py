@@ -18,6 +18,7 @@ from ..contract.names import RATE
 from ..equations import Equations
 from ..errors import UnsupportedError
 from ..kernels.flow import Flow
+from ..kernels.kinks import pieces
 from ..kernels.settling import Layout
 from ..model.limits import Fraction, Limit
 from ..studies.contact.machine import expressions, layout
@@ -144,9 +145,14 @@ class FmuModel:
     @cached_property
     def surfaces(self) -> SX:
         """What falls through zero where contacts change, then what is zero where forces change from
-        one piece to another."""
-        kinks = self.equations.numeric.closed.kinks
-        return kinks if self.contacts is None else ca.vertcat(self.contacts.margins, kinks)
+        one piece to another, then pieces of tables."""
+        margins = SX(0, 1) if self.contacts is None else self.contacts.margins
+        return ca.vertcat(margins, self.equations.numeric.closed.kinks, self.pieces)
+
+    @cached_property
+    def pieces(self) -> SX:
+        """Numbers of pieces, which tell how many stops of a table are passed."""
+        return pieces(self.equations.numeric.closed.kinks)
 
     @cached_property
     def limits(self) -> tuple[SX, SX]:

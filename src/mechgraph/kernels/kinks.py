@@ -14,6 +14,7 @@ FOLDING = {ca.OP_FABS, ca.OP_SIGN}
 ROUNDING = {ca.OP_FLOOR, ca.OP_CEIL}
 DIVIDING = {ca.OP_FMOD, ca.OP_REMAINDER}
 WAVE_DEPTH = 8  # levels of the graph of a polynomial
+APART = 1e6  # what keeps pieces away from zero
 KINKED = COMPARING | FOLDING | ROUNDING | DIVIDING | {ca.OP_COPYSIGN}
 
 
@@ -34,9 +35,14 @@ def kinks(expression: SX) -> SX:
     return ca.vertcat(SX(0, 1), *{each.element_hash(): each for each in shared}.values())
 
 
-def piece(kink: SX) -> SX | None:
-    """In which piece between the stops of a table a number is, of a kink that is the wave through
-    them; None for another kink."""
+def pieces(kinks: SX) -> SX:
+    """Of those kinks that are waves through the stops of tables, the pieces in between in which
+    numbers are: they tell how many stops are passed, and are too large to change their sign."""
+    found = (_piece(kink) for kink in kinks.elements())
+    return ca.vertcat(SX(0, 1), *(APART + each for each in found if each is not None))
+
+
+def _piece(kink: SX) -> SX | None:
     level = [kink]
     for _ in range(WAVE_DEPTH):
         calls = [node for node in level if node.n_dep() and node.op() == ca.OP_CALL]

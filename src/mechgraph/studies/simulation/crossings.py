@@ -22,14 +22,13 @@ import numpy as np
 from casadi import SX
 from scipy.optimize import brentq
 
-from ...kernels.kinks import piece
+from ...kernels.kinks import pieces
 from .events import Watch
 from .integrators import IntegrationFailure, Integrator
 
 STANDSTILL = 1000  # steps with kinks in (all but) one moment after which a run has failed
 LITTLE = 300.0  # motion between two of them, in units of the tolerance, that is next to none
 ROUNDING = 4e-15  # relative: so near that rounding of times may put a stage beyond
-APART = 1e6  # what keeps pieces of tables away from zero
 
 
 Candidate = tuple[int, float, float, int]  # a surface, two moments, and which way it goes
@@ -55,8 +54,7 @@ class Surfaces:
 
     @cached_property
     def pieces(self) -> SX:
-        found = (piece(kink) for kink in self.kinks.elements())
-        return ca.vertcat(SX(0, 1), *(APART + each for each in found if each is not None))
+        return pieces(self.kinks)
 
     @property
     def all(self) -> SX:
