@@ -576,7 +576,7 @@ FUNCTIONS = {
     ),
     "own force of nothing": (
         lambda s: s.add(OwnForce(lambda m: None)),
-        ["OwnForce 'f'", "NoneType"],
+        ["OwnForce 'f'", "must be a list", "None"],
     ),
     "own force of numbers": (
         lambda s: s.add(OwnForce(lambda m: [1.0])),
@@ -627,7 +627,6 @@ FUNCTIONS = {
         lambda s: s.servo("c", "ball", 1.0),
         ["servo 'c'", "one number", "4x1"],
     ),
-    "edge": (lambda s: s.knife_edge("c", "tip", across=(0, 2, 0)), ["knife_edge 'c'", "length 2"]),
     "constraint of nothing": (
         lambda s: s.constrain("c", position=lambda m: None),
         ["constrain 'c'", "None"],

@@ -99,7 +99,8 @@ def variables(
     for name in names:
         if not is_name(name):
             raise ModelError(f"a variable needs a name, got {shown(name)}")
-    names += ["t", "time", *(f"{name}'" for name in speeds)]
+    # a speed may be the rate of another one, as in equations of higher order
+    names += ["t", "time", *{f"{name}'" for name in speeds} - set(speeds)]
     taken = sorted({name for name in names if names.count(name) > 1})
     if taken:
         raise ModelError(f"variables: {', '.join(map(repr, taken))} stand for two things")
