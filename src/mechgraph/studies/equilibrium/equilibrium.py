@@ -11,6 +11,7 @@ import numpy as np
 from ...arguments import named, one_state, some_of
 from ...contract.evaluator import searching
 from ...errors import UnsupportedError
+from ...interrupts import remembered_interrupts
 from ..assembly.conversion import convert, in_joint_coordinates
 from .balance import Balance
 from .held import initial_state, read_hold
@@ -71,6 +72,7 @@ def steady(
     return _found(equations, guess, hold, constant, True, accelerating, inputs, parameters)
 
 
+@remembered_interrupts()
 @searching()
 def _found(
     equations: Equations,
