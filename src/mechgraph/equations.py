@@ -27,6 +27,7 @@ from .contract.names import Names
 from .contract.terms import Terms
 from .errors import ArgumentError, ModelError, UnsupportedError, blamed, unknown
 from .formalisms import FORMALISMS
+from .interrupts import remembered_interrupts
 from .kernels import Kernel
 from .model.description import Description
 from .motion.motion import Motion, Place, checked_place, column
@@ -673,4 +674,5 @@ def derive(
     """Equations of a description by a formalism (see ``FORMALISMS``) with a closure (see
     ``CLOSURES``)."""
     one_of("closure", closure, CLOSURES, UnsupportedError)
-    return Equations(derive_terms(description, formalism, **options), closure)
+    with remembered_interrupts():
+        return Equations(derive_terms(description, formalism, **options), closure)

@@ -27,8 +27,10 @@ class Commands(click.Group):
 
     def invoke(self, context: click.Context) -> Any:
         try:
-            with _said_aloud(), _warnings_in_plain_words(), remembered_interrupts():
-                return super().invoke(context)
+            with _said_aloud(), _warnings_in_plain_words(), remembered_interrupts() as found:
+                result = super().invoke(context)
+                found.check()  # what is not whole does not pass for it
+                return result
         except MechgraphError as error:
             raise click.ClickException(str(error)) from None
         except BrokenPipeError:  # nobody reads on: click ends without a word

@@ -13,6 +13,7 @@ import click
 
 from .. import door, gallery
 from ..errors import AssemblyError
+from ..interrupts import remembered_interrupts
 from ..model.system import System
 from ..show.describe import describe as describe_system
 from ..show.describe import kind_of, mobility
@@ -197,7 +198,8 @@ def figures(model: str, out: Path, ending: str) -> None:
     example = models.load(model)
     if example.figures is None:
         raise click.UsageError(f"{model} has no figures of its own: its file defines no figures()")
-    made = example.figures()
+    with remembered_interrupts(insist=True):
+        made = example.figures()
     out.mkdir(parents=True, exist_ok=True)
     for name, figure in made.items():
         path = out / f"{example.name}-{name.replace(' ', '-').replace('/', '-')}.{ending}"
@@ -228,7 +230,8 @@ def gallery_command(name: str | None, as_json: bool) -> None:
         raise click.UsageError(f"{name} has no check of its own")
     began = clock.perf_counter()
     try:
-        errors = example.check()
+        with remembered_interrupts(insist=True):  # a run that was broken off proves nothing
+            errors = example.check()
     except AssertionError as error:
         raise click.ClickException(f"FAILED: {str(error) or _asserted(error)}") from None
     lines = [f"  {what:<52} {value:.2g}" for what, value in errors.items()]

@@ -20,6 +20,7 @@ from ..closures.closure import CLOSURES
 from ..closures.expressions import BADLY_CONDITIONED, known
 from ..closures.numbers import BADLY_KNOWN, EPSILON, Solution, bordered, constraint_forces, solved
 from ..errors import ArgumentError, ModelError, UnsupportedError
+from ..interrupts import remembered_interrupts
 from ..kernels import Kernel, flow
 from ..model.limits import Limits
 from ..motion.loads import culprit
@@ -73,13 +74,15 @@ class Evaluator:
         """The kernel kept under ``key``; a function of q, u, t, w, p and the ``extra`` symbols,
         built at the first call."""
         if key not in self.kernels:
-            self.kernels[key] = self.built(results(), axes, *extra)
+            with remembered_interrupts():
+                self.kernels[key] = self.built(results(), axes, *extra)
         return self.kernels[key]
 
     def kept(self, key: Any, derive: Callable[[], Kept]) -> Kept:
         """The expression (or several) kept under ``key``, derived when it is first asked for."""
         if key not in self._kept:
-            self._kept[key] = derive()
+            with remembered_interrupts():
+                self._kept[key] = derive()
         found: Kept = self._kept[key]
         return found
 

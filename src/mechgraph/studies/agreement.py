@@ -27,6 +27,7 @@ from ..closures.numbers import RANK_TOLERANCE, Independent, Solution, bordered, 
 from ..contract.evaluator import UNKNOWN, coefficient, searching
 from ..errors import ArgumentError, AssemblyError, UnsupportedError
 from ..formalisms import DEFAULT, FORMALISMS
+from ..interrupts import remembered_interrupts
 from ..kernels import Kernel
 from ..model.description import Description
 from ..model.system import System
@@ -182,6 +183,7 @@ def _wrapped(text: str, width: int) -> str:
     return textwrap.fill(text, width, subsequent_indent="  ")
 
 
+@remembered_interrupts()
 def agreement(
     system: System | Description,
     states: int = 5,

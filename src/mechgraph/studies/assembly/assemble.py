@@ -15,6 +15,7 @@ import numpy as np
 from ...arguments import named, number, one_state
 from ...contract.evaluator import searching
 from ...errors import ArgumentError, AssemblyError
+from ...interrupts import remembered_interrupts
 from ..projection import project, violations
 from .contact_points import with_contact_points
 from .contradiction import BY_NAME, contradiction
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 GIVEN = 1e-6  # violation of a state given in numbers that is taken for rounding
 
 
+@remembered_interrupts()
 @searching()
 def assemble(
     equations: Equations,

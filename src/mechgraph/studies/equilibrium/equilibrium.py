@@ -11,6 +11,7 @@ import numpy as np
 from ...arguments import named, one_state, some_of
 from ...contract.evaluator import searching
 from ...errors import ArgumentError, AssemblyError, UnsupportedError
+from ...interrupts import remembered_interrupts
 from ..assembly.conversion import convert, in_joint_coordinates
 from ..contact.modes import Contacts
 from ..simulation.context import Context
@@ -73,6 +74,7 @@ def steady(
     return _found(equations, guess, hold, constant, True, accelerating, inputs, parameters)
 
 
+@remembered_interrupts()
 @searching()
 def _found(
     equations: Equations,

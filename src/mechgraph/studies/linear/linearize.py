@@ -29,6 +29,7 @@ from scipy.spatial.transform import Rotation
 from ...arguments import numbers, one_state, some_of
 from ...closures.numbers import RANK_TOLERANCE, rank
 from ...errors import ArgumentError
+from ...interrupts import remembered_interrupts
 from ...model.rubbing import JointFriction
 from ...results.linear_model import LinearModel
 from ...results.trajectory import Trajectory
@@ -159,6 +160,7 @@ def _refuse_unknown(equations: Equations, state: State, now: Variations) -> None
     )
 
 
+@remembered_interrupts()
 def _noise(
     equations: Equations,
     state: State,
@@ -209,6 +211,7 @@ def _end(equations: Equations, run: Trajectory, inputs: Any, parameters: Any) ->
 # --- the variations of a motion -------------------------------------------------------------------
 
 
+@remembered_interrupts()
 def _variations(
     equations: Equations, outputs: tuple[str, ...], measured: tuple[str, ...], state: State
 ) -> Variations:

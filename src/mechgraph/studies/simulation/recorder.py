@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...interrupts import remembered_interrupts, taken
 from ...results.table import WORK
 from ...results.trajectory import Trajectory
 from ..projection import project_measured, violations
@@ -149,8 +150,10 @@ class Recorder:
             "constraints": eqs.constraints,
         }
         try:
-            w = self._inputs(outcome, t, q, u, own)
+            with remembered_interrupts():
+                w = self._inputs(outcome, t, q, u, own)
         except KeyboardInterrupt:  # the motion is known, and kept
+            taken()
             outcome, w = "interrupted", self._unknown_inputs(t)
         found = {name: np.array(times) for name, times in watch.found.items()}
         elements = eqs.terms.working if work.shape[1] > 2 else ()

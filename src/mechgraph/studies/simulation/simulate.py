@@ -18,7 +18,7 @@ from ...arguments import choice, earlier_word, flag, named, number, one_of
 from ...contract.closed import Account
 from ...contract.evaluator import searching
 from ...errors import ArgumentError, SimulationError, UnsupportedError
-from ...interrupts import Interrupts, remembered_interrupts
+from ...interrupts import Interrupts, ending_interrupts, remembered_interrupts, taken
 from ...kernels.kinks import kinks
 from ...kernels.stepping import CROSSING, METHODS, TOO_SMALL
 from ...motion.motion import Motion
@@ -120,40 +120,45 @@ def simulate(
     account = account if _is_elements(account) else flag('account (or "elements")', account)
     progress = choice("progress", progress, (True, False, None))
     times = _grid(duration, step, t)
-    context = Context.make(equations, inputs, parameters)
-    check_covered(inputs, times[[0, -1]])
-    watch = Watch(context, named("events", events))
-    one_of("way to keep constraints (drift)", drift, DRIFT, UnsupportedError)
-    rate = number("baumgarte", baumgarte, positive=True)
-    udot = _stabilized(equations, rate) if drift == "baumgarte" and equations.constraints else None
-    motion = equations.numeric.closed.flow(udot, drift == "projection", account)
-    loop = context.loop
-    _check_samples(loop, times[-1] - times[0])
-    if not loop.is_open:
-        motion = motion.closed(loop.told, loop.known_inputs, loop.own, loop.own_rates)
-    state = assemble(equations, start, guess=guess, t=t, parameters=parameters)
-    check_determined(context, *state, t)
-    contacts = Contacts(equations, context) if equations.terms.chart.description.switched else None
-    surfaces = _surfaces(context, watch, contacts)
-    problem = Problem(
-        motion,
-        loop,
-        np.array(list(context.parameters.values())),
-        t,
-        *_tolerances(rtol, atol, np.inf if contacts is None else contacts.tolerance),
-        np.inf if max_step is None else number("max_step", max_step, positive=True),
-        surfaces.all,
-        surfaces.margins.numel(),
-        surfaces.pieces.numel(),
-    )
-    integrator = _integrator(equations, _method(method), problem, drift)
-    kept = drift in ("projection", STABILIZED)
-    further = loop.own_start, np.zeros(motion.work.numel())
-    recorder = Recorder(context, times, *state, *further, kept)
-    crossings = Crossings(integrator, surfaces, watch)
-    if contacts is not None:
-        contacts.check_start(t, *state)
-        contacts.machine = Machine.of(contacts, problem)
+    with remembered_interrupts():
+        context = Context.make(equations, inputs, parameters)
+        check_covered(inputs, times[[0, -1]])
+        watch = Watch(context, named("events", events))
+        one_of("way to keep constraints (drift)", drift, DRIFT, UnsupportedError)
+        rate = number("baumgarte", baumgarte, positive=True)
+        udot = (
+            _stabilized(equations, rate) if drift == "baumgarte" and equations.constraints else None
+        )
+        motion = equations.numeric.closed.flow(udot, drift == "projection", account)
+        loop = context.loop
+        _check_samples(loop, times[-1] - times[0])
+        if not loop.is_open:
+            motion = motion.closed(loop.told, loop.known_inputs, loop.own, loop.own_rates)
+        state = assemble(equations, start, guess=guess, t=t, parameters=parameters)
+        check_determined(context, *state, t)
+        contacts = (
+            Contacts(equations, context) if equations.terms.chart.description.switched else None
+        )
+        surfaces = _surfaces(context, watch, contacts)
+        problem = Problem(
+            motion,
+            loop,
+            np.array(list(context.parameters.values())),
+            t,
+            *_tolerances(rtol, atol, np.inf if contacts is None else contacts.tolerance),
+            np.inf if max_step is None else number("max_step", max_step, positive=True),
+            surfaces.all,
+            surfaces.margins.numel(),
+            surfaces.pieces.numel(),
+        )
+        integrator = _integrator(equations, _method(method), problem, drift)
+        kept = drift in ("projection", STABILIZED)
+        further = loop.own_start, np.zeros(motion.work.numel())
+        recorder = Recorder(context, times, *state, *further, kept)
+        crossings = Crossings(integrator, surfaces, watch)
+        if contacts is not None:
+            contacts.check_start(t, *state)
+            contacts.machine = Machine.of(contacts, problem)
     began = clock.perf_counter()
     outcome, failure = "finished", None
     try:
@@ -162,6 +167,7 @@ def simulate(
         if watch.stopped:
             outcome = f"stopped by event {watch.stopped!r}"
     except KeyboardInterrupt:
+        taken()
         outcome = "interrupted"
         _keep_last(integrator, recorder)
     except IntegrationFailure as met:
@@ -174,7 +180,7 @@ def simulate(
     trajectory = recorder.trajectory(outcome, watch, statistics)
     if failure is not None:
         raise SimulationError(diagnosis(context, trajectory, failure), trajectory)
-    with suppress(KeyboardInterrupt):  # the motion is there
+    with ending_interrupts():  # the motion is there
         warn_of_rounding(integrator, rtol)
         warn_of_depth(trajectory, integrator, recorder)
         if equations.constraints:
