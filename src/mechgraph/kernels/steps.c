@@ -111,11 +111,14 @@ static void surfaces(Run *r, double t, const double *y, double *g) {
     memcpy(g, r->result, r->surfaces * sizeof(double));
 }
 
-/* Whether two states are so far apart that no drift explains it: a constraint has jumped. */
-static int apart(long n, const double *a, const double *b) {
-    for (long i = 0; i < n; i++)
-        if (!(fabs(a[i] - b[i]) <= 1e-2 * (1 + fabs(a[i])))) return 1;
-    return 0;
+/* How far two states are apart, in proportion. */
+static double apart(long n, const double *a, const double *b) {
+    double most = 0;
+    for (long i = 0; i < n; i++) {
+        double part = fabs(a[i] - b[i]) / (1 + fabs(a[i]));
+        if (!(part <= most)) most = isnan(part) ? INFINITY : part;
+    }
+    return most;
 }
 
 static double scale(const Run *r, double y) { return r->atol + r->rtol * fabs(y); }
@@ -645,6 +648,7 @@ static double after(Run *r, double error, int taken) {
 
 /* --- surfaces ----------------------------------------------------------------------------------------------------- */
 
+static const double JUMP = 1e-2, DRIFT = 1e-6; /* ways back to the constraints, in proportion: no drift, surely no more */
 static const double NOTHING = 1e-14; /* in proportion to the largest value so far */
 static const double LEAST_SEARCHED = 1e-3; /* of a step; where less can be searched, it may be noise */
 
@@ -937,6 +941,17 @@ static int is_rounding(Run *r, double error) {
     return 1;
 }
 
+/* Whether the way back to the constraints is so long that no drift explains it, for a constraint has jumped; or does not
+   lead there, as beyond a dead end, or where a ring tips over: another way from its end is as long. */
+static int is_lost(Run *r) {
+    double way = apart(r->n, r->fresh, r->kept), *next = r->F;
+    if (!r->keep || way <= DRIFT) return 0;
+    if (!(way <= JUMP)) return 1;
+    memcpy(next, r->kept, r->n * sizeof(double));
+    keep(r, r->t + r->step, next);
+    return !(apart(r->n, r->kept, next) < 0.9 * way);
+}
+
 /* Whether the step is to be taken; if not, another one is to be tried. Where the slopes are not known well enough (near
    singular positions), no much shorter step would be better: it would only be nearer. Steps of about the same length,
    whose stages are elsewhere, are tried then, and the less is asked of them the more have failed. */
@@ -950,7 +965,7 @@ static int is_good(Run *r, double error) {
         if (error > r->rough) r->rough = error, r->rough_at = r->t;
         error = 0.5;
     }
-    if (apart(r->n, r->fresh, r->kept)) {
+    if (is_lost(r)) {
         r->h = 0.2 * r->step;
         return 0;
     }
