@@ -507,7 +507,17 @@ class SciPy(Integrator):
                 return False
             self._end, self._dense = self._solver.t, self._solver.dense_output()
         self._kept = self._kept_at(self._end, self._solver.y)
-        return bool((np.abs(self._kept - self._solver.y) <= JUMP * (1 + np.abs(self._kept))).all())
+        way = np.abs(self._kept - self._solver.y)
+        return bool((way <= JUMP * (1 + np.abs(self._kept))).all()) and not self._is_lost(way)
+
+    def _is_lost(self, way: np.ndarray) -> bool:
+        """Whether the way back to the constraints does not lead there; see ``is_lost`` of
+        steps.c."""
+        first = self.problem.measured(way, self._solver.y)
+        if self._keep is None or first < 1:
+            return False
+        further = self._keep(self._end, self._kept) - self._kept
+        return not self.problem.measured(further, self._solver.y) < 0.9 * first
 
     def _shorten(self, end: float) -> bool:
         """Begin anew with a short step, after one that a constraint's jump made useless, or slopes
