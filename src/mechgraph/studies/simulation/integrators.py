@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from .loop import Call, Loop
 
 SMALL = 300  # states beyond which no run changes over to the implicit method by itself
-JUMP = 1e-2  # change by keeping the constraints, in proportion, that no drift explains
+# changes by keeping the constraints, in proportion: what no drift explains, and what is no more
+JUMP, DRIFT = 1e-2, 1e-6
 STALLED = 2000  # steps without progress after which a method has failed
 HARDLY = 1e-10  # of the time: what is no progress
 PART, ROUNDED = 0.1, 1e-12  # of the tolerance, and of the state: what surfaces are not known to
@@ -347,6 +348,11 @@ class Stepping(Integrator):
 EXPLICIT = (DOP853, RK45)
 
 
+def _apart(a: np.ndarray, b: np.ndarray) -> float:
+    """How far two states are apart, in proportion."""
+    return float((np.abs(a - b) / (1 + np.abs(a))).max())
+
+
 class _NoSlopes(Exception):
     """Slopes that are not finite."""
 
@@ -507,17 +513,16 @@ class SciPy(Integrator):
                 return False
             self._end, self._dense = self._solver.t, self._solver.dense_output()
         self._kept = self._kept_at(self._end, self._solver.y)
-        way = np.abs(self._kept - self._solver.y)
-        return bool((way <= JUMP * (1 + np.abs(self._kept))).all()) and not self._is_lost(way)
+        return not self._is_lost()
 
-    def _is_lost(self, way: np.ndarray) -> bool:
-        """Whether the way back to the constraints does not lead there; see ``is_lost`` of
+    def _is_lost(self) -> bool:
+        """Whether the way back to the constraints is too long, or leads nowhere; see ``is_lost`` of
         steps.c."""
-        first = self.problem.measured(way, self._solver.y)
-        if self._keep is None or first < 1:
+        way = _apart(self._solver.y, self._kept)
+        if way <= DRIFT:
             return False
-        further = self._keep(self._end, self._kept) - self._kept
-        return not self.problem.measured(further, self._solver.y) < 0.9 * first
+        next_one = self._kept_at(self._end, self._kept)
+        return not (way <= JUMP and _apart(self._kept, next_one) < 0.9 * way)
 
     def _shorten(self, end: float) -> bool:
         """Begin anew with a short step, after one that a constraint's jump made useless, or slopes
