@@ -57,7 +57,7 @@ class _Run(ctypes.Structure):
         *_fields(_long, "crossings capacity"),
         *_fields(_at, "size unsure low from to"),
         *_fields(_long, "doubted crowded noisy"),
-        *_fields(_double, "searched searchable"),
+        *_fields(_double, "searched searchable latest"),
         *_fields(_long, "count done"),
         *_fields(_at, "times out"),
         *_fields(_long, "rows traced stride since"),

@@ -62,8 +62,9 @@ typedef struct {
     /* surfaces: which side they are on, how large they get, and where they were found to cross in the last step */
     long *side, *after, *which, crossings, capacity; /* `after`: the sides at the end of the step */
     double *size, *unsure, *low, *from, *to; /* `unsure`: see `doubt`; `low`: what is smaller is on no side */
-    long doubted, crowded, noisy; /* `crowded`: searches in a row that did not end; `noisy`: until which step none has to */
-    double searched, searchable; /* the part of the last step that was searched; the length that can be (0: any) */
+    long doubted, crowded, noisy; /* `crowded`: searches that ended ever sooner; `noisy`: until which step none has to end */
+    double searched, searchable, latest; /* the part of the last step that was searched; the length that can be (0: any), and
+                                            that could be when a search did not end */
     /* output */
     long count, done;
     const double *times;
@@ -782,14 +783,14 @@ static long look(Run *r) {
 /* Whether surfaces have more waves in the step than could be searched: then a shorter one is tried. What is as crowded
    however short the step is, is noise. */
 static int is_crowded(Run *r) {
-    if (r->searched >= 1) r->crowded = 0, r->searchable *= 1.5;
+    if (r->searched >= 1) r->searchable *= 1.5;
     if (r->searched >= 1 || r->steps < r->noisy) return 0;
-    if (r->searched < LEAST_SEARCHED && ++r->crowded > 3) {
-        r->crowded = 0, r->noisy = r->steps + DOUBT;
-        return 0;
-    }
-    r->searchable = fmax(LEAST_SEARCHED, 0.9 * r->searched) * r->step;
-    return 1;
+    double length = fmax(LEAST_SEARCHED, 0.9 * r->searched) * r->step;
+    r->crowded = length > 0.7 * r->latest ? 0 : r->crowded + 1;
+    int noise = r->crowded > 1;
+    if (noise) r->crowded = 0, r->noisy = r->steps + DOUBT;
+    r->searchable = r->latest = noise ? 0 : length;
+    return !noise;
 }
 
 /* The surfaces at the end of what was attempted. */
@@ -941,12 +942,12 @@ static int is_rounding(Run *r, double error) {
     return 1;
 }
 
-/* Whether the way back to the constraints is so long that no drift explains it, for a constraint has jumped; or does not
-   lead there, as beyond a dead end, or where a ring tips over: another way from its end is as long. */
+/* Whether the way back to the constraints is so long that no drift explains it, for a constraint has jumped; or, with
+   rigid contacts, does not lead there, for a ring has tipped over: another way from its end is as long. */
 static int is_lost(Run *r) {
     double way = apart(r->n, r->fresh, r->kept), *next = r->F;
     if (!r->keep || way <= DRIFT) return 0;
-    if (!(way <= JUMP)) return 1;
+    if (!(way <= JUMP) || !r->margins) return !(way <= JUMP);
     memcpy(next, r->kept, r->n * sizeof(double));
     keep(r, r->t + r->step, next);
     return !(apart(r->n, r->kept, next) < 0.9 * way);
@@ -1007,7 +1008,7 @@ EXPORT int steps_integrate(Run *r, double end, double seconds) {
             memcpy(r->side, r->after, r->surfaces * sizeof(long));
         }
         double part = r->step / fabs(r->t); /* where rounding has to do with it, that is seen sooner */
-        r->crawling = part < 1e-8 ? r->crawling + (r->roughly ? 1000 : part < 1e-12 ? 40 : part < 1e-9) : 0;
+        r->crawling = part < 1e-8 ? r->crawling + (r->roughly ? 200 : part < 1e-12 ? 40 : part < 1e-9) : 0;
         steps_accept(r, r->until);
         if (changed) return r->method == RK8 ? STIFF : NOT_STIFF;
     }

@@ -384,7 +384,8 @@ class SciPy(Integrator):
         self._unsure, self._doubted = np.zeros(count), -DOUBT
         self._traced: list[tuple[float, np.ndarray]] = []
         self._first: float | None = None
-        self._searchable, self._crowded, self._noisy = np.inf, 0, 0  # see ``is_crowded`` of steps.c
+        # see ``is_crowded`` of steps.c
+        self._searchable, self._latest_length, self._crowded, self._noisy = np.inf, 0.0, 0, 0
         self._latest = -np.inf  # when slopes were asked for
         self._stride = 1
 
@@ -519,8 +520,8 @@ class SciPy(Integrator):
         """Whether the way back to the constraints is too long, or leads nowhere; see ``is_lost`` of
         steps.c."""
         way = _apart(self._solver.y, self._kept)
-        if way <= DRIFT:
-            return False
+        if way <= DRIFT or not self.problem.margins:
+            return not way <= JUMP
         next_one = self._kept_at(self._end, self._kept)
         return not (way <= JUMP and _apart(self._kept, next_one) < 0.9 * way)
 
@@ -568,11 +569,13 @@ class SciPy(Integrator):
         steps.c."""
         if self.steps < self._noisy:
             return False
-        self._crowded = self._crowded + 1 if searched < LEAST_SEARCHED else 0
-        if self._crowded > 3:
+        length = max(LEAST_SEARCHED, 0.9 * searched) * (self._end - self.t)
+        self._crowded = 0 if length > 0.7 * self._latest_length else self._crowded + 1
+        if self._crowded > 1:
             self._crowded, self._noisy = 0, self.steps + DOUBT
+            self._searchable, self._latest_length = np.inf, 0.0
             return False
-        self._searchable = max(LEAST_SEARCHED, 0.9 * searched) * (self._end - self.t)
+        self._searchable = self._latest_length = length
         self._first, self._solver = None, None
         return True
 
