@@ -490,7 +490,14 @@ def test_agreement_refuses_a_constraint_that_hardly_binds():
         mg.agreement(s, 2)
 
 
-@EVERY_WAY
+@pytest.mark.parametrize(
+    ("tier", "method"),
+    [
+        *((IN_C, method) for method in (None, *METHODS)),
+        *(pytest.param(SCIPY, method, marks=pytest.mark.slow) for method in (None, *METHODS)),
+    ],
+    indirect=["tier"],
+)
 def test_a_rod_that_gets_too_short_ends_the_run_by_any_method(tier, method):
     """Nothing can follow it from t = 0.5 on; steps get shorter and shorter, and that is told."""
     s = mg.System("slider", gravity=(0, 0, 0))
