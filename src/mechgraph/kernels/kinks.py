@@ -43,6 +43,7 @@ def pieces(kinks: SX) -> SX:
 
 
 def _piece(kink: SX) -> SX | None:
+    """The piece of one kink; None if it is no such wave."""
     level = [kink]
     for _ in range(WAVE_DEPTH):
         calls = [node for node in level if node.n_dep() and node.op() == ca.OP_CALL]
