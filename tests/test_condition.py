@@ -301,7 +301,7 @@ def test_a_rod_that_does_not_spin_by_expressions_and_numbers(formalism):
 # --- sizes ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("formalism", ["kane", "lagrange", "appell"])
+@pytest.mark.parametrize("formalism", ["kane", "lagrange", "appell", "hamilton"])
 def test_what_would_take_minutes_is_refused_at_once(formalism, monkeypatch):
     s = rods(6, 0.01)
     assert s.equations(formalism).terms.M.shape == (6, 6)

@@ -531,3 +531,28 @@ def test_a_trajectory_that_is_lost_is_named():
     with pytest.warns(UserWarning, match=r"number 1 is lost after t = 0 s: the mass matrix"):
         found = s.equations().rollout(q, 0 * q, step=1e-3, steps=4)
     assert np.isfinite(found.q[[0, 2]]).all()
+
+
+def test_trajectories_that_leave_their_constraints_are_told():
+    """Two speeds that contradict each other after the start; and one of three arms that is drawn
+    beyond its reach."""
+    s = mg.System("torn")
+    s.prismatic("x", s.ground, s.body("m", mass=1.0, inertia=0), axis="x")
+    for name, rate in (("once", 1), ("twice", 2)):
+        s.constrain(name, velocity=lambda m, rate=rate: m.speed("x'") - rate * m.time)
+    with pytest.warns(UserWarning, match=r"1 of 1 .* 'once' of number 0 is off by 0\.005 at t = 0"):
+        s.equations().rollout([0.0], [0.0], step=0.01, steps=10)
+
+    s = mg.System("drawn")
+    upper, lower = (s.body(x, mass=1.0, com=(0.5, 0, 0), inertia=(0, 0.1, 0.1)) for x in "ab")
+    s.revolute("p", s.ground, upper, axis="y")
+    s.revolute("q", upper, lower, axis="y", at=(1, 0, 0))
+    s.marker("tip", lower, (1, 0, 0))
+    rate = s.parameter("rate", 0.1)
+    s.constrain("drawn", lambda m: m.position("tip")[0] - 1 - rate * m.time)
+    eqs = s.equations()
+    q, u = eqs.assemble({"p": 0.5}, guess={"q": -1.5})
+    with pytest.warns(UserWarning, match="'drawn' of number 1 is off"):
+        found = eqs.rollout(q, u, step=0.01, steps=120, parameters=[[0.1], [1.0], [0.2]])
+    kept = eqs.position_violation(found.q[[0, 2]], found.time, np.array([[[0.1]], [[0.2]]]))
+    assert np.abs(kept).max() < 1e-9

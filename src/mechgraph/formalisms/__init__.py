@@ -9,7 +9,6 @@ from typing import Any
 
 from ..motion.absolute import absolute_chart
 from ..motion.chart import Chart
-from ..motion.momenta import momentum_chart
 from ..motion.nodes import node_chart
 from ..motion.points import point_chart
 from ..motion.speeds import joint_chart
@@ -51,7 +50,7 @@ FORMALISMS: dict[str, Formalism | Callable[..., Dynamics]] = {
     "gauss": gauss.derive,
     "boltzmann-hamel": boltzmann_hamel.derive,
     "maggi": maggi.derive,
-    "hamilton": Formalism(hamilton.derive, momentum_chart, "joint, momenta"),
+    "hamilton": Formalism(hamilton.derive, hamilton.chart, "joint, momenta"),
     "absolute": Formalism(absolute.derive, absolute_chart, "absolute"),
     "points": Formalism(points.derive, point_chart, "points", ("form", "places", "eliminated")),
     "nodes": Formalism(nodes.derive, node_chart, "nodes"),

@@ -19,11 +19,21 @@ from functools import cache
 import casadi as ca
 from casadi import SX
 
+from ..model.description import Description
 from ..motion.energy import potential
-from ..motion.momenta import MomentumChart
+from ..motion.momenta import MomentumChart, momentum_chart
+from ..motion.speeds import joint_chart
 from .boltzmann_hamel import gammas, turning
-from .dynamics import Coefficient, Dynamics
+from .dynamics import Coefficient, Dynamics, check_size
 from .lagrange import applied_forces
+
+OPERATIONS = 40  # for every pair of speeds that move a body: M is eliminated, and differentiated
+
+
+def chart(description: Description) -> MomentumChart:
+    """Momenta, of a system whose M can be eliminated."""
+    check_size(joint_chart(description), "hamilton", OPERATIONS)
+    return momentum_chart(description)
 
 
 def derive(chart: MomentumChart) -> Dynamics:

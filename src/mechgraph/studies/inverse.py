@@ -14,6 +14,7 @@ from ..arguments import numbers, some_of
 from ..closures.numbers import RANK_TOLERANCE
 from ..errors import ArgumentError, UnsupportedError
 from ..formalisms import DEFAULT
+from ..interrupts import remembered_interrupts
 from ..results.trajectory import Trajectory
 from .assembly.conversion import is_jointed
 from .prescribed import prescribed_motion
@@ -27,6 +28,7 @@ TOLERANCE = (
 NEWTON, CONVERGED = 60, 1e-13
 
 
+@remembered_interrupts()
 def inverse_dynamics(
     equations: Equations,
     motion: Any,

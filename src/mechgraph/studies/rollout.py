@@ -13,17 +13,19 @@ import numpy as np
 from ..arguments import earlier_word, number, numbers, one_of, whole
 from ..contract.evaluator import searching
 from ..errors import ArgumentError, UnsupportedError, shown
+from ..interrupts import remembered_interrupts
 from ..kernels.compiler import CompilationFailure, report
 from ..kernels.flow import METHODS
 from ..results.rollouts import Rollouts
 from ..tables.series import at_times, check_covered
 from .controlled import Controlled, has_laws
-from .projection import project
+from .projection import project, violations
 
 if TYPE_CHECKING:
     from ..equations import Equations
 
 TOLERANCE = 1e-9  # of the constraints at the start
+UNMET = 1e-6  # of the largest coordinate and speed: a constraint that is not kept
 AWAY = 1e10  # a coordinate or speed that has run away
 MOST_STEPS = 100_000_000  # whose moments are stored
 
@@ -78,8 +80,26 @@ def rollout(
     if steps % every:
         raise ArgumentError(f"every must be a divisor of steps, got steps={steps}, every={every}")
     q, u, p = _states(equations, q, u, parameters)
-    q, u = _on_constraints(equations, q, u, np.full(len(q), t), p)
-    start, grid = np.hstack([q, u]), (t, step, steps, every)
+    with remembered_interrupts():
+        q, u = _on_constraints(equations, q, u, np.full(len(q), t), p)
+        start, grid = np.hstack([q, u]), (t, step, steps, every)
+        found, w = _computed(equations, start, inputs, p, grid, method, threads)
+    _warn_if_lost(found, w, p)
+    _warn_if_unmet(found, p)
+    return found
+
+
+def _computed(
+    equations: Equations,
+    start: np.ndarray,
+    inputs: Any,
+    p: np.ndarray,
+    grid: tuple[float, float, int, int],
+    method: str,
+    threads: int,
+) -> tuple[Rollouts, np.ndarray]:
+    """Trajectories, and the inputs at what is recorded of them, as far as they are known before."""
+    t, step, steps, every = grid
     moments = t + step * np.arange(steps)
     check_covered(inputs, moments)
     if has_laws(inputs):
@@ -87,20 +107,15 @@ def rollout(
         run = controlled.run(start, t, steps, every, method, threads, _interpreted)
         states, further, tier = run
         found = replace(_rollouts(equations, states, t, step * every, tier), further=further)
-        _warn_if_lost(found, np.zeros((len(found.time), len(equations.inputs))), p)
-        return found
-    w = _inputs(equations, at_times(inputs, moments), len(q), steps)
+        return found, np.zeros((len(found.time), len(equations.inputs)))
+    w = _inputs(equations, at_times(inputs, moments), len(start), steps)
     try:
-        states, tier = (
-            equations.numeric.rollout(start, w, p, *grid, method, threads),
-            "machine code",
-        )
+        states = equations.numeric.rollout(start, w, p, *grid, method, threads)
+        tier = "machine code"
     except CompilationFailure as failure:
         report(failure, "rollouts in the interpreter")
         states, tier = _interpreted(equations, start, w, p, *grid, method), "interpreter"
-    found = _rollouts(equations, states, t, step * every, tier)
-    _warn_if_lost(found, w[..., ::every, :], p)
-    return found
+    return _rollouts(equations, states, t, step * every, tier), w[..., ::every, :]
 
 
 def _rollouts(
@@ -133,6 +148,29 @@ def _warn_if_lost(found: Rollouts, w: np.ndarray, p: np.ndarray) -> None:
         f"after t = {t:.6g} s: {why}",
         stacklevel=3,
     )
+
+
+def _warn_if_unmet(found: Rollouts, p: np.ndarray) -> None:
+    """Say so where trajectories leave their constraints: at dead ends, and where these contradict
+    each other."""
+    equations, p = found.equations, np.broadcast_to(p, (len(found), p.shape[-1]))
+    for k, t in enumerate(found.time if equations.constraints else ()):
+        states = np.hstack([found.q[:, k], found.u[:, k]])
+        known = np.flatnonzero(np.isfinite(states).all(axis=1))
+        size = 1 + np.abs(states[known]).max(axis=1, initial=0.0)
+        off = violations(equations, found.q[known, k], found.u[known, k], t, p[known])
+        for level, rows in zip(("", "the rate of "), off, strict=True):
+            excess = np.abs(rows) > UNMET * size[:, None]
+            if excess.any():
+                i, row = np.argwhere(excess)[0]
+                warnings.warn(
+                    f"{np.count_nonzero(excess.any(axis=1))} of {len(found)} trajectories leave "
+                    f"their constraints: {level}{equations.constraints[row]!r} of number "
+                    f"{known[i]} is off by {np.abs(rows[i, row]):.2g} at t = {t:.6g} s; do not "
+                    "trust them from there on. Try a shorter step, or simulate",
+                    stacklevel=3,
+                )
+                return
 
 
 def _states(

@@ -25,6 +25,7 @@ from ...arguments import Numbers, flag, named, number
 from ...closures.numbers import RANK_TOLERANCE
 from ...contract.evaluator import searching
 from ...errors import ArgumentError, AssemblyError, shown, unknown
+from ...interrupts import remembered_interrupts
 from ...model.stops import ENDS, CompliantStop, RigidStop
 from ..assembly.conversion import convert, jointed, with_turns
 from ..projection import moved
@@ -50,6 +51,7 @@ SLOW, STILL = 1e-6, 1e-13  # relative change of r² that leads nowhere, and one 
 SAME = 1e-3  # relative difference of r² that tells nothing
 
 
+@remembered_interrupts()
 def inverse_kinematics(
     equations: Equations,
     targets: Mapping[Any, Any],
@@ -136,7 +138,7 @@ def _bounds(equations: Equations, limits: Any, context: dict[str, Any]) -> np.nd
         warnings.warn(
             f"the limits of {', '.join(map(repr, cut))} are not kept: their joints are cut here; "
             "cut others (cut=True), or look at what is found",
-            stacklevel=3,
+            stacklevel=4,
         )
     for name, pair in ({name: stops[name] for name in free if name in stops} | given).items():
         if name not in free:
