@@ -50,9 +50,9 @@ def export_fmu(equations: Equations, path: str | Path, version: str = "3.0", **a
 def _contents(model: FmuModel, version: str) -> dict[str, str | bytes]:
     """All files of the archive."""
     driver = f"fmi{version[0]}.c"
-    sources = {"steps.c": text_of("steps.c")}
+    sources = {"steps.c": text_of("steps/steps.c")}
     if model.contacts is not None:
-        sources["contacts.c"] = text_of("contacts.c")
+        sources["contacts.c"] = text_of("contacts/contacts.c")
     for name in ("fmu.h", driver):
         sources[name] = files(__package__).joinpath(name).read_text(encoding="utf-8")
     text = _model_source(model)

@@ -4,8 +4,10 @@ and the drivers that call them."""
 from __future__ import annotations
 
 import functools
+import re
 from dataclasses import dataclass
 from importlib.resources import files
+from pathlib import Path
 
 from .blocks import print_blocks
 from .program import Program
@@ -63,13 +65,15 @@ EXPORT int NAME_one(const double *x, double *y) {
 """
 
 
+INCLUDED = re.compile(r'^#include "(.+)"\n', re.MULTILINE)
 # the files that decide how a program is printed
 EMITTER = ("lanes.h", "rollout.h", "program.py", "roll.py", "blocks.py", "emit.py")
 
 
 def text_of(name: str) -> str:
-    """The text of a file beside this one."""
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+    """The text of a file beside this one, with what it includes from its folder."""
+    text, folder = files(__package__).joinpath(name).read_text(encoding="utf-8"), Path(name).parent
+    return INCLUDED.sub(lambda found: text_of((folder / found[1]).as_posix()), text)
 
 
 @functools.cache

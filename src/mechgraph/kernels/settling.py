@@ -48,7 +48,7 @@ class _Contacts(ctypes.Structure):
 @functools.cache
 def _library(compiler: Compiler | None) -> ctypes.CDLL:
     """The compiled contacts.c; a ``CompilationFailure`` if there is no compiler."""
-    text = text_of("contacts.c")
+    text = text_of("contacts/contacts.c")
     library = load(key_of(text), lambda: text)
     library.contacts_settle.argtypes = [_at]
     for size in (library.contacts_room, library.contacts_whole):

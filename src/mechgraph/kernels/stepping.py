@@ -78,7 +78,7 @@ class _Run(ctypes.Structure):
 @functools.cache
 def _library(compiler: Compiler | None) -> ctypes.CDLL:
     """The compiled steps.c; a ``CompilationFailure`` if there is no compiler."""
-    text = text_of("steps.c")
+    text = text_of("steps/steps.c")
     library = load(key_of(text), lambda: text)
     library.steps_attempt.restype = _double
     library.steps_attempt.argtypes = [_at, _double]

@@ -1,0 +1,122 @@
+/* A run, and what is asked of the model. */
+#include <complex.h>
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#ifndef EXPORT /* an FMU keeps it to itself */
+#ifdef _WIN32
+#define EXPORT __declspec(dllexport)
+#else
+#define EXPORT __attribute__((visibility("default")))
+#endif
+#endif
+
+/* x = (y, t, constants), w is workspace; what is not zero stops the run. */
+typedef int (*Function)(const double *x, double *w, double *out);
+
+/* What is asked at the moments start + tick / rate: its values are those constants from then on. */
+typedef struct {
+    Function call;
+    double start, rate;
+    long tick, count;
+    const long *place;
+} Sampler;
+
+enum { END, TOO_SMALL, GO_ON, CROSSING, STOPPED, STIFF, NOT_STIFF };
+enum { RK8, RADAU, RK45 };
+enum { NOT_SHORT, RK4, RK5 };
+enum { CRAWLING = 20000 }; /* steps in a row that hardly go on, after which there is no going on */
+enum { DEPTH = 40, SEARCH = 1000 }; /* of the search for crossings: halvings, looks at a step */
+enum { PASSING = 24 }; /* halvings after which two pieces are next to each other, or what they are of repeats itself */
+enum { DOUBT = 50 };  /* steps for which it is taken as known what is noise */
+enum { FAILED = 2 }; /* attempts at a step that were not good enough, as they are where nothing jumps */
+
+typedef struct {
+    /* what is integrated; `signal` writes constants that belong to x before slopes (1) and surfaces (2) are taken */
+    Function flow, keep, surface, signal;
+    long n, moving, surfaces, margins, pieces, signalled; /* `moving`: so many of y the slopes depend on; `margins`: see `look`;
+                                                            `pieces`: so many surfaces, the last, are numbers of pieces */
+    double rtol, atol, longest;
+    long method, watching, load; /* `watching`: tell of stiffness; `load`: operations of an evaluation */
+    /* the state, its slopes, the step to try next (0: to be found) and the one that was tried */
+    double t, h, step, next, whole, until; /* `until`: where the step ends, `whole`: its length */
+    double *y, *ydot, *fresh, *kept;
+    /* places for numbers */
+    double *x, *result, *work, *K, *F, *stage, *J, *LU, *Z, *W, *P, *G, *probe;
+    double complex *CLU, *right;
+    long *pivots, *cpivots;
+    /* surfaces: which side they are on, how large they get, and where they were found to cross in the last step */
+    long *side, *after, *which, crossings, capacity; /* `after`: the sides at the end of the step */
+    double *size, *unsure, *low, *from, *to; /* `unsure`: see `doubt`; `low`: what is smaller is on no side */
+    long doubted, crowded, noisy; /* `crowded`: searches that ended ever sooner; `noisy`: until which step none has to end */
+    double searched, searchable, latest; /* the part of the last step that was searched; the length that can be (0: any), and
+                                            that could be when a search did not end */
+    /* output */
+    long count, done;
+    const double *times;
+    double *out;
+    /* some states along the way, evenly spread over the steps: (t, y) in rows */
+    long rows, traced, stride, since;
+    double *trace;
+    /* counts and memory */
+    long steps, evaluations, stopped, rejections, dense, stiff, calm, iterations, factored, current;
+    double before, step_before, guessed, factored_step, rate, spectral, rough, rough_at;
+    double price, paid, since_time; /* of the explicit method, for a unit of time; of the implicit one, since then */
+    long patience, since_steps, crawling, is_explicit; /* `crawling`: steps that hardly go on */
+    long roughly; /* steps for which what was seen of rounding is remembered: */
+    double level, wanted; /* how large it is, and the step that would else be right */
+    /* samplers; and what they have held, in rows: the moment, and the last `held` constants */
+    Sampler *sampler;
+    double *log;
+    long samplers, held, width, logged, log_rows; /* `width`: of x */
+    long try_short, short_step, wait[3], waiting[3]; /* by which method a step was short; how many to wait for the next try */
+} Run;
+
+static void place(Run *r, double t, const double *y, int purpose) {
+    memcpy(r->x, y, r->n * sizeof(double));
+    r->x[r->n] = t;
+    if (r->signal && (r->signalled & purpose) && !r->stopped) r->stopped = r->signal(r->x, r->work, r->result);
+}
+
+static void slopes(Run *r, double t, const double *y, double *ydot) {
+    place(r, t, y, 1);
+    r->evaluations++;
+    if (!r->stopped) r->stopped = r->flow(r->x, r->work, r->result);
+    memcpy(ydot, r->result, r->n * sizeof(double));
+}
+
+static void keep(Run *r, double t, double *y) {
+    if (!r->keep) return;
+    place(r, t, y, 0);
+    if (!r->stopped) r->stopped = r->keep(r->x, r->work, r->result);
+    memcpy(y, r->result, r->n * sizeof(double));
+}
+
+static void surfaces(Run *r, double t, const double *y, double *g) {
+    place(r, t, y, 2);
+    if (!r->stopped) r->stopped = r->surface(r->x, r->work, r->result);
+    memcpy(g, r->result, r->surfaces * sizeof(double));
+}
+
+/* How far two states are apart, in proportion. */
+static double apart(long n, const double *a, const double *b) {
+    double most = 0;
+    for (long i = 0; i < n; i++) {
+        double part = fabs(a[i] - b[i]) / (1 + fabs(a[i]));
+        if (!(part <= most)) most = isnan(part) ? INFINITY : part;
+    }
+    return most;
+}
+
+static double scale(const Run *r, double y) { return r->atol + r->rtol * fabs(y); }
+
+/* Root of the mean square of a in units of the tolerance at y. */
+static double norm(const Run *r, const double *a, const double *y) {
+    double sum = 0;
+    for (long i = 0; i < r->n; i++) {
+        double e = a[i] / scale(r, y[i]);
+        sum += e * e;
+    }
+    return sqrt(sum / r->n);
+}
