@@ -19,7 +19,7 @@ from .settle import driven, endless, settle, warn_of_paradoxes
 
 if TYPE_CHECKING:
     from ...equations import Equations
-    from ..simulation.integrators import Problem
+    from ..simulation.integrator import Problem
     from .modes import Contacts
 
 MODES = ("touching", "sticking", "flat", "heading")

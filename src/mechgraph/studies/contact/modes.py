@@ -28,7 +28,7 @@ from casadi import SX
 from ...errors import ArgumentError
 from ..assembly.assemble import GIVEN
 from ..projection import project
-from ..simulation.integrators import IntegrationFailure
+from ..simulation.integrator import IntegrationFailure
 from .machine import Machine
 from .points import (
     gravity,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..projection import project, shifted
-from ..simulation.integrators import IntegrationFailure
+from ..simulation.integrator import IntegrationFailure
 from .complementarity import NoSolution, Site, solve
 from .impacts import impulses
 from .moment import Moment, contact_terms

@@ -24,7 +24,7 @@ from scipy.optimize import brentq
 
 from ...kernels.kinks import pieces
 from .events import Watch
-from .integrators import IntegrationFailure, Integrator
+from .integrator import IntegrationFailure, Integrator
 
 STANDSTILL = 1000  # steps with kinks in (all but) one moment after which a run has failed
 LITTLE = 300.0  # motion between two of them, in units of the tolerance, that is next to none

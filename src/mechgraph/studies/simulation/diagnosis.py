@@ -16,7 +16,7 @@ from ...contract.mobility import lost_rows
 from ...model.contact.compliant import CompliantContact
 from ...results.trajectory import Trajectory
 from .context import Context
-from .integrators import IntegrationFailure, Integrator
+from .integrator import IntegrationFailure, Integrator
 from .loop import InputFailure
 from .recorder import Recorder
 

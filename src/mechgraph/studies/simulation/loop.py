@@ -23,7 +23,7 @@ from ...errors import ArgumentError, ModelError, blamed, shown, told
 from ...motion.motion import column
 from ...motion.variables import column_of
 from ...vectors import NO_NUMBER, has_nan
-from .integrators import IntegrationFailure
+from .integrator import IntegrationFailure
 
 if TYPE_CHECKING:
     from ...equations import Equations

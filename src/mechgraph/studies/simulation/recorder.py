@@ -13,7 +13,7 @@ from ...results.trajectory import Trajectory
 from ..projection import project_measured, violations
 from .context import Context
 from .events import Watch
-from .integrators import IntegrationFailure, Integrator
+from .integrator import IntegrationFailure, Integrator
 from .loop import InputFailure
 
 LOOSE = 1e-7  # violation before projection at which it is looked at more closely

@@ -38,14 +38,14 @@ from .diagnosis import (
     warn_of_rounding,
 )
 from .events import Event, Watch
-from .integrators import (
+from .integrator import (
     ImplicitFailure,
     IntegrationFailure,
     Integrator,
     JumpingConstraint,
     Problem,
-    make_integrator,
 )
+from .integrators import make_integrator
 from .loop import InputFailure
 from .recorder import Recorder
 from .stabilized import Stabilized

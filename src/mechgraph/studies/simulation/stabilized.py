@@ -25,7 +25,8 @@ from scipy.sparse.linalg import splu
 
 from ...contract.closed import entries as entries_of
 from ...contract.solver import sparse_matrix
-from .integrators import Problem, SciPy
+from .integrator import Problem
+from .scipy_methods import SciPy
 
 if TYPE_CHECKING:
     from ...equations import Equations
