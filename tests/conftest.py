@@ -1,8 +1,9 @@
 """What every test finds: a cache of compiled kernels that belongs to this test run alone; and the
-quick lane, a sample of all tests."""
+lanes: the quick one, a sample of all tests, and the long tail of large families of tests."""
 
 from __future__ import annotations
 
+import collections
 import os
 import zlib
 
@@ -26,8 +27,18 @@ def pytest_addoption(parser):
     parser.addoption("--quick", action="store_true", help="a sample of the tests, under a minute")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Of every file some tests, always the same ones; none of the long tail."""
+    """``sampled(k)``: of a family of tests all but each k-th belong to the long tail. In the quick
+    lane: of every file some tests, always the same ones; none of the long tail."""
+    seen = collections.Counter()
+    for item in items:
+        sampled = item.get_closest_marker("sampled")
+        if sampled is not None:
+            family = item.nodeid.partition("[")[0]
+            if seen[family] % sampled.args[0]:
+                item.add_marker("slow")
+            seen[family] += 1
     if config.getoption("--quick"):
         items[:] = [
             item

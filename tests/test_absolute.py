@@ -280,6 +280,7 @@ def test_a_rod_between_two_points_of_one_body_is_no_constraint():
     assert mg.agreement(s, states=3, seed=29).worst < 1e-12
 
 
+@pytest.mark.slow
 def test_machine_code_does_not_ask_for_accelerations_at_the_reference():
     """Where the disc's frame and its chain do not fit together, and so nothing holds it."""
     equations = gallery.load("disc_three_ways").system().equations("absolute")

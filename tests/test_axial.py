@@ -100,6 +100,7 @@ def as_free(
     )
 
 
+@pytest.mark.sampled(3)
 @FORMALISMS
 @pytest.mark.parametrize("kind", FAMILY)
 def test_each_is_a_joint_of_the_tree(kind, formalism):
@@ -285,6 +286,7 @@ def test_a_weld_makes_one_body():
     assert gap(jointed.observe(seen, q, u), equations.observe(seen, *state)) < 1e-10
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", [Screw, SpringSlide, "fixed_servo_joint"])
 def test_every_formalism_agrees(kind):
     options = {} if callable(kind) else {"law": lambda t, angle, rate: mg.sin(t) - angle}

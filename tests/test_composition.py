@@ -241,6 +241,7 @@ def twin() -> mg.System:
     return s
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("formalism", IN_SPACE)
 def test_systems_by_any_formalism_are_parts(formalism):
     """An arm and a loose rod joined at a point, against the same system built of joints."""
@@ -414,6 +415,7 @@ def test_the_shape_of_the_tree_does_not_matter(seed):
         assert np.allclose(found, expected, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_random_compositions_check_themselves(seed):
     """Random planar bodies joined at random points, in random trees, with loops."""

@@ -154,6 +154,7 @@ WAYS = {  # how it is built, where it is, and independent speeds
 }  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", WAYS)
 def test_both_ways_agree_on_the_gallery(name):
     """Linearized parts, and exact derivatives of the equations of the whole."""

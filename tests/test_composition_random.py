@@ -193,6 +193,7 @@ def _assembled(plain, guess, wanted, u):
     return q, u - np.linalg.pinv(A, rcond=1e-9) @ (A @ u)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("loop", [False, True], ids=["tree", "loop"])
 @pytest.mark.parametrize("planar", [True, False], ids=["planar", "spatial"])
 @pytest.mark.parametrize("seed", range(3))

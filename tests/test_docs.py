@@ -233,12 +233,14 @@ def test_math_survives_markdown(page):
             assert not re.search(r"\\[^A-Za-z ]", formula), formula
 
 
+@pytest.mark.slow
 def test_support_page_is_what_the_code_says():
     assert (ROOT / "docs" / "support.md").read_text() == support.page(), (
         "python -m mechgraph.show.support > docs/support.md"
     )
 
 
+@pytest.mark.slow
 def test_gallery_page_is_what_the_gallery_says():
     assert (ROOT / "docs" / "gallery.md").read_text() == catalogue.page(), (
         "python -m mechgraph.show.catalogue > docs/gallery.md"

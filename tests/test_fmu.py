@@ -55,6 +55,7 @@ def simulated(file: Path, run: mg.Trajectory, kind: str, **options: Any) -> Any:
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_a_gallery_system_moves_in_others_programs_as_in_ours(name: str, tmp_path: Path) -> None:
     example, (version, duration) = gallery.load(name), SYSTEMS[name]

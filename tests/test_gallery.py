@@ -63,6 +63,7 @@ def test_complete(name):
     assert example.system().describe()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "options"), BUILT, ids=NAMED)
 def test_formalisms_and_closures_agree_at_the_start(name, options):
     example = gallery.load(name)
@@ -95,6 +96,7 @@ def test_formalisms_and_closures_agree_at_the_start(name, options):
         )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", CHECKED)
 def test_all_agree_at_random_states(name):
     """Formalisms in coordinates of their own among them."""

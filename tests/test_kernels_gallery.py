@@ -105,6 +105,7 @@ def spread(kernel: Kernel, rows: list[np.ndarray], oracle: list[np.ndarray]) -> 
     return far
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", MOTIONS)
 def test_machine_code_moves_as_the_interpreter(name):
     """Several states in the lanes of a register and one alone, to rounding in proportion to the

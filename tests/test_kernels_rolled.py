@@ -169,6 +169,7 @@ def states(function: ca.Function, count: int) -> list[np.ndarray]:
     return [random.uniform(0.2, 0.9, (count, function.nnz_in(k))) for k in range(function.n_in())]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("width", [1, compiler.lanes()])
 @pytest.mark.parametrize("name", CASES)
 def test_loops_give_the_bits_of_straight_line_code(monkeypatch, name, width):

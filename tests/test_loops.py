@@ -305,6 +305,7 @@ def recut(made: Loop, chosen: str) -> Description:
     return replace(made.system.snapshot(), joints=joints)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", JOINT_NAMES)
 def test_the_choice_of_the_cut_does_not_matter(kind):
     """Accelerations of all bodies and reactions of all joints are the same whichever joint of the

@@ -42,6 +42,7 @@ def _functions(said: mg.Description) -> list[str]:
 # --- there and back -------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_gallery_system_goes_there_and_back(name):
     example = gallery.load(name)

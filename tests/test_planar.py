@@ -44,6 +44,7 @@ def linkage(seed: int, plane: str, told: bool) -> mg.System:
     return s
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("plane", LETTERS)
 @pytest.mark.parametrize("seed", range(6))
 def test_a_planar_system_moves_as_in_space(plane, seed):

@@ -150,6 +150,7 @@ def test_accelerations_and_reactions_of_random_trees(seed):
         assert distance < 1e-9, f"{name}\n{build}"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", JOINT_NAMES)
 def test_accelerations_and_reactions_of_random_loops(kind):
     made, equations, state = loop(kind, 1)

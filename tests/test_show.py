@@ -182,6 +182,7 @@ def assert_round_trip(equations: mg.Equations, simplify: bool) -> None:
         )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("simplify", [True, False])
 @pytest.mark.parametrize("formalism", IN_SPACE)
 def test_sympy_has_the_numbers_of_casadi(formalism: str, simplify: bool) -> None:
@@ -189,6 +190,7 @@ def test_sympy_has_the_numbers_of_casadi(formalism: str, simplify: bool) -> None
     assert_round_trip(four_bar().equations(formalism), simplify)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("simplify", [True, False])
 @pytest.mark.parametrize("seed", [1, 4, 5, 6])
 def test_sympy_has_the_numbers_of_random_trees(seed: int, simplify: bool) -> None:

@@ -68,6 +68,7 @@ def check_same_motion(system, guess=None):
     return other
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(len(JOINT_NAMES)))
 def test_random_trees_with_other_speeds(seed):
     system = random_tree(seed).system
@@ -76,6 +77,7 @@ def test_random_trees_with_other_speeds(seed):
     assert report.ok, report
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["revolute", "spherical", "chain"])
 def test_random_loops_with_other_speeds(kind):
     loop = random_loop(3, kind)

@@ -39,6 +39,7 @@ def failures(worker: Worker, seed: int, question: str) -> str:
     return "\n\n".join(f"{each.kind}\n{each.program}" for each in found if each.is_failure)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_models(worker, seed):
     for question in ("described", "assembled", "agrees", "answers", campaign.TERMS):
@@ -53,12 +54,14 @@ def test_random_runs(worker, seed):
     assert not told, told
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", COLLIDERS)
 def test_random_colliders(worker, seed):
     told = failures(worker, seed, campaign.COLLIDES)
     assert not told, told
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", ROLLING)
 def test_systems_that_are_not_holonomic(worker, seed):
     """In points, and in nodes in a plane, as in joint coordinates; none of these is refused."""
