@@ -28,7 +28,7 @@
 enum { TIME = 0, STATES = 1, DERIVATIVES = STATES + NY, PARAMETERS = DERIVATIVES + NY, INPUTS = PARAMETERS + NP,
        OUTPUTS = INPUTS + NW, INDICATORS = OUTPUTS + NO, VARIABLES = INDICATORS + NZ };
 enum { OK, WARNING, DISCARD, ERROR }; /* what functions return: good, good, perhaps better elsewhere, wrong */
-enum { CAPACITY = 256, ROWS = 2, STANDSTILL = 1000, SETTLING = 60, SMALL = 300 };
+enum { CAPACITY = 256, ROWS = 2, STANDSTILL = 100, SETTLING = 60, SMALL = 300 };
 
 #ifdef _WIN32
 #define FMI_EXPORT __declspec(dllexport)
@@ -517,7 +517,7 @@ static void go_over_kink(Model *m) {
 static int stands_still(Model *m) {
     double t = m->run.t;
     m->standing = t - m->latest < 1e-7 * fmax(1e-3, fabs(t)) ? m->standing + 1 : 0, m->latest = t;
-    if (m->standing <= STANDSTILL) return 0;
+    if (m->standing <= STANDSTILL + 2 * NZ) return 0;
     m->trouble = "forces jump back and forth without end";
     return 1;
 }

@@ -19,6 +19,7 @@ from .emit import emitter_text, routine_text
 from .kernel import AUTOMATIC, SECONDS_PER_OPERATION
 from .program import trace
 
+LARGEST = 300_000  # operations that a compiler in the background takes about a minute for
 LOOKED_UP = 200_000  # operations beyond which it takes long to learn the name of cached code
 
 # int f(const double *x, double *workspace, double *result)
@@ -62,7 +63,7 @@ class Routine:
         would take longer than this."""
         ready = self.native is not None or self._thread is not None or self._failed
         pays = self.function.n_instructions() <= seconds / SECONDS_PER_OPERATION
-        if not ready and pays and self.is_quick_to_compile:
+        if not ready and pays and self.function.n_instructions() <= LARGEST:
             self._thread = threading.Thread(target=self.compile, daemon=True)
             self._thread.start()
 

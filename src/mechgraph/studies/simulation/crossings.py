@@ -26,7 +26,8 @@ from ...kernels.kinks import pieces
 from .events import Watch
 from .integrator import IntegrationFailure, Integrator
 
-STANDSTILL = 1000  # steps with kinks in (all but) one moment after which a run has failed
+STANDSTILL = 100  # steps with kinks in (all but) one moment after which a run has failed, and some
+# more for each kink: many may have the same moment
 LITTLE = 300.0  # motion between two of them, in units of the tolerance, that is next to none
 ROUNDING = 4e-15  # relative: so near that rounding of times may put a stage beyond
 
@@ -258,7 +259,7 @@ class Crossings:
         near = gone < 1e-7 or (gone < 1e-5 and way < LITTLE)
         self._standing = self._standing + 1 if near else 0
         self._latest = moment, y
-        if self._standing > STANDSTILL:
+        if self._standing > STANDSTILL + 2 * self.surfaces.kinks.numel():
             raise EndlessSwitching(f"forces jump back and forth without end at t = {moment:.6g}")
 
 
