@@ -544,8 +544,29 @@ def test_forces_that_hold_a_speed_by_jumping_are_told_at_any_tolerance(tier):
     s.prismatic("x", s.ground, s.body("body", mass=1.0, inertia=(1, 1, 1)), axis="x")
     push = mg.table([-5.0, 1.0, 5.0], [3.0, -2.0, -2.0], kind="hold", outside="extend")
     s.torque("governor", "x", lambda m: push(m.speed("x")) + 0.1 * mg.sin(7 * m.coordinate("x")))
-    with pytest.raises(mg.SimulationError, match="back and forth without end"):
+    with pytest.raises(mg.SimulationError, match="back and forth without end") as told:
         s.equations().simulate(2.0, {}, rtol=1e-7)
+    assert told.value.trajectory.statistics["steps"] < 1000
+
+
+def test_many_forces_may_change_at_one_moment():
+    """More of them than jumps that follow each other without end would need to be told."""
+    s, count, stiffness = mg.System("hail", gravity=(0, 0, -9.81)), 120, 1e4
+    for k in range(count):
+        s.prismatic(f"z{k}", s.ground, s.body(f"b{k}", mass=1.0 + k / 100, inertia=0), axis="z")
+        s.torque(
+            f"f{k}",
+            f"z{k}",
+            lambda m, z=f"z{k}": stiffness * mg.fmax(-m.coordinate(z), 0),
+        )
+    start = {f"z{k}": 0.5 for k in range(count)}
+    run = s.equations().simulate(0.34, start, step=0.34)
+    fallen = np.sqrt(2 * 0.5 / 9.81)  # then z'' = -g - (k/m) z from z' = -v
+    for k in (0, count - 1):
+        rate = np.sqrt(stiffness / (1 + k / 100))
+        t, rest = 0.34 - fallen, -9.81 / rate**2
+        z = rest * (1 - np.cos(rate * t)) - 9.81 * fallen / rate * np.sin(rate * t)
+        assert run[f"z{k}"][-1] == pytest.approx(z, rel=1e-6)
 
 
 @pytest.mark.parametrize("rtol", [1e-6, 1e-8, 1e-10])
