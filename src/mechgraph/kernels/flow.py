@@ -19,6 +19,7 @@ from .program import trace
 from .routine import Routine
 
 METHODS = ("rk4", "symplectic", "midpoint")
+SHORT = 10_000  # steps of all trajectories together that nobody wants to stop
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +151,7 @@ class Rollout:
         or one for each. Samples are taken at every ``held`` steps.
         """
         start, inputs, parameters = _contiguous(start, inputs, parameters)
-        out = np.empty((len(start), steps // every + 1, self.size))
+        out, stop = np.empty((len(start), steps // every + 1, self.size)), np.zeros(1, np.intc)
         input_stride = steps * self.inputs if inputs.ndim == 3 else 0
         parameter_stride = parameters.shape[1] if len(parameters) > 1 else 0
 
@@ -170,9 +171,10 @@ class Rollout:
                 ctypes.c_int(METHODS.index(method)),
                 ctypes.c_long(held),
                 _at(out),
+                _at(stop),
             )
 
-        share(run, len(start), threads)
+        share(run, len(start), threads, stop if len(start) * steps > SHORT else None)
         return out
 
 

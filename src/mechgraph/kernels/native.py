@@ -6,7 +6,7 @@ import ctypes
 import functools
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
 from typing import Any
 
@@ -93,13 +93,27 @@ class Single:
         self.given = given
 
 
-def share(run: Callable[[int, int], int], count: int, threads: int) -> bool:
+def share(
+    run: Callable[[int, int], int], count: int, threads: int, stop: np.ndarray | None = None
+) -> bool:
     """Run ``run(first, last)`` on all of ``count`` states, in as many parts as there are threads;
-    whether all results are finite."""
+    whether all results are finite.
+
+    stop: what ``run`` listens to; Control-C sets it, which this thread hears as others do the work.
+    """
     threads = min(threads, max(1, count))
-    own, *others = pairwise(count * k // threads for k in range(threads + 1))
-    running = [pool().submit(run, *span) for span in others]
-    told = {run(*own), *(other.result() for other in running)}
+    spans = list(pairwise(count * k // threads for k in range(threads + 1)))
+    own = spans[:1] if stop is None else []
+    running = [pool().submit(run, *span) for span in spans[len(own) :]]
+    try:
+        while stop is not None and wait(running, timeout=0.2).not_done:
+            pass  # a signal that another thread was given is heard in between
+        told = {*(run(*span) for span in own), *(other.result() for other in running)}
+    except BaseException:
+        if stop is not None:
+            stop[:] = 1
+        wait(running)
+        raise
     if OUT_OF_MEMORY in told:
         raise MemoryError("no memory for the workspace of a kernel")
     return told == {0}

@@ -73,10 +73,11 @@ static void settle(V *x, V *w, V *kept) {
 /* Trajectories first ... last - 1. start: N for each; inputs: NW for each step (input_stride 0) or for each step of each
    trajectory; parameters: NP for each (parameter_stride 0: one for all); out: records x N for each, the first record
    being the start and one for each `every` steps after it. method 0: rk4, 1: symplectic, 2: midpoint. Samples are taken at
-   every `held` steps. Returns 0, or 1 if a trajectory is no longer finite at its end, or 2 if there is no memory. */
+   every `held` steps. What is not zero at `stop` ends it. Returns 0, or 1 if a trajectory is no longer finite at its end, or
+   2 if there is no memory. */
 EXPORT int kernel_rollout(long first, long last, const double *start, const double *inputs, long input_stride,
                           const double *parameters, long parameter_stride, double t0, double h, long steps, long every,
-                          int method, long held, double *out) {
+                          int method, long held, double *out, const volatile int *stop) {
     (void)held;
     long records = steps / every + 1;
     V *memory = aligned_alloc(64, (sizeof(V) * (X + N + WORK + 3 * N + 1) + 63) & ~63UL), check = S(0.0);
@@ -87,7 +88,7 @@ EXPORT int kernel_rollout(long first, long last, const double *start, const doub
         EACH_LANE for (long i = 0; i < N; i++) LANE(x[i], lane) = start[r * N + i];
         EACH_LANE for (long i = 0; i < NP; i++) LANE(x[N + 1 + NW + i], lane) = parameters[r * parameter_stride + i];
         x[N] = S(t0);
-        for (long s = 0; s <= steps; s++) {
+        for (long s = 0; s <= steps && !*stop; s++) {
 #if SAMPLED
             if (s == 0) EACH_LANE for (long i = 0; i < NW; i++) LANE(x[N + 1 + i], lane) = inputs[r * input_stride + i];
             if (s % held == 0) {
