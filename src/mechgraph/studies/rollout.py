@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 TOLERANCE = 1e-9  # of the constraints at the start
 UNMET = 1e-6  # of the largest coordinate and speed: a constraint that is not kept
 AWAY = 1e10  # a coordinate or speed that has run away
+LOOKED_AT = 20_000  # records of all trajectories, about
 MOST_STEPS = 100_000_000  # whose moments are stored
 
 
@@ -152,25 +153,36 @@ def _warn_if_lost(found: Rollouts, w: np.ndarray, p: np.ndarray) -> None:
 
 def _warn_if_unmet(found: Rollouts, p: np.ndarray) -> None:
     """Say so where trajectories leave their constraints: at dead ends, and where these contradict
-    each other."""
-    equations, p = found.equations, np.broadcast_to(p, (len(found), p.shape[-1]))
-    for k, t in enumerate(found.time if equations.constraints else ()):
-        states = np.hstack([found.q[:, k], found.u[:, k]])
-        known = np.flatnonzero(np.isfinite(states).all(axis=1))
-        size = 1 + np.abs(states[known]).max(axis=1, initial=0.0)
-        off = violations(equations, found.q[known, k], found.u[known, k], t, p[known])
-        for level, rows in zip(("", "the rate of "), off, strict=True):
-            excess = np.abs(rows) > UNMET * size[:, None]
-            if excess.any():
-                i, row = np.argwhere(excess)[0]
-                warnings.warn(
-                    f"{np.count_nonzero(excess.any(axis=1))} of {len(found)} trajectories leave "
-                    f"their constraints: {level}{equations.constraints[row]!r} of number "
-                    f"{known[i]} is off by {np.abs(rows[i, row]):.2g} at t = {t:.6g} s; do not "
-                    "trust them from there on. Try a shorter step, or simulate",
-                    stacklevel=3,
-                )
-                return
+    each other. Of many records some are looked at, the last among them."""
+    equations = found.equations
+    known = np.isfinite(found.q).all(axis=-1) & np.isfinite(found.u).all(axis=-1)
+    apart = 1 + known.size // LOOKED_AT
+    known[:, ::-1][:, np.arange(len(found.time)) % apart > 0] = False
+    number, moment = np.nonzero(known)
+    if not (equations.constraints and len(number)):
+        return
+    q, u, t = found.q[known], found.u[known], found.time[moment]
+    rows = np.hstack(violations(equations, q, u, t, p[number] if len(p) > 1 else p))
+    excess = np.abs(rows) > UNMET * (1 + np.abs(np.hstack([q, u])).max(axis=1, keepdims=True))
+    wrong = np.flatnonzero(excess.any(axis=1))
+    if len(wrong):
+        k = wrong[moment[wrong].argmin()]
+        row = int(excess[k].argmax())
+        warnings.warn(
+            f"{len(set(number[wrong]))} of {len(found)} trajectories leave their constraints: "
+            f"{_row_names(equations)[row]} of number {number[k]} is off by "
+            f"{np.abs(rows[k, row]):.2g} at t = {t[k]:.6g} s; do not trust them from there on. Try "
+            "a shorter step, or simulate",
+            stacklevel=3,
+        )
+
+
+def _row_names(equations: Equations) -> list[str]:
+    """Of φ and ψ."""
+    return [
+        *map(repr, equations.constraints[: equations.terms.phi.numel()]),
+        *(f"the rate of {name!r}" for name in equations.constraints),
+    ]
 
 
 def _states(
@@ -203,13 +215,9 @@ def _on_constraints(
     left = ~(np.abs(rows) < TOLERANCE * (1 + np.abs(u).max(axis=1, initial=0, keepdims=True)))
     if left.any():
         trajectory, row = np.argwhere(left)[0]
-        names = [
-            *equations.constraints[: equations.terms.phi.numel()],
-            *(f"rate of {name}" for name in equations.constraints),
-        ]
         raise ArgumentError(
             f"trajectory {trajectory} does not begin on the constraints, and no state nearby does: "
-            f"{names[row]} is left at "
+            f"{_row_names(equations)[row]} is left at "
             f"{rows[trajectory, row]:.3g}; use assemble() to find a start"
         )
     return q, u
