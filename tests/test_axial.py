@@ -265,6 +265,7 @@ OWN: dict[str, tuple[Callable[[], mg.System], type[mg.AxialJoint]]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @FORMALISMS
 @pytest.mark.parametrize("kind", OWN)
 def test_a_joint_in_ten_lines(kind, formalism):

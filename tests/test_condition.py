@@ -452,7 +452,7 @@ def test_a_constraint_without_a_value_is_named_and_never_raises_raw(formalism, c
     for ask in (*calls, equations.mobility, equations.redundant):
         with pytest.raises(ArgumentError, match="constraint 'row' has no value here"):
             ask(q, u, **none)
-    with pytest.raises(ArgumentError, match="row is left at"):
+    with pytest.raises(ArgumentError, match="'row' is left at"):
         equations.rollout(q, u, step=0.01, steps=2, **none)
     for study in (equations.simulate, lambda span, at, **rest: equations.linearize(at, **rest)):
         with pytest.raises(mg.errors.MechgraphError, match="row"):

@@ -32,6 +32,7 @@ def stone(s: mg.System) -> mg.Body:
     return s.body("stone", mass=2.0, com=(0.1, 0.05, -0.2), inertia=(0.1, 0.2, 0.15))
 
 
+@pytest.mark.sampled(3)
 @FORMALISMS
 @CLOSURES
 @pytest.mark.parametrize("driven", [False, True])
@@ -93,6 +94,7 @@ def quaternion(R: np.ndarray) -> np.ndarray:
     return np.array(ca.evalf(quaternion_of(ca.SX(ca.DM(R))))).ravel()
 
 
+@pytest.mark.sampled(3)
 @FORMALISMS
 @CLOSURES
 def test_a_coupling_reflects_inertia(closure, formalism):
@@ -124,6 +126,7 @@ def drive(s: mg.System):
     return 0.4 + 0.3 * mg.sin(2 * s.time)
 
 
+@pytest.mark.sampled(3)
 @FORMALISMS
 @CLOSURES
 def test_a_servo_is_a_driven_joint(closure, formalism):
@@ -162,6 +165,7 @@ def test_a_servo_is_a_driven_joint(closure, formalism):
     assert gap(through, servo.reaction("shoulder", q, u, t)) < 1e-11
 
 
+@pytest.mark.sampled(3)
 @FORMALISMS
 @CLOSURES
 def test_three_points_on_a_table_are_a_planar_joint(closure, formalism):
@@ -226,6 +230,7 @@ SURFACE = {
 }
 
 
+@pytest.mark.sampled(3)
 @FORMALISMS
 @CLOSURES
 @pytest.mark.parametrize("level", ["velocity", "acceleration"])
@@ -273,6 +278,7 @@ def courier(law, **start) -> tuple[mg.Equations, tuple]:
     return equations, equations.assemble(start)
 
 
+@pytest.mark.sampled(3)
 @FORMALISMS
 @CLOSURES
 def test_constant_speed_takes_away_the_force_along_the_path(closure, formalism):

@@ -626,6 +626,7 @@ def ramp(kind) -> mg.System:
     return s
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("closure", mg.CLOSURES)
 @pytest.mark.parametrize("formalism", IN_SPACE)
 def test_elements_of_ones_own_work_everywhere(formalism, closure):

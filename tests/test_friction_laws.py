@@ -54,6 +54,7 @@ REFUSING = {
 START = {"place.x'": 1.0, "pin": 0.4, "pin'": 2.0}
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("closure", mg.CLOSURES)
 @pytest.mark.parametrize("formalism", mg.FORMALISMS)
 def test_a_guide_by_every_formalism(formalism, closure):

@@ -136,6 +136,7 @@ CASES = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("wrt", VARIABLES)
 @pytest.mark.parametrize(("system", "of"), CASES)
 def test_derivatives_are_those_of_differences(system, of, wrt):

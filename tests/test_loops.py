@@ -94,6 +94,7 @@ def terms(equations: mg.Equations, state: State) -> tuple[np.ndarray, ...]:
     return M, f.ravel(), A, b.ravel()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("closure", mg.CLOSURES)
 @pytest.mark.parametrize(("kind", "seed"), EVERY[::2])
 def test_the_expression_of_a_closure_is_its_solution(kind, seed, closure):

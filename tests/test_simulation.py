@@ -105,6 +105,7 @@ def test_a_large_swing_has_the_period_of_the_elliptic_integral():
     assert np.ptp(run.energy) < 1e-10 * run.kinetic.max()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("formalism", IN_SPACE)
 @pytest.mark.parametrize("closure", mg.CLOSURES)
 def test_every_formalism_and_closure_runs_the_same(formalism, closure):

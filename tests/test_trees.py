@@ -52,6 +52,7 @@ def test_every_joint_type_is_met_both_ways():
     assert len(met) == 2 * len(JOINT_NAMES)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", TREES)
 def test_formalisms_agree(seed):
     build, equations, state = tree(seed)
@@ -69,6 +70,7 @@ def test_formalisms_agree(seed):
         )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", TREES)
 def test_mass_matrix_is_that_of_the_kinetic_energy(seed):
     """½ uᵀMu is the part of T that is quadratic in u: ½ (T(u) + T(−u)) − T(0); the rest is what
@@ -85,6 +87,7 @@ def test_mass_matrix_is_that_of_the_kinetic_energy(seed):
     assert np.linalg.eigvalsh(M / np.outer(d, d)).min() > 0, str(build)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", TREES)
 def test_inverse_dynamics_returns_what_forward_dynamics_was_given(seed):
     """τ → u̇ = M⁻¹ (f + τ) → τ, and u̇ of the unloaded system needs no efforts."""
@@ -109,6 +112,7 @@ def _arguments(equations: mg.Equations) -> list[ca.SX]:
     return [s.q, s.u, s.t, s.w, s.p]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", TREES)
 def test_accelerations_are_those_of_mujoco(seed):
     build = random_tree(seed, KINDS, driven=False)
