@@ -75,6 +75,11 @@ class Body(Described, Massive):
         self.mass, self.com = scalar(mass, "mass"), column(com, 3, "com")
         self.inertia = read_inertia(inertia, inertia_about, self.mass, self.com)
 
+    @cached_property
+    def marker(self) -> Marker:
+        """Its own frame."""
+        return Marker(self.name, self)
+
 
 class Marker(Described):
     """A named frame fixed on a body, or on another marker: origin ``at``, axes ``orientation``.
@@ -104,7 +109,7 @@ def marker_on(place: Body | Marker) -> Marker:
         return place
     if not isinstance(place, Body):
         raise ModelError(f"expected a body or marker of the system, got {place!r}")
-    return Marker(place.name, place)
+    return place.marker
 
 
 def read_inertia(value: Any, about: str, mass: SX, com: SX) -> SX:

@@ -141,12 +141,22 @@ def _speed_indices(chart: Chart, effort: Effort) -> tuple[int, ...] | None:
 
 
 def _cut_joint_effort(chart: Chart, effort: Effort) -> list[Wrench]:
+    key = "unit wrenches", effort.joint
+    if key not in chart.derived:
+        chart.derived[key] = _unit_wrenches(chart, effort.joint)
+    wrenches = {body: unit @ effort.values for body, unit in chart.derived[key].items()}
+    bodies = chart.description.bodies
+    return [Wrench(marker_on(bodies[name]), w[:3], w[3:]) for name, w in wrenches.items()]
+
+
+def _unit_wrenches(chart: Chart, joint: str) -> dict[str, SX]:
+    """By body: what unit efforts along the speeds of a joint that is cut do to it, in columns."""
     m = Motion(chart, vary="velocity")
-    speed, out = m.speed(effort.joint), []
-    for body, variation in m.variations.items():
-        wrench = ca.substitute(ca.jacobian(speed, variation), *at_rest(m)).T @ effort.values
-        out.append(Wrench(marker_on(chart.description.bodies[body]), wrench[:3], wrench[3:]))
-    return out
+    speed = m.speed(joint)
+    return {
+        body: ca.substitute(ca.jacobian(speed, variation), *at_rest(m)).T
+        for body, variation in m.variations.items()
+    }
 
 
 def on_frames(chart: Chart, wrenches: list[Wrench]) -> dict[Any, Pair]:

@@ -80,9 +80,17 @@ class TreeChart(Chart):
         return [(j, rider) for j, rider in enumerate(self.riders) if rider is not None]
 
     def place(self, marker: Marker) -> tuple[int, SX, SX]:
-        R, d = self.body_pose[marker.body.name]
-        frame = self.body_frame[marker.body.name]
-        return frame, shifted(d, R, marker.at), rotated(R, marker.rotation)
+        if id(marker) not in self._places:
+            R, d = self.body_pose[marker.body.name]
+            frame = self.body_frame[marker.body.name]
+            found = frame, shifted(d, R, marker.at), rotated(R, marker.rotation)
+            self._places[id(marker)] = marker, found
+        return self._places[id(marker)][1]
+
+    @cached_property
+    def _places(self) -> dict[int, tuple[Marker, tuple[int, SX, SX]]]:
+        """By the identity of markers, which are kept so that it stays theirs."""
+        return {}
 
     def pose(self, frame: Any) -> Pose:
         return self.poses[frame]
