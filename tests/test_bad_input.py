@@ -1466,3 +1466,11 @@ def test_lqr_wants_inputs():
     s.revolute("pin", s.ground, s.body("rod", 1.0, com=(0, 0, -1), inertia=INERTIA), axis="y")
     with pytest.raises(mg.ArgumentError, match="no input"):
         s.equations().linearize().lqr(1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    "wrong", [lambda: mg.sin("x"), lambda: mg.fmax(None, 1), lambda: mg.dot((1, 2), (1, 2, 3))]
+)
+def test_functions_of_expressions_tell_what_they_take(wrong):
+    with pytest.raises(mg.ArgumentError, match=r"mg\.\w+ takes numbers and expressions"):
+        wrong()

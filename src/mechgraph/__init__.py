@@ -1,38 +1,5 @@
 """mechgraph: one graph in; exact equations of motion, machine code and motion out."""
 
-from casadi import (
-    acos,
-    acosh,
-    asin,
-    asinh,
-    atan,
-    atan2,
-    atanh,
-    ceil,
-    copysign,
-    cos,
-    cosh,
-    cross,
-    dot,
-    erf,
-    exp,
-    fabs,
-    floor,
-    fmax,
-    fmin,
-    fmod,
-    hypot,
-    if_else,
-    log,
-    norm_2,
-    sign,
-    sin,
-    sinh,
-    sqrt,
-    tan,
-    tanh,
-)
-
 from . import gallery
 from .closures.closure import CLOSURES
 from .composition import leaves
@@ -57,7 +24,41 @@ from .formats.mjcf import from_mjcf
 from .formats.model_file import load
 from .formats.sdf import from_sdf
 from .formats.urdf import from_urdf
-from .functions import clip, pi, smooth_step
+from .functions import (
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    ceil,
+    clip,
+    copysign,
+    cos,
+    cosh,
+    cross,
+    dot,
+    erf,
+    exp,
+    fabs,
+    floor,
+    fmax,
+    fmin,
+    fmod,
+    hypot,
+    if_else,
+    log,
+    norm_2,
+    pi,
+    sign,
+    sin,
+    sinh,
+    smooth_step,
+    sqrt,
+    tan,
+    tanh,
+)
 from .model.axial import (
     Acts,
     AxialJoint,

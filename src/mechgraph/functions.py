@@ -1,20 +1,54 @@
-"""Functions of expressions that CasADi has not, and what NumPy's do on expressions."""
+"""Functions of expressions: CasADi's, those that it has not, and what NumPy's do on them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import wraps
 from typing import Any
 
 import casadi as ca
 import numpy as np
 from casadi import SX
 
-from .errors import ModelError
-from .vectors import scalar
+from .errors import ArgumentError, ModelError, shown
+from .vectors import NOT_AN_EXPRESSION, scalar
 
 pi = math.pi
+
+
+def _own(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of CasADi that says what is wrong in our words."""
+
+    @wraps(function)
+    def called(*arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except NOT_AN_EXPRESSION:
+            given = ", ".join(map(shown, arguments))
+            raise ArgumentError(
+                f"mg.{function.__name__} takes numbers and expressions of sizes that fit each "
+                f"other, got ({given})"
+            ) from None
+
+    called.__module__ = __name__  # where pickles look for it
+    return called
+
+
+sin, cos, tan, asin, acos, atan, atan2 = map(
+    _own, (ca.sin, ca.cos, ca.tan, ca.asin, ca.acos, ca.atan, ca.atan2)
+)
+sinh, cosh, tanh, asinh, acosh, atanh = map(
+    _own, (ca.sinh, ca.cosh, ca.tanh, ca.asinh, ca.acosh, ca.atanh)
+)
+exp, log, sqrt, erf, hypot, norm_2, dot, cross = map(
+    _own, (ca.exp, ca.log, ca.sqrt, ca.erf, ca.hypot, ca.norm_2, ca.dot, ca.cross)
+)
+fabs, sign, copysign, floor, ceil, fmod, fmin, fmax, if_else = map(
+    _own,
+    (ca.fabs, ca.sign, ca.copysign, ca.floor, ca.ceil, ca.fmod, ca.fmin, ca.fmax, ca.if_else),
+)
 
 
 def clip(x: Any, low: Any, high: Any) -> SX:
