@@ -16,7 +16,7 @@ from ...contract.mobility import lost_rows
 from ...model.contact.compliant import CompliantContact
 from ...results.trajectory import Trajectory
 from .context import Context
-from .integrator import IntegrationFailure, Integrator
+from .integrator import IntegrationFailure, Integrator, Problem
 from .loop import InputFailure
 from .recorder import Recorder
 
@@ -105,10 +105,21 @@ def warn_of_lost_energy(
     if lost[worst] > np.sqrt(rtol) * scale[worst] + promised + rounding:
         warnings.warn(
             f"the energy balance of this run is off by {lost[worst]:.2g} J of {scale[worst]:.2g} J "
-            f"at about t = {parts[worst]:.3g}: do not trust "
-            "it. Where it went shows in .imbalance; a smaller rtol, or another formalism may help",
+            f"at about t = {parts[worst]:.3g}: do not trust it. Where it went shows in .imbalance; "
+            f"{_advice(trajectory, integrator.problem)}",
             stacklevel=4,
         )
+
+
+def _advice(trajectory: Trajectory, problem: Problem) -> str:
+    """What makes a run more accurate."""
+    most = max(np.abs(trajectory.q - trajectory.q[0]).max(), np.abs(trajectory.u).max())
+    if most < problem.atol / problem.rtol:
+        return (
+            f"nothing moves by more than {most:.2g}, so give atol: it is {problem.atol:.1g}, and "
+            f"{problem.rtol * most / 100:.1g} would do"
+        )
+    return "a smaller rtol, or another formalism may help"
 
 
 def _energy_of_rest(trajectory: Trajectory, equations: Equations) -> float:
