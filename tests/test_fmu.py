@@ -7,6 +7,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
@@ -99,7 +100,7 @@ class Instance:
     def __init__(self, file: Path, kind: str, start: float = 0.0, **values: float) -> None:
         description = read_model_description(str(file))
         self.references = {v.name: v.valueReference for v in description.modelVariables}
-        self.fmu = instantiate_fmu(extract(str(file)), description, kind)
+        self.fmu = instantiate_fmu(extract(str(file), mkdtemp(dir=file.parent)), description, kind)
         self.is_new = description.fmiVersion.startswith("3")
         self.set(**values)
         if self.is_new:

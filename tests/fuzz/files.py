@@ -128,10 +128,10 @@ def _of_robot(read: Callable[..., Any], **options: Any) -> Callable[[str, str], 
     """Reads a text as the file of a robot."""
 
     def reading(text: str, kind: str) -> None:
-        path = Path(tempfile.gettempdir()) / f"mechgraph-fuzz.{kind}"
-        path.write_text(text, encoding="utf-8", errors="replace")
-        with warnings.catch_warnings():
+        with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            path = Path(folder) / f"robot.{kind}"
+            path.write_text(text, encoding="utf-8", errors="replace")
             read(path, **options).snapshot()
 
     return reading
