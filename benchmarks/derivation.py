@@ -496,9 +496,11 @@ def fastest(tool: str, n: int, repeats: int = 3) -> Point | None:
 
 
 def best(call: Callable[[], object], repeats: int = 7) -> float:
-    """Least of several times, each over as many calls as take 20 ms or more."""
+    """Least of several times, each over as many calls as take 100 ms or more: some systems count
+    the processor's time in ticks of 4 ms. What the first call does once does not count."""
+    call()
     count = 1
-    while (spent := timed(call, count)) < 0.02:
+    while (spent := timed(call, count)) < 0.1:
         count *= 2
     return min([spent, *(timed(call, count) for _ in range(repeats - 1))]) / count
 
