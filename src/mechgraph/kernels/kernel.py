@@ -42,6 +42,7 @@ LARGE = 20_000
 AUTOMATIC = 100_000
 # seconds of interpreting before equal values are searched for, which takes about as long
 SEARCH = 0.05
+FEW = 8  # states that are interpreted one by one
 SINGLES = 4  # threads that can use ``quick`` of one kernel at the same time
 # names of this module, not of another: ``quick`` looks them up in every call
 ARRAY, FLOAT, NUMBER = np.ndarray, np.dtype(float), (float, int)
@@ -211,15 +212,39 @@ class Kernel:
 
     def _interpret(self, rows: list[np.ndarray], count: int) -> list[np.ndarray]:
         began = time.perf_counter()
+        together = count > FEW
+        values = (
+            self._interpret_batch(rows, count) if together else self._interpret_few(rows, count)
+        )
+        self._tiers[lanes() if count > 1 else 1].spent += time.perf_counter() - began
+        return values
+
+    def _interpret_few(self, rows: list[np.ndarray], count: int) -> list[np.ndarray]:
+        """State by state, from arrays into arrays: CasADi's own matrices would take longer."""
+        buffer, evaluate = self._interpreted.buffer()
+        given = [np.zeros(size) for size in self.sizes]
+        found = [np.zeros(block[::-1]) for block in self.blocks]  # column by column
+        for k, array in enumerate(given):
+            buffer.set_arg(k, array.data)
+        for k, array in enumerate(found):
+            buffer.set_res(k, array.data)
+        values = [np.empty((count, *block)) for block in self.blocks]
+        for state in range(count):
+            for array, row in zip(given, rows, strict=True):
+                array[...] = row[state if len(row) > 1 else 0]
+            evaluate()
+            for value, array in zip(values, found, strict=True):
+                value[state] = array.T
+        return values
+
+    def _interpret_batch(self, rows: list[np.ndarray], count: int) -> list[np.ndarray]:
         columns = [ca.DM(np.broadcast_to(row, (count, row.shape[1])).T) for row in rows]
         outputs = self._interpreted.call(columns)
         stacks = (
             np.array(out).reshape(block[0], count, block[1])
             for out, block in zip(outputs, self.blocks, strict=True)
         )
-        values = [np.ascontiguousarray(np.moveaxis(stack, 1, 0)) for stack in stacks]
-        self._tiers[lanes() if count > 1 else 1].spent += time.perf_counter() - began
-        return values
+        return [np.ascontiguousarray(np.moveaxis(stack, 1, 0)) for stack in stacks]
 
     def take(self, native: Native) -> None:
         """Make machine code for single states ready for several threads."""
