@@ -33,6 +33,7 @@ def _own(function: Callable[..., Any]) -> Callable[..., Any]:
             ) from None
 
     called.__module__ = __name__  # where pickles look for it
+    called.__doc__ = f"CasADi's ``{function.__name__}``, of numbers and expressions."
     return called
 
 
