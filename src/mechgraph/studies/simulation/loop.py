@@ -144,7 +144,7 @@ class Loop:
         """The last sample of a log up to each of these times, −1 if there is none; a moment counts
         as reached but for rounding."""
         near = 1e-9 / max(call.rate for call in self.samplers if call.rate is not None)
-        return np.searchsorted(log[:, 0], t + near, side="right") - 1
+        return np.searchsorted(log[:, 0], t + near + 2 * np.spacing(np.abs(t)), side="right") - 1
 
 
 def close(equations: Equations, inputs: Mapping[str, SX | Controller] | Controller) -> Loop:

@@ -76,7 +76,7 @@ class SciPy(Integrator):
         evaluate = routine.interpreted(x, result[: routine.size])
 
         def function(t: float, y: np.ndarray) -> np.ndarray:
-            x[:n], x[n] = y, t
+            x[:n], x[n] = y, self.problem.begin + t
             if self.problem.loop.calls:
                 self.problem.write_signal(x)
             evaluate()
@@ -127,7 +127,7 @@ class SciPy(Integrator):
     def _sample(self) -> None:
         """Ask the samplers whose moment has come, but for rounding."""
         x, n = self._x, self.problem.size
-        x[:n], x[n] = self.y, self.t
+        x[:n], x[n] = self.y, self.now
         due = [
             t <= self.t + 1e-9 / s.rate for t, s in zip(self._moments, self._samplings, strict=True)
         ]
@@ -315,7 +315,7 @@ class SciPy(Integrator):
             self._solver = None
         if stiff:
             self._kind, self._solver, self._watching = Radau, None, False
-            self.changes = ((self.t, "radau"),)
+            self.changes = ((self.now, "radau"),)
         self._sample()
 
     def take_until(self, moment: float, earliest: float) -> bool:
@@ -345,4 +345,6 @@ class SciPy(Integrator):
 
     def trace(self) -> tuple[np.ndarray, np.ndarray]:
         times, states = zip(*self._traced, strict=True) if self._traced else ((), ())
-        return np.array(times), np.reshape(states, (len(times), self.problem.size))
+        return self.problem.begin + np.array(times), np.reshape(
+            states, (len(times), self.problem.size)
+        )

@@ -77,8 +77,9 @@ class Stabilized(SciPy):
         # of its own for each stage
         known = self._x[self.problem.size + 1 :].copy()
         p, told = np.split(known, [len(self.problem.constants)])
-        self.problem.loop.signal(t, y, told)
-        return [Y, rates, t, told, p]
+        now = self.problem.begin + t
+        self.problem.loop.signal(now, y, told)
+        return [Y, rates, now, told, p]
 
 
 class Residual:
