@@ -285,6 +285,17 @@ def test_times_that_cannot_be_told_from_each_other_are_refused():
         rubbing().equations().simulate(1e-9, t=1e6)
 
 
+@IN_C_AND_SCIPY
+def test_an_event_that_has_no_value_for_a_while_is_passed(tier):
+    """Without a compiler, steps stayed as short as the search for its zeros had made them."""
+    s = mg.System("falls", gravity=(0, 0, -10))
+    s.prismatic("z", s.ground, s.body("b", mass=1.0, inertia=(1, 1, 1)), axis="z")
+    root = mg.Event(lambda m: mg.sqrt(mg.fabs(m.coordinate("z") - 3) - 1) - 1, stop=False)
+    run = s.equations().simulate(1.0, {"z": 5.5}, events={"root": root})
+    assert np.allclose(run.events["root"], np.sqrt(np.array([0.5, 4.5]) / 5), rtol=1e-9)
+    assert run.statistics["steps"] < 50
+
+
 def test_no_step_is_longer_than_told():
     equations = balls().equations()
     run = equations.simulate(4.0, {"xa'": -1.0, "xb": 1.0}, step=4.0, max_step=0.01)
