@@ -172,6 +172,22 @@ def test_states_of_a_controller_are_integrated_along(law):
     assert np.allclose([run["x"][-1], run["x'"][-1], run["sum"][-1]], closed, rtol=0, atol=1e-10)
 
 
+@pytest.mark.parametrize(
+    ("controller", "moment"),
+    [
+        (mg.feedback(lambda m, x: (0, {"own": -1}), {"own": 0.35}), 0.35),
+        (mg.feedback(lambda t, q, u, x: (0, {"own": -1}), {"own": 0.35}), 0.35),
+        (mg.sampled(lambda m, x: (0, {"own": x["own"] - 0.1}), 10, {"own": 0.35}), 0.3),
+    ],
+)
+@pytest.mark.parametrize("stop", [True, False])
+def test_states_of_a_controller_have_events(controller, moment, stop):
+    event = {"passed": mg.Event("own", -1, stop)}
+    run = oscillator().simulate(1.0, inputs={"w": controller}, events=event)
+    assert np.allclose(run.events["passed"], [moment], rtol=1e-9)
+    assert np.isclose(run.time[-1], moment if stop else 1.0)
+
+
 @pytest.mark.parametrize("method", [None, "dop853"])
 @pytest.mark.parametrize(
     "law",

@@ -178,6 +178,16 @@ def test_inputs_may_be_told_in_many_ways():
     assert np.array_equal(mixed[1], run(2 * torque[:, None])[1])
 
 
+def test_expressions_of_time_are_inputs():
+    eqs, (q, u) = arm(), starts(arm, 3)
+    t = eqs.terms.symbols.t
+    told = [{"torque": mg.sin(3 * t)}, {"torque": lambda m: mg.sin(3 * m.time)}]
+    runs = [eqs.rollout(q, u, step=1e-3, steps=300, inputs=inputs) for inputs in told]
+    assert gap(runs[0].q, runs[1].q) < 1e-14
+    known = eqs.simulate(0.3, (q[1], u[1]), inputs=told[0])
+    assert gap(runs[0].q[1, -1], known.q[-1]) < 1e-9
+
+
 def test_inputs_are_held_over_the_step_in_which_they_are_told():
     """A mass pushed in the second of three steps only: its speed is the impulse over its mass."""
     system = mg.System("puck", gravity=(0, 0, 0))

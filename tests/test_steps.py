@@ -244,6 +244,58 @@ def test_events_do_not_change_the_motion():
     assert (plain.q == watched.q).all()
 
 
+def rubbing() -> mg.System:
+    """An oscillator with dry friction."""
+    s = mg.System("rubbing")
+    s.prismatic("x", s.ground, s.body("b", mass=1.0, inertia=(1, 1, 1)), stiffness=1e6)
+    s.torque("friction", "x", lambda m: -mg.sign(m.speed("x")))
+    return s
+
+
+@IN_C_AND_SCIPY
+@pytest.mark.parametrize("since", [-5.0, 1e6, 1.7e9])
+def test_a_motion_is_the_same_whenever_it_begins(tier, since):
+    """Half-turns 3 ms apart at t = 1e6 were taken for jumps without end, and steps for too short;
+    further away they were wrong."""
+    equations, duration = rubbing().equations(), 0.4 if tier == IN_C else 0.03
+    turn = {"turn": mg.Event("x'", stop=False)}
+    options = {"events": turn, "step": duration / 8, "method": "rk8"}
+    first, second = (equations.simulate(duration, {"x": 1.0}, t=t, **options) for t in (0, since))
+    assert np.array_equal(first.q, second.q)
+    assert np.array_equal(since + first.time, second.time)
+    assert np.array_equal(since + first.events["turn"], second.events["turn"])
+
+
+@IN_C_AND_SCIPY
+def test_what_is_sampled_and_what_begins_in_time_may_be_far_from_zero(tier):
+    runs = []
+    for t in (0.0, 1e6):
+        s = mg.System("pushed")
+        s.prismatic("x", s.ground, s.body("b", mass=1.0, inertia=(1, 1, 1)), stiffness=1e2)
+        s.torque("push", "x", mg.if_else(s.time > t + 0.3, 30.0, 0.0) + s.input("held"))
+        held = mg.sampled(lambda m, t=t: 10 * mg.sin(9 * (m.time - t)), 64)
+        options = {"t": t, "step": 0.03125, "inputs": {"held": held}}
+        runs.append(s.equations().simulate(1.0, {"x": 1.0}, **options))
+    assert np.abs(runs[0].q - runs[1].q).max() < 1e-8
+    assert np.abs(runs[0].w - runs[1].w).max() < 1e-7
+
+
+def test_times_that_cannot_be_told_from_each_other_are_refused():
+    with pytest.raises(mg.ArgumentError, match="cannot be told from each other at t = 1e\\+06"):
+        rubbing().equations().simulate(1e-9, t=1e6)
+
+
+@IN_C_AND_SCIPY
+def test_an_event_that_has_no_value_for_a_while_is_passed(tier):
+    """Without a compiler, steps stayed as short as the search for its zeros had made them."""
+    s = mg.System("falls", gravity=(0, 0, -10))
+    s.prismatic("z", s.ground, s.body("b", mass=1.0, inertia=(1, 1, 1)), axis="z")
+    root = mg.Event(lambda m: mg.sqrt(mg.fabs(m.coordinate("z") - 3) - 1) - 1, stop=False)
+    run = s.equations().simulate(1.0, {"z": 5.5}, events={"root": root})
+    assert np.allclose(run.events["root"], np.sqrt(np.array([0.5, 4.5]) / 5), rtol=1e-9)
+    assert run.statistics["steps"] < 50
+
+
 def test_no_step_is_longer_than_told():
     equations = balls().equations()
     run = equations.simulate(4.0, {"xa'": -1.0, "xb": 1.0}, step=4.0, max_step=0.01)

@@ -29,8 +29,9 @@ Advance = Callable[[np.ndarray, np.ndarray, float, int], np.ndarray]
 
 
 def has_laws(inputs: Any) -> bool:
-    """Whether inputs of a rollout are, or have among them, controllers."""
-    return is_law(inputs) or (isinstance(inputs, dict) and any(map(is_law, inputs.values())))
+    """Whether inputs of a rollout are, or have among them, controllers or expressions of time."""
+    given = inputs.values() if isinstance(inputs, dict) else [inputs]
+    return any(is_law(each) or isinstance(each, SX) for each in given)
 
 
 class Controlled:

@@ -53,9 +53,9 @@ def rollout(
     method: "rk4", "symplectic" (Euler's), or "midpoint" (implicit; with ``hamilton`` in canonical
         coordinates it keeps the symplectic form, so that the energy does not drift).
     inputs: by name or as an array, with axes (inputs), (steps, inputs) or (trajectories, steps,
-        inputs), or points (times, values) and tables of time, held over each step; or controllers,
-        as ``simulate`` takes them. A Python function gets the states of all trajectories, a row
-        for each.
+        inputs), or points (times, values) and tables of time, held over each step; or expressions
+        of time and controllers, as ``simulate`` takes them. A Python function gets the states of
+        all trajectories, a row for each.
     parameters: by name, or a row for each trajectory.
     every: which steps are recorded.
     t: time at the start.

@@ -246,14 +246,15 @@ class Contacts:
         fall = np.sqrt(2 * self.gravity * TOUCH)  # the speed of a fall through what is no gap
         return np.maximum(self.resting_speed, fall) * 2.0 ** max(0, self.standing - 5)
 
-    def count_standstill(self, moment: float) -> None:
-        """Give up where events follow each other without time going on."""
+    def count_standstill(self, moment: float, now: float) -> None:
+        """Give up where events follow each other without time going on; ``moment`` counts from the
+        start."""
         self.standing = (
             self.standing + 1 if moment - self._latest < 1e-13 * max(1.0, abs(moment)) else 0
         )
         self._latest = moment
         if self.standing > STANDSTILL:
-            raise EndlessContacts(f"contacts open and close without end at t = {moment:.6g}")
+            raise EndlessContacts(f"contacts open and close without end at t = {now:.6g}")
 
     # --- what happens at an event -----------------------------------------------------------------
 

@@ -90,6 +90,7 @@ class Crossings:
 
     def __init__(self, integrator: Integrator, surfaces: Surfaces, watch: Watch) -> None:
         self.integrator, self.surfaces, self.watch = integrator, surfaces, watch
+        self._begin = integrator.problem.begin
         self._latest, self._standing = (-np.inf, np.zeros(1)), 0
         self._seen: dict[float, np.ndarray] = {}  # surfaces at moments of attempts
         self._noise: dict[int, float] = {}  # of surfaces: what attempts and steps differ by
@@ -115,7 +116,7 @@ class Crossings:
         for each in passed:
             event = self.surfaces.event(each.surface)
             if event is not None and self._matters(each):
-                self.watch.note(event, each.moment)
+                self.watch.note(event, self._begin + each.moment)
             if cut is not None:
                 self.integrator.sides[each.surface] = each.direction
         if cut is not None:
@@ -163,7 +164,7 @@ class Crossings:
     def _last_moment(self, cut: Crossing) -> float:
         """Up to when others are met: where the run ends, at the same moment but for rounding."""
         is_last = self.surfaces.event(cut.surface) is not None
-        return cut.moment * (1 + 2 * ROUNDING * np.sign(cut.moment) * is_last)
+        return cut.moment + 2 * ROUNDING * (abs(self._begin) + cut.moment) * is_last
 
     def _changes(self, found: Crossing, met: list[Crossing]) -> bool:
         """False if a surface is on that side already: interpolation shows waves that are none."""
@@ -217,7 +218,8 @@ class Crossings:
                 self._seen[moment] = self.integrator.attempt(moment)
             seen = float(self._seen[moment][surface])
             if math.isnan(seen):
-                raise IntegrationFailure(f"the motion is not a number at t = {moment:.6g}")
+                now = self._begin + moment
+                raise IntegrationFailure(f"the motion is not a number at t = {now:.6g}")
             return direction * seen
 
         noise = self._noise.get(surface, 0.0)
@@ -260,7 +262,8 @@ class Crossings:
         self._standing = self._standing + 1 if near else 0
         self._latest = moment, y
         if self._standing > STANDSTILL + 2 * self.surfaces.kinks.numel():
-            raise EndlessSwitching(f"forces jump back and forth without end at t = {moment:.6g}")
+            now = self._begin + moment
+            raise EndlessSwitching(f"forces jump back and forth without end at t = {now:.6g}")
 
 
 def _strides(guess: float, bound: float, limit: float) -> Iterator[float]:

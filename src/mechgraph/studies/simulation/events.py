@@ -20,6 +20,8 @@ class Event:
     """A zero of a quantity of the motion: rising (+1), falling (−1) or either (0); ``stop`` ends
     the run there.
 
+    The quantity is a function of the motion, or a name: states of controllers have names, too.
+
     A zero is where the sign changes: what touches zero and goes back (x² at x = 0) is none; its
     derivative tells of it. Two zeros nearer to each other than a millionth of a step may be taken
     for none, and so may a smooth quantity of time that is other than it was for less than a
@@ -67,6 +69,9 @@ def _value(context: Context, name: str, event: Event) -> SX:
         )
     choice(f"event {name!r}: direction", event.direction, (-1, 0, 1))
     flag(f"event {name!r}: stop", event.stop)
+    states = context.loop.states
+    if isinstance(event.quantity, str) and event.quantity in states:
+        return states[event.quantity]
     value = context.equations.expression(event.quantity)
     if value.numel() != 1:
         raise ArgumentError(f"event {name!r} must be the zero of one number, got {value.numel()}")

@@ -101,7 +101,7 @@ class Problem:
                 y, t, told = self._parts(x)
                 return ask(t, y, told)
 
-        return Sampling(asked, self.begin, call.rate, first + call.place)
+        return Sampling(asked, 0.0, call.rate, first + call.place)
 
     def _parts(self, x: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
         """y, t, what is told."""
@@ -116,7 +116,10 @@ class Problem:
 
 
 class Integrator(ABC):
-    """Goes on step by step; fills in the output; counts what it did."""
+    """Goes on step by step; fills in the output; counts what it did.
+
+    Its times count from the start of the run: a motion is known as well whenever it begins.
+    """
 
     tier = "interpreter"  # what evaluates the right-hand side
     finite = True  # whether the slopes at the present state are
@@ -134,6 +137,11 @@ class Integrator(ABC):
         self.log: list[np.ndarray] = []  # of samples: the moment, and what is told from then on
 
     @property
+    def now(self) -> float:
+        """The present moment, as the model is told it."""
+        return self.problem.begin + self.t
+
+    @property
     def shown_method(self) -> str:
         """Its name, as the statistics tell it."""
         return "rk8" if self.method == DEFAULT else self.method
@@ -142,7 +150,8 @@ class Integrator(ABC):
         """Keep of some samples those that the output shows, and the last."""
         if len(samples):
             shown = self.problem.loop.rows(self.times, samples)
-            self.log.append(samples[np.unique([*shown[shown >= 0], len(samples) - 1])])
+            kept = samples[np.unique([*shown[shown >= 0], len(samples) - 1])]
+            self.log.append(np.hstack([self.problem.begin + kept[:, :1], kept[:, 1:]]))
 
     @abstractmethod
     def begin(self, t: float, y: np.ndarray, constants: np.ndarray) -> None:
@@ -194,4 +203,4 @@ class Integrator(ABC):
 
     @abstractmethod
     def trace(self) -> tuple[np.ndarray, np.ndarray]:
-        """Times and states along the way, whatever the output is."""
+        """Times, as the model is told them, and states along the way, whatever the output is."""

@@ -88,6 +88,14 @@ class Loop:
         by_state = ca.depends_on(self.inputs, ca.vertcat(s.q, s.u)) if s.w.numel() else False
         return not by_state and not self.own.numel() and self.told.numel() == s.w.numel()
 
+    @cached_property
+    def states(self) -> dict[str, SX]:
+        """Symbols of the states of controllers, by name."""
+        own = (
+            dict(zip(self.own_names, ca.vertsplit(self.own), strict=True)) if self.own_names else {}
+        )
+        return own | {name: self.told[place] for name, place in self.kept.items()}
+
     def signal(self, t: float, y: np.ndarray, told: np.ndarray) -> None:
         """Write what Python functions of the moment say."""
         for call in self.calls:
@@ -144,7 +152,7 @@ class Loop:
         """The last sample of a log up to each of these times, −1 if there is none; a moment counts
         as reached but for rounding."""
         near = 1e-9 / max(call.rate for call in self.samplers if call.rate is not None)
-        return np.searchsorted(log[:, 0], t + near, side="right") - 1
+        return np.searchsorted(log[:, 0], t + near + 2 * np.spacing(np.abs(t)), side="right") - 1
 
 
 def close(equations: Equations, inputs: Mapping[str, SX | Controller] | Controller) -> Loop:

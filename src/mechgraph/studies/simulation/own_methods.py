@@ -41,6 +41,7 @@ class Stepping(Integrator):
             rtol=problem.rtol,
             atol=problem.atol,
             longest=problem.longest,
+            origin=problem.begin,
             signal=problem.write_signal if problem.loop.calls else None,
             signalled=bool(ca.depends_on(surfaces, motion.w)) if surfaces.numel() else False,
             samplings=samplings,
@@ -74,7 +75,7 @@ class Stepping(Integrator):
             self._look()
         if why in (STIFF, NOT_STIFF):
             method = "radau" if why == STIFF else "rk8"
-            self.changes = (*self.changes, (self.t, method))
+            self.changes = (*self.changes, (self.now, method))
             self._steps.change_over(method)
             return GO_ON
         self.jumped = why == TOO_SMALL and self._steps.jump > JUMP
@@ -95,7 +96,7 @@ class Stepping(Integrator):
         run = self._steps.run
         self.t, self.y = run.t, self._steps.state.copy()
         self.steps, self.evaluations, self.tier = run.steps, run.evaluations, self._steps.tier
-        self.rough = run.rough, run.rough_at
+        self.rough = run.rough, self.problem.begin + run.rough_at
         self.finite = bool(np.isfinite(self._steps.arrays["ydot"]).all())
         if self.problem.loop.samplers:
             self._note(self._steps.samples())
@@ -128,4 +129,5 @@ class Stepping(Integrator):
         return taken
 
     def trace(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._steps.trace()
+        times, states = self._steps.trace()
+        return self.problem.begin + times, states

@@ -33,16 +33,18 @@ class Recorder:
     def __init__(
         self,
         context: Context,
-        times: np.ndarray,
+        begin: float,
+        elapsed: np.ndarray,
         q: np.ndarray,
         u: np.ndarray,
         own: np.ndarray,
         work: np.ndarray,
         projecting: bool,
     ) -> None:
-        self.context, self.times, self.projecting = context, times, projecting
+        self.context, self.projecting = context, projecting
+        self.elapsed, self.times = elapsed, begin + elapsed
         self.began = context.parameters
-        self.t, self.q, self.u, self.work = [times[:1]], [q[None]], [u[None]], [work[None]]
+        self.t, self.q, self.u, self.work = [self.times[:1]], [q[None]], [u[None]], [work[None]]
         self.own = [own[None]]  # further states, of controllers
         self.log: list[np.ndarray] = []  # of samples
         self.done = 0  # rows of the grid after the first that are kept

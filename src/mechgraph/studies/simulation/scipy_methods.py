@@ -76,7 +76,7 @@ class SciPy(Integrator):
         evaluate = routine.interpreted(x, result[: routine.size])
 
         def function(t: float, y: np.ndarray) -> np.ndarray:
-            x[:n], x[n] = y, t
+            x[:n], x[n] = y, self.problem.begin + t
             if self.problem.loop.calls:
                 self.problem.write_signal(x)
             evaluate()
@@ -127,7 +127,7 @@ class SciPy(Integrator):
     def _sample(self) -> None:
         """Ask the samplers whose moment has come, but for rounding."""
         x, n = self._x, self.problem.size
-        x[:n], x[n] = self.y, self.t
+        x[:n], x[n] = self.y, self.now
         due = [
             t <= self.t + 1e-9 / s.rate for t, s in zip(self._moments, self._samplings, strict=True)
         ]
@@ -165,7 +165,7 @@ class SciPy(Integrator):
                 return TOO_SMALL
             if len(self.sides):
                 self._found, self._after, searched = self._search()
-                if searched < 1 and self._is_crowded(searched):
+                if self._is_crowded(searched):
                     continue
             else:
                 self._found, self._after = [], self.sides
@@ -188,6 +188,7 @@ class SciPy(Integrator):
                 if self._solver is None:
                     first = None if self._first is None else min(self._first, end - self.t)
                     self._solver = self._new_solver(self.t, self.y, end, first)
+                self._solver.max_step = self._longest
                 self._solver.step()
             except _NoSlopes:
                 return False
@@ -217,13 +218,17 @@ class SciPy(Integrator):
     def _kept_at(self, t: float, y: np.ndarray) -> np.ndarray:
         return y if self._keep is None else self._keep(t, y)
 
+    @property
+    def _longest(self) -> float:
+        """The longest step, as told, and as can be searched."""
+        return min(self.problem.longest, self._searchable)
+
     def _new_solver(
         self, t: float, y: np.ndarray, end: float, first: float | None = None
     ) -> OdeSolver:
         problem = self.problem
         rtol = max(problem.rtol, 3e-14)
-        longest = min(problem.longest, self._searchable)
-        options = {"rtol": rtol, "atol": problem.atol, "max_step": longest}
+        options = {"rtol": rtol, "atol": problem.atol, "max_step": self._longest}
         return self._kind(self._count, t, y, end, first_step=first, **options)
 
     def _is_stiff(self) -> bool:
@@ -248,7 +253,9 @@ class SciPy(Integrator):
     def _is_crowded(self, searched: float) -> bool:
         """Whether a shorter step is to be tried, that can be searched; see ``is_crowded`` of
         steps.c."""
-        if self.steps < self._noisy:
+        if searched >= 1:
+            self._searchable *= 1.5
+        if searched >= 1 or self.steps < self._noisy:
             return False
         length = max(LEAST_SEARCHED, 0.9 * searched) * (self._end - self.t)
         self._crowded = 0 if length > 0.7 * self._latest_length else self._crowded + 1
@@ -315,7 +322,7 @@ class SciPy(Integrator):
             self._solver = None
         if stiff:
             self._kind, self._solver, self._watching = Radau, None, False
-            self.changes = ((self.t, "radau"),)
+            self.changes = ((self.now, "radau"),)
         self._sample()
 
     def take_until(self, moment: float, earliest: float) -> bool:
@@ -345,4 +352,6 @@ class SciPy(Integrator):
 
     def trace(self) -> tuple[np.ndarray, np.ndarray]:
         times, states = zip(*self._traced, strict=True) if self._traced else ((), ())
-        return np.array(times), np.reshape(states, (len(times), self.problem.size))
+        return self.problem.begin + np.array(times), np.reshape(
+            states, (len(times), self.problem.size)
+        )

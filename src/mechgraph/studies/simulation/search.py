@@ -46,7 +46,7 @@ def sign_changes(
     change their sign.
     """
     known = np.array([_known(values, part, 1e-6) for part in np.arange(5) / 4])
-    np.maximum(size, np.abs(known[:, 0]).max(axis=0), out=size)
+    np.fmax(size, np.fmax.reduce(np.abs(known[:, 0])), out=size)
     low = np.maximum(NOTHING * size, np.where(np.abs(known[0, 0]) <= unsure, unsure, 0.0))
     after = sides.copy()
     after[undecided:][np.abs(known[0, 0, undecided:]) <= 1e-12 * size[undecided:]] = 0

@@ -119,10 +119,10 @@ def simulate(
     t = earlier_word("simulate", "t0", t0, "t", t)
     account = account if _is_elements(account) else flag('account (or "elements")', account)
     progress = choice("progress", progress, (True, False, None))
-    times = _grid(duration, step, t)
+    elapsed = _grid(duration, step, t)
     with remembered_interrupts():
         context = Context.make(equations, inputs, parameters)
-        check_covered(inputs, times[[0, -1]])
+        check_covered(inputs, t + elapsed[[0, -1]])
         watch = Watch(context, named("events", events))
         one_of("way to keep constraints (drift)", drift, DRIFT, UnsupportedError)
         rate = number("baumgarte", baumgarte, positive=True)
@@ -131,7 +131,7 @@ def simulate(
         )
         motion = equations.numeric.closed.flow(udot, drift == "projection", account)
         loop = context.loop
-        _check_samples(loop, times[-1] - times[0])
+        _check_samples(loop, elapsed[-1])
         if not loop.is_open:
             motion = motion.closed(loop.told, loop.known_inputs, loop.own, loop.own_rates)
         state = assemble(equations, start, guess=guess, t=t, parameters=parameters)
@@ -154,7 +154,7 @@ def simulate(
         integrator = _integrator(equations, _method(method), problem, drift)
         kept = drift in ("projection", STABILIZED)
         further = loop.own_start, np.zeros(motion.work.numel())
-        recorder = Recorder(context, times, *state, *further, kept)
+        recorder = Recorder(context, t, elapsed, *state, *further, kept)
         crossings = Crossings(integrator, surfaces, watch)
         if contacts is not None:
             contacts.check_start(t, *state)
@@ -197,6 +197,7 @@ def _is_elements(account: Any) -> TypeGuard[Literal["elements"]]:
 
 
 def _grid(duration: Any, step: Any, t: Any) -> np.ndarray:
+    """Times of the output, from the start on."""
     duration, t = number("duration", duration, positive=True), number("t", t)
     step = duration / 500 if step is None else number("step", step, positive=True)
     if duration / step > MOST_ROWS:
@@ -210,7 +211,13 @@ def _grid(duration: Any, step: Any, t: Any) -> np.ndarray:
             f"duration {duration:g} is not a whole number of steps {step:g}; the nearest is "
             f"{count * step:g}"
         )
-    return t + duration * np.arange(count + 1) / count
+    elapsed = duration * np.arange(count + 1) / count
+    if not (np.diff(t + elapsed) > 0).all():
+        raise ArgumentError(
+            f"times {duration / count:g} s apart cannot be told from each other at t = {t:g} s; "
+            "let the run begin at a smaller t, or give a larger step"
+        )
+    return elapsed
 
 
 def _check_samples(loop: Loop, duration: float) -> None:
@@ -288,9 +295,9 @@ def _run(
     interrupts: Interrupts,
 ) -> None:
     """Step by step to the end of the grid, or to the event that ends it."""
-    end, watch = float(recorder.times[-1]), crossings.watch
-    integrator.output(recorder.times[1:])
-    integrator.begin(*recorder.last, recorder.constants)
+    end, watch = float(recorder.elapsed[-1]), crossings.watch
+    integrator.output(recorder.elapsed[1:])
+    integrator.begin(0.0, recorder.last[1], recorder.constants)
     if contacts is not None:
         _settle(integrator, recorder, contacts)
     with _bar(len(recorder.times) - 1, progress) as bar:
@@ -305,37 +312,38 @@ def _run(
             bar.update(recorder.take(integrator))
             if why == TOO_SMALL:
                 raise _too_small(integrator, recorder)
-            if met is Met.CONTACTS or (watch.stopped and recorder.last[0] < integrator.t):
-                recorder.keep(np.array([integrator.t]), integrator.y[None])
+            if met is Met.CONTACTS or (watch.stopped and recorder.last[0] < integrator.now):
+                recorder.keep(np.array([integrator.now]), integrator.y[None])
             if watch.stopped:
                 return
             if met is Met.KINK:
                 integrator.begin(integrator.t, integrator.y, recorder.constants)
             if met is Met.CONTACTS and contacts is not None:
-                contacts.count_standstill(integrator.t)
+                contacts.count_standstill(integrator.t, integrator.now)
                 _settle(integrator, recorder, contacts)
 
 
 def _keep_last(integrator: Integrator, recorder: Recorder) -> None:
     """Keep where a run is that is interrupted: the next row of the output may be far away."""
-    if integrator.t > recorder.last[0]:
+    if integrator.now > recorder.last[0]:
         with suppress(IntegrationFailure, KeyboardInterrupt):
-            recorder.keep(np.array([integrator.t]), integrator.y[None])
+            recorder.keep(np.array([integrator.now]), integrator.y[None])
 
 
 def _too_small(integrator: Integrator, recorder: Recorder) -> IntegrationFailure:
     """Why there is no step that would be short enough."""
     state = recorder.split(integrator.y[None])[:3]
     known = bool(np.isfinite(integrator.y).all())  # else no input can be asked for
-    culprit = recorder.context.unknown_input(integrator.t, *state) if known else None
+    now = integrator.now
+    culprit = recorder.context.unknown_input(now, *state) if known else None
     if culprit is not None:
-        return InputFailure(f"{culprit} at t = {integrator.t:.6g}, or just after it")
+        return InputFailure(f"{culprit} at t = {now:.6g}, or just after it")
     if integrator.jumped:
-        return JumpingConstraint(f"what a constraint asks for jumps at t = {integrator.t:.6g}")
+        return JumpingConstraint(f"what a constraint asks for jumps at t = {now:.6g}")
     what = "the step became too small" if integrator.finite else NOT_FINITE
     method = integrator.changes[-1][1] if integrator.changes else integrator.method
     kind = ImplicitFailure if method == "radau" else IntegrationFailure
-    return kind(f"{what} at t = {integrator.t:.6g}")
+    return kind(f"{what} at t = {now:.6g}")
 
 
 def _bar(total: int, progress: bool | None) -> Any:
@@ -357,4 +365,4 @@ def _settle(integrator: Integrator, recorder: Recorder, contacts: Contacts) -> N
     state = np.concatenate([*after, own, work])
     recorder.store(np.array([t]), state[None])
     integrator.sides[: len(contacts.sides)] = contacts.sides
-    integrator.begin(t, state, recorder.constants)
+    integrator.begin(integrator.t, state, recorder.constants)

@@ -20,7 +20,7 @@ import numpy as np
 from casadi import SX
 from scipy.integrate import OdeSolver
 from scipy.interpolate import BarycentricInterpolator
-from scipy.sparse import block_diag, csc_matrix, diags, hstack, kron, vstack
+from scipy.sparse import bmat, diags
 from scipy.sparse.linalg import splu
 
 from ...contract.closed import entries as entries_of
@@ -46,6 +46,7 @@ ERROR = np.array([-13 - 7 * ROOT, -13 + 7 * ROOT, -1]) / 3
 ITERATIONS = 8  # of Newton's method
 SETTLED = 1e-3  # of the tolerance, left by it
 ROUNDING = 1e-14  # or of the state
+DENSE = 100  # unknowns up to which matrices are dense, which takes a tenth of the time
 LITTLE = 1e-11  # in its matrix alone: what multipliers of dependent rows are held by
 
 
@@ -77,8 +78,9 @@ class Stabilized(SciPy):
         # of its own for each stage
         known = self._x[self.problem.size + 1 :].copy()
         p, told = np.split(known, [len(self.problem.constants)])
-        self.problem.loop.signal(t, y, told)
-        return [Y, rates, t, told, p]
+        now = self.problem.begin + t
+        self.problem.loop.signal(now, y, told)
+        return [Y, rates, now, told, p]
 
 
 class Residual:
@@ -102,21 +104,23 @@ class Residual:
         F = ca.substitute(F, s.w, loop.inputs) if s.w.numel() else F
         Y = ca.vertcat(s.q, s.u, loop.own, mu, lam)
         rates = ca.vertcat(v, s.udot, own_rates)
-        self._slopes = ca.jacobian(F, Y), ca.jacobian(F, rates)
+        self.size, self.moving = Y.numel(), rates.numel()
+        none = SX(self.size, self.size - self.moving)
+        self._slopes = ca.jacobian(F, Y), ca.horzcat(ca.jacobian(F, rates), none)
         entries = [entries_of(x) for x in self._slopes]
         arguments = [Y, rates, s.t, loop.told, s.p]
         self._value = ca.Function("F", arguments, [ca.densify(F)])
         self._entries = ca.Function("slopes", arguments, entries)
-        self.size, self.moving = Y.numel(), rates.numel()
 
     def value(self, arguments: list[Any]) -> np.ndarray:
         return np.array(self._value(*arguments)).ravel()
 
-    def slopes(self, arguments: list[Any]) -> list[csc_matrix]:
-        """In Y, and in the rates with columns of zeros for the multipliers."""
+    def slopes(self, arguments: list[Any]) -> list[Any]:
+        """In Y, and in the rates with columns of zeros for the multipliers; sparse, if there are
+        many."""
         found = zip(self._slopes, self._entries(*arguments), strict=True)
-        J, K = (sparse_matrix(slope, np.array(values).ravel()) for slope, values in found)
-        return [J, csc_matrix(hstack([K, csc_matrix((self.size, self.size - self.moving))]))]
+        matrices = [sparse_matrix(slope, np.array(values).ravel()) for slope, values in found]
+        return matrices if self.size > DENSE else [each.toarray() for each in matrices]
 
 
 class IndexTwo(OdeSolver):  # type: ignore[misc]
@@ -133,7 +137,7 @@ class IndexTwo(OdeSolver):  # type: ignore[misc]
         lam = run.first_multipliers(t, y)
         multipliers[len(multipliers) - len(lam) :] = lam
         self._multipliers = multipliers
-        self.h_abs = self._first_step()
+        self.h_abs, self.max_step = self._first_step(), run.problem.longest
 
     def _scale(self, y: np.ndarray) -> np.ndarray:
         problem = self.run.problem
@@ -155,7 +159,7 @@ class IndexTwo(OdeSolver):  # type: ignore[misc]
         rates = self.fun(self.t, self.y)[: self.count]
         arguments = self.run.arguments(self.t, self.y, Y, rates)
         J, K = self.run.residual.slopes(arguments)
-        self.h_abs = min(self.h_abs, self.run.problem.longest)
+        self.h_abs = min(self.h_abs, self.max_step)
         while self.h_abs > 10 * np.spacing(abs(self.t) + 1e-3):
             h = min(self.h_abs, self.t_bound - self.t)
             with np.errstate(all="ignore"):
@@ -170,14 +174,19 @@ class IndexTwo(OdeSolver):  # type: ignore[misc]
             self.h_abs = h * np.clip(factor, 0.1, 0.9)
         return False, self.TOO_SMALL_STEP
 
-    def _scaled(self, matrix: csc_matrix, h: float, stages: int) -> Any:
-        """Factors of a matrix whose rows of rates are times h, whose multipliers are over h."""
+    def _solved(self, matrix: Any, right: np.ndarray, h: float) -> np.ndarray:
+        """The solution with a matrix whose rows of rates are times h, whose multipliers are over
+        h."""
         count, size = self.count, self.run.residual.size
+        stages = len(right) // size
         rows = np.tile(np.r_[np.full(count, h), np.ones(size - count)], stages)
         columns = np.tile(np.r_[np.ones(count), np.full(size - count, 1 / h)], stages)
         held = np.tile(np.r_[np.zeros(count), np.full(size - count, LITTLE)], stages)
+        if isinstance(matrix, np.ndarray):
+            scaled = rows[:, None] * matrix * columns + np.diag(held)
+            return np.asarray(columns * np.linalg.solve(scaled, rows * right))
         factor = splu((diags(rows) @ matrix @ diags(columns) + diags(held)).tocsc())
-        return lambda right: columns * factor.solve(rows * right)
+        return np.asarray(columns * factor.solve(rows * right))
 
     def _settled(self, Y: np.ndarray, h: float) -> np.ndarray | None:
         """Steps to the three stages, by Newton's method; None if it does not converge."""
@@ -189,7 +198,7 @@ class IndexTwo(OdeSolver):  # type: ignore[misc]
         for _ in range(ITERATIONS):
             try:
                 change = self._change(Y, h, steps)
-            except RuntimeError:  # a singular matrix
+            except (RuntimeError, np.linalg.LinAlgError):  # a singular matrix
                 return None
             steps = steps + change
             now = max(self._norm(row[: self.count]) for row in change)
@@ -205,10 +214,12 @@ class IndexTwo(OdeSolver):  # type: ignore[misc]
         rates = RATES @ steps[:, : self.count] / h
         stages = [self._arguments(Y + steps[k], rates[k], h * NODES[k]) for k in range(3)]
         slopes = [self.run.residual.slopes(stage) for stage in stages]
-        matrix = block_diag([J for J, _ in slopes])
-        matrix += vstack([kron(RATES[k : k + 1] / h, K) for k, (_, K) in enumerate(slopes)])
+        parts = [[rate / h * K for rate in RATES[k]] for k, (_, K) in enumerate(slopes)]
+        for k, (J, _) in enumerate(slopes):
+            parts[k][k] = parts[k][k] + J
+        matrix = np.block(parts) if isinstance(J, np.ndarray) else bmat(parts, "csc")
         left = np.concatenate([self.run.residual.value(stage) for stage in stages])
-        return np.asarray(self._scaled(matrix, h, 3)(-left)).reshape(steps.shape)
+        return self._solved(matrix, -left, h).reshape(steps.shape)
 
     def _arguments(self, Y: np.ndarray, rates: np.ndarray, later: float) -> list[Any]:
         y = np.concatenate([Y[: self.count], self.y[self.count :]])
@@ -218,7 +229,7 @@ class IndexTwo(OdeSolver):  # type: ignore[misc]
         """(REAL/h K + J) e = −F at the beginning, with what the stages say of the rates there."""
         rates = -ERROR @ steps[:, : self.count] / h
         left = self.run.residual.value(self._arguments(Y, rates, 0.0))
-        return self._norm(self._scaled(REAL / h * K + J, h, 1)(-left)[: self.count])
+        return self._norm(self._solved(REAL / h * K + J, -left, h)[: self.count])
 
     def _take(self, stages: np.ndarray, h: float) -> None:
         """The last stage is the next state; work is added up along the stages."""
