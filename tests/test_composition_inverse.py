@@ -3,11 +3,15 @@ quick-return and the 3RRR mechanism of R. Orsino (2016), §5.3, against tables o
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
 import mechgraph as mg
 from mechgraph.errors import ArgumentError, ModelError
+from mechgraph.studies import prescribed
+from mechgraph.studies.prescribed import prescribed_motion
 
 SQUARE = np.sqrt(3)
 
@@ -162,6 +166,29 @@ def test_three_legs_and_a_platform():
 
 
 # --- bad input ------------------------------------------------------------------------------------
+
+
+def test_a_loop_is_followed_between_times_that_are_far_apart(monkeypatch):
+    """A crank and rocker of lengths 1, 3, 2.5 and 3 can be assembled in two ways at every angle of
+    the crank; it stays on the way it began with, and says nothing where that is so."""
+    s = mg.System("rocker", gravity=(0, 0, -9.81))
+    crank, rod, rocker = (s.body(name, mass=1.0, inertia=(0.1, 0.1, 0.1)) for name in "abc")
+    s.revolute("crank", s.ground, crank, axis="y")
+    s.revolute("pin", crank, rod, axis="y", at=(1, 0, 0))
+    s.revolute("rocker", s.ground, rocker, axis="y", at=(3, 0, 0))
+    s.revolute("close", rod, rocker, axis="y", at=(3, 0, 0), child_at=(2.5, 0, 0), cut=True)
+    equations, guess = s.equations(), {"crank": 0.3, "pin": -0.5, "rocker": -1.5}
+    motion = {"crank": lambda t: 0.3 - 20 * t}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        q = prescribed_motion(equations, motion, [0.0, 0.2, 0.4], guess=guess)[0]
+    tip, x = equations.position("c", q), equations.position("b", q)
+    out = np.stack([2.5 * np.cos(q[:, 2]), np.zeros(3), -2.5 * np.sin(q[:, 2])], axis=-1)
+    side = np.cross(tip + out - x, tip - x)[:, 1]  # of the line from pin to pivot
+    assert (side > 0).all() or (side < 0).all()
+    monkeypatch.setattr(prescribed, "STEPS", 3)
+    with pytest.warns(UserWarning, match="more times in between"):
+        prescribed_motion(equations, motion, [0.0, 0.2], guess=guess)
 
 
 def test_wrong_numbers_of_inputs_and_motions():

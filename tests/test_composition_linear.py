@@ -90,6 +90,40 @@ def test_inputs_and_the_response_to_them():
             wrong()
 
 
+def cart(stiffness: float = 0.0) -> mg.LinearModel:
+    v = mg.variables(["x"], ["v"], ["push"])
+    mass = mg.Terms(v, N=[[1]], M=[[1]], f=[v["push"] - stiffness * v["x"]])
+    return mg.Equations(mass).linearize()
+
+
+@pytest.mark.parametrize(("stiffness", "omega"), [(4.0, 2.0), (0.0, 0.0)])
+def test_where_a_response_has_no_bound_the_frequency_is_named(stiffness, omega):
+    with pytest.raises(ArgumentError, match=f"at {omega:g} rad/s"):
+        cart(stiffness).frequency_response([omega, 5.0])
+
+
+def test_a_pulse_after_a_long_rest_is_not_stepped_over():
+    pushed = cart().response(
+        np.linspace(0, 10, 1001), inputs={"push": lambda t: float(5 < t < 5.1)}
+    )
+    assert pushed["v"][-1] == pytest.approx(0.1, abs=1e-9)
+
+
+def test_stability_without_damping_has_its_boundary():
+    """ẍ = (3 − k) x: no deviation grows from k = 3 on, though none fades."""
+
+    def second(k: float) -> mg.SecondOrderModel:
+        one, none = np.eye(1), np.zeros((1, 1))
+        K = np.array([[k - 3.0]])
+        return mg.SecondOrderModel(one, none, K, none, none, one, ("x",), ("v",), ("w",), none)
+
+    for model in (second, lambda k: cart(k - 3.0)):
+        sweep = mg.SecondOrderSweep(model, [0.0, 2.0, 4.0, 7.0])
+        assert sweep.stable.tolist() == [False, False, True, True]
+        assert sweep.boundaries() == pytest.approx([3.0], abs=1e-12)
+    assert second(4.0).stability().verdict == "undecided"
+
+
 def test_the_table_of_modes_tells_modulus_and_phase():
     """Two equal masses between three springs: in phase, and in antiphase."""
     v = mg.variables(["a", "b"], ["a'", "b'"])

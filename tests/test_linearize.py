@@ -542,6 +542,14 @@ def test_a_linear_system_is_constant_in_any_motion():
     )
 
 
+def test_a_model_that_changes_in_time_is_seen_to_whatever_its_period():
+    """ẍ = −4(1 + 0.3 sin 2πt) x: what is looked at ten whole periods later is the same."""
+    s = mg.System("swinging spring")
+    s.prismatic("x", s.ground, s.body("b", mass=1.0, inertia=0))
+    s.torque("k", "x", lambda m: -4 * (1 + 0.3 * mg.sin(2 * np.pi * m.time)) * m.coordinate("x"))
+    assert not s.equations().linearize().constant
+
+
 # --- states, runs, outputs ------------------------------------------------------------------------
 
 

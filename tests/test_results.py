@@ -252,6 +252,44 @@ def test_inverse_dynamics_of_a_run_returns_its_inputs():
         equations.inverse_dynamics([0, 0])
 
 
+def test_inverse_dynamics_of_a_run_takes_its_contacts_and_other_parameters():
+    s = mg.System("ball", gravity=(0, 0, -9.81))
+    ball = s.body("ball", mass=s.parameter("m", 2.0), inertia=0)
+    s.prismatic("z", s.ground, ball, axis="z")
+    s.rigid_contact("floor", mg.Sphere(ball, 0.1), mg.Plane(s.ground))
+    equations = s.equations()
+    run = equations.simulate(0.5, {"z": 0.2}, step=0.1)
+    assert equations.inverse_dynamics(run, drives=[]).shape == (len(run), 0)  # the floor holds it
+    falling = run.at(run.time < 0.1)
+    needed = equations.inverse_dynamics(falling, drives=["z'"], inputs=[], parameters={"m": 5.0})
+    assert np.allclose(needed, 5.0 * (falling.udot + 9.81), atol=1e-9)
+
+
+@pytest.mark.parametrize("formalism", ["hamilton", "absolute"])
+def test_inverse_dynamics_refuses_runs_in_other_variables(formalism):
+    """Momenta are as many as speeds, and are none."""
+    s = mg.System("rod", gravity=(0, 0, -9.81))
+    rod = s.body("rod", mass=2.0, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.1))
+    s.revolute("hinge", s.ground, rod, axis="y")
+    run = s.equations(formalism).simulate(0.1, {"hinge": 1.0}, step=0.1)
+    with pytest.raises(mg.ArgumentError, match="not with those of these equations"):
+        s.equations().inverse_dynamics(run)
+
+
+@pytest.mark.parametrize(("mass", "length"), [(1.0, 1.0), (1e-6, 1e-3), (1e-9, 1e-6)])
+def test_a_drive_that_cannot_make_a_motion_is_told_in_any_size(mass, length):
+    s = mg.System("arm", gravity=(0, 0, -9.81))
+    at, inertia = (0, 0, -length), 3 * (0.1 * mass * length**2,)
+    a, b = (s.body(name, mass=mass, com=at, inertia=inertia) for name in "ab")
+    s.revolute("one", s.ground, a, axis="y")
+    s.revolute("two", a, b, axis="y", at=at)
+    equations, still = s.equations(), np.zeros(2)
+    with pytest.raises(mg.ArgumentError, match="name more drives"):
+        equations.inverse_dynamics([0.3, 0.2], still, still, drives=["one'"])
+    hanging = equations.inverse_dynamics([np.pi, 1e-17], still, still, drives=["one'"])
+    assert abs(hanging[0]) < 1e-14 * mass * length
+
+
 @pytest.mark.parametrize("formalism", ["newton-euler", "absolute"])
 def test_inverse_dynamics_of_a_loop_finds_the_drives(formalism):
     """Whatever drives the one freedom, forward dynamics with the effort found gives the

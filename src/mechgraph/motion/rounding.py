@@ -24,7 +24,7 @@ LARGEST = 300_000  # operations; larger expressions are taken as they are
 Values = tuple[np.ndarray, np.ndarray]  # values, and sizes of the terms that they are made of
 
 FUNCTIONS: dict[int, Callable[[np.ndarray], np.ndarray]] = {
-    ca.OP_SIN: np.sin, ca.OP_COS: np.cos, ca.OP_TAN: np.tan, ca.OP_EXP: np.exp, ca.OP_LOG: np.log,
+    ca.OP_TAN: np.tan, ca.OP_EXP: np.exp, ca.OP_LOG: np.log,
     ca.OP_SQRT: np.sqrt, ca.OP_ASIN: np.arcsin, ca.OP_ACOS: np.arccos, ca.OP_ATAN: np.arctan,
     ca.OP_SINH: np.sinh, ca.OP_COSH: np.cosh, ca.OP_TANH: np.tanh, ca.OP_FABS: np.abs,
     ca.OP_FLOOR: np.floor, ca.OP_CEIL: np.ceil, ca.OP_SIGN: np.sign, ca.OP_NOT: np.logical_not,
@@ -42,7 +42,7 @@ def is_rounding(
     if function.n_instructions() > LARGEST or not count:
         return np.zeros(count, dtype=bool)
     with np.errstate(all="ignore"):
-        found = _evaluated(function, states.T)
+        found = _evaluated(function, states.T, RESIDUE)
     if found is None:
         return np.zeros(count, dtype=bool)
     values, sizes = (part[:count] for part in found)
@@ -54,8 +54,20 @@ def is_rounding(
     return np.asarray((small & np.isfinite(least)).all(axis=1))
 
 
-def _evaluated(function: ca.Function, inputs: np.ndarray) -> Values | None:
-    """Values and sizes of the outputs; None if an operation is not known here."""
+def sizes_of_terms(expressions: SX, arguments: SX, states: np.ndarray) -> np.ndarray | None:
+    """How large the terms are that the entries of a dense column are made of, at each of the states
+    (rows); None if that is too much to ask, or not known."""
+    function = settled(ca.Function("f", [arguments], [expressions]))
+    if function.n_instructions() > LARGEST:
+        return None
+    with np.errstate(all="ignore"):
+        found = _evaluated(function, states.T)
+    return None if found is None else found[1].T
+
+
+def _evaluated(function: ca.Function, inputs: np.ndarray, residue: float = 0.0) -> Values | None:
+    """Values and sizes of the outputs; None if an operation is not known here. Constants below the
+    residue are what is left of terms as large as one."""
     work: dict[int, Values] = {}
     outputs: dict[int, Values] = {}
     called = calls(function)
@@ -66,7 +78,7 @@ def _evaluated(function: ca.Function, inputs: np.ndarray) -> Values | None:
             work[target[0]] = inputs[source[1]], np.abs(inputs[source[1]])
         elif code == ca.OP_CONST:
             constant = np.full(inputs.shape[1], function.instruction_constant(k))
-            work[target[0]] = constant, np.where(np.abs(constant) < RESIDUE, 1.0, np.abs(constant))
+            work[target[0]] = constant, np.where(np.abs(constant) < residue, 1.0, np.abs(constant))
         elif code == ca.OP_OUTPUT:
             outputs[target[1]] = work[source[0]]
         elif code == ca.OP_CALL:
@@ -84,8 +96,12 @@ def _evaluated(function: ca.Function, inputs: np.ndarray) -> Values | None:
 
 
 def _operation(code: int, arguments: list[Values]) -> Values | None:
-    """Sums add the sizes of their terms, products multiply them; functions begin anew."""
+    """Sums add the sizes of their terms, products multiply them; functions begin anew, but for sine
+    and cosine, which vanish only up to the rounding of an angle."""
     (a, size_a), (b, size_b) = arguments[0], arguments[-1]
+    if code in (ca.OP_SIN, ca.OP_COS):
+        turned, slope = (np.sin(a), np.cos(a)) if code == ca.OP_SIN else (np.cos(a), np.sin(a))
+        return turned, np.abs(turned) + np.abs(slope) * size_a
     if code in (ca.OP_ADD, ca.OP_SUB):
         return (a + b if code == ca.OP_ADD else a - b), size_a + size_b
     if code == ca.OP_MUL:

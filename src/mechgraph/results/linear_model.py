@@ -87,20 +87,7 @@ class LinearModel:
         known."""
         if not self.constant:
             raise ArgumentError(NOT_CONSTANT)
-        if not self.A.size:
-            return Stability("stable", -np.inf, 0.0)
-        values, left, right = scipy.linalg.eig(self.A, left=True, right=True)
-        # An error E of A moves a simple eigenvalue by yᴴ E x / yᴴ x: far where some coincide.
-        across = np.abs(np.sum(left.conj() * right, axis=0))
-        noise = np.einsum("ik,ij,jk->k", np.abs(left), self._rounding, np.abs(right))
-        known = noise / np.maximum(across, 1e-300)
-        growing = values.real > known
-        if growing.any():
-            worst = int(np.argmax(np.where(growing, values.real, -np.inf)))
-            return Stability("unstable", float(values.real[worst]), float(known[worst]))
-        worst = int(np.argmax(values.real + known))
-        verdict = "stable" if (values.real < -known).all() else "undecided"
-        return Stability(verdict, float(values.real[worst]), float(known[worst]))
+        return stability_of(self.A, self._rounding)
 
     @property
     def _rounding(self) -> np.ndarray:
@@ -128,7 +115,8 @@ class LinearModel:
         inputs: Mapping[str, Input] | None = None,
     ) -> TimeResponse:
         """States and outputs at these times, from deviations of states by name and with inputs by
-        name, numbers or functions of time: x(t) = e^(At) x₀ + ∫ e^(A(t−τ)) B w(τ) dτ."""
+        name, numbers or functions of time: x(t) = e^(At) x₀ + ∫ e^(A(t−τ)) B w(τ) dτ. What a
+        function does for a shorter time than between these times may be missed."""
         return self._system.in_time(times, start, inputs)
 
     def frequency_response(self, omega: np.ndarray | Sequence[float]) -> FrequencyResponse:
@@ -216,6 +204,24 @@ class LinearModel:
         )
         counts = ", ".join(f"{count} {kind}" for count, kind in sizes)
         return f"<LinearModel: {counts}{axes}{change}>"
+
+
+def stability_of(A: np.ndarray, rounding: np.ndarray) -> Stability:
+    """Whether solutions of x' = A x grow, where each entry of A may be off by ``rounding``."""
+    if not A.size:
+        return Stability("stable", -np.inf, 0.0)
+    values, left, right = scipy.linalg.eig(A, left=True, right=True)
+    # An error E of A moves a simple eigenvalue by yᴴ E x / yᴴ x: far where some coincide.
+    across = np.abs(np.sum(left.conj() * right, axis=0))
+    noise = np.einsum("ik,ij,jk->k", np.abs(left), rounding, np.abs(right))
+    known = noise / np.maximum(across, 1e-300)
+    growing = values.real > known
+    if growing.any():
+        worst = int(np.argmax(np.where(growing, values.real, -np.inf)))
+        return Stability("unstable", float(values.real[worst]), float(known[worst]))
+    worst = int(np.argmax(values.real + known))
+    verdict = "stable" if (values.real < -known).all() else "undecided"
+    return Stability(verdict, float(values.real[worst]), float(known[worst]))
 
 
 def _held(A: np.ndarray, B: np.ndarray, T: float) -> tuple[np.ndarray, np.ndarray]:

@@ -58,7 +58,10 @@ class LinearSystem:
         def rate(s: float, x: np.ndarray) -> np.ndarray:
             return self.A @ x + self.B @ np.array(_values(w, s))
 
-        done = scipy.integrate.solve_ivp(rate, (t[0], t[-1]), x0, t_eval=t, **ACCURACY)
+        # No step tells what a function does in between: they are as fine as the times on average.
+        step = (t[-1] - t[0]) / (len(t) - 1)
+        span = (t[0], t[-1])
+        done = scipy.integrate.solve_ivp(rate, span, x0, t_eval=t, max_step=step, **ACCURACY)
         if not done.success:
             raise ArgumentError(f"the response cannot be computed: {done.message}")
         return np.asarray(done.y.T)
@@ -68,9 +71,20 @@ class LinearSystem:
         w = _numbers("frequencies", omega)
         s = 1j * w[:, None, None] * np.eye(len(self.A)) - self.A
         B = np.broadcast_to(self.B, (len(w), *self.B.shape))
-        return FrequencyResponse(
-            w, self.C @ np.linalg.solve(s, B) + self.D, self.names, self.inputs
-        )
+        try:
+            x = np.linalg.solve(s, B)
+        except np.linalg.LinAlgError:
+            raise ArgumentError(_unbounded(self.A, w)) from None
+        return FrequencyResponse(w, self.C @ x + self.D, self.names, self.inputs)
+
+
+def _unbounded(A: np.ndarray, omega: np.ndarray) -> str:
+    """The frequency that an eigenvalue of A comes nearest to."""
+    apart = np.abs(1j * omega[:, None] - np.linalg.eigvals(A)).min(axis=1)
+    return (
+        f"frequencies: at {omega[apart.argmin()]:g} rad/s this model swings without damping (or "
+        "drifts, at zero), so that its response has no bound; leave that frequency out"
+    )
 
 
 def _times(times: Any) -> np.ndarray:

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq, linear_sum_assignment
+from scipy.optimize import bisect, brentq, linear_sum_assignment
 
 from .. import door
 from ..arguments import array_of, listed, number, one_of, whole
 from ..errors import ArgumentError, blamed, shown, unknown
-from .linear_model import LinearModel
+from .linear_model import LinearModel, Stability, stability_of
 from .response import FrequencyResponse, Input, LinearSystem, TimeResponse
 
 FITTED = 1e-7  # error of a polynomial that is no rounding, relative
@@ -92,6 +92,18 @@ class SecondOrderModel:
         """Eigenvalues, the most unstable first."""
         return self.modes()[0]
 
+    def stability(self) -> Stability:
+        """Whether deviations grow: the verdict, the largest rate of growth, and how well it is
+        known."""
+        forces = np.abs(np.hstack([self.K, self.C]))
+        rows = np.broadcast_to(forces.max(axis=1, initial=0.0, keepdims=True), forces.shape)
+        own = np.vstack([np.abs(self.A[: len(self.P)]), np.abs(np.linalg.inv(self.M)) @ rows])
+        return stability_of(self.A, 4 * np.finfo(float).eps * own)
+
+    def is_stable(self) -> bool:
+        """True if no deviation is seen to grow."""
+        return self.stability().verdict != "unstable"
+
     def ratio(self, above: str, below: str) -> np.ndarray:
         """One coordinate over another in each mode: modulus and phase, as complex numbers."""
         vectors = self.modes()[1]
@@ -112,7 +124,8 @@ class SecondOrderModel:
         inputs: Mapping[str, Input] | None = None,
     ) -> TimeResponse:
         """(δq, δu) at these times, from deviations by name and with inputs by name, numbers or
-        functions of time: x(t) = e^(At) x₀ + ∫ e^(A(t−τ)) B w(τ) dτ."""
+        functions of time: x(t) = e^(At) x₀ + ∫ e^(A(t−τ)) B w(τ) dτ. What a function does for a
+        shorter time than between these times may be missed."""
         return self._system.in_time(times, start, inputs)
 
     def frequency_response(self, omega: np.ndarray | Sequence[float]) -> FrequencyResponse:
@@ -217,18 +230,27 @@ class SecondOrderSweep:
 
     @property
     def stable(self) -> np.ndarray:
-        """For each value, whether no mode grows."""
-        return np.asarray((self.eigenvalues.real < 0).all(axis=1))
+        """For each value, whether no mode is seen to grow."""
+        return np.array([model.is_stable() for model in self.models])
 
     def boundaries(self) -> np.ndarray:
-        """Values of the parameter between which stability changes, to rounding: where the largest
-        real part of an eigenvalue is zero."""
+        """Values of the parameter at which stability changes, to rounding: where the largest real
+        part of an eigenvalue leaves zero."""
         changes = np.flatnonzero(np.diff(self.stable.astype(int)))
-        pairs = [(self.values[k], self.values[k + 1]) for k in changes]
-        return np.array([brentq(self._growth, a, b, xtol=1e-13) for a, b in pairs])
+        return np.array([self._boundary(int(k)) for k in changes])
+
+    def _boundary(self, k: int) -> float:
+        """The one between two values; where nothing is damped, growth is zero on one side of it,
+        and only the verdict changes."""
+        decided = all(each.stability().verdict != "undecided" for each in self.models[k : k + 2])
+        search, quantity = (brentq, self._growth) if decided else (bisect, self._verdict)
+        return float(search(quantity, *self.values[k : k + 2], xtol=1e-13))
 
     def _growth(self, value: float) -> float:
         return float(self._made(value).eigenvalues().real.max())
+
+    def _verdict(self, value: float) -> float:
+        return -1.0 if self._made(value).is_stable() else 1.0
 
     def polynomial(self, name: str, degree: int = 2) -> np.ndarray:
         """Coefficients of a matrix, "M", "C", "K", "E", over the parameter, lowest power first; an

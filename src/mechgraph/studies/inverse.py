@@ -3,7 +3,7 @@ needs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -15,6 +15,7 @@ from ..closures.numbers import RANK_TOLERANCE
 from ..errors import ArgumentError, UnsupportedError
 from ..formalisms import DEFAULT
 from ..interrupts import remembered_interrupts
+from ..motion.rounding import sizes_of_terms
 from ..results.trajectory import Trajectory
 from .assembly.conversion import is_jointed
 from .prescribed import prescribed_motion
@@ -42,7 +43,8 @@ def inverse_dynamics(
 ) -> np.ndarray:
     """Efforts that a motion needs: τ with M u̇ = f + τ along all speeds of a tree.
 
-    motion: a ``Trajectory``; the coordinates q with ``u`` and ``udot`` beside it, batches by
+    motion: a ``Trajectory``, with its inputs, parameters and contacts unless others are given; the
+        coordinates q with ``u`` and ``udot`` beside it, batches by
         leading axes; or functions of time by the names of what they prescribe, such as
         ``{"slider": lambda t: 0.1 * mg.sin(t)}``, as many as there are freedoms, at the times
         ``t``: then the whole motion is found first.
@@ -55,14 +57,7 @@ def inverse_dynamics(
     if isinstance(motion, Mapping) and any(callable(value) for value in motion.values()):
         motion, u, udot = prescribed_motion(equations, motion, t, parameters, guess)
     if isinstance(motion, Trajectory):
-        motion, u, udot, t, inputs, parameters = (
-            motion.q,
-            motion.u,
-            motion.udot,
-            motion.time,
-            motion.w,
-            dict(motion.parameters),
-        )
+        motion, u, udot, t, inputs, parameters = _along(equations, motion, inputs, parameters)
     if u is None or udot is None:
         raise ArgumentError("inverse_dynamics needs a Trajectory, or q, u and udot")
     if equations.terms.drag is not None:
@@ -93,6 +88,25 @@ def inverse_dynamics(
             "efforts of the drives"
         )
     return equations.efforts(motion, u, udot, t, inputs, parameters)
+
+
+def _along(equations: Equations, run: Trajectory, inputs: Any, parameters: Any) -> tuple[Any, ...]:
+    """q, u, u̇, t, inputs and parameters of a run of these coordinates and speeds."""
+    kinds = {
+        "coordinates": equations.coordinates,
+        "speeds": equations.speeds,
+        "inputs": equations.inputs,
+    }
+    for kind, own in kinds.items():
+        if run.columns[kind] != own:
+            raise ArgumentError(
+                f"this is a run of {run.name!r} with the {kind} {', '.join(run.columns[kind])}, "
+                f"not with those of these equations, {', '.join(own)}"
+            )
+    if parameters is None or isinstance(parameters, Mapping):
+        parameters = {**run.constants, **(parameters or {})}
+    w = run.w if inputs is None else inputs
+    return run.q, run.u, run.udot, run.time, w, parameters
 
 
 def _checked(equations: Equations, drives: Any) -> tuple[str, ...]:
@@ -141,9 +155,13 @@ def _efforts_of(
         equations.terms.symbols.udot,
     )
     given = numbers("accelerations", equations.speeds, udot)
+
+    def step(w: np.ndarray) -> np.ndarray:
+        values = q, u, t, w, p, given
+        return _step(drives, kernel(*values), lambda: _sizes(equations, drives, values))
+
     if not _nonlinear(equations):
-        w = np.where([name in drives for name in equations.inputs], 0.0, w)
-        return _step(drives, kernel(q, u, t, w, p, given))
+        return step(np.where([name in drives for name in equations.inputs], 0.0, w))
     searched = [k for k, name in enumerate(drives) if name in equations.inputs]
     own = [equations.inputs.index(drives[k]) for k in searched]
     shape = np.broadcast_shapes(*(x.shape[:-1] for x in (q, u, t, w, p, given)))
@@ -151,7 +169,7 @@ def _efforts_of(
     if not w[..., own].any():
         w[..., own] = 1.0  # laws such as √(y² + z²) have no slope at zero
     for _ in range(NEWTON):
-        efforts = _step(drives, kernel(q, u, t, w, p, given))
+        efforts = step(w)
         change = np.abs(efforts[..., searched]).max(initial=0.0)
         w[..., own] += efforts[..., searched]
         if change <= CONVERGED * np.abs(w).max(initial=1.0):
@@ -169,10 +187,27 @@ def _nonlinear(equations: Equations) -> bool:
     return bool(ca.depends_on(ca.jacobian(equations.terms.f, s.w), s.w))
 
 
-def _step(drives: tuple[str, ...], found: list[np.ndarray]) -> np.ndarray:
+def _sizes(
+    equations: Equations, drives: tuple[str, ...], values: tuple[np.ndarray, ...]
+) -> list[np.ndarray]:
+    """How large the terms are that M u̇ − f and A u̇ + b are made of; one, if that is not known."""
+    tau, _, _, gained, b = _expressions(equations, drives)
+    s, count = equations.terms.symbols, tau.numel()
+    arguments = ca.vertcat(s.q, s.u, s.t, s.w, s.p, s.udot)
+    shape = np.broadcast_shapes(*(x.shape[:-1] for x in values))
+    states = np.concatenate([np.broadcast_to(x, (*shape, x.shape[-1])) for x in values], axis=-1)
+    rows = ca.densify(ca.vertcat(tau, gained + b))
+    found = sizes_of_terms(rows, arguments, states.reshape(-1, states.shape[-1]))
+    sizes = np.ones((*shape, rows.numel())) if found is None else found.reshape(*shape, -1)
+    return np.split(sizes, [count], axis=-1)
+
+
+def _step(
+    drives: tuple[str, ...], found: list[np.ndarray], sizes: Callable[[], list[np.ndarray]]
+) -> np.ndarray:
     """τ for the values of the kernel."""
     tau, D, G, gained, b = found
-    if _exceeds(gained + b, np.abs(gained) + np.abs(b)):
+    if _exceeds(gained + b, np.abs(gained) + np.abs(b), lambda: sizes()[1]):
         raise ArgumentError("the accelerations contradict the constraints: A u̇ + b is not zero")
     K = np.concatenate([D, np.swapaxes(G, -1, -2)], axis=-1)
     lengths = np.linalg.norm(K, axis=-2, keepdims=True)
@@ -191,12 +226,20 @@ def _step(drives: tuple[str, ...], found: list[np.ndarray]) -> np.ndarray:
             "freedoms"
         )
     efforts = np.einsum("...ij,...j->...i", inverse, tau)
-    if _exceeds(np.einsum("...ij,...j->...i", K, efforts) - tau, np.abs(tau)):
+    left = np.einsum("...ij,...j->...i", K, efforts) - tau
+    if _exceeds(left, np.abs(tau), lambda: sizes()[0]):
         raise ArgumentError(
             f"{', '.join(drives) or 'no drives'} cannot make this motion; name more drives"
         )
     return np.asarray(efforts[..., :count] / lengths)
 
 
-def _exceeds(error: np.ndarray, size: np.ndarray) -> bool:
-    return bool(np.abs(error).max(initial=0.0) > TOLERANCE * max(1.0, size.max(initial=0.0)))
+def _exceeds(error: np.ndarray, size: np.ndarray, terms: Callable[[], np.ndarray]) -> bool:
+    """True if an error is no rounding: neither beside the size of what it is the error of, nor
+    beside that of its terms, which is asked for only then."""
+
+    def beyond(size: np.ndarray) -> bool:
+        largest = np.abs(error).max(axis=-1, initial=0.0)
+        return bool(np.any(largest > TOLERANCE * size.max(axis=-1, initial=0.0)))
+
+    return beyond(size) and beyond(terms())

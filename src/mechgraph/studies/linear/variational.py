@@ -32,6 +32,8 @@ CHANGE = 1e-6  # relative change of the coefficients up to which they count as c
 # seconds after which the coefficients are looked at again, if nothing tells of a shorter time
 LONGEST = 100.0
 LOOKS = 4000  # evaluations on the way there
+# the part of it after which they are looked at, too: no period fits both
+BETWEEN = 0.38196601125
 
 
 class State(NamedTuple):
@@ -95,19 +97,26 @@ def steadied(
     """The varied motion for fixed axes, or for axes that turn with Ω if only that makes it
     constant; Ω; and whether it is."""
     h = _moment(equations, state, now.reduced(independent))
-    there, still = _later(equations, state, h), np.zeros(3)
-    if there is None:
+    moments, still = (BETWEEN * h, h), np.zeros(3)
+    seen = _later(equations, state, moments)
+    if seen is None:
         return now, still, False
-    later = at(there)
-    if _same(now.reduced(independent), later.reduced(independent)):
+    later = [at(there) for there in seen]
+
+    def constant(vectors: list[Vector], Omega: np.ndarray) -> bool:
+        first = now.turned(vectors, Omega).reduced(independent)
+        turned = (v.turned(vectors, Omega, t) for v, t in zip(later, moments, strict=True))
+        return all(_same(first, each.reduced(independent)) for each in turned)
+
+    if constant([], still):
         return now, still, True
     vectors = _vectors(equations, state)
-    Omega = _turn(now, later, h, vectors, expansion(now.rows, independent))
-    turned = now.turned(vectors, Omega)
-    constant = _same(
-        turned.reduced(independent), later.turned(vectors, Omega, h).reduced(independent)
+    Omega = _turn(now, later[-1], h, vectors, expansion(now.rows, independent))
+    return (
+        (now.turned(vectors, Omega), Omega, True)
+        if constant(vectors, Omega)
+        else (now, still, False)
     )
-    return (turned, Omega, True) if constant else (now, still, False)
 
 
 def _moment(equations: Equations, state: State, A: np.ndarray) -> float:
@@ -122,8 +131,8 @@ def _moment(equations: Equations, state: State, A: np.ndarray) -> float:
     return min(1 / max(5 * rate, values.real.max(initial=0.0), 1e-300), LONGEST)
 
 
-def _later(equations: Equations, state: State, h: float) -> State | None:
-    """The state a time h later; None if the motion is not known so far."""
+def _later(equations: Equations, state: State, moments: tuple[float, ...]) -> list[State] | None:
+    """The states these times later; None if the motion is not known so far."""
     n, looks = len(state.q), itertools.count()
 
     def rates(t: float, y: np.ndarray) -> np.ndarray:
@@ -137,15 +146,17 @@ def _later(equations: Equations, state: State, h: float) -> State | None:
             ]
         )
 
-    span, start = (state.t, state.t + h), np.concatenate(state[:2])
+    times, start = state.t + np.array(moments), np.concatenate(state[:2])
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # what is known badly tells nothing
         try:
-            run = solve_ivp(rates, span, start, method="DOP853", rtol=1e-10, atol=1e-12)
+            run = solve_ivp(
+                rates, (state.t, times[-1]), start, "DOP853", times, rtol=1e-10, atol=1e-12
+            )
         except (_Unknown, ArgumentError, Warning):
             return None
-    y = run.y[:, -1]
-    return State(y[:n], y[n:], state.t + h, *state[3:]) if run.success else None
+    seen = zip(times, run.y.T, strict=True)
+    return [State(y[:n], y[n:], t, *state[3:]) for t, y in seen] if run.success else None
 
 
 class _Unknown(Exception):
