@@ -645,7 +645,7 @@ def test_a_model_with_a_controller_of_its_own_is_asked_everything(tmp_path: Path
     "arguments",
     [
         ["run", "--out", "x.csv", "--column", "thta"],
-        ["compare", "own.py", "--column", "thta"],
+        ["compare", "measured.csv", "--column", "thta"],
         ["linearize", "--hold", "thta"],
         ["linearize", "--independent", "thta"],
         ["linearize", "--output", "thta"],
@@ -658,6 +658,7 @@ def test_names_that_are_not_there_are_told_before_anything_is_computed(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(models, "simulate", None)
+    (tmp_path / "measured.csv").write_text("time,theta\n0,1\n")
     command, *rest = arguments
     assert "unknown name 'thta'; did you mean 'theta'?" in refused(command, own, *rest)
 
@@ -675,6 +676,16 @@ def test_names_that_are_not_there_are_told_before_anything_is_computed(
 )
 def test_what_makes_no_sense_is_told_as_such(arguments: list[str], message: str) -> None:
     assert message in refused(*arguments)
+
+
+def test_a_table_that_is_none_is_told_before_the_run(
+    own: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(models, "simulate", None)
+    table = tmp_path / "measured.csv"
+    for text, message in (("", "not a table"), ("theta\n1\n", "no column is called time")):
+        table.write_text(text)
+        assert message in failed("compare", own, str(table))
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp437"])

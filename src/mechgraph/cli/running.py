@@ -11,6 +11,7 @@ import click
 
 from .. import gallery
 from ..errors import MechgraphError
+from ..formats.comparison import table_of, times_of
 from ..kernels.stepping import METHODS
 from ..results.files import load_run
 from ..results.trajectory import Trajectory
@@ -233,6 +234,7 @@ def compare(
     Example: mechgraph compare double_pendulum run.csv --column elbow --plot compared.png
     """
     pairs = _pairs(columns)
+    times_of(table_of(table, pairs)[1], time)  # what is wrong with it is told before the run
     motion = _motion(model, formalism, settings, {"duration": duration}, pairs or ())
     found = motion.compare(table, pairs, time=time, shift=shift)
     errors = {error.column: asdict(error) for error in found.errors}
