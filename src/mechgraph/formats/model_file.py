@@ -18,15 +18,18 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from casadi import SX
 
 from ..arguments import file_path, write_text
 from ..errors import ArgumentError, ModelError
 from ..model.description import Description
 from ..model.system import System
+from ..tables.table import Table
 from . import document
 from .reading import SUFFIXES, ModelFile, Reading, text_of
 from .robots import save_mjcf, save_urdf
@@ -92,9 +95,10 @@ def as_data(
 ) -> dict[str, Any]:
     """A system as plain mappings, lists, texts and numbers. What cannot be written is named."""
     said = system.snapshot() if isinstance(system, System) else system
-    data = Writing(said, folder).data()
     left: list[str] = []
-    told = {key: kept for key, value in about.items() if (kept := _plain(key, value, left))}
+    writing = Writing(said, folder)
+    told = {key: kept for key, each in about.items() if (kept := _plain(key, each, writing, left))}
+    data = writing.data()
     if left:
         names = ", ".join(dict.fromkeys(left))
         warnings.warn(f"what is no plain data is not written: {names}", stacklevel=4)
@@ -102,19 +106,22 @@ def as_data(
     return {"mechgraph": data["mechgraph"], **first, **data, **told}
 
 
-def _plain(name: str, value: Any, left: list[str]) -> Any:
-    """A setting of a run as mappings, lists, texts and finite numbers; what is none of them is left
-    out, and its name is noted."""
+def _plain(name: str, value: Any, writing: Writing, left: list[str]) -> Any:
+    """A setting of a run as mappings, lists, texts (also of expressions) and finite numbers; what
+    is none of them is left out, and its name is noted."""
     if isinstance(value, (np.ndarray, np.generic)):
         value = value.tolist()
     if isinstance(value, Mapping):
-        kept = {key: _plain(f"{name}: {key}", each, left) for key, each in value.items()}
+        kept = {key: _plain(f"{name}: {key}", each, writing, left) for key, each in value.items()}
         return {key: each for key, each in kept.items() if each is not None}
     if isinstance(value, (list, tuple)):
-        items = [_plain(name, each, left) for each in value]
+        items = [_plain(name, each, writing, left) for each in value]
         return None if None in items else items
     if isinstance(value, (str, bool, int)) or (isinstance(value, float) and math.isfinite(value)):
         return value
+    if isinstance(value, (SX, Table)):
+        with suppress(ModelError):
+            return writing._value(value)
     if value is not None:
         left.append(name)
     return None
