@@ -617,7 +617,8 @@ import mechgraph as mg
 
 START = {"theta": np.array([0.3])}
 DURATION = 0.1
-OPTIONS = {"inputs": mg.sampled(lambda t, q, u: [-2 * q[0]], rate=100), "rtol": 1e-6}
+LAW = lambda t, q, u: [-2 * q[0]]
+OPTIONS = {"inputs": mg.sampled(LAW, rate=100), "rtol": 1e-6}
 
 
 def system():
@@ -629,9 +630,10 @@ def system():
 """
 
 
-def test_a_model_with_a_controller_of_its_own_is_asked_everything(tmp_path: Path) -> None:
+@pytest.mark.parametrize("law", ["mg.sampled(LAW, rate=100)", "LAW"])
+def test_a_model_with_a_law_of_its_own_is_asked_everything(law: str, tmp_path: Path) -> None:
     own, file = tmp_path / "held.py", tmp_path / "held.yaml"
-    own.write_text(LAW, encoding="utf-8")
+    own.write_text(LAW.replace("mg.sampled(LAW, rate=100)", law), encoding="utf-8")
     assert "finished" in ok("run", str(own))
     assert "all inputs" in refused("run", str(own), "--set", "torque=1")
     assert "'torque' is a function; here it is zero" in ok("equilibrium", str(own))

@@ -19,6 +19,7 @@ from ..formats.reading import SUFFIXES
 from ..gallery import Example
 from ..results.table import is_column
 from ..results.trajectory import Trajectory
+from ..studies.simulation.context import is_law
 from .group import of_the_command_line
 
 
@@ -107,7 +108,7 @@ def options_of(
     if "duration" in given and "step" not in given:
         own.pop("step", None)  # the example's step need not divide another duration
     own["parameters"] = {**named("parameters", own.get("parameters")), **settings.parameters}
-    if not isinstance(own.get("inputs"), Controller):
+    if not is_law(own.get("inputs")):
         own["inputs"] = {**named("inputs", own.get("inputs")), **settings.inputs}
     elif settings.inputs:
         names = ", ".join(settings.inputs)
@@ -144,7 +145,7 @@ def constants_of(example: Example, settings: Settings) -> dict[str, dict[str, fl
     are taken as zero, and that is told."""
     own, inputs = example.options, dict[str, float]()
     laws = own.get("inputs")
-    if isinstance(laws, Controller):
+    if is_law(laws):
         laws = dict.fromkeys(example.system().inputs, laws)
     for name, value in {**named("inputs", laws), **settings.inputs}.items():
         try:
