@@ -1438,6 +1438,16 @@ def test_more_rows_than_can_be_stored_are_refused(equations):
             equations.simulate(duration, step=step)
 
 
+def test_a_step_that_does_not_divide_the_duration_is_told_with_two_that_do(equations):
+    with pytest.raises(mg.ArgumentError, match=r"nearest are duration=3 and step=1$"):
+        equations.simulate(1.0, step=3.0)
+
+
+def test_an_option_that_a_formalism_has_not_is_told_as_such():
+    with pytest.raises(mg.UnsupportedError, match=r"unknown option of appell .*'coefficients'\?"):
+        mg.gallery.load("a01_pendulum").system().equations("appell", coefficient="probing")
+
+
 def test_what_was_given_is_shown_in_one_line(equations):
     for value in (np.zeros((50, 50)), "x" * 10_000, [["a", "b"]] * 100, 10**4000):
         with pytest.raises(mg.ArgumentError) as error:

@@ -498,7 +498,7 @@ def test_compare_ends_with_1_beyond_the_tolerance(own: str, tmp_path: Path) -> N
         "compare", own, str(table), "--column", "theta=theta"
     )
     assert "a run already" in refused("compare", str(saved), str(table), "--set", "theta=1")
-    assert "did you mean 'theta'" in failed("compare", own, str(table), "--column", "thta")
+    assert "did you mean 'theta'" in refused("compare", own, str(table), "--column", "thta")
     assert "does not exist" in refused("compare", own, str(tmp_path / "nowhere.csv"))
 
 
@@ -550,7 +550,7 @@ def test_export_and_columns_of_what_is_no_table(own: str, tmp_path: Path) -> Non
     assert "--precision is for C" in refused("export", own, str(tmp_path / "own.py"), *few)
     assert "must end in one of .c" in refused("export", own, str(tmp_path / "own.rs"))
     assert "--column goes with" in refused("run", own, "--column", "theta", "--out", "x.npz")
-    assert "did you mean 'theta'" in failed(
+    assert "did you mean 'theta'" in refused(
         "run", own, "--out", str(tmp_path / "x.csv"), "--column", "thta"
     )
     assert not (tmp_path / "x.csv").exists()
@@ -610,3 +610,95 @@ def test_an_exported_fmu_begins_where_the_model_does(tmp_path: Path) -> None:
     q, _ = example.system().equations().assemble(example.start, guess=example.guess)
     assert float(begins["qA"]) == pytest.approx(q[0], abs=1e-12)
     assert float(described.defaultExperiment.stopTime) == example.duration
+
+
+LAW = """import numpy as np
+import mechgraph as mg
+
+START = {"theta": np.array([0.3])}
+DURATION = 0.1
+LAW = lambda t, q, u: [-2 * q[0]]
+OPTIONS = {"inputs": mg.sampled(LAW, rate=100), "rtol": 1e-6}
+
+
+def system():
+    s = mg.System("held", gravity=(0, 0, -9.81))
+    rod = s.body("rod", mass=1.0, com=(0, 0, -0.5), inertia=0)
+    s.revolute("theta", s.ground, rod, axis="y")
+    s.torque("motor", "theta", s.input("torque"))
+    return s
+"""
+
+
+@pytest.mark.parametrize("law", ["mg.sampled(LAW, rate=100)", "LAW"])
+def test_a_model_with_a_law_of_its_own_is_asked_everything(law: str, tmp_path: Path) -> None:
+    own, file = tmp_path / "held.py", tmp_path / "held.yaml"
+    own.write_text(LAW.replace("mg.sampled(LAW, rate=100)", law), encoding="utf-8")
+    assert "finished" in ok("run", str(own))
+    assert "all inputs" in refused("run", str(own), "--set", "torque=1")
+    assert "'torque' is a function; here it is zero" in ok("equilibrium", str(own))
+    assert "here it is zero" not in ok("equilibrium", str(own), "--set", "torque=1")
+    assert "not written: options: inputs" in ok("convert", str(own), str(file))
+    assert gallery.load_file(file).options == {"rtol": 1e-6}
+    assert gallery.load_file(file).start == {"theta": [0.3]}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "--out", "x.csv", "--column", "thta"],
+        ["compare", "measured.csv", "--column", "thta"],
+        ["linearize", "--hold", "thta"],
+        ["linearize", "--independent", "thta"],
+        ["linearize", "--output", "thta"],
+        ["equilibrium", "--hold", "thta"],
+        ["inverse", "--motion", "theta=t", "--drive", "thta"],
+    ],
+)
+def test_names_that_are_not_there_are_told_before_anything_is_computed(
+    arguments: list[str], own: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(models, "simulate", None)
+    (tmp_path / "measured.csv").write_text("time,theta\n0,1\n")
+    command, *rest = arguments
+    assert "unknown name 'thta'; did you mean 'theta'?" in refused(command, own, *rest)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "fourbar", "--duration", "nan"], "nan is not a finite number"),
+        (["run", "fourbar", "--out", ".csv"], "an ending without a name; write NAME.csv"),
+        (["export", "fourbar", ".c"], "an ending without a name; write NAME.c"),
+        (["convert", "fourbar", "x.yaml", "--floating"], "no robot's file; leave out --floating"),
+        (["compare", "none.npz", __file__], "none.npz: no such file"),
+        (["equations", "fourbar", "--own"], "newton-euler has no quantities of its own"),
+    ],
+)
+def test_what_makes_no_sense_is_told_as_such(arguments: list[str], message: str) -> None:
+    assert message in refused(*arguments)
+
+
+def test_a_table_that_is_none_is_told_before_the_run(
+    own: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(models, "simulate", None)
+    table = tmp_path / "measured.csv"
+    for text, message in (("", "not a table"), ("theta\n1\n", "no column is called time")):
+        table.write_text(text)
+        assert message in failed("compare", own, str(table))
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp437"])
+def test_terminals_need_not_have_all_letters(encoding: str, own: str) -> None:
+    for arguments in (["equations", own], ["check", own, "--states", "1"], ["schema"]):
+        done = CliRunner(charset=encoding).invoke(cli.main, arguments)
+        assert done.exit_code == 0, done.exception
+    told = CliRunner(charset=encoding).invoke(cli.main, ["describe", own, "--json"]).output
+    assert "6·1 − 5" in json.loads(told)["mobility"]["formula"]
+
+
+def test_the_standard_error_may_be_closed(own: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    assert not group._is_terminal()

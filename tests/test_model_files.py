@@ -180,6 +180,28 @@ def test_a_saved_system_is_loaded_and_runs(tmp_path):
         np.testing.assert_allclose(a.q, b.q, rtol=1e-12)
 
 
+def test_inputs_of_a_run_may_be_expressions(tmp_path):
+    text = """mechgraph: 1
+tables: {gust: {x: [0, 1, 2], y: [0, 5, 0]}}
+parameters: {k: 2}
+inputs: [wind, hand]
+bodies: {rod: {mass: 1, inertia: [1, 1, 1]}}
+joints: {hinge: {type: revolute, parent: ground, child: rod}}
+forces: {t: {type: torque, joint: hinge, value: wind + hand}}
+start: {hinge: [20 deg]}
+options: {inputs: {wind: k*gust(time), hand: gust}}
+"""
+    (tmp_path / "a.yaml").write_text(text)
+    first = gallery.load_file(tmp_path / "a.yaml")
+    model_file.save(first.system(), tmp_path / "b.yaml", start=first.start, options=first.options)
+    for path in ("a.yaml", "b.yaml"):
+        read = gallery.load_file(tmp_path / path)
+        run = read.system().equations().simulate(2.0, read.start, step=0.5, **read.options)
+        np.testing.assert_allclose(run["hand"], [0, 2.5, 5, 2.5, 0])
+        np.testing.assert_allclose(run["wind"], 2 * run["hand"])
+        assert run["hinge"][0] == np.deg2rad(20)
+
+
 def test_order_of_what_was_said_is_kept(tmp_path):
     leg = mg.System("leg")
     leg.revolute("knee", leg.ground, leg.body("shin", mass=leg.parameter("m", 1.0), inertia=0))
@@ -492,6 +514,11 @@ def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path):
         ("placed: {a: {}}", 5, "give either file"),
         ("forces: {f: {type: [1]}}", 5, "unknown type"),
         ("forces: {f: {type: {a: 1}}}", 5, "unknown type"),
+        ("start: {hinge: soon}", 5, "start: hinge: 'soon': unknown name"),
+        ("guess: {hinge: [1, time]}", 5, "guess: hinge: must be a number, got 'time'"),
+        ("options: {inputs: {w: sin(tim)}}", 5, "inputs: w: 'sin(tim)': unknown name 'tim'"),
+        ("tables: {g: {x: [0, 1], y: [0, 1]}}\nduration: g", 6, "must be a number, got 'g'"),
+        ("plane: ab", 5, "plane must be 'xy'"),
     ],
 )
 def test_what_the_whole_shows_is_told_with_lines(more, line, told):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import sys
 
@@ -442,6 +443,32 @@ def test_a_file_that_cannot_be_completed_leaves_the_old_one(run, tmp_path, monke
         run.save(path)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
+
+
+def writers(system, run) -> dict:
+    """Everything that writes a file, by the file."""
+    eqs = run.equations
+    models = {f"arm{e}": system.save for e in (".yaml", ".json", ".xml")}
+    exported = {f"arm{e}": eqs.export for e in (".c", ".casadi", ".py", ".fmu", ".mo")}
+    shown = {"run.html": run.view, "run.gif": run.view, "report.html": run.report}
+    return models | exported | shown | {f"run{e}": run.save for e in (".npz", ".csv")}
+
+
+@pytest.mark.filterwarnings("ignore:the FMU has its source only")
+@pytest.mark.filterwarnings("ignore:arm.xml")
+def test_every_file_is_whole_or_not_there(tmp_path, monkeypatch):
+    def full(*paths):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setenv("MECHGRAPH_CC", "none")
+    system = mg.System("arm")
+    system.revolute("j", "ground", system.body("rod", mass=1.0, inertia=(1, 1, 1)), axis="y")
+    run = system.equations().simulate(0.01, {"j": 0.1}, step=0.01)
+    monkeypatch.setattr(os, "replace", full)
+    for name, write in writers(system, run).items():
+        with pytest.raises(mg.ArgumentError, match=r"cannot write .*: No space left"):
+            write(tmp_path / name)
+        assert not list(tmp_path.iterdir()), name
 
 
 def test_unknown_endings_and_missing_packages_are_told(run, tmp_path, monkeypatch):

@@ -114,6 +114,13 @@ def replacing(path: Path) -> Iterator[Path]:
         os.replace(Path(folder) / path.name, target)
 
 
+def write_text(path: Path, text: str) -> Path:
+    """Write a text to a file, whole or not at all."""
+    with replacing(path) as file:
+        file.write_text(text, encoding="utf-8")
+    return path
+
+
 def whole(least: int = 1, **values: Any) -> list[int]:
     """Whole numbers, positive unless zero is allowed as the ``least``."""
     try:

@@ -17,6 +17,7 @@ from ..formats.schema import model_schema
 from ..formats.starter import starter
 from . import models
 from .options import (
+    Finite,
     closure_option,
     file_argument,
     formalism_option,
@@ -79,7 +80,7 @@ def export(
 @click.option("--limits", is_flag=True, help="URDF, SDF, MJCF: stops of the joints' limits.")
 @click.option("--friction", is_flag=True, help="URDF, SDF, MJCF: the joints' dry friction.")
 @click.option("--contacts", type=click.Choice(CONTACTS), help="MJCF: those of geoms with planes.")
-@click.option("--ground", type=click.FloatRange(0), metavar="MU", help=GROUND)
+@click.option("--ground", type=Finite(0), metavar="MU", help=GROUND)
 @names_option("--foot", "feet", "URDF: a link that touches the ground.  [default: all]")
 def convert(
     model: str, target: Path, ground: float | None, feet: tuple[str, ...], **asked: Any
@@ -131,4 +132,4 @@ def schema() -> None:
     \b
     Example: mechgraph schema > mechgraph.schema.json
     """
-    click.echo(json.dumps(model_schema(), indent=2, ensure_ascii=False))
+    click.echo(json.dumps(model_schema(), indent=2))

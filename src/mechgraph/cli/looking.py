@@ -150,6 +150,8 @@ def equations(
     Example: mechgraph equations double_pendulum --formalism lagrange --format latex
     """
     derived = models.load(model).system().equations(formalism, **_read_options(options))
+    if own and not derived.terms.coefficients:
+        raise click.UsageError(f"{formalism} has no quantities of its own; leave out --own")
     # SymPy takes its time to load, and no other command needs it
     room = door.show.coefficients if own else door.show.readable
     words = "coefficients" if own else "equations"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,17 +12,23 @@ import click
 
 from .. import gallery
 from ..arguments import named, number
+from ..control.controller import Controller
 from ..equations import Equations
 from ..errors import SimulationError, unknown
 from ..formats.reading import SUFFIXES
 from ..gallery import Example
+from ..results.table import is_column
 from ..results.trajectory import Trajectory
+from ..studies.simulation.context import is_law
 from .group import of_the_command_line
 
 
 def load(model: str, **reading: Any) -> Example:
     """A gallery system by name, or a user's file, with options of how it is read."""
-    if model in gallery.names() and not reading:
+    if model in gallery.names():
+        if reading:
+            options = ", ".join(f"--{name}" for name in reading)
+            raise click.UsageError(f"{model} is no robot's file; leave out {options}")
         return gallery.load(model)
     if not model.lower().endswith((".py", *SUFFIXES, *gallery.IMPORTED)):
         raise click.UsageError(
@@ -39,6 +45,25 @@ def load(model: str, **reading: Any) -> Example:
 def guess_of(example: Example) -> dict[str, Any]:
     """Where assembly begins: the example's guess, and what its start says of coordinates."""
     return {**example.start, **example.guess}
+
+
+def check_names(equations: Equations, names: Iterable[str]) -> None:
+    """Refuse what nothing in the model is called, before anything is computed."""
+    with of_the_command_line():
+        for name in names:
+            equations.names.resolve(name)
+
+
+def check_columns(example: Example, equations: Equations, columns: Iterable[str]) -> None:
+    """The same for columns of a table, which may be groups, or states of the model's controllers,
+    too."""
+    inputs = example.options.get("inputs")
+    laws = inputs.values() if isinstance(inputs, Mapping) else [inputs]
+    states = {name for law in laws if isinstance(law, Controller) for name in law.states}
+    check_names(
+        equations,
+        (each for each in columns if not (is_column(equations.names, each) or each in states)),
+    )
 
 
 @dataclass
@@ -69,8 +94,7 @@ def read_settings(settings: Sequence[str], equations: Equations) -> Settings:
         elif name in equations.inputs:
             read.inputs[name] = values[0]
         else:
-            with of_the_command_line():
-                equations.names.resolve(name)
+            check_names(equations, [name])
             read.start[name] = values[0] if len(values) == 1 else values
     return read
 
@@ -83,8 +107,12 @@ def options_of(
     own = dict(example.options)
     if "duration" in given and "step" not in given:
         own.pop("step", None)  # the example's step need not divide another duration
-    for kind in ("parameters", "inputs"):
-        own[kind] = {**named(kind, own.get(kind)), **getattr(settings, kind)}
+    own["parameters"] = {**named("parameters", own.get("parameters")), **settings.parameters}
+    if not is_law(own.get("inputs")):
+        own["inputs"] = {**named("inputs", own.get("inputs")), **settings.inputs}
+    elif settings.inputs:
+        names = ", ".join(settings.inputs)
+        raise click.UsageError(f"--set {names}: the model's own controller gives all inputs")
     return {"duration": example.duration, "guess": example.guess, **own, **given}
 
 
@@ -115,13 +143,16 @@ def simulated(
 def constants_of(example: Example, settings: Settings) -> dict[str, dict[str, float]]:
     """Inputs and parameters as numbers, for studies that know no time; inputs that are functions
     are taken as zero, and that is told."""
-    options = options_of(example, settings)
-    inputs: dict[str, float] = {}
-    for name, value in options["inputs"].items():
+    own, inputs = example.options, dict[str, float]()
+    laws = own.get("inputs")
+    if is_law(laws):
+        laws = dict.fromkeys(example.system().inputs, laws)
+    for name, value in {**named("inputs", laws), **settings.inputs}.items():
         try:
             inputs[name] = number(name, value)
         except ValueError:
             click.echo(
                 f"the input {name!r} is a function; here it is zero (--set {name}=…)", err=True
             )
-    return {"inputs": inputs, "parameters": options["parameters"]}
+    parameters = {**named("parameters", own.get("parameters")), **settings.parameters}
+    return {"inputs": inputs, "parameters": parameters}

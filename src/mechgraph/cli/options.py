@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from glob import escape, glob
 from pathlib import Path
@@ -20,9 +21,21 @@ from ..results.trajectory import ENDINGS
 
 FIGURES = (".png", ".svg", ".pdf", ".jpg", ".jpeg", ".webp", ".eps", ".ps", ".tif", ".tiff")
 PAGES = (".html", ".htm")
-POSITIVE = click.FloatRange(min=0, min_open=True)
 
 Command = Callable[..., Any]
+
+
+class Finite(click.FloatRange):
+    """A number in a range; infinity and what is no number are in none."""
+
+    def convert(self, value: Any, *place: Any) -> float:
+        number = super().convert(value, *place)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", *place)
+        return number
+
+
+POSITIVE = Finite(min=0, min_open=True)
 
 
 def _models(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
@@ -91,6 +104,8 @@ def _checked(endings: tuple[str, ...]) -> Callable[..., Path | None]:
             return None
         if not path.name:
             raise click.BadParameter("it is the name of a file, and that is empty")
+        if path.name.lower() in endings:
+            raise click.BadParameter(f"{path} is an ending without a name; write NAME{path.name}")
         if path.suffix.lower() not in endings:
             listed = ", ".join(ending for ending in endings if ending)
             raise click.BadParameter(f"{path} must end in one of {listed}")
@@ -113,7 +128,7 @@ plot_option = file_option("--plot", "Write plots (.png, .svg, .pdf).", *FIGURES)
 def show(data: Mapping[str, Any], text: str, as_json: bool) -> None:
     """Print a result, for people or for programs."""
     if as_json:
-        click.echo(json.dumps(plain(data), indent=2, ensure_ascii=False, allow_nan=False))
+        click.echo(json.dumps(plain(data), indent=2, allow_nan=False))
     else:
         click.echo(text)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import click
 
 from .. import gallery
 from ..errors import MechgraphError
+from ..formats.comparison import table_of, times_of
 from ..kernels.stepping import METHODS
 from ..results.files import load_run
 from ..results.trajectory import Trajectory
@@ -21,6 +22,7 @@ from .group import INTERRUPTED
 from .options import (
     PAGES,
     POSITIVE,
+    Finite,
     closure_option,
     duration_option,
     file_option,
@@ -137,6 +139,7 @@ def run(
         raise click.UsageError("--column goes with --out of a table, such as run.csv")
     example = models.load(model)
     equations = example.system().equations(formalism, closure)
+    models.check_columns(example, equations, columns)
     motion, failures = models.simulated(example, equations, settings, asked)
     show(_told(motion, failures), motion.summary(), as_json)
     wanted = (
@@ -199,7 +202,7 @@ def _told(motion: Trajectory, failures: list[str]) -> dict[str, Any]:
     "--column", "columns", "To compare, or ours=theirs; repeat as needed.  [default: all common]"
 )
 @click.option("--time", metavar="NAME", help="The table's column of times.  [default: time or t]")
-@click.option("--shift", type=float, default=0.0, help="Seconds to add to the table's times.")
+@click.option("--shift", type=Finite(), default=0.0, help="Seconds to add to the table's times.")
 @click.option("--rtol", "relative", type=POSITIVE, help="Exit code 1 beyond this, relative.")
 @click.option("--atol", "absolute", type=POSITIVE, help="And this, in the unit of the column.")
 @formalism_option
@@ -230,8 +233,10 @@ def compare(
     \b
     Example: mechgraph compare double_pendulum run.csv --column elbow --plot compared.png
     """
-    motion = _motion(model, formalism, settings, {"duration": duration})
-    found = motion.compare(table, _pairs(columns), time=time, shift=shift)
+    pairs = _pairs(columns)
+    times_of(table_of(table, pairs)[1], time)  # what is wrong with it is told before the run
+    motion = _motion(model, formalism, settings, {"duration": duration}, pairs or ())
+    found = motion.compare(table, pairs, time=time, shift=shift)
     errors = {error.column: asdict(error) for error in found.errors}
     asked = relative is not None or absolute is not None
     beyond = found.beyond(relative or 0.0, absolute or 0.0) if asked else ()
@@ -246,11 +251,19 @@ def compare(
 
 
 def _motion(
-    model: str, formalism: str, settings: tuple[str, ...], asked: dict[str, Any]
+    model: str,
+    formalism: str,
+    settings: tuple[str, ...],
+    asked: dict[str, Any],
+    columns: Iterable[str],
 ) -> Trajectory:
     if not model.lower().endswith(".npz"):
         example = models.load(model)
-        return models.simulate(example, example.system().equations(formalism), settings, asked)
+        equations = example.system().equations(formalism)
+        models.check_columns(example, equations, columns)
+        return models.simulate(example, equations, settings, asked)
+    if not Path(model).is_file():
+        raise click.UsageError(f"{model}: no such file")
     if settings or asked["duration"]:
         raise click.UsageError(f"{model} is a run already; --set and --duration go with a model")
     return load_run(model)

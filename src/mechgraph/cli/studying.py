@@ -71,6 +71,7 @@ def linearize(
     """
     example = models.load(model)
     equations = example.system().equations(formalism)
+    models.check_names(equations, (*hold, *independent, *outputs))
     read = models.read_settings(settings, equations)
     constants: dict[str, Any] = models.constants_of(example, read)
     at: Any = {**example.start, **read.start}
@@ -191,6 +192,7 @@ def equilibrium(
     """
     example = models.load(model)
     equations = example.system().equations(formalism)
+    models.check_names(equations, hold)
     read = models.read_settings(settings, equations)
     constants = models.constants_of(example, read)
     place = "steady" if steady else "equilibrium"
@@ -270,6 +272,7 @@ def inverse(
     """
     example = models.load(model)
     equations = example.system().equations(formalism)
+    models.check_names(equations, drives)
     read = models.read_settings(settings, equations)
     constants = models.constants_of(example, read)
     known = {**equations.system.defaults, **constants["parameters"]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from functools import partial
 from typing import Any
 
@@ -23,16 +24,11 @@ def derive_terms(description: Description, formalism: str | None = None, **optio
     name = DEFAULT if formalism is None else formalism
     one_of("formalism", name, FORMALISMS, UnsupportedError)
     listed = formalism_of(name)
-    placing = {key: value for key, value in options.items() if key in listed.chart_options}
-    chart = listed.chart(description, **placing)
-    try:
-        dynamics = listed.derive(
-            chart, **{key: value for key, value in options.items() if key not in placing}
-        )
-    except TypeError as error:
-        if "unexpected keyword" not in str(error):
-            raise
-        raise UnsupportedError(f"{name}: {error}") from None
+    own = [*inspect.signature(listed.derive).parameters][1:]
+    for key in options:
+        one_of(f"option of {name}", key, (*own, *listed.chart_options), UnsupportedError)
+    chart = listed.chart(description, **{key: options[key] for key in options if key not in own})
+    dynamics = listed.derive(chart, **{key: options[key] for key in options if key in own})
     return _terms(chart, dynamics, name, (rederived, (description, name, options)))
 
 

@@ -21,7 +21,7 @@ import numpy as np
 import scipy.special
 
 from .. import door
-from ..arguments import file_path, writing
+from ..arguments import file_path, write_text
 from ..equations import Equations
 from ..errors import ArgumentError, UnsupportedError
 from ..kernels.program import Program, Untranslatable, Value, trace
@@ -239,9 +239,9 @@ def export_casadi(
     given = {name: kind.sym(name, *shape) for name, shape in shapes.items()}
     results = [f(*(given[name] for name in f.name_in())) for f in made.values()]
     whole = ca.Function("equations", [*given.values()], results, names, [*made])
-    with writing(target):
-        whole.save(str(target))
-    return target
+    text = ca.StringSerializer()  # the same as in save, which tells of no full disk
+    text.pack(whole)
+    return write_text(target, text.encode())
 
 
 def export_numpy(
@@ -270,9 +270,7 @@ def export_numpy(
     ]
     for name, function in made.items():
         parts.append(_printed(programs[name], function))
-    with writing(target):
-        target.write_text("\n\n".join(parts), encoding="utf-8")
-    return target
+    return write_text(target, "\n\n".join(parts))
 
 
 MODULE_HEAD = '''\

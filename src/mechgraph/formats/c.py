@@ -14,7 +14,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from ..arguments import choice, file_path, listed, writing
+from ..arguments import choice, file_path, listed, write_text
 from ..contract.derivatives import Columns
 from ..equations import Equations
 from ..errors import ArgumentError, UnsupportedError, shown
@@ -51,11 +51,7 @@ def export_c(
         f"{name}.c": _source(model),
         f"{name}_test.c": _test(model),
     }
-    written = {target.parent / file: text for file, text in texts.items()}
-    for file, text in written.items():
-        with writing(file):
-            file.write_text(text, encoding="utf-8")
-    return list(written)
+    return [write_text(target.parent / file, text) for file, text in texts.items()]
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import choice, file_path, writing
+from ..arguments import choice, file_path, replacing, writing
 from ..equations import Equations
 from ..errors import ArgumentError, shown
 from ..kernels.compiler import CompilationFailure, build_portable
@@ -41,7 +41,7 @@ def export_fmu(equations: Equations, path: str | Path, version: str = "3.0", **a
     version = choice("version", version, VERSIONS)
     model = started("export_fmu", equations, **about, switched=True)
     contents = _contents(model, version)
-    with writing(target), zipfile.ZipFile(target, "w") as archive:
+    with replacing(target) as file, zipfile.ZipFile(file, "w") as archive:
         for name, content in contents.items():
             archive.writestr(zipfile.ZipInfo(name, EPOCH), content, zipfile.ZIP_DEFLATED)
     return target

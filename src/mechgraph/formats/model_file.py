@@ -15,13 +15,21 @@ Where a number stands, a text is an expression (see ``grammar.py``).
 
 from __future__ import annotations
 
+import math
+import warnings
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..arguments import file_path
+import numpy as np
+from casadi import SX
+
+from ..arguments import file_path, write_text
 from ..errors import ArgumentError, ModelError
 from ..model.description import Description
 from ..model.system import System
+from ..tables.table import Table
 from . import document
 from .reading import SUFFIXES, ModelFile, Reading, text_of
 from .robots import save_mjcf, save_urdf
@@ -71,8 +79,7 @@ def save(system: System | Description, path: str | Path, **about: Any) -> Path:
         known = ", ".join((*SUFFIXES, *ROBOTS))
         raise ArgumentError(f"{path.name}: a model file ends in one of {known}")
     text = write(system, path.suffix.lower() == ".json", path.parent, **about)
-    path.write_text(text, encoding="utf-8")
-    return path
+    return write_text(path, text)
 
 
 def write(
@@ -88,7 +95,33 @@ def as_data(
 ) -> dict[str, Any]:
     """A system as plain mappings, lists, texts and numbers. What cannot be written is named."""
     said = system.snapshot() if isinstance(system, System) else system
-    data = Writing(said, folder).data()
-    told = {key: value for key, value in about.items() if value}
+    left: list[str] = []
+    writing = Writing(said, folder)
+    told = {key: kept for key, each in about.items() if (kept := _plain(key, each, writing, left))}
+    data = writing.data()
+    if left:
+        names = ", ".join(dict.fromkeys(left))
+        warnings.warn(f"what is no plain data is not written: {names}", stacklevel=4)
     first = {key: told.pop(key) for key in ("title",) if key in told}
     return {"mechgraph": data["mechgraph"], **first, **data, **told}
+
+
+def _plain(name: str, value: Any, writing: Writing, left: list[str]) -> Any:
+    """A setting of a run as mappings, lists, texts (also of expressions) and finite numbers; what
+    is none of them is left out, and its name is noted."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        kept = {key: _plain(f"{name}: {key}", each, writing, left) for key, each in value.items()}
+        return {key: each for key, each in kept.items() if each is not None}
+    if isinstance(value, (list, tuple)):
+        items = [_plain(name, each, writing, left) for each in value]
+        return None if None in items else items
+    if isinstance(value, (str, bool, int)) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    if isinstance(value, (SX, Table)):
+        with suppress(ModelError):
+            return writing._value(value)
+    if value is not None:
+        left.append(name)
+    return None

@@ -12,7 +12,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from ..arguments import file_path, writing
+from ..arguments import file_path, write_text
 from ..equations import Equations
 from ..errors import ArgumentError, UnsupportedError, shown
 from ..kernels.program import Program, Value
@@ -117,10 +117,7 @@ def export_modelica(equations: Equations, path: str | Path, **about: Any) -> Pat
     if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) or name in RESERVED:
         raise ArgumentError(f"{shown(name)} is no name of a Modelica model; use another word")
     model = started("export to Modelica", equations, **about)
-    text = _text(model, name)
-    with writing(target):
-        target.write_text(text, encoding="utf-8")
-    return target
+    return write_text(target, _text(model, name))
 
 
 def _text(model: FmuModel, name: str) -> str:

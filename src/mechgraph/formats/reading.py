@@ -6,7 +6,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -127,10 +127,11 @@ class Reading(Values):
             said = shown(version.plain())
             self._problem(version, f"mechgraph: version {said} is not known; {VERSION} is")
         with self._blamed(sections.get("name", self.root), "name"):
-            name = sections["name"].value if "name" in sections else "system"
-            plane = sections["plane"].value if "plane" in sections else None
-            self.system = System(name, plane=plane)
-            self.names = {"time": self.system.time}
+            self.system = System(sections["name"].value if "name" in sections else "system")
+        if "plane" in sections:
+            with self._blamed(sections["plane"], "plane"):
+                self.system = System(self.system.name, plane=sections["plane"].value)
+        self.names = {"time": self.system.time}
         for node in self._inputs(sections.get("inputs")):
             with self._blamed(node, "inputs"):
                 self.names[node.value] = self.system.input(node.value)
@@ -333,7 +334,7 @@ class Reading(Values):
         for key in ("start", "guess", "options"):
             if key in sections:
                 entries = self._mapping(sections[key], key) or {}
-                out[key] = {name: self._setting(name, node) for name, node in entries.items()}
+                out[key] = {name: self._setting(key, name, node) for name, node in entries.items()}
                 for name, node in entries.items():
                     self._known_there(key, name, node)
         if "title" in sections:
@@ -362,20 +363,25 @@ class Reading(Values):
         if not self.failed and not {*parts} & {*known}:
             self._problem(node, f"{section}: {unknown('name', name, known)}")
 
-    def _setting(self, name: str, node: Node) -> Any:
-        """A plain value of a run; texts that are numbers with units are read."""
-        with self._blamed(node, name):
-            if isinstance(node.value, str):
-                try:
-                    return self._constant(node)
-                except ModelError:
-                    return node.value
+    def _setting(self, section: str, name: str, node: Node) -> Any:
+        """A plain value of a run; texts that are numbers with units are read, those of inputs may
+        be expressions, and those of a start have to be numbers."""
+        with self._blamed(node, f"{section}: {name}"):
             if isinstance(node.value, dict):
-                return {key: self._setting(key, item) for key, item in node.value.items()}
-            return node.plain()
+                return {key: self._setting(name, key, item) for key, item in node.value.items()}
+            if section in ("start", "guess"):
+                several = isinstance(node.value, list)
+                return [*map(self._constant, node.value)] if several else self._constant(node)
+            if not isinstance(node.value, str):
+                return node.plain()
+            with suppress(ModelError):
+                return self._constant(node)
+            return self._number(node) if section == "inputs" else node.value
 
     def _constant(self, node: Node) -> float:
-        value = SX(self._number(node))
+        value = self._number(node)
+        if not isinstance(value, SX):
+            value = SX(value) if isinstance(value, (int, float)) else SX()
         if not value.is_constant() or not value.is_scalar():
             raise ModelError(f"must be a number, got {shown(node.plain())}")
         return float(value)

@@ -19,7 +19,7 @@ import numpy as np
 from casadi import SX
 from scipy.spatial.transform import Rotation
 
-from ..arguments import file_path, writing
+from ..arguments import file_path, replacing
 from ..errors import ModelError, UnsupportedError
 from ..model.bodies import Body, Marker
 from ..model.constraints import Coupling
@@ -158,8 +158,8 @@ def _inverse(a: Pose) -> Pose:
 
 def _write(root: ET.Element, path: Path) -> Path:
     ET.indent(root)
-    with writing(path):
-        ET.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+    with replacing(path) as file:
+        ET.ElementTree(root).write(file, encoding="utf-8", xml_declaration=True)
     return path
 
 

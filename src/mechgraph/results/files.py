@@ -38,6 +38,8 @@ def load_run(path: str | Path, system: Any = None) -> Trajectory:
         raise ArgumentError(f"{path}: a table, not a run; only .npz keeps a run whole")
     try:
         run = _read(path)
+    except OSError as error:
+        raise ArgumentError(f"cannot read {path}: {error.strerror or error}") from None
     except Exception as error:  # whatever a file that others wrote makes of it
         raise ArgumentError(
             f"{path}: not a trajectory saved by mechgraph ({type(error).__name__}: {error})"

@@ -117,6 +117,11 @@ def _quantity(names: Names, name: Any) -> Quantity | None:
     return found if found is not None and name in found.labels else None
 
 
+def is_column(names: Names, name: str) -> bool:
+    """True if a table of every run has such a column, or a group of that name."""
+    return name in GROUPS or name in SCALARS or _quantity(names, name) is not None
+
+
 def common(run: Trajectory, headers: Sequence[str]) -> pd.DataFrame:
     """The usual columns of a run, and those that have one of these names, such as reactions."""
     if run.equations is None:

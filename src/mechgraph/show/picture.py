@@ -14,7 +14,7 @@ from matplotlib import font_manager
 from PIL import Image, ImageDraw, ImageFont
 from scipy.spatial import ConvexHull
 
-from ..arguments import number, whole, writing
+from ..arguments import number, replacing, whole
 from ..errors import ArgumentError, shown
 from .meshes import Triangles
 from .palette import INK, MUTED, PAPER
@@ -93,9 +93,9 @@ def animation(
     palette = _palette(images)
     first, *others = (image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images)
     pause = max(20, round(1000 * length / count / 10) * 10)  # GIF counts hundredths of a second
-    with writing(path):
+    with replacing(path) as file:
         first.save(
-            path, save_all=True, append_images=others, duration=pause, loop=0, optimize=False
+            file, save_all=True, append_images=others, duration=pause, loop=0, optimize=False
         )
     return path
 

@@ -13,7 +13,7 @@ import casadi as ca
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..arguments import file_path, writing
+from ..arguments import file_path, write_text
 from ..equations import Equations
 from ..errors import ArgumentError, MechgraphError
 from ..results.trajectory import Trajectory
@@ -51,9 +51,7 @@ def report(run: Trajectory, path: str | Path) -> Path:
     body = "\n".join(_section(title, write) for title, write in sections.items())
     lead = f"{run.outcome} · {subtitle(run)}"
     page = fill(PAGE, TITLE=escape(run.name), LEAD=escape(lead), BODY=body)
-    with writing(path):
-        path.write_text(page, encoding="utf-8")
-    return path
+    return write_text(path, page)
 
 
 def _section(title: str, write: Callable[[], str]) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import file_path, is_name, number, writing
+from ..arguments import file_path, is_name, number, write_text
 from ..errors import ArgumentError, shown
 from ..results.trajectory import Trajectory
 from .meshes import Triangles
@@ -71,9 +71,7 @@ def view(
     page = Page(page_of(scene_of(run), title, subtitle(run), speed))
     if target is None:
         return page
-    with writing(target):
-        target.write_text(page.html, encoding="utf-8")
-    return target
+    return write_text(target, page.html)
 
 
 def subtitle(run: Trajectory) -> str:

@@ -208,8 +208,8 @@ def _grid(duration: Any, step: Any, t: Any) -> np.ndarray:
     count = max(1, round(duration / step))
     if abs(count * step - duration) > 1e-9 * duration:
         raise ArgumentError(
-            f"duration {duration:g} is not a whole number of steps {step:g}; the nearest is "
-            f"{count * step:g}"
+            f"duration {duration:g} is not a whole number of steps {step:g}; the nearest are "
+            f"duration={count * step:g} and step={duration / count:g}"
         )
     elapsed = duration * np.arange(count + 1) / count
     if not (np.diff(t + elapsed) > 0).all():
