@@ -609,3 +609,58 @@ def test_rows_that_hold_by_themselves_are_told_from_small_ones():
     equations = s.equations()
     assert equations.mobility([0.2, 0.1]) == 1
     assert equations.redundant([0.2, 0.1]) == ["itself"]
+
+
+@pytest.mark.parametrize("function", [mg.tanh, mg.erf, mg.asinh])
+def test_rows_that_hold_by_themselves_are_found_whatever_functions_there_are(function):
+    """Beside a small constraint with a function of any kind the second hinge of a door is none."""
+    axis = np.array([0.36, 0.48, 0.8])
+    s = mg.System("door and gear")
+    leaf, wheel = (s.body(name, mass=1.0, inertia=(1, 1, 1)) for name in ("leaf", "wheel"))
+    s.revolute("lower", s.ground, leaf, axis=axis)
+    s.revolute("upper", s.ground, leaf, axis=axis, at=1.5 * axis, child_at=1.5 * axis)
+    s.revolute("axle", s.ground, wheel)
+    s.constrain(
+        "gear", position=lambda m: 1e-8 * (m.coordinate("axle") - function(m.coordinate("lower")))
+    )
+    assert s.equations().mobility([0.3, 0.2]) == 1
+
+
+def test_a_long_ring_of_hinges_is_closed():
+    """Sixty-four of them about axes of any direction: six less than that are free."""
+    count, random = 64, np.random.default_rng(0)
+    s = mg.System("ring")
+    bodies = [s.body(f"b{k}", mass=1.0, inertia=(0.1, 0.1, 0.1)) for k in range(1, count)]
+    angles = 2 * np.pi / count * np.arange(count)
+    places = np.stack([10 * np.cos(angles), 10 * np.sin(angles), random.normal(size=count)], axis=1)
+    axes = random.normal(size=(count, 3))
+    ends = zip([s.ground, *bodies], [*bodies, s.ground], strict=True)
+    for k, (parent, child) in enumerate(ends):
+        axis = axes[k] / np.linalg.norm(axes[k])
+        s.revolute(f"j{k}", parent, child, axis=axis, at=places[k], child_at=places[k])
+    eqs = s.equations()
+    assert eqs.mobility(np.zeros(count - 1)) == count - 6
+    assert not eqs.redundant(np.zeros(count - 1))
+
+
+def test_two_small_loops_are_closed_in_points():
+    """About parallel slanted axes: one freedom is left."""
+    size = 1e-3
+    along, across = np.array([0.0, size, 0]), size * np.array([0.8, 0, -0.6])
+    s = mg.System("Stephenson's linkage")
+    com, inertia = (0.5 * size, 0.1 * size, 0), np.full(3, size**2 / 12)
+    a, b, c, d, e = (s.body(name, mass=1.0, com=com, inertia=inertia) for name in "abcde")
+    joints = (
+        ("A", s.ground, a, (0, 0), (0, 0)),
+        ("B", a, b, (1, 0.3), (0, 0)),
+        ("C", s.ground, c, (0, 2), (0, 0)),
+        ("D", b, c, (0.5, 1.5), (1.5, -0.2)),
+        ("E", b, d, (1, 0.5), (0, 0)),
+        ("F", c, e, (1, 0.5), (0, 0)),
+        ("G", d, e, (0.5, 0.5), (1, -0.5)),
+    )
+    for name, parent, child, here, there in joints:
+        at, child_at = (x * along + y * across for x, y in (here, there))
+        s.revolute(name, parent, child, axis=(0.6, 0, 0.8), at=at, child_at=child_at)
+    eqs = s.equations("points")
+    assert eqs.mobility(eqs.assemble()[0]) == 1

@@ -66,7 +66,7 @@ def is_massless(terms: Terms) -> bool:
     s, chart, random = terms.symbols, terms.chart, np.random.default_rng(0)
     if chart.chain_end:
         return True
-    q = np.array(chart.reference) + random.uniform(-1, 1, len(s.coordinates))
+    (q,) = chart.scattered(random, 1)
     around = chart.normalized(q + 1e-13 * random.uniform(-1, 1, (5, len(q))))
     function = ca.Function("M", [s.q, s.t, s.p], [terms.M])
     values = [function(x, 0.0, list(s.defaults)).nonzeros() for x in around]

@@ -371,7 +371,7 @@ class Terms(Picklable):
             ]
             for level, named in given.items()
         }
-        return Levels(self.symbols, self.chart.rate, rows, self.chart.normalized)
+        return Levels(self.symbols, self.chart.rate, rows, self.chart.scattered)
 
     def _check_names(self) -> None:
         """Refuse what has the name of a variable, which would answer in its place."""

@@ -14,7 +14,7 @@ from casadi import SX
 from .. import door
 from ..pickling import Picklable
 from .bodies import Body, Marker
-from .constraints import Constraint
+from .constraints import Constraint, Distance
 from .described import Record, canonical
 from .element import Element
 from .forces import Force
@@ -95,6 +95,17 @@ class Description(Picklable):
         coordinates = {name: j.name for j in self.joints.values() for name in j.coordinates}
         return {**coordinates, **{name: name for name in self.joints}}
 
+    @cached_property
+    def size(self) -> float:
+        """How large the bodies usually are, from their mass centres to their joints, and how long
+        the rods without mass; one metre if nothing tells."""
+        ends = (end for joint in self.joints.values() for end in (joint.parent, joint.child))
+        arms = [ca.norm_2(end.at - end.body.com) for end in ends if end.body is not self.ground]
+        rods = [each.length for each in self.constraints.values() if isinstance(each, Distance)]
+        found = self.default_value(ca.vertcat(SX(0, 1), *arms, *rods)).ravel()
+        known = found[np.isfinite(found) & (found > 0)]
+        return float(np.median(known)) if known.size else 1.0
+
     def owns(self, body: Body) -> bool:
         """True if a body is one of this system."""
         return body is self.ground or self.bodies.get(body.name) is body
@@ -141,5 +152,5 @@ class Description(Picklable):
 
     def __getstate__(self) -> dict[str, Any]:
         """What was said, without what was derived from it."""
-        kept = {key: value for key, value in vars(self).items() if key != "_canonical"}
+        kept = {k: value for k, value in vars(self).items() if k not in ("_canonical", "size")}
         return {**kept, "derived": {}}

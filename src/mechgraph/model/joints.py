@@ -424,6 +424,13 @@ class Joint(Described):
         ]
 
     @property
+    def lengths(self) -> list[str]:
+        """Names of the coordinates that are lengths."""
+        steps = [step for step in self._moving for _ in step.coordinates]
+        named = zip(self.coordinates, steps, strict=True)
+        return [name for name, step in named if isinstance(step, Translation)]
+
+    @property
     def _moving(self) -> list[Transition]:
         return [step for step in self.transitions if step.moves]
 

@@ -236,6 +236,18 @@ class Chart(ABC):
             for index, name in enumerate(plain)
         )
 
+    def spans(self, names: Sequence[str]) -> np.ndarray:
+        """How far coordinates, or variations of them, usually go: lengths as far as bodies are
+        large, all others (angles, quaternions) as far as one."""
+        joints = (*self.description.joints.values(), *self.own_joints)
+        lengths = {name for joint in joints for name in joint.lengths}
+        return np.array([self.description.size if name in lengths else 1.0 for name in names])
+
+    def scattered(self, random: np.random.Generator, count: int) -> np.ndarray:
+        """Random configurations about the reference, one in each row."""
+        steps = random.uniform(-1, 1, (count, len(self.reference)))
+        return self.normalized(self.reference + self.spans(self.symbols.coordinates) * steps)
+
     @property
     def turning(self) -> list[int]:
         """Indices of the speeds that turn something."""

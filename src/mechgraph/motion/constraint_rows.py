@@ -112,7 +112,7 @@ class ConstraintRows:
         }
         chart = self.chart
         tangent = chart.tangent if chart.replaced else None
-        return Levels(chart.symbols, chart.rate, rows, chart.normalized, tangent)
+        return Levels(chart.symbols, chart.rate, rows, chart.scattered, tangent)
 
     # --- what the multipliers do ------------------------------------------------------------------
 

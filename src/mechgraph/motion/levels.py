@@ -22,20 +22,20 @@ STATES = 3  # random configurations at which rows are looked at
 
 
 class Levels:
-    """Rows that stay zero, each (name, expression), by level; ``rate`` differentiates along q̇, and
-    ``normalized`` brings coordinates to their manifold, whose ``tangent`` space is along the speeds
-    unless it is given."""
+    """Rows that stay zero, each (name, expression), by level; ``rate`` differentiates along q̇,
+    ``scattered`` gives random configurations, and the ``tangent`` space of the coordinates is along
+    the speeds unless it is given."""
 
     def __init__(
         self,
         symbols: Variables,
         rate: Callable[[SX], SX],
         rows: Mapping[Level, Rows],
-        normalized: Callable[[np.ndarray], np.ndarray] = np.array,
+        scattered: Callable[[np.random.Generator, int], np.ndarray] | None = None,
         tangent: SX | None = None,
     ) -> None:
         self._symbols, self._rate, self._rows = symbols, rate, rows
-        self._normalized, self._tangent = normalized, tangent
+        self._scattered, self._tangent = scattered, tangent
 
     @classmethod
     def known(cls, names: tuple[str, ...], phi: SX, psi: SX, A: SX, b: SX) -> Levels:
@@ -99,7 +99,8 @@ class Levels:
         arguments = ca.vertcat(s.q, s.t, s.p, s.u, s.w, s.udot)
         states = random.uniform(-1, 1, (STATES, arguments.numel()))
         count = len(s.coordinates)
-        states[:, :count] = self._normalized(states[:, :count])
+        if self._scattered is not None:
+            states[:, :count] = self._scattered(random, STATES)
         states[:, count + 1 : count + 1 + len(s.defaults)] = s.defaults
         entries, rows = ca.vertcat(*slopes.nonzeros()), np.array(slopes.sparsity().row())
         stated = ca.vertcat(*(self._values(level) for level in LEVELS))

@@ -2,14 +2,20 @@
 
 Two hinges about one slanted axis close a loop by rows that hold for every angle. Their Jacobian is
 zero, but for the rounding of the terms that cancel in it, and must not count as a constraint.
+
+How large these terms are is tried out: every operation is made a little wrong, at random, and what
+comes of that in the end, beside how wrong each was, is the size. (Bounds, which add up whatever the
+signs are, grow with the length of a chain of rotations until everything in it is small.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import cycle
 
 import casadi as ca
 import numpy as np
+import scipy.special
 from casadi import SX
 
 from ..tables.graph import calls, settled
@@ -20,14 +26,37 @@ ROUNDING = 1e-13  # of the terms that an entry is made of
 # smaller than that, beside the terms of their row, are what is left of its lengths
 RESIDUE = 1e-14
 LARGEST = 300_000  # operations; larger expressions are taken as they are
+WRONG = 1e-10  # of its result that each operation is wrong by
+TRIALS = 6  # at each state
+DRAWN = 997  # errors that are drawn, and used in turn
 
-Values = tuple[np.ndarray, np.ndarray]  # values, and sizes of the terms that they are made of
+Values = np.ndarray  # at every state: as it is, and as it is in each trial
 
 FUNCTIONS: dict[int, Callable[[np.ndarray], np.ndarray]] = {
-    ca.OP_TAN: np.tan, ca.OP_EXP: np.exp, ca.OP_LOG: np.log,
+    ca.OP_SIN: np.sin, ca.OP_COS: np.cos, ca.OP_TAN: np.tan, ca.OP_EXP: np.exp, ca.OP_LOG: np.log,
     ca.OP_SQRT: np.sqrt, ca.OP_ASIN: np.arcsin, ca.OP_ACOS: np.arccos, ca.OP_ATAN: np.arctan,
     ca.OP_SINH: np.sinh, ca.OP_COSH: np.cosh, ca.OP_TANH: np.tanh, ca.OP_FABS: np.abs,
     ca.OP_FLOOR: np.floor, ca.OP_CEIL: np.ceil, ca.OP_SIGN: np.sign, ca.OP_NOT: np.logical_not,
+    ca.OP_NEG: np.negative, ca.OP_ASSIGN: np.positive, ca.OP_SQ: np.square,
+    ca.OP_TWICE: lambda a: a + a, ca.OP_INV: np.reciprocal, ca.OP_ERF: scipy.special.erf,
+    ca.OP_ASINH: np.arcsinh, ca.OP_ACOSH: np.arccosh, ca.OP_ATANH: np.arctanh,
+    ca.OP_EXPM1: np.expm1, ca.OP_LOG1P: np.log1p,
+}  # fmt: skip
+
+
+def _power(a: Values, b: Values) -> Values:
+    """aᵇ; what is negative has powers of exact exponents only."""
+    return np.asarray(np.power(a, b[..., :1]))
+
+
+BINARY: dict[int, Callable[[Values, Values], np.ndarray]] = {
+    ca.OP_ADD: np.add, ca.OP_SUB: np.subtract, ca.OP_MUL: np.multiply, ca.OP_DIV: np.divide,
+    ca.OP_POW: _power, ca.OP_CONSTPOW: _power, ca.OP_ATAN2: np.arctan2, ca.OP_FMIN: np.fmin,
+    ca.OP_FMAX: np.fmax, ca.OP_LT: np.less, ca.OP_LE: np.less_equal, ca.OP_EQ: np.equal,
+    ca.OP_NE: np.not_equal, ca.OP_AND: np.logical_and, ca.OP_OR: np.logical_or,
+    ca.OP_IF_ELSE_ZERO: lambda a, b: np.where(a != 0, b, 0.0), ca.OP_HYPOT: np.hypot,
+    ca.OP_FMOD: np.fmod, ca.OP_COPYSIGN: np.copysign,
+    ca.OP_REMAINDER: lambda a, b: a - b * np.round(a / b),
 }  # fmt: skip
 
 
@@ -45,12 +74,12 @@ def is_rounding(
         found = _evaluated(function, states.T, RESIDUE)
     if found is None:
         return np.zeros(count, dtype=bool)
-    values, sizes = (part[:count] for part in found)
-    least = ROUNDING * sizes
+    sizes = _sizes(found)
+    values, least = found[:count, :, 0], ROUNDING * sizes[:count]
     if sources is not None:
-        least = np.maximum(least, RESIDUE * found[1][count:])
+        least = np.maximum(least, RESIDUE * sizes[count:])
     # what is zero for sure is so because a parameter is: another value makes a constraint of it
-    small = (np.abs(values) <= least) & (sizes > 0)
+    small = (np.abs(values) <= least) & (sizes[:count] > 0)
     return np.asarray((small & np.isfinite(least)).all(axis=1))
 
 
@@ -62,12 +91,21 @@ def sizes_of_terms(expressions: SX, arguments: SX, states: np.ndarray) -> np.nda
         return None
     with np.errstate(all="ignore"):
         found = _evaluated(function, states.T)
-    return None if found is None else found[1].T
+    return None if found is None else _sizes(found).T
+
+
+def _sizes(found: Values) -> np.ndarray:
+    """What trials differ by, beside how wrong each operation was."""
+    return np.asarray(np.sqrt(np.mean((found[..., 1:] - found[..., :1]) ** 2, axis=-1)) / WRONG)
 
 
 def _evaluated(function: ca.Function, inputs: np.ndarray, residue: float = 0.0) -> Values | None:
-    """Values and sizes of the outputs; None if an operation is not known here. Constants below the
-    residue are what is left of terms as large as one."""
+    """The outputs; None if an operation is not known here. Constants below the residue are what is
+    left of terms as large as one."""
+    shape = inputs.shape[1], 1 + TRIALS
+    drawn = WRONG * np.random.default_rng(0).standard_normal((DRAWN, *shape))
+    drawn[..., 0] = 0
+    errors = cycle(drawn)
     work: dict[int, Values] = {}
     outputs: dict[int, Values] = {}
     called = calls(function)
@@ -75,58 +113,27 @@ def _evaluated(function: ca.Function, inputs: np.ndarray, residue: float = 0.0) 
         code, target = function.instruction_id(k), function.instruction_output(k)
         source = function.instruction_input(k)
         if code == ca.OP_INPUT:
-            work[target[0]] = inputs[source[1]], np.abs(inputs[source[1]])
+            work[target[0]] = inputs[source[1]][:, None] * (1 + next(errors))
         elif code == ca.OP_CONST:
-            constant = np.full(inputs.shape[1], function.instruction_constant(k))
-            work[target[0]] = constant, np.where(np.abs(constant) < residue, 1.0, np.abs(constant))
+            constant = function.instruction_constant(k)
+            size = abs(constant) if abs(constant) >= residue else 1.0
+            work[target[0]] = constant + size * next(errors)
         elif code == ca.OP_OUTPUT:
             outputs[target[1]] = work[source[0]]
         elif code == ca.OP_CALL:
             if data_of(called[k]) is None:
                 return None
-            rows = np.array(called[k](*(work[slot][0][None] for slot in source)))
-            work |= {slot: (row, np.abs(row)) for slot, row in zip(target, rows, strict=True)}
+            rows = np.array(called[k](*(work[slot].reshape(1, -1) for slot in source)))
+            work |= {slot: row.reshape(shape) for slot, row in zip(target, rows, strict=True)}
         else:
-            found = _operation(code, [work[slot] for slot in source])
+            found = _operation(code, work[source[0]], work[source[-1]])
             if found is None:
                 return None
-            work[target[0]] = found
-    pairs = [outputs[k] for k in range(len(outputs))]
-    return np.array([value for value, _ in pairs]), np.array([size for _, size in pairs])
+            work[target[0]] = found * (1 + next(errors))
+    return np.array([outputs[k] for k in range(len(outputs))])
 
 
-def _operation(code: int, arguments: list[Values]) -> Values | None:
-    """Sums add the sizes of their terms, products multiply them; functions begin anew, but for sine
-    and cosine, which vanish only up to the rounding of an angle."""
-    (a, size_a), (b, size_b) = arguments[0], arguments[-1]
-    if code in (ca.OP_SIN, ca.OP_COS):
-        turned, slope = (np.sin(a), np.cos(a)) if code == ca.OP_SIN else (np.cos(a), np.sin(a))
-        return turned, np.abs(turned) + np.abs(slope) * size_a
-    if code in (ca.OP_ADD, ca.OP_SUB):
-        return (a + b if code == ca.OP_ADD else a - b), size_a + size_b
-    if code == ca.OP_MUL:
-        return a * b, size_a * size_b
-    if code == ca.OP_DIV:
-        return a / b, size_a / np.abs(b)
-    if code in (ca.OP_NEG, ca.OP_ASSIGN):
-        return (-a if code == ca.OP_NEG else a), size_a
-    if code == ca.OP_SQ:
-        return a * a, size_a * size_a
-    if code == ca.OP_TWICE:
-        return a + a, size_a + size_a
-    if code == ca.OP_INV:
-        return 1 / a, 1 / np.abs(a)
-    value = _function(code, a, b)
-    return None if value is None else (value, np.abs(value))
-
-
-def _function(code: int, a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
+def _operation(code: int, a: Values, b: Values) -> Values | None:
     if code in FUNCTIONS:
         return np.asarray(FUNCTIONS[code](a), dtype=float)
-    binary: dict[int, Callable[..., np.ndarray]] = {
-        ca.OP_POW: np.power, ca.OP_CONSTPOW: np.power, ca.OP_ATAN2: np.arctan2, ca.OP_FMIN: np.fmin,
-        ca.OP_FMAX: np.fmax, ca.OP_LT: np.less, ca.OP_LE: np.less_equal, ca.OP_EQ: np.equal,
-        ca.OP_NE: np.not_equal, ca.OP_AND: np.logical_and, ca.OP_OR: np.logical_or,
-        ca.OP_IF_ELSE_ZERO: lambda x, y: np.where(x != 0, y, 0.0), ca.OP_HYPOT: np.hypot,
-    }  # fmt: skip
-    return np.asarray(binary[code](a, b), dtype=float) if code in binary else None
+    return np.asarray(BINARY[code](a, b), dtype=float) if code in BINARY else None

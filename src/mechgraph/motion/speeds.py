@@ -143,7 +143,7 @@ def _without_rounding(chart: TreeChart, rows: SX) -> SX:
     arguments, found = ca.vertcat(s.q, s.t, s.p), ca.vertcat(SX(0, 1), *rows.nonzeros())
     states = random.uniform(-1, 1, (STATES, arguments.numel()))
     count = len(s.coordinates)
-    states[:, :count] = chart.normalized(states[:, :count])
+    states[:, :count] = chart.scattered(random, STATES)
     states[:, count + 1 :] = s.defaults
     void = is_rounding(found, arguments, states)
     kept = [0 if gone else entry for gone, entry in zip(void, rows.nonzeros(), strict=True)]
@@ -232,9 +232,7 @@ def sampled(chart: TreeChart, rows: SX) -> list[np.ndarray]:
     """A matrix at the reference configuration and at random ones, with the parameters' defaults."""
     s, random = chart.symbols, np.random.default_rng(0)
     function = ca.Function("V", [s.q, s.t, s.p], [ca.densify(rows)])
-    first = np.array(chart.reference)
-    moved = [first + random.uniform(-1, 1, len(first)) for _ in range(STATES)]
-    places = [first, *(chart.normalized(q) for q in moved)]
+    places = [np.array(chart.reference), *chart.scattered(random, STATES)]
     found = [np.array(function(q, 0.0, list(s.defaults))) for q in places]
     return [V for V in found if np.isfinite(V).all()]
 
