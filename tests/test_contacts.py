@@ -694,6 +694,60 @@ def test_a_tall_box_that_is_pushed_tips_or_slides(friction, tips):
         assert abs(first - spin) < 1e-6
 
 
+@pytest.mark.parametrize(("slope", "tips"), [(0.45, False), (0.48, True)])
+def test_what_is_as_small_as_a_grain_tips_too(slope, tips):
+    """Where gravity leaves its base, at tan α = 1/2: 10 µm wide and twice as tall."""
+    side = 1e-5
+    system = mg.System("grain", gravity=tilted_gravity(slope))
+    body = system.body("body", mass=1e-12, inertia=np.array((5, 5, 2)) / 12 * 1e-12 * side**2)
+    steps = [mg.move("x", "x"), mg.move("z", "z"), mg.rot("y", "angle")]
+    system.joint("place", system.ground, body, steps)
+    surface, base = mg.Box(body, (side, side, 2 * side)), mg.Plane(system.ground)
+    system.rigid_contact("floor", surface, base, friction=1.0)
+    run = system.equations().simulate(1e-4, {"place.z": side}, step=1e-4)
+    turned = 1e-4 * G * (np.sin(slope) - np.cos(slope) / 2) / side / (5 / 3)
+    assert abs(run["place.angle'"][-1] - tips * turned) < 0.01 * turned * tips + 1e-9
+
+
+@pytest.mark.parametrize("heavy", [1.0, 4e4])
+def test_something_light_slips_whatever_carries_it(heavy):
+    """At tan α = μ: a gram on the bed of a lorry."""
+    system = mg.System("lorry", gravity=(0, 0, -G))
+    lorry, coin = (system.body(name, mass=m, inertia=0) for name, m in (("l", heavy), ("c", 1e-3)))
+    bed = system.frame("bed")
+    system.prismatic("drive", system.ground, lorry, axis="y")
+    system.joint("tilt", lorry, bed, [mg.rot("y", 0.1 * system.time)])
+    system.joint("place", bed, coin, [mg.move("x", "x"), mg.move("z", "z")])
+    system.rigid_contact("on", mg.Point(coin), mg.Plane(bed), friction=0.3)
+    run = system.equations().simulate(4.0, {"drive'": 1.0}, step=0.5)
+    slips = run.time[run.modes["on.sticking"] == 0][0]
+    assert abs(slips - np.arctan(0.3) / 0.1) < 1e-4
+
+
+@pytest.mark.parametrize(("slope", "slides"), [(0.4, False), (0.5, True)])
+def test_a_groove_holds_what_it_wedges(slope, slides):
+    """N = m g cos α/(2 sin β) at each side of a groove that opens by 2 β, so it sticks where
+    tan α < μ/sin β; a sphere rolls on the line through both of its points of contact."""
+    half, friction = 0.7, 0.3
+    system = mg.System("groove", gravity=tilted_gravity(slope))
+    block = system.body("block", mass=1.0, inertia=0)
+    ball = system.body("ball", mass=1.0, inertia=(0.004,) * 3)
+    system.joint("way", system.ground, block, [mg.move(axis, axis) for axis in "xyz"])
+    system.free("place", system.ground, ball)
+    for name, sign in (("left", 1), ("right", -1)):
+        turn = [("x", sign * (np.pi / 2 - half))]
+        side = mg.Plane(system.marker(f"{name} side", system.ground, (0, 0, 0), turn))
+        for body, mu in ((block, friction), (ball, 1.0)):
+            system.rigid_contact(f"{name} {body.name}", mg.Sphere(body, 0.1), side, friction=mu)
+    height = 0.1 / np.sin(half)
+    run = system.equations().simulate(0.5, {"way.z": height, "place.z": height}, step=0.1)
+    slide = G * (np.sin(slope) - friction / np.sin(half) * np.cos(slope))
+    assert np.abs(run["way.x"] - max(slide, 0) * run.time**2 / 2).max() < 1e-9
+    assert run.modes["left block.sticking"][-1] == (not slides)
+    roll = G * np.sin(slope) / (1 + 0.4 / np.sin(half) ** 2)
+    assert np.abs(run["place.x"] - roll * run.time**2 / 2).max() < 1e-9
+
+
 def test_a_rocking_block_comes_to_rest():
     """G. W. Housner, 1963: each landing leaves r = 1 − (3/2) sin² α of the spin; with p² = 3g/4R
     a quarter of a swing from θ takes cosh⁻¹(1/(1 − θ/α))/p (small angles), here by quadrature of
