@@ -724,6 +724,22 @@ def test_something_light_slips_whatever_carries_it(heavy):
     assert abs(slips - np.arctan(0.3) / 0.1) < 1e-4
 
 
+def test_a_ton_slides_on_a_gram():
+    """With it, on a slope: g (sin α − μ cos α)."""
+    slope, down = 0.6, np.array([0.8, 0.6])
+    system = mg.System("ton", gravity=[*G * np.sin(slope) * down, -G * np.cos(slope)])
+    below = system.ground
+    for name, mass, friction in (("gram", 1e-3, 0.5), ("ton", 1e3, 0.8)):
+        body = system.body(name, mass=mass, inertia=0)
+        system.joint(f"at {name}", system.ground, body, [mg.move(axis, axis) for axis in "xyz"])
+        system.rigid_contact(f"on {name}", mg.Point(body), mg.Plane(below), friction=friction)
+        below = body
+    run = system.equations().simulate(0.5, step=0.1)
+    way = G * (np.sin(slope) - 0.5 * np.cos(slope)) / 2 * np.outer(run.time**2, down)
+    for name in ("gram", "ton"):
+        assert np.abs(run[name][:, :2] - way).max() < 1e-6
+
+
 @pytest.mark.parametrize(("slope", "slides"), [(0.4, False), (0.5, True)])
 def test_a_groove_holds_what_it_wedges(slope, slides):
     """N = m g cos α/(2 sin β) at each side of a groove that opens by 2 β, so it sticks where

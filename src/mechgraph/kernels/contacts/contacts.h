@@ -45,7 +45,7 @@ typedef struct {
 enum { SETTLED, DRIVEN, WITHOUT_END, UNKNOWN, NO_ROOM };
 enum { AROUND = 8, IMPACTS = 10000, ALIGNED = 4, PIVOTS = 50, NEWTON_STEPS = 30, PROJECTIONS = 8, SWEEPS = 60, LARGE_ROOM = 8000000 };
 static const double TOUCH = 1e-12, NEAR = 1e-10, FLAT = 1e-10, STILL = 1e-12, BAND = 1e-5, TINY = 1e-11, JAMMING = 1e-6;
-static const double EXACT = 1e-12, ZERO = 1e-9, SLIDES = 1e-11, PROJECTED = 1e-13, RANK_TOLERANCE = 1e-9;
+static const double EXACT = 1e-12, ZERO = 1e-9, SLIDES = 1e-11, ROUNDING = 1e-14, PROJECTED = 1e-13, RANK_TOLERANCE = 1e-9;
 static const double TURN = 6.283185307179586;
 static const int SIDES[3] = {8, 24, 72};
 static const double FIRM[2] = {0, 1e-4};

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..projection import project, shifted
 from ..simulation.integrator import IntegrationFailure
-from .complementarity import NoSolution, Site, solve
+from .complementarity import NoSolution, Site, responses, solve
 from .impacts import impulses
 from .moment import Moment, contact_terms
 
@@ -363,7 +363,7 @@ def _accelerations(contacts: Contacts, moment: Moment, slips: dict[int, np.ndarr
         moment.align(x)
         _, sites = _sites(contacts, moment, moment.chosen, slips, 1 - BAND)
         x = solve(moment.W, moment.c, sites)
-    return moment.c + moment.W @ x
+    return responses(moment.W, moment.c, x)
 
 
 def _classify(contacts: Contacts, moment: Moment, a: np.ndarray) -> None:
