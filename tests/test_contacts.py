@@ -3,6 +3,8 @@ ones."""
 
 from __future__ import annotations
 
+import warnings
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -557,6 +559,20 @@ def test_a_coin_falls_flat(step):
     assert run.modes["floor.flat"][-1] == 1
     assert np.abs(run["body"][-1] - np.array([0.8, -0.6, 0]) * 0.1 * (np.cos(0.5) - 1)).max() < 1e-8
     assert np.abs(run.imbalance).max() < 1e-8
+
+
+def test_what_a_coin_falls_through_to_lie_flat_is_told_as_loss():
+    """A lean that is none, of 1e-9 rad, is closed at the start, and all of its energy is lost."""
+    system = mg.System("coin", gravity=(0, 0, -G))
+    body = system.body("coin", mass=579.0, inertia=(1.0, 1.0, 2.0))
+    system.free("place", system.ground, body)
+    system.rigid_contact("table", mg.Disc(body, 0.1), mg.Plane(system.ground), friction=0.3)
+    start = {"place.z": 1e-10, "place.q0": 1.0, "place.q1": 5e-10}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run = system.equations().simulate(0.1, start, step=0.05)
+    assert abs(run.dissipated[-1] - 579 * G * 1e-10) < 1e-15
+    assert np.abs(run.imbalance).max() < 1e-15
 
 
 def test_a_cylinder_rocks_from_edge_to_edge():

@@ -81,10 +81,12 @@ def _placed(
 
 def _lifted(contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
     """Positions in which no open point that hardly moves is still where it met its surface: it
-    would meet it again at once."""
+    would meet it again at once; and in which points that were closed without an impact have no gap
+    left, so that what they fall through is told as loss."""
     gap, rate = contacts.approach(t, q, u)
     low = ~contacts.touching & (gap <= -TOUCH) & (rate < contacts.resting)
-    if not low.any():
+    high = contacts.touching & ~contacts.always & (gap > TOUCH)
+    if not (low | high).any():
         return q
     contacts.touching |= low
     lifted = project(contacts.equations, q[None], u[None], np.array([t]), contacts.parameters)[0][0]
