@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mechgraph.studies.contact.complementarity import NoSolution, Site, lemke, solve
+from mechgraph.studies.contact.complementarity import NoSolution, Site, lemke, responses, solve
 from mechgraph.studies.contact.impacts import impulses
 
 
@@ -111,3 +111,20 @@ def test_impacts_never_gain_energy(box, count):
             assert (v + W @ x)[site.normals[0]] >= -1e-9 * np.abs(v).max()
             cone = site.static * x[site.normals[0]]
             assert np.hypot(*x[site.tangents]) <= cone + 1e-8 * np.abs(x).max()
+
+
+@pytest.mark.parametrize("light", [1.0, 1e-3, 1e-6])
+def test_something_heavy_on_something_light(light):
+    """A plate slides on a slope with what it carries: N = (m + M) g cos α, M sticks to it."""
+    masses, slope, mu, down = np.array([light, 1e3]), 0.6, (0.5, 0.8), np.array([0.8, 0.6])
+    moves = np.array([[1.0, 0.0], [-1.0, 1.0]])  # the plate on the slope, M on the plate
+    W = np.kron(moves @ np.diag(1 / masses) @ moves.T, np.eye(3))
+    c = np.kron(moves @ np.ones(2), 9.81 * np.array([-np.cos(slope), *np.sin(slope) * down]))
+    sites = [Site([3 * k], [3 * k + 1, 3 * k + 2], mu[k], mu[k]) for k in range(2)]
+    x = solve(W, c, sites)
+    borne = 9.81 * np.cos(slope) * np.array([masses.sum(), masses[1]])
+    known = 1e-15 * masses[1] / light  # by rounding
+    for N, F, weight in zip(x[::3], x.reshape(2, 3)[:, 1:], borne, strict=True):
+        assert abs(N / weight - 1) < 1e-12 + known
+        assert np.abs(F / weight + 0.5 * down).max() < 1e-12 + known
+    assert not responses(W, c, x)[[0, 3, 4, 5]].any()

@@ -3,6 +3,8 @@ ones."""
 
 from __future__ import annotations
 
+import warnings
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -559,6 +561,20 @@ def test_a_coin_falls_flat(step):
     assert np.abs(run.imbalance).max() < 1e-8
 
 
+def test_what_a_coin_falls_through_to_lie_flat_is_told_as_loss():
+    """A lean that is none, of 1e-9 rad, is closed at the start, and all of its energy is lost."""
+    system = mg.System("coin", gravity=(0, 0, -G))
+    body = system.body("coin", mass=579.0, inertia=(1.0, 1.0, 2.0))
+    system.free("place", system.ground, body)
+    system.rigid_contact("table", mg.Disc(body, 0.1), mg.Plane(system.ground), friction=0.3)
+    start = {"place.z": 1e-10, "place.q0": 1.0, "place.q1": 5e-10}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run = system.equations().simulate(0.1, start, step=0.05)
+    assert abs(run.dissipated[-1] - 579 * G * 1e-10) < 1e-15
+    assert np.abs(run.imbalance).max() < 1e-15
+
+
 def test_a_cylinder_rocks_from_edge_to_edge():
     """Housner: each landing leaves 1 − 2 m r²/I of the spin, I about the edge, and it passes over
     to the other edge."""
@@ -692,6 +708,76 @@ def test_a_tall_box_that_is_pushed_tips_or_slides(friction, tips):
         spin = G * ratio / (0.05 - 0.1 * ratio)
         first = run.observe(lambda m: m.angular_acceleration("body"))[1, 1]
         assert abs(first - spin) < 1e-6
+
+
+@pytest.mark.parametrize(("slope", "tips"), [(0.45, False), (0.48, True)])
+def test_what_is_as_small_as_a_grain_tips_too(slope, tips):
+    """Where gravity leaves its base, at tan α = 1/2: 10 µm wide and twice as tall."""
+    side = 1e-5
+    system = mg.System("grain", gravity=tilted_gravity(slope))
+    body = system.body("body", mass=1e-12, inertia=np.array((5, 5, 2)) / 12 * 1e-12 * side**2)
+    steps = [mg.move("x", "x"), mg.move("z", "z"), mg.rot("y", "angle")]
+    system.joint("place", system.ground, body, steps)
+    surface, base = mg.Box(body, (side, side, 2 * side)), mg.Plane(system.ground)
+    system.rigid_contact("floor", surface, base, friction=1.0)
+    run = system.equations().simulate(1e-4, {"place.z": side}, step=1e-4)
+    turned = 1e-4 * G * (np.sin(slope) - np.cos(slope) / 2) / side / (5 / 3)
+    assert abs(run["place.angle'"][-1] - tips * turned) < 0.01 * turned * tips + 1e-9
+
+
+@pytest.mark.parametrize("heavy", [1.0, 4e4])
+def test_something_light_slips_whatever_carries_it(heavy):
+    """At tan α = μ: a gram on the bed of a lorry."""
+    system = mg.System("lorry", gravity=(0, 0, -G))
+    lorry, coin = (system.body(name, mass=m, inertia=0) for name, m in (("l", heavy), ("c", 1e-3)))
+    bed = system.frame("bed")
+    system.prismatic("drive", system.ground, lorry, axis="y")
+    system.joint("tilt", lorry, bed, [mg.rot("y", 0.1 * system.time)])
+    system.joint("place", bed, coin, [mg.move("x", "x"), mg.move("z", "z")])
+    system.rigid_contact("on", mg.Point(coin), mg.Plane(bed), friction=0.3)
+    run = system.equations().simulate(4.0, {"drive'": 1.0}, step=0.5)
+    slips = run.time[run.modes["on.sticking"] == 0][0]
+    assert abs(slips - np.arctan(0.3) / 0.1) < 1e-4
+
+
+def test_a_ton_slides_on_a_gram():
+    """With it, on a slope: g (sin α − μ cos α)."""
+    slope, down = 0.6, np.array([0.8, 0.6])
+    system = mg.System("ton", gravity=[*G * np.sin(slope) * down, -G * np.cos(slope)])
+    below = system.ground
+    for name, mass, friction in (("gram", 1e-3, 0.5), ("ton", 1e3, 0.8)):
+        body = system.body(name, mass=mass, inertia=0)
+        system.joint(f"at {name}", system.ground, body, [mg.move(axis, axis) for axis in "xyz"])
+        system.rigid_contact(f"on {name}", mg.Point(body), mg.Plane(below), friction=friction)
+        below = body
+    run = system.equations().simulate(0.5, step=0.1)
+    way = G * (np.sin(slope) - 0.5 * np.cos(slope)) / 2 * np.outer(run.time**2, down)
+    for name in ("gram", "ton"):
+        assert np.abs(run[name][:, :2] - way).max() < 1e-6
+
+
+@pytest.mark.parametrize(("slope", "slides"), [(0.4, False), (0.5, True)])
+def test_a_groove_holds_what_it_wedges(slope, slides):
+    """N = m g cos α/(2 sin β) at each side of a groove that opens by 2 β, so it sticks where
+    tan α < μ/sin β; a sphere rolls on the line through both of its points of contact."""
+    half, friction = 0.7, 0.3
+    system = mg.System("groove", gravity=tilted_gravity(slope))
+    block = system.body("block", mass=1.0, inertia=0)
+    ball = system.body("ball", mass=1.0, inertia=(0.004,) * 3)
+    system.joint("way", system.ground, block, [mg.move(axis, axis) for axis in "xyz"])
+    system.free("place", system.ground, ball)
+    for name, sign in (("left", 1), ("right", -1)):
+        turn = [("x", sign * (np.pi / 2 - half))]
+        side = mg.Plane(system.marker(f"{name} side", system.ground, (0, 0, 0), turn))
+        for body, mu in ((block, friction), (ball, 1.0)):
+            system.rigid_contact(f"{name} {body.name}", mg.Sphere(body, 0.1), side, friction=mu)
+    height = 0.1 / np.sin(half)
+    run = system.equations().simulate(0.5, {"way.z": height, "place.z": height}, step=0.1)
+    slide = G * (np.sin(slope) - friction / np.sin(half) * np.cos(slope))
+    assert np.abs(run["way.x"] - max(slide, 0) * run.time**2 / 2).max() < 1e-9
+    assert run.modes["left block.sticking"][-1] == (not slides)
+    roll = G * np.sin(slope) / (1 + 0.4 / np.sin(half) ** 2)
+    assert np.abs(run["place.x"] - roll * run.time**2 / 2).max() < 1e-9
 
 
 def test_a_rocking_block_comes_to_rest():

@@ -227,7 +227,11 @@ def refined(solver: Solver, M: SX, A: SX, G: SX) -> Solver:
 
 
 def least_norm(G: SX, lam: SX) -> SX:
-    """Of all multipliers with the same Gᵀλ those of least norm: G (GᵀG)⁺ Gᵀλ."""
+    """Of all multipliers with the same Gᵀλ those of least norm: G (GᵀG)⁺ Gᵀλ.
+
+    Columns of G may have any units (small bodies turn by short arms), so they are made alike.
+    """
+    G = G @ ca.diag(1 / ca.sqrt(ca.sum1(G * G).T + NOTHING))
     return G @ Proximal(G.T @ G, ITERATIONS).solve(G.T @ lam)
 
 

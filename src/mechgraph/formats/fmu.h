@@ -119,7 +119,7 @@ static void connect(Model *m) {
     c->gaps = contact_gaps, c->seen = contact_seen, c->rings = contact_rings, c->terms = contact_terms;
     c->law = contact_law, c->places = contact_places, c->shifted = contact_shifted, c->energy = contact_energy;
     c->coordinates = NQ, c->speeds = NU, c->rows = NA, c->held = NHELD, c->velocities = NVELOCITIES, c->points = NC;
-    c->gravity = GRAVITY, c->weight = WEIGHT;
+    c->gravity = GRAVITY;
     c->room_size = contacts_room(NQ, NU, NA, NC, points), c->whole_size = contacts_whole(NA, NC, points);
 #endif
 }

@@ -33,7 +33,7 @@ class _Contacts(ctypes.Structure):
     _fields_ = (
         *((name, _at) for name in FUNCTIONS),
         *((name, _long) for name in SIZES),
-        *((name, _double) for name in ("gravity", "weight")),
+        ("gravity", _double),
         *((name, _at) for name in ("point", "touching", "sticking", "flat", "tipping", "odd")),
         *((name, _at) for name in ("guilty", "heading", "arm")),
         *((name, _long) for name in ("standing", "count")),
@@ -69,7 +69,6 @@ class Layout:
     points: np.ndarray
     sizes: tuple[int, ...]
     gravity: float
-    weight: float
 
 
 class Settling:
@@ -80,7 +79,7 @@ class Settling:
         self._c, self._functions = _library(find_compiler()), functions
         self._points, count = np.ascontiguousarray(layout.points, np.int64), len(layout.points)
         sizes = dict(zip(SIZES, (*layout.sizes, count), strict=True))
-        self._run = _Contacts(**sizes, gravity=layout.gravity, weight=layout.weight)
+        self._run = _Contacts(**sizes, gravity=layout.gravity)
         self._run.point = self._points.ctypes.data
         given = count, self._run.point
         self._run.room_size = self._c.contacts_room(*(sizes[k] for k in SIZES[:3]), *given)

@@ -173,7 +173,17 @@ static void residual(long n, const double *W, const double *right, long count, c
     }
 }
 
-/* Newton's method from x; x becomes the best that it came to, of which so much is left. */
+/* a = W x + c; zero where nothing is left but rounding, of large forces on something light. */
+static void responses(long n, const double *W, const double *right, const double *x, double *a) {
+    for (long i = 0; i < n; i++) {
+        double terms = 0;
+        a[i] = dotted(n, W + i * n, x) + right[i];
+        for (long j = 0; j < n; j++) terms += fabs(W[i * n + j] * x[j]);
+        if (fabs(a[i]) <= ROUNDING * terms) a[i] = 0;
+    }
+}
+
+/* Newton's method from x; x becomes the best that it came to, of which so much is left, relative to c or to the forces. */
 static double with_true_cones(Contacts *c, long n, const double *W, const double *right, long count, const Site *sites,
                               double *x) {
     Mark mark = marked(c);
@@ -182,7 +192,7 @@ static double with_true_cones(Contacts *c, long n, const double *W, const double
     memcpy(best, x, (size_t)n * sizeof(double));
     for (int k = 0; k < NEWTON_STEPS; k++) {
         residual(n, W, right, count, sites, x, a, limits, left, slope);
-        double size = largest(n, left);
+        double size = largest(n, left) / fmax(1, largest(n, x));
         if (size < least) memcpy(best, x, (size_t)n * sizeof(double)), least = size;
         else if (least < EXACT) break;
         if (size == 0) break;
@@ -234,10 +244,10 @@ static int solve(Contacts *c, long n, const double *W, const double *right, long
     int found = 1, weaker = 1;
     while (found && weaker) {
         found = solve_once(c, n, scaled, units, count, sites, x), weaker = 0;
-        applied(n, n, scaled, x, a);
+        responses(n, scaled, units, x, a);
         for (Site *s = sites; s < sites + count && found; s++) {
             double speed = 0;
-            for (long k = 0; k < s->tangents; k++) speed = hypot(speed, a[s->tangent + k] + units[s->tangent + k]);
+            for (long k = 0; k < s->tangents; k++) speed = hypot(speed, a[s->tangent + k]);
             if (finds(s) && speed > SLIDES && s->holding != s->friction) s->holding = s->friction, weaker = 1;
         }
     }

@@ -27,11 +27,11 @@ typedef struct {
 
 typedef struct {
     /* gaps: gaps, rates; seen: normal forces, sizes of tangential ones and of those of the pair together, tangential
-       forces along both tangents; rings: radii, moments, rises; terms: M, f, A, b, G, psi, row by row; law: restitution,
+       forces along both tangents, forces that are rounding; rings: radii, moments, rises; terms: M, f, A, b, G, psi, row by row; law: restitution,
        tangential, friction, static, regularization, resting; places: phi; shifted: q after a step u; energy: T, V */
     Asked gaps, seen, rings, terms, law, places, shifted, energy;
     long coordinates, speeds, rows, held, velocities, points; /* of A; of phi; of psi */
-    double gravity, weight;
+    double gravity;
     const Point *point;
     Modes modes;
     long standing, count; /* events in one moment; impacts */
@@ -45,7 +45,7 @@ typedef struct {
 enum { SETTLED, DRIVEN, WITHOUT_END, UNKNOWN, NO_ROOM };
 enum { AROUND = 8, IMPACTS = 10000, ALIGNED = 4, PIVOTS = 50, NEWTON_STEPS = 30, PROJECTIONS = 8, SWEEPS = 60, LARGE_ROOM = 8000000 };
 static const double TOUCH = 1e-12, NEAR = 1e-10, FLAT = 1e-10, STILL = 1e-12, BAND = 1e-5, TINY = 1e-11, JAMMING = 1e-6;
-static const double EXACT = 1e-12, ZERO = 1e-9, SLIDES = 1e-11, SURE = 1e-10, PROJECTED = 1e-13, RANK_TOLERANCE = 1e-9;
+static const double EXACT = 1e-12, ZERO = 1e-9, SLIDES = 1e-11, ROUNDING = 1e-14, PROJECTED = 1e-13, RANK_TOLERANCE = 1e-9;
 static const double TURN = 6.283185307179586;
 static const int SIDES[3] = {8, 24, 72};
 static const double FIRM[2] = {0, 1e-4};

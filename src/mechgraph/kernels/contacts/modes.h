@@ -61,8 +61,7 @@ static int accelerations(Contacts *c, const Law *law, Moment *m, const long *sli
         sites_of(c, law, m, m->count, which, slips, slip, 1 - BAND, rows, sites);
         found = solve(c, m->rows, m->W, m->c, m->count, sites, x);
     }
-    applied(m->rows, m->rows, m->W, x, a);
-    for (long i = 0; i < m->rows; i++) a[i] += m->c[i];
+    responses(m->rows, m->W, m->c, x, a);
     back_to(c, mark);
     return found;
 }

@@ -94,7 +94,7 @@ static Moment moment_of(Contacts *c, const long *chosen) {
     long n = c->speeds, points = c->points, known = 0;
     double *ring = ring_seen(c), *seen = NULL;
     for (long k = 0; k < points; k++) known |= chosen[k] && is_always(c->point + k);
-    if (known) ask(c, c->seen, seen = numbers(c, 5 * points));
+    if (known) ask(c, c->seen, seen = numbers(c, 6 * points));
     m.chosen = wholes(c, 4 * points), m.first = m.chosen + points, m.normals = m.first + points;
     m.tangents = m.normals + points;
     m.arms = numbers(c, 2 * AROUND * points), m.loads = numbers(c, points), m.radii = numbers(c, points);

@@ -40,13 +40,14 @@ static double place_points(Contacts *c, const Law *law, const long *near) {
     return moved ? potential(c) - lift : 0;
 }
 
-/* Positions in which no open point that hardly moves is still where it met its surface. */
+/* Positions in which no open point that hardly moves is still where it met its surface, and closed ones have no gap. */
 static void lift_points(Contacts *c, const Law *law) {
     Mark mark = marked(c);
     double *gap = approach(c), *rate = gap + c->points;
     long *low = wholes(c, c->points), any = 0;
     for (long k = 0; k < c->points; k++) {
-        low[k] = !c->modes.touching[k] && gap[k] <= -TOUCH && rate[k] < law->resting[k], any |= low[k];
+        low[k] = !c->modes.touching[k] && gap[k] <= -TOUCH && rate[k] < law->resting[k];
+        any |= low[k] || (c->modes.touching[k] && !is_always(c->point + k) && gap[k] > TOUCH);
         if (low[k]) c->modes.touching[k] = 1;
     }
     if (any) project(c);

@@ -43,15 +43,11 @@ static int is_rebounding(const Law *law, long k) { return law->restitution[k] > 
 
 typedef struct {
     double *normal, *stuck, *together, *along[2]; /* of each point; forces along both tangents */
-    double *spare, *reserve, *little;            /* see `weighed` */
+    double *little, *spare, *reserve;            /* see `weighed` */
 } Seen;
 
-static double little(const Contacts *c, const Law *law, long k, double normal) {
-    return is_always(c->point + k) ? SURE * law->holding[k] * normal : 1e-9 * c->weight;
-}
-
-/* Forces at all points; normal ones less what has to be left of them (`spare`), the reserve of friction, and what is
-   rounding. */
+/* Forces at all points, and which are rounding; normal ones less what has to be left of them (`spare`), and the reserve
+   of friction. */
 static Seen weighed(Contacts *c, const Law *law) {
     long n = c->points;
     double *all = numbers(c, 8 * n);
@@ -62,13 +58,12 @@ static Seen weighed(Contacts *c, const Law *law) {
         for (long j = 0; j < n; j++)
             if (c->point[j].pair == c->point[k].pair) most = fmax(most, s.normal[j]);
         s.spare[k] = s.normal[k] - (is_always(c->point + k) ? 0 : BAND * most);
-        s.little[k] = little(c, law, k, s.normal[k]);
     }
     for (long k = 0; k < n; k++) {
         double weights = 0, spare = 0, most = 0;
         for (long j = 0; j < n; j++) {
             if (c->point[j].pair != c->point[k].pair || !c->modes.sticking[j]) continue;
-            double weight = s.stuck[j] + little(c, law, j, s.spare[j]);
+            double weight = s.stuck[j] + s.little[j];
             weights += weight, spare += weight * (law->holding[j] * s.spare[j] - s.stuck[j]);
             most += law->holding[j] * s.spare[j];
         }

@@ -26,6 +26,7 @@ EXACT = 1e-12  # relative: what is left of the conditions where it has converged
 FIRM = (0.0, 1e-4)  # relative: how much rows give way
 ZERO = 1e-9  # relative: less is rounding
 SLIDES = 1e-11  # relative: less is no slip
+ROUNDING = 1e-14  # of the terms of a sum: less is nothing
 PIVOTS = 50  # for each unknown, before Lemke's method gives up
 STEPS = 30  # of Newton's method
 
@@ -67,7 +68,7 @@ def solve(W: np.ndarray, c: np.ndarray, sites: list[Site]) -> np.ndarray:
     sites = [replace(site, load=site.load * scale / size) for site in sites]
     while True:
         x = _solve(W, c, sites)
-        a = W @ x + c
+        a = responses(W, c, x)
         slides = [s.finds and np.linalg.norm(a[s.tangents]) > SLIDES for s in sites]
         weaker = [
             replace(site, static=site.friction) if sliding else site
@@ -76,6 +77,12 @@ def solve(W: np.ndarray, c: np.ndarray, sites: list[Site]) -> np.ndarray:
         if weaker == sites:
             return x * size / scale
         sites = weaker
+
+
+def responses(W: np.ndarray, c: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """a = W x + c; zero where nothing is left but rounding, of large forces on something light."""
+    a = W @ x + c
+    return np.where(np.abs(a) > ROUNDING * (np.abs(W) @ np.abs(x)), a, 0.0)
 
 
 def _solve(W: np.ndarray, c: np.ndarray, sites: list[Site]) -> np.ndarray:
@@ -220,11 +227,12 @@ def _with_true_cones(
     W: np.ndarray, c: np.ndarray, sites: list[Site], x: np.ndarray
 ) -> tuple[np.ndarray, float]:
     """Newton's method on N = max(0, N − ρ a_n) and F = the point of the disc |F| ≤ μ N that is
-    nearest to F − ρ a_t (P. Alart, A. Curnier, 1991), and what is left of them."""
+    nearest to F − ρ a_t (P. Alart, A. Curnier, 1991), and what is left of them, relative to c or to
+    the forces."""
     best, least = x, np.inf
     for _ in range(STEPS):
         residual, slope = _residual(W, c, sites, x)
-        size = float(np.abs(residual).max(initial=0.0))
+        size = float(np.abs(residual).max(initial=0.0) / np.abs(x).max(initial=1.0))
         if size < least:
             best, least = x, size
         elif least < EXACT:

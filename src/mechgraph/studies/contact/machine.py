@@ -14,7 +14,7 @@ from casadi import SX
 from ...kernels.compiler import CompilationFailure
 from ...kernels.settling import COLUMNS, DRIVEN, NO_ROOM, WITHOUT_END, Layout, Settling
 from ...model.contact.switched import NUMBERS
-from .points import Point, gravity, quantities, ring_quantities, stuck_forces, weight
+from .points import Point, gravity, quantities, ring_quantities, stuck_forces
 from .settle import driven, endless, settle, warn_of_paradoxes
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ MODES = ("touching", "sticking", "flat", "heading")
 def expressions(equations: Equations, points: list[Point]) -> dict[str, SX]:
     """The functions of contacts.c, each a column; matrices row by row."""
     terms, s = equations.terms, equations.terms.symbols
-    gaps, rates, normal, stuck, _, together = quantities(equations, points)
+    gaps, rates, normal, stuck, _, together, small = quantities(equations, points)
     rings = SX.ones(3 * len(points))
     if any(point.rows.level for point in points):
         rings = ca.vertcat(*ring_quantities(equations, points)[:3])
@@ -36,7 +36,7 @@ def expressions(equations: Equations, points: list[Point]) -> dict[str, SX]:
     M, A, G = matrices
     return {
         "gaps": ca.vertcat(gaps, rates),
-        "seen": ca.vertcat(normal, stuck, together, *stuck_forces(equations, points)),
+        "seen": ca.vertcat(normal, stuck, together, *stuck_forces(equations, points), small),
         "rings": rings,
         "terms": ca.vertcat(M, terms.f, A, terms.b, G, terms.psi),
         "law": ca.vertcat(*(SX(getattr(p.law, what)) for what in NUMBERS for p in points)),
@@ -60,7 +60,6 @@ def layout(equations: Equations, points: list[Point], places: Mapping[str, int])
             terms.psi.numel(),
         ),
         gravity(equations),
-        weight(equations),
     )
 
 

@@ -37,7 +37,6 @@ from .points import (
     ring_quantities,
     stuck_forces,
     values,
-    weight,
 )
 from .settle import BAND, FLAT, TOUCH, settle
 
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
 
 STUCK = 0.75  # part of the regularization that w falls to where a slip ends
 STANDSTILL = 30
-SURE = 1e-10  # relative: how well a joint's friction is known
 
 
 class EndlessContacts(IntegrationFailure):
@@ -82,7 +80,6 @@ class Contacts:
         self.count = 0  # of impacts
         self.machine: Machine | None = None  # what settles in C, in a run
         self._latest, self.standing = -np.inf, 0  # events in one moment
-        self.weight = weight(equations)
         self.gravity = gravity(equations)
         self._constants = np.array(list(context.parameters.values()))
         place = {name: k for k, name in enumerate(context.parameters)}
@@ -137,9 +134,9 @@ class Contacts:
 
     def seen(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
         """For each point: gap, its rate, normal force, tangential force (of sticking), slip speed,
-        and the tangential force of its pair."""
+        the tangential force of its pair, and forces that are rounding."""
         eqs = self.equations
-        kernel = eqs.numeric.kernel("contacts", lambda: quantities(eqs, self.points), [1] * 6)
+        kernel = eqs.numeric.kernel("contacts", lambda: quantities(eqs, self.points), [1] * 7)
         return tuple(self.evaluated(kernel, t, q, u))
 
     def approach(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -158,7 +155,11 @@ class Contacts:
         return tuple(self.evaluated(kernel, t, q, u))
 
     def _reserve(
-        self, normal: np.ndarray, tangential_force: np.ndarray, together: np.ndarray
+        self,
+        normal: np.ndarray,
+        tangential_force: np.ndarray,
+        together: np.ndarray,
+        small: np.ndarray,
     ) -> np.ndarray:
         """μ_s N − |F_t| of the sticking points of each pair of surfaces: the mean with |F_t| as
         weights, or that of all forces together, if it is less.
@@ -168,15 +169,11 @@ class Contacts:
         summed, and if they are within their cones, Σ |F_t|² ≤ Σ |F_t| μ_s N: the mean is negative
         only if no shares hold. Nor do any if |Σ F_t| > Σ μ_s N.
         """
-        weights = np.where(self.sticking, tangential_force + self._small(normal), 0.0)
+        weights = np.where(self.sticking, tangential_force + small, 0.0)
         spare = (weights * (self.static * normal - tangential_force)) @ self.same_pair
         mean = spare / (weights @ self.same_pair + 1e-300)
         most = np.where(self.sticking, self.static * normal, 0.0) @ self.same_pair
         return np.minimum(mean, most - together)
-
-    def _small(self, normal: np.ndarray) -> np.ndarray:
-        """Forces that are rounding."""
-        return np.where(self.always, SURE * self.static * normal, 1e-9 * self.weight)
 
     # --- when something happens -------------------------------------------------------------------
 
@@ -188,7 +185,7 @@ class Contacts:
 
     def _margins(self) -> SX:
         eqs = self.equations
-        gap, _, normal, stuck, slip, sum_of_stuck = quantities(eqs, self.points)
+        gap, _, normal, stuck, slip, sum_of_stuck, small = quantities(eqs, self.points)
         radius, moment, rise, _, _ = ring_quantities(eqs, self.points)
         touching, sticking, flat = self._switch_symbols
         static, blur = (
@@ -196,13 +193,12 @@ class Contacts:
             for what in ("static", "regularization")
         )
         always = ca.DM(self.always.astype(float))
-        tiny = always * SURE * static * normal + (1 - always) * 1e-9 * self.weight
-        weights, together = sticking * (stuck + tiny), ca.DM(self.same_pair.T)
+        weights, together = sticking * (stuck + small), ca.DM(self.same_pair.T)
         reserve = together @ (weights * (static * normal - stuck)) / (together @ weights + 1e-300)
         reserve = ca.fmin(reserve, together @ (sticking * static * normal) - sum_of_stuck)
-        first = always + (1 - always) * ca.if_else(touching, normal + tiny, gap + TOUCH)
-        second = ca.if_else(sticking, reserve + tiny, slip - STUCK * blur)
-        third = ca.if_else(flat, normal - moment / radius + tiny, rise - FLAT)
+        first = always + (1 - always) * ca.if_else(touching, normal + small, gap + TOUCH)
+        second = ca.if_else(sticking, reserve + small, slip - STUCK * blur)
+        third = ca.if_else(flat, normal - moment / radius + small, rise - FLAT)
         return ca.vertcat(
             first,
             ca.if_else(touching, second, 1.0)[np.flatnonzero(self.rough).tolist()],
@@ -305,17 +301,17 @@ class Contacts:
 
     def pulling(self, t: float, q: np.ndarray, u: np.ndarray) -> int | None:
         """The closed point that would pull most, if any."""
-        normal = self.seen(t, q, u)[2]
+        _, _, normal, *_, small = self.seen(t, q, u)
         spare = np.where(self.touching, normal - self._band(normal), np.inf)
-        pulls = spare < -self._small(normal) / 2
+        pulls = spare < -small / 2
         return int(spare.argmin()) if pulls.any() else None
 
     def overstrained(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[int, np.ndarray] | None:
         """The sticking point that friction holds least, if it does not, and the direction in which
         it begins to slip: against the force that would be needed."""
-        _, _, normal, tangential_force, _, together = self.seen(t, q, u)
-        reserve = self._reserve(normal - self._band(normal), tangential_force, together)
-        strained = self.sticking & (reserve < -self._small(normal) / 2)
+        _, _, normal, tangential_force, _, together, small = self.seen(t, q, u)
+        reserve = self._reserve(normal - self._band(normal), tangential_force, together, small)
+        strained = self.sticking & (reserve < -small / 2)
         if not strained.any():
             return None
         own = np.where(strained, self.static * normal - tangential_force, np.inf)
@@ -331,11 +327,11 @@ class Contacts:
 
     def fits(self, t: float, q: np.ndarray, u: np.ndarray) -> bool:
         """True if no closed point would pull, slide or tip."""
-        _, _, normal, tangential_force, _, together = self.seen(t, q, u)
+        _, _, normal, tangential_force, _, together, small = self.seen(t, q, u)
         radius, moment, *_ = self.ring_seen(t, q, u)
         spare = normal - self._band(normal)
-        least = -self._small(normal) / 2
-        reserve = self._reserve(spare, tangential_force, together)
+        least = -small / 2
+        reserve = self._reserve(spare, tangential_force, together, small)
         return bool(
             (spare >= least)[self.touching].all()
             and (reserve >= least)[self.sticking].all()

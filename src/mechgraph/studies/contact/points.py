@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from ...equations import Equations
 
 
+SURE = 1e-10  # relative: how well a joint's friction is known
+FAINT = 1e-9  # part of a weight that is no force
+WEDGED = 100.0  # times as much pressure as friction, where one may be there for the other
+
+
 @dataclass(frozen=True)
 class Point:
     """One point of contact: its law, the names of its switches and of its heading, and its rows of
@@ -52,13 +57,6 @@ def gravity(equations: Equations) -> float:
     return float(np.linalg.norm(system.default_value(system.gravity))) or 1.0
 
 
-def weight(equations: Equations) -> float:
-    """Of all bodies together."""
-    system = equations.system
-    masses = system.default_value(ca.vertcat(*(body.mass for body in system.bodies.values())))
-    return float(masses.sum()) * gravity(equations)
-
-
 def values(
     equations: Equations, points: list[Point], parameters: Mapping[str, float]
 ) -> np.ndarray:
@@ -82,16 +80,20 @@ def _states(equations: Equations) -> list[PointState]:
 
 def forces(equations: Equations, points: list[Point]) -> SX:
     """λ, with those of contacts shared among their rows by least norm: by rounding they are shared
-    in any other way, too, to no effect."""
+    in any other way, too, to no effect. Least friction comes first: where surfaces wedge each other
+    their pressure can do without what it can hold."""
     lam = SX(equations.numeric.closed.lam)
     own = [row for point in points for row in point.rows.all]
-    lam[own] = least_norm(equations.terms.G[own, :], lam[own])
+    slips = {row for point in points for row in point.rows.slip}
+    part = ca.DM([1.0 if row in slips else WEDGED for row in own])
+    lam[own] = part * least_norm(ca.diag(part) @ equations.terms.G[own, :], lam[own] / part)
     return lam
 
 
 def quantities(equations: Equations, points: list[Point]) -> list[SX]:
     """Of all points: gaps, their rates, normal forces, sizes of tangential forces, of slips with
-    their heading, w, and of the tangential forces of all points of the same pair together."""
+    their heading, w, of the tangential forces of all points of the same pair together, and of
+    forces that are rounding."""
     lam, chart, states = forces(equations, points), equations.terms.chart, _states(equations)
     gaps = ca.vertcat(*(state.gap for state in states))
     rates = ca.vertcat(*(chart.rate(gap) for gap in ca.vertsplit(gaps)))
@@ -100,7 +102,8 @@ def quantities(equations: Equations, points: list[Point]) -> list[SX]:
     stuck = ca.vertcat(
         *(ca.norm_2(lam[list(point.rows.slip)]) if point.rows.slip else SX(0) for point in points)
     )
-    return [gaps, rates, normal, stuck, slips, _together(states, points, lam)]
+    together, small = _together(states, points, lam), _rounding(equations, points, normal)
+    return [gaps, rates, normal, stuck, slips, together, small]
 
 
 def _normal(equations: Equations, point: Point, lam: SX) -> SX:
@@ -109,6 +112,31 @@ def _normal(equations: Equations, point: Point, lam: SX) -> SX:
     assert rows is not None
     load = point.law.load(m, lam[rows.rows_loading(point.law)])
     return lam[point.rows.gap] if load is None else load
+
+
+def _rounding(equations: Equations, points: list[Point], normal: SX) -> SX:
+    """Of points that open a billionth of what they may have to bear, of others a part of their
+    load."""
+    weights = _weights(equations)
+    found = [
+        SURE * point.law.static * load
+        if point.rows.gap is None
+        else FAINT * weights[point.rows.gap]
+        for point, load in zip(points, ca.vertsplit(normal), strict=True)
+    ]
+    return ca.vertcat(*found)
+
+
+def _weights(equations: Equations) -> SX:
+    """The weight of what a row a of A moves, about g/Σ a²/M, and at most that of all bodies.
+
+    Something light is held, and let go, by small forces, whatever else there is in the system.
+    """
+    system, terms = equations.system, equations.terms
+    gravity, mass = ca.norm_2(system.gravity), sum((b.mass for b in system.bodies.values()), SX(0))
+    inertias = ca.vertsplit(ca.diag(terms.M))
+    yielding = terms.A**2 @ ca.vertcat(*(ca.if_else(M > 0, 1 / M, 0) for M in inertias))
+    return ca.if_else(gravity > 0, gravity, 1) * ca.fmin(mass, 1 / yielding)
 
 
 def _together(states: list[PointState], points: list[Point], lam: SX) -> SX:

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..projection import project, shifted
 from ..simulation.integrator import IntegrationFailure
-from .complementarity import NoSolution, Site, solve
+from .complementarity import NoSolution, Site, responses, solve
 from .impacts import impulses
 from .moment import Moment, contact_terms
 
@@ -81,10 +81,12 @@ def _placed(
 
 def _lifted(contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
     """Positions in which no open point that hardly moves is still where it met its surface: it
-    would meet it again at once."""
+    would meet it again at once; and in which points that were closed without an impact have no gap
+    left, so that what they fall through is told as loss."""
     gap, rate = contacts.approach(t, q, u)
     low = ~contacts.touching & (gap <= -TOUCH) & (rate < contacts.resting)
-    if not low.any():
+    high = contacts.touching & ~contacts.always & (gap > TOUCH)
+    if not (low | high).any():
         return q
     contacts.touching |= low
     lifted = project(contacts.equations, q[None], u[None], np.array([t]), contacts.parameters)[0][0]
@@ -363,7 +365,7 @@ def _accelerations(contacts: Contacts, moment: Moment, slips: dict[int, np.ndarr
         moment.align(x)
         _, sites = _sites(contacts, moment, moment.chosen, slips, 1 - BAND)
         x = solve(moment.W, moment.c, sites)
-    return moment.c + moment.W @ x
+    return responses(moment.W, moment.c, x)
 
 
 def _classify(contacts: Contacts, moment: Moment, a: np.ndarray) -> None:
