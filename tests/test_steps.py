@@ -244,6 +244,22 @@ def test_events_do_not_change_the_motion():
     assert (plain.q == watched.q).all()
 
 
+@EVERY_WAY
+@pytest.mark.parametrize("begin", [111.4, 444.4, 777.7])
+def test_a_push_upon_what_rests_is_not_stepped_over(tier, method, begin):
+    """Steps grew tenfold at rest; one of them went over a push that lasted for a tenth of a run."""
+    s = mg.System("rests")
+    s.prismatic("x", s.ground, s.body("b", mass=1.0, inertia=(1, 1, 1)))
+    s.torque("pushing", "x", s.input("push"))
+    pushes = [
+        (lambda t: float(begin < t < begin + 3.5), 3.5),
+        (mg.exp(-((s.time - begin) ** 2)), np.sqrt(np.pi)),
+    ]
+    for push, impulse in pushes:
+        run = s.equations().simulate(1000.0, inputs={"push": push}, method=method, step=1000.0)
+        assert np.isclose(run["x'"][-1], impulse, rtol=1e-5)
+
+
 def rubbing() -> mg.System:
     """An oscillator with dry friction."""
     s = mg.System("rubbing")
@@ -662,6 +678,6 @@ def test_what_is_nothing_but_noise_has_no_kinks(tier):
     place = {"axis": (0.6, 0, -0.8), "at": (-0.5, -0.4, -0.6)}
     s.screw("nut", "arm", "nut", pitch=0.15, friction=friction, **place)
     s.torque("motor", "hinge", 2 * mg.sin(2 * s.time))
-    run = s.equations("points").simulate(0.5, {}, step=0.1, rtol=1e-9)
+    run = s.equations("points").simulate(0.5, {}, step=0.1, max_step=0.1, rtol=1e-9)
     assert run.statistics["evaluations"] < 2000
     assert np.ptp(run["nut"]) < 1e-10

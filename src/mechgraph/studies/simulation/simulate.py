@@ -54,12 +54,14 @@ from .unmet import warn_of_unmet
 
 if TYPE_CHECKING:
     from ...equations import Equations
+    from ...kernels.flow import Flow
     from .loop import Loop
 
 STABILIZED = "gear-gupta-leimkuhler"
 DRIFT = ("projection", "baumgarte", STABILIZED, "none")
 FINEST = 1e-15  # relative tolerance that floating-point numbers can still tell
 MOST_ROWS = 10_000_000  # of output that are stored
+LEAST_STEPS = 150  # of a run in which anything depends on time; stages are nearer than 1/300 of it
 # methods that were, and what is used instead
 EARLIER = {"cvodes": None, "cvodes-bdf": "radau", "lsoda": None, "bdf": "radau"}
 NOT_FINITE = "the accelerations are not finite"
@@ -101,7 +103,9 @@ def simulate(
         another name.
     step: spacing of the output, duration/500 if not given; the integrator chooses its own, and
         nothing depends on this one.
-    max_step: the longest step that the integrator may take.
+    max_step: the longest step that the integrator may take. If not given, that is duration/150
+        where anything depends on time, so that no push that lasts for a three-hundredth of the run
+        is stepped over; jumps in expressions, points and tables are met however short they are.
     rtol, atol: tolerances of the integrator; atol is rtol/100 if not given. With friction of rigid
         contacts they are at most a tenth of its ``regularization``.
     method: a name in ``METHODS``; if not given, rk8, and radau where the motion turns out to be
@@ -146,7 +150,7 @@ def simulate(
             np.array(list(context.parameters.values())),
             t,
             *_tolerances(rtol, atol, np.inf if contacts is None else contacts.tolerance),
-            np.inf if max_step is None else number("max_step", max_step, positive=True),
+            _longest(max_step, motion, loop, elapsed[-1]),
             surfaces.all,
             surfaces.margins.numel(),
             surfaces.pieces.numel(),
@@ -228,6 +232,15 @@ def _check_samples(loop: Loop, duration: float) -> None:
             f"inputs: {rate:g} samples in a second for {duration:g} s are more than "
             f"{MOST_ROWS:,}; give a lower rate, or a law for every moment (rate=None, mg.feedback)"
         )
+
+
+def _longest(max_step: Any, motion: Flow, loop: Loop, duration: float) -> float:
+    """The longest step: at rest, an integrator would else go over what begins and ends smoothly, or
+    in Python, within one of its steps."""
+    if max_step is not None:
+        return number("max_step", max_step, positive=True)
+    timed = loop.calls or ca.depends_on(ca.vertcat(motion.slope, loop.inputs), motion.t)
+    return duration / LEAST_STEPS if timed else np.inf
 
 
 def _tolerances(rtol: Any, atol: Any, most: float) -> tuple[float, float]:
