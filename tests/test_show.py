@@ -318,6 +318,12 @@ def test_large_equations_keep_their_shared_subexpressions() -> None:
     assert_round_trip(equations, True)
 
 
+def test_matrices_of_many_short_entries_keep_them_too() -> None:
+    equations = mg.gallery.load("three_rrr").system().equations()  # A has 887 terms, of 49 at most
+    used = set().union(*(entry.free_symbols for entry in to_sympy(equations)["A"]))
+    assert not {str(symbol) for symbol in used} <= {*equations.coordinates, *equations.parameters}
+
+
 def test_names_of_subexpressions_avoid_the_users_names() -> None:
     s = mg.System("t1")
     body = s.body("b", mass=s.parameter("t1", 1.0), com=(1, 0, 0), inertia=0)
