@@ -318,6 +318,12 @@ def test_large_equations_keep_their_shared_subexpressions() -> None:
     assert_round_trip(equations, True)
 
 
+def test_matrices_of_many_short_entries_keep_them_too() -> None:
+    equations = mg.gallery.load("three_rrr").system().equations()  # A has 887 terms, of 49 at most
+    used = set().union(*(entry.free_symbols for entry in to_sympy(equations)["A"]))
+    assert not {str(symbol) for symbol in used} <= {*equations.coordinates, *equations.parameters}
+
+
 def test_names_of_subexpressions_avoid_the_users_names() -> None:
     s = mg.System("t1")
     body = s.body("b", mass=s.parameter("t1", 1.0), com=(1, 0, 0), inertia=0)
@@ -415,6 +421,22 @@ def test_plot_takes_any_column_and_refuses_unknown_ones(loop_run: mg.Trajectory)
         loop_run.plot("qAA")
     with pytest.raises(mg.ArgumentError, match="format"):
         loop_run.plot(path="run.xyz")
+
+
+def test_plot_tells_shifts_from_angles_of_one_joint() -> None:
+    ice = mg.System("ice")
+    ice.planar("sled", ice.ground, ice.body("body", mass=1.0, inertia=(1, 1, 1)))
+    figure = ice.equations().simulate(0.1, {"sled.angle'": 1.0}, step=0.1).plot("sled", "sled'")
+    drawn = {a.get_title(loc="left"): [x.get_label() for x in a.get_lines()] for a in figure.axes}
+    assert drawn["displacement (m)"] == ["sled.x", "sled.y"]
+    assert drawn["angle (rad)"] == ["sled.angle"]
+    assert drawn["angular speed (rad/s)"] == ["sled.angle'"]
+
+
+def test_curves_of_one_panel_can_be_told_from_each_other() -> None:
+    figure = gallery.curves([0, 1], {"many": {str(k): [k, k] for k in range(25)}})
+    looks = {(line.get_color(), line.get_linestyle()) for line in figure.axes[0].get_lines()}
+    assert len(looks) == 25
 
 
 def test_plot_of_a_loaded_run_needs_no_system(loop_run: mg.Trajectory, tmp_path) -> None:

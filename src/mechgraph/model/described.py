@@ -28,8 +28,13 @@ class _Sealing(ABCMeta):
     """Makes an object, notes what it was made with, and seals it."""
 
     def __call__(cls, *arguments: Any, **options: Any) -> Any:
+        try:
+            bound = cls.__signature__.bind(*arguments, **options)
+        except TypeError as error:
+            words = [p.replace(annotation=p.empty) for p in cls.__signature__.parameters.values()]
+            takes = inspect.Signature(words)
+            raise TypeError(f"{cls.__name__}: {error}; it takes {takes}") from None
         made = super().__call__(*arguments, **options)
-        bound = cls.__signature__.bind(*arguments, **options)
         bound.apply_defaults()
         object.__setattr__(made, "_given", Record(bound.arguments))
         return made

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,10 @@ from matplotlib.figure import Figure
 
 from ..arguments import file_path, replacing
 from ..errors import ArgumentError
-from ..results.table import unit_of
 from ..results.trajectory import Trajectory
-from .palette import INK, LINES, MUTED, color
+from .palette import INK, LINES, MUTED, SERIES, color
 
+STYLES = ("solid", "dotted", "dashdot")  # of the first ten curves, the next ten, and so on
 LEGEND_LIMIT = 16  # curves of one panel that are named
 TITLES = {
     "rad": "angle (rad)",
@@ -123,20 +123,14 @@ def save(figure: Figure, path: Any) -> None:
 
 def columns(run: Trajectory, names: Sequence[str] = ()) -> list[Panel]:
     """The named columns in panels of one unit each; without names the coordinates."""
-    panels: dict[str, Panel] = {}
-    for name in names or run.columns["coordinates"]:
-        unit = unit_of(run, name)
+    wanted = names or run.columns["coordinates"]
+    if not wanted:
+        return []
+    table, panels = run.table(*wanted), dict[str, Panel]()
+    for name, unit in table.attrs["units"].items():
         title = TITLES.get(unit, f"value ({unit})" if unit else "value")
-        panels.setdefault(unit, Panel(title)).curves.extend(_curves(name, run[name]))
+        panels.setdefault(unit, Panel(title)).curves.append((name, table[name].to_numpy()))
     return list(panels.values())
-
-
-def _curves(name: str, values: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    if values.ndim == 1:
-        yield name, values
-    else:
-        letters = "xyz" if values.shape[1] == 3 else [str(k + 1) for k in range(values.shape[1])]
-        yield from ((f"{name} {letter}", values[:, k]) for k, letter in enumerate(letters))
 
 
 def energies(run: Trajectory) -> Panel:
@@ -161,7 +155,8 @@ def _draw(axes: Axes, x: np.ndarray, panel: Panel) -> None:
     for label, values in panel.curves:
         if np.isnan(values).all():  # not even its name
             continue
-        k, style = labels.index(label), (0, (4, 2)) if label in panel.dashed else "solid"
+        k = labels.index(label)
+        style = (0, (4, 2)) if label in panel.dashed else STYLES[k // len(SERIES) % len(STYLES)]
         (line,) = axes.plot(x, values, label=plain(label), color=color(k), lw=1.5, ls=style)
         line.set_solid_capstyle("round")
     axes.set_title(plain(panel.title), loc="left", fontsize=9.5, color=MUTED)

@@ -26,6 +26,7 @@ from .normal_form import NormalForm, TooLarge
 QUANTITIES = ("N", "M", "f", "phi", "psi", "A", "b")
 DIGITS = 6  # of numbers in text and LaTeX
 LONGEST_ENTRY = 60  # terms of an entry that is still read in its normal form
+LONGEST_MATRIX = 500  # terms of all entries that differ
 WIDEST_MATRIX = 120  # characters, as plain text, of the rows of a matrix that LaTeX prints whole
 TEXT_WIDTH = 118
 PLAIN_LIMIT = 400  # operations up to which nothing gets a name, if no simplification is asked for
@@ -127,12 +128,13 @@ def _normal_form(
         (entries,) = evaluate(function, list(symbols.values()), algebra)
     except TooLarge:
         return None
-    if max(map(len, entries), default=0) > LONGEST_ENTRY:
+    keys = [frozenset(entry.items()) for entry in entries]
+    lengths = [len(key) for key in {*keys}]
+    if max(lengths, default=0) > LONGEST_ENTRY or sum(lengths) > LONGEST_MATRIX:
         return None
     parameters = frozenset(symbols[p] for p in equations.parameters)
     speeds = frozenset(symbols[u] for u in equations.speeds)
     known: dict[frozenset[Any], sp.Expr] = {}  # half of a symmetric matrix is written once
-    keys = [frozenset(entry.items()) for entry in entries]
     for key, entry in zip(keys, entries, strict=True):
         if key not in known:
             known[key] = algebra.expression(entry, parameters, speeds)

@@ -67,8 +67,8 @@ def _section(title: str, write: Callable[[], str]) -> str:
 
 
 def _facts(run: Trajectory) -> str:
-    first, last, change = run.energy[0], run.energy[-1], np.ptp(run.energy)
-    energy = f"{first:.9g} J at first, {last:.9g} J at last; it changes by {change:.2g} J"
+    first, last, spread = run.energy[0], run.energy[-1], np.ptp(run.energy)
+    energy = f"{first:.9g} J at first, {last:.9g} J at last; {spread:.2g} J from least to largest"
     rows = [
         ("outcome", run.outcome),
         ("time", f"{run.time[0]:g} … {run.time[-1]:g} s in {len(run)} stored steps"),
