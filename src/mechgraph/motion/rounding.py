@@ -7,12 +7,13 @@ zero, but for the rounding of the terms that cancel in it, and must not count as
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ..tables.graph import calls, settled
+from ..tables.graph import calls, entries_of_call, settled
 from ..tables.searches import data_of
 
 ROUNDING = 1e-13  # of the terms that an entry is made of
@@ -23,11 +24,20 @@ LARGEST = 300_000  # operations; larger expressions are taken as they are
 
 Values = tuple[np.ndarray, np.ndarray]  # values, and sizes of the terms that they are made of
 
-FUNCTIONS: dict[int, Callable[[np.ndarray], np.ndarray]] = {
-    ca.OP_TAN: np.tan, ca.OP_EXP: np.exp, ca.OP_LOG: np.log,
-    ca.OP_SQRT: np.sqrt, ca.OP_ASIN: np.arcsin, ca.OP_ACOS: np.arccos, ca.OP_ATAN: np.arctan,
-    ca.OP_SINH: np.sinh, ca.OP_COSH: np.cosh, ca.OP_TANH: np.tanh, ca.OP_FABS: np.abs,
-    ca.OP_FLOOR: np.floor, ca.OP_CEIL: np.ceil, ca.OP_SIGN: np.sign, ca.OP_NOT: np.logical_not,
+UNARY: dict[int, Callable[..., np.ndarray]] = {
+    ca.OP_NEG: np.negative, ca.OP_ASSIGN: np.positive, ca.OP_SQ: np.square,
+    ca.OP_TWICE: lambda x: x + x, ca.OP_INV: np.reciprocal, ca.OP_SIN: np.sin, ca.OP_COS: np.cos,
+    ca.OP_TAN: np.tan, ca.OP_EXP: np.exp, ca.OP_LOG: np.log, ca.OP_SQRT: np.sqrt,
+    ca.OP_ASIN: np.arcsin, ca.OP_ACOS: np.arccos, ca.OP_ATAN: np.arctan, ca.OP_SINH: np.sinh,
+    ca.OP_COSH: np.cosh, ca.OP_TANH: np.tanh, ca.OP_FABS: np.abs, ca.OP_FLOOR: np.floor,
+    ca.OP_CEIL: np.ceil, ca.OP_SIGN: np.sign, ca.OP_NOT: np.logical_not,
+}  # fmt: skip
+BINARY: dict[int, Callable[..., np.ndarray]] = {
+    ca.OP_ADD: np.add, ca.OP_SUB: np.subtract, ca.OP_MUL: np.multiply, ca.OP_DIV: np.divide,
+    ca.OP_POW: np.power, ca.OP_CONSTPOW: np.power, ca.OP_ATAN2: np.arctan2, ca.OP_FMIN: np.fmin,
+    ca.OP_FMAX: np.fmax, ca.OP_LT: np.less, ca.OP_LE: np.less_equal, ca.OP_EQ: np.equal,
+    ca.OP_NE: np.not_equal, ca.OP_AND: np.logical_and, ca.OP_OR: np.logical_or,
+    ca.OP_IF_ELSE_ZERO: lambda x, y: np.where(x != 0, y, 0.0), ca.OP_HYPOT: np.hypot,
 }  # fmt: skip
 
 
@@ -54,15 +64,33 @@ def is_rounding(
     return np.asarray((small & np.isfinite(least)).all(axis=1))
 
 
-def sizes_of_terms(expressions: SX, arguments: SX, states: np.ndarray) -> np.ndarray | None:
-    """How large the terms are that the entries of a dense column are made of, at each of the states
-    (rows); None if that is too much to ask, or not known."""
+def sizes_of_terms(expressions: SX, arguments: SX) -> SX | None:
+    """How large the terms are that the entries of a dense column are made of, as expressions; None
+    if that is too much to ask."""
     function = settled(ca.Function("f", [arguments], [expressions]))
     if function.n_instructions() > LARGEST:
         return None
-    with np.errstate(all="ignore"):
-        found = _evaluated(function, states.T)
-    return None if found is None else found[1].T
+    inputs, called = arguments.nonzeros(), calls(function)
+    work: dict[int, tuple[SX, SX]] = {}
+    outputs: list[SX] = [SX(0)] * expressions.numel()
+    for k in range(function.n_instructions()):
+        code, target = function.instruction_id(k), function.instruction_output(k)
+        source = function.instruction_input(k)
+        if code == ca.OP_OUTPUT:
+            outputs[target[1]] = work[source[0]][1]
+        elif code == ca.OP_CALL:
+            entries = entries_of_call(called[k], [work[slot][0] for slot in source], {})
+            work |= {slot: (x, ca.fabs(x)) for slot, x in zip(target, entries, strict=True)}
+        elif code in (ca.OP_INPUT, ca.OP_CONST):
+            given = code == ca.OP_INPUT
+            x = inputs[source[1]] if given else SX(function.instruction_constant(k))
+            work[target[0]] = x, ca.fabs(x)
+        else:
+            pairs = [work[slot] for slot in source]
+            values = [x for x, _ in pairs]
+            x = SX.unary(code, *values) if len(values) == 1 else SX.binary(code, *values)
+            work[target[0]] = x, _size(code, x, pairs[0], pairs[-1], ca.fabs)
+    return ca.vertcat(SX(0, 1), *outputs)
 
 
 def _evaluated(function: ca.Function, inputs: np.ndarray, residue: float = 0.0) -> Values | None:
@@ -96,37 +124,33 @@ def _evaluated(function: ca.Function, inputs: np.ndarray, residue: float = 0.0) 
 
 
 def _operation(code: int, arguments: list[Values]) -> Values | None:
-    """Sums add the sizes of their terms, products multiply them; functions begin anew, but for sine
-    and cosine, which vanish only up to the rounding of an angle."""
-    (a, size_a), (b, size_b) = arguments[0], arguments[-1]
-    if code in (ca.OP_SIN, ca.OP_COS):
-        turned, slope = (np.sin(a), np.cos(a)) if code == ca.OP_SIN else (np.cos(a), np.sin(a))
-        return turned, np.abs(turned) + np.abs(slope) * size_a
+    known = UNARY if len(arguments) == 1 else BINARY
+    if code not in known:
+        return None
+    value = np.asarray(known[code](*(x for x, _ in arguments)), dtype=float)
+    return value, _size(code, value, arguments[0], arguments[-1], np.abs)
+
+
+def _size(code: int, value: Any, a: Any, b: Any, absolute: Callable[[Any], Any]) -> Any:
+    """Sums add the sizes of their terms, products multiply them; functions begin anew, but for
+    those that vanish where terms cancel: sine and cosine of an angle, a length by its square."""
+    (x, size_x), (y, size_y) = a, b
     if code in (ca.OP_ADD, ca.OP_SUB):
-        return (a + b if code == ca.OP_ADD else a - b), size_a + size_b
+        return size_x + size_y
     if code == ca.OP_MUL:
-        return a * b, size_a * size_b
+        return size_x * size_y
     if code == ca.OP_DIV:
-        return a / b, size_a / np.abs(b)
-    if code in (ca.OP_NEG, ca.OP_ASSIGN):
-        return (-a if code == ca.OP_NEG else a), size_a
+        return size_x / absolute(y)
+    if code in (ca.OP_NEG, ca.OP_ASSIGN, ca.OP_FABS):
+        return size_x
     if code == ca.OP_SQ:
-        return a * a, size_a * size_a
+        return size_x * size_x
     if code == ca.OP_TWICE:
-        return a + a, size_a + size_a
+        return size_x + size_x
     if code == ca.OP_INV:
-        return 1 / a, 1 / np.abs(a)
-    value = _function(code, a, b)
-    return None if value is None else (value, np.abs(value))
-
-
-def _function(code: int, a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
-    if code in FUNCTIONS:
-        return np.asarray(FUNCTIONS[code](a), dtype=float)
-    binary: dict[int, Callable[..., np.ndarray]] = {
-        ca.OP_POW: np.power, ca.OP_CONSTPOW: np.power, ca.OP_ATAN2: np.arctan2, ca.OP_FMIN: np.fmin,
-        ca.OP_FMAX: np.fmax, ca.OP_LT: np.less, ca.OP_LE: np.less_equal, ca.OP_EQ: np.equal,
-        ca.OP_NE: np.not_equal, ca.OP_AND: np.logical_and, ca.OP_OR: np.logical_or,
-        ca.OP_IF_ELSE_ZERO: lambda x, y: np.where(x != 0, y, 0.0), ca.OP_HYPOT: np.hypot,
-    }  # fmt: skip
-    return np.asarray(binary[code](a, b), dtype=float) if code in binary else None
+        return 1 / absolute(x)
+    if code in (ca.OP_SIN, ca.OP_COS):
+        return absolute(value) + absolute(1 - value * value) ** 0.5 * size_x
+    if code == ca.OP_SQRT:
+        return size_x / value
+    return (x != 0) * size_y if code == ca.OP_IF_ELSE_ZERO else absolute(value)

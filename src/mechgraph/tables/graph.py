@@ -84,7 +84,7 @@ def settled(function: ca.Function) -> ca.Function:
         elif code == ca.OP_CONST:
             work[target[0]] = SX(function.instruction_constant(k))
         elif code == ca.OP_CALL:
-            values = _called(called[k], [work[slot] for slot in source], searched)
+            values = entries_of_call(called[k], [work[slot] for slot in source], searched)
             work |= {slot: value for slot, value in zip(target, values, strict=True) if slot >= 0}
         elif len(source) == 1:
             work[target[0]] = SX.unary(code, work[source[0]])
@@ -97,7 +97,7 @@ def settled(function: ca.Function) -> ca.Function:
     return ca.Function(function.name(), arguments, filled)
 
 
-def _called(
+def entries_of_call(
     function: ca.Function, arguments: list[SX], known: dict[tuple[Any, ...], list[SX]]
 ) -> list[SX]:
     """The entries of the results of a call; the same one is made only once."""

@@ -19,6 +19,7 @@ from casadi import SX
 
 from ...closures.numbers import RANK_TOLERANCE, rank
 from ...errors import UnsupportedError
+from ...motion.rounding import sizes_of_terms
 from ..projection import moved
 from .held import Held
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 # what may be left of a row, in proportion to its slopes and to the constraint forces in it
 TOLERANCE = 1e-12
 ROUNDING = 2e-14  # what counts as nothing beside the largest row
-REACH = 0.5  # the longest step
+REACH = 0.5  # the longest step, beside what is near
 DEGREE = 2  # of the rows in y
 
 State = tuple[np.ndarray, np.ndarray]  # (q, u)
@@ -74,6 +75,9 @@ class Balance:
         self.accelerating = accelerating
         self.count = equations.terms.chart.tangent.shape[1]  # of variations of the coordinates
         self.moves = [i for i in range(self.count) if i not in held.directions]
+        self._find_lengths()
+        self.begin = start[0]
+        self.noise: np.ndarray | None = None
         self.rates = [i for i in range(len(equations.speeds)) if i not in held.speeds]
         self._name_rows(held, start)
         self._kernel = self._compiled(held)
@@ -81,12 +85,22 @@ class Balance:
         self.release(self._turning(*start) if changing is None else changing)
         self.weigh(start)
 
+    def _find_lengths(self) -> None:
+        """Which variations slide, and which coordinates they move."""
+        chart = self.equations.terms.chart
+        self.slides = ~np.isin(np.arange(self.count), chart.turning)
+        moved = np.array(ca.DM(chart.tangent.sparsity(), 1)) != 0
+        self.places = moved[:, self.slides].any(axis=1)
+
     def weigh(self, state: State) -> None:
-        """Rows are large or small by what they are at this state."""
+        """Rows are large or small by what they are at this state, from which steps begin; so is
+        their rounding, for far away it would hide what falls for ever."""
+        self.begin = state[0]
         self.least, self.scale = np.zeros(len(self.names)), np.ones(len(self.names))
         for _ in range(2):  # that of multipliers is known only after they are
+            self.noise = None
             rows = self(state)
-            self.least, self.scale = rows.size, rows.scale
+            self.least, self.scale, self.noise = rows.size, rows.scale, rows.noise
 
     def _name_rows(self, held: Held, start: State) -> None:
         equations, n, m = (
@@ -113,7 +127,7 @@ class Balance:
         return equations.numeric.kernel(
             ("balance", self.moving, held.names),
             lambda: _expressions(equations, y, kept, held.names, self.moving),
-            [1, 2],
+            [1, 2, 1],
             ca.vertcat(y, kept),
         )
 
@@ -172,12 +186,15 @@ class Balance:
         return y
 
     def _at(self, state: State, y: np.ndarray) -> Rows:
-        values, slopes = self._evaluated(state, y)
+        values, slopes, terms = self._evaluated(state, y)
         slopes = np.where(np.isfinite(slopes), slopes, 0.0)
         size = np.maximum(self.least, self._sizes(state[1], y, slopes))
-        noise = self._noise(state[1], size)
+        largest = self._noise(state[1], size)
+        noise = self.noise
+        if noise is None:
+            noise = np.where(np.isfinite(terms), ROUNDING * terms, largest)
         first, last = self.count, self.count + len(state[1])  # of the columns along u
-        void = np.maximum(size, np.abs(values)) <= noise
+        void = (size <= largest) & (np.abs(values) <= 10 * noise)
         values[void], slopes[void, :last] = 0.0, 0.0
         along = slopes[:, [*self.moves, *(first + i for i in self.rates)]]
         return Rows(values, along, slopes[:, [last + i for i in self.own]], size, noise)
@@ -189,12 +206,19 @@ class Balance:
 
     def _sizes(self, u: np.ndarray, y: np.ndarray, slopes: np.ndarray) -> np.ndarray:
         """How large each row is: its largest slope, times the size of what it is along (one for
-        coordinates, speeds if they are larger than one, accelerations, multipliers)."""
+        angles, lengths at the start and speeds if they are larger than one, accelerations,
+        multipliers)."""
         n, m = len(u), len(self.equations.constraints)
         kinds = np.split(np.abs(y), np.cumsum([n, m, n])[: 3 if self.moving else 1])
-        along = [np.ones(self.count), np.maximum(1.0, np.abs(u))]
+        along = [self._lengths(self.begin), np.maximum(1.0, np.abs(u))]
         along += [np.full(len(kind), kind.max(initial=0.0)) for kind in kinds]
         return np.abs(slopes * np.concatenate(along)).max(axis=1, initial=0.0)
+
+    def _lengths(self, q: np.ndarray) -> np.ndarray:
+        """One for variations that turn; for those that slide the largest length, if it is
+        larger."""
+        long = np.abs(q[self.places]).max(initial=1.0)
+        return np.where(self.slides, long, 1.0)
 
     def _noise(self, u: np.ndarray, size: np.ndarray) -> np.ndarray:
         """What counts as nothing beside the largest force, or row of a constraint; beside one, too,
@@ -209,11 +233,16 @@ class Balance:
         n, m = len(self.equations.speeds), len(self.equations.constraints)
         return (1 + self.moving) * (n + m)
 
+    def reach(self, q: np.ndarray) -> np.ndarray:
+        """Of the free steps along coordinates: one for angles; for lengths as far as they came
+        since the start, if that is farther."""
+        return self._lengths(q - self.begin)[self.moves]
+
     def moved(self, state: State, x: np.ndarray) -> State:
         """The state after a step, which is cut where it would lead far away."""
         (q, u), count, step = state, len(self.moves), np.zeros(self.count)
         far = max(
-            np.abs(x[:count]).max(initial=0.0),
+            np.abs(x[:count] / self.reach(q)).max(initial=0.0),
             np.abs(x[count:]).max(initial=0.0) / (1 + np.abs(u).max(initial=0.0)),
         )
         x, rate = x * (REACH / max(far, REACH)), u.copy()
@@ -250,7 +279,8 @@ def _expressions(
     column = ca.substitute(column, now, y[: now.numel()])
     along = ca.jacobian(column, s.q) @ terms.chart.tangent
     slopes = ca.horzcat(along, ca.jacobian(column, s.u), ca.jacobian(column, y))
-    return [column, slopes]
+    sizes = sizes_of_terms(ca.densify(column), ca.vertcat(s.q, s.u, s.t, s.w, s.p, y, held))
+    return [column, slopes, SX.nan(column.shape) if sizes is None else sizes]
 
 
 def _refuse_time(equations: Equations, rows: SX) -> None:
