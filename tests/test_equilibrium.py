@@ -18,12 +18,12 @@ GUESSES = [(0.01, -0.5), (0.0, -0.6), (0.3, -0.4), (0.5, 0.0), (0.1, 0.5), (-0.2
 Made = tuple[mg.System, dict[str, float], dict[str, float]]  # a system, a guess, inputs
 
 
-def hanging(stiffness: float) -> mg.Equations:
-    """A mass on a spring of length 0.5, in a plane."""
+def hanging(stiffness: float, length: float = 0.5) -> mg.Equations:
+    """A mass on a spring, in a plane."""
     s = mg.System("bob", gravity=(0, 0, -G))
     bob = s.body("bob", mass=1.0, inertia=0)
     s.joint("place", s.ground, bob, [mg.move("x", "x"), mg.move("z", "z")])
-    s.spring_damper("spring", s.ground, bob, stiffness=stiffness, length=0.5)
+    s.spring_damper("spring", s.ground, bob, stiffness=stiffness, length=length)
     return s.equations()
 
 
@@ -38,6 +38,30 @@ def test_a_mass_on_a_spring_comes_to_rest_from_anywhere(stiffness, guess):
     assert abs(x) < 1e-12
     below = z == pytest.approx(-0.5 - G / stiffness, rel=1e-12)
     assert below or z == pytest.approx(0.5 - G / stiffness, rel=1e-12)
+
+
+@pytest.mark.parametrize("length", [1e-6, 1e-3, 100.0, 1e4, 1e6])
+@pytest.mark.parametrize("guess", [(0.3, -1.2), (5.0, -5.0)])
+def test_it_comes_to_rest_in_any_size(length, guess):
+    """The spring gives way by a tenth of its length."""
+    names = "place.x", "place.z"
+    start = {name: length * value for name, value in zip(names, guess, strict=True)}
+    found, _ = hanging(10 * G / length, length).equilibrium(start)
+    assert found / length == pytest.approx([0.0, -1.1], abs=1e-9)
+
+
+@pytest.mark.parametrize("soft", [0.0, 1e-3])
+@pytest.mark.parametrize("stiff", [1e8, 1e12])
+def test_what_is_light_is_not_lost_beside_what_is_stiff(stiff, soft):
+    s = mg.System("beside", gravity=(0, 0, -G))
+    s.prismatic("a", s.ground, s.body("heavy", mass=1.0, inertia=0), axis="z", stiffness=stiff)
+    s.prismatic("b", s.ground, s.body("light", mass=1e-6, inertia=0), axis="z", stiffness=soft)
+    if not soft:
+        with pytest.raises(mg.AssemblyError, match='"b\'" still changes'):
+            s.equations().equilibrium()
+    else:
+        expected = [-G / stiff, -1e-6 * G / soft]
+        assert s.equations().equilibrium()[0] == pytest.approx(expected, rel=1e-9)
 
 
 def test_the_equilibrium_near_the_guess_is_taken_stable_or_not():

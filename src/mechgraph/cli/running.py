@@ -234,8 +234,12 @@ def compare(
     Example: mechgraph compare double_pendulum run.csv --column elbow --plot compared.png
     """
     pairs = _pairs(columns)
+    is_run = _is_run(model, bool(settings or duration))
     times_of(table_of(table, pairs)[1], time)  # what is wrong with it is told before the run
-    motion = _motion(model, formalism, settings, {"duration": duration}, pairs or ())
+    if is_run:
+        motion = load_run(model)
+    else:
+        motion = _motion(model, formalism, settings, {"duration": duration}, pairs or ())
     found = motion.compare(table, pairs, time=time, shift=shift)
     errors = {error.column: asdict(error) for error in found.errors}
     asked = relative is not None or absolute is not None
@@ -250,6 +254,16 @@ def compare(
     _end(motion)
 
 
+def _is_run(model: str, is_changed: bool) -> bool:
+    if not model.lower().endswith(".npz"):
+        return False
+    if not Path(model).is_file():
+        raise click.UsageError(f"{model}: no such file")
+    if is_changed:
+        raise click.UsageError(f"{model} is a run already; --set and --duration go with a model")
+    return True
+
+
 def _motion(
     model: str,
     formalism: str,
@@ -257,16 +271,10 @@ def _motion(
     asked: dict[str, Any],
     columns: Iterable[str],
 ) -> Trajectory:
-    if not model.lower().endswith(".npz"):
-        example = models.load(model)
-        equations = example.system().equations(formalism)
-        models.check_columns(example, equations, columns)
-        return models.simulate(example, equations, settings, asked)
-    if not Path(model).is_file():
-        raise click.UsageError(f"{model}: no such file")
-    if settings or asked["duration"]:
-        raise click.UsageError(f"{model} is a run already; --set and --duration go with a model")
-    return load_run(model)
+    example = models.load(model)
+    equations = example.system().equations(formalism)
+    models.check_columns(example, equations, columns)
+    return models.simulate(example, equations, settings, asked)
 
 
 def _pairs(columns: tuple[str, ...]) -> dict[str, str] | list[str] | None:

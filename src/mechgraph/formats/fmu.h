@@ -42,7 +42,7 @@ enum { CAPACITY = 256, ROWS = 2, STANDSTILL = 100, SETTLING = 60, SMALL = 300 };
 static const double RATE = 10.0;       /* of the way back to the constraints, 1/s */
 static const double SLACK = 10.0;      /* times the tolerance: a state so far from its constraints is brought back */
 static const double ENOUGH = 1e-12, LET_PASS = 1e-9; /* changes of Newton's method at its end, and that are let pass */
-static const double ROUNDING = 4e-15;  /* relative, of times */
+static const double LAST_DIGIT = 4e-15; /* relative, of times */
 
 typedef struct {
     double x[NX];                                  /* all values now */
@@ -492,7 +492,7 @@ static void go_over_kink(Model *m) {
     steps_attempt(r, high);
     int crosses = is_beyond(r, g);
     if (!crosses) low = high;
-    while (crosses && high - low > ROUNDING * (fabs(t) + high)) {
+    while (crosses && high - low > LAST_DIGIT * (fabs(t) + high)) {
         double middle = low + (high - low) / 2;
         if (middle <= low || middle >= high) break;
         steps_attempt(r, middle);
@@ -506,7 +506,7 @@ static void go_over_kink(Model *m) {
         if (part < low) return;
     }
     if (!crosses) return;
-    double over = fmax(high - low, ROUNDING * fabs(t)); /* a shorter one would change nothing */
+    double over = fmax(high - low, LAST_DIGIT * fabs(t)); /* a shorter one would change nothing */
     for (steps_attempt(r, over); !is_beyond(r, g) && over < r->whole; over *= 2) steps_attempt(r, 2 * over);
     steps_accept(r, r->t + over);
     for (long s = 0; s < NZ; s++)

@@ -191,15 +191,15 @@ def _sizes(
     equations: Equations, drives: tuple[str, ...], values: tuple[np.ndarray, ...]
 ) -> list[np.ndarray]:
     """How large the terms are that M u̇ − f and A u̇ + b are made of; one, if that is not known."""
-    tau, _, _, gained, b = _expressions(equations, drives)
-    s, count = equations.terms.symbols, tau.numel()
-    arguments = ca.vertcat(s.q, s.u, s.t, s.w, s.p, s.udot)
-    shape = np.broadcast_shapes(*(x.shape[:-1] for x in values))
-    states = np.concatenate([np.broadcast_to(x, (*shape, x.shape[-1])) for x in values], axis=-1)
-    rows = ca.densify(ca.vertcat(tau, gained + b))
-    found = sizes_of_terms(rows, arguments, states.reshape(-1, states.shape[-1]))
-    sizes = np.ones((*shape, rows.numel())) if found is None else found.reshape(*shape, -1)
-    return np.split(sizes, [count], axis=-1)
+    s = equations.terms.symbols
+
+    def derive() -> list[SX]:
+        tau, _, _, gained, b = _expressions(equations, drives)
+        arguments = ca.vertcat(s.q, s.u, s.t, s.w, s.p, s.udot)
+        found = [sizes_of_terms(ca.densify(row), arguments) for row in (tau, gained + b)]
+        return [SX(1) if each is None else each for each in found]
+
+    return equations.numeric.kernel(("sizes", drives), derive, [1, 1], s.udot)(*values)
 
 
 def _step(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import casadi as ca
@@ -67,34 +68,42 @@ def settled(function: ca.Function) -> ca.Function:
     whatever they are multiplied with."""
     if not any(SLOPE.match(each.name()) for each in function.find_functions(0)):
         return function
+    return ca.Function(function.name(), function.sx_in(), rebuilt(function))
+
+
+def rebuilt(
+    function: ca.Function, change: Callable[[int, SX], SX] = lambda code, value: value
+) -> list[SX]:
+    """The results of a function, made again operation by operation, without derivatives of
+    searches; each value may be changed, by the code of what it comes from."""
     called = calls(function)
-    arguments = function.sx_in()
     results = [SX(function.sparsity_out(k)) for k in range(function.n_out())]
-    entries = [list(argument.nonzeros()) for argument in arguments]
+    entries = [list(argument.nonzeros()) for argument in function.sx_in()]
     outputs: list[list[SX]] = [[SX(0)] * result.nnz() for result in results]
     work: dict[int, SX] = {}
     searched: dict[tuple[Any, ...], list[SX]] = {}
     for k in range(function.n_instructions()):
         code, source = function.instruction_id(k), function.instruction_input(k)
         target = function.instruction_output(k)
-        if code == ca.OP_INPUT:
-            work[target[0]] = entries[source[0]][source[1]]
-        elif code == ca.OP_OUTPUT:
+        if code == ca.OP_OUTPUT:
             outputs[target[0]][target[1]] = work[source[0]]
+            continue
+        if code == ca.OP_INPUT:
+            values = [entries[source[0]][source[1]]]
         elif code == ca.OP_CONST:
-            work[target[0]] = SX(function.instruction_constant(k))
+            values = [SX(function.instruction_constant(k))]
         elif code == ca.OP_CALL:
             values = _called(called[k], [work[slot] for slot in source], searched)
-            work |= {slot: value for slot, value in zip(target, values, strict=True) if slot >= 0}
         elif len(source) == 1:
-            work[target[0]] = SX.unary(code, work[source[0]])
+            values = [SX.unary(code, work[source[0]])]
         else:
-            work[target[0]] = SX.binary(code, work[source[0]], work[source[1]])
-    filled = [
+            values = [SX.binary(code, work[source[0]], work[source[1]])]
+        named = zip(target, values, strict=True)
+        work |= {slot: change(code, value) for slot, value in named if slot >= 0}
+    return [
         SX(result.sparsity(), ca.vertcat(SX(0, 1), *values))
         for result, values in zip(results, outputs, strict=True)
     ]
-    return ca.Function(function.name(), arguments, filled)
 
 
 def _called(

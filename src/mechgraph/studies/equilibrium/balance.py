@@ -19,6 +19,7 @@ from casadi import SX
 
 from ...closures.numbers import RANK_TOLERANCE, rank
 from ...errors import UnsupportedError
+from ...motion.rounding import sizes_of_terms
 from ..projection import moved
 from .held import Held
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 # what may be left of a row, in proportion to its slopes and to the constraint forces in it
 TOLERANCE = 1e-12
 ROUNDING = 2e-14  # what counts as nothing beside the largest row
-REACH = 0.5  # the longest step
+REACH = 0.5  # the longest step, beside what is near
 DEGREE = 2  # of the rows in y
 
 State = tuple[np.ndarray, np.ndarray]  # (q, u)
@@ -74,19 +75,32 @@ class Balance:
         self.accelerating = accelerating
         self.count = equations.terms.chart.tangent.shape[1]  # of variations of the coordinates
         self.moves = [i for i in range(self.count) if i not in held.directions]
+        self._find_lengths()
+        self.begin = start[0]
+        self.noise: np.ndarray | None = None
         self.rates = [i for i in range(len(equations.speeds)) if i not in held.speeds]
         self._name_rows(held, start)
-        self._kernel = self._compiled(held)
+        self._kernel, self._terms = self._compiled(held)
         self.release([])
         self.release(self._turning(*start) if changing is None else changing)
         self.weigh(start)
 
+    def _find_lengths(self) -> None:
+        """Which variations slide, and which coordinates they move."""
+        chart = self.equations.terms.chart
+        self.slides = ~np.isin(np.arange(self.count), chart.turning)
+        moved = np.array(ca.DM(chart.tangent.sparsity(), 1)) != 0
+        self.places = moved[:, self.slides].any(axis=1)
+
     def weigh(self, state: State) -> None:
-        """Rows are large or small by what they are at this state."""
+        """Rows are large or small by what they are at this state, from which steps begin; so is
+        their rounding, for far away it would hide what falls for ever."""
+        self.begin = state[0]
         self.least, self.scale = np.zeros(len(self.names)), np.ones(len(self.names))
         for _ in range(2):  # that of multipliers is known only after they are
+            self.noise = None
             rows = self(state)
-            self.least, self.scale = rows.size, rows.scale
+            self.least, self.scale, self.noise = rows.size, rows.scale, rows.noise
 
     def _name_rows(self, held: Held, start: State) -> None:
         equations, n, m = (
@@ -106,15 +120,19 @@ class Balance:
         self.levels = levels * n + np.arange(m)  # A a + b
         self.least, self.scale = np.zeros(len(rows)), np.ones(len(rows))
 
-    def _compiled(self, held: Held) -> Any:
-        equations = self.equations
+    def _compiled(self, held: Held) -> tuple[Any, Any]:
+        """The rows with their slopes, and the sizes of their terms."""
+        equations, asked = self.equations, (self.moving, held.names)
         count = (1 + self.moving) * (len(equations.speeds) + len(equations.constraints))
         y, kept = SX.sym("y", count), SX.sym("held", len(self.values))
-        return equations.numeric.kernel(
-            ("balance", self.moving, held.names),
-            lambda: _expressions(equations, y, kept, held.names, self.moving),
-            [1, 2],
-            ca.vertcat(y, kept),
+        also, make = ca.vertcat(y, kept), equations.numeric.kernel
+
+        def column() -> SX:
+            return _column(equations, y, kept, held.names, self.moving)
+
+        return (
+            make(("balance", *asked), lambda: _sloped(equations, column(), y), [1, 2], also),
+            make(("terms", *asked), lambda: [_terms(equations, column(), also)], [1], also),
         )
 
     # --- speeds that may change -------------------------------------------------------------------
@@ -145,7 +163,7 @@ class Balance:
         random, n = np.random.default_rng(0), len(self.equations.speeds)
         q = moved(self.equations, q, random.uniform(-0.3, 0.3, self.count))
         u, y = random.uniform(-1, 1, n), random.uniform(-1, 1, self._unknowns)
-        slopes = np.abs(self._evaluated((q, u), y)[1][:, : self.count])
+        slopes = np.abs(self._evaluated(self._kernel, (q, u), y)[1][:, : self.count])
         largest = slopes.max(axis=0, initial=0.0)
         return np.flatnonzero(largest <= TOLERANCE * slopes.max(initial=0.0))
 
@@ -172,29 +190,39 @@ class Balance:
         return y
 
     def _at(self, state: State, y: np.ndarray) -> Rows:
-        values, slopes = self._evaluated(state, y)
+        values, slopes = self._evaluated(self._kernel, state, y)
         slopes = np.where(np.isfinite(slopes), slopes, 0.0)
         size = np.maximum(self.least, self._sizes(state[1], y, slopes))
-        noise = self._noise(state[1], size)
+        largest = self._noise(state[1], size)
+        noise = self.noise
+        if noise is None:
+            (terms,) = self._evaluated(self._terms, state, y)
+            noise = np.where(np.isfinite(terms), ROUNDING * terms, largest)
         first, last = self.count, self.count + len(state[1])  # of the columns along u
-        void = np.maximum(size, np.abs(values)) <= noise
+        void = (size <= largest) & (np.abs(values) <= 10 * noise)
         values[void], slopes[void, :last] = 0.0, 0.0
         along = slopes[:, [*self.moves, *(first + i for i in self.rates)]]
         return Rows(values, along, slopes[:, [last + i for i in self.own]], size, noise)
 
-    def _evaluated(self, state: State, y: np.ndarray) -> list[np.ndarray]:
-        """Rows and slopes."""
+    def _evaluated(self, kernel: Any, state: State, y: np.ndarray) -> list[np.ndarray]:
         arguments = self.equations.numeric.arguments(*state, 0.0, *self.given)
-        return self._kernel(*arguments, np.concatenate([y, self.values]))
+        return kernel(*arguments, np.concatenate([y, self.values]))
 
     def _sizes(self, u: np.ndarray, y: np.ndarray, slopes: np.ndarray) -> np.ndarray:
         """How large each row is: its largest slope, times the size of what it is along (one for
-        coordinates, speeds if they are larger than one, accelerations, multipliers)."""
+        angles, lengths at the start and speeds if they are larger than one, accelerations,
+        multipliers)."""
         n, m = len(u), len(self.equations.constraints)
         kinds = np.split(np.abs(y), np.cumsum([n, m, n])[: 3 if self.moving else 1])
-        along = [np.ones(self.count), np.maximum(1.0, np.abs(u))]
+        along = [self._lengths(self.begin), np.maximum(1.0, np.abs(u))]
         along += [np.full(len(kind), kind.max(initial=0.0)) for kind in kinds]
         return np.abs(slopes * np.concatenate(along)).max(axis=1, initial=0.0)
+
+    def _lengths(self, q: np.ndarray) -> np.ndarray:
+        """One for variations that turn; for those that slide the largest length, if it is
+        larger."""
+        long = np.abs(q[self.places]).max(initial=1.0)
+        return np.where(self.slides, long, 1.0)
 
     def _noise(self, u: np.ndarray, size: np.ndarray) -> np.ndarray:
         """What counts as nothing beside the largest force, or row of a constraint; beside one, too,
@@ -209,11 +237,16 @@ class Balance:
         n, m = len(self.equations.speeds), len(self.equations.constraints)
         return (1 + self.moving) * (n + m)
 
+    def reach(self, q: np.ndarray) -> np.ndarray:
+        """Of the free steps along coordinates: one for angles; for lengths as far as they came
+        since the start, if that is farther."""
+        return self._lengths(q - self.begin)[self.moves]
+
     def moved(self, state: State, x: np.ndarray) -> State:
         """The state after a step, which is cut where it would lead far away."""
         (q, u), count, step = state, len(self.moves), np.zeros(self.count)
         far = max(
-            np.abs(x[:count]).max(initial=0.0),
+            np.abs(x[:count] / self.reach(q)).max(initial=0.0),
             np.abs(x[count:]).max(initial=0.0) / (1 + np.abs(u).max(initial=0.0)),
         )
         x, rate = x * (REACH / max(far, REACH)), u.copy()
@@ -233,10 +266,8 @@ def lengths(matrix: np.ndarray) -> np.ndarray:
     return np.where(norms > 0, norms, 1.0)
 
 
-def _expressions(
-    equations: Equations, y: SX, held: SX, names: tuple[str, ...], moving: bool
-) -> list[SX]:
-    """The rows, and their slopes along (δs, u, y)."""
+def _column(equations: Equations, y: SX, held: SX, names: tuple[str, ...], moving: bool) -> SX:
+    """The rows."""
     terms, s = equations.terms, equations.terms.symbols
     now = ca.vertcat(s.udot, terms.multipliers)
     rows = [terms.tau - terms.G.T @ terms.multipliers, terms.A @ s.udot + terms.b]
@@ -247,10 +278,22 @@ def _expressions(
     quantities = [equations.names.resolve(name).value for name in names]
     kept = ca.vertcat(SX(0, 1), *quantities) - held
     column = ca.vertcat(*rows, terms.phi, terms.psi, kept)
-    column = ca.substitute(column, now, y[: now.numel()])
-    along = ca.jacobian(column, s.q) @ terms.chart.tangent
-    slopes = ca.horzcat(along, ca.jacobian(column, s.u), ca.jacobian(column, y))
-    return [column, slopes]
+    return ca.substitute(column, now, y[: now.numel()])
+
+
+def _sloped(equations: Equations, column: SX, y: SX) -> list[SX]:
+    """The rows, and their slopes along (δs, u, y)."""
+    s, tangent = equations.terms.symbols, equations.terms.chart.tangent
+    along = ca.jacobian(column, s.q) @ tangent
+    return [column, ca.horzcat(along, ca.jacobian(column, s.u), ca.jacobian(column, y))]
+
+
+def _terms(equations: Equations, column: SX, also: SX) -> SX:
+    """How large the terms of the rows are; no number if that is not known."""
+    s = equations.terms.symbols
+    arguments = ca.vertcat(s.q, s.u, s.t, s.w, s.p, also)
+    sizes = sizes_of_terms(ca.densify(column), arguments)
+    return SX.nan(column.shape) if sizes is None else sizes
 
 
 def _refuse_time(equations: Equations, rows: SX) -> None:

@@ -114,7 +114,8 @@ def _step(K: np.ndarray, place: Place, dragged: np.ndarray) -> np.ndarray | None
         return None
     by = lengths(K)
     step = (np.linalg.lstsq(K / by, right, rcond=1e-14)[0] / by)[: place.D.shape[1]]
-    return step if np.abs(step).max(initial=0.0) <= REACH else None
+    far = np.abs(step / place.balance.reach(place.state[0])).max(initial=0.0)
+    return step if far <= REACH else None
 
 
 def _moved(place: Place, step: np.ndarray) -> State:
