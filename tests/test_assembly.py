@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import mechgraph as mg
 from mechgraph import gallery
@@ -37,18 +38,84 @@ def test_a_slider_is_assembled_on_the_side_of_the_guess(formalism, rod, guess):
     assert eqs.observe("theta", *state) == pytest.approx(0.0, abs=1e-12)
 
 
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("seed", range(12))
-def test_random_sliders_are_the_nearest_to_the_guess(seed):
+def test_random_sliders_are_the_nearest_to_the_guess(seed, size):
     """x = r sin ϑ ± √(l² − r² cos² ϑ)."""
     random = np.random.default_rng(seed)
-    crank, length = random.uniform(0.05, 0.3), random.uniform(0.4, 1)
-    theta, guess = random.uniform(-3, 3), random.uniform(-1, 1)
+    crank, length = size * random.uniform(0.05, 0.3), size * random.uniform(0.4, 1)
+    theta, guess = random.uniform(-3, 3), size * random.uniform(-1, 1)
     eqs = slider_crank("body", crank, length).equations()
     q, _ = eqs.assemble({"theta": theta}, guess={"x": guess})
     side = np.sqrt(length**2 - (crank * np.cos(theta)) ** 2)
     roots = crank * np.sin(theta) + np.array([-side, side])
-    assert np.abs(eqs.position_violation(q)).max() < 1e-12
-    assert eqs.observe("x", q) == pytest.approx(roots[np.argmin(np.abs(roots - guess))], abs=1e-11)
+    nearest = roots[np.argmin(np.abs(roots - guess))]
+    assert np.abs(eqs.position_violation(q)).max() < 1e-12 * size
+    assert eqs.observe("x", q) == pytest.approx(nearest, abs=1e-11 * size)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_states_do_not_depend_on_the_unit_of_length(seed):
+    """All coordinates and speeds are guessed, and none of them fits: what is nearest is the same in
+    millimetres and in kilometres."""
+    wished, found = np.random.default_rng(seed).normal(size=(2, 3)), []
+    for size in (1.0, 1e-3, 1e3):
+        eqs = slider_crank("body", CRANK * size, ROD * size).equations()
+        units = np.where(np.array(eqs.coordinates) == "x", size, 1.0)
+        guess = dict(zip(eqs.coordinates, 0.3 * wished[0] * units, strict=True))
+        guess |= dict(zip(eqs.speeds, wished[1] * units, strict=True))
+        found.append(np.array(eqs.assemble(guess=guess)) / units)
+    np.testing.assert_allclose(found[1:], [found[0]] * 2, atol=1e-9)
+
+
+def parallelogram(size: float, turn: np.ndarray) -> mg.Equations:
+    """Cranks of one size and a coupler of two, flat at zero; in a plane that is turned."""
+    s = mg.System("parallelogram")
+    bars = [s.body(name, mass=1.0, inertia=np.full(3, size**2)) for name in "abc"]
+    axis, along = turn[:, 1], size * turn[:, 0]
+    s.revolute("A", s.ground, bars[0], axis=axis)
+    s.revolute("B", bars[0], bars[1], axis=axis, at=along)
+    s.revolute("C", s.ground, bars[2], axis=axis, at=2 * along)
+    s.revolute("D", bars[1], bars[2], axis=axis, at=2 * along, child_at=along, cut=True)
+    return s.equations()
+
+
+@pytest.mark.filterwarnings("ignore:the start is so near")
+@pytest.mark.parametrize("size", [1e-3, 1.0, 30.0])
+@pytest.mark.parametrize("angle", [1e-3, 1e-6, 1e-9])
+def test_speeds_beside_a_flat_parallelogram_are_those_of_the_branch(size, angle):
+    eqs = parallelogram(size, np.eye(3))
+    q, u = eqs.assemble({"A": angle, "A'": 1.0}, guess={"B": -angle, "C": angle})
+    assert dict(zip(eqs.coordinates, q, strict=True)) == pytest.approx(
+        {"A": angle, "B": -angle, "C": angle}, rel=1e-12
+    )
+    assert dict(zip(eqs.speeds, u, strict=True)) == pytest.approx(
+        {"A'": 1.0, "B'": -1.0, "C'": 1.0}, rel=1e-12
+    )
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0])
+def test_a_start_whose_speeds_rounding_decides_is_warned_of(size, recwarn):
+    eqs = parallelogram(size, Rotation.from_rotvec([0.3, 0.7, -0.4]).as_matrix())
+    for angle in (0.0, 0.01):
+        _, u = eqs.assemble({"A": angle, "A'": 1.0}, guess={"C": 0.9 * angle})
+        assert angle == 0 or np.abs(u) == pytest.approx(np.ones(3), abs=1e-9)
+    eqs.assemble({"A": 1e-6}, guess={"C": 0.9e-6})  # at rest they are zero
+    assert not recwarn.list
+    with pytest.warns(UserWarning, match="near a singular position.* known to about 4e-03 only"):
+        eqs.assemble({"A": 1e-6, "A'": 1.0}, guess={"C": 0.9e-6})
+
+
+def test_a_guess_out_of_reach_is_met_as_nearly_as_can_be():
+    """A point that a crank carries comes nearest where it is in line with the guess, whatever
+    direction that is."""
+    s = mg.System("arm")
+    s.revolute("A", s.ground, s.body("bar", mass=1.0, inertia=(1, 1, 1)), axis="-y")
+    s.marker("tip", "bar", (2.0, 0, 0))
+    for angle in (0.3, 1.4, -2.0):
+        away = 3 * np.array([np.cos(angle), 0, np.sin(angle)])
+        (found,), _ = s.equations().assemble(guess={"tip": away})
+        assert found == pytest.approx(angle, abs=1e-6)
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0])

@@ -237,11 +237,12 @@ class Chart(ABC):
         )
 
     def spans(self, names: Sequence[str]) -> np.ndarray:
-        """How far coordinates, or variations of them, usually go: lengths as far as bodies are
-        large, all others (angles, quaternions) as far as one."""
+        """How far coordinates, their variations, or speeds in a second, usually go: lengths as far
+        as bodies are large, all others (angles, quaternions) as far as one."""
         joints = (*self.description.joints.values(), *self.own_joints)
         lengths = {name for joint in joints for name in joint.lengths}
-        return np.array([self.description.size if name in lengths else 1.0 for name in names])
+        long = (name.removesuffix("'") in lengths for name in names)
+        return np.array([self.description.size if each else 1.0 for each in long])
 
     def scattered(self, random: np.random.Generator, count: int) -> np.ndarray:
         """Random configurations about the reference, one in each row."""

@@ -18,6 +18,7 @@ State = TypeVar("State")
 STEPS = 200
 HOPELESS = 1e8  # damping at which no step is left
 SHORTEST = 1e-14  # step: if it does not help, what is left is rounding
+NOTHING = 1e-26  # squared slopes, beside usual ones, that are none
 LEAST = 1e-20  # damping beside which rounding counts for nothing
 
 
@@ -58,13 +59,15 @@ def _damped(J: np.ndarray, residual: np.ndarray, damping: float) -> np.ndarray:
     return -Vt.T @ (sigma / (sigma**2 + damping) * (U.T @ residual))
 
 
-def in_order(levels: Iterable[tuple[np.ndarray, np.ndarray]], count: int) -> np.ndarray:
-    """x of least norm with J x = r, level by level (J, r): each as well as those before it
-    allow."""
+def in_order(
+    levels: Iterable[tuple[np.ndarray, np.ndarray]], count: int, tolerance: float = RANK_TOLERANCE
+) -> np.ndarray:
+    """x of least norm with J x = r, level by level (J, r): each as well as those before it allow;
+    singular values below the tolerance, beside J, count as zero."""
     step, free = np.zeros(count), np.eye(count)  # what is left free: an orthonormal basis
     for J, right in levels:
         U, sigma, Vt = np.linalg.svd(J @ free)
-        kept = int((sigma > RANK_TOLERANCE * np.linalg.norm(J)).sum())
+        kept = int((sigma > tolerance * np.linalg.norm(J)).sum())
         step = step + free @ (Vt[:kept].T @ (U[:, :kept].T @ (right - J @ step) / sigma[:kept]))
         free = free @ Vt[kept:].T
     return step
@@ -77,6 +80,25 @@ def known(
     named so in the end."""
     finite = np.isfinite(residual) & np.isfinite(J).all(axis=1)
     return np.where(finite, residual, unknown), np.where(finite[:, None], J, 0.0)
+
+
+def evened(
+    residual: np.ndarray, J: np.ndarray, groups: Sequence[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same with slopes of length one, whatever the units of the rows are, on the average of
+    each group."""
+    sizes = lengths(np.sum(J**2, axis=1), groups)
+    return residual / sizes, J / sizes[:, None]
+
+
+def lengths(squares: np.ndarray, groups: Sequence[str]) -> np.ndarray:
+    """Of slopes, from their squares, on the average of each group, so that components of a vector
+    weigh the same; one for what is nothing beside the others."""
+    if not squares.size:
+        return np.ones(0)
+    _, which, count = np.unique(list(groups), return_inverse=True, return_counts=True)
+    means = (np.bincount(which, squares) / count)[which]
+    return np.where(means > NOTHING * squares.mean(), np.sqrt(means), 1.0)
 
 
 def scattered(random: np.random.Generator, names: Sequence[str]) -> np.ndarray:

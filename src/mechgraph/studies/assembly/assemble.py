@@ -7,12 +7,14 @@ be satisfied is named.
 
 from __future__ import annotations
 
+import warnings
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...arguments import named, number, one_state
+from ...closures.numbers import BADLY_KNOWN, EPSILON
 from ...contract.evaluator import searching
 from ...errors import ArgumentError, AssemblyError
 from ...interrupts import remembered_interrupts
@@ -20,7 +22,7 @@ from ..projection import project, violations
 from .contact_points import with_contact_points
 from .contradiction import BY_NAME, contradiction
 from .conversion import convert, in_joint_coordinates, with_turns
-from .positions import MET, positions
+from .positions import MET, positions, weakest
 from .requested import Level, Requested, check_quaternions, read_start
 from .velocities import velocities
 
@@ -75,7 +77,26 @@ def _assembled(
     # rest is u = 0 unless the user chose other speeds
     if _independent(equations, *levels) and not equations.terms.chart.replaced:
         return q, _with_values(np.zeros(len(equations.speeds)), *levels)
-    return q, velocities(equations, asked.velocities, guessed.velocities, q, context)
+    u = velocities(equations, asked.velocities, guessed.velocities, q, context)
+    if u.any():
+        _warn_near_singular_positions(equations, q, context)
+    return q, u
+
+
+def _warn_near_singular_positions(
+    equations: Equations, q: np.ndarray, context: dict[str, Any]
+) -> None:
+    """Say so where rounding decides about speeds: of the coordinates it leaves ε/σ unknown, where σ
+    is the slope of the weakest combination of rows, and of the speeds ε/σ²."""
+    sigma, row = weakest(equations, q, context)
+    error = min(1.0, EPSILON / sigma**2)
+    if error > BADLY_KNOWN:
+        warnings.warn(
+            f"the start is so near a singular position, where {row!r} depends on others, that its "
+            f"speeds are known to about {error:.0e} only (relative), and accelerations less well; "
+            "begin at that position, or farther away",
+            stacklevel=5,
+        )
 
 
 def _nearby(equations: Equations, start: Any, guess: Any, context: dict[str, Any]) -> str:

@@ -3,7 +3,8 @@ reference configuration.
 
 Levenberg–Marquardt steps from the guess lead to a configuration that closes; from there it slides
 along what is left free, nearer and nearer. Mechanisms close in several ways, so other starts
-follow, and of what they lead to the nearest is taken.
+follow, and of what they lead to the nearest is taken. Lengths are measured by the size of the
+bodies, and rows by their usual slopes, so that nothing depends on units.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ import numpy as np
 from casadi import SX
 
 from ...errors import AssemblyError
-from ..least_squares import in_order, known, scattered, settled
+from ..least_squares import in_order, known, lengths, scattered, settled
 from ..projection import moved
 from .contact_points import contact_variables
 from .contradiction import CLOSER, FEWER, contradiction
 from .conversion import with_turns
-from .requested import Level
+from .requested import Level, kind_of_row
 
 if TYPE_CHECKING:
     from ...equations import Equations
@@ -35,6 +36,10 @@ BENT, LARGE = 0.3, 1.0  # of a way that is all but straight
 SLIDES, REST = 50, 1e-10  # steps towards the guess, and one that is none
 EQUAL = 1e-8  # difference of distances, relative, that tells nothing
 UNNAMED = 1e-3  # what the reference configuration weighs beside the guess
+ROUNDING = 2e-15  # of rows: less cannot be told from nothing
+REDUNDANT = 1e-11  # singular values that rounding leaves of redundant rows
+LAST = 3  # steps to the last digit
+SAMPLES = 3  # configurations at which slopes are looked at
 
 
 def positions(
@@ -52,7 +57,7 @@ def positions(
             break
     if not found:
         raise _failure(rows, start, ends)
-    return min(found, key=rows.distance)
+    return _polished(rows, min(found, key=rows.distance))
 
 
 def closed(equations: Equations, near: np.ndarray, t: float) -> np.ndarray:
@@ -62,6 +67,18 @@ def closed(equations: Equations, near: np.ndarray, t: float) -> np.ndarray:
     if not rows.met(q, left):
         raise AssemblyError("no least steps close the mechanism from there")
     return q
+
+
+def weakest(equations: Equations, q: np.ndarray, context: dict[str, Any]) -> tuple[float, str]:
+    """How near to a singular position it is: the least singular value of the slopes of φ that is
+    no rounding, beside the largest, and the row that is most part of it; one if there are none."""
+    rows = Placing(equations, Level(), Level(), q, context)
+    U, sigma, _ = np.linalg.svd(rows(q)[1], full_matrices=False)
+    kept = np.flatnonzero(sigma > REDUNDANT * sigma.max(initial=0.0))
+    if not kept.size:
+        return 1.0, ""
+    row = int(np.abs(U[:, kept[-1]]).argmax())
+    return float(sigma[kept[-1]] / sigma[0]), rows.names[row]
 
 
 def _starts(rows: Placing, first: np.ndarray) -> Iterator[np.ndarray]:
@@ -82,7 +99,7 @@ def _straight(rows: Placing, begin: np.ndarray, end: np.ndarray) -> bool:
     residual, J = rows(begin)
     step = in_order([(J, -residual)], rows.count)
     aim = rows.moved(begin, step)
-    bent = np.linalg.norm(aim - end) > BENT * np.linalg.norm(aim - begin) + ENOUGH
+    bent = rows.apart(aim, end) > BENT * rows.apart(aim, begin) + ENOUGH
     return not bent and np.abs(step).max(initial=0.0) < LARGE and _within_reach(rows, residual, J)
 
 
@@ -110,6 +127,18 @@ def _nearest(rows: Placing, q: np.ndarray) -> np.ndarray:
     return q
 
 
+def _polished(rows: Placing, q: np.ndarray) -> np.ndarray:
+    """The same to the last digit: near singular positions speeds need every one."""
+    residual, J = rows(q)
+    for _ in range(LAST):
+        trial = rows.moved(q, in_order([(J, -residual)], rows.count))
+        left, slopes = rows(trial)
+        if not np.linalg.norm(left) < np.linalg.norm(residual) > ROUNDING:
+            break
+        q, residual, J = trial, left, slopes
+    return q
+
+
 def _failure(
     rows: Placing, start: Level, ends: list[tuple[np.ndarray, np.ndarray]]
 ) -> AssemblyError:
@@ -120,9 +149,9 @@ def _failure(
             f"{what}: it closes only the wrong way round (an axis turned over, a far side touched, "
             "a disc lying flat); give a start or a guess nearer to it"
         )
-    return contradiction(
-        dict(zip(rows.names, best, strict=True)), MET, what, FEWER if start else CLOSER
-    )
+    given = zip(rows.names, best, best * rows.sizes[0], strict=True)
+    residuals = {name: value for name, left, value in given if not abs(left) <= MET}
+    return contradiction(residuals, 0.0, what, FEWER if start else CLOSER)
 
 
 class Placing:
@@ -144,6 +173,10 @@ class Placing:
         self.guess = guess = guess.without(self.points)
         positions = equations.constraints[: terms.phi.numel()]
         self.names = [*positions, *start.names(equations.coordinates)]
+        self.groups = (
+            [*map(kind_of_row, positions), *start.groups(equations.coordinates)],
+            guess.groups(equations.coordinates),
+        )
         self.count = chart.tangent.shape[1]
         apart = {*chart.counted.values(), *self.points, *guess.variables}
         self.others = [k for k in range(len(reference)) if k not in apart]
@@ -161,33 +194,43 @@ class Placing:
         self._sides = equations.numeric.kernel("sides", lambda: [_sides(equations)], [1])
         named = np.array(ca.DM(chart.tangent.sparsity(), 1)) != 0
         self.unnamed = ~named[[*start.variables, *guess.variables]].any(axis=0)
-        self.worth = self._worth(named[list(guess.variables)].any(axis=0))
+        self.void = np.setdiff1d(np.arange(len(positions)), terms.A.sparsity().row())
+        self.far = chart.spans(equations.coordinates)
+        self.steps = chart.spans(chart.variations)
+        self.sizes = self._usual_slopes()
 
-    def _worth(self, guessed: np.ndarray) -> float:
-        """What a unit of what is not named is worth in the units of the guess, at most one: in a
-        small mechanism, a turn moves what is guessed by little."""
-        if not self.guess:
-            return 1.0
-        _, J, _, slopes, _ = self._at(self.reference)
-        beside, own = _largest(J[:, self.unnamed]), _largest(J[:, guessed])
-        rows = _largest(slopes[len(self.guess.variables) :, self.unnamed])
-        return min(1.0, max(beside / own if own else 0.0, rows)) or 1.0
+    def _usual_slopes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of each row that must be met, and of the guess, along usual steps; one for those without
+        slopes."""
+        self.sizes = np.ones(1), np.ones(1)
+        terms, random = self.equations.terms, np.random.default_rng(0)
+        first = terms.chart.normalized(self.reference)
+        steps = (scattered(random, terms.chart.variations) for _ in range(SAMPLES))
+        found = [self._at(q) for q in (first, *(self.moved(first, step) for step in steps))]
+        must, guess = (
+            np.mean([np.sum(at[k] ** 2, axis=1) for at in found], axis=0) for k in (1, 3)
+        )
+        return lengths(must, self.groups[0]), lengths(guess, self.groups[1])
 
     def _arguments(self, q: np.ndarray) -> list[np.ndarray]:
         t, parameters = self.context["t"], self.context["parameters"]
         return self.equations.numeric.arguments(q, None, t, None, parameters)
 
     def _at(self, q: np.ndarray) -> tuple[np.ndarray, ...]:
-        """(residual, J) of what must be met, (gap, slopes) of the guess, and T."""
+        """(residual, J) of what must be met, (gap, slopes) of the guess, and T; rows by their usual
+        slopes, and slopes along usual steps."""
         eqs = self.equations
         q = with_turns(eqs, eqs, q, q.copy(), self.context["t"], self.context["parameters"])
         phi, asked, guessed, phi_slopes, asked_slopes, guess_slopes, T = self._kernel(
             *self._arguments(q)
         )
-        residual = np.concatenate([phi, self.start.gap(q, asked)])
-        J = np.vstack([phi_slopes, self.start.slopes(T, asked_slopes)])
-        gap, slopes = self.guess.gap(q, guessed), self.guess.slopes(T, guess_slopes)
-        return *known(residual, J), *known(gap, slopes, 0.0), T
+        must, wished = self.sizes
+        residual = np.concatenate([phi, self.start.gap(q, asked)]) / must
+        J = np.vstack([phi_slopes, self.start.slopes(T, asked_slopes)]) * self.steps
+        J[self.void] = 0  # rounding: these rows hold by themselves
+        gap, slopes = self.guess.gap(q, guessed), self.guess.slopes(T, guess_slopes) * self.steps
+        musts = known(residual, J / must[:, None])
+        return *musts, *known(gap / wished, slopes / wished[:, None], 0.0), T * self.steps
 
     def __call__(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         residual, J, *_ = self._at(q)
@@ -202,15 +245,19 @@ class Placing:
         """What a step should do: meet what must be met; then the guess; then come nearer to the
         reference configuration."""
         residual, J, gap, slopes, T = self._at(q)
-        return [(J, -residual), (slopes, -gap), (T[self.others], (self.reference - q)[self.others])]
+        back = (self.reference - q) / self.far, T / self.far[:, None]
+        return [(J, -residual), (slopes, -gap), (back[1][self.others], back[0][self.others])]
 
     def distance(self, q: np.ndarray) -> float:
         """From the guess; much less, from the reference configuration; least, of points of
         contact, which are where bodies make them be."""
-        gap, beside = self._at(q)[2], q - self.reference
-        weight = UNNAMED * self.worth
-        parts = gap, weight * beside[self.others], UNNAMED * weight * beside[self.points]
+        gap, beside = self._at(q)[2], UNNAMED * (q - self.reference) / self.far
+        parts = gap, beside[self.others], UNNAMED * beside[self.points]
         return float(np.linalg.norm(np.concatenate(parts)))
+
+    def apart(self, q: np.ndarray, other: np.ndarray) -> float:
+        """How far two configurations are apart."""
+        return float(np.linalg.norm((q - other) / self.far))
 
     def met(self, q: np.ndarray, residual: np.ndarray) -> bool:
         """True if nothing is left, and the right way round."""
@@ -218,13 +265,8 @@ class Placing:
         return bool(small and (self._sides(*self._arguments(q))[0] > 0).all())
 
     def moved(self, q: np.ndarray, step: np.ndarray) -> np.ndarray:
-        """q displaced by a step along the variations, on its manifold."""
-        return moved(self.equations, q, step)
-
-
-def _largest(slopes: np.ndarray) -> float:
-    """Norm of the largest column."""
-    return float(np.linalg.norm(slopes, axis=0).max(initial=0.0))
+        """q displaced by so many usual steps along the variations, on its manifold."""
+        return moved(self.equations, q, self.steps * step)
 
 
 def _sides(equations: Equations) -> SX:

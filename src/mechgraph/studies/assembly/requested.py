@@ -29,12 +29,14 @@ class Rows:
     values: list[SX] = field(default_factory=list)
     targets: list[float] = field(default_factory=list)
     angular: list[bool] = field(default_factory=list)  # compared up to whole turns
+    groups: list[str] = field(default_factory=list)  # the same for components of one thing
 
-    def add(self, name: str, value: SX, target: float, angular: bool = False) -> None:
+    def add(self, name: str, value: SX, target: float, angular: bool, group: str) -> None:
         self.names.append(name)
         self.values.append(value)
         self.targets.append(float(target))
         self.angular.append(angular)
+        self.groups.append(group)
 
     @property
     def column(self) -> SX:
@@ -69,6 +71,10 @@ class Level:
         """One for each number that is given."""
         return [*(variables[index] for index in self.variables), *self.rows.names]
 
+    def groups(self, variables: Sequence[str]) -> list[str]:
+        """For each number what it is a component of: variables stand alone."""
+        return [*(variables[index] for index in self.variables), *self.rows.groups]
+
     def gap(self, x: np.ndarray, found: np.ndarray) -> np.ndarray:
         """What is left between the variables x and quantities found, and their targets."""
         given = x[list(self.variables)] - list(self.variables.values())
@@ -85,6 +91,13 @@ class Requested:
 
     positions: Level = field(default_factory=Level)
     velocities: Level = field(default_factory=Level)
+
+
+def kind_of_row(name: str) -> str:
+    """«pin: position» for «pin: position x»: rows of a constraint that are components of one
+    thing."""
+    owner, colon, label = name.rpartition(": ")
+    return f"{owner}{colon}{label.partition(' ')[0]}" if owner else name
 
 
 def read_start(equations: Equations, start: Mapping[str, Any], what: str = "start") -> Requested:
@@ -159,7 +172,8 @@ def _read_rows(
         if name in chart.counted and not fast:
             requested.positions.variables[chart.counted[name]] = float(target)
         else:
-            rows.add(name, quantity.value[k], target, angular[k])
+            group = f"{quantity.name} {quantity.units[k]}"
+            rows.add(name, quantity.value[k], target, angular[k], group)
 
 
 def _with_positive_scalars(joint: Joint, values: np.ndarray) -> np.ndarray:

@@ -1,4 +1,8 @@
-"""Speeds that satisfy ψ = 0 and the start, as near as can be to the guess, and then to rest."""
+"""Speeds that satisfy ψ = 0 and the start, as near as can be to the guess, and then to rest.
+
+Speeds of lengths are measured by the size of the bodies, and rows by their slopes, so that nothing
+depends on units.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,11 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ..least_squares import in_order, known, scattered
+from ...closures.numbers import RANK_TOLERANCE
+from ..least_squares import evened, in_order, known, scattered
 from .contact_points import contact_variables
 from .contradiction import CLOSER, FEWER, contradiction
-from .requested import Level
+from .requested import Level, kind_of_row
 
 if TYPE_CHECKING:
     from ...equations import Equations
@@ -19,7 +24,8 @@ if TYPE_CHECKING:
 ATTEMPTS, STEPS = 40, 50
 WISHES = 40  # steps that also come nearer to the guess and to rest; then what must be alone
 ROUNDING = 1e-13  # of the largest speed
-MET = 1e-9  # what may be left of a row, relative to it
+MET = 1e-11  # what may be left of a row, relative to it
+NEARLY_SINGULAR = 1e-12  # tolerance of the rank where what counts as zero is not met
 
 
 def velocities(
@@ -32,35 +38,28 @@ def velocities(
     for level in (guess, start):
         first[list(level.variables)] = list(level.variables.values())
     u = _settled(rows, first)
+    if not rows.met(u):
+        u = _settled(rows, first, NEARLY_SINGULAR)
     for _ in range(ATTEMPTS):
-        if _met(rows, u):
+        if rows.met(u):
             return u
-        u = _settled(rows, first + scattered(random, equations.speeds))
-    residuals = dict(zip(rows.names, -rows.levels(u)[0][1], strict=True))
+        u = _settled(rows, first + rows.steps * scattered(random, equations.speeds))
     what = "the start contradicts the constraints at velocity level"
-    raise contradiction(residuals, MET * _largest(u), what, FEWER if start else CLOSER)
+    raise contradiction(rows.left(u), 0.0, what, FEWER if start else CLOSER)
 
 
-def _settled(rows: Speeding, u: np.ndarray) -> np.ndarray:
+def _settled(rows: Speeding, u: np.ndarray, tolerance: float = RANK_TOLERANCE) -> np.ndarray:
     """Gauss–Newton steps; one suffices where all rows are linear. Where they are curved, wishes
     along them take a step off them again, and do so slowly less."""
     for k in range(STEPS):
         levels = rows.levels(u)[: 1 if k >= WISHES else None]
         if not np.isfinite(levels[0][1]).all():
             break
-        step = in_order(levels, len(u))
-        u = u + step
-        if np.abs(step).max(initial=0.0) < ROUNDING * _largest(u):
+        step = in_order(levels, len(u), tolerance)
+        u = u + rows.steps * step
+        if np.abs(step).max(initial=0.0) < ROUNDING * rows.largest(u):
             break
     return u
-
-
-def _met(rows: Speeding, u: np.ndarray) -> bool:
-    return bool(np.abs(rows.levels(u)[0][1]).max(initial=0.0) <= MET * _largest(u))
-
-
-def _largest(u: np.ndarray) -> float:
-    return max(1.0, float(np.abs(u).max(initial=0.0)))
 
 
 class Speeding:
@@ -78,10 +77,17 @@ class Speeding:
         self.equations, self.start, self.guess = equations, start, guess
         self.q, self.context, terms = q, context, equations.terms
         self.count = terms.psi.numel()
-        rates = (f"rate of {name}" for name in equations.constraints[: self.count])
+        held = equations.constraints[: self.count]
+        rates = (f"rate of {name}" for name in held)
         self.names = [*rates, *start.names(equations.speeds)]
+        self.groups = (
+            [*map(kind_of_row, held), *start.groups(equations.speeds)],
+            guess.groups(equations.speeds),
+        )
         apart = contact_variables(equations, terms.chart.joint_speeds)
         self.bodies = [k for k in range(len(equations.speeds)) if k not in apart]
+        self.steps = terms.chart.spans(equations.speeds)
+        self.usual = terms.chart.spans(terms.chart.joint_speed_names)[self.bodies]
         columns = [start.rows.column, guess.rows.column, terms.chart.joint_rates]
 
         def build() -> list[SX]:
@@ -91,7 +97,18 @@ class Speeding:
         self._kernel = equations.numeric.kernel(("velocity rows", *keys), build, [1, 1, 1, 2, 2, 2])
 
     def levels(self, u: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        """What a step should do: meet ψ and the start; then the guess; then come nearer to rest."""
+        """What a step should do, in usual speeds: meet ψ and the start; then the guess; then come
+        nearer to rest."""
+        *given, (rates, of_rates) = self._at(u)
+        must, wished = (
+            evened(lacking, slopes * self.steps, groups)
+            for (lacking, slopes), groups in zip(given, self.groups, strict=True)
+        )
+        rest = rates / self.usual, of_rates * self.steps / self.usual[:, None]
+        return [(slopes, -lacking) for lacking, slopes in (must, wished, rest)]
+
+    def _at(self, u: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        """What is lacking of what must be met, of the guess, and of rest, with its slopes."""
         eqs, q, t, p = self.equations, self.q, self.context["t"], self.context["parameters"]
         asked, guessed, rates, slopes, guess_slopes, of_rates = self._kernel(
             *eqs.numeric.arguments(q, u, t, None, p)
@@ -104,5 +121,18 @@ class Speeding:
         wished = known(
             self.guess.gap(u, guessed), self.guess.slopes(identity, guess_slopes), unknown=0.0
         )
-        rest = rates[self.bodies], of_rates[self.bodies]
-        return [(slopes, -lacking) for lacking, slopes in (must, wished, rest)]
+        return [must, wished, (rates[self.bodies], of_rates[self.bodies])]
+
+    def left(self, u: np.ndarray) -> dict[str, float]:
+        """What is left of the rows that are not met."""
+        lacking, values = self.levels(u)[0][1], self._at(u)[0][0]
+        rows = zip(self.names, lacking, values, strict=True)
+        return {name: value for name, row, value in rows if not abs(row) <= MET * self.largest(u)}
+
+    def met(self, u: np.ndarray) -> bool:
+        """True if nothing is left."""
+        return not self.left(u)
+
+    def largest(self, u: np.ndarray) -> float:
+        """The largest speed beside usual ones."""
+        return max(1.0, float(np.abs(u / self.steps).max(initial=0.0)))
