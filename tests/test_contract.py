@@ -500,6 +500,19 @@ def test_everything_pickles_and_copies():
         assert same(make(mg.Equations(motor())).accelerations([0], [1, 2]), [49.5, -45.0])
 
 
+def test_a_builder_and_its_elements_pickle():
+    s = arm()
+    s.torque("hand", "elbow", s.parameter("hold", 2.0) * s.input("effort"))
+    again = pickle.loads(pickle.dumps(s))
+    assert again.snapshot() == s.snapshot()
+    again.torque("more", "elbow", again.parameters["hold"] * again.time)
+    q, u = [0.1, 0.2], [0.0, 0.0]
+    more = again.equations().forces(q, u, 3.0) - s.equations().forces(q, u, 3.0)
+    assert np.allclose(more, [0, 6.0])
+    for element in (*s.elements, mg.Limits(0, 1, stiffness=3.0), s.bodies["upper"]):
+        assert pickle.loads(pickle.dumps(element)) == element == copy.copy(element)
+
+
 def swing(angle: float) -> mg.Trajectory:
     return arm().equations().simulate(0.3, {"shoulder": angle}, step=0.1)
 

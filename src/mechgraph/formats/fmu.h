@@ -132,7 +132,7 @@ static void restart(Model *m) {
     memset(m->size, 0, sizeof m->size);
     m->tolerance = TOLERANCE, m->is_running = 0, m->has_changed = 1, m->standing = 0, m->latest = -INFINITY;
     m->run.n = m->run.moving = NY, m->run.surfaces = NZ, m->run.pieces = PIECES, m->run.capacity = CAPACITY, m->run.rows = ROWS;
-    m->run.stride = 1, m->run.patience = 15, m->run.load = LOAD, m->run.longest = INFINITY;
+    m->run.stride = 1, m->run.patience = 15, m->run.load = LOAD, m->run.longest = m->run.blind = INFINITY;
     m->run.watching = NY <= SMALL;
 #if NC
     m->run.margins = NM;

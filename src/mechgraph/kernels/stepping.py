@@ -49,7 +49,7 @@ class _Run(ctypes.Structure):
     _fields_ = (
         *_fields(_at, "flow keep surface signal"),
         *_fields(_long, "n moving surfaces margins pieces signalled"),
-        *_fields(_double, "rtol atol longest origin"),
+        *_fields(_double, "rtol atol longest blind origin"),
         *_fields(_long, "method watching load"),
         *_fields(_double, "t h step next whole until"),
         *_fields(_at, "y ydot fresh kept x result work K F stage J LU Z W P G probe CLU right"),
@@ -112,7 +112,8 @@ class Steps:
     their sign. Slopes depend on the first ``moving`` of y alone. ``signal`` writes into the
     vector (y, t, constants) what Python has to say, before slopes are taken, and before surfaces
     are if these are ``signalled``. Of ``samplings`` the last ``held`` constants are logged. The
-    functions are told ``origin`` + t.
+    functions are told ``origin`` + t. Steps are at most ``longest``, and ``blind`` where errors
+    tell nothing.
     """
 
     def __init__(
@@ -127,6 +128,7 @@ class Steps:
         rtol: float,
         atol: float,
         longest: float,
+        blind: float = np.inf,
         origin: float = 0.0,
         signal: Callable[[np.ndarray], None] | None = None,
         signalled: bool = False,
@@ -141,7 +143,7 @@ class Steps:
         self.raised: BaseException | None = None
         n, count = flow.size, surface.size if surface is not None else 0
         self.run = _Run(n=n, moving=moving, surfaces=count, margins=margins, rows=ROWS)
-        self.run.pieces, self.run.origin = pieces, origin
+        self.run.pieces, self.run.blind, self.run.origin = pieces, blind, origin
         self.run.rtol, self.run.atol, self.run.longest = rtol, atol, longest
         self.run.capacity, self.run.stride, self.run.patience = CROSSINGS, 1, PATIENCE
         self.run.load = flow.function.n_instructions()

@@ -13,12 +13,14 @@ from abc import ABCMeta
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import cache
 from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import Any, ClassVar, NoReturn, TypeVar
+from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
 import casadi as ca
 import numpy as np
 from casadi import SX
 from scipy.spatial.transform import Rotation
+
+from ..pickling import Picklable
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -53,7 +55,7 @@ def _signature(cls: type) -> inspect.Signature:
     return inspect.Signature(own)
 
 
-class Described(metaclass=_Sealing):
+class Described(Picklable, metaclass=_Sealing):
     """Base of bodies, markers, joints, forces, constraints, surfaces: a value, made once."""
 
     _given: Mapping[str, Any]  # the arguments as given, by name
@@ -82,6 +84,12 @@ class Described(metaclass=_Sealing):
             "it "
             "is made; use a parameter for what is to change, or describe another one"
         )
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Described):

@@ -17,6 +17,7 @@ from casadi import SX
 from .. import door
 from ..arguments import name_of
 from ..errors import ModelError, blamed, unknown
+from ..pickling import Picklable
 from ..vectors import column, scalar, symbol
 from . import kinds
 from .bodies import Body, Marker, Number, Vector, marker_on
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 SHARED = {"body", "joint"}  # kinds whose names the context tells apart
 
 
-class System(ElementWords):
+class System(ElementWords, Picklable):
     """A mechanism: bodies are vertices, joints are edges; forces, constraints, inputs and
     parameters hang on them.
 

@@ -90,6 +90,9 @@ static double rounding(Run *r) {
     return h * r->level;
 }
 
+static const double LARGEST_FACTOR = 10; /* from a step to the next */
+static const double UNSEEN = 1e-14;      /* relative error that may be rounding */
+
 static double first_step(Run *r) {
     double d0 = norm(r, r->y, r->y), d1 = norm(r, r->ydot, r->y), d2;
     double h = d0 < 1e-5 || d1 < 1e-5 ? 1e-6 : 0.01 * d0 / d1;
@@ -103,22 +106,30 @@ static double first_step(Run *r) {
     return fmin(fmax(fmin(100 * h, other), 1e-11 * fabs(r->t)), r->longest);
 }
 
+/* The next step after one that was taken. Where its error is nothing but rounding (at rest, in free flight) it does not tell
+   how long a step may be, which grows to `blind` only then, so that what acts for a short while is not stepped over. */
+static double longer(const Run *r, double error, double factor) {
+    double h = r->step;
+    int blind = factor == LARGEST_FACTOR || error * r->rtol < UNSEEN;
+    return blind ? fmin(h * factor, fmax(h, r->blind)) : h * factor;
+}
+
 /* What the next step should be, from the error of this one, which was (1) or was not (0) taken. */
 static double after(Run *r, double error, int taken) {
     double h = r->step;
     if (r->method != RADAU) {
         double power = r->short_step ? TABLEAUX[r->short_step].power : 1.0 / 8;
-        double factor = error == 0 ? 10 : fmin(10, fmax(0.2, 0.9 * pow(error, -power)));
+        double factor = error == 0 ? LARGEST_FACTOR : fmin(LARGEST_FACTOR, fmax(0.2, 0.9 * pow(error, -power)));
         if (!isfinite(error)) factor = 0.1;
         if (!taken) return h * fmin(factor, 0.9);
-        return h * (r->rejections && factor > 1 ? 1 : factor);
+        return r->rejections && factor > 1 ? h : longer(r, error, factor);
     }
     if (!isfinite(error)) return 0.5 * h;
     double safety = 0.9 * (2 * NEWTON + 1) / (2 * NEWTON + fmax(1, r->iterations)), factor = pow(fmax(error, 1e-10), -0.25);
     if (r->before > 0) factor *= fmin(1, h / r->step_before * pow(r->before / fmax(error, 1e-10), 0.25));
     factor = fmax(0.2, safety * factor);
     if (!taken) return h * fmin(factor, 0.9);
-    factor = fmin(10, factor);
+    factor = fmin(LARGEST_FACTOR, factor);
     r->before = fmax(error, 1e-10), r->step_before = h;
-    return factor < 1.2 && factor >= 1 ? h : h * factor;
+    return factor < 1.2 && factor >= 1 ? h : longer(r, error, factor);
 }

@@ -37,7 +37,8 @@ typedef struct {
     Function flow, keep, surface, signal;
     long n, moving, surfaces, margins, pieces, signalled; /* `moving`: so many of y the slopes depend on; `margins`: see `look`;
                                                             `pieces`: so many surfaces, the last, are numbers of pieces */
-    double rtol, atol, longest, origin; /* `origin`: when t = 0 is for the model, so that steps are as fine whenever a run begins */
+    double rtol, atol, longest, blind, origin; /* `blind`: the longest step where errors tell nothing; `origin`: when t = 0 is for the
+                                                  model, so that steps are as fine whenever a run begins */
     long method, watching, load; /* `watching`: tell of stiffness; `load`: operations of an evaluation */
     /* the state, its slopes, the step to try next (0: to be found) and the one that was tried */
     double t, h, step, next, whole, until; /* `until`: where the step ends, `whole`: its length */

@@ -58,7 +58,8 @@ class Problem:
     begin: float
     rtol: float
     atol: float
-    longest: float
+    longest: float  # step
+    blind: float  # the longest one where errors tell nothing
     surfaces: SX = field(default_factory=lambda: SX(0, 1))
     margins: int = 0
     pieces: int = 0

@@ -41,6 +41,7 @@ class Stepping(Integrator):
             rtol=problem.rtol,
             atol=problem.atol,
             longest=problem.longest,
+            blind=problem.blind,
             origin=problem.begin,
             signal=problem.write_signal if problem.loop.calls else None,
             signalled=bool(ca.depends_on(surfaces, motion.w)) if surfaces.numel() else False,

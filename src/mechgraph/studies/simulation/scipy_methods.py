@@ -26,6 +26,9 @@ HARDLY = 1e-10  # of the time: what is no progress
 PART, ROUNDED = 0.1, 1e-12  # of the tolerance, and of the state: what surfaces are not known to
 DOUBT = 50  # steps for which that is taken as known
 STABLE = 4.5  # as in steps.c
+LARGEST_FACTOR = 7.9  # from a step to the next, almost
+UNSEEN = 1e-14  # relative error that may be rounding
+ORDERS = {DOP853: 8, RK45: 5, Radau: 4}  # of the estimates of errors
 EXPLICIT = (DOP853, RK45)
 
 
@@ -190,6 +193,7 @@ class SciPy(Integrator):
                     self._solver = self._new_solver(self.t, self.y, end, first)
                 self._solver.max_step = self._longest
                 self._solver.step()
+                self._limit_growth()
             except _NoSlopes:
                 return False
             if self._solver.status == "failed" or not np.isfinite(self._solver.y).all():
@@ -197,6 +201,13 @@ class SciPy(Integrator):
             self._end, self._dense = self._solver.t, self._solver.dense_output()
         self._kept = self._kept_at(self._end, self._solver.y)
         return not self._is_lost()
+
+    def _limit_growth(self) -> None:
+        """See ``longer`` of steps.c."""
+        step, following = self._solver.step_size, self._solver.h_abs
+        unseen = 0.9 * (self.problem.rtol / UNSEEN) ** (1 / ORDERS[self._kind])
+        if step and following > min(unseen, LARGEST_FACTOR) * step:
+            self._solver.h_abs = min(following, max(step, self.problem.blind))
 
     def _is_lost(self) -> bool:
         """Whether the way back to the constraints is too long, or leads nowhere; see ``is_lost`` of
@@ -228,8 +239,22 @@ class SciPy(Integrator):
     ) -> OdeSolver:
         problem = self.problem
         rtol = max(problem.rtol, 3e-14)
-        options = {"rtol": rtol, "atol": problem.atol, "max_step": self._longest}
+        options: dict[str, Any] = {"rtol": rtol, "atol": problem.atol, "max_step": self._longest}
+        if self._kind is Radau:
+            options["jac"] = self._jacobian
         return self._kind(self._count, t, y, end, first_step=first, **options)
+
+    def _jacobian(self, t: float, y: np.ndarray) -> np.ndarray:
+        """∂ẏ/∂y by differences, as in steps.c; SciPy's own become ever longer where nothing
+        changes, and meet what is far away."""
+        here, slopes = self._count(t, y), np.zeros((len(y), len(y)))
+        moved = y + np.sqrt(2.2e-16 * np.maximum(1e-5, np.abs(y)))
+        for j in range(self.problem.moving):
+            there = np.where(np.arange(len(y)) == j, moved, y)
+            slopes[:, j] = (self._count(t, there) - here) / (moved[j] - y[j])
+        if not np.isfinite(slopes).all():
+            raise _NoSlopes
+        return slopes
 
     def _is_stiff(self) -> bool:
         """Whether stability, not accuracy, has held steps back; see ``rk8_is_stiff`` of steps.c."""

@@ -61,7 +61,7 @@ STABILIZED = "gear-gupta-leimkuhler"
 DRIFT = ("projection", "baumgarte", STABILIZED, "none")
 FINEST = 1e-15  # relative tolerance that floating-point numbers can still tell
 MOST_ROWS = 10_000_000  # of output that are stored
-LEAST_STEPS = 150  # of a run in which anything depends on time; stages are nearer than 1/300 of it
+LEAST_STEPS = 150  # where they could be too long; stages are nearer than 1/300 of a run then
 # methods that were, and what is used instead
 EARLIER = {"cvodes": None, "cvodes-bdf": "radau", "lsoda": None, "bdf": "radau"}
 NOT_FINITE = "the accelerations are not finite"
@@ -104,8 +104,9 @@ def simulate(
     step: spacing of the output, duration/500 if not given; the integrator chooses its own, and
         nothing depends on this one.
     max_step: the longest step that the integrator may take. If not given, that is duration/150
-        where anything depends on time, so that no push that lasts for a three-hundredth of the run
-        is stepped over; jumps in expressions, points and tables are met however short they are.
+        where anything depends on time, at rest, and in free flight, so that no push that lasts for
+        a three-hundredth of the run is stepped over; jumps in expressions, points and tables are
+        met however short they are.
     rtol, atol: tolerances of the integrator; atol is rtol/100 if not given. With friction of rigid
         contacts they are at most a tenth of its ``regularization``.
     method: a name in ``METHODS``; if not given, rk8, and radau where the motion turns out to be
@@ -150,7 +151,7 @@ def simulate(
             np.array(list(context.parameters.values())),
             t,
             *_tolerances(rtol, atol, np.inf if contacts is None else contacts.tolerance),
-            _longest(max_step, motion, loop, elapsed[-1]),
+            *_longest(max_step, motion, context, elapsed[-1]),
             surfaces.all,
             surfaces.margins.numel(),
             surfaces.pieces.numel(),
@@ -234,13 +235,15 @@ def _check_samples(loop: Loop, duration: float) -> None:
         )
 
 
-def _longest(max_step: Any, motion: Flow, loop: Loop, duration: float) -> float:
-    """The longest step: at rest, an integrator would else go over what begins and ends smoothly, or
-    in Python, within one of its steps."""
+def _longest(max_step: Any, motion: Flow, context: Context, duration: float) -> tuple[float, float]:
+    """The longest step, and that where errors tell nothing: at rest and in free flight, an
+    integrator would else go over what begins and ends smoothly, or in Python, within one step."""
     if max_step is not None:
-        return number("max_step", max_step, positive=True)
+        return (number("max_step", max_step, positive=True),) * 2
+    loop, short = context.loop, duration / LEAST_STEPS
     timed = loop.calls or ca.depends_on(ca.vertcat(motion.slope, loop.inputs), motion.t)
-    return duration / LEAST_STEPS if timed else np.inf
+    blind = np.inf if context.equations.numeric.large else short  # their steps are dear
+    return (short, short) if timed else (np.inf, blind)
 
 
 def _tolerances(rtol: Any, atol: Any, most: float) -> tuple[float, float]:
