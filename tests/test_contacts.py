@@ -780,6 +780,34 @@ def test_a_groove_holds_what_it_wedges(slope, slides):
     assert np.abs(run["place.x"] - roll * run.time**2 / 2).max() < 1e-9
 
 
+# points (x, z) of a body that moves in the plane, each on a slope, with friction: forces within all
+# cones hold it, of which there are many
+WEDGED = [
+    [(0.005, -0.053, 0.6225, 1.494), (-0.087, -0.021, 1.5708, 0.525)],
+    [(0.047, -0.168, -0.5787, 0.0), (0.055, 0.176, -0.0622, 0.3), (0.067, -0.121, 0.2193, 0.3)],
+    [(0.169, -0.2, -1.1701, 0.47), (-0.03, -0.173, -0.2841, 0.8), (-0.17, -0.173, -1.5708, 0.3)],
+]
+
+
+@pytest.mark.parametrize("compiler", [True, False])
+@pytest.mark.parametrize("points", WEDGED)
+def test_what_is_wedged_stays(points, compiler, monkeypatch):
+    """One after the other is let go of, until what is left holds; which one decides whether
+    anything does."""
+    if not compiler:
+        monkeypatch.setenv("MECHGRAPH_CC", "none")
+    s = mg.System("wedged", gravity=(0, 0, -G))
+    body = s.body("body", mass=1.0, inertia=(0.02,) * 3)
+    s.joint("place", s.ground, body, [mg.move("x", "x"), mg.move("z", "z"), mg.rot("y", "a")])
+    for k, (x, z, slope, friction) in enumerate(points):
+        plane = mg.Plane(s.marker(f"plane{k}", s.ground, (x, 0, z), [("y", slope)]))
+        point = mg.Point(s.marker(f"point{k}", body, (x, 0, z)))
+        s.rigid_contact(f"contact{k}", point, plane, friction=friction)
+    run = s.equations().simulate(0.1)
+    assert np.abs(run.q).max() < 1e-9
+    assert run.statistics["steps"] < 200
+
+
 def test_a_rocking_block_comes_to_rest():
     """G. W. Housner, 1963: each landing leaves r = 1 − (3/2) sin² α of the spin; with p² = 3g/4R
     a quarter of a swing from θ takes cosh⁻¹(1/(1 − θ/α))/p (small angles), here by quadrature of

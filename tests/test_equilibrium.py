@@ -253,3 +253,18 @@ def test_an_equilibrium_that_needs_dry_friction_says_how_the_joint_is_said_to_st
         e.equilibrium()
     q, u = e.equilibrium({"x": 0.3}, parameters=stuck)
     assert np.allclose([q[0], *e.multipliers(q, u, parameters=stuck)], [0.3, -6.0], atol=1e-12)
+
+
+def test_long_chains_of_slanted_hinges_come_to_rest():
+    """What is rounding in them grows with their length, by the root of it: a bound on it would
+    take any place for a balance."""
+    s, random, last = mg.System("chain", gravity=(0, 0, -G)), np.random.default_rng(1), None
+    for k in range(40):
+        body = s.body(f"body{k}", mass=1.0, com=(0.1, 0, -0.2), inertia=(0.01,) * 3)
+        axis = random.standard_normal(3)
+        at = (0.2, 0.1, -0.3) if last else (0, 0, 0)
+        s.revolute(f"hinge{k}", last or s.ground, body, axis=axis / np.linalg.norm(axis), at=at)
+        last = body
+    eqs = s.equations()
+    found = eqs.equilibrium({f"hinge{k}": np.cos(k) for k in range(40)})
+    assert np.abs(eqs.accelerations(*found)).max() < 1e-10

@@ -779,3 +779,27 @@ def test_accelerations_that_are_known_badly_do_not_tell_a_steady_motion(monkeypa
         model = eqs.linearize(eqs.assemble(guess=turned))
     assert not model.constant
     assert len(asked) < 50
+
+
+def swung(size: float, formalism: str) -> tuple[float, float]:
+    """The frequency of a slider-crank that hangs, and how far it falls; in times that go with the
+    root of its size."""
+    s = mg.System("slider-crank", gravity=(0, 0, -9.81))
+    inertia = (0.02 * size**2,) * 3
+    crank = s.body("crank", mass=1.0, com=(0.1 * size, 0, 0), inertia=inertia)
+    rod = s.body("rod", mass=2.0, com=(0.3 * size, 0, 0), inertia=inertia)
+    piston = s.body("piston", mass=3.0, inertia=inertia)
+    s.revolute("crank", s.ground, crank, axis="y")
+    s.revolute("pin", crank, rod, axis="y", at=(0.2 * size, 0, 0))
+    s.prismatic("slide", s.ground, piston)
+    s.revolute("wrist", rod, piston, axis="y", at=(0.6 * size, 0, 0))
+    eqs, pace, guess = s.equations(formalism), np.sqrt(size), {"slide": 0.6 * size}
+    model = eqs.linearize(eqs.equilibrium(guess | {"crank": 1.3}))
+    run = eqs.simulate(0.2 * pace, {"crank": 1.3}, guess=guess)
+    return np.abs(model.eigenvalues()[0]) * pace, run["crank"][-1]
+
+
+@pytest.mark.parametrize("formalism", ["points", "absolute", "newton-euler"])
+@pytest.mark.parametrize("size", [1e-4, 1.0, 100.0])
+def test_slider_cranks_of_any_size_swing_alike(size, formalism):
+    assert swung(size, formalism) == pytest.approx(swung(1.0, "kane"), rel=1e-7)

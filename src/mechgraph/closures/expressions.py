@@ -125,12 +125,14 @@ def complement(M: SX, A: SX, S: SX, iterations: int = ITERATIONS) -> Solver:
 
     u̇ is no number where S is no complement: A S ≠ 0, or more is free than S has columns.
     """
-    gram, reduced = Proximal(A @ A.T, iterations), Factor(S.T @ M @ S)
+    scale = _evened(A)
+    rows = ca.diag(scale) @ A
+    gram, reduced = Proximal(rows @ rows.T, iterations), Factor(S.T @ M @ S)
 
     def solution(f: SX, b: SX) -> tuple[SX, SX]:
-        e = -A.T @ gram.solve(b)
+        e = -rows.T @ gram.solve(scale * b)
         udot = S @ reduced.solve(S.T @ (f - M @ e)) + e
-        return udot, gram.solve(A @ (M @ udot - f))
+        return udot, scale * gram.solve(rows @ (M @ udot - f))
 
     return checked(Solver(solution, reduced.condition), M, A)
 
@@ -159,8 +161,18 @@ def _vanishes(rest: SX, terms: Iterable[SX]) -> SX:
 
 
 def multipliers_of(M: SX, A: SX, f: SX, udot: SX) -> SX:
-    """λ of least norm in M u̇ = f + Aᵀλ, for accelerations that are known."""
-    return Proximal(A @ A.T, ITERATIONS).solve(A @ (M @ udot - f))
+    """λ in M u̇ = f + Aᵀλ, for accelerations that are known; of dependent rows those of least norm,
+    each beside the size of its row."""
+    scale = _evened(A)
+    rows = ca.diag(scale) @ A
+    return scale * Proximal(rows @ rows.T, ITERATIONS).solve(rows @ (M @ udot - f))
+
+
+def _evened(A: SX) -> SX:
+    """What to multiply the rows of A with such that they are of length one, whatever their units
+    are; rows of mere rounding stay small."""
+    size = ca.sum2(A * A)
+    return 1 / ca.sqrt(size + 1e-10 * ca.sum1(size) / max(A.shape[0], 1) + NOTHING)
 
 
 def balance(M: SX, A: SX) -> SX:

@@ -45,9 +45,9 @@ static long candidates(Contacts *c, const Law *law, const Moment *m, long *slips
     return found;
 }
 
-/* Of all rows, by the one complementarity problem; flat rings are turned until their pressure is at one of their points, or
-   within; 0 if there is no solution. */
-static int accelerations(Contacts *c, const Law *law, Moment *m, const long *slips, const double *slip, double *a) {
+/* Of all rows, by the one complementarity problem, and the shares of all points in the forces, N and F; flat rings are
+   turned until their pressure is at one of their points, or within; 0 if there is no solution. */
+static int accelerations(Contacts *c, const Law *law, Moment *m, const long *slips, const double *slip, double *a, double *shares) {
     Mark mark = marked(c);
     long *rows = wholes(c, m->rows), *which = wholes(c, m->count);
     double *x = numbers(c, m->rows);
@@ -62,6 +62,12 @@ static int accelerations(Contacts *c, const Law *law, Moment *m, const long *sli
         found = solve(c, m->rows, m->W, m->c, m->count, sites, x);
     }
     responses(m->rows, m->W, m->c, x, a);
+    for (long i = 0; i < m->count; i++) {
+        double *own = shares + 3 * m->chosen[i];
+        own[0] = m->loads[i];
+        for (long k = 0; k < m->normals[i]; k++) own[0] += x[m->first[i] + k];
+        for (long k = 0; k < m->tangents[i]; k++) own[1 + k] = x[m->first[i] + m->normals[i] + k];
+    }
     back_to(c, mark);
     return found;
 }
@@ -85,30 +91,50 @@ static void classify(Contacts *c, const Moment *m, const double *a) {
     }
 }
 
-/* Open points that would pull, and let slide what friction does not hold. */
-static void release(Contacts *c, const Law *law) {
-    for (long round = 0; round < 2 * c->points; round++) {
-        Mark mark = marked(c);
-        Seen s = weighed(c, law);
-        long worst = -1, strained = -1, pulls = 0;
-        double least = INFINITY;
-        for (long k = 0; k < c->points; k++) {
-            if (!c->modes.touching[k]) continue;
-            pulls |= s.spare[k] < -s.little[k] / 2;
-            if (worst < 0 || s.spare[k] < s.spare[worst]) worst = k;
-        }
-        for (long k = 0; k < c->points && !pulls; k++) {
-            double own = law->holding[k] * s.normal[k] - s.stuck[k];
-            if (c->modes.sticking[k] && s.reserve[k] < -s.little[k] / 2 && (strained < 0 || own < least)) strained = k, least = own;
-        }
-        back_to(c, mark);
-        if (pulls) open_point(c, worst);
-        else if (strained >= 0) {
-            double force[2] = {s.along[0][strained], s.along[1][strained]}, size = fmax(hypot(force[0], force[1]), 1e-300);
-            c->modes.sticking[strained] = 0;
-            for (int i = 0; i < 2; i++) c->modes.heading[2 * strained + i] = -force[i] / size;
-        } else return;
+/* The part of the way from one number to another after which it is zero; all of it, if it is not. */
+static double falling(double first, double last) { return fmax(first, 0) / fmax(fmax(first, first - last), 1e-300); }
+
+/* The part of the way from one force (N, F) to another after which it leaves its cone; all of it, if it does not. */
+static double leaving(const double *first, const double *last, double friction) {
+    double a = 0, b = 0, c = 0;
+    for (int i = 0; i < 3; i++) {
+        double metric = i ? -1 : friction * friction, change = last[i] - first[i];
+        a += metric * change * change, b += metric * first[i] * change, c += metric * first[i] * first[i];
     }
+    double squared = b * b - a * c;
+    if (c <= 0 || squared < 0) return c <= 0 ? 0 : 1;
+    return c / fmax(c, sqrt(squared) - b);
+}
+
+/* Open a point that would pull, or let one slide that friction does not hold: the first on the way from shares that keep all
+   conditions to those of the motion. The shares become those that are reached there; 0 if there is none. */
+static int release(Contacts *c, const Law *law, double *shares) {
+    Mark mark = marked(c);
+    Seen s = weighed(c, law);
+    long yielding = -1, slides = 0;
+    double first = INFINITY;
+    for (long kind = 0; kind < 2; kind++)
+        for (long k = 0; k < c->points; k++) {
+            double own[3] = {s.normal[k], s.along[0][k], s.along[1][k]}, part = INFINITY;
+            if (!kind && c->modes.touching[k] && s.spare[k] < -s.little[k] / 2) part = falling(shares[3 * k], own[0]);
+            if (kind && c->modes.sticking[k] && s.reserve[k] < -s.little[k] / 2) part = leaving(shares + 3 * k, own, law->holding[k]);
+            if (part < first) first = part, yielding = k, slides = kind;
+        }
+    for (long k = 0; k < c->points && yielding >= 0; k++) {
+        double own[3] = {s.normal[k], s.along[0][k], s.along[1][k]};
+        for (int i = 0; i < 3; i++) shares[3 * k + i] += first * (own[i] - shares[3 * k + i]);
+    }
+    if (slides) {
+        c->modes.sticking[yielding] = 0;
+        double *force = shares + 3 * yielding + 1, size = fmax(hypot(force[0], force[1]), 1e-300);
+        for (int i = 0; i < 2; i++) c->modes.heading[2 * yielding + i] = -force[i] / size;
+    } else if (yielding >= 0) open_point(c, yielding);
+    for (long k = 0; k < c->points; k++) {
+        shares[3 * k] *= (double)c->modes.touching[k];
+        for (int i = 1; i < 3; i++) shares[3 * k + i] *= (double)c->modes.sticking[k];
+    }
+    back_to(c, mark);
+    return yielding >= 0;
 }
 
 /* Say so where friction turns the response of a sliding point round. */
@@ -154,11 +180,11 @@ static int choose_modes(Contacts *c, const Law *law, const long *near, int again
     tell_of_paradoxes(c, law, &m, slips, slip);
     int failed = SETTLED;
     if (!fits(c, law)) {
-        double *a = numbers(c, m.rows);
-        if (accelerations(c, law, &m, slips, slip, a)) {
+        double *a = numbers(c, m.rows), *shares = numbers(c, 3 * c->points);
+        if (accelerations(c, law, &m, slips, slip, a, shares)) {
             classify(c, &m, a);
             tip_rings(c, 0);
-            release(c, law);
+            for (long k = 0; k < 2 * c->points && release(c, law, shares); k++);
         } else if (!sliding || !again) failed = driven(c, &m, m.count, NULL);
         else {
             failed = jam(c, law, &m);

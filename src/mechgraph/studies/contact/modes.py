@@ -299,26 +299,44 @@ class Contacts:
         self.flat[k] = False
         self.tipping[k] = arm
 
-    def pulling(self, t: float, q: np.ndarray, u: np.ndarray) -> int | None:
-        """The closed point that would pull most, if any."""
-        _, _, normal, *_, small = self.seen(t, q, u)
-        spare = np.where(self.touching, normal - self._band(normal), np.inf)
-        pulls = spare < -small / 2
-        return int(spare.argmin()) if pulls.any() else None
+    def release(
+        self, t: float, q: np.ndarray, u: np.ndarray, shares: np.ndarray
+    ) -> np.ndarray | None:
+        """Open a point that would pull, or let one slide that friction does not hold; None, if
+        there is none.
 
-    def overstrained(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[int, np.ndarray] | None:
-        """The sticking point that friction holds least, if it does not, and the direction in which
-        it begins to slip: against the force that would be needed."""
+        ``shares`` (N and both tangential forces, for each point) keep all conditions, those of the
+        motion may not: on the way from the former to the latter, it is the first that breaks one.
+        So what is left keeps all conditions with the shares that are reached there, which are
+        returned.
+        """
         _, _, normal, tangential_force, _, together, small = self.seen(t, q, u)
-        reserve = self._reserve(normal - self._band(normal), tangential_force, together, small)
+        spare = normal - self._band(normal)
+        reserve = self._reserve(spare, tangential_force, together, small)
+        pulls = self.touching & (spare < -small / 2)
         strained = self.sticking & (reserve < -small / 2)
-        if not strained.any():
+        if not (pulls | strained).any():
             return None
-        own = np.where(strained, self.static * normal - tangential_force, np.inf)
-        eqs, k = self.equations, int(own.argmin())
+        own = np.column_stack([normal, *self._stuck_forces(t, q, u)])
+        parts = np.full((2, len(self.points)), np.inf)
+        for k in np.flatnonzero(pulls):
+            parts[0, k] = _falling(shares[k, 0], own[k, 0])
+        for k in np.flatnonzero(strained):
+            parts[1, k] = _leaving(shares[k], own[k], self.static[k])
+        slides, k = divmod(int(parts.argmin()), len(self.points))
+        shares = shares + parts.min() * (own - shares)
+        if slides:
+            self.sticking[k] = False
+            self.heading[k] = -shares[k, 1:] / max(np.hypot(*shares[k, 1:]), 1e-300)
+        else:
+            self.open(k)
+        return shares * np.column_stack([self.touching, self.sticking, self.sticking])
+
+    def _stuck_forces(self, t: float, q: np.ndarray, u: np.ndarray) -> list[np.ndarray]:
+        """Along both tangents of each point."""
+        eqs = self.equations
         kernel = eqs.numeric.kernel("stuck", lambda: stuck_forces(eqs, self.points), [1] * 2)
-        force = np.array([along[k] for along in self.evaluated(kernel, t, q, u)])
-        return k, -force / max(np.hypot(*force), 1e-300)
+        return self.evaluated(kernel, t, q, u)
 
     def _band(self, normal: np.ndarray) -> np.ndarray:
         """What has to be left of the normal force of a point of several, whose shares are known no
@@ -356,3 +374,20 @@ class Contacts:
         )
         change, impulse = -found[: len(M)], found[len(M) :]
         return u + change, float((u + change / 2) @ M @ change - impulse @ psi / 2)
+
+
+def _falling(first: float, last: float) -> float:
+    """The part of the way from one number to another after which it is zero; all of it, if it is
+    not."""
+    return max(first, 0.0) / max(first, first - last, 1e-300)
+
+
+def _leaving(first: np.ndarray, last: np.ndarray, friction: float) -> float:
+    """The part θ of the way from one force (N, F) to another after which it leaves its cone; all of
+    it, if it does not: μ²N² − |F|² = a θ² + 2 b θ + c falls through zero."""
+    metric, change = np.array([friction**2, -1.0, -1.0]), last - first
+    a, b, c = metric @ change**2, metric @ (first * change), metric @ first**2
+    squared = b * b - a * c
+    if c <= 0 or squared < 0:
+        return 0.0 if c <= 0 else 1.0
+    return c / max(c, np.sqrt(squared) - b)

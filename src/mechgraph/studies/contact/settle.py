@@ -311,30 +311,29 @@ def _choose_modes(
     if contacts.fits(t, q, u):
         return q, u, given
     try:
-        _classify(contacts, moment, _accelerations(contacts, moment, slips))
+        a, shares = _accelerations(contacts, moment, slips)
     except NoSolution:
         if not (slips and again):
             raise driven(contacts, moment.chosen, t) from None
         u, jammed = _jammed(contacts, moment, t, u)
         q, u, rest = _choose_modes(contacts, t, q, u, near, again=False)
         return q, u, given + jammed + rest
+    _classify(contacts, moment, a)
     q, u = _tipped(contacts, t, q, u, by_speed=False)
-    _release(contacts, t, q, u)
+    _release(contacts, t, q, u, shares)
     return q, u, given
 
 
-def _release(contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray) -> None:
+def _release(
+    contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray, shares: np.ndarray
+) -> None:
     """Open points that would pull, and let slide what friction does not hold: how several points
     share a force is not determined, and the motion goes on with shares of its own."""
     for _ in range(2 * len(contacts.points)):
-        worst = contacts.pulling(t, q, u)
-        strained = contacts.overstrained(t, q, u) if worst is None else None
-        if worst is not None:
-            contacts.open(worst)
-        elif strained is not None:
-            contacts.sticking[strained[0]], contacts.heading[strained[0]] = False, strained[1]
-        else:
+        left = contacts.release(t, q, u, shares)
+        if left is None:
             break
+        shares = left
 
 
 def _candidates(contacts: Contacts, moment: Moment) -> dict[int, np.ndarray]:
@@ -357,15 +356,21 @@ def _candidates(contacts: Contacts, moment: Moment) -> dict[int, np.ndarray]:
     return slips
 
 
-def _accelerations(contacts: Contacts, moment: Moment, slips: dict[int, np.ndarray]) -> np.ndarray:
-    """Of all rows, by the one complementarity problem; flat rings are turned until their pressure
-    is at one of their points, or within."""
+def _accelerations(
+    contacts: Contacts, moment: Moment, slips: dict[int, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Of all rows, by the one complementarity problem, and the shares of all points in the forces: N
+    and F. Flat rings are turned until their pressure is at one of their points, or within."""
     x = np.linalg.lstsq(moment.W, -moment.c, rcond=1e-12)[0]
     for _ in range(ALIGNED if moment.arms else 1):
         moment.align(x)
         _, sites = _sites(contacts, moment, moment.chosen, slips, 1 - BAND)
         x = solve(moment.W, moment.c, sites)
-    return responses(moment.W, moment.c, x)
+    shares = np.zeros((len(contacts.points), 3))
+    for k in moment.chosen:
+        shares[k, 0] = x[moment.normals[k]].sum() + moment.loads.get(k, 0.0)
+        shares[k, 1 : 1 + len(moment.tangents[k])] = x[moment.tangents[k]]
+    return responses(moment.W, moment.c, x), shares
 
 
 def _classify(contacts: Contacts, moment: Moment, a: np.ndarray) -> None:

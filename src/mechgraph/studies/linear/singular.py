@@ -23,7 +23,9 @@ from .variational import State
 if TYPE_CHECKING:
     from ...equations import Equations
 
-STEP, NEWTON = 1e-3, 20  # of a move that shows whether a freedom is one
+# of a move that shows whether a freedom is one: how much the slopes change along it, relative
+STEP, NEWTON = 1e-3, 20
+TINY, STRAIGHT = 1e-7, 1e-6  # step by which that is seen, and change in a unit that is none
 GONE = 0.3  # of the step that is gone where it is one
 HELD = 0.01  # of how a step is held before it is led back
 RISEN = STEP**2  # fraction of the largest singular value that shows a row that was none before
@@ -78,12 +80,23 @@ def _slopes(equations: Equations, state: State) -> Slopes:
 def _end(
     equations: Equations, begin: np.ndarray, direction: np.ndarray, T: np.ndarray, at: Slopes
 ) -> End:
-    q = moved(equations, begin, STEP * direction)
+    step = STEP / _curvature(equations, begin, direction, at)
+    q = moved(equations, begin, step * direction)
     before = at(q)[1]
     for _ in range(NEWTON):
         phi, here, _ = at(q)
         q = moved(equations, q, -np.linalg.pinv(here, rcond=RANK_TOLERANCE) @ phi)
-    return End(np.linalg.pinv(T) @ (q - begin) / STEP, at(q)[1], before)
+    return End(np.linalg.pinv(T) @ (q - begin) / step, at(q)[1], before)
+
+
+def _curvature(equations: Equations, q: np.ndarray, direction: np.ndarray, at: Slopes) -> float:
+    """How much the slopes change along a direction, relative to what they are, whatever the units
+    of the variations; one where they do not."""
+    here, beside = at(q)[1], at(moved(equations, q, TINY * direction))[1]
+    units = np.linalg.norm(here, axis=0)
+    units[units == 0] = 1.0
+    changed, size = (np.linalg.norm(x / units) for x in (beside - here, here))
+    return float(changed / size / TINY) if changed > STRAIGHT * TINY * size else 1.0
 
 
 def _warn_of_branches(equations: Equations, free: np.ndarray, slopes: np.ndarray) -> None:

@@ -96,9 +96,10 @@ def steadied(
 ) -> tuple[Variations, np.ndarray, bool]:
     """The varied motion for fixed axes, or for axes that turn with Ω if only that makes it
     constant; Ω; and whether it is."""
-    h = _moment(equations, state, now.reduced(independent))
+    values = np.linalg.eigvals(now.reduced(independent))
+    h = _moment(equations, state, values)
     moments, still = (BETWEEN * h, h), np.zeros(3)
-    seen = _later(equations, state, moments)
+    seen = _later(equations, state, moments, np.abs(values).max(initial=1.0))
     if seen is None:
         return now, still, False
     later = [at(there) for there in seen]
@@ -119,10 +120,10 @@ def steadied(
     )
 
 
-def _moment(equations: Equations, state: State, A: np.ndarray) -> float:
+def _moment(equations: Equations, state: State, values: np.ndarray) -> float:
     """A time in which a motion turns a little, goes no further than a metre, and does not run away
-    where it is unstable."""
-    turns, values = equations.terms.chart.turning, np.linalg.eigvals(A)
+    where it is unstable, by its eigenvalues."""
+    turns = equations.terms.chart.turning
     weight = np.full(len(state.u), 0.2)
     weight[turns] = 1.0
     speed = (weight * np.abs(state.u)).max(initial=0.0)
@@ -131,8 +132,11 @@ def _moment(equations: Equations, state: State, A: np.ndarray) -> float:
     return min(1 / max(5 * rate, values.real.max(initial=0.0), 1e-300), LONGEST)
 
 
-def _later(equations: Equations, state: State, moments: tuple[float, ...]) -> list[State] | None:
-    """The states these times later; None if the motion is not known so far."""
+def _later(
+    equations: Equations, state: State, moments: tuple[float, ...], pace: float
+) -> list[State] | None:
+    """The states these times later, with speeds as well known as coordinates at this pace; None if
+    the motion is not known so far."""
     n, looks = len(state.q), itertools.count()
 
     def rates(t: float, y: np.ndarray) -> np.ndarray:
@@ -147,11 +151,13 @@ def _later(equations: Equations, state: State, moments: tuple[float, ...]) -> li
         )
 
     times, start = state.t + np.array(moments), np.concatenate(state[:2])
+    known = 1e-12 * np.abs(state.q).max(initial=1.0) * np.ones(len(start))
+    known[n:] *= pace
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # what is known badly tells nothing
         try:
             run = solve_ivp(
-                rates, (state.t, times[-1]), start, "DOP853", times, rtol=1e-10, atol=1e-12
+                rates, (state.t, times[-1]), start, "DOP853", times, rtol=1e-10, atol=known
             )
         except (_Unknown, ArgumentError, Warning):
             return None
