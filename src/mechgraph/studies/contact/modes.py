@@ -319,10 +319,10 @@ class Contacts:
             return None
         own = np.column_stack([normal, *self._stuck_forces(t, q, u)])
         parts = np.full((2, len(self.points)), np.inf)
-        for k in np.flatnonzero(pulls):
-            parts[0, k] = _falling(shares[k, 0], own[k, 0])
-        for k in np.flatnonzero(strained):
-            parts[1, k] = _leaving(shares[k], own[k], self.static[k])
+        for i in np.flatnonzero(pulls):
+            parts[0, i] = _falling(shares[i, 0], own[i, 0])
+        for i in np.flatnonzero(strained):
+            parts[1, i] = _leaving(shares[i], own[i], self.static[i])
         slides, k = divmod(int(parts.argmin()), len(self.points))
         shares = shares + parts.min() * (own - shares)
         if slides:

@@ -359,8 +359,8 @@ def _candidates(contacts: Contacts, moment: Moment) -> dict[int, np.ndarray]:
 def _accelerations(
     contacts: Contacts, moment: Moment, slips: dict[int, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Of all rows, by the one complementarity problem, and the shares of all points in the forces: N
-    and F. Flat rings are turned until their pressure is at one of their points, or within."""
+    """Of all rows, by the one complementarity problem, and the shares of all points in its forces,
+    N and F; flat rings are turned until their pressure is at one of their points, or within."""
     x = np.linalg.lstsq(moment.W, -moment.c, rcond=1e-12)[0]
     for _ in range(ALIGNED if moment.arms else 1):
         moment.align(x)
