@@ -264,6 +264,8 @@ def test_a02_passes_its_singular_positions(closure, method, tolerance):
 
 @pytest.mark.parametrize("N", [1, 2, 3, 4])
 def test_a02_keeps_to_its_branch(N):
+    """A stage that happens to be near the singular position leaves up to 2e-6, whatever the
+    tolerance is; another branch would be metres away."""
     example = gallery.load("a02_fourbar")
     run = (
         example.system(N=N)
@@ -271,8 +273,8 @@ def test_a02_keeps_to_its_branch(N):
         .simulate(10.0, example.start, rtol=1e-10, step=0.1, method="dop853")
     )
     exact = unwrap(example.system).__globals__["reduced"](N, run.time)
-    np.testing.assert_allclose(run["top"][:, :2], exact[:, :2], rtol=0, atol=1e-7)
-    assert relative_drift(run) < 1e-8
+    np.testing.assert_allclose(run["top"][:, :2], exact[:, :2], rtol=0, atol=2e-6)
+    assert relative_drift(run) < 1e-7
     flat = {f"A{k}": -np.pi / 2 for k in range(N + 1)} | {f"B{k}": np.pi / 2 for k in range(N)}
     assert example.system(N=N).equations().mobility(flat) == N + 1
 

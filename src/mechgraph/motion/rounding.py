@@ -68,9 +68,8 @@ def _wrong(function: ca.Function, random: np.random.Generator, residue: float) -
         by = WRONG * float(random.standard_normal())
         if code != ca.OP_CONST:
             return value * (1 + by)
-        number = float(value)
-        if number.is_integer():
-            return value
-        return SX(number + by * (abs(number) if abs(number) >= residue else 1.0))
+        number = abs(float(value))
+        size = 1.0 if number < residue else 0.0 if number.is_integer() else number
+        return value + by * size
 
     return rebuilt(function, change)[0]

@@ -90,8 +90,7 @@ static double rounding(Run *r) {
     return h * r->level;
 }
 
-static const double LARGEST_FACTOR = 10; /* from a step to the next */
-static const double UNSEEN = 1e-14;      /* relative error that may be rounding */
+static const double LARGEST_FACTOR = 10, UNSEEN = 1e-14; /* from a step to the next; relative error that may be rounding */
 
 static double first_step(Run *r) {
     double d0 = norm(r, r->y, r->y), d1 = norm(r, r->ydot, r->y), d2;
@@ -110,8 +109,7 @@ static double first_step(Run *r) {
    how long a step may be, which grows to `blind` only then, so that what acts for a short while is not stepped over. */
 static double longer(const Run *r, double error, double factor) {
     double h = r->step;
-    int blind = factor == LARGEST_FACTOR || error * r->rtol < UNSEEN;
-    return blind ? fmin(h * factor, fmax(h, r->blind)) : h * factor;
+    return error * r->rtol < UNSEEN ? fmin(h * factor, fmax(h, r->blind)) : h * factor;
 }
 
 /* What the next step should be, from the error of this one, which was (1) or was not (0) taken. */

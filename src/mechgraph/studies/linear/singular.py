@@ -1,8 +1,9 @@
 """Positions at which the constraints leave more motions to first order than there are.
 
 A small step is made along each motion v that they leave there, ∂φ/∂q T v = 0, and from its end back
-to the constraints. Where the mechanism is locked the steps lead back, all of them or what they have
-in common; at a branch point they lead to where the constraints are of higher rank.
+to the constraints; lengths are measured by the size of the bodies. Where the mechanism is locked
+the steps lead back, all of them or what they have in common; at a branch point they lead to where
+the constraints are of higher rank.
 """
 
 from __future__ import annotations
@@ -23,9 +24,7 @@ from .variational import State
 if TYPE_CHECKING:
     from ...equations import Equations
 
-# of a move that shows whether a freedom is one: how much the slopes change along it, relative
-STEP, NEWTON = 1e-3, 20
-TINY, STRAIGHT = 1e-7, 1e-6  # step by which that is seen, and change in a unit that is none
+STEP, NEWTON = 1e-3, 20  # of a move that shows whether a freedom is one
 GONE = 0.3  # of the step that is gone where it is one
 HELD = 0.01  # of how a step is held before it is led back
 RISEN = STEP**2  # fraction of the largest singular value that shows a row that was none before
@@ -69,7 +68,7 @@ def _slopes(equations: Equations, state: State) -> Slopes:
     terms = equations.terms
 
     def expressions() -> list[SX]:
-        T = terms.chart.tangent
+        T = terms.chart.tangent @ ca.diag(terms.chart.spans(terms.chart.variations))
         return [terms.phi, ca.jacobian(terms.phi, terms.symbols.q) @ T, T]
 
     kernel = equations.numeric.kernel("position slopes", expressions, [1, 2, 2])
@@ -80,23 +79,13 @@ def _slopes(equations: Equations, state: State) -> Slopes:
 def _end(
     equations: Equations, begin: np.ndarray, direction: np.ndarray, T: np.ndarray, at: Slopes
 ) -> End:
-    step = STEP / _curvature(equations, begin, direction, at)
-    q = moved(equations, begin, step * direction)
+    spans = equations.terms.chart.spans(equations.terms.chart.variations)
+    q = moved(equations, begin, STEP * spans * direction)
     before = at(q)[1]
     for _ in range(NEWTON):
         phi, here, _ = at(q)
-        q = moved(equations, q, -np.linalg.pinv(here, rcond=RANK_TOLERANCE) @ phi)
-    return End(np.linalg.pinv(T) @ (q - begin) / step, at(q)[1], before)
-
-
-def _curvature(equations: Equations, q: np.ndarray, direction: np.ndarray, at: Slopes) -> float:
-    """How much the slopes change along a direction, relative to what they are, whatever the units
-    of the variations; one where they do not."""
-    here, beside = at(q)[1], at(moved(equations, q, TINY * direction))[1]
-    units = np.linalg.norm(here, axis=0)
-    units[units == 0] = 1.0
-    changed, size = (np.linalg.norm(x / units) for x in (beside - here, here))
-    return float(changed / size / TINY) if changed > STRAIGHT * TINY * size else 1.0
+        q = moved(equations, q, -spans * (np.linalg.pinv(here, rcond=RANK_TOLERANCE) @ phi))
+    return End(np.linalg.pinv(T) @ (q - begin) / STEP, at(q)[1], before)
 
 
 def _warn_of_branches(equations: Equations, free: np.ndarray, slopes: np.ndarray) -> None:
