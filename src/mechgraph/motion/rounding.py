@@ -11,6 +11,8 @@ signs are, grow with the length of a chain of rotations until everything in it i
 
 from __future__ import annotations
 
+from itertools import cycle
+
 import casadi as ca
 import numpy as np
 from casadi import SX
@@ -51,25 +53,27 @@ def sizes_of_terms(expressions: SX, arguments: SX, residue: float = 0.0) -> SX |
     if that is too much to ask. Constants below the residue are what is left of others, of size
     one."""
     function = ca.Function("f", [arguments], [expressions])
-    if function.n_instructions() > LARGEST:
+    count = function.n_instructions()
+    if count > LARGEST:
         return None
-    random, (plain,) = np.random.default_rng(0), rebuilt(function)
-    inputs = ca.vertcat(*function.sx_in())
-    trials = [_wrong(function, random, residue) for _ in range(TRIALS)]
-    sizes = ca.sqrt(sum((trial - plain) ** 2 for trial in trials) / TRIALS) / WRONG
-    return ca.densify(ca.substitute(sizes, inputs, arguments))
+    wrong, random = _wrong(function, residue), np.random.default_rng(0)
+    factors = 1 + WRONG * random.standard_normal((TRIALS, count))
+    plain, *trials = (wrong(arguments, each) for each in (1.0, *factors))
+    return ca.densify(ca.sqrt(sum((trial - plain) ** 2 for trial in trials) / TRIALS) / WRONG)
 
 
-def _wrong(function: ca.Function, random: np.random.Generator, residue: float) -> SX:
-    """The result where every operation, argument and constant is a little wrong; whole numbers are
-    what they are."""
+def _wrong(function: ca.Function, residue: float) -> ca.Function:
+    """The same where the result of every operation, argument and constant is multiplied by a factor
+    of its own, but for whole numbers, which are what they are."""
+    factors = SX.sym("factor", function.n_instructions())
+    following = cycle(ca.vertsplit(factors))  # calls have several results
 
     def change(code: int, value: SX) -> SX:
-        by = WRONG * float(random.standard_normal())
+        factor = next(following)
         if code != ca.OP_CONST:
-            return value * (1 + by)
+            return SX.binary(ca.OP_MUL, value, factor)
         number = abs(float(value))
         size = 1.0 if number < residue else 0.0 if number.is_integer() else number
-        return value + by * size
+        return value + size * (factor - 1)
 
-    return rebuilt(function, change)[0]
+    return ca.Function("f", [*function.sx_in(), factors], rebuilt(function, change))
