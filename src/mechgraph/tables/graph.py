@@ -88,18 +88,20 @@ def rebuilt(
         if code == ca.OP_OUTPUT:
             outputs[target[0]][target[1]] = work[source[0]]
             continue
-        if code == ca.OP_INPUT:
-            values = [entries[source[0]][source[1]]]
-        elif code == ca.OP_CONST:
-            values = [SX(function.instruction_constant(k))]
-        elif code == ca.OP_CALL:
+        if code == ca.OP_CALL:
             values = _called(called[k], [work[slot] for slot in source], searched)
+            named = zip(target, values, strict=True)
+            work |= {slot: change(code, value) for slot, value in named if slot >= 0}
+            continue
+        if code == ca.OP_INPUT:
+            value = entries[source[0]][source[1]]
+        elif code == ca.OP_CONST:
+            value = SX(function.instruction_constant(k))
         elif len(source) == 1:
-            values = [SX.unary(code, work[source[0]])]
+            value = SX.unary(code, work[source[0]])
         else:
-            values = [SX.binary(code, work[source[0]], work[source[1]])]
-        named = zip(target, values, strict=True)
-        work |= {slot: change(code, value) for slot, value in named if slot >= 0}
+            value = SX.binary(code, work[source[0]], work[source[1]])
+        work[target[0]] = change(code, value)
     return [
         SX(result.sparsity(), ca.vertcat(SX(0, 1), *values))
         for result, values in zip(results, outputs, strict=True)
