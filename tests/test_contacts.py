@@ -1292,3 +1292,16 @@ def test_equilibria_beyond_stops_and_floors_are_refused():
     s.spring_damper("spring", above, ball, stiffness=10.0, length=0.5)
     with pytest.raises(mg.AssemblyError, match=r"floor by 0\.581 m"):
         s.equations().equilibrium({"z": 0.3})
+
+
+def test_a_ball_that_lies_on_a_floor_is_said_to():
+    s = mg.System("ball", gravity=(0, 0, -9.81))
+    ball = s.body("ball", mass=1.0, inertia=(0.004, 0.004, 0.004))
+    s.prismatic("z", s.ground, ball, axis="z")
+    s.rigid_contact("floor", mg.Sphere(ball, 0.1), mg.Plane(s.ground))
+    with pytest.raises(
+        mg.AssemblyError, match=r"parameters=\{'floor.touching': 1\} keeps one clos"
+    ):
+        s.equations().equilibrium({"z": 0.1})
+    q, _ = s.equations().equilibrium({"z": 0.11}, parameters={"floor.touching": 1})
+    assert q == pytest.approx([0.1], abs=1e-12)

@@ -123,7 +123,19 @@ def _failure(balance: Balance, tried: list[State]) -> str:
     return (
         f"no {what} found near the guess, by Levenberg–Marquardt steps and by damped motion from "
         f"{len(SPREADS)} starts: where they came nearest, {_left(balance, rows)}; give a guess "
-        f"nearer to one, or hold fewer names{_rubbing(balance)}"
+        f"nearer to one, or hold fewer names{_open(balance)}{_rubbing(balance)}"
+    )
+
+
+def _open(balance: Balance) -> str:
+    """How something is said to lie on something rigid."""
+    names = balance.equations.terms.symbols.parameters
+    touching = [name for name in names if name.endswith(".touching")]
+    if not touching:
+        return ""
+    return (
+        f". Rigid contacts and stops count as open: parameters={{{touching[0]!r}: 1}} keeps one "
+        "closed; or simulate until things rest"
     )
 
 
