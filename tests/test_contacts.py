@@ -1305,3 +1305,18 @@ def test_a_ball_that_lies_on_a_floor_is_said_to():
         s.equations().equilibrium({"z": 0.1})
     q, _ = s.equations().equilibrium({"z": 0.11}, parameters={"floor.touching": 1})
     assert q == pytest.approx([0.1], abs=1e-12)
+
+
+def test_what_touches_has_no_linear_model_unless_it_is_closed():
+    s = mg.System("ball", gravity=(0, 0, -9.81))
+    ball = s.body("ball", mass=1.0, inertia=(0.004, 0.004, 0.004))
+    s.prismatic("z", s.ground, ball, axis="z")
+    s.rigid_contact("floor", mg.Sphere(ball, 0.1), mg.Plane(s.ground))
+    eqs = s.equations()
+    assert len(eqs.linearize({"z": 0.2}).states) == 2
+    assert len(eqs.linearize({"z": 0.1}, parameters={"floor.touching": 1}).states) == 0
+    for height in (0.1, 0.05):
+        with pytest.raises(mg.ArgumentError, match=r"'floor' touches, .*'floor.touching': 1"):
+            eqs.linearize({"z": height})
+    with pytest.raises(mg.UnsupportedError, match="does not tell when rigid_contact 'floor' opens"):
+        eqs.inverse_dynamics({"z": lambda t: 0.2 + t}, t=[0.0, 1.0])

@@ -18,7 +18,7 @@ from casadi import SX
 from ..arguments import times as read_times
 from ..composition.compose import compose
 from ..composition.seen import Seen
-from ..errors import ArgumentError, AssemblyError
+from ..errors import ArgumentError, AssemblyError, UnsupportedError
 from .assembly.assemble import assemble
 
 if TYPE_CHECKING:
@@ -46,6 +46,12 @@ def prescribed_motion(
     guess: Mapping[str, float] | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """q, u, u̇ at the times t, with ``motion`` prescribed: functions of time or numbers by name."""
+    description = equations.terms.chart.description
+    if description.switched:
+        raise UnsupportedError(
+            f"a prescribed motion does not tell when {description.switching} opens, closes or "
+            "sticks; give a run, or the motion as numbers (q, u, u̇) with the parameters that say so"
+        )
     times = np.atleast_1d(np.asarray(read_times(t), dtype=float)[..., 0])
     rows = {
         f"{name} prescribed": _row(name, value, any(equations.names.resolve(name).angular))

@@ -110,6 +110,8 @@ def read_start(equations: Equations, start: Mapping[str, Any], what: str = "star
             problems.append(f"{what}: {error}")
     if problems:
         raise ArgumentError("\n".join(problems))
+    for joint in equations.terms.chart.closed:
+        _turn_round(joint, requested.positions.rows)
     return requested
 
 
@@ -161,10 +163,7 @@ def _read_rows(
             f"{quantity.name!r} is no position or velocity ({quantity.kind}), so a start cannot "
             "give it"
         )
-    joint = next((j for j in chart.closed if j.name == quantity.name), None)
     names = quantity.variables or quantity.labels
-    if joint is not None:
-        values = _with_positive_scalars(joint, values)
     angular = quantity.angular or (False,) * len(values)
     fast = ca.depends_on(quantity.value, s.u)
     rows = (requested.velocities if fast else requested.positions).rows
@@ -176,15 +175,15 @@ def _read_rows(
             rows.add(name, quantity.value[k], target, angular[k], group)
 
 
-def _with_positive_scalars(joint: Joint, values: np.ndarray) -> np.ndarray:
-    """Quaternions with a non-negative scalar part, as a joint that is closed measures them."""
-    values, first = values.copy(), 0
+def _turn_round(joint: Joint, rows: Rows) -> None:
+    """Give quaternions a non-negative scalar part, as a joint that is closed measures them."""
+    names = iter(joint.coordinates)
     for step in joint.transitions:
-        count = len(step.coordinates) if step.moves else 0
-        if count == 4 and values[first] < 0:
-            values[first : first + 4] *= -1
-        first += count
-    return values
+        own = [next(names) for _ in step.coordinates] if step.moves else []
+        places = [rows.names.index(name) for name in own if name in rows.names]
+        if len(places) == 4 and rows.targets[places[0]] < 0:
+            for place in places:
+                rows.targets[place] *= -1
 
 
 def check_quaternions(

@@ -33,8 +33,9 @@ from ...interrupts import remembered_interrupts
 from ...model.rubbing import JointFriction
 from ...results.linear_model import LinearModel
 from ...results.trajectory import Trajectory
-from ..assembly.assemble import assemble
+from ..assembly.assemble import GIVEN, assemble
 from ..assembly.conversion import convert, jointed
+from ..contact.points import points_of, quantities
 from .singular import warn_if_singular
 from .variational import State, Variations, expansion, steadied, tilde
 
@@ -82,6 +83,7 @@ def linearize(
         state = State(*found, t, inputs, parameters)
     equations.accelerations(*state)  # refused where nothing is known of them
     _refuse_standing(equations, state)
+    _refuse_touching(equations, state)
     now = _variations(equations, seen, measured, state)
     _refuse_unknown(equations, state, now)
     warn_if_singular(equations, state)
@@ -140,6 +142,28 @@ def _refuse_standing(equations: Equations, state: State) -> None:
                 f"no linear model here: {each.called} is dry, and its joint stands still; say that "
                 f"it sticks, parameters={{'{each.name}.sticking': 1}}, or which way it begins to "
                 f"slide, {{'{each.name}.heading': 1}}"
+            )
+
+
+def _refuse_touching(equations: Equations, state: State) -> None:
+    """Refuse states in which rigid things touch, or overlap, that are not said to be closed: they
+    may part, and not come nearer."""
+    points = list(points_of(equations))
+    if not points:
+        return
+
+    def approach() -> SX:
+        return ca.horzcat(*quantities(equations, points)[:2])
+
+    known = equations.numeric.evaluate("approach", approach, 2, *state)
+    parameters = np.ravel(equations.numeric.arguments(*state)[4])
+    values = dict(zip(equations.parameters, parameters, strict=True))
+    for point, (gap, rate) in zip(points, known, strict=True):
+        name = point.switches.get("touching")
+        if name and not values[name] and max(gap, rate) <= GIVEN:
+            raise ArgumentError(
+                f"no linear model here: {point.name!r} touches, and counts as open; say that it is "
+                f"closed, parameters={{{name!r}: 1}}, or take a state in which it does not touch"
             )
 
 
