@@ -161,7 +161,7 @@ def test_a_load_that_enters_its_pulley_is_told():
         s.marker("end", s.ground, (0.1, 1, 0)),
     ]
     s.rope("rope", path, 3.0, stiffness=1e3)
-    with pytest.raises(mg.SimulationError, match=r"stopped after t = 0\.44"):
+    with pytest.raises(mg.SimulationError, match=r"stopped after t = 0\.4[45]"):
         s.equations().simulate(1.5, {"x'": 2.0})
 
 

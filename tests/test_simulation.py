@@ -696,9 +696,9 @@ def test_every_method_stops_where_a_force_has_no_value(method):
     s = mg.System("ends")
     s.prismatic("x", "ground", s.body("b", 1.0, inertia=(1, 1, 1)), axis="x")
     s.torque("push", "x", lambda m: mg.sqrt(0.5 - m.coordinate("x")))
-    with pytest.raises(mg.SimulationError, match=r"stopped after t = 0\.282 s") as caught:
+    with pytest.raises(mg.SimulationError, match=r"stopped after t = 0\.2824") as caught:
         s.equations().simulate(1.0, {"x": 0.2, "x'": 1.0}, method=method)
-    assert 0.49 < caught.value.trajectory["x"][-1] < 0.5
+    assert 0.4999 < caught.value.trajectory["x"][-1] <= 0.5
 
 
 def slider(level: str, *asked) -> mg.Equations:

@@ -520,7 +520,7 @@ def test_what_leaves_for_infinity_is_told_when(tier, method):
     s.force("away", body, lambda m: (m.coordinate("x") ** 3, 0, 0))
     with pytest.raises(mg.SimulationError, match=r"too small at t = (1|0\.99999)") as caught:
         s.equations().simulate(5.1, {"x": 2**0.5, "x'": 2**0.5}, step=0.03, method=method)
-    assert caught.value.trajectory.time[-1] == pytest.approx(0.99)
+    assert caught.value.trajectory.time[-1] == pytest.approx(1.0)
 
 
 def test_the_motion_does_not_depend_on_how_long_it_is_followed():

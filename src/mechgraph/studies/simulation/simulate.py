@@ -177,6 +177,7 @@ def simulate(
         _keep_last(integrator, recorder)
     except IntegrationFailure as met:
         outcome, failure = "failed", met
+        _keep_last(integrator, recorder)
     spent = clock.perf_counter() - began
     recorder.log = integrator.log
     statistics = statistics_of(integrator, recorder, rtol, spent) | (
@@ -340,7 +341,8 @@ def _run(
 
 
 def _keep_last(integrator: Integrator, recorder: Recorder) -> None:
-    """Keep where a run is that is interrupted: the next row of the output may be far away."""
+    """Keep where a run is that is interrupted or fails: the next row of the output may be far
+    away."""
     if integrator.now > recorder.last[0]:
         with suppress(IntegrationFailure, KeyboardInterrupt):
             recorder.keep(np.array([integrator.now]), integrator.y[None])
