@@ -204,3 +204,18 @@ def test_a_part_of_a_quaternion_leaves_it_of_norm_one():
     for given in ({"start": {"ball.q1": 0.3}}, {"guess": {"ball.q1": 0.3}}):
         q, _ = s.equations().assemble(**given)
         assert q == pytest.approx([np.sqrt(1 - 0.09), 0.3, 0, 0], abs=1e-12)
+
+
+def test_quaternions_of_closed_joints_are_given_by_their_components_too():
+    """With either sign, beside those of a joint that is not cut."""
+    s = mg.System("twice")
+    body = s.body("body", mass=1.0, inertia=(0.1, 0.2, 0.25))
+    s.free("place", s.ground, body)
+    s.free("again", s.ground, body)
+    quaternion = np.array([-0.3266, -0.7051, 0.3921, -0.4924])
+    quaternion /= np.linalg.norm(quaternion)
+    values = dict(zip(("x", "y", "z"), (0.1, 0.2, -0.7), strict=True))
+    values |= {f"q{k}": value for k, value in enumerate(quaternion)}
+    guess = {f"{joint}.{name}": v for joint in ("place", "again") for name, v in values.items()}
+    q, _ = s.equations().assemble(guess=guess)
+    assert q == pytest.approx(list(values.values()), abs=1e-12)
