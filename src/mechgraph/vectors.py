@@ -177,6 +177,8 @@ def shifted(d: SX, R: SX, x: SX) -> SX:
     lever."""
     if x.is_zero():
         return d
+    if d.is_zero() and R.is_eye():
+        return x
     total = d + R @ x
     if not all(part.is_constant() for part in (d, R, x)):
         return total

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, ClassVar
 
 import casadi as ca
@@ -397,7 +398,7 @@ class Joint(Described):
         self.child = _placed(f"{name}:child", child, child_at, child_orientation)
         self.cut = choice("cut", cut, (True, False, None), ModelError)
 
-    @property
+    @cached_property
     def transitions(self) -> list[Transition]:
         return self.kind.transitions()
 

@@ -148,9 +148,9 @@ def _refuse_standing(equations: Equations, state: State) -> None:
 def _refuse_touching(equations: Equations, state: State) -> None:
     """Refuse states in which rigid things touch, or overlap, that are not said to be closed: they
     may part, and not come nearer."""
-    points = list(points_of(equations))
-    if not points:
+    if not equations.terms.chart.description.switched:
         return
+    points = list(points_of(equations))
 
     def approach() -> SX:
         return ca.horzcat(*quantities(equations, points)[:2])
