@@ -803,3 +803,9 @@ def swung(size: float, formalism: str) -> tuple[float, float]:
 @pytest.mark.parametrize("size", [1e-4, 1.0, 100.0])
 def test_slider_cranks_of_any_size_swing_alike(size, formalism):
     assert swung(size, formalism) == pytest.approx(swung(1.0, "kane"), rel=1e-7)
+
+
+def test_a_linear_model_is_the_same_whenever_it_is_asked_for():
+    models = [fourbar().linearize({"qA": 1.0}, t=t) for t in (0.0, 1e9, 1e300)]
+    assert all(np.array_equal(model.A, models[0].A) for model in models)
+    assert len({model.constant for model in models}) == 1

@@ -139,8 +139,8 @@ def _later(
     the motion is not known so far."""
     n, looks = len(state.q), itertools.count()
 
-    def rates(t: float, y: np.ndarray) -> np.ndarray:
-        q, u = y[:n], y[n:]
+    def rates(elapsed: float, y: np.ndarray) -> np.ndarray:
+        q, u, t = y[:n], y[n:], state.t + elapsed
         if next(looks) > LOOKS or not np.isfinite(y).all():
             raise _Unknown
         return np.concatenate(
@@ -150,19 +150,21 @@ def _later(
             ]
         )
 
-    times, start = state.t + np.array(moments), np.concatenate(state[:2])
+    start = np.concatenate(state[:2])
     known = 1e-12 * np.abs(state.q).max(initial=1.0) * np.ones(len(start))
     known[n:] *= pace
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # what is known badly tells nothing
         try:
             run = solve_ivp(
-                rates, (state.t, times[-1]), start, "DOP853", times, rtol=1e-10, atol=known
+                rates, (0, moments[-1]), start, "DOP853", moments, rtol=1e-10, atol=known
             )
         except (_Unknown, ArgumentError, Warning):
             return None
-    seen = zip(times, run.y.T, strict=True)
-    return [State(y[:n], y[n:], t, *state[3:]) for t, y in seen] if run.success else None
+    if not run.success:
+        return None
+    seen = zip(moments, run.y.T, strict=True)
+    return [State(y[:n], y[n:], state.t + elapsed, *state[3:]) for elapsed, y in seen]
 
 
 class _Unknown(Exception):
