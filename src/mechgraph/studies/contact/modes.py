@@ -31,6 +31,7 @@ from ..projection import project
 from ..simulation.integrator import IntegrationFailure
 from .machine import Machine
 from .points import (
+    approach,
     gravity,
     points_of,
     quantities,
@@ -141,9 +142,7 @@ class Contacts:
 
     def approach(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
         """For each point: gap and its rate."""
-        eqs = self.equations
-        kernel = eqs.numeric.kernel("gaps", lambda: quantities(eqs, self.points)[:2], [1] * 2)
-        return tuple(self.evaluated(kernel, t, q, u))
+        return tuple(self.evaluated(approach(self.equations, self.points), t, q, u))
 
     def ring_seen(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
         """For each point: radius of the ring, moment of its pressure, its rise with two

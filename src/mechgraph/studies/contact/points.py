@@ -16,6 +16,7 @@ from ...model.contact.switched import NUMBERS, PointRows, PointState, Switched
 
 if TYPE_CHECKING:
     from ...equations import Equations
+    from ...kernels import Kernel
 
 
 SURE = 1e-10  # relative: how well a joint's friction is known
@@ -104,6 +105,11 @@ def quantities(equations: Equations, points: list[Point]) -> list[SX]:
     )
     together, small = _together(states, points, lam), _rounding(equations, points, normal)
     return [gaps, rates, normal, stuck, slips, together, small]
+
+
+def approach(equations: Equations, points: list[Point]) -> Kernel:
+    """For each point: gap and its rate."""
+    return equations.numeric.kernel("gaps", lambda: quantities(equations, points)[:2], [1] * 2)
 
 
 def _normal(equations: Equations, point: Point, lam: SX) -> SX:

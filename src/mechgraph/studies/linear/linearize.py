@@ -35,7 +35,7 @@ from ...results.linear_model import LinearModel
 from ...results.trajectory import Trajectory
 from ..assembly.assemble import GIVEN, assemble
 from ..assembly.conversion import convert, jointed
-from ..contact.points import points_of, quantities
+from ..contact.points import approach, points_of
 from .singular import warn_if_singular
 from .variational import State, Variations, expansion, steadied, tilde
 
@@ -151,14 +151,10 @@ def _refuse_touching(equations: Equations, state: State) -> None:
     if not equations.terms.chart.description.switched:
         return
     points = list(points_of(equations))
-
-    def approach() -> SX:
-        return ca.horzcat(*quantities(equations, points)[:2])
-
-    known = equations.numeric.evaluate("approach", approach, 2, *state)
-    parameters = np.ravel(equations.numeric.arguments(*state)[4])
-    values = dict(zip(equations.parameters, parameters, strict=True))
-    for point, (gap, rate) in zip(points, known, strict=True):
+    arguments = equations.numeric.arguments(*state)
+    values = dict(zip(equations.parameters, np.ravel(arguments[4]), strict=True))
+    known = approach(equations, points)(*arguments)
+    for point, gap, rate in zip(points, *known, strict=True):
         name = point.switches.get("touching")
         if name and not values[name] and max(gap, rate) <= GIVEN:
             raise ArgumentError(

@@ -203,7 +203,7 @@ class SciPy(Integrator):
         return not self._is_lost()
 
     def _limit_growth(self) -> None:
-        """See ``longer`` of steps.c."""
+        """As ``longer`` of steps.c, but by what a step grows to: SciPy does not tell its error."""
         step, following = self._solver.step_size, self._solver.h_abs
         unseen = 0.9 * (self.problem.rtol / UNSEEN) ** (1 / ORDERS[self._kind])
         if step and following > min(unseen, LARGEST_FACTOR) * step:
