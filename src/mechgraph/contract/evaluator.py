@@ -32,9 +32,11 @@ from .terms import Terms
 
 ARGUMENTS = ("coordinates", "speeds", "time", "inputs", "parameters", "accelerations")
 CONTRADICTION = 1e-6  # relative error of A u̇ + b = 0 that is no rounding
-NO_INERTIA = 1e-12  # of a motion, free of units, that counts as none
 NAMED = 6  # speeds in a message
 UNKNOWN = 1e-2  # relative error of u̇ that leaves nothing worth telling
+# least eigenvalue of M + AᵀA, free of units, that counts as none: it is known to one rounding of
+# its largest entries, which are one, so that less leaves a relative error of more than UNKNOWN
+NO_INERTIA = EPSILON / UNKNOWN
 SMALL_ROW = 1e-5  # of A, beside the largest, which may be nothing but rounding if it is smaller
 CLOSED = 1e-13  # relative error of A u̇ + b = 0 up to which a closure inside a kernel is taken
 NO_VALUE = "has no value"
@@ -332,17 +334,23 @@ class Evaluator:
         self, error: np.ndarray, q: Any, u: Any, t: Any, inputs: Any, parameters: Any
     ) -> None:
         """Refuse accelerations of which nothing is known, and warn of those that are known badly,
-        by their relative error."""
+        by their relative error.
+
+        A closure's own error tells only that something is wrong: how much rounding leaves of an
+        inertia that is zero depends on the closure and on the processor. Whether there is any is
+        asked of M and A themselves.
+        """
         worst = float(np.max(error, initial=0.0))
-        if not worst < UNKNOWN:
+        if worst <= BADLY_KNOWN:
+            return
+        inertia, names = min(self._weakest(q, u, t, parameters))
+        if not worst < UNKNOWN or inertia < NO_INERTIA:
             raise ArgumentError(self.undetermined_message(q, u, t, inputs, parameters))
-        if worst > BADLY_KNOWN:
-            warnings.warn(
-                f"the accelerations are known to about {worst:.0e} only (relative): the mass "
-                f"matrix is nearly singular; hardly anything that moves with "
-                f"{self.weakest(q, u, t, parameters)} has inertia",
-                stacklevel=5,
-            )
+        warnings.warn(
+            f"the accelerations are known to about {worst:.0e} only (relative): the mass matrix "
+            f"is nearly singular; hardly anything that moves with {names} has inertia",
+            stacklevel=5,
+        )
 
     def _warn_of_doubt(self, rows: np.ndarray) -> None:
         """Say so where a row is neither a constraint for sure nor none."""

@@ -24,7 +24,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +34,6 @@ from .process import completed
 
 FLAGS = (
     "-O2",
-    "-march=native",
     "-fPIC",
     "-shared",
     "-ffp-contract=fast",
@@ -44,6 +43,8 @@ FLAGS = (
     "-std=gnu11",
     "-w",
 )
+
+WIDTHS = {"x86-64": 2, "x86-64-v2": 2, "x86-64-v3": 4, "x86-64-v4": 8}  # doubles in a register
 
 VERSION_SECONDS = 20.0  # for a compiler to say its version
 # for a compiler to finish: about twenty times what gcc takes, and what a busy machine may add
@@ -68,6 +69,11 @@ class Compiler:
 
     command: tuple[str, ...]
     version: str
+
+    def march(self) -> str:
+        """The option for the target; zig writes the names of processors with underscores."""
+        is_zig = Path(self.command[0]).stem == "zig"
+        return f"-march={target().replace('-', '_') if is_zig else target()}"
 
 
 class Library(ctypes.CDLL):
@@ -140,6 +146,12 @@ def _version(command: list[str]) -> str:
     return done.stdout.splitlines()[0] if done.stdout and not done.returncode else ""
 
 
+def target() -> str:
+    """The processor that kernels are compiled for: ``MECHGRAPH_TARGET`` (x86-64-v2, …), else the
+    one of this machine."""
+    return os.environ.get("MECHGRAPH_TARGET") or "native"
+
+
 @functools.cache
 def processor() -> str:
     """The features of the processor that -march=native depends on."""
@@ -151,9 +163,13 @@ def processor() -> str:
     return next(features, platform.machine())
 
 
-@functools.cache
 def lanes() -> int:
-    """How many doubles a vector register of this machine holds."""
+    """How many doubles a vector register of the target holds."""
+    return WIDTHS.get(target()) or _native_lanes()
+
+
+@functools.cache
+def _native_lanes() -> int:
     features = set(processor().split())
     if "avx512f" in features:
         return 8
@@ -224,7 +240,7 @@ def _is_open(folder: Path) -> bool:
 def key_of(*parts: str | bytes) -> str:
     """The name under which a library is cached."""
     digest = hashlib.sha256()
-    for part in (*parts, str(find_compiler()), " ".join(FLAGS), processor()):
+    for part in (*parts, str(find_compiler()), " ".join(FLAGS), target(), processor()):
         data = part.encode() if isinstance(part, str) else part
         digest.update(len(data).to_bytes(8, "little") + data)
     return digest.hexdigest()
@@ -274,7 +290,8 @@ def build(key: str, source: str) -> Path:
     with tempfile.TemporaryDirectory(prefix=FOLDERS, dir=library.parent) as work:
         text, made, note = (Path(work) / f"kernel.{kind}" for kind in ("c", "so", "sha256"))
         text.write_text(f"{source}\n{_sealed(key)}\n", encoding="utf-8")
-        _compile(compiler, ["-o", str(made), str(text), "-lm"], len(source))
+        arguments = [compiler.march(), "-o", str(made), str(text), "-lm"]
+        _compile(compiler, arguments, len(source))
         made.chmod(0o700)
         note.write_text(_record(key, made))
         _put(note, record)
@@ -315,8 +332,7 @@ def build_portable(source: Path, library: Path, size: int) -> None:
     compiler = find_compiler()
     if compiler is None:
         raise CompilationFailure("no C compiler")
-    flags = [flag for flag in FLAGS if flag != "-march=native"]
-    _compile(compiler, ["-o", str(library), str(source), "-lm"], size, flags)
+    _compile(compiler, ["-o", str(library), str(source), "-lm"], size)
     try:
         handle = ctypes.CDLL(str(library))._handle
     except OSError as error:
@@ -324,12 +340,9 @@ def build_portable(source: Path, library: Path, size: int) -> None:
     getattr(_ctypes, "FreeLibrary" if os.name == "nt" else "dlclose")(handle)
 
 
-def _compile(
-    compiler: Compiler, arguments: list[str], size: int, flags: Sequence[str] | None = None
-) -> None:
+def _compile(compiler: Compiler, arguments: list[str], size: int) -> None:
     """Run the compiler; one that once did not finish in time is not waited for again."""
-    chosen, seconds = FLAGS if flags is None else flags, _time_limit(size)
-    command = [*compiler.command, *chosen, *arguments]
+    command, seconds = [*compiler.command, *FLAGS, *arguments], _time_limit(size)
     late = f"{command[0]} did not finish in time; MECHGRAPH_CC_TIMEOUT=seconds gives it more"
     attempt = compiler, os.environ.get("MECHGRAPH_CC_TIMEOUT")
     if attempt in _late:
