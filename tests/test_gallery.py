@@ -35,6 +35,7 @@ CHECKED = [
 ]
 
 
+@pytest.mark.smoke("double_pendulum", "fourbar", "bouncing_ball")
 @pytest.mark.machine_code
 @pytest.mark.parametrize("name", CHECKED)
 def test_own_check(name):
@@ -64,6 +65,7 @@ def test_complete(name):
     assert example.system().describe()
 
 
+@pytest.mark.smoke("double_pendulum", "fourbar")
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "options"), BUILT, ids=NAMED)
 def test_formalisms_and_closures_agree_at_the_start(name, options):

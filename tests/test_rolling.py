@@ -201,6 +201,7 @@ def ball(system: mg.System, radius: float = 0.1, mass: float = 1.5) -> mg.Body:
     return loose(system, mass=mass, com=(0, 0, 0), inertia=(0.4 * mass * radius**2,) * 3)
 
 
+@pytest.mark.smoke("newton-euler")
 @FORMALISMS
 def test_a_ball_rolls_down_with_five_sevenths(formalism):
     system, slope = mg.System("slope", gravity=(0, 0, -G)), 0.3

@@ -86,6 +86,7 @@ def hostile_run() -> mg.Trajectory:
 # --- description ----------------------------------------------------------------------------------
 
 
+@pytest.mark.smoke
 def test_description_of_a_loop_names_its_redundant_rows() -> None:
     text = four_bar().describe()
     assert "6·3 − 20 (joints) = -2" in text
@@ -280,6 +281,7 @@ def test_unknown_operation_is_refused_by_name() -> None:
         evaluate(function, sp.symbols("x,"), Plain())
 
 
+@pytest.mark.smoke
 def test_double_pendulum_prints_as_in_the_textbook() -> None:
     for formalism in ("newton-euler", "appell", "lagrange", "kane"):
         text = equations_text(double_pendulum().equations(formalism))
@@ -399,6 +401,7 @@ def test_latex_names_escape_what_latex_reads() -> None:
 # --- plots ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.smoke
 def test_plot_has_panels_with_units_and_leaves_no_state(loop_run: mg.Trajectory, tmp_path) -> None:
     figure = loop_run.plot(path=tmp_path / "run.png")
     titles = [axes.get_title(loc="left") for axes in figure.axes]
