@@ -1,5 +1,5 @@
-"""What every test finds: a cache of compiled kernels that belongs to this test run alone, and models
-that are interpreted; and the lanes: the smoke tests, and the long tail of large families."""
+"""What every test finds: a cache of compiled kernels that belongs to this test run alone, and
+models that are interpreted; and the lanes: smoke tests, and the long tail of large families."""
 
 from __future__ import annotations
 
