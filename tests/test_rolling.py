@@ -187,7 +187,13 @@ def in_a_bowl(touch: str = "roll", **options) -> mg.System:
     return system
 
 
-@pytest.mark.parametrize("name", AGREEING)
+# the ellipsoid shows it of what rolls; a disc has its classical equations below
+LONG = ("rolling disc",)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in AGREEING]
+)
 def test_every_formalism_agrees(name):
     found = mg.agreement(AGREEING[name](), states=3)
     assert found.ok, str(found)
