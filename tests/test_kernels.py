@@ -31,6 +31,8 @@ from mechgraph.kernels import Kernel, compiler, emit, kernel, native, roll
 from mechgraph.kernels.program import BINARY, UNARY, Program, trace
 from random_systems import random_loop, random_state, random_tree
 
+pytestmark = pytest.mark.machine_code
+
 WIDTHS = (1, 2, 4, 8)  # compilers make do with narrower registers
 UNCONTRACTED = tuple(flag.replace("contract=fast", "contract=off") for flag in compiler.FLAGS)
 

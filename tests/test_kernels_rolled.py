@@ -21,6 +21,8 @@ import mechgraph as mg
 from mechgraph.kernels import Kernel, blocks, compiler, emit, kernel, native, roll
 from mechgraph.kernels.program import Program, trace
 
+pytestmark = pytest.mark.machine_code
+
 # gcc 12 contracts sums beside differences even so, where it makes vectors of scalars
 UNCONTRACTED = (
     *(flag.replace("contract=fast", "contract=off") for flag in compiler.FLAGS),

@@ -19,6 +19,8 @@ from mechgraph.kernels.stepping import METHODS
 from mechgraph.studies.simulation.crossings import ROUNDING
 from mechgraph.studies.simulation.search import sign_changes
 
+pytestmark = pytest.mark.machine_code
+
 G = 9.81
 
 IN_C, SCIPY = "in C", "SciPy's"

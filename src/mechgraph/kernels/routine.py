@@ -14,7 +14,15 @@ import numpy as np
 from casadi import SX
 
 from ..tables.graph import settled
-from .compiler import CompilationFailure, cached, find_compiler, key_of, load, report
+from .compiler import (
+    CompilationFailure,
+    cached,
+    find_compiler,
+    is_automatic,
+    key_of,
+    load,
+    report,
+)
 from .emit import emitter_text, routine_text
 from .kernel import AUTOMATIC, SECONDS_PER_OPERATION
 from .program import trace
@@ -40,7 +48,8 @@ class Routine:
         self.spent = 0.0  # seconds of the runs that it is for
         self._thread: threading.Thread | None = None
         self._failed = find_compiler() is None
-        if not self._failed and self.function.n_instructions() <= LOOKED_UP:
+        small = self.function.n_instructions() <= LOOKED_UP
+        if not self._failed and small and is_automatic():
             self._failed = cached(self._key) is not None and not self.compile()
 
     @property
@@ -63,14 +72,14 @@ class Routine:
         would take longer than this."""
         ready = self.native is not None or self._thread is not None or self._failed
         pays = self.function.n_instructions() <= seconds / SECONDS_PER_OPERATION
-        if not ready and pays and self.function.n_instructions() <= LARGEST:
+        if not ready and pays and self.function.n_instructions() <= LARGEST and is_automatic():
             self._thread = threading.Thread(target=self.compile, daemon=True)
             self._thread.start()
 
     @property
     def is_quick_to_compile(self) -> bool:
-        """Whether that takes seconds, not minutes."""
-        return int(self.function.n_instructions()) <= AUTOMATIC
+        """Whether that takes seconds, not minutes, and may be done unasked."""
+        return int(self.function.n_instructions()) <= AUTOMATIC and is_automatic()
 
     def compile(self) -> bool:
         """Compile it now, or wait until it is; False if there is no machine code to be had."""
