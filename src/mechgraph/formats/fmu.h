@@ -28,7 +28,7 @@
 enum { TIME = 0, STATES = 1, DERIVATIVES = STATES + NY, PARAMETERS = DERIVATIVES + NY, INPUTS = PARAMETERS + NP,
        OUTPUTS = INPUTS + NW, INDICATORS = OUTPUTS + NO, VARIABLES = INDICATORS + NZ };
 enum { OK, WARNING, DISCARD, ERROR }; /* what functions return: good, good, perhaps better elsewhere, wrong */
-enum { CAPACITY = 256, ROWS = 2, STANDSTILL = 100, SETTLING = 60, SMALL = 300 };
+enum { ROWS = 2, STANDSTILL = 100, SETTLING = 60, SMALL = 300 };
 
 #ifdef _WIN32
 #define FMI_EXPORT __declspec(dllexport)
@@ -57,13 +57,6 @@ typedef struct {
     const char *trouble;
     /* of the integrator */
     Run run;
-    double at[NX], result[AT_LEAST_ONE(LARGER(NY, NZ))], y[AT_LEAST_ONE(NY)], slope[AT_LEAST_ONE(NY)];
-    double fresh[AT_LEAST_ONE(NY)], ended[AT_LEAST_ONE(NY)], stage[AT_LEAST_ONE(NY)];
-    double K[16 * NY + 1], F[7 * NY + 1], Z[3 * NY + 1], W[3 * NY + 1], P[3 * NY + 1];
-    double J[NY * NY + 1], LU[NY * NY + 1], G[(5 + 4 * DEPTH) * 2 * NZ + 1], probe[NZ + 1], size[NZ + 1];
-    double unsure[NZ + 1], low[NZ + 1], from[CAPACITY], to[CAPACITY], trace[ROWS * (NY + 1)];
-    double complex CLU[NY * NY + 1], right[NY + 1];
-    long pivots[NY + 1], cpivots[NY + 1], side[NZ + 1], after[NZ + 1], which[CAPACITY];
 #if NC
     /* contacts: the sides of their margins (0: on none yet), their modes, events in one moment; and room, which is no part of
        the state */
@@ -73,6 +66,7 @@ typedef struct {
     double *room;
     long *whole;
 #endif
+    double memory[]; /* of the run */
 } Model;
 
 static int flow(const double *x, double *work, double *ydot) { flow_run(x, work, ydot); return 0; }
@@ -83,7 +77,7 @@ static int surface(const double *x, double *work, double *z) { surface_run(x, wo
 #define HANDED(name) \
     static int contact_##name(const double *x, double *work, double *out) { contact_##name##_run(x, work, out); return 0; }
 HANDED(gaps)
-HANDED(seen)
+HANDED(quantities)
 HANDED(rings)
 HANDED(terms)
 HANDED(law)
@@ -102,21 +96,33 @@ static int all_finite(const double *values, long count) {
 
 /* --- instances ---------------------------------------------------------------------------------------------------- */
 
+static Run new_run(void) {
+    Run r = {.n = NY, .moving = NY, .surfaces = NZ, .pieces = PIECES, .width = NX, .rows = ROWS, .load = LOAD};
+    r.longest = r.blind = INFINITY, r.watching = NY <= SMALL;
+#if NC
+    r.margins = NM;
+#endif
+    return r;
+}
+
+/* How large a model is, with all that its run points to. */
+static size_t model_size(void) {
+    Run r = new_run();
+    return sizeof(Model) + run_create(&r, NULL);
+}
+
 /* Everything that the integrator points to lies in the model. */
 static void connect(Model *m) {
     Run *r = &m->run;
     r->flow = flow, r->keep = KEEPING ? way_back : NULL, r->surface = surface;
-    r->x = m->at, r->result = m->result, r->work = m->work, r->y = m->y, r->ydot = m->slope, r->fresh = m->fresh;
-    r->kept = m->ended, r->stage = m->stage, r->K = m->K, r->F = m->F, r->Z = m->Z, r->W = m->W, r->P = m->P;
-    r->J = m->J, r->LU = m->LU, r->CLU = m->CLU, r->right = m->right, r->G = m->G, r->probe = m->probe;
-    r->pivots = m->pivots, r->cpivots = m->cpivots, r->side = m->side, r->after = m->after, r->which = m->which;
-    r->size = m->size, r->unsure = m->unsure, r->low = m->low, r->from = m->from, r->to = m->to, r->trace = m->trace;
+    r->work = m->work;
+    run_create(r, m->memory);
 #if NC
     Contacts *c = &m->contacts;
     long *of = m->modes;
     c->x = m->x, c->work = m->work, c->room = m->room, c->whole = m->whole, c->point = points;
     c->modes = (Modes){of, of + NC, of + 2 * NC, of + 3 * NC, of + 4 * NC, of + 5 * NC, m->heads, m->heads + 2 * NC};
-    c->gaps = contact_gaps, c->seen = contact_seen, c->rings = contact_rings, c->terms = contact_terms;
+    c->gaps = contact_gaps, c->quantities = contact_quantities, c->rings = contact_rings, c->terms = contact_terms;
     c->law = contact_law, c->places = contact_places, c->shifted = contact_shifted, c->energy = contact_energy;
     c->coordinates = NQ, c->speeds = NU, c->rows = NA, c->held = NHELD, c->velocities = NVELOCITIES, c->points = NC;
     c->gravity = GRAVITY;
@@ -128,14 +134,10 @@ static void connect(Model *m) {
 static void restart(Model *m) {
     static const double start[] = START;
     memcpy(m->x, start, sizeof m->x);
-    memset(&m->run, 0, sizeof m->run);
-    memset(m->size, 0, sizeof m->size);
+    m->run = new_run();
+    memset(m->memory, 0, run_create(&m->run, NULL));
     m->tolerance = TOLERANCE, m->is_running = 0, m->has_changed = 1, m->standing = 0, m->latest = -INFINITY;
-    m->run.n = m->run.moving = NY, m->run.surfaces = NZ, m->run.pieces = PIECES, m->run.capacity = CAPACITY, m->run.rows = ROWS;
-    m->run.stride = 1, m->run.patience = 15, m->run.load = LOAD, m->run.longest = m->run.blind = INFINITY;
-    m->run.watching = NY <= SMALL;
 #if NC
-    m->run.margins = NM;
     memset(m->margin_side, 0, sizeof m->margin_side);
     memset(m->modes, 0, sizeof m->modes);
     memset(m->heads, 0, sizeof m->heads);
@@ -154,7 +156,7 @@ static void free_model(Model *m) {
 }
 
 static Model *new_model(void) {
-    Model *m = calloc(1, sizeof(Model));
+    Model *m = calloc(1, model_size());
 #if NC
     if (m) {
         m->room = malloc((size_t)contacts_room(NQ, NU, NA, NC, points) * sizeof(double));
@@ -168,8 +170,8 @@ static Model *new_model(void) {
 
 /* A copy, for a return to it. */
 static int remembered(Model *m, Model **copy) {
-    if (!*copy) *copy = malloc(sizeof(Model));
-    if (*copy) **copy = *m;
+    if (!*copy) *copy = malloc(model_size());
+    if (*copy) memcpy(*copy, m, model_size());
     else m->trouble = "there is no memory for a copy";
     return *copy ? OK : ERROR;
 }
@@ -180,10 +182,10 @@ static void restore(Model *m, const Model *from) {
 #if NC
     double *room = m->room;
     long *whole = m->whole;
-    *m = *from;
+    memcpy(m, from, model_size());
     m->room = room, m->whole = whole;
 #else
-    *m = *from;
+    memcpy(m, from, model_size());
 #endif
     m->environment = environment, m->logger = logger;
     connect(m);
@@ -386,7 +388,7 @@ static int settle_contacts(Model *m) {
         return ERROR;
     }
     m->contacts.standing = m->contact_events;
-    int why = contacts_settle(&m->contacts), status = OK;
+    int why = contacts_resolve(&m->contacts), status = OK;
     if (why || !all_finite(m->x, NY)) {
         m->trouble = failures[why ? why : UNKNOWN];
         return ERROR;
@@ -461,12 +463,12 @@ static int begin(Model *m) {
     int changed, status = update(m, &changed);
     if (status > WARNING) return status;
     r->rtol = m->tolerance, r->atol = m->tolerance / 100, r->stopped = 0;
-    memset(m->side, 0, sizeof m->side);
+    memset(r->side, 0, NZ * sizeof(long));
 #if NC
     r->rtol = fmin(r->rtol, LARGEST_TOLERANCE);
-    memcpy(m->side, m->margin_side, sizeof m->margin_side);
+    memcpy(r->side, m->margin_side, sizeof m->margin_side);
 #endif
-    memcpy(m->at, m->x, sizeof m->x);
+    memcpy(r->x, m->x, sizeof m->x);
     memcpy(r->y, m->x, NY * sizeof(double));
     r->t = m->x[NY];
     steps_begin(r);

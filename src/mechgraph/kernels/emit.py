@@ -6,7 +6,6 @@ from __future__ import annotations
 import functools
 import re
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
 from .blocks import print_blocks
@@ -70,10 +69,11 @@ INCLUDED = re.compile(r'^#include "(.+)"\n', re.MULTILINE)
 EMITTER = ("lanes.h", "rollout.h", "program.py", "roll.py", "blocks.py", "emit.py")
 
 
-def text_of(name: str) -> str:
-    """The text of a file beside this one, with what it includes from its folder."""
-    text, folder = files(__package__).joinpath(name).read_text(encoding="utf-8"), Path(name).parent
-    return INCLUDED.sub(lambda found: text_of((folder / found[1]).as_posix()), text)
+def text_of(name: str | Path) -> str:
+    """The text of a file beside this one, or anywhere, with what it includes from its folder."""
+    path = Path(__file__).parent / name
+    text = path.read_text(encoding="utf-8")
+    return INCLUDED.sub(lambda found: text_of(path.parent / found[1]), text)
 
 
 @functools.cache

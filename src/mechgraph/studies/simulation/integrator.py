@@ -1,24 +1,31 @@
-"""What an integrator is given, what it does, and how it may fail."""
+"""What an integrator is given, what it does, and how it may fail.
+
+``rk8`` (explicit, of order 8, also under its name ``dop853``), ``rk45`` (explicit, of order 5) and
+``radau`` (implicit, of order 5, for stiff systems) are in C, in ``runtime``; by default a run
+begins with the first and changes over to the last where it turns out to be stiff, and back.
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import casadi as ca
 import numpy as np
 from casadi import SX
 
 from ...errors import SimulationError
 from ...kernels.flow import Flow
 from ...kernels.routine import Routine
-from ...kernels.stepping import Sampling
+from ...runtime.stepper import GO_ON, NOT_STIFF, STIFF, TOO_SMALL, Sampling, Stepper
 
 if TYPE_CHECKING:
     from .loop import Call, Loop
 
-DEFAULT = "rk8, radau where it is stiff"
+SMALL = 300  # states beyond which no run changes over to the implicit method by itself
+JUMP = 1e-2  # by keeping the constraints, in proportion: what no drift explains
+WAITING = ("rk8", "radau")  # asked for, they wait for a compiler that takes seconds
 
 
 class IntegrationFailure(SimulationError):
@@ -116,36 +123,63 @@ class Problem:
         self.loop.now["own"][:] = y[moving - self.motion.own.numel() : moving]
 
 
-class Integrator(ABC):
-    """Goes on step by step; fills in the output; counts what it did.
+class Integrator:
+    """Goes on step by step, on the functions of a problem; fills in the output; counts what it did.
 
     Its times count from the start of the run: a motion is known as well whenever it begins.
+    Constraints are kept at every step by ``kept``, an expression of the whole state.
     """
 
-    tier = "interpreter"  # what evaluates the right-hand side
-    finite = True  # whether the slopes at the present state are
+    method: str  # its name; the one it begins with, if it changes over by itself
+    shown_method: str  # as the statistics tell it
+    tier: str  # what evaluates the right-hand side
+    finite: bool  # whether the slopes at the present state are
     jumped = False  # whether what keeps the constraints moves things however short a step is
     changes: tuple[tuple[float, str], ...] = ()  # when it went on by which other method
-    rough: tuple[float, float] = (0.0, 0.0)  # the largest error that was rounding, and when
+    rough: tuple[float, float]  # the largest error that was rounding, and when
     t: float  # the present moment
     y: np.ndarray  # the present state
     times: np.ndarray  # of the output
     sides: np.ndarray  # the sign of each surface, as it was last; zero if it never had one
 
-    def __init__(self, method: str, problem: Problem) -> None:
-        self.method, self.problem = method, problem
-        self.steps = self.evaluations = 0
+    def __init__(self, method: str | None, problem: Problem, kept: SX | None = None) -> None:
+        self.problem, self.method = problem, method or "rk8"
+        self.shown_method = self.method
         self.log: list[np.ndarray] = []  # of samples: the moment, and what is told from then on
+        self._began: tuple[float, float] | None = None
+        motion, surfaces, samplings = problem.motion, problem.surfaces, problem.samplings()
+        flow = problem.routine("flow", motion.slope)
+        keep = None if kept is None else problem.routine("keep", kept)
+        surface = problem.routine("surfaces", surfaces) if surfaces.numel() else None
+        for routine in (flow, keep, surface, *(each.ask for each in samplings)):
+            if isinstance(routine, Routine) and method in WAITING and routine.is_quick_to_compile:
+                routine.compile()
+        self._stepper = Stepper(
+            self.method,
+            flow,
+            keep,
+            surface,
+            moving=max(1, problem.moving),
+            margins=problem.margins,
+            pieces=problem.pieces,
+            constants=np.concatenate([problem.constants, problem.loop.numbers]),
+            rtol=problem.rtol,
+            atol=problem.atol,
+            longest=problem.longest,
+            blind=problem.blind,
+            origin=problem.begin,
+            signal=problem.write_signal if problem.loop.calls else None,
+            signalled=bool(ca.depends_on(surfaces, motion.w)) if surfaces.numel() else False,
+            samplings=samplings,
+            held=len(problem.loop.numbers),
+            watching=method is None and problem.size <= SMALL,
+        )
+        self.sides = self._stepper.arrays["side"]
 
     @property
     def now(self) -> float:
         """The present moment, as the model is told it."""
         return self.problem.begin + self.t
-
-    @property
-    def shown_method(self) -> str:
-        """Its name, as the statistics tell it."""
-        return "rk8" if self.method == DEFAULT else self.method
 
     def _note(self, samples: np.ndarray) -> None:
         """Keep of some samples those that the output shows, and the last."""
@@ -154,54 +188,96 @@ class Integrator(ABC):
             kept = samples[np.unique([*shown[shown >= 0], len(samples) - 1])]
             self.log.append(np.hstack([self.problem.begin + kept[:, :1], kept[:, 1:]]))
 
-    @abstractmethod
     def begin(self, t: float, y: np.ndarray, constants: np.ndarray) -> None:
         """Go on from this state with these parameters."""
+        try:
+            self._stepper.begin(t, y, constants)
+        finally:
+            self._look()
 
-    @abstractmethod
     def output(self, times: np.ndarray) -> None:
         """From now on fill in states at these times."""
+        self.times, self._out = times, self._stepper.output(times)
 
-    @abstractmethod
     def filled(self) -> np.ndarray:
         """The states at those of these times that have been passed."""
+        return self._out[: self._stepper.run.done]
 
-    @abstractmethod
     def run(self, end: float, seconds: float) -> int:
         """Steps up to ``end``, for some seconds: END, GO_ON, TOO_SMALL, or CROSSING; then the last
         step is not taken yet."""
+        try:
+            why = self._stepper.integrate(end, seconds)
+        except IntegrationFailure:  # of an input in Python: go on up to where that is
+            if self.problem.loop.samplers or not self._stepper.shorten():
+                raise
+            return GO_ON
+        finally:
+            self._look()
+        if why in (STIFF, NOT_STIFF):
+            method = "radau" if why == STIFF else "rk8"
+            self.changes = (*self.changes, (self.now, method))
+            self._stepper.change_over(method)
+            return GO_ON
+        self.jumped = why == TOO_SMALL and self._stepper.jump > JUMP
+        self._consider_machine_code(end)
+        return why
 
-    @abstractmethod
+    def _consider_machine_code(self, end: float) -> None:
+        """Start a compiler in the background, if the rest of the way is expected to take longer, or
+        as much has been spent already, in this run and others."""
+        if self._began is None:
+            self._began = self.t, self._stepper.spent
+        start, before = self._began
+        spent = self._stepper.spent - before
+        rest = spent * (end - self.t) / (self.t - start) if self.t > start else 0.0
+        self._stepper.hasten(rest + self._stepper.spent)
+
+    def _look(self) -> None:
+        run = self._stepper.run
+        self.t, self.y = run.t, self._stepper.state.copy()
+        self.steps, self.evaluations, self.tier = run.steps, run.evaluations, self._stepper.tier
+        self.rough = run.rough, self.problem.begin + run.rough_at
+        self.finite = bool(np.isfinite(self._stepper.arrays["ydot"]).all())
+        if self.problem.loop.samplers:
+            self._note(self._stepper.samples())
+        self.problem.look(self._stepper.arrays["x"], self.y)
+
     def crossings(self) -> list[tuple[int, float, float]]:
         """Of that step: which surface changes its sign between which moments."""
+        return self._stepper.crossings()
 
     @property
-    @abstractmethod
     def after(self) -> np.ndarray:
         """The sides after that step."""
+        return self._stepper.arrays["after"]
 
     @property
-    @abstractmethod
     def until(self) -> float:
         """Where that step ends."""
+        return float(self._stepper.run.until)
 
-    @abstractmethod
     def glimpse(self, moment: float) -> np.ndarray:
         """The surfaces at a moment within that step, by interpolation; before any attempt."""
+        return self._stepper.glimpse(moment)
 
-    @abstractmethod
     def attempt(self, moment: float) -> np.ndarray:
         """The surfaces at a moment within that step, by a step that ends there."""
+        return self._stepper.attempt(moment)
 
-    @abstractmethod
     def take(self) -> None:
         """Take that step as it is."""
+        self._stepper.take()
+        self._look()
 
-    @abstractmethod
     def take_until(self, moment: float, earliest: float) -> bool:
         """Take that step only up to a moment; False if that is not good enough, and it was taken
         only half of the way to the earliest moment of interest."""
+        taken = self._stepper.take_until(moment, earliest)
+        self._look()
+        return taken
 
-    @abstractmethod
     def trace(self) -> tuple[np.ndarray, np.ndarray]:
         """Times, as the model is told them, and states along the way, whatever the output is."""
+        times, states = self._stepper.trace()
+        return self.problem.begin + times, states

@@ -20,13 +20,13 @@ from ...contract.evaluator import searching
 from ...errors import ArgumentError, SimulationError, UnsupportedError
 from ...interrupts import Interrupts, ending_interrupts, remembered_interrupts, taken
 from ...kernels.kinks import kinks
-from ...kernels.stepping import CROSSING, METHODS, TOO_SMALL
 from ...motion.motion import Motion
 from ...results.trajectory import Trajectory
+from ...runtime.stepper import CROSSING, METHODS, TOO_SMALL
 from ...tables.series import check_covered
 from ..assembly.assemble import assemble
-from ..contact.machine import Machine
 from ..contact.modes import Contacts
+from ..contact.resolution import Resolution
 from .context import Context
 from .crossings import Crossings, Met, Surfaces
 from .diagnosis import (
@@ -45,7 +45,6 @@ from .integrator import (
     JumpingConstraint,
     Problem,
 )
-from .integrators import make_integrator
 from .loop import InputFailure
 from .recorder import Recorder
 from .stabilized import Stabilized
@@ -161,14 +160,15 @@ def simulate(
         further = loop.own_start, np.zeros(motion.work.numel())
         recorder = Recorder(context, t, elapsed, *state, *further, kept)
         crossings = Crossings(integrator, surfaces, watch)
+        resolution = None
         if contacts is not None:
             contacts.check_start(t, *state)
-            contacts.machine = Machine.of(contacts, problem)
+            resolution = Resolution(contacts, problem)
     began = clock.perf_counter()
     outcome, failure = "finished", None
     try:
         with remembered_interrupts() as interrupts:
-            _run(integrator, recorder, crossings, contacts, progress, interrupts)
+            _run(integrator, recorder, crossings, resolution, progress, interrupts)
         if watch.stopped:
             outcome = f"stopped by event {watch.stopped!r}"
     except KeyboardInterrupt:
@@ -274,7 +274,7 @@ def _integrator(
     equations: Equations, method: str | None, problem: Problem, drift: str
 ) -> Integrator:
     if drift != STABILIZED or not equations.constraints:
-        return make_integrator(method, problem)
+        return Integrator(method, problem, problem.motion.kept_state)
     if method not in (None, "radau"):
         raise UnsupportedError(
             f"drift={STABILIZED!r} is integrated by 'radau', got method={method!r}; leave it out, "
@@ -307,7 +307,7 @@ def _run(
     integrator: Integrator,
     recorder: Recorder,
     crossings: Crossings,
-    contacts: Contacts | None,
+    resolution: Resolution | None,
     progress: bool | None,
     interrupts: Interrupts,
 ) -> None:
@@ -315,8 +315,8 @@ def _run(
     end, watch = float(recorder.elapsed[-1]), crossings.watch
     integrator.output(recorder.elapsed[1:])
     integrator.begin(0.0, recorder.last[1], recorder.constants)
-    if contacts is not None:
-        _settle(integrator, recorder, contacts)
+    if resolution is not None:
+        _resolve_contacts(integrator, recorder, resolution)
     with _bar(len(recorder.times) - 1, progress) as bar:
         while integrator.t < end:
             interrupts.check()
@@ -335,9 +335,9 @@ def _run(
                 return
             if met is Met.KINK:
                 integrator.begin(integrator.t, integrator.y, recorder.constants)
-            if met is Met.CONTACTS and contacts is not None:
-                contacts.count_standstill(integrator.t, integrator.now)
-                _settle(integrator, recorder, contacts)
+            if met is Met.CONTACTS and resolution is not None:
+                resolution.contacts.count_standstill(integrator.t, integrator.now)
+                _resolve_contacts(integrator, recorder, resolution)
 
 
 def _keep_last(integrator: Integrator, recorder: Recorder) -> None:
@@ -370,12 +370,12 @@ def _bar(total: int, progress: bool | None) -> Any:
     return tqdm(total=total, unit="step", delay=1.0, leave=False, disable=shown)
 
 
-def _settle(integrator: Integrator, recorder: Recorder, contacts: Contacts) -> None:
+def _resolve_contacts(integrator: Integrator, recorder: Recorder, resolution: Resolution) -> None:
     """Impacts at the last state, and the modes of the contacts after it; what impacts take of the
     energy is dissipated."""
-    t, y = recorder.last
+    contacts, (t, y) = resolution.contacts, recorder.last
     q, u, own, work = (part[0] for part in recorder.split(y[None]))
-    *after, given = contacts.settle(t, q, u)
+    *after, given = resolution.resolve(t, q, u)
     if len(work) >= 2:
         lost = contacts.energy(t, q, u).sum() - contacts.energy(t, *after).sum() + given
         work[:2] += [given, float(lost)]

@@ -1,4 +1,6 @@
-/* As moment.py. */
+/* Points of contact at one instant, with rows D of their own: along the normal, and along two tangents unless they are smooth.
+   A ring that lies flat has normals at several points around its middle. With all other constraints, impulses x along D
+   change u by Y D^T x, and forces x give the accelerations D udot + bias = W x + c of the rows; `velocity` is theirs. */
 
 /* Some points, with rows of their own: of point chosen[i] from first[i] on, its normals, then its tangents. */
 typedef struct {
@@ -7,7 +9,7 @@ typedef struct {
     double *radii;        /* 0: not flat */
     double *D, *velocity, *change, *Y, *W, *c; /* `change` has a row for each row */
     Terms terms;
-} Moment;
+} ContactInstant;
 
 /* Arms from the middle of a flat ring to points of it, the first of them towards a direction. */
 static void around(double radius, const double *towards, double *arms) {
@@ -16,7 +18,7 @@ static void around(double radius, const double *towards, double *arms) {
         arms[2 * k] = radius * cos(first + TURN * k / AROUND), arms[2 * k + 1] = radius * sin(first + TURN * k / AROUND);
 }
 
-static void add_row(const Contacts *c, Moment *m, double *bias, long to, long row, double by) {
+static void add_row(const Contacts *c, ContactInstant *m, double *bias, long to, long row, double by) {
     long n = c->speeds;
     if (by == 0) return;
     for (long i = 0; i < n; i++) m->D[to * n + i] += by * m->terms.A[row * n + i];
@@ -43,7 +45,7 @@ static void bordered(Contacts *c, const Terms *a, const double *G, long count, c
 }
 
 /* All rows, with flat rings standing on the ends of their arms. */
-static void place_rows(Contacts *c, Moment *m) {
+static void place_rows(Contacts *c, ContactInstant *m) {
     Mark mark = marked(c);
     const Terms *a = &m->terms;
     long n = c->speeds, *is_own = wholes(c, c->rows), *other = wholes(c, c->rows), count = 0, row = 0;
@@ -89,12 +91,12 @@ static void place_rows(Contacts *c, Moment *m) {
 }
 
 /* The points that are chosen, at the present state. */
-static Moment moment_of(Contacts *c, const long *chosen) {
-    Moment m = {0};
+static ContactInstant instant_of(Contacts *c, const long *chosen) {
+    ContactInstant m = {0};
     long n = c->speeds, points = c->points, known = 0;
-    double *ring = ring_seen(c), *seen = NULL;
+    double *ring = ring_quantities(c), *known_forces = NULL;
     for (long k = 0; k < points; k++) known |= chosen[k] && is_always(c->point + k);
-    if (known) ask(c, c->seen, seen = numbers(c, 6 * points));
+    if (known) ask(c, c->quantities, known_forces = numbers(c, 6 * points));
     m.chosen = wholes(c, 4 * points), m.first = m.chosen + points, m.normals = m.first + points;
     m.tangents = m.normals + points;
     m.arms = numbers(c, 2 * AROUND * points), m.loads = numbers(c, points), m.radii = numbers(c, points);
@@ -104,7 +106,7 @@ static Moment moment_of(Contacts *c, const long *chosen) {
         const Point *p = c->point + k;
         long i = m.count++;
         m.chosen[i] = k, m.first[i] = m.rows, m.normals[i] = is_always(p) ? 0 : 1, m.tangents[i] = slips_of(p);
-        if (is_always(p) && seen) m.loads[i] = seen[k];
+        if (is_always(p) && known_forces) m.loads[i] = known_forces[k];
         if (c->modes.flat[k] && ring && is_ring(p)) {
             double towards[2] = {-m.terms.psi[p->level[0]], -m.terms.psi[p->level[1]]};
             m.radii[i] = ring[k], m.normals[i] = AROUND, m.is_armed = 1;
@@ -120,7 +122,7 @@ static Moment moment_of(Contacts *c, const long *chosen) {
 }
 
 /* Turn the points of flat rings, one of them towards the pressure that forces x make. */
-static void align(Contacts *c, Moment *m, const double *x) {
+static void align(Contacts *c, ContactInstant *m, const double *x) {
     double most = largest(m->rows, x);
     for (long i = 0; i < m->count; i++) {
         if (!(m->radii[i] > 0)) continue;

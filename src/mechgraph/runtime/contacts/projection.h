@@ -1,4 +1,4 @@
-/* As projection.py: the way back to the constraints of positions. */
+/* The way back to the constraints of positions. */
 
 /* q displaced by a step along the speeds, on its manifold. */
 static void shift(Contacts *c, const double *step) {

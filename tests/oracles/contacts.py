@@ -1,4 +1,5 @@
-"""What happens at an event of rigid contacts: impacts, and the modes of the points after them.
+"""What happens at an event of rigid contacts, in Python and by LAPACK: what contacts.c is compared
+with.
 
 *Impacts* of one pair of surfaces are one complementarity problem of all its points (see
 ``impacts``). Pairs that rebound come one after the other, the fastest approach first, so that a row
@@ -12,24 +13,23 @@ complementarity problem of all points.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from ..projection import project, shifted
-from ..simulation.integrator import IntegrationFailure
-from .complementarity import NoSolution, Site, responses, solve
-from .impacts import impulses
-from .moment import Moment, contact_terms
+from mechgraph.studies.contact.modes import FLAT, TOUCH, Contacts
+from mechgraph.studies.contact.points import (
+    gravity,
+    quantities,
+    ring_quantities,
+    stuck_forces,
+    values,
+)
+from mechgraph.studies.contact.resolution import driven, endless, warn_of_paradoxes
+from mechgraph.studies.projection import project, shifted
+from oracles.complementarity import NoSolution, Site, responses, solve
+from oracles.contact_instant import ContactInstant, contact_terms
+from oracles.impacts import impulses
 
-if TYPE_CHECKING:
-    from .modes import Contacts
-
-TOUCH = 1e-12  # gaps above −TOUCH (in metres) are no impact yet
 NEAR = 1e-10  # closed points, and those with gaps below this, share in an impact
-FLAT = 1e-10  # rings whose middle is less than this (in metres) over their lowest point lie flat
 STILL = 1e-12  # slower approaches (in metres per second) are none
 IMPACTS = 10_000
 BAND = 1e-5  # relative: what is left to spare of forces that hold, so that no rounding undoes it
@@ -38,8 +38,183 @@ ALIGNED = 4  # times that the points of a flat ring are turned towards its press
 JAMMING = 1e-6  # seconds of acceleration that start an impact without collision
 
 
+class Observed(Contacts):
+    """Contacts of a run, with what is seen of a state."""
+
+    tipping: dict[int, np.ndarray]
+
+    @classmethod
+    def of(cls, contacts: Contacts) -> Observed:
+        """The same modes, which are changed here and there."""
+        made = cls.__new__(cls)
+        vars(made).update(vars(contacts))
+        laws = values(made.equations, made.points, made.context.parameters)
+        made.restitution, made.tangential, made.friction, made.static = laws[:4]
+        made.resting_speed = laws[5]
+        made.rebounding = (made.restitution > 0) | (made.tangential > 0)
+        made.gravity, made.tipping = gravity(made.equations), {}
+        place = {name: k for k, name in enumerate(made.context.parameters)}
+        made._own = [
+            {mode: place[name] for mode, name in point.switches.items()} for point in made.points
+        ]
+        return made
+
+    def closed_parameters(self, lying: int | None = None) -> np.ndarray:
+        """The same as if all points were closed and stuck, and one flat."""
+        values = self.parameters
+        for k, own in enumerate(self._own):
+            values[[at for mode, at in own.items() if mode != "flat" or k == lying]] = 1.0
+        return values
+
+    @property
+    def resting(self) -> np.ndarray:
+        """Speeds below which points do not rebound; they double where events pile up in one
+        moment."""
+        fall = np.sqrt(2 * self.gravity * TOUCH)  # the speed of a fall through what is no gap
+        return np.maximum(self.resting_speed, fall) * 2.0 ** max(0, self.standing - 5)
+
+    def seen(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
+        """For each point: gap, its rate, normal force, tangential force (of sticking), slip speed,
+        the tangential force of its pair, and forces that are rounding."""
+        eqs = self.equations
+        kernel = eqs.numeric.kernel("contacts", lambda: quantities(eqs, self.points), [1] * 7)
+        return tuple(self.evaluated(kernel, t, q, u))
+
+    def ring_seen(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
+        """For each point: radius of the ring, moment of its pressure, its rise;
+        ones if it is none."""
+        if not self.rings.any():
+            return (np.ones(len(self.points)),) * 3
+        eqs = self.equations
+        kernel = eqs.numeric.kernel("rings", lambda: ring_quantities(eqs, self.points), [1] * 3)
+        return tuple(self.evaluated(kernel, t, q, u))
+
+    def _reserve(
+        self,
+        normal: np.ndarray,
+        tangential_force: np.ndarray,
+        together: np.ndarray,
+        small: np.ndarray,
+    ) -> np.ndarray:
+        """μ_s N − |F_t| of the sticking points of each pair of surfaces: the mean with |F_t| as
+        weights, or that of all forces together, if it is less.
+
+        How several points of one pair share the forces is not determined. F_t of least norm is
+        the field of a rigid motion; so for any other shares F′ with the same resultants F·F = F·F′,
+        summed, and if they are within their cones, Σ |F_t|² ≤ Σ |F_t| μ_s N: the mean is negative
+        only if no shares hold. Nor do any if |Σ F_t| > Σ μ_s N.
+        """
+        weights = np.where(self.sticking, tangential_force + small, 0.0)
+        spare = (weights * (self.static * normal - tangential_force)) @ self.same_pair
+        mean = spare / (weights @ self.same_pair + 1e-300)
+        most = np.where(self.sticking, self.static * normal, 0.0) @ self.same_pair
+        return np.minimum(mean, most - together)
+
+    def open(self, k: int) -> None:
+        """Open a point."""
+        self.touching[k] = self.sticking[k] = self.flat[k] = False
+
+    def tip(self, k: int, arm: np.ndarray) -> None:
+        """Let a flat ring tip over one of its points."""
+        self.flat[k] = False
+        self.tipping[k] = arm
+
+    def release(
+        self, t: float, q: np.ndarray, u: np.ndarray, shares: np.ndarray
+    ) -> np.ndarray | None:
+        """Open a point that would pull, or let one slide that friction does not hold; None, if
+        there is none.
+
+        ``shares`` (N and both tangential forces, for each point) keep all conditions, those of the
+        motion may not: on the way from the former to the latter, it is the first that breaks one.
+        So what is left keeps all conditions with the shares that are reached there, which are
+        returned.
+        """
+        _, _, normal, tangential_force, _, together, small = self.seen(t, q, u)
+        spare = normal - self._band(normal)
+        reserve = self._reserve(spare, tangential_force, together, small)
+        pulls = self.touching & (spare < -small / 2)
+        strained = self.sticking & (reserve < -small / 2)
+        if not (pulls | strained).any():
+            return None
+        own = np.column_stack([normal, *self._stuck_forces(t, q, u)])
+        parts = np.full((2, len(self.points)), np.inf)
+        for i in np.flatnonzero(pulls):
+            parts[0, i] = _falling(shares[i, 0], own[i, 0])
+        for i in np.flatnonzero(strained):
+            parts[1, i] = _leaving(shares[i], own[i], self.static[i])
+        slides, k = divmod(int(parts.argmin()), len(self.points))
+        shares = shares + parts.min() * (own - shares)
+        if slides:
+            self.sticking[k] = False
+            self.heading[k] = -shares[k, 1:] / max(np.hypot(*shares[k, 1:]), 1e-300)
+        else:
+            self.open(k)
+        return shares * np.column_stack([self.touching, self.sticking, self.sticking])
+
+    def _stuck_forces(self, t: float, q: np.ndarray, u: np.ndarray) -> list[np.ndarray]:
+        """Along both tangents of each point."""
+        eqs = self.equations
+        kernel = eqs.numeric.kernel("stuck", lambda: stuck_forces(eqs, self.points), [1] * 2)
+        return self.evaluated(kernel, t, q, u)
+
+    def _band(self, normal: np.ndarray) -> np.ndarray:
+        """What has to be left of the normal force of a point of several, whose shares are known no
+        better."""
+        return ~self.always * BAND * (self.same_pair * normal).max(axis=1, initial=0.0)
+
+    def fits(self, t: float, q: np.ndarray, u: np.ndarray) -> bool:
+        """True if no closed point would pull, slide or tip."""
+        _, _, normal, tangential_force, _, together, small = self.seen(t, q, u)
+        radius, moment, _ = self.ring_seen(t, q, u)
+        spare = normal - self._band(normal)
+        least = -small / 2
+        reserve = self._reserve(spare, tangential_force, together, small)
+        return bool(
+            (spare >= least)[self.touching].all()
+            and (reserve >= least)[self.sticking].all()
+            and (spare - moment / radius >= least)[self.flat].all()
+        )
+
+    def held(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, float]:
+        """The nearest speeds that keep closed points closed and sticking ones stuck, and the work
+        of moving bases in it."""
+        eqs = self.equations
+        kernel = eqs.numeric.kernel(
+            "held",
+            lambda: [eqs.terms.M, eqs.terms.A[: eqs.terms.psi.numel(), :], eqs.terms.psi],
+            [2, 2, 1],
+        )
+        M, A, psi = self.evaluated(kernel, t, q, u)
+        active = np.flatnonzero(np.abs(A).max(axis=1, initial=0.0) > 0)
+        A, psi, m = A[active], psi[active], len(active)
+        K = np.block([[M, A.T], [A, np.zeros((m, m))]])
+        found = np.linalg.pinv(K, rcond=1e-13, hermitian=True) @ np.concatenate(
+            [np.zeros(len(M)), psi]
+        )
+        change, impulse = -found[: len(M)], found[len(M) :]
+        return u + change, float((u + change / 2) @ M @ change - impulse @ psi / 2)
+
+
+def _falling(first: float, last: float) -> float:
+    """The part of the way from one number to another after which it is zero; all of it, if it is
+    not."""
+    return max(first, 0.0) / max(first, first - last, 1e-300)
+
+
+def _leaving(first: np.ndarray, last: np.ndarray, friction: float) -> float:
+    """The part θ of the way from one force (N, F) to another after which it leaves its cone; all of
+    it, if it does not: μ²N² − |F|² = a θ² + 2 b θ + c falls through zero."""
+    metric, change = np.array([friction**2, -1.0, -1.0]), last - first
+    a, b, c = metric @ change**2, metric @ (first * change), metric @ first**2
+    squared = b * b - a * c
+    if c <= 0 or squared < 0:
+        return 0.0 if c <= 0 else 1.0
+    return c / max(c, np.sqrt(squared) - b)
+
+
 def settle(
-    contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray
+    contacts: Observed, t: float, q: np.ndarray, u: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """The state after all impacts, closed points without gap, and new modes in ``contacts``.
 
@@ -57,7 +232,7 @@ def settle(
 # --- positions ------------------------------------------------------------------------------------
 
 
-def _near(contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+def _near(contacts: Observed, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
     """Which points are closed or about to be; rings among them that lie flat."""
     contacts.flat[:] = False
     near = contacts.touching | (contacts.approach(t, q, u)[0] < NEAR)
@@ -66,7 +241,7 @@ def _near(contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray) -> np.ndar
 
 
 def _placed(
-    contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray, near: np.ndarray
+    contacts: Observed, t: float, q: np.ndarray, u: np.ndarray, near: np.ndarray
 ) -> tuple[np.ndarray, float]:
     """Positions without gap at points that are closed, or meet and do not rebound, and how much
     potential energy that takes."""
@@ -79,7 +254,7 @@ def _placed(
     return placed, _lift(contacts, t, placed, q, u)
 
 
-def _lifted(contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+def _lifted(contacts: Observed, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
     """Positions in which no open point that hardly moves is still where it met its surface: it
     would meet it again at once; and in which points that were closed without an impact have no gap
     left, so that what they fall through is told as loss."""
@@ -94,7 +269,7 @@ def _lifted(contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray) -> np.nd
     return lifted
 
 
-def _lift(contacts: Contacts, t: float, q: np.ndarray, before: np.ndarray, u: np.ndarray) -> float:
+def _lift(contacts: Observed, t: float, q: np.ndarray, before: np.ndarray, u: np.ndarray) -> float:
     """The potential energy that it took to come here."""
     if np.array_equal(q, before):
         return 0.0
@@ -102,7 +277,7 @@ def _lift(contacts: Contacts, t: float, q: np.ndarray, before: np.ndarray, u: np
 
 
 def _tipped(
-    contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray, by_speed: bool
+    contacts: Observed, t: float, q: np.ndarray, u: np.ndarray, by_speed: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """States in which rings that begin to tip stand on the point over which they do: their lowest
     one could be any, otherwise. What that takes is taken from their speed; a ring that tips by
@@ -144,7 +319,7 @@ def _part(lift: float, twice: float) -> float:
 
 
 def _terms(
-    contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray, lying: int | None = None
+    contacts: Observed, t: float, q: np.ndarray, u: np.ndarray, lying: int | None = None
 ) -> list[np.ndarray]:
     """``contact_terms``, as if all points were closed and stuck, and one flat."""
     eqs = contacts.equations
@@ -153,11 +328,11 @@ def _terms(
 
 
 def _moment(
-    contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray, chosen: np.ndarray
-) -> Moment:
+    contacts: Observed, t: float, q: np.ndarray, u: np.ndarray, chosen: np.ndarray
+) -> ContactInstant:
     radius = contacts.ring_seen(t, q, u)[0]
     rings = {int(k): float(radius[k]) for k in np.flatnonzero(contacts.flat & chosen)}
-    made = Moment(contacts.points, np.flatnonzero(chosen), rings, _terms(contacts, t, q, u))
+    made = ContactInstant(contacts.points, np.flatnonzero(chosen), rings, _terms(contacts, t, q, u))
     if (contacts.always & chosen).any():
         load = contacts.seen(t, q, u)[2]
         made.loads = {int(k): float(load[k]) for k in np.flatnonzero(contacts.always & chosen)}
@@ -165,8 +340,8 @@ def _moment(
 
 
 def _sites(
-    contacts: Contacts,
-    moment: Moment,
+    contacts: Observed,
+    moment: ContactInstant,
     chosen: list[int],
     slips: dict[int, np.ndarray],
     part: float = 1.0,
@@ -197,7 +372,7 @@ def _sites(
 
 
 def _impacts(
-    contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray, near: np.ndarray, lift: float
+    contacts: Observed, t: float, q: np.ndarray, u: np.ndarray, near: np.ndarray, lift: float
 ) -> tuple[np.ndarray, float]:
     """Speeds after all impacts, and the work of moving bases: what T gains, less what the points
     do."""
@@ -220,7 +395,7 @@ class _Hits:
     """Impulses x at the points of a moment, one pair after the other; v are the velocities there
     now, and ``work`` is that of the impulses."""
 
-    def __init__(self, contacts: Contacts, moment: Moment, t: float) -> None:
+    def __init__(self, contacts: Observed, moment: ContactInstant, t: float) -> None:
         self.contacts, self.moment, self.t = contacts, moment, t
         self.v, self.x = moment.velocity.copy(), np.zeros(len(moment.velocity))
         self.work = 0.0
@@ -281,23 +456,11 @@ class _Hits:
         self.v, self.x[rows] = self.v + change, self.x[rows] + x
 
 
-def endless(t: float) -> IntegrationFailure:
-    """For impacts that follow each other."""
-    return IntegrationFailure(f"the impacts at t = {t:.6g} do not come to an end")
-
-
-def driven(contacts: Contacts, chosen: Sequence[int], t: float) -> IntegrationFailure:
-    """For points that no forces keep apart."""
-    return IntegrationFailure(
-        f"surfaces are driven into each other at t = {t:.6g}: {contacts.names(chosen)}"
-    )
-
-
 # --- modes ----------------------------------------------------------------------------------------
 
 
 def _choose_modes(
-    contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray, near: np.ndarray, again: bool = True
+    contacts: Observed, t: float, q: np.ndarray, u: np.ndarray, near: np.ndarray, again: bool = True
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Modes of the points that stay together, the nearest state that keeps closed points closed and
     sticking ones stuck, and the work of moving bases in that."""
@@ -325,7 +488,7 @@ def _choose_modes(
 
 
 def _release(
-    contacts: Contacts, t: float, q: np.ndarray, u: np.ndarray, shares: np.ndarray
+    contacts: Observed, t: float, q: np.ndarray, u: np.ndarray, shares: np.ndarray
 ) -> None:
     """Open points that would pull, and let slide what friction does not hold: how several points
     share a force is not determined, and the motion goes on with shares of its own."""
@@ -336,7 +499,7 @@ def _release(
         shares = left
 
 
-def _candidates(contacts: Contacts, moment: Moment) -> dict[int, np.ndarray]:
+def _candidates(contacts: Observed, moment: ContactInstant) -> dict[int, np.ndarray]:
     """Points that do not part are closed, and those of them that do not slip are stuck, for now;
     directions of the slip of the others."""
     contacts.touching[:], contacts.sticking[:], contacts.heading[:] = contacts.always, False, 0.0
@@ -357,7 +520,7 @@ def _candidates(contacts: Contacts, moment: Moment) -> dict[int, np.ndarray]:
 
 
 def _accelerations(
-    contacts: Contacts, moment: Moment, slips: dict[int, np.ndarray]
+    contacts: Observed, moment: ContactInstant, slips: dict[int, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Of all rows, by the one complementarity problem, and the shares of all points in its forces,
     N and F; flat rings are turned until their pressure is at one of their points, or within."""
@@ -373,7 +536,7 @@ def _accelerations(
     return responses(moment.W, moment.c, x), shares
 
 
-def _classify(contacts: Contacts, moment: Moment, a: np.ndarray) -> None:
+def _classify(contacts: Observed, moment: ContactInstant, a: np.ndarray) -> None:
     """Modes by the accelerations of all candidates."""
     small = SMALL * np.abs(moment.c).max(initial=0.0)
     for k in moment.chosen:
@@ -388,7 +551,7 @@ def _classify(contacts: Contacts, moment: Moment, a: np.ndarray) -> None:
 
 
 def _tell_of_paradoxes(
-    contacts: Contacts, moment: Moment, slips: dict[int, np.ndarray], t: float
+    contacts: Observed, moment: ContactInstant, slips: dict[int, np.ndarray], t: float
 ) -> None:
     """Say so where friction turns the response of a sliding point round: its normal force would
     accelerate it into the base, W_nn − μ W_nt·v/|v| < 0, so that no motion is possible or
@@ -400,19 +563,8 @@ def _tell_of_paradoxes(
     warn_of_paradoxes(contacts, odd, t)
 
 
-def warn_of_paradoxes(contacts: Contacts, odd: Sequence[int], t: float) -> None:
-    """Name points whose response is turned round."""
-    if len(odd):
-        warnings.warn(
-            f"{contacts.names(odd)} slides with so much friction at t = {t:.6g} that no motion is "
-            "possible there, or several (Painlevé's paradox); a slip that no forces allow is "
-            "stopped by an impact, and of several motions one is taken",
-            stacklevel=2,
-        )
-
-
 def _jammed(
-    contacts: Contacts, moment: Moment, t: float, u: np.ndarray
+    contacts: Observed, moment: ContactInstant, t: float, u: np.ndarray
 ) -> tuple[np.ndarray, float]:
     """Speeds after an impact without collision, which stops a slip that no forces allow; and the
     work of moving bases."""

@@ -1,4 +1,4 @@
-/* As settle.py: positions. */
+/* Positions: points that are near, without gap where they are closed, and out of reach where they have just opened. */
 
 /* Gaps, then their rates. */
 static double *approach(Contacts *c) {
@@ -11,7 +11,7 @@ static double *approach(Contacts *c) {
 static void find_near(Contacts *c, long *near) {
     Mark mark = marked(c);
     memset(c->modes.flat, 0, (size_t)c->points * sizeof(long));
-    double *gap = approach(c), *ring = ring_seen(c);
+    double *gap = approach(c), *ring = ring_quantities(c);
     for (long k = 0; k < c->points; k++) near[k] = c->modes.touching[k] || gap[k] < NEAR;
     for (long k = 0; k < c->points && ring; k++)
         c->modes.flat[k] = near[k] && is_ring(c->point + k) && ring[2 * c->points + k] < 2 * FLAT;

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .complementarity import NoSolution, Site, solve
+from oracles.complementarity import NoSolution, Site, solve
 
 
 def impulses(W: np.ndarray, v: np.ndarray, turned: np.ndarray, sites: list[Site]) -> np.ndarray:

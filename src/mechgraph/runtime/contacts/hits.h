@@ -1,8 +1,8 @@
-/* As settle.py: impacts. */
+/* Impacts: which points are hit, one pair after the other or all at once, and what that does to the speeds. */
 
 /* Rows of some points of a moment (by their places in it), and their sites among these rows; those that slip, unless
    `slips` is NULL, along two numbers of it; the part of the friction to break away that may hold them. */
-static long sites_of(const Contacts *c, const Law *law, const Moment *m, long count, const long *which, const long *slips,
+static long sites_of(const Contacts *c, const Law *law, const ContactInstant *m, long count, const long *which, const long *slips,
                      const double *slip, double part, long *rows, Site *sites) {
     long all = 0;
     for (long s = 0; s < count; s++) {
@@ -29,7 +29,7 @@ static Site *places_for_sites(Contacts *c, long count) {
     return (Site *)(void *)numbers(c, count * (long)((sizeof(Site) + sizeof(double) - 1) / sizeof(double)));
 }
 
-static Hits hits_of(Contacts *c, const Moment *m) {
+static Hits hits_of(Contacts *c, const ContactInstant *m) {
     Hits h = {numbers(c, m->rows), numbers(c, m->rows), 0, wholes(c, m->rows), places_for_sites(c, m->count)};
     memcpy(h.v, m->velocity, (size_t)m->rows * sizeof(double));
     return h;
@@ -44,7 +44,7 @@ static void picked(long all, const double *A, const double *v, long count, const
 }
 
 /* Impulses at some rows. */
-static void strike(Contacts *c, const Moment *m, Hits *h, long count, const double *x) {
+static void strike(Contacts *c, const ContactInstant *m, Hits *h, long count, const double *x) {
     Mark mark = marked(c);
     double *change = numbers(c, m->rows);
     for (long i = 0; i < m->rows; i++)
@@ -58,7 +58,7 @@ static void strike(Contacts *c, const Moment *m, Hits *h, long count, const doub
 }
 
 /* Take the energy that closing the gaps has cost from the approach. */
-static void pay(Contacts *c, const Moment *m, Hits *h, double lift) {
+static void pay(Contacts *c, const ContactInstant *m, Hits *h, double lift) {
     Mark mark = marked(c);
     long count = 0;
     for (long i = 0; i < m->count; i++)
@@ -75,19 +75,19 @@ static void pay(Contacts *c, const Moment *m, Hits *h, double lift) {
 }
 
 /* The rate of the gap of a point. */
-static double speed_of(const Moment *m, const Hits *h, long i) {
+static double speed_of(const ContactInstant *m, const Hits *h, long i) {
     double least = INFINITY;
     for (long k = 0; k < m->normals[i]; k++) least = fmin(least, h->v[m->first[i] + k]);
     return least;
 }
 
-static int driven(Contacts *c, const Moment *m, long count, const long *which) {
+static int driven(Contacts *c, const ContactInstant *m, long count, const long *which) {
     for (long i = 0; i < count; i++) c->modes.guilty[m->chosen[which ? which[i] : i]] = 1;
     return DRIVEN;
 }
 
 /* All points of one pair, or all that there are, at once. */
-static int hit(Contacts *c, const Law *law, const Moment *m, Hits *h, long count, const long *which, int rebounding) {
+static int hit(Contacts *c, const Law *law, const ContactInstant *m, Hits *h, long count, const long *which, int rebounding) {
     Mark mark = marked(c);
     long rows = sites_of(c, law, m, count, which, NULL, NULL, 1, h->rows, h->sites);
     double *Y = numbers(c, rows * rows), *v = numbers(c, rows), *x = numbers(c, rows), *turned = numbers(c, rows);
@@ -103,13 +103,13 @@ static int hit(Contacts *c, const Law *law, const Moment *m, Hits *h, long count
     if (found) strike(c, m, h, rows, x);
     c->count += rebounding && found;
     back_to(c, mark);
-    return found ? SETTLED : driven(c, m, count, which);
+    return found ? RESOLVED : driven(c, m, count, which);
 }
 
 /* Pairs that rebound, the fastest approach first; then all that still approaches. */
-static int hit_all(Contacts *c, const Law *law, const Moment *m, Hits *h) {
+static int hit_all(Contacts *c, const Law *law, const ContactInstant *m, Hits *h) {
     long *which = wholes(c, m->count), impact = 0;
-    int failed = SETTLED;
+    int failed = RESOLVED;
     for (; impact < IMPACTS && !failed; impact++) {
         long fastest = -1, count = 0;
         double least = 0;
@@ -130,13 +130,13 @@ static int hit_all(Contacts *c, const Law *law, const Moment *m, Hits *h) {
         double speed = speed_of(m, h, i);
         which[i] = i, least = fmin(least, speed), fast |= speed < -law->resting[m->chosen[i]];
     }
-    if (!(least < -STILL)) return SETTLED;
+    if (!(least < -STILL)) return RESOLVED;
     c->count += fast;
     return hit(c, law, m, h, m->count, which, 0);
 }
 
 /* Change speeds by the impulses of a moment. */
-static void push_by(Contacts *c, const Moment *m, const Hits *h) {
+static void push_by(Contacts *c, const ContactInstant *m, const Hits *h) {
     Mark mark = marked(c);
     double *change = numbers(c, c->speeds);
     for (long k = 0; k < m->rows; k++)
@@ -147,10 +147,10 @@ static void push_by(Contacts *c, const Moment *m, const Hits *h) {
 
 /* Speeds after all impacts. */
 static int all_impacts(Contacts *c, const Law *law, const long *near, double lift) {
-    int failed = SETTLED;
+    int failed = RESOLVED;
     for (int first = 1; first >= 0 && !failed; first--) { /* a ring may rebound in another direction than it came */
         Mark mark = marked(c);
-        Moment m = moment_of(c, near);
+        ContactInstant m = instant_of(c, near);
         Hits h = hits_of(c, &m);
         if (first) pay(c, &m, &h, lift);
         failed = hit_all(c, law, &m, &h);

@@ -117,7 +117,7 @@ static int is_no_longer_stiff(Run *r) {
    more than a step that is a little too long. */
 static int is_rounding(Run *r, double error) {
     int suspect = r->rejections || r->roughly || error > 30;
-    if (!suspect || !(error * r->rtol < LARGEST_ROUNDING) || !(error < rounding(r))) return 0;
+    if (!suspect || r->stages || !(error * r->rtol < LARGEST_ROUNDING) || !(error < rounding(r))) return 0;
     r->roughly = 4, r->wanted = fmax(r->wanted, r->step);
     return 1;
 }

@@ -32,7 +32,7 @@ static int is_lucky(Run *r) {
 
 /* A step to length h without a word to its error: the state at its end, kept, is in `kept`. */
 EXPORT double steps_attempt(Run *r, double h) {
-    double error = r->method == RADAU ? radau_step(r, h) : INFINITY;
+    double error = r->stages ? given_step(r, h) : r->method == RADAU ? radau_step(r, h) : INFINITY;
     r->is_explicit = !isfinite(error); /* where Newton's method fails, the explicit one tells more than nothing */
     r->short_step = NOT_SHORT;
     if (r->try_short && r->is_explicit) error = try_short(r, h);
@@ -94,7 +94,7 @@ static const double LARGEST_FACTOR = 10, UNSEEN = 1e-14; /* from a step to the n
 
 static double first_step(Run *r) {
     double d0 = norm(r, r->y, r->y), d1 = norm(r, r->ydot, r->y), d2;
-    double h = d0 < 1e-5 || d1 < 1e-5 ? 1e-6 : 0.01 * d0 / d1;
+    double h = d0 < 1e-5 || !(d1 >= 1e-5) ? 1e-6 : 0.01 * d0 / d1;
     if (h > r->longest) h = r->longest;
     for (long i = 0; i < r->n; i++) r->stage[i] = r->y[i] + h * r->ydot[i];
     slopes(r, r->t + h, r->stage, r->K);

@@ -1,4 +1,4 @@
-"""``Steps``: the integrator of steps.c on functions that are interpreted or in machine code."""
+"""``Stepper``: the integrator of steps.c, on functions that are interpreted or in machine code."""
 
 from __future__ import annotations
 
@@ -11,85 +11,38 @@ from typing import Any
 
 import numpy as np
 
-from .compiler import Compiler, find_compiler, key_of, load
-from .emit import text_of
-from .routine import POINTER, Routine
+from ..kernels.routine import POINTER, Routine
+from .library import WHOLE, library, structure
 
 # what ``integrate`` returns
 END, TOO_SMALL, GO_ON, CROSSING, STOPPED, STIFF, NOT_STIFF = range(7)
 METHODS = {"rk8": 0, "dop853": 0, "radau": 1, "rk45": 2}
 ROWS = 256  # states that are remembered along the way
-PATIENCE = 15  # steps held back by stability after which a run is stiff
 SAMPLES = 4096  # that are logged before Python has to look
-CROSSINGS = 256  # changes of sign that are told of one step
-DEPTH = 40  # as in steps.c
+CROSSINGS = 256  # as in steps.c
 TINY = 1e-13  # of the time: a step that is over before it has begun
 
 _long, _double, _at = ctypes.c_long, ctypes.c_double, ctypes.c_void_p
-
-
-def _fields(kind: Any, names: str) -> list[tuple[str, Any]]:
-    return [(name, kind) for name in names.split()]
-
-
-class _Sampler(ctypes.Structure):
-    """``Sampler`` of steps.c."""
-
-    _fields_ = (
-        *_fields(_at, "call"),
-        *_fields(_double, "start rate"),
-        *_fields(_long, "tick count"),
-        *_fields(_at, "place"),
-    )
-
-
-class _Run(ctypes.Structure):
-    """``Run`` of steps.c."""
-
-    _fields_ = (
-        *_fields(_at, "flow keep surface signal"),
-        *_fields(_long, "n moving surfaces margins pieces signalled"),
-        *_fields(_double, "rtol atol longest blind origin"),
-        *_fields(_long, "method watching load"),
-        *_fields(_double, "t h step next whole until"),
-        *_fields(_at, "y ydot fresh kept x result work K F stage J LU Z W P G probe CLU right"),
-        *_fields(_at, "pivots cpivots side after which"),
-        *_fields(_long, "crossings capacity"),
-        *_fields(_at, "size unsure low from to"),
-        *_fields(_long, "doubted crowded noisy"),
-        *_fields(_double, "searched searchable latest"),
-        *_fields(_long, "count done"),
-        *_fields(_at, "times out"),
-        *_fields(_long, "rows traced stride since"),
-        *_fields(_at, "trace"),
-        *_fields(_long, "steps evaluations stopped rejections dense stiff calm iterations"),
-        *_fields(_long, "factored current"),
-        *_fields(_double, "before step_before guessed factored_step rate spectral rough rough_at"),
-        *_fields(_double, "price paid since_time"),
-        *_fields(_long, "patience since_steps crawling is_explicit roughly"),
-        *_fields(_double, "level wanted"),
-        *_fields(_at, "sampler log"),
-        *_fields(_long, "samplers held width logged log_rows"),
-        *_fields(_long, "try_short short_step"),
-        *_fields(_long * 3, "wait waiting"),
-    )
+STAGES = ctypes.CFUNCTYPE(_double, _double)
 
 
 @functools.cache
-def _library(compiler: Compiler | None) -> ctypes.CDLL:
-    """The compiled steps.c; a ``CompilationFailure`` if there is no compiler."""
-    text = text_of("steps/steps.c")
-    library = load(key_of(text), lambda: text)
-    library.steps_attempt.restype = _double
-    library.steps_attempt.argtypes = [_at, _double]
-    library.steps_over.restype = _double
-    library.steps_over.argtypes = [_at, _double]
-    library.steps_integrate.argtypes = [_at, _double, _double]
-    library.steps_accept.argtypes = [_at, _double]
-    library.steps_surfaces.argtypes = [_at, _at]
-    library.steps_glimpse.argtypes = [_at, _double, _at]
-    library.steps_begin.argtypes = [_at]
-    return library
+def _steps() -> ctypes.CDLL:
+    """The runtime, with what it is asked for here."""
+    found = library()
+    for name, result, arguments in (
+        ("run_create", _long, [_at]),
+        ("steps_attempt", _double, [_double]),
+        ("steps_over", _double, [_double]),
+        ("steps_integrate", ctypes.c_int, [_double, _double]),
+        ("steps_accept", None, [_double]),
+        ("steps_surfaces", None, [_at]),
+        ("steps_glimpse", None, [_double, _at]),
+        ("steps_begin", None, []),
+    ):
+        function = getattr(found, name)
+        function.restype, function.argtypes = result, [_at, *arguments]
+    return found
 
 
 @dataclass(frozen=True)
@@ -103,8 +56,8 @@ class Sampling:
     place: np.ndarray
 
 
-class Steps:
-    """ẏ = flow(y, t, constants), step after step.
+class Stepper:
+    """ẏ = flow(y, t, constants), step after step, by a ``method``.
 
     ``keep`` brings a state back to where it has to stay, ``surface`` has a row for each function
     whose changes of sign end the work until it is said what to do; the first ``margins`` of them
@@ -113,11 +66,12 @@ class Steps:
     vector (y, t, constants) what Python has to say, before slopes are taken, and before surfaces
     are if these are ``signalled``. Of ``samplings`` the last ``held`` constants are logged. The
     functions are told ``origin`` + t. Steps are at most ``longest``, and ``blind`` where errors
-    tell nothing.
+    tell nothing. ``watching``: it tells of stiffness.
     """
 
     def __init__(
         self,
+        method: str,
         flow: Routine,
         keep: Routine | None,
         surface: Routine | None,
@@ -134,38 +88,45 @@ class Steps:
         signalled: bool = False,
         samplings: Sequence[Sampling] = (),
         held: int = 0,
+        watching: bool = False,
     ) -> None:
-        self._c = _library(find_compiler())
+        self._c = _steps()
         self._flow = flow
         self._routines = {"flow": flow, "keep": keep, "surface": surface}
         self._signal, self._samplings = signal, samplings
         self._hold: dict[str, Any] = {}  # what C points to
         self.raised: BaseException | None = None
         n, count = flow.size, surface.size if surface is not None else 0
-        self.run = _Run(n=n, moving=moving, surfaces=count, margins=margins, rows=ROWS)
-        self.run.pieces, self.run.blind, self.run.origin = pieces, blind, origin
-        self.run.rtol, self.run.atol, self.run.longest = rtol, atol, longest
-        self.run.capacity, self.run.stride, self.run.patience = CROSSINGS, 1, PATIENCE
-        self.run.load = flow.function.n_instructions()
-        self.run.signalled, self.run.held, self.run.log_rows = 1 + 2 * signalled, held, SAMPLES
-        self.run.samplers, self.run.width = len(samplings), n + 1 + len(constants)
-        self._allocate(n, count, self.run.width)
+        width, widest = n + 1 + len(constants), max((len(s.place) for s in samplings), default=0)
+        sizes = {"n": n, "surfaces": count, "width": width, "widest": widest, "rows": ROWS}
+        sizes |= {"moving": moving, "margins": margins, "pieces": pieces, "held": held}
+        sizes |= {"samplers": len(samplings), "log_rows": SAMPLES, "load": flow.operations}
+        numbers = {"rtol": rtol, "atol": atol, "longest": longest, "blind": blind, "origin": origin}
+        how = {"method": METHODS[method], "watching": watching, "signalled": 1 + 2 * signalled}
+        self.run: Any = structure("Run")(**sizes, **numbers, **how)
+        self._create()
         self.arrays["x"][n + 1 :] = constants
-        self._implicit = False
         self._connect()
 
-    def _allocate(self, n: int, count: int, width: int) -> None:
-        sizes = dict.fromkeys(("y", "ydot", "fresh", "kept", "stage"), n)
-        most = max([n, count, *(len(each.place) for each in self._samplings)])
-        sizes |= {"x": width, "result": most, "K": 16 * n, "F": 7 * n}
-        sizes |= {"Z": 3 * n, "W": 3 * n, "P": 3 * n, "right": 2 * n}
-        sizes |= {"G": (5 + 4 * DEPTH) * 2 * count, "size": count, "trace": ROWS * (n + 1)}
-        sizes |= {"probe": count, "unsure": count, "low": count, "from": CROSSINGS, "to": CROSSINGS}
+    def _create(self) -> None:
+        """One piece of memory, and views of parts of it."""
+        run = ctypes.byref(self.run)
+        self._memory = np.zeros(self._c.run_create(run, None), np.uint8)
+        self._c.run_create(run, self._memory.ctypes.data)
+        n, count = self.run.n, self.run.surfaces
+        sizes = dict.fromkeys(("y", "ydot", "fresh", "kept"), n) | {"x": self.run.width, "Z": 3 * n}
+        sizes |= {"result": max(n + count, self.run.widest), "trace": ROWS * (n + 1)}
         sizes |= {"log": SAMPLES * (self.run.held + 1) if self._samplings else 0}
-        self.arrays = {name: np.zeros(max(1, size)) for name, size in sizes.items()}
-        whole = {"side": count, "after": count, "which": CROSSINGS, "pivots": n, "cpivots": n}
-        self.arrays |= {name: np.zeros(max(1, size), np.int64) for name, size in whole.items()}
-        self._point(*self.arrays)
+        sizes |= {"from": CROSSINGS, "to": CROSSINGS}
+        self.arrays = {
+            name: self._view(name, size, np.dtype(float)) for name, size in sizes.items()
+        }
+        whole = {"side": count, "after": count, "which": CROSSINGS}
+        self.arrays |= {name: self._view(name, size, WHOLE) for name, size in whole.items()}
+
+    def _view(self, name: str, size: int, kind: np.dtype[Any]) -> np.ndarray:
+        first = getattr(self.run, name) - self._memory.ctypes.data
+        return self._memory[first : first + size * kind.itemsize].view(kind)
 
     def _point(self, *names: str) -> None:
         for name in names:
@@ -190,14 +151,14 @@ class Steps:
 
     def _connect_samplers(self) -> None:
         before = self._hold.get("samplers", ())
-        samplers = self._hold["samplers"] = (_Sampler * len(self._samplings))()
+        samplers = self._hold["samplers"] = (structure("Sampler") * len(self._samplings))()
         calls = self._hold["calls"] = [self._asked(each) for each in self._samplings]
-        places = self._hold["places"] = [each.place.astype(np.int64) for each in self._samplings]
+        places = self._hold["places"] = [each.place.astype(WHOLE) for each in self._samplings]
         for k, (each, call, place) in enumerate(zip(self._samplings, calls, places, strict=True)):
             tick = before[k].tick if before else 0
             function = ctypes.cast(call, _at).value
             own = function, each.start, each.rate, tick, len(place), place.ctypes.data
-            samplers[k] = _Sampler(*own)
+            samplers[k] = structure("Sampler")(*own)
         self.run.sampler = ctypes.addressof(samplers)
 
     def _asked(self, sampling: Sampling) -> Any:
@@ -279,18 +240,24 @@ class Steps:
         self.arrays["x"][self.run.n + 1 :][: len(constants)] = constants
         self._called(self._c.steps_begin)
 
-    def choose(self, method: str) -> None:
-        """Begin by this method."""
-        self.run.method = METHODS[method]
-        if method == "radau" and not self._implicit:
-            self._implicit, n = True, self.run.n
-            self.arrays |= {"J": np.zeros(n * n), "LU": np.zeros(n * n), "CLU": np.zeros(2 * n * n)}
-            self._point("J", "LU", "CLU")
-
     def change_over(self, method: str) -> None:
         """Go on by this method."""
-        self.choose(method)
+        self.run.method = METHODS[method]
         self._called(self._c.steps_begin)
+
+    def give_stages(self, stages: Callable[[float], float]) -> None:
+        """From now on an implicit step of length h is what this function of h makes of ``Z``, three
+        stages relative to y; it returns the error, in units of the tolerance."""
+
+        def call(h: float) -> float:
+            try:
+                return stages(h)
+            except BaseException as error:
+                self.raised, self.run.stopped = error, 1
+                return 0.0
+
+        self._hold["stages"] = STAGES(call)
+        self.run.stages = ctypes.cast(self._hold["stages"], _at).value
 
     def integrate(self, end: float, seconds: float) -> int:
         """Steps up to ``end``, for some seconds; why it returned."""

@@ -14,6 +14,17 @@ static const double RA_P[3][3] = {{10.048809399827416, -25.62959144707665, 15.58
 static const double REAL = 3.637834252744496, COMPLEX_RE = 2.681082873627752, COMPLEX_IM = -3.050430199247411;
 enum { NEWTON = 6 };
 
+/* Products and quotients. Those of complex numbers are spelled out: else a compiler calls a library for numbers that are
+   not finite, which is slower and not there for every compiler. */
+static double real_times(double a, double b) { return a * b; }
+static double real_over(double a, double b) { return a / b; }
+static double complex complex_times(double complex a, double complex b) {
+    return creal(a) * creal(b) - cimag(a) * cimag(b) + (creal(a) * cimag(b) + cimag(a) * creal(b)) * I;
+}
+static double complex complex_over(double complex a, double complex b) {
+    return complex_times(a, conj(b)) / (creal(b) * creal(b) + cimag(b) * cimag(b));
+}
+
 /* Rows are eliminated with the largest pivot; 1 if there is none. `a` is n x n, row by row. */
 #define ELIMINATION(NAME, TYPE, SIZE)                                                          \
     static int NAME##_factor(long n, TYPE *a, long *pivots) {                                  \
@@ -29,9 +40,9 @@ enum { NEWTON = 6 };
                     a[k * n + j] = a[p * n + j], a[p * n + j] = swap;                          \
                 }                                                                              \
             for (long i = k + 1; i < n; i++) {                                                 \
-                TYPE factor = a[i * n + k] /= a[k * n + k];                                    \
+                TYPE factor = a[i * n + k] = NAME##_over(a[i * n + k], a[k * n + k]);              \
                 if (factor != 0)                                                               \
-                    for (long j = k + 1; j < n; j++) a[i * n + j] -= factor * a[k * n + j];    \
+                    for (long j = k + 1; j < n; j++) a[i * n + j] -= NAME##_times(factor, a[k * n + j]); \
             }                                                                                  \
         }                                                                                      \
         return 0;                                                                              \
@@ -42,10 +53,10 @@ enum { NEWTON = 6 };
             b[k] = b[pivots[k]], b[pivots[k]] = swap;                                          \
         }                                                                                      \
         for (long i = 1; i < n; i++)                                                           \
-            for (long j = 0; j < i; j++) b[i] -= a[i * n + j] * b[j];                          \
+            for (long j = 0; j < i; j++) b[i] -= NAME##_times(a[i * n + j], b[j]);             \
         for (long i = n - 1; i >= 0; i--) {                                                    \
-            for (long j = i + 1; j < n; j++) b[i] -= a[i * n + j] * b[j];                      \
-            b[i] /= a[i * n + i];                                                              \
+            for (long j = i + 1; j < n; j++) b[i] -= NAME##_times(a[i * n + j], b[j]);         \
+            b[i] = NAME##_over(b[i], a[i * n + i]);                                            \
         }                                                                                      \
     }
 ELIMINATION(real, double, fabs)
@@ -111,7 +122,7 @@ static int collocate(Run *r, double h) {
             for (int s = 0; s < 3; s++)
                 a += RA_TI[0][s] * S[s * n + i], b += RA_TI[1][s] * S[s * n + i], c += RA_TI[2][s] * S[s * n + i];
             change[i] = a - REAL / h * W[i];
-            r->right[i] = b + c * I - (COMPLEX_RE + COMPLEX_IM * I) / h * (W[n + i] + W[2 * n + i] * I);
+            r->right[i] = b + c * I - complex_times((COMPLEX_RE + COMPLEX_IM * I) / h, W[n + i] + W[2 * n + i] * I);
         }
         real_solve(n, r->LU, r->pivots, change);
         complex_solve(n, r->CLU, r->cpivots, r->right);
@@ -146,6 +157,14 @@ static void radau_guess(Run *r, double h) {
         for (int s = 0; s < 3; s++)
             r->W[s * n + i] = RA_TI[s][0] * r->Z[i] + RA_TI[s][1] * r->Z[n + i] + RA_TI[s][2] * r->Z[2 * n + i];
     }
+}
+
+/* A step of length h to `fresh` by stages that somebody else finds, and its error; infinite if there are none. */
+static double given_step(Run *r, double h) {
+    radau_guess(r, h);
+    double error = r->stages(h);
+    for (long i = 0; i < r->n; i++) r->fresh[i] = r->y[i] + r->Z[2 * r->n + i];
+    return isfinite(error) ? error : 1e30;
 }
 
 /* A step of length h to `fresh`, and its error in units of the tolerance; infinite if Newton's method fails. */

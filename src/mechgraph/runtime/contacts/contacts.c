@@ -1,8 +1,10 @@
 /* What happens at an event of rigid contacts: impacts, and the modes of the points after them.
 
-   The same as the modules of studies/contact, function by function and under the same names, so that the two can be read beside each
-   other: settle.py (positions, impacts, modes), moment.py, impacts.py, complementarity.py, what modes.py sees of a state,
-   and the way back to the constraints of positions in projection.py. The equations and why they are so are told there.
+   Impacts of one pair of surfaces are one complementarity problem of all its points. Pairs that rebound come one after the other,
+   the fastest approach first, so that a row of balls passes its momentum on, as it does in nature; what is left when nothing
+   rebounds any more, all of it at once. Modes of the points that then rest on each other are such that forces and accelerations
+   fit together: all points closed, and stuck if they do not slip, if that is so; else by the one complementarity problem of
+   all points. docs/contact.md has the equations; the same in Python, by LAPACK, is tests/oracles/contacts.py.
 
    The model is handed over as functions of x = (q, u, …, t, parameters, …), in which each point's switches have their
    places. Nothing is allocated: all numbers lie in two places of `contacts_room` and `contacts_whole` numbers. */
@@ -10,16 +12,16 @@
 #include "matrices.h"
 #include "complementarity.h"
 #include "impacts.h"
-#include "seen.h"
+#include "contact_quantities.h"
 #include "projection.h"
-#include "moment.h"
+#include "contact_instant.h"
 #include "positions.h"
 #include "hits.h"
 #include "modes.h"
 
 /* The state in x after all impacts, closed points without gap, with new modes, also in x; `given` is the work that moving
-   bases did on the way, `count` counts impacts. What is not SETTLED is a failure. */
-EXPORT int contacts_settle(Contacts *c) {
+   bases did on the way, `count` counts impacts. What is not RESOLVED is a failure. */
+EXPORT int contacts_resolve(Contacts *c) {
     c->room_used = c->whole_used = 0, c->given = 0, c->stopped = c->is_full = 0;
     memset(c->modes.odd, 0, (size_t)c->points * sizeof(long));
     memset(c->modes.guilty, 0, (size_t)c->points * sizeof(long));
@@ -46,10 +48,10 @@ static long rows_of(long points, const Point *point) {
 static long room_for(long coordinates, long speeds, long rows, long points, const Point *point, long sides) {
     long most = rows_of(points, point), n = speeds, all = n + rows, corners_of_all = most + points * (sides + 1);
     long terms = n * n + n + 2 * rows * n + rows + rows, site = (long)(sizeof(Site) / sizeof(double)) + 1;
-    long of_moment = terms + 2 * most * n + 2 * most * most + 6 * most + (2 * AROUND + 20 + site) * points;
+    long of_instant = terms + 2 * most * n + 2 * most * most + 6 * most + (2 * AROUND + 20 + site) * points;
     long solving = 6 * most * most + 20 * most + 3 * site * points, bordering = 5 * all * all + 4 * n * all + 2 * most + all;
     long by_corners = corners_of_all * (2 * corners_of_all + 3) + 2 * corners_of_all * most + 2 * most + 2 * sides;
-    return 3 * of_moment + 2 * terms + solving + bordering + by_corners + 4 * n * all + 10 * (coordinates + n + rows) + 60 * points + 1000;
+    return 3 * of_instant + 2 * terms + solving + bordering + by_corners + 4 * n * all + 10 * (coordinates + n + rows) + 60 * points + 1000;
 }
 
 /* How many numbers there has to be room for; polygons for which LARGE_ROOM is not enough are not tried. */

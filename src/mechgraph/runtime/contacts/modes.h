@@ -1,4 +1,4 @@
-/* As settle.py: modes. */
+/* Modes of the points that stay together: candidates, whether forces fit them, and which to release if not. */
 
 static double length_of(const double *a, long count) { return count > 1 ? hypot(a[0], a[1]) : count ? fabs(a[0]) : 0; }
 
@@ -20,7 +20,7 @@ static void head(Contacts *c, long k, const double *slip, long count) {
 
 /* Points that do not part are closed, and those of them that do not slip are stuck, for now; directions of the slip of the
    others, and how many there are. */
-static long candidates(Contacts *c, const Law *law, const Moment *m, long *slips, double *slip) {
+static long candidates(Contacts *c, const Law *law, const ContactInstant *m, long *slips, double *slip) {
     long found = 0;
     for (long k = 0; k < c->points; k++) c->modes.touching[k] = is_always(c->point + k), c->modes.sticking[k] = 0;
     memset(c->modes.heading, 0, (size_t)(2 * c->points) * sizeof(double));
@@ -47,7 +47,7 @@ static long candidates(Contacts *c, const Law *law, const Moment *m, long *slips
 
 /* Of all rows, by the one complementarity problem, and the shares of all points in the forces, N and F; flat rings are
    turned until their pressure is at one of their points, or within; 0 if there is no solution. */
-static int accelerations(Contacts *c, const Law *law, Moment *m, const long *slips, const double *slip, double *a, double *shares) {
+static int accelerations(Contacts *c, const Law *law, ContactInstant *m, const long *slips, const double *slip, double *a, double *shares) {
     Mark mark = marked(c);
     long *rows = wholes(c, m->rows), *which = wholes(c, m->count);
     double *x = numbers(c, m->rows);
@@ -73,7 +73,7 @@ static int accelerations(Contacts *c, const Law *law, Moment *m, const long *sli
 }
 
 /* Modes by the accelerations of all candidates. */
-static void classify(Contacts *c, const Moment *m, const double *a) {
+static void classify(Contacts *c, const ContactInstant *m, const double *a) {
     double small = TINY * largest(m->rows, m->c);
     for (long i = 0; i < m->count; i++) {
         long k = m->chosen[i];
@@ -110,7 +110,7 @@ static double leaving(const double *first, const double *last, double friction) 
    conditions to those of the motion. The shares become those that are reached there; 0 if there is none. */
 static int release(Contacts *c, const Law *law, double *shares) {
     Mark mark = marked(c);
-    Seen s = weighed(c, law);
+    Quantities s = weighed(c, law);
     long yielding = -1, slides = 0;
     double first = INFINITY;
     for (long kind = 0; kind < 2; kind++)
@@ -138,7 +138,7 @@ static int release(Contacts *c, const Law *law, double *shares) {
 }
 
 /* Say so where friction turns the response of a sliding point round. */
-static void tell_of_paradoxes(Contacts *c, const Law *law, const Moment *m, const long *slips, const double *slip) {
+static void tell_of_paradoxes(Contacts *c, const Law *law, const ContactInstant *m, const long *slips, const double *slip) {
     for (long i = 0; i < m->count; i++) {
         long k = m->chosen[i], normal = m->first[i];
         if (!slips[k] || !m->normals[i]) continue;
@@ -149,7 +149,7 @@ static void tell_of_paradoxes(Contacts *c, const Law *law, const Moment *m, cons
 }
 
 /* Speeds after an impact without collision, which stops a slip that no forces allow. */
-static int jam(Contacts *c, const Law *law, const Moment *m) {
+static int jam(Contacts *c, const Law *law, const ContactInstant *m) {
     Mark mark = marked(c);
     Hits h = hits_of(c, m);
     long *which = wholes(c, m->count);
@@ -160,7 +160,7 @@ static int jam(Contacts *c, const Law *law, const Moment *m) {
     int found = solve(c, rows, m->Y, ahead, m->count, h.sites, x); /* all rows, in their order */
     if (found) strike(c, m, &h, rows, x), push_by(c, m, &h);
     back_to(c, mark);
-    return found ? SETTLED : driven(c, m, m->count, NULL);
+    return found ? RESOLVED : driven(c, m, m->count, NULL);
 }
 
 /* Modes of the points that stay together, and the nearest state that keeps closed points closed and sticking ones stuck. */
@@ -168,17 +168,17 @@ static int choose_modes(Contacts *c, const Law *law, const long *near, int again
     Mark mark = marked(c);
     long *slips = wholes(c, c->points);
     double *slip = numbers(c, 2 * c->points);
-    Moment m = moment_of(c, near);
+    ContactInstant m = instant_of(c, near);
     long sliding = candidates(c, law, &m, slips, slip);
     tip_rings(c, 1);
     hold(c);
     if (!sliding && fits(c, law)) {
         back_to(c, mark);
-        return SETTLED;
+        return RESOLVED;
     }
-    m = moment_of(c, c->modes.touching);
+    m = instant_of(c, c->modes.touching);
     tell_of_paradoxes(c, law, &m, slips, slip);
-    int failed = SETTLED;
+    int failed = RESOLVED;
     if (!fits(c, law)) {
         double *a = numbers(c, m.rows), *shares = numbers(c, 3 * c->points);
         if (accelerations(c, law, &m, slips, slip, a, shares)) {

@@ -3,26 +3,22 @@ constraints."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from casadi import SX
 
-from .points import Point
-
-if TYPE_CHECKING:
-    from ...equations import Equations
+from mechgraph.equations import Equations
+from mechgraph.studies.contact.points import Point
 
 AROUND = 8  # points of a ring that lies flat
 
 
 def contact_terms(equations: Equations) -> list[SX]:
-    """M, f, A, b, G and ψ, of which ``Moment`` takes the rows it needs."""
+    """M, f, A, b, G and ψ, of which ``ContactInstant`` takes the rows it needs."""
     terms = equations.terms
     return [terms.M, terms.f, terms.A, terms.b, terms.G, terms.psi]
 
 
-class Moment:
+class ContactInstant:
     """Some points of contact, with rows of their own: along the normal, and along two tangents
     unless they are smooth. A ring that lies flat has normals at several points around its middle.
 

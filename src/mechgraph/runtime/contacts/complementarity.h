@@ -1,4 +1,6 @@
-/* As complementarity.py. */
+/* Contact as one complementarity problem: all points, all modes at once. Find impulses or forces x at the rows of some sites with
+   w = W x + q, at each site 0 <= normal x, w >= 0 with one of the two zero, tangential x within Coulomb's cone and against w.
+   Cones become polygons first, whose linear complementarity problem Lemke's method solves, then round by Newton's method. */
 
 /* A place of contact among some rows: the first along a normal and how many, the first along a tangent and how many. */
 typedef struct {

@@ -1,4 +1,8 @@
-/* As impacts.py. */
+/* Impulses x at rows that move with v before and v+ = v + W x after: 0 <= normal x, v+ + e v >= 0 with one of the two zero, x
+   within its cone. Without restitution (p in place of x) energy cannot grow: p (v + W p / 2) = p v+ - p W p / 2 <= 0. Where
+   friction and restitution together would gain some, there is as much restitution as gains none: cones and half spaces are
+   convex, so that all between p and x is allowed. Where no x turns all points back, p is made larger by e, or by as much as
+   lets nothing approach; up to 2 p that gains nothing, because p v <= -p W p. */
 
 /* The energy that impulses give. */
 static double gain(long n, const double *W, const double *v, const double *x) {

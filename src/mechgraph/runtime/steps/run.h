@@ -15,6 +15,9 @@
 /* x = (y, t, constants), w is workspace; what is not zero stops the run. */
 typedef int (*Function)(const double *x, double *w, double *out);
 
+/* The three stages of an implicit step of length h, relative to y, in Z, and the error in units of the tolerance. */
+typedef double (*Stages)(double h);
+
 /* What is asked at the moments start + tick / rate: its values are those constants from then on. */
 typedef struct {
     Function call;
@@ -29,12 +32,14 @@ enum { NOT_SHORT, RK4, RK5 };
 enum { CRAWLING = 20000 }; /* steps in a row that hardly go on, after which there is no going on */
 enum { DEPTH = 40, SEARCH = 1000 }; /* of the search for crossings: halvings, looks at a step */
 enum { PASSING = 24 }; /* halvings after which two pieces are next to each other, or what they are of repeats itself */
+enum { CROSSINGS = 256, PATIENCE = 15 }; /* that are told of one step; steps held back by stability after which a run is stiff */
 enum { DOUBT = 50 };  /* steps for which it is taken as known what is noise */
 enum { FAILED = 2 }; /* attempts at a step that were not good enough, as they are where nothing jumps */
 
 typedef struct {
     /* what is integrated; `signal` writes constants that belong to x before slopes (1) and surfaces (2) are taken */
     Function flow, keep, surface, signal;
+    Stages stages; /* what makes implicit steps in place of `radau_step`, or none */
     long n, moving, surfaces, margins, pieces, signalled; /* `moving`: so many of y the slopes depend on; `margins`: see `look`;
                                                             `pieces`: so many surfaces, the last, are numbers of pieces */
     double rtol, atol, longest, blind, origin; /* `blind`: the longest step where errors tell nothing; `origin`: when t = 0 is for the
@@ -48,7 +53,7 @@ typedef struct {
     double complex *CLU, *right;
     long *pivots, *cpivots;
     /* surfaces: which side they are on, how large they get, and where they were found to cross in the last step */
-    long *side, *after, *which, crossings, capacity; /* `after`: the sides at the end of the step */
+    long *side, *after, *which, crossings; /* `after`: the sides at the end of the step */
     double *size, *unsure, *low, *from, *to; /* `unsure`: see `doubt`; `low`: what is smaller is on no side */
     long doubted, crowded, noisy; /* `crowded`: searches that ended ever sooner; `noisy`: until which step none has to end */
     double searched, searchable, latest; /* the part of the last step that was searched; the length that can be (0: any), and
@@ -70,9 +75,27 @@ typedef struct {
     /* samplers; and what they have held, in rows: the moment, and the last `held` constants */
     Sampler *sampler;
     double *log;
-    long samplers, held, width, logged, log_rows; /* `width`: of x */
+    long samplers, held, width, widest, logged, log_rows; /* `width`: of x; `widest`: result of a sampler */
     long try_short, short_step, wait[3], waiting[3]; /* by which method a step was short; how many to wait for the next try */
 } Run;
+
+/* Everything that a run points to but functions, the model's workspace and output lies in one piece of memory, of so many
+   bytes (NULL: they are only counted). Sizes, tolerances and the method are there already. A run is copied with its memory,
+   and created again on the copy, which changes pointers alone. */
+EXPORT long run_create(Run *r, void *memory) {
+    size_t used = 0, n = r->n, surfaces = r->surfaces, most = r->widest > 0 ? r->widest : 0;
+    size_t square = r->method == RADAU || r->watching ? n * n : 0, searched = (5 + 4 * DEPTH) * 2 * surfaces;
+#define ROOM(name, count) r->name = memory ? (void *)((char *)memory + used) : NULL, used += (count) * sizeof *r->name
+    ROOM(y, n), ROOM(ydot, n), ROOM(fresh, n), ROOM(kept, n), ROOM(stage, n), ROOM(K, 16 * n), ROOM(F, 7 * n);
+    ROOM(Z, 3 * n), ROOM(W, 3 * n), ROOM(P, 3 * n), ROOM(right, n), ROOM(J, square), ROOM(LU, square), ROOM(CLU, square);
+    ROOM(x, r->width), ROOM(result, most > n + surfaces ? most : n + surfaces), ROOM(G, searched), ROOM(probe, surfaces);
+    ROOM(size, surfaces), ROOM(unsure, surfaces), ROOM(low, surfaces), ROOM(from, CROSSINGS), ROOM(to, CROSSINGS);
+    ROOM(trace, r->rows * (n + 1)), ROOM(log, r->samplers ? r->log_rows * (r->held + 1) : 0);
+    ROOM(side, surfaces), ROOM(after, surfaces), ROOM(which, CROSSINGS), ROOM(pivots, n), ROOM(cpivots, n);
+#undef ROOM
+    if (!r->stride) r->stride = 1, r->patience = PATIENCE;
+    return (long)used;
+}
 
 static void place(Run *r, double t, const double *y, int purpose) {
     memcpy(r->x, y, r->n * sizeof(double));

@@ -1,4 +1,4 @@
-/* What modes.py sees of a state. */
+/* Gaps, forces and reserves of all points at a state, and the numbers of their laws. */
 
 static int is_always(const Point *p) { return p->gap < 0; }
 static int is_ring(const Point *p) { return p->level[0] >= 0; }
@@ -19,10 +19,16 @@ static void write_switches(Contacts *c, int closed, long lying) {
     }
 }
 
-/* A function of the model at the present state, with the present modes. */
+/* A function of the model at the present x. */
+static void evaluate(Contacts *c, Asked function, double *out) {
+    if (c->signal && !c->stopped) c->stopped = c->signal(c->x, c->work, NULL);
+    if (!c->stopped) c->stopped = function(c->x, c->work, out);
+}
+
+/* The same at the present state, with the present modes. */
 static void ask(Contacts *c, Asked function, double *out) {
     write_switches(c, 0, -1);
-    if (!c->stopped) c->stopped = function(c->x, c->work, out);
+    evaluate(c, function, out);
 }
 
 /* Numbers of the laws: a row for each of NUMBERS. */
@@ -44,15 +50,15 @@ static int is_rebounding(const Law *law, long k) { return law->restitution[k] > 
 typedef struct {
     double *normal, *stuck, *together, *along[2]; /* of each point; forces along both tangents */
     double *little, *spare, *reserve;            /* see `weighed` */
-} Seen;
+} Quantities;
 
 /* Forces at all points, and which are rounding; normal ones less what has to be left of them (`spare`), and the reserve
    of friction. */
-static Seen weighed(Contacts *c, const Law *law) {
+static Quantities weighed(Contacts *c, const Law *law) {
     long n = c->points;
     double *all = numbers(c, 8 * n);
-    ask(c, c->seen, all);
-    Seen s = {all, all + n, all + 2 * n, {all + 3 * n, all + 4 * n}, all + 5 * n, all + 6 * n, all + 7 * n};
+    ask(c, c->quantities, all);
+    Quantities s = {all, all + n, all + 2 * n, {all + 3 * n, all + 4 * n}, all + 5 * n, all + 6 * n, all + 7 * n};
     for (long k = 0; k < n; k++) {
         double most = 0;
         for (long j = 0; j < n; j++)
@@ -80,7 +86,7 @@ static void tip(Contacts *c, long k, const double *arm) {
 }
 
 /* Radii, moments and rises of rings; NULL if there are none. */
-static double *ring_seen(Contacts *c) {
+static double *ring_quantities(Contacts *c) {
     long rings = 0;
     for (long k = 0; k < c->points; k++) rings += is_ring(c->point + k);
     if (!rings) return NULL;
@@ -92,8 +98,8 @@ static double *ring_seen(Contacts *c) {
 /* Whether no closed point would pull, slide or tip. */
 static int fits(Contacts *c, const Law *law) {
     Mark mark = marked(c);
-    Seen s = weighed(c, law);
-    double *ring = ring_seen(c);
+    Quantities s = weighed(c, law);
+    double *ring = ring_quantities(c);
     int good = 1;
     for (long k = 0; k < c->points; k++) {
         double least = -s.little[k] / 2;
@@ -114,7 +120,7 @@ static Terms terms_of(Contacts *c, int closed, long lying) {
     long n = c->speeds, m = c->rows;
     double *all = numbers(c, n * n + n + 2 * m * n + m + c->velocities);
     write_switches(c, closed, lying);
-    if (!c->stopped) c->stopped = c->terms(c->x, c->work, all);
+    evaluate(c, c->terms, all);
     const double *f = all + n * n, *A = f + n, *b = A + m * n, *G = b + m;
     return (Terms){all, f, A, b, G, G + m * n};
 }

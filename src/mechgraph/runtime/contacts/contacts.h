@@ -26,10 +26,10 @@ typedef struct {
 } Modes;
 
 typedef struct {
-    /* gaps: gaps, rates; seen: normal forces, sizes of tangential ones and of those of the pair together, tangential
+    /* signal: writes into x what belongs there before any of the others is asked (none: nothing does); gaps: gaps, rates; quantities: normal forces, sizes of tangential ones and of those of the pair together, tangential
        forces along both tangents, forces that are rounding; rings: radii, moments, rises; terms: M, f, A, b, G, psi, row by row; law: restitution,
        tangential, friction, static, regularization, resting; places: phi; shifted: q after a step u; energy: T, V */
-    Asked gaps, seen, rings, terms, law, places, shifted, energy;
+    Asked signal, gaps, quantities, rings, terms, law, places, shifted, energy;
     long coordinates, speeds, rows, held, velocities, points; /* of A; of phi; of psi */
     double gravity;
     const Point *point;
@@ -42,7 +42,7 @@ typedef struct {
     long *whole, room_size, whole_size, room_used, whole_used;
 } Contacts;
 
-enum { SETTLED, DRIVEN, WITHOUT_END, UNKNOWN, NO_ROOM };
+enum { RESOLVED, DRIVEN, WITHOUT_END, UNKNOWN, NO_ROOM };
 enum { AROUND = 8, IMPACTS = 10000, ALIGNED = 4, PIVOTS = 50, NEWTON_STEPS = 30, PROJECTIONS = 8, SWEEPS = 60, LARGE_ROOM = 8000000 };
 static const double TOUCH = 1e-12, NEAR = 1e-10, FLAT = 1e-10, STILL = 1e-12, BAND = 1e-5, TINY = 1e-11, JAMMING = 1e-6;
 static const double EXACT = 1e-12, ZERO = 1e-9, SLIDES = 1e-11, ROUNDING = 1e-14, PROJECTED = 1e-13, RANK_TOLERANCE = 1e-9;

@@ -90,7 +90,7 @@ static void seek(Run *r, int depth, long *looks, double a, double b, double *con
             int now = sign(r, s, g[i + 1][s]);
             if (!now || now == r->after[s]) continue;
             double from = a + (b - a) * i / 4;
-            if (r->after[s] && r->crossings == r->capacity) r->searched = fmin(r->searched, from);
+            if (r->after[s] && r->crossings == CROSSINGS) r->searched = fmin(r->searched, from);
             else if (r->after[s]) {
                 r->which[r->crossings] = s, r->from[r->crossings] = from;
                 r->to[r->crossings++] = a + (b - a) * (i + 1) / 4;
