@@ -14,13 +14,13 @@ import numpy as np
 from ..kernels.routine import POINTER, Routine
 from .library import WHOLE, library, structure
 
-# what ``integrate`` returns
-END, TOO_SMALL, GO_ON, CROSSING, STOPPED, STIFF, NOT_STIFF = range(7)
+# why ``integrate`` returned
+END, TOO_SMALL, GO_ON, KINK, CONTACTS, EVENT, ENDLESS = range(7)
+STOPPED, NOT_A_NUMBER, STIFF, NOT_STIFF = range(7, 11)
 METHODS = {"rk8": 0, "dop853": 0, "radau": 1, "rk45": 2}
 ROWS = 256  # states that are remembered along the way
 SAMPLES = 4096  # that are logged before Python has to look
-CROSSINGS = 256  # as in steps.c
-TINY = 1e-13  # of the time: a step that is over before it has begun
+CROSSINGS, NOTES = 256, 1024  # as in steps.c
 
 _long, _double, _at = ctypes.c_long, ctypes.c_double, ctypes.c_void_p
 STAGES = ctypes.CFUNCTYPE(_double, _double)
@@ -32,12 +32,7 @@ def _steps() -> ctypes.CDLL:
     found = library()
     for name, result, arguments in (
         ("run_create", _long, [_at]),
-        ("steps_attempt", _double, [_double]),
-        ("steps_over", _double, [_double]),
         ("steps_integrate", ctypes.c_int, [_double, _double]),
-        ("steps_accept", None, [_double]),
-        ("steps_surfaces", None, [_at]),
-        ("steps_glimpse", None, [_double, _at]),
         ("steps_begin", None, []),
     ):
         function = getattr(found, name)
@@ -60,13 +55,15 @@ class Stepper:
     """ẏ = flow(y, t, constants), step after step, by a ``method``.
 
     ``keep`` brings a state back to where it has to stay, ``surface`` has a row for each function
-    whose changes of sign end the work until it is said what to do; the first ``margins`` of them
-    begin positive, the last ``pieces`` are numbers of pieces that tell how often others change
-    their sign. Slopes depend on the first ``moving`` of y alone. ``signal`` writes into the
-    vector (y, t, constants) what Python has to say, before slopes are taken, and before surfaces
-    are if these are ``signalled``. Of ``samplings`` the last ``held`` constants are logged. The
-    functions are told ``origin`` + t. Steps are at most ``longest``, and ``blind`` where errors
-    tell nothing. ``watching``: it tells of stiffness.
+    whose changes of sign in its ``direction`` (0: either) end a step there, if they are
+    ``ending`` ones. The first are ``margins``, whose fall ends the work until it is said what to
+    do, then ``kinks``; the last ``pieces`` are numbers of pieces, which tell how often others
+    change their sign; what is between are events, which are noted. Slopes depend on the first
+    ``moving`` of y alone. ``signal`` writes into the vector (y, t, constants) what Python has to
+    say, before slopes are taken, and before surfaces are if these are ``signalled``. Of
+    ``samplings`` the last ``held`` constants are logged. The functions are told ``origin`` + t.
+    Steps are at most ``longest``, and ``blind`` where errors tell nothing. ``watching``: it tells
+    of stiffness.
     """
 
     def __init__(
@@ -76,8 +73,6 @@ class Stepper:
         keep: Routine | None,
         surface: Routine | None,
         moving: int,
-        margins: int,
-        pieces: int,
         constants: np.ndarray,
         rtol: float,
         atol: float,
@@ -89,6 +84,11 @@ class Stepper:
         samplings: Sequence[Sampling] = (),
         held: int = 0,
         watching: bool = False,
+        margins: int = 0,
+        kinks: int = 0,
+        pieces: int = 0,
+        direction: np.ndarray | float = 0,
+        ending: np.ndarray | float = 0,
     ) -> None:
         self._c = _steps()
         self._flow = flow
@@ -99,13 +99,15 @@ class Stepper:
         n, count = flow.size, surface.size if surface is not None else 0
         width, widest = n + 1 + len(constants), max((len(s.place) for s in samplings), default=0)
         sizes = {"n": n, "surfaces": count, "width": width, "widest": widest, "rows": ROWS}
-        sizes |= {"moving": moving, "margins": margins, "pieces": pieces, "held": held}
+        sizes |= {"moving": moving, "held": held}
+        sizes |= {"margins": margins, "kinks": kinks, "pieces": pieces}
         sizes |= {"samplers": len(samplings), "log_rows": SAMPLES, "load": flow.operations}
         numbers = {"rtol": rtol, "atol": atol, "longest": longest, "blind": blind, "origin": origin}
         how = {"method": METHODS[method], "watching": watching, "signalled": 1 + 2 * signalled}
         self.run: Any = structure("Run")(**sizes, **numbers, **how)
         self._create()
         self.arrays["x"][n + 1 :] = constants
+        self.arrays["direction"][:], self.arrays["ending"][:] = direction, ending
         self._connect()
 
     def _create(self) -> None:
@@ -117,11 +119,11 @@ class Stepper:
         sizes = dict.fromkeys(("y", "ydot", "fresh", "kept"), n) | {"x": self.run.width, "Z": 3 * n}
         sizes |= {"result": max(n + count, self.run.widest), "trace": ROWS * (n + 1)}
         sizes |= {"log": SAMPLES * (self.run.held + 1) if self._samplings else 0}
-        sizes |= {"from": CROSSINGS, "to": CROSSINGS}
+        sizes |= {"from": CROSSINGS, "to": CROSSINGS, "events": 2 * NOTES}
         self.arrays = {
             name: self._view(name, size, np.dtype(float)) for name, size in sizes.items()
         }
-        whole = {"side": count, "after": count, "which": CROSSINGS}
+        whole = dict.fromkeys(("side", "direction", "ending"), count) | {"which": CROSSINGS}
         self.arrays |= {name: self._view(name, size, WHOLE) for name, size in whole.items()}
 
     def _view(self, name: str, size: int, kind: np.dtype[Any]) -> np.ndarray:
@@ -270,45 +272,6 @@ class Stepper:
         self.run.h = self.run.step / 4
         return self.run.h > 1e-9 * max(1e-3, abs(self.run.t))
 
-    def glimpse(self, moment: float) -> np.ndarray:
-        """The surfaces at a moment within the last step, by interpolation; before any attempt."""
-        values, part = np.empty(self.run.surfaces), (moment - self.run.t) / self.run.whole
-        self._called(self._c.steps_glimpse, part, values.ctypes.data)
-        return values
-
-    def attempt(self, moment: float) -> np.ndarray:
-        """The surfaces at the end of a step to this moment, which is not taken yet."""
-        self._try(moment)
-        values = np.empty(self.run.surfaces)
-        self._called(self._c.steps_surfaces, values.ctypes.data)
-        return values
-
-    def _try(self, moment: float) -> float:
-        """A step to this moment, and its error in units of the tolerance."""
-        h = moment - self.run.t
-        if h > 0:
-            tiny = h < TINY * abs(moment)
-            step = self._c.steps_over if tiny else self._c.steps_attempt
-            return float(self._called(step, h))
-        self.run.step, self.arrays["kept"][:] = 0.0, self.arrays["y"]
-        return 0.0
-
-    def take(self) -> None:
-        """Take the whole step in which surfaces change their signs."""
-        self._called(self._c.steps_attempt, self.run.whole)
-        self._called(self._c.steps_accept, self.run.until)
-        self.arrays["side"][:] = self.arrays["after"]
-
-    def take_until(self, moment: float, earliest: float) -> bool:
-        """Take that step only up to a moment; False if that is not good enough, and it was taken
-        not even half of the way to the earliest moment of interest."""
-        start, wanted = self.run.t, moment
-        while self._try(moment) >= 1 and earliest - start > 1e-13 * max(1.0, abs(start)):
-            moment = earliest = start + (earliest - start) / 2
-            self.run.next = moment - start
-        self._called(self._c.steps_accept, moment)
-        return moment == wanted
-
     @property
     def jump(self) -> float:
         """How far the step that was tried last is off what is kept, relative."""
@@ -316,11 +279,16 @@ class Stepper:
         return float((np.abs(kept - fresh) / (1 + np.abs(fresh))).max(initial=0.0))
 
     def crossings(self) -> list[tuple[int, float, float]]:
-        """Of the last step: which surface changes its sign between which two moments."""
-        run, k = self.run, self.run.crossings
-        which, first, last = (self.arrays[name][:k] for name in ("which", "from", "to"))
-        spans = run.t + run.whole * first, run.t + run.whole * last
-        return list(zip(which.tolist(), *(span.tolist() for span in spans), strict=True))
+        """Of the step that was searched last: which surface changes its sign between which two
+        parts of it."""
+        found = (self.arrays[name][: self.run.crossings] for name in ("which", "from", "to"))
+        return list(zip(*(each.tolist() for each in found), strict=True))
+
+    def events(self) -> list[tuple[int, float]]:
+        """What was noted since the last call: which event, and when."""
+        noted = self.arrays["events"][: 2 * self.run.noted].reshape(-1, 2)
+        self.run.noted = 0
+        return [(int(event), moment) for event, moment in noted.tolist()]
 
     def samples(self) -> np.ndarray:
         """What was sampled since the last call: the moment and the constants that are held."""
@@ -338,7 +306,8 @@ class Stepper:
         began = clock.perf_counter()
         value = function(ctypes.byref(self.run), *arguments)
         self._flow.spent += clock.perf_counter() - began
+        self.run.stopped = 0
         if self.raised is not None:
-            error, self.raised, self.run.stopped = self.raised, None, 0
+            error, self.raised = self.raised, None
             raise error
         return value

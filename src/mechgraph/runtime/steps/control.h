@@ -31,7 +31,7 @@ static int is_lucky(Run *r) {
 }
 
 /* A step to length h without a word to its error: the state at its end, kept, is in `kept`. */
-EXPORT double steps_attempt(Run *r, double h) {
+static double steps_attempt(Run *r, double h) {
     double error = r->stages ? given_step(r, h) : r->method == RADAU ? radau_step(r, h) : INFINITY;
     r->is_explicit = !isfinite(error); /* where Newton's method fails, the explicit one tells more than nothing */
     r->short_step = NOT_SHORT;
@@ -45,7 +45,7 @@ EXPORT double steps_attempt(Run *r, double h) {
 }
 
 /* A step of rounding's length, over a jump: by the slopes before it alone, so that nothing from beyond enters. */
-EXPORT double steps_over(Run *r, double h) {
+static double steps_over(Run *r, double h) {
     long n = r->n;
     memset(r->F, 0, 7 * n * sizeof(double));
     for (long i = 0; i < n; i++) r->F[i] = h * r->ydot[i], r->fresh[i] = r->kept[i] = r->y[i] + r->F[i];

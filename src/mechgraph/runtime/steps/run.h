@@ -26,22 +26,30 @@ typedef struct {
     const long *place;
 } Sampler;
 
-enum { END, TOO_SMALL, GO_ON, CROSSING, STOPPED, STIFF, NOT_STIFF };
+/* Why steps do not go on; KINK: they do, with other slopes. */
+enum { END, TOO_SMALL, GO_ON, KINK, CONTACTS, EVENT, ENDLESS, STOPPED, NOT_A_NUMBER, STIFF, NOT_STIFF };
 enum { RK8, RADAU, RK45 };
 enum { NOT_SHORT, RK4, RK5 };
 enum { CRAWLING = 20000 }; /* steps in a row that hardly go on, after which there is no going on */
 enum { DEPTH = 40, SEARCH = 1000 }; /* of the search for crossings: halvings, looks at a step */
 enum { PASSING = 24 }; /* halvings after which two pieces are next to each other, or what they are of repeats itself */
-enum { CROSSINGS = 256, PATIENCE = 15 }; /* that are told of one step; steps held back by stability after which a run is stiff */
+enum { CROSSINGS = 256, ATTEMPTS = 256, NOTES = 1024 }; /* in one step: changes of sign, steps to moments that are remembered; events */
+enum { PATIENCE = 15 }; /* steps held back by stability after which a run is stiff */
 enum { DOUBT = 50 };  /* steps for which it is taken as known what is noise */
 enum { FAILED = 2 }; /* attempts at a step that were not good enough, as they are where nothing jumps */
+
+/* A surface changes its sign just before a moment, rising (+1) or falling (-1). */
+typedef struct {
+    long surface, way;
+    double before, moment;
+} Crossing;
 
 typedef struct {
     /* what is integrated; `signal` writes constants that belong to x before slopes (1) and surfaces (2) are taken */
     Function flow, keep, surface, signal;
     Stages stages; /* what makes implicit steps in place of `radau_step`, or none */
-    long n, moving, surfaces, margins, pieces, signalled; /* `moving`: so many of y the slopes depend on; `margins`: see `look`;
-                                                            `pieces`: so many surfaces, the last, are numbers of pieces */
+    long n, moving, surfaces, margins, kinks, pieces, signalled; /* `moving`: so many of y the slopes depend on; surfaces are
+                                                            margins, kinks, events, and numbers of pieces: see events.h */
     double rtol, atol, longest, blind, origin; /* `blind`: the longest step where errors tell nothing; `origin`: when t = 0 is for the
                                                   model, so that steps are as fine whenever a run begins */
     long method, watching, load; /* `watching`: tell of stiffness; `load`: operations of an evaluation */
@@ -55,6 +63,13 @@ typedef struct {
     /* surfaces: which side they are on, how large they get, and where they were found to cross in the last step */
     long *side, *after, *which, crossings; /* `after`: the sides at the end of the step */
     double *size, *unsure, *low, *from, *to; /* `unsure`: see `doubt`; `low`: what is smaller is on no side */
+    /* events: which way (0: either) a change of sign matters, and whether it ends the step; what is met in a step, and what of
+       that is noted, in rows: which event, and when */
+    long *direction, *ending, *ways, *order, *sides, *asked, met, tried, way, noted;
+    Crossing *crossing;
+    double *noise, *attempts, *guess, *at_cut, *events, lost_at; /* `noise`: what attempts and steps differ by */
+    double *mark, marked_at;
+    long is_marked, standing; /* how many such steps ended in (all but) one moment */
     long doubted, crowded, noisy; /* `crowded`: searches that ended ever sooner; `noisy`: until which step none has to end */
     double searched, searchable, latest; /* the part of the last step that was searched; the length that can be (0: any), and
                                             that could be when a search did not end */
@@ -90,8 +105,11 @@ EXPORT long run_create(Run *r, void *memory) {
     ROOM(Z, 3 * n), ROOM(W, 3 * n), ROOM(P, 3 * n), ROOM(right, n), ROOM(J, square), ROOM(LU, square), ROOM(CLU, square);
     ROOM(x, r->width), ROOM(result, most > n + surfaces ? most : n + surfaces), ROOM(G, searched), ROOM(probe, surfaces);
     ROOM(size, surfaces), ROOM(unsure, surfaces), ROOM(low, surfaces), ROOM(from, CROSSINGS), ROOM(to, CROSSINGS);
+    ROOM(noise, surfaces), ROOM(attempts, surfaces ? ATTEMPTS * (surfaces + 1) : 0), ROOM(guess, CROSSINGS);
+    ROOM(at_cut, surfaces), ROOM(events, 2 * NOTES), ROOM(mark, n), ROOM(crossing, CROSSINGS);
     ROOM(trace, r->rows * (n + 1)), ROOM(log, r->samplers ? r->log_rows * (r->held + 1) : 0);
-    ROOM(side, surfaces), ROOM(after, surfaces), ROOM(which, CROSSINGS), ROOM(pivots, n), ROOM(cpivots, n);
+    ROOM(direction, surfaces), ROOM(ending, surfaces), ROOM(ways, CROSSINGS), ROOM(order, CROSSINGS);
+    ROOM(sides, surfaces), ROOM(asked, surfaces), ROOM(side, surfaces), ROOM(after, surfaces), ROOM(which, CROSSINGS), ROOM(pivots, n), ROOM(cpivots, n);
 #undef ROOM
     if (!r->stride) r->stride = 1, r->patience = PATIENCE;
     return (long)used;

@@ -10,7 +10,8 @@
 
    After every step the state is brought back to its constraints by `keep` (one step of Newton's method, enough for the
    little that a step drifts). *Surfaces* are functions whose changes of sign no step may go over without a word: each
-   step is searched for them along its dense output, in parts as fine as the surfaces ask for. *Samplers* are functions
+   step is searched for them along its dense output, in parts as fine as the surfaces ask for, and ends where one of them asks
+   for it (events.h). *Samplers* are functions
    that are asked at given moments, at which a step ends, and whose values are held in between. */
 #include "run.h"
 #include "rk8.h"
@@ -60,7 +61,7 @@ static int sample(Run *r) {
 }
 
 /* Take what was attempted: outputs within it, then the state goes on to its end, at the time `end`. */
-EXPORT void steps_accept(Run *r, double end) {
+static void steps_accept(Run *r, double end) {
     for (; r->done < r->count && r->times[r->done] <= end; r->done++) {
         double *to = r->out + r->done * r->n;
         if (r->times[r->done] == end) memcpy(to, r->kept, r->n * sizeof(double));
@@ -95,6 +96,8 @@ EXPORT void steps_begin(Run *r) {
     slopes(r, r->t, r->y, r->ydot);
     take_sides(r);
 }
+
+#include "events.h"
 
 static double seconds_now(void) {
     struct timespec now;
@@ -155,14 +158,14 @@ static int is_good(Run *r, double error) {
     return 1;
 }
 
-/* Step after step up to `end`, for some seconds. After CROSSING the step is not taken yet. */
+/* Step after step up to `end`, for some seconds. */
 EXPORT int steps_integrate(Run *r, double end, double seconds) {
     double until = seconds_now() + seconds;
     int late = 0; /* one step is always tried */
-    if (r->h <= 0) r->h = first_step(r);
     while (r->t < end) {
+        if (r->h <= 0) r->h = first_step(r);
         if (r->stopped) return STOPPED;
-        if (late || (r->samplers && r->logged >= r->log_rows - 8)) return GO_ON;
+        if (late || (r->samplers && r->logged >= r->log_rows - 8) || r->noted > NOTES - CROSSINGS) return GO_ON;
         double stop = fmin(end, due(r)), left = stop - r->t, h = fmin(r->h, r->longest);
         if (r->searchable > 0) h = fmin(h, r->searchable);
         if (!(h > 2e-15 * fabs(r->t) + 1e-20 * left) || r->crawling > CRAWLING) return TOO_SMALL;
@@ -184,7 +187,12 @@ EXPORT int steps_integrate(Run *r, double end, double seconds) {
             }
             long found = look(r);
             if (is_crowded(r)) continue;
-            if (found) return r->stopped ? STOPPED : CROSSING;
+            if (found && !r->stopped) {
+                int met = meet(r);
+                if (met == KINK) steps_begin(r);
+                if (met == KINK || met == GO_ON) continue;
+                return met == STOPPED && r->stopped == NOT_A_NUMBER ? NOT_A_NUMBER : met;
+            }
             memcpy(r->side, r->after, r->surfaces * sizeof(long));
         }
         double part = r->step / fabs(r->t); /* where rounding has to do with it, that is seen sooner */

@@ -144,15 +144,6 @@ static int is_crowded(Run *r) {
     return !noise;
 }
 
-/* The surfaces at the end of what was attempted. */
-EXPORT void steps_surfaces(Run *r, double *g) { surfaces(r, r->t + r->step, r->kept, g); }
-
-/* The surfaces at a part of the whole step, by its dense output; only before anything else is attempted. */
-EXPORT void steps_glimpse(Run *r, double part, double *g) {
-    within(r, part, r->stage);
-    surfaces(r, r->t + part * r->step, r->stage, g);
-}
-
 static const double PART = 0.1, ROUNDED = 1e-12; /* of the tolerance, and of the state */
 
 /* How well surfaces are known, but for margins: what a part of the tolerance, and rounding, make of them. What is below

@@ -18,7 +18,17 @@ from casadi import SX
 from ...errors import SimulationError
 from ...kernels.flow import Flow
 from ...kernels.routine import Routine
-from ...runtime.stepper import GO_ON, NOT_STIFF, STIFF, TOO_SMALL, Sampling, Stepper
+from ...runtime.stepper import (
+    ENDLESS,
+    GO_ON,
+    NOT_A_NUMBER,
+    NOT_STIFF,
+    STIFF,
+    TOO_SMALL,
+    Sampling,
+    Stepper,
+)
+from .surfaces import Surfaces
 
 if TYPE_CHECKING:
     from .loop import Call, Loop
@@ -40,6 +50,15 @@ class ImplicitFailure(IntegrationFailure):
     hint = "Try a larger rtol or another start, or end the run before it by an event"
 
 
+class EndlessSwitching(IntegrationFailure):
+    """Forces that drive each other over a jump, back and forth."""
+
+    hint = (
+        "Make the law smooth about its jump (mg.Friction has a regularization), or use an element "
+        "that sticks"
+    )
+
+
 class JumpingConstraint(IntegrationFailure):
     """What is held goes on in another direction, all at once."""
 
@@ -52,12 +71,7 @@ class JumpingConstraint(IntegrationFailure):
 @dataclass(frozen=True)
 class Problem:
     """ẏ = f(t, y), y = (q, u, further states, work), for a motion closed with its inputs, from
-    ``begin`` on.
-
-    ``surfaces`` are expressions whose changes of sign no step goes over without a word; the first
-    ``margins`` of them are positive where a run begins; the last ``pieces`` are numbers of pieces,
-    which tell how often others change their sign.
-    """
+    ``begin`` on, without a step over its ``surfaces``."""
 
     motion: Flow
     loop: Loop
@@ -67,9 +81,7 @@ class Problem:
     atol: float
     longest: float  # step
     blind: float  # the longest one where errors tell nothing
-    surfaces: SX = field(default_factory=lambda: SX(0, 1))
-    margins: int = 0
-    pieces: int = 0
+    surfaces: Surfaces = field(default_factory=Surfaces)
 
     @cached_property
     def size(self) -> int:
@@ -147,7 +159,7 @@ class Integrator:
         self.shown_method = self.method
         self.log: list[np.ndarray] = []  # of samples: the moment, and what is told from then on
         self._began: tuple[float, float] | None = None
-        motion, surfaces, samplings = problem.motion, problem.surfaces, problem.samplings()
+        motion, surfaces, samplings = problem.motion, problem.surfaces.all, problem.samplings()
         flow = problem.routine("flow", motion.slope)
         keep = None if kept is None else problem.routine("keep", kept)
         surface = problem.routine("surfaces", surfaces) if surfaces.numel() else None
@@ -160,8 +172,6 @@ class Integrator:
             keep,
             surface,
             moving=max(1, problem.moving),
-            margins=problem.margins,
-            pieces=problem.pieces,
             constants=np.concatenate([problem.constants, problem.loop.numbers]),
             rtol=problem.rtol,
             atol=problem.atol,
@@ -173,6 +183,9 @@ class Integrator:
             samplings=samplings,
             held=len(problem.loop.numbers),
             watching=method is None and problem.size <= SMALL,
+            **problem.surfaces.sizes,
+            direction=problem.surfaces.direction,
+            ending=problem.surfaces.ending,
         )
         self.sides = self._stepper.arrays["side"]
 
@@ -204,8 +217,8 @@ class Integrator:
         return self._out[: self._stepper.run.done]
 
     def run(self, end: float, seconds: float) -> int:
-        """Steps up to ``end``, for some seconds: END, GO_ON, TOO_SMALL, or CROSSING; then the last
-        step is not taken yet."""
+        """Steps up to ``end``, for some seconds: END, GO_ON, TOO_SMALL; CONTACTS where these are to
+        be resolved, EVENT where one ends the run."""
         try:
             why = self._stepper.integrate(end, seconds)
         except IntegrationFailure:  # of an input in Python: go on up to where that is
@@ -219,6 +232,11 @@ class Integrator:
             self.changes = (*self.changes, (self.now, method))
             self._stepper.change_over(method)
             return GO_ON
+        if why == ENDLESS:
+            raise EndlessSwitching(f"forces jump back and forth without end at t = {self.now:.6g}")
+        if why == NOT_A_NUMBER:
+            now = self.problem.begin + self._stepper.run.lost_at
+            raise IntegrationFailure(f"the motion is not a number at t = {now:.6g}")
         self.jumped = why == TOO_SMALL and self._stepper.jump > JUMP
         self._consider_machine_code(end)
         return why
@@ -243,39 +261,9 @@ class Integrator:
             self._note(self._stepper.samples())
         self.problem.look(self._stepper.arrays["x"], self.y)
 
-    def crossings(self) -> list[tuple[int, float, float]]:
-        """Of that step: which surface changes its sign between which moments."""
-        return self._stepper.crossings()
-
-    @property
-    def after(self) -> np.ndarray:
-        """The sides after that step."""
-        return self._stepper.arrays["after"]
-
-    @property
-    def until(self) -> float:
-        """Where that step ends."""
-        return float(self._stepper.run.until)
-
-    def glimpse(self, moment: float) -> np.ndarray:
-        """The surfaces at a moment within that step, by interpolation; before any attempt."""
-        return self._stepper.glimpse(moment)
-
-    def attempt(self, moment: float) -> np.ndarray:
-        """The surfaces at a moment within that step, by a step that ends there."""
-        return self._stepper.attempt(moment)
-
-    def take(self) -> None:
-        """Take that step as it is."""
-        self._stepper.take()
-        self._look()
-
-    def take_until(self, moment: float, earliest: float) -> bool:
-        """Take that step only up to a moment; False if that is not good enough, and it was taken
-        only half of the way to the earliest moment of interest."""
-        taken = self._stepper.take_until(moment, earliest)
-        self._look()
-        return taken
+    def events(self) -> list[tuple[int, float]]:
+        """What was met since the last call: which event, and when, as the model is told it."""
+        return [(event, self.problem.begin + t) for event, t in self._stepper.events()]
 
     def trace(self) -> tuple[np.ndarray, np.ndarray]:
         """Times, as the model is told them, and states along the way, whatever the output is."""

@@ -22,13 +22,12 @@ from ...interrupts import Interrupts, ending_interrupts, remembered_interrupts, 
 from ...kernels.kinks import kinks
 from ...motion.motion import Motion
 from ...results.trajectory import Trajectory
-from ...runtime.stepper import CROSSING, METHODS, TOO_SMALL
+from ...runtime.stepper import CONTACTS, EVENT, METHODS, TOO_SMALL
 from ...tables.series import check_covered
 from ..assembly.assemble import assemble
 from ..contact.modes import Contacts
 from ..contact.resolution import Resolution
 from .context import Context
-from .crossings import Crossings, Met, Surfaces
 from .diagnosis import (
     diagnosis,
     looked_at,
@@ -49,6 +48,7 @@ from .loop import InputFailure
 from .recorder import Recorder
 from .stabilized import Stabilized
 from .start import check_determined
+from .surfaces import Surfaces
 from .unmet import warn_of_unmet
 
 if TYPE_CHECKING:
@@ -143,7 +143,6 @@ def simulate(
         contacts = (
             Contacts(equations, context) if equations.terms.chart.description.switched else None
         )
-        surfaces = _surfaces(context, watch, contacts)
         problem = Problem(
             motion,
             loop,
@@ -151,15 +150,12 @@ def simulate(
             t,
             *_tolerances(rtol, atol, np.inf if contacts is None else contacts.tolerance),
             *_longest(max_step, motion, context, elapsed[-1]),
-            surfaces.all,
-            surfaces.margins.numel(),
-            surfaces.pieces.numel(),
+            _surfaces(context, watch, contacts),
         )
         integrator = _integrator(equations, _method(method), problem, drift)
         kept = drift in ("projection", STABILIZED)
         further = loop.own_start, np.zeros(motion.work.numel())
         recorder = Recorder(context, t, elapsed, *state, *further, kept)
-        crossings = Crossings(integrator, surfaces, watch)
         resolution = None
         if contacts is not None:
             contacts.check_start(t, *state)
@@ -168,7 +164,7 @@ def simulate(
     outcome, failure = "finished", None
     try:
         with remembered_interrupts() as interrupts:
-            _run(integrator, recorder, crossings, resolution, progress, interrupts)
+            _run(integrator, recorder, watch, resolution, progress, interrupts)
         if watch.stopped:
             outcome = f"stopped by event {watch.stopped!r}"
     except KeyboardInterrupt:
@@ -296,7 +292,8 @@ def _surfaces(context: Context, watch: Watch, contacts: Contacts | None) -> Surf
     """What the run must not step over without a word."""
     laws = ca.vertcat(context.loop.inputs, context.loop.own_rates)
     kinked = ca.vertcat(context.equations.numeric.closed.kinks, kinks(laws))
-    return Surfaces(SX(0, 1) if contacts is None else contacts.margins, kinked, watch.values)
+    margins = SX(0, 1) if contacts is None else contacts.margins
+    return Surfaces(margins, kinked, watch.values, *watch.answers)
 
 
 # --- the run --------------------------------------------------------------------------------------
@@ -306,13 +303,13 @@ def _surfaces(context: Context, watch: Watch, contacts: Contacts | None) -> Surf
 def _run(
     integrator: Integrator,
     recorder: Recorder,
-    crossings: Crossings,
+    watch: Watch,
     resolution: Resolution | None,
     progress: bool | None,
     interrupts: Interrupts,
 ) -> None:
     """Step by step to the end of the grid, or to the event that ends it."""
-    end, watch = float(recorder.elapsed[-1]), crossings.watch
+    end = float(recorder.elapsed[-1])
     integrator.output(recorder.elapsed[1:])
     integrator.begin(0.0, recorder.last[1], recorder.constants)
     if resolution is not None:
@@ -325,17 +322,16 @@ def _run(
             except BaseException:
                 recorder.take(integrator)
                 raise
-            met = crossings.meet() if why == CROSSING else Met.NOTHING
+            for event, moment in integrator.events():
+                watch.note(event, moment)
             bar.update(recorder.take(integrator))
             if why == TOO_SMALL:
                 raise _too_small(integrator, recorder)
-            if met is Met.CONTACTS or (watch.stopped and recorder.last[0] < integrator.now):
+            if why == CONTACTS or (why == EVENT and recorder.last[0] < integrator.now):
                 recorder.keep(np.array([integrator.now]), integrator.y[None])
-            if watch.stopped:
+            if why == EVENT:
                 return
-            if met is Met.KINK:
-                integrator.begin(integrator.t, integrator.y, recorder.constants)
-            if met is Met.CONTACTS and resolution is not None:
+            if why == CONTACTS and resolution is not None:
                 resolution.contacts.count_standstill(integrator.t, integrator.now)
                 _resolve_contacts(integrator, recorder, resolution)
 
