@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import mechgraph as mg
-from mechgraph.model import kinds
-from mechgraph.model.sentences import DEFAULTS
+from mechgraph.model import element_stub, kinds
+from mechgraph.model.joint_options import JointOptions
 from mechgraph.studies.robotics.quantities import Robotics
 
 ROOT = Path(__file__).parents[1]
@@ -301,13 +301,19 @@ def test_every_word_has_its_signature(word):
     """The method's arguments are those of the class, and each has its meaning in the docstring."""
     kind = {**kinds.JOINTS, **kinds.FORCES, **kinds.CONSTRAINTS}[word]
     method = getattr(mg.System, word)
-    common = {"parent", "child", *DEFAULTS} if word in kinds.JOINTS else set()
+    options = inspect.signature(JointOptions).parameters
+    common = {"parent", "child", *options} if word in kinds.JOINTS else set()
     given = set(inspect.signature(method).parameters) - {"self", "name", *common}
     own = set(inspect.signature(kind).parameters) - {"name"}
     assert given == own
     meaning = inspect.getdoc(method) + inspect.getdoc(kind)
     for argument in own - {"a", "b", "surface", "base", "at"}:
         assert re.search(rf"\b{argument}\b", meaning), argument
+
+
+def test_what_type_checkers_read_is_up_to_date():
+    """Else: python -m mechgraph.model.element_stub."""
+    assert element_stub.FILE.read_text(encoding="utf-8") == element_stub.stub()
 
 
 @pytest.mark.parametrize("verb", [name for name in dir(Robotics) if name[0] != "_"])

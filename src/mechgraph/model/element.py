@@ -87,6 +87,10 @@ class Element(Described):
         """Elements that come along with it."""
         return ()
 
+    def own_coordinates(self) -> Mapping[str, str]:
+        """Coordinates that come along with it, each of a frame without mass: the names of both."""
+        return {}
+
     def rotors(self) -> Sequence[tuple[str, SX]]:
         """Coordinates of joints with an inertia J that turns with each and with nothing else: it
         has the energy ½ J ẋ²."""

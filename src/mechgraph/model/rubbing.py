@@ -14,6 +14,7 @@ from .contact.friction import Friction
 from .contact.switched import PointRows, PointState, Switched
 from .described import Described
 from .element import Action, Effort
+from .fields import Number
 from .forces import Force
 from .joints import Rows
 from .limits import Limit
@@ -40,12 +41,12 @@ class DryFriction(Described):
 
     def __init__(
         self,
-        coulomb: Any,
-        static: Any = None,
-        stribeck: Any = None,
-        viscous: Any = 0.0,
-        regularization: Any = 1e-6,
-        radius: Any = None,
+        coulomb: Number,
+        static: Number | None = None,
+        stribeck: Number | None = None,
+        viscous: Number = 0.0,
+        regularization: Number = 1e-6,
+        radius: Number | None = None,
     ) -> None:
         self.coulomb = scalar(coulomb, "coulomb friction")
         self.static = self.coulomb if static is None else scalar(static, "static friction")

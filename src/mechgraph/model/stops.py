@@ -14,6 +14,7 @@ from .constraints import Coupling, Level
 from .contact.switched import PointRows, PointState, Switched
 from .described import Described
 from .element import Action, Effort
+from .fields import ByName, Number
 from .forces import Force
 from .joints import Rows
 from .limits import Fraction, Limit
@@ -35,12 +36,12 @@ class Limits(Described):
 
     def __init__(
         self,
-        low: Any = None,
-        high: Any = None,
-        restitution: Any = 0.0,
-        stiffness: Any = None,
-        damping: Any = 0.0,
-        resting: Any = 1e-5,
+        low: Number | None = None,
+        high: Number | None = None,
+        restitution: Number = 0.0,
+        stiffness: Number | None = None,
+        damping: Number = 0.0,
+        resting: Number = 1e-5,
     ) -> None:
         ends = {"low": low, "high": high}
         self.ends = {end: scalar(x, end) for end, x in ends.items() if x is not None}
@@ -196,16 +197,18 @@ class Backlash(_Cushion):
     ``constant``; beyond, a spring and damper that never pulls.
 
     ``coefficients`` c by coordinate, as of a coupling; ``stiffness`` and ``damping`` along x.
+
+    coefficients: by the names of the coordinates, {"j1": 1.0, "j2": -2.5}.
     """
 
     def __init__(
         self,
         name: str,
-        coefficients: Mapping[str, Any],
-        play: Any,
-        stiffness: Any,
-        damping: Any = 0,
-        constant: Any = 0,
+        coefficients: ByName,
+        play: Number,
+        stiffness: Number,
+        damping: Number = 0,
+        constant: Number = 0,
     ) -> None:
         self.name = name
         self.coefficients = Coupling(name, coefficients, constant).coefficients

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import casadi as ca
 from casadi import SX
@@ -12,10 +12,11 @@ from casadi import SX
 from ...vectors import scalar
 from ..constraints import Constraint
 from ..element import Action
+from ..fields import Number
 from ..forces import Force
 from ..joints import Rows
 from ..limits import Limit
-from .friction import Friction
+from .friction import Friction, FrictionLaw
 from .pairs import Contact, SurfacePair, surface_pairs
 from .rolling import SurfaceConstraint, SurfaceElement, tangential
 from .surfaces import Surface
@@ -29,6 +30,8 @@ class CompliantContact(SurfaceElement, Force):
 
     N = stiffness δ^exponent (1 + damping δ̇), never less than zero, and ``friction`` in proportion
     to N, both at the point halfway between the two.
+
+    friction: a coefficient, or a law ``mg.Friction``.
     """
 
     passive = True
@@ -38,10 +41,10 @@ class CompliantContact(SurfaceElement, Force):
         name: str,
         surface: Surface,
         base: Surface,
-        stiffness: Any,
-        exponent: Any = 1.5,
-        damping: Any = 0,
-        friction: Any = 0,
+        stiffness: Number,
+        exponent: Number = 1.5,
+        damping: Number = 0,
+        friction: FrictionLaw = 0,
     ) -> None:
         super().__init__(name, surface, base)
         self.stiffness, self.exponent = scalar(stiffness, "stiffness"), scalar(exponent, "exponent")

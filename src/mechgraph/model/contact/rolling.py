@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import casadi as ca
 from casadi import SX
@@ -11,12 +11,13 @@ from casadi import SX
 from ...arguments import flag
 from ...errors import ModelError
 from ...vectors import axis
-from ..bodies import Body, Marker, marker_on
+from ..bodies import Marker, Place, marker_on
 from ..constraints import Constraint
 from ..element import Action, Element, Wrench
+from ..fields import Axis
 from ..joints import Joint, Rows
 from ..limits import Limit, UnitLength
-from .friction import Friction
+from .friction import Friction, FrictionLaw
 from .pairs import Contact, SurfacePair, surface_pairs
 from .surfaces import Surface
 
@@ -81,7 +82,9 @@ class Sliding(SurfaceConstraint):
 
     passive = True
 
-    def __init__(self, name: str, surface: Surface, base: Surface, friction: Any = 0) -> None:
+    def __init__(
+        self, name: str, surface: Surface, base: Surface, friction: FrictionLaw = 0
+    ) -> None:
         super().__init__(name, surface, base)
         self.friction = Friction.of(friction)
         self.limits += self.friction.limits
@@ -121,8 +124,10 @@ class Sliding(SurfaceConstraint):
 
 
 class Rolling(Sliding):
-    """A surface rolls on a base without slipping; with ``spinning=False``, without spinning about
-    the normal either."""
+    """A surface rolls on a base without slipping, and never leaves it.
+
+    spinning: False if it does not spin about the common normal either.
+    """
 
     passive = False
 
@@ -143,9 +148,10 @@ class Rolling(Sliding):
 
 class KnifeEdge(Constraint):
     """A blade at a marker moves along, not across: its velocity along ``across`` (in the marker's
-    axes) is zero."""
+    axes) is zero.
+    """
 
-    def __init__(self, name: str, at: Body | Marker, across: Any = "y") -> None:
+    def __init__(self, name: str, at: Place, across: Axis = "y") -> None:
         self.name, self.at, self.across = name, marker_on(at), axis(across, "across")
         self.limits = [UnitLength("across", ca.norm_2(self.across))]
 
