@@ -14,7 +14,12 @@ import pytest
 
 import mechgraph as mg
 from mechgraph.model import element_stub, kinds
+from mechgraph.model.constraints import Constraint
+from mechgraph.model.contact.switched import Switched
+from mechgraph.model.element import Element
+from mechgraph.model.forces import Force
 from mechgraph.model.joint_options import JointOptions
+from mechgraph.model.joints import Chain, JointKind
 from mechgraph.studies.robotics.quantities import Robotics
 
 ROOT = Path(__file__).parents[1]
@@ -265,6 +270,24 @@ def test_kernels_and_closures_know_no_mechanics():
         for path in (PACKAGE / room).glob("*.py"):
             below = {"errors", "arguments", "vectors", "tables", "interrupts"}
             assert rooms_imported(path) <= {*below, room, *_own(path)}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in modules() if room_of(path) != "model"],
+    ids=lambda path: str(path.relative_to(PACKAGE)),
+)
+def test_elements_answer_for_themselves(path):
+    """No room beyond ``model`` asks of which class an element or a kind of joint is."""
+    known = {*subclasses(Element), *subclasses(JointKind)} - {Force, Constraint, Switched, Chain}
+    names = {each.__name__ for each in known if each.__module__.startswith("mechgraph.model")}
+    calls = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call))
+    asked = [ast.unparse(call.args[1]) for call in calls if ast.unparse(call.func) == "isinstance"]
+    assert not [each for each in asked if {*re.findall(r"\w+", each)} & names]
+
+
+def subclasses(kind: type) -> set[type]:
+    return {kind}.union(*map(subclasses, kind.__subclasses__()))
 
 
 def _own(path: Path) -> set[str]:

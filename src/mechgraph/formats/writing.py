@@ -19,8 +19,7 @@ from ..model.contact.friction import Friction
 from ..model.described import Described, canonical
 from ..model.description import Description
 from ..model.fields import ANYTHING, Field, fields_of
-from ..model.forces import JointSpring
-from ..model.joint_options import OPTIONS, fitted
+from ..model.joint_options import fitted
 from ..model.joints import Chain, Joint
 from ..model.looks import Mesh
 from ..model.rubbing import DryFriction
@@ -48,11 +47,12 @@ class Writing:
             for key, symbol in symbols.items()
         }
         self.inner = _inner(said)
-        self.springs = {e.joint: e for e in said.forces.values() if isinstance(e, JointSpring)}
+        springs = [e for e in said.forces.values() if e.joint_option == "stiffness"]
+        self.springs = {e._given["joint"]: e for e in springs}
         self.own = {name for e in said.elements for name in e.parameters()}
         parts = {part.name for e in said.elements for part in e.parts()}
-        fittings = (e.name for e in said.elements if type(e) in OPTIONS)
-        self.come_along = {*parts, *(e.name for e in self.springs.values()), *fittings}
+        fittings = (e.name for e in said.elements if e.joint_option)
+        self.come_along = {*parts, *fittings}
 
     def data(self) -> dict[str, Any]:
         said = self.said

@@ -16,6 +16,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -58,6 +59,9 @@ class Acts:
 
 class AxialJoint(Constraint):
     """The partial joint between the frames ``a`` and ``b``, with ``axis`` in both."""
+
+    drawn_as = "nothing"
+    measures = MappingProxyType({"shift": "m", "angle": "rad"})
 
     def __init__(self, name: str, a: Place, b: Place, axis: Axis = "z") -> None:
         self.name, self.a, self.b, self.n = name, marker_on(a), marker_on(b), _axis(axis)
@@ -112,6 +116,13 @@ class AxialJoint(Constraint):
         return m.velocity(self.b) - m.velocity(self.a) - ca.cross(m.angular_velocity(self.a), arm)
 
     # --- the constraint ---------------------------------------------------------------------------
+
+    def pins(self) -> Sequence[tuple[Marker, SX]]:
+        return ((self.a, self.n),)
+
+    def force_axis(self, m: Motion) -> SX | None:
+        """That of F and M, on the first place."""
+        return m.axis(self.a, self.n)
 
     def places(self) -> Sequence[Marker]:
         return (self.a, self.b)

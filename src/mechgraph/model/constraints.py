@@ -9,7 +9,7 @@ To add a constraint, write such a class in a new file and list it in ``model/kin
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import casadi as ca
@@ -99,6 +99,9 @@ class Distance(Constraint):
     def places(self) -> Sequence[Marker]:
         return (self.a, self.b)
 
+    def row_unit(self, unit: Callable[[str], str]) -> str:
+        return "m"
+
     def position(self, m: Motion) -> Rows:
         gap = m.position(self.b) - m.position(self.a)
         return [("", (ca.dot(gap, gap) - self.length**2) / (2 * self.length))]
@@ -127,6 +130,9 @@ class Coupling(Constraint):
     def joints(self) -> Sequence[str]:
         return tuple(self.coefficients)
 
+    def coupled(self) -> tuple[Mapping[str, SX], SX] | None:
+        return self.coefficients, self.constant
+
     def position(self, m: Motion) -> Rows:
         return [
             (
@@ -143,12 +149,17 @@ class Servo(Constraint):
     effort that the drive supplies.
     """
 
+    is_servo = True
+
     def __init__(self, name: str, coordinate: Coordinate, value: Number):
         self.name, self.target = name, coordinate_name(coordinate)
         self.value = scalar(value, "value")
 
     def joints(self) -> Sequence[str]:
         return (self.target,)
+
+    def row_unit(self, unit: Callable[[str], str]) -> str:
+        return unit(self.target)
 
     def position(self, m: Motion) -> Rows:
         return [("", m.coordinate(self.target, near=self.value) - self.value)]

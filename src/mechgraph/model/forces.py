@@ -10,7 +10,7 @@ short name on ``System``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -21,7 +21,7 @@ from ..errors import ModelError
 from ..tables.table import Table
 from ..vectors import column, scalar
 from .bodies import Marker, Place, marker_on
-from .element import Action, Effort, Element, Wrench
+from .element import Action, Drawn, Effort, Element, Wrench
 from .fields import Law, Number, Numbers
 from .joints import Coordinate, coordinate_name
 from .limits import Limit
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 class Force(Element):
     """Base of all forces."""
+
+    drawn_as: Drawn = "spring"
 
 
 def evaluate(value: Any, m: Motion, size: int, what: str) -> SX:
@@ -122,6 +124,7 @@ class JointSpring(Force):
     table as ``stiffness`` is the effort over x − rest."""
 
     word = "spring and damper"
+    joint_option = "stiffness"
     passive = True
 
     def __init__(
@@ -146,6 +149,10 @@ class JointSpring(Force):
 
     def joints(self) -> Sequence[str]:
         return (self.joint,)
+
+    def joint_properties(self) -> tuple[str, Mapping[str, Any]] | None:
+        laws = {"stiffness": self.stiffness, "damping": self.damping, "rest": self.rest}
+        return self.joint, laws
 
     def potential(self, m: Motion) -> SX:
         if not self.tabled and self.stiffness.is_zero():
@@ -183,6 +190,7 @@ class Rotor(Force):
     motor's rotor times the square of its gear's ratio. It exerts −J ẍ."""
 
     word = "armature"
+    joint_option = "armature"
 
     def __init__(self, name: str, coordinate: str, inertia: Number) -> None:
         self.name, self.coordinate = name, coordinate
@@ -194,6 +202,9 @@ class Rotor(Force):
 
     def rotors(self) -> Sequence[tuple[str, SX]]:
         return ((self.coordinate, self.inertia),)
+
+    def joint_properties(self) -> tuple[str, Mapping[str, Any]] | None:
+        return self.coordinate, {"armature": self.inertia}
 
 
 def _each(value: Any, count: int, what: str) -> SX:

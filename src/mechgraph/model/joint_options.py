@@ -85,8 +85,8 @@ def fitted(joint: Joint, elements: Iterable[Any]) -> dict[str, dict[str, Any]]:
     """The way back: the options that these elements of a joint come from, by coordinate."""
     out: dict[str, dict[str, Any]] = {}
     for element in elements:
-        option = OPTIONS.get(type(element))
-        if option is not None and element.coordinate in joint.coordinates:
+        option = element.joint_option
+        if option in FITTINGS and element.coordinate in joint.coordinates:
             value = element._given["inertia" if option == "armature" else "law"]
             out.setdefault(option, {})[_short(joint, element.coordinate)] = value
     return out
@@ -187,12 +187,4 @@ FITTINGS: dict[str, Callable[[Joint, str, Any], Force | Constraint]] = {
     "limits": _stop,
     "friction": _friction,
     "armature": _rotor,
-}
-
-OPTIONS: dict[type, str] = {
-    RigidStop: "limits",
-    CompliantStop: "limits",
-    JointFriction: "friction",
-    SmoothFriction: "friction",
-    Rotor: "armature",
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -89,7 +89,9 @@ class JointFriction(Switched):
     """
 
     word = "friction"
+    joint_option = "friction"
     idle = "free until it sticks"
+    sticks = True
     passive = True
 
     def __init__(self, name: str, coordinate: str, law: DryFriction, axis: Any = None) -> None:
@@ -139,9 +141,11 @@ class JointFriction(Switched):
         towards = h + (1 - h**2) * v / ca.sqrt(v**2 + self.law.regularization**2)
         return -(1 - self.sticking) * self.law.breaking * load * towards
 
+    def joint_properties(self) -> tuple[str, Mapping[str, Any]] | None:
+        return self.coordinate, {"friction": self.law.coulomb}
+
     def moving(self, m: Motion) -> SX:
-        """At least one where it is known whether it sticks or slides: |ẋ| is well above the
-        ``regularization``, or its parameters tell."""
+        """At least one where |ẋ| is well above the ``regularization``, or its parameters tell."""
         speed = m.speed(self.coordinate) / (10 * self.law.regularization)
         return ca.fabs(speed) + self.sticking + ca.fabs(self.heading)
 
@@ -161,6 +165,7 @@ class SmoothFriction(Force):
     one. It creeps where it should stick."""
 
     word = "friction"
+    joint_option = "friction"
     passive = True
 
     def __init__(self, name: str, coordinate: str, law: Friction) -> None:

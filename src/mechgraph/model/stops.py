@@ -98,6 +98,7 @@ class RigidStop(Switched):
     """
 
     word = "limits"
+    joint_option = "limits"
     overlap = (
         "beyond their limits at the start: {}; change the start, or let them give way: "
         "mg.Limits(low, high, stiffness=…)"
@@ -116,6 +117,12 @@ class RigidStop(Switched):
 
     def parameters(self) -> dict[str, SX]:
         return {self._switch(end): switch for end, switch in self.switches.items()}
+
+    def coordinate_ends(self) -> tuple[str, Mapping[str, SX]] | None:
+        return self.coordinate, self.law.ends
+
+    def joint_properties(self) -> tuple[str, Mapping[str, Any]] | None:
+        return self.coordinate, {"limits": [self.law.ends.get(end) for end in ENDS]}
 
     def _gap(self, m: Motion, end: str) -> SX:
         return ENDS[end] * (m.coordinate(self.coordinate) - self.law.ends[end])
@@ -184,12 +191,16 @@ class CompliantStop(_Cushion):
     """Compliant limits of a coordinate."""
 
     word = "limits"
+    joint_option = "limits"
 
     def __init__(self, name: str, coordinate: str, law: Limits) -> None:
         assert law.stiffness is not None
         self.name, self.coordinate, self.law, self.limits = name, coordinate, law, law.limits
         self.ends, self.stiffness, self.damping = law.ends, law.stiffness, law.damping
         self.coefficients = {coordinate: SX(1)}
+
+    def coordinate_ends(self) -> tuple[str, Mapping[str, SX]] | None:
+        return self.coordinate, self.ends
 
 
 class Backlash(_Cushion):

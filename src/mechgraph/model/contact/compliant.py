@@ -55,6 +55,7 @@ class CompliantContact(SurfaceElement, Force):
             Limit("damping", self.damping, positive=False),
             *self.friction.limits,
         ]
+        self.is_passable = any(_size(pair) is not None for pair in self.pairs)
 
     def parts(self) -> Sequence[Constraint]:
         """Rows for points of contact that have no closed form, and so coordinates of their own."""
@@ -67,13 +68,7 @@ class CompliantContact(SurfaceElement, Force):
             for contact in pair.pressing_contacts(m):
                 yield pair, replace(contact, point=contact.middle)
 
-    @property
-    def is_passable(self) -> bool:
-        """Whether its surfaces, pressed in too deep, come out on the other side."""
-        return any(_size(pair) is not None for pair in self.pairs)
-
     def reserve(self, m: Motion) -> SX:
-        """How much deeper they could be pressed in before that is half of the way through."""
         sizes = ((pair, _size(pair)) for pair in self.pairs)
         return ca.vertcat(
             *(pair.contact(m).gap + size / 2 for pair, size in sizes if size is not None)

@@ -13,7 +13,7 @@ from ...errors import ModelError
 from ...vectors import axis
 from ..bodies import Marker, Place, marker_on
 from ..constraints import Constraint
-from ..element import Action, Element, Wrench
+from ..element import Action, Drawn, Element, Wrench
 from ..fields import Axis
 from ..joints import Joint, Rows
 from ..limits import Limit, UnitLength
@@ -29,6 +29,8 @@ class SurfaceElement(Element):
     """Surfaces that meet, in one or several points: what rolling, sliding and contacts have in
     common."""
 
+    drawn_as: Drawn = "nothing"
+
     def __init__(self, name: str, surface: Surface, base: Surface) -> None:
         self.name, self.surface, self.base = name, surface, base
         self.pairs = surface_pairs(name, surface, base)
@@ -41,6 +43,9 @@ class SurfaceElement(Element):
         if len(self.pairs) > 1:
             return super().acts_on(m)
         return self.surface.marker, next(self._contacts(m))[1].point
+
+    def surfaces(self) -> Sequence[Surface]:
+        return (self.surface, self.base)
 
     def _labelled(self, pair: SurfacePair, rows: Rows) -> Rows:
         """Rows of one of several pairs carry its name."""

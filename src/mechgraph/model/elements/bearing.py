@@ -47,7 +47,7 @@ class BallBearing(Force):
     """
 
     passive = True
-    drawn = False
+    drawn_as = "nothing"
 
     def __init__(
         self,

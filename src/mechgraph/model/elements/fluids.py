@@ -33,7 +33,7 @@ class Drag(Force):
     """
 
     passive = False  # wind gives energy
-    drawn = False
+    drawn_as = "nothing"
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Propeller(Force):
     density: ρ, of the air; ``air`` is what this moves with.
     """
 
-    drawn = False
+    drawn_as = "nothing"
 
     def __init__(
         self,

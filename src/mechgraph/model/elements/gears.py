@@ -27,7 +27,7 @@ from ...errors import ModelError, shown
 from ...vectors import NOT_AN_EXPRESSION, scalar
 from ..bodies import Marker
 from ..constraints import Constraint
-from ..element import Action, Element, Wrench
+from ..element import Action, Drawn, Element, Wrench
 from ..fields import Number, Vector
 from ..forces import Force
 from ..joints import Joint, JointOrName, Revolute, Rows
@@ -82,7 +82,7 @@ def involute(x: float) -> float:
 class Gears(Element):
     """Two gears on revolute joints with parallel axes, of the same sense, on one carrier."""
 
-    drawn = False
+    drawn_as: Drawn = "nothing"
 
     def __init__(
         self,

@@ -34,7 +34,7 @@ class Guide(Constraint):
     """
 
     passive = True
-    drawn = False
+    drawn_as = "nothing"
 
     def __init__(
         self, name: str, at: Place, on: Place, curve: Curve, friction: FrictionLaw = 0

@@ -152,6 +152,7 @@ class Rope(Force):
     """
 
     passive = True
+    drawn_as = "line"
 
     def __init__(
         self,

@@ -37,7 +37,7 @@ class OmniWheel(Constraint):
         for Mecanum's.
     """
 
-    drawn = False
+    drawn_as = "nothing"
 
     def __init__(
         self,
@@ -162,7 +162,7 @@ class Tyre(Force):
     """
 
     passive = True
-    drawn = False
+    drawn_as = "nothing"
 
     def __init__(
         self,
