@@ -548,7 +548,7 @@ class Equations:
     def __reduce__(self) -> tuple[Any, ...]:
         return Equations, (self.terms, self.closure)
 
-    # --- a formalism's own quantities, and words of earlier versions ------------------------------
+    # --- a formalism's own quantities -------------------------------------------------------------
 
     if not TYPE_CHECKING:
 
@@ -559,16 +559,6 @@ class Equations:
                 return Subsystem(self, composed.shown or composed.tree)
             if name == self.formalism.replace("-", "_"):
                 return Coefficients(self)
-            if name in RENAMED:
-                where, value = RENAMED[name], self
-                warnings.warn(
-                    f"Equations.{name} is now Equations.{where}",
-                    DeprecationWarning,
-                    stacklevel=2,
-                )
-                for word in where.split("."):
-                    value = getattr(value, word)
-                return value
             raise AttributeError(self._missing(name))
 
     def _missing(self, name: str) -> str:
@@ -647,22 +637,6 @@ class CoefficientFunction(Written):
         K[i, j, k]."""
         given = q, u, udot, t, inputs, parameters
         return coefficient(self._equations.numeric, self._name, *given)
-
-
-RENAMED: Mapping[str, str] = {
-    **{
-        name: f"terms.{name}"
-        for name in (
-            "symbols", "N", "M", "f", "phi", "psi", "A", "b", "tau", "kinetic", "potential",
-            "reactions",
-        )
-    },
-    "udot": "numeric.closed.udot",
-    "lam": "numeric.closed.lam",
-    "work_rates": "numeric.closed.work_rates",
-    "kinematics": "terms.chart",
-    "constrained": "terms.rows",
-}  # fmt: skip
 
 
 def derive(

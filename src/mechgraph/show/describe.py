@@ -18,7 +18,6 @@ from casadi import SX
 
 from ..equations import Equations, derive
 from ..errors import AssemblyError
-from ..model.contact.switched import Switched
 from ..model.description import Description
 from ..model.joints import Joint
 from ..model.kinds import JOINTS
@@ -183,8 +182,7 @@ def _constraints(equations: Equations) -> Iterator[str]:
 def _switched(system: Description) -> dict[str, str]:
     """What is switched by name, and why it holds nothing at first: contacts that are open, joints
     that do not stick."""
-    laws = ((n, law) for n, law in system.constraints.items() if isinstance(law, Switched))
-    return {name: law.idle for name, law in laws}
+    return {name: law.idle for name, law in system.constraints.items() if law.switched}
 
 
 def _row_names(equations: Equations) -> dict[str, list[str]]:

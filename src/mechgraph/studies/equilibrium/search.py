@@ -14,7 +14,6 @@ import numpy as np
 
 from ...closures.numbers import RANK_TOLERANCE
 from ...errors import AssemblyError
-from ...model.rubbing import JointFriction
 from ..least_squares import scattered, settled
 from .balance import TOLERANCE, Balance, Rows, State, inverse
 from .creep import crept
@@ -142,7 +141,7 @@ def _open(balance: Balance) -> str:
 def _rubbing(balance: Balance) -> str:
     """How a joint with dry friction is said to stick."""
     elements = balance.equations.terms.chart.description.elements
-    dry = [each.name for each in elements if isinstance(each, JointFriction)]
+    dry = [each.name for each in elements if each.sticks]
     if balance.moving or not dry:
         return ""
     return (

@@ -14,7 +14,6 @@ from scipy.ndimage import maximum_filter1d
 from ...composition.subsystem import Subsystem
 from ...contract.evaluator import searching
 from ...contract.mobility import lost_rows
-from ...model.contact.compliant import CompliantContact
 from ...results.trajectory import Trajectory
 from .context import Context
 from .integrator import IntegrationFailure, Integrator, Problem
@@ -62,7 +61,7 @@ def warn_of_rounding(integrator: Integrator, rtol: float) -> None:
 def warn_of_depth(trajectory: Trajectory, integrator: Integrator, recorder: Recorder) -> None:
     """Say so where round things were pressed so deep into each other that they may have passed."""
     forces = recorder.context.equations.terms.chart.description.forces.values()
-    pressed = [f for f in forces if isinstance(f, CompliantContact) and f.is_passable]
+    pressed = [force for force in forces if force.is_passable]
     runs = [trajectory, _along_steps(trajectory, integrator, recorder)] if pressed else []
     for contact in pressed:
         deep = [run.time[run.observe(contact.reserve).min(axis=1) < 0] for run in runs]
