@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
+from .. import graph
+from ..graph import Program
 from .blocks import print_blocks
-from .program import Program
 
 STACK = 200_000  # bytes of workspace that may lie on the stack
 
@@ -67,7 +68,8 @@ EXPORT int NAME_one(const double *x, double *y) {
 
 INCLUDED = re.compile(r'^#include "(.+)"\n', re.MULTILINE)
 # the files that decide how a program is printed
-EMITTER = ("lanes.h", "rollout.h", "program.py", "roll.py", "blocks.py", "emit.py")
+EMITTER = ("lanes.h", "rollout.h", "roll.py", "blocks.py", "emit.py")
+TRACER = ("operations.py", "searches.py", "algebra.py", "program.py")
 
 
 def text_of(name: str) -> str:
@@ -79,7 +81,8 @@ def text_of(name: str) -> str:
 @functools.cache
 def emitter_text() -> str:
     """Everything that decides how a program is printed, as part of the cache's key."""
-    return "".join(text_of(name) for name in EMITTER)
+    traced = [files(graph.__name__).joinpath(name).read_text(encoding="utf-8") for name in TRACER]
+    return "".join([*traced, *map(text_of, EMITTER)])
 
 
 @dataclass(frozen=True)

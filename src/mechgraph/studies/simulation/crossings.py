@@ -22,7 +22,7 @@ import numpy as np
 from casadi import SX
 from scipy.optimize import brentq
 
-from ...kernels.kinks import pieces
+from ...graph.kinks import pieces
 from .events import Watch
 from .integrator import IntegrationFailure, Integrator
 
