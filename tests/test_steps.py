@@ -13,7 +13,7 @@ from scipy.integrate import solve_ivp
 
 import mechgraph as mg
 from mechgraph import gallery
-from mechgraph.kernels.kinks import kinks
+from mechgraph.graph.kinks import kinks
 from mechgraph.kernels.routine import Routine
 from mechgraph.runtime.stepper import END, METHODS, Stepper
 

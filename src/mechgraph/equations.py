@@ -27,6 +27,7 @@ from .contract.names import Names
 from .contract.terms import Terms
 from .errors import ArgumentError, ModelError, UnsupportedError, blamed, unknown
 from .formalisms import FORMALISMS
+from .graph.expressions import has_nan
 from .interrupts import remembered_interrupts
 from .kernels import Kernel
 from .model.description import Description
@@ -39,7 +40,7 @@ from .studies.robotics.inverse_kinematics import inverse_kinematics
 from .studies.robotics.quantities import Axes, Robotics
 from .studies.rollout import rollout
 from .studies.simulation.simulate import simulate
-from .vectors import NO_NUMBER, has_nan
+from .vectors import NO_NUMBER
 
 if TYPE_CHECKING:
     from .show.readable import Readable

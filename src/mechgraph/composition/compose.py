@@ -25,12 +25,13 @@ from ..contract.composed import Composed
 from ..contract.plain import PlainChart
 from ..contract.terms import Terms
 from ..errors import ModelError, blamed, shown, unknown
+from ..graph.expressions import has_nan
 from ..model.description import Description
 from ..model.system import System
 from ..motion.levels import Levels
 from ..motion.samples import Samples
 from ..motion.variables import Variables
-from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, has_nan, symbol
+from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, symbol
 from .lifting import lifted
 from .monitors import MONITORS, monitors
 from .naming import listed_parts, names_of, part_input, part_parameter, whole_variables

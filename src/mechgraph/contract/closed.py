@@ -22,8 +22,8 @@ from ..closures.expressions import (
     solve_tree,
 )
 from ..errors import UnsupportedError
+from ..graph.kinks import kinks
 from ..kernels import flow
-from ..kernels.kinks import kinks
 from ..kernels.routine import Routine
 from .composed import Composed
 from .solver import is_massless, solver

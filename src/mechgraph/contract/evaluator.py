@@ -24,7 +24,7 @@ from ..interrupts import remembered_interrupts
 from ..kernels import Kernel, flow
 from ..model.limits import Limits
 from ..motion.loads import culprit
-from ..tables.graph import refusal
+from ..tables.outside import refusal
 from ..tables.series import at_times
 from .closed import Closed, entries
 from .solver import sparse_matrix

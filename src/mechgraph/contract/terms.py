@@ -25,6 +25,7 @@ from ..closures.friction import dragged
 from ..closures.numbers import rank
 from ..errors import ModelError, UnsupportedError, blamed
 from ..formalisms.dynamics import Coefficient
+from ..graph.expressions import has_nan
 from ..model.constraints import Level
 from ..model.description import Description
 from ..model.joints import Rows
@@ -36,7 +37,7 @@ from ..motion.reactions import Reactions
 from ..motion.samples import Samples
 from ..motion.variables import Variables
 from ..pickling import Picklable
-from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, has_nan
+from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION
 from .composed import Composed
 from .plain import PlainChart
 from .solver import is_massless, solver

@@ -13,7 +13,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ..tables.graph import settled
+from ..graph.program import trace, without_table_slopes
 from .compiler import (
     CompilationFailure,
     cached,
@@ -25,7 +25,6 @@ from .compiler import (
 )
 from .emit import emitter_text, routine_text
 from .kernel import AUTOMATIC, SECONDS_PER_OPERATION
-from .program import trace
 
 LARGEST = 300_000  # operations that a compiler in the background takes about a minute for
 LOOKED_UP = 200_000  # operations beyond which it takes long to learn the name of cached code
@@ -41,7 +40,7 @@ class Routine:
     """
 
     def __init__(self, name: str, x: SX, result: SX) -> None:
-        self.function = settled(ca.Function(name, [x], [ca.densify(result)]))
+        self.function = without_table_slopes(ca.Function(name, [x], [ca.densify(result)]))
         self.size = result.numel()
         self.native: Any = None  # the function in machine code, when there is one
         self.workspace = 1

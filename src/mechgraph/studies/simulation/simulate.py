@@ -18,8 +18,8 @@ from ...arguments import choice, earlier_word, flag, named, number, one_of
 from ...contract.closed import Account
 from ...contract.evaluator import searching
 from ...errors import ArgumentError, SimulationError, UnsupportedError
+from ...graph.kinks import kinks
 from ...interrupts import Interrupts, ending_interrupts, remembered_interrupts, taken
-from ...kernels.kinks import kinks
 from ...motion.motion import Motion
 from ...results.trajectory import Trajectory
 from ...runtime.stepper import CONTACTS, EVENT, METHODS, TOO_SMALL
