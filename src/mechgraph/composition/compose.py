@@ -21,24 +21,29 @@ from .. import door
 from ..arguments import is_name, listed, named, number
 from ..closures.complement import Choice
 from ..closures.friction import is_homogeneous
-from ..contract.composed import Composed
+from ..contract.checks import check_expressions
 from ..contract.plain import PlainChart
 from ..contract.terms import Terms
+from ..contract.written import WrittenRows, later
 from ..errors import ModelError, blamed, shown, unknown
+from ..formalisms.dynamics import Dynamics
 from ..model.description import Description
 from ..model.system import System
+from ..motion.energy import Energies
 from ..motion.levels import Levels
+from ..motion.reactions import NoReactions
 from ..motion.samples import Samples
 from ..motion.variables import Variables
 from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, has_nan, symbol
 from .lifting import lifted
 from .monitors import MONITORS, monitors
 from .naming import listed_parts, names_of, part_input, part_parameter, whole_variables
-from .node import Node, PivotedRoute, Route
+from .node import Node
 from .part import PIECES, Part, chosen, constraint_order, known
 from .placement import Placement
 from .rows import WithRate, new_rows, rated_rows, raw_order, stacked
 from .seen import Seen, Use
+from .tree_closure import PivotedWay, TreeClosure, TreeWay
 from .units import composition_of
 
 if TYPE_CHECKING:
@@ -358,44 +363,33 @@ class _Composition:
         blocks = ca.diagcat(SX(count, count), *(piece["M"] for piece in self.pieces))
         M = ca.sparsify(blocks + self.own_M)
         f = ca.densify(ca.vertcat(SX(count, 1), *(p["f"] for p in self.pieces)) + self.own_f)
-        tree = self.tree
-        route = PivotedRoute(self.levels.A, M) if self.pivoted else Route(tree)
-        composed = Composed(
-            self.levels,
-            self.lam,
-            route,
-            Placement(self.chart, self.levels, every=self.pivoted),
-            tree,
-            shown,
-        )
+        tree, A = self.tree, self.levels.A
+        way = PivotedWay(A, M) if self.pivoted else TreeWay(A, M, tree)
+        placement = Placement(self.chart, self.levels, every=self.pivoted)
         drag = SX(ca.vertcat(SX(count, 1), *(p["drag"] for p in self.pieces)) + self.drag)
 
-        def complement() -> SX:
-            return tree.S
-
         def left() -> SX:
-            return route.S.T @ (f + drag - M @ s.udot)
+            return way.S.T @ (f + drag - M @ s.udot)
 
         own_energy = ca.dot(s.u, self.own_M @ s.u) / 2
         # ½ uᵀM⊕u changes with M⊕, too, which forces along speeds know nothing of
         supplied = ca.dot(self.own_f, s.u) + self._rate(own_energy) + self._driven_power()
-        return Terms(
-            s,
-            M=M,
-            f=f,
-            G=self._G(),
-            drag=drag if drag.nnz() else None,
-            S=complement,
-            kinetic=_total(self.pieces, "T") + own_energy,
-            potential=_total(self.pieces, "V"),
-            supplied=supplied + _total(self.pieces, "supplied"),
-            dissipated=_total(self.pieces, "dissipated") - ca.dot(self.drag, s.u),
+        supplied = supplied + _total(self.pieces, "supplied")
+        dissipated = _total(self.pieces, "dissipated") - ca.dot(self.drag, s.u)
+        energies = _total(self.pieces, "T") + own_energy, _total(self.pieces, "V")
+        G = self._G()
+        made = Terms.of(
+            self.chart,
+            Dynamics(later(M), later(f)),
+            WrittenRows(self.levels, self.lam, None if G is None else later(G), drag),
+            TreeClosure(tree, way, placement, tree if shown is None else shown),
+            Energies(*map(later, (*energies, supplied, dissipated))),
+            NoReactions(self.chart),
             outputs=self._outputs() | monitors(self.levels, s.udot, left),
-            name=self.name,
             formalism="composition",
-            chart=self.chart,
-            composed=composed,
         )
+        check_expressions(made)
+        return made
 
     def _driven_power(self) -> SX:
         """Power of the new constraint forces, if they have any: λᵀ A u."""
@@ -407,7 +401,7 @@ class _Composition:
 
     def _G(self) -> SX | None:
         """Directions of the constraint forces, where friction of parts goes with them linearly."""
-        if not any(use.known.terms.directions is not use.known.terms.A for use in self.uses):
+        if not any(use.known.terms.rows.directions is not use.known.terms.A for use in self.uses):
             return None
         below = ca.diagcat(*(piece["G"] for piece in self.pieces))
         G = ca.vertcat(self.own.A, ca.horzcat(SX(below.shape[0], len(self.extra[1])), below))
@@ -454,7 +448,7 @@ class _Composition:
 
 def _raised(made: _Composition, terms: Terms, complement: str) -> Terms:
     """The same with constraints of higher orders: a composition of the raised system alone."""
-    part, tree = lifted(terms, made.high, made.seen.higher)
+    part, tree = lifted(terms, made.tree, made.high, made.seen.higher)
     whole = _Composition(made.name, [part], (), (), (), None)
     whole.least = tree.order
     whole.define({})

@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import casadi as ca
 from casadi import SX
@@ -64,7 +63,7 @@ def _block(s: Variables, higher: Higher, k: int) -> SX:
     return ca.vertcat(*(higher.get((name, k), SX.sym("none")) for name in s.speeds))
 
 
-def lifted(terms: Terms, rows: Sequence[Row], higher: Higher) -> tuple[Terms, Node]:
+def lifted(terms: Terms, tree: Node, rows: Sequence[Row], higher: Higher) -> tuple[Terms, Node]:
     """Terms with these rows, too, whose speeds include accelerations and forces; and the tree of
     the system that was raised, in their variables, with ν°."""
     if ca.depends_on(terms.f, terms.symbols.w):
@@ -78,7 +77,7 @@ def lifted(terms: Terms, rows: Sequence[Row], higher: Higher) -> tuple[Terms, No
             "that grow with constraint forces"
         )
     made = _Lifted(terms, rows, higher)
-    return made.terms(), made.tree(terms.composed)
+    return made.terms(), made.tree(tree)
 
 
 class _Lifted:
@@ -171,9 +170,8 @@ class _Lifted:
         out = dict(zip(names, _split(rates), strict=True))
         return out | {row.name: self.put(row.value) for row in self.rows if row.k > self.r}
 
-    def tree(self, composed: Any) -> Node:
+    def tree(self, old: Node) -> Node:
         """The tree of the inner system, with the forces of the rows at its top."""
-        old: Node = composed.tree
         values = iter([self.put(value) for value in old.given()])
         new = old.used(old.name, "", range(len(self.inner.constraints)), values)
         names = tuple(row.name for row in self.rows)

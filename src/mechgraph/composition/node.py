@@ -22,12 +22,9 @@ import numpy as np
 from casadi import SX
 
 from ..closures.complement import Choice, Complement
-from ..closures.expressions import Factor
 from ..motion.samples import Samples
 
 IMPLIED = 1e-7  # of a row, relative, at states that meet the constraints to rounding
-
-PIVOTED = Choice("pivoted")
 
 DATA = ("A", "b", "M", "f", "udot")  # what a node is given
 DERIVED = ("R", "B", "C", "P", "S", "reduced")  # what follows from it
@@ -277,73 +274,3 @@ class Pulled:
     def moved(self, z: SX) -> SX:
         """S z + e."""
         return self.below + self.node.spread(self.node.C @ z + self.added)
-
-
-@dataclass(frozen=True, eq=False)
-class Route:
-    """u̇ of f and b by the complement of a tree: u̇ = S z + e, M̄ z = Sᵀ (f − M e)."""
-
-    node: Node
-
-    def __call__(self, f: SX, b: SX) -> SX:
-        pulled = self.node.pulled(f, b)
-        if not self.node.free:
-            return ca.densify(pulled.e)
-        return ca.densify(pulled.moved(self._factor.solve(ca.densify(pulled.forces))))
-
-    @cached_property
-    def _factor(self) -> Factor:
-        return Factor(self.node.reduced)
-
-    @property
-    def S(self) -> SX:
-        """The complement."""
-        return self.node.S
-
-    @property
-    def unsure(self) -> tuple[int, ...]:
-        """Rows that u̇ may fail to meet."""
-        return self.node.unsure
-
-    @property
-    def condition(self) -> SX:
-        """How badly z is known (see ``Solver``)."""
-        return self._factor.condition if self.node.free else SX(0)
-
-
-@dataclass(frozen=True, eq=False)
-class PivotedRoute:
-    """The same by a complement of all rows at once, found by QR with pivoting at every state:
-    nothing that was chosen elsewhere is in it. Columns of S that rows hold are zero, and stand
-    still by an inertia of their own."""
-
-    A: SX
-    M: SX
-
-    def __call__(self, f: SX, b: SX) -> SX:
-        e, S = -PIVOTED.particular(self.A, b), self.S
-        return ca.densify(S @ self._factor.solve(S.T @ (f - self.M @ e)) + e)
-
-    @cached_property
-    def _complement(self) -> Complement:
-        return PIVOTED.complement(self.A)
-
-    @property
-    def S(self) -> SX:
-        """The complement."""
-        return self._complement.C
-
-    @cached_property
-    def _factor(self) -> Factor:
-        still = ca.diag((ca.sum1(self.S**2) == 0).T)
-        return Factor(ca.densify(self.S.T @ self.M @ self.S) + still)
-
-    @property
-    def unsure(self) -> tuple[int, ...]:
-        """Rows that u̇ may fail to meet: where they contradict each other."""
-        return self._complement.left
-
-    @property
-    def condition(self) -> SX:
-        """How badly z is known (see ``Solver``)."""
-        return self._factor.condition

@@ -18,6 +18,7 @@ from ..errors import ArgumentError, ModelError, UnsupportedError, blamed, unknow
 from ..motion.samples import Samples
 from ..motion.variables import Variables
 from .node import Node
+from .tree_closure import TreeClosure
 
 Given = Callable[[Variables], Any]  # a number of a part, of the variables of the whole
 PIECES = (
@@ -66,11 +67,11 @@ class Known:
                 "its rows on and off"
             )
         self.terms, self.names = terms, Names(terms)
-        own = terms.composed.tree if terms.composed is not None else leaf(terms, independent)
-        self.tree: Node = own
+        own = terms.closure
+        self.tree = own.tree if isinstance(own, TreeClosure) else leaf(terms, independent)
         pieces = [
             terms.N, terms.n, terms.M, terms.f, terms.phi, terms.psi, terms.A, terms.b,
-            terms.directions, SX(terms.M.shape[0], 1) if terms.drag is None else terms.drag,
+            terms.rows.directions, terms.rows.drag,
             terms.kinetic, terms.potential, terms.supplied, terms.dissipated,
         ]  # fmt: skip
         self.function = self._function([*pieces, *self.tree.given()])

@@ -286,7 +286,7 @@ class Names:
             return Quantity(name, "multiplier", row, (self._unit_of_row(name),))
         owner, _, what = name.rpartition(": ")
         whole = name if what != "effort" else owner
-        rows = self._rows_of(whole)
+        rows = terms.rows.rows_of(whole)
         if rows:
             units = tuple(self._unit_of_row(terms.constraints[k]) for k in rows)
             return Quantity(name, "multiplier", lam[rows], units)
@@ -295,7 +295,7 @@ class Names:
             return Quantity(name, "effort", effort, ("N" if what == "F" else "N m",))
         if what == "effort" and owner in self._description.forces:
             return self._efforts(name, owner)
-        if what not in COMPONENTS or terms.reactions is None:
+        if what not in COMPONENTS:
             return None
         owner = _unqualified("joint ", owner, self._description.joints)
         if owner in self._description.joints:
@@ -325,19 +325,11 @@ class Names:
 
     def _along_axis(self, owner: str, what: str) -> SX | None:
         """F or M of a joint of two equations: on A, reduced to the point R_B."""
-        joint, reactions = self._description.constraints.get(owner), self._terms.reactions
-        if not isinstance(joint, AxialJoint) or what not in EFFORTS or reactions is None:
+        joint = self._description.constraints.get(owner)
+        if not isinstance(joint, AxialJoint) or what not in EFFORTS:
             return None
-        part = reactions.of_element(owner)[EFFORTS[what]]
+        part = self._terms.reactions.of_element(owner)[EFFORTS[what]]
         return -ca.dot(self._chart.motion.axis(joint.a, joint.n), part)
-
-    def _rows_of(self, constraint: str) -> list[int]:
-        """Indices of the rows of a constraint, or of a joint that is closed."""
-        if self._terms.rows is not None:
-            known = self._terms.rows.indices
-            return self._terms.rows.rows_of(constraint) if constraint in known else []
-        names = enumerate(self._terms.constraints)
-        return [k for k, row in names if row.startswith(f"{constraint}: ")]
 
     def _energy(self, name: str) -> Quantity | None:
         terms = self._terms
@@ -355,7 +347,7 @@ class Names:
         owner, _, what = name.rpartition(": ")
         description, reactions = self._description, self._terms.reactions
         body = description.bodies.get(_unqualified("body ", owner, description.bodies))
-        if what == "power" and reactions is not None and owner in reactions.working:
+        if what == "power" and owner in reactions.working:
             return Quantity(name, "power", reactions.power_of(owner), ("W",))
         element = {**description.forces, **description.constraints}.get(owner)
         if what == "potential" and element is not None:
