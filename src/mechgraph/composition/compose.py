@@ -35,21 +35,21 @@ from ..motion.reactions import NoReactions
 from ..motion.samples import Samples
 from ..motion.variables import Variables
 from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, has_nan, symbol
-from .lifting import lifted
+from .from_system import composition_of
+from .higher_order import raise_order
 from .monitors import MONITORS, monitors
 from .naming import listed_parts, names_of, part_input, part_parameter, whole_variables
-from .node import Node
-from .part import PIECES, Part, chosen, constraint_order, known
+from .node import TreeNode
+from .part import PIECES, Part, chosen, constraint_order, derive_part
+from .parts_view import PartsView, PlacedPart
 from .placement import Placement
 from .rows import WithRate, new_rows, rated_rows, raw_order, stacked
-from .seen import Seen, Use
 from .tree_closure import PivotedWay, TreeClosure, TreeWay
-from .units import composition_of
 
 if TYPE_CHECKING:
     from ..equations import Equations
 
-Stated = Callable[[Seen], Any]  # an expression, as a function of what is seen
+Stated = Callable[[PartsView], Any]  # an expression, as a function of what is seen
 
 
 def compose(
@@ -132,11 +132,11 @@ class _Composition:
         self.extra = extra
         commands = names_of("inputs", inputs)
         self.symbols = whole_variables(extra, given, commands, named("parameters", parameters))
-        self.uses = self._placed(given)
+        self.parts = self._place(given)
         self.pieces = [
-            dict(zip((*PIECES, "tree"), self._pieces(use), strict=True)) for use in self.uses
+            dict(zip((*PIECES, "tree"), self._pieces(placed), strict=True)) for placed in self.parts
         ]
-        self.seen = Seen(self.symbols, self.uses)
+        self.seen = PartsView(self.symbols, self.parts)
         self._kinematics(coordinates)
         self.definitions = {
             key: _defined(key, value)
@@ -146,8 +146,8 @@ class _Composition:
 
     # --- parts ------------------------------------------------------------------------------------
 
-    def _placed(self, given: Sequence[tuple[str, str, Part]]) -> list[Use]:
-        s, uses = self.symbols, []
+    def _place(self, given: Sequence[tuple[str, str, Part]]) -> list[PlacedPart]:
+        s, out = self.symbols, []
         q, u = len(self.extra[0]), len(self.extra[1])
         for key, prefix, part in given:
             own = part.terms.symbols
@@ -162,14 +162,14 @@ class _Composition:
                 ca.vertcat(SX(0, 1), *p),
                 s.t,
             ]
-            uses.append(Use(key, prefix, known(part), arguments))
+            out.append(PlacedPart(key, prefix, derive_part(part), arguments))
             q, u = slices[0].stop, slices[1].stop
-        return uses
+        return out
 
-    def _pieces(self, use: Use) -> list[Any]:
-        terms = use.known.terms
-        lam = ca.vertcat(SX(0, 1), *(symbol(f"{use.prefix}{row}") for row in terms.constraints))
-        values = use.put_in(use.known.function, lam)
+    def _pieces(self, placed: PlacedPart) -> list[Any]:
+        terms = placed.derived.terms
+        lam = ca.vertcat(SX(0, 1), *(symbol(f"{placed.prefix}{row}") for row in terms.constraints))
+        values = placed.put_in(placed.derived.function, lam)
         count = len(PIECES)
         return [*values[:count], (lam, values[count:])]
 
@@ -199,9 +199,9 @@ class _Composition:
         s = self.symbols
         start = dict.fromkeys(s.coordinates, 0.0)
         fours: list[list[str]] = []
-        for use in self.uses:
-            chart = use.known.terms.chart
-            names = [f"{use.prefix}{each}" for each in chart.symbols.coordinates]
+        for placed in self.parts:
+            chart = placed.derived.terms.chart
+            names = [f"{placed.prefix}{each}" for each in chart.symbols.coordinates]
             start |= dict(zip(names, chart.reference, strict=True))
             fours += [[names[k] for k in four] for four in chart.quaternions]
         for each in reference:
@@ -237,7 +237,7 @@ class _Composition:
         self.own, self.high = new_rows(self.symbols, self._rate, list(stated), seen.higher)
         if rated:
             self.own = stacked([self.own, self._rated(rated)]).levels
-        self.stack = stacked([self.own, *map(self._rows_of, self.uses, self.pieces)])
+        self.stack = stacked([self.own, *map(self._rows_of, self.parts, self.pieces)])
         self.levels, order = self.stack.levels, self.stack.order
         self.own_lam = ca.vertcat(SX(0, 1), *map(symbol, self.own.names))
         every = ca.vertcat(self.own_lam, *(piece["tree"][0] for piece in self.pieces))
@@ -252,11 +252,11 @@ class _Composition:
         }
         return rated_rows(self.symbols, self._rate, read)
 
-    def _rows_of(self, use: Use, piece: Mapping[str, Any]) -> Levels:
+    def _rows_of(self, placed: PlacedPart, piece: Mapping[str, Any]) -> Levels:
         """The rows of a part, over all speeds."""
-        names = tuple(f"{use.prefix}{row}" for row in use.known.terms.constraints)
+        names = tuple(f"{placed.prefix}{row}" for row in placed.derived.terms.constraints)
         A = SX(len(names), self.symbols.u.numel())
-        own = [f"{use.prefix}{speed}" for speed in use.known.terms.symbols.speeds]
+        own = [f"{placed.prefix}{speed}" for speed in placed.derived.terms.symbols.speeds]
         A[:, [self.symbols.speeds.index(speed) for speed in own]] = piece["A"]
         return Levels.known(names, piece["phi"], piece["psi"], ca.sparsify(A), piece["b"])
 
@@ -311,10 +311,10 @@ class _Composition:
         """The node of the whole, with its complement."""
         s = self.symbols
         children = tuple(
-            use.known.tree.used(
-                use.key, use.prefix, self.stack.where[k + 1], iter(piece["tree"][1])
+            placed.derived.tree.used(
+                placed.key, placed.prefix, self.stack.where[k + 1], iter(piece["tree"][1])
             )
-            for k, (use, piece) in enumerate(zip(self.uses, self.pieces, strict=True))
+            for k, (placed, piece) in enumerate(zip(self.parts, self.pieces, strict=True))
         )
         self.chart = self._chart(reference)
         trivial = not self.extra[0] or set(self.extra[1]) == {f"{x}'" for x in self.extra[0]}
@@ -324,7 +324,7 @@ class _Composition:
             0 if trivial else 1,
             *(child.order for child in children),
         )
-        base = Node(
+        base = TreeNode(
             name=self.name,
             speeds=s.speeds,
             extra=self.extra[1],
@@ -357,7 +357,7 @@ class _Composition:
 
     # --- terms ------------------------------------------------------------------------------------
 
-    def terms(self, shown: Node | None = None) -> Terms:
+    def terms(self, shown: TreeNode | None = None) -> Terms:
         """The terms of the whole; ``shown`` is the tree to look at, if it is another one."""
         s, count = self.symbols, len(self.extra[1])
         blocks = ca.diagcat(SX(count, count), *(piece["M"] for piece in self.pieces))
@@ -401,7 +401,10 @@ class _Composition:
 
     def _G(self) -> SX | None:
         """Directions of the constraint forces, where friction of parts goes with them linearly."""
-        if not any(use.known.terms.rows.directions is not use.known.terms.A for use in self.uses):
+        if not any(
+            placed.derived.terms.rows.directions is not placed.derived.terms.A
+            for placed in self.parts
+        ):
             return None
         below = ca.diagcat(*(piece["G"] for piece in self.pieces))
         G = ca.vertcat(self.own.A, ca.horzcat(SX(below.shape[0], len(self.extra[1])), below))
@@ -411,12 +414,12 @@ class _Composition:
         """Those of the parts, the places of bodies and markers among them, then the whole's own."""
         out: dict[str, Any] = {}
         taken = {*self.symbols.coordinates, *self.symbols.speeds}
-        for use in self.uses:
-            terms = use.known.terms
+        for placed in self.parts:
+            terms = placed.derived.terms
             own = [each for each in terms.outputs if each not in MONITORS]
             for each in (*terms.chart.description.places, *own):
-                if each != "ground" and f"{use.prefix}{each}" not in taken:
-                    out[f"{use.prefix}{each}"] = _later(use, each)
+                if each != "ground" and f"{placed.prefix}{each}" not in taken:
+                    out[f"{placed.prefix}{each}"] = _later(placed, each)
         return out | self.own_outputs
 
     # --- reading ----------------------------------------------------------------------------------
@@ -448,7 +451,7 @@ class _Composition:
 
 def _raised(made: _Composition, terms: Terms, complement: str) -> Terms:
     """The same with constraints of higher orders: a composition of the raised system alone."""
-    part, tree = lifted(terms, made.tree, made.high, made.seen.higher)
+    part, tree = raise_order(terms, made.tree, made.high, made.seen.higher)
     whole = _Composition(made.name, [part], (), (), (), None)
     whole.least = tree.order
     whole.define({})
@@ -458,7 +461,7 @@ def _raised(made: _Composition, terms: Terms, complement: str) -> Terms:
     return whole.terms(_renamed(tree, part.symbols, whole.symbols))
 
 
-def _renamed(tree: Node, old: Variables, new: Variables) -> Node:
+def _renamed(tree: TreeNode, old: Variables, new: Variables) -> TreeNode:
     """The same tree in other symbols for the same variables."""
     before, after = ([s.q, s.u, s.udot, s.w, s.p, s.t] for s in (old, new))
     values = ca.Function("tree", before, tree.given()).call(after)
@@ -474,7 +477,7 @@ def _defined(name: str, stated: Stated) -> Stated:
 
 
 def _speed_of(coordinate: str) -> Stated:
-    def rate(v: Seen) -> SX:
+    def rate(v: PartsView) -> SX:
         speed = f"{coordinate}'"
         if speed not in v._symbols.speeds:
             raise ModelError(
@@ -498,5 +501,5 @@ def _symmetric(M: SX) -> bool:
     return bool(np.allclose(values, values.T, rtol=1e-9, atol=0))
 
 
-def _later(use: Use, name: str) -> Callable[[], SX]:
-    return lambda: use.quantity(name)
+def _later(placed: PlacedPart, name: str) -> Callable[[], SX]:
+    return lambda: placed.quantity(name)

@@ -1,4 +1,4 @@
-"""``Node``: one subsystem in the tree of a composition, and the recursion along it.
+"""``TreeNode``: one subsystem in the tree of a composition, and the recursion along it.
 
 With the columns S of its parts, a node has
 
@@ -31,7 +31,7 @@ DERIVED = ("R", "B", "C", "P", "S", "reduced")  # what follows from it
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Node:
+class TreeNode:
     """A subsystem. All its expressions are of the variables of the whole."""
 
     name: str
@@ -46,7 +46,7 @@ class Node:
     udot: SX  # u̇ of ``speeds``
     choice: Choice
     order: int  # ν°
-    children: tuple[Node, ...] = ()
+    children: tuple[TreeNode, ...] = ()
     implied: tuple[int, ...] = ()  # own rows that are known to follow from the others
     higher: tuple[str, ...] = ()  # names of rows of an order above two, which are not in A
 
@@ -66,7 +66,7 @@ class Node:
             for k, index in labels
         )
 
-    def __iter__(self) -> Iterator[Node]:
+    def __iter__(self) -> Iterator[TreeNode]:
         """This node, and all below it."""
         yield self
         for child in self.children:
@@ -201,7 +201,7 @@ class Node:
             if k not in set(node.implied)
         )
 
-    def following(self, b: SX, samples: Samples) -> Node:
+    def following(self, b: SX, samples: Samples) -> TreeNode:
         """The same node, with the rows named that no part of the complement heeds, and that are
         met in spite of it."""
         ignored = [k for k in self.complement.left if not self.P[:, k].nnz()]
@@ -223,7 +223,7 @@ class Node:
         """All expressions of the tree, one after the other."""
         return [getattr(node, key) for node in self for key in (*DATA, *DERIVED)]
 
-    def used(self, name: str, prefix: str, rows: Sequence[int], values: Iterator[SX]) -> Node:
+    def used(self, name: str, prefix: str, rows: Sequence[int], values: Iterator[SX]) -> TreeNode:
         """The same tree under another name, with a prefix to all that is in it, its rows at other
         places, and the expressions as they are there, in the order of ``given``."""
         here = {key: next(values) for key in (*DATA, *DERIVED)}
@@ -241,7 +241,7 @@ class Node:
             children=children,
         )
 
-    def _with(self, data: Mapping[str, SX], derived: Mapping[str, SX], **changed: Any) -> Node:
+    def _with(self, data: Mapping[str, SX], derived: Mapping[str, SX], **changed: Any) -> TreeNode:
         made = replace(self, **data, **changed)
         C, P = derived["C"], derived["P"]
         own = replace(self.complement, C=C, P=P)
@@ -249,7 +249,7 @@ class Node:
         return made
 
     def __repr__(self) -> str:
-        return f"<Node {self.name!r}: {len(self.speeds)} speeds, {len(self.free)} free>"
+        return f"<TreeNode {self.name!r}: {len(self.speeds)} speeds, {len(self.free)} free>"
 
 
 def _prefixed(prefix: str, names: Sequence[str]) -> tuple[str, ...]:
@@ -261,7 +261,7 @@ class Pulled:
     """Of a node: e with A e + b = 0 for all rows, as what its parts have and what it adds to that
     over ``columns``; and Sᵀ (f − M e)."""
 
-    node: Node
+    node: TreeNode
     below: SX
     added: SX
     forces: SX

@@ -18,7 +18,7 @@ from ..closures.numbers import RANK_TOLERANCE
 from ..errors import UnsupportedError
 from ..results.second_order import SecondOrderModel
 from .linear import linearized
-from .node import Node
+from .node import TreeNode
 from .tree_closure import PivotedWay, TreeClosure
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Subsystem:
     S = R C, f and f̄ = Cᵀ f (``fbar``) as in docs/composition.md; ``parts`` are the subsystems.
     """
 
-    def __init__(self, equations: Equations, node: Node) -> None:
+    def __init__(self, equations: Equations, node: TreeNode) -> None:
         self._equations, self._node = equations, node
         self.name = node.name
 

@@ -14,7 +14,7 @@ from casadi import SX
 from ..closures.complement import Choice, Complement
 from ..closures.expressions import Factor, multipliers_of
 from ..contract.own_closure import Forces, OwnClosure, Way
-from .node import Node
+from .node import TreeNode
 
 if TYPE_CHECKING:
     from ..contract.closed import Closed
@@ -46,7 +46,7 @@ class ComplementWay(Way):
 class TreeWay(ComplementWay):
     """By the complement of a tree: M̄ z = Sᵀ (f − M e), level by level."""
 
-    node: Node
+    node: TreeNode
 
     def accelerations(self, f: SX, b: SX) -> SX:
         pulled = self.node.pulled(f, b)
@@ -109,10 +109,10 @@ class TreeClosure(OwnClosure):
     """What a composition knows: its tree, its own way along it and back to the constraints, and the
     tree of the user's own variables, where the equations have more."""
 
-    tree: Node
+    tree: TreeNode
     own: TreeWay | PivotedWay
     placement: Callable[[SX], SX]
-    shown: Node
+    shown: TreeNode
 
     @property
     def S(self) -> SX:
