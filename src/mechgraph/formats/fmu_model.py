@@ -287,7 +287,7 @@ def started(
         equations,
         equations.assemble(start, guess=guess, t=number("t", t), parameters=given),
         float(t),
-        equations.numeric.constants(given),
+        equations.numeric.arguments.parameters(given),
         tuple(asked),
         number("duration", duration, positive=True),
         number("rtol", rtol, positive=True),

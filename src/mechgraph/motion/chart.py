@@ -68,6 +68,17 @@ class Chart(ABC):
     # the user's own speeds: their indices in u, which are not speeds of joints then
     own_speeds: Mapping[str, int] = {}
     replaced: frozenset[int] = frozenset()
+    has_bodies: bool = True  # False if equations in these coordinates came from no System
+
+    @property
+    def system(self) -> Description:
+        """The description, if it has bodies and joints."""
+        if not self.has_bodies:
+            raise UnsupportedError(
+                f"{self.description.name!r} was written down without a System, so it has no bodies "
+                "and joints"
+            )
+        return self.description
 
     # --- what moves -------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from ..model.joints import Joint
 from ..model.kinds import JOINTS
 from ..model.system import System
 from ..model.transitions import Ball, Transition
+from ..motion.constraint_rows import constraint_rows
 from ..motion.topology import Topology
 from ..studies.agreement import random_states
 
@@ -187,8 +188,7 @@ def _switched(system: Description) -> dict[str, str]:
 
 def _row_names(equations: Equations) -> dict[str, list[str]]:
     """The names of the rows of each cut joint and constraint."""
-    rows = equations.terms.rows
-    assert rows is not None
+    rows = constraint_rows(equations.terms.chart)
     names = {
         owner: [equations.constraints[k] for k in rows.rows_of(owner)] for owner in rows.indices
     }

@@ -16,6 +16,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from ...contract.state import State
 from ...errors import AssemblyError
 from ..least_squares import in_order, known, lengths, scattered, settled
 from ..projection import moved
@@ -212,7 +213,7 @@ class Placing:
         )
         return lengths(must, self.groups[0]), lengths(guess, self.groups[1])
 
-    def _arguments(self, q: np.ndarray) -> list[np.ndarray]:
+    def _arguments(self, q: np.ndarray) -> State:
         t, parameters = self.context["t"], self.context["parameters"]
         return self.equations.numeric.arguments(q, None, t, None, parameters)
 
@@ -271,8 +272,6 @@ class Placing:
 
 def _sides(equations: Equations) -> SX:
     """What is positive the right way round, of all constraints."""
-    if equations.terms.rows is None:
-        return SX(0, 1)
     m, constraints = equations.terms.chart.motion, equations.terms.rows.constraints
     return ca.vertcat(
         SX(0, 1), *(side for each in constraints for side in each.orientation_sign(m))

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...closures.numbers import RANK_TOLERANCE
+from ...contract.valueless import refused_or_valueless
 from ...errors import AssemblyError
 from ..least_squares import scattered, settled
 from .balance import TOLERANCE, Balance, Rows, State, inverse
@@ -113,7 +114,8 @@ def _failure(balance: Balance, tried: list[State]) -> str:
     best = min(tried, key=lambda end: _error(balance, balance(end)))
     rows = balance(best)
     if not np.isfinite(rows.values).all():
-        why = balance.equations.numeric.unanswered(*best, 0.0, *balance.given)
+        numeric = balance.equations.numeric
+        why = refused_or_valueless(numeric, numeric.arguments(*best, 0.0, *balance.given))
         return f"no equilibrium was looked for: at the guess {why or 'there are no forces'}"
     if not rows.unmet().any():
         left = _left(balance, _later(balance, best))

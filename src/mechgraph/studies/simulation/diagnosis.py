@@ -11,9 +11,9 @@ import casadi as ca
 import numpy as np
 from scipy.ndimage import maximum_filter1d
 
-from ...composition.subsystem import Subsystem
-from ...contract.evaluator import searching
+from ...composition.subsystem import composition
 from ...contract.mobility import lost_rows
+from ...contract.valueless import searching
 from ...results.trajectory import Trajectory
 from .context import Context
 from .integrator import IntegrationFailure, Integrator, Problem
@@ -194,10 +194,8 @@ def diagnosis(context: Context, trajectory: Trajectory, failure: IntegrationFail
 
 def _failing(context: Context, q: np.ndarray, u: np.ndarray, t: float) -> list[str]:
     """Of composed equations: what was chosen for a complement, and is none."""
-    composed = context.equations.terms.composed
-    if composed is None:
-        return []
-    level = Subsystem(context.equations, composed.tree).failing(q, u, t, context.parameters)
+    whole = composition(context.equations)
+    level = None if whole is None else whole.failing(q, u, t, context.parameters)
     if level is None:
         return []
     free = ", ".join(map(repr, level.independent))
