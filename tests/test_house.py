@@ -23,7 +23,7 @@ PACKAGE = ROOT / "src" / "mechgraph"
 # From the ground up: a room may import itself and those before it.
 ROOMS = [
     "errors", "vectors", "arguments", "pickling", "interrupts", "door", "tables", "functions",
-    "closures", "kernels", "model", "motion", "formalisms", "contract", "control", "results",
+    "numerics", "closures", "kernels", "model", "motion", "formalisms", "contract", "control", "results",
     "composition", "studies",
     "equations", "formats", "gallery", "show", "cli", "__init__", "__main__",
 ]  # fmt: skip
