@@ -6,6 +6,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from ..functions import on_rows
 from ..numerics.search import Move, Rows, finite, lengths, search
 from .chart import Chart
 from .levels import Levels
@@ -98,11 +99,9 @@ class Samples:
 
     def _values(self, q: np.ndarray, u: np.ndarray) -> list[np.ndarray]:
         """φ, ψ, their slopes along the speeds, and N, at each of some states."""
-        phi, psi, *matrices = (np.array(x) for x in self._rows(q.T, u.T, self._parameters))
-        parts = (
-            x.reshape(len(x), len(q), x.shape[1] // len(q)).transpose(1, 0, 2) for x in matrices
-        )
-        return [phi.T, psi.T, *parts]
+        constants = np.tile(self._parameters, (len(q), 1))
+        phi, psi, *matrices = on_rows(self._rows, q, u, constants)
+        return [phi[..., 0], psi[..., 0], *matrices]
 
 
 def _found(rows: Rows, move: Move, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

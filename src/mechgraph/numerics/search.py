@@ -32,7 +32,7 @@ Rows = Callable[[Array, Array], tuple[Array, Array]]  # r (n, m), J (n, m, k) at
 Move = Callable[[Array, Array], Array]  # x ⊕ δ, of n lanes
 
 EPSILON = float(np.finfo(float).eps)
-EXACT = 8 * EPSILON  # of |r| for each row, in scale: some operations of size one have gone into it
+EXACT = 4 * EPSILON  # of |r| for each row, in scale: some operations of size one have gone into it
 SHORT = EPSILON**0.5  # step whose square is rounding
 RANK = 1e-9  # singular values below this fraction count as zero
 STEPS = 200
