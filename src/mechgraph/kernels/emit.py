@@ -82,7 +82,7 @@ def text_of(name: str | Path) -> str:
 def emitter_text() -> str:
     """Everything that decides how a program is printed, as part of the cache's key."""
     traced = (Path(graph.__file__).parent / name for name in TRACER)
-    return "".join(map(text_of, [*traced, *EMITTER]))
+    return "".join(text_of(name) for name in (*traced, *EMITTER))
 
 
 @dataclass(frozen=True)

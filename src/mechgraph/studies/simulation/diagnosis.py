@@ -126,7 +126,7 @@ def _balance(runs: list[Trajectory]) -> list[np.ndarray]:
     rest."""
     eqs = runs[0].equations
     assert eqs is not None
-    terms, p = eqs.terms, eqs.numeric.constants(runs[0].constants)
+    terms, p = eqs.terms, eqs.numeric.arguments.parameters(runs[0].constants)
     energies = eqs.numeric.kernel(
         "energies", lambda: [ca.vertcat(terms.kinetic, terms.potential)], [1]
     )
