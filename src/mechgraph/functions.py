@@ -17,6 +17,14 @@ from .vectors import NOT_AN_EXPRESSION, scalar
 pi = math.pi
 
 
+def on_rows(function: ca.Function, *rows: np.ndarray) -> list[np.ndarray]:
+    """The matrices of a function at each row of its arguments; the first axis is the rows'."""
+    count = len(rows[0])
+    values = (np.array(value) for value in function.call([ca.DM(each.T) for each in rows]))
+    parts = (value.reshape(len(value), count, value.shape[1] // count) for value in values)
+    return [part.transpose(1, 0, 2) for part in parts]
+
+
 def _own(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of CasADi that says what is wrong in our words."""
 
