@@ -6,7 +6,6 @@ import json
 import random
 import subprocess
 import sys
-from pathlib import Path
 
 import casadi as ca
 import jsonschema
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import files
 import mechgraph as mg
 from mechgraph import gallery
 from mechgraph.cli import main
@@ -23,9 +23,6 @@ from mechgraph.formats.schema import model_schema
 from mechgraph.formats.spelling import name_text, spelled
 from mechgraph.formats.starter import starter as first_model
 from mechgraph.model.described import canonical
-
-sys.path.insert(0, str(Path(__file__).parent / "fuzz"))
-import files
 
 NAMES = gallery.names()
 

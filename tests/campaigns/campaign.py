@@ -1,7 +1,7 @@
 """What random models must show, and the campaign that asks it of one seed after the other.
 
-    python tests/fuzz/campaign.py --seed 0 --count 200        # or --hours 2
-    python tests/fuzz/campaign.py --seed 17 --count 1         # one of them again
+    python tests/campaigns/campaign.py --seed 0 --count 200        # or --hours 2
+    python tests/campaigns/campaign.py --seed 17 --count 1         # one of them again
 
 A seed is examined in a process of its own that is ended when it takes too long. A failure is
 printed as a program that shows it, and they are counted by class. An error of the family in

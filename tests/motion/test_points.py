@@ -19,8 +19,8 @@ from mechgraph.show.solids import HEAVY, LIGHT
 from mechgraph.studies.agreement import random_states
 from mechgraph.studies.assembly.conversion import convert
 from mechgraph.studies.simulation import stabilized
+from motion.test_loops import loop
 from random_systems import JOINT_NAMES, random_state, random_tree
-from test_loops import loop
 
 FORMS = ("reduced", "unreduced")
 ROUTES = ("momenta", "forces", "closure")

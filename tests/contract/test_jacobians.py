@@ -13,7 +13,7 @@ import pytest
 import scipy.linalg
 
 import mechgraph as mg
-import test_friction_laws as friction_laws
+import model.test_friction_laws as friction_laws
 from measure import IN_JOINT_COORDINATES
 from mechgraph.contract.derivatives import FUNCTIONS, VARIABLES, derivatives
 from random_systems import State, random_state

@@ -2,7 +2,7 @@
 trimmings (constraints at all levels, redundant ones, contacts, parameters).
 
 Every model is a program, and at its time ``t`` its ``configuration`` meets the constraints on
-positions: ``python tests/fuzz/models.py 17`` prints model 17.
+positions: ``python tests/campaigns/models.py 17`` prints model 17.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[1] / "models"))
 
 import mechgraph as mg
 from random_systems import Build, Source, random_loop, random_state, random_tree

@@ -1,7 +1,7 @@
 """Seeded random mechanisms: every joint type, drives, springs, forces, inputs and parameters.
 
 A ``Build`` keeps the calls that made its system as a program, so that a failing one can be read and
-run: ``python tests/random_systems.py 17`` prints tree 17.
+run: ``python tests/models/random_systems.py 17`` prints tree 17.
 """
 
 from __future__ import annotations

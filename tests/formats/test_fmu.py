@@ -20,7 +20,7 @@ import mechgraph as mg
 from mechgraph import gallery
 from mechgraph.kernels.compiler import find_compiler
 
-TESTS = (str(Path(__file__).parent),)
+TESTS = (str(Path(__file__).parents[1] / "models"),)
 KINDS = {"CoSimulation": 2e-8, "ModelExchange": 2e-6}  # CVode's steps add up to more than ours
 # what is left of constraints: an integrator of others may leave ten times the tolerance
 LEFT = {"CoSimulation": 1e-13, "ModelExchange": 2e-7}

@@ -1,7 +1,7 @@
 """Random systems that are not holonomic: blades, wheels, and rows on velocities of one's own, on
 trees, loops, free bodies and in a plane.
 
-``python tests/fuzz/nonholonomic.py 17`` prints system 17.
+``python tests/campaigns/nonholonomic.py 17`` prints system 17.
 """
 
 from __future__ import annotations

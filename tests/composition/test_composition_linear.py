@@ -10,9 +10,9 @@ import pytest
 import scipy.linalg
 
 import mechgraph as mg
+from composition.test_composition import RADIUS, bob, chain, pendulum
 from mechgraph import gallery
 from mechgraph.errors import ArgumentError, UnsupportedError
-from test_composition import RADIUS, bob, chain, pendulum
 
 
 def example(name):

@@ -14,11 +14,11 @@ import sympy as sp
 from scipy.spatial.transform import Rotation
 
 import mechgraph as mg
+from contract.test_contract import MASS, RADIUS, G, spherical, state_of
 from measure import IN_SPACE
 from mechgraph.composition.part import DerivedPart
 from mechgraph.errors import ArgumentError, ModelError, UnsupportedError
 from mechgraph.formalisms import formalism_of
-from test_contract import MASS, RADIUS, G, spherical, state_of
 
 DOWN = (0.0, -9.81, 0.0)
 
@@ -873,7 +873,7 @@ def test_forces_of_accelerations_keep_the_balance_of_energy():
 def test_composed_kernels_have_no_more_operations_than_plain_ones(mechanism, monkeypatch):
     """With independent speeds that are named, and with the choice left open: u̇, u̇ with its check,
     and the way back to the constraints."""
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
     models = getattr(importlib.import_module("composition"), mechanism)()
     *composed, plain = [model.operations() for model in models]
     assert [model.name for model in models] == ["composed, named", "composed, open", "plain"]

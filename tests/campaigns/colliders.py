@@ -1,7 +1,7 @@
 """Random systems that hit each other, and stops, and pass through events; each is a program.
 
-    python tests/fuzz/campaign.py --ask collides --count 1000
-    python tests/fuzz/colliders.py 17        # prints number 17
+    python tests/campaigns/campaign.py --ask collides --count 1000
+    python tests/campaigns/colliders.py 17        # prints number 17
 
 What is asked of them: the same events and the same end whatever the output step is, no event that
 the output shows and the run does not tell of, nothing passes through anything, and energy is kept.

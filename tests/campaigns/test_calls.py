@@ -1,4 +1,5 @@
-"""A seeded sample of wrong calls, in every test run; ``python tests/fuzz/calls.py`` tries all."""
+"""A seeded sample of wrong calls, in every test run; ``python tests/campaigns/calls.py`` tries
+all."""
 
 from __future__ import annotations
 

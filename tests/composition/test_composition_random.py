@@ -12,9 +12,9 @@ import scipy.linalg
 from scipy.spatial.transform import Rotation
 
 import mechgraph as mg
+from composition.test_composition import self_checks
 from mechgraph import gallery
 from mechgraph.errors import ModelError
-from test_composition import self_checks
 
 GRAVITY = (0.6, -9.81, 0.4)
 

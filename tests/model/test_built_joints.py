@@ -10,7 +10,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import mechgraph as mg
-from test_contacts import impacts
+from studies.test_contacts import impacts
 
 G = 9.81
 FOUR = pytest.mark.parametrize("formalism", ["newton-euler", "kane", "lagrange", "absolute"])

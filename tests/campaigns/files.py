@@ -1,8 +1,8 @@
 """Model files that went wrong: those of the gallery, and robots of URDF, SDF and MJCF, altered at
 random.
 
-    python tests/fuzz/files.py --seed 0 --count 100000
-    python tests/fuzz/files.py --seed 0 --count 10000 --kind urdf xml
+    python tests/campaigns/files.py --seed 0 --count 100000
+    python tests/campaigns/files.py --seed 0 --count 10000 --kind urdf xml
 
 Each is a system, or an error of the family in ``errors.py`` that tells a line; nothing else is
 raised, nothing is run, and none takes longer than ``LIMIT`` seconds of the processor, or more than

@@ -1,7 +1,7 @@
 """Wrong calls: every argument of every public function in turn is something that it is not meant
 to be. Whatever is raised must be of the family ``MechgraphError``.
 
-``python tests/fuzz/calls.py`` tries all of them, some 30,000; ``failures`` a seeded sample.
+``python tests/campaigns/calls.py`` tries all of them, some 30,000; ``failures`` a seeded sample.
 """
 
 from __future__ import annotations

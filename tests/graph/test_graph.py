@@ -17,6 +17,7 @@ import pytest
 from casadi import SX
 
 import mechgraph as mg
+from formats.test_modelica import Model
 from mechgraph.formats import grammar
 from mechgraph.formats.spelling import spelled
 from mechgraph.graph import trace
@@ -28,7 +29,6 @@ from mechgraph.graph.program import rebuilt, without_table_slopes
 from mechgraph.kernels import Kernel
 from mechgraph.kernels.compiler import find_compiler
 from mechgraph.show.readable import to_sympy
-from test_modelica import Model
 
 jax.config.update("jax_enable_x64", True)
 ABOVE_ZERO = ("log", "sqrt", "asin", "acos", "atanh", "log1p", "pow")

@@ -16,8 +16,7 @@ from measure import IN_JOINT_COORDINATES
 from mechgraph import gallery
 
 RECORDS = {
-    path.stem: json.loads(path.read_text())
-    for path in sorted((Path(__file__).parent / "cases").glob("*.json"))
+    path.stem: json.loads(path.read_text()) for path in sorted(Path(__file__).parent.glob("*.json"))
 }
 
 

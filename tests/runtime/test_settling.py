@@ -11,7 +11,7 @@ import pytest
 import mechgraph as mg
 from mechgraph.studies.contact.resolution import MODES, Resolution
 from oracles.contacts import Observed, settle
-from test_drops import SHAPES, drop, dropped
+from studies.test_drops import SHAPES, drop, dropped
 
 G = 9.81
 

@@ -11,8 +11,8 @@ from scipy.integrate import solve_ivp
 import mechgraph as mg
 from mechgraph import cli
 from mechgraph.closures.numbers import Independent, penalty
+from motion.test_speeds import mixed, sleigh
 from random_systems import random_loop, random_tree
-from test_speeds import mixed, sleigh
 
 MASS, AHEAD, INERTIA = 2.0, 0.3, 0.4  # of the sleigh
 FORMALISMS = ["boltzmann-hamel", "maggi", "hamilton"]

@@ -228,7 +228,7 @@ def _cell(equations: mg.Equations, column: str, path: Path) -> str:
 def test_the_table_of_exports_is_true(tmp_path, monkeypatch):
     """docs/exports.md tells for every export what it carries."""
     monkeypatch.setenv("MECHGRAPH_CC", "none")  # an FMU is its source
-    text = (Path(__file__).parents[1] / "docs" / "exports.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "exports.md").read_text(encoding="utf-8")
     head, _, *rows = [
         [cell.strip() for cell in line.strip("|").split("|")]
         for line in text.split("## What goes where")[1].splitlines()

@@ -8,8 +8,8 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import mechgraph as mg
+from composition.test_composition import RADIUS, bob, sphere
 from mechgraph.errors import ModelError, UnsupportedError
-from test_composition import RADIUS, bob, sphere
 
 MASS, MU, SIZE = 1.3, 4.0, 1.0
 
