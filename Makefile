@@ -25,7 +25,7 @@ slow: .venv/test
 	$(BIN)/pytest -n 2 -m slow
 
 # each room does its work once, from the description to the result: under a minute
-SMOKE = $(shell grep -rl "mark.smoke" tests)
+SMOKE = $(shell grep -rl --include="test_*.py" "mark.smoke" tests)
 smoke: .venv/test
 	@$(BIN)/python hatch_build.py
 	$(BIN)/ruff format --check .
