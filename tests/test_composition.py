@@ -109,6 +109,7 @@ def self_checks(equations: mg.Equations, q, u, inputs=None) -> None:
 # --- the pendulum, three models -------------------------------------------------------------------
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("model", MODELS)
 def test_the_pendulum_is_that_of_the_source(model):
     equations = pendulum(model)
