@@ -95,7 +95,7 @@ static int all_finite(const double *values, long count) {
 
 static Run new_run(void) {
     Run r = {.n = NY, .moving = NY, .surfaces = NZ, .pieces = PIECES, .width = NX, .rows = ROWS, .load = LOAD};
-    r.longest = r.blind = INFINITY, r.watching = NY <= SMALL;
+    r.longest = r.max_step_unobserved = INFINITY, r.watching = NY <= SMALL;
 #if NC
     r.margins = NM;
 #endif
@@ -112,7 +112,7 @@ static size_t model_size(void) {
 /* Everything that the integrator points to lies in the model. */
 static void connect(Model *m) {
     Run *r = &m->run;
-    r->flow = flow, r->keep = KEEPING ? way_back : NULL, r->surface = surface;
+    r->flow = flow, r->project = KEEPING ? way_back : NULL, r->surface = surface;
     r->work = m->work;
     run_create(r, m->memory);
 #if NC

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def check_determined(context: Context, q: np.ndarray, u: np.ndarray, t: float) -> None:
     """Refuse a start where something that moves has no inertia: the accelerations would be any or
     none."""
-    eqs, p = context.equations, context.parameters
+    eqs, p = context.equations, context.parameters or None
     if eqs.constraints:
         determined = eqs.numeric.undetermined(q, u, t, p) is None
     else:
