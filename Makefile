@@ -45,6 +45,7 @@ bench: .venv/bench
 	$(BIN)/python benchmarks/robotics.py
 	$(BIN)/python benchmarks/formalisms.py
 	$(BIN)/python benchmarks/defaults.py
+	$(BIN)/python benchmarks/fixed_costs.py
 
 .venv/runtime: pyproject.toml
 	$(PYTHON) -m venv .venv

@@ -502,6 +502,7 @@ def test_it_can_be_interrupted_and_goes_on(monkeypatch):
         assert whole.statistics["steps"] == parts.statistics["steps"]
 
 
+@pytest.mark.machine_code
 def test_statistics_say_what_ran():
     options = {"step": 0.1, "inputs": {"push": 1.0}}
     native = oscillation().simulate(1.0, {}, method="rk8", **options).statistics

@@ -13,9 +13,11 @@ from scipy.integrate import solve_ivp
 
 import mechgraph as mg
 from mechgraph import gallery
-from mechgraph.kernels.kinks import kinks
+from mechgraph.graph.kinks import kinks
 from mechgraph.kernels.routine import Routine
 from mechgraph.runtime.stepper import END, METHODS, Stepper
+
+pytestmark = pytest.mark.machine_code
 
 G = 9.81
 LAST_DIGIT = 4e-15  # of a moment: as well as steps are ended there

@@ -17,8 +17,8 @@ from ..arguments import listed, named, number
 from ..contract.names import RATE
 from ..equations import Equations
 from ..errors import UnsupportedError
+from ..graph.kinks import pieces
 from ..kernels.flow import Flow
-from ..kernels.kinks import pieces
 from ..model.limits import Fraction, Limit
 from ..runtime.contact_resolver import Layout
 from ..studies.contact.modes import Contacts
@@ -287,7 +287,7 @@ def started(
         equations,
         equations.assemble(start, guess=guess, t=number("t", t), parameters=given),
         float(t),
-        equations.numeric.constants(given),
+        equations.numeric.arguments.parameters(given),
         tuple(asked),
         number("duration", duration, positive=True),
         number("rtol", rtol, positive=True),

@@ -8,8 +8,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from .. import graph
+from ..graph import Program
 from .blocks import print_blocks
-from .program import Program
 
 STACK = 200_000  # bytes of workspace that may lie on the stack
 
@@ -66,7 +67,8 @@ EXPORT int NAME_one(const double *x, double *y) {
 
 INCLUDED = re.compile(r'^#include "(.+)"\n', re.MULTILINE)
 # the files that decide how a program is printed
-EMITTER = ("lanes.h", "rollout.h", "program.py", "roll.py", "blocks.py", "emit.py")
+EMITTER = ("lanes.h", "rollout.h", "roll.py", "blocks.py", "emit.py")
+TRACER = ("operations.py", "searches.py", "algebra.py", "program.py")
 
 
 def text_of(name: str | Path) -> str:
@@ -79,7 +81,8 @@ def text_of(name: str | Path) -> str:
 @functools.cache
 def emitter_text() -> str:
     """Everything that decides how a program is printed, as part of the cache's key."""
-    return "".join(text_of(name) for name in EMITTER)
+    paths: list[str | Path] = [Path(graph.__file__).parent / name for name in TRACER]
+    return "".join(map(text_of, [*paths, *EMITTER]))
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from ..graph import trace
 from .compiler import find_compiler, key_of, lanes, load
 from .emit import emit_with, emitter_text
 from .native import share
-from .program import trace
 from .routine import Routine
 
 METHODS = ("rk4", "symplectic", "midpoint")

@@ -11,10 +11,9 @@ import casadi as ca
 import numpy as np
 from scipy.ndimage import maximum_filter1d
 
-from ...composition.subsystem import Subsystem
-from ...contract.evaluator import searching
+from ...composition.subsystem import composition
 from ...contract.mobility import lost_rows
-from ...model.contact.compliant import CompliantContact
+from ...contract.valueless import searching
 from ...results.trajectory import Trajectory
 from .context import Context
 from .integrator import IntegrationFailure, Integrator, Problem
@@ -62,7 +61,7 @@ def warn_of_rounding(integrator: Integrator, rtol: float) -> None:
 def warn_of_depth(trajectory: Trajectory, integrator: Integrator, recorder: Recorder) -> None:
     """Say so where round things were pressed so deep into each other that they may have passed."""
     forces = recorder.context.equations.terms.chart.description.forces.values()
-    pressed = [f for f in forces if isinstance(f, CompliantContact) and f.is_passable]
+    pressed = [force for force in forces if force.is_passable]
     runs = [trajectory, _along_steps(trajectory, integrator, recorder)] if pressed else []
     for contact in pressed:
         deep = [run.time[run.observe(contact.reserve).min(axis=1) < 0] for run in runs]
@@ -127,7 +126,7 @@ def _balance(runs: list[Trajectory]) -> list[np.ndarray]:
     rest."""
     eqs = runs[0].equations
     assert eqs is not None
-    terms, p = eqs.terms, eqs.numeric.constants(runs[0].constants)
+    terms, p = eqs.terms, eqs.numeric.arguments.parameters(runs[0].constants)
     energies = eqs.numeric.kernel(
         "energies", lambda: [ca.vertcat(terms.kinetic, terms.potential)], [1]
     )
@@ -195,10 +194,8 @@ def diagnosis(context: Context, trajectory: Trajectory, failure: IntegrationFail
 
 def _failing(context: Context, q: np.ndarray, u: np.ndarray, t: float) -> list[str]:
     """Of composed equations: what was chosen for a complement, and is none."""
-    composed = context.equations.terms.composed
-    if composed is None:
-        return []
-    level = Subsystem(context.equations, composed.tree).failing(q, u, t, context.parameters)
+    whole = composition(context.equations)
+    level = None if whole is None else whole.failing(q, u, t, context.parameters)
     if level is None:
         return []
     free = ", ".join(map(repr, level.independent))

@@ -16,10 +16,10 @@ from tqdm import tqdm
 
 from ...arguments import choice, earlier_word, flag, named, number, one_of
 from ...contract.closed import Account
-from ...contract.evaluator import searching
+from ...contract.valueless import searching
 from ...errors import ArgumentError, SimulationError, UnsupportedError
+from ...graph.kinks import kinks
 from ...interrupts import Interrupts, ending_interrupts, remembered_interrupts, taken
-from ...kernels.kinks import kinks
 from ...motion.motion import Motion
 from ...results.trajectory import Trajectory
 from ...runtime.stepper import CONTACTS, EVENT, METHODS, TOO_SMALL
@@ -285,7 +285,7 @@ def _stabilized(equations: Equations, rate: float) -> SX:
     psi = equations.terms.psi
     held = 2 * rate * psi[:count, :] + rate**2 * equations.terms.phi
     terms = ca.vertcat(held, rate * psi[count:, :], SX.zeros(total - psi.numel()))
-    return equations.numeric.closed.solution(equations.terms.f, equations.terms.b + terms)[0]
+    return equations.numeric.closed.way.accelerations(equations.terms.f, equations.terms.b + terms)
 
 
 def _surfaces(context: Context, watch: Watch, contacts: Contacts | None) -> Surfaces:

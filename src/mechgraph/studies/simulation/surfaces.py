@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ...kernels.kinks import pieces
+from ...graph.kinks import pieces
 
 
 @dataclass(frozen=True)

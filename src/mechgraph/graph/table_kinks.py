@@ -1,11 +1,13 @@
-"""Where an integrator has to look: the knots that no step may go over."""
+"""The kinks of tables: the knots that no step of an integrator may go over."""
 
 from __future__ import annotations
 
 import casadi as ca
 import numpy as np
 
-from .searches import data_of, horner, search_of
+from .searches import data_of, horner, lookup, search_of
+
+WAVE = "0wave"  # no name of a table: those begin with a letter
 
 EVERY = 8  # knots of a table that a step may always go over
 FEATURE = 1e-4  # of the table's range: what is less beside a cubic over many knots may be skipped
@@ -13,28 +15,27 @@ SLIGHT = 1e-7  # of the table's range: where the next cubic differs by less, a s
 ROUGHLY = 1e-9  # relative: what is less is rounding of the coefficients
 
 
-def wave(function: ca.Function) -> ca.Function | None:
-    """A search whose polynomials are a wave with the slopes ±1 at its zeros, the *stops* of another
-    search; None for another function.
+def wave(search: ca.Function) -> ca.Function:
+    """A search whose polynomials are a wave with the slopes ±1 at its zeros, the *stops* of the
+    search of a table.
 
     Stops are the knots where the value, the slope or the curvature jumps, or another cubic begins
     that is not nearly the one before, the ends, and as many others as it takes for one cubic from
     stop to stop to be nearly the table, so that no step of an integrator goes over what it tells.
     """
-    data = data_of(function)
-    if data is None or not len(data[0]):
-        return None
-    stops = _stops(data[0], data[1][:, 1:])
+    knots, columns = data_of(search)
+    stops = _stops(knots, columns[:, 1:])
     signs = (-1.0) ** np.arange(len(stops))
     rows = np.zeros((len(stops) + 1, 3))
     rows[0, 1], rows[1:, 1] = 1.0, signs
     rows[1:-1, 2] = -signs[:-1] / np.diff(stops)
-    return search_of("wave", 0, stops.tobytes(), rows.tobytes())
+    return search_of(WAVE, 0, stops.tobytes(), rows.tobytes())
 
 
-def is_wave(function: ca.Function) -> bool:
-    """Whether a function is the search of a wave."""
-    return bool(function.name().endswith("_wave"))
+def is_wave(search: ca.Function) -> bool:
+    """Whether a search is that of a wave."""
+    found = lookup(search.name())
+    return found is not None and found.table == WAVE
 
 
 def _features(knots: np.ndarray, rows: np.ndarray) -> list[int]:

@@ -1,12 +1,15 @@
-"""Searches: what finds the piece of a table in which a number is, one call in the expression graph.
+"""Tables in the graph of operations: the two functions that may be called there.
 
-CasADi interprets it in log n; ``kernels`` print it in C as data and a search.
+A *search* finds the piece of a table in which a number is: x → piece, origin, coefficients. A
+*pick* reads the coefficients of a table over two numbers: (piece of x, piece of y) → place,
+coefficients. CasADi interprets a search in log n; other languages have it as data and a search.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import dataclass
 from functools import cache
 
 import casadi as ca
@@ -17,6 +20,41 @@ PIECE, ORIGIN, COEFFICIENTS = 0, 1, 2  # of the results of a search; the rest ar
 PICK = re.compile(r"pick_(\d+)_(\d+)_(\d+)_[0-9a-f]+_(\w+)")  # rows, row length, powers of y, name
 SEARCH = re.compile(r"search_(\d+)_(\d+)_[0-9a-f]+_(\w+)")  # knots, order + PLAIN, table's name
 PLAIN = 9  # in the name of a search: that of the table itself, neither derivative nor integral
+SLOPE = re.compile(r"((fwd|adj)\d+_)+(wrap_)?(search|pick)_\d")  # what CasADi derives of them
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """What the function of a table is: the search of a derivative (or integral: −1) of the
+    ``table``, or the pick of one over two numbers, with so many pieces of y in a ``row`` and so
+    many ``powers`` of y."""
+
+    table: str
+    count: int  # knots of a search, rows of a pick
+    order: int = 0
+    row: int = 0
+    powers: int = 0
+
+    @property
+    def is_pick(self) -> bool:
+        return self.row > 0
+
+    def orders(self, place: int) -> tuple[int, ...]:
+        """How often the table is differentiated, by each of its arguments, in the result number
+        ``place``: the coefficients are its value and slopes at the origin, y, y', y''/2, …."""
+        if self.is_pick:
+            return divmod(place - 1, self.powers)
+        return (self.order + place - COEFFICIENTS,)
+
+
+def lookup(name: str) -> Lookup | None:
+    """What a function of this name does in a graph; None if it is of no table."""
+    searched, picked = (kind.fullmatch(name) for kind in (SEARCH, PICK))
+    if searched is not None:
+        return Lookup(searched[3], int(searched[1]), int(searched[2]) - PLAIN)
+    if picked is not None:
+        return Lookup(picked[4], int(picked[1]), row=int(picked[2]), powers=int(picked[3]))
+    return None
 
 
 def horner(rows: np.ndarray, h: np.ndarray) -> np.ndarray:
@@ -102,21 +140,19 @@ def _constant_in_pieces(name: str, arguments: list[MX], found: MX) -> ca.Functio
 _data: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
 
-def data_of(function: ca.Function) -> tuple[np.ndarray, np.ndarray] | None:
-    """Knots of a search, and the columns that it reads (origin, coefficients) for each piece; None
-    for another function. They come from the function itself, which may be another process's."""
-    stated, picked = (kind.fullmatch(function.name()) for kind in (SEARCH, PICK))
-    if stated is None and picked is None:
-        return None
-    if function.name() not in _data:
-        n = int((stated or picked)[1])  # type: ignore[index]
-        inner = {each.name(): each for each in function.find_functions()}
-        if picked is not None:
-            rows = np.array(inner["row"](np.arange(n)[None])).T
-            _data[function.name()] = np.zeros(0), rows
-            return _data[function.name()]
+def data_of(function: ca.Function) -> tuple[np.ndarray, np.ndarray]:
+    """Knots of a search (none of a pick), and the columns that it reads (origin, coefficients) for
+    each piece. They come from the function itself, which may be another process's."""
+    name = function.name()
+    found = lookup(name)
+    assert found is not None
+    if name not in _data:
+        inner, n = {each.name(): each for each in function.find_functions()}, found.count
+        if found.is_pick:
+            _data[name] = np.zeros(0), np.array(inner["row"](np.arange(n)[None])).T
+            return _data[name]
         knots = np.array(inner["knot"](np.arange(n)[None])).ravel()
         rows = np.array(inner["row"](np.arange(n + 1)[None])).T
         origins = np.concatenate((knots[:1], knots))
-        _data[function.name()] = knots, np.column_stack([origins, np.roll(rows, -1, axis=0)])
-    return _data[function.name()]
+        _data[name] = knots, np.column_stack([origins, np.roll(rows, -1, axis=0)])
+    return _data[name]

@@ -14,25 +14,27 @@ from ..motion.motion import Motion, column
 from ..motion.variables import Variables
 from ..vectors import angular_velocity, axis, symbol
 from ..vectors import column as vector
-from .part import Known
+from .part import DerivedPart
 
 
-class Use:
+class PlacedPart:
     """A part in its place: its variables are some of the whole's."""
 
-    def __init__(self, key: str, prefix: str, known: Known, arguments: Sequence[SX]) -> None:
-        self.key, self.prefix, self.known = key, prefix, known
+    def __init__(
+        self, key: str, prefix: str, derived: DerivedPart, arguments: Sequence[SX]
+    ) -> None:
+        self.key, self.prefix, self.derived = key, prefix, derived
         self.arguments = list(arguments)  # q, u, u̇, w, p, t
 
     def put_in(self, function: ca.Function, multipliers: SX | None = None) -> list[SX]:
         """The results of a function of the part, in the variables of the whole."""
-        count = len(self.known.terms.constraints)
+        count = len(self.derived.terms.constraints)
         lam = SX.nan(count) if multipliers is None else multipliers
         return list(function.call([*self.arguments, lam]))
 
     def quantity(self, name: str) -> SX:
         """A quantity that the part has a name for."""
-        function = self.known.quantity(name)
+        function = self.derived.quantity(name)
         if any(function.which_depends("i6", ["o0"], 1, False)) if function.numel_in(6) else False:
             raise ModelError(
                 f"{self.prefix}{name} depends on the part's constraint forces, which constraints "
@@ -41,11 +43,11 @@ class Use:
         return self.put_in(function)[0]
 
 
-class Seen:
+class PartsView:
     """Variables and quantities by name: ``v["x"]``, ``v["left.tip"]``, ``v["left.tip'"]``."""
 
-    def __init__(self, symbols: Variables, uses: Sequence[Use]) -> None:
-        self._symbols, self._uses = symbols, uses
+    def __init__(self, symbols: Variables, placed: Sequence[PlacedPart]) -> None:
+        self._symbols, self._placed_parts = symbols, placed
         self._rates: dict[str, SX] = {}
         self._qdot: SX | None = None
         self._outputs: dict[str, SX] = {}
@@ -85,10 +87,10 @@ class Seen:
             return self._outputs[name]
         if name.endswith("'") and name[:-1] in self._outputs:
             return self.rate(self._outputs[name[:-1]])
-        for use in sorted(self._uses, key=lambda use: -len(use.prefix)):
-            inner = name.removeprefix(use.prefix)
-            if name.startswith(use.prefix) and inner in use.known.names:
-                return use.quantity(inner)
+        for placed in sorted(self._placed_parts, key=lambda placed: -len(placed.prefix)):
+            inner = name.removeprefix(placed.prefix)
+            if name.startswith(placed.prefix) and inner in placed.derived.names:
+                return placed.quantity(inner)
         raise ModelError(unknown("name", name, self._known))
 
     def _higher(self, name: str) -> SX | None:
@@ -104,7 +106,11 @@ class Seen:
     def _known(self) -> list[str]:
         s = self._symbols
         own = [*s.coordinates, *s.speeds, *s.inputs, *s.parameters]
-        parts = (f"{use.prefix}{name}" for use in self._uses for name in use.known.names.known)
+        parts = (
+            f"{placed.prefix}{name}"
+            for placed in self._placed_parts
+            for name in placed.derived.names.known
+        )
         return list(dict.fromkeys([*own, *self._outputs, *parts]))
 
     def rate(self, value: Any) -> SX:
@@ -137,14 +143,14 @@ class Seen:
     def of(self, part: str, quantity: Callable[[Motion], Any]) -> SX:
         """A quantity of the motion of a part that came from a ``System``, such as
         ``v.of("left", lambda m: m.axis("wheel", "y"))``."""
-        found = {use.key: use for use in self._uses}
+        found = {placed.key: placed for placed in self._placed_parts}
         if part not in found:
             raise ModelError(unknown("part", part, found))
-        use = found[part]
-        terms = use.known.terms
+        placed = found[part]
+        terms = placed.derived.terms
         s = terms.symbols
         value = column(quantity(terms.chart.motion))
-        return SX(ca.Function("of", [s.q, s.u, s.udot, s.w, s.p, s.t], [value])(*use.arguments))
+        return SX(ca.Function("of", [s.q, s.u, s.udot, s.w, s.p, s.t], [value])(*placed.arguments))
 
     def __repr__(self) -> str:
         return f"<names: {', '.join(self._known[:20])}>"

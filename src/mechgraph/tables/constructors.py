@@ -1,4 +1,4 @@
-"""``table`` and ``spline``: what is said of points."""
+"""``table`` and ``spline``: points made a function."""
 
 from __future__ import annotations
 

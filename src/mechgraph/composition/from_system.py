@@ -35,8 +35,8 @@ from ..motion.rotors import spins
 from ..motion.variables import Variables
 from ..vectors import quaternion_of, vee
 from .part import Part
+from .parts_view import PartsView, PlacedPart
 from .rows import WithRate
-from .seen import Seen, Use
 
 
 def composition_of(system: System | Description, more: bool = False) -> dict[str, Any]:
@@ -164,7 +164,7 @@ class Whole:
         numbers |= {key: self._of_whole(value) for key, value in world}
         inputs = {key: numbers.pop(key) for key in unit.inside.inputs}
         return Part(
-            _equations(own),
+            own.description.equations(),
             parameters=numbers,
             inputs={key: value for key, value in inputs.items() if value is not None},
         )
@@ -211,21 +211,21 @@ class Whole:
         """Angles of joints between parts whose turns are counted: something may ask for them."""
         return [name for joint in self.between for name in joint.angles] if self.acting else []
 
-    def _seen(self, quantity: Callable[[Motion], Any]) -> Callable[[Seen], SX]:
+    def _seen(self, quantity: Callable[[Motion], Any]) -> Callable[[PartsView], SX]:
         """A quantity of the motion of the whole, as compose takes it."""
         return lambda v: self.numbered(column(quantity(self.chart(v).motion)), v)
 
-    def _asked(self, rows: Callable[[Motion], Any]) -> Callable[[Seen], SX]:
+    def _asked(self, rows: Callable[[Motion], Any]) -> Callable[[PartsView], SX]:
         """The same of what holds, which takes angles with all their turns."""
         return lambda v: self.numbered(column(rows(self.chart(v).asked)), v)
 
-    def chart(self, v: Seen) -> PartsChart:
+    def chart(self, v: PartsView) -> PartsChart:
         """The chart of the whole; one for all who ask."""
         if self._chart is None or self._chart[0] is not v:
             self._chart = v, PartsChart(self, v)
         return self._chart[1]
 
-    _chart: tuple[Seen, PartsChart] | None = None
+    _chart: tuple[PartsView, PartsChart] | None = None
 
     def _rows(self) -> Iterator[tuple[str, Any]]:
         for name, own in self.carried.items():
@@ -237,7 +237,7 @@ class Whole:
             if isinstance(element, Constraint):
                 yield element.name, self._asked(_rows_of(element))
 
-    def _closing(self, joint: Joint) -> Iterator[tuple[str, Callable[[Seen], SX]]]:
+    def _closing(self, joint: Joint) -> Iterator[tuple[str, Callable[[PartsView], SX]]]:
         """The rows of a joint, by the names that they have elsewhere."""
         labels = [label for label, _ in joint.kind.closing(SX.sym("R", 3, 3), SX.sym("r", 3))]
         for k, label in enumerate(labels):
@@ -249,14 +249,14 @@ class Whole:
         ground, joint = self.units[name].ground, own.description.joints[str(own.mount)]
         at, speeds = ([f"{name}.{x}" for x in names] for names in (joint.coordinates, joint.speeds))
 
-        def shifted(v: Seen, k: int) -> SX:
+        def shifted(v: PartsView, k: int) -> SX:
             return v[at[k]] - self.numbered(self.chart(v).motion.position(ground)[k], v)
 
-        def turned(v: Seen, k: int) -> SX:
+        def turned(v: PartsView, k: int) -> SX:
             R = self.chart(v).pose(_mount(name))[0]
             return self.numbered(vee(self.chart(v).motion.rotation(ground).T @ R)[k], v)
 
-        def turning(v: Seen, k: int) -> SX:
+        def turning(v: PartsView, k: int) -> SX:
             R, m = self.chart(v).pose(_mount(name))[0], self.chart(v).motion
             return v[speeds[3 + k]] - self.numbered((R.T @ m.angular_velocity(ground))[k], v)
 
@@ -266,7 +266,7 @@ class Whole:
             row = WithRate(partial(turned, k=k), partial(turning, k=k))
             yield f"{name}.ground: rotation {letter}", row
 
-    def _forces(self) -> dict[str, Callable[[Seen], SX]]:
+    def _forces(self) -> dict[str, Callable[[PartsView], SX]]:
         """By virtual power, along every speed of the whole."""
         if not self.acting:
             return {}
@@ -278,10 +278,10 @@ class Whole:
         ]
         return {name: self._effort(name) for name in names}
 
-    def _effort(self, name: str) -> Callable[[Seen], SX]:
+    def _effort(self, name: str) -> Callable[[PartsView], SX]:
         return lambda v: self.chart(v).efforts[v._symbols.speeds.index(name)]
 
-    def _outputs(self) -> Iterator[tuple[str, Callable[[Seen], SX]]]:
+    def _outputs(self) -> Iterator[tuple[str, Callable[[PartsView], SX]]]:
         """Joints between parts, markers that no part has, and the system's own."""
         d = self.description
         for joint in self.between:
@@ -330,10 +330,10 @@ class Whole:
 class PartsChart(Chart):
     """Where all bodies of a system are, in the coordinates of its parts."""
 
-    def __init__(self, whole: Whole, v: Seen) -> None:
+    def __init__(self, whole: Whole, v: PartsView) -> None:
         self.whole, self.symbols, self.description = whole, v._symbols, whole.description
         self.closed = whole.between
-        self._uses = {use.key: use for use in v._uses}
+        self._placed_parts = {placed.key: placed for placed in v._placed_parts}
         self.reference = (0.0,) * len(self.symbols.coordinates)
         self.counted = {
             name: self.symbols.coordinates.index(f"{name} turns") for name in whole.turning
@@ -345,16 +345,16 @@ class PartsChart(Chart):
     def _own_indices(self) -> tuple[dict[str, tuple[int, ...]], dict[str, tuple[int, ...]]]:
         q: dict[str, tuple[int, ...]] = {}
         u: dict[str, tuple[int, ...]] = {}
-        for use in self._uses.values():
-            chart = use.known.terms.chart
+        for placed in self._placed_parts.values():
+            chart = placed.derived.terms.chart
             groups = (
                 (q, chart.joint_coordinates, chart.symbols.coordinates, self.symbols.coordinates),
                 (u, chart.joint_speeds, chart.symbols.speeds, self.symbols.speeds),
             )
             for out, known, own, names in groups:
-                first = names.index(f"{use.prefix}{own[0]}") if own else 0
+                first = names.index(f"{placed.prefix}{own[0]}") if own else 0
                 out |= {
-                    f"{use.prefix}{name}": tuple(first + k for k in indices)
+                    f"{placed.prefix}{name}": tuple(first + k for k in indices)
                     for name, indices in known.items()
                 }
         return q, u
@@ -363,11 +363,11 @@ class PartsChart(Chart):
         """N and n of the coordinates of parts; those that count turns decide nothing."""
         s, N = self.symbols, SX(len(self.symbols.coordinates), len(self.symbols.speeds))
         n = SX(len(s.coordinates), 1)
-        for use in self._uses.values():
-            terms = use.known.terms
-            rows = [s.coordinates.index(f"{use.prefix}{x}") for x in terms.symbols.coordinates]
-            columns = [s.speeds.index(f"{use.prefix}{x}") for x in terms.symbols.speeds]
-            N[rows, columns], n[rows] = _put_in(use, terms.N), _put_in(use, terms.n)
+        for placed in self._placed_parts.values():
+            terms = placed.derived.terms
+            rows = [s.coordinates.index(f"{placed.prefix}{x}") for x in terms.symbols.coordinates]
+            columns = [s.speeds.index(f"{placed.prefix}{x}") for x in terms.symbols.speeds]
+            N[rows, columns], n[rows] = _put_in(placed, terms.N), _put_in(placed, terms.n)
         return N, n
 
     @cached_property
@@ -422,11 +422,11 @@ class PartsChart(Chart):
     def _found(self, frame: Any) -> list[SX]:
         whole = self.whole
         if isinstance(frame, tuple):
-            return _moved(self._uses[frame[1]], str(whole.carried[frame[1]].mount))
+            return _moved(self._placed_parts[frame[1]], str(whole.carried[frame[1]].mount))
         unit = whole.unit_of.get(frame)
         if unit is None:
-            return _moved(self._uses[whole.itself], frame)
-        return _moved(self._uses[unit.name], frame.removeprefix(unit.prefix))
+            return _moved(self._placed_parts[whole.itself], frame)
+        return _moved(self._placed_parts[unit.name], frame.removeprefix(unit.prefix))
 
 
 class _Counted(Motion):
@@ -444,33 +444,25 @@ class _Counted(Motion):
 # --- small things ---------------------------------------------------------------------------------
 
 
-def _equations(own: Carried) -> Any:
-    """The equations of a carried system, derived once."""
-    derived = own.description.derived
-    if "part" not in derived:
-        derived["part"] = own.description.equations()
-    return derived["part"]
-
-
 def _mount(name: str) -> Frame:
     """What the chart calls the frame that a unit rides on."""
     return "mount", name
 
 
-def _put_in(use: Use, value: SX) -> SX:
+def _put_in(placed: PlacedPart, value: SX) -> SX:
     """An expression of a part in the variables of the whole."""
-    s = use.known.terms.symbols
-    return SX(ca.Function("put_in", [s.q, s.u, s.udot, s.w, s.p, s.t], [value])(*use.arguments))
+    s = placed.derived.terms.symbols
+    return SX(ca.Function("put_in", [s.q, s.u, s.udot, s.w, s.p, s.t], [value])(*placed.arguments))
 
 
-def _moved(use: Use, body: str) -> list[SX]:
+def _moved(placed: PlacedPart, body: str) -> list[SX]:
     """p, R, ω, v, α, a of a body of a part, in the world."""
-    m = use.known.terms.chart.motion
+    m = placed.derived.terms.chart.motion
     found = ca.horzcat(
         m.position(body), m.rotation(body), m.angular_velocity(body), m.velocity(body),
         m.angular_acceleration(body), m.acceleration(body),
     )  # fmt: skip
-    value = _put_in(use, ca.densify(found))
+    value = _put_in(placed, ca.densify(found))
     return [value[:, 0], value[:, 1:4], *(value[:, k] for k in range(4, 8))]
 
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import casadi as ca
 from casadi import SX
@@ -27,13 +26,13 @@ from ..contract.terms import Terms
 from ..errors import ModelError, UnsupportedError
 from ..motion.variables import Variables, variables
 from .monitors import MONITORS
-from .node import Node
+from .node import TreeNode
 
 Higher = Mapping[tuple[str, int], SX]  # u⁽ᵏ⁾ of a speed, k > 1, as symbols
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class HigherRow:
     """A row of high order: the derivatives u⁽ᵏ⁾ that it is of, k, and whether it is affine in
     them."""
 
@@ -49,12 +48,12 @@ class Row:
         return self.k if self.affine else self.k + 1
 
 
-def read(symbols: Variables, higher: Higher, name: str, value: SX) -> Row:
+def read(symbols: Variables, higher: Higher, name: str, value: SX) -> HigherRow:
     """A row by what it depends on."""
     k = max((k for (_, k), x in higher.items() if ca.depends_on(value, x)), default=1)
     highest = _block(symbols, higher, k)
     slopes = ca.jacobian(value, highest)
-    return Row(name, value, highest, k, not ca.depends_on(slopes, highest))
+    return HigherRow(name, value, highest, k, not ca.depends_on(slopes, highest))
 
 
 def _block(s: Variables, higher: Higher, k: int) -> SX:
@@ -64,7 +63,9 @@ def _block(s: Variables, higher: Higher, k: int) -> SX:
     return ca.vertcat(*(higher.get((name, k), SX.sym("none")) for name in s.speeds))
 
 
-def lifted(terms: Terms, rows: Sequence[Row], higher: Higher) -> tuple[Terms, Node]:
+def raise_order(
+    terms: Terms, tree: TreeNode, rows: Sequence[HigherRow], higher: Higher
+) -> tuple[Terms, TreeNode]:
     """Terms with these rows, too, whose speeds include accelerations and forces; and the tree of
     the system that was raised, in their variables, with ν°."""
     if ca.depends_on(terms.f, terms.symbols.w):
@@ -77,14 +78,14 @@ def lifted(terms: Terms, rows: Sequence[Row], higher: Higher) -> tuple[Terms, No
             f"constraint {rows[0].name!r} is of an order above 2, which does not go with forces "
             "that grow with constraint forces"
         )
-    made = _Lifted(terms, rows, higher)
-    return made.terms(), made.tree(terms.composed)
+    made = _RaisedSystem(terms, rows, higher)
+    return made.terms(), made.tree(tree)
 
 
-class _Lifted:
+class _RaisedSystem:
     """The raised system on the way: u₁ … u₍ᵣ₎ and λ, λ̇ … λ⁽ʳ⁻¹⁾ beside u."""
 
-    def __init__(self, terms: Terms, rows: Sequence[Row], higher: Higher) -> None:
+    def __init__(self, terms: Terms, rows: Sequence[HigherRow], higher: Higher) -> None:
         self.inner, self.rows, self.higher = terms, rows, higher
         self.r = max(row.raised for row in rows) - 1
         s, r = terms.symbols, range(self.r)
@@ -171,9 +172,8 @@ class _Lifted:
         out = dict(zip(names, _split(rates), strict=True))
         return out | {row.name: self.put(row.value) for row in self.rows if row.k > self.r}
 
-    def tree(self, composed: Any) -> Node:
+    def tree(self, old: TreeNode) -> TreeNode:
         """The tree of the inner system, with the forces of the rows at its top."""
-        old: Node = composed.tree
         values = iter([self.put(value) for value in old.given()])
         new = old.used(old.name, "", range(len(self.inner.constraints)), values)
         names = tuple(row.name for row in self.rows)
