@@ -169,9 +169,9 @@ class _Builder:
         self.tables: dict[str, Data] = {}
 
     def number(self, value: Value) -> int:
-        found = self.known.get(value) if self.merged else None
-        if found is None:
-            found = self.known[value] = len(self.values)
+        following = len(self.values)
+        found = self.known.setdefault(value, following) if self.merged else following
+        if found == following:
             self.values.append(value)
         return found
 
