@@ -33,6 +33,8 @@ from mechgraph.graph.program import Program, trace
 from mechgraph.kernels import Kernel, compiler, emit, kernel, native, roll
 from random_systems import random_loop, random_state, random_tree
 
+pytestmark = pytest.mark.machine_code
+
 WIDTHS = (1, 2, 4, 8)  # compilers make do with narrower registers
 UNCONTRACTED = tuple(flag.replace("contract=fast", "contract=off") for flag in compiler.FLAGS)
 

@@ -21,6 +21,8 @@ import mechgraph as mg
 from mechgraph.graph.program import Program, trace
 from mechgraph.kernels import Kernel, blocks, compiler, emit, kernel, native, roll
 
+pytestmark = pytest.mark.machine_code
+
 # gcc 12 contracts sums beside differences even so, where it makes vectors of scalars
 UNCONTRACTED = (
     *(flag.replace("contract=fast", "contract=off") for flag in compiler.FLAGS),

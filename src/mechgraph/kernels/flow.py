@@ -70,6 +70,11 @@ class Flow:
             return self.y
         return ca.vertcat(self.projected, self.own, self.work)
 
+    @property
+    def kept_state(self) -> SX | None:
+        """The same; None, if the state may be anywhere."""
+        return None if self.projected is None else self.projected_state
+
     @cached_property
     def slope(self) -> SX:
         """ẏ, taken at the state after the way back, so that what a step's stages leave across the

@@ -28,7 +28,16 @@ from casadi import SX
 from ..arguments import whole
 from ..errors import ArgumentError
 from ..graph.program import trace, without_table_slopes
-from .compiler import CompilationFailure, cached, find_compiler, key_of, lanes, load, report
+from .compiler import (
+    CompilationFailure,
+    cached,
+    find_compiler,
+    is_automatic,
+    key_of,
+    lanes,
+    load,
+    report,
+)
 from .emit import Printed, emitter_text, printed, with_drivers
 from .native import Native, Single
 
@@ -277,7 +286,7 @@ class _Tier:
     def native(self) -> Native | None:
         """The machine code, None if it is not there; the compiler is started if that has become
         worth while."""
-        if self.ready is None and self._state in ("cold", "looked up"):
+        if self.ready is None and self._state in ("cold", "looked up") and is_automatic():
             self._consider()
         return self.ready
 

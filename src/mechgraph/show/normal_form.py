@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from functools import reduce
+from functools import lru_cache, reduce
 from math import gcd, lcm
 from typing import Any
 
@@ -31,6 +31,7 @@ Waves = dict[tuple[sp.Expr, bool], Fraction]  # (angle, whether it is a sine) �
 ONE: Monomial = ()
 CANCELLED = Fraction(1, 10**13)  # a sum that is smaller, beside its parts, is nothing but rounding
 MOST_ANGLES = 5  # up to which sums without one of them are tried
+CACHED = 10_000  # expressions whose factors and lengths are remembered: many come again
 LARGEST_COMMON_FACTOR = 60  # numbers are factored out if what is left are integers up to this
 # in which parameters (0), speeds (1), waves (2) and the rest (3) are taken out of brackets
 ORDERS = (
@@ -182,9 +183,10 @@ class NormalForm(ForPeople[Terms]):
         are set."""
         if len(terms) < 2:
             return self._sum(terms)
+        forms = {frozenset(form.items()): form for form in self._forms(terms)}
         ways = (
             self._bracketed(form, order, (parameters, speeds))
-            for form in self._forms(terms)
+            for form in forms.values()
             for order in ORDERS
         )
         return min(ways, key=_length)
@@ -346,6 +348,7 @@ def _brackets(rows: Rows) -> tuple[sp.Expr, sp.Expr]:
     return rational(number), sp.Mul(common, inner)
 
 
+@lru_cache(CACHED)
 def _factored(total: sp.Expr) -> sp.Expr:
     """A short sum as a product if that is shorter: (a + b)² rather than a² + 2 a b + b²."""
     if not 2 < len(total.args) <= 6 or not total.is_polynomial(*total.free_symbols):
@@ -382,6 +385,7 @@ def _common_number(numbers: list[Fraction]) -> Fraction:
     return -common if all(x < 0 for x in numbers) else common
 
 
+@lru_cache(CACHED)
 def _length(expression: sp.Expr) -> int:
     return int(expression.count_ops())
 

@@ -8,7 +8,7 @@ import casadi as ca
 import sympy as sp
 from sympy.printing.latex import LatexPrinter
 
-from ..composition.node import Node
+from ..composition.node import TreeNode
 from ..composition.subsystem import Labelled
 from ..graph import Program, trace
 from .expressions import Plain
@@ -17,12 +17,12 @@ from .normal_form import NormalForm, TooLarge
 from .readable import LONGEST_ENTRY, shortened, text_printer
 
 
-def tree_text(node: Node) -> str:
+def tree_text(node: TreeNode) -> str:
     """The tree, a line for each subsystem."""
     return "\n".join(_lines(node, "", ""))
 
 
-def _lines(node: Node, first: str, rest: str) -> Iterator[str]:
+def _lines(node: TreeNode, first: str, rest: str) -> Iterator[str]:
     rows = f", {len(node.rows)} row{'s' * (len(node.rows) != 1)}" if node.rows else ""
     if node.higher:
         rows += f", {', '.join(node.higher)} of order {node.order}"

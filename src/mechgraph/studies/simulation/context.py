@@ -39,7 +39,7 @@ class Context:
         inputs: Any,
         parameters: Mapping[str, float] | None,
     ) -> Context:
-        constants = equations.numeric.constants(named("parameters", parameters) or None)
+        constants = equations.numeric.arguments.parameters(named("parameters", parameters) or None)
         if constants.ndim > 1:
             raise ArgumentError(
                 "parameters: a run takes one number for each; for many runs at once use rollout"
