@@ -306,8 +306,9 @@ class Chart(ABC):
         poses, twists, tangent = self._world_functions
 
         def rows(q: np.ndarray, lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            found, J = on_rows(poses, q, times[lanes], constants[lanes])
-            return found[..., 0] / sizes - wanted[lanes], J * steps / sizes[:, None]
+            own = left[lanes]
+            found, J = on_rows(poses, q, times[own], constants[own])
+            return found[..., 0] / sizes - wanted[own], J * steps / sizes[:, None]
 
         def move(q: np.ndarray, step: np.ndarray) -> np.ndarray:
             (T,) = on_rows(tangent, q)
@@ -318,8 +319,7 @@ class Chart(ABC):
         for attempt in range(ATTEMPTS):
             first = self.reference + 0.3 * attempt * random.standard_normal(len(self.reference))
             starts = np.tile(self.normalized(first), (len(left), 1))
-            lanes = left
-            end = search(lambda q, own, lanes=lanes: rows(q, lanes[own]), move, starts)
+            end = search(rows, move, starts)
             q[left] = end.x
             off = np.abs(end.r).max(axis=-1, initial=0.0)
             left = left[off >= FOUND * (1 + np.abs(wanted[left]).max(axis=-1, initial=0.0))]
