@@ -355,7 +355,7 @@ class Search:
         eqs, t, p = self.equations, self.context["t"], self.context["parameters"]
 
         def rows(q: np.ndarray, _: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            phi, A, *_ = self._values(q)
+            phi, A = self._values(q)[:2]
             return phi, A
 
         def step(q: np.ndarray, r: np.ndarray, A: np.ndarray, mu: np.ndarray) -> np.ndarray:
