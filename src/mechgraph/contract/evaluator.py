@@ -22,7 +22,7 @@ from ..closures.numbers import BADLY_KNOWN, EPSILON, Solution, bordered, constra
 from ..errors import ArgumentError, ModelError, UnsupportedError
 from ..interrupts import remembered_interrupts
 from ..kernels import Kernel, flow
-from ..model.limits import Limits
+from ..model.parameter_checks import ParameterChecks
 from ..motion.loads import culprit
 from ..tables.graph import refusal
 from ..tables.series import at_times
@@ -66,7 +66,7 @@ class Evaluator:
         self.terms, self.closed = terms, Closed(terms, closure)
         self.kernels: dict[Any, Kernel] = {}
         self._kept: dict[Any, Any] = {}
-        self._limits = Limits(terms.chart.description, terms.chart.checks)
+        self._limits = ParameterChecks(terms.chart.description, terms.chart.checks)
 
     # --- kernels ----------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from ..errors import UnsupportedError
 from ..kernels.flow import Flow
 from ..kernels.kinks import pieces
 from ..kernels.settling import Layout
-from ..model.limits import Fraction, Limit
+from ..model.parameter_checks import Fraction, Limit
 from ..studies.contact.machine import expressions, layout
 from ..studies.contact.modes import Contacts
 from ..studies.simulation.context import Context
