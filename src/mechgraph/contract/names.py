@@ -284,7 +284,7 @@ class Names:
             return Quantity(name, "multiplier", row, (self._unit_of_row(name),))
         owner, _, what = name.rpartition(": ")
         whole = name if what != "effort" else owner
-        rows = self._rows_of(whole)
+        rows = terms.rows.rows_of(whole)
         if rows:
             units = tuple(self._unit_of_row(terms.constraints[k]) for k in rows)
             return Quantity(name, "multiplier", lam[rows], units)
@@ -293,7 +293,7 @@ class Names:
             return Quantity(name, "effort", effort, ("N" if what == "F" else "N m",))
         if what == "effort" and owner in self._description.forces:
             return self._efforts(name, owner)
-        if what not in COMPONENTS or terms.reactions is None:
+        if what not in COMPONENTS:
             return None
         owner = _unqualified("joint ", owner, self._description.joints)
         if owner in self._description.joints:
@@ -323,19 +323,13 @@ class Names:
 
     def _along_axis(self, owner: str, what: str) -> SX | None:
         """F or M of a constraint with an axis: on its first place, reduced to the second."""
-        constraint, reactions = self._description.constraints.get(owner), self._terms.reactions
-        if constraint is None or what not in EFFORTS or reactions is None:
+        constraint = self._description.constraints.get(owner)
+        if constraint is None or what not in EFFORTS:
             return None
         axis = constraint.force_axis(self._chart.motion)
-        return None if axis is None else -ca.dot(axis, reactions.of_element(owner)[EFFORTS[what]])
-
-    def _rows_of(self, constraint: str) -> list[int]:
-        """Indices of the rows of a constraint, or of a joint that is closed."""
-        if self._terms.rows is not None:
-            known = self._terms.rows.indices
-            return self._terms.rows.rows_of(constraint) if constraint in known else []
-        names = enumerate(self._terms.constraints)
-        return [k for k, row in names if row.startswith(f"{constraint}: ")]
+        if axis is None:
+            return None
+        return -ca.dot(axis, self._terms.reactions.of_element(owner)[EFFORTS[what]])
 
     def _energy(self, name: str) -> Quantity | None:
         terms = self._terms
@@ -353,7 +347,7 @@ class Names:
         owner, _, what = name.rpartition(": ")
         description, reactions = self._description, self._terms.reactions
         body = description.bodies.get(_unqualified("body ", owner, description.bodies))
-        if what == "power" and reactions is not None and owner in reactions.working:
+        if what == "power" and owner in reactions.working:
             return Quantity(name, "power", reactions.power_of(owner), ("W",))
         element = {**description.forces, **description.constraints}.get(owner)
         if what == "potential" and element is not None:

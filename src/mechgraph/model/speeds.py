@@ -8,7 +8,8 @@ from casadi import SX
 
 from ..arguments import is_name
 from ..errors import ModelError, blamed, shown
-from ..vectors import NO_NUMBER, has_nan, scalar
+from ..graph.expressions import has_nan
+from ..vectors import NO_NUMBER, scalar
 from .described import Described
 from .fields import MotionFunction
 

@@ -191,7 +191,7 @@ def _reactions(run: Trajectory) -> Iterator[Column]:
     """Force and moment of every joint and of every constraint that acts on a place, world
     components."""
     equations = run._need()
-    if equations.terms.reactions is None:
+    if not equations.terms.chart.has_bodies:
         raise ArgumentError("reactions: these equations did not come from a System")
     units, motion = [*["N"] * 3, *["N m"] * 3], equations.terms.chart.motion
     constraints = equations.system.constraints.items()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import casadi as ca
 import numpy as np
 from scipy.sparse import csc_matrix
 
@@ -16,13 +17,16 @@ if TYPE_CHECKING:
 
 PROJECTED = 1e-13  # violation that needs no further projection
 IDLE = 1e-10  # inertia, relative, of what has none
-FEW = 1  # states whose singular values are found sooner than an expression is derived
+FEW = 8  # states whose singular values are found sooner than an expression is derived
 
 
 def moved(equations: Equations, q: np.ndarray, step: np.ndarray) -> np.ndarray:
     """q displaced by a step along the variations of its coordinates, on its manifold."""
-    chart = equations.terms.chart
-    T = equations.numeric.evaluate("tangent", lambda: chart.tangent, 2, q)
+    chart, numeric = equations.terms.chart, equations.numeric
+    if chart.tangent.is_constant():
+        T = numeric.kept("tangent", lambda: np.array(ca.DM(chart.tangent)))
+    else:
+        T = numeric.evaluate("tangent", lambda: chart.tangent, 2, q)
     return chart.normalized(q + (T @ step[..., None])[..., 0])
 
 
@@ -123,7 +127,8 @@ def _least_step(
     """The step x with A x = −rows that has the least kinetic energy: the closure, without forces;
     none where something has no value."""
     if equations.numeric.large:
-        states = equations.numeric.sparse_matrices(q, u, t, None, parameters)[1]
+        at = equations.numeric.arguments(q, u, t, None, parameters)
+        states = equations.numeric.sparse_matrices(at)
         pairs = zip(states, rows, strict=True)
         return np.array([_sparse_step(M, A[which], row) for (M, _, A, _), row in pairs])
     M = equations.mass_matrix(q, t, parameters)

@@ -23,7 +23,8 @@ from casadi import SX
 
 from ...arguments import flag
 from ...errors import ModelError, blamed, shown
-from ...vectors import NO_NUMBER, column, has_nan, scalar
+from ...graph.expressions import has_nan
+from ...vectors import NO_NUMBER, column, scalar
 from ..bodies import Body, Marker, Place, marker_on
 from ..described import Described
 from ..fields import Number, PointFunction, Vector

@@ -23,7 +23,7 @@ from scipy.spatial.transform import Rotation
 
 from ...arguments import Numbers, flag, named, number
 from ...closures.numbers import RANK_TOLERANCE
-from ...contract.evaluator import searching
+from ...contract.valueless import searching
 from ...errors import ArgumentError, AssemblyError, shown, unknown
 from ...interrupts import remembered_interrupts
 from ..assembly.conversion import convert, jointed, with_turns
