@@ -81,8 +81,8 @@ def text_of(name: str | Path) -> str:
 @functools.cache
 def emitter_text() -> str:
     """Everything that decides how a program is printed, as part of the cache's key."""
-    traced = (Path(graph.__file__).parent / name for name in TRACER)
-    return "".join(text_of(name) for name in (*traced, *EMITTER))
+    paths: list[str | Path] = [Path(graph.__file__).parent / name for name in TRACER]
+    return "".join(map(text_of, [*paths, *EMITTER]))
 
 
 @dataclass(frozen=True)
