@@ -169,7 +169,9 @@ AGREEING: dict[str, Callable[[], mg.System]] = {
     "rolling ellipsoid": lambda: on_a_slope("ellipsoid"),
     "without spinning": lambda: on_a_slope("sphere", spinning=False),
     "sliding": lambda: on_a_slope(
-        "torus", "slide", friction=mg.Friction(0.2, static=0.4, viscous=0.3, regularization=0.1)
+        "torus",
+        "slide",
+        friction=mg.Friction(0.2, static_friction=0.4, viscous=0.3, regularization=0.1),
     ),
     "pressing": lambda: on_a_slope(
         "sphere", "compliant_contact", stiffness=100.0, damping=0.1, friction=0.2
@@ -386,7 +388,7 @@ def test_the_law_of_friction(speed):
     """Coulomb, Stribeck, drag and viscous parts, with the regularization as documented."""
     law = {
         "coulomb": 0.2,
-        "static": 0.5,
+        "static_friction": 0.5,
         "stribeck": 0.03,
         "drag": 0.7,
         "viscous": 1.3,

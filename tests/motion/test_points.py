@@ -523,7 +523,7 @@ def test_stabilized_runs_are_right(formalism):
 def test_stabilized_steps_are_of_order_five(monkeypatch):
     """With steps of a given length errors fall with their fifth power; Newton's method is not to be
     seen in them."""
-    monkeypatch.setattr(stabilized, "SETTLED", 1e-11)
+    monkeypatch.setattr(stabilized, "CONVERGED", 1e-11)
     monkeypatch.setattr(stabilized, "ITERATIONS", 50)
     s, start = spherical_chain(1), {"j0": [0.8, 0.6, 0, 0], "j0.wz": 2.0}
     rough = {"rtol": 0.5, "atol": 1.0, "drift": GGL, "account": False}
