@@ -30,7 +30,7 @@ import mechgraph as mg
 from mechgraph import graph
 from mechgraph.graph.operations import OPERATIONS
 from mechgraph.graph.program import Program, trace
-from mechgraph.kernels import Kernel, compiler, emit, kernel, native, roll
+from mechgraph.kernels import Kernel, compiler, emit, kernel, native, repeats
 from random_systems import random_loop, random_state, random_tree
 
 pytestmark = pytest.mark.machine_code
@@ -324,7 +324,7 @@ def uncontracted(monkeypatch):
 @pytest.mark.parametrize("seed", range(3))
 def test_random_programs_give_the_bits_of_the_interpreter(monkeypatch, seed, block):
     """Equal values merged, unused ones dropped, blocks large or small: the same numbers."""
-    monkeypatch.setattr(roll, "BLOCK", block)
+    monkeypatch.setattr(repeats, "BLOCK", block)
     function, arguments = random_function(seed, 300), random_arguments(50, seed)
     oracle = interpreted(function, *arguments)
     assert np.isfinite(oracle[0]).mean() > 0.2  # it computes something
@@ -339,7 +339,7 @@ def test_random_programs_give_the_bits_of_the_interpreter(monkeypatch, seed, blo
 def test_sines_and_cosines_pair_across_blocks(monkeypatch):
     function, arguments = random_function(7, 200, trigonometry=True), random_arguments(50, 7)
     whole = machine_code(function, compiler.lanes()).batch(arguments, 50)
-    monkeypatch.setattr(roll, "BLOCK", 7)
+    monkeypatch.setattr(repeats, "BLOCK", 7)
     for mine, wanted in zip(
         machine_code(function, compiler.lanes()).batch(arguments, 50), whole, strict=True
     ):
@@ -347,7 +347,7 @@ def test_sines_and_cosines_pair_across_blocks(monkeypatch):
 
 
 def test_a_pair_is_computed_once_where_its_first_is_needed(monkeypatch):
-    monkeypatch.setattr(roll, "BLOCK", 3)
+    monkeypatch.setattr(repeats, "BLOCK", 3)
     x = SX.sym("x")
     between = ca.sin(x)
     for k in range(10):
@@ -829,7 +829,7 @@ def test_the_key_depends_on_everything(monkeypatch):
 
 def test_the_printer_is_part_of_the_key():
     text = emit.emitter_text()
-    printers = ("lanes.h", "rollout.h", "emit.py", "blocks.py", "roll.py")
+    printers = ("lanes.h", "rollout.h", "emit.py", "blocks.py", "repeats.py")
     tracers = ("program.py", "operations.py", "searches.py", "algebra.py")
     for module, names in ((emit, printers), (graph, tracers)):
         for name in names:

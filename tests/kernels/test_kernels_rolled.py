@@ -19,7 +19,7 @@ from casadi import SX
 
 import mechgraph as mg
 from mechgraph.graph.program import Program, trace
-from mechgraph.kernels import Kernel, blocks, compiler, emit, kernel, native, roll
+from mechgraph.kernels import Kernel, blocks, compiler, emit, kernel, native, repeats
 
 pytestmark = pytest.mark.machine_code
 
@@ -32,8 +32,8 @@ UNCONTRACTED = (
 
 def be_eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Repeats are looked for however small the program is, and used however short they are."""
-    for name, value in {"ROLLED": 0, "WORTH": 1, "LOOSE": 0}.items():
-        monkeypatch.setattr(roll, name, value)
+    for name, value in {"LARGE": 0, "WORTH": 1, "LOOSE": 0}.items():
+        monkeypatch.setattr(repeats, name, value)
 
 
 @pytest.fixture
@@ -158,12 +158,12 @@ def machine_code(function: ca.Function, width: int) -> native.Native:
     )
 
 
-def found(function: ca.Function) -> roll.Blocks:
+def found(function: ca.Function) -> repeats.Blocks:
     """The blocks of a function's program."""
     program = trace(function)
-    code = roll.units(program)
+    code = repeats.units(program)
     places = blocks.Results(program, shapes_of(function)).computed(code)
-    return roll.rolled(code, np.bincount(places[:, 0], minlength=2 * len(code)))
+    return repeats.find_blocks(code, np.bincount(places[:, 0], minlength=2 * len(code)))
 
 
 def states(function: ca.Function, count: int) -> list[np.ndarray]:
@@ -249,7 +249,7 @@ def random_repeats(seed: int) -> ca.Function:
 
 def all_in_one(functions: list[ca.Function], width: int) -> list[native.Native]:
     """Functions of the same arguments in one file, which is quicker to compile."""
-    codes = [emit.printed(trace(f), f"p{k}", shapes_of(f)) for k, f in enumerate(functions)]
+    codes = [emit.print_program(trace(f), f"p{k}", shapes_of(f)) for k, f in enumerate(functions)]
     texts = [emit.prelude(width)]
     for code in codes:
         texts += emit.with_drivers(code, width).removeprefix(texts[0]).splitlines()
@@ -268,7 +268,7 @@ def test_random_repeats_give_the_bits_of_the_interpreter(monkeypatch, seed, widt
     functions, looped = [random_repeats(seed + k) for k in range(12)], 0
     for few in (functions[:4], functions[4:8], functions[8:]):
         for name, choices in LIMITS.items():
-            monkeypatch.setattr(roll, name, int(random.choice(choices)))
+            monkeypatch.setattr(repeats, name, int(random.choice(choices)))
         looped += sum(found(f).repeated_length > 0 for f in few)
         for function, code in zip(few, all_in_one(few, width), strict=True):
             x = random.standard_normal((5, 6))
@@ -282,7 +282,7 @@ def test_random_repeats_give_the_bits_of_the_interpreter(monkeypatch, seed, widt
 def test_code_does_not_grow_with_the_chain(monkeypatch):
     """Twice the bodies, the same lines of code but for the tables; the program itself is twice as
     long."""
-    monkeypatch.setattr(roll, "ROLLED", 5000)
+    monkeypatch.setattr(repeats, "LARGE", 5000)
     short, long = (accelerations(chain(n)) for n in (60, 120))
     assert trace(long).operations > 1.9 * trace(short).operations
     assert found(long).printed < 1.3 * found(short).printed < 0.5 * trace(short).operations
@@ -293,7 +293,7 @@ def test_small_and_irregular_programs_stay_straight():
     random = np.random.default_rng(0)
     x = SX.sym("x", 3)
     values = [x[0], x[1], x[2]]
-    for _ in range(roll.ROLLED // 2):
+    for _ in range(repeats.LARGE // 2):
         a, b = (values[k] for k in random.integers(max(0, len(values) - 200), len(values), 2))
         values.append([a + b, a * b, a - b, ca.fmin(a, b), a / (1 + b * b)][random.integers(5)])
     assert found(ca.Function("random", [x], [ca.vertcat(*values[-200:])])).repeated_length == 0
@@ -341,11 +341,11 @@ def test_equal_stretches_are_parsed_alike():
     text = np.concatenate(
         [part for k in range(8) for part in (word, random.integers(100 + 20 * k, 120 + 20 * k, 30))]
     )
-    parsed = roll.parse(text, 4, 400)
+    parsed = repeats.parse(text, 4, 400)
     repeated = np.diff(parsed.start)[np.bincount(parsed.kind)[parsed.kind] >= 8]
     assert repeated.sum() > 0.9 * 8 * len(word)
     assert repeated.max() > 100
-    row = roll.parse(np.zeros(1024, int), 4, 64)
+    row = repeats.parse(np.zeros(1024, int), 4, 64)
     assert np.diff(row.start).tolist() == [64] * 16
     assert len(set(row.kind)) == 1
 

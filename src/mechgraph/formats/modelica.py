@@ -15,7 +15,7 @@ from ..arguments import file_path, write_text
 from ..equations import Equations
 from ..errors import ArgumentError, UnsupportedError, shown
 from ..graph import Program, trace
-from ..graph.algebra import Algebra, written
+from ..graph.algebra import Text, written
 from ..graph.operations import INFIX
 from ..graph.searches import Lookup
 from .fmu_model import FmuModel, Variable, started
@@ -51,7 +51,6 @@ REAL = {
     "if_else_zero": "if {0} then {1} else 0.0", "erf": "erf_",
 }  # fmt: skip
 TRUTHS = {"and": 2, "or": 2, "not": 1, "if_else_zero": 1}  # first operands that are Boolean
-Written = tuple[str, bool]  # a text, and whether it is Boolean
 FUNCTIONS = {  # that Modelica has not
     "search_": """\
 function search_ "how many of the knots are not above x"
@@ -220,16 +219,20 @@ def _program(model: FmuModel) -> Program:
     return trace(ca.Function("model", [model.x], [value]))
 
 
-class _Modelica(Algebra[Written]):
+class _Truth(str):
+    """The text of a Boolean."""
+
+
+class _Modelica(Text):
     """Equations: what is used more than once, or is long, has a name of its own."""
 
     language, operations = "Modelica", REAL | LOGIC
 
     def __init__(self, program: Program, known: list[str], taken: set[str]) -> None:
+        super().__init__()
         self.tables, self.known, self.taken = program.tables, known, taken
         self.constants: dict[str, tuple[str, str]] = {}  # names and declarations
         self.declared: list[str] = []
-        self.lines: list[str] = []
         self.results = [_real(value) for value in program.evaluate(self)[0]]
 
     @property
@@ -249,41 +252,39 @@ class _Modelica(Algebra[Written]):
             "mg.table, mg.if_else, mg.sin, … instead"
         )
 
-    def constant(self, value: float) -> Written:
-        return (self._no_number() if math.isnan(value) else _number(value)), False
+    def constant(self, value: float) -> str:
+        return self._no_number() if math.isnan(value) else _number(value)
 
-    def input(self, argument: int, place: int) -> Written:
-        return self.known[place], False
+    def input(self, argument: int, place: int) -> str:
+        return self.known[place]
 
-    def operation(self, name: str, operands: list[Written]) -> Written:
+    def operation(self, name: str, operands: list[str]) -> str:
         truths = TRUTHS.get(name, 0)
-        given = [(_truth if k < truths else _real)(value) for k, value in enumerate(operands)]
-        return written(self.operations[name], given), name in LOGIC
+        given = [(_truth if k < truths else _real)(text) for k, text in enumerate(operands)]
+        return (_Truth if name in LOGIC else str)(written(self.operations[name], given))
 
-    def shared(self, value: Written, name: str, uses: int) -> Written:
-        text, truth = value
-        if uses < 2 and len(text) < INLINE:
+    def shared(self, value: str, name: str, uses: int) -> str:
+        if uses < 2 and len(value) < INLINE:
             return value
         word = self._free(f"v{len(self.lines)}")
-        self.declared.append(f"{'Boolean' if truth else 'Real'} {word};")
-        self.lines.append(f"{word} = {text};")
-        return word, truth
+        self.declared.append(f"{'Boolean' if isinstance(value, _Truth) else 'Real'} {word};")
+        self.lines.append(f"{word} = {value};")
+        return type(value)(word)
 
-    def piece(self, name: str, table: Lookup, at: list[Written]) -> Written:
-        given = [_real(value) for value in at]
+    def piece(self, name: str, table: Lookup, at: list[str]) -> str:
+        given = [_real(text) for text in at]
         if table.is_pick:
-            return f"(({given[0]} - 1.0) * {table.row}.0 + ({given[1]} - 1.0))", False
-        knots = self._constant(f"{name}_knots", self.tables[name][0])
-        return f"search_({knots}, {given[0]})", False
+            return f"(({given[0]} - 1.0) * {table.row}.0 + ({given[1]} - 1.0))"
+        return f"search_({self._constant(f'{name}_knots', self.tables[name][0])}, {given[0]})"
 
-    def entry(self, name: str, table: Lookup, place: int, piece: Written) -> Written:
-        column, at = self.tables[name][1][:, place - 1], _real(piece)
-        entry = f"entry_({self._constant(f'{name}_{place}', np.nan_to_num(column))}, {at})"
+    def entry(self, name: str, table: Lookup, place: int, piece: str) -> str:
+        column = self.tables[name][1][:, place - 1]
+        entry = f"entry_({self._constant(f'{name}_{place}', np.nan_to_num(column))}, {piece})"
         there = np.flatnonzero(np.isfinite(column))
         if len(there) == len(column):
-            return entry, False
-        within = f"{at} > {there[0] - 0.5} and {at} < {there[-1] + 0.5}"
-        return f"(if {within} then {entry} else {self._no_number()})", False
+            return entry
+        within = f"{piece} > {there[0] - 0.5} and {piece} < {there[-1] + 0.5}"
+        return f"(if {within} then {entry} else {self._no_number()})"
 
     def _free(self, name: str) -> str:
         while name in self.taken:
@@ -308,13 +309,11 @@ class _Modelica(Algebra[Written]):
         return "sqrt(no_number_)"
 
 
-def _real(value: Written) -> str:
+def _real(text: str) -> str:
     """A value as a number."""
-    text, truth = value
-    return f"(if {text} then 1.0 else 0.0)" if truth else text
+    return f"(if {text} then 1.0 else 0.0)" if isinstance(text, _Truth) else text
 
 
-def _truth(value: Written) -> str:
+def _truth(text: str) -> str:
     """A value as a condition."""
-    text, truth = value
-    return text if truth else f"(abs({text}) > 0.0)"
+    return text if isinstance(text, _Truth) else f"(abs({text}) > 0.0)"

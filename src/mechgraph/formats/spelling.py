@@ -98,7 +98,7 @@ def noted(table: Table | Grid, tables: Tables) -> str:
     return table.name
 
 
-class _Spelling(Algebra[Spelled]):
+class _Spelling(Algebra):
     """Operations as the grammar reads them: with as few brackets as it takes."""
 
     language = "a model file"

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
@@ -19,10 +19,8 @@ from .searches import Lookup, lookup
 if TYPE_CHECKING:
     from .program import Program
 
-T = TypeVar("T")
 
-
-class Algebra(ABC, Generic[T]):
+class Algebra(ABC):
     """What a program is made of in one language.
 
     ``operations`` has for each operation by name a function, or a text: the name of a function, or
@@ -33,19 +31,18 @@ class Algebra(ABC, Generic[T]):
     operations: Mapping[str, Any]
 
     @abstractmethod
-    def constant(self, value: float) -> T:
+    def constant(self, value: float) -> Any:
         """A number."""
 
     @abstractmethod
-    def input(self, argument: int, place: int) -> T:
+    def input(self, argument: int, place: int) -> Any:
         """An entry of an argument."""
 
-    def operation(self, name: str, operands: list[T]) -> T:
+    def operation(self, name: str, operands: list[Any]) -> Any:
         """The result of an operation."""
-        result: T = self.operations[name](*operands)
-        return result
+        return self.operations[name](*operands)
 
-    def call(self, function: ca.Function, place: int, operands: list[T]) -> T:
+    def call(self, function: ca.Function, place: int, operands: list[Any]) -> Any:
         """A result of a function that is called: the piece of a table at its arguments, or what
         stands there, at the piece."""
         table = lookup(function.name())
@@ -54,15 +51,15 @@ class Algebra(ABC, Generic[T]):
             return self.piece(function.name(), table, operands)
         return self.entry(function.name(), table, place, operands[0])
 
-    def piece(self, name: str, table: Lookup, at: list[T]) -> T:
+    def piece(self, name: str, table: Lookup, at: list[Any]) -> Any:
         """The number of the piece at x; of a pick, the place of its row at two pieces."""
         raise self.refusal(f"table {table.table!r}")
 
-    def entry(self, name: str, table: Lookup, place: int, piece: T) -> T:
+    def entry(self, name: str, table: Lookup, place: int, piece: Any) -> Any:
         """What stands in a column of the table at a piece; columns are counted from one."""
         raise self.refusal(f"table {table.table!r}")
 
-    def shared(self, value: T, name: str, uses: int) -> T:
+    def shared(self, value: Any, name: str, uses: int) -> Any:
         """A value as its users take it: it may get a name."""
         return value
 
@@ -80,7 +77,7 @@ class Algebra(ABC, Generic[T]):
         )
 
 
-class Text(Algebra[str]):
+class Text(Algebra):
     """Expressions as text. What is used more than once or is long stands in a ``line`` of its own,
     and has a name."""
 
@@ -113,7 +110,7 @@ def written(form: str, operands: Sequence[str]) -> str:
     return f"{form}({', '.join(operands)})"
 
 
-class Expressions(Algebra[SX]):
+class Expressions(Algebra):
     """CasADi expressions: a program put together anew, on other arguments."""
 
     language, operations = "CasADi", CODES

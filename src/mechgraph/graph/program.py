@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -16,7 +16,6 @@ from .algebra import Algebra, Expressions
 from .operations import NAMES, OPERATIONS
 from .searches import SLOPE, data_of, lookup
 
-T = TypeVar("T")
 # ("input", argument, index), ("constant", number) or (operation, value numbers …)
 Value = tuple[Any, ...]
 Data = tuple[np.ndarray, np.ndarray]
@@ -81,10 +80,10 @@ class Program:
         foreign = [f"function {name!r}" for name in called if name not in self.tables]
         return foreign + [name for name in used if name not in {*operations, *self.calls}]
 
-    def evaluate(self, algebra: Algebra[T]) -> list[list[T]]:
+    def evaluate(self, algebra: Algebra) -> list[list[Any]]:
         """The results on an algebra, entry by entry; what it misses is refused by name."""
         algebra.check(self)
-        calls, values = self.calls, list[T]()
+        calls, values = self.calls, list[Any]()
         for (name, *operands), uses in zip(self.values, self.uses, strict=True):
             if name == "input":
                 value = algebra.input(*operands)

@@ -20,7 +20,7 @@ from ..graph.operations import OPERATIONS
 from ..graph.program import Program
 from ..graph.searches import lookup
 from .compiler import CompilationFailure
-from .roll import CONSTANT, INPUT, VALUE, Blocks, Units, rolled, units
+from .repeats import CONSTANT, INPUT, VALUE, Blocks, Units, find_blocks, units
 
 INFIX = {name: OPERATIONS[name].sign for name in ("add", "sub", "mul", "div")}
 SIGNATURE = "const V *restrict x, V *restrict w, V *restrict y"
@@ -59,7 +59,7 @@ def print_blocks(
         raise NotInC(f"C has no form of {', '.join(missing)} here")
     code, results = units(program), Results(program, shapes)
     computed = results.computed(code)
-    blocks = rolled(code, np.bincount(computed[:, 0], minlength=2 * len(code)))
+    blocks = find_blocks(code, np.bincount(computed[:, 0], minlength=2 * len(code)))
     if limit is not None and blocks.printed > limit:
         raise TooLong(
             f"{blocks.printed:,} operations to be compiled, which `compile()` does if asked"

@@ -67,7 +67,7 @@ EXPORT int NAME_one(const double *x, double *y) {
 
 INCLUDED = re.compile(r'^#include "(.+)"\n', re.MULTILINE)
 # the files that decide how a program is printed
-EMITTER = ("lanes.h", "rollout.h", "roll.py", "blocks.py", "emit.py")
+EMITTER = ("lanes.h", "rollout.h", "repeats.py", "blocks.py", "emit.py")
 TRACER = ("operations.py", "searches.py", "algebra.py", "program.py")
 
 
@@ -102,7 +102,7 @@ class Printed:
         return max(1, sum(self.sizes)), max(1, self.workspace), max(1, sum(self.counts))
 
 
-def printed(
+def print_program(
     program: Program, name: str, shapes: list[tuple[int, int]], limit: int | None = None
 ) -> Printed:
     """The printed program; ``TooLong`` is raised if more operations than the limit would be
@@ -123,7 +123,7 @@ def emit(
     program: Program, name: str, lanes: int, shapes: list[tuple[int, int]], limit: int | None = None
 ) -> str:
     """A program as a C file for one width."""
-    return with_drivers(printed(program, name, shapes, limit), lanes)
+    return with_drivers(print_program(program, name, shapes, limit), lanes)
 
 
 def emit_with(

@@ -38,7 +38,7 @@ from .compiler import (
     load,
     report,
 )
-from .emit import Printed, emitter_text, printed, with_drivers
+from .emit import Printed, emitter_text, print_program, with_drivers
 from .native import Native, Single
 
 SECONDS_PER_OPERATION = 2e-4  # of compiling, roughly
@@ -195,7 +195,7 @@ class Kernel:
     def printed(self, limit: int | None = None) -> Printed:
         """The C text that is the same for all widths; it is stored for the next one."""
         if self._printed is None:
-            self._printed = printed(trace(self.function), "kernel", self.blocks, limit)
+            self._printed = print_program(trace(self.function), "kernel", self.blocks, limit)
         return self._printed
 
     def forget_text(self) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import sympy as sp
 
 from ..errors import UnsupportedError
-from ..graph.algebra import Algebra, T
+from ..graph.algebra import Algebra
 from ..graph.searches import ORIGIN, Lookup
 
 
@@ -38,51 +38,48 @@ def rational(value: Fraction) -> sp.Rational:
     return sp.Rational(value.numerator, value.denominator)
 
 
-class ForPeople(Algebra[T]):
-    """An algebra in which a table is a function by its name.
+class Plain(Algebra):
+    """SymPy expressions, as they are.
 
-    A table is the same function about whatever origin its polynomial is written. So here the origin
-    is x itself, and the coefficients there are y, y', y''/2, …. A piece is known by its x.
+    A table is the same function about whatever origin its polynomial is written. So for people the
+    origin is x itself, and the coefficients there are y, y', y''/2, …. A piece is known by its x.
     """
 
     language = "SymPy"
 
     def __init__(self, symbols: Sequence[sp.Symbol]) -> None:
-        self.symbols = symbols
+        self.symbols, self.operations = symbols, OPERATIONS
 
     def refusal(self, missing: str) -> Exception:
         return UnsupportedError(
             f"{missing}: no SymPy counterpart here; use the CasADi expression itself"
         )
 
-    def piece(self, name: str, table: Lookup, at: list[T]) -> Any:
-        return at if table.is_pick else at[0]
-
-    def entry(self, name: str, table: Lookup, place: int, piece: Any) -> T:
-        if not table.is_pick and place == ORIGIN:
-            return piece
-        return self.read(table, place, piece if table.is_pick else [piece])
-
-    def read(self, table: Lookup, place: int, at: list[T]) -> T:
-        """A coefficient of a table about the place where it is read."""
-        raise NotImplementedError
-
-
-class Plain(ForPeople[sp.Expr]):
-    """SymPy expressions, as they are."""
-
-    def __init__(self, symbols: Sequence[sp.Symbol]) -> None:
-        super().__init__(symbols)
-        self.operations = OPERATIONS
-
-    def constant(self, value: float) -> sp.Expr:
+    def constant(self, value: float) -> Any:
         return rational(meant(value))
 
-    def input(self, argument: int, place: int) -> sp.Expr:
+    def input(self, argument: int, place: int) -> Any:
         return self.symbols[place]
 
-    def read(self, table: Lookup, place: int, at: list[sp.Expr]) -> sp.Expr:
-        return table_coefficient(table, place, at)
+    def piece(self, name: str, table: Lookup, at: list[Any]) -> Any:
+        return at
+
+    def entry(self, name: str, table: Lookup, place: int, piece: Any) -> Any:
+        if not table.is_pick and place == ORIGIN:
+            return piece[0]
+        return self.coefficient(table, place, piece)
+
+    def coefficient(self, table: Lookup, place: int, at: list[Any]) -> Any:
+        """What a table says at a place, or a derivative of it over so many factorial: soft'(x) for
+        one number, map_xy(x, y) for two, integral_soft(x) for an integral."""
+        orders = table.orders(place)
+        if table.is_pick:
+            by = "".join(letter * order for letter, order in zip("xy", orders, strict=True))
+            name, powers = f"{table.table}_{by}" if by else table.table, orders
+        else:
+            name = "integral_" * -orders[0] + table.table + "'" * orders[0]
+            powers = (orders[0] - table.order,)
+        return sp.Function(name)(*at) / prod(map(factorial, powers))
 
 
 class Named(Plain):
@@ -104,19 +101,6 @@ class Named(Plain):
         symbol = sp.Symbol(f"{self.letter}{len(self.definitions) + 1}", real=True)
         self.definitions.append((symbol, value))
         return symbol
-
-
-def table_coefficient(table: Lookup, place: int, at: Sequence[sp.Expr]) -> sp.Expr:
-    """What a table says at a place, or a derivative of it over so many factorial: soft'(x) for one
-    number, map_xy(x, y) for two, integral_soft(x) for an integral."""
-    orders = table.orders(place)
-    if table.is_pick:
-        by = "".join(letter * order for letter, order in zip("xy", orders, strict=True))
-        name, powers = f"{table.table}_{by}" if by else table.table, orders
-    else:
-        name = "integral_" * -orders[0] + table.table + "'" * orders[0]
-        powers = (orders[0] - table.order,)
-    return sp.Function(name)(*at) / prod(map(factorial, powers))
 
 
 def _truth(condition: Any) -> sp.Expr:

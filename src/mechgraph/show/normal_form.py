@@ -18,7 +18,7 @@ from typing import Any
 import sympy as sp
 
 from ..graph.searches import Lookup
-from .expressions import OPERATIONS, ForPeople, meant, rational, table_coefficient
+from .expressions import OPERATIONS, Plain, meant, rational
 
 # (generator, exponent), by generator; exponents may be negative
 Monomial = tuple[tuple[int, int], ...]
@@ -49,11 +49,9 @@ class TooLarge(Exception):
     """The expression has too many terms to be read."""
 
 
-class NormalForm(ForPeople[Terms]):
+class NormalForm(Plain):
     """The algebra of sums of products; ``budget`` bounds the work, ``limit`` the number of
     terms."""
-
-    operations = OPERATIONS
 
     def __init__(
         self, symbols: Sequence[sp.Symbol], budget: int = 100_000, limit: int = 400
@@ -78,8 +76,8 @@ class NormalForm(ForPeople[Terms]):
             return _RULES[name](self, *operands)
         return self.symbol(OPERATIONS[name](*map(self.expression, operands)))
 
-    def read(self, table: Lookup, place: int, at: list[Terms]) -> Terms:
-        value = table_coefficient(table, place, [self.expression(x) for x in at])
+    def coefficient(self, table: Lookup, place: int, at: list[Any]) -> Terms:
+        value = super().coefficient(table, place, [self.expression(x) for x in at])
         factor, function = value.as_coeff_Mul()
         return {m: x * Fraction(str(factor)) for m, x in self.symbol(function).items()}
 

@@ -10,8 +10,8 @@ the program alone:
 2. ``parse``: operations become symbols; pairs of neighbours that occur often are joined to new
    symbols, and again. Which of two overlapping pairs is joined depends only on what the pairs are,
    so equal stretches are parsed alike.
-3. ``rolled``: stretches of one symbol are a kind of block, to be printed once and run over a table
-   of operands. What is rare or short is left as straight-line code.
+3. ``find_blocks``: stretches of one symbol are a kind of block, to be printed once and run over a
+   table of operands. What is rare or short is left as straight-line code.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..graph.program import LEAVES, Program, Value
 NOTHING, CONSTANT, INPUT, FAR, VALUE = range(5)  # what an operand is; a value may be far back
 
 BLOCK = 800  # operations in a block of straight-line code
-ROLLED = 20_000  # operations from which on repeats are looked for
+LARGE = 20_000  # operations from which on repeats are looked for
 LONGEST = 1000  # operations in a repeated block
 OFTEN = 4  # times that a repeated block occurs at least
 SHORT = 30  # shorter repeated blocks than this are dissolved …
@@ -98,7 +98,7 @@ class Blocks:
 
 def units(program: Program) -> Units:
     """The operations of a program as arrays."""
-    partners = paired(program.values)
+    partners = sine_cosine_pairs(program.values)
     computed = [n for n, value in enumerate(program.values) if value[0] not in LEAVES]
     firsts = [n for n in computed if partners.get(n, n) >= n]  # of a pair only the first
     place: dict[int, int] = {}
@@ -110,7 +110,7 @@ def units(program: Program) -> Units:
     return _arrays(program, firsts, partners, place)
 
 
-def paired(values: list[Value]) -> dict[int, int]:
+def sine_cosine_pairs(values: list[Value]) -> dict[int, int]:
     """For each sine and cosine of the same value, the number of the other."""
     found = {value: n for n, value in enumerate(values) if value[0] in ("sin", "cos")}
     other = {"sin": "cos", "cos": "sin"}
@@ -145,19 +145,19 @@ def _arrays(
 # --- where to cut ---------------------------------------------------------------------------------
 
 
-def straight(count: int) -> Blocks:
+def straight_line(count: int) -> Blocks:
     """Straight-line code, each block of its own kind."""
     start = np.append(np.arange(0, count, BLOCK), count)
     return Blocks(start, np.arange(len(start) - 1))
 
 
-def rolled(code: Units, results: np.ndarray) -> Blocks:
+def find_blocks(code: Units, results: np.ndarray) -> Blocks:
     """Repeated blocks where the program has them, else straight-line code; ``results[k]`` is how
     many results value k is."""
-    if len(code) < ROLLED:
-        return straight(len(code))
-    found = _loosened(parse(_symbols(code, results), OFTEN, LONGEST))
-    return found if found.repeated_length >= WORTH else straight(len(code))
+    if len(code) < LARGE:
+        return straight_line(len(code))
+    found = _without_rare(parse(_symbols(code, results), OFTEN, LONGEST))
+    return found if found.repeated_length >= WORTH else straight_line(len(code))
 
 
 def _symbols(code: Units, results: np.ndarray) -> np.ndarray:
@@ -213,7 +213,7 @@ def _peaks(rank: np.ndarray) -> np.ndarray:
     return np.flatnonzero((rank >= 0) & ~lower[row] & ((place - first[row]) % 2 == 0))
 
 
-def _loosened(blocks: Blocks) -> Blocks:
+def _without_rare(blocks: Blocks) -> Blocks:
     """The blocks with rare ones, and some short ones, made straight-line code with their
     neighbours."""
     length = np.diff(blocks.start)
@@ -224,10 +224,10 @@ def _loosened(blocks: Blocks) -> Blocks:
     order = np.argsort(adds, kind="stable")
     loose = count < OFTEN
     loose[order[np.cumsum(adds[order]) <= LOOSE]] = True
-    return _merged(blocks.start, kind, loose[kind])
+    return _join_neighbours(blocks.start, kind, loose[kind])
 
 
-def _merged(start: np.ndarray, kind: np.ndarray, loose: np.ndarray) -> Blocks:
+def _join_neighbours(start: np.ndarray, kind: np.ndarray, loose: np.ndarray) -> Blocks:
     """The blocks with loose neighbours joined to blocks of limited length, each of its own kind."""
     starts, kinds, fresh = [0], [], int(kind.max(initial=0)) + 1
     for k, end in enumerate(start[1:].tolist()):
