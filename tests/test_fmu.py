@@ -496,7 +496,7 @@ def machine() -> mg.System:
     system.revolute("hinge", system.ground, rod, limits=mg.Limits(0.1, 0.5, restitution=0.6),
                     axis="y")  # fmt: skip
     mass = system.body("mass", mass=2.0, inertia=(0.1, 0.1, 0.1))
-    law = mg.DryFriction(2.0, static=3.0, stribeck=0.2, viscous=0.3)
+    law = mg.DryFriction(2.0, static_friction=3.0, stribeck=0.2, viscous=0.3)
     system.prismatic("slide", system.ground, mass, axis="x", friction=law, stiffness=10.0)
     return system
 
