@@ -681,9 +681,9 @@ def test_an_error_inside_is_told_as_it_is():
     """An AttributeError on the way to an attribute must not look as if that attribute were
     missing."""
     v = mg.variables(["a"], ["b"])
-    terms = mg.Terms(v, M=lambda: object().typo, f=[0], recipe=())
+    terms = mg.Terms(v, M=[[1]], f=[0], supplied=lambda: object().typo)
     with pytest.raises(AttributeError, match="'typo'"):
-        _ = terms.M
+        _ = terms.supplied
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from scipy.spatial.transform import Rotation
 
 import mechgraph as mg
 from measure import IN_SPACE
-from mechgraph.composition.part import Known
+from mechgraph.composition.part import DerivedPart
 from mechgraph.errors import ArgumentError, ModelError, UnsupportedError
 from mechgraph.formalisms import formalism_of
 from test_contract import MASS, RADIUS, G, spherical, state_of
@@ -471,13 +471,13 @@ def test_a_part_is_derived_once(monkeypatch):
         position={"circle": v["x"] ** 2 + v["y"] ** 2 - 1},
         reference=[1.0, 0.2],
     )
-    first = Known.__init__
+    first = DerivedPart.__init__
 
     def init(self, *arguments):
         calls["known"] += 1
         first(self, *arguments)
 
-    monkeypatch.setattr(Known, "__init__", init)
+    monkeypatch.setattr(DerivedPart, "__init__", init)
     whole = mg.compose("legs", {f"leg {k}": leg for k in range(20)})
     assert calls == {"M": 1, "f": 1, "known": 1}
     assert len(whole.composition.parts) == 20

@@ -231,8 +231,8 @@ def test_another_closure_takes_the_place_of_the_own_route():
     udots = [e.accelerations(q, u) for e in by]
     for udot in udots[1:]:
         np.testing.assert_allclose(udot, udots[0], atol=1e-10)
-    assert by[0].numeric.closed._way is not by[0].numeric.closed._whole
-    assert by[1].numeric.closed._way is by[1].numeric.closed._whole
+    assert by[0].numeric.closed.has_own_way
+    assert not by[1].numeric.closed.has_own_way
 
 
 # --- joints ---------------------------------------------------------------------------------------

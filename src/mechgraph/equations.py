@@ -18,7 +18,8 @@ from casadi import SX
 from . import door
 from .arguments import Numbers, choice, flag, numbers, one_of
 from .closures.closure import CLOSURES
-from .composition.subsystem import Subsystem
+from .composition.subsystem import composition
+from .contract.accelerations import accelerations, constraint_forces, solve
 from .contract.derivatives import derivatives, named
 from .contract.derive import derive_terms
 from .contract.evaluator import Evaluator, coefficient
@@ -27,6 +28,7 @@ from .contract.names import Names
 from .contract.terms import Terms
 from .errors import ArgumentError, ModelError, UnsupportedError, blamed, unknown
 from .formalisms import DEFAULT, FORMALISMS
+from .graph.expressions import has_nan
 from .interrupts import remembered_interrupts
 from .kernels import Kernel
 from .model.described import canonical
@@ -40,7 +42,7 @@ from .studies.robotics.inverse_kinematics import inverse_kinematics
 from .studies.robotics.quantities import Axes, Robotics
 from .studies.rollout import rollout
 from .studies.simulation.simulate import simulate
-from .vectors import NO_NUMBER, has_nan
+from .vectors import NO_NUMBER
 
 if TYPE_CHECKING:
     from .show.readable import Readable
@@ -159,13 +161,13 @@ class Equations:
             udot = kernel.quick(q, u, t)
             if udot is not None:
                 return udot
-        return self.numeric.accelerations(q, u, t, inputs, parameters, threads)
+        return accelerations(self.numeric, (q, u, t, inputs, parameters), threads)
 
     def solve(
         self, q: Numbers, u: Numbers, t: Any = 0.0, inputs: Any = None, parameters: Any = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """(u̇, λ) by the closure on numbers; redundant rows and singular positions are met."""
-        return self.numeric.solve(q, u, t, inputs, parameters)
+        return solve(self.numeric, (q, u, t, inputs, parameters))
 
     def multipliers(
         self, q: Numbers, u: Numbers, t: Any = 0.0, inputs: Any = None, parameters: Any = None
@@ -185,8 +187,8 @@ class Equations:
         """The ideal and the non-ideal part of the constraint forces along the speeds, where the
         constraints exert ``nonideal`` besides what keeps them (Udwadia and Kalaba):
         M u̇ = f + ideal + non-ideal."""
-        given = q, u, t, inputs, parameters
-        return self.numeric.constraint_forces(*given, nonideal)[1:]
+        at = self.numeric.arguments(q, u, t, inputs, parameters)
+        return constraint_forces(self.numeric, at, nonideal)[1:]
 
     def efforts(
         self,
@@ -207,9 +209,8 @@ class Equations:
                 return tau
         symbols = self.terms.symbols
         kernel = self.numeric.kernel("tau", lambda: [self.terms.tau], [1], symbols.udot)
-        arguments = self.numeric.arguments(q, u, t, inputs, parameters)
-        given = self.numeric.accelerations_given(udot)
-        return kernel(*arguments, given, threads=threads)[0]
+        at = self.numeric.arguments(q, u, t, inputs, parameters)
+        return kernel(*at, self.numeric.arguments.accelerations(udot), threads=threads)[0]
 
     def coordinate_rates(
         self, q: Numbers, u: Numbers, t: Any = 0.0, parameters: Any = None
@@ -277,10 +278,10 @@ class Equations:
         kernel = self.numeric.kernel(
             key, lambda: derivatives(self.numeric.closed, *key), [2] * (len(key) - 1), symbols.udot
         )
-        arguments = self.numeric.arguments(q, u, t, inputs, parameters)
-        given = self.numeric.accelerations_given(udot)
+        at = self.numeric.arguments(q, u, t, inputs, parameters)
+        given = self.numeric.arguments.accelerations(udot)
         into = [out] if isinstance(wrt, str) and out is not None else out
-        values = kernel(*arguments, given, threads=threads, out=into)
+        values = kernel(*at, given, threads=threads, out=into)
         return values[0] if isinstance(wrt, str) else tuple(values)
 
     def observe(
@@ -300,18 +301,16 @@ class Equations:
         udot: accelerations, if it asks for them; those of the motion, if not given.
         """
         kernel, forced = self._observer(quantity)
-        arguments = self.numeric.arguments(q, u, t, inputs, parameters)
-        count = len(self.constraints)
-        shape = np.broadcast_shapes(*(argument.shape[:-1] for argument in arguments))
+        at, count = self.numeric.arguments(q, u, t, inputs, parameters), len(self.constraints)
         if not forced:
             solved = np.zeros(len(self.speeds) + count)
         elif udot is None:
-            solved = np.concatenate(self.solve(q, arguments[1], t, inputs, parameters), axis=-1)
+            solved = np.concatenate(solve(self.numeric, at), axis=-1)
         else:
-            given = self.numeric.accelerations_given(udot)
-            given = np.broadcast_to(given, (*shape, len(self.speeds)))
-            solved = np.concatenate([given, np.zeros((*shape, count))], axis=-1)
-        return kernel(*arguments, solved)[0]
+            given = self.numeric.arguments.accelerations(udot)
+            given = np.broadcast_to(given, (*at.batch, len(self.speeds)))
+            solved = np.concatenate([given, np.zeros((*at.batch, count))], axis=-1)
+        return kernel(*at, solved)[0]
 
     def _observer(self, quantity: str | Callable[[Motion], Any]) -> tuple[Kernel, bool]:
         """The kernel of a quantity, a function of (u̇, λ), too, and whether it needs these."""
@@ -549,27 +548,17 @@ class Equations:
     def __reduce__(self) -> tuple[Any, ...]:
         return Equations, (self.terms, self.closure)
 
-    # --- a formalism's own quantities, and words of earlier versions ------------------------------
+    # --- a formalism's own quantities -------------------------------------------------------------
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
             if name.startswith("_") or name in ("terms", "numeric"):
                 raise AttributeError(name)
-            if name == "composition" and (composed := self.terms.composed) is not None:
-                return Subsystem(self, composed.shown or composed.tree)
+            if name == "composition" and (whole := composition(self)) is not None:
+                return whole
             if name == self.formalism.replace("-", "_"):
                 return Coefficients(self)
-            if name in RENAMED:
-                where, value = RENAMED[name], self
-                warnings.warn(
-                    f"Equations.{name} is now Equations.{where}",
-                    DeprecationWarning,
-                    stacklevel=2,
-                )
-                for word in where.split("."):
-                    value = getattr(value, word)
-                return value
             raise AttributeError(self._missing(name))
 
     def _missing(self, name: str) -> str:
@@ -646,24 +635,9 @@ class CoefficientFunction(Written):
     ) -> np.ndarray:
         """Its value; a list of matrices is stacked along the last axis, as in Appell's
         K[i, j, k]."""
-        given = q, u, udot, t, inputs, parameters
-        return coefficient(self._equations.numeric, self._name, *given)
-
-
-RENAMED: Mapping[str, str] = {
-    **{
-        name: f"terms.{name}"
-        for name in (
-            "symbols", "N", "M", "f", "phi", "psi", "A", "b", "tau", "kinetic", "potential",
-            "reactions",
-        )
-    },
-    "udot": "numeric.closed.udot",
-    "lam": "numeric.closed.lam",
-    "work_rates": "numeric.closed.work_rates",
-    "kinematics": "terms.chart",
-    "constrained": "terms.rows",
-}  # fmt: skip
+        numeric = self._equations.numeric
+        at = numeric.arguments(q, u, t, inputs, parameters)
+        return coefficient(numeric, self._name, at, udot)
 
 
 def derive(

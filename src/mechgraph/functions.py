@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import wraps
 from typing import Any
 
@@ -107,5 +106,4 @@ def _array_function(self: SX, function: Any, types: Any, given: Any, options: An
 
 
 SX.__array_function__ = _array_function
-with suppress(AttributeError):  # since CasADi 3.8: np.sin(x) is an expression, without a warning
-    ca.GlobalOptions.setNumpyMode(-1)
+ca.GlobalOptions.setNumpyMode(-1)  # np.sin(x) is an expression, without a warning

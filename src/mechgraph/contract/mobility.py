@@ -12,7 +12,8 @@ from ..arguments import Numbers, one_state
 from ..closures import sparse
 from ..closures.numbers import RANK_TOLERANCE, rank
 from ..errors import ArgumentError
-from .evaluator import searching
+from .state import State
+from .valueless import searching, without_value
 
 if TYPE_CHECKING:
     from ..equations import Equations
@@ -29,11 +30,11 @@ def mobility(
 
     ``u`` matters where a constraint is not linear in the speeds.
     """
-    one_state(equations.numeric.arguments(q, u, t, None, parameters))
+    at = one_state(equations.numeric.arguments(q, u, t, None, parameters))
     if equations.numeric.large:
-        dependent, _ = _dependent(equations, q, u, t, parameters)
+        dependent, _ = _dependent(equations, at)
         return len(equations.speeds) - int((~dependent).sum())
-    A = _jacobian(equations, q, u, t, parameters)
+    A = _jacobian(equations, at)
     return len(equations.speeds) - (rank(A) if A.size else 0)
 
 
@@ -46,8 +47,8 @@ def redundant(
 ) -> list[str]:
     """Names of the rows of A that depend on the rows before them at a configuration; those of
     contacts that are open hold nothing, and are not among them."""
-    one_state(equations.numeric.arguments(q, u, t, None, parameters))
-    dependent, empty = _dependent(equations, q, u, t, parameters)
+    at = one_state(equations.numeric.arguments(q, u, t, None, parameters))
+    dependent, empty = _dependent(equations, at)
     idle = {k for k in _of_contacts(equations) if empty[k]}
     return [equations.constraints[k] for k in np.flatnonzero(dependent) if k not in idle]
 
@@ -55,32 +56,28 @@ def redundant(
 def _of_contacts(equations: Equations) -> Iterator[int]:
     """The rows that a simulation switches on and off."""
     rows = equations.terms.rows
-    if rows is not None:
-        for constraint in rows.constraints:
-            yield from rows.rows_of(constraint.name) if constraint.switched else ()
+    for constraint in rows.constraints:
+        yield from rows.rows_of(constraint.name) if constraint.switched else ()
 
 
-def _dependent(
-    equations: Equations, q: Any, u: Any, t: Any, parameters: Any
-) -> tuple[np.ndarray, np.ndarray]:
+def _dependent(equations: Equations, at: State) -> tuple[np.ndarray, np.ndarray]:
     """Which rows of A depend on those before them, and which are nothing but zeros."""
     if equations.numeric.large:
-        states = equations.numeric.sparse_matrices(q, u, t, None, parameters)[1]
-        (_, _, large, _), *_ = states
+        ((_, _, large, _),) = equations.numeric.sparse_matrices(at)
         if not np.isfinite(large.data).all():
-            _jacobian(equations, q, u, t, parameters)
+            _jacobian(equations, at)
         return np.asarray(sparse.dependent(large)), np.asarray(abs(large).sum(axis=1)).ravel() == 0
-    A = _jacobian(equations, q, u, t, parameters)
+    A = _jacobian(equations, at)
     ranks = np.array([rank(A[:k]) if k else 0 for k in range(len(A) + 1)])
     return np.diff(ranks) == 0, np.logical_not(A.any(axis=1))
 
 
-def _jacobian(equations: Equations, q: Any, u: Any, t: Any, parameters: Any) -> np.ndarray:
+def _jacobian(equations: Equations, at: State) -> np.ndarray:
     """A, refused where it is no number: it has no rank."""
     with searching():
-        A = equations.constraint_jacobian(q, u, t, parameters)
+        A = equations.numeric.at(at, "A", lambda: equations.terms.A, 2)
     if not np.isfinite(A).all():
-        why = equations.numeric.without_value(q, u, t, None, parameters)
+        why = without_value(equations.numeric, at)
         raise ArgumentError(why or "the constraints have no slopes at this state")
     return A
 

@@ -70,6 +70,17 @@ class Chart(ABC):
     # the user's own speeds: their indices in u, which are not speeds of joints then
     own_speeds: Mapping[str, int] = {}
     replaced: frozenset[int] = frozenset()
+    has_bodies: bool = True  # False if equations in these coordinates came from no System
+
+    @property
+    def system(self) -> Description:
+        """The description, if it has bodies and joints."""
+        if not self.has_bodies:
+            raise UnsupportedError(
+                f"{self.description.name!r} was written down without a System, so it has no bodies "
+                "and joints"
+            )
+        return self.description
 
     # --- what moves -------------------------------------------------------------------------------
 
@@ -305,10 +316,10 @@ class Chart(ABC):
         constants = constants.reshape(count, self.symbols.p.numel())
         poses, twists, tangent = self._world_functions
 
-        def rows(q: np.ndarray, lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            own = left[lanes]
-            found, J = on_rows(poses, q, times[own], constants[own])
-            return found[..., 0] / sizes - wanted[own], J * steps / sizes[:, None]
+        def rows(q: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            lanes = left[own]
+            found, J = on_rows(poses, q, times[lanes], constants[lanes])
+            return found[..., 0] / sizes - wanted[lanes], J * steps / sizes[:, None]
 
         def move(q: np.ndarray, step: np.ndarray) -> np.ndarray:
             (T,) = on_rows(tangent, q)

@@ -24,8 +24,10 @@ from casadi import SX
 from ..arguments import some_of, whole
 from ..closures.closure import CLOSURES
 from ..closures.numbers import RANK_TOLERANCE, Independent, Solution, bordered, rank, solved
+from ..contract.accelerations import UNKNOWN, contradicted, undetermined_message
 from ..contract.derive import derive_terms
-from ..contract.evaluator import UNKNOWN, coefficient, searching
+from ..contract.evaluator import coefficient
+from ..contract.valueless import searching
 from ..errors import ArgumentError, AssemblyError, UnsupportedError
 from ..formalisms import DEFAULT, FORMALISMS
 from ..interrupts import remembered_interrupts
@@ -326,7 +328,7 @@ def _faint_rows(equations: Equations, q: np.ndarray, u: np.ndarray, t: np.ndarra
 def _refuse_contradictions(equations: Equations, held: _Held, values: _Values) -> None:
     """Accelerations that no motion has are a compromise, another one in each set of coordinates."""
     usual = np.maximum(_largest(values.udot), _largest(values.free_udot))
-    name = equations.numeric.contradicted(held.A, held.b, values.udot, usual)
+    name = contradicted(equations.terms, held.A, held.b, values.udot, usual)
     if name is not None:
         raise ArgumentError(
             f"there is nothing to compare: constraints contradict each other in their "
@@ -390,7 +392,7 @@ def _solutions(
         solve = partial(closure.solved, M, f, held.A, held.b)
         yield name, *_determined(equations, at, solve)
     closed = equations.numeric.closed
-    if closed.has_own_way:
+    if equations.terms.S is None and closed.has_own_way:
         out = equations.numeric.evaluate(
             "own way", lambda: ca.vertcat(closed.udot, closed.lam), 1, at.q, at.u, at.t, at.w
         )
@@ -417,9 +419,8 @@ def _minimal(
     own = equations.terms.coefficients
     if not own.keys() >= {"S", "e", "M", "f"}:
         return
-    S, e, M_z, f_z = (
-        coefficient(equations.numeric, name, at.q, at.u, None, at.t, at.w) for name in "SeMf"
-    )
+    state = equations.numeric.arguments(at.q, at.u, at.t, at.w, None)
+    S, e, M_z, f_z = (coefficient(equations.numeric, name, state) for name in "SeMf")
     if np.isfinite(S).all() and np.isfinite(M_z).all():
         udot = (S @ np.linalg.solve(M_z, f_z[..., None]))[..., 0] + e
         yield "minimal", udot, _least_multipliers(udot, M, f, A)
@@ -433,7 +434,8 @@ def _determined(
         solution = solve()
         if (solution.error < UNKNOWN).all():
             return solution.udot, solution.lam
-    raise ArgumentError(equations.numeric.undetermined_message(at.q, at.u, at.t, at.w, None))
+    state = equations.numeric.arguments(at.q, at.u, at.t, at.w, None)
+    raise ArgumentError(undetermined_message(equations.numeric, state))
 
 
 def _least_multipliers(udot: np.ndarray, M: np.ndarray, f: np.ndarray, A: np.ndarray) -> np.ndarray:

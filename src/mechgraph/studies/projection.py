@@ -127,7 +127,8 @@ def _least_step(
     """The step x with A x = −rows that has the least kinetic energy: the closure, without forces;
     none where something has no value."""
     if equations.numeric.large:
-        states = equations.numeric.sparse_matrices(q, u, t, None, parameters)[1]
+        at = equations.numeric.arguments(q, u, t, None, parameters)
+        states = equations.numeric.sparse_matrices(at)
         pairs = zip(states, rows, strict=True)
         return np.array([_sparse_step(M, A[which], row) for (M, _, A, _), row in pairs])
     M = equations.mass_matrix(q, t, parameters)

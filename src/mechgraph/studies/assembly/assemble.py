@@ -15,7 +15,7 @@ import numpy as np
 
 from ...arguments import named, number, one_state
 from ...closures.numbers import BADLY_KNOWN, EPSILON
-from ...contract.evaluator import searching
+from ...contract.valueless import searching
 from ...errors import ArgumentError, AssemblyError
 from ...interrupts import remembered_interrupts
 from ..projection import project, violations

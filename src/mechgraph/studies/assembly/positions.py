@@ -15,6 +15,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from ...contract.state import State
 from ...errors import AssemblyError
 from ...numerics.search import Found, finite, least_step, lengths, normal_by_name, search
 from ..projection import moved
@@ -220,9 +221,9 @@ class Placing:
         must, guess = map(lengths, means, self.groups)
         return must, guess
 
-    def _arguments(self, q: np.ndarray, lanes: Any) -> list[np.ndarray]:
-        _, u, t, w, p = self._given
-        return [q, u, t[lanes] if t.ndim > 1 else t, w, p]
+    def _arguments(self, q: np.ndarray, lanes: Any) -> State:
+        t = self._given.t
+        return self._given._replace(q=q, t=t[lanes] if t.ndim > 1 else t)
 
     def _at(self, q: np.ndarray, lanes: Any) -> tuple[np.ndarray, list[np.ndarray]]:
         """q, with its turns counted, and the values of the kernel there."""
@@ -280,8 +281,6 @@ class Placing:
 
 def _sides(equations: Equations) -> SX:
     """What is positive the right way round, of all constraints."""
-    if equations.terms.rows is None:
-        return SX(0, 1)
     m, constraints = equations.terms.chart.motion, equations.terms.rows.constraints
     return ca.vertcat(
         SX(0, 1), *(side for each in constraints for side in each.orientation_sign(m))

@@ -154,7 +154,7 @@ class Balance:
         them by ψ."""
         A = self.equations.constraint_jacobian(q, u, 0.0, self.given[1])
         chosen: list[int] = []
-        if not A.size or not self.moving or self.equations.terms.rows is None:
+        if not A.size or not self.moving or not self.equations.terms.chart.has_bodies:
             return chosen
         for i in set(self._cyclic(q).tolist()) - self.equations.terms.chart.replaced:
             if rank(A[:, [*chosen, i]]) > len(chosen):

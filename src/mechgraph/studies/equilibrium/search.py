@@ -13,8 +13,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...closures.numbers import RANK_TOLERANCE
+from ...contract.valueless import refused_or_valueless
 from ...errors import AssemblyError
-from ...model.rubbing import JointFriction
 from ...numerics.search import normal_by_name
 from .balance import TOLERANCE, Balance, Rows, State, inverse
 from .creep import crept
@@ -113,7 +113,8 @@ def _failure(balance: Balance, tried: list[State]) -> str:
     best = min(tried, key=lambda end: _error(balance, balance(end)))
     rows = balance(best)
     if not np.isfinite(rows.values).all():
-        why = balance.equations.numeric.unanswered(*best, 0.0, *balance.given)
+        numeric = balance.equations.numeric
+        why = refused_or_valueless(numeric, numeric.arguments(*best, 0.0, *balance.given))
         return f"no equilibrium was looked for: at the guess {why or 'there are no forces'}"
     if not rows.unmet().any():
         left = _left(balance, _later(balance, best))
@@ -141,7 +142,7 @@ def _open(balance: Balance) -> str:
 def _rubbing(balance: Balance) -> str:
     """How a joint with dry friction is said to stick."""
     elements = balance.equations.terms.chart.description.elements
-    dry = [each.name for each in elements if isinstance(each, JointFriction)]
+    dry = [each.name for each in elements if each.sticks]
     if balance.moving or not dry:
         return ""
     return (

@@ -18,7 +18,8 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ...contract.evaluator import CONTRADICTION, searching
+from ...contract.accelerations import CONTRADICTION
+from ...contract.valueless import searching
 from ...results.trajectory import Trajectory
 from ..projection import violations
 from .recorder import KEPT
@@ -124,8 +125,6 @@ def _own_rows(equations: Equations) -> list[int]:
     """Rows of acceleration level that are not those of contacts."""
     terms = equations.terms
     level = range(terms.psi.numel(), len(equations.constraints))
-    if terms.rows is None or not level:
-        return list(level)
     switched = [each.name for each in terms.rows.constraints if each.switched]
     contacts = {row for name in switched for row in terms.rows.rows_of(name)}
     return [row for row in level if row not in contacts]
