@@ -32,11 +32,11 @@ class Samples:
         )
         self._parameters, self._names = np.array(s.defaults), levels.names
         random = np.random.default_rng(0)
-        states, met = self._tried(random, [1 + k for k in range(ATTEMPTS)])
+        states, met = self._try(random, [1 + k for k in range(ATTEMPTS)])
         rounds = [] if signs is None else [[1 + k % ATTEMPTS for k in range(MORE)]]
         for spreads in (*rounds, [0]):  # the reference may meet rows that cannot be met elsewhere
             if not met.any():
-                more = self._tried(random, spreads)
+                more = self._try(random, spreads)
                 states, met = np.concatenate([states, more[0]]), np.concatenate([met, more[1]])
         self.met = bool(met.any())
         self._states = list((states[met] if self.met else states)[:COUNT])
@@ -58,7 +58,7 @@ class Samples:
         function = ca.Function("values", [self._arguments], [ca.densify(expression)])
         return [np.array(function(state)) for state in self._states]
 
-    def _tried(
+    def _try(
         self, random: np.random.Generator, spreads: list[int]
     ) -> tuple[np.ndarray, np.ndarray]:
         """Random states, as near to their constraints as they come, and which of them meet them."""
@@ -67,14 +67,14 @@ class Samples:
         drawn = [[random.standard_normal(kind) for kind in kinds] for _ in spreads]
         steps, u, udot = (np.array(part) for part in zip(*drawn, strict=True))
         q = np.array(chart.reference) + SPREAD / 3 * np.array(spreads)[:, None] * steps
-        q, placed = self._placed(chart.normalized(q))
-        u, moving = self._moving(q, u)
+        q, placed = self._place(chart.normalized(q))
+        u, moving = self._set_in_motion(q, u)
         given = [*np.zeros(len(s.inputs)), *self._parameters, TIME]
         states = np.hstack([q, u, udot, np.tile(given, (len(q), 1))])
         signs = np.array([np.array(self._signs(state)).ravel() for state in states])
         return states, placed & moving & (signs > 0).all(axis=1)
 
-    def _placed(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _place(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """q with φ = 0, and where it was found."""
         chart, none = self._chart, np.zeros((len(q), len(self._chart.symbols.speeds)))
 
@@ -86,16 +86,16 @@ class Samples:
             N = self._values(q, none[: len(q)])[4]
             return chart.normalized(q + (N @ step[..., None])[..., 0])
 
-        return _found(rows, move, q)
+        return _search(rows, move, q)
 
-    def _moving(self, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _set_in_motion(self, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """u with ψ = 0, and where it was found."""
 
         def rows(u: np.ndarray, lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             _, psi, _, A, _ = self._values(q[lanes], u)
             return finite(psi, A)
 
-        return _found(rows, np.add, u)
+        return _search(rows, np.add, u)
 
     def _values(self, q: np.ndarray, u: np.ndarray) -> list[np.ndarray]:
         """φ, ψ, their slopes along the speeds, and N, at each of some states."""
@@ -104,7 +104,7 @@ class Samples:
         return [phi[..., 0], psi[..., 0], *matrices]
 
 
-def _found(rows: Rows, move: Move, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _search(rows: Rows, move: Move, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """What the search comes to, with rows in scale of their slopes at the starts; and where they
     are met."""
     squares = np.mean(np.sum(rows(starts, np.arange(len(starts)))[1] ** 2, axis=-1), axis=0)

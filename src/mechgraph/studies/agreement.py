@@ -568,7 +568,7 @@ def states_near(
     q, u = np.tile(first, (count, 1)), np.zeros((count, len(equations.speeds)))
     t, left, missing = np.zeros(count), np.arange(count), np.ones(count, dtype=bool)
     for attempt in range(ATTEMPTS):
-        drawn, met = _drawn(equations, first, len(left), 0.7**attempt, spread, random)
+        drawn, met = _draw(equations, first, len(left), 0.7**attempt, spread, random)
         good = met.copy()
         good[met] = _well_conditioned(equations, *(x[met] for x in drawn))
         taken = good | (met & missing[left])
@@ -586,7 +586,7 @@ def states_near(
     return States(q, u, t, random.standard_normal((count, len(equations.inputs))))
 
 
-def _drawn(
+def _draw(
     equations: Equations,
     first: np.ndarray,
     count: int,

@@ -37,18 +37,18 @@ def velocities(
     first, random = np.zeros(len(equations.speeds)), np.random.default_rng(0)
     for level in (guess, start):
         first[list(level.variables)] = list(level.variables.values())
-    u = _searched(rows, first)
+    u = _search(rows, first)
     if not rows.met(u):
-        u = _searched(rows, first, NEARLY_SINGULAR)
+        u = _search(rows, first, NEARLY_SINGULAR)
     for _ in range(ATTEMPTS):
         if rows.met(u):
             return u
-        u = _searched(rows, first + rows.steps * normal_by_name(random, equations.speeds))
+        u = _search(rows, first + rows.steps * normal_by_name(random, equations.speeds))
     what = "the start contradicts the constraints at velocity level"
     raise contradiction(rows.left(u), 0.0, what, FEWER if start else CLOSER)
 
 
-def _searched(rows: Speeding, u: np.ndarray, tolerance: float = RANK) -> np.ndarray:
+def _search(rows: Speeding, u: np.ndarray, tolerance: float = RANK) -> np.ndarray:
     """Gauss–Newton steps; one suffices where all rows are linear. Where they are curved, wishes
     along them take a step off them again, and do so slowly less."""
     for k in range(STEPS):

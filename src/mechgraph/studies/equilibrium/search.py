@@ -29,9 +29,9 @@ def found(balance: Balance, start: State) -> State:
     tried: list[State] = []
     for begin in _starts(balance, start):
         balance.weigh(begin)
-        ends = [_searched(balance, begin)]
+        ends = [_search(balance, begin)]
         if not balance.accelerating:  # which a drag would hold back
-            ends.append(_searched(balance, crept(balance, begin)))
+            ends.append(_search(balance, crept(balance, begin)))
         good = [end for end in ends if not balance(end).unmet().any()]
         lasting = [end for end in good if not _later(balance, end).unmet(LASTING).any()]
         if lasting:
@@ -58,7 +58,7 @@ def _distance(start: State, end: State) -> float:
     return float(np.hypot(np.linalg.norm(q), np.linalg.norm(u) / fast))
 
 
-def _searched(balance: Balance, start: State) -> State:
+def _search(balance: Balance, start: State) -> State:
     """Levenberg–Marquardt steps on all rows, without what y can do."""
 
     def rows(state: State) -> tuple[np.ndarray, np.ndarray]:

@@ -262,7 +262,7 @@ class Search:
         every = np.arange(len(q))
         if not self.count:  # nothing to search in
             return q.copy(), _cost(self.at(q, every)[0])
-        best, cost = self._searched(self._inside(q), every)
+        best, cost = self._search(self._inside(q), every)
         random, idle = np.random.default_rng(0), np.zeros(len(q), dtype=int)
         for _ in range(ROUNDS):
             left = np.flatnonzero(~(cost < self.enough) & (idle < IDLE))
@@ -270,14 +270,14 @@ class Search:
                 break
             many = max(2, min(STARTS, MOST // len(left)))
             of = np.repeat(left, many)
-            ends, costs = self._searched(self._elsewhere(random, q[of], best[of]), of)
+            ends, costs = self._search(self._elsewhere(random, q[of], best[of]), of)
             winners = costs.reshape(-1, many).argmin(axis=1) + many * np.arange(len(left))
             new, least = costs[winners], cost[left]
             won = new < least
             idle[left] = np.where(new < (1 - SAME) * least, 0, idle[left] + 1)
             best[left[won]], cost[left[won]] = ends[winners[won]], new[won]
         left = np.flatnonzero(cost >= self.enough)
-        best[left], cost[left] = self._searched(best[left], left, STILL)
+        best[left], cost[left] = self._search(best[left], left, STILL)
         return best, cost
 
     def _elsewhere(
@@ -294,7 +294,7 @@ class Search:
         out[near] = moved(self.equations, best[near], 0.1 * step[near])
         return self._inside(out)
 
-    def _searched(
+    def _search(
         self, q: np.ndarray, of: np.ndarray, slow: float = SLOW
     ) -> tuple[np.ndarray, np.ndarray]:
         """Where steps lead, until nothing comes nearer any more, or only slowly; and r² there."""
