@@ -54,6 +54,7 @@ def bouncing():
     return system.equations().simulate(5.0, {"place": 1.1}, rtol=1e-11, step=0.01)
 
 
+@pytest.mark.smoke
 def test_a_ball_bounces_at_the_known_times(bouncing):
     """From h = 1 at T = √(2 h / g), then after 2 T eⁿ each."""
     first = np.sqrt(2 / G)

@@ -189,7 +189,13 @@ def in_a_bowl(touch: str = "roll", **options) -> mg.System:
     return system
 
 
-@pytest.mark.parametrize("name", AGREEING)
+# the ellipsoid shows it of what rolls; a disc has its classical equations below
+LONG = ("rolling disc",)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in AGREEING]
+)
 def test_every_formalism_agrees(name):
     found = mg.agreement(AGREEING[name](), states=3)
     assert found.ok, str(found)
@@ -203,6 +209,7 @@ def ball(system: mg.System, radius: float = 0.1, mass: float = 1.5) -> mg.Body:
     return loose(system, mass=mass, com=(0, 0, 0), inertia=(0.4 * mass * radius**2,) * 3)
 
 
+@pytest.mark.smoke("newton-euler")
 @FORMALISMS
 def test_a_ball_rolls_down_with_five_sevenths(formalism):
     system, slope = mg.System("slope", gravity=(0, 0, -G)), 0.3

@@ -20,9 +20,10 @@ from .arguments import Numbers, choice, flag, numbers, one_of
 from .closures.closure import CLOSURES
 from .composition.subsystem import composition
 from .contract.accelerations import accelerations, constraint_forces, solve
+from .contract.coefficients import Coefficients
 from .contract.derivatives import derivatives, named
 from .contract.derive import derive_terms
-from .contract.evaluator import Evaluator, coefficient
+from .contract.evaluator import Evaluator
 from .contract.mobility import mobility, redundant
 from .contract.names import Names
 from .contract.terms import Terms
@@ -130,8 +131,8 @@ class Equations:
             M = kernel.quick(q, None, t)
             if M is not None:
                 return M
-        given = q, None, t, None, parameters, threads
-        return self.numeric.evaluate("M", lambda: self.terms.M, 2, *given)
+        at = q, None, t, None, parameters
+        return self.numeric.at(at, "M", lambda: self.terms.M, 2, threads)
 
     def forces(
         self,
@@ -143,8 +144,7 @@ class Equations:
         threads: int = 1,
     ) -> np.ndarray:
         """f(q, u, t, w): applied minus inertia forces."""
-        given = q, u, t, inputs, parameters, threads
-        return self.numeric.evaluate("f", lambda: self.terms.f, 1, *given)
+        return self.numeric.at((q, u, t, inputs, parameters), "f", lambda: self.terms.f, 1, threads)
 
     def accelerations(
         self,
@@ -216,39 +216,33 @@ class Equations:
         self, q: Numbers, u: Numbers, t: Any = 0.0, parameters: Any = None
     ) -> np.ndarray:
         """q̇ = N u + n."""
-        given = q, u, t, None, parameters
-        return self.numeric.evaluate("qdot", lambda: self.terms.qdot, 1, *given)
+        return self.numeric.at((q, u, t, None, parameters), "qdot", lambda: self.terms.qdot, 1)
 
     def constraint_jacobian(
         self, q: Numbers, u: Numbers | None = None, t: Any = 0.0, parameters: Any = None
     ) -> np.ndarray:
         """A(q, u, t), a row for each name in ``constraints``."""
-        given = q, u, t, None, parameters
-        return self.numeric.evaluate("A", lambda: self.terms.A, 2, *given)
+        return self.numeric.at((q, u, t, None, parameters), "A", lambda: self.terms.A, 2)
 
     def position_violation(self, q: Numbers, t: Any = 0.0, parameters: Any = None) -> np.ndarray:
         """φ(q, t)."""
-        given = q, None, t, None, parameters
-        return self.numeric.evaluate("phi", lambda: self.terms.phi, 1, *given)
+        return self.numeric.at((q, None, t, None, parameters), "phi", lambda: self.terms.phi, 1)
 
     def velocity_violation(
         self, q: Numbers, u: Numbers, t: Any = 0.0, parameters: Any = None
     ) -> np.ndarray:
         """ψ(q, u, t)."""
-        given = q, u, t, None, parameters
-        return self.numeric.evaluate("psi", lambda: self.terms.psi, 1, *given)
+        return self.numeric.at((q, u, t, None, parameters), "psi", lambda: self.terms.psi, 1)
 
     def kinetic_energy(
         self, q: Numbers, u: Numbers, t: Any = 0.0, parameters: Any = None
     ) -> np.ndarray:
         """T."""
-        given = q, u, t, None, parameters
-        return self.numeric.evaluate("T", lambda: self.terms.kinetic, 0, *given)
+        return self.numeric.at((q, u, t, None, parameters), "T", lambda: self.terms.kinetic, 0)
 
     def potential_energy(self, q: Numbers, t: Any = 0.0, parameters: Any = None) -> np.ndarray:
         """V."""
-        given = q, None, t, None, parameters
-        return self.numeric.evaluate("V", lambda: self.terms.potential, 0, *given)
+        return self.numeric.at((q, None, t, None, parameters), "V", lambda: self.terms.potential, 0)
 
     def jacobian(
         self,
@@ -357,16 +351,14 @@ class Equations:
     ) -> np.ndarray:
         """Position of a body's or marker's origin in the world."""
         key, m = ("position", checked_place(place)), self.terms.chart.motion
-        given = q, None, t, None, parameters
-        return self.numeric.evaluate(key, lambda: m.position(place), 1, *given)
+        return self.numeric.at((q, None, t, None, parameters), key, lambda: m.position(place), 1)
 
     def rotation(
         self, place: Place, q: Numbers, t: Any = 0.0, parameters: Any = None
     ) -> np.ndarray:
         """Rotation matrix of a body or marker: its components to world components."""
         key, m = ("rotation", checked_place(place)), self.terms.chart.motion
-        given = q, None, t, None, parameters
-        return self.numeric.evaluate(key, lambda: m.rotation(place), 2, *given)
+        return self.numeric.at((q, None, t, None, parameters), key, lambda: m.rotation(place), 2)
 
     @cached_property
     def robotics(self) -> Robotics:
@@ -570,74 +562,6 @@ class Equations:
                 f"of system.equations({formalism!r}).{name}"
             )
         return unknown("attribute of Equations", name, [n for n in dir(self) if n[0] != "_"])
-
-
-class Written:
-    """What has a text, LaTeX and SymPy: some quantities of a formalism."""
-
-    def __init__(self, equations: Equations, name: str | None = None) -> None:
-        self._equations, self._name = equations, name
-
-    @property
-    def _names(self) -> list[str] | None:
-        return None if self._name is None else [self._name]
-
-    def to_sympy(self, simplify: bool = True) -> Readable:
-        """As SymPy matrices of symbols with the user's names."""
-        read = door.show.coefficients.coefficients_sympy
-        return read(self._equations, self._names, flag("simplify", simplify))
-
-    def show(self, simplify: bool = True) -> str:
-        """As text."""
-        write = door.show.coefficients.coefficients_text
-        return write(self._equations, self._names, flag("simplify", simplify))
-
-    def latex(self, simplify: bool = True) -> str:
-        """As LaTeX."""
-        write = door.show.coefficients.coefficients_latex
-        return write(self._equations, self._names, flag("simplify", simplify))
-
-
-class Coefficients(Written):
-    """The named quantities of a formalism: ``eqs.appell.A(q)`` on arrays, ``.A.expression``,
-    ``.A.show()``; ``eqs.appell.show()`` all of them."""
-
-    def __dir__(self) -> list[str]:
-        return [*self._equations.terms.coefficients, "show", "latex", "to_sympy"]
-
-    def __getattr__(self, name: str) -> CoefficientFunction:
-        known = self._equations.terms.coefficients
-        if name not in known:
-            raise AttributeError(
-                f"{self._equations.formalism} has no {name!r}; it has {', '.join(known) or 'none'}"
-            )
-        return CoefficientFunction(self._equations, name)
-
-
-class CoefficientFunction(Written):
-    """One of them."""
-
-    _name: str
-
-    @property
-    def expression(self) -> Any:
-        """The CasADi expression; a list of matrices for a table."""
-        return self._equations.terms.coefficients[self._name].expression
-
-    def __call__(
-        self,
-        q: Numbers,
-        u: Numbers | None = None,
-        t: Any = 0.0,
-        inputs: Any = None,
-        parameters: Any = None,
-        udot: Any = None,
-    ) -> np.ndarray:
-        """Its value; a list of matrices is stacked along the last axis, as in Appell's
-        K[i, j, k]."""
-        numeric = self._equations.numeric
-        at = numeric.arguments(q, u, t, inputs, parameters)
-        return coefficient(numeric, self._name, at, udot)
 
 
 def derive(

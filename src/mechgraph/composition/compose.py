@@ -23,7 +23,7 @@ from ..closures.complement import Choice
 from ..closures.friction import is_homogeneous
 from ..contract.checks import check_expressions
 from ..contract.plain import PlainChart
-from ..contract.terms import Terms
+from ..contract.terms import Terms, TermsParts
 from ..contract.written import WrittenRows, later
 from ..errors import ModelError, blamed, shown, unknown
 from ..formalisms.dynamics import Dynamics
@@ -380,14 +380,16 @@ class _Composition:
         energies = _total(self.pieces, "T") + own_energy, _total(self.pieces, "V")
         G = self._G()
         made = Terms.of(
-            self.chart,
-            Dynamics(later(M), later(f)),
-            WrittenRows(self.levels, self.lam, None if G is None else later(G), drag),
-            TreeClosure(tree, way, placement, tree if shown is None else shown),
-            Energies(*map(later, (*energies, supplied, dissipated))),
-            NoReactions(self.chart),
-            outputs=self._outputs() | monitors(self.levels, s.udot, left),
-            formalism="composition",
+            TermsParts(
+                self.chart,
+                Dynamics(later(M), later(f)),
+                WrittenRows(self.levels, self.lam, None if G is None else later(G), drag),
+                TreeClosure(tree, way, placement, tree if shown is None else shown),
+                Energies(*map(later, (*energies, supplied, dissipated))),
+                NoReactions(self.chart),
+                "composition",
+                self._outputs() | monitors(self.levels, s.udot, left),
+            )
         )
         check_expressions(made)
         return made

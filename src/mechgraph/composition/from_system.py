@@ -30,7 +30,7 @@ from ..model.system import Carried, System, carried, freed, unlike
 from ..model.validation import problems
 from ..motion.chart import Chart, Frame, Pair, Pose
 from ..motion.loads import generalized
-from ..motion.motion import Motion, column
+from ..motion.motion import ChartMotion, Motion, column
 from ..motion.rotors import spins
 from ..motion.variables import Variables
 from ..vectors import quaternion_of, vee
@@ -133,7 +133,7 @@ class Whole:
             "name": d.name,
             "parts": self.parts,
             "coordinates": {
-                f"{name} turns": self._seen(partial(Motion.speed, name=name))
+                f"{name} turns": self._seen(partial(ChartMotion.speed, name=name))
                 for name in self.turning
             },
             "constraints": dict(self._rows()),
@@ -286,11 +286,11 @@ class Whole:
         d = self.description
         for joint in self.between:
             for name in joint.coordinates:
-                yield name, self._seen(partial(Motion.coordinate, name=name))
+                yield name, self._seen(partial(ChartMotion.coordinate, name=name))
         inside = {u.called(name) for u in self.units.values() for name in u.inside.markers}
         for name in d.markers:
             if name not in inside and (name not in self.rest.markers or not self.rest.bodies):
-                yield name, self._seen(partial(Motion.position, place=name))
+                yield name, self._seen(partial(ChartMotion.position, place=name))
         within = {u.called(name) for u in self.units.values() for name in u.inside.outputs}
         for name, value in d.outputs.items():
             if name not in within:
@@ -371,7 +371,7 @@ class PartsChart(Chart):
         return N, n
 
     @cached_property
-    def asked(self) -> Motion:
+    def asked(self) -> ChartMotion:
         """The motion for what acts, which takes angles with all their turns."""
         return _Counted(self)
 
@@ -429,7 +429,7 @@ class PartsChart(Chart):
         return _moved(self._placed_parts[unit.name], frame.removeprefix(unit.prefix))
 
 
-class _Counted(Motion):
+class _Counted(ChartMotion):
     """A motion that refuses angles whose turns nobody counts."""
 
     def turned(self, name: str, angle: SX, rate: Callable[[], SX], near: Any = None) -> SX:

@@ -14,7 +14,7 @@ from ..motion.chart import Chart
 from ..motion.constraint_rows import ConstraintRows, constraint_rows
 from ..motion.reactions import Reactions, energies_of
 from .own_closure import FormalismWay, KnownComplement, OwnClosure
-from .terms import Terms
+from .terms import Terms, TermsParts
 
 
 def derive_terms(description: Description, formalism: str | None = None, **options: Any) -> Terms:
@@ -38,10 +38,10 @@ def rederived(description: Description, formalism: str, options: dict[str, Any])
 def _terms(chart: Chart, dynamics: Dynamics, formalism: str, recipe: tuple[Any, ...]) -> Terms:
     """What the formalism delivers, with what is the same for all: constraints and energies."""
     rows, reactions = constraint_rows(chart), _reactions(chart, dynamics)
-    closure = _closure(dynamics, rows)
-    energies = energies_of(reactions)
-    parts = chart, dynamics, rows, closure, energies, reactions
-    return Terms.of(*parts, outputs={}, formalism=formalism, recipe=recipe)
+    closure, energies = _closure(dynamics, rows), energies_of(reactions)
+    return Terms.of(
+        TermsParts(chart, dynamics, rows, closure, energies, reactions, formalism, recipe=recipe)
+    )
 
 
 def _closure(dynamics: Dynamics, rows: ConstraintRows) -> OwnClosure:

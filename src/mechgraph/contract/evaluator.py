@@ -165,15 +165,3 @@ class Evaluator:
     def rollout(self) -> flow.Rollout:
         """The compiled rollout of these equations."""
         return flow.Rollout(self.closed.flow())
-
-
-def coefficient(numeric: Evaluator, name: str, at: State, udot: Any = None) -> np.ndarray:
-    """A named coefficient of a formalism on arrays; a list of matrices is stacked along the last
-    axis: Appell's K is K[i, j, k]."""
-    found = numeric.terms.coefficients[name]
-    table = found.axes == 3
-    results = list(found.expression) if table else [found.expression]
-    axes, symbols = [min(found.axes, 2)] * len(results), numeric.terms.symbols
-    kernel = numeric.kernel(("coefficient", name), lambda: results, axes, symbols.udot)
-    values = kernel(*at, numeric.arguments.accelerations(udot))
-    return np.stack(values, axis=-1) if table else values[0]

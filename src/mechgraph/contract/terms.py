@@ -12,6 +12,7 @@ pairs, and M may be singular where the constraints complete it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -41,6 +42,22 @@ from .written import WrittenRows, column_of, expression, later, matrix, rates
 Rows = ConstraintRows | WrittenRows
 
 
+@dataclass(frozen=True, eq=False)
+class TermsParts:
+    """What terms consist of. ``recipe`` is a function and its arguments that make them again, where
+    a pickle is opened."""
+
+    chart: Chart
+    dynamics: Dynamics
+    rows: Rows
+    closure: OwnClosure
+    energies: Energies
+    reactions: Reactions
+    formalism: str
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+    recipe: tuple[Any, ...] = ()
+
+
 class Terms(Picklable):
     """The equations of motion as expressions, in a few parts; nothing of it changes.
 
@@ -63,14 +80,6 @@ class Terms(Picklable):
     >>> mg.Equations(motor).accelerations([0.0], [0.0, 1.0])
     array([ 25., -20.])
     """
-
-    symbols: Variables
-    chart: Chart
-    dynamics: Dynamics
-    rows: Rows
-    closure: OwnClosure
-    energies: Energies
-    reactions: Reactions
 
     def __init__(
         self,
@@ -120,59 +129,37 @@ class Terms(Picklable):
         chart = PlainChart(name, symbols, *rates(symbols, N, n), reference, quaternions)
         given = {"solve": solve, "inverse": inverse, "condition": condition}
         routes: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
-        self._put_together(
-            chart,
-            Dynamics(later(M), later(f), coefficients=dict(coefficients or {}), **routes),
-            WrittenRows.read(
-                chart, {"position": position, "velocity": velocity, "acceleration": acceleration}, G
-            ),
-            OwnClosure() if S is None else KnownComplement(later(S)),
-            Energies(later(kinetic), later(potential), later(supplied), later(dissipated)),
-            NoReactions(chart),
-            outputs or {},
-            "hand",
+        by_level = {"position": position, "velocity": velocity, "acceleration": acceleration}
+        self._consist_of(
+            TermsParts(
+                chart,
+                Dynamics(later(M), later(f), coefficients=dict(coefficients or {}), **routes),
+                WrittenRows.read(chart, by_level, G),
+                OwnClosure() if S is None else KnownComplement(later(S)),
+                Energies(later(kinetic), later(potential), later(supplied), later(dissipated)),
+                NoReactions(chart),
+                "hand",
+                outputs or {},
+            )
         )
         check_expressions(self)
         check_complement(self)
 
     @classmethod
-    def of(
-        cls,
-        chart: Chart,
-        dynamics: Dynamics,
-        rows: Rows,
-        closure: OwnClosure,
-        energies: Energies,
-        reactions: Reactions,
-        outputs: Mapping[str, Any],
-        formalism: str,
-        recipe: tuple[Any, ...] = (),
-    ) -> Terms:
-        """Terms of their parts; ``recipe`` is a function and its arguments that make them again,
-        where a pickle is opened."""
+    def of(cls, parts: TermsParts) -> Terms:
+        """Terms of their parts."""
         made: Terms = object.__new__(cls)
-        parts = chart, dynamics, rows, closure, energies, reactions
-        made._put_together(*parts, outputs, formalism, recipe)
+        made._consist_of(parts)
         return made
 
-    def _put_together(
-        self,
-        chart: Chart,
-        dynamics: Dynamics,
-        rows: Rows,
-        closure: OwnClosure,
-        energies: Energies,
-        reactions: Reactions,
-        outputs: Mapping[str, Any],
-        formalism: str,
-        recipe: tuple[Any, ...] = (),
-    ) -> None:
-        self.symbols, self.name, self.formalism = chart.symbols, chart.description.name, formalism
-        self.chart, self.dynamics, self.rows, self.closure = chart, dynamics, rows, closure
-        self.energies, self.reactions, self._recipe = energies, reactions, recipe
+    def _consist_of(self, parts: TermsParts) -> None:
+        self.parts, self.symbols = parts, parts.chart.symbols
+        self.chart, self.dynamics, self.rows = parts.chart, parts.dynamics, parts.rows
+        self.closure, self.reactions = parts.closure, parts.reactions
+        self.name, self.formalism = parts.chart.description.name, parts.formalism
         self._outputs = {
             key: value if callable(value) else column_of(value, key)
-            for key, value in outputs.items()
+            for key, value in parts.outputs.items()
         }
         check_names(self, self._outputs)
         self._sealed = True
@@ -307,22 +294,22 @@ class Terms(Picklable):
     @cached_property
     def kinetic(self) -> SX:
         """Kinetic energy T."""
-        return matrix(self.energies.kinetic(), (1, 1), "kinetic")
+        return matrix(self.parts.energies.kinetic(), (1, 1), "kinetic")
 
     @cached_property
     def potential(self) -> SX:
         """Potential energy V: gravity and the conservative parts of all forces."""
-        return matrix(self.energies.potential(), (1, 1), "potential")
+        return matrix(self.parts.energies.potential(), (1, 1), "potential")
 
     @cached_property
     def supplied(self) -> SX:
         """Power that drives supply, an expression of u̇ and λ as well."""
-        return matrix(self.energies.supplied(), (1, 1), "supplied")
+        return matrix(self.parts.energies.supplied(), (1, 1), "supplied")
 
     @cached_property
     def dissipated(self) -> SX:
         """Power that dampers and friction take."""
-        return matrix(self.energies.dissipated(), (1, 1), "dissipated")
+        return matrix(self.parts.energies.dissipated(), (1, 1), "dissipated")
 
     @property
     def working(self) -> tuple[str, ...]:
@@ -359,7 +346,7 @@ class Terms(Picklable):
         return f"<Terms of {self.name!r} by {self.formalism}: {sizes}{rows}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return self._recipe or super().__reduce__()
+        return self.parts.recipe or super().__reduce__()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Terms:
         return self  # nothing of it changes

@@ -23,7 +23,6 @@ import casadi as ca
 from casadi import SX
 
 from ..errors import ModelError
-from ..vectors import axis
 from .bodies import Body, Marker
 from .constraints import Constraint, Level
 from .described import Described
@@ -31,49 +30,34 @@ from .element import Action, Effort, Element
 from .element import Wrench as WrenchOn
 from .forces import Force
 from .joints import Joint, Rows
+from .motion import Motion, Place
 
 if TYPE_CHECKING:
-    from ..motion.motion import Motion
     from .subsystem import Unit
 
-Place = Body | Marker | str
 
-
-class Within:
+class Within(Motion):
     """The motion as seen from inside of a unit, by its own names; see the top of this file."""
 
     def __init__(self, outside: Motion, unit: Unit) -> None:
         self._m, self._unit, self._ground = outside, unit, unit.ground
-
-    @property
-    def time(self) -> SX:
-        """Time."""
-        return self._m.time
+        self.time = outside.time
 
     # --- bodies and markers -----------------------------------------------------------------------
 
     def position(self, place: Place, in_frame: Place | None = None) -> SX:
-        """Position of the origin of a marker or body."""
         return self._m.position(self._unit.place(place), self._frame(in_frame))
 
     def rotation(self, place: Place, in_frame: Place | None = None) -> SX:
-        """The matrix that turns components in the marker or body into those of the inner world."""
         return self._m.rotation(self._unit.place(place), self._frame(in_frame))
 
-    def axis(self, place: Place, direction: Any, in_frame: Place | None = None) -> SX:
-        """A direction fixed in the marker or body."""
-        return self.rotation(place, in_frame) @ axis(direction)
-
     def angular_velocity(self, place: Place, in_frame: Place | None = None) -> SX:
-        """Angular velocity; ``in_frame`` turns the components only."""
         return self._turned(self._omega(self._unit.place(place)), in_frame)
 
     def velocity(self, place: Place, in_frame: Place | None = None) -> SX:
-        """Velocity of the origin; ``in_frame`` turns the components only."""
         return self._turned(self._velocity(self._unit.place(place)), in_frame)
 
     def acceleration(self, place: Place, in_frame: Place | None = None) -> SX:
-        """Acceleration of the origin; ``in_frame`` turns the components only."""
         m, G, at = self._m, self._ground, self._unit.place(place)
         omega, arm = m.angular_velocity(G), m.position(at) - m.position(G)
         out = m.acceleration(at) - m.acceleration(G) - ca.cross(m.angular_acceleration(G), arm)
@@ -81,7 +65,6 @@ class Within:
         return self._turned(out, in_frame)
 
     def angular_acceleration(self, place: Place, in_frame: Place | None = None) -> SX:
-        """Angular acceleration; ``in_frame`` turns the components only."""
         m, G, at = self._m, self._ground, self._unit.place(place)
         out = m.angular_acceleration(at) - m.angular_acceleration(G)
         out -= ca.cross(m.angular_velocity(G), self._omega(at))
@@ -90,32 +73,25 @@ class Within:
     # --- joints -----------------------------------------------------------------------------------
 
     def coordinate(self, name: str, near: Any = None) -> SX:
-        """Coordinate(s) of a joint, by the joint's or the coordinate's inner name."""
         return self._m.coordinate(self._unit.called(name), near)
 
     def turned(self, name: str, angle: SX, rate: Callable[[], SX], near: Any = None) -> SX:
-        """An angle that is measured up to whole turns only, in the turn that it is in."""
         return self._m.turned(self._unit.called(name), angle, rate, near)
 
     def speed(self, name: str) -> SX:
-        """Speed(s) of a joint, by the joint's, coordinate's or speed's inner name."""
         return self._m.speed(self._unit.called(name))
 
     def relative(self, a: Place, b: Place) -> tuple[SX, SX]:
-        """Pose of b in a: rotation, and position in a's axes."""
         return self._m.relative(self._unit.place(a), self._unit.place(b))
 
     def across(self, joint: Joint) -> tuple[SX, SX]:
-        """Pose of a cut joint's child frame in its parent frame."""
         return self._m.across(self._unit.joint(joint))
 
     def chain_end(self, chain: Joint) -> SX:
-        """Position of the end of a constraint's chain."""
         end = self._m.chain_end(self._unit.joint(chain))
         return self._m.rotation(self._ground).T @ (end - self._m.position(self._ground))
 
     def spot(self, place: Place) -> tuple[Any, SX]:
-        """The frame of the chart that a body or marker rides on, and where its origin is there."""
         return self._m.spot(self._unit.place(place))
 
     # --- inside -----------------------------------------------------------------------------------
@@ -136,8 +112,8 @@ class Within:
 
 
 def within(m: Motion, unit: Unit) -> Motion:
-    """The motion as a unit sees it; it answers what a motion answers."""
-    return cast("Motion", Within(m, unit))
+    """The motion as a unit sees it."""
+    return Within(m, unit)
 
 
 class PlacedFunction(Described):

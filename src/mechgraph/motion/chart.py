@@ -33,7 +33,7 @@ from ..model.joints import Joint
 from ..model.parameter_checks import Check
 from ..numerics.search import search
 from ..vectors import angular_velocity, symbol
-from .motion import Motion
+from .motion import ChartMotion
 from .variables import Variables, column_of
 from .world import World
 
@@ -140,9 +140,9 @@ class Chart(ABC):
         return ()
 
     @cached_property
-    def motion(self) -> Motion:
+    def motion(self) -> ChartMotion:
         """The motion as seen from outside."""
-        return Motion(self)
+        return ChartMotion(self)
 
     @cached_property
     def derived(self) -> dict[Any, Any]:

@@ -23,7 +23,7 @@ from ..vectors import NO_NUMBER, scalar
 from .chart import Chart
 from .levels import Levels
 from .loads import components, fault, generalized, read_actions, split
-from .motion import Motion, at_rest
+from .motion import ChartMotion, Motion, at_rest
 
 ForceTorque = tuple[SX, SX]
 
@@ -177,7 +177,7 @@ class ConstraintRows:
         times λ."""
         out: dict[str, ForceTorque] = {}
         for level, indices in self.indices[constraint.name].items():
-            m = Motion(self.chart, vary=level, through=through)
+            m = ChartMotion(self.chart, vary=level, through=through)
             value = ca.vertcat(*(row for _, row in _stated(constraint, m, level)))
             for body, variation in m.variations.items():
                 wrench = (

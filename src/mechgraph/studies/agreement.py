@@ -25,8 +25,8 @@ from ..arguments import some_of, whole
 from ..closures.closure import CLOSURES
 from ..closures.numbers import RANK_TOLERANCE, Independent, Solution, bordered, rank, solved
 from ..contract.accelerations import UNKNOWN, contradicted, undetermined_message
+from ..contract.coefficients import coefficient
 from ..contract.derive import derive_terms
-from ..contract.evaluator import coefficient
 from ..contract.valueless import searching
 from ..errors import ArgumentError, AssemblyError, UnsupportedError
 from ..formalisms import DEFAULT, FORMALISMS
