@@ -21,7 +21,7 @@ from .errors import (
 )
 from .formalisms import FORMALISMS, Formalism
 from .formats.mjcf import from_mjcf
-from .formats.model_file import load
+from .formats.model_files.model_file import load
 from .formats.sdf import from_sdf
 from .formats.urdf import from_urdf
 from .functions import (

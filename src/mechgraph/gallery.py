@@ -39,9 +39,9 @@ from typing import Any
 from . import door
 from .arguments import file_path, named, number, one_of
 from .errors import ArgumentError, MechgraphError, ModelError, shown, told
-from .formats import model_file
 from .formats.mjcf import read_mjcf
-from .formats.reading import SUFFIXES, ModelFile
+from .formats.model_files import model_file
+from .formats.model_files.sections import SUFFIXES, ModelFile
 from .formats.sdf import from_sdf
 from .formats.urdf import from_urdf
 from .model.system import System

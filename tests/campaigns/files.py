@@ -26,7 +26,7 @@ from typing import Any
 
 import mechgraph as mg
 from mechgraph import gallery
-from mechgraph.formats import model_file
+from mechgraph.formats.model_files import model_file
 
 LIMIT = 5.0
 MEMORY = 500_000_000

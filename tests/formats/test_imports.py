@@ -21,7 +21,7 @@ from scipy.spatial.transform import Rotation
 
 import mechgraph as mg
 from mechgraph.cli import main
-from mechgraph.formats import model_file
+from mechgraph.formats.model_files import model_file
 from mechgraph.show.meshes import coarsened
 from mechgraph.show.picture import Stage
 from mechgraph.show.scene import scene_of

@@ -17,11 +17,11 @@ import files
 import mechgraph as mg
 from mechgraph import gallery
 from mechgraph.cli import main
-from mechgraph.formats import document, grammar, model_file
-from mechgraph.formats.grammar import Formula
-from mechgraph.formats.schema import model_schema
-from mechgraph.formats.spelling import name_text, spelled
-from mechgraph.formats.starter import starter as first_model
+from mechgraph.formats.model_files import document, expressions, model_file
+from mechgraph.formats.model_files.expressions import Formula
+from mechgraph.formats.model_files.schema import model_schema
+from mechgraph.formats.model_files.spelling import name_text, spelled
+from mechgraph.formats.model_files.starter import starter as first_model
 from mechgraph.model.described import canonical
 
 NAMES = gallery.names()
@@ -294,7 +294,7 @@ def test_random_expressions_are_spelled_and_read(seed):
     except mg.ModelError:  # inf and NaN are no numbers of a file
         assert "inf" in str(e) or "nan" in str(e)
         return
-    read = grammar.evaluate(text, {s.name(): s for s in symbols})
+    read = expressions.evaluate(text, {s.name(): s for s in symbols})
     x, numbers = ca.vertcat(*symbols), np.random.default_rng(seed).normal(size=(4, 20))
     values = [np.array(ca.Function("f", [x], [each])(numbers)) for each in (e, read)]
     np.testing.assert_array_equal(*values, err_msg=text)
@@ -325,7 +325,7 @@ def test_random_expressions_are_spelled_and_read(seed):
     ],
 )
 def test_what_a_text_means(text, value):
-    assert float(grammar.evaluate(text)) == pytest.approx(value, rel=1e-15)
+    assert float(expressions.evaluate(text)) == pytest.approx(value, rel=1e-15)
 
 
 @pytest.mark.parametrize(
@@ -350,12 +350,12 @@ def test_what_a_text_means(text, value):
 )
 def test_wrong_texts_are_told(text, told):
     with pytest.raises(mg.ModelError) as caught:
-        grammar.evaluate(text)
+        expressions.evaluate(text)
     assert told in str(caught.value)
 
 
 def test_long_sums_are_read():
-    assert float(grammar.evaluate("+".join(["1"] * 20_000))) == 20_000
+    assert float(expressions.evaluate("+".join(["1"] * 20_000))) == 20_000
 
 
 def test_a_formula_asks_the_motion():

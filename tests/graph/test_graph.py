@@ -18,8 +18,8 @@ from casadi import SX
 
 import mechgraph as mg
 from formats.test_modelica import Model
-from mechgraph.formats import grammar
-from mechgraph.formats.spelling import spelled
+from mechgraph.formats.model_files import expressions
+from mechgraph.formats.model_files.spelling import spelled
 from mechgraph.graph import trace
 from mechgraph.graph.algebra import Expressions, Text
 from mechgraph.graph.expressions import operands
@@ -144,7 +144,9 @@ def by_model_file(folder: Path) -> np.ndarray:
     s, columns = everything().terms.symbols, []
     named = {"x": s.q[0], "y": s.q[1]}
     for force in everything().terms.f.elements():
-        read = grammar.evaluate(spelled(force, {v.__hash__(): k for k, v in named.items()}), named)
+        read = expressions.evaluate(
+            spelled(force, {v.__hash__(): k for k, v in named.items()}), named
+        )
         columns.append(np.array(ca.Function("f", [s.q], [read])(states().T)).ravel())
     return np.column_stack(columns)
 

@@ -24,7 +24,7 @@ from measure import (
     placed,
 )
 from mechgraph import vectors
-from mechgraph.formats.schema import model_schema
+from mechgraph.formats.model_files.schema import model_schema
 from mechgraph.model.bodies import Place, marker_on
 from mechgraph.model.fields import Number
 from mechgraph.model.joints import Chain

@@ -10,7 +10,7 @@ import pytest
 from scipy.linalg import expm
 
 import mechgraph as mg
-from mechgraph.formats import model_file
+from mechgraph.formats.model_files import model_file
 from mechgraph.model.elements import kinds as machine_kinds
 
 G = 9.81

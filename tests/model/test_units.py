@@ -548,10 +548,70 @@ def test_a_unit_answers_all_that_a_motion_and_an_element_are_asked():
     assert public <= set(dir(Within))
     own = {*vars(PlacedConstraint), *vars(PlacedElement)}
     inherited = {"kind", "word", "called", "limits", "passive", "switched", "parts"}  # kept or none
-    inherited |= {"drawn", "spans", "counts_turns"}
+    inherited |= {"drawn_as", "spans", "counts_turns", "sticks", "is_servo", "is_passable"}
+    inherited |= {"measures", "idle", "joint_option", "field", "with_places"}
     through_rows = {"position", "velocity", "acceleration"}
     asked = {name for name in dir(mg.Constraint) if not name.startswith("_")}
     assert asked <= own | inherited | through_rows
+
+
+class Gauge(mg.Constraint):
+    """No row, but an answer to everything that elements are asked."""
+
+    measures = {"height": "m"}  # noqa: RUF012
+    is_servo = True
+
+    def __init__(self, name: str, at: mg.Marker, k: Any) -> None:
+        self.name, self.at, self.k = name, at, k
+
+    def height(self, m):
+        return self.k * m.position(self.at)[2]
+
+    def surfaces(self):
+        return [mg.Sphere(self.at, self.k)]
+
+    def pins(self):
+        return [(self.at, ca.SX([0, 1, 0]))]
+
+    def force_axis(self, m):
+        return m.axis(self.at, "z")
+
+    def row_unit(self, unit):
+        return unit("hinge")
+
+    def coordinate_ends(self):
+        return "hinge", {"low": -self.k}
+
+    def joint_properties(self):
+        return "hinge", {"limits": [-self.k, None]}
+
+    def coupled(self):
+        return {"hinge": self.k}, ca.SX(1)
+
+
+def test_an_element_of_ones_own_answers_from_inside_of_a_unit():
+    inner = arm()
+    inner.add(Gauge("gauge", inner.markers["tip"], inner.parameters["k"]))
+    outer = mg.System("outer")
+    k = outer.parameter("outer k", 3.0)
+    outer.place("u", inner, at=AT, orientation=TURNED, parameters={"k": k})
+    own = outer.constraints["u.gauge"]
+    e, o = inner.equations(), outer.equations()
+    assert e.observe("gauge: height", [0.3])[0] == pytest.approx(-3 * np.cos(0.3))
+    assert o.observe("u.gauge: height", [0.3])[0] == pytest.approx(-3 * np.cos(0.3))
+    assert own.is_servo
+    assert own.row_unit({"u.hinge": "rad"}.get) == "rad"
+    (surface,), ((place, axis),) = own.surfaces(), own.pins()
+    assert surface.marker == place == outer.markers["u.tip"]
+    assert ca.is_equal(surface.radius, k)
+    assert np.array_equal(np.array(ca.DM(axis)).ravel(), [0, 1, 0])
+    assert ca.is_equal(own.coordinate_ends()[1]["low"], -k, 2)
+    assert own.coordinate_ends()[0] == own.joint_properties()[0] == "u.hinge"
+    assert own.joint_properties()[1]["limits"][1] is None
+    assert list(own.coupled()[0]) == ["u.hinge"]
+    np.testing.assert_allclose(
+        o.observe(lambda m: own.force_axis(m) - m.axis("u.tip", "z"), [0.3]), 0, atol=1e-15
+    )
 
 
 def test_what_a_unit_cannot_have_is_refused():

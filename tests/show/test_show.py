@@ -583,7 +583,10 @@ class Touching(mg.Force):
     """A force that knows its surfaces and does nothing."""
 
     def __init__(self, name: str, surface: mg.Surface, base: mg.Surface) -> None:
-        self.name, self.surface, self.base = name, surface, base
+        self.name, self._surfaces = name, (surface, base)
+
+    def surfaces(self) -> tuple[mg.Surface, mg.Surface]:
+        return self._surfaces
 
 
 class Parsed(HTMLParser):

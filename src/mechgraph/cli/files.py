@@ -11,10 +11,10 @@ import click
 from ..formats.c import PRECISIONS
 from ..formats.export import FORMATS, WHOLE
 from ..formats.mjcf import CONTACTS
-from ..formats.model_file import ROBOTS, save
-from ..formats.reading import SUFFIXES
-from ..formats.schema import model_schema
-from ..formats.starter import starter
+from ..formats.model_files.model_file import ROBOTS, save
+from ..formats.model_files.schema import model_schema
+from ..formats.model_files.sections import SUFFIXES
+from ..formats.model_files.starter import starter
 from . import models
 from .options import (
     Finite,

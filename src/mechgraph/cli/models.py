@@ -15,7 +15,7 @@ from ..arguments import named, number
 from ..control.controller import Controller
 from ..equations import Equations
 from ..errors import SimulationError, unknown
-from ..formats.reading import SUFFIXES
+from ..formats.model_files.sections import SUFFIXES
 from ..gallery import Example
 from ..results.table import is_column
 from ..results.trajectory import Trajectory

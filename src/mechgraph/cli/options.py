@@ -16,7 +16,7 @@ from click.shell_completion import CompletionItem
 from .. import gallery
 from ..closures.closure import CLOSURES
 from ..formalisms import DEFAULT, FORMALISMS
-from ..formats.reading import SUFFIXES
+from ..formats.model_files.sections import SUFFIXES
 from ..results.trajectory import ENDINGS
 
 FIGURES = (".png", ".svg", ".pdf", ".jpg", ".jpeg", ".webp", ".eps", ".ps", ".tif", ".tiff")

@@ -15,7 +15,7 @@ from ..contract.names import EFFORT
 from ..equations import Equations
 from ..formats import tables
 from ..formats.comparison import motion_of
-from ..formats.grammar import evaluate
+from ..formats.model_files.expressions import evaluate
 from ..results.linear_model import NOT_CONSTANT, LinearModel
 from . import models
 from .group import of_the_command_line

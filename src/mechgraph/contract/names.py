@@ -236,7 +236,7 @@ class Names:
         constraint = self._description.constraints.get(owner)
         if constraint is None or what not in constraint.measures:
             return None
-        unit, value = constraint.measures[what], getattr(constraint, what)(self._chart.motion)
+        unit, value = constraint.measures[what], constraint.measured(what, self._chart.motion)
         angular = unit == "rad" and f"{owner} {what}" not in self._chart.counted
         return Quantity(name, "measured", value, (unit,), angular=(angular,))
 

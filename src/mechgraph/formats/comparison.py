@@ -19,8 +19,8 @@ from ..results.table import common
 from ..results.trajectory import Trajectory
 from ..tables.constructors import spline
 from ..tables.table import Table
-from .grammar import UNITS
 from .tables import read
+from .units_of_measure import UNITS
 
 if TYPE_CHECKING:
     import pandas as pd

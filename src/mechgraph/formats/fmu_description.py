@@ -6,30 +6,15 @@ from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from .fmu_model import FmuModel, Variable
-
-# what units are made of
-UNITS: dict[str, dict[str, int]] = {
-    "s": {"s": 1},
-    "m": {"m": 1},
-    "rad": {"rad": 1},
-    "m/s": {"m": 1, "s": -1},
-    "rad/s": {"rad": 1, "s": -1},
-    "1/s": {"s": -1},
-    "m/s²": {"m": 1, "s": -2},
-    "rad/s²": {"rad": 1, "s": -2},
-    "N": {"kg": 1, "m": 1, "s": -2},
-    "N m": {"kg": 1, "m": 2, "s": -2},
-    "J": {"kg": 1, "m": 2, "s": -2},
-    "W": {"kg": 1, "m": 2, "s": -3},
-}
+from .units_of_measure import BASE_UNITS
 
 
 def described(model: FmuModel, version: str, token: str) -> str:
     """The text of the file."""
     root = _head_2(model, token) if version == "2.0" else _head_3(model, token)
     units = SubElement(root, "UnitDefinitions")
-    for unit in dict.fromkeys(v.unit for v in model.variables if v.unit in UNITS):
-        powers = {base: str(power) for base, power in UNITS[unit].items()}
+    for unit in dict.fromkeys(v.unit for v in model.variables if v.unit in BASE_UNITS):
+        powers = {base: str(power) for base, power in BASE_UNITS[unit].items()}
         SubElement(SubElement(units, "Unit", name=unit), "BaseUnit", powers)
     times = {
         "startTime": model.t,
@@ -129,7 +114,7 @@ def _attributes(model: FmuModel, variable: Variable) -> dict[str, str]:
 def _value(model: FmuModel, variable: Variable, shift: int) -> dict[str, str]:
     """Start, unit, and of a derivative what it is the derivative of."""
     found = {} if variable.start is None else {"start": repr(variable.start)}
-    if variable.unit in UNITS:
+    if variable.unit in BASE_UNITS:
         found["unit"] = variable.unit
     if variable.kind == "derivative":
         state = variable.reference - len(model.of("state"))

@@ -15,8 +15,8 @@ from ..errors import ArgumentError, ModelError, blamed, told
 from ..model.bodies import Body
 from ..model.system import System
 from ..model.visuals import Visual
-from .meshes import KINDS, MESHES
-from .reading import text_of
+from .model_files.meshes import KINDS, MESHES
+from .model_files.sections import text_of
 
 
 def xml_of(path: Path, what: str) -> str:

@@ -21,12 +21,12 @@ from ..model.bodies import Marker
 from ..model.contact.surfaces import Plane
 from ..model.system import System
 from ..model.visuals import Mesh
-from .grammar import Formula
 from .imported import Imported, hex_color, xml_of
-from .meshes import MESHES
 from .mjcf_contacts import MESH, PLANE, Touch, surface_of, touches
-from .reading import ModelFile
-from .spelling import name_text, number_text
+from .model_files.expressions import Formula
+from .model_files.meshes import MESHES
+from .model_files.sections import ModelFile
+from .model_files.spelling import name_text, number_text
 
 FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
 CONNECT, WELD, JOINT, EQ_TENDON = range(4)  # mjtEq

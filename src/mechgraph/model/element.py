@@ -91,6 +91,11 @@ class Element(Described):
         places = self.places()
         return [(places[0], places[1])] if self.drawn_as != "nothing" and len(places) == 2 else []
 
+    def measured(self, what: str, m: Motion) -> SX:
+        """One of the quantities that it ``measures``."""
+        value: SX = getattr(self, what)(m)
+        return value
+
     def surfaces(self) -> Sequence[Surface]:
         """Surfaces that it holds apart or together."""
         return ()

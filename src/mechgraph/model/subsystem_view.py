@@ -33,6 +33,7 @@ from .joints import Joint, Rows
 from .motion import Motion, Place
 
 if TYPE_CHECKING:
+    from .contact.surfaces import Surface
     from .subsystem import Unit
 
 
@@ -145,6 +146,8 @@ class PlacedElement(Element):
             )
         self.name, self.element, self.unit = name, element, unit
         self.passive, self.drawn_as = element.passive, element.drawn_as
+        self.sticks, self.is_servo = element.sticks, element.is_servo
+        self.is_passable, self.measures = element.is_passable, element.measures
         self.counts_turns = element.counts_turns
         self.limits = [replace(each, value=unit.number(each.value)) for each in element.limits]
 
@@ -161,6 +164,48 @@ class PlacedElement(Element):
 
     def places(self) -> Sequence[Marker]:
         return [self.unit.marker(marker) for marker in self.element.places()]
+
+    def surfaces(self) -> Sequence[Surface]:
+        return [self.unit.said(surface) for surface in self.element.surfaces()]
+
+    def pins(self) -> Sequence[tuple[Marker, SX]]:
+        return [(self.unit.marker(at), self.unit.number(n)) for at, n in self.element.pins()]
+
+    def force_axis(self, m: Motion) -> SX | None:
+        axis = self.element.force_axis(within(m, self.unit))
+        return None if axis is None else m.rotation(self.unit.ground) @ self.unit.result(axis)
+
+    def row_unit(self, unit: Callable[[str], str]) -> str:
+        return str(self.element.row_unit(lambda name: unit(self.unit.called(name))))
+
+    def measured(self, what: str, m: Motion) -> SX:
+        return SX(self.unit.result(self.element.measured(what, within(m, self.unit))))
+
+    def coordinate_ends(self) -> tuple[str, Mapping[str, SX]] | None:
+        return self._named(self.element.coordinate_ends())
+
+    def joint_properties(self) -> tuple[str, Mapping[str, Any]] | None:
+        return self._named(self.element.joint_properties())
+
+    def _named(self, found: tuple[str, Mapping[str, Any]] | None) -> Any:
+        return None if found is None else (self.unit.called(found[0]), self.unit.said(found[1]))
+
+    def coupled(self) -> tuple[Mapping[str, SX], SX] | None:
+        found = self.element.coupled()
+        if found is None:
+            return None
+        terms = {self.unit.called(name): self.unit.number(c) for name, c in found[0].items()}
+        return terms, self.unit.number(found[1])
+
+    def own_coordinates(self) -> Mapping[str, str]:
+        given = self.element.own_coordinates()
+        return {self.unit.called(name): self.unit.called(frame) for name, frame in given.items()}
+
+    def moving(self, m: Motion) -> SX:
+        return SX(self.unit.result(self.element.moving(within(m, self.unit))))
+
+    def reserve(self, m: Motion) -> SX:
+        return SX(self.unit.result(self.element.reserve(within(m, self.unit))))
 
     def rotors(self) -> Sequence[tuple[str, SX]]:
         number = self.unit.number

@@ -523,7 +523,7 @@ class System(ElementMethods, Picklable):
 
         What cannot be written, such as classes of one's own, is named.
         """
-        return door.formats.model_file.save(self, path)
+        return door.formats.model_files.model_file.save(self, path)
 
     def draw_graph(self, path: str | Path | None = None) -> Figure:
         """The graph of bodies and of what joins and loads them, as a figure.

@@ -13,22 +13,22 @@ from typing import Any
 
 from casadi import SX
 
-from ..errors import ModelError, shown, unknown
-from ..model import kinds
-from ..model.bodies import Marker
-from ..model.contact.surfaces import Surface
-from ..model.fields import ANYTHING, fields_of
-from ..model.joints import Chain
-from ..model.system import System
-from ..model.visuals import Visual
-from ..motion.speeds import joint_chart
-from ..studies.simulation.simulate import simulate
-from ..tables.grid import Grid
-from ..tables.table import Table
+from ...errors import ModelError, shown, unknown
+from ...model import kinds
+from ...model.bodies import Marker
+from ...model.contact.surfaces import Surface
+from ...model.fields import ANYTHING, fields_of
+from ...model.joints import Chain
+from ...model.system import System
+from ...model.visuals import Visual
+from ...motion.speeds import joint_chart
+from ...studies.simulation.simulate import simulate
+from ...tables.grid import Grid
+from ...tables.table import Table
 from . import document, meshes
+from .arguments import Values
 from .document import Node
-from .grammar import Formula, evaluate
-from .values import Values
+from .expressions import Formula, evaluate
 
 VERSION = 1
 LARGEST = 50_000_000  # bytes of a file

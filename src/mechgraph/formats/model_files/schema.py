@@ -6,13 +6,13 @@ import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..model import kinds
-from ..model.contact.friction import Friction
-from ..model.fields import Field, fields_of
-from ..model.system import System
-from ..tables.table import KINDS, OUTSIDE
-from .reading import VERSION
-from .values import FORMS, typed_values
+from ...model import kinds
+from ...model.contact.friction import Friction
+from ...model.fields import Field, fields_of
+from ...model.system import System
+from ...tables.table import KINDS, OUTSIDE
+from .arguments import FORMS, typed_values
+from .sections import VERSION
 
 NUMBER = {"$ref": "#/$defs/number"}
 POINTS = {"type": "array", "items": NUMBER}

@@ -11,24 +11,24 @@ from typing import Any
 
 from casadi import SX
 
-from ..errors import ModelError, shown, unknown
-from ..model import kinds
-from ..model.bodies import Body, Marker
-from ..model.contact.friction import Friction
-from ..model.described import Described
-from ..model.element import Element
-from ..model.fields import Field, Kind, fields_of
-from ..model.joint_friction import DryFriction
-from ..model.joint_limits import Limits
-from ..model.joints import Joint, JointKind
-from ..model.speeds import Speed
-from ..model.subsystem import Unit
-from ..model.subsystem_view import PlacedFunction
-from ..model.system import System
-from ..model.transitions import Transition, ball, move, rot, screw
-from ..tables.table import Table
+from ...errors import ModelError, shown, unknown
+from ...model import kinds
+from ...model.bodies import Body, Marker
+from ...model.contact.friction import Friction
+from ...model.described import Described
+from ...model.element import Element
+from ...model.fields import Field, Kind, fields_of
+from ...model.joint_friction import DryFriction
+from ...model.joint_limits import Limits
+from ...model.joints import Joint, JointKind
+from ...model.speeds import Speed
+from ...model.subsystem import Unit
+from ...model.subsystem_view import PlacedFunction
+from ...model.system import System
+from ...model.transitions import Transition, ball, move, rot, screw
+from ...tables.table import Table
 from .document import Node
-from .grammar import Formula, asks_motion, evaluate, words
+from .expressions import Formula, asks_motion, evaluate, words
 
 SECTIONS: dict[str, Mapping[str, Any]] = {
     "joints": kinds.JOINTS,

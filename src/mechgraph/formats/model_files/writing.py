@@ -12,27 +12,27 @@ import numpy as np
 import scipy.spatial.transform
 from casadi import SX
 
-from ..errors import ModelError, shown
-from ..model import kinds
-from ..model.bodies import Body, Marker
-from ..model.contact.friction import Friction
-from ..model.described import Described, canonical
-from ..model.description import Description
-from ..model.fields import ANYTHING, Field, fields_of
-from ..model.joint_friction import DryFriction
-from ..model.joint_limits import Limits
-from ..model.joint_options import fitted
-from ..model.joints import Chain, Joint
-from ..model.subsystem import Unit
-from ..model.transitions import Ball, Directed, Rotation, Screw, Transition, Translation
-from ..model.visuals import Mesh
-from ..tables.grid import Grid
-from ..tables.table import Table
+from ...errors import ModelError, shown
+from ...model import kinds
+from ...model.bodies import Body, Marker
+from ...model.contact.friction import Friction
+from ...model.described import Described, canonical
+from ...model.description import Description
+from ...model.fields import ANYTHING, Field, fields_of
+from ...model.joint_friction import DryFriction
+from ...model.joint_limits import Limits
+from ...model.joint_options import fitted
+from ...model.joints import Chain, Joint
+from ...model.subsystem import Unit
+from ...model.transitions import Ball, Directed, Rotation, Screw, Transition, Translation
+from ...model.visuals import Mesh
+from ...tables.grid import Grid
+from ...tables.table import Table
 from . import document, meshes
-from .grammar import Formula
-from .reading import ORDERED, VERSION, Reading
+from .arguments import type_word, typed_values
+from .expressions import Formula
+from .sections import ORDERED, VERSION, Reading
 from .spelling import Tables, function_text, name_text, noted, spelled
-from .values import type_word, typed_values
 
 
 class Writing:

@@ -10,9 +10,9 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from ..errors import ModelError, shown, unknown
-from ..model.bodies import Marker
-from ..model.visuals import Mesh
+from ...errors import ModelError, shown, unknown
+from ...model.bodies import Marker
+from ...model.visuals import Mesh
 
 MESHES = (".stl", ".obj", ".dae")
 KINDS = ", ".join(MESHES)

@@ -10,7 +10,7 @@
       swing: {type: revolute, parent: ground, child: load, axis: y}
 
 Sections hold elements by name; an element has the words and arguments that ``System`` has for it.
-Where a number stands, a text is an expression (see ``grammar.py``).
+Where a number stands, a text is an expression (see ``expressions.py``).
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from typing import Any
 import numpy as np
 from casadi import SX
 
-from ..arguments import file_path, write_text
-from ..errors import ArgumentError, ModelError
-from ..model.description import Description
-from ..model.system import System
-from ..tables.table import Table
+from ...arguments import file_path, write_text
+from ...errors import ArgumentError, ModelError
+from ...model.description import Description
+from ...model.system import System
+from ...tables.table import Table
+from ..robots import save_mjcf, save_urdf
 from . import document
-from .reading import SUFFIXES, ModelFile, Reading, text_of
-from .robots import save_mjcf, save_urdf
+from .sections import SUFFIXES, ModelFile, Reading, text_of
 from .writing import Writing
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import yaml
 
-from ..errors import ModelError, shown
+from ...errors import ModelError, shown
 
 DEPTH = 40
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")

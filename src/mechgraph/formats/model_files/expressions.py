@@ -24,14 +24,15 @@ from typing import TYPE_CHECKING, Any
 import casadi as ca
 from casadi import SX
 
-from ..errors import ModelError, shown, unknown
-from ..model.described import Described
-from ..tables.grid import Grid
-from ..tables.table import Table
-from ..vectors import NOT_AN_EXPRESSION, scalar
+from ...errors import ModelError, shown, unknown
+from ...model.described import Described
+from ...tables.grid import Grid
+from ...tables.table import Table
+from ...vectors import NOT_AN_EXPRESSION, scalar
+from ..units_of_measure import UNITS
 
 if TYPE_CHECKING:
-    from ..motion.motion import Motion
+    from ...motion.motion import Motion
 
 DEPTH = 64  # of brackets
 LENGTH = 200_000  # letters of a text
@@ -74,17 +75,6 @@ MOTION: dict[str, tuple[int, int]] = {
 }
 
 PARTS = ("inside", "slope_x", "slope_y")  # of a table over two numbers
-UNITS: dict[str, float] = {
-    "m": 1.0, "km": 1e3, "dm": 0.1, "cm": 0.01, "mm": 1e-3, "um": 1e-6, "inch": 0.0254,
-    "ft": 0.3048,
-    "s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0, "h": 3600.0, "Hz": 1.0, "kHz": 1e3,
-    "rad": 1.0, "deg": ca.pi / 180, "rev": 2 * ca.pi, "rpm": ca.pi / 30,
-    "kg": 1.0, "g": 1e-3, "mg": 1e-6, "t": 1e3, "lb": 0.45359237,
-    "N": 1.0, "kN": 1e3, "MN": 1e6, "mN": 1e-3, "lbf": 4.4482216152605, "kp": 9.80665,
-    "Nm": 1.0, "Pa": 1.0, "kPa": 1e3, "MPa": 1e6, "GPa": 1e9, "bar": 1e5,
-    "J": 1.0, "kJ": 1e3, "W": 1.0, "kW": 1e3, "hp": 745.69987158227022, "kmh": 1 / 3.6,
-    "V": 1.0, "A": 1.0, "mA": 1e-3, "Ohm": 1.0, "H": 1.0, "mH": 1e-3, "F": 1.0, "C": 1.0,
-}  # fmt: skip
 
 
 def evaluate(text: str, names: Mapping[str, Any] | None = None, m: Motion | None = None) -> SX:

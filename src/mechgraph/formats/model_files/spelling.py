@@ -1,4 +1,4 @@
-"""Expressions and functions of the motion written down in the words of ``grammar.py``.
+"""Expressions and functions of the motion written down in the words of ``expressions.py``.
 
 An expression is spelled operation by operation, so that reading it makes the same operations again;
 what is used more than once gets a name, ``a = …;``. A Python function of the motion is called once,
@@ -16,16 +16,16 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ..errors import ModelError, blamed, shown
-from ..graph import trace
-from ..graph.algebra import Algebra, written
-from ..graph.operations import OPERATIONS
-from ..graph.searches import ORIGIN, Lookup
-from ..model.bodies import Body, Marker, marker_on
-from ..model.joints import Joint
-from ..tables.grid import Grid, grid_of
-from ..tables.table import Table, table_of
-from .grammar import FUNCTIONS, MOTION, WORD
+from ...errors import ModelError, blamed, shown
+from ...graph import trace
+from ...graph.algebra import Algebra, written
+from ...graph.operations import OPERATIONS
+from ...graph.searches import ORIGIN, Lookup
+from ...model.bodies import Body, Marker, marker_on
+from ...model.joints import Joint
+from ...tables.grid import Grid, grid_of
+from ...tables.table import Table, table_of
+from .expressions import FUNCTIONS, MOTION, WORD
 
 Spelled = tuple[str, int]  # a text, and how tightly it holds together
 

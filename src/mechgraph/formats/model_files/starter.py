@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..errors import ArgumentError
+from ...errors import ArgumentError
 
 YAML = """\
 # A model of mechgraph: `mechgraph run FILE --plot run.png`, `mechgraph describe FILE`,
