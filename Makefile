@@ -2,12 +2,18 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test slow quick fuzz bench clean
+.PHONY: runtime demo test slow quick fuzz bench clean
+
+# the runtime, in C: built by pip, and anew where its sources have changed
+runtime:
+	@$(PYTHON) hatch_build.py
 
 demo: .venv/runtime
+	@$(BIN)/python hatch_build.py
 	$(BIN)/mechgraph demo
 
 test: .venv/test
+	@$(BIN)/python hatch_build.py
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -15,9 +21,11 @@ test: .venv/test
 
 # the long tail: every public robot, every figure, the large systems
 slow: .venv/test
+	@$(BIN)/python hatch_build.py
 	$(BIN)/pytest -n 2 -m slow
 
 quick: .venv/test
+	@$(BIN)/python hatch_build.py
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pytest -n 2 --quick
@@ -37,6 +45,7 @@ bench: .venv/bench
 	$(BIN)/python benchmarks/robotics.py
 	$(BIN)/python benchmarks/formalisms.py
 	$(BIN)/python benchmarks/defaults.py
+	$(BIN)/python benchmarks/fixed_costs.py
 
 .venv/runtime: pyproject.toml
 	$(PYTHON) -m venv .venv

@@ -10,6 +10,16 @@ import zlib
 import pytest
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Models are left to the interpreter, whose results do not depend on when a compiler is done;
+    where machine code is the subject (``machine_code``), compilers start by themselves."""
+    if item.get_closest_marker("machine_code"):
+        os.environ.pop("MECHGRAPH_COMPILE", None)
+    else:
+        os.environ["MECHGRAPH_COMPILE"] = "asked"
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory):
     """Workers of one run share the folder, as processes of one user do."""

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import mechgraph as mg
 from measure import gap
 from mechgraph import cli, gallery
-from mechgraph.kernels.stepping import METHODS
+from mechgraph.runtime.stepper import METHODS
 from mechgraph.studies.assembly.conversion import convert
 
 SYSTEMS = (

@@ -253,20 +253,6 @@ def test_a_report_tells_what_there_is(tmp_path):
     assert "Sizes of the equations" in page
 
 
-def test_earlier_words_in_classes_of_ones_own_still_work_and_warn():
-    with pytest.warns(DeprecationWarning, match="aligned is now called orientation_sign"):
-
-        class Own(mg.Constraint):
-            name = "own"
-
-            def aligned(self, m):
-                return ()
-
-    assert Own().orientation_sign(None) == ()
-    with pytest.warns(DeprecationWarning, match="t0 is now called t"):
-        assert arm().equations().simulate(0.1, step=0.1, t0=2.0).time[0] == 2.0
-
-
 # --- what is missing is named ---------------------------------------------------------------------
 
 

@@ -35,6 +35,7 @@ CHECKED = [
 ]
 
 
+@pytest.mark.machine_code
 @pytest.mark.parametrize("name", CHECKED)
 def test_own_check(name):
     errors = gallery.load(name).check()

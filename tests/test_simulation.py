@@ -15,7 +15,7 @@ import pytest
 
 import mechgraph as mg
 from measure import IN_SPACE, gap
-from mechgraph.kernels.stepping import METHODS
+from mechgraph.runtime.stepper import METHODS
 
 G = 9.81
 

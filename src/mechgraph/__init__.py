@@ -110,7 +110,7 @@ from .results.second_order import SecondOrderModel, SecondOrderSweep
 from .results.trajectory import Trajectory
 from .studies.agreement import Agreement, agreement
 from .studies.simulation.events import Event
-from .tables.said import spline, table
+from .tables.constructors import spline, table
 from .tables.table import Table
 
 __version__ = "0.1.0"

@@ -28,9 +28,11 @@ from .contract.mobility import mobility, redundant
 from .contract.names import Names
 from .contract.terms import Terms
 from .errors import ArgumentError, ModelError, UnsupportedError, blamed, unknown
-from .formalisms import FORMALISMS
+from .formalisms import DEFAULT, FORMALISMS
+from .graph.expressions import has_nan
 from .interrupts import remembered_interrupts
 from .kernels import Kernel
+from .model.described import canonical
 from .model.description import Description
 from .motion.motion import Motion, Place, checked_place, column
 from .studies.assembly.assemble import assemble
@@ -41,7 +43,7 @@ from .studies.robotics.inverse_kinematics import inverse_kinematics
 from .studies.robotics.quantities import Axes, Robotics
 from .studies.rollout import rollout
 from .studies.simulation.simulate import simulate
-from .vectors import NO_NUMBER, has_nan
+from .vectors import NO_NUMBER
 
 if TYPE_CHECKING:
     from .show.readable import Readable
@@ -569,7 +571,14 @@ def derive(
     **options: Any,
 ) -> Equations:
     """Equations of a description by a formalism (see ``FORMALISMS``) with a closure (see
-    ``CLOSURES``)."""
+    ``CLOSURES``): the same to all who ask, for a description does not change, nor do they."""
     one_of("closure", closure, CLOSURES, UnsupportedError)
+    name = DEFAULT if formalism is None else formalism
+    made, key = description.derived, ("terms", canonical((name, options)))
     with remembered_interrupts():
-        return Equations(derive_terms(description, formalism, **options), closure)
+        if key not in made:
+            made[key] = derive_terms(description, formalism, **options)
+        if (key, closure) not in made:
+            made[key, closure] = Equations(made[key], closure)
+    found: Equations = made[key, closure]
+    return found

@@ -27,6 +27,7 @@ from ..contract.terms import Terms, TermsParts
 from ..contract.written import WrittenRows, later
 from ..errors import ModelError, blamed, shown, unknown
 from ..formalisms.dynamics import Dynamics
+from ..graph.expressions import has_nan
 from ..model.description import Description
 from ..model.system import System
 from ..motion.energy import Energies
@@ -34,7 +35,7 @@ from ..motion.levels import Levels
 from ..motion.reactions import NoReactions
 from ..motion.samples import Samples
 from ..motion.variables import Variables
-from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, has_nan, symbol
+from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, symbol
 from .from_system import composition_of
 from .higher_order import raise_order
 from .monitors import MONITORS, monitors

@@ -164,7 +164,7 @@ class Whole:
         numbers |= {key: self._of_whole(value) for key, value in world}
         inputs = {key: numbers.pop(key) for key in unit.inside.inputs}
         return Part(
-            _equations(own),
+            own.description.equations(),
             parameters=numbers,
             inputs={key: value for key, value in inputs.items() if value is not None},
         )
@@ -442,14 +442,6 @@ class _Counted(ChartMotion):
 
 
 # --- small things ---------------------------------------------------------------------------------
-
-
-def _equations(own: Carried) -> Any:
-    """The equations of a carried system, derived once."""
-    derived = own.description.derived
-    if "part" not in derived:
-        derived["part"] = own.description.equations()
-    return derived["part"]
 
 
 def _mount(name: str) -> Frame:

@@ -12,8 +12,9 @@ from casadi import SX
 from ..arguments import name_of, reserved
 from ..closures.numbers import rank
 from ..errors import ModelError, UnsupportedError
+from ..graph.expressions import has_nan
 from ..motion.samples import Samples
-from ..vectors import NO_NUMBER, has_nan
+from ..vectors import NO_NUMBER
 
 if TYPE_CHECKING:
     from .terms import Terms

@@ -12,8 +12,8 @@ from casadi import SX
 from ..closures.closure import DEFAULT_CLOSURE
 from ..closures.expressions import ITERATIONS, PROXIMAL, Solver
 from ..errors import UnsupportedError
+from ..graph.kinks import kinks
 from ..kernels import flow
-from ..kernels.kinks import kinks
 from ..kernels.routine import Routine
 from .own_closure import SolverWay, Way, free
 from .solver import is_massless, solver

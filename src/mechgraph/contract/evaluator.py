@@ -15,7 +15,7 @@ from ..closures import sparse
 from ..errors import ArgumentError, ModelError, warn
 from ..interrupts import remembered_interrupts
 from ..kernels import Kernel, flow
-from ..tables.graph import refusal
+from ..tables.outside import refusal
 from .closed import Closed, entries
 from .solver import sparse_matrix
 from .state import Given, State, StateReader

@@ -31,8 +31,6 @@ import casadi as ca
 from casadi import SX
 
 from ..errors import ArgumentError, shown, unknown
-from ..model.axial import AxialJoint
-from ..model.constraints import Distance, Servo
 from ..model.element import Effort
 from ..model.joints import Joint
 from ..model.transitions import Ball, Translation
@@ -50,8 +48,7 @@ COMPONENTS = {
 }
 # the same in the axes of the joint
 COMPONENTS |= {f"joint {what}": where for what, where in COMPONENTS.items()}
-AXIAL = {"shift": "m", "angle": "rad"}  # what a joint of two equations leaves open
-EFFORTS = {"F": slice(0, 3), "M": slice(3, 6)}  # along these, on its first place
+EFFORTS = {"F": slice(0, 3), "M": slice(3, 6)}  # along the axis of an element
 ENERGIES = ("kinetic", "potential", "energy")
 EFFORT = {"rad": "N m", "m": "N"}  # of a multiplier, by the unit of what its constraint holds
 HOLDS = {"position": "m", "gap": "m", "tilt": "rad", "rotation": "rad"}  # rows, by first word
@@ -230,17 +227,18 @@ class Names:
         place = _unqualified("body ", name, description.bodies)
         if place in description.bodies or place in description.markers:
             return Quantity(name, "position", m.position(place), ("m",) * 3)
-        return self._axial(name) or self._output(name)
+        return self._measured(name) or self._output(name)
 
-    def _axial(self, name: str) -> Quantity | None:
-        """Shift and angle of a joint of two equations."""
+    def _measured(self, name: str) -> Quantity | None:
+        """What a constraint measures, such as the shift and the angle of a joint of two
+        equations."""
         owner, _, what = name.rpartition(": ")
-        joint = self._description.constraints.get(owner)
-        if not isinstance(joint, AxialJoint) or what not in AXIAL:
+        constraint = self._description.constraints.get(owner)
+        if constraint is None or what not in constraint.measures:
             return None
-        value = getattr(joint, what)(self._chart.motion)
-        angular = what == "angle" and f"{owner} angle" not in self._chart.counted
-        return Quantity(name, "measured", value, (AXIAL[what],), angular=(angular,))
+        unit, value = constraint.measures[what], getattr(constraint, what)(self._chart.motion)
+        angular = unit == "rad" and f"{owner} {what}" not in self._chart.counted
+        return Quantity(name, "measured", value, (unit,), angular=(angular,))
 
     def _output(self, name: str) -> Quantity | None:
         value = self._terms.output(name)
@@ -324,12 +322,14 @@ class Names:
         return Quantity(name, "effort", ca.vertcat(*found.values()), tuple(units))
 
     def _along_axis(self, owner: str, what: str) -> SX | None:
-        """F or M of a joint of two equations: on A, reduced to the point R_B."""
-        joint = self._description.constraints.get(owner)
-        if not isinstance(joint, AxialJoint) or what not in EFFORTS:
+        """F or M of a constraint with an axis: on its first place, reduced to the second."""
+        constraint = self._description.constraints.get(owner)
+        if constraint is None or what not in EFFORTS:
             return None
-        part = self._terms.reactions.of_element(owner)[EFFORTS[what]]
-        return -ca.dot(self._chart.motion.axis(joint.a, joint.n), part)
+        axis = constraint.force_axis(self._chart.motion)
+        if axis is None:
+            return None
+        return -ca.dot(axis, self._terms.reactions.of_element(owner)[EFFORTS[what]])
 
     def _energy(self, name: str) -> Quantity | None:
         terms = self._terms
@@ -380,10 +380,8 @@ class Names:
         """Unit of a multiplier: its row times it is an energy."""
         owner, _, label = row.rpartition(": ")
         constraint = self._description.constraints.get(row)
-        if isinstance(constraint, Servo):
-            return EFFORT.get(self._unit(constraint.target), "")
-        if isinstance(constraint, Distance):
-            return "N"
+        if constraint is not None:
+            return EFFORT.get(constraint.row_unit(self._unit), "")
         joint = owner in self._description.joints
         return EFFORT.get(HOLDS.get(label.partition(" ")[0], ""), "") if joint else ""
 

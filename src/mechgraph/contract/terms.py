@@ -23,6 +23,7 @@ from ..arguments import name_of
 from ..closures.friction import dragged
 from ..errors import ModelError, blamed
 from ..formalisms.dynamics import Coefficient, Dynamics
+from ..graph.expressions import has_nan
 from ..model.description import Description
 from ..motion.chart import Chart
 from ..motion.constraint_rows import ConstraintRows
@@ -32,7 +33,7 @@ from ..motion.motion import column
 from ..motion.reactions import NoReactions, Reactions
 from ..motion.variables import Variables
 from ..pickling import Picklable
-from ..vectors import NO_NUMBER, has_nan
+from ..vectors import NO_NUMBER
 from .checks import check_complement, check_expressions, check_names
 from .own_closure import KnownComplement, OwnClosure
 from .plain import PlainChart

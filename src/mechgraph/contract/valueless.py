@@ -12,7 +12,7 @@ import numpy as np
 from casadi import SX
 
 from ..motion.loads import culprit
-from ..tables.graph import refusal
+from ..tables.outside import refusal
 
 if TYPE_CHECKING:
     from .evaluator import Evaluator

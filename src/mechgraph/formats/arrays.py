@@ -10,9 +10,7 @@ library that they are made for.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,25 +22,11 @@ from .. import door
 from ..arguments import file_path, write_text
 from ..equations import Equations
 from ..errors import ArgumentError, UnsupportedError
-from ..kernels.program import Program, Untranslatable, Value, trace
-from ..tables.searches import PICK
-from .exported import ARGUMENTS, casadi_functions, frames
-
-# operations by what NumPy calls them, where the names differ
-CALLED = {
-    "neg": "negative", "fabs": "abs", "asin": "arcsin", "acos": "arccos", "atan": "arctan",
-    "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh", "atan2": "arctan2",
-    "fmin": "minimum", "fmax": "maximum",
-}  # fmt: skip
-INFIX = {
-    "add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "lt": "<", "le": "<=",
-    "eq": "==", "ne": "!=",
-}  # fmt: skip
-ARITHMETIC = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
-    "pow": operator.pow,
-}  # fmt: skip
-LOGIC = ("lt", "le", "eq", "ne", "and", "or", "not")
+from ..graph import Program
+from ..graph.algebra import Algebra, Text, written
+from ..graph.operations import OPERATIONS, Operation
+from ..graph.searches import Lookup
+from .exported import ARGUMENTS, casadi_functions, frames, row_by_row
 
 
 def to_jax(
@@ -88,14 +72,13 @@ def _functions(
 
 
 def _program(function: ca.Function) -> Program:
-    x = function.sx_in()
-    dense = ca.Function("dense", x, [ca.densify(ca.vec(function.call(x)[0].T))])  # row by row
+    """A function as a program of arrays, with its result row by row."""
+    program = row_by_row(function)
     try:
-        return trace(dense)
-    except Untranslatable as error:
-        raise UnsupportedError(
-            f"{function.name()}: {error}; write it with mg.table, mg.if_else, mg.sin, … instead"
-        ) from None
+        NumPy([]).check(program)
+    except UnsupportedError as error:
+        raise UnsupportedError(f"{function.name()}: {error}") from None
+    return program
 
 
 def _bound(function: ca.Function, xp: Any, defaults: np.ndarray) -> Callable[..., Any]:
@@ -142,85 +125,58 @@ def evaluated(program: Program, arguments: Sequence[str], arrays: list[Any], xp:
             zero = zero + array * 0
         elif array is not None and array.shape[-1]:
             zero = zero + array[..., :1].sum(-1) * 0
-    run = _Run(arguments, arrays, zero, xp, _lookups(program, zero, xp))
-    values: list[Any] = []
-    for value in program.values:
-        values.append(run.value(value, values))
-    outputs = [values[k] + zero for k in program.outputs[0]]
-    return xp.stack(outputs, axis=-1)
+    (outputs,) = program.evaluate(Arrays(program, arguments, arrays, zero, xp))
+    return xp.stack([value + zero for value in outputs], axis=-1)
 
 
-def _lookups(program: Program, zero: Any, xp: Any) -> dict[str, Callable[..., Any]]:
-    """What finds the piece of each table, and what reads its columns there."""
-    found: dict[str, Callable[..., Any]] = {}
-    for name, (knots, columns) in program.tables.items():
-        picked = PICK.fullmatch(name)
-        width, own = float(picked[2]) if picked else 0.0, xp.asarray(knots)
-        if picked:
-            found[name] = lambda i, j, width=width: (i - 1.0) * width + (j - 1.0)
-        else:
-            found[name] = lambda x, own=own: zero + xp.searchsorted(own, x, side="right")
-        for k, column in enumerate(columns.T):
-            own = xp.asarray(np.ascontiguousarray(column))
-            found[f"{name}_{k + 1}"] = lambda piece, own=own: xp.take(
-                own, xp.asarray(piece, dtype=int), mode="clip"
-            )
-    return found
+def _function(operation: Operation) -> Callable[..., Any]:
+    """What an operation is in NumPy, as a function of the library and the operands."""
+    letters = "ab"[: operation.arity]
+    return eval(f"lambda np, erf, {', '.join(letters)}: {written(operation.numpy, [*letters])}")
 
 
-@dataclass(frozen=True)
-class _Run:
-    """One evaluation: arrays by argument, a zero of their common shape, the library, tables."""
-
-    arguments: Sequence[str]
-    arrays: list[Any]
-    zero: Any
-    xp: Any
-    lookups: dict[str, Callable[..., Any]]
-
-    def value(self, value: Value, values: list[Any]) -> Any:
-        """One value of the program from those before it."""
-        kind = value[0]
-        if kind == "input":
-            array = self.arrays[value[1]]
-            if array is None:
-                return self.zero
-            own = array if self.arguments[value[1]] == "t" else array[..., value[2]]
-            return own + self.zero
-        if kind == "constant":
-            return self.zero + value[1]
-        given = [values[k] for k in value[1:]]
-        return (
-            self.lookups[kind](*given) if kind in self.lookups else _operation(kind, given, self.xp)
-        )
+FUNCTIONS = {name: _function(each) for name, each in OPERATIONS.items()}
 
 
-def _operation(kind: str, given: list[Any], xp: Any) -> Any:
-    a, b = (*given, None)[:2]
-    if kind == "if_else_zero":
-        return xp.where(a != 0, b, a * 0)
-    if kind in LOGIC:
-        return _truth(kind, a, b) * 1.0
-    if kind in INFIX:
-        return ARITHMETIC[kind](a, b)
-    if kind == "remainder":
-        return a - b * xp.round(a / b)
-    name = CALLED.get(kind, kind)
-    return getattr(xp if hasattr(xp, name) else _special(xp), name)(*given)
+class Arrays(Algebra[Any]):
+    """Arrays of a library with NumPy's names, with a zero of their common shape."""
 
+    language, operations = "arrays", FUNCTIONS
 
-def _special(xp: Any) -> Any:
-    """Where a library has what is not among its plain functions: erf."""
-    return scipy.special if xp is np else door.library("jax.scipy.special")
+    def __init__(
+        self, program: Program, arguments: Sequence[str], arrays: list[Any], zero: Any, xp: Any
+    ) -> None:
+        self.tables, self.arguments, self.arrays = program.tables, arguments, arrays
+        self.zero, self.xp = zero, xp
 
+    def constant(self, value: float) -> Any:
+        return self.zero + value
 
-def _truth(kind: str, a: Any, b: Any) -> Any:
-    if kind == "not":
-        return a == 0
-    if kind in ("and", "or"):
-        return (a != 0) & (b != 0) if kind == "and" else (a != 0) | (b != 0)
-    compare = {"lt": operator.lt, "le": operator.le, "eq": operator.eq, "ne": operator.ne}
-    return compare[kind](a, b)
+    def input(self, argument: int, place: int) -> Any:
+        array = self.arrays[argument]
+        if array is None:
+            return self.zero
+        own = array if self.arguments[argument] == "t" else array[..., place]
+        return own + self.zero
+
+    def operation(self, name: str, operands: list[Any]) -> Any:
+        return FUNCTIONS[name](self.xp, self._erf, *operands)
+
+    def _erf(self, x: Any) -> Any:
+        """The error function, which is not among the plain functions of most libraries."""
+        if hasattr(self.xp, "erf"):
+            return self.xp.erf(x)
+        return (scipy.special if self.xp is np else door.library("jax.scipy.special")).erf(x)
+
+    def piece(self, name: str, table: Lookup, at: list[Any]) -> Any:
+        if table.is_pick:
+            return (at[0] - 1.0) * table.row + (at[1] - 1.0)
+        knots = self.xp.asarray(self.tables[name][0])
+        return self.zero + self.xp.searchsorted(knots, at[0], side="right")
+
+    def entry(self, name: str, table: Lookup, place: int, piece: Any) -> Any:
+        column = self.xp.asarray(np.ascontiguousarray(self.tables[name][1][:, place - 1]))
+        return self.xp.take(column, self.xp.asarray(piece, dtype=int), mode="clip")
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -282,7 +238,7 @@ import math
 import numpy as np
 
 nan, inf = np.nan, np.inf
-_erf = np.vectorize(math.erf, otypes=[float])
+erf = np.vectorize(math.erf, otypes=[float])
 {lists}
 VALUES = {defaults!r}
 
@@ -310,6 +266,36 @@ def _tables(program: Program) -> list[str]:
     return texts
 
 
+NUMPY = {name: each.numpy for name, each in OPERATIONS.items()}
+
+
+class NumPy(Text):
+    """Lines of Python with NumPy's functions."""
+
+    language = "NumPy"
+    operations = NUMPY
+    line = "    {name} = {text}"
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        super().__init__()
+        self.arguments = arguments
+
+    def constant(self, value: float) -> str:
+        return super().constant(value) if math.isfinite(value) else f"float({str(value)!r})"
+
+    def input(self, argument: int, place: int) -> str:
+        name = self.arguments[argument]
+        return "t" if name == "t" else f"{name}[..., {place}]"
+
+    def piece(self, name: str, table: Lookup, at: list[str]) -> str:
+        if table.is_pick:
+            return f"(({at[0]} - 1.0) * {table.row}.0 + ({at[1]} - 1.0))"
+        return f'(1.0 * np.searchsorted({name}_knots, {at[0]}, side="right"))'
+
+    def entry(self, name: str, table: Lookup, place: int, piece: str) -> str:
+        return f'np.take({name}_column_{place}, np.asarray({piece}, int), mode="clip")'
+
+
 def _printed(program: Program, function: ca.Function) -> str:
     arguments, shape = function.name_in(), function.size_out(0)
     start = {"t": "0.0", "p": "VALUES"}
@@ -320,60 +306,13 @@ def _printed(program: Program, function: ca.Function) -> str:
     }
     given = [f"{name}={start[name]}" if name in start else name for name in arguments]
     vectors = ", ".join(name for name in arguments if name != "t")
+    numpy = NumPy(arguments)
+    outputs = ", ".join(f"{text} + zero" for text in program.evaluate(numpy)[0])
+    matrix = "" if shape[1] == 1 else f".reshape(*zero.shape, {shape[0]}, {shape[1]})"
     lines = [
         f"def {function.name()}({', '.join(given)}):",
         f"    t, {vectors}, zero = _given(t, {vectors})",
+        *numpy.lines,
+        f"    return np.stack([{outputs}], axis=-1){matrix}",
     ]
-    lookups = _spelled_lookups(program)
-    for k, value in enumerate(program.values):
-        names = [f"v{n}" for n in value[1:]]
-        known = lookups.get(value[0])
-        lines.append(f"    v{k} = {known.format(*names) if known else _spelled(value, arguments)}")
-    outputs = ", ".join(f"v{k} + zero" for k in program.outputs[0])
-    lines.append(f"    out = np.stack([{outputs}], axis=-1)")
-    lines.append(
-        "    return out"
-        if shape[1] == 1
-        else f"    return out.reshape(*zero.shape, {shape[0]}, {shape[1]})"
-    )
     return "\n".join(lines) + "\n"
-
-
-def _spelled_lookups(program: Program) -> dict[str, str]:
-    """Searches in tables and what stands there, as Python."""
-    found = {}
-    for name, (_, columns) in program.tables.items():
-        picked = PICK.fullmatch(name)
-        found[name] = (
-            f"({{0}} - 1.0) * {picked[2]}.0 + ({{1}} - 1.0)"
-            if picked
-            else f'1.0 * np.searchsorted({name}_knots, {{0}}, side="right")'
-        )
-        for k in range(1, columns.shape[1] + 1):
-            text = f'np.take({name}_column_{k}, np.asarray({{0}}, int), mode="clip")'
-            found[f"{name}_{k}"] = text
-    return found
-
-
-def _spelled(value: Value, arguments: Sequence[str]) -> str:
-    kind = value[0]
-    if kind == "input":
-        name = arguments[value[1]]
-        return "t" if name == "t" else f"{name}[..., {value[2]}]"
-    if kind == "constant":
-        return repr(value[1]) if math.isfinite(value[1]) else f"float({str(value[1])!r})"
-    names = [f"v{k}" for k in value[1:]]
-    if kind in INFIX and kind not in LOGIC:
-        return f" {INFIX[kind]} ".join(names)
-    if kind in INFIX:
-        return f"1.0 * ({names[0]} {INFIX[kind]} {names[1]})"
-    special = {
-        "neg": "-{0}", "not": "1.0 * ({0} == 0)", "and": "1.0 * (({0} != 0) & ({1} != 0))",
-        "or": "1.0 * (({0} != 0) | ({1} != 0))", "if_else_zero": "np.where({0} != 0, {1}, 0.0)",
-        "remainder": "{0} - {1} * np.round({0} / {1})",
-    }  # fmt: skip
-    if kind in special:
-        return special[kind].format(*names)
-    if kind == "erf":
-        return f"_erf({names[0]})"
-    return f"np.{CALLED.get(kind, kind)}({', '.join(names)})"

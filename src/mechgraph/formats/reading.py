@@ -17,6 +17,7 @@ from ..errors import ModelError, shown, unknown
 from ..model import kinds
 from ..model.bodies import Marker
 from ..model.contact.surfaces import Surface
+from ..model.fields import ANYTHING, fields_of
 from ..model.joints import Chain
 from ..model.looks import Look
 from ..model.system import System
@@ -248,7 +249,7 @@ class Reading(Values):
     def _element(self, name: str, node: Node, known: Mapping[str, type]) -> None:
         given = self._given(node)
         word = self._type(given, known)
-        self._said(getattr(self.system, word), name, node, given, known[word])
+        self._said(getattr(self.system, word), name, node, given)
 
     def _output(self, name: str, node: Node) -> None:
         self.system.output(name, self._formula(node))
@@ -270,7 +271,7 @@ class Reading(Values):
                 raise ModelError(f"must be a shape or a mesh, got {shown(node.plain())}")
             return found
         where = {
-            key: self._value("Any", key, given[key])
+            key: self._value(fields_of(Marker)[key], given[key])
             for key in ("at", "orientation")
             if key in given
         }
@@ -283,11 +284,9 @@ class Reading(Values):
         if (inside[0] is None) == (inside[1] is None):
             raise ModelError("give either file: (the name of a model file) or system: (a model)")
         system = self._inline(inside[0]) if inside[0] is not None else self._beside(inside[1])
+        fields = fields_of(System.place)
         arguments = {
-            key: self._value(
-                "Any" if key in ("parameters", "inputs") else _PLACE.get(key, "Any"), key, item
-            )
-            for key, item in given.items()
+            key: self._value(fields.get(key, ANYTHING), item) for key, item in given.items()
         }
         self.system.place(name, system, **arguments)
 
@@ -394,25 +393,19 @@ class Reading(Values):
         name: str,
         node: Node,
         given: dict[str, Node] | None = None,
-        kind: type | None = None,
     ) -> None:
-        """Say it to the system, with each argument read as its annotation asks."""
+        """Say it to the system, with each argument read as its field asks."""
         if given is None:
             given = self._given(node)
-        signature = inspect.signature(say)
-        hints = {key: str(p.annotation) for key, p in signature.parameters.items()}
-        if kind is not None and len(hints) < 2:  # a kind without a method: its own arguments
-            hints = {
-                key: str(p.annotation) for key, p in inspect.signature(kind).parameters.items()
-            }
+        fields = fields_of(say)
         if "name" in given:
             raise ModelError("the name stands before the colon; leave out name:")
         arguments: dict[str, Any] = {}
         for key, item in given.items():
-            if key not in hints:
-                raise _At(item.line, unknown("argument", key, [k for k in hints if k != "name"]))
+            if key not in fields:
+                raise _At(item.line, unknown("argument", key, [k for k in fields if k != "name"]))
             try:
-                arguments[key] = self._value(hints[key], key, item)
+                arguments[key] = self._value(fields[key], item)
             except _Told:
                 raise
             except ModelError as error:
@@ -470,9 +463,6 @@ class Reading(Values):
                 Formula(formula.text, self.names, formula.arguments)(m)
             except ModelError as error:
                 self.problems += [(line, problem) for problem in error.problems]
-
-
-_PLACE = {"on": "Place", "at": "Vector"}
 
 
 class _At(ModelError):

@@ -12,10 +12,10 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from ..graph import trace
 from .compiler import find_compiler, key_of, lanes, load
 from .emit import emit_with, emitter_text
 from .native import share
-from .program import trace
 from .routine import Routine
 
 METHODS = ("rk4", "symplectic", "midpoint")
@@ -69,6 +69,11 @@ class Flow:
         if self.projected is None:
             return self.y
         return ca.vertcat(self.projected, self.own, self.work)
+
+    @property
+    def kept_state(self) -> SX | None:
+        """The same; None, if the state may be anywhere."""
+        return None if self.projected is None else self.projected_state
 
     @cached_property
     def slope(self) -> SX:

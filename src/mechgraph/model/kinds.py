@@ -75,6 +75,3 @@ CONSTRAINTS: dict[str, type[Constraint]] = {
     "fixed_servo_joint": FixedServoJoint,
     **machine.CONSTRAINTS,
 }
-
-for _word, _kind in (*FORCES.items(), *CONSTRAINTS.items()):
-    _kind.word = _word

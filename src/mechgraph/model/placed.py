@@ -143,7 +143,7 @@ class PlacedElement(Element):
                 "kind can be placed; use rigid_contact"
             )
         self.name, self.element, self.unit = name, element, unit
-        self.passive, self.drawn = element.passive, element.drawn
+        self.passive, self.drawn_as = element.passive, element.drawn_as
         self.counts_turns = element.counts_turns
         self.limits = [replace(each, value=unit.number(each.value)) for each in element.limits]
 

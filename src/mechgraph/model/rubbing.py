@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -14,6 +14,7 @@ from .contact.friction import Friction
 from .contact.switched import PointRows, PointState, Switched
 from .described import Described
 from .element import Action, Effort
+from .fields import Number
 from .forces import Force
 from .joints import Rows
 from .limits import Limit
@@ -40,12 +41,12 @@ class DryFriction(Described):
 
     def __init__(
         self,
-        coulomb: Any,
-        static: Any = None,
-        stribeck: Any = None,
-        viscous: Any = 0.0,
-        regularization: Any = 1e-6,
-        radius: Any = None,
+        coulomb: Number,
+        static: Number | None = None,
+        stribeck: Number | None = None,
+        viscous: Number = 0.0,
+        regularization: Number = 1e-6,
+        radius: Number | None = None,
     ) -> None:
         self.coulomb = scalar(coulomb, "coulomb friction")
         self.static = self.coulomb if static is None else scalar(static, "static friction")
@@ -88,7 +89,9 @@ class JointFriction(Switched):
     """
 
     word = "friction"
+    joint_option = "friction"
     idle = "free until it sticks"
+    sticks = True
     passive = True
 
     def __init__(self, name: str, coordinate: str, law: DryFriction, axis: Any = None) -> None:
@@ -138,9 +141,11 @@ class JointFriction(Switched):
         towards = h + (1 - h**2) * v / ca.sqrt(v**2 + self.law.regularization**2)
         return -(1 - self.sticking) * self.law.breaking * load * towards
 
+    def joint_properties(self) -> tuple[str, Mapping[str, Any]] | None:
+        return self.coordinate, {"friction": self.law.coulomb}
+
     def moving(self, m: Motion) -> SX:
-        """At least one where it is known whether it sticks or slides: |ẋ| is well above the
-        ``regularization``, or its parameters tell."""
+        """At least one where |ẋ| is well above the ``regularization``, or its parameters tell."""
         speed = m.speed(self.coordinate) / (10 * self.law.regularization)
         return ca.fabs(speed) + self.sticking + ca.fabs(self.heading)
 
@@ -160,6 +165,7 @@ class SmoothFriction(Force):
     one. It creeps where it should stick."""
 
     word = "friction"
+    joint_option = "friction"
     passive = True
 
     def __init__(self, name: str, coordinate: str, law: Friction) -> None:

@@ -14,6 +14,7 @@ from .constraints import Coupling, Level
 from .contact.switched import PointRows, PointState, Switched
 from .described import Described
 from .element import Action, Effort
+from .fields import ByName, Number
 from .forces import Force
 from .joints import Rows
 from .limits import Fraction, Limit
@@ -35,12 +36,12 @@ class Limits(Described):
 
     def __init__(
         self,
-        low: Any = None,
-        high: Any = None,
-        restitution: Any = 0.0,
-        stiffness: Any = None,
-        damping: Any = 0.0,
-        resting: Any = 1e-5,
+        low: Number | None = None,
+        high: Number | None = None,
+        restitution: Number = 0.0,
+        stiffness: Number | None = None,
+        damping: Number = 0.0,
+        resting: Number = 1e-5,
     ) -> None:
         ends = {"low": low, "high": high}
         self.ends = {end: scalar(x, end) for end, x in ends.items() if x is not None}
@@ -97,6 +98,7 @@ class RigidStop(Switched):
     """
 
     word = "limits"
+    joint_option = "limits"
     overlap = (
         "beyond their limits at the start: {}; change the start, or let them give way: "
         "mg.Limits(low, high, stiffness=…)"
@@ -115,6 +117,12 @@ class RigidStop(Switched):
 
     def parameters(self) -> dict[str, SX]:
         return {self._switch(end): switch for end, switch in self.switches.items()}
+
+    def coordinate_ends(self) -> tuple[str, Mapping[str, SX]] | None:
+        return self.coordinate, self.law.ends
+
+    def joint_properties(self) -> tuple[str, Mapping[str, Any]] | None:
+        return self.coordinate, {"limits": [self.law.ends.get(end) for end in ENDS]}
 
     def _gap(self, m: Motion, end: str) -> SX:
         return ENDS[end] * (m.coordinate(self.coordinate) - self.law.ends[end])
@@ -183,6 +191,7 @@ class CompliantStop(_Cushion):
     """Compliant limits of a coordinate."""
 
     word = "limits"
+    joint_option = "limits"
 
     def __init__(self, name: str, coordinate: str, law: Limits) -> None:
         assert law.stiffness is not None
@@ -190,22 +199,27 @@ class CompliantStop(_Cushion):
         self.ends, self.stiffness, self.damping = law.ends, law.stiffness, law.damping
         self.coefficients = {coordinate: SX(1)}
 
+    def coordinate_ends(self) -> tuple[str, Mapping[str, SX]] | None:
+        return self.coordinate, self.ends
+
 
 class Backlash(_Cushion):
     """A gear, coupling or spring with play: nothing acts while x = Σ c q is within ``play``/2 of
     ``constant``; beyond, a spring and damper that never pulls.
 
     ``coefficients`` c by coordinate, as of a coupling; ``stiffness`` and ``damping`` along x.
+
+    coefficients: by the names of the coordinates, {"j1": 1.0, "j2": -2.5}.
     """
 
     def __init__(
         self,
         name: str,
-        coefficients: Mapping[str, Any],
-        play: Any,
-        stiffness: Any,
-        damping: Any = 0,
-        constant: Any = 0,
+        coefficients: ByName,
+        play: Number,
+        stiffness: Number,
+        damping: Number = 0,
+        constant: Number = 0,
     ) -> None:
         self.name = name
         self.coefficients = Coupling(name, coefficients, constant).coefficients

@@ -14,11 +14,12 @@ from casadi import SX
 from ..arguments import is_name
 from ..closures.friction import is_homogeneous
 from ..errors import ModelError, UnsupportedError, blamed
+from ..graph.expressions import has_nan
 from ..model.constraints import LEVELS, Closing, Constraint, Level
 from ..model.element import Action
 from ..model.joints import Joint, Rows
 from ..model.planar import in_plane, independent_rows
-from ..vectors import NO_NUMBER, has_nan, scalar
+from ..vectors import NO_NUMBER, scalar
 from .chart import Chart
 from .levels import Levels
 from .loads import components, fault, generalized, read_actions, split

@@ -11,10 +11,11 @@ import numpy as np
 from casadi import SX
 
 from ..errors import ModelError, blamed, shown
+from ..graph.expressions import has_nan
 from ..model.bodies import marker_on
 from ..model.element import Action, Effort, Element, Wrench
 from ..model.planar import FLAT, pushes_out
-from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, has_nan
+from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION
 from .chart import Chart, Pair
 from .motion import ChartMotion, Motion, at_rest
 

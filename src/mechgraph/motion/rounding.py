@@ -11,13 +11,12 @@ signs are, grow with the length of a chain of rotations until everything in it i
 
 from __future__ import annotations
 
-from itertools import cycle
-
 import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ..tables.graph import rebuilt
+from ..graph.algebra import Expressions
+from ..graph.program import read, rebuilt
 
 ROUNDING = 1e-13  # of the terms that an entry is made of
 # smaller constants are what is left of rotations that cancelled when they were composed; slopes
@@ -53,27 +52,36 @@ def sizes_of_terms(expressions: SX, arguments: SX, residue: float = 0.0) -> SX |
     if that is too much to ask. Constants below the residue are what is left of others, of size
     one."""
     function = ca.Function("f", [arguments], [expressions])
-    count = function.n_instructions()
-    if count > LARGEST:
+    if function.n_instructions() > LARGEST:
         return None
-    wrong, random = _wrong(function, residue), np.random.default_rng(0)
-    factors = 1 + WRONG * random.standard_normal((TRIALS, count))
-    plain, *trials = (wrong(arguments, each) for each in (1.0, *factors))
-    return ca.densify(ca.sqrt(sum((trial - plain) ** 2 for trial in trials) / TRIALS) / WRONG)
+    # equal operations are wrong on their own: what they leave when they cancel is rounding
+    program, random = read(function, merged=False), np.random.default_rng(0)
+    factors = SX.sym("factor", len(program.values))
+    wrong = rebuilt(function, program, _Wrong([arguments], factors, residue))
+    perturbed = ca.Function("f", [arguments, factors], wrong)
+    trials = 1 + WRONG * random.standard_normal((TRIALS, factors.numel()))
+    plain, *others = (perturbed(arguments, each) for each in (1.0, *trials))
+    return ca.densify(ca.sqrt(sum((other - plain) ** 2 for other in others) / TRIALS) / WRONG)
 
 
-def _wrong(function: ca.Function, residue: float) -> ca.Function:
-    """The same where the result of every operation, argument and constant is multiplied by a factor
-    of its own, but for whole numbers, which are what they are."""
-    factors = SX.sym("factor", function.n_instructions())
-    following = cycle(ca.vertsplit(factors))  # calls have several results
+class _Wrong(Expressions):
+    """Expressions in which the result of every operation, argument and constant is multiplied by a
+    factor of its own, but for whole numbers, which are what they are."""
 
-    def change(code: int, value: SX) -> SX:
-        factor = next(following)
-        if code != ca.OP_CONST:
-            return SX.binary(ca.OP_MUL, value, factor)
-        number = abs(float(value))
-        size = 1.0 if number < residue else 0.0 if number.is_integer() else number
-        return value + size * (factor - 1)
+    def __init__(self, arguments: list[SX], factors: SX, residue: float) -> None:
+        super().__init__(arguments)
+        self.factors, self.residue = iter(ca.vertsplit(factors)), residue
 
-    return ca.Function("f", [*function.sx_in(), factors], rebuilt(function, change))
+    def input(self, argument: int, place: int) -> SX:
+        return self.shared(super().input(argument, place))
+
+    def constant(self, value: float) -> SX:
+        number = abs(value)
+        size = 1.0 if number < self.residue else 0.0 if number.is_integer() else number
+        return value + size * (next(self.factors) - 1)
+
+    def shared(self, value: SX, name: str = "", uses: int = 1) -> SX:
+        wrong = SX.binary(ca.OP_MUL, value, next(self.factors))
+        if value.element_hash() in self.results:  # the first result of a call, for the others
+            self.results[wrong.element_hash()] = self.results[value.element_hash()]
+        return wrong

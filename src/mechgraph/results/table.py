@@ -12,7 +12,6 @@ from .. import door
 from ..arguments import listed
 from ..contract.names import RATE, Names, Quantity
 from ..errors import ArgumentError, unknown
-from ..model.constraints import Servo
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -169,7 +168,7 @@ def _states(run: Trajectory) -> Iterator[Column]:
 def _efforts(run: Trajectory) -> Iterator[Column]:
     """What the drives of servos supply: their multipliers."""
     constraints = run._need().system.constraints
-    servos = {name for name, element in constraints.items() if isinstance(element, Servo)}
+    servos = {name for name, element in constraints.items() if element.is_servo}
     return (column for column in _multipliers(run) if column.name in servos)
 
 

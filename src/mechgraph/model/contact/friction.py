@@ -10,13 +10,14 @@ k in proportion to the load, and a viscous drag c.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import casadi as ca
 from casadi import SX
 
 from ...vectors import scalar
 from ..described import Described
+from ..fields import Field, Number
 from ..limits import Limit
 
 
@@ -26,12 +27,12 @@ class Friction(Described):
 
     def __init__(
         self,
-        coulomb: Any = 0,
-        static: Any = None,
-        stribeck: Any = 0.01,
-        drag: Any = 0,
-        viscous: Any = 0,
-        regularization: Any = 1e-4,
+        coulomb: Number = 0,
+        static: Number | None = None,
+        stribeck: Number = 0.01,
+        drag: Number = 0,
+        viscous: Number = 0,
+        regularization: Number = 1e-4,
     ) -> None:
         self.coulomb = scalar(coulomb, "coulomb")
         self.static = self.coulomb if static is None else scalar(static, "static")
@@ -64,3 +65,7 @@ class Friction(Described):
     def unloaded(self, slip: SX) -> SX:
         """The part that does not depend on the normal force."""
         return -self.viscous * slip
+
+
+FrictionLaw: TypeAlias = Annotated[Number | Friction, Field("friction")]
+"""Coulomb's coefficient, or a law ``mg.Friction``."""

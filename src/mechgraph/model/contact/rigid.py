@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import casadi as ca
 from casadi import SX
@@ -11,6 +11,7 @@ from casadi import SX
 from ...vectors import scalar, symbol
 from ..constraints import Level
 from ..element import Action
+from ..fields import Number
 from ..joints import Rows
 from ..limits import Fraction, Limit
 from .pairs import Contact, SurfacePair
@@ -39,6 +40,13 @@ class RigidContact(SurfaceConstraint, Switched):
     where h (``name.heading 1``, ``name.heading 2``, along the tangents) is the unit vector along
     which ``simulate`` finds that slip begins, so that friction is all there from the start; h is
     zero elsewhere, which makes it smooth.
+
+    restitution: Newton's, from 0 to 1.
+    friction, static: Coulomb's coefficients, of sliding and to break away (``friction`` if not
+        given).
+    resting: speed in m/s below which nothing rebounds.
+    regularization: speed in m/s of slip that is taken for none.
+    tangential: what part of the slip an impact turns back where friction holds it, from 0 to 1.
     """
 
     def __init__(
@@ -46,12 +54,12 @@ class RigidContact(SurfaceConstraint, Switched):
         name: str,
         surface: Surface,
         base: Surface,
-        restitution: Any = 0.0,
-        friction: Any = 0.0,
-        static: Any = None,
-        resting: Any = 1e-5,
-        regularization: Any = 1e-5,
-        tangential: Any = 0.0,
+        restitution: Number = 0.0,
+        friction: Number = 0.0,
+        static: Number | None = None,
+        resting: Number = 1e-5,
+        regularization: Number = 1e-5,
+        tangential: Number = 0.0,
     ) -> None:
         super().__init__(name, surface, base)
         self.restitution = scalar(restitution, "restitution")

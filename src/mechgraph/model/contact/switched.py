@@ -59,7 +59,7 @@ class Switched(Constraint):
     """
 
     switched = True
-    idle = "open until it touches"  # what is said of its rows where they hold nothing
+    idle = "open until it touches"
     # what is said of points that are beyond each other at the start
     overlap = "surfaces overlap at the start: {} m; change the start, or use compliant_contact"
     restitution: SX = SX(0)

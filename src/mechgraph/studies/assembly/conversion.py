@@ -31,11 +31,7 @@ def jointed(equations: Equations) -> Equations:
     formalism's."""
     if is_jointed(equations):
         return equations
-    derived = equations.system.derived
-    key = "jointed", equations.closure
-    if key not in derived:
-        derived[key] = equations.system.equations(DEFAULT, equations.closure)
-    return derived[key]
+    return equations.system.equations(DEFAULT, equations.closure)
 
 
 def in_joint_coordinates(equations: Equations, names: Collection[str]) -> Equations | None:

@@ -162,21 +162,16 @@ def stuck_forces(equations: Equations, points: list[Point]) -> list[SX]:
 
 
 def ring_quantities(equations: Equations, points: list[Point]) -> list[SX]:
-    """Of all points: radius of the ring, moment of its pressure, its rise with two derivatives;
-    ones if it is no ring."""
+    """Of all points: radius of the ring, moment of its pressure, its rise; ones if it is no
+    ring."""
     lam = forces(equations, points)
     found = (
-        _ring(equations, state, point, lam)
-        for state, point in zip(_states(equations), points, strict=True)
+        _ring(state, point, lam) for state, point in zip(_states(equations), points, strict=True)
     )
     return ca.horzsplit(ca.horzcat(*found).T)
 
 
-def _ring(equations: Equations, state: PointState, point: Point, lam: SX) -> SX:
-    chart, closed = equations.terms.chart, equations.numeric.closed
+def _ring(state: PointState, point: Point, lam: SX) -> SX:
     if state.rise is None:
-        return SX.ones(5)
-    moment = ca.norm_2(lam[list(point.rows.level)])
-    rate = chart.rate(state.rise)
-    change = chart.rate(rate) + ca.jtimes(rate, chart.symbols.u, closed.udot)
-    return ca.vertcat(state.radius, moment, state.rise, rate, change)
+        return SX.ones(3)
+    return ca.vertcat(state.radius, ca.norm_2(lam[list(point.rows.level)]), state.rise)

@@ -31,7 +31,6 @@ from ...closures.numbers import RANK_TOLERANCE, rank
 from ...contract.accelerations import undetermined, undetermined_message
 from ...errors import ArgumentError
 from ...interrupts import remembered_interrupts
-from ...model.rubbing import JointFriction
 from ...results.linear_model import LinearModel
 from ...results.trajectory import Trajectory
 from ..assembly.assemble import GIVEN, assemble
@@ -128,7 +127,7 @@ def _refuse_standing(equations: Equations, state: State) -> None:
     """Refuse joints with dry friction that stand still and are not said to stick or to slide: what
     holds them has no slope."""
     elements = equations.terms.chart.description.constraints.values()
-    rubbing = [each for each in elements if isinstance(each, JointFriction)]
+    rubbing = [each for each in elements if each.sticks]
     if not rubbing:
         return
 

@@ -26,7 +26,6 @@ from ...closures.numbers import RANK_TOLERANCE
 from ...contract.valueless import searching
 from ...errors import ArgumentError, AssemblyError, shown, unknown
 from ...interrupts import remembered_interrupts
-from ...model.stops import ENDS, CompliantStop, RigidStop
 from ..assembly.conversion import convert, jointed, with_turns
 from ..projection import moved
 from .targets import Target, broadcast, read_targets
@@ -149,16 +148,16 @@ def _bounds(equations: Equations, limits: Any, context: dict[str, Any]) -> np.nd
 
 def _stops(equations: Equations, context: dict[str, Any]) -> dict[str, list[float | None]]:
     """Limits of the model's joints, by coordinate."""
-    elements = equations.system.elements
-    found = [stop for stop in elements if isinstance(stop, (RigidStop, CompliantStop))]
+    stops = (element.coordinate_ends() for element in equations.system.elements)
+    found = [stop for stop in stops if stop is not None]
 
     def derive() -> SX:
-        ends = [stop.law.ends.get(end, SX.inf()) for stop in found for end in ENDS]
+        ends = [known.get(end, SX.inf()) for _, known in found for end in ("low", "high")]
         return ca.vertcat(SX(0, 1), *ends)
 
     values = equations.numeric.evaluate("ends of limits", derive, 1, None, **context)
     pairs = [[x if np.isfinite(x) else None for x in pair] for pair in values.reshape(-1, 2)]
-    return {stop.coordinate: pair for stop, pair in zip(found, pairs, strict=True)}
+    return {coordinate: pair for (coordinate, _), pair in zip(found, pairs, strict=True)}
 
 
 def _pair(name: str, pair: Any) -> tuple[float, float]:

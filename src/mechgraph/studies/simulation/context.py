@@ -13,7 +13,7 @@ from casadi import SX
 from ...arguments import named, one_of
 from ...control.controller import Controller, controller
 from ...errors import ArgumentError, ModelError
-from ...tables.graph import refusal
+from ...tables.outside import refusal
 from ...tables.series import in_time
 from ...tables.table import Table
 from ...vectors import scalar

@@ -20,9 +20,10 @@ from casadi import SX
 from ...arguments import number, numbers, one_of
 from ...control.controller import Controller
 from ...errors import ArgumentError, ModelError, blamed, shown, told
+from ...graph.expressions import has_nan
 from ...motion.motion import column
 from ...motion.variables import column_of
-from ...vectors import NO_NUMBER, has_nan
+from ...vectors import NO_NUMBER
 from .integrator import IntegrationFailure
 
 if TYPE_CHECKING:

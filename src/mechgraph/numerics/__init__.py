@@ -1,0 +1,1 @@
+"""Numbers: scales, rank, rounding, and the one search."""
