@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: runtime demo test slow quick fuzz bench clean
+.PHONY: runtime demo test slow smoke lowest fuzz bench clean
 
 # the runtime, in C: built by pip, and anew where its sources have changed
 runtime:
@@ -24,11 +24,19 @@ slow: .venv/test
 	@$(BIN)/python hatch_build.py
 	$(BIN)/pytest -n 2 -m slow
 
-quick: .venv/test
+# each room does its work once, from the description to the result: under a minute
+SMOKE = $(shell grep -rl "mark.smoke" tests)
+smoke: .venv/test
 	@$(BIN)/python hatch_build.py
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/pytest -n 2 --quick
+	$(BIN)/pytest -n 2 -m smoke $(SMOKE)
+
+# the same with the lowest versions that pyproject.toml allows, in an environment of its own
+lowest:
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/pip install --quiet --requirement tests/lowest.txt --editable .
+	.venv-lowest/bin/pytest -n 2 -m smoke $(SMOKE)
 
 # make fuzz HOURS=8, or COUNT=1000; SEED= is the first one
 fuzz: .venv/test
@@ -63,4 +71,4 @@ bench: .venv/bench
 	touch $@
 
 clean:
-	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-lowest build dist .mypy_cache .ruff_cache .pytest_cache

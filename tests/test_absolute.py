@@ -158,6 +158,7 @@ def test_other_ways_to_keep_constraints(drift):
     assert run.violation.max() < 1e-6
 
 
+@pytest.mark.smoke
 def test_a_start_by_the_names_of_bodies():
     _, joint, free = both("double_pendulum")
     body = next(iter(free.system.bodies))

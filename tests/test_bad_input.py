@@ -721,8 +721,8 @@ def test_a_row_without_a_slope_is_named_by_the_assembly():
 
 def test_wrong_laws_of_friction_and_hollows_are_refused_at_once():
     for make, words in (
-        (lambda: mg.Friction(0.3, static=0.1), "static minus coulomb"),
-        (lambda: mg.Friction(0.1, static=0.2, stribeck=0), "stribeck must be positive"),
+        (lambda: mg.Friction(0.3, static_friction=0.1), "static minus coulomb"),
+        (lambda: mg.Friction(0.1, static_friction=0.2, stribeck=0), "stribeck must be positive"),
         (
             lambda: mg.Sphere(mg.System().ground, 1.0, inside="no"),
             "inside must be True or False, got 'no'",

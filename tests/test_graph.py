@@ -27,6 +27,7 @@ from mechgraph.graph.operations import INFIX, OPERATIONS, Operation
 from mechgraph.graph.program import rebuilt, without_table_slopes
 from mechgraph.kernels import Kernel
 from mechgraph.kernels.compiler import find_compiler
+from mechgraph.motion.rounding import is_rounding
 from mechgraph.show.readable import to_sympy
 from test_modelica import Model
 
@@ -267,6 +268,15 @@ def test_slopes_of_tables_are_left_out():
     assert short.n_instructions() < function.n_instructions()
     np.testing.assert_array_equal(np.array(short(at)), np.array(function(at)))
     assert {each.name() for each in short.find_functions(0)} == {table.search.name()}
+
+
+def test_what_cancels_is_rounding_however_it_is_written():
+    """Equal operations are made wrong on their own, though a program would have them once."""
+    x, y = SX.sym("x"), SX.sym("y")
+    s = ca.sin(x)
+    value = ca.vertcat(s * y * x - s * y * x, s * y * x - y * s * x, x - y)
+    states = np.random.default_rng(0).uniform(1, 2, (5, 2))
+    assert is_rounding(value, ca.vertcat(x, y), states).tolist() == [True, True, False]
 
 
 # --- kinks ----------------------------------------------------------------------------------------

@@ -245,6 +245,7 @@ def rooms_imported(path: Path) -> set[str]:
     return rooms
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_rooms_import_those_below_them(path):
     own = room_of(path)
@@ -262,6 +263,7 @@ def test_nothing_is_imported_late(path):
         assert "import_module" not in path.read_text()
 
 
+@pytest.mark.smoke
 def test_every_room_is_listed():
     assert {room_of(path) for path in modules()} == set(ROOMS)
 

@@ -437,6 +437,7 @@ def states(equations: mg.Equations, count: int) -> list[np.ndarray]:
     return [np.array(column, dtype=float).reshape(count, -1) for column in zip(*rows, strict=True)]
 
 
+@pytest.mark.smoke("0")
 @pytest.mark.parametrize("seed", [0, 1, 4, 8])
 def test_random_trees_in_machine_code(seed):
     equations = random_tree(seed).system.equations()

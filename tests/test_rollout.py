@@ -222,6 +222,7 @@ def test_parameters_of_each_trajectory():
     assert gap(swept.q[0], swept.q[4]) > 1e-3
 
 
+@pytest.mark.smoke
 def test_records_of_some_steps_are_those_of_all():
     eqs, (q, u) = four_bar(), starts(four_bar, 3)
     fine, coarse = (eqs.rollout(q, u, step=0.002, steps=60, every=every) for every in (1, 20))

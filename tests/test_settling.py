@@ -61,9 +61,14 @@ def moving() -> mg.System:
     for name, side in (("left", -1), ("right", 1)):
         corner = system.marker(f"{name} corner", block, (0.1 * side, 0, -0.05))
         system.rigid_contact(
-            name, mg.Point(corner), mg.Plane(table), friction=0.3, static=0.4, restitution=0.2
+            name,
+            mg.Point(corner),
+            mg.Plane(table),
+            friction=0.3,
+            static_friction=0.4,
+            restitution=0.2,
         )
-    law = mg.DryFriction(0.2, static=0.3)
+    law = mg.DryFriction(0.2, static_friction=0.3)
     crank = system.body("crank", mass=1.0, com=(0.2, 0, 0), inertia=(0.1, 0.1, 0.1))
     rod = system.body("rod", mass=1.0, com=(0.4, 0, 0), inertia=(0.1, 0.1, 0.1))
     system.revolute("A", system.ground, crank, axis="y", friction=law)

@@ -87,6 +87,7 @@ def hostile_run() -> mg.Trajectory:
 # --- description ----------------------------------------------------------------------------------
 
 
+@pytest.mark.smoke
 def test_description_of_a_loop_names_its_redundant_rows() -> None:
     text = four_bar().describe()
     assert "6·3 − 20 (joints) = -2" in text
@@ -223,6 +224,7 @@ def test_powers_and_sums_of_angles_keep_their_numbers(algebra: type) -> None:
     np.testing.assert_allclose(shown(*values), np.array(function(values)).ravel(), rtol=1e-13)
 
 
+@pytest.mark.smoke
 def test_double_pendulum_prints_as_in_the_textbook() -> None:
     for formalism in ("newton-euler", "appell", "lagrange", "kane"):
         text = equations_text(double_pendulum().equations(formalism))
@@ -342,6 +344,7 @@ def test_latex_names_escape_what_latex_reads() -> None:
 # --- plots ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.smoke
 def test_plot_has_panels_with_units_and_leaves_no_state(loop_run: mg.Trajectory, tmp_path) -> None:
     figure = loop_run.plot(path=tmp_path / "run.png")
     titles = [axes.get_title(loc="left") for axes in figure.axes]

@@ -607,7 +607,7 @@ def test_a_start_on_a_kink_is_on_no_side_of_it(tier):
     s.body("hand", 1.3, (-0.1, 0.3, 0.0), (0.2, 0.18, 0.3))
     s.revolute("hinge", "ground", "arm", axis=(0.36, 0.48, 0.8), at=(0.013, -0.196, 0.618))
     spring = {"stiffness": 62.0, "damping": 0.36, "backlash": 0.0}
-    friction, place = mg.DryFriction(0.2, static=0.3), (0.027, -0.196, 0.218)
+    friction, place = mg.DryFriction(0.2, static_friction=0.3), (0.027, -0.196, 0.218)
     s.revolute("wrist", "arm", "hand", axis=(0.6, 0, -0.8), at=place, friction=friction, **spring)
     runs = [
         s.equations(name).simulate(0.4, {"hinge": 0.4, "wrist": 0.0}, max_step=0.4)
@@ -696,7 +696,7 @@ def test_what_is_nothing_but_noise_has_no_kinks(tier):
     s.body("arm", 1.0, (0.3, -0.4, 0.2), (0.2, 0.15, 0.1))
     s.body("nut", 1.3, (-0.1, 0.3, 0.0), (0.2, 0.18, 0.3))
     s.revolute("hinge", "ground", "arm", axis="z")
-    friction = mg.DryFriction(20.0, static=30.0, stribeck=0.1, viscous=0.4)
+    friction = mg.DryFriction(20.0, static_friction=30.0, stribeck=0.1, viscous=0.4)
     place = {"axis": (0.6, 0, -0.8), "at": (-0.5, -0.4, -0.6)}
     s.screw("nut", "arm", "nut", pitch=0.15, friction=friction, **place)
     s.torque("motor", "hinge", 2 * mg.sin(2 * s.time))

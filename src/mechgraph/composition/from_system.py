@@ -25,8 +25,8 @@ from ..model.described import Record
 from ..model.description import Description
 from ..model.element import Element
 from ..model.joints import Joint
+from ..model.subsystem import Unit, is_said_again, refuse_unknown
 from ..model.system import Carried, System, carried, freed, unlike
-from ..model.unit import Unit, is_said_again, refuse_unknown
 from ..model.validation import problems
 from ..motion.chart import Chart, Frame, Pair, Pose
 from ..motion.loads import generalized

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arguments import numbers, times
 from ..errors import ArgumentError
-from ..model.limits import Limits
+from ..model.parameter_checks import ParameterChecks
 from ..tables.series import at_times
 from .terms import Terms
 
@@ -38,7 +38,7 @@ class StateReader:
 
     def __init__(self, terms: Terms) -> None:
         self._chart, self._symbols = terms.chart, terms.symbols
-        self._limits = Limits(terms.chart.description, terms.chart.checks)
+        self._limits = ParameterChecks(terms.chart.description, terms.chart.checks)
 
     def __call__(
         self, q: Any, u: Any, t: Any, inputs: Any, parameters: Any, copy: bool = True

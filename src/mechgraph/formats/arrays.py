@@ -23,8 +23,8 @@ from ..arguments import file_path, write_text
 from ..equations import Equations
 from ..errors import ArgumentError, UnsupportedError
 from ..graph import Program
-from ..graph.algebra import Algebra, Text, written
-from ..graph.operations import OPERATIONS, Operation
+from ..graph.algebra import Text
+from ..graph.operations import OPERATIONS
 from ..graph.searches import Lookup
 from .exported import ARGUMENTS, casadi_functions, frames, row_by_row
 
@@ -84,13 +84,14 @@ def _program(function: ca.Function) -> Program:
 def _bound(function: ca.Function, xp: Any, defaults: np.ndarray) -> Callable[..., Any]:
     name, shape, arguments = function.name(), function.size_out(0), tuple(function.name_in())
     program = _program(function)
+    run = on_arrays(program, arguments, xp)
 
     def called(*given: Any, **by_name: Any) -> Any:
         values = _given(name, arguments, given, by_name)
         values = {"t": 0.0, "p": defaults} | values
         arrays = [xp.asarray(values[key]) if key in values else None for key in arguments]
         _fits(name, program, arguments, arrays)
-        flat = evaluated(program, arguments, arrays, xp)
+        flat = run(arrays)
         return flat if shape[1] == 1 else flat.reshape((*flat.shape[:-1], *shape))
 
     called.__name__, called.__doc__ = name, f"{name}({', '.join(arguments)})"
@@ -117,66 +118,87 @@ def _fits(name: str, program: Program, arguments: tuple[str, ...], arrays: list[
             )
 
 
-def evaluated(program: Program, arguments: Sequence[str], arrays: list[Any], xp: Any) -> Any:
-    """The program, operation by operation, on arrays with any leading axes."""
-    zero = 0
-    for array, name in zip(arrays, arguments, strict=True):
-        if name == "t":
-            zero = zero + array * 0
-        elif array is not None and array.shape[-1]:
-            zero = zero + array[..., :1].sum(-1) * 0
-    (outputs,) = program.evaluate(Arrays(program, arguments, arrays, zero, xp))
-    return xp.stack([value + zero for value in outputs], axis=-1)
+def on_arrays(program: Program, arguments: Sequence[str], xp: Any) -> Callable[..., Any]:
+    """The program as a function of arrays with any leading axes, of a library with NumPy's names;
+    an argument that is None is zero."""
+    text = Arrays(arguments)
+    source = [f"def run({', '.join(arguments)}, zero):", *text.body(program)]
+    known: dict[str, Any] = {"np": xp, "nan": math.nan, "inf": math.inf, "erf": _erf(xp)}
+    known |= {name: xp.asarray(values) for name, values in _tables(program).items()}
+    exec("\n".join(source), known)
+
+    def called(arrays: list[Any]) -> Any:
+        zero = 0
+        for array, name in zip(arrays, arguments, strict=True):
+            if name == "t":
+                zero = zero + array * 0
+            elif array is not None and array.shape[-1]:
+                zero = zero + array[..., :1].sum(-1) * 0
+        none = [xp.asarray(np.zeros(size)) for size in program.sizes]
+        given = [own if x is None else x for x, own in zip(arrays, none, strict=True)]
+        return known["run"](*given, zero)
+
+    return called
 
 
-def _function(operation: Operation) -> Callable[..., Any]:
-    """What an operation is in NumPy, as a function of the library and the operands."""
-    letters = "ab"[: operation.arity]
-    return eval(f"lambda np, erf, {', '.join(letters)}: {written(operation.numpy, [*letters])}")
+def _erf(xp: Any) -> Callable[[Any], Any]:
+    """The error function, which is not among the plain functions of most libraries."""
+    if xp is np or hasattr(xp, "erf"):
+        return scipy.special.erf if xp is np else xp.erf
+    return lambda x: door.library("jax.scipy.special").erf(x)
 
 
-FUNCTIONS = {name: _function(each) for name, each in OPERATIONS.items()}
+def _tables(program: Program) -> dict[str, np.ndarray]:
+    """The knots and columns of tables, by names."""
+    found = {f"{name}_knots": knots for name, (knots, _) in program.tables.items()}
+    for name, (_, columns) in program.tables.items():
+        found |= {f"{name}_column_{k + 1}": c.copy() for k, c in enumerate(columns.T)}
+    return found
 
 
-class Arrays(Algebra[Any]):
-    """Arrays of a library with NumPy's names, with a zero of their common shape."""
+NUMPY = {name: each.numpy for name, each in OPERATIONS.items()}
 
-    language, operations = "arrays", FUNCTIONS
 
-    def __init__(
-        self, program: Program, arguments: Sequence[str], arrays: list[Any], zero: Any, xp: Any
-    ) -> None:
-        self.tables, self.arguments, self.arrays = program.tables, arguments, arrays
-        self.zero, self.xp = zero, xp
+class NumPy(Text):
+    """Lines of Python with NumPy's functions; ``zero`` is a zero of the shape of all leading
+    axes."""
 
-    def constant(self, value: float) -> Any:
-        return self.zero + value
+    language, operations, line = "NumPy", NUMPY, "    {name} = {text}"
 
-    def input(self, argument: int, place: int) -> Any:
-        array = self.arrays[argument]
-        if array is None:
-            return self.zero
-        own = array if self.arguments[argument] == "t" else array[..., place]
-        return own + self.zero
+    def __init__(self, arguments: Sequence[str]) -> None:
+        super().__init__()
+        self.arguments = arguments
 
-    def operation(self, name: str, operands: list[Any]) -> Any:
-        return FUNCTIONS[name](self.xp, self._erf, *operands)
+    def constant(self, value: float) -> str:
+        return super().constant(value) if math.isfinite(value) else f"({value!r})"
 
-    def _erf(self, x: Any) -> Any:
-        """The error function, which is not among the plain functions of most libraries."""
-        if hasattr(self.xp, "erf"):
-            return self.xp.erf(x)
-        return (scipy.special if self.xp is np else door.library("jax.scipy.special")).erf(x)
+    def input(self, argument: int, place: int) -> str:
+        name = self.arguments[argument]
+        return "t" if name == "t" else f"{name}[..., {place}]"
 
-    def piece(self, name: str, table: Lookup, at: list[Any]) -> Any:
+    def piece(self, name: str, table: Lookup, at: list[str]) -> str:
         if table.is_pick:
-            return (at[0] - 1.0) * table.row + (at[1] - 1.0)
-        knots = self.xp.asarray(self.tables[name][0])
-        return self.zero + self.xp.searchsorted(knots, at[0], side="right")
+            return f"(({at[0]} - 1.0) * {table.row}.0 + ({at[1]} - 1.0))"
+        return f'(zero + np.searchsorted({name}_knots, {at[0]}, side="right"))'
 
-    def entry(self, name: str, table: Lookup, place: int, piece: Any) -> Any:
-        column = self.xp.asarray(np.ascontiguousarray(self.tables[name][1][:, place - 1]))
-        return self.xp.take(column, self.xp.asarray(piece, dtype=int), mode="clip")
+    def entry(self, name: str, table: Lookup, place: int, piece: str) -> str:
+        return f'np.take({name}_column_{place}, np.asarray({piece}, int), mode="clip")'
+
+    def body(self, program: Program) -> list[str]:
+        """The lines of a function that returns the results along one axis."""
+        (outputs,) = program.evaluate(self)
+        results = ", ".join(f"{text} + zero" for text in outputs)
+        return [*self.lines, f"    return np.stack([{results}], axis=-1)"]
+
+
+class Arrays(NumPy):
+    """The same with arrays wherever numbers stand, which some libraries ask for."""
+
+    def constant(self, value: float) -> str:
+        return f"(zero + {super().constant(value)})"
+
+    def input(self, argument: int, place: int) -> str:
+        return f"({super().input(argument, place)} + zero)"
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -216,13 +238,14 @@ def export_numpy(
     }
     made = casadi_functions(equations, functions)
     programs = {name: _program(function) for name, function in made.items()}
+    tables = {name: values for p in programs.values() for name, values in _tables(p).items()}
     parts = [
         MODULE_HEAD.format(
             title=_quoted(equations.terms.name),
             lists="\n".join(f"{key} = {list(names)!r}" for key, names in lists.items()),
             defaults=[float(x) for x in equations.terms.symbols.defaults],
         ),
-        *dict.fromkeys(text for p in programs.values() for text in _tables(p)),
+        *(f"{name} = np.array({values.tolist()!r})" for name, values in tables.items()),
     ]
     for name, function in made.items():
         parts.append(_printed(programs[name], function))
@@ -254,48 +277,6 @@ def _quoted(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"""', "'''")
 
 
-def _tables(program: Program) -> list[str]:
-    """The data of tables, as arrays of the module."""
-    texts = []
-    for name, (knots, columns) in program.tables.items():
-        texts.append(f"{name}_knots = np.array({knots.tolist()!r})")
-        texts += [
-            f"{name}_column_{k + 1} = np.array({column.tolist()!r})"
-            for k, column in enumerate(columns.T)
-        ]
-    return texts
-
-
-NUMPY = {name: each.numpy for name, each in OPERATIONS.items()}
-
-
-class NumPy(Text):
-    """Lines of Python with NumPy's functions."""
-
-    language = "NumPy"
-    operations = NUMPY
-    line = "    {name} = {text}"
-
-    def __init__(self, arguments: Sequence[str]) -> None:
-        super().__init__()
-        self.arguments = arguments
-
-    def constant(self, value: float) -> str:
-        return super().constant(value) if math.isfinite(value) else f"float({str(value)!r})"
-
-    def input(self, argument: int, place: int) -> str:
-        name = self.arguments[argument]
-        return "t" if name == "t" else f"{name}[..., {place}]"
-
-    def piece(self, name: str, table: Lookup, at: list[str]) -> str:
-        if table.is_pick:
-            return f"(({at[0]} - 1.0) * {table.row}.0 + ({at[1]} - 1.0))"
-        return f'(1.0 * np.searchsorted({name}_knots, {at[0]}, side="right"))'
-
-    def entry(self, name: str, table: Lookup, place: int, piece: str) -> str:
-        return f'np.take({name}_column_{place}, np.asarray({piece}, int), mode="clip")'
-
-
 def _printed(program: Program, function: ca.Function) -> str:
     arguments, shape = function.name_in(), function.size_out(0)
     start = {"t": "0.0", "p": "VALUES"}
@@ -306,13 +287,10 @@ def _printed(program: Program, function: ca.Function) -> str:
     }
     given = [f"{name}={start[name]}" if name in start else name for name in arguments]
     vectors = ", ".join(name for name in arguments if name != "t")
-    numpy = NumPy(arguments)
-    outputs = ", ".join(f"{text} + zero" for text in program.evaluate(numpy)[0])
     matrix = "" if shape[1] == 1 else f".reshape(*zero.shape, {shape[0]}, {shape[1]})"
     lines = [
         f"def {function.name()}({', '.join(given)}):",
         f"    t, {vectors}, zero = _given(t, {vectors})",
-        *numpy.lines,
-        f"    return np.stack([{outputs}], axis=-1){matrix}",
+        *NumPy(arguments).body(program),
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + matrix + "\n"

@@ -20,7 +20,7 @@ from ..equations import Equations
 from ..errors import ArgumentError, UnsupportedError, shown
 from ..graph import trace
 from ..graph.operations import OPERATIONS
-from .arrays import evaluated
+from .arrays import on_arrays
 from .exported import Exported, casadi_function, exported, frames, symbols
 from .plain_c import Programs, in_precision, in_single, plain_functions
 
@@ -519,7 +519,7 @@ def _in_single(model: _Model, key: str) -> Callable[..., np.ndarray]:
     def run(name: str, arguments: tuple[str, ...], *given: Any) -> np.ndarray:
         program, arrays = in_single(model.programs[name][0]), [np.float32(x) for x in given]
         with np.errstate(all="ignore"):
-            return np.asarray(evaluated(program, arguments, arrays, np))
+            return np.asarray(on_arrays(program, arguments, np)(arrays))
 
     def function(*given: Any) -> np.ndarray:
         made = run(key, arguments, *given)

@@ -28,7 +28,7 @@
 enum { TIME = 0, STATES = 1, DERIVATIVES = STATES + NY, PARAMETERS = DERIVATIVES + NY, INPUTS = PARAMETERS + NP,
        OUTPUTS = INPUTS + NW, INDICATORS = OUTPUTS + NO, VARIABLES = INDICATORS + NZ };
 enum { OK, WARNING, DISCARD, ERROR }; /* what functions return: good, good, perhaps better elsewhere, wrong */
-enum { ROWS = 2, SETTLING = 60, SMALL = 300 };
+enum { ROWS = 2, RETURNS = 60, SMALL = 300 };
 
 #ifdef _WIN32
 #define FMI_EXPORT __declspec(dllexport)
@@ -95,7 +95,7 @@ static int all_finite(const double *values, long count) {
 
 static Run new_run(void) {
     Run r = {.n = NY, .moving = NY, .surfaces = NZ, .pieces = PIECES, .width = NX, .rows = ROWS, .load = LOAD};
-    r.longest = r.blind = INFINITY, r.watching = NY <= SMALL;
+    r.longest = r.max_step_unobserved = INFINITY, r.watching = NY <= SMALL;
 #if NC
     r.margins = NM;
 #endif
@@ -112,7 +112,7 @@ static size_t model_size(void) {
 /* Everything that the integrator points to lies in the model. */
 static void connect(Model *m) {
     Run *r = &m->run;
-    r->flow = flow, r->keep = KEEPING ? way_back : NULL, r->surface = surface;
+    r->flow = flow, r->project = KEEPING ? way_back : NULL, r->surface = surface;
     r->work = m->work;
     run_create(r, m->memory);
 #if NC
@@ -204,9 +204,9 @@ static double distance(Model *m) {
 }
 
 /* Steps of Newton's method back to the constraints. */
-static int settle(Model *m) {
+static int bring_back(Model *m) {
     double left = 0;
-    for (int k = 0; KEEPING && k < SETTLING; k++) {
+    for (int k = 0; KEEPING && k < RETURNS; k++) {
         left = distance(m);
         if (!isfinite(left)) break;
         memcpy(m->x, m->kept, NY * sizeof(double));
@@ -353,7 +353,7 @@ static int directional(Model *m, const unsigned *unknowns, size_t count, const u
 /* --- contacts ----------------------------------------------------------------------------------------------------- */
 
 #if NC
-/* Whether a margin has fallen through zero since the contacts settled; what was on no side yet may be on one now. */
+/* Whether a margin has fallen through zero since the contacts were resolved; what was on no side yet may be on one now. */
 static int has_met(Model *m) {
     int met = 0;
     indicate(m);
@@ -377,7 +377,7 @@ static void slacken(Model *m) {
 }
 
 /* Impacts at this state, and the modes of the contacts after them. */
-static int settle_contacts(Model *m) {
+static int resolve_contacts(Model *m) {
     static const char *const failures[] = {"", "surfaces are driven into each other", "impacts do not come to an end",
                                            "the motion is not a number at an impact", "there is no memory for an impact"};
     double t = m->x[NY];
@@ -405,8 +405,8 @@ static int settle_contacts(Model *m) {
     return status;
 }
 
-/* The first settling; a start in which surfaces overlap is refused. */
-static int settle_first(Model *m) {
+/* The first time; a start in which surfaces overlap is refused. */
+static int resolve_first(Model *m) {
     double gaps[2 * NC];
     contact_gaps_run(m->x, m->work, gaps);
     for (long k = 0; k < NC; k++)
@@ -414,12 +414,12 @@ static int settle_first(Model *m) {
             m->trouble = "surfaces overlap at the start, or joints are beyond their limits";
             return ERROR;
         }
-    return settle_contacts(m);
+    return resolve_contacts(m);
 }
 #else
 static int has_met(Model *m) { (void)m; return 0; }
-static int settle_contacts(Model *m) { (void)m; return OK; }
-static int settle_first(Model *m) { (void)m; return OK; }
+static int resolve_contacts(Model *m) { (void)m; return OK; }
+static int resolve_first(Model *m) { (void)m; return OK; }
 #endif
 
 /* --- the life of a model ------------------------------------------------------------------------------------------ */
@@ -430,8 +430,8 @@ static void experiment(Model *m, int has_tolerance, double tolerance, double sta
 }
 
 static int end_initialization(Model *m) {
-    if (check_limits(m) || settle(m)) return ERROR;
-    int status = settle_first(m);
+    if (check_limits(m) || bring_back(m)) return ERROR;
+    int status = resolve_first(m);
     if (status > WARNING || derivatives(m)) return ERROR;
     m->is_running = 1;
     return status;
@@ -440,12 +440,12 @@ static int end_initialization(Model *m) {
 /* Whether a state has drifted so far that it should be brought back. */
 static int has_drifted(Model *m) { return KEEPING && distance(m) > SLACK * m->tolerance; }
 
-/* At an event: contacts settle, and a state that has drifted is brought back; whether it has changed. */
+/* At an event: contacts are resolved, and a state that has drifted is brought back; whether it has changed. */
 static int update(Model *m, int *changed) {
     int status = OK, met = has_met(m);
-    if (met) status = settle_contacts(m);
+    if (met) status = resolve_contacts(m);
     *changed = met || has_drifted(m);
-    if (status <= WARNING && has_drifted(m) && settle(m)) status = ERROR;
+    if (status <= WARNING && has_drifted(m) && bring_back(m)) status = ERROR;
     return status;
 }
 
@@ -490,7 +490,7 @@ static void look_up(Model *m) {
 /* A margin of contacts has fallen. */
 static int resolve_here(Model *m) {
     look_up(m);
-    int status = settle_contacts(m);
+    int status = resolve_contacts(m);
     if (status <= WARNING) go_on(m);
     return status;
 }

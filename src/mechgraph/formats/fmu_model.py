@@ -19,7 +19,7 @@ from ..equations import Equations
 from ..errors import UnsupportedError
 from ..graph.kinks import pieces
 from ..kernels.flow import Flow
-from ..model.limits import Fraction, Limit
+from ..model.parameter_checks import Fraction, Limit
 from ..runtime.contact_resolver import Layout
 from ..studies.contact.modes import Contacts
 from ..studies.contact.resolution import expressions, layout

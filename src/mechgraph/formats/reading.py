@@ -19,13 +19,13 @@ from ..model.bodies import Marker
 from ..model.contact.surfaces import Surface
 from ..model.fields import ANYTHING, fields_of
 from ..model.joints import Chain
-from ..model.looks import Look
 from ..model.system import System
+from ..model.visuals import Visual
 from ..motion.speeds import joint_chart
 from ..studies.simulation.simulate import simulate
 from ..tables.grid import Grid
 from ..tables.table import Table
-from . import document, looks
+from . import document, meshes
 from .document import Node
 from .grammar import Formula, evaluate
 from .values import Values
@@ -36,7 +36,7 @@ SUFFIXES = (".yaml", ".yml", ".json")
 OPTIONS = [*inspect.signature(simulate).parameters][3:]  # but for what is said elsewhere
 SECTIONS = (
     "mechgraph", "title", "name", "gravity", "plane", "tables", "parameters", "inputs",
-    "bodies", "markers", "placed", "joints", "forces", "constraints", "speeds", "outputs", "looks",
+    "bodies", "markers", "placed", "joints", "forces", "constraints", "speeds", "outputs", "visual",
     "order", "start", "guess", "duration", "options",
 )  # fmt: skip
 ORDERED = (
@@ -114,7 +114,7 @@ class Reading(Values):
             "constraints": lambda name, node: self._element(name, node, kinds.CONSTRAINTS),
             "speeds": lambda name, node: self._said(self.system.speed, name, node),
             "outputs": self._output,
-            "looks": self._looks,
+            "visual": self._visuals,
         }
 
     def _header(self, sections: dict[str, Node]) -> None:
@@ -254,16 +254,16 @@ class Reading(Values):
     def _output(self, name: str, node: Node) -> None:
         self.system.output(name, self._formula(node))
 
-    def _looks(self, name: str, node: Node) -> None:
+    def _visuals(self, name: str, node: Node) -> None:
         """How a body is drawn: shapes, and meshes of files."""
         if name != "ground" and name not in self.system.bodies:
             raise ModelError(unknown("body", name, ["ground", *self.system.bodies]))
         if not isinstance(node.value, list):
             raise ModelError(f"must be a list of shapes and meshes, got {shown(node.plain())}")
-        self.system._looks[name] = tuple(self._look(name, item) for item in node.value)
+        self.system._visuals[name] = tuple(self._look(name, item) for item in node.value)
         self.system._snapshot = None
 
-    def _look(self, body: str, node: Node) -> Look:
+    def _look(self, body: str, node: Node) -> Visual:
         given = self._given(node)
         if "mesh" not in given:
             found = self._typed(node)
@@ -276,7 +276,9 @@ class Reading(Values):
             if key in given
         }
         place = Marker(body, self.system._known(body), **where)
-        return looks.mesh_of({key: item.plain() for key, item in given.items()}, place, self.folder)
+        return meshes.mesh_of(
+            {key: item.plain() for key, item in given.items()}, place, self.folder
+        )
 
     def _placed(self, name: str, node: Node) -> None:
         given = self._given(node)

@@ -132,7 +132,7 @@ def model_schema() -> dict[str, Any]:
             "constraints": _section(_one_of(_words(kinds.CONSTRAINTS))),
             "speeds": _section(_arguments(System.speed)),
             "outputs": _section({"$ref": "#/$defs/formula"}),
-            "looks": _section(
+            "visual": _section(
                 {"type": "array", "items": {"anyOf": [MESH, {"$ref": "#/$defs/typed"}]}}
             ),
             "order": _section({"type": "array", "items": {"type": "string"}}),

@@ -53,6 +53,8 @@ CALLED: dict[str, str] = {
 }
 # of a table over two numbers, by how often it is differentiated
 PARTS: dict[tuple[int, ...], str] = {(0, 0): "inside", (0, 1): "slope_y", (1, 0): "slope_x"}
+# of what a motion answers, where that is no vector
+SHAPES = {"rotation": (3, 3), "coordinate": (1, 1), "speed": (1, 1)}
 RESERVED = {*FUNCTIONS, *MOTION, "pi", "and", "or", "not"}
 
 
@@ -182,42 +184,28 @@ def _in_brackets(value: Spelled, tight: int) -> str:
 # --- functions ------------------------------------------------------------------------------------
 
 
-class NotedMotion:
-    """A motion that answers with symbols, and notes the question that each stands for."""
+class RecordedMotion:
+    """A motion that answers the questions of ``grammar.MOTION`` with symbols, and records the text
+    of the question that each stands for."""
 
     def __init__(self, time: SX) -> None:
         self.time = time
         self._asked: dict[str, SX] = {}
         self.texts: dict[int, str] = {}
 
-    def position(self, place: Any, in_frame: Any = None) -> SX:
-        return self._answer("position", (3, 1), place, in_frame)
+    def __getattr__(self, word: str) -> Callable[..., SX]:
+        if word not in MOTION:
+            raise AttributeError(f"a motion in a file has no {word!r}", name=word, obj=self)
 
-    def velocity(self, place: Any, in_frame: Any = None) -> SX:
-        return self._answer("velocity", (3, 1), place, in_frame)
+        def answer(place: Any, in_frame: Any = None) -> SX:
+            return self._answer(word, SHAPES.get(word, (3, 1)), place, in_frame)
 
-    def acceleration(self, place: Any, in_frame: Any = None) -> SX:
-        return self._answer("acceleration", (3, 1), place, in_frame)
-
-    def angular_velocity(self, place: Any, in_frame: Any = None) -> SX:
-        return self._answer("angular_velocity", (3, 1), place, in_frame)
-
-    def angular_acceleration(self, place: Any, in_frame: Any = None) -> SX:
-        return self._answer("angular_acceleration", (3, 1), place, in_frame)
-
-    def rotation(self, place: Any, in_frame: Any = None) -> SX:
-        return self._answer("rotation", (3, 3), place, in_frame)
+        return answer
 
     def axis(self, place: Any, direction: Any, in_frame: Any = None) -> SX:
         if not isinstance(direction, str):
             return self.rotation(place, in_frame) @ SX(ca.DM(list(map(float, direction))))
         return self._answer("axis", (3, 1), place, in_frame, f", {direction}")
-
-    def coordinate(self, name: str) -> SX:
-        return self._answer("coordinate", (1, 1), name)
-
-    def speed(self, name: str) -> SX:
-        return self._answer("speed", (1, 1), name)
 
     def _answer(
         self, word: str, shape: tuple[int, int], place: Any, frame: Any = None, more: str = ""
@@ -257,7 +245,7 @@ def function_text(
             value = function(*symbols)
             known |= {s.__hash__(): n for s, n in zip(symbols, arguments, strict=True)}
         else:
-            m = NotedMotion(time)
+            m = RecordedMotion(time)
             value = function(m)
             known |= m.texts
         return _entries(value, known, tables)

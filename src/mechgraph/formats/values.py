@@ -18,14 +18,14 @@ from ..model.contact.friction import Friction
 from ..model.described import Described
 from ..model.element import Element
 from ..model.fields import Field, Kind, fields_of
+from ..model.joint_friction import DryFriction
+from ..model.joint_limits import Limits
 from ..model.joints import Joint, JointKind
-from ..model.placed import PlacedFunction
-from ..model.rubbing import DryFriction
 from ..model.speeds import Speed
-from ..model.stops import Limits
+from ..model.subsystem import Unit
+from ..model.subsystem_view import PlacedFunction
 from ..model.system import System
 from ..model.transitions import Transition, ball, move, rot, screw
-from ..model.unit import Unit
 from ..tables.table import Table
 from .document import Node
 from .grammar import Formula, asks_motion, evaluate, words

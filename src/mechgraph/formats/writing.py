@@ -19,16 +19,16 @@ from ..model.contact.friction import Friction
 from ..model.described import Described, canonical
 from ..model.description import Description
 from ..model.fields import ANYTHING, Field, fields_of
+from ..model.joint_friction import DryFriction
+from ..model.joint_limits import Limits
 from ..model.joint_options import fitted
 from ..model.joints import Chain, Joint
-from ..model.looks import Mesh
-from ..model.rubbing import DryFriction
-from ..model.stops import Limits
+from ..model.subsystem import Unit
 from ..model.transitions import Ball, Directed, Rotation, Screw, Transition, Translation
-from ..model.unit import Unit
+from ..model.visuals import Mesh
 from ..tables.grid import Grid
 from ..tables.table import Table
-from . import document, looks
+from . import document, meshes
 from .grammar import Formula
 from .reading import ORDERED, VERSION, Reading
 from .spelling import Tables, function_text, name_text, noted, spelled
@@ -83,7 +83,7 @@ class Writing:
                 for n, v in said.outputs.items()
                 if n not in self.inner["outputs"]
             },
-            "looks": self._looks(),
+            "visual": self._visuals(),
         }
         if self.problems:
             raise ModelError(self.problems)
@@ -91,12 +91,12 @@ class Writing:
         data |= {key: value for key, value in {"tables": tables, **sections}.items() if value}
         return self._ordered(data)
 
-    def _looks(self) -> dict[str, list[Any]]:
+    def _visuals(self) -> dict[str, list[Any]]:
         """How bodies are drawn; meshes that come from no file are told, and left out."""
-        own = {k: v for k, v in self.said.looks.items() if k not in self.inner["bodies"]}
+        own = {k: v for k, v in self.said.visuals.items() if k not in self.inner["bodies"]}
         data = {
             body: [
-                looks.as_data(x, self.folder) if isinstance(x, Mesh) else self._value(x)
+                meshes.as_data(x, self.folder) if isinstance(x, Mesh) else self._value(x)
                 for x in each
             ]
             for body, each in own.items()

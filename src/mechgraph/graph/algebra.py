@@ -129,8 +129,9 @@ class Expressions(Algebra[SX]):
         return self.inputs[argument][place]
 
     def operation(self, name: str, operands: list[SX]) -> SX:
-        make = SX.unary if len(operands) == 1 else SX.binary
-        return make(CODES[name], *operands)
+        if len(operands) == 1:
+            return SX.unary(CODES[name], operands[0])
+        return SX.binary(CODES[name], operands[0], operands[1])
 
     def call(self, function: ca.Function, place: int, operands: list[SX]) -> SX:
         if place > 0:

@@ -20,6 +20,8 @@ T = TypeVar("T")
 # ("input", argument, index), ("constant", number) or (operation, value numbers …)
 Value = tuple[Any, ...]
 Data = tuple[np.ndarray, np.ndarray]
+INPUT, OUTPUT, CONSTANT, CALL = ca.OP_INPUT, ca.OP_OUTPUT, ca.OP_CONST, ca.OP_CALL
+SQUARE, TWICE, INVERSE, ASSIGN = ca.OP_SQ, ca.OP_TWICE, ca.OP_INV, ca.OP_ASSIGN
 LEAVES = ("input", "constant")
 COMMUTATIVE = {each.name for each in OPERATIONS.values() if each.commutes}
 
@@ -82,19 +84,19 @@ class Program:
     def evaluate(self, algebra: Algebra[T]) -> list[list[T]]:
         """The results on an algebra, entry by entry; what it misses is refused by name."""
         algebra.check(self)
-        values: list[T] = []
-        for number, (name, *operands) in enumerate(self.values):
+        calls, values = self.calls, list[T]()
+        for (name, *operands), uses in zip(self.values, self.uses, strict=True):
             if name == "input":
                 value = algebra.input(*operands)
             elif name == "constant":
                 value = algebra.constant(*operands)
             else:
                 given = [values[k] for k in operands]
-                if name in self.calls:
-                    value = algebra.call(*self.calls[name], given)
+                if name in calls:
+                    value = algebra.call(*calls[name], given)
                 else:
                     value = algebra.operation(name, given)
-                value = algebra.shared(value, name, self.uses[number])
+                value = algebra.shared(value, name, uses)
             values.append(value)
         return [[values[k] for k in output] for output in self.outputs]
 
@@ -127,23 +129,24 @@ def read(function: ca.Function, merged: bool = True) -> Program:
     builder, called = _Builder(merged), _calls(function)
     number, work = builder.number, dict[int, int]()
     outputs: list[list[int]] = [[-1] * function.nnz_out(k) for k in range(function.n_out())]
+    codes, targets = function.instruction_id, function.instruction_output
+    sources, constant = function.instruction_input, function.instruction_constant
     for k in range(function.n_instructions()):
-        code = function.instruction_id(k)
-        target, source = function.instruction_output(k), function.instruction_input(k)
-        if code == ca.OP_OUTPUT:
-            outputs[target[0]][target[1]] = work[source[0]]
-        elif code == ca.OP_CALL:
-            found = builder.call(called[k], [work[slot] for slot in source], len(target))
+        code, target = codes(k), targets(k)
+        if code == OUTPUT:
+            outputs[target[0]][target[1]] = work[sources(k)[0]]
+        elif code == INPUT:
+            work[target[0]] = number(("input", *sources(k)))
+        elif code == CONSTANT:
+            work[target[0]] = number(("constant", constant(k)))
+        elif code == CALL:
+            found = builder.call(called[k], [work[slot] for slot in sources(k)], len(target))
             work |= {slot: n for slot, n in zip(target, found, strict=True) if slot >= 0}
-        elif code == ca.OP_INPUT:
-            work[target[0]] = number(("input", *source))
-        elif code == ca.OP_CONST:
-            work[target[0]] = number(("constant", function.instruction_constant(k)))
         else:
-            work[target[0]] = builder.operation(code, [work[slot] for slot in source])
+            work[target[0]] = builder.operation(code, [work[slot] for slot in sources(k)])
     sizes = tuple(function.nnz_in(i) for i in range(function.n_in()))
     program = Program(builder.values, outputs, sizes, builder.calls, builder.tables)
-    return program.computing(outputs)
+    return program.computing(outputs) if called else program  # all else is used by something
 
 
 def _calls(function: ca.Function) -> dict[int, ca.Function]:
@@ -169,9 +172,9 @@ class _Builder:
         self.tables: dict[str, Data] = {}
 
     def number(self, value: Value) -> int:
-        found = self.known.get(value) if self.merged else None
-        if found is None:
-            found = self.known[value] = len(self.values)
+        following = len(self.values)
+        found = self.known.setdefault(value, following) if self.merged else following
+        if found == following:
             self.values.append(value)
         return found
 
@@ -189,19 +192,19 @@ class _Builder:
         return [first, *(self.number((f"{name}_{k}", first)) for k in range(1, count))]
 
     def operation(self, code: int, arguments: list[int]) -> int:
+        if len(arguments) == 2:
+            name, (a, b) = NAMES[code], arguments
+            if name in COMMUTATIVE and (found := self.known.get((name, b, a))) is not None:
+                return found
+            return self.number((name, a, b))
         a = arguments[0]
-        if code == ca.OP_ASSIGN:
-            return a
-        if code == ca.OP_SQ:
+        if code == SQUARE:
             return self.number(("mul", a, a))
-        if code == ca.OP_TWICE:
+        if code == TWICE:
             return self.number(("add", a, a))
-        if code == ca.OP_INV:
+        if code == INVERSE:
             return self.number(("div", self.number(("constant", 1.0)), a))
-        name = NAMES[code]
-        if name in COMMUTATIVE and (found := self.known.get((name, *arguments[::-1]))) is not None:
-            return found
-        return self.number((name, *arguments))
+        return a if code == ASSIGN else self.number((NAMES[code], a))
 
 
 def _renumbered(value: Value, new: dict[int, int]) -> Value:

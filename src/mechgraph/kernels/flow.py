@@ -88,6 +88,11 @@ class Flow:
             return slope
         return ca.substitute(slope, ca.vertcat(self.q, self.u), self.projected)
 
+    @cached_property
+    def is_timed(self) -> bool:
+        """Whether the slopes depend on time by themselves."""
+        return bool(ca.depends_on(self.slope, self.t))
+
     def closed(self, told: SX, inputs: SX, own: SX, own_rates: SX) -> Flow:
         """The same with ``inputs`` that depend on the state put in for w, and further states;
         ``told`` is what w is from now on."""

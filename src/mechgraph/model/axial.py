@@ -29,7 +29,7 @@ from .constraints import Constraint, Level
 from .element import Action, Wrench
 from .fields import AngleLaw, Axis, Number
 from .joints import Rows
-from .limits import UnitLength
+from .parameter_checks import UnitLength
 
 if TYPE_CHECKING:
     from ..motion.motion import Motion

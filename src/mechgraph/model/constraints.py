@@ -22,7 +22,7 @@ from .bodies import Marker, Place, marker_on
 from .element import Action, Element
 from .fields import ByName, MotionFunction, Number
 from .joints import Coordinate, Joint, Rows, coordinate_name
-from .limits import Limit
+from .parameter_checks import Limit
 
 if TYPE_CHECKING:
     from ..motion.motion import Motion

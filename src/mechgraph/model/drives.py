@@ -14,7 +14,7 @@ from .element import Action, Effort
 from .fields import Law, Number
 from .forces import Force, evaluate
 from .joints import Coordinate, coordinate_name
-from .limits import Limit
+from .parameter_checks import Limit
 
 if TYPE_CHECKING:
     from ..motion.motion import Motion

@@ -11,7 +11,7 @@ from casadi import SX
 
 from .bodies import Marker
 from .described import Described
-from .limits import Limit
+from .parameter_checks import Limit
 
 if TYPE_CHECKING:
     from ..motion.motion import Motion

@@ -22,9 +22,9 @@ from mechgraph.model.elements.transmission import Belt, ElasticBelt, ElasticCoup
 from mechgraph.model.elements.wheels import OmniWheel, Tyre, TyreLaw
 from mechgraph.model.fields import AngleLaw, Axis, ByName, Law, MotionFunction, Number, Numbers, Orientation, PerCoordinate, Vector
 from mechgraph.model.forces import BodyTorque, JointTorque, PointForce, SpringDamper
+from mechgraph.model.joint_limits import Backlash
 from mechgraph.model.joint_options import JointFrictionLaw, JointLimits
 from mechgraph.model.joints import Coordinate, Joint, JointKind, JointOrName
-from mechgraph.model.stops import Backlash
 from mechgraph.model.transitions import Transition
 from mechgraph.tables.table import Table
 
@@ -364,15 +364,13 @@ class ElementMethods:
         axes) is zero.
         """
 
-    def rigid_contact(self, name: str, surface: Surface, base: Surface, restitution: Number = 0.0, friction: Number = 0.0, static: Number | None = None, resting: Number = 1e-05, regularization: Number = 1e-05, tangential: Number = 0.0) -> RigidContact:
-        """Surfaces that cannot enter each other: they meet with ``restitution`` (Newton's) and
-        ``tangential`` restitution, press, stick or slide with friction (``friction`` μ, ``static`` μ_s
-        to break away), and part again.
+    def rigid_contact(self, name: str, surface: Surface, base: Surface, restitution: Number = 0.0, friction: Number = 0.0, static_friction: Number | None = None, rebound_threshold: Number = 1e-05, regularization: Number = 1e-05, tangential_restitution: Number = 0.0) -> RigidContact:
+        """Surfaces that cannot enter each other: they meet with restitution, press, stick or slide with
+        friction (μ, and μ_s to break away), and part again.
 
         Each point of contact has two parameters, ``name.touching`` and ``name.sticking`` (0 or 1),
-        which ``simulate`` sets as the motion goes, and ``name.flat`` if it is a ring on a plane. Below
-        the speed ``resting`` it does not rebound. With the slip velocity v and the ``regularization``
-        v₀, sliding friction is
+        which ``simulate`` sets as the motion goes, and ``name.flat`` if it is a ring on a plane. With
+        the slip velocity v and the ``regularization`` v₀, sliding friction is
 
             F = −μ N w/|w|,    w = v + v₀ h,    |w|² = max(w·w + v₀² (1 − h·h), v₀²/4),
 
@@ -381,11 +379,12 @@ class ElementMethods:
         zero elsewhere, which makes it smooth.
 
         restitution: Newton's, from 0 to 1.
-        friction, static: Coulomb's coefficients, of sliding and to break away (``friction`` if not
-            given).
-        resting: speed in m/s below which nothing rebounds.
+        friction, static_friction: Coulomb's coefficients μ and μ_s, of sliding and to break away
+            (``friction`` if not given).
+        rebound_threshold: speed in m/s below which nothing rebounds.
         regularization: speed in m/s of slip that is taken for none.
-        tangential: what part of the slip an impact turns back where friction holds it, from 0 to 1.
+        tangential_restitution: what part of the slip an impact turns back where friction holds it,
+            from 0 to 1.
         """
 
     def fixed_ideal_joint(self, name: str, a: Place, b: Place, axis: Axis = 'z') -> FixedIdealJoint:
@@ -417,16 +416,15 @@ class ElementMethods:
         angle: φ, a number or a function of time, at position level.
         """
 
-    def rigid_rope(self, name: str, path: Sequence[Node], length: Number, restitution: Number = 0.0, resting: Number = 1e-05) -> RigidRope:
+    def rigid_rope(self, name: str, path: Sequence[Node], length: Number, restitution: Number = 0.0, rebound_threshold: Number = 1e-05) -> RigidRope:
         """A rope along a ``path`` of places and pulleys that is never longer than ``length``: slack, or
         taut with its multiplier as tension.
 
-        It comes taut with ``restitution`` (Newton's); below the speed ``resting`` it does not rebound.
         The parameter ``name.touching`` is 1 where it is taut; ``simulate`` sets it as the motion goes.
 
         path: as for ``rope``.
         restitution: Newton's, from 0 to 1.
-        resting: speed in m/s below which nothing rebounds.
+        rebound_threshold: speed in m/s below which nothing rebounds.
         """
 
     def belt(self, name: str, first: Coordinate, second: Coordinate, radii: Vector, crossed: bool = False) -> Belt:

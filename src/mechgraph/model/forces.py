@@ -24,7 +24,7 @@ from .bodies import Marker, Place, marker_on
 from .element import Action, Drawn, Effort, Element, Wrench
 from .fields import Law, Number, Numbers
 from .joints import Coordinate, coordinate_name
-from .limits import Limit
+from .parameter_checks import Limit
 
 if TYPE_CHECKING:
     from ..motion.motion import Motion

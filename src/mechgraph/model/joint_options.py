@@ -17,9 +17,9 @@ from .constraints import Constraint
 from .contact.friction import Friction
 from .fields import Field, Number, Numbers, Orientation, PerCoordinate, Vector
 from .forces import Force, JointSpring, Rotor
+from .joint_friction import DryFriction, JointFriction, SmoothFriction
+from .joint_limits import Backlash, CompliantStop, Limits, RigidStop
 from .joints import Joint, Revolute
-from .rubbing import DryFriction, JointFriction, SmoothFriction
-from .stops import Backlash, CompliantStop, Limits, RigidStop
 from .transitions import Ball
 
 JointLimits: TypeAlias = Annotated[

@@ -32,7 +32,7 @@ from ..vectors import angle_about, axis, normals, quaternion_of, scalar, vee
 from .bodies import ORIGIN, Body, Marker, marker_on
 from .described import Described
 from .fields import Axis, Field, Number, Orientation, Vector
-from .limits import Limit, NotZero, Perpendicular
+from .parameter_checks import Limit, NotZero, Perpendicular
 from .transitions import Ball, Rotation, Screw, Transition, Translation
 
 Rows = list[tuple[str, SX]]

@@ -31,11 +31,11 @@ from .fields import ByName, Field, MotionFunction, Number, Orientation, Vector
 from .forces import Force
 from .joint_options import JointOptions, fittings, is_pin
 from .joints import Free, Joint, JointKind, Planar, Prismatic
-from .looks import Look
 from .planar import NORMALS, read_plane
 from .speeds import Speed
-from .unit import Unit, gravity_told, outer_numbers
+from .subsystem import Unit, gravity_told, outer_numbers
 from .validation import problems, unreached
+from .visuals import Visual
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -91,7 +91,7 @@ class System(ElementMethods, Picklable):
         self._outputs: dict[str, Callable[[Motion], Any]] = {}
         self._units: dict[str, Unit] = {}
         self._speeds: dict[str, Speed] = {}
-        self._looks: dict[str, tuple[Look, ...]] = {}  # by body
+        self._visuals: dict[str, tuple[Visual, ...]] = {}  # by body
         self._names: dict[str, set[str]] = {"ground": {"body"}}  # kinds that have the name
         self._snapshot: Description | None = None
         self.left_out: tuple[str, ...] = ()  # of another program's file that it was read from
@@ -361,8 +361,10 @@ class System(ElementMethods, Picklable):
             self.add(element)
         for key, value in unit.outputs.items():
             self.output(unit.called(key), value)
-        self._looks |= {
-            unit.called(body): look for body, look in inside.looks.items() if body in inside.bodies
+        self._visuals |= {
+            unit.called(body): look
+            for body, look in inside.visuals.items()
+            if body in inside.bodies
         }
         return unit
 
@@ -454,7 +456,7 @@ class System(ElementMethods, Picklable):
                 units=Record(self._units),
                 plane=self.plane,
                 speeds=Record(self._speeds),
-                looks=Record(self._looks),
+                visuals=Record(self._visuals),
             )
         return self._snapshot
 

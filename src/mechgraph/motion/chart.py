@@ -30,7 +30,7 @@ from ..model.bodies import Marker, Massive
 from ..model.constraints import Constraint
 from ..model.description import Description
 from ..model.joints import Joint
-from ..model.limits import Check
+from ..model.parameter_checks import Check
 from ..numerics.search import search
 from ..vectors import angular_velocity, symbol
 from .motion import ChartMotion

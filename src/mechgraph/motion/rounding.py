@@ -82,6 +82,6 @@ class _Wrong(Expressions):
 
     def shared(self, value: SX, name: str = "", uses: int = 1) -> SX:
         wrong = SX.binary(ca.OP_MUL, value, next(self.factors))
-        if value.element_hash() in self.results:  # the first result of a call, for the others
+        if self.results and value.element_hash() in self.results:  # the first one of a call
             self.results[wrong.element_hash()] = self.results[value.element_hash()]
         return wrong

@@ -30,6 +30,7 @@ import numpy as np
 Array = np.ndarray
 Rows = Callable[[Array, Array], tuple[Array, Array]]  # r (n, m), J (n, m, k) at x (n, …) of lanes
 Move = Callable[[Array, Array], Array]  # x ⊕ δ, of n lanes
+Step = Callable[[Array, Array, Array, Array], Array]  # δ from x, r, J and μ, of n lanes
 
 EPSILON = float(np.finfo(float).eps)
 EXACT = 4 * EPSILON  # of |r| for each row, in scale: some operations of size one have gone into it
@@ -47,14 +48,32 @@ class Found(NamedTuple):
     J: Array
 
 
+def damped_step(x: Array, r: Array, J: Array, mu: Array) -> Array:
+    """δ of least |J δ + r|² + μ |δ|², lane by lane, wherever x is."""
+    U, sigma, Vt = np.linalg.svd(J, full_matrices=False)
+    return -_transposed(Vt, sigma / (sigma**2 + mu[..., None]) * _transposed(U, r))
+
+
 def search(
-    rows: Rows, move: Move, starts: Array, enough: float | None = None, steps: int = STEPS
+    rows: Rows,
+    move: Move,
+    starts: Array,
+    enough: float | None = None,
+    *,
+    step: Step = damped_step,
+    slow: float = 0.0,
+    rivals: tuple[Array, float] | None = None,
+    steps: int = STEPS,
 ) -> Found:
     """x with r(x) = 0, or of least |r|, from each of the starts (n, …).
 
     rows: r and J at the x of some lanes, in scale.
     move: x ⊕ δ.
     enough: |r| that needs no further step; rounding, if it is not given.
+    step: δ from x, r, J and μ, where something limits it.
+    slow: relative change of |r|² that leads nowhere.
+    rivals: a number for each lane, and an |r|: where one lane comes below it, the others of the
+        same number end.
     """
     x, active = np.array(starts, dtype=float), np.arange(len(starts))
     r, J = rows(x, active)
@@ -67,22 +86,24 @@ def search(
             break
         here = size[active]
         mu = np.maximum(np.minimum(damping[active], here) * here, LEAST)
-        step = damped_step(J[active], r[active], mu)
-        trial = move(x[active], step)
+        delta = step(x[active], r[active], J[active], mu)
+        trial = move(x[active], delta)
         left, slopes = rows(trial, active)
         new = np.linalg.norm(left, axis=-1)
         better = new < here
         won = active[better]
         x[won], r[won], J[won], size[won] = trial[better], left[better], slopes[better], new[better]
         damping[active] *= np.where(better, 0.2, 10.0)
-        active = active[better | (np.linalg.norm(step, axis=-1) > SHORT)]
+        on = np.where(better, new**2 <= (1 - slow) * here**2, _long(delta))
+        active = active[on]
+        if rivals is not None:
+            lost = np.isin(rivals[0], rivals[0][size < rivals[1]]) & (size >= rivals[1])
+            active = active[~lost[active]]
     return Found(x, r, J)
 
 
-def damped_step(J: Array, r: Array, mu: Array) -> Array:
-    """δ of least |J δ + r|² + μ |δ|², lane by lane."""
-    U, sigma, Vt = np.linalg.svd(J, full_matrices=False)
-    return -_transposed(Vt, sigma / (sigma**2 + mu[..., None]) * _transposed(U, r))
+def _long(delta: Array) -> Array:
+    return np.asarray(np.linalg.norm(delta, axis=-1) > SHORT)
 
 
 def least_step(levels: Iterable[tuple[Array, Array]], tolerance: float = RANK) -> Array:

@@ -54,7 +54,7 @@ class Sampling:
 class Stepper:
     """ẏ = flow(y, t, constants), step after step, by a ``method``.
 
-    ``keep`` brings a state back to where it has to stay, ``surface`` has a row for each function
+    ``project`` brings a state back to where it has to stay, ``surface`` has a row for each function
     whose changes of sign in its ``direction`` (0: either) end a step there, if they are
     ``ending`` ones. The first are ``margins``, whose fall ends the work until it is said what to
     do, then ``kinks``; the last ``pieces`` are numbers of pieces, which tell how often others
@@ -62,22 +62,22 @@ class Stepper:
     ``moving`` of y alone. ``signal`` writes into the vector (y, t, constants) what Python has to
     say, before slopes are taken, and before surfaces are if these are ``signalled``. Of
     ``samplings`` the last ``held`` constants are logged. The functions are told ``origin`` + t.
-    Steps are at most ``longest``, and ``blind`` where errors tell nothing. ``watching``: it tells
-    of stiffness.
+    Steps are at most ``longest``, and ``max_step_unobserved`` where errors tell nothing.
+    ``watching``: it tells of stiffness.
     """
 
     def __init__(
         self,
         method: str,
         flow: Routine,
-        keep: Routine | None,
+        project: Routine | None,
         surface: Routine | None,
         moving: int,
         constants: np.ndarray,
         rtol: float,
         atol: float,
         longest: float,
-        blind: float = np.inf,
+        max_step_unobserved: float = np.inf,
         origin: float = 0.0,
         signal: Callable[[np.ndarray], None] | None = None,
         signalled: bool = False,
@@ -92,7 +92,7 @@ class Stepper:
     ) -> None:
         self._c = _steps()
         self._flow = flow
-        self._routines = {"flow": flow, "keep": keep, "surface": surface}
+        self._routines = {"flow": flow, "project": project, "surface": surface}
         self._signal, self._samplings = signal, samplings
         self._hold: dict[str, Any] = {}  # what C points to
         self.raised: BaseException | None = None
@@ -102,7 +102,13 @@ class Stepper:
         sizes |= {"moving": moving, "held": held}
         sizes |= {"margins": margins, "kinks": kinks, "pieces": pieces}
         sizes |= {"samplers": len(samplings), "log_rows": SAMPLES, "load": flow.operations}
-        numbers = {"rtol": rtol, "atol": atol, "longest": longest, "blind": blind, "origin": origin}
+        numbers = {
+            "rtol": rtol,
+            "atol": atol,
+            "longest": longest,
+            "max_step_unobserved": max_step_unobserved,
+            "origin": origin,
+        }
         how = {"method": METHODS[method], "watching": watching, "signalled": 1 + 2 * signalled}
         self.run: Any = structure("Run")(**sizes, **numbers, **how)
         self._create()
@@ -116,7 +122,10 @@ class Stepper:
         self._memory = np.zeros(self._c.run_create(run, None), np.uint8)
         self._c.run_create(run, self._memory.ctypes.data)
         n, count = self.run.n, self.run.surfaces
-        sizes = dict.fromkeys(("y", "ydot", "fresh", "kept"), n) | {"x": self.run.width, "Z": 3 * n}
+        sizes = dict.fromkeys(("y", "ydot", "fresh", "projected"), n) | {
+            "x": self.run.width,
+            "Z": 3 * n,
+        }
         sizes |= {"result": max(n + count, self.run.widest), "trace": ROWS * (n + 1)}
         sizes |= {"log": SAMPLES * (self.run.held + 1) if self._samplings else 0}
         sizes |= {"from": CROSSINGS, "to": CROSSINGS, "events": 2 * NOTES}
@@ -274,9 +283,9 @@ class Stepper:
 
     @property
     def jump(self) -> float:
-        """How far the step that was tried last is off what is kept, relative."""
-        fresh, kept = (self.arrays[name][: self.run.moving] for name in ("fresh", "kept"))
-        return float((np.abs(kept - fresh) / (1 + np.abs(fresh))).max(initial=0.0))
+        """How far the step that was tried last is off its constraints, relative."""
+        fresh, projected = (self.arrays[name][: self.run.moving] for name in ("fresh", "projected"))
+        return float((np.abs(projected - fresh) / (1 + np.abs(fresh))).max(initial=0.0))
 
     def crossings(self) -> list[tuple[int, float, float]]:
         """Of the step that was searched last: which surface changes its sign between which two

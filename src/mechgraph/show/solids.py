@@ -19,8 +19,8 @@ from scipy.spatial.distance import pdist, squareform
 from ..model.bodies import Body, Marker
 from ..model.contact.surfaces import Surface
 from ..model.element import Element
-from ..model.looks import Look, Mesh
 from ..model.transitions import Translation
+from ..model.visuals import Mesh, Visual
 from .meshes import Triangles, triangles_of
 from .palette import color
 from .sample import Sample
@@ -87,7 +87,7 @@ def tint(k: int) -> str:
 def solid(sample: Sample, name: str, tint: str, thickness: float) -> Solid:
     """The shapes of a body or of the ground: as it looks, if that is told; where others look like
     something, a mere frame on another body is not seen."""
-    looks = sample.equations.system.looks
+    looks = sample.equations.system.visuals
     if name in looks:
         return _as_it_looks(sample, name, tint, looks[name])
     if looks and _is_mere_frame(sample, name):
@@ -106,9 +106,9 @@ def solid(sample: Sample, name: str, tint: str, thickness: float) -> Solid:
     return Solid(name, tint, (*rods, *joints), boxes, shells)
 
 
-def _as_it_looks(sample: Sample, name: str, tint: str, looks: Sequence[Look]) -> Solid:
+def _as_it_looks(sample: Sample, name: str, tint: str, looks: Sequence[Visual]) -> Solid:
     """The meshes and surfaces that a file tells."""
-    others = sample.equations.system.looks.values()
+    others = sample.equations.system.visuals.values()
     count = sum(isinstance(look, Mesh) for each in others for look in each)
     most = MOST_TRIANGLES // max(count, 1)
     meshes = [triangles_of(look, tint, most) for look in looks if isinstance(look, Mesh)]

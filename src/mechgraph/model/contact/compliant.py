@@ -15,7 +15,7 @@ from ..element import Action
 from ..fields import Number
 from ..forces import Force
 from ..joints import Rows
-from ..limits import Limit
+from ..parameter_checks import Limit
 from .friction import Friction, FrictionLaw
 from .pairs import Contact, SurfacePair, surface_pairs
 from .rolling import SurfaceConstraint, SurfaceElement, tangential

@@ -13,7 +13,7 @@ from ..constraints import Level
 from ..element import Action
 from ..fields import Number
 from ..joints import Rows
-from ..limits import Fraction, Limit
+from ..parameter_checks import Fraction, Limit
 from .pairs import Contact, SurfacePair
 from .rolling import SurfaceConstraint, tangential
 from .surfaces import Surface
@@ -26,14 +26,12 @@ SOFT = 0.5  # part of the regularization below which w is no direction any more
 
 
 class RigidContact(SurfaceConstraint, Switched):
-    """Surfaces that cannot enter each other: they meet with ``restitution`` (Newton's) and
-    ``tangential`` restitution, press, stick or slide with friction (``friction`` μ, ``static`` μ_s
-    to break away), and part again.
+    """Surfaces that cannot enter each other: they meet with restitution, press, stick or slide with
+    friction (μ, and μ_s to break away), and part again.
 
     Each point of contact has two parameters, ``name.touching`` and ``name.sticking`` (0 or 1),
-    which ``simulate`` sets as the motion goes, and ``name.flat`` if it is a ring on a plane. Below
-    the speed ``resting`` it does not rebound. With the slip velocity v and the ``regularization``
-    v₀, sliding friction is
+    which ``simulate`` sets as the motion goes, and ``name.flat`` if it is a ring on a plane. With
+    the slip velocity v and the ``regularization`` v₀, sliding friction is
 
         F = −μ N w/|w|,    w = v + v₀ h,    |w|² = max(w·w + v₀² (1 − h·h), v₀²/4),
 
@@ -42,11 +40,12 @@ class RigidContact(SurfaceConstraint, Switched):
     zero elsewhere, which makes it smooth.
 
     restitution: Newton's, from 0 to 1.
-    friction, static: Coulomb's coefficients, of sliding and to break away (``friction`` if not
-        given).
-    resting: speed in m/s below which nothing rebounds.
+    friction, static_friction: Coulomb's coefficients μ and μ_s, of sliding and to break away
+        (``friction`` if not given).
+    rebound_threshold: speed in m/s below which nothing rebounds.
     regularization: speed in m/s of slip that is taken for none.
-    tangential: what part of the slip an impact turns back where friction holds it, from 0 to 1.
+    tangential_restitution: what part of the slip an impact turns back where friction holds it,
+        from 0 to 1.
     """
 
     def __init__(
@@ -56,22 +55,34 @@ class RigidContact(SurfaceConstraint, Switched):
         base: Surface,
         restitution: Number = 0.0,
         friction: Number = 0.0,
-        static: Number | None = None,
-        resting: Number = 1e-5,
+        static_friction: Number | None = None,
+        rebound_threshold: Number = 1e-5,
         regularization: Number = 1e-5,
-        tangential: Number = 0.0,
+        tangential_restitution: Number = 0.0,
     ) -> None:
         super().__init__(name, surface, base)
         self.restitution = scalar(restitution, "restitution")
         self.friction = scalar(friction, "friction")
-        self.static = self.friction if static is None else scalar(static, "static")
-        self.resting = scalar(resting, "resting")
+        self.static_friction = (
+            self.friction if static_friction is None else scalar(static_friction, "static_friction")
+        )
+        self.rebound_threshold = scalar(rebound_threshold, "rebound_threshold")
         self.regularization = scalar(regularization, "regularization")
-        self.tangential = scalar(tangential, "tangential")
+        self.tangential_restitution = scalar(tangential_restitution, "tangential_restitution")
         self.limits += [
-            *(Fraction(what, getattr(self, what)) for what in ("restitution", "tangential")),
-            *(Limit(what, getattr(self, what), positive=False) for what in ("friction", "resting")),
-            Limit("static minus sliding friction", self.static - self.friction, positive=False),
+            *(
+                Fraction(what, getattr(self, what))
+                for what in ("restitution", "tangential_restitution")
+            ),
+            *(
+                Limit(what, getattr(self, what), positive=False)
+                for what in ("friction", "rebound_threshold")
+            ),
+            Limit(
+                "static minus sliding friction",
+                self.static_friction - self.friction,
+                positive=False,
+            ),
             Limit("regularization", self.regularization),
         ]
         self.switches = [[symbol(name) for name in self.switch_names(pair)] for pair in self.pairs]
@@ -130,7 +141,7 @@ class RigidContact(SurfaceConstraint, Switched):
             for _ in pair.locating_rows(m):
                 next(positions)
             level = tuple(next(positions) for _ in pair.level_rows(m))
-            slip = () if self.static.is_zero() else (next(velocities), next(velocities))
+            slip = () if self.static_friction.is_zero() else (next(velocities), next(velocities))
             found.append(PointRows(gap, slip, level))
         return found
 
@@ -151,7 +162,7 @@ class RigidContact(SurfaceConstraint, Switched):
         return rows
 
     def velocity(self, m: Motion) -> Rows:
-        if self.static.is_zero():
+        if self.static_friction.is_zero():
             return []
         rows: Rows = []
         for pair, contact, touching, sticking in self._switched(m):

@@ -16,7 +16,7 @@ from ..constraints import Constraint
 from ..element import Action, Drawn, Element, Wrench
 from ..fields import Axis
 from ..joints import Joint, Rows
-from ..limits import Limit, UnitLength
+from ..parameter_checks import Limit, UnitLength
 from .friction import Friction, FrictionLaw
 from .pairs import Contact, SurfacePair, surface_pairs
 from .surfaces import Surface

@@ -28,7 +28,7 @@ from ...vectors import NO_NUMBER, column, scalar
 from ..bodies import Body, Marker, Place, marker_on
 from ..described import Described
 from ..fields import Number, PointFunction, Vector
-from ..limits import Limit
+from ..parameter_checks import Limit
 
 
 class Surface(Described):

@@ -24,7 +24,7 @@ from ..bodies import Marker, Place, marker_on
 from ..element import Action
 from ..fields import Number
 from ..forces import Force
-from ..limits import Limit
+from ..parameter_checks import Limit
 from .measure import measured
 
 if TYPE_CHECKING:

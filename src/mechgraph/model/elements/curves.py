@@ -15,7 +15,7 @@ from ...errors import ModelError, shown
 from ...vectors import NOT_AN_EXPRESSION, column, scalar
 from ..described import Described
 from ..fields import CurveFunction, Number, Vector
-from ..limits import Limit
+from ..parameter_checks import Limit
 
 SAMPLES = 96  # of a curve, among which a point on it is looked for first
 

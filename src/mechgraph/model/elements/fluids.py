@@ -14,7 +14,7 @@ from ..contact.pairs import velocity_at
 from ..element import Action, Wrench
 from ..fields import Number, Numbers, Vector
 from ..forces import Force
-from ..limits import Limit
+from ..parameter_checks import Limit
 from .measure import Measure, measured
 
 if TYPE_CHECKING:

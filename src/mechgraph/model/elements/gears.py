@@ -31,7 +31,7 @@ from ..element import Action, Drawn, Element, Wrench
 from ..fields import Number, Vector
 from ..forces import Force
 from ..joints import Joint, JointOrName, Revolute, Rows
-from ..limits import Limit
+from ..parameter_checks import Limit
 
 if TYPE_CHECKING:
     from ...motion.motion import Motion

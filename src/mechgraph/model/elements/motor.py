@@ -17,7 +17,7 @@ from ..element import Action, Effort
 from ..fields import Number
 from ..forces import Force
 from ..joints import Coordinate, coordinate_name
-from ..limits import Limit
+from ..parameter_checks import Limit
 
 if TYPE_CHECKING:
     from ...motion.motion import Motion

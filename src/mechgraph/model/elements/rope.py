@@ -34,7 +34,7 @@ from ..element import Action
 from ..fields import Field, Number
 from ..forces import Force
 from ..joints import Rows
-from ..limits import Fraction, Limit
+from ..parameter_checks import Fraction, Limit
 from .measure import Measure, measured
 
 if TYPE_CHECKING:
@@ -218,12 +218,11 @@ class RigidRope(Switched):
     """A rope along a ``path`` of places and pulleys that is never longer than ``length``: slack, or
     taut with its multiplier as tension.
 
-    It comes taut with ``restitution`` (Newton's); below the speed ``resting`` it does not rebound.
     The parameter ``name.touching`` is 1 where it is taut; ``simulate`` sets it as the motion goes.
 
     path: as for ``rope``.
     restitution: Newton's, from 0 to 1.
-    resting: speed in m/s below which nothing rebounds.
+    rebound_threshold: speed in m/s below which nothing rebounds.
     """
 
     overlap = "ropes are too short at the start: {} m; change the start, or use rope"
@@ -234,16 +233,19 @@ class RigidRope(Switched):
         path: Sequence[Node],
         length: Number,
         restitution: Number = 0.0,
-        resting: Number = 1e-5,
+        rebound_threshold: Number = 1e-5,
     ) -> None:
         self.name, self.path, self.length = name, RopePath(name, path), scalar(length, "length")
         self.restitution = scalar(restitution, "restitution")
-        self.resting, self.taut = scalar(resting, "resting"), symbol(f"{name}.touching")
+        self.rebound_threshold, self.taut = (
+            scalar(rebound_threshold, "rebound_threshold"),
+            symbol(f"{name}.touching"),
+        )
         self.limits = [
             *self.path.limits,
             Limit("length", self.length),
             Fraction("restitution", self.restitution),
-            Limit("resting", self.resting, positive=False),
+            Limit("rebound_threshold", self.rebound_threshold, positive=False),
         ]
 
     def places(self) -> Sequence[Marker]:

@@ -20,7 +20,7 @@ from ..element import Action, Wrench
 from ..fields import Axis, Number, Vector
 from ..forces import Force
 from ..joints import Rows
-from ..limits import Limit, UnitLength
+from ..parameter_checks import Limit, UnitLength
 
 if TYPE_CHECKING:
     from ...motion.motion import Motion

@@ -20,7 +20,7 @@ static void within(Run *r, double part, double *out) {
 static int is_lucky(Run *r) {
     long n = r->n;
     double *defect = r->K + 13 * n; /* the place of a slope that is no longer needed */
-    if (!r->is_explicit || r->short_step || r->roughly) return 0;
+    if (!r->is_explicit || r->short_step || r->rounding_steps) return 0;
     within(r, 0.5, r->stage);
     slopes(r, r->t + 0.5 * r->step, r->stage, defect);
     for (long i = 0; i < n; i++) {
@@ -30,7 +30,7 @@ static int is_lucky(Run *r) {
     return norm(r, defect, r->fresh) > LARGEST_DEFECT;
 }
 
-/* A step to length h without a word to its error: the state at its end, kept, is in `kept`. */
+/* A step to length h without a word to its error: the state at its end, on its constraints, is in `projected`. */
 static double steps_attempt(Run *r, double h) {
     double error = r->stages ? given_step(r, h) : r->method == RADAU ? radau_step(r, h) : INFINITY;
     r->is_explicit = !isfinite(error); /* where Newton's method fails, the explicit one tells more than nothing */
@@ -39,8 +39,8 @@ static double steps_attempt(Run *r, double h) {
     if (r->method == RK45) error = short_step(r, TABLEAUX + (r->short_step = RK5), h);
     if (r->is_explicit && !r->short_step) error = rk8_step(r, h);
     r->step = h, r->dense = 0;
-    memcpy(r->kept, r->fresh, r->n * sizeof(double));
-    keep(r, r->t + h, r->kept);
+    memcpy(r->projected, r->fresh, r->n * sizeof(double));
+    project_state(r, r->t + h, r->projected);
     return error;
 }
 
@@ -48,9 +48,9 @@ static double steps_attempt(Run *r, double h) {
 static double steps_over(Run *r, double h) {
     long n = r->n;
     memset(r->F, 0, 7 * n * sizeof(double));
-    for (long i = 0; i < n; i++) r->F[i] = h * r->ydot[i], r->fresh[i] = r->kept[i] = r->y[i] + r->F[i];
+    for (long i = 0; i < n; i++) r->F[i] = h * r->ydot[i], r->fresh[i] = r->projected[i] = r->y[i] + r->F[i];
     slopes(r, r->t + h, r->fresh, r->K + 12 * n);
-    keep(r, r->t + h, r->kept);
+    project_state(r, r->t + h, r->projected);
     r->step = h, r->dense = r->is_explicit = 1, r->short_step = 0;
     return 0;
 }
@@ -106,10 +106,10 @@ static double first_step(Run *r) {
 }
 
 /* The next step after one that was taken. Where its error is nothing but rounding (at rest, in free flight) it does not tell
-   how long a step may be, which grows to `blind` only then, so that what acts for a short while is not stepped over. */
+   how long a step may be, which grows to `max_step_unobserved` only then, so that what acts for a short while is not stepped over. */
 static double longer(const Run *r, double error, double factor) {
     double h = r->step;
-    return error * r->rtol < UNSEEN ? fmin(h * factor, fmax(h, r->blind)) : h * factor;
+    return error * r->rtol < UNSEEN ? fmin(h * factor, fmax(h, r->max_step_unobserved)) : h * factor;
 }
 
 /* What the next step should be, from the error of this one, which was (1) or was not (0) taken. */

@@ -23,7 +23,7 @@ static double attempt(Run *r, double moment) {
     double h = moment - r->t;
     if (h > 0) return h < OVER * fabs(moment) ? steps_over(r, h) : steps_attempt(r, h);
     r->step = 0;
-    memcpy(r->kept, r->y, r->n * sizeof(double));
+    memcpy(r->projected, r->y, r->n * sizeof(double));
     return 0;
 }
 
@@ -52,7 +52,7 @@ static double *attempted(Run *r, double moment) {
     double *row = shown(r, r->tried++);
     row[0] = moment;
     attempt(r, moment);
-    surfaces(r, r->t + r->step, r->kept, row + 1);
+    surfaces(r, r->t + r->step, r->projected, row + 1);
     return row + 1;
 }
 
@@ -210,7 +210,7 @@ static void take_other_sides(Run *r) {
     for (long s = 0; s < r->surfaces; s++) any |= r->asked[s] < 0;
     if (!any) return;
     attempt(r, r->t);
-    surfaces(r, r->t, r->kept, r->probe);
+    surfaces(r, r->t, r->projected, r->probe);
     for (long s = 0; s < r->surfaces; s++)
         if (r->asked[s] < 0 && r->probe[s] != 0 && !isnan(r->probe[s])) r->side[s] = r->probe[s] > 0 ? 1 : -1;
 }
@@ -264,7 +264,7 @@ static long find_crossings(Run *r) {
 /* What an attempt showed of surfaces and what they are differs by rounding: less beyond one is not beyond it. */
 static void learn_noise(Run *r) {
     attempt(r, r->t);
-    surfaces(r, r->t, r->kept, r->probe);
+    surfaces(r, r->t, r->projected, r->probe);
     for (long k = 0; k < r->met; k++) {
         long s = r->crossing[k].surface;
         r->noise[s] = fmax(r->noise[s], 4 * fabs(r->probe[s] - r->at_cut[s]));

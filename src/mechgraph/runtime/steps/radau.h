@@ -185,16 +185,16 @@ static double radau_step(Run *r, double h) {
         for (int s = 0; s < 3; s++) E[i] += RA_E[s] * r->Z[s * n + i] / h;
         r->fresh[i] = r->y[i] + r->Z[2 * n + i];
         error[i] = r->ydot[i] + E[i];
-        r->kept[i] = fmax(fabs(r->y[i]), fabs(r->fresh[i]));
+        r->projected[i] = fmax(fabs(r->y[i]), fabs(r->fresh[i]));
     }
     real_solve(n, r->LU, r->pivots, error);
-    fetched = norm(r, error, r->kept);
+    fetched = norm(r, error, r->projected);
     if (fetched >= 1 && (r->rejections || r->steps == 0)) { /* the estimate of stiff components, once more filtered */
         for (long i = 0; i < n; i++) r->stage[i] = r->y[i] + error[i];
         slopes(r, r->t, r->stage, error);
         for (long i = 0; i < n; i++) error[i] += E[i];
         real_solve(n, r->LU, r->pivots, error);
-        fetched = norm(r, error, r->kept);
+        fetched = norm(r, error, r->projected);
     }
     return fetched;
 }

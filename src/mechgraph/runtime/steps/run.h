@@ -35,7 +35,7 @@ enum { DEPTH = 40, SEARCH = 1000 }; /* of the search for crossings: halvings, lo
 enum { PASSING = 24 }; /* halvings after which two pieces are next to each other, or what they are of repeats itself */
 enum { CROSSINGS = 256, ATTEMPTS = 256, NOTES = 1024 }; /* in one step: changes of sign, steps to moments that are remembered; events */
 enum { PATIENCE = 15 }; /* steps held back by stability after which a run is stiff */
-enum { DOUBT = 50 };  /* steps for which it is taken as known what is noise */
+enum { FLOOR_STEPS = 50 };  /* steps for which it is taken as known what is noise */
 enum { FAILED = 2 }; /* attempts at a step that were not good enough, as they are where nothing jumps */
 
 /* A surface changes its sign just before a moment, rising (+1) or falling (-1). */
@@ -46,23 +46,23 @@ typedef struct {
 
 typedef struct {
     /* what is integrated; `signal` writes constants that belong to x before slopes (1) and surfaces (2) are taken */
-    Function flow, keep, surface, signal;
+    Function flow, project, surface, signal;
     Stages stages; /* what makes implicit steps in place of `radau_step`, or none */
     long n, moving, surfaces, margins, kinks, pieces, signalled; /* `moving`: so many of y the slopes depend on; surfaces are
                                                             margins, kinks, events, and numbers of pieces: see events.h */
-    double rtol, atol, longest, blind, origin; /* `blind`: the longest step where errors tell nothing; `origin`: when t = 0 is for the
+    double rtol, atol, longest, max_step_unobserved, origin; /* the latter but one: the longest step where errors tell nothing; `origin`: when t = 0 is for the
                                                   model, so that steps are as fine whenever a run begins */
     long method, watching, load; /* `watching`: tell of stiffness; `load`: operations of an evaluation */
     /* the state, its slopes, the step to try next (0: to be found) and the one that was tried */
     double t, h, step, next, whole, until; /* `until`: where the step ends, `whole`: its length */
-    double *y, *ydot, *fresh, *kept;
+    double *y, *ydot, *fresh, *projected;
     /* places for numbers */
     double *x, *result, *work, *K, *F, *stage, *J, *LU, *Z, *W, *P, *G, *probe;
     double complex *CLU, *right;
     long *pivots, *cpivots;
     /* surfaces: which side they are on, how large they get, and where they were found to cross in the last step */
     long *side, *after, *which, crossings; /* `after`: the sides at the end of the step */
-    double *size, *unsure, *low, *from, *to; /* `unsure`: see `doubt`; `low`: what is smaller is on no side */
+    double *size, *noise_floor, *low, *from, *to; /* `noise_floor`: how well they are known; `low`: what is smaller is on no side */
     /* events: which way (0: either) a change of sign matters, and whether it ends the step; what is met in a step, and what of
        that is noted, in rows: which event, and when */
     long *direction, *ending, *ways, *order, *sides, *asked, met, tried, way, noted;
@@ -70,7 +70,7 @@ typedef struct {
     double *noise, *attempts, *guess, *at_cut, *events, lost_at; /* `noise`: what attempts and steps differ by */
     double *mark, marked_at;
     long is_marked, standing; /* how many such steps ended in (all but) one moment */
-    long doubted, crowded, noisy; /* `crowded`: searches that ended ever sooner; `noisy`: until which step none has to end */
+    long floor_found, crowded, noisy; /* `crowded`: searches that ended ever sooner; `noisy`: until which step none has to end */
     double searched, searchable, latest; /* the part of the last step that was searched; the length that can be (0: any), and
                                             that could be when a search did not end */
     /* output */
@@ -85,7 +85,7 @@ typedef struct {
     double before, step_before, guessed, factored_step, rate, spectral, rough, rough_at;
     double price, paid, since_time; /* of the explicit method, for a unit of time; of the implicit one, since then */
     long patience, since_steps, crawling, is_explicit; /* `crawling`: steps that hardly go on */
-    long roughly; /* steps for which what was seen of rounding is remembered: */
+    long rounding_steps; /* steps for which what was seen of rounding is remembered: */
     double level, wanted; /* how large it is, and the step that would else be right */
     /* samplers; and what they have held, in rows: the moment, and the last `held` constants */
     Sampler *sampler;
@@ -101,10 +101,10 @@ EXPORT long run_create(Run *r, void *memory) {
     size_t used = 0, n = r->n, surfaces = r->surfaces, most = r->widest > 0 ? r->widest : 0;
     size_t square = r->method == RADAU || r->watching ? n * n : 0, searched = (5 + 4 * DEPTH) * 2 * surfaces;
 #define ROOM(name, count) r->name = memory ? (void *)((char *)memory + used) : NULL, used += (count) * sizeof *r->name
-    ROOM(y, n), ROOM(ydot, n), ROOM(fresh, n), ROOM(kept, n), ROOM(stage, n), ROOM(K, 16 * n), ROOM(F, 7 * n);
+    ROOM(y, n), ROOM(ydot, n), ROOM(fresh, n), ROOM(projected, n), ROOM(stage, n), ROOM(K, 16 * n), ROOM(F, 7 * n);
     ROOM(Z, 3 * n), ROOM(W, 3 * n), ROOM(P, 3 * n), ROOM(right, n), ROOM(J, square), ROOM(LU, square), ROOM(CLU, square);
     ROOM(x, r->width), ROOM(result, most > n + surfaces ? most : n + surfaces), ROOM(G, searched), ROOM(probe, surfaces);
-    ROOM(size, surfaces), ROOM(unsure, surfaces), ROOM(low, surfaces), ROOM(from, CROSSINGS), ROOM(to, CROSSINGS);
+    ROOM(size, surfaces), ROOM(noise_floor, surfaces), ROOM(low, surfaces), ROOM(from, CROSSINGS), ROOM(to, CROSSINGS);
     ROOM(noise, surfaces), ROOM(attempts, surfaces ? ATTEMPTS * (surfaces + 1) : 0), ROOM(guess, CROSSINGS);
     ROOM(at_cut, surfaces), ROOM(events, 2 * NOTES), ROOM(mark, n), ROOM(crossing, CROSSINGS);
     ROOM(trace, r->rows * (n + 1)), ROOM(log, r->samplers ? r->log_rows * (r->held + 1) : 0);
@@ -128,10 +128,10 @@ static void slopes(Run *r, double t, const double *y, double *ydot) {
     memcpy(ydot, r->result, r->n * sizeof(double));
 }
 
-static void keep(Run *r, double t, double *y) {
-    if (!r->keep) return;
+static void project_state(Run *r, double t, double *y) {
+    if (!r->project) return;
     place(r, t, y, 0);
-    if (!r->stopped) r->stopped = r->keep(r->x, r->work, r->result);
+    if (!r->stopped) r->stopped = r->project(r->x, r->work, r->result);
     memcpy(y, r->result, r->n * sizeof(double));
 }
 

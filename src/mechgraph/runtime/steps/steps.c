@@ -8,7 +8,7 @@
    would be too good for the steps between them, it makes these steps at half the price, or the one of order 4 by Kutta
    with Zonneveld's error estimate of order 3 (Hairer, Norsett, Wanner, table II.4.2) at less than that.
 
-   After every step the state is brought back to its constraints by `keep` (one step of Newton's method, enough for the
+   After every step the state is brought back to its constraints by `project` (one step of Newton's method, enough for the
    little that a step drifts). *Surfaces* are functions whose changes of sign no step may go over without a word: each
    step is searched for them along its dense output, in parts as fine as the surfaces ask for, and ends where one of them asks
    for it (events.h). *Samplers* are functions
@@ -64,10 +64,10 @@ static int sample(Run *r) {
 static void steps_accept(Run *r, double end) {
     for (; r->done < r->count && r->times[r->done] <= end; r->done++) {
         double *to = r->out + r->done * r->n;
-        if (r->times[r->done] == end) memcpy(to, r->kept, r->n * sizeof(double));
+        if (r->times[r->done] == end) memcpy(to, r->projected, r->n * sizeof(double));
         else {
             within(r, (r->times[r->done] - r->t) / r->step, to);
-            keep(r, r->times[r->done], to);
+            project_state(r, r->times[r->done], to);
         }
     }
     if (r->method == RADAU && r->is_explicit) r->guessed = r->current = r->factored = 0;
@@ -77,12 +77,12 @@ static void steps_accept(Run *r, double end) {
         r->guessed = r->step;
         r->current = r->iterations <= 2 || r->rate <= 0.1 ? 2 : 0; /* the Jacobian may do for another step */
     }
-    memcpy(r->y, r->kept, r->n * sizeof(double));
+    memcpy(r->y, r->projected, r->n * sizeof(double));
     r->t = end, r->h = r->next, r->steps++, r->rejections = 0;
     int sampled = sample(r);
     if (sampled) r->guessed = 0; /* the slopes jump */
     int stage = r->short_step == RK5 ? 6 : 12; /* the slopes that are those at the end */
-    if (r->method != RADAU && !r->keep && !sampled && r->short_step != RK4)
+    if (r->method != RADAU && !r->project && !sampled && r->short_step != RK4)
         memcpy(r->ydot, r->K + stage * r->n, r->n * sizeof(double));
     else slopes(r, r->t, r->y, r->ydot);
     remember(r);
@@ -91,7 +91,7 @@ static void steps_accept(Run *r, double end) {
 /* Begin anew at the state: with other slopes, or another method. */
 EXPORT void steps_begin(Run *r) {
     r->h = r->before = r->guessed = r->level = r->wanted = 0;
-    r->rejections = r->current = r->factored = r->stiff = r->calm = r->roughly = 0;
+    r->rejections = r->current = r->factored = r->stiff = r->calm = r->rounding_steps = 0;
     sample(r);
     slopes(r, r->t, r->y, r->ydot);
     take_sides(r);
@@ -119,21 +119,21 @@ static int is_no_longer_stiff(Run *r) {
 /* Whether an error above the tolerance is nothing but rounding. It is looked at where steps fail again and again, or by
    more than a step that is a little too long. */
 static int is_rounding(Run *r, double error) {
-    int suspect = r->rejections || r->roughly || error > 30;
+    int suspect = r->rejections || r->rounding_steps || error > 30;
     if (!suspect || r->stages || !(error * r->rtol < LARGEST_ROUNDING) || !(error < rounding(r))) return 0;
-    r->roughly = 4, r->wanted = fmax(r->wanted, r->step);
+    r->rounding_steps = 4, r->wanted = fmax(r->wanted, r->step);
     return 1;
 }
 
 /* Whether the way back to the constraints is so long that no drift explains it, for a constraint has jumped; or, with
    rigid contacts, does not lead there, for a ring has tipped over: another way from its end is as long. */
 static int is_lost(Run *r) {
-    double way = apart(r->n, r->fresh, r->kept), *next = r->F;
-    if (!r->keep || way <= DRIFT) return 0;
+    double way = apart(r->n, r->fresh, r->projected), *next = r->F;
+    if (!r->project || way <= DRIFT) return 0;
     if (!(way <= JUMP) || !r->margins) return !(way <= JUMP);
-    memcpy(next, r->kept, r->n * sizeof(double));
-    keep(r, r->t + r->step, next);
-    return !(apart(r->n, r->kept, next) < 0.9 * way);
+    memcpy(next, r->projected, r->n * sizeof(double));
+    project_state(r, r->t + r->step, next);
+    return !(apart(r->n, r->projected, next) < 0.9 * way);
 }
 
 /* Whether the step is to be taken; if not, another one is to be tried. Where the slopes are not known well enough (near
@@ -154,7 +154,7 @@ static int is_good(Run *r, double error) {
         return 0;
     }
     r->next = fmax(r->wanted, after(r, error, 1)), r->wanted = 0;
-    if (!r->roughly || !--r->roughly) r->level = 0;
+    if (!r->rounding_steps || !--r->rounding_steps) r->level = 0;
     return 1;
 }
 
@@ -179,7 +179,7 @@ EXPORT int steps_integrate(Run *r, double end, double seconds) {
             r->rejections++;
             continue;
         }
-        int changed = r->watching && !r->roughly && !r->short_step && (r->method == RK8 ? rk8_is_stiff(r) : is_no_longer_stiff(r));
+        int changed = r->watching && !r->rounding_steps && !r->short_step && (r->method == RK8 ? rk8_is_stiff(r) : is_no_longer_stiff(r));
         if (r->surfaces) {
             if (is_lucky(r)) {
                 r->h = 0.5 * r->step, r->rejections++;
@@ -196,7 +196,7 @@ EXPORT int steps_integrate(Run *r, double end, double seconds) {
             memcpy(r->side, r->after, r->surfaces * sizeof(long));
         }
         double part = r->step / fabs(r->t); /* where rounding has to do with it, that is seen sooner */
-        r->crawling = part < 1e-8 ? r->crawling + (r->roughly ? 200 : part < 1e-12 ? 40 : part < 1e-9) : 0;
+        r->crawling = part < 1e-8 ? r->crawling + (r->rounding_steps ? 200 : part < 1e-12 ? 40 : part < 1e-9) : 0;
         steps_accept(r, r->until);
         if (changed) return r->method == RK8 ? STIFF : NOT_STIFF;
     }

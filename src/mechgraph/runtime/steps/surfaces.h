@@ -102,7 +102,7 @@ static void seek(Run *r, int depth, long *looks, double a, double b, double *con
 /* Whether the step is so short that it goes no further than the tolerance, or was found after many that failed: then what
    is in doubt matters. */
 static int is_tiny(Run *r) {
-    for (long i = 0; i < r->n; i++) r->stage[i] = r->kept[i] - r->y[i];
+    for (long i = 0; i < r->n; i++) r->stage[i] = r->projected[i] - r->y[i];
     return r->rejections > FAILED || norm(r, r->stage, r->y) < 1;
 }
 
@@ -115,13 +115,13 @@ static long look(Run *r) {
     for (int i = 0; i < 5; i++) {
         parts[i] = r->G + i * 2 * r->surfaces;
         known(r, i / 4.0, 1e-6, parts[i]);
-        if (i == 4) surfaces(r, r->t + r->step, r->kept, parts[i]);
+        if (i == 4) surfaces(r, r->t + r->step, r->projected, parts[i]);
     }
     for (long s = 0; s < r->surfaces; s++) {
         double most = 0;
         for (int i = 0; i < 5; i++) most = fmax(most, fabs(parts[i][s]));
         r->size[s] = fmax(r->size[s], most);
-        r->low[s] = fmax(NOTHING * r->size[s], doubtful && fabs(parts[0][s]) <= r->unsure[s] ? r->unsure[s] : 0);
+        r->low[s] = fmax(NOTHING * r->size[s], doubtful && fabs(parts[0][s]) <= r->noise_floor[s] ? r->noise_floor[s] : 0);
     }
     memcpy(r->after, r->side, r->surfaces * sizeof(long));
     for (long s = r->margins; s < r->surfaces && !r->steps; s++)
@@ -139,7 +139,7 @@ static int is_crowded(Run *r) {
     double length = fmax(LEAST_SEARCHED, 0.9 * r->searched) * r->step;
     r->crowded = length > 0.7 * r->latest ? 0 : r->crowded + 1;
     int noise = r->crowded > 1;
-    if (noise) r->crowded = 0, r->noisy = r->steps + DOUBT;
+    if (noise) r->crowded = 0, r->noisy = r->steps + FLOOR_STEPS;
     r->searchable = r->latest = noise ? 0 : length;
     return !noise;
 }
@@ -149,10 +149,10 @@ static const double PART = 0.1, ROUNDED = 1e-12; /* of the tolerance, and of the
 /* How well surfaces are known, but for margins: what a part of the tolerance, and rounding, make of them. What is below
    where a step begins (the slip of what sticks, the height of what is in a plane) has no sign until it is above. A jump on
    one side of the state is none. */
-static void doubt(Run *r) {
-    if (r->doubted && r->steps < r->doubted + DOUBT) return;
+static void find_noise_floor(Run *r) {
+    if (r->floor_found && r->steps < r->floor_found + FLOOR_STEPS) return;
     double usual = fmin(1, r->atol / r->rtol), *there = r->G + r->surfaces, *back = there + r->surfaces;
-    memset(r->unsure, 0, r->surfaces * sizeof(double));
+    memset(r->noise_floor, 0, r->surfaces * sizeof(double));
     memcpy(r->stage, r->y, r->n * sizeof(double));
     for (long i = 0; i < r->n; i++) {
         double by = PART * scale(r, r->y[i]) + ROUNDED * (usual + fabs(r->y[i]));
@@ -161,19 +161,19 @@ static void doubt(Run *r) {
         r->stage[i] = r->y[i];
         for (long s = r->margins; s < r->surfaces; s++) {
             double more = fmin(fabs(there[s] - r->G[s]), fabs(back[s] - r->G[s]));
-            if (isfinite(more)) r->unsure[s] += more;
+            if (isfinite(more)) r->noise_floor[s] += more;
         }
     }
-    r->doubted = r->steps + 1;
+    r->floor_found = r->steps + 1;
 }
 
 /* Which side of each surface the state is on; none where that is in doubt. */
 static void take_sides(Run *r) {
     if (!r->surfaces) return;
     surfaces(r, r->t, r->y, r->G);
-    doubt(r);
+    find_noise_floor(r);
     for (long s = 0; s < r->surfaces; s++) {
-        r->size[s] = fmax(r->size[s], fabs(r->G[s])), r->low[s] = fmax(NOTHING * r->size[s], r->unsure[s]);
+        r->size[s] = fmax(r->size[s], fabs(r->G[s])), r->low[s] = fmax(NOTHING * r->size[s], r->noise_floor[s]);
         int now = sign(r, s, r->G[s]);
         if (now && !r->side[s]) r->side[s] = now;
     }

@@ -42,7 +42,7 @@ STANDSTILL = 30
 class EndlessContacts(IntegrationFailure):
     """Events without end in one moment."""
 
-    hint = "Give the rigid contacts a larger speed resting=…, below which nothing rebounds"
+    hint = "Give the rigid contacts a larger rebound_threshold=…, below which nothing rebounds"
 
 
 class Contacts:
@@ -57,7 +57,7 @@ class Contacts:
         self.rings = np.array([bool(point.rows.level) for point in self.points])
         self.always = np.array([point.rows.gap is None for point in self.points])  # never open
         self.touching |= self.always
-        self.rough = np.array([not point.law.static.is_zero() for point in self.points])
+        self.rough = np.array([not point.law.static_friction.is_zero() for point in self.points])
         self.heading = np.zeros((len(self.points), 2))
         laws = values(equations, self.points, context.parameters)
         self.regularization = laws[NUMBERS.index("regularization")]
@@ -126,7 +126,7 @@ class Contacts:
         touching, sticking, flat = self._switch_symbols
         static, blur = (
             ca.vertcat(*(SX(getattr(point.law, what)) for point in self.points))
-            for what in ("static", "regularization")
+            for what in ("static_friction", "regularization")
         )
         always = ca.DM(self.always.astype(float))
         weights, together = sticking * (stuck + small), ca.DM(self.same_pair.T)

@@ -124,7 +124,7 @@ def _rounding(equations: Equations, points: list[Point], normal: SX) -> SX:
     load."""
     weights = _weights(equations)
     found = [
-        SURE * point.law.static * load
+        SURE * point.law.static_friction * load
         if point.rows.gap is None
         else FAINT * weights[point.rows.gap]
         for point, load in zip(points, ca.vertsplit(normal), strict=True)

@@ -80,7 +80,7 @@ class Problem:
     rtol: float
     atol: float
     longest: float  # step
-    blind: float  # the longest one where errors tell nothing
+    max_step_unobserved: float  # the longest where errors tell nothing
     surfaces: Surfaces = field(default_factory=Surfaces)
 
     @cached_property
@@ -139,7 +139,7 @@ class Integrator:
     """Goes on step by step, on the functions of a problem; fills in the output; counts what it did.
 
     Its times count from the start of the run: a motion is known as well whenever it begins.
-    Constraints are kept at every step by ``kept``, an expression of the whole state.
+    At every step the state is brought back to its constraints, to ``projected``.
     """
 
     method: str  # its name; the one it begins with, if it changes over by itself
@@ -154,29 +154,29 @@ class Integrator:
     times: np.ndarray  # of the output
     sides: np.ndarray  # the sign of each surface, as it was last; zero if it never had one
 
-    def __init__(self, method: str | None, problem: Problem, kept: SX | None = None) -> None:
+    def __init__(self, method: str | None, problem: Problem, projected: SX | None = None) -> None:
         self.problem, self.method = problem, method or "rk8"
         self.shown_method = self.method
         self.log: list[np.ndarray] = []  # of samples: the moment, and what is told from then on
         self._began: tuple[float, float] | None = None
         motion, surfaces, samplings = problem.motion, problem.surfaces.all, problem.samplings()
         flow = problem.routine("flow", motion.slope)
-        keep = None if kept is None else problem.routine("keep", kept)
+        project = None if projected is None else problem.routine("project", projected)
         surface = problem.routine("surfaces", surfaces) if surfaces.numel() else None
-        for routine in (flow, keep, surface, *(each.ask for each in samplings)):
+        for routine in (flow, project, surface, *(each.ask for each in samplings)):
             if isinstance(routine, Routine) and method in WAITING and routine.is_quick_to_compile:
                 routine.compile()
         self._stepper = Stepper(
             self.method,
             flow,
-            keep,
+            project,
             surface,
             moving=max(1, problem.moving),
             constants=np.concatenate([problem.constants, problem.loop.numbers]),
             rtol=problem.rtol,
             atol=problem.atol,
             longest=problem.longest,
-            blind=problem.blind,
+            max_step_unobserved=problem.max_step_unobserved,
             origin=problem.begin,
             signal=problem.write_signal if problem.loop.calls else None,
             signalled=bool(ca.depends_on(surfaces, motion.w)) if surfaces.numel() else False,

@@ -238,7 +238,7 @@ def _longest(max_step: Any, motion: Flow, context: Context, duration: float) -> 
     if max_step is not None:
         return (number("max_step", max_step, positive=True),) * 2
     loop, short = context.loop, duration / LEAST_STEPS
-    timed = loop.calls or ca.depends_on(ca.vertcat(motion.slope, loop.inputs), motion.t)
+    timed = loop.calls or motion.is_timed or ca.depends_on(loop.inputs, motion.t)
     blind = np.inf if context.equations.numeric.large else short  # their steps are dear
     return (short, short) if timed else (np.inf, blind)
 
@@ -290,9 +290,12 @@ def _stabilized(equations: Equations, rate: float) -> SX:
 
 def _surfaces(context: Context, watch: Watch, contacts: Contacts | None) -> Surfaces:
     """What the run must not step over without a word."""
-    laws = ca.vertcat(context.loop.inputs, context.loop.own_rates)
-    kinked = ca.vertcat(context.equations.numeric.closed.kinks, kinks(laws))
+    loop, closed = context.loop, context.equations.numeric.closed
     margins = SX(0, 1) if contacts is None else contacts.margins
+    if loop.inputs.is_constant() and not loop.own.numel() and not watch.events:
+        return context.equations.numeric.kept("surfaces", lambda: Surfaces(margins, closed.kinks))
+    laws = ca.vertcat(loop.inputs, loop.own_rates)
+    kinked = ca.vertcat(closed.kinks, kinks(laws))
     return Surfaces(margins, kinked, watch.values, *watch.answers)
 
 

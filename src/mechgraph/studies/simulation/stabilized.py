@@ -59,15 +59,13 @@ class Stabilized(Integrator):
         self._rates = problem.routine("rates", motion.rates).function
         self._lam = problem.routine("multipliers", equations.numeric.closed.lam).function
         self._count, self._size = self._residual.moving, self._residual.size
+        self._t, self._next = -np.inf, np.zeros(self._size - self._count)
         self._stepper.give_stages(self._stages)
 
-    def begin(self, t: float, y: np.ndarray, constants: np.ndarray) -> None:
-        super().begin(t, y, constants)
-        self._multipliers = np.zeros(self._size - self._count)
-        x = self._x(t, self.y)
-        lam = np.array(self._lam(x)).ravel()
-        self._multipliers[len(self._multipliers) - len(lam) :] = lam
-        self._at, self._next = t, self._multipliers
+    def _beginning(self, t: float, y: np.ndarray) -> np.ndarray:
+        """Multipliers μ = 0 and λ of the accelerations."""
+        lam = np.array(self._lam(self._x(t, y))).ravel()
+        return np.concatenate([np.zeros(self._size - self._count - len(lam)), lam])
 
     def _x(self, t: float, y: np.ndarray) -> np.ndarray:
         """(y, t, p, what is told) at a moment."""
@@ -86,9 +84,11 @@ class Stabilized(Integrator):
     def _stages(self, h: float) -> float:
         """Three stages of a step of length h, from guesses, and its error."""
         run, arrays = self._stepper.run, self._stepper.arrays
-        if run.t != self._at:  # the step that was found last has been taken
-            self._at, self._multipliers = run.t, self._next
+        if run.t != self._t:  # the step that was found last has been taken
+            self._multipliers = self._next
         self._t, self._y = run.t, arrays["y"].copy()
+        if not run.guessed:  # it begins anew: forces may have jumped
+            self._multipliers = self._beginning(self._t, self._y)
         Y = np.concatenate([self._y[: self._count], self._multipliers])
         guess = arrays["Z"].reshape(3, -1)
         with np.errstate(all="ignore"):

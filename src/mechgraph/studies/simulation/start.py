@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def check_determined(context: Context, q: np.ndarray, u: np.ndarray, t: float) -> None:
     """Refuse a start where something that moves has no inertia: the accelerations would be any or
     none."""
-    eqs, p = context.equations, context.parameters
+    eqs, p = context.equations, context.parameters or None
     if eqs.constraints:
         determined = undetermined(eqs.numeric, eqs.numeric.arguments(q, u, t, None, p)) is None
     else:

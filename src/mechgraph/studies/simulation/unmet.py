@@ -98,7 +98,7 @@ def _sizes(equations: Equations, run: Trajectory) -> tuple[np.ndarray, np.ndarra
 
 @searching()
 def _contradicted(run: Trajectory) -> Iterator[Unmet]:
-    """The worst of the rows of acceleration level; those of contacts are settled elsewhere."""
+    """The worst of the rows of acceleration level; those of contacts are resolved elsewhere."""
     eqs = run.equations
     assert eqs is not None
     rows = _own_rows(eqs)

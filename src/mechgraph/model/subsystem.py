@@ -3,7 +3,7 @@ the outer system, and numbers of the outer system for its parameters, inputs and
 
 Every element remembers what it was made with, so it can be said again with other places and
 numbers. What also depends on where the inner world is, or asks the motion by name, sees it from
-inside: ``placed.py``.
+inside: ``subsystem_view.py``.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from .drives import Drive
 from .element import Element
 from .elements import kinds as machine
 from .forces import Force, JointSpring, JointTorque, Rotor, SpringDamper
+from .joint_friction import JointFriction, SmoothFriction
+from .joint_limits import Backlash, CompliantStop, RigidStop
 from .joints import Joint
-from .placed import PlacedConstraint, PlacedForce, PlacedFunction, PlacedOutput
-from .rubbing import JointFriction, SmoothFriction
-from .stops import Backlash, CompliantStop, RigidStop
+from .subsystem_view import PlacedConstraint, PlacedForce, PlacedFunction, PlacedOutput
 
 if TYPE_CHECKING:
     from ..motion.motion import Motion
@@ -297,7 +297,7 @@ def outer_numbers(
 # what a description consists of that can be said again; its name and ground are the outer ones
 KNOWN = (
     "name", "gravity", "time", "ground", "bodies", "markers", "joints", "forces", "constraints",
-    "parameters", "defaults", "inputs", "outputs", "units", "plane", "derived", "looks",
+    "parameters", "defaults", "inputs", "outputs", "units", "plane", "derived", "visuals",
 )  # fmt: skip
 
 

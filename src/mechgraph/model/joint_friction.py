@@ -17,7 +17,7 @@ from .element import Action, Effort
 from .fields import Number
 from .forces import Force
 from .joints import Rows
-from .limits import Limit
+from .parameter_checks import Limit
 
 if TYPE_CHECKING:
     from ..motion.motion import Motion
@@ -29,34 +29,38 @@ class DryFriction(Described):
     """Friction of a joint that sticks: efforts, in N or N m.
 
     Sliding with the speed v it is F(v) against v, sticking it holds what is not more than
-    ``static``:
+    ``static_friction``:
 
-        F(v) = coulomb + (static − coulomb) exp(−(v/stribeck)²) + viscous |v|,
+        F(v) = coulomb + (static_friction − coulomb) exp(−(v/stribeck)²) + viscous |v|,
 
-    without ``stribeck`` it falls from ``static`` to ``coulomb`` at once. With the ``radius`` r of a
-    pin, ``coulomb`` and ``static`` are coefficients: what they are multiplied by is r |R|, with the
-    part R of the joint's reaction that is across its axis. Outside of ``simulate``, where nothing
-    is said of sticking, its sign is v/√(v² + regularization²).
+    without ``stribeck`` it falls from ``static_friction`` to ``coulomb`` at once. With the
+    ``radius`` r of a pin, ``coulomb`` and ``static_friction`` are coefficients: what they are
+    multiplied by is r |R|, with the part R of the joint's reaction that is across its axis. Outside
+    of ``simulate``, where nothing is said of sticking, its sign is v/√(v² + regularization²).
     """
 
     def __init__(
         self,
         coulomb: Number,
-        static: Number | None = None,
+        static_friction: Number | None = None,
         stribeck: Number | None = None,
         viscous: Number = 0.0,
         regularization: Number = 1e-6,
         radius: Number | None = None,
     ) -> None:
         self.coulomb = scalar(coulomb, "coulomb friction")
-        self.static = self.coulomb if static is None else scalar(static, "static friction")
+        self.static_friction = (
+            self.coulomb if static_friction is None else scalar(static_friction, "static_friction")
+        )
         self.stribeck = None if stribeck is None else scalar(stribeck, "stribeck")
         self.viscous = scalar(viscous, "viscous friction")
         self.regularization = scalar(regularization, "regularization")
         self.radius = None if radius is None else scalar(radius, "radius")
         self.limits = [
             Limit("coulomb friction", self.coulomb, positive=False),
-            Limit("static minus coulomb friction", self.static - self.coulomb, positive=False),
+            Limit(
+                "static minus coulomb friction", self.static_friction - self.coulomb, positive=False
+            ),
             Limit("viscous friction", self.viscous, positive=False),
             Limit("regularization of friction", self.regularization),
         ]
@@ -65,19 +69,25 @@ class DryFriction(Described):
         if self.stribeck is not None:
             self.limits += [
                 Limit("stribeck", self.stribeck),
-                Limit("static friction", self.static, hint="; leave stribeck= out without any"),
+                Limit(
+                    "static_friction",
+                    self.static_friction,
+                    hint="; leave stribeck= out without any",
+                ),
             ]
 
     @property
     def breaking(self) -> SX:
         """What resists a slip that begins."""
-        return self.coulomb if self.stribeck is None else self.static
+        return self.coulomb if self.stribeck is None else self.static_friction
 
     def falling(self, v: SX) -> SX:
         """The dry part of F(v), for a unit of ``breaking``."""
         if self.stribeck is None:
             return SX(1)
-        return 1 + (1 - self.coulomb / self.static) * (ca.exp(-((v / self.stribeck) ** 2)) - 1)
+        return 1 + (1 - self.coulomb / self.static_friction) * (
+            ca.exp(-((v / self.stribeck) ** 2)) - 1
+        )
 
 
 class JointFriction(Switched):
@@ -97,7 +107,11 @@ class JointFriction(Switched):
     def __init__(self, name: str, coordinate: str, law: DryFriction, axis: Any = None) -> None:
         self.name, self.coordinate, self.law, self.limits = name, coordinate, law, law.limits
         self.axis = axis
-        self.friction, self.static, self.regularization = law.breaking, law.static, SX(STANDING)
+        self.friction, self.static_friction, self.regularization = (
+            law.breaking,
+            law.static_friction,
+            SX(STANDING),
+        )
         self.sticking, self.heading = (symbol(f"{name}.{what}") for what in ("sticking", "heading"))
 
     def joints(self) -> Sequence[str]:

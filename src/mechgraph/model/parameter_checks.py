@@ -105,7 +105,7 @@ class Check:
     judge: Callable[[np.ndarray], Iterator[str]]
 
 
-class Limits:
+class ParameterChecks:
     """Everything that is refused as a number, for values of the parameters: limits of elements,
     axes that must have length one, rotations, masses and inertias; and ``further`` checks."""
 

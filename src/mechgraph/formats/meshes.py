@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import ModelError, shown, unknown
 from ..model.bodies import Marker
-from ..model.looks import Mesh
+from ..model.visuals import Mesh
 
 MESHES = (".stl", ".obj", ".dae")
 KINDS = ", ".join(MESHES)

@@ -26,4 +26,4 @@ class Mesh:
     source: Mesh | None = None  # the same by its file, if triangles are known already
 
 
-Look = Surface | Mesh
+Visual = Surface | Mesh

@@ -1,8 +1,9 @@
 """Elements of a system that is placed inside of another: they see the motion as they always did.
 
-What speaks of places, joints and numbers alone is said again, with others (``unit.py``). All else,
-functions of the motion and classes of a user's own, stays as it is and sees the motion from where
-it was written: inner names, and the inner ground, which may now be turned, or move, for the world.
+What speaks of places, joints and numbers alone is said again, with others (``subsystem.py``). All
+else, functions of the motion and classes of a user's own, stays as it is and sees the motion from
+where it was written: inner names, and the inner ground, which may now be turned, or move, for the
+world.
 With G the frame that the inner ground has become,
 
     p' = Gᵀ(p − p_G),    v' = Gᵀ(v − v_G − ω_G × r),    ω' = Gᵀ(ω − ω_G),
@@ -32,7 +33,7 @@ from .joints import Joint, Rows
 from .motion import Motion, Place
 
 if TYPE_CHECKING:
-    from .unit import Unit
+    from .subsystem import Unit
 
 
 class Within(Motion):

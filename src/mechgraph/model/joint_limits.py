@@ -17,7 +17,7 @@ from .element import Action, Effort
 from .fields import ByName, Number
 from .forces import Force
 from .joints import Rows
-from .limits import Fraction, Limit
+from .parameter_checks import Fraction, Limit
 
 if TYPE_CHECKING:
     from ..motion.motion import Motion
@@ -28,8 +28,9 @@ ENDS = {"low": 1, "high": -1}  # and the direction in which a stop pushes
 class Limits(Described):
     """Stops of a joint's coordinate x at ``low`` and ``high``; None for no stop on that side.
 
-    They are rigid, with Newton's ``restitution`` from 0 to 1 (below the speed ``resting`` nothing
-    rebounds); or, with ``stiffness`` k and ``damping`` c, a spring and damper that never pulls,
+    They are rigid, with Newton's ``restitution`` from 0 to 1 (below the speed ``rebound_threshold``
+    nothing rebounds); or, with ``stiffness`` k and ``damping`` c, a spring and damper that never
+    pulls,
 
         N = max(0, k δ + c δ̇) where the overlap δ > 0,    δ = low − x or x − high.
     """
@@ -41,15 +42,15 @@ class Limits(Described):
         restitution: Number = 0.0,
         stiffness: Number | None = None,
         damping: Number = 0.0,
-        resting: Number = 1e-5,
+        rebound_threshold: Number = 1e-5,
     ) -> None:
         ends = {"low": low, "high": high}
         self.ends = {end: scalar(x, end) for end, x in ends.items() if x is not None}
         if not self.ends:
             raise ModelError("limits have no stop: give low=, high= or both")
-        self.restitution, self.resting = (
+        self.restitution, self.rebound_threshold = (
             scalar(restitution, "restitution"),
-            scalar(resting, "resting"),
+            scalar(rebound_threshold, "rebound_threshold"),
         )
         self.stiffness = None if stiffness is None else scalar(stiffness, "stiffness")
         self.damping = scalar(damping, "damping")
@@ -62,7 +63,7 @@ class Limits(Described):
             )
         self.limits: list[Limit] = [
             Fraction("restitution of limits", self.restitution),
-            Limit("resting of limits", self.resting, positive=False),
+            Limit("rebound_threshold of limits", self.rebound_threshold, positive=False),
             Limit("damping of limits", self.damping, positive=False),
         ]
         if self.stiffness is not None:
@@ -106,7 +107,7 @@ class RigidStop(Switched):
 
     def __init__(self, name: str, coordinate: str, law: Limits) -> None:
         self.name, self.coordinate, self.law, self.limits = name, coordinate, law, law.limits
-        self.restitution, self.resting = law.restitution, law.resting
+        self.restitution, self.rebound_threshold = law.restitution, law.rebound_threshold
         self.switches = {end: symbol(self._switch(end)) for end in law.ends}
 
     def _switch(self, end: str) -> str:
