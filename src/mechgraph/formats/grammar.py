@@ -31,7 +31,7 @@ from ..tables.table import Table
 from ..vectors import NOT_AN_EXPRESSION, scalar
 
 if TYPE_CHECKING:
-    from ..motion.motion import Motion
+    from ..model.motion import Motion
 
 DEPTH = 64  # of brackets
 LENGTH = 200_000  # letters of a text
