@@ -268,6 +268,15 @@ def test_every_room_is_listed():
     assert {room_of(path) for path in modules()} == set(ROOMS)
 
 
+def test_no_two_classes_have_one_name():
+    where: dict[str, list[str]] = {}
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                where.setdefault(node.name, []).append(str(path.relative_to(PACKAGE)))
+    assert {name: paths for name, paths in where.items() if len(paths) > 1} == {}
+
+
 def test_kernels_and_closures_know_no_mechanics():
     for room in ("kernels", "closures"):
         for path in (PACKAGE / room).glob("*.py"):

@@ -97,10 +97,10 @@ from .model.joint_friction import DryFriction
 from .model.joint_limits import Limits
 from .model.joints import Joint, JointKind
 from .model.kinds import CONSTRAINTS, FORCES, JOINTS
+from .model.motion import Motion
 from .model.system import System
 from .model.transitions import Transition, ball, move, rot, screw
 from .motion.chart import Chart
-from .motion.motion import Motion
 from .motion.topology import Topology
 from .motion.variables import Variables, variables
 from .results.files import load_run

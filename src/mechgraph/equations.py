@@ -34,7 +34,8 @@ from .interrupts import remembered_interrupts
 from .kernels import Kernel
 from .model.described import canonical
 from .model.description import Description
-from .motion.motion import Motion, Place, checked_place, column
+from .model.motion import Motion, Place
+from .motion.motion import checked_place, column
 from .studies.assembly.assemble import assemble
 from .studies.equilibrium.equilibrium import equilibrium, steady
 from .studies.inverse import inverse_dynamics

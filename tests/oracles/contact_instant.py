@@ -7,7 +7,7 @@ import numpy as np
 from casadi import SX
 
 from mechgraph.equations import Equations
-from mechgraph.studies.contact.points import Point
+from mechgraph.studies.contact.points import ContactPoint
 
 AROUND = 8  # points of a ring that lies flat
 
@@ -28,7 +28,7 @@ class ContactInstant:
 
     def __init__(
         self,
-        points: list[Point],
+        points: list[ContactPoint],
         chosen: np.ndarray,
         rings: dict[int, float],
         terms: list[np.ndarray],

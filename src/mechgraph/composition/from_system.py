@@ -25,12 +25,13 @@ from ..model.described import Record
 from ..model.description import Description
 from ..model.element import Element
 from ..model.joints import Joint
+from ..model.motion import Motion
 from ..model.subsystem import Unit, is_said_again, refuse_unknown
 from ..model.system import Carried, System, carried, freed, unlike
 from ..model.validation import problems
 from ..motion.chart import Chart, Frame, Pair, Pose
 from ..motion.loads import generalized
-from ..motion.motion import ChartMotion, Motion, column
+from ..motion.motion import ChartMotion, column
 from ..motion.rotors import spins
 from ..motion.variables import Variables
 from ..vectors import quaternion_of, vee

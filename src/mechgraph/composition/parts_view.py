@@ -10,7 +10,8 @@ import casadi as ca
 from casadi import SX
 
 from ..errors import ModelError, unknown
-from ..motion.motion import Motion, column
+from ..model.motion import Motion
+from ..motion.motion import column
 from ..motion.variables import Variables
 from ..vectors import angular_velocity, axis, symbol
 from ..vectors import column as vector

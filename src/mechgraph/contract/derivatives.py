@@ -33,7 +33,7 @@ def named(of: str, wrt: str | Sequence[str]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class ColumnFunction:
     """A matrix by columns, each of which is the same function of what all share and of its own."""
 
     shared: SX
@@ -62,7 +62,7 @@ def derivatives(closed: Closed, of: str, *wrt: str) -> list[SX]:
     return [ca.jacobian(value, x) for x in variables]
 
 
-def of_accelerations(closed: Closed, *wrt: str) -> Columns:
+def of_accelerations(closed: Closed, *wrt: str) -> ColumnFunction:
     """∂u̇ from M ∂u̇ = −∂(τ − Gᵀλ) + Gᵀ∂λ and A ∂u̇ = −∂(A u̇ + b), in which u̇ and λ are held on the
     right: these are shorter to differentiate than what solves them, and one factor serves all."""
     terms, s = closed.terms, closed.terms.symbols
@@ -75,7 +75,7 @@ def of_accelerations(closed: Closed, *wrt: str) -> Columns:
     response, symbols, shared = ca.extract_parametric(response, state, whole)
     symbols, shared = (ca.vertcat(SX(0, 1), *each) for each in (symbols, shared))
     column = ca.Function("column", [symbols, own], [ca.densify(response)], {"cse": True})
-    return Columns(shared, ca.densify(slopes), column)
+    return ColumnFunction(shared, ca.densify(slopes), column)
 
 
 def _variables(closed: Closed, wrt: Sequence[str]) -> list[SX]:

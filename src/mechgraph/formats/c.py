@@ -15,7 +15,7 @@ import casadi as ca
 import numpy as np
 
 from ..arguments import choice, file_path, listed, write_text
-from ..contract.derivatives import Columns
+from ..contract.derivatives import ColumnFunction
 from ..equations import Equations
 from ..errors import ArgumentError, UnsupportedError, shown
 from ..graph import trace
@@ -46,7 +46,7 @@ def export_c(
     name = target.name
     if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
         raise ArgumentError(f"{shown(name)} is no name for C functions; use letters, digits and _")
-    model = _Model(equations, name, choice("precision", precision, PRECISIONS), functions)
+    model = _CModel(equations, name, choice("precision", precision, PRECISIONS), functions)
     texts = {
         f"{name}.h": _header(model),
         f"{name}.c": _source(model),
@@ -56,7 +56,7 @@ def export_c(
 
 
 @dataclass(frozen=True)
-class _Model:
+class _CModel:
     """What is written, under which name, in which precision."""
 
     equations: Equations
@@ -112,7 +112,7 @@ class _Model:
         for key, each in self.printed.items():
             x = symbols(self.equations, each)
             made[key] = ca.Function(key, x, [each.prepared], {"cse": True})
-            if isinstance(each.value, Columns):
+            if isinstance(each.value, ColumnFunction):
                 made[f"{key}_column"] = each.value.column
         return traced("export_c", made)
 
@@ -145,7 +145,7 @@ class _Model:
 # --- the header -----------------------------------------------------------------------------------
 
 
-def _prototype(model: _Model, key: str) -> str:
+def _prototype(model: _CModel, key: str) -> str:
     declared = [
         "double t" if name == "t" else f"const double *{name}"
         for name in model.exported[key].arguments
@@ -153,7 +153,7 @@ def _prototype(model: _Model, key: str) -> str:
     return f"void {model.name}_{key}({', '.join(declared)}, double *out)"
 
 
-def _header(model: _Model) -> str:
+def _header(model: _CModel) -> str:
     eqs, name = model.equations, model.name
     lists = {
         "q, coordinates": eqs.coordinates,
@@ -177,7 +177,7 @@ def _header(model: _Model) -> str:
     return re.sub("|".join(values), lambda found: values[found[0]], HEADER)
 
 
-def _declarations(model: _Model) -> list[str]:
+def _declarations(model: _CModel) -> list[str]:
     """The values of the parameters, and every function with what it gives."""
     values = _values(model, "extern ", "")
     texts = [f"/* of the parameters in the model */\n{values}"] if values else []
@@ -192,7 +192,7 @@ def _declarations(model: _Model) -> list[str]:
     return texts
 
 
-def _values(model: _Model, word: str, given: str) -> str:
+def _values(model: _CModel, word: str, given: str) -> str:
     """The declaration or definition of the parameters' values, if there are any."""
     count = model.sizes["P"]
     text = f"{word}const double {model.name}_values[{count}]{given};"
@@ -242,7 +242,7 @@ def traced(call: str, made: dict[str, ca.Function]) -> Programs:
     return programs
 
 
-def _source(model: _Model) -> str:
+def _source(model: _CModel) -> str:
     body, places = plain_functions(model.programs, model.precision)
     wrappers = [_wrapper(model, key, places) for key in model.made]
     values = [_values(model, "", f" = {_array(model.reference['p'])}")]
@@ -254,7 +254,7 @@ def _source(model: _Model) -> str:
     return "\n".join([f'#include "{model.name}.h"', include, body, own, ""])
 
 
-def _wrapper(model: _Model, key: str, places: Mapping[str, int]) -> str:
+def _wrapper(model: _CModel, key: str, places: Mapping[str, int]) -> str:
     """A function with its arguments apart: puts them one after the other, and runs the program."""
     function, lines, offset = model.made[key], [], 0
     workspace = max(1, places[key], places.get(f"{key}_column", 0))
@@ -272,10 +272,10 @@ def _wrapper(model: _Model, key: str, places: Mapping[str, int]) -> str:
     return f"{_prototype(model, key)} {{\n    {body}\n}}"
 
 
-def _runs(model: _Model, key: str) -> list[str]:
+def _runs(model: _CModel, key: str) -> list[str]:
     """The program, or what columns share and then each of them."""
     value = model.printed[key].value
-    if not isinstance(value, Columns):
+    if not isinstance(value, ColumnFunction):
         return [f"{key}_run(x, work, out);"]
     shared, (size, count), (rows, columns) = value.shared.numel(), value.own.shape, value.shape
     return [
@@ -338,7 +338,7 @@ def _step_prototype(name: str) -> str:
     return f"void {name}_step({arguments})"
 
 
-def _step(model: _Model) -> str:
+def _step(model: _CModel) -> str:
     keeps = "projected" in model.made
     nq, nu = model.sizes["Q"], model.sizes["U"]
     text = STEP.replace("KEEP\n", KEEP if keeps else "")
@@ -382,7 +382,7 @@ CALLS
 """
 
 
-def _test(model: _Model) -> str:
+def _test(model: _CModel) -> str:
     """A main that evaluates every function at a reference state and compares."""
     _warn_if_doubtful(model.errors)
     vectors = {key: value for key, value in model.reference.items() if key != "t"}
@@ -400,14 +400,14 @@ def _test(model: _Model) -> str:
     return model.in_precision(text).replace("WORST", "(double)worst")
 
 
-def _call(model: _Model, key: str) -> str:
+def _call(model: _CModel, key: str) -> str:
     given = [model.reference[name] for name in model.exported[key].arguments]
     expected = _row_by_row(model.made[key](*given))
     called = f"{model.name}_{key}({', '.join(model.exported[key].arguments)}, out);"
     return _checked(model, key, expected, f"double out[{max(1, len(expected))}] = {{0}};", called)
 
 
-def _checked(model: _Model, key: str, expected: np.ndarray, memory: str, called: str) -> str:
+def _checked(model: _CModel, key: str, expected: np.ndarray, memory: str, called: str) -> str:
     tolerance = max(TOLERANCE[model.precision], 10 * model.errors.get(key, 0.0))
     return f"""    {{
         {memory}
@@ -417,7 +417,7 @@ def _checked(model: _Model, key: str, expected: np.ndarray, memory: str, called:
     }}"""
 
 
-def _step_call(model: _Model) -> list[str]:
+def _step_call(model: _CModel) -> list[str]:
     """The same of a step, which writes where it reads; none from a state that is lost at once."""
     if not model.has_step:
         return []
@@ -429,7 +429,7 @@ def _step_call(model: _Model) -> list[str]:
     return [_checked(model, "step", expected, memory, called)]
 
 
-def _stepped(model: _Model, made: Functions) -> np.ndarray:
+def _stepped(model: _CModel, made: Functions) -> np.ndarray:
     """What a step gives, by these functions."""
     s, nq, h = model.reference, model.sizes["Q"], STEP_LENGTH
 
@@ -494,7 +494,7 @@ def _are_finite(made: dict[str, ca.Function], values: dict[str, Any]) -> bool:
 # --- single precision -----------------------------------------------------------------------------
 
 
-def _single_precision_errors(model: _Model) -> dict[str, float]:
+def _single_precision_errors(model: _CModel) -> dict[str, float]:
     """Functions and step in single precision here, against the same in double."""
     made = {key: _in_single(model, key) for key in model.made}
     pairs = {}
@@ -513,7 +513,7 @@ def _single_precision_errors(model: _Model) -> dict[str, float]:
     return errors
 
 
-def _in_single(model: _Model, key: str) -> Callable[..., np.ndarray]:
+def _in_single(model: _CModel, key: str) -> Callable[..., np.ndarray]:
     value, arguments = model.printed[key].value, model.printed[key].arguments
 
     def run(name: str, arguments: tuple[str, ...], *given: Any) -> np.ndarray:
@@ -523,7 +523,7 @@ def _in_single(model: _Model, key: str) -> Callable[..., np.ndarray]:
 
     def function(*given: Any) -> np.ndarray:
         made = run(key, arguments, *given)
-        if not isinstance(value, Columns):
+        if not isinstance(value, ColumnFunction):
             return made
         shared, own = np.split(made, [value.shared.numel()])
         own = own.reshape(value.own.shape[::-1])

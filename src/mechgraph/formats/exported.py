@@ -12,7 +12,7 @@ from casadi import SX
 from ..arguments import some_of
 from ..closures.expressions import PROXIMAL_SINGLE
 from ..contract.closed import Closed
-from ..contract.derivatives import Columns, of_accelerations
+from ..contract.derivatives import ColumnFunction, of_accelerations
 from ..equations import Equations
 from ..graph import Program, trace
 
@@ -26,7 +26,7 @@ class Exported:
     """A function for other programs: what it is, its value, and what it is a function of."""
 
     meaning: str
-    value: SX | Columns
+    value: SX | ColumnFunction
     arguments: tuple[str, ...] = ARGUMENTS
 
     @property

@@ -78,7 +78,7 @@ def read_mjcf(
     drawn."""
     choice("contacts", contacts, CONTACTS)
     taken = {"limits": flag("limits", limits), "friction": flag("friction", friction)}
-    return _Model(_compiled(file_path(path)), taken, contacts, file_path(path)).read()
+    return _MjcfModel(_compiled(file_path(path)), taken, contacts, file_path(path)).read()
 
 
 def _compiled(path: Path) -> Any:
@@ -90,7 +90,7 @@ def _compiled(path: Path) -> Any:
         raise ModelError(f"{path.name}: not a model of MuJoCo's: {told(error)}") from None
 
 
-class _Model(Imported):
+class _MjcfModel(Imported):
     def __init__(self, model: Any, taken: dict[str, bool], contacts: str, path: Path) -> None:
         self.mujoco, self.model, self.contacts = door.library("mujoco"), model, contacts
         self.path = path

@@ -60,7 +60,7 @@ def from_sdf(
         said = root.find("world/gravity")
         world = GRAVITY if said is None else _numbers(said.text, 3)
         chosen = _chosen(root, model)
-        return _Model(chosen, world if gravity is None else gravity, taken, path.parent).read(
+        return _SdfModel(chosen, world if gravity is None else gravity, taken, path.parent).read(
             flag("floating", floating)
         )
 
@@ -76,7 +76,7 @@ def _chosen(root: ElementTree.Element, name: str | None) -> ElementTree.Element:
     return found[0]
 
 
-class _Model(Imported):
+class _SdfModel(Imported):
     def __init__(
         self, model: ElementTree.Element, gravity: Any, taken: dict[str, bool], folder: Path
     ) -> None:

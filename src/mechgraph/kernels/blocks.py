@@ -180,7 +180,7 @@ class Kind:
         self.which = np.flatnonzero(blocks.kind == kind)
         begin = blocks.start[self.which]
         units = begin[:, None] + np.arange(blocks.start[self.which[0] + 1] - begin[0])
-        self.places, self.constants = Table(np.int32), Table(float)
+        self.places, self.constants = UniqueColumns(np.int32), UniqueColumns(float)
         names = [code.names[k] for k in code.operation[units[0]].tolist()]
         operands = self._operands(code, units, workspace)
         stored = self._stored(2 * begin, workspace.groups[kind], workspace.place)
@@ -250,7 +250,7 @@ class Kind:
         return f"#{number_text(column[0])}" if same else f"#c[{self.constants.number(column)}]"
 
 
-class Table:
+class UniqueColumns:
     """A table by its columns, each of them only once."""
 
     def __init__(self, dtype: type) -> None:

@@ -32,7 +32,7 @@ from .joints import Rows
 from .parameter_checks import UnitLength
 
 if TYPE_CHECKING:
-    from ..motion.motion import Motion
+    from .motion import Motion
 
 
 @dataclass(frozen=True, eq=False)

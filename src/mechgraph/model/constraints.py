@@ -25,7 +25,7 @@ from .joints import Coordinate, Joint, Rows, coordinate_name
 from .parameter_checks import Limit
 
 if TYPE_CHECKING:
-    from ..motion.motion import Motion
+    from .motion import Motion
 
 Level = Literal["position", "velocity", "acceleration"]
 

@@ -24,8 +24,8 @@ from .visuals import Visual
 
 if TYPE_CHECKING:
     from ..equations import Equations
-    from ..motion.motion import Motion
     from ..motion.topology import Topology
+    from .motion import Motion
     from .subsystem import Unit
 
 

@@ -14,8 +14,8 @@ from .described import Described
 from .parameter_checks import Limit
 
 if TYPE_CHECKING:
-    from ..motion.motion import Motion
     from .contact.surfaces import Surface
+    from .motion import Motion
 
 
 @dataclass(frozen=True, eq=False)

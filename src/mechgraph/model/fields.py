@@ -20,7 +20,7 @@ import numpy as np
 from casadi import SX
 
 if TYPE_CHECKING:
-    from ..motion.motion import Motion
+    from .motion import Motion
 else:
     Motion = Any  # a room above, which type checkers alone ask for
 

@@ -20,7 +20,7 @@ from .joints import Rows
 from .parameter_checks import Limit
 
 if TYPE_CHECKING:
-    from ..motion.motion import Motion
+    from .motion import Motion
 
 STANDING = 1e-9  # a speed, in rad/s or m/s, that is taken for none
 

@@ -20,7 +20,7 @@ from .joints import Rows
 from .parameter_checks import Fraction, Limit
 
 if TYPE_CHECKING:
-    from ..motion.motion import Motion
+    from .motion import Motion
 
 ENDS = {"low": 1, "high": -1}  # and the direction in which a stop pushes
 

@@ -14,7 +14,7 @@ from .described import Described
 from .fields import MotionFunction
 
 if TYPE_CHECKING:
-    from ..motion.motion import Motion
+    from .motion import Motion
 
 
 class Speed(Described):

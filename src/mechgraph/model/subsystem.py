@@ -47,7 +47,7 @@ from .joints import Joint
 from .subsystem_view import PlacedConstraint, PlacedForce, PlacedFunction, PlacedOutput
 
 if TYPE_CHECKING:
-    from ..motion.motion import Motion
+    from .motion import Motion
 
 # elements that speak of places, joints and numbers alone, and say the same wherever ground is
 SAID_AGAIN = (

@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ..equations import Equations
-    from ..motion.motion import Motion
     from ..motion.particles import Particle
     from ..motion.topology import Topology
+    from .motion import Motion
 
 Added = TypeVar("Added", bound=Force | Constraint)
 

@@ -18,12 +18,13 @@ from ..graph.expressions import has_nan
 from ..model.constraints import LEVELS, Closing, Constraint, Level
 from ..model.element import Action
 from ..model.joints import Joint, Rows
+from ..model.motion import Motion
 from ..model.planar import in_plane, independent_rows
 from ..vectors import NO_NUMBER, scalar
 from .chart import Chart
 from .levels import Levels
 from .loads import components, fault, generalized, read_actions, split
-from .motion import ChartMotion, Motion, at_rest
+from .motion import ChartMotion, at_rest
 
 ForceTorque = tuple[SX, SX]
 

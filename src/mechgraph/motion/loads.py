@@ -14,10 +14,11 @@ from ..errors import ModelError, blamed, shown
 from ..graph.expressions import has_nan
 from ..model.bodies import marker_on
 from ..model.element import Action, Effort, Element, Wrench
+from ..model.motion import Motion
 from ..model.planar import FLAT, pushes_out
 from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION
 from .chart import Chart, Pair
-from .motion import ChartMotion, Motion, at_rest
+from .motion import ChartMotion, at_rest
 
 
 def actions(chart: Chart, conservative: bool = True) -> list[Action]:

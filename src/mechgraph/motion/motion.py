@@ -21,8 +21,7 @@ from ..errors import ArgumentError, ModelError, shown, unknown
 from ..model.bodies import Body, Marker, marker_on
 from ..model.constraints import Level
 from ..model.joints import Joint
-from ..model.motion import Motion as Motion
-from ..model.motion import Place as Place
+from ..model.motion import Motion, Place
 from ..vectors import NOT_AN_EXPRESSION, angular_velocity
 
 if TYPE_CHECKING:

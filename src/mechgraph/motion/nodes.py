@@ -26,12 +26,12 @@ from ..model.bodies import Body, Marker
 from ..model.constraints import Constraint
 from ..model.description import Description
 from ..model.joints import Planar, Rows
+from ..model.motion import Motion
 from ..model.parameter_checks import Check
 from ..model.planar import normal
 from ..vectors import shifted
 from .absolute import own_name
 from .chart import Chart, Frame, Pair, chart_variables
-from .motion import Motion
 from .shared_points import SharedPoints, indices
 from .topology import Arc, topology
 from .turns import counting
@@ -61,7 +61,7 @@ class Nodes:
     names: Mapping[int, str]
 
 
-class Layout:
+class NodeLayout:
     """The nodes of all bodies along the tree; ``shared`` are the joints that they hold."""
 
     def __init__(self, description: Description) -> None:
@@ -170,7 +170,7 @@ class NodeChart(SharedPoints):
 
     def __init__(self, description: Description) -> None:
         self.description = description
-        self.layout = Layout(description)
+        self.layout = NodeLayout(description)
         self.e1, self.e2, self.n_axis = self.layout.e1, self.layout.e2, normal(description)
         self.axes = [k for k in range(3) if "xyz"[k] in (description.plane or "")]
         self.closed = tuple(description.joints.values())
@@ -189,7 +189,7 @@ class NodeChart(SharedPoints):
     # --- coordinates ------------------------------------------------------------------------------
 
     @property
-    def laid(self) -> Layout:
+    def laid(self) -> NodeLayout:
         return self.layout
 
     def _name_variables(self) -> None:

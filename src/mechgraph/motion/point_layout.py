@@ -31,7 +31,7 @@ NUMBERS = (0, 1, 3, 2)  # the order in which points are chosen: 1, 2, 4, and 3 i
 
 
 @dataclass(frozen=True, eq=False)
-class Laid:
+class BodyPoints:
     """The points of one body: those taken over from its inboard body, by index with their places
     there; names of the kept ones that are its own."""
 
@@ -51,7 +51,7 @@ class _Common:
     numbers: list[int]  # which of its own points they are, where the outboard body's are given
 
 
-class Layout:
+class PointLayout:
     """The points of all bodies along the tree; ``shared`` are the joints that they hold."""
 
     def __init__(
@@ -124,7 +124,7 @@ class Layout:
 
     # --- bodies -----------------------------------------------------------------------------------
 
-    def _laid(self, name: str) -> Laid:
+    def _laid(self, name: str) -> BodyPoints:
         taken = self._common_of.get(name)
         places = self._given[name] if name in self._given else self._chosen(name, taken)
         check_places(name, [self.value(place) for place in places])
@@ -141,7 +141,7 @@ class Layout:
         body = self.description.bodies[name]
         primary = Primary(body, tuple(places), without, self.normal(name))
         names = {k: self._named(name, k, places[k]) for k in primary.kept if k not in inboard}
-        return Laid(primary, inboard, names)
+        return BodyPoints(primary, inboard, names)
 
     @property
     def _order(self) -> Sequence[int]:

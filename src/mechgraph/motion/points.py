@@ -27,11 +27,11 @@ from ..errors import UnsupportedError
 from ..model.constraints import Constraint
 from ..model.description import Description
 from ..model.joints import Rows
+from ..model.motion import Motion
 from ..model.parameter_checks import Check
 from .chart import Chart, Frame, Pose, chart_variables
-from .motion import Motion
 from .particles import Particle, check_places, reciprocal, spanned
-from .point_layout import Laid, Layout
+from .point_layout import BodyPoints, PointLayout
 from .shared_points import SharedPoints, indices
 from .turns import counting
 
@@ -63,7 +63,9 @@ def particles(description: Description, places: Mapping[str, Any] | None = None)
     """The ten particles of every body that has mass, parameters at their defaults; ``places`` as in
     ``point_chart``."""
     found, value = [], description.default_value
-    for name, laid in Layout(description, "reduced", named("places", places), {}).bodies.items():
+    for name, laid in PointLayout(
+        description, "reduced", named("places", places), {}
+    ).bodies.items():
         primary = laid.primary
         if not primary.body.weightless:
             at = [value(place).ravel() for place in primary.with_midpoints(primary.places)]
@@ -107,7 +109,7 @@ class PointChart(SharedPoints):
         eliminated: Mapping[str, int],
     ) -> None:
         self.description = description
-        self.layout = Layout(description, form, places, eliminated)
+        self.layout = PointLayout(description, form, places, eliminated)
         across = self.layout.plane
         self.flat = across is not None
         self.axes = [k for k in range(3) if k != across]  # that points move along
@@ -132,7 +134,7 @@ class PointChart(SharedPoints):
     # --- coordinates ------------------------------------------------------------------------------
 
     @property
-    def laid(self) -> Layout:
+    def laid(self) -> PointLayout:
         return self.layout
 
     @property
@@ -193,7 +195,7 @@ class PointChart(SharedPoints):
         R, p = self._poses[body]
         return p + R @ place
 
-    def _distances(self, name: str, laid: Laid) -> Rows:
+    def _distances(self, name: str, laid: BodyPoints) -> Rows:
         """Rows for the pairs of kept points that the inboard body does not hold already."""
         rows = []
         for i, j in combinations(laid.primary.kept, 2):

@@ -20,21 +20,21 @@ from .topology import Topology
 from .world import World
 
 
-class Named(Protocol):
+class NamedPoints(Protocol):
     """Points of a body that are its own, by index with their names."""
 
     @property
     def names(self) -> Mapping[int, str]: ...
 
 
-class Laid(Protocol):
+class PointTree(Protocol):
     """Where the points of all bodies are, along the tree."""
 
     @property
     def tree(self) -> Topology: ...
 
     @property
-    def bodies(self) -> Mapping[str, Named]: ...
+    def bodies(self) -> Mapping[str, NamedPoints]: ...
 
 
 class SharedPoints(Chart):
@@ -46,7 +46,7 @@ class SharedPoints(Chart):
 
     @property
     @abstractmethod
-    def laid(self) -> Laid:
+    def laid(self) -> PointTree:
         """The layout of the points."""
 
     @abstractmethod

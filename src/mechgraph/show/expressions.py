@@ -1,7 +1,8 @@
 """From CasADi expressions to SymPy, for people: operation by operation, with shared subexpressions.
 
 Two algebras of the graph: SymPy expressions (``Plain``), and those in which what is used more than
-once gets a name (``Named``). A third is that of sums of products (``normal_form.NormalForm``).
+once gets a name (``WithDefinitions``). A third is that of sums of products
+(``normal_form.NormalForm``).
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class Plain(Algebra):
         return sp.Function(name)(*at) / prod(map(factorial, powers))
 
 
-class Named(Plain):
+class WithDefinitions(Plain):
     """SymPy expressions in which every shared or long subexpression is given a name t1, t2, …;
     ``definitions`` are in order."""
 

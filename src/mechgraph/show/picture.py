@@ -20,7 +20,7 @@ from .meshes import Triangles
 from .palette import INK, MUTED, PAPER
 from .scene import Scene
 from .shells import Shell
-from .solids import Box, Rod, Solid
+from .solids import BoxSolid, Rod, Solid
 
 SMOOTH = 2  # pixels are computed this many times finer and averaged
 MOST_FRAMES = 240
@@ -261,7 +261,7 @@ def grid_step(radius: float) -> float:
 
 
 def faces(
-    box: Box, centre: np.ndarray, axes: np.ndarray
+    box: BoxSolid, centre: np.ndarray, axes: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Outward normal and four corners of each face."""
     for k in range(3):
@@ -316,7 +316,7 @@ class Buffer:
         depth = float(za) + along * float(zb - za) - h * float(rod.radius)
         self._put(window, rise > 0, depth, (nx, -ny, h), _rgb(rod.color))
 
-    def box(self, box: Box, centre: np.ndarray, axes: np.ndarray) -> None:
+    def box(self, box: BoxSolid, centre: np.ndarray, axes: np.ndarray) -> None:
         """Draw the faces of a box that look at the eye."""
         for normal, corners in faces(box, centre, axes):
             if (self.camera.eye - corners[0]) @ normal > 0:

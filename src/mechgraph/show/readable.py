@@ -20,7 +20,7 @@ from sympy.printing.str import StrPrinter
 
 from ..equations import Equations
 from ..graph import trace
-from .expressions import Named, Plain
+from .expressions import Plain, WithDefinitions
 from .names import latex_name, text_name
 from .normal_form import NormalForm, TooLarge
 
@@ -154,10 +154,10 @@ def _shared(
         return {}, ()
     program, known = trace(_function(equations, values.values(), len(symbols))), [*symbols.values()]
     small = not simplify and program.operations < PLAIN_LIMIT
-    algebra = Plain(known) if small else Named(known)
+    algebra = Plain(known) if small else WithDefinitions(known)
     pairs = zip(values.items(), program.evaluate(algebra), strict=True)
     matrices = {name: _matrix(value, entries) for (name, value), entries in pairs}
-    definitions = tuple(algebra.definitions) if isinstance(algebra, Named) else ()
+    definitions = tuple(algebra.definitions) if isinstance(algebra, WithDefinitions) else ()
     return matrices, definitions
 
 

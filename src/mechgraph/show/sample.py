@@ -63,7 +63,7 @@ class Sample:
         return out.ravel() if out.shape[1] == 1 else out
 
     @cached_property
-    def hinges(self) -> dict[str, Hinge]:
+    def hinges(self) -> dict[str, DrawnJoint]:
         """Where each joint moves, by its name."""
         joints = self.equations.system.joints
         return {name: _hinge(self, joint) for name, joint in joints.items()}
@@ -100,7 +100,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Hinge:
+class DrawnJoint:
     """Where a joint moves: after the constant steps that lead to its first moving one, and before
     the constant steps that end it."""
 
@@ -111,7 +111,7 @@ class Hinge:
     direction: np.ndarray | None
 
 
-def _hinge(sample: Sample, joint: Joint) -> Hinge:
+def _hinge(sample: Sample, joint: Joint) -> DrawnJoint:
     steps, t = joint.transitions, sample.equations.terms.symbols.t
     moves = [step.moves or ca.depends_on(SX(step.amount), t) for step in steps]
     first = moves.index(True) if any(moves) else 0
@@ -123,7 +123,7 @@ def _hinge(sample: Sample, joint: Joint) -> Hinge:
     direction = None
     if len(moving) == 1 and isinstance(moving[0], (Rotation, Translation)):
         direction = R @ sample.constant(moving[0].direction)
-    return Hinge(d, c - C @ T.T @ e, moving, direction)
+    return DrawnJoint(d, c - C @ T.T @ e, moving, direction)
 
 
 def _frame(

@@ -48,7 +48,7 @@ class Rod:
 
 
 @dataclass(frozen=True)
-class Box:
+class BoxSolid:
     """A box with half edges along the columns of ``axes``."""
 
     centre: np.ndarray
@@ -64,7 +64,7 @@ class Solid:
     name: str
     color: str
     rods: tuple[Rod, ...]
-    boxes: tuple[Box, ...] = ()
+    boxes: tuple[BoxSolid, ...] = ()
     shells: tuple[Shell, ...] = ()
     meshes: tuple[Triangles, ...] = ()
 
@@ -131,7 +131,7 @@ def _there(found: Iterable[Drawn | None]) -> tuple[Drawn, ...]:
 
 def _without_surface(
     sample: Sample, body: Body, tint: str, thickness: float
-) -> tuple[list[Rod], tuple[Box, ...]]:
+) -> tuple[list[Rod], tuple[BoxSolid, ...]]:
     """A body as rods, or as the box with its inertia if its points coincide."""
     far_end = _far_end(sample, body, 0.5 * thickness)
     rods = _skeleton([*sample.points(body.name), *far_end], thickness, tint)
@@ -140,7 +140,7 @@ def _without_surface(
     com = sample.constant(body.com)
     half, axes = _inertia_box(sample, body)
     if not rods and half.any():
-        return [], (Box(com, np.clip(half, 1.6 * thickness, 20 * thickness), axes, tint),)
+        return [], (BoxSolid(com, np.clip(half, 1.6 * thickness, 20 * thickness), axes, tint),)
     ball = Rod(com, com, (1.7 if rods else 2.5) * thickness, tint)
     return [*rods, ball], ()
 
@@ -265,19 +265,19 @@ def _shells(sample: Sample, body: str, tint: str) -> Iterator[Shell]:
             yield shell
 
 
-def _boxes(sample: Sample, body: str, tint: str) -> Iterator[Box]:
+def _boxes(sample: Sample, body: str, tint: str) -> Iterator[BoxSolid]:
     for surface in surfaces_on(sample, body):
         box = _box(sample, surface, tint)
         if box is not None:
             yield box
 
 
-def _box(sample: Sample, surface: Surface, tint: str) -> Box | None:
+def _box(sample: Sample, surface: Surface, tint: str) -> BoxSolid | None:
     edges = edges_of(surface, sample.constant)
     if edges is None:
         return None
     at, axes = surface.marker.at, sample.constant(surface.marker.rotation)
-    return Box(sample.constant(at), edges / 2, axes, tint)
+    return BoxSolid(sample.constant(at), edges / 2, axes, tint)
 
 
 # --- joints ---------------------------------------------------------------------------------------

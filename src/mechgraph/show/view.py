@@ -19,7 +19,7 @@ from .meshes import Triangles
 from .picture import AZIMUTH, ELEVATION, animation
 from .scene import Link, Scene, Trail, scene_of
 from .shells import Shell
-from .solids import Box, Rod, Solid
+from .solids import BoxSolid, Rod, Solid
 
 TEMPLATE = Path(__file__).with_name("view.html")
 
@@ -146,7 +146,7 @@ def _rod(rod: Rod) -> dict[str, Any]:
     }
 
 
-def _box(box: Box) -> dict[str, Any]:
+def _box(box: BoxSolid) -> dict[str, Any]:
     return {
         "centre": _numbers(box.centre),
         "half": _numbers(box.half),

@@ -32,7 +32,7 @@ from ...vectors import NOT_AN_EXPRESSION, scalar
 from ..units_of_measure import UNITS
 
 if TYPE_CHECKING:
-    from ...motion.motion import Motion
+    from ...model.motion import Motion
 
 DEPTH = 64  # of brackets
 LENGTH = 200_000  # letters of a text

@@ -22,7 +22,7 @@ from .rolling import SurfaceConstraint, SurfaceElement, tangential
 from .surfaces import Surface
 
 if TYPE_CHECKING:
-    from ...motion.motion import Motion
+    from ..motion import Motion
 
 
 class CompliantContact(SurfaceElement, Force):

@@ -31,7 +31,7 @@ from ..transitions import move
 from .surfaces import Disc, Implicit, Plane, Point, Sphere, Surface, Torus, across, radial
 
 if TYPE_CHECKING:
-    from ...motion.motion import Motion
+    from ..motion import Motion
 
 
 FLAT = 1e-6  # sin² of the tilt up to which a disc is lying flat

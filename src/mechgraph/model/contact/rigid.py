@@ -20,7 +20,7 @@ from .surfaces import Surface
 from .switched import PointRows, PointState, Switched
 
 if TYPE_CHECKING:
-    from ...motion.motion import Motion
+    from ..motion import Motion
 
 SOFT = 0.5  # part of the regularization below which w is no direction any more
 

@@ -22,7 +22,7 @@ from .pairs import Contact, SurfacePair, surface_pairs
 from .surfaces import Surface
 
 if TYPE_CHECKING:
-    from ...motion.motion import Motion
+    from ..motion import Motion
 
 
 class SurfaceElement(Element):

@@ -13,7 +13,7 @@ from casadi import SX
 from ..constraints import Constraint, Level
 
 if TYPE_CHECKING:
-    from ...motion.motion import Motion
+    from ..motion import Motion
 
 
 @dataclass(frozen=True)

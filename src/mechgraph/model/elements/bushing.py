@@ -18,7 +18,7 @@ from ..parameter_checks import Limit
 from .measure import measured
 
 if TYPE_CHECKING:
-    from ...motion.motion import Motion
+    from ..motion import Motion
 
 
 class Bushing(Force):

@@ -18,7 +18,7 @@ from ..parameter_checks import Limit
 from .measure import Measure, measured
 
 if TYPE_CHECKING:
-    from ...motion.motion import Motion
+    from ..motion import Motion
 
 STILL = 1e-12  # m/s: the root in |v| has no slope at rest
 

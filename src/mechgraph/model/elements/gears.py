@@ -34,7 +34,7 @@ from ..joints import Joint, JointOrName, Revolute, Rows
 from ..parameter_checks import Limit
 
 if TYPE_CHECKING:
-    from ...motion.motion import Motion
+    from ..motion import Motion
 
 
 PRESSURE_ANGLE = math.radians(20)  # of the usual cutters

@@ -18,7 +18,7 @@ from ..transitions import move
 from .curves import Curve
 
 if TYPE_CHECKING:
-    from ...motion.motion import Motion
+    from ..motion import Motion
 
 
 class Guide(Constraint):

@@ -22,7 +22,7 @@ from ..bodies import Marker
 from ..element import Action, Wrench
 
 if TYPE_CHECKING:
-    from ...motion.motion import Motion
+    from ..motion import Motion
 
 Quantity = Callable[[Sequence[SX], Sequence[SX]], SX]  # of positions and rotations
 

@@ -20,7 +20,7 @@ from ..joints import Coordinate, coordinate_name
 from ..parameter_checks import Limit
 
 if TYPE_CHECKING:
-    from ...motion.motion import Motion
+    from ..motion import Motion
 
 
 class DCMotor(Force):

@@ -38,7 +38,7 @@ from ..parameter_checks import Fraction, Limit
 from .measure import Measure, measured
 
 if TYPE_CHECKING:
-    from ...motion.motion import Motion
+    from ..motion import Motion
 
 PARALLEL = 1e-6  # sin² of the angle between the axes of two pulleys up to which they are parallel
 

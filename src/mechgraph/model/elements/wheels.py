@@ -23,7 +23,7 @@ from ..joints import Rows
 from ..parameter_checks import Limit, UnitLength
 
 if TYPE_CHECKING:
-    from ...motion.motion import Motion
+    from ..motion import Motion
 
 STILL = 1e-12  # a slip beside which nothing is seen
 

@@ -22,7 +22,7 @@ UNIT = 1e-6  # how far the norm of a quaternion may be from one
 
 
 @dataclass
-class Rows:
+class RequestedRows:
     """Quantities that are to have values: one row for each number."""
 
     names: list[str] = field(default_factory=list)
@@ -57,7 +57,7 @@ class Level:
     is no variable."""
 
     variables: dict[int, float] = field(default_factory=dict)
-    rows: Rows = field(default_factory=Rows)
+    rows: RequestedRows = field(default_factory=RequestedRows)
 
     def __bool__(self) -> bool:
         return bool(self.variables or self.rows.names)
@@ -175,7 +175,7 @@ def _read_rows(
             rows.add(name, quantity.value[k], target, angular[k], group)
 
 
-def _turn_round(joint: Joint, rows: Rows) -> None:
+def _turn_round(joint: Joint, rows: RequestedRows) -> None:
     """Give quaternions a non-negative scalar part, as a joint that is closed measures them."""
     names = iter(joint.coordinates)
     for step in joint.transitions:

@@ -26,7 +26,7 @@ WEDGED = 100.0  # times as much pressure as friction, where one may be there for
 
 
 @dataclass(frozen=True)
-class Point:
+class ContactPoint:
     """One point of contact: its law, the names of its switches and of its heading, and its rows of
     A."""
 
@@ -43,13 +43,13 @@ def laws_of(equations: Equations) -> list[Switched]:
     return [law for law in constraints if isinstance(law, Switched)]
 
 
-def points_of(equations: Equations) -> Iterator[Point]:
+def points_of(equations: Equations) -> Iterator[ContactPoint]:
     """The points of all of it, with their rows."""
     rows, m = constraint_rows(equations.terms.chart), equations.terms.chart.motion
     for law in laws_of(equations):
         own = law.point_rows(m, rows.indices[law.name])
         for (name, switches, headings), each in zip(law.point_switches(), own, strict=True):
-            yield Point(law, name, switches, headings, each)
+            yield ContactPoint(law, name, switches, headings, each)
 
 
 def gravity(equations: Equations) -> float:
@@ -59,7 +59,7 @@ def gravity(equations: Equations) -> float:
 
 
 def values(
-    equations: Equations, points: list[Point], parameters: Mapping[str, float]
+    equations: Equations, points: list[ContactPoint], parameters: Mapping[str, float]
 ) -> np.ndarray:
     """The numbers of the laws (rows in the order of ``NUMBERS``) of all points (columns)."""
     symbols = equations.terms.symbols
@@ -79,7 +79,7 @@ def _states(equations: Equations) -> list[PointState]:
     return [state for law in laws_of(equations) for state in law.point_states(m)]
 
 
-def forces(equations: Equations, points: list[Point]) -> SX:
+def forces(equations: Equations, points: list[ContactPoint]) -> SX:
     """λ, with those of contacts shared among their rows by least norm: by rounding they are shared
     in any other way, too, to no effect. Least friction comes first: where surfaces wedge each other
     their pressure can do without what it can hold."""
@@ -91,7 +91,7 @@ def forces(equations: Equations, points: list[Point]) -> SX:
     return lam
 
 
-def quantities(equations: Equations, points: list[Point]) -> list[SX]:
+def quantities(equations: Equations, points: list[ContactPoint]) -> list[SX]:
     """Of all points: gaps, their rates, normal forces, sizes of tangential forces, of slips with
     their heading, w, of the tangential forces of all points of the same pair together, and of
     forces that are rounding."""
@@ -107,19 +107,19 @@ def quantities(equations: Equations, points: list[Point]) -> list[SX]:
     return [gaps, rates, normal, stuck, slips, together, small]
 
 
-def approach(equations: Equations, points: list[Point]) -> Kernel:
+def approach(equations: Equations, points: list[ContactPoint]) -> Kernel:
     """For each point: gap and its rate."""
     return equations.numeric.kernel("gaps", lambda: quantities(equations, points)[:2], [1] * 2)
 
 
-def _normal(equations: Equations, point: Point, lam: SX) -> SX:
+def _normal(equations: Equations, point: ContactPoint, lam: SX) -> SX:
     """The multiplier of its gap, or the load that is known."""
     rows, m = constraint_rows(equations.terms.chart), equations.terms.chart.motion
     load = point.law.load(m, lam[rows.rows_loading(point.law)])
     return lam[point.rows.gap] if load is None else load
 
 
-def _rounding(equations: Equations, points: list[Point], normal: SX) -> SX:
+def _rounding(equations: Equations, points: list[ContactPoint], normal: SX) -> SX:
     """Of points that open a billionth of what they may have to bear, of others a part of their
     load."""
     weights = _weights(equations)
@@ -144,7 +144,7 @@ def _weights(equations: Equations) -> SX:
     return ca.if_else(gravity > 0, gravity, 1) * ca.fmin(mass, 1 / yielding)
 
 
-def _together(states: list[PointState], points: list[Point], lam: SX) -> SX:
+def _together(states: list[PointState], points: list[ContactPoint], lam: SX) -> SX:
     total: dict[str, SX] = {}
     for state, point in zip(states, points, strict=True):
         force = total.setdefault(point.law.name, SX.zeros(3))
@@ -154,14 +154,14 @@ def _together(states: list[PointState], points: list[Point], lam: SX) -> SX:
     return ca.vertcat(*(ca.norm_2(total[point.law.name]) for point in points))
 
 
-def stuck_forces(equations: Equations, points: list[Point]) -> list[SX]:
+def stuck_forces(equations: Equations, points: list[ContactPoint]) -> list[SX]:
     """Of all points: the forces along both tangents that hold them."""
     lam = forces(equations, points)
     rows = [point.rows.slip for point in points]
     return [ca.vertcat(*(lam[own[k]] if k < len(own) else SX(0) for own in rows)) for k in range(2)]
 
 
-def ring_quantities(equations: Equations, points: list[Point]) -> list[SX]:
+def ring_quantities(equations: Equations, points: list[ContactPoint]) -> list[SX]:
     """Of all points: radius of the ring, moment of its pressure, its rise; ones if it is no
     ring."""
     lam = forces(equations, points)
@@ -171,7 +171,7 @@ def ring_quantities(equations: Equations, points: list[Point]) -> list[SX]:
     return ca.horzsplit(ca.horzcat(*found).T)
 
 
-def _ring(state: PointState, point: Point, lam: SX) -> SX:
+def _ring(state: PointState, point: ContactPoint, lam: SX) -> SX:
     if state.rise is None:
         return SX.ones(3)
     return ca.vertcat(state.radius, ca.norm_2(lam[list(point.rows.level)]), state.rise)

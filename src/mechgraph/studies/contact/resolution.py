@@ -24,7 +24,7 @@ from ...runtime.contact_resolver import (
 )
 from ..projection import project
 from ..simulation.integrator import IntegrationFailure
-from .points import Point, gravity, quantities, ring_quantities, stuck_forces
+from .points import ContactPoint, gravity, quantities, ring_quantities, stuck_forces
 
 if TYPE_CHECKING:
     from ...equations import Equations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 MODES = ("touching", "sticking", "flat", "heading")
 
 
-def expressions(equations: Equations, points: list[Point]) -> dict[str, SX]:
+def expressions(equations: Equations, points: list[ContactPoint]) -> dict[str, SX]:
     """The functions of contacts.c, each a column; matrices row by row."""
     terms, s = equations.terms, equations.terms.symbols
     gaps, rates, normal, stuck, _, together, small = quantities(equations, points)
@@ -55,7 +55,7 @@ def expressions(equations: Equations, points: list[Point]) -> dict[str, SX]:
     }
 
 
-def layout(equations: Equations, points: list[Point], places: Mapping[str, int]) -> Layout:
+def layout(equations: Equations, points: list[ContactPoint], places: Mapping[str, int]) -> Layout:
     """Rows of the points, the ``places`` of their parameters in x, and sizes."""
     terms = equations.terms
     laws = list(dict.fromkeys(point.law.name for point in points))
@@ -72,7 +72,7 @@ def layout(equations: Equations, points: list[Point], places: Mapping[str, int])
     )
 
 
-def _row(point: Point, places: Mapping[str, int]) -> list[int]:
+def _row(point: ContactPoint, places: Mapping[str, int]) -> list[int]:
     """In the order of ``COLUMNS``, without the pair."""
     rows, switches = point.rows, point.switches
     found = {"gap": rows.gap, **{f"level {k}": row for k, row in enumerate(rows.level, 1)}}

@@ -23,7 +23,7 @@ from ...errors import UnsupportedError
 from ...motion.rounding import sizes_of_terms
 from ...numerics.search import search
 from ..projection import moved
-from .held import Held
+from .held import HeldVariables
 
 if TYPE_CHECKING:
     from ...equations import Equations
@@ -38,7 +38,7 @@ State = tuple[np.ndarray, np.ndarray]  # (q, u)
 Sloped = tuple[np.ndarray, np.ndarray]  # rows, and their slopes along the free steps
 
 
-class Rows(NamedTuple):
+class BalanceRows(NamedTuple):
     """The rows at a state; their slopes along the free steps and along y; what they are large by,
     and what is rounding."""
 
@@ -67,7 +67,7 @@ class Balance:
     def __init__(
         self,
         equations: Equations,
-        held: Held,
+        held: HeldVariables,
         moving: bool,
         given: tuple[Any, Any],
         start: State,
@@ -105,7 +105,7 @@ class Balance:
             rows = self(state)
             self.least, self.scale, self.noise = rows.size, rows.scale, rows.noise
 
-    def _name_rows(self, held: Held, start: State) -> None:
+    def _name_rows(self, held: HeldVariables, start: State) -> None:
         equations, n, m = (
             self.equations,
             len(self.equations.speeds),
@@ -123,7 +123,7 @@ class Balance:
         self.levels = levels * n + np.arange(m)  # A a + b
         self.least, self.scale = np.zeros(len(rows)), np.ones(len(rows))
 
-    def _compiled(self, held: Held) -> tuple[Any, Any]:
+    def _compiled(self, held: HeldVariables) -> tuple[Any, Any]:
         """The rows with their slopes, and the sizes of their terms."""
         equations, asked = self.equations, (self.moving, held.names)
         count = (1 + self.moving) * (len(equations.speeds) + len(equations.constraints))
@@ -172,7 +172,7 @@ class Balance:
 
     # --- at a state -------------------------------------------------------------------------------
 
-    def __call__(self, state: State) -> Rows:
+    def __call__(self, state: State) -> BalanceRows:
         """The rows with the best y."""
         return self._at(state, self._best(state))
 
@@ -192,7 +192,7 @@ class Balance:
             y[self.own] -= inverse(found.own / self.scale[:, None]) @ (found.values / self.scale)
         return y
 
-    def _at(self, state: State, y: np.ndarray) -> Rows:
+    def _at(self, state: State, y: np.ndarray) -> BalanceRows:
         values, slopes = self._evaluated(self._kernel, state, y)
         slopes = np.where(np.isfinite(slopes), slopes, 0.0)
         size = np.maximum(self.least, self._sizes(state[1], y, slopes))
@@ -205,7 +205,7 @@ class Balance:
         void = (size <= largest) & (np.abs(values) <= 10 * noise)
         values[void], slopes[void, :last] = 0.0, 0.0
         along = slopes[:, [*self.moves, *(first + i for i in self.rates)]]
-        return Rows(values, along, slopes[:, [last + i for i in self.own]], size, noise)
+        return BalanceRows(values, along, slopes[:, [last + i for i in self.own]], size, noise)
 
     def _evaluated(self, kernel: Any, state: State, y: np.ndarray) -> list[np.ndarray]:
         arguments = self.equations.numeric.arguments(*state, 0.0, *self.given)

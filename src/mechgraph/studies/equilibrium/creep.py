@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .balance import REACH, Balance, Rows, State, lengths
+from .balance import REACH, Balance, BalanceRows, State, lengths
 
 STEPS = 200
 FIRST = 0.1  # length of the first step
@@ -31,7 +31,7 @@ class Place(NamedTuple):
 
     balance: Balance
     state: State
-    rows: Rows
+    rows: BalanceRows
     D: np.ndarray
     A: np.ndarray
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldVariables:
     """What is to stay as it is: variations of coordinates and speeds by index, and quantities that
     are no variables, by name."""
 
@@ -28,7 +28,7 @@ class Held:
     names: tuple[str, ...] = ()
 
 
-def read_hold(equations: Equations, hold: Any) -> Held:
+def read_hold(equations: Equations, hold: Any) -> HeldVariables:
     """All that the names stand for, with quaternions held as a whole or not at all."""
     if isinstance(hold, str) or not isinstance(hold, Collection):
         raise ArgumentError(f"hold: expected a list of names, got {hold!r}")
@@ -37,21 +37,21 @@ def read_hold(equations: Equations, hold: Any) -> Held:
     except ArgumentError as error:
         raise ArgumentError(f"hold: {error}") from None
     _refuse_parts_of_quaternions(equations, hold)
-    return Held(
+    return HeldVariables(
         frozenset().union(*(part.directions for part in parts)),
         frozenset().union(*(part.speeds for part in parts)),
         tuple(name for part in parts for name in part.names),
     )
 
 
-def meaning(equations: Equations, name: str) -> Held:
+def meaning(equations: Equations, name: str) -> HeldVariables:
     """What a name stands for: coordinates, and so directions; speeds; or another quantity."""
     quantity = equations.names.resolve(name)
     if quantity.coordinates:
-        return Held(directions=_directions(equations, quantity.coordinates))
+        return HeldVariables(directions=_directions(equations, quantity.coordinates))
     if quantity.speeds:
-        return Held(speeds=frozenset(quantity.speeds))
-    return Held(names=(name,))
+        return HeldVariables(speeds=frozenset(quantity.speeds))
+    return HeldVariables(names=(name,))
 
 
 def _directions(equations: Equations, coordinates: Sequence[int]) -> frozenset[int]:
@@ -72,7 +72,7 @@ def _refuse_parts_of_quaternions(equations: Equations, hold: Collection[str]) ->
 
 
 def initial_state(
-    equations: Equations, guess: Any, held: Held, parameters: Any
+    equations: Equations, guess: Any, held: HeldVariables, parameters: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """An assembled state with what is held as it is guessed (speeds at rest, if they are not), as
     near to the rest of the guess as the constraints allow."""
@@ -97,7 +97,7 @@ def _by_name(equations: Equations, guess: Any) -> dict[str, Any]:
     return dict(zip(names, (*q, *u), strict=True))
 
 
-def _within(part: Held, held: Held) -> bool:
+def _within(part: HeldVariables, held: HeldVariables) -> bool:
     """True if all that a name stands for is held."""
     return (
         part.directions <= held.directions

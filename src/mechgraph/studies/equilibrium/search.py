@@ -16,7 +16,7 @@ from ...closures.numbers import RANK_TOLERANCE
 from ...contract.valueless import refused_or_valueless
 from ...errors import AssemblyError
 from ...numerics.search import normal_by_name
-from .balance import TOLERANCE, Balance, Rows, State, inverse
+from .balance import TOLERANCE, Balance, BalanceRows, State, inverse
 from .creep import crept
 
 SPREADS = (0.0, 0.1, 0.3, 1.0, 3.0)  # of the starts about the guess
@@ -73,7 +73,7 @@ def _search(balance: Balance, start: State) -> State:
 # --- a while later --------------------------------------------------------------------------------
 
 
-def _later(balance: Balance, state: State) -> Rows:
+def _later(balance: Balance, state: State) -> BalanceRows:
     """The rows after the fastest coordinate has moved by a tenth (Runge–Kutta): what is steady for
     an instant only does not meet them."""
     (q, u), a = state, balance.accelerations(state)
@@ -151,12 +151,12 @@ def _rubbing(balance: Balance) -> str:
     )
 
 
-def _error(balance: Balance, rows: Rows) -> float:
+def _error(balance: Balance, rows: BalanceRows) -> float:
     error = float(np.linalg.norm(rows.values / balance.scale))
     return error if np.isfinite(error) else np.inf
 
 
-def _left(balance: Balance, rows: Rows) -> str:
+def _left(balance: Balance, rows: BalanceRows) -> str:
     """The worst row by name, and by how much it is out of balance."""
     relative = np.abs(rows.values) / balance.scale
     worst = int(np.argmax(np.where(np.isnan(relative), np.inf, relative)))

@@ -37,7 +37,7 @@ from ..assembly.assemble import GIVEN, assemble
 from ..assembly.conversion import convert, jointed
 from ..contact.points import approach, points_of
 from .singular import warn_if_singular
-from .variational import State, Variations, expansion, steadied, tilde
+from .variational import OperatingPoint, Variations, expansion, steadied, tilde
 
 if TYPE_CHECKING:
     from ...equations import Equations
@@ -80,7 +80,7 @@ def linearize(
         state = _end(equations, at, inputs, parameters)
     else:
         found = assemble(equations, at, guess=guess, t=t, parameters=parameters)
-        state = State(*found, t, inputs, parameters)
+        state = OperatingPoint(*found, t, inputs, parameters)
     equations.accelerations(*state)  # refused where nothing is known of them
     _refuse_standing(equations, state)
     _refuse_touching(equations, state)
@@ -90,7 +90,7 @@ def linearize(
     names = [*own, *measured]
     chosen = _named(names, now.rows, wanted) if wanted else _chosen(equations, now.rows)
 
-    def later(state: State) -> Variations:
+    def later(state: OperatingPoint) -> Variations:
         return _variations(equations, seen, measured, state)
 
     noise = _noise(equations, state, now, later, chosen)
@@ -123,7 +123,7 @@ def linearize(
     )
 
 
-def _refuse_standing(equations: Equations, state: State) -> None:
+def _refuse_standing(equations: Equations, state: OperatingPoint) -> None:
     """Refuse joints with dry friction that stand still and are not said to stick or to slide: what
     holds them has no slope."""
     elements = equations.terms.chart.description.constraints.values()
@@ -145,7 +145,7 @@ def _refuse_standing(equations: Equations, state: State) -> None:
             )
 
 
-def _refuse_touching(equations: Equations, state: State) -> None:
+def _refuse_touching(equations: Equations, state: OperatingPoint) -> None:
     """Refuse states in which rigid things touch, or overlap, that are not said to be closed: they
     may part, and not come nearer."""
     if not equations.terms.chart.description.switched:
@@ -163,7 +163,7 @@ def _refuse_touching(equations: Equations, state: State) -> None:
             )
 
 
-def _refuse_unknown(equations: Equations, state: State, now: Variations) -> None:
+def _refuse_unknown(equations: Equations, state: OperatingPoint, now: Variations) -> None:
     """Refuse a state at which something has no value or no slope."""
     if all(np.isfinite(part).all() for part in now):
         return
@@ -183,9 +183,9 @@ def _refuse_unknown(equations: Equations, state: State, now: Variations) -> None
 @remembered_interrupts()
 def _noise(
     equations: Equations,
-    state: State,
+    state: OperatingPoint,
     now: Variations,
-    at: Callable[[State], Variations],
+    at: Callable[[OperatingPoint], Variations],
     chosen: list[int],
 ) -> np.ndarray:
     """How much of each entry of A is rounding: what changes of it with the last digits of the
@@ -209,7 +209,7 @@ def _names(kind: str, given: Any) -> tuple[str, ...]:
     return some_of(kind, given, given)
 
 
-def _end(equations: Equations, run: Trajectory, inputs: Any, parameters: Any) -> State:
+def _end(equations: Equations, run: Trajectory, inputs: Any, parameters: Any) -> OperatingPoint:
     """The last state of a run, with its inputs, parameters and contacts unless others are given."""
     constants = {name: np.ravel(value)[-1] for name, value in run.constants.items()}
     q, u, t = run.q[-1], run.u[-1], float(run.time[-1])
@@ -225,7 +225,7 @@ def _end(equations: Equations, run: Trajectory, inputs: Any, parameters: Any) ->
         q, u = convert(jointed(equations), equations, q, u, t, constants)
     if parameters is None or isinstance(parameters, Mapping):
         parameters = {**constants, **(parameters or {})}
-    return State(q, u, t, run.w[-1] if inputs is None else inputs, parameters)
+    return OperatingPoint(q, u, t, run.w[-1] if inputs is None else inputs, parameters)
 
 
 # --- the variations of a motion -------------------------------------------------------------------
@@ -233,7 +233,7 @@ def _end(equations: Equations, run: Trajectory, inputs: Any, parameters: Any) ->
 
 @remembered_interrupts()
 def _variations(
-    equations: Equations, outputs: tuple[str, ...], measured: tuple[str, ...], state: State
+    equations: Equations, outputs: tuple[str, ...], measured: tuple[str, ...], state: OperatingPoint
 ) -> Variations:
     """The matrices at a state. Measured quantities join the variations, each with a row that ties
     it to the others."""
@@ -288,7 +288,7 @@ def _values(equations: Equations, names: tuple[str, ...]) -> SX:
     return ca.substitute(values, closed.force_symbols, ca.vertcat(closed.udot, closed.lam))
 
 
-def _seen_by_parent(equations: Equations, state: State, v: Variations) -> Variations:
+def _seen_by_parent(equations: Equations, state: OperatingPoint, v: Variations) -> Variations:
     """The matrices for δθ and δω of quaternions in the axes of the joint's parent: T flow T⁻¹ + Ṫ
     T⁻¹, T by_input, map T⁻¹."""
     chart = equations.terms.chart

@@ -20,7 +20,7 @@ from casadi import SX
 from ...closures.numbers import RANK_TOLERANCE, rank
 from ...numerics.search import search
 from ..projection import moved
-from .variational import State
+from .variational import OperatingPoint
 
 if TYPE_CHECKING:
     from ...equations import Equations
@@ -47,7 +47,7 @@ class End(NamedTuple):
         return bool(np.linalg.norm(self.gone) > GONE and held > HELD * before)
 
 
-def warn_if_singular(equations: Equations, state: State) -> None:
+def warn_if_singular(equations: Equations, state: OperatingPoint) -> None:
     """Say so where motions that are possible to first order are none, or not together."""
     if not equations.terms.phi.numel() or equations.numeric.large:
         return
@@ -65,7 +65,7 @@ def warn_if_singular(equations: Equations, state: State) -> None:
         _warn_if_locked(equations, free, np.array([end.gone for end in ends]))
 
 
-def _slopes(equations: Equations, state: State) -> Slopes:
+def _slopes(equations: Equations, state: OperatingPoint) -> Slopes:
     terms = equations.terms
 
     def expressions() -> list[SX]:

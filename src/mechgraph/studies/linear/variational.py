@@ -36,7 +36,7 @@ LOOKS = 4000  # evaluations on the way there
 BETWEEN = 0.38196601125
 
 
-class State(NamedTuple):
+class OperatingPoint(NamedTuple):
     """Where to linearize; as ``Equations.arguments`` takes it."""
 
     q: np.ndarray
@@ -89,9 +89,9 @@ def expansion(rows: np.ndarray, independent: list[int]) -> np.ndarray:
 
 def steadied(
     equations: Equations,
-    state: State,
+    state: OperatingPoint,
     now: Variations,
-    at: Callable[[State], Variations],
+    at: Callable[[OperatingPoint], Variations],
     independent: list[int],
 ) -> tuple[Variations, np.ndarray, bool]:
     """The varied motion for fixed axes, or for axes that turn with Ω if only that makes it
@@ -120,7 +120,7 @@ def steadied(
     )
 
 
-def _moment(equations: Equations, state: State, values: np.ndarray) -> float:
+def _moment(equations: Equations, state: OperatingPoint, values: np.ndarray) -> float:
     """A time in which a motion turns a little, goes no further than a metre, and does not run away
     where it is unstable, by its eigenvalues."""
     turns = equations.terms.chart.turning
@@ -133,8 +133,8 @@ def _moment(equations: Equations, state: State, values: np.ndarray) -> float:
 
 
 def _later(
-    equations: Equations, state: State, moments: tuple[float, ...], pace: float
-) -> list[State] | None:
+    equations: Equations, state: OperatingPoint, moments: tuple[float, ...], pace: float
+) -> list[OperatingPoint] | None:
     """The states these times later, with speeds as well known as coordinates at this pace; None if
     the motion is not known so far."""
     n, looks = len(state.q), itertools.count()
@@ -164,7 +164,7 @@ def _later(
     if not run.success:
         return None
     seen = zip(moments, run.y.T, strict=True)
-    return [State(y[:n], y[n:], state.t + elapsed, *state[3:]) for elapsed, y in seen]
+    return [OperatingPoint(y[:n], y[n:], state.t + elapsed, *state[3:]) for elapsed, y in seen]
 
 
 class _Unknown(Exception):
@@ -214,7 +214,7 @@ def _blocks(matrix: np.ndarray, vectors: list[Vector], R: np.ndarray) -> np.ndar
     return matrix
 
 
-def _vectors(equations: Equations, state: State) -> list[Vector]:
+def _vectors(equations: Equations, state: OperatingPoint) -> list[Vector]:
     """All vectors among the variations: of places and of speeds, joint by joint."""
     chart = equations.terms.chart
     found, count = list(chart.fixed_axes), len(chart.variations)

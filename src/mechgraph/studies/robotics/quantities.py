@@ -15,7 +15,8 @@ from ...closures.expressions import solve_tree
 from ...closures.numbers import Independent
 from ...contract.accelerations import undetermined_message
 from ...errors import ArgumentError, UnsupportedError
-from ...motion.motion import Place, checked_place
+from ...model.motion import Place
+from ...motion.motion import checked_place
 from ...motion.rotors import rotor_coriolis, rotor_terms
 from ...motion.spatial import Columns, centre_of_mass, columns, momentum, rate, total_mass
 

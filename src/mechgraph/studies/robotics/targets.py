@@ -12,7 +12,8 @@ from scipy.spatial.transform import Rotation
 
 from ...arguments import number, numbers
 from ...errors import ArgumentError, ModelError, shown
-from ...motion.motion import Place, checked_place
+from ...model.motion import Place
+from ...motion.motion import checked_place
 from ...vectors import orientation
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from casadi import SX
 
 from ...arguments import choice, flag
 from ...errors import ArgumentError
-from ...motion.motion import Motion
+from ...model.motion import Motion
 from .context import Context
 
 

@@ -20,7 +20,7 @@ from ...contract.valueless import searching
 from ...errors import ArgumentError, SimulationError, UnsupportedError
 from ...graph.kinks import kinks
 from ...interrupts import Interrupts, ending_interrupts, remembered_interrupts, taken
-from ...motion.motion import Motion
+from ...model.motion import Motion
 from ...results.trajectory import Trajectory
 from ...runtime.stepper import CONTACTS, EVENT, METHODS, TOO_SMALL
 from ...tables.series import check_covered
