@@ -19,7 +19,7 @@ from mechgraph.runtime import library
 from mechgraph.runtime.build import FOLDER, LIBRARY
 from mechgraph.runtime.stepper import END, GO_ON, Stepper
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def test_structures_are_those_of_the_headers():
