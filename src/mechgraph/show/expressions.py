@@ -63,12 +63,12 @@ class Plain(Algebra):
         return self.symbols[place]
 
     def piece(self, name: str, table: Lookup, at: list[Any]) -> Any:
-        return at
+        return at if table.is_pick else at[0]
 
     def entry(self, name: str, table: Lookup, place: int, piece: Any) -> Any:
         if not table.is_pick and place == ORIGIN:
-            return piece[0]
-        return self.coefficient(table, place, piece)
+            return piece
+        return self.coefficient(table, place, piece if table.is_pick else [piece])
 
     def coefficient(self, table: Lookup, place: int, at: list[Any]) -> Any:
         """What a table says at a place, or a derivative of it over so many factorial: soft'(x) for
