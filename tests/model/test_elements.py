@@ -31,6 +31,7 @@ from mechgraph.model.joints import Chain
 from mechgraph.model.transitions import Ball, Transition
 from mechgraph.motion.energy import potential
 from mechgraph.motion.loads import generalized
+from mechgraph.motion.motion import ChartMotion
 from mechgraph.vectors import quaternion_matrix, quaternion_of
 from random_systems import random_state, random_tree
 
@@ -374,7 +375,7 @@ def test_velocities_and_accelerations_are_derivatives(seed):
     state, s, m = (
         random_state(equations, seed),
         equations.terms.symbols,
-        mg.Motion(equations.terms.chart),
+        ChartMotion(equations.terms.chart),
     )
 
     def rate(x: SX) -> SX:
@@ -524,7 +525,7 @@ def test_conservative_actions_are_the_gradient_of_the_potential(add):
     springs = [
         action
         for force in equations.system.forces.values()
-        for action in force.conservative(mg.Motion(k))
+        for action in force.conservative(ChartMotion(k))
     ]
     work = generalized(k, springs) + k.N.T @ ca.gradient(potential(k), s.q)
     values = ca.Function("f", [s.q, s.u, s.t, s.w, s.p], [work])(

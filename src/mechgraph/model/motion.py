@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from casadi import SX
 
-from ..errors import ModelError
+from ..errors import ModelError, unknown
 from ..vectors import axis
 from .bodies import Body, Marker
 
@@ -28,6 +28,10 @@ class Motion(ABC):
     """
 
     time: SX
+
+    def __getattr__(self, name: str) -> Any:
+        asked = [each for each in dir(Motion) if not each.startswith("_")]
+        raise AttributeError(unknown("question to the motion", name, [*asked, "time"]))
 
     # --- bodies and markers -----------------------------------------------------------------------
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import casadi as ca
 import numpy as np
 from casadi import SX
@@ -14,6 +16,7 @@ from .levels import Levels
 COUNT, SPREAD, TIME = 3, 0.7, 0.37
 ATTEMPTS, MORE = 6, 24  # states that are tried, and where they have to have signs and none has
 MET = 1e-9  # violation up to which a state meets its constraints
+NEAR = MET**0.5  # of a singular reference: rows that have no slope there grow with the square
 
 
 class Samples:
@@ -33,8 +36,12 @@ class Samples:
         self._parameters, self._names = np.array(s.defaults), levels.names
         random = np.random.default_rng(0)
         states, met = self._try(random, [1 + k for k in range(ATTEMPTS)])
-        rounds = [] if signs is None else [[1 + k % ATTEMPTS for k in range(MORE)]]
-        for spreads in (*rounds, [0]):  # the reference may meet rows that cannot be met elsewhere
+        rounds: list[list[float]] = (
+            [] if signs is None else [[1 + k % ATTEMPTS for k in range(MORE)]]
+        )
+        # the reference may meet rows that cannot be met elsewhere; so near it, they are met as well,
+        # and their rank is that of a position that is not singular
+        for spreads in (*rounds, [NEAR] * COUNT, [0]):
             if not met.any():
                 more = self._try(random, spreads)
                 states, met = np.concatenate([states, more[0]]), np.concatenate([met, more[1]])
@@ -59,7 +66,7 @@ class Samples:
         return [np.array(function(state)) for state in self._states]
 
     def _try(
-        self, random: np.random.Generator, spreads: list[int]
+        self, random: np.random.Generator, spreads: Sequence[float]
     ) -> tuple[np.ndarray, np.ndarray]:
         """Random states, as near to their constraints as they come, and which of them meet them."""
         s, chart = self._chart.symbols, self._chart
