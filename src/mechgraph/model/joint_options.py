@@ -67,11 +67,11 @@ class JointOptions:
     cut: bool | None = None
 
 
-def fittings(joint: Joint, options: JointOptions) -> Iterator[Force | Constraint]:
+def option_elements(joint: Joint, options: JointOptions) -> Iterator[Force | Constraint]:
     """The elements that a joint's options say: its spring, then the others coordinate by
     coordinate."""
     yield from _spring(joint, options)
-    for option, make in FITTINGS.items():
+    for option, make in MAKERS.items():
         for coordinate, value in _each(joint, option, getattr(options, option)):
             try:
                 yield make(joint, coordinate, value)
@@ -81,12 +81,12 @@ def fittings(joint: Joint, options: JointOptions) -> Iterator[Force | Constraint
                 raise ModelError(f"{where}{problem}" for problem in error.problems) from error
 
 
-def fitted(joint: Joint, elements: Iterable[Any]) -> dict[str, dict[str, Any]]:
+def options_of(joint: Joint, elements: Iterable[Any]) -> dict[str, dict[str, Any]]:
     """The way back: the options that these elements of a joint come from, by coordinate."""
     out: dict[str, dict[str, Any]] = {}
     for element in elements:
         option = element.joint_option
-        if option in FITTINGS and element.coordinate in joint.coordinates:
+        if option in MAKERS and element.coordinate in joint.coordinates:
             value = element._given["inertia" if option == "armature" else "law"]
             out.setdefault(option, {})[_short(joint, element.coordinate)] = value
     return out
@@ -183,7 +183,7 @@ def is_pin(friction: Any) -> bool:
     return isinstance(friction, DryFriction) and friction.radius is not None
 
 
-FITTINGS: dict[str, Callable[[Joint, str, Any], Force | Constraint]] = {
+MAKERS: dict[str, Callable[[Joint, str, Any], Force | Constraint]] = {
     "limits": _stop,
     "friction": _friction,
     "armature": _rotor,

@@ -29,7 +29,7 @@ from .element_methods import ElementMethods
 from .elements.rope import Pulley
 from .fields import ByName, Field, MotionFunction, Number, Orientation, Vector
 from .forces import Force
-from .joint_options import JointOptions, fittings, is_pin
+from .joint_options import JointOptions, is_pin, option_elements
 from .joints import Free, Joint, JointKind, Planar, Prismatic
 from .planar import NORMALS, read_plane
 from .speeds import Speed
@@ -252,12 +252,12 @@ class System(ElementMethods, Picklable):
         )
         if joint.parent.body is joint.child.body:
             raise ModelError(f"joins body {joint.child.body.name!r} to itself")
-        hung = [*fittings(joint, options)]
+        further = [*option_elements(joint, options)]
         self._claim(name, "joint")
         self._joints[name] = joint
         if floats:
             self._join(f"{name} loose", parent, child, self._loose, JointOptions())
-        for element in hung:
+        for element in further:
             self.add(element)
         return joint
 

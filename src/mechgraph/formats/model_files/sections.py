@@ -107,12 +107,12 @@ class Reading(Values):
             "parameters": self._parameter,
             "inputs": lambda name, node: None,
             "bodies": self._body,
-            "markers": lambda name, node: self._said(self.system.marker, name, node),
+            "markers": lambda name, node: self._make(self.system.marker, name, node),
             "placed": self._placed,
             "joints": self._joint,
             "forces": lambda name, node: self._element(name, node, kinds.FORCES),
             "constraints": lambda name, node: self._element(name, node, kinds.CONSTRAINTS),
-            "speeds": lambda name, node: self._said(self.system.speed, name, node),
+            "speeds": lambda name, node: self._make(self.system.speed, name, node),
             "outputs": self._output,
             "visual": self._visuals,
         }
@@ -239,17 +239,17 @@ class Reading(Values):
 
     def _body(self, name: str, node: Node) -> None:
         given = self._given(node)
-        self._said(self.system.body if given else self.system.frame, name, node, given)
+        self._make(self.system.body if given else self.system.frame, name, node, given)
 
     def _joint(self, name: str, node: Node) -> None:
         given = self._given(node)
         word = self._type(given, {"joint": Chain, **kinds.JOINTS})
-        self._said(getattr(self.system, word), name, node, given)
+        self._make(getattr(self.system, word), name, node, given)
 
     def _element(self, name: str, node: Node, known: Mapping[str, type]) -> None:
         given = self._given(node)
         word = self._type(given, known)
-        self._said(getattr(self.system, word), name, node, given)
+        self._make(getattr(self.system, word), name, node, given)
 
     def _output(self, name: str, node: Node) -> None:
         self.system.output(name, self._formula(node))
@@ -297,7 +297,7 @@ class Reading(Values):
         try:
             return inner.model_file().system
         except ModelError as error:
-            raise _Told(error.problems) from None
+            raise _WithLines(error.problems) from None
 
     def _beside(self, node: Node | None) -> System:
         if node is None or not isinstance(node.value, str):
@@ -389,7 +389,7 @@ class Reading(Values):
 
     # --- elements ---------------------------------------------------------------------------------
 
-    def _said(
+    def _make(
         self,
         say: Callable[..., Any],
         name: str,
@@ -405,13 +405,17 @@ class Reading(Values):
         arguments: dict[str, Any] = {}
         for key, item in given.items():
             if key not in fields:
-                raise _At(item.line, unknown("argument", key, [k for k in fields if k != "name"]))
+                raise _AtLine(
+                    item.line, unknown("argument", key, [k for k in fields if k != "name"])
+                )
             try:
                 arguments[key] = self._value(fields[key], item)
-            except _Told:
+            except _WithLines:
                 raise
             except ModelError as error:
-                raise _At(item.line, *(f"{key}: {problem}" for problem in error.problems)) from None
+                raise _AtLine(
+                    item.line, *(f"{key}: {problem}" for problem in error.problems)
+                ) from None
         say(name, **arguments)
 
     # --- problems ---------------------------------------------------------------------------------
@@ -423,10 +427,10 @@ class Reading(Values):
     def _blamed(self, node: Node, what: str, name: str | None = None) -> Iterator[None]:
         try:
             yield
-        except _Told as error:
+        except _WithLines as error:
             self._fail(name)
             self.problems += [_split(problem) for problem in error.problems]
-        except _At as error:
+        except _AtLine as error:
             own = [problem for problem in error.problems if not self._follows(problem)]
             self._fail(name)
             self.problems += [(error.line, f"{what}: {problem}") for problem in own]
@@ -467,7 +471,7 @@ class Reading(Values):
                 self.problems += [(line, problem) for problem in error.problems]
 
 
-class _At(ModelError):
+class _AtLine(ModelError):
     """Problems with a line of their own."""
 
     def __init__(self, line: int, *problems: str) -> None:
@@ -475,7 +479,7 @@ class _At(ModelError):
         self.line = line
 
 
-class _Told(ModelError):
+class _WithLines(ModelError):
     """Problems that tell their lines already."""
 
 

@@ -21,7 +21,7 @@ from ...model.description import Description
 from ...model.fields import ANYTHING, Field, fields_of
 from ...model.joint_friction import DryFriction
 from ...model.joint_limits import Limits
-from ...model.joint_options import fitted
+from ...model.joint_options import options_of
 from ...model.joints import Chain, Joint
 from ...model.subsystem import Unit
 from ...model.transitions import Ball, Directed, Rotation, Screw, Transition, Translation
@@ -51,8 +51,8 @@ class Writing:
         self.springs = {e._given["joint"]: e for e in springs}
         self.own = {name for e in said.elements for name in e.parameters()}
         parts = {part.name for e in said.elements for part in e.parts()}
-        fittings = (e.name for e in said.elements if e.joint_option)
-        self.come_along = {*parts, *fittings}
+        options = (e.name for e in said.elements if e.joint_option)
+        self.come_along = {*parts, *options}
 
     def data(self) -> dict[str, Any]:
         said = self.said
@@ -168,18 +168,18 @@ class Writing:
             )
         spring = self.springs.get(joint.name)
         sprung = {} if spring is None else self._arguments(spring, ("name", "joint", "count"))
-        return {"type": word, **places, **own, **said, **sprung, **self._fitted(joint)}
+        return {"type": word, **places, **own, **said, **sprung, **self._joint_options(joint)}
 
-    def _fitted(self, joint: Joint) -> dict[str, Any]:
+    def _joint_options(self, joint: Joint) -> dict[str, Any]:
         """Options of a joint as it is built; by coordinate, if there are several."""
         out: dict[str, Any] = {}
-        for option, values in fitted(joint, self.said.elements).items():
-            written = {key: self._fitting(value) for key, value in values.items()}
+        for option, values in options_of(joint, self.said.elements).items():
+            written = {key: self._option(value) for key, value in values.items()}
             single = len(joint.coordinates) == 1
             out[option] = written[joint.coordinates[0]] if single else written
         return out
 
-    def _fitting(self, value: Any) -> Any:
+    def _option(self, value: Any) -> Any:
         smooth = {"smooth": True} if isinstance(value, Friction) else {}
         return {**smooth, **self._value(value)} if smooth else self._value(value)
 
