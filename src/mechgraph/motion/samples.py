@@ -39,8 +39,8 @@ class Samples:
         rounds: list[list[float]] = (
             [] if signs is None else [[1 + k % ATTEMPTS for k in range(MORE)]]
         )
-        # the reference may meet rows that cannot be met elsewhere; so near it, they are met as well,
-        # and their rank is that of a position that is not singular
+        # the reference may meet rows that cannot be met elsewhere; so near it they are met as
+        # well, and their rank is that of a position that is not singular
         for spreads in (*rounds, [NEAR] * COUNT, [0]):
             if not met.any():
                 more = self._try(random, spreads)
