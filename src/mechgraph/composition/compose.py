@@ -35,7 +35,7 @@ from .lifting import lifted
 from .monitors import MONITORS, monitors
 from .naming import listed_parts, names_of, part_input, part_parameter, whole_variables
 from .node import Node, PivotedRoute, Route
-from .part import PIECES, Part, chosen, constraint_order, known
+from .part import PIECES, Part, chosen, constraint_order, known, pivoting
 from .placement import Placement
 from .rows import WithRate, new_rows, rated_rows, raw_order, stacked
 from .seen import Seen, Use
@@ -346,8 +346,10 @@ class _Composition:
                 stacklevel=4,
             )
         self.pivoted = complement == "pivoted"
+        self.choice = pivoting(self.levels.A, samples)
         method = "automatic" if self.pivoted else complement
-        choice = chosen(base.B, samples, columns, kept, independent, method)
+        terms = ca.fabs(base.A) @ ca.fabs(base.R)
+        choice = chosen(base.B, samples, columns, kept, independent, method, terms)
         self.tree = replace(base, choice=choice).following(self.levels.b, samples)
 
     # --- terms ------------------------------------------------------------------------------------
@@ -359,7 +361,7 @@ class _Composition:
         M = ca.sparsify(blocks + self.own_M)
         f = ca.densify(ca.vertcat(SX(count, 1), *(p["f"] for p in self.pieces)) + self.own_f)
         tree = self.tree
-        route = PivotedRoute(self.levels.A, M) if self.pivoted else Route(tree)
+        route = PivotedRoute(self.levels.A, M, self.choice) if self.pivoted else Route(tree)
         composed = Composed(
             self.levels,
             self.lam,

@@ -24,10 +24,9 @@ from casadi import SX
 from ..closures.complement import Choice, Complement
 from ..closures.expressions import Factor
 from ..motion.samples import Samples
+from ..numerics.scales import multiplied
 
 IMPLIED = 1e-7  # of a row, relative, at states that meet the constraints to rounding
-
-PIVOTED = Choice("pivoted")
 
 DATA = ("A", "b", "M", "f", "udot")  # what a node is given
 DERIVED = ("R", "B", "C", "P", "S", "reduced")  # what follows from it
@@ -213,6 +212,8 @@ class Node:
         A, own = self.A[ignored, :], b[[self.where[k] for k in ignored]]
         e = self.particular(b)
         terms = ca.horzcat(A @ e + own, ca.fabs(A) @ ca.fabs(e) + ca.fabs(own))
+        if self.choice.factors:
+            terms = multiplied([self.choice.factors[k] for k in ignored], terms)
         left, size = np.moveaxis(np.array(samples.of(terms)), -1, 0)
         met = (np.abs(left) <= IMPLIED * (1 + size)).all(axis=0)
         implied = tuple(k for k, holds in zip(ignored, met, strict=True) if holds)
@@ -319,14 +320,15 @@ class PivotedRoute:
 
     A: SX
     M: SX
+    choice: Choice
 
     def __call__(self, f: SX, b: SX) -> SX:
-        e, S = -PIVOTED.particular(self.A, b), self.S
+        e, S = -self.choice.particular(self.A, b), self.S
         return ca.densify(S @ self._factor.solve(S.T @ (f - self.M @ e)) + e)
 
     @cached_property
     def _complement(self) -> Complement:
-        return PIVOTED.complement(self.A)
+        return self.choice.complement(self.A)
 
     @property
     def S(self) -> SX:

@@ -110,7 +110,7 @@ class Closed:
 
     @cached_property
     def _by_complement(self) -> Solver:
-        return complement(self.terms.M, self.terms.A, self.terms.S)
+        return complement(self.terms.M, self.terms.A, self.terms.S, self.terms.scales.factors)
 
     @property
     def has_own_way(self) -> bool:
@@ -124,7 +124,7 @@ class Closed:
         """The formalism's own way with constraints, or the closure."""
         if self.terms.close is None or not self.has_own_way:
             return self._whole
-        return checked(self.terms.close(), self.terms.M, self.terms.A)
+        return checked(self.terms.close(), self.terms.M, self.terms.A, self.terms.scales.factors)
 
     def solution(self, f: SX, b: SX) -> tuple[SX, SX]:
         """(u̇, λ) from M u̇ = f + Gᵀλ, A u̇ + b = 0, for any f and b: by the complement S where one is
@@ -132,7 +132,7 @@ class Closed:
         terms = self.terms
         if terms.composed is not None and not terms.has_friction:
             udot = terms.composed.close(f, b)
-            return udot, multipliers_of(terms.M, terms.A, f, udot)
+            return udot, multipliers_of(terms.M, terms.A, f, udot, terms.scales.factors)
         if terms.S is not None and not terms.has_friction:
             return self._by_complement.solve(f, b)
         return self._way.solve(f, b)

@@ -12,18 +12,20 @@ from typing import Any, TypeVar
 import casadi as ca
 import numpy as np
 from casadi import SX
-from scipy.sparse import csc_matrix
+from scipy.sparse import csc_matrix, diags
 
 from ..arguments import numbers, times
 from ..closures import sparse
 from ..closures.closure import CLOSURES
 from ..closures.expressions import BADLY_CONDITIONED, known
-from ..closures.numbers import BADLY_KNOWN, EPSILON, Solution, bordered, constraint_forces, solved
+from ..closures.numbers import Solution, bordered, constraint_forces, solved
 from ..errors import ArgumentError, ModelError, UnsupportedError
 from ..interrupts import remembered_interrupts
 from ..kernels import Kernel, flow
 from ..model.limits import Limits
 from ..motion.loads import culprit
+from ..numerics.scales import multiplied
+from ..numerics.tolerances import EPSILON, FADING, KNOWN, TINY, UNKNOWN
 from ..tables.graph import refusal
 from ..tables.series import at_times
 from .closed import Closed, entries
@@ -31,13 +33,10 @@ from .solver import sparse_matrix
 from .terms import Terms
 
 ARGUMENTS = ("coordinates", "speeds", "time", "inputs", "parameters", "accelerations")
-CONTRADICTION = 1e-6  # relative error of A u̇ + b = 0 that is no rounding
 NAMED = 6  # speeds in a message
-UNKNOWN = 1e-2  # relative error of u̇ that leaves nothing worth telling
 # least eigenvalue of M + AᵀA, free of units, that counts as none: it is known to one rounding of
 # its largest entries, which are one, so that less leaves a relative error of more than UNKNOWN
 NO_INERTIA = EPSILON / UNKNOWN
-SMALL_ROW = 1e-5  # of A, beside the largest, which may be nothing but rounding if it is smaller
 CLOSED = 1e-13  # relative error of A u̇ + b = 0 up to which a closure inside a kernel is taken
 NO_VALUE = "has no value"
 WHY_NONE = (
@@ -262,10 +261,11 @@ class Evaluator:
         badly += (1e-300 * ca.sum1(udot)) ** 2
         if not rows:
             return ca.vertcat(udot, badly)
-        A, b = self.terms.A[rows, :], self.terms.b[rows]
+        even = self.terms.scales.factors[rows]
+        A, b = (multiplied(even, each) for each in (self.terms.A[rows, :], self.terms.b[rows]))
         held = sorted(set(A.sparsity().get_col()))
         sizes = ca.sum2(ca.fabs(A)) * ca.norm_inf(udot[held]) + ca.fabs(b)
-        left = ca.fabs(A @ udot + b) / (sizes + SMALL_ROW * ca.norm_inf(sizes) + 1e-300)
+        left = ca.fabs(A @ udot + b) / (sizes + FADING * ca.norm_inf(sizes) + TINY)
         return ca.vertcat(udot, ca.norm_inf(left) + badly)
 
     def solve(
@@ -289,7 +289,7 @@ class Evaluator:
                     "them is in balance: it jams, or is too large"
                 )
         try:
-            solution = solved(factor, M, f, A, b, G)
+            solution = solved(factor, M, f, A, b, G, self.terms.scales)
         except np.linalg.LinAlgError:
             raise ArgumentError(self.undetermined_message(*given)) from None
         self._judge(solution.error, *given)
@@ -341,7 +341,7 @@ class Evaluator:
         asked of M and A themselves.
         """
         worst = float(np.max(error, initial=0.0))
-        if worst <= BADLY_KNOWN:
+        if worst <= KNOWN:
             return
         inertia, names = min(self._weakest(q, u, t, parameters))
         if not worst < UNKNOWN or inertia < NO_INERTIA:
@@ -379,10 +379,12 @@ class Evaluator:
     ) -> str | None:
         """The row that A u̇ + b = 0 leaves most of, if it is more than rounding and singularity
         explain; ``usual`` is the size of accelerations that may have cancelled."""
+        scales = self.terms.scales
+        A, b, udot = A * scales.speeds / scales.rows[:, None], b / scales.rows, udot / scales.speeds
         left = np.abs(np.einsum("...ij,...j->...i", A, udot) + b)
         sizes = np.einsum("...ij,...j->...i", np.abs(A), np.abs(udot)) + np.abs(b)
         rounding = CLOSED * np.abs(A).sum(axis=-1) * np.asarray(usual)[..., None]
-        wrong = left > CONTRADICTION * sizes.max(axis=-1, keepdims=True, initial=0.0) + rounding
+        wrong = left > KNOWN * sizes.max(axis=-1, keepdims=True, initial=0.0) + rounding
         if not wrong.any():
             return None
         return self.terms.constraints[int(np.argwhere(wrong)[0][-1])]
@@ -403,12 +405,19 @@ class Evaluator:
         """``solve`` by sparse elimination."""
         batch, states = self.sparse_matrices(q, u, t, inputs, parameters)
         try:
-            udot, lam, error = zip(*(sparse.solve(*state) for state in states), strict=True)
+            udot, lam, error = zip(*(self._solve_sparse(*state) for state in states), strict=True)
         except RuntimeError:
             given = q, u, t, inputs, parameters
             raise ArgumentError(self.undetermined_message(*given)) from None
         self._judge(np.array(error), q, u, t, inputs, parameters)
         return np.reshape(udot, (*batch, -1)), np.reshape(lam, (*batch, -1))
+
+    def _solve_sparse(
+        self, M: csc_matrix, f: np.ndarray, A: csc_matrix, b: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        factors = self.terms.scales.factors
+        udot, lam, error = sparse.solve(M, f, csc_matrix(diags(factors) @ A), factors * b)
+        return udot, factors * lam, error
 
     def sparse_matrices(
         self, q: Any, u: Any = None, t: Any = 0.0, inputs: Any = None, parameters: Any = None

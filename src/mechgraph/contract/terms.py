@@ -22,7 +22,6 @@ from casadi import SX
 from ..arguments import name_of, reserved
 from ..closures.expressions import Solver, multipliers_of
 from ..closures.friction import dragged
-from ..closures.numbers import rank
 from ..errors import ModelError, UnsupportedError, blamed
 from ..formalisms.dynamics import Coefficient
 from ..model.constraints import Level
@@ -35,6 +34,8 @@ from ..motion.motion import column
 from ..motion.reactions import Reactions
 from ..motion.samples import Samples
 from ..motion.variables import Variables
+from ..numerics.rank import rank
+from ..numerics.scales import Scales, sizes_by_inertia, usual_lengths
 from ..pickling import Picklable
 from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, has_nan
 from .composed import Composed
@@ -42,6 +43,7 @@ from .plain import PlainChart
 from .solver import is_massless, solver
 
 NO_COMPLEMENT = 1e-8  # of A S, beside what it is made of
+STATES = 4  # random ones, at which scales are looked at
 Given = SX | Callable[[], SX]  # an expression, or a function that derives it when it is asked for
 
 
@@ -235,6 +237,21 @@ class Terms(Picklable):
         """The rest of the acceleration level A u̇ + b = 0."""
         return self.levels.b
 
+    @cached_property
+    def scales(self) -> Scales:
+        """How large the speeds and the rows of A usually are: lengths as far as bodies are large,
+        angles one; without bodies, speeds by their inertia."""
+        s, chart, random = self.symbols, self.chart, np.random.default_rng(0)
+        arguments = ca.vertcat(s.q, s.u, s.t, s.p)
+        q, values = chart.scattered(random, STATES), np.array([s.defaults] * STATES)
+        values[1::2] += values[1::2] == 0  # contacts that are open would have no rows
+        moving = random.uniform(-1, 1, (STATES, len(s.speeds) + 1))
+        states = np.hstack([q, moving, values.reshape(STATES, -1)])
+        sizes = chart.spans(s.speeds)
+        if isinstance(chart, PlainChart):
+            sizes = sizes_by_inertia(self.M, arguments, states)
+        return Scales(sizes, usual_lengths(self.A, arguments, states, sizes))
+
     @property
     def has_friction(self) -> bool:
         """True if constraint forces drag others along, so that G ≠ A."""
@@ -277,7 +294,8 @@ class Terms(Picklable):
         if self._solver is not None:
             return self._solver.solve(f, b)[1]
         assert self.composed is not None
-        return multipliers_of(self.M, self.A, f, self.composed.close(f, b))
+        udot = self.composed.close(f, b)
+        return multipliers_of(self.M, self.A, f, udot, self.scales.factors)
 
     @cached_property
     def _solver(self) -> Solver | None:
@@ -451,8 +469,8 @@ class Terms(Picklable):
                     f"S is no complement of the constraints: A S is not zero in the row of "
                     f"{self.constraints[wrong[0]]!r}"
                 )
-            freedoms = A.shape[1] - (rank(A) if A.size else 0)
-            if np.linalg.matrix_rank(columns) < freedoms:
+            freedoms = A.shape[1] - rank(A, self.scales.rows, self.scales.speeds)
+            if rank(columns.T) < freedoms:
                 raise ModelError(
                     f"S must have {freedoms} independent columns, one for each freedom"
                 )

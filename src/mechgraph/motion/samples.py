@@ -9,6 +9,7 @@ import numpy as np
 import scipy.linalg
 from casadi import SX
 
+from ..numerics.scales import even_factors, multiplied, usual_lengths
 from .chart import Chart
 from .levels import Levels
 
@@ -29,13 +30,15 @@ class Samples:
         here = [s.q, s.u, s.p]
         now = SX(TIME)
         at = [ca.substitute(x, s.t, now) for x in (levels.phi, levels.psi, levels.A, chart.N)]
+        self._parameters = np.array(s.defaults)
+        factors = even_factors(self._usual_lengths(levels.A))
+        at[:3] = map(multiplied, (factors[:count], factors[:total], factors), at[:3])
         self._rows = ca.Function(
             "rows", here, [at[0], at[1], at[2][:count, :], at[2][:total, :], at[3]]
         )
         self._signs = ca.Function(
             "signs", [self._arguments], [SX(0, 1) if signs is None else signs]
         )
-        self._parameters = np.array(s.defaults)
         random = np.random.default_rng(0)
         met: list[np.ndarray] = []
         others: list[np.ndarray] = []
@@ -50,6 +53,16 @@ class Samples:
         self.met = bool(met)
         self._states = (met or others)[:COUNT]
         self._names = levels.names
+
+    def _usual_lengths(self, A: SX) -> np.ndarray:
+        """Of the rows, at states that need not meet them."""
+        s, random = self._chart.symbols, np.random.default_rng(0)
+        states = np.zeros((COUNT, self._arguments.numel()))
+        states[:, -1], states[:, -1 - len(s.parameters) : -1] = TIME, self._parameters
+        n, m = len(s.coordinates), len(s.speeds)
+        states[:, :n] = self._chart.scattered(random, COUNT)
+        states[:, n : n + m] = random.standard_normal((COUNT, m))
+        return usual_lengths(A, self._arguments, states)
 
     def unmet(self) -> list[str]:
         """Names of the rows that are not met at the state that came nearest."""
@@ -95,6 +108,10 @@ class Samples:
             return np.array(psi)[:, 0], np.array(A), unit
 
         return _newton(rows, u, lambda u: u)
+
+    def lengths(self, expression: SX) -> np.ndarray:
+        """The longest that each row of a matrix is at the states; one for rows of zeros."""
+        return usual_lengths(expression, self._arguments, np.array(self._states))
 
     def of(self, expression: SX) -> list[np.ndarray]:
         """A matrix at each of the states."""

@@ -23,14 +23,16 @@ from casadi import SX
 
 from ..arguments import some_of, whole
 from ..closures.closure import CLOSURES
-from ..closures.numbers import RANK_TOLERANCE, Independent, Solution, bordered, rank, solved
-from ..contract.evaluator import UNKNOWN, coefficient, searching
+from ..closures.numbers import Solution, bordered, solved
+from ..contract.evaluator import coefficient, searching
 from ..errors import ArgumentError, AssemblyError, UnsupportedError
 from ..formalisms import DEFAULT, FORMALISMS
 from ..interrupts import remembered_interrupts
 from ..kernels import Kernel
 from ..model.description import Description
 from ..model.system import System
+from ..numerics.rank import Independent, rank
+from ..numerics.tolerances import UNKNOWN
 from .assembly.assemble import assemble
 from .assembly.conversion import convert
 from .assembly.positions import closed
@@ -282,7 +284,7 @@ class _Reference:
         _refuse_beyond_tables(equations, at)
         held = _Held.of(equations, at)
         _refuse_faint_rows(equations, at)
-        redundant = any(rank(each) < len(each) for each in held.A)
+        redundant = any(rank(each, *_scales(equations)) < len(each) for each in held.A)
         values = next(_values(equations, at, held))[1]
         _refuse_contradictions(equations, held, values)
         return _Reference(equations, at, held, values, redundant)
@@ -438,8 +440,7 @@ def _determined(
 def _least_multipliers(udot: np.ndarray, M: np.ndarray, f: np.ndarray, A: np.ndarray) -> np.ndarray:
     """λ of least norm in Aᵀλ = M u̇ − f."""
     left = (M @ udot[..., None])[..., 0] - f
-    inverse = np.linalg.pinv(np.swapaxes(A, -1, -2), rcond=RANK_TOLERANCE)
-    return (inverse @ left[..., None])[..., 0]
+    return Independent(A).multipliers(left)
 
 
 def _compare(
@@ -593,8 +594,13 @@ def _moving(equations: Equations, q: np.ndarray, t: float, random: np.random.Gen
     return q[0], u[0], t
 
 
+def _scales(equations: Equations) -> tuple[np.ndarray, np.ndarray]:
+    scales = equations.terms.scales
+    return scales.rows, scales.speeds
+
+
 def _well_conditioned(equations: Equations, q: np.ndarray, u: np.ndarray, t: float) -> bool:
-    rows = Independent(equations.constraint_jacobian(q, u, t))
+    rows = Independent(equations.constraint_jacobian(q, u, t), *_scales(equations))
     kept = rows.sigma[rows.kept]
     inertias = np.linalg.eigvalsh(equations.mass_matrix(q, t))
     parts = inertias / max(inertias.max(initial=0.0), 1e-300)

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..closures.numbers import RANK_TOLERANCE
+from ..numerics.tolerances import RANK
 
 State = TypeVar("State")
 
@@ -60,7 +60,7 @@ def _damped(J: np.ndarray, residual: np.ndarray, damping: float) -> np.ndarray:
 
 
 def in_order(
-    levels: Iterable[tuple[np.ndarray, np.ndarray]], count: int, tolerance: float = RANK_TOLERANCE
+    levels: Iterable[tuple[np.ndarray, np.ndarray]], count: int, tolerance: float = RANK
 ) -> np.ndarray:
     """x of least norm with J x = r, level by level (J, r): each as well as those before it allow;
     singular values below the tolerance, beside J, count as zero."""

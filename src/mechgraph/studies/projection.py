@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csc_matrix
+from scipy.sparse import csc_matrix, diags
 
 from ..closures import sparse
 from ..closures.closure import CLOSURES
@@ -122,12 +122,15 @@ def _least_step(
 ) -> np.ndarray:
     """The step x with A x = −rows that has the least kinetic energy: the closure, without forces;
     none where something has no value."""
+    factors = equations.terms.scales.factors[which]
+    rows = factors * rows
     if equations.numeric.large:
         states = equations.numeric.sparse_matrices(q, u, t, None, parameters)[1]
-        pairs = zip(states, rows, strict=True)
-        return np.array([_sparse_step(M, A[which], row) for (M, _, A, _), row in pairs])
+        pairs, even = zip(states, rows, strict=True), diags(factors)
+        made = [_sparse_step(M, csc_matrix(even @ A[which]), row) for (M, _, A, _), row in pairs]
+        return np.array(made)
     M = equations.mass_matrix(q, t, parameters)
-    A = equations.constraint_jacobian(q, u, t, parameters)[..., which, :]
+    A = equations.constraint_jacobian(q, u, t, parameters)[..., which, :] * factors[:, None]
     known = np.isfinite(rows).all(axis=-1)
     known &= np.isfinite(np.concatenate([M, A], axis=-2)).all(axis=(-1, -2))
     step = np.zeros_like(u)

@@ -12,7 +12,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ...closures.numbers import RANK_TOLERANCE
+from ...numerics.tolerances import RANK
 from ..least_squares import evened, in_order, known, scattered
 from .contact_points import contact_variables
 from .contradiction import CLOSER, FEWER, contradiction
@@ -48,7 +48,7 @@ def velocities(
     raise contradiction(rows.left(u), 0.0, what, FEWER if start else CLOSER)
 
 
-def _settled(rows: Speeding, u: np.ndarray, tolerance: float = RANK_TOLERANCE) -> np.ndarray:
+def _settled(rows: Speeding, u: np.ndarray, tolerance: float = RANK) -> np.ndarray:
     """Gauss–Newton steps; one suffices where all rows are linear. Where they are curved, wishes
     along them take a step off them again, and do so slowly less."""
     for k in range(STEPS):

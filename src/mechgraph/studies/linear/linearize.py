@@ -27,10 +27,12 @@ from casadi import SX
 from scipy.spatial.transform import Rotation
 
 from ...arguments import numbers, one_state, some_of
-from ...closures.numbers import RANK_TOLERANCE, rank
 from ...errors import ArgumentError
 from ...interrupts import remembered_interrupts
 from ...model.rubbing import JointFriction
+from ...numerics.rank import rank
+from ...numerics.rounding import WRONG, Tried
+from ...numerics.tolerances import RANK, ROUNDING
 from ...results.linear_model import LinearModel
 from ...results.trajectory import Trajectory
 from ..assembly.assemble import GIVEN, assemble
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     from ...equations import Equations
 
 NOISE_STATES, LAST_DIGITS = 3, 1e-15
-TURN = 1e-10  # how well the rate of a steady turn is known, relative
+LARGEST = 100_000  # operations of the matrices that are tried out
 # A sliding speed is left to the constraints before a turning one, if they hold it at least this
 # well.
 WELL_HELD = 1e-3
@@ -93,10 +95,9 @@ def linearize(
     def later(state: State) -> Variations:
         return _variations(equations, seen, measured, state)
 
-    noise = _noise(equations, state, now, later, chosen)
-    now, turning, constant = steadied(equations, state, now, later, chosen)
-    if turning.any():  # which was found by search
-        noise = noise + TURN * np.abs(now.reduced(chosen)).max(initial=0.0)
+    noise = _noise(equations, state, now, later, chosen, seen, measured)
+    now, turning, constant, blurred = steadied(equations, state, now, later, chosen)
+    noise = noise + blurred
     Z, states = expansion(now.rows, chosen), tuple(names[k] for k in chosen)
     if seen:
         C, D = now.watched @ Z, now.watched_input
@@ -187,9 +188,24 @@ def _noise(
     now: Variations,
     at: Callable[[State], Variations],
     chosen: list[int],
+    outputs: tuple[str, ...],
+    measured: tuple[str, ...],
 ) -> np.ndarray:
-    """How much of each entry of A is rounding: what changes of it with the last digits of the
-    state."""
+    """How much of each entry of A is rounding: of the terms that it is made of, found by trying;
+    what changes of it with the last digits of the state, where there are too many operations."""
+    key = ("linearize", outputs, measured)
+    tried = equations.numeric.kept(
+        ("tried", key), lambda: _tried(equations, _expressions_of(equations, outputs, measured))
+    )
+    if tried is not None:
+        arguments = one_state(equations.numeric.arguments(*state))
+        given = (np.ravel(each) for each in arguments)
+        plain, *others = (
+            _read(equations, state, values, len(measured)).reduced(chosen)
+            for values in tried.trials(*given)
+        )
+        sizes = np.abs(np.array(others) - plain).max(axis=0) / WRONG
+        return ROUNDING * sizes
     random, here = np.random.default_rng(0), now.reduced(chosen)
     found = np.zeros_like(here)
     for _ in range(NOISE_STATES):
@@ -239,13 +255,34 @@ def _variations(
     it to the others."""
     kernel = equations.numeric.kernel(
         ("linearize", outputs, measured),
-        lambda: _expressions(equations, outputs, measured),
+        lambda: _expressions_of(equations, outputs, measured),
         [2] * 8,
     )
-    T, drift, N, *rest = kernel(*one_state(equations.numeric.arguments(*state)))
-    flow, by_input, rows, watched, watched_input = rest
+    values = kernel(*one_state(equations.numeric.arguments(*state)))
+    return _read(equations, state, values, len(measured))
+
+
+def _expressions_of(
+    equations: Equations, outputs: tuple[str, ...], measured: tuple[str, ...]
+) -> list[SX]:
+    return equations.numeric.kept(
+        ("linearize", outputs, measured), lambda: _expressions(equations, outputs, measured)
+    )
+
+
+def _tried(equations: Equations, expressions: list[SX]) -> Tried | None:
+    """The matrices with wrong operations; None if there are too many of them."""
+    s = equations.terms.symbols
+    function = ca.Function("matrices", [s.q, s.u, s.t, s.w, s.p], expressions)
+    return Tried(function) if function.n_instructions() <= LARGEST else None
+
+
+def _read(
+    equations: Equations, state: State, values: Sequence[np.ndarray], measured: int
+) -> Variations:
+    T, drift, N, flow, by_input, rows, watched, watched_input = values
     inverse = np.linalg.pinv(T, rcond=1e-12)
-    top = np.hstack([inverse @ drift, inverse @ N, np.zeros((T.shape[1], len(measured)))])
+    top = np.hstack([inverse @ drift, inverse @ N, np.zeros((T.shape[1], measured))])
     none = np.zeros((T.shape[1], by_input.shape[1]))
     found = Variations(
         np.vstack([top, flow]), np.vstack([none, by_input]), rows, watched, watched_input
@@ -322,7 +359,7 @@ def _chosen(equations: Equations, rows: np.ndarray) -> list[int]:
     for first, last in ((count, total), (0, count)):
         level = list(range(first, last))
         sliding = [k for k in level if k - first not in turning]
-        for columns, tolerance in ((sliding, WELL_HELD), (level, RANK_TOLERANCE)):
+        for columns, tolerance in ((sliding, WELL_HELD), (level, RANK)):
             least = tolerance * np.abs(rows).max(initial=0.0)
             found, left = _determined(left, columns, least)
             dependent += found
@@ -342,13 +379,13 @@ def _determined(rows: np.ndarray, columns: list[int], least: float) -> tuple[lis
 def _named(names: list[str], rows: np.ndarray, wanted: tuple[str, ...]) -> list[int]:
     """Indices of the wanted variations, which have to be independent and to determine the
     others."""
-    free = len(names) - (rank(rows) if rows.size else 0)
+    free = len(names) - rank(rows)
     if len(wanted) != free:
         raise ArgumentError(
             f"independent: there are {free} independent variations here, got {len(wanted)} names"
         )
     chosen = [names.index(name) for name in wanted]
-    if rows.size and rank(np.delete(rows, chosen, axis=1)) < rank(rows):
+    if rank(np.delete(rows, chosen, axis=1)) < rank(rows):
         raise ArgumentError(
             f"independent: {', '.join(wanted)} do not determine the others here; leave the choice "
             "open"

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import casadi as ca
 import numpy as np
-import scipy.linalg
 from casadi import SX
 
-from ...closures.numbers import RANK_TOLERANCE, rank
+from ...numerics.rank import Independent, null_space, pseudoinverse, rank
 from ..projection import moved
 from .variational import State
 
@@ -52,16 +51,22 @@ def warn_if_singular(equations: Equations, state: State) -> None:
         return
     at = _slopes(equations, state)
     _, slopes, T = at(state.q)
-    free = scipy.linalg.null_space(slopes, rcond=RANK_TOLERANCE)
+    free = null_space(slopes)
     if not free.size:
         return
     ends = [_end(equations, state.q, direction, T, at) for direction in free.T]
     far = [end.slopes for end in ends if end.holds(free)]
-    branches = [there for there in far if rank(there, RISEN) > rank(slopes)]
+    branches = [there for there in far if _held(there) > rank(slopes)]
     if branches:
         _warn_of_branches(equations, free, branches[0])
     else:
         _warn_if_locked(equations, free, np.array([end.gone for end in ends]))
+
+
+def _held(slopes: np.ndarray) -> int:
+    """How many motions the rows hold for sure, a step beside a singular position."""
+    sigma = Independent(slopes).sigma
+    return int((sigma > RISEN * sigma.max(initial=0.0)).sum())
 
 
 def _slopes(equations: Equations, state: State) -> Slopes:
@@ -84,7 +89,7 @@ def _end(
     before = at(q)[1]
     for _ in range(NEWTON):
         phi, here, _ = at(q)
-        q = moved(equations, q, -spans * (np.linalg.pinv(here, rcond=RANK_TOLERANCE) @ phi))
+        q = moved(equations, q, -spans * (pseudoinverse(here) @ phi))
     return End(np.linalg.pinv(T) @ (q - begin) / STEP, at(q)[1], before)
 
 

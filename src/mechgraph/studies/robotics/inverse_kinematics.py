@@ -22,11 +22,11 @@ from casadi import SX
 from scipy.spatial.transform import Rotation
 
 from ...arguments import Numbers, flag, named, number
-from ...closures.numbers import RANK_TOLERANCE
 from ...contract.evaluator import searching
 from ...errors import ArgumentError, AssemblyError, shown, unknown
 from ...interrupts import remembered_interrupts
 from ...model.stops import ENDS, CompliantStop, RigidStop
+from ...numerics.rank import pseudoinverse
 from ..assembly.conversion import convert, jointed, with_turns
 from ..projection import moved
 from .targets import Target, broadcast, read_targets
@@ -426,7 +426,7 @@ class Search:
 def _closing(here: Tried, free: np.ndarray, fixed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The least step of what is free that closes φ = 0, beside what is fixed; and Z."""
     A = here.A * free[:, None, :]
-    inverse = np.linalg.pinv(A, rcond=RANK_TOLERANCE)
+    inverse = pseudoinverse(A)
     back = -_apply(inverse, here.phi + _apply(here.A, fixed))
     return back, np.eye(A.shape[-1]) - inverse @ A
 

@@ -11,6 +11,7 @@ signs are, grow with the length of a chain of rotations until everything in it i
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import cycle
 
 import casadi as ca
@@ -56,15 +57,34 @@ def sizes_of_terms(expressions: SX, arguments: SX, residue: float = 0.0) -> SX |
     count = function.n_instructions()
     if count > LARGEST:
         return None
-    wrong, random = _wrong(function, residue), np.random.default_rng(0)
-    factors = 1 + WRONG * random.standard_normal((TRIALS, count))
-    plain, *trials = (wrong(arguments, each) for each in (1.0, *factors))
+    wrong = _wrong(function, residue)
+    plain, *trials = (wrong(arguments, each) for each in (1.0, *_factors(count)))
     return ca.densify(ca.sqrt(sum((trial - plain) ** 2 for trial in trials) / TRIALS) / WRONG)
 
 
-def _wrong(function: ca.Function, residue: float) -> ca.Function:
+class Tried:
+    """A function of numbers that can be evaluated with every operation a little wrong."""
+
+    def __init__(self, function: ca.Function) -> None:
+        self._wrong = _wrong(function, RESIDUE, exact=True)
+        self._count = function.n_instructions()
+
+    def trials(self, *arguments: np.ndarray) -> Iterator[list[np.ndarray]]:
+        """All results, as they are, and then a few times with wrong operations: their differences
+        over ``WRONG`` are the sizes of the terms that they are made of."""
+        for factors in (np.ones(self._count), *_factors(self._count)):
+            yield [np.array(found) for found in self._wrong.call([*arguments, factors])]
+
+
+def _factors(count: int) -> np.ndarray:
+    random = np.random.default_rng(0)
+    return np.asarray(1 + WRONG * random.standard_normal((TRIALS, count)))
+
+
+def _wrong(function: ca.Function, residue: float, exact: bool = False) -> ca.Function:
     """The same where the result of every operation, argument and constant is multiplied by a factor
-    of its own, but for whole numbers, which are what they are."""
+    of its own, but for whole numbers, which are what they are. Constants below the residue are what
+    is left of others, of size one; zeros, too, unless they are ``exact``."""
     factors = SX.sym("factor", function.n_instructions())
     following = cycle(ca.vertsplit(factors))  # calls have several results
 
@@ -73,7 +93,13 @@ def _wrong(function: ca.Function, residue: float) -> ca.Function:
         if code != ca.OP_CONST:
             return SX.binary(ca.OP_MUL, value, factor)
         number = abs(float(value))
-        size = 1.0 if number < residue else 0.0 if number.is_integer() else number
+        size = (
+            1.0
+            if number < residue and (number or not exact)
+            else 0.0
+            if number.is_integer()
+            else number
+        )
         return value + size * (factor - 1)
 
     return ca.Function("f", [*function.sx_in(), factors], rebuilt(function, change))

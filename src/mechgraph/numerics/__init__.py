@@ -1,0 +1,1 @@
+"""Numbers judged: scales, ranks, what is rounding, and the tolerances that all rooms share."""
