@@ -194,17 +194,23 @@ class _Composition:
         s = self.symbols
         start = dict.fromkeys(s.coordinates, 0.0)
         fours: list[list[str]] = []
+        sizes: dict[str, float] = {}
         for use in self.uses:
             chart = use.known.terms.chart
             names = [f"{use.prefix}{each}" for each in chart.symbols.coordinates]
             start |= dict(zip(names, chart.reference, strict=True))
             fours += [[names[k] for k in four] for four in chart.quaternions]
+            own = [*chart.symbols.coordinates, *chart.variations, *chart.symbols.speeds]
+            spans = chart.spans(own)
+            sizes |= {f"{use.prefix}{x}": span for x, span in zip(own, spans, strict=True)}
         for each in reference:
             if each not in start:
                 raise ModelError(f"reference: {unknown('coordinate', each, start)}")
             number(f"reference of {each!r}", reference[each])
         n = None if self.n.is_zero() else self.n
-        return PlainChart(self.name, s, self.N, n, list((start | dict(reference)).values()), fours)
+        return PlainChart(
+            self.name, s, self.N, n, list((start | dict(reference)).values()), fours, sizes
+        )
 
     # --- constraints ------------------------------------------------------------------------------
 

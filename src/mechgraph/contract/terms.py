@@ -248,7 +248,7 @@ class Terms(Picklable):
         moving = random.uniform(-1, 1, (STATES, len(s.speeds) + 1))
         states = np.hstack([q, moving, values.reshape(STATES, -1)])
         sizes = chart.spans(s.speeds)
-        if isinstance(chart, PlainChart):
+        if isinstance(chart, PlainChart) and (chart.spans(s.speeds) == 1).all():
             sizes = sizes_by_inertia(self.M, arguments, states)
         return Scales(sizes, usual_lengths(self.A, arguments, states, sizes))
 

@@ -112,9 +112,8 @@ def typical_rank(A: Numbers, rows: Numbers) -> int:
 def null_space(A: Numbers, rows: Numbers | None = None, columns: Numbers | float = 1.0) -> Numbers:
     """Columns that span the motions which the rows leave, orthonormal beside C."""
     found = Independent(A, rows, columns)
-    held = int(found.rank)
-    free = np.linalg.svd(found.Vt[:held])[2][held:] if held else np.eye(A.shape[1])
-    return np.reshape(columns, (-1, 1)) * free.T
+    whole = np.linalg.svd(found.scale[:, None] * A * columns)[2]
+    return np.asarray(np.reshape(columns, (-1, 1)) * whole[int(found.rank) :].T)
 
 
 def pseudoinverse(

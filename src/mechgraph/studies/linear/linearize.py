@@ -39,7 +39,7 @@ from ..assembly.assemble import GIVEN, assemble
 from ..assembly.conversion import convert, jointed
 from ..contact.points import approach, points_of
 from .singular import warn_if_singular
-from .variational import State, Variations, expansion, steadied, tilde
+from .variational import State, Variations, steadied, tilde
 
 if TYPE_CHECKING:
     from ...equations import Equations
@@ -90,15 +90,16 @@ def linearize(
     _refuse_unknown(equations, state, now)
     warn_if_singular(equations, state)
     names = [*own, *measured]
-    chosen = _named(names, now.rows, wanted) if wanted else _chosen(equations, now.rows)
+    even = now.rows * now.sizes
+    chosen = _named(names, even, wanted) if wanted else _chosen(equations, even)
 
     def later(state: State) -> Variations:
         return _variations(equations, seen, measured, state)
 
     noise = _noise(equations, state, now, later, chosen, seen, measured)
-    now, turning, constant, blurred = steadied(equations, state, now, later, chosen)
+    now, turning, constant, blurred = steadied(equations, state, now, later, chosen, noise)
     noise = noise + blurred
-    Z, states = expansion(now.rows, chosen), tuple(names[k] for k in chosen)
+    Z, states = now.expansion(chosen), tuple(names[k] for k in chosen)
     if seen:
         C, D = now.watched @ Z, now.watched_input
         labels = tuple(label for name in seen for label in equations.names.resolve(name).labels)
@@ -284,8 +285,14 @@ def _read(
     inverse = np.linalg.pinv(T, rcond=1e-12)
     top = np.hstack([inverse @ drift, inverse @ N, np.zeros((T.shape[1], measured))])
     none = np.zeros((T.shape[1], by_input.shape[1]))
+    sizes = _sizes(equations, measured)
     found = Variations(
-        np.vstack([top, flow]), np.vstack([none, by_input]), rows, watched, watched_input
+        np.vstack([top, flow]),
+        np.vstack([none, by_input]),
+        _evened(equations, rows, sizes),
+        watched,
+        watched_input,
+        sizes,
     )
     return _seen_by_parent(equations, state, found)
 
@@ -338,9 +345,28 @@ def _seen_by_parent(equations: Equations, state: State, v: Variations) -> Variat
         own = [[count + k for k in three]] if chart.replaced.isdisjoint(three) else []
         for block in (list(three), *own):
             T[np.ix_(block, block)], spin[np.ix_(block, block)] = R, cross
-    return Variations(
-        T @ v.flow @ T.T + spin, T @ v.by_input, v.rows @ T.T, v.watched @ T.T, v.watched_input
+    return v._replace(
+        flow=T @ v.flow @ T.T + spin,
+        by_input=T @ v.by_input,
+        rows=v.rows @ T.T,
+        watched=v.watched @ T.T,
     )
+
+
+def _sizes(equations: Equations, measured: int) -> np.ndarray:
+    """Of variations, of speeds, and of what is measured."""
+    terms = equations.terms
+    found = [terms.chart.spans(terms.chart.variations), terms.scales.speeds, np.ones(measured)]
+    return np.concatenate(found)
+
+
+def _evened(equations: Equations, rows: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Rows of φ, of ψ, and of what is measured, each over its usual length."""
+    terms = equations.terms
+    count, total = terms.phi.numel(), terms.psi.numel()
+    ties = np.linalg.norm(rows[count + total :] * sizes, axis=1)
+    usual = [terms.scales.rows[:count], terms.scales.rows[:total], ties]
+    return np.asarray(rows / np.concatenate(usual)[:, None])
 
 
 # --- the manifold ---------------------------------------------------------------------------------
@@ -360,8 +386,7 @@ def _chosen(equations: Equations, rows: np.ndarray) -> list[int]:
         level = list(range(first, last))
         sliding = [k for k in level if k - first not in turning]
         for columns, tolerance in ((sliding, WELL_HELD), (level, RANK)):
-            least = tolerance * np.abs(rows).max(initial=0.0)
-            found, left = _determined(left, columns, least)
+            found, left = _determined(left, columns, tolerance)
             dependent += found
     return [k for k in range(total) if k not in set(dependent)]
 

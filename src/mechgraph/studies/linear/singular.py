@@ -51,21 +51,22 @@ def warn_if_singular(equations: Equations, state: State) -> None:
         return
     at = _slopes(equations, state)
     _, slopes, T = at(state.q)
-    free = null_space(slopes)
+    usual = equations.terms.scales.rows[: len(slopes)]
+    free = null_space(slopes, usual)
     if not free.size:
         return
     ends = [_end(equations, state.q, direction, T, at) for direction in free.T]
     far = [end.slopes for end in ends if end.holds(free)]
-    branches = [there for there in far if _held(there) > rank(slopes)]
+    branches = [there for there in far if _held(there, usual) > rank(slopes, usual)]
     if branches:
         _warn_of_branches(equations, free, branches[0])
     else:
         _warn_if_locked(equations, free, np.array([end.gone for end in ends]))
 
 
-def _held(slopes: np.ndarray) -> int:
+def _held(slopes: np.ndarray, usual: np.ndarray) -> int:
     """How many motions the rows hold for sure, a step beside a singular position."""
-    sigma = Independent(slopes).sigma
+    sigma = Independent(slopes, usual).sigma
     return int((sigma > RISEN * sigma.max(initial=0.0)).sum())
 
 

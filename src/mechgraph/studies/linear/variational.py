@@ -23,6 +23,7 @@ from scipy.spatial.transform import Rotation
 
 from ...errors import ArgumentError
 from ...numerics.rank import pseudoinverse
+from ...numerics.tolerances import ROUNDING
 from ...results.linear_model import balanced
 
 if TYPE_CHECKING:
@@ -55,24 +56,38 @@ class Vector(NamedTuple):
 
 class Variations(NamedTuple):
     """(δs, δu)' = flow (δs, δu) + by_input δw, rows (δs, δu) = 0, δy = watched (δs, δu) +
-    watched_input δw."""
+    watched_input δw; the rows are usually of length one over variations in units of ``sizes``."""
 
     flow: np.ndarray
     by_input: np.ndarray
     rows: np.ndarray
     watched: np.ndarray
     watched_input: np.ndarray
+    sizes: np.ndarray
 
     def reduced(self, independent: list[int]) -> np.ndarray:
         """A: the flow of the independent variations."""
-        return (self.flow @ expansion(self.rows, independent))[independent]
+        return (self.flow @ self.expansion(independent))[independent]
+
+    def expansion(self, independent: list[int]) -> np.ndarray:
+        """Z with (δs, δu) = Z x: ones for the independent variations, the others by the
+        constraints."""
+        count = len(self.sizes)
+        others = [k for k in range(count) if k not in set(independent)]
+        Z = np.zeros((count, len(independent)))
+        Z[independent, range(len(independent))] = 1.0
+        if others:
+            inverse = pseudoinverse(self.rows[:, others], columns=self.sizes[others])
+            Z[others] = -inverse @ self.rows[:, independent]
+        return Z
 
     def scaled(self, sizes: np.ndarray, rate: float) -> Variations:
         """The same for variations in units of these sizes, and time in units of 1/rate."""
         flow = self.flow * sizes / sizes[:, None] / rate
         rows = self.rows * sizes
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        return self._replace(flow=flow, rows=rows / np.where(lengths > 0, lengths, 1.0))
+        rows = rows / np.where(lengths > 0, lengths, 1.0)
+        return self._replace(flow=flow, rows=rows, sizes=self.sizes / sizes)
 
     def turned(self, vectors: list[Vector], Omega: np.ndarray, h: float = 0.0) -> Variations:
         """The same for axes that turn with Ω and were those of now a time h ago: T⁻¹ flow T − Ξ,
@@ -82,28 +97,20 @@ class Variations(NamedTuple):
         return self._replace(flow=back @ self.flow @ T - Xi, rows=self.rows @ T)
 
 
-def expansion(rows: np.ndarray, independent: list[int]) -> np.ndarray:
-    """Z with (δs, δu) = Z x: ones for the independent variations, the others by the constraints."""
-    count = rows.shape[1]
-    others = [k for k in range(count) if k not in set(independent)]
-    Z = np.zeros((count, len(independent)))
-    Z[independent, range(len(independent))] = 1.0
-    if others:
-        Z[others] = -pseudoinverse(rows[:, others]) @ rows[:, independent]
-    return Z
-
-
 def steadied(
     equations: Equations,
     state: State,
     now: Variations,
     at: Callable[[State], Variations],
     independent: list[int],
+    noise: np.ndarray,
 ) -> tuple[Variations, np.ndarray, bool, np.ndarray]:
     """The varied motion for fixed axes, or for axes that turn with Ω if only that makes it
-    constant; Ω; whether it is; and how much of its flow may be due to an error of Ω."""
+    constant; Ω; whether it is; and how much of its flow may be due to an error of Ω. ``noise`` is
+    what may be rounding of the flow."""
     none = np.zeros((len(independent), len(independent)))
-    values, still = np.linalg.eigvals(now.reduced(independent)), np.zeros(3)
+    flow, still = now.reduced(independent), np.zeros(3)
+    values = np.linalg.eigvals(np.where(np.abs(flow) > noise, flow, 0.0))
     rate = _rate(equations, state, values)
     if not rate:  # nothing moves, and nothing would if it were moved
         return now, still, True, none
@@ -113,10 +120,9 @@ def steadied(
     if seen is None:
         return now, still, False, none
     chart = equations.terms.chart
-    sizes = np.ones(len(now.flow))
-    first = chart.spans([*chart.variations, *equations.speeds])
-    sizes[: len(first)] = first
-    sizes[len(chart.variations) : len(first)] *= rate
+    sizes = now.sizes.copy()
+    n = len(chart.variations)
+    sizes[n : n + len(equations.speeds)] *= rate
     here, *later = (v.scaled(sizes, rate) for v in (now, *map(at, seen)))
     angles = tuple(rate * t for t in moments)
 
@@ -128,7 +134,7 @@ def steadied(
     if constant([], still):
         return now, still, True, none
     vectors = _vectors(equations, state)
-    turn = _turn(here, later[-1], angles[-1], vectors, expansion(here.rows, independent))
+    turn = _turn(here, later[-1], angles[-1], vectors, here.expansion(independent))
     if not constant(vectors, turn):
         return now, still, False, none
     Omega = rate * turn
@@ -144,6 +150,10 @@ def _rate(equations: Equations, state: State, values: np.ndarray) -> float:
     weight = 1 / equations.terms.chart.spans(equations.speeds)
     speed = (weight * np.abs(state.u)).max(initial=0.0)
     change = (weight * np.abs(equations.accelerations(*state))).max(initial=0.0)
+    inertia = np.diagonal(equations.mass_matrix(state.q, state.t, state.parameters))
+    alone = np.abs(equations.forces(*state)) / np.where(inertia > 0, inertia, np.inf)
+    if change <= ROUNDING * (weight * alone).max(initial=0.0):
+        change = 0.0
     return float(max(speed, np.sqrt(change), np.abs(values).max(initial=0.0) / 100))
 
 
