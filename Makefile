@@ -2,12 +2,18 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test slow quick fuzz bench clean
+.PHONY: runtime demo test slow smoke lowest fuzz bench clean
+
+# the runtime, in C: built by pip, and anew where its sources have changed
+runtime:
+	@$(PYTHON) hatch_build.py
 
 demo: .venv/runtime
+	@$(BIN)/python hatch_build.py
 	$(BIN)/mechgraph demo
 
 test: .venv/test
+	@$(BIN)/python hatch_build.py
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -15,12 +21,22 @@ test: .venv/test
 
 # the long tail: every public robot, every figure, the large systems
 slow: .venv/test
+	@$(BIN)/python hatch_build.py
 	$(BIN)/pytest -n 2 -m slow
 
-quick: .venv/test
+# each room does its work once, from the description to the result: under a minute
+SMOKE = $(shell grep -rl "mark.smoke" tests)
+smoke: .venv/test
+	@$(BIN)/python hatch_build.py
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/pytest -n 2 --quick
+	$(BIN)/pytest -n 2 -m smoke $(SMOKE)
+
+# the same with the lowest versions that pyproject.toml allows, in an environment of its own
+lowest:
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/pip install --quiet --requirement tests/lowest.txt --editable .
+	.venv-lowest/bin/pytest -n 2 -m smoke $(SMOKE)
 
 # make fuzz HOURS=8, or COUNT=1000; SEED= is the first one
 fuzz: .venv/test
@@ -38,6 +54,7 @@ bench: .venv/bench
 	$(BIN)/python benchmarks/robotics.py
 	$(BIN)/python benchmarks/formalisms.py
 	$(BIN)/python benchmarks/defaults.py
+	$(BIN)/python benchmarks/fixed_costs.py
 
 .venv/runtime: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -55,4 +72,4 @@ bench: .venv/bench
 	touch $@
 
 clean:
-	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-lowest build dist .mypy_cache .ruff_cache .pytest_cache

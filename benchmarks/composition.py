@@ -25,6 +25,7 @@ import mechgraph as mg
 from derivation import table, versions, write_section
 from measuring import Call, fastest, microseconds
 from mechgraph import gallery
+from mechgraph.contract import accelerations
 
 BATCH, TRAJECTORIES, STEPS, STEP = 4096, 512, 50, 1e-4
 SQUARE = np.sqrt(3)
@@ -66,7 +67,7 @@ class Model:
     def operations(self) -> tuple[int, int, int]:
         """Of u̇, of u̇ with its own check, and of the way back to the constraints."""
         closed, s = self.equations.numeric.closed, self.equations.terms.symbols
-        checked = self.equations.numeric.checked
+        checked = accelerations.checked(closed)
         arguments = [s.q, s.u, s.t, s.w, s.p]
         return tuple(_count(arguments, x) for x in (closed.udot, checked, closed.projected))
 

@@ -38,7 +38,7 @@ def system(friction: float = 0.0) -> mg.System:
         floor,
         restitution=RESTITUTION,
         friction=friction,
-        resting=RESTING,
+        rebound_threshold=RESTING,
     )
     return s
 

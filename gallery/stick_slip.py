@@ -32,7 +32,7 @@ def system(stribeck: float | None = None, viscous: float = 0.0) -> mg.System:
     s = mg.System("stick-slip")
     belt, mass = s.frame("belt"), s.body("mass", mass=MASS, inertia=(0.01, 0.01, 0.01))
     s.joint("rollers", s.ground, belt, [mg.move("x", BELT * s.time)])
-    law = mg.DryFriction(SLIDING, static=STATIC, stribeck=stribeck, viscous=viscous)
+    law = mg.DryFriction(SLIDING, static_friction=STATIC, stribeck=stribeck, viscous=viscous)
     s.prismatic("slip", belt, mass, axis="x", friction=law)
     wall = s.marker("wall", s.ground, (-1, 0, 0))
     s.spring_damper("spring", wall, mass, stiffness=STIFFNESS, length=1.0)

@@ -1,13 +1,22 @@
-"""What every test finds: a cache of compiled kernels that belongs to this test run alone; and the
-lanes: the quick one, a sample of all tests, and the long tail of large families of tests."""
+"""What every test finds: a cache of compiled kernels that belongs to this test run alone, and
+models that are interpreted; and the lanes: smoke tests, and the long tail of large families."""
 
 from __future__ import annotations
 
 import collections
 import os
-import zlib
 
 import pytest
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Models are left to the interpreter, whose results do not depend on when a compiler is done;
+    where machine code is the subject (``machine_code``), compilers start by themselves."""
+    if item.get_closest_marker("machine_code"):
+        os.environ.pop("MECHGRAPH_COMPILE", None)
+    else:
+        os.environ["MECHGRAPH_COMPILE"] = "asked"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -20,17 +29,10 @@ def _own_cache(tmp_path_factory):
         yield
 
 
-SAMPLE = 16  # one test of so many is in the quick lane
-
-
-def pytest_addoption(parser):
-    parser.addoption("--quick", action="store_true", help="a sample of the tests, under a minute")
-
-
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config, items):
-    """``sampled(k)``: of a family of tests all but each k-th belong to the long tail. In the quick
-    lane: of every file some tests, always the same ones; none of the long tail."""
+def pytest_collection_modifyitems(items):
+    """``sampled(k)``: of a family of tests all but each k-th belong to the long tail.
+    ``smoke("a", "b")``: of a family only these, by their parameters, are in the smoke lane."""
     seen = collections.Counter()
     for item in items:
         sampled = item.get_closest_marker("sampled")
@@ -39,9 +41,6 @@ def pytest_collection_modifyitems(config, items):
             if seen[family] % sampled.args[0]:
                 item.add_marker("slow")
             seen[family] += 1
-    if config.getoption("--quick"):
-        items[:] = [
-            item
-            for item in items
-            if zlib.crc32(item.nodeid.encode()) % SAMPLE == 0 and "slow" not in item.keywords
-        ]
+        smoke = item.get_closest_marker("smoke")
+        if smoke is not None and smoke.args and item.callspec.id not in smoke.args:
+            item.own_markers.remove(smoke)

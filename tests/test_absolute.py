@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import mechgraph as mg
 from measure import gap
 from mechgraph import cli, gallery
-from mechgraph.kernels.stepping import METHODS
+from mechgraph.runtime.stepper import METHODS
 from mechgraph.studies.assembly.conversion import convert
 
 SYSTEMS = (
@@ -158,6 +158,7 @@ def test_other_ways_to_keep_constraints(drift):
     assert run.violation.max() < 1e-6
 
 
+@pytest.mark.smoke
 def test_a_start_by_the_names_of_bodies():
     _, joint, free = both("double_pendulum")
     body = next(iter(free.system.bodies))

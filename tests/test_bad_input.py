@@ -681,9 +681,9 @@ def test_an_error_inside_is_told_as_it_is():
     """An AttributeError on the way to an attribute must not look as if that attribute were
     missing."""
     v = mg.variables(["a"], ["b"])
-    terms = mg.Terms(v, M=lambda: object().typo, f=[0], recipe=())
+    terms = mg.Terms(v, M=[[1]], f=[0], supplied=lambda: object().typo)
     with pytest.raises(AttributeError, match="'typo'"):
-        _ = terms.M
+        _ = terms.supplied
 
 
 @pytest.mark.parametrize(
@@ -721,8 +721,8 @@ def test_a_row_without_a_slope_is_named_by_the_assembly():
 
 def test_wrong_laws_of_friction_and_hollows_are_refused_at_once():
     for make, words in (
-        (lambda: mg.Friction(0.3, static=0.1), "static minus coulomb"),
-        (lambda: mg.Friction(0.1, static=0.2, stribeck=0), "stribeck must be positive"),
+        (lambda: mg.Friction(0.3, static_friction=0.1), "static minus coulomb"),
+        (lambda: mg.Friction(0.1, static_friction=0.2, stribeck=0), "stribeck must be positive"),
         (
             lambda: mg.Sphere(mg.System().ground, 1.0, inside="no"),
             "inside must be True or False, got 'no'",

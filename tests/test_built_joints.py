@@ -275,7 +275,7 @@ def test_friction_stops_what_slides():
 @pytest.mark.parametrize(("static", "stribeck"), [(3.0, None), (3.0, 0.2), (None, None)])
 def test_stribeck_and_viscous_friction_against_an_integration_of_its_own(static, stribeck):
     """Between two standstills the motion is smooth, and another program integrates it."""
-    law = mg.DryFriction(2.0, static=static, stribeck=stribeck, viscous=0.3)
+    law = mg.DryFriction(2.0, static_friction=static, stribeck=stribeck, viscous=0.3)
     system = pushed(friction=law)
     run = system.equations().simulate(3.0, {"x'": -1.0}, inputs={"push": 5.0}, rtol=1e-11)
     most = 2.0 if static is None else static
@@ -377,7 +377,10 @@ def test_friction_in_other_studies():
     ("make", "message"),
     [
         (lambda: mg.DryFriction(-1), "coulomb friction must not be negative"),
-        (lambda: mg.DryFriction(2, static=1), "static minus coulomb friction must not be negative"),
+        (
+            lambda: mg.DryFriction(2, static_friction=1),
+            "static minus coulomb friction must not be negative",
+        ),
         (lambda: mg.DryFriction(2, viscous=-1), "viscous friction must not be negative"),
         (lambda: mg.DryFriction(2, stribeck=0), "stribeck must be positive"),
         (lambda: cart(friction=-2.0), "joint 'x': coulomb friction must not be negative, got -2"),
@@ -594,7 +597,7 @@ def test_everything_goes_with_files_copies_and_placed_systems(tmp_path):
     stiff, body = system.parameter("stiff", 100.0), {}
     for name in "abc":
         body[name] = system.body(name, mass=1.0, com=(0, 0, -0.3), inertia=(0.1, 0.1, 0.1))
-    rubbing = mg.DryFriction(2.0, static=3, stribeck=0.1)
+    rubbing = mg.DryFriction(2.0, static_friction=3, stribeck=0.1)
     system.prismatic("x", "ground", "a", axis="x", limits=(-1, 1), friction=rubbing, armature=0.2)
     soft = {"shift": mg.Limits(-1, 0.1, stiffness=stiff)}
     smooth = {"shift": mg.Friction(2.0), "angle": 0.2 * stiff}

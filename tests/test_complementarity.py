@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mechgraph.studies.contact.complementarity import NoSolution, Site, lemke, responses, solve
-from mechgraph.studies.contact.impacts import impulses
+from oracles.complementarity import NoSolution, Site, lemke, responses, solve
+from oracles.impacts import impulses
 
 
 def corners(half: float, low: float) -> np.ndarray:

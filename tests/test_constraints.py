@@ -345,6 +345,7 @@ def test_a_constraint_told_twice_changes_nothing(closure):
     assert run.violation.max() < 1e-12
 
 
+@pytest.mark.smoke
 def test_constraints_that_contradict_are_named():
     s = on_a_surface("position")
     s.constrain("cannot", position=lambda m: surface_position(m) - 0.3)

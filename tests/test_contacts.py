@@ -54,6 +54,7 @@ def bouncing():
     return system.equations().simulate(5.0, {"place": 1.1}, rtol=1e-11, step=0.01)
 
 
+@pytest.mark.smoke
 def test_a_ball_bounces_at_the_known_times(bouncing):
     """From h = 1 at T = √(2 h / g), then after 2 T eⁿ each."""
     first = np.sqrt(2 / G)
@@ -66,7 +67,7 @@ def test_a_ball_bounces_at_the_known_times(bouncing):
 
 def test_it_comes_to_rest_where_the_times_accumulate(bouncing):
     """At T (1 + e) / (1 − e), after so many impacts that the next would be slower than
-    ``resting``."""
+    ``rebound_threshold``."""
     end = np.sqrt(2 / G) * 1.8 / 0.2
     count = int(np.ceil(np.log(1e-5 / np.sqrt(2 * G)) / np.log(0.8)))
     assert bouncing.statistics["impacts"] == count
@@ -282,7 +283,9 @@ def box():
     body = system.body("body", mass=1.0, inertia=(0.01, 0.02, 0.015))
     system.free("place", system.ground, body)
     surface, floor = mg.Box(body, (0.3, 0.2, 0.1)), mg.Plane(system.ground)
-    system.rigid_contact("floor", surface, floor, restitution=0.1, friction=0.3, static=0.4)
+    system.rigid_contact(
+        "floor", surface, floor, restitution=0.1, friction=0.3, static_friction=0.4
+    )
     system.force("pull by", body, lambda m: [mg.if_else(m.time < 2.0, pull * m.time, 0), 0, 0])
     return system.equations()
 
@@ -644,7 +647,11 @@ def test_a_ball_rests_where_its_bounces_accumulate_whatever_resting_is():
     is 2 v/(g (1 − e)) with v = √(2 g 1e-12 m)."""
     system, body = falling("up")
     system.rigid_contact(
-        "floor", mg.Sphere(body, 0.1), mg.Plane(system.ground), restitution=0.5, resting=0.0
+        "floor",
+        mg.Sphere(body, 0.1),
+        mg.Plane(system.ground),
+        restitution=0.5,
+        rebound_threshold=0.0,
     )
     run = system.equations().simulate(1.0, {"place": 0.3}, rtol=1e-11)
     end = np.sqrt(2 * 0.2 / G) * 1.5 / 0.5
@@ -826,7 +833,7 @@ def test_a_rocking_block_comes_to_rest():
     run = system.equations().simulate(4.0, start, step=0.05)
     rest = run.time[jumps(run)[-1]]
     inertia = spin + arm**2
-    # swings that lift a corner by less than ``resting`` are left out: 2 ω I/(m g b) each
+    # swings that lift a corner by less than ``rebound_threshold`` are left out: 2 ω I/(m g b) each
     left_out = 4 * 1e-5 / width * inertia / (G * width / 2) / (3 * np.sin(tipping) ** 2)
     assert 0 < housner(tipping, arm, inertia) - rest < left_out
     assert abs(rest - 3.640) < 1e-3
@@ -871,7 +878,7 @@ def test_a_superball_keeps_its_energy_and_turns_back():
         mg.Plane(system.ground),
         restitution=1.0,
         friction=10.0,
-        tangential=1.0,
+        tangential_restitution=1.0,
     )
     start = {"place.z": 0.3, "place.x'": 1.0, "place.wy": -6.0}
     run = system.equations().simulate(1.0, start, rtol=1e-11, step=0.05)
@@ -892,7 +899,7 @@ def test_a_part_of_the_slip_is_turned_back_within_the_cone():
     """v_t⁺ = −e_t v_t where friction holds that; else μ (1 + e) m v of the cone, for any e_t."""
     for friction, part in ((2.0, 0.4), (0.05, 0.4)):
         system, body = falling(mass=1.0, inertia=(0.004,) * 3)
-        law = {"restitution": 0.5, "friction": friction, "tangential": part}
+        law = {"restitution": 0.5, "friction": friction, "tangential_restitution": part}
         system.rigid_contact("floor", mg.Sphere(body, 0.1), mg.Plane(system.ground), **law)
         run = system.equations().simulate(
             0.25, {"place.z": 0.3, "place.x'": 1.0}, rtol=1e-11, step=0.05
@@ -914,7 +921,7 @@ def test_laws_may_depend_on_parameters():
         mg.Plane(system.ground),
         restitution=e,
         friction=mu,
-        static=2 * mu,
+        static_friction=2 * mu,
     )
     equations, start = system.equations(), {"place.z": 0.3, "place.x'": 1.0}
     for restitution, friction in ((0.7, 0.2), (0.2, 0.05)):
@@ -1225,12 +1232,12 @@ def test_stiff_contacts_tend_to_rigid_ones():
     ("options", "words"),
     [
         ({"restitution": 1.5}, "restitution must be from 0 to 1"),
-        ({"tangential": -0.1}, "tangential must be from 0 to 1"),
+        ({"tangential_restitution": -0.1}, "tangential_restitution must be from 0 to 1"),
         ({"friction": -0.1}, "friction must not be negative, got -0.1"),
-        ({"resting": -1.0}, "resting must not be negative"),
+        ({"rebound_threshold": -1.0}, "rebound_threshold must not be negative"),
         ({"regularization": 0.0}, "regularization must be positive"),
         (
-            {"friction": 0.3, "static": 0.2},
+            {"friction": 0.3, "static_friction": 0.2},
             "static minus sliding friction must not be negative, got -0.1",
         ),
     ],

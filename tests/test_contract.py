@@ -253,43 +253,6 @@ def test_a_report_tells_what_there_is(tmp_path):
     assert "Sizes of the equations" in page
 
 
-@pytest.mark.parametrize(
-    "word",
-    [
-        "M",
-        "f",
-        "A",
-        "b",
-        "N",
-        "phi",
-        "psi",
-        "symbols",
-        "kinetic",
-        "potential",
-        "udot",
-        "kinematics",
-    ],
-)
-def test_earlier_words_still_work_and_warn(word):
-    equations = arm().equations()
-    with pytest.warns(DeprecationWarning, match=f"Equations.{word} is now Equations."):
-        assert getattr(equations, word) is not None
-
-
-def test_earlier_words_in_classes_of_ones_own_still_work_and_warn():
-    with pytest.warns(DeprecationWarning, match="aligned is now called orientation_sign"):
-
-        class Own(mg.Constraint):
-            name = "own"
-
-            def aligned(self, m):
-                return ()
-
-    assert Own().orientation_sign(None) == ()
-    with pytest.warns(DeprecationWarning, match="t0 is now called t"):
-        assert arm().equations().simulate(0.1, step=0.1, t0=2.0).time[0] == 2.0
-
-
 # --- what is missing is named ---------------------------------------------------------------------
 
 

@@ -378,6 +378,7 @@ def arm() -> mg.System:
     return s
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("formalism", ["newton-euler", "lagrange", "hamilton"])
 def test_computed_torque_leaves_linear_errors(formalism):
     """ë + kd ė + kp e = 0 from any start, whatever the speeds are."""

@@ -74,7 +74,7 @@ def test_notebooks_are_what_their_pages_say():
 
 
 def test_adding_touches_one_file_and_one_list(tmp_path):
-    """The five new files and five entries of the page, applied to a copy of the package; then the
+    """The six new files and six entries of the page, applied to a copy of the package; then the
     page's own check."""
     text = ADDING.read_text()
     shutil.copytree(
@@ -89,9 +89,9 @@ def test_adding_touches_one_file_and_one_list(tmp_path):
     entries = re.findall(
         r"^The entry, in `(\S+)`.*?((?:\n```diff\n.*?\n```\n)+)", text, re.MULTILINE | re.DOTALL
     )
-    assert len(files) == 5 + 1  # and the check
-    assert len(entries) == 5
-    assert all(len(content.splitlines()) < 100 for _, content in files[:5])
+    assert len(files) == 6 + 1  # and the check
+    assert len(entries) == 6
+    assert all(len(content.splitlines()) < 100 for _, content in files[:6])
     for path, hunks in entries:
         apply_hunks(tmp_path / path, re.findall(r"```diff\n(.*?)\n```", hunks, re.DOTALL))
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "src")}

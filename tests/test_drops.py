@@ -37,7 +37,9 @@ def dropped(kind: str) -> mg.Equations:
     body = system.body("body", mass=1.0, inertia=inertia)
     system.free("place", system.ground, body)
     floor = mg.Plane(system.ground)
-    system.rigid_contact("floor", surface(body), floor, restitution=e, friction=mu, tangential=part)
+    system.rigid_contact(
+        "floor", surface(body), floor, restitution=e, friction=mu, tangential_restitution=part
+    )
     return system.equations()
 
 

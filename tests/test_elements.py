@@ -3,6 +3,10 @@ a user adds."""
 
 from __future__ import annotations
 
+import inspect
+import re
+from typing import Any
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -19,6 +23,10 @@ from measure import (
     mass_gap,
     placed,
 )
+from mechgraph import vectors
+from mechgraph.formats.schema import model_schema
+from mechgraph.model.bodies import Place, marker_on
+from mechgraph.model.fields import Number
 from mechgraph.model.joints import Chain
 from mechgraph.model.transitions import Ball, Transition
 from mechgraph.motion.energy import potential
@@ -657,6 +665,61 @@ def test_a_listed_joint_gets_a_short_name(monkeypatch):
     s = mg.System("ramp")
     s.ramp("slide", s.ground, s.body("b", mass=2.0, inertia=(1, 1, 1)), slope=0.5, stiffness=6.0)
     assert s.equations().accelerations([0.2], [0.0])[0] == pytest.approx(-0.6)
+
+
+class Tether(mg.Force):
+    """A rope of rubber between two places, with no slack: it pulls with ``stiffness`` times its
+    length."""
+
+    def __init__(self, name: str, a: Place, b: Place, stiffness: Number, taut: bool = True) -> None:
+        self.name, self.a, self.b = name, marker_on(a), marker_on(b)
+        self.stiffness, self.taut = vectors.scalar(stiffness, "stiffness"), taut
+
+    def places(self):
+        return (self.a, self.b)
+
+    def conservative(self, m):
+        pull = self.stiffness * (m.position(self.b) - m.position(self.a))
+        return [mg.Wrench(self.a, pull, SX.zeros(3)), mg.Wrench(self.b, -pull, SX.zeros(3))]
+
+    def potential(self, m):
+        return self.stiffness * ca.sumsqr(m.position(self.b) - m.position(self.a)) / 2
+
+
+def test_a_listed_element_is_a_method_and_stands_in_files(monkeypatch, tmp_path):
+    """Its class and one entry are all: the builder, files there and back, their schema, messages
+    and descriptions follow from the constructor."""
+    monkeypatch.setitem(mg.FORCES, "tether", Tether)
+    s = pendulum()
+    assert "tether" in dir(s)
+    assert list(inspect.signature(s.tether).parameters) == ["name", "a", "b", "stiffness", "taut"]
+    assert s.tether.__doc__ == inspect.getdoc(Tether)
+    k = s.parameter("k", 3.0)
+    s.tether("band", "rod", s.ground, stiffness=2 * k, taut=False)
+    s.save(tmp_path / "own.yaml")
+    text = (tmp_path / "own.yaml").read_text()
+    assert re.search(
+        r"band: .*type: tether, a: rod, b: ground, stiffness: .*k.*, taut: false", text
+    )
+    read = mg.load(tmp_path / "own.yaml")
+    assert read.snapshot() == s.snapshot()
+    assert "band" in read.describe()
+    known = {each["properties"]["type"]["const"]: each for each in schema_of("forces")}
+    assert known["tether"]["required"] == ["type", "a", "b", "stiffness"]
+    assert known["tether"]["properties"]["taut"] == {"type": "boolean"}
+    with pytest.raises(mg.ModelError, match=r"^tether 'x': unknown option 'stifness'; did you"):
+        s.tether("x", "rod", s.ground, stifness=1.0)
+    with pytest.raises(mg.ModelError, match=r"^tether 'x': unknown body or marker 'rot'; did you"):
+        s.tether("x", "rot", s.ground, 1.0)
+    (tmp_path / "own.yaml").write_text(text.replace("taut: false", "taut: 5"))
+    with pytest.raises(mg.ModelError, match=r"band: taut: must be true or false, got 5"):
+        mg.load(tmp_path / "own.yaml")
+    with pytest.raises(AttributeError, match=r"unknown word 'tethr'; did you mean 'tether'"):
+        s.tethr("x", "rod", s.ground, 1.0)
+
+
+def schema_of(section: str) -> list[dict[str, Any]]:
+    return model_schema()["properties"][section]["additionalProperties"]["oneOf"]
 
 
 def test_a_joint_of_ones_own_closes_a_loop():

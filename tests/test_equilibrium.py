@@ -64,6 +64,7 @@ def test_what_is_light_is_not_lost_beside_what_is_stiff(stiff, soft):
         assert s.equations().equilibrium()[0] == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.smoke
 def test_the_equilibrium_near_the_guess_is_taken_stable_or_not():
     (_, z), _ = hanging(100.0).equilibrium({"place.x": 0.001, "place.z": 0.41})
     assert z == pytest.approx(0.5 - G / 100, rel=1e-12)

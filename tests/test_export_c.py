@@ -268,6 +268,7 @@ def test_steps_are_those_of_a_rollout(exported, library, system):
     np.testing.assert_allclose(u, run.u[0, -1], atol=1e-9)
 
 
+@pytest.mark.smoke
 def test_the_header_names_everything(exported):
     text = exported(tree)[1][0].read_text()
     for name in ("hinge", "ball.q0", "ball.wx", "torque", "load * /", "tree * / of / * joints"):

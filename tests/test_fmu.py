@@ -496,7 +496,7 @@ def machine() -> mg.System:
     system.revolute("hinge", system.ground, rod, limits=mg.Limits(0.1, 0.5, restitution=0.6),
                     axis="y")  # fmt: skip
     mass = system.body("mass", mass=2.0, inertia=(0.1, 0.1, 0.1))
-    law = mg.DryFriction(2.0, static=3.0, stribeck=0.2, viscous=0.3)
+    law = mg.DryFriction(2.0, static_friction=3.0, stribeck=0.2, viscous=0.3)
     system.prismatic("slide", system.ground, mass, axis="x", friction=law, stiffness=10.0)
     return system
 
@@ -563,3 +563,54 @@ def test_rigid_contacts_of_the_gallery(name: str, tmp_path: Path) -> None:
         off = contact_difference(file, run, kind)
         assert np.median(off) < tolerance
         assert off.max() < 100 * tolerance  # bounces that pile up are known to less
+
+
+# --- the same events, to the last digit -----------------------------------------------------------
+
+
+def bouncing() -> mg.System:
+    system = mg.System("bouncing", gravity=(0, 0, -G))
+    ball = system.body("ball", mass=0.7, inertia=(0.1, 0.1, 0.1))
+    system.prismatic("height", system.ground, ball, axis="z")
+    floor = mg.Plane(system.ground)
+    system.rigid_contact("floor", mg.Sphere(ball, 0.1), floor, restitution=0.8)
+    return system
+
+
+def kinked() -> mg.System:
+    """A pendulum against a soft stop: the force begins at an angle of 0.2."""
+    system = mg.System("kinked", gravity=(0, 0, -G))
+    rod = system.body("rod", mass=1.3, com=(0, 0, -0.5), inertia=(0.05, 0.05, 0.01))
+    system.revolute("hinge", system.ground, rod, axis="y")
+    stop = lambda m: -300 * mg.fmax(m.coordinate("hinge") - 0.2, 0)  # noqa: E731
+    system.torque("stop", "hinge", stop)
+    return system
+
+
+EVENTS = {
+    "impacts": (bouncing, {"height": 1.0}, lambda m: m.coordinate("height") - 0.3, 1.3),
+    "a kink": (kinked, {"hinge": -0.7}, lambda m: m.coordinate("hinge") - 0.2, 2.0),
+}
+
+
+@pytest.mark.parametrize("which", EVENTS)
+def test_a_run_and_its_fmu_meet_the_same_events(
+    which: str, tmp_path: Path, monkeypatch: Any
+) -> None:
+    """In one go, by code for the same processor: the states after some events are equal to the last
+    digit. A user's event on the way is noted, and changes nothing but rounding."""
+    made, start, event, end = EVENTS[which]
+    monkeypatch.setenv("MECHGRAPH_TARGET", "x86-64")
+    monkeypatch.delenv("MECHGRAPH_COMPILE", raising=False)
+    eqs = made().equations()
+    file = eqs.export_fmu(tmp_path / "m.fmu", start=start, rtol=1e-9)
+    options = {"rtol": 1e-9, "step": end, "max_step": 1e9, "account": False, "method": "rk8"}
+    run = eqs.simulate(end, start, **options)
+    seen = eqs.simulate(end, start, **options, events={"there": mg.Event(event, stop=False)})
+    assert run.statistics["tier"] == "machine code"
+    assert len(seen.events["there"]) > 1
+    instance = Instance(file, "CoSimulation")
+    instance.step(0.0, end)
+    found = instance.get(*eqs.coordinates, *eqs.speeds)
+    assert found.tolist() == [*run.q[-1], *run.u[-1]]
+    assert [*seen.q[-1], *seen.u[-1]] == pytest.approx(found, rel=1e-12)

@@ -35,11 +35,30 @@ CHECKED = [
 ]
 
 
+# a tree, a loop, quaternions, rolling, impacts: what differs in machine code
+IN_MACHINE_CODE = ("double_pendulum", "fourbar", "heavy_top", "rolling_disc", "bouncing_ball")
+
+
+@pytest.mark.smoke("double_pendulum", "fourbar")
 @pytest.mark.parametrize("name", CHECKED)
 def test_own_check(name):
     errors = gallery.load(name).check()
     assert errors
     assert all(np.isfinite(error) for error in errors.values())
+
+
+@pytest.mark.machine_code
+@pytest.mark.smoke("bouncing_ball")
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name not in IN_MACHINE_CODE))
+        for name in gallery.names()
+    ],
+)
+def test_own_check_in_machine_code(name):
+    """As users run it: compilers start by themselves."""
+    test_own_check(name)
 
 
 DRAWN = [name for name in gallery.names() if gallery.load(name).figures]
@@ -63,6 +82,7 @@ def test_complete(name):
     assert example.system().describe()
 
 
+@pytest.mark.smoke("double_pendulum", "fourbar")
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "options"), BUILT, ids=NAMED)
 def test_formalisms_and_closures_agree_at_the_start(name, options):

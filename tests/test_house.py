@@ -13,8 +13,13 @@ from pathlib import Path
 import pytest
 
 import mechgraph as mg
-from mechgraph.model import kinds
-from mechgraph.model.sentences import DEFAULTS
+from mechgraph.model import element_stub, kinds
+from mechgraph.model.constraints import Constraint
+from mechgraph.model.contact.switched import Switched
+from mechgraph.model.element import Element
+from mechgraph.model.forces import Force
+from mechgraph.model.joint_options import JointOptions
+from mechgraph.model.joints import Chain, JointKind
 from mechgraph.studies.robotics.quantities import Robotics
 
 ROOT = Path(__file__).parents[1]
@@ -22,8 +27,9 @@ PACKAGE = ROOT / "src" / "mechgraph"
 
 # From the ground up: a room may import itself and those before it.
 ROOMS = [
-    "errors", "vectors", "arguments", "pickling", "interrupts", "door", "tables", "functions",
-    "numerics", "closures", "kernels", "model", "motion", "formalisms", "contract", "control",
+    "errors", "graph", "vectors", "arguments", "pickling", "interrupts", "door", "tables",
+    "functions", "numerics", "closures", "kernels", "runtime", "model", "motion", "formalisms",
+    "contract", "control",
     "results", "composition", "studies",
     "equations", "formats", "gallery", "show", "cli", "__init__", "__main__",
 ]  # fmt: skip
@@ -239,6 +245,7 @@ def rooms_imported(path: Path) -> set[str]:
     return rooms
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_rooms_import_those_below_them(path):
     own = room_of(path)
@@ -256,6 +263,7 @@ def test_nothing_is_imported_late(path):
         assert "import_module" not in path.read_text()
 
 
+@pytest.mark.smoke
 def test_every_room_is_listed():
     assert {room_of(path) for path in modules()} == set(ROOMS)
 
@@ -263,8 +271,26 @@ def test_every_room_is_listed():
 def test_kernels_and_closures_know_no_mechanics():
     for room in ("kernels", "closures", "numerics"):
         for path in (PACKAGE / room).glob("*.py"):
-            below = {"errors", "arguments", "vectors", "tables", "interrupts", "numerics"}
+            below = {"errors", "graph", "arguments", "vectors", "tables", "interrupts", "numerics"}
             assert rooms_imported(path) <= {*below, room, *_own(path)}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in modules() if room_of(path) != "model"],
+    ids=lambda path: str(path.relative_to(PACKAGE)),
+)
+def test_elements_answer_for_themselves(path):
+    """No room beyond ``model`` asks of which class an element or a kind of joint is."""
+    known = {*subclasses(Element), *subclasses(JointKind)} - {Force, Constraint, Switched, Chain}
+    names = {each.__name__ for each in known if each.__module__.startswith("mechgraph.model")}
+    calls = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call))
+    asked = [ast.unparse(call.args[1]) for call in calls if ast.unparse(call.func) == "isinstance"]
+    assert not [each for each in asked if {*re.findall(r"\w+", each)} & names]
+
+
+def subclasses(kind: type) -> set[type]:
+    return {kind}.union(*map(subclasses, kind.__subclasses__()))
 
 
 def _own(path: Path) -> set[str]:
@@ -301,13 +327,19 @@ def test_every_word_has_its_signature(word):
     """The method's arguments are those of the class, and each has its meaning in the docstring."""
     kind = {**kinds.JOINTS, **kinds.FORCES, **kinds.CONSTRAINTS}[word]
     method = getattr(mg.System, word)
-    common = {"parent", "child", *DEFAULTS} if word in kinds.JOINTS else set()
+    options = inspect.signature(JointOptions).parameters
+    common = {"parent", "child", *options} if word in kinds.JOINTS else set()
     given = set(inspect.signature(method).parameters) - {"self", "name", *common}
     own = set(inspect.signature(kind).parameters) - {"name"}
     assert given == own
     meaning = inspect.getdoc(method) + inspect.getdoc(kind)
     for argument in own - {"a", "b", "surface", "base", "at"}:
         assert re.search(rf"\b{argument}\b", meaning), argument
+
+
+def test_what_type_checkers_read_is_up_to_date():
+    """Else: python -m mechgraph.model.element_stub."""
+    assert element_stub.FILE.read_text(encoding="utf-8") == element_stub.stub()
 
 
 @pytest.mark.parametrize("verb", [name for name in dir(Robotics) if name[0] != "_"])

@@ -307,7 +307,7 @@ def test_a_public_robot_in_sdf_has_closed_loops(path):
     assert len(robot.topology().cut) in (4, 6)
     q = np.array(equations.terms.chart.reference)
     assert np.abs(equations.position_violation(q)).max() < 1e-12
-    assert robot.snapshot().looks
+    assert robot.snapshot().visuals
     total = sum(float(body.mass) for body in robot.bodies.values())
     said = [float(each.text) for each in ElementTree.parse(path).getroot().iter("mass")]
     assert total == pytest.approx(sum(said), rel=1e-12)
@@ -814,8 +814,8 @@ def test_how_a_model_of_mujocos_looks_is_kept_in_model_files(brick):
     with pytest.warns(UserWarning, match="meshes that are of no file are not written: b$"):
         again = mg.load(robot.save(brick / "again.yaml"))
     assert again.snapshot() == robot.snapshot()
-    assert [len(again.snapshot().looks[name]) for name in ("ground", "a")] == [1, 2]
-    robot._looks.pop("b")
+    assert [len(again.snapshot().visuals[name]) for name in ("ground", "a")] == [1, 2]
+    robot._visuals.pop("b")
     robot._snapshot = None
     _drawn_alike(again, robot)
     whole = mg.System("whole", gravity=(0, 0, -9.81))
@@ -826,7 +826,7 @@ def test_how_a_model_of_mujocos_looks_is_kept_in_model_files(brick):
 @pytest.mark.parametrize(
     ("look", "told"),
     [
-        ("{mesh: a.exe}", "looks: rod: mesh must be the name of a file .stl, .obj, .dae, got"),
+        ("{mesh: a.exe}", "visual: rod: mesh must be the name of a file .stl, .obj, .dae, got"),
         ("{mesh: a.stl, scale: [1, 2]}", "scale of a mesh must be a number or three"),
         ("{mesh: a.stl, at: [k, 0, 0]}", "at of a mesh must be numbers"),
         ("{mesh: a.stl, color: red}", "color must be such as"),
@@ -841,7 +841,7 @@ mechgraph: 1
 parameters: {{k: 2}}
 bodies: {{rod: {{mass: 1, inertia: 0}}}}
 joints: {{j: {{type: revolute, parent: ground, child: rod}}}}
-looks:
+visual:
   rod: [{look}]
 """
     with pytest.raises(mg.ModelError) as caught:

@@ -249,8 +249,8 @@ def test_rollouts_stop(threads):
     eqs = pendulum().equations()
     eqs.rollout([0.1], [0.0], step=1e-3, steps=2)  # compiled before
     timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
-    began = time.monotonic()
+    began = time.process_time()  # the whole takes minutes of it
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         eqs.rollout([[0.1]] * 50, [0.0], step=1e-6, steps=10_000_000, every=10**6, threads=threads)
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5

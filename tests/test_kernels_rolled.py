@@ -18,8 +18,10 @@ import pytest
 from casadi import SX
 
 import mechgraph as mg
+from mechgraph.graph.program import Program, trace
 from mechgraph.kernels import Kernel, blocks, compiler, emit, kernel, native, roll
-from mechgraph.kernels.program import Program, trace
+
+pytestmark = pytest.mark.machine_code
 
 # gcc 12 contracts sums beside differences even so, where it makes vectors of scalars
 UNCONTRACTED = (

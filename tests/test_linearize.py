@@ -19,6 +19,7 @@ def fourbar() -> mg.Equations:
     return gallery.load("fourbar").system().equations()
 
 
+@pytest.mark.smoke
 def test_equilibrium_and_frequency_of_the_fourbar():
     eqs = fourbar()
     q, u = eqs.equilibrium({"qA": 1.2})

@@ -286,6 +286,7 @@ def _random_expression(chance: random.Random, symbols: list[ca.SX], depth: int) 
     )  # fmt: skip
 
 
+@pytest.mark.smoke("0", "1", "2", "3")
 @pytest.mark.parametrize("seed", range(300))
 def test_random_expressions_are_spelled_and_read(seed):
     chance = random.Random(seed)

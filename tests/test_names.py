@@ -47,6 +47,7 @@ def test_joints_and_bodies_may_share_a_name(formalism):
     assert mg.agreement(robot()).ok
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("formalism", COORDINATES)
 def test_derivatives(formalism):
     """Primes are derivatives in time, of everything; against finite differences along a run."""

@@ -140,7 +140,11 @@ def test_the_eliminated_point_moves_as_attia_says():
 # --- the same motion ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(2, 200, 20))
+# six have each form with each route; four more say the same
+SEEDS = [pytest.param(k, marks=[pytest.mark.slow] * (k > 120)) for k in range(2, 200, 20)]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_accelerations_and_reactions_of_random_trees(seed):
     build = random_tree(seed)
     equations = build.system.equations()
@@ -231,8 +235,8 @@ def test_another_closure_takes_the_place_of_the_own_route():
     udots = [e.accelerations(q, u) for e in by]
     for udot in udots[1:]:
         np.testing.assert_allclose(udot, udots[0], atol=1e-10)
-    assert by[0].numeric.closed._way is not by[0].numeric.closed._whole
-    assert by[1].numeric.closed._way is by[1].numeric.closed._whole
+    assert by[0].numeric.closed.has_own_way
+    assert not by[1].numeric.closed.has_own_way
 
 
 # --- joints ---------------------------------------------------------------------------------------
@@ -509,8 +513,8 @@ def test_stabilized_runs_are_right(formalism):
     example = gallery.load("fourbar")
     equations = example.system().equations(formalism)
     options = {"start": example.start, "guess": example.guess, "step": 0.05}
-    expected = example.system().equations().simulate(0.5, **options, rtol=1e-11)
-    run = equations.simulate(0.5, **options, rtol=1e-7, drift=GGL)
+    expected = example.system().equations().simulate(0.2, **options, rtol=1e-11)
+    run = equations.simulate(0.2, **options, rtol=1e-7, drift=GGL)
     assert np.abs(run["qA"] - expected["qA"]).max() < 1e-6
     assert run.violation.max() < 1e-11
     assert run.statistics["drift"] < 1e-6  # of what is filled in between the steps
@@ -519,7 +523,7 @@ def test_stabilized_runs_are_right(formalism):
 def test_stabilized_steps_are_of_order_five(monkeypatch):
     """With steps of a given length errors fall with their fifth power; Newton's method is not to be
     seen in them."""
-    monkeypatch.setattr(stabilized, "SETTLED", 1e-11)
+    monkeypatch.setattr(stabilized, "CONVERGED", 1e-11)
     monkeypatch.setattr(stabilized, "ITERATIONS", 50)
     s, start = spherical_chain(1), {"j0": [0.8, 0.6, 0, 0], "j0.wz": 2.0}
     rough = {"rtol": 0.5, "atol": 1.0, "drift": GGL, "account": False}

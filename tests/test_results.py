@@ -48,6 +48,7 @@ def run() -> mg.Trajectory:
 # --- by name --------------------------------------------------------------------------------------
 
 
+@pytest.mark.smoke
 def test_everything_goes_by_name(run):
     n = len(run)
     assert run["pin"].shape == run["pin'"].shape == run["torque"].shape == (n,)
@@ -136,6 +137,7 @@ def test_to_pandas(run):
     assert np.array_equal(table.index, run.time)
 
 
+@pytest.mark.smoke
 def test_saved_and_loaded_it_is_the_same(run, tmp_path):
     path = run.save(tmp_path / "run v1.5")
     assert path.name == "run v1.5.npz"

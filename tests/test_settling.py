@@ -1,4 +1,5 @@
-"""contacts.c does what studies/contact does, at every event of runs with all kinds of points."""
+"""contacts.c does what the oracle in Python does, at every event of runs with all kinds of
+points."""
 
 from __future__ import annotations
 
@@ -8,8 +9,8 @@ import numpy as np
 import pytest
 
 import mechgraph as mg
-from mechgraph.studies.contact.machine import MODES, Machine
-from mechgraph.studies.contact.settle import settle
+from mechgraph.studies.contact.resolution import MODES, Resolution
+from oracles.contacts import Observed, settle
 from test_drops import SHAPES, drop, dropped
 
 G = 9.81
@@ -17,26 +18,25 @@ G = 9.81
 
 @pytest.fixture
 def compared(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """From now on every event is settled by both, and what q and u differ by is noted."""
+    """From now on every event is resolved by both, and what q and u differ by is noted."""
     errors: list[float] = []
-    in_c = Machine.settle
+    in_c = Resolution.resolve_linear
 
-    def both(self: Machine, t: float, q: np.ndarray, u: np.ndarray) -> Any:
-        contacts = self._contacts
-        before = {name: getattr(contacts, name).copy() for name in MODES}, contacts.count
+    def both(self: Resolution, t: float, q: np.ndarray, u: np.ndarray) -> Any:
+        contacts = Observed.of(self.contacts)
+        before = {name: getattr(contacts, name).copy() for name in MODES}
         expected = settle(contacts, t, q, u)
         modes, count = {name: getattr(contacts, name).copy() for name in MODES}, contacts.count
         for name in MODES:
-            getattr(contacts, name)[:] = before[0][name]
-        contacts.count = before[1]
+            getattr(contacts, name)[:] = before[name]
         found = in_c(self, t, q, u)
-        assert contacts.count == count
+        assert self.contacts.count == count
         for name in MODES:
             assert np.allclose(getattr(contacts, name), modes[name], atol=1e-6), name
         errors.append(max(np.abs(a - b).max() for a, b in zip(found, expected, strict=True)))
         return found
 
-    monkeypatch.setattr(Machine, "settle", both)
+    monkeypatch.setattr(Resolution, "resolve_linear", both)
     return errors
 
 
@@ -61,9 +61,14 @@ def moving() -> mg.System:
     for name, side in (("left", -1), ("right", 1)):
         corner = system.marker(f"{name} corner", block, (0.1 * side, 0, -0.05))
         system.rigid_contact(
-            name, mg.Point(corner), mg.Plane(table), friction=0.3, static=0.4, restitution=0.2
+            name,
+            mg.Point(corner),
+            mg.Plane(table),
+            friction=0.3,
+            static_friction=0.4,
+            restitution=0.2,
         )
-    law = mg.DryFriction(0.2, static=0.3)
+    law = mg.DryFriction(0.2, static_friction=0.3)
     crank = system.body("crank", mass=1.0, com=(0.2, 0, 0), inertia=(0.1, 0.1, 0.1))
     rod = system.body("rod", mass=1.0, com=(0.4, 0, 0), inertia=(0.1, 0.1, 0.1))
     system.revolute("A", system.ground, crank, axis="y", friction=law)
@@ -84,10 +89,35 @@ def test_a_moving_base_a_loop_stops_and_joints_that_stick(compared: list[float])
     assert max(compared) < 1e-9
 
 
-def test_without_a_compiler_python_settles(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_compiler_it_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     with_compiler = moving().equations().simulate(0.5, START, guess={"way": 1.1}, rtol=1e-9)
     monkeypatch.setenv("MECHGRAPH_CC", "none")
-    monkeypatch.delattr(Machine, "settle")  # it is not asked
     run = moving().equations().simulate(0.5, START, guess={"way": 1.1}, rtol=1e-9)
     assert np.abs(run.q[-1] - with_compiler.q[-1]).max() < 1e-7
     assert run.statistics["impacts"] == with_compiler.statistics["impacts"]
+
+
+def test_python_functions_are_asked_at_impacts(compared: list[float]) -> None:
+    """A table with friction is shaken by a function of the state: what it pushes with decides
+    whether what lies on it sticks."""
+    system = mg.System("pushed", gravity=(0, 0, -G))
+    block = system.body("block", mass=1.0, inertia=(0.01, 0.01, 0.01))
+    steps = [mg.move("x", "x"), mg.move("z", "z"), mg.rot("y", "angle")]
+    system.joint("at", system.ground, block, steps)
+    for name, side in (("left", -1), ("right", 1)):
+        corner = system.marker(f"{name} corner", block, (0.1 * side, 0, -0.05))
+        floor = mg.Plane(system.ground)
+        system.rigid_contact(name, mg.Point(corner), floor, friction=0.3, restitution=0.2)
+    system.torque("push", "at.x", system.input("force"))
+
+    def push(t: float, q: np.ndarray, u: np.ndarray) -> float:
+        return 5.0 * float(np.sin(9 * t)) - 0.5 * float(u[0])
+
+    laws = push, lambda m: 5.0 * mg.sin(9 * m.time) - 0.5 * m.speed("at.x")
+    runs = [
+        system.equations().simulate(1.0, {"at.z": 0.1}, inputs={"force": law}, rtol=1e-9)
+        for law in laws
+    ]
+    assert len(compared) > 4
+    assert max(compared) < 1e-9
+    assert np.abs(runs[0].q[-1] - runs[1].q[-1]).max() < 1e-7

@@ -15,7 +15,7 @@ import pytest
 
 import mechgraph as mg
 from measure import IN_SPACE, gap
-from mechgraph.kernels.stepping import METHODS
+from mechgraph.runtime.stepper import METHODS
 
 G = 9.81
 
@@ -95,6 +95,7 @@ def test_every_method_agrees_on_a_closed_loop(method):
     assert run.statistics["evaluations"] >= run.statistics["steps"]
 
 
+@pytest.mark.smoke
 def test_a_large_swing_has_the_period_of_the_elliptic_integral():
     from scipy.special import ellipk
 
@@ -139,6 +140,7 @@ def through_bottom(m):
     return m.coordinate("hinge")
 
 
+@pytest.mark.smoke
 def test_an_event_is_located_and_stops_the_run():
     run = (
         pendulum()

@@ -42,7 +42,8 @@ def start(n: int) -> dict[str, float]:
 def test_the_same_as_singular_values(formalism, redundant):
     equations = ladder(3, redundant).equations(formalism)
     q, u = equations.assemble(start(3))
-    (M, f, A, b), *_ = equations.numeric.sparse_matrices(q, u)[1]
+    at = equations.numeric.arguments(q, u, 0.0, None, None)
+    (M, f, A, b), *_ = equations.numeric.sparse_matrices(at)
     udot, multipliers = CLOSURES["multipliers"].solve(M.toarray(), f, A.toarray(), b)
     there, forces, error = sparse.solve(M, f, A, b)
     assert error < 1e-10

@@ -68,7 +68,7 @@ def check_same_motion(system, guess=None):
     return other
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(len(JOINT_NAMES)))
 def test_random_trees_with_other_speeds(seed):
     system = random_tree(seed).system

@@ -14,14 +14,13 @@ from casadi import SX
 from scipy.interpolate import CubicSpline, PchipInterpolator, RegularGridInterpolator
 
 import mechgraph as mg
+from mechgraph.graph.kinks import kinks
+from mechgraph.graph.program import trace
+from mechgraph.graph.searches import data_of
+from mechgraph.graph.table_kinks import wave
 from mechgraph.kernels import Kernel
 from mechgraph.kernels.compiler import find_compiler
-from mechgraph.kernels.kinks import kinks
-from mechgraph.kernels.program import trace
 from mechgraph.show.tabled import table_figures
-from mechgraph.tables.graph import settled
-from mechgraph.tables.searches import data_of
-from mechgraph.tables.stops import wave
 from mechgraph.tables.table import KINDS, OUTSIDE
 
 X = SX.sym("x")
@@ -154,16 +153,6 @@ def test_machine_code_finds_the_same_pieces(kind):
     for found in (compiled, single):
         assert np.array_equal(found[:, :count], interpreted[:, :count], equal_nan=True)
         assert np.allclose(found, interpreted, rtol=1e-13, atol=1e-13, equal_nan=True)
-
-
-def test_what_is_zero_is_left_out():
-    table = mg.spline(*points())
-    bend = ca.hessian(table(X * X) * ca.sin(X), X)[0]
-    plain, short = (f := ca.Function("f", [X], [bend])), settled(f)
-    at = np.linspace(-2, 2, 50)[None]
-    assert short.n_instructions() < plain.n_instructions()
-    assert np.array_equal(np.array(plain(at)), np.array(short(at)))
-    assert {each.name() for each in short.find_functions(0)} == {table.search.name()}
 
 
 def test_a_search_carries_its_data():

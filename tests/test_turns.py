@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mechgraph as mg
-from mechgraph.kernels.stepping import METHODS
+from mechgraph.runtime.stepper import METHODS
 
 FORMALISMS = pytest.mark.parametrize("formalism", ["newton-euler", "absolute"])
 

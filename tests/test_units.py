@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import mechgraph as mg
-from mechgraph.model.placed import PlacedConstraint, PlacedElement, Within
+from mechgraph.model.subsystem_view import PlacedConstraint, PlacedElement, Within
 from mechgraph.vectors import orientation
 from random_systems import random_loop, random_state, random_tree
 

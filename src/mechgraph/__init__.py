@@ -93,10 +93,10 @@ from .model.elements import curves
 from .model.elements.rope import Pulley
 from .model.elements.wheels import LinearTyre, MagicFormula
 from .model.forces import Force
+from .model.joint_friction import DryFriction
+from .model.joint_limits import Limits
 from .model.joints import Joint, JointKind
 from .model.kinds import CONSTRAINTS, FORCES, JOINTS
-from .model.rubbing import DryFriction
-from .model.stops import Limits
 from .model.system import System
 from .model.transitions import Transition, ball, move, rot, screw
 from .motion.chart import Chart
@@ -110,7 +110,7 @@ from .results.second_order import SecondOrderModel, SecondOrderSweep
 from .results.trajectory import Trajectory
 from .studies.agreement import Agreement, agreement
 from .studies.simulation.events import Event
-from .tables.said import spline, table
+from .tables.constructors import spline, table
 from .tables.table import Table
 
 __version__ = "0.1.0"

@@ -19,6 +19,7 @@ import numpy as np
 
 from .errors import ArgumentError, MechgraphError, ModelError, shown, unknown
 
+State = TypeVar("State", bound=Collection[np.ndarray])
 Choice = TypeVar("Choice", bool, int, str, bool | None, int | None, str | None)
 
 Numbers = Sequence[float] | np.ndarray | Mapping[str, float]
@@ -184,7 +185,7 @@ def earlier_word(call: str, old: str, value: Any, new: str, default: Any) -> Any
     return value
 
 
-def one_state(arguments: list[np.ndarray]) -> list[np.ndarray]:
+def one_state(arguments: State) -> State:
     """The arguments of a call that takes no batch."""
     if any(array.ndim > 1 for array in arguments):
         raise ArgumentError(

@@ -18,17 +18,21 @@ from casadi import SX
 from . import door
 from .arguments import Numbers, choice, flag, numbers, one_of
 from .closures.closure import CLOSURES
-from .composition.subsystem import Subsystem
+from .composition.subsystem import composition
+from .contract.accelerations import accelerations, constraint_forces, solve
+from .contract.coefficients import Coefficients
 from .contract.derivatives import derivatives, named
 from .contract.derive import derive_terms
-from .contract.evaluator import Evaluator, coefficient
+from .contract.evaluator import Evaluator
 from .contract.mobility import mobility, redundant
 from .contract.names import Names
 from .contract.terms import Terms
 from .errors import ArgumentError, ModelError, UnsupportedError, blamed, unknown
-from .formalisms import FORMALISMS
+from .formalisms import DEFAULT, FORMALISMS
+from .graph.expressions import has_nan
 from .interrupts import remembered_interrupts
 from .kernels import Kernel
+from .model.described import canonical
 from .model.description import Description
 from .motion.motion import Motion, Place, checked_place, column
 from .studies.assembly.assemble import assemble
@@ -39,7 +43,7 @@ from .studies.robotics.inverse_kinematics import inverse_kinematics
 from .studies.robotics.quantities import Axes, Robotics
 from .studies.rollout import rollout
 from .studies.simulation.simulate import simulate
-from .vectors import NO_NUMBER, has_nan
+from .vectors import NO_NUMBER
 
 if TYPE_CHECKING:
     from .show.readable import Readable
@@ -127,8 +131,8 @@ class Equations:
             M = kernel.quick(q, None, t)
             if M is not None:
                 return M
-        given = q, None, t, None, parameters, threads
-        return self.numeric.evaluate("M", lambda: self.terms.M, 2, *given)
+        at = q, None, t, None, parameters
+        return self.numeric.at(at, "M", lambda: self.terms.M, 2, threads)
 
     def forces(
         self,
@@ -140,8 +144,7 @@ class Equations:
         threads: int = 1,
     ) -> np.ndarray:
         """f(q, u, t, w): applied minus inertia forces."""
-        given = q, u, t, inputs, parameters, threads
-        return self.numeric.evaluate("f", lambda: self.terms.f, 1, *given)
+        return self.numeric.at((q, u, t, inputs, parameters), "f", lambda: self.terms.f, 1, threads)
 
     def accelerations(
         self,
@@ -158,13 +161,13 @@ class Equations:
             udot = kernel.quick(q, u, t)
             if udot is not None:
                 return udot
-        return self.numeric.accelerations(q, u, t, inputs, parameters, threads)
+        return accelerations(self.numeric, (q, u, t, inputs, parameters), threads)
 
     def solve(
         self, q: Numbers, u: Numbers, t: Any = 0.0, inputs: Any = None, parameters: Any = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """(u̇, λ) by the closure on numbers; redundant rows and singular positions are met."""
-        return self.numeric.solve(q, u, t, inputs, parameters)
+        return solve(self.numeric, (q, u, t, inputs, parameters))
 
     def multipliers(
         self, q: Numbers, u: Numbers, t: Any = 0.0, inputs: Any = None, parameters: Any = None
@@ -184,8 +187,8 @@ class Equations:
         """The ideal and the non-ideal part of the constraint forces along the speeds, where the
         constraints exert ``nonideal`` besides what keeps them (Udwadia and Kalaba):
         M u̇ = f + ideal + non-ideal."""
-        given = q, u, t, inputs, parameters
-        return self.numeric.constraint_forces(*given, nonideal)[1:]
+        at = self.numeric.arguments(q, u, t, inputs, parameters)
+        return constraint_forces(self.numeric, at, nonideal)[1:]
 
     def efforts(
         self,
@@ -206,47 +209,40 @@ class Equations:
                 return tau
         symbols = self.terms.symbols
         kernel = self.numeric.kernel("tau", lambda: [self.terms.tau], [1], symbols.udot)
-        arguments = self.numeric.arguments(q, u, t, inputs, parameters)
-        given = self.numeric.accelerations_given(udot)
-        return kernel(*arguments, given, threads=threads)[0]
+        at = self.numeric.arguments(q, u, t, inputs, parameters)
+        return kernel(*at, self.numeric.arguments.accelerations(udot), threads=threads)[0]
 
     def coordinate_rates(
         self, q: Numbers, u: Numbers, t: Any = 0.0, parameters: Any = None
     ) -> np.ndarray:
         """q̇ = N u + n."""
-        given = q, u, t, None, parameters
-        return self.numeric.evaluate("qdot", lambda: self.terms.qdot, 1, *given)
+        return self.numeric.at((q, u, t, None, parameters), "qdot", lambda: self.terms.qdot, 1)
 
     def constraint_jacobian(
         self, q: Numbers, u: Numbers | None = None, t: Any = 0.0, parameters: Any = None
     ) -> np.ndarray:
         """A(q, u, t), a row for each name in ``constraints``."""
-        given = q, u, t, None, parameters
-        return self.numeric.evaluate("A", lambda: self.terms.A, 2, *given)
+        return self.numeric.at((q, u, t, None, parameters), "A", lambda: self.terms.A, 2)
 
     def position_violation(self, q: Numbers, t: Any = 0.0, parameters: Any = None) -> np.ndarray:
         """φ(q, t)."""
-        given = q, None, t, None, parameters
-        return self.numeric.evaluate("phi", lambda: self.terms.phi, 1, *given)
+        return self.numeric.at((q, None, t, None, parameters), "phi", lambda: self.terms.phi, 1)
 
     def velocity_violation(
         self, q: Numbers, u: Numbers, t: Any = 0.0, parameters: Any = None
     ) -> np.ndarray:
         """ψ(q, u, t)."""
-        given = q, u, t, None, parameters
-        return self.numeric.evaluate("psi", lambda: self.terms.psi, 1, *given)
+        return self.numeric.at((q, u, t, None, parameters), "psi", lambda: self.terms.psi, 1)
 
     def kinetic_energy(
         self, q: Numbers, u: Numbers, t: Any = 0.0, parameters: Any = None
     ) -> np.ndarray:
         """T."""
-        given = q, u, t, None, parameters
-        return self.numeric.evaluate("T", lambda: self.terms.kinetic, 0, *given)
+        return self.numeric.at((q, u, t, None, parameters), "T", lambda: self.terms.kinetic, 0)
 
     def potential_energy(self, q: Numbers, t: Any = 0.0, parameters: Any = None) -> np.ndarray:
         """V."""
-        given = q, None, t, None, parameters
-        return self.numeric.evaluate("V", lambda: self.terms.potential, 0, *given)
+        return self.numeric.at((q, None, t, None, parameters), "V", lambda: self.terms.potential, 0)
 
     def jacobian(
         self,
@@ -276,10 +272,10 @@ class Equations:
         kernel = self.numeric.kernel(
             key, lambda: derivatives(self.numeric.closed, *key), [2] * (len(key) - 1), symbols.udot
         )
-        arguments = self.numeric.arguments(q, u, t, inputs, parameters)
-        given = self.numeric.accelerations_given(udot)
+        at = self.numeric.arguments(q, u, t, inputs, parameters)
+        given = self.numeric.arguments.accelerations(udot)
         into = [out] if isinstance(wrt, str) and out is not None else out
-        values = kernel(*arguments, given, threads=threads, out=into)
+        values = kernel(*at, given, threads=threads, out=into)
         return values[0] if isinstance(wrt, str) else tuple(values)
 
     def observe(
@@ -299,18 +295,16 @@ class Equations:
         udot: accelerations, if it asks for them; those of the motion, if not given.
         """
         kernel, forced = self._observer(quantity)
-        arguments = self.numeric.arguments(q, u, t, inputs, parameters)
-        count = len(self.constraints)
-        shape = np.broadcast_shapes(*(argument.shape[:-1] for argument in arguments))
+        at, count = self.numeric.arguments(q, u, t, inputs, parameters), len(self.constraints)
         if not forced:
             solved = np.zeros(len(self.speeds) + count)
         elif udot is None:
-            solved = np.concatenate(self.solve(q, arguments[1], t, inputs, parameters), axis=-1)
+            solved = np.concatenate(solve(self.numeric, at), axis=-1)
         else:
-            given = self.numeric.accelerations_given(udot)
-            given = np.broadcast_to(given, (*shape, len(self.speeds)))
-            solved = np.concatenate([given, np.zeros((*shape, count))], axis=-1)
-        return kernel(*arguments, solved)[0]
+            given = self.numeric.arguments.accelerations(udot)
+            given = np.broadcast_to(given, (*at.batch, len(self.speeds)))
+            solved = np.concatenate([given, np.zeros((*at.batch, count))], axis=-1)
+        return kernel(*at, solved)[0]
 
     def _observer(self, quantity: str | Callable[[Motion], Any]) -> tuple[Kernel, bool]:
         """The kernel of a quantity, a function of (u̇, λ), too, and whether it needs these."""
@@ -357,16 +351,14 @@ class Equations:
     ) -> np.ndarray:
         """Position of a body's or marker's origin in the world."""
         key, m = ("position", checked_place(place)), self.terms.chart.motion
-        given = q, None, t, None, parameters
-        return self.numeric.evaluate(key, lambda: m.position(place), 1, *given)
+        return self.numeric.at((q, None, t, None, parameters), key, lambda: m.position(place), 1)
 
     def rotation(
         self, place: Place, q: Numbers, t: Any = 0.0, parameters: Any = None
     ) -> np.ndarray:
         """Rotation matrix of a body or marker: its components to world components."""
         key, m = ("rotation", checked_place(place)), self.terms.chart.motion
-        given = q, None, t, None, parameters
-        return self.numeric.evaluate(key, lambda: m.rotation(place), 2, *given)
+        return self.numeric.at((q, None, t, None, parameters), key, lambda: m.rotation(place), 2)
 
     @cached_property
     def robotics(self) -> Robotics:
@@ -548,27 +540,17 @@ class Equations:
     def __reduce__(self) -> tuple[Any, ...]:
         return Equations, (self.terms, self.closure)
 
-    # --- a formalism's own quantities, and words of earlier versions ------------------------------
+    # --- a formalism's own quantities -------------------------------------------------------------
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
             if name.startswith("_") or name in ("terms", "numeric"):
                 raise AttributeError(name)
-            if name == "composition" and (composed := self.terms.composed) is not None:
-                return Subsystem(self, composed.shown or composed.tree)
+            if name == "composition" and (whole := composition(self)) is not None:
+                return whole
             if name == self.formalism.replace("-", "_"):
                 return Coefficients(self)
-            if name in RENAMED:
-                where, value = RENAMED[name], self
-                warnings.warn(
-                    f"Equations.{name} is now Equations.{where}",
-                    DeprecationWarning,
-                    stacklevel=2,
-                )
-                for word in where.split("."):
-                    value = getattr(value, word)
-                return value
             raise AttributeError(self._missing(name))
 
     def _missing(self, name: str) -> str:
@@ -582,89 +564,6 @@ class Equations:
         return unknown("attribute of Equations", name, [n for n in dir(self) if n[0] != "_"])
 
 
-class Written:
-    """What has a text, LaTeX and SymPy: some quantities of a formalism."""
-
-    def __init__(self, equations: Equations, name: str | None = None) -> None:
-        self._equations, self._name = equations, name
-
-    @property
-    def _names(self) -> list[str] | None:
-        return None if self._name is None else [self._name]
-
-    def to_sympy(self, simplify: bool = True) -> Readable:
-        """As SymPy matrices of symbols with the user's names."""
-        read = door.show.coefficients.coefficients_sympy
-        return read(self._equations, self._names, flag("simplify", simplify))
-
-    def show(self, simplify: bool = True) -> str:
-        """As text."""
-        write = door.show.coefficients.coefficients_text
-        return write(self._equations, self._names, flag("simplify", simplify))
-
-    def latex(self, simplify: bool = True) -> str:
-        """As LaTeX."""
-        write = door.show.coefficients.coefficients_latex
-        return write(self._equations, self._names, flag("simplify", simplify))
-
-
-class Coefficients(Written):
-    """The named quantities of a formalism: ``eqs.appell.A(q)`` on arrays, ``.A.expression``,
-    ``.A.show()``; ``eqs.appell.show()`` all of them."""
-
-    def __dir__(self) -> list[str]:
-        return [*self._equations.terms.coefficients, "show", "latex", "to_sympy"]
-
-    def __getattr__(self, name: str) -> CoefficientFunction:
-        known = self._equations.terms.coefficients
-        if name not in known:
-            raise AttributeError(
-                f"{self._equations.formalism} has no {name!r}; it has {', '.join(known) or 'none'}"
-            )
-        return CoefficientFunction(self._equations, name)
-
-
-class CoefficientFunction(Written):
-    """One of them."""
-
-    _name: str
-
-    @property
-    def expression(self) -> Any:
-        """The CasADi expression; a list of matrices for a table."""
-        return self._equations.terms.coefficients[self._name].expression
-
-    def __call__(
-        self,
-        q: Numbers,
-        u: Numbers | None = None,
-        t: Any = 0.0,
-        inputs: Any = None,
-        parameters: Any = None,
-        udot: Any = None,
-    ) -> np.ndarray:
-        """Its value; a list of matrices is stacked along the last axis, as in Appell's
-        K[i, j, k]."""
-        given = q, u, udot, t, inputs, parameters
-        return coefficient(self._equations.numeric, self._name, *given)
-
-
-RENAMED: Mapping[str, str] = {
-    **{
-        name: f"terms.{name}"
-        for name in (
-            "symbols", "N", "M", "f", "phi", "psi", "A", "b", "tau", "kinetic", "potential",
-            "reactions",
-        )
-    },
-    "udot": "numeric.closed.udot",
-    "lam": "numeric.closed.lam",
-    "work_rates": "numeric.closed.work_rates",
-    "kinematics": "terms.chart",
-    "constrained": "terms.rows",
-}  # fmt: skip
-
-
 def derive(
     description: Description,
     formalism: str | None = None,
@@ -672,7 +571,14 @@ def derive(
     **options: Any,
 ) -> Equations:
     """Equations of a description by a formalism (see ``FORMALISMS``) with a closure (see
-    ``CLOSURES``)."""
+    ``CLOSURES``): the same to all who ask, for a description does not change, nor do they."""
     one_of("closure", closure, CLOSURES, UnsupportedError)
+    name = DEFAULT if formalism is None else formalism
+    made, key = description.derived, ("terms", canonical((name, options)))
     with remembered_interrupts():
-        return Equations(derive_terms(description, formalism, **options), closure)
+        if key not in made:
+            made[key] = derive_terms(description, formalism, **options)
+        if (key, closure) not in made:
+            made[key, closure] = Equations(made[key], closure)
+    found: Equations = made[key, closure]
+    return found

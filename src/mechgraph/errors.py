@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import sys
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
@@ -77,6 +79,14 @@ def told(error: BaseException) -> str:
         return text
     text = text if len(text) <= 500 else f"{text[:499]}…"
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def warn(message: str) -> None:
+    """A warning at the line of the user's that led here."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals["__name__"].split(".")[0] == __package__:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, stacklevel=level - 1)
 
 
 def shown(value: object, limit: int = 80) -> str:

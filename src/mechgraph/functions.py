@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import wraps
 from typing import Any
 
@@ -16,6 +15,14 @@ from .errors import ArgumentError, ModelError, shown
 from .vectors import NOT_AN_EXPRESSION, scalar
 
 pi = math.pi
+
+
+def on_rows(function: ca.Function, *rows: np.ndarray) -> list[np.ndarray]:
+    """The matrices of a function at each row of its arguments; the first axis is the rows'."""
+    count = len(rows[0])
+    values = (np.array(value) for value in function.call([ca.DM(each.T) for each in rows]))
+    parts = (value.reshape(len(value), count, value.shape[1] // count) for value in values)
+    return [part.transpose(1, 0, 2) for part in parts]
 
 
 def _own(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -99,5 +106,4 @@ def _array_function(self: SX, function: Any, types: Any, given: Any, options: An
 
 
 SX.__array_function__ = _array_function
-with suppress(AttributeError):  # since CasADi 3.8: np.sin(x) is an expression, without a warning
-    ca.GlobalOptions.setNumpyMode(-1)
+ca.GlobalOptions.setNumpyMode(-1)  # np.sin(x) is an expression, without a warning

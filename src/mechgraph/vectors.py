@@ -80,23 +80,6 @@ def scalar(value: Any, what: str = "value") -> SX:
     return result
 
 
-def has_nan(x: SX) -> bool:
-    """True if NaN is among the constants of an expression: 0/0 leaves it, and ``math.sin(x)``,
-    which knows numbers only."""
-    symbols = ca.vertcat(SX(0, 1), *ca.symvar(x))
-    f = ca.Function("f", [symbols], [x])
-    if not np.isnan(
-        np.array(f(np.linspace(0.3, 0.7, symbols.numel())))
-    ).any():  # the quick answer; a state may give NaN, too
-        return False
-    constants = (
-        f.instruction_constant(k)
-        for k in range(f.n_instructions())
-        if f.instruction_id(k) == ca.OP_CONST
-    )
-    return any(math.isnan(constant) for constant in constants)
-
-
 NO_NUMBER = (
     "is not a number (NaN); functions such as math.sin take no expressions, use mg.sin, and "
     "mg.table or mg.spline for those of SciPy that interpolate"

@@ -184,8 +184,8 @@ def words() -> Right:
             **touch, "stiffness": 1e5, "exponent": 1.5, "damping": 0.1, "friction": 0.3,
         },
         "rigid_contact": {
-            **touch, "restitution": 0.5, "friction": 0.3, "static": 0.4, "resting": 1e-5,
-            "regularization": 1e-5,
+            **touch, "restitution": 0.5, "friction": 0.3, "static_friction": 0.4,
+            "rebound_threshold": 1e-5, "regularization": 1e-5,
         },
         "fixed_ideal_joint": axial,
         "free_ideal_joint": axial,
@@ -262,7 +262,7 @@ def elements() -> Right:
         ),
         "Friction": (
             mg.Friction,
-            {"coulomb": 0.3, "static": 0.4, "stribeck": 0.1, "viscous": 0.0,
+            {"coulomb": 0.3, "static_friction": 0.4, "stribeck": 0.1, "viscous": 0.0,
              "regularization": 1e-3},
         ),
         "rot": (mg.rot, {"direction": "x", "by": "q"}),

@@ -117,7 +117,7 @@ SEEN = """
 mechgraph: 1
 bodies: {rod: {mass: 1, inertia: 0}}
 joints: {turn: {type: revolute, parent: ground, child: rod, axis: y}}
-looks:
+visual:
   rod: [{mesh: parts/rod.stl, scale: 0.001, orientation: [[z, 0.3]], at: [0, 0, 1]},
     {type: sphere, at: {body: rod, at: [0, 0, 1]}, radius: 0.1}]
   ground: [{mesh: floor.obj, scale: [1, 2, 3], color: "#cc0000"}]

@@ -362,9 +362,9 @@ def built(model: Model) -> None:
     limits = [f"mg.Limits({low}, {high}, restitution={model.pick([0.0, 0.4, 1.0])})"]
     limits += [f"mg.Limits({low}, {high}, {soft})", f"({low}, {high})", f"({low}, None)"]
     dry, viscous = model.number(0.1, 3), model.number(0, 1)
-    stribeck = f"static={round(1.5 * dry, 3)}, stribeck=0.1, viscous={viscous}"
+    stribeck = f"static_friction={round(1.5 * dry, 3)}, stribeck=0.1, viscous={viscous}"
     friction = [f"{dry}", f"mg.DryFriction({dry}, {stribeck})"]
-    friction += [f"mg.DryFriction({dry}, static={round(1.2 * dry, 3)})"]
+    friction += [f"mg.DryFriction({dry}, static_friction={round(1.2 * dry, 3)})"]
     options: dict[str, Any] = {"axis": model.axis(), "at": model.vector()}
     if model.chance(0.6):
         options["limits"] = Source(model.pick(limits))

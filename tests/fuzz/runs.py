@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import mechgraph as mg
-from mechgraph.kernels.stepping import METHODS
+from mechgraph.runtime.stepper import METHODS
 from models import Model
 
 # ``eqs``, a state ``q, u`` on the constraints and its time ``now`` are there

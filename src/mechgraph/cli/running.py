@@ -12,9 +12,9 @@ import click
 from .. import gallery
 from ..errors import MechgraphError
 from ..formats.comparison import table_of, times_of
-from ..kernels.stepping import METHODS
 from ..results.files import load_run
 from ..results.trajectory import Trajectory
+from ..runtime.stepper import METHODS
 from ..show.describe import describe as describe_system
 from ..studies.agreement import agreement
 from . import models

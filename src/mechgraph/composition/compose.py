@@ -21,30 +21,36 @@ from .. import door
 from ..arguments import is_name, listed, named, number
 from ..closures.complement import Choice
 from ..closures.friction import is_homogeneous
-from ..contract.composed import Composed
+from ..contract.checks import check_expressions
 from ..contract.plain import PlainChart
-from ..contract.terms import Terms
+from ..contract.terms import Terms, TermsParts
+from ..contract.written import WrittenRows, later
 from ..errors import ModelError, blamed, shown, unknown
+from ..formalisms.dynamics import Dynamics
+from ..graph.expressions import has_nan
 from ..model.description import Description
 from ..model.system import System
+from ..motion.energy import Energies
 from ..motion.levels import Levels
+from ..motion.reactions import NoReactions
 from ..motion.samples import Samples
 from ..motion.variables import Variables
-from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, has_nan, symbol
-from .lifting import lifted
+from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, symbol
+from .from_system import composition_of
+from .higher_order import raise_order
 from .monitors import MONITORS, monitors
 from .naming import listed_parts, names_of, part_input, part_parameter, whole_variables
-from .node import Node, PivotedRoute, Route
-from .part import PIECES, Part, chosen, constraint_order, known, pivoting
+from .node import TreeNode
+from .part import PIECES, Part, chosen, constraint_order, derive_part, pivoting
+from .parts_view import PartsView, PlacedPart
 from .placement import Placement
 from .rows import WithRate, new_rows, rated_rows, raw_order, stacked
-from .seen import Seen, Use
-from .units import composition_of
+from .tree_closure import PivotedWay, TreeClosure, TreeWay
 
 if TYPE_CHECKING:
     from ..equations import Equations
 
-Stated = Callable[[Seen], Any]  # an expression, as a function of what is seen
+Stated = Callable[[PartsView], Any]  # an expression, as a function of what is seen
 
 
 def compose(
@@ -127,11 +133,11 @@ class _Composition:
         self.extra = extra
         commands = names_of("inputs", inputs)
         self.symbols = whole_variables(extra, given, commands, named("parameters", parameters))
-        self.uses = self._placed(given)
+        self.parts = self._place(given)
         self.pieces = [
-            dict(zip((*PIECES, "tree"), self._pieces(use), strict=True)) for use in self.uses
+            dict(zip((*PIECES, "tree"), self._pieces(placed), strict=True)) for placed in self.parts
         ]
-        self.seen = Seen(self.symbols, self.uses)
+        self.seen = PartsView(self.symbols, self.parts)
         self._kinematics(coordinates)
         self.definitions = {
             key: _defined(key, value)
@@ -141,8 +147,8 @@ class _Composition:
 
     # --- parts ------------------------------------------------------------------------------------
 
-    def _placed(self, given: Sequence[tuple[str, str, Part]]) -> list[Use]:
-        s, uses = self.symbols, []
+    def _place(self, given: Sequence[tuple[str, str, Part]]) -> list[PlacedPart]:
+        s, out = self.symbols, []
         q, u = len(self.extra[0]), len(self.extra[1])
         for key, prefix, part in given:
             own = part.terms.symbols
@@ -157,14 +163,14 @@ class _Composition:
                 ca.vertcat(SX(0, 1), *p),
                 s.t,
             ]
-            uses.append(Use(key, prefix, known(part), arguments))
+            out.append(PlacedPart(key, prefix, derive_part(part), arguments))
             q, u = slices[0].stop, slices[1].stop
-        return uses
+        return out
 
-    def _pieces(self, use: Use) -> list[Any]:
-        terms = use.known.terms
-        lam = ca.vertcat(SX(0, 1), *(symbol(f"{use.prefix}{row}") for row in terms.constraints))
-        values = use.put_in(use.known.function, lam)
+    def _pieces(self, placed: PlacedPart) -> list[Any]:
+        terms = placed.derived.terms
+        lam = ca.vertcat(SX(0, 1), *(symbol(f"{placed.prefix}{row}") for row in terms.constraints))
+        values = placed.put_in(placed.derived.function, lam)
         count = len(PIECES)
         return [*values[:count], (lam, values[count:])]
 
@@ -195,14 +201,14 @@ class _Composition:
         start = dict.fromkeys(s.coordinates, 0.0)
         fours: list[list[str]] = []
         sizes: dict[str, float] = {}
-        for use in self.uses:
-            chart = use.known.terms.chart
-            names = [f"{use.prefix}{each}" for each in chart.symbols.coordinates]
+        for placed in self.parts:
+            chart = placed.derived.terms.chart
+            names = [f"{placed.prefix}{each}" for each in chart.symbols.coordinates]
             start |= dict(zip(names, chart.reference, strict=True))
             fours += [[names[k] for k in four] for four in chart.quaternions]
             own = [*chart.symbols.coordinates, *chart.variations, *chart.symbols.speeds]
             spans = chart.spans(own)
-            sizes |= {f"{use.prefix}{x}": span for x, span in zip(own, spans, strict=True)}
+            sizes |= {f"{placed.prefix}{x}": span for x, span in zip(own, spans, strict=True)}
         for each in reference:
             if each not in start:
                 raise ModelError(f"reference: {unknown('coordinate', each, start)}")
@@ -238,7 +244,7 @@ class _Composition:
         self.own, self.high = new_rows(self.symbols, self._rate, list(stated), seen.higher)
         if rated:
             self.own = stacked([self.own, self._rated(rated)]).levels
-        self.stack = stacked([self.own, *map(self._rows_of, self.uses, self.pieces)])
+        self.stack = stacked([self.own, *map(self._rows_of, self.parts, self.pieces)])
         self.levels, order = self.stack.levels, self.stack.order
         self.own_lam = ca.vertcat(SX(0, 1), *map(symbol, self.own.names))
         every = ca.vertcat(self.own_lam, *(piece["tree"][0] for piece in self.pieces))
@@ -253,11 +259,11 @@ class _Composition:
         }
         return rated_rows(self.symbols, self._rate, read)
 
-    def _rows_of(self, use: Use, piece: Mapping[str, Any]) -> Levels:
+    def _rows_of(self, placed: PlacedPart, piece: Mapping[str, Any]) -> Levels:
         """The rows of a part, over all speeds."""
-        names = tuple(f"{use.prefix}{row}" for row in use.known.terms.constraints)
+        names = tuple(f"{placed.prefix}{row}" for row in placed.derived.terms.constraints)
         A = SX(len(names), self.symbols.u.numel())
-        own = [f"{use.prefix}{speed}" for speed in use.known.terms.symbols.speeds]
+        own = [f"{placed.prefix}{speed}" for speed in placed.derived.terms.symbols.speeds]
         A[:, [self.symbols.speeds.index(speed) for speed in own]] = piece["A"]
         return Levels.known(names, piece["phi"], piece["psi"], ca.sparsify(A), piece["b"])
 
@@ -312,10 +318,10 @@ class _Composition:
         """The node of the whole, with its complement."""
         s = self.symbols
         children = tuple(
-            use.known.tree.used(
-                use.key, use.prefix, self.stack.where[k + 1], iter(piece["tree"][1])
+            placed.derived.tree.used(
+                placed.key, placed.prefix, self.stack.where[k + 1], iter(piece["tree"][1])
             )
-            for k, (use, piece) in enumerate(zip(self.uses, self.pieces, strict=True))
+            for k, (placed, piece) in enumerate(zip(self.parts, self.pieces, strict=True))
         )
         self.chart = self._chart(reference)
         trivial = not self.extra[0] or set(self.extra[1]) == {f"{x}'" for x in self.extra[0]}
@@ -325,7 +331,7 @@ class _Composition:
             0 if trivial else 1,
             *(child.order for child in children),
         )
-        base = Node(
+        base = TreeNode(
             name=self.name,
             speeds=s.speeds,
             extra=self.extra[1],
@@ -360,50 +366,43 @@ class _Composition:
 
     # --- terms ------------------------------------------------------------------------------------
 
-    def terms(self, shown: Node | None = None) -> Terms:
+    def terms(self, shown: TreeNode | None = None) -> Terms:
         """The terms of the whole; ``shown`` is the tree to look at, if it is another one."""
         s, count = self.symbols, len(self.extra[1])
         blocks = ca.diagcat(SX(count, count), *(piece["M"] for piece in self.pieces))
         M = ca.sparsify(blocks + self.own_M)
         f = ca.densify(ca.vertcat(SX(count, 1), *(p["f"] for p in self.pieces)) + self.own_f)
-        tree = self.tree
-        route = PivotedRoute(self.levels.A, M, self.choice) if self.pivoted else Route(tree)
-        composed = Composed(
-            self.levels,
-            self.lam,
-            route,
-            Placement(self.chart, self.levels, every=self.pivoted),
-            tree,
-            shown,
-        )
+        tree, A = self.tree, self.levels.A
+        factors = np.array(self.choice.factors)
+        pivoted = PivotedWay(A, M, factors, self.choice)
+        way = pivoted if self.pivoted else TreeWay(A, M, factors, tree)
+        placement = Placement(self.chart, self.levels, every=self.pivoted)
         drag = SX(ca.vertcat(SX(count, 1), *(p["drag"] for p in self.pieces)) + self.drag)
 
-        def complement() -> SX:
-            return tree.S
-
         def left() -> SX:
-            return route.S.T @ (f + drag - M @ s.udot)
+            return way.S.T @ (f + drag - M @ s.udot)
 
         own_energy = ca.dot(s.u, self.own_M @ s.u) / 2
         # ½ uᵀM⊕u changes with M⊕, too, which forces along speeds know nothing of
         supplied = ca.dot(self.own_f, s.u) + self._rate(own_energy) + self._driven_power()
-        return Terms(
-            s,
-            M=M,
-            f=f,
-            G=self._G(),
-            drag=drag if drag.nnz() else None,
-            S=complement,
-            kinetic=_total(self.pieces, "T") + own_energy,
-            potential=_total(self.pieces, "V"),
-            supplied=supplied + _total(self.pieces, "supplied"),
-            dissipated=_total(self.pieces, "dissipated") - ca.dot(self.drag, s.u),
-            outputs=self._outputs() | monitors(self.levels, s.udot, left),
-            name=self.name,
-            formalism="composition",
-            chart=self.chart,
-            composed=composed,
+        supplied = supplied + _total(self.pieces, "supplied")
+        dissipated = _total(self.pieces, "dissipated") - ca.dot(self.drag, s.u)
+        energies = _total(self.pieces, "T") + own_energy, _total(self.pieces, "V")
+        G = self._G()
+        made = Terms.of(
+            TermsParts(
+                self.chart,
+                Dynamics(later(M), later(f)),
+                WrittenRows(self.levels, self.lam, None if G is None else later(G), drag),
+                TreeClosure(tree, way, placement, tree if shown is None else shown),
+                Energies(*map(later, (*energies, supplied, dissipated))),
+                NoReactions(self.chart),
+                "composition",
+                self._outputs() | monitors(self.levels, s.udot, left),
+            )
         )
+        check_expressions(made)
+        return made
 
     def _driven_power(self) -> SX:
         """Power of the new constraint forces, if they have any: λᵀ A u."""
@@ -415,7 +414,10 @@ class _Composition:
 
     def _G(self) -> SX | None:
         """Directions of the constraint forces, where friction of parts goes with them linearly."""
-        if not any(use.known.terms.directions is not use.known.terms.A for use in self.uses):
+        if not any(
+            placed.derived.terms.rows.directions is not placed.derived.terms.A
+            for placed in self.parts
+        ):
             return None
         below = ca.diagcat(*(piece["G"] for piece in self.pieces))
         G = ca.vertcat(self.own.A, ca.horzcat(SX(below.shape[0], len(self.extra[1])), below))
@@ -425,12 +427,12 @@ class _Composition:
         """Those of the parts, the places of bodies and markers among them, then the whole's own."""
         out: dict[str, Any] = {}
         taken = {*self.symbols.coordinates, *self.symbols.speeds}
-        for use in self.uses:
-            terms = use.known.terms
+        for placed in self.parts:
+            terms = placed.derived.terms
             own = [each for each in terms.outputs if each not in MONITORS]
             for each in (*terms.chart.description.places, *own):
-                if each != "ground" and f"{use.prefix}{each}" not in taken:
-                    out[f"{use.prefix}{each}"] = _later(use, each)
+                if each != "ground" and f"{placed.prefix}{each}" not in taken:
+                    out[f"{placed.prefix}{each}"] = _later(placed, each)
         return out | self.own_outputs
 
     # --- reading ----------------------------------------------------------------------------------
@@ -462,7 +464,7 @@ class _Composition:
 
 def _raised(made: _Composition, terms: Terms, complement: str) -> Terms:
     """The same with constraints of higher orders: a composition of the raised system alone."""
-    part, tree = lifted(terms, made.high, made.seen.higher)
+    part, tree = raise_order(terms, made.tree, made.high, made.seen.higher)
     whole = _Composition(made.name, [part], (), (), (), None)
     whole.least = tree.order
     whole.define({})
@@ -472,7 +474,7 @@ def _raised(made: _Composition, terms: Terms, complement: str) -> Terms:
     return whole.terms(_renamed(tree, part.symbols, whole.symbols))
 
 
-def _renamed(tree: Node, old: Variables, new: Variables) -> Node:
+def _renamed(tree: TreeNode, old: Variables, new: Variables) -> TreeNode:
     """The same tree in other symbols for the same variables."""
     before, after = ([s.q, s.u, s.udot, s.w, s.p, s.t] for s in (old, new))
     values = ca.Function("tree", before, tree.given()).call(after)
@@ -488,7 +490,7 @@ def _defined(name: str, stated: Stated) -> Stated:
 
 
 def _speed_of(coordinate: str) -> Stated:
-    def rate(v: Seen) -> SX:
+    def rate(v: PartsView) -> SX:
         speed = f"{coordinate}'"
         if speed not in v._symbols.speeds:
             raise ModelError(
@@ -512,5 +514,5 @@ def _symmetric(M: SX) -> bool:
     return bool(np.allclose(values, values.T, rtol=1e-9, atol=0))
 
 
-def _later(use: Use, name: str) -> Callable[[], SX]:
-    return lambda: use.quantity(name)
+def _later(placed: PlacedPart, name: str) -> Callable[[], SX]:
+    return lambda: placed.quantity(name)

@@ -28,7 +28,7 @@ from ..closures.complement import free_columns
 from ..errors import ArgumentError, unknown
 from ..numerics.rank import pseudoinverse, rank, typical_rank, weighed_inverse
 from ..results.second_order import SecondOrderModel
-from .node import Node
+from .node import TreeNode
 
 if TYPE_CHECKING:
     from ..equations import Equations
@@ -68,7 +68,7 @@ class Reference(NamedTuple):
 
 def linearized(
     equations: Equations,
-    node: Node,
+    node: TreeNode,
     at: Any,
     coordinates: Sequence[str],
     speeds: Sequence[str],
@@ -184,7 +184,7 @@ def _sizes(flat: dict[str, Any]) -> float:
 
 def _accelerations(
     equations: Equations,
-    node: Node,
+    node: TreeNode,
     state: tuple[Any, ...],
     speeds: Sequence[str],
     scales: np.ndarray,
@@ -219,7 +219,7 @@ class _Residual:
 
 def _projected(
     equations: Equations,
-    node: Node,
+    node: TreeNode,
     at: Reference,
     wanted: tuple[str, ...],
     scales: np.ndarray,
@@ -246,7 +246,7 @@ def _projected(
 
 
 def _free(
-    node: Node,
+    node: TreeNode,
     B: np.ndarray,
     columns: Sequence[str],
     wanted: tuple[str, ...],
@@ -269,7 +269,7 @@ def _free(
     return sorted(order[k] for k in free_columns(B[:, order] / usual[:, None], kept, bound))
 
 
-def _of_node(equations: Equations, node: Node, at: Reference) -> tuple[Taylor, Taylor]:
+def _of_node(equations: Equations, node: TreeNode, at: Reference) -> tuple[Taylor, Taylor]:
     """A⊕ and the forces that are new at a node, to first order."""
     s = equations.terms.symbols
     x = ca.vertcat(s.q, s.u, s.udot, s.w)
@@ -290,11 +290,7 @@ def _of_node(equations: Equations, node: Node, at: Reference) -> tuple[Taylor, T
 
 
 def _complement(
-    node: Node,
-    B: Taylor,
-    free: list[int],
-    scales: np.ndarray,
-    left: _Residual,
+    node: TreeNode, B: Taylor, free: list[int], scales: np.ndarray, left: _Residual
 ) -> Taylor:
     """C to first order."""
     value, slope = scales[:, None] * B.value, scales[:, None, None] * B.slope

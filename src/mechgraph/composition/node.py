@@ -1,4 +1,4 @@
-"""``Node``: one subsystem in the tree of a composition, and the recursion along it.
+"""``TreeNode``: one subsystem in the tree of a composition, and the recursion along it.
 
 With the columns S of its parts, a node has
 
@@ -22,7 +22,6 @@ import numpy as np
 from casadi import SX
 
 from ..closures.complement import Choice, Complement
-from ..closures.expressions import Factor
 from ..motion.samples import Samples
 from ..numerics.scales import multiplied
 
@@ -33,7 +32,7 @@ DERIVED = ("R", "B", "C", "P", "S", "reduced")  # what follows from it
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Node:
+class TreeNode:
     """A subsystem. All its expressions are of the variables of the whole."""
 
     name: str
@@ -48,7 +47,7 @@ class Node:
     udot: SX  # u̇ of ``speeds``
     choice: Choice
     order: int  # ν°
-    children: tuple[Node, ...] = ()
+    children: tuple[TreeNode, ...] = ()
     implied: tuple[int, ...] = ()  # own rows that are known to follow from the others
     higher: tuple[str, ...] = ()  # names of rows of an order above two, which are not in A
 
@@ -68,7 +67,7 @@ class Node:
             for k, index in labels
         )
 
-    def __iter__(self) -> Iterator[Node]:
+    def __iter__(self) -> Iterator[TreeNode]:
         """This node, and all below it."""
         yield self
         for child in self.children:
@@ -203,7 +202,7 @@ class Node:
             if k not in set(node.implied)
         )
 
-    def following(self, b: SX, samples: Samples) -> Node:
+    def following(self, b: SX, samples: Samples) -> TreeNode:
         """The same node, with the rows named that no part of the complement heeds, and that are
         met in spite of it."""
         ignored = [k for k in self.complement.left if not self.P[:, k].nnz()]
@@ -227,7 +226,7 @@ class Node:
         """All expressions of the tree, one after the other."""
         return [getattr(node, key) for node in self for key in (*DATA, *DERIVED)]
 
-    def used(self, name: str, prefix: str, rows: Sequence[int], values: Iterator[SX]) -> Node:
+    def used(self, name: str, prefix: str, rows: Sequence[int], values: Iterator[SX]) -> TreeNode:
         """The same tree under another name, with a prefix to all that is in it, its rows at other
         places, and the expressions as they are there, in the order of ``given``."""
         here = {key: next(values) for key in (*DATA, *DERIVED)}
@@ -245,7 +244,7 @@ class Node:
             children=children,
         )
 
-    def _with(self, data: Mapping[str, SX], derived: Mapping[str, SX], **changed: Any) -> Node:
+    def _with(self, data: Mapping[str, SX], derived: Mapping[str, SX], **changed: Any) -> TreeNode:
         made = replace(self, **data, **changed)
         C, P = derived["C"], derived["P"]
         own = replace(self.complement, C=C, P=P)
@@ -253,7 +252,7 @@ class Node:
         return made
 
     def __repr__(self) -> str:
-        return f"<Node {self.name!r}: {len(self.speeds)} speeds, {len(self.free)} free>"
+        return f"<TreeNode {self.name!r}: {len(self.speeds)} speeds, {len(self.free)} free>"
 
 
 def _prefixed(prefix: str, names: Sequence[str]) -> tuple[str, ...]:
@@ -265,7 +264,7 @@ class Pulled:
     """Of a node: e with A e + b = 0 for all rows, as what its parts have and what it adds to that
     over ``columns``; and Sᵀ (f − M e)."""
 
-    node: Node
+    node: TreeNode
     below: SX
     added: SX
     forces: SX
@@ -278,74 +277,3 @@ class Pulled:
     def moved(self, z: SX) -> SX:
         """S z + e."""
         return self.below + self.node.spread(self.node.C @ z + self.added)
-
-
-@dataclass(frozen=True, eq=False)
-class Route:
-    """u̇ of f and b by the complement of a tree: u̇ = S z + e, M̄ z = Sᵀ (f − M e)."""
-
-    node: Node
-
-    def __call__(self, f: SX, b: SX) -> SX:
-        pulled = self.node.pulled(f, b)
-        if not self.node.free:
-            return ca.densify(pulled.e)
-        return ca.densify(pulled.moved(self._factor.solve(ca.densify(pulled.forces))))
-
-    @cached_property
-    def _factor(self) -> Factor:
-        return Factor(self.node.reduced)
-
-    @property
-    def S(self) -> SX:
-        """The complement."""
-        return self.node.S
-
-    @property
-    def unsure(self) -> tuple[int, ...]:
-        """Rows that u̇ may fail to meet."""
-        return self.node.unsure
-
-    @property
-    def condition(self) -> SX:
-        """How badly z is known (see ``Solver``)."""
-        return self._factor.condition if self.node.free else SX(0)
-
-
-@dataclass(frozen=True, eq=False)
-class PivotedRoute:
-    """The same by a complement of all rows at once, found by QR with pivoting at every state:
-    nothing that was chosen elsewhere is in it. Columns of S that rows hold are zero, and stand
-    still by an inertia of their own."""
-
-    A: SX
-    M: SX
-    choice: Choice
-
-    def __call__(self, f: SX, b: SX) -> SX:
-        e, S = -self.choice.particular(self.A, b), self.S
-        return ca.densify(S @ self._factor.solve(S.T @ (f - self.M @ e)) + e)
-
-    @cached_property
-    def _complement(self) -> Complement:
-        return self.choice.complement(self.A)
-
-    @property
-    def S(self) -> SX:
-        """The complement."""
-        return self._complement.C
-
-    @cached_property
-    def _factor(self) -> Factor:
-        still = ca.diag((ca.sum1(self.S**2) == 0).T)
-        return Factor(ca.densify(self.S.T @ self.M @ self.S) + still)
-
-    @property
-    def unsure(self) -> tuple[int, ...]:
-        """Rows that u̇ may fail to meet: where they contradict each other."""
-        return self._complement.left
-
-    @property
-    def condition(self) -> SX:
-        """How badly z is known (see ``Solver``)."""
-        return self._factor.condition

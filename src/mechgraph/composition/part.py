@@ -19,7 +19,8 @@ from ..motion.samples import Samples
 from ..motion.variables import Variables
 from ..numerics.rank import typical_rank
 from ..numerics.scales import even_factors
-from .node import Node
+from .node import TreeNode
+from .tree_closure import TreeClosure
 
 Given = Callable[[Variables], Any]  # a number of a part, of the variables of the whole
 PIECES = (
@@ -58,7 +59,7 @@ class Part:
         return found
 
 
-class Known:
+class DerivedPart:
     """What is derived of some terms once, however often they are used."""
 
     def __init__(self, terms: Terms, independent: Sequence[str] | None) -> None:
@@ -68,11 +69,11 @@ class Known:
                 "its rows on and off"
             )
         self.terms, self.names = terms, Names(terms)
-        own = terms.composed.tree if terms.composed is not None else leaf(terms, independent)
-        self.tree: Node = own
+        own = terms.closure
+        self.tree = own.tree if isinstance(own, TreeClosure) else leaf(terms, independent)
         pieces = [
             terms.N, terms.n, terms.M, terms.f, terms.phi, terms.psi, terms.A, terms.b,
-            terms.directions, SX(terms.M.shape[0], 1) if terms.drag is None else terms.drag,
+            terms.rows.directions, terms.rows.drag,
             terms.kinetic, terms.potential, terms.supplied, terms.dissipated,
         ]  # fmt: skip
         self.function = self._function([*pieces, *self.tree.given()])
@@ -90,22 +91,22 @@ class Known:
         return self._seen[name]
 
 
-_KNOWN: WeakKeyDictionary[Terms, dict[Any, Known]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[Terms, dict[Any, DerivedPart]] = WeakKeyDictionary()
 
 
-def known(part: Part) -> Known:
+def derive_part(part: Part) -> DerivedPart:
     """What is known of a part."""
     free = None if part.independent is None else tuple(part.independent)
     of_terms = _KNOWN.setdefault(part.terms, {})
     if free not in of_terms:
-        of_terms[free] = Known(part.terms, free)
+        of_terms[free] = DerivedPart(part.terms, free)
     return of_terms[free]
 
 
 # --- leaves ---------------------------------------------------------------------------------------
 
 
-def leaf(terms: Terms, independent: Sequence[str] | None) -> Node:
+def leaf(terms: Terms, independent: Sequence[str] | None) -> TreeNode:
     """Equations without a tree as a node: R = 1, B = A, S = C."""
     s = terms.symbols
     given: dict[str, Any] = {
@@ -124,14 +125,14 @@ def leaf(terms: Terms, independent: Sequence[str] | None) -> Node:
         samples = Samples(terms.chart, terms.levels)
         with blamed(terms.name):
             choice = chosen(terms.A, samples, s.speeds, 0, independent)
-        made = Node(**given, **data, where=where, choice=choice, order=order)
+        made = TreeNode(**given, **data, where=where, choice=choice, order=order)
         return made.following(terms.b, samples)
-    return Node(**given, **data, where=where, choice=choice, order=order)
+    return TreeNode(**given, **data, where=where, choice=choice, order=order)
 
 
 def _with_complement(
     terms: Terms, S: SX, given: Mapping[str, Any], data: Mapping[str, SX], order: int
-) -> Node:
+) -> TreeNode:
     """A leaf whose complement its author knows; its columns are speeds where S has rows of 1."""
     count, where = len(terms.constraints), tuple(range(len(terms.constraints)))
     samples = Samples(terms.chart, terms.levels)
@@ -146,7 +147,7 @@ def _with_complement(
         choice, P, left = Choice("orthonormal", rows=rows), SX(S.shape[0], count), where
         Q, R = ca.qr(ca.densify(terms.A[list(rows), :].T))
         P[:, list(rows)] = Q @ ca.solve(R.T, SX.eye(len(rows)))
-    made = Node(**given, **data, where=where, choice=choice, order=order)
+    made = TreeNode(**given, **data, where=where, choice=choice, order=order)
     vars(made)["complement"] = Complement(S, P, tuple(free), left)
     return made.following(terms.b, samples)
 

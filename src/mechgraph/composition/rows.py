@@ -14,7 +14,7 @@ from ..model.constraints import LEVELS, Level
 from ..model.joints import Rows
 from ..motion.levels import Levels
 from ..motion.variables import Variables
-from .lifting import Higher, Row, read
+from .higher_order import Higher, HigherRow, read
 
 
 def new_rows(
@@ -22,11 +22,11 @@ def new_rows(
     rate: Callable[[SX], SX],
     stated: Iterable[tuple[str, SX]],
     higher: Higher,
-) -> tuple[Levels, list[Row]]:
+) -> tuple[Levels, list[HigherRow]]:
     """The constraints that are new, at all levels, and those of higher orders; each is told by what
     it depends on."""
     rows: dict[Level, Rows] = {level: [] for level in LEVELS}
-    high: list[Row] = []
+    high: list[HigherRow] = []
     for name, value in stated:
         count = value.numel()
         names = [name] if count == 1 else [f"{name}: {k + 1}" for k in range(count)]

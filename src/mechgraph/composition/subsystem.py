@@ -18,7 +18,8 @@ from ..errors import UnsupportedError
 from ..numerics.rank import Independent, pseudoinverse
 from ..results.second_order import SecondOrderModel
 from .linear import linearized
-from .node import Node, PivotedRoute
+from .node import TreeNode
+from .tree_closure import PivotedWay, TreeClosure
 
 if TYPE_CHECKING:
     from ..equations import Equations
@@ -60,7 +61,7 @@ class Labelled:
             self.equations.terms.symbols.udot,
         )
         arguments = numeric.arguments(q, u, t, inputs, parameters)
-        return kernel(*arguments, numeric.accelerations_given(udot))[0]
+        return kernel(*arguments, numeric.arguments.accelerations(udot))[0]
 
     def to_sympy(self, simplify: bool = True) -> Any:
         """The same as a SymPy matrix of symbols with the user's names."""
@@ -78,6 +79,12 @@ class Labelled:
         return f"<{self.name}: {len(self.rows)} x {len(self.columns) or 1}>"
 
 
+def composition(equations: Equations) -> Subsystem | None:
+    """The whole of composed equations; None of others."""
+    own = equations.terms.closure
+    return Subsystem(equations, own.shown) if isinstance(own, TreeClosure) else None
+
+
 class Subsystem:
     """A system in the tree of composed equations.
 
@@ -85,7 +92,7 @@ class Subsystem:
     S = R C, f and f̄ = Cᵀ f (``fbar``) as in docs/composition.md; ``parts`` are the subsystems.
     """
 
-    def __init__(self, equations: Equations, node: Node) -> None:
+    def __init__(self, equations: Equations, node: TreeNode) -> None:
         self._equations, self._node = equations, node
         self.name = node.name
 
@@ -127,6 +134,12 @@ class Subsystem:
             known = ", ".join(found)
             raise KeyError(f"{self.name!r} has no subsystem {name!r}; it has {known}")
         return Subsystem(self._equations, found[name])
+
+    @property
+    def _own(self) -> TreeClosure:
+        own = self._equations.terms.closure
+        assert isinstance(own, TreeClosure)
+        return own
 
     def _labelled(self, letter: str, rows: Any, columns: Any, expression: SX) -> Labelled:
         name = f"{letter} of {self.name}"
@@ -201,8 +214,8 @@ class Subsystem:
         """u̇ of the whole at a state, by the complement S that is found there: u̇ = S z + e,
         Sᵀ M S z = Sᵀ (f − M e) with e = −A⁺ b. No choice that was made elsewhere is in it.
         """
-        equations, composed = self._equations, self._equations.terms.composed
-        if composed is None or self._node is not composed.tree:
+        equations = self._equations
+        if self._node is not self._own.tree:
             raise UnsupportedError(
                 f"{self.name!r}: accelerations are those of the whole, of an order up to two; ask "
                 "the equations for them"
@@ -245,10 +258,9 @@ class Subsystem:
     ) -> Subsystem | None:
         """The lowest level whose complement is none at a state, because of what was chosen for it;
         None if there is none, and where it is chosen anew at every state."""
-        composed = self._equations.terms.composed
-        if composed is None or isinstance(composed.close, PivotedRoute):
+        if isinstance(self._own.own, PivotedWay):
             return None
-        every = (Subsystem(self._equations, node) for node in reversed(list(composed.tree)))
+        every = (Subsystem(self._equations, node) for node in reversed(list(self._own.tree)))
         bad = (
             level for level in every if not np.isfinite(level.C(q, u, t, None, parameters)).all()
         )
@@ -274,11 +286,11 @@ class Subsystem:
         weights: by row of a constraint, where there are more rows than needed and least squares
             decide; one, if not given.
         """
-        composed = self._equations.terms.composed
-        if composed is None or self._node not in (composed.tree, composed.shown):
+        tree = self._own.tree
+        if self._node not in (tree, self._own.shown):
             raise UnsupportedError(f"{self.name!r} is a part; linearize the whole, or compose it")
         return linearized(
-            self._equations, composed.tree, at, coordinates, speeds, t, inputs, parameters, weights
+            self._equations, tree, at, coordinates, speeds, t, inputs, parameters, weights
         )
 
     def show(self) -> str:

@@ -10,22 +10,12 @@ import casadi as ca
 from casadi import SX
 
 from ..closures.closure import DEFAULT_CLOSURE
-from ..closures.expressions import (
-    ITERATIONS,
-    PROXIMAL,
-    SINGULAR,
-    Solver,
-    checked,
-    complement,
-    known,
-    multipliers_of,
-    solve_tree,
-)
+from ..closures.expressions import ITERATIONS, PROXIMAL, Solver
 from ..errors import UnsupportedError
+from ..graph.kinks import kinks
 from ..kernels import flow
-from ..kernels.kinks import kinks
 from ..kernels.routine import Routine
-from .composed import Composed
+from .own_closure import SolverWay, Way, free
 from .solver import is_massless, solver
 from .terms import Terms
 
@@ -38,53 +28,54 @@ class Closed:
     def __init__(self, terms: Terms, closure: str, proximal: float = PROXIMAL) -> None:
         self.terms, self.closure, self.proximal = terms, closure, proximal
         self._flows: dict[tuple[bool, Account], flow.Flow] = {}
+        self._by_count: dict[int, Solver] = {}
 
     # --- accelerations ----------------------------------------------------------------------------
 
     @cached_property
+    def way(self) -> Way:
+        """From f and b to u̇ and λ: the terms' own way, or else the closure, which is the only one
+        where friction goes with the constraint forces."""
+        return self.by_closure if self.terms.has_friction else self.terms.closure.way(self)
+
+    @cached_property
+    def by_closure(self) -> Way:
+        """By the closure that was asked for."""
+        terms = self.terms
+        if not terms.constraints:
+            return SolverWay(free(terms), 0)
+        G = terms.G if terms.has_friction else None
+        return SolverWay(self._solver(terms.A, G), len(terms.constraints))
+
+    @property
+    def has_own_way(self) -> bool:
+        """True if the terms are closed in their own way."""
+        return self.way is not self.by_closure
+
+    @property
+    def is_default(self) -> bool:
+        """True if no other closure than the usual one is asked for."""
+        return self.closure == DEFAULT_CLOSURE
+
+    @cached_property
+    def massless(self) -> bool:
+        """True if some motion has no inertia."""
+        return is_massless(self.terms)
+
+    @cached_property
     def udot(self) -> SX:
-        """u̇(q, u, t, w) with all constraints, as one expression: the formalism's own route, or the
-        closure.
+        """u̇(q, u, t, w) with all constraints, as one expression.
 
         Without constraints it is no number where M is singular.
         """
-        terms = self.terms
-        if terms.composed is not None and not terms.has_friction:
-            return terms.composed.close(terms.f, terms.b)
-        if terms.constraints:
-            return self._solution[0]
-        if terms.solve is None:
-            udot = self._by_factor[0]
-        else:
-            udot = terms.solve(SX.zeros(terms.symbols.u.numel()))
-        return known(udot, self.condition, SINGULAR)
+        return self.way.accelerations(self.terms.f, self.terms.b)
 
     @cached_property
-    def _by_factor(self) -> tuple[SX, SX]:
-        return solve_tree(self.terms.M, self.terms.f)
-
-    @property
-    def condition(self) -> SX:
-        """How badly u̇ is known, as one expression (see ``Solver``); zero if a route of the user's
-        own does not tell."""
+    def lam(self) -> SX:
+        """λ(q, u, t, w), as one expression; of redundant constraints not the least-norm ones to the
+        last digit."""
         terms = self.terms
-        if terms.composed is not None and not terms.has_friction:
-            return SX(terms.composed.close.condition)
-        if terms.S is not None and not terms.has_friction:
-            return self._by_complement.condition
-        if terms.constraints:
-            return self._way.condition
-        if terms.solve is None:
-            return self._by_factor[1]
-        return SX(0) if terms.condition is None else terms.condition()
-
-    @property
-    def unsure(self) -> list[int]:
-        """Rows that u̇ may fail to meet; of a composition those that constants do not decide."""
-        terms = self.terms
-        if terms.composed is not None and not terms.has_friction:
-            return list(terms.composed.close.unsure)
-        return list(range(len(terms.constraints)))
+        return self.way.multipliers(terms.f, terms.b) if terms.constraints else SX(0, 1)
 
     @cached_property
     def is_expression(self) -> bool:
@@ -94,65 +85,8 @@ class Closed:
         except UnsupportedError:
             return False
 
-    @property
-    def lam(self) -> SX:
-        """λ(q, u, t, w), as one expression; of redundant constraints not the least-norm ones to the
-        last digit."""
-        return self._solution[1] if self.terms.constraints else SX(0, 1)
-
-    @cached_property
-    def _solution(self) -> tuple[SX, SX]:
-        return self.solution(self.terms.f, self.terms.b)
-
-    @cached_property
-    def _whole(self) -> Solver:
-        return self._solver(self.terms.A, self.terms.G if self.terms.has_friction else None)
-
-    @cached_property
-    def _by_complement(self) -> Solver:
-        return complement(self.terms.M, self.terms.A, self.terms.S, self.terms.scales.factors)
-
-    @property
-    def has_own_way(self) -> bool:
-        """True if constraints are closed in the formalism's own way: no other closure is asked for,
-        and every motion has inertia."""
-        asked = self.closure != DEFAULT_CLOSURE
-        return not (self.terms.close is None or asked or self.terms.has_friction or self._massless)
-
-    @cached_property
-    def _way(self) -> Solver:
-        """The formalism's own way with constraints, or the closure."""
-        if self.terms.close is None or not self.has_own_way:
-            return self._whole
-        return checked(self.terms.close(), self.terms.M, self.terms.A, self.terms.scales.factors)
-
-    def solution(self, f: SX, b: SX) -> tuple[SX, SX]:
-        """(u̇, λ) from M u̇ = f + Gᵀλ, A u̇ + b = 0, for any f and b: by the complement S where one is
-        known, else by the closure."""
-        terms = self.terms
-        if terms.composed is not None and not terms.has_friction:
-            udot = terms.composed.close(f, b)
-            return udot, multipliers_of(terms.M, terms.A, f, udot, terms.scales.factors)
-        if terms.S is not None and not terms.has_friction:
-            return self._by_complement.solve(f, b)
-        return self._way.solve(f, b)
-
-    def response(self, f: SX, b: SX) -> SX:
-        """What f and b add to u̇: the same, but a number even if the rows contradict each other."""
-        terms = self.terms
-        if not terms.constraints and terms.composed is None:
-            return solve_tree(terms.M, f)[0]
-        if terms.composed is not None and not terms.has_friction:
-            return terms.composed.close(f, b)
-        own = terms.S is not None and not terms.has_friction
-        return (self._by_complement if own else self._way).unchecked(f, b)[0]
-
     def _solver(self, A: SX, G: SX | None = None, iterations: int = ITERATIONS) -> Solver:
-        return solver(self.terms, self.closure, self._massless, A, G, iterations, self.proximal)
-
-    @cached_property
-    def _massless(self) -> bool:
-        return is_massless(self.terms)
+        return solver(self.terms, self.closure, self.massless, A, G, iterations, self.proximal)
 
     # --- power ------------------------------------------------------------------------------------
 
@@ -171,12 +105,7 @@ class Closed:
         """The same, whether it is zero or not, and the power of each element in
         ``terms.working``."""
         terms = self.terms
-        if terms.reactions is None:
-            raise UnsupportedError(
-                f"{terms.name!r}: the work of elements is known of a System only; give account=True"
-            )
-        powers = [terms.reactions.power_of(name) for name in terms.working]
-        rates = ca.vertcat(terms.supplied, terms.dissipated, *powers)
+        rates = ca.vertcat(terms.supplied, terms.dissipated, *terms.reactions.powers)
         solution = ca.vertcat(self.udot, self.lam)
         return ca.densify(ca.substitute(rates, self.force_symbols, solution))
 
@@ -194,38 +123,28 @@ class Closed:
         terms, chart = self.terms, self.terms.chart
         if not terms.psi.numel() and not chart.quaternions:
             return None
-        q, u, none = SX(terms.symbols.q), terms.symbols.u, SX.zeros(terms.symbols.u.numel())
-        count, total = terms.phi.numel(), terms.psi.numel()
-        if not total:
-            return ca.vertcat(chart.normalized_expression(q), u)
-        if terms.composed is not None:
-            return self._placed(terms.composed)
-        # one iteration is enough: the next step meets what this one leaves, if that is little
-        times = 1 if self.proximal <= PROXIMAL else ITERATIONS
-        solver = self._solver(terms.A[:total, :], iterations=times)
-        if count:
-            places = (
-                solver if count == total else self._solver(terms.A[:count, :], iterations=times)
-            )
-            q = q + terms.N @ places.solve(none, terms.phi)[0]
+        q, u, step = SX(terms.symbols.q), terms.symbols.u, terms.closure.projection(self)
+        if terms.phi.numel():
+            q = q + terms.N @ step(terms.phi)
         q = chart.normalized_expression(q)
-        u = u + solver.solve(none, ca.substitute(terms.psi, terms.symbols.q, q))[0]
+        if terms.psi.numel():
+            u = u + step(ca.substitute(terms.psi, terms.symbols.q, q))
         return ca.vertcat(q, u)
+
+    def least_step(self, left: SX) -> SX:
+        """The step along the speeds that takes φ, or ψ, away, of least kinetic energy."""
+        count = left.numel()
+        if count not in self._by_count:
+            # one iteration is enough: the next step meets what this one leaves, if that is little
+            times = 1 if self.proximal <= PROXIMAL else ITERATIONS
+            self._by_count[count] = self._solver(self.terms.A[:count, :], iterations=times)
+        return self._by_count[count].solve(SX.zeros(self.terms.symbols.u.numel()), left)[0]
 
     @cached_property
     def kinks(self) -> SX:
         """All that is zero where the forces or the constraints change from one piece to another."""
         terms = self.terms
         return kinks(ca.vertcat(terms.f, terms.psi, terms.b, ca.vec(terms.G)))
-
-    def _placed(self, composed: Composed) -> SX:
-        """The same by a composition's own way, which costs little."""
-        terms, q = self.terms, SX(self.terms.symbols.q)
-        if terms.phi.numel():
-            q = q + terms.N @ composed.place(terms.phi)
-        q = terms.chart.normalized_expression(q)
-        psi = ca.substitute(terms.psi, terms.symbols.q, q)
-        return ca.vertcat(q, terms.symbols.u + composed.place(psi))
 
     def flow(
         self, udot: SX | None = None, project: bool = True, account: Account = False

@@ -70,7 +70,7 @@ def of_accelerations(closed: Closed, *wrt: str) -> Columns:
     slopes = ca.horzcat(*(ca.jacobian(right, x) for x in _variables(closed, wrt)))
     slopes = ca.substitute(slopes, closed.force_symbols, ca.vertcat(closed.udot, closed.lam))
     own, n = SX.sym("right", right.numel()), s.u.numel()
-    response = ca.cse(closed.response(own[:n], own[n:]))
+    response = ca.cse(closed.way.response(own[:n], own[n:]))
     state, whole = ca.vertcat(s.q, s.u, s.t, s.w, s.p), {"extract_trivial": True}
     response, symbols, shared = ca.extract_parametric(response, state, whole)
     symbols, shared = (ca.vertcat(SX(0, 1), *each) for each in (symbols, shared))

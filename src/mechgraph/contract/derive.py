@@ -6,17 +6,15 @@ import inspect
 from functools import partial
 from typing import Any
 
-from casadi import SX
-
 from ..arguments import one_of
 from ..errors import UnsupportedError
 from ..formalisms import DEFAULT, FORMALISMS, Dynamics, formalism_of
 from ..model.description import Description
 from ..motion.chart import Chart
-from ..motion.constraint_rows import constraint_rows
-from ..motion.energy import kinetic, potential
-from ..motion.reactions import Reactions
-from .terms import Terms
+from ..motion.constraint_rows import ConstraintRows, constraint_rows
+from ..motion.reactions import Reactions, energies_of
+from .own_closure import FormalismWay, KnownComplement, OwnClosure
+from .terms import Terms, TermsParts
 
 
 def derive_terms(description: Description, formalism: str | None = None, **options: Any) -> Terms:
@@ -39,36 +37,17 @@ def rederived(description: Description, formalism: str, options: dict[str, Any])
 
 def _terms(chart: Chart, dynamics: Dynamics, formalism: str, recipe: tuple[Any, ...]) -> Terms:
     """What the formalism delivers, with what is the same for all: constraints and energies."""
-    rows = constraint_rows(chart)
-    reactions = _reactions(chart, dynamics)
-
-    def supplied() -> SX:
-        return reactions.supplied
-
-    def dissipated() -> SX:
-        return reactions.dissipated
-
-    return Terms(
-        chart.symbols,
-        M=dynamics.M,
-        f=dynamics.f,
-        S=dynamics.S if rows.levels.names else None,
-        kinetic=lambda: kinetic(chart),
-        potential=lambda: potential(chart),
-        supplied=supplied,
-        dissipated=dissipated,
-        solve=dynamics.solve,
-        inverse=dynamics.inverse,
-        condition=dynamics.condition,
-        close=None if dynamics.close is None else partial(dynamics.close, rows),
-        coefficients=dynamics.coefficients,
-        name=chart.description.name,
-        formalism=formalism,
-        chart=chart,
-        rows=rows,
-        reactions=reactions,
-        recipe=recipe,
+    rows, reactions = constraint_rows(chart), _reactions(chart, dynamics)
+    closure, energies = _closure(dynamics, rows), energies_of(reactions)
+    return Terms.of(
+        TermsParts(chart, dynamics, rows, closure, energies, reactions, formalism, recipe=recipe)
     )
+
+
+def _closure(dynamics: Dynamics, rows: ConstraintRows) -> OwnClosure:
+    if rows.levels.names and dynamics.S is not None:  # what is wrong with rows is told here
+        return KnownComplement(dynamics.S)
+    return OwnClosure() if dynamics.close is None else FormalismWay(partial(dynamics.close, rows))
 
 
 def _reactions(chart: Chart, dynamics: Dynamics) -> Reactions:

@@ -13,7 +13,8 @@ from ..arguments import Numbers, one_state
 from ..closures import sparse
 from ..errors import ArgumentError
 from ..numerics.rank import Independent, dependent, rank
-from .evaluator import searching
+from .state import State
+from .valueless import searching, without_value
 
 if TYPE_CHECKING:
     from ..equations import Equations
@@ -30,11 +31,11 @@ def mobility(
 
     ``u`` matters where a constraint is not linear in the speeds.
     """
-    one_state(equations.numeric.arguments(q, u, t, None, parameters))
+    at = one_state(equations.numeric.arguments(q, u, t, None, parameters))
     if equations.numeric.large:
-        dependent, _ = _dependent(equations, q, u, t, parameters)
+        dependent, _ = _dependent(equations, at)
         return len(equations.speeds) - int((~dependent).sum())
-    A, scales = _jacobian(equations, q, u, t, parameters), equations.terms.scales
+    A, scales = _jacobian(equations, at), equations.terms.scales
     return len(equations.speeds) - rank(A, scales.rows, scales.speeds)
 
 
@@ -47,8 +48,8 @@ def redundant(
 ) -> list[str]:
     """Names of the rows of A that depend on the rows before them at a configuration; those of
     contacts that are open hold nothing, and are not among them."""
-    one_state(equations.numeric.arguments(q, u, t, None, parameters))
-    dependent, empty = _dependent(equations, q, u, t, parameters)
+    at = one_state(equations.numeric.arguments(q, u, t, None, parameters))
+    dependent, empty = _dependent(equations, at)
     idle = {k for k in _of_contacts(equations) if empty[k]}
     return [equations.constraints[k] for k in np.flatnonzero(dependent) if k not in idle]
 
@@ -56,33 +57,28 @@ def redundant(
 def _of_contacts(equations: Equations) -> Iterator[int]:
     """The rows that a simulation switches on and off."""
     rows = equations.terms.rows
-    if rows is not None:
-        for constraint in rows.constraints:
-            yield from rows.rows_of(constraint.name) if constraint.switched else ()
+    for constraint in rows.constraints:
+        yield from rows.rows_of(constraint.name) if constraint.switched else ()
 
 
-def _dependent(
-    equations: Equations, q: Any, u: Any, t: Any, parameters: Any
-) -> tuple[np.ndarray, np.ndarray]:
+def _dependent(equations: Equations, at: State) -> tuple[np.ndarray, np.ndarray]:
     """Which rows of A depend on those before them, and which are nothing but zeros."""
     if equations.numeric.large:
-        states = equations.numeric.sparse_matrices(q, u, t, None, parameters)[1]
-        (_, _, large, _), *_ = states
+        ((_, _, large, _),) = equations.numeric.sparse_matrices(at)
         if not np.isfinite(large.data).all():
-            _jacobian(equations, q, u, t, parameters)
+            _jacobian(equations, at)
         even = csc_matrix(diags(equations.terms.scales.factors) @ large)
         return np.asarray(sparse.dependent(even)), np.asarray(abs(large).sum(axis=1)).ravel() == 0
-    A = _jacobian(equations, q, u, t, parameters)
-    scales = equations.terms.scales
+    A, scales = _jacobian(equations, at), equations.terms.scales
     return dependent(A, scales.rows, scales.speeds), np.logical_not(A.any(axis=1))
 
 
-def _jacobian(equations: Equations, q: Any, u: Any, t: Any, parameters: Any) -> np.ndarray:
+def _jacobian(equations: Equations, at: State) -> np.ndarray:
     """A, refused where it is no number: it has no rank."""
     with searching():
-        A = equations.constraint_jacobian(q, u, t, parameters)
+        A = equations.numeric.at(at, "A", lambda: equations.terms.A, 2)
     if not np.isfinite(A).all():
-        why = equations.numeric.without_value(q, u, t, None, parameters)
+        why = without_value(equations.numeric, at)
         raise ArgumentError(why or "the constraints have no slopes at this state")
     return A
 

@@ -31,8 +31,6 @@ import casadi as ca
 from casadi import SX
 
 from ..errors import ArgumentError, shown, unknown
-from ..model.axial import AxialJoint
-from ..model.constraints import Distance, Servo
 from ..model.element import Effort
 from ..model.joints import Joint
 from ..model.transitions import Ball, Translation
@@ -50,8 +48,7 @@ COMPONENTS = {
 }
 # the same in the axes of the joint
 COMPONENTS |= {f"joint {what}": where for what, where in COMPONENTS.items()}
-AXIAL = {"shift": "m", "angle": "rad"}  # what a joint of two equations leaves open
-EFFORTS = {"F": slice(0, 3), "M": slice(3, 6)}  # along these, on its first place
+EFFORTS = {"F": slice(0, 3), "M": slice(3, 6)}  # along the axis of an element
 ENERGIES = ("kinetic", "potential", "energy")
 EFFORT = {"rad": "N m", "m": "N"}  # of a multiplier, by the unit of what its constraint holds
 HOLDS = {"position": "m", "gap": "m", "tilt": "rad", "rotation": "rad"}  # rows, by first word
@@ -230,17 +227,18 @@ class Names:
         place = _unqualified("body ", name, description.bodies)
         if place in description.bodies or place in description.markers:
             return Quantity(name, "position", m.position(place), ("m",) * 3)
-        return self._axial(name) or self._output(name)
+        return self._measured(name) or self._output(name)
 
-    def _axial(self, name: str) -> Quantity | None:
-        """Shift and angle of a joint of two equations."""
+    def _measured(self, name: str) -> Quantity | None:
+        """What a constraint measures, such as the shift and the angle of a joint of two
+        equations."""
         owner, _, what = name.rpartition(": ")
-        joint = self._description.constraints.get(owner)
-        if not isinstance(joint, AxialJoint) or what not in AXIAL:
+        constraint = self._description.constraints.get(owner)
+        if constraint is None or what not in constraint.measures:
             return None
-        value = getattr(joint, what)(self._chart.motion)
-        angular = what == "angle" and f"{owner} angle" not in self._chart.counted
-        return Quantity(name, "measured", value, (AXIAL[what],), angular=(angular,))
+        unit, value = constraint.measures[what], getattr(constraint, what)(self._chart.motion)
+        angular = unit == "rad" and f"{owner} {what}" not in self._chart.counted
+        return Quantity(name, "measured", value, (unit,), angular=(angular,))
 
     def _output(self, name: str) -> Quantity | None:
         value = self._terms.output(name)
@@ -286,7 +284,7 @@ class Names:
             return Quantity(name, "multiplier", row, (self._unit_of_row(name),))
         owner, _, what = name.rpartition(": ")
         whole = name if what != "effort" else owner
-        rows = self._rows_of(whole)
+        rows = terms.rows.rows_of(whole)
         if rows:
             units = tuple(self._unit_of_row(terms.constraints[k]) for k in rows)
             return Quantity(name, "multiplier", lam[rows], units)
@@ -295,7 +293,7 @@ class Names:
             return Quantity(name, "effort", effort, ("N" if what == "F" else "N m",))
         if what == "effort" and owner in self._description.forces:
             return self._efforts(name, owner)
-        if what not in COMPONENTS or terms.reactions is None:
+        if what not in COMPONENTS:
             return None
         owner = _unqualified("joint ", owner, self._description.joints)
         if owner in self._description.joints:
@@ -324,20 +322,14 @@ class Names:
         return Quantity(name, "effort", ca.vertcat(*found.values()), tuple(units))
 
     def _along_axis(self, owner: str, what: str) -> SX | None:
-        """F or M of a joint of two equations: on A, reduced to the point R_B."""
-        joint, reactions = self._description.constraints.get(owner), self._terms.reactions
-        if not isinstance(joint, AxialJoint) or what not in EFFORTS or reactions is None:
+        """F or M of a constraint with an axis: on its first place, reduced to the second."""
+        constraint = self._description.constraints.get(owner)
+        if constraint is None or what not in EFFORTS:
             return None
-        part = reactions.of_element(owner)[EFFORTS[what]]
-        return -ca.dot(self._chart.motion.axis(joint.a, joint.n), part)
-
-    def _rows_of(self, constraint: str) -> list[int]:
-        """Indices of the rows of a constraint, or of a joint that is closed."""
-        if self._terms.rows is not None:
-            known = self._terms.rows.indices
-            return self._terms.rows.rows_of(constraint) if constraint in known else []
-        names = enumerate(self._terms.constraints)
-        return [k for k, row in names if row.startswith(f"{constraint}: ")]
+        axis = constraint.force_axis(self._chart.motion)
+        if axis is None:
+            return None
+        return -ca.dot(axis, self._terms.reactions.of_element(owner)[EFFORTS[what]])
 
     def _energy(self, name: str) -> Quantity | None:
         terms = self._terms
@@ -355,7 +347,7 @@ class Names:
         owner, _, what = name.rpartition(": ")
         description, reactions = self._description, self._terms.reactions
         body = description.bodies.get(_unqualified("body ", owner, description.bodies))
-        if what == "power" and reactions is not None and owner in reactions.working:
+        if what == "power" and owner in reactions.working:
             return Quantity(name, "power", reactions.power_of(owner), ("W",))
         element = {**description.forces, **description.constraints}.get(owner)
         if what == "potential" and element is not None:
@@ -388,10 +380,8 @@ class Names:
         """Unit of a multiplier: its row times it is an energy."""
         owner, _, label = row.rpartition(": ")
         constraint = self._description.constraints.get(row)
-        if isinstance(constraint, Servo):
-            return EFFORT.get(self._unit(constraint.target), "")
-        if isinstance(constraint, Distance):
-            return "N"
+        if constraint is not None:
+            return EFFORT.get(constraint.row_unit(self._unit), "")
         joint = owner in self._description.joints
         return EFFORT.get(HOLDS.get(label.partition(" ")[0], ""), "") if joint else ""
 

@@ -21,6 +21,8 @@ from ..vectors import quaternion_rates
 class PlainChart(Chart):
     """Coordinates and speeds with names of their own, and no bodies."""
 
+    has_bodies = False
+
     def __init__(
         self,
         name: str,

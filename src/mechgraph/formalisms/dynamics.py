@@ -54,7 +54,7 @@ class Dynamics:
     f: Callable[[], SX]
     solve: Callable[[SX], SX] | None = None
     inverse: Callable[[SX], SX] | None = None
-    condition: Callable[[], SX] | None = None
+    condition: Callable[[], SX] = lambda: SX(0)
     coefficients: Mapping[str, Coefficient] = field(default_factory=dict)
     recursion: Recursion | None = None
     close: Callable[[ConstraintRows], Solver] | None = None
@@ -77,7 +77,7 @@ def in_speeds(chart: Chart, along_joints: Dynamics) -> Dynamics:
         f=lambda: W.T @ (joint.f() - M() @ c),
         solve=None if solve is None else lambda tau: V @ (solve(V.T @ tau) - c),
         inverse=None if inverse is None else lambda udot: W.T @ inverse(W @ udot + c),
-        condition=None if condition is None else lambda: condition() + chart.condition,
+        condition=lambda: condition() + chart.condition,
     )
 
 
@@ -92,7 +92,6 @@ def with_rotors(chart: Chart, dynamics: Dynamics, solve: Any = None) -> Dynamics
         M=lambda: dynamics.M() + own()[0],
         f=lambda: dynamics.f() + own()[1],
         solve=solve,
-        condition=None if solve is None else dynamics.condition,
         inverse=None
         if inverse is None
         else lambda udot: inverse(udot) + own()[0] @ udot - own()[1],

@@ -10,9 +10,7 @@ library that they are made for.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,25 +22,11 @@ from .. import door
 from ..arguments import file_path, write_text
 from ..equations import Equations
 from ..errors import ArgumentError, UnsupportedError
-from ..kernels.program import Program, Untranslatable, Value, trace
-from ..tables.searches import PICK
-from .exported import ARGUMENTS, casadi_functions, frames
-
-# operations by what NumPy calls them, where the names differ
-CALLED = {
-    "neg": "negative", "fabs": "abs", "asin": "arcsin", "acos": "arccos", "atan": "arctan",
-    "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh", "atan2": "arctan2",
-    "fmin": "minimum", "fmax": "maximum",
-}  # fmt: skip
-INFIX = {
-    "add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "lt": "<", "le": "<=",
-    "eq": "==", "ne": "!=",
-}  # fmt: skip
-ARITHMETIC = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
-    "pow": operator.pow,
-}  # fmt: skip
-LOGIC = ("lt", "le", "eq", "ne", "and", "or", "not")
+from ..graph import Program
+from ..graph.algebra import Text
+from ..graph.operations import OPERATIONS
+from ..graph.searches import Lookup
+from .exported import ARGUMENTS, casadi_functions, frames, row_by_row
 
 
 def to_jax(
@@ -88,26 +72,26 @@ def _functions(
 
 
 def _program(function: ca.Function) -> Program:
-    x = function.sx_in()
-    dense = ca.Function("dense", x, [ca.densify(ca.vec(function.call(x)[0].T))])  # row by row
+    """A function as a program of arrays, with its result row by row."""
+    program = row_by_row(function)
     try:
-        return trace(dense)
-    except Untranslatable as error:
-        raise UnsupportedError(
-            f"{function.name()}: {error}; write it with mg.table, mg.if_else, mg.sin, … instead"
-        ) from None
+        NumPy([]).check(program)
+    except UnsupportedError as error:
+        raise UnsupportedError(f"{function.name()}: {error}") from None
+    return program
 
 
 def _bound(function: ca.Function, xp: Any, defaults: np.ndarray) -> Callable[..., Any]:
     name, shape, arguments = function.name(), function.size_out(0), tuple(function.name_in())
     program = _program(function)
+    run = on_arrays(program, arguments, xp)
 
     def called(*given: Any, **by_name: Any) -> Any:
         values = _given(name, arguments, given, by_name)
         values = {"t": 0.0, "p": defaults} | values
         arrays = [xp.asarray(values[key]) if key in values else None for key in arguments]
         _fits(name, program, arguments, arrays)
-        flat = evaluated(program, arguments, arrays, xp)
+        flat = run(arrays)
         return flat if shape[1] == 1 else flat.reshape((*flat.shape[:-1], *shape))
 
     called.__name__, called.__doc__ = name, f"{name}({', '.join(arguments)})"
@@ -134,93 +118,87 @@ def _fits(name: str, program: Program, arguments: tuple[str, ...], arrays: list[
             )
 
 
-def evaluated(program: Program, arguments: Sequence[str], arrays: list[Any], xp: Any) -> Any:
-    """The program, operation by operation, on arrays with any leading axes."""
-    zero = 0
-    for array, name in zip(arrays, arguments, strict=True):
-        if name == "t":
-            zero = zero + array * 0
-        elif array is not None and array.shape[-1]:
-            zero = zero + array[..., :1].sum(-1) * 0
-    run = _Run(arguments, arrays, zero, xp, _lookups(program, zero, xp))
-    values: list[Any] = []
-    for value in program.values:
-        values.append(run.value(value, values))
-    outputs = [values[k] + zero for k in program.outputs[0]]
-    return xp.stack(outputs, axis=-1)
+def on_arrays(program: Program, arguments: Sequence[str], xp: Any) -> Callable[..., Any]:
+    """The program as a function of arrays with any leading axes, of a library with NumPy's names;
+    an argument that is None is zero."""
+    text = Arrays(arguments)
+    source = [f"def run({', '.join(arguments)}, zero):", *text.body(program)]
+    known: dict[str, Any] = {"np": xp, "nan": math.nan, "inf": math.inf, "erf": _erf(xp)}
+    known |= {name: xp.asarray(values) for name, values in _tables(program).items()}
+    exec("\n".join(source), known)
+
+    def called(arrays: list[Any]) -> Any:
+        zero = 0
+        for array, name in zip(arrays, arguments, strict=True):
+            if name == "t":
+                zero = zero + array * 0
+            elif array is not None and array.shape[-1]:
+                zero = zero + array[..., :1].sum(-1) * 0
+        none = [xp.asarray(np.zeros(size)) for size in program.sizes]
+        given = [own if x is None else x for x, own in zip(arrays, none, strict=True)]
+        return known["run"](*given, zero)
+
+    return called
 
 
-def _lookups(program: Program, zero: Any, xp: Any) -> dict[str, Callable[..., Any]]:
-    """What finds the piece of each table, and what reads its columns there."""
-    found: dict[str, Callable[..., Any]] = {}
-    for name, (knots, columns) in program.tables.items():
-        picked = PICK.fullmatch(name)
-        width, own = float(picked[2]) if picked else 0.0, xp.asarray(knots)
-        if picked:
-            found[name] = lambda i, j, width=width: (i - 1.0) * width + (j - 1.0)
-        else:
-            found[name] = lambda x, own=own: zero + xp.searchsorted(own, x, side="right")
-        for k, column in enumerate(columns.T):
-            own = xp.asarray(np.ascontiguousarray(column))
-            found[f"{name}_{k + 1}"] = lambda piece, own=own: xp.take(
-                own, xp.asarray(piece, dtype=int), mode="clip"
-            )
+def _erf(xp: Any) -> Callable[[Any], Any]:
+    """The error function, which is not among the plain functions of most libraries."""
+    if xp is np or hasattr(xp, "erf"):
+        return scipy.special.erf if xp is np else xp.erf
+    return lambda x: door.library("jax.scipy.special").erf(x)
+
+
+def _tables(program: Program) -> dict[str, np.ndarray]:
+    """The knots and columns of tables, by names."""
+    found = {f"{name}_knots": knots for name, (knots, _) in program.tables.items()}
+    for name, (_, columns) in program.tables.items():
+        found |= {f"{name}_column_{k + 1}": c.copy() for k, c in enumerate(columns.T)}
     return found
 
 
-@dataclass(frozen=True)
-class _Run:
-    """One evaluation: arrays by argument, a zero of their common shape, the library, tables."""
-
-    arguments: Sequence[str]
-    arrays: list[Any]
-    zero: Any
-    xp: Any
-    lookups: dict[str, Callable[..., Any]]
-
-    def value(self, value: Value, values: list[Any]) -> Any:
-        """One value of the program from those before it."""
-        kind = value[0]
-        if kind == "input":
-            array = self.arrays[value[1]]
-            if array is None:
-                return self.zero
-            own = array if self.arguments[value[1]] == "t" else array[..., value[2]]
-            return own + self.zero
-        if kind == "constant":
-            return self.zero + value[1]
-        given = [values[k] for k in value[1:]]
-        return (
-            self.lookups[kind](*given) if kind in self.lookups else _operation(kind, given, self.xp)
-        )
+NUMPY = {name: each.numpy for name, each in OPERATIONS.items()}
 
 
-def _operation(kind: str, given: list[Any], xp: Any) -> Any:
-    a, b = (*given, None)[:2]
-    if kind == "if_else_zero":
-        return xp.where(a != 0, b, a * 0)
-    if kind in LOGIC:
-        return _truth(kind, a, b) * 1.0
-    if kind in INFIX:
-        return ARITHMETIC[kind](a, b)
-    if kind == "remainder":
-        return a - b * xp.round(a / b)
-    name = CALLED.get(kind, kind)
-    return getattr(xp if hasattr(xp, name) else _special(xp), name)(*given)
+class NumPy(Text):
+    """Lines of Python with NumPy's functions; ``zero`` is a zero of the shape of all leading
+    axes."""
+
+    language, operations, line = "NumPy", NUMPY, "    {name} = {text}"
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        super().__init__()
+        self.arguments = arguments
+
+    def constant(self, value: float) -> str:
+        return super().constant(value) if math.isfinite(value) else f"({value!r})"
+
+    def input(self, argument: int, place: int) -> str:
+        name = self.arguments[argument]
+        return "t" if name == "t" else f"{name}[..., {place}]"
+
+    def piece(self, name: str, table: Lookup, at: list[str]) -> str:
+        if table.is_pick:
+            return f"(({at[0]} - 1.0) * {table.row}.0 + ({at[1]} - 1.0))"
+        return f'(zero + np.searchsorted({name}_knots, {at[0]}, side="right"))'
+
+    def entry(self, name: str, table: Lookup, place: int, piece: str) -> str:
+        return f'np.take({name}_column_{place}, np.asarray({piece}, int), mode="clip")'
+
+    def body(self, program: Program) -> list[str]:
+        """The lines of a function that returns the results along one axis."""
+        (outputs,) = program.evaluate(self)
+        results = ", ".join(f"{text} + zero" for text in outputs)
+        return [*self.lines, f"    return np.stack([{results}], axis=-1)"]
 
 
-def _special(xp: Any) -> Any:
-    """Where a library has what is not among its plain functions: erf."""
-    return scipy.special if xp is np else door.library("jax.scipy.special")
+class Arrays(NumPy):
+    """The same with arrays wherever numbers stand, which some libraries ask for."""
 
+    def constant(self, value: float) -> str:
+        return f"(zero + {super().constant(value)})"
 
-def _truth(kind: str, a: Any, b: Any) -> Any:
-    if kind == "not":
-        return a == 0
-    if kind in ("and", "or"):
-        return (a != 0) & (b != 0) if kind == "and" else (a != 0) | (b != 0)
-    compare = {"lt": operator.lt, "le": operator.le, "eq": operator.eq, "ne": operator.ne}
-    return compare[kind](a, b)
+    def input(self, argument: int, place: int) -> str:
+        return f"({super().input(argument, place)} + zero)"
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -260,13 +238,14 @@ def export_numpy(
     }
     made = casadi_functions(equations, functions)
     programs = {name: _program(function) for name, function in made.items()}
+    tables = {name: values for p in programs.values() for name, values in _tables(p).items()}
     parts = [
         MODULE_HEAD.format(
             title=_quoted(equations.terms.name),
             lists="\n".join(f"{key} = {list(names)!r}" for key, names in lists.items()),
             defaults=[float(x) for x in equations.terms.symbols.defaults],
         ),
-        *dict.fromkeys(text for p in programs.values() for text in _tables(p)),
+        *(f"{name} = np.array({values.tolist()!r})" for name, values in tables.items()),
     ]
     for name, function in made.items():
         parts.append(_printed(programs[name], function))
@@ -282,7 +261,7 @@ import math
 import numpy as np
 
 nan, inf = np.nan, np.inf
-_erf = np.vectorize(math.erf, otypes=[float])
+erf = np.vectorize(math.erf, otypes=[float])
 {lists}
 VALUES = {defaults!r}
 
@@ -298,18 +277,6 @@ def _quoted(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"""', "'''")
 
 
-def _tables(program: Program) -> list[str]:
-    """The data of tables, as arrays of the module."""
-    texts = []
-    for name, (knots, columns) in program.tables.items():
-        texts.append(f"{name}_knots = np.array({knots.tolist()!r})")
-        texts += [
-            f"{name}_column_{k + 1} = np.array({column.tolist()!r})"
-            for k, column in enumerate(columns.T)
-        ]
-    return texts
-
-
 def _printed(program: Program, function: ca.Function) -> str:
     arguments, shape = function.name_in(), function.size_out(0)
     start = {"t": "0.0", "p": "VALUES"}
@@ -320,60 +287,10 @@ def _printed(program: Program, function: ca.Function) -> str:
     }
     given = [f"{name}={start[name]}" if name in start else name for name in arguments]
     vectors = ", ".join(name for name in arguments if name != "t")
+    matrix = "" if shape[1] == 1 else f".reshape(*zero.shape, {shape[0]}, {shape[1]})"
     lines = [
         f"def {function.name()}({', '.join(given)}):",
         f"    t, {vectors}, zero = _given(t, {vectors})",
+        *NumPy(arguments).body(program),
     ]
-    lookups = _spelled_lookups(program)
-    for k, value in enumerate(program.values):
-        names = [f"v{n}" for n in value[1:]]
-        known = lookups.get(value[0])
-        lines.append(f"    v{k} = {known.format(*names) if known else _spelled(value, arguments)}")
-    outputs = ", ".join(f"v{k} + zero" for k in program.outputs[0])
-    lines.append(f"    out = np.stack([{outputs}], axis=-1)")
-    lines.append(
-        "    return out"
-        if shape[1] == 1
-        else f"    return out.reshape(*zero.shape, {shape[0]}, {shape[1]})"
-    )
-    return "\n".join(lines) + "\n"
-
-
-def _spelled_lookups(program: Program) -> dict[str, str]:
-    """Searches in tables and what stands there, as Python."""
-    found = {}
-    for name, (_, columns) in program.tables.items():
-        picked = PICK.fullmatch(name)
-        found[name] = (
-            f"({{0}} - 1.0) * {picked[2]}.0 + ({{1}} - 1.0)"
-            if picked
-            else f'1.0 * np.searchsorted({name}_knots, {{0}}, side="right")'
-        )
-        for k in range(1, columns.shape[1] + 1):
-            text = f'np.take({name}_column_{k}, np.asarray({{0}}, int), mode="clip")'
-            found[f"{name}_{k}"] = text
-    return found
-
-
-def _spelled(value: Value, arguments: Sequence[str]) -> str:
-    kind = value[0]
-    if kind == "input":
-        name = arguments[value[1]]
-        return "t" if name == "t" else f"{name}[..., {value[2]}]"
-    if kind == "constant":
-        return repr(value[1]) if math.isfinite(value[1]) else f"float({str(value[1])!r})"
-    names = [f"v{k}" for k in value[1:]]
-    if kind in INFIX and kind not in LOGIC:
-        return f" {INFIX[kind]} ".join(names)
-    if kind in INFIX:
-        return f"1.0 * ({names[0]} {INFIX[kind]} {names[1]})"
-    special = {
-        "neg": "-{0}", "not": "1.0 * ({0} == 0)", "and": "1.0 * (({0} != 0) & ({1} != 0))",
-        "or": "1.0 * (({0} != 0) | ({1} != 0))", "if_else_zero": "np.where({0} != 0, {1}, 0.0)",
-        "remainder": "{0} - {1} * np.round({0} / {1})",
-    }  # fmt: skip
-    if kind in special:
-        return special[kind].format(*names)
-    if kind == "erf":
-        return f"_erf({names[0]})"
-    return f"np.{CALLED.get(kind, kind)}({', '.join(names)})"
+    return "\n".join(lines) + matrix + "\n"

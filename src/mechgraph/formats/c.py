@@ -18,8 +18,9 @@ from ..arguments import choice, file_path, listed, write_text
 from ..contract.derivatives import Columns
 from ..equations import Equations
 from ..errors import ArgumentError, UnsupportedError, shown
-from ..kernels.program import Untranslatable, trace
-from .arrays import evaluated
+from ..graph import trace
+from ..graph.operations import OPERATIONS
+from .arrays import on_arrays
 from .exported import Exported, casadi_function, exported, frames, symbols
 from .plain_c import Programs, in_precision, in_single, plain_functions
 
@@ -231,13 +232,14 @@ def _comment(text: str) -> str:
 
 def traced(call: str, made: dict[str, ca.Function]) -> Programs:
     """The functions as programs to be printed, each of one column."""
-    try:
-        return {key: (trace(f), [f.size_out(0)]) for key, f in made.items()}
-    except Untranslatable as error:
+    programs: Programs = {key: (trace(f), [f.size_out(0)]) for key, f in made.items()}
+    missing = [name for program, _ in programs.values() for name in program.missing(OPERATIONS)]
+    if missing:
         raise UnsupportedError(
-            f"{call}: {error}: a table (interpolant) or another function of CasADi's own stands "
-            "in the model; write it with mg.table, mg.if_else, mg.sin, … instead"
-        ) from None
+            f"{call}: C has no form of {', '.join(dict.fromkeys(missing))} of CasADi's own; write "
+            "it with mg.table, mg.if_else, mg.sin, … instead"
+        )
+    return programs
 
 
 def _source(model: _Model) -> str:
@@ -517,7 +519,7 @@ def _in_single(model: _Model, key: str) -> Callable[..., np.ndarray]:
     def run(name: str, arguments: tuple[str, ...], *given: Any) -> np.ndarray:
         program, arrays = in_single(model.programs[name][0]), [np.float32(x) for x in given]
         with np.errstate(all="ignore"):
-            return np.asarray(evaluated(program, arguments, arrays, np))
+            return np.asarray(on_arrays(program, arguments, np)(arrays))
 
     def function(*given: Any) -> np.ndarray:
         made = run(key, arguments, *given)

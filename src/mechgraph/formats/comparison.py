@@ -17,7 +17,7 @@ from ..errors import ArgumentError, shown
 from ..results.files import load_run
 from ..results.table import common
 from ..results.trajectory import Trajectory
-from ..tables.said import spline
+from ..tables.constructors import spline
 from ..tables.table import Table
 from .grammar import UNITS
 from .tables import read

@@ -14,6 +14,7 @@ from ..closures.expressions import PROXIMAL_SINGLE
 from ..contract.closed import Closed
 from ..contract.derivatives import Columns, of_accelerations
 from ..equations import Equations
+from ..graph import Program, trace
 
 ARGUMENTS = ("q", "u", "t", "w", "p")
 LONG = "accelerations_jacobian"  # a closure for every column
@@ -73,6 +74,12 @@ def casadi_function(equations: Equations, name: str, each: Exported) -> ca.Funct
     shared, own = prepare(*given)
     columns = [value.column(shared, column) for column in ca.horzsplit(own)]
     return ca.Function(name, given, [ca.horzcat(*columns)], [*each.arguments], [name])
+
+
+def row_by_row(function: ca.Function) -> Program:
+    """A function of one result as a program, with that result row by row."""
+    x = function.sx_in()
+    return trace(ca.Function("rows", x, [ca.densify(ca.vec(function.call(x)[0].T))]))
 
 
 def symbols(equations: Equations, function: Exported) -> list[SX]:

@@ -28,7 +28,7 @@
 enum { TIME = 0, STATES = 1, DERIVATIVES = STATES + NY, PARAMETERS = DERIVATIVES + NY, INPUTS = PARAMETERS + NP,
        OUTPUTS = INPUTS + NW, INDICATORS = OUTPUTS + NO, VARIABLES = INDICATORS + NZ };
 enum { OK, WARNING, DISCARD, ERROR }; /* what functions return: good, good, perhaps better elsewhere, wrong */
-enum { CAPACITY = 256, ROWS = 2, STANDSTILL = 100, SETTLING = 60, SMALL = 300 };
+enum { ROWS = 2, RETURNS = 60, SMALL = 300 };
 
 #ifdef _WIN32
 #define FMI_EXPORT __declspec(dllexport)
@@ -42,7 +42,6 @@ enum { CAPACITY = 256, ROWS = 2, STANDSTILL = 100, SETTLING = 60, SMALL = 300 };
 static const double RATE = 10.0;       /* of the way back to the constraints, 1/s */
 static const double SLACK = 10.0;      /* times the tolerance: a state so far from its constraints is brought back */
 static const double ENOUGH = 1e-12, LET_PASS = 1e-9; /* changes of Newton's method at its end, and that are let pass */
-static const double LAST_DIGIT = 4e-15; /* relative, of times */
 
 typedef struct {
     double x[NX];                                  /* all values now */
@@ -50,20 +49,11 @@ typedef struct {
     double limits[AT_LEAST_ONE(NL)], pair[2 * NX], turned[AT_LEAST_ONE(NY + NO + NZ)], work[WORK];
     double tolerance;
     int is_running, has_changed;                   /* beyond initialization; what the integrator does not know of yet */
-    int standing;                                  /* kinks in one moment */
-    double latest;
     /* for who started it */
     void *environment, (*logger)(void);
     const char *trouble;
     /* of the integrator */
     Run run;
-    double at[NX], result[AT_LEAST_ONE(LARGER(NY, NZ))], y[AT_LEAST_ONE(NY)], slope[AT_LEAST_ONE(NY)];
-    double fresh[AT_LEAST_ONE(NY)], ended[AT_LEAST_ONE(NY)], stage[AT_LEAST_ONE(NY)];
-    double K[16 * NY + 1], F[7 * NY + 1], Z[3 * NY + 1], W[3 * NY + 1], P[3 * NY + 1];
-    double J[NY * NY + 1], LU[NY * NY + 1], G[(5 + 4 * DEPTH) * 2 * NZ + 1], probe[NZ + 1], size[NZ + 1];
-    double unsure[NZ + 1], low[NZ + 1], from[CAPACITY], to[CAPACITY], trace[ROWS * (NY + 1)];
-    double complex CLU[NY * NY + 1], right[NY + 1];
-    long pivots[NY + 1], cpivots[NY + 1], side[NZ + 1], after[NZ + 1], which[CAPACITY];
 #if NC
     /* contacts: the sides of their margins (0: on none yet), their modes, events in one moment; and room, which is no part of
        the state */
@@ -73,6 +63,7 @@ typedef struct {
     double *room;
     long *whole;
 #endif
+    double memory[]; /* of the run */
 } Model;
 
 static int flow(const double *x, double *work, double *ydot) { flow_run(x, work, ydot); return 0; }
@@ -83,7 +74,7 @@ static int surface(const double *x, double *work, double *z) { surface_run(x, wo
 #define HANDED(name) \
     static int contact_##name(const double *x, double *work, double *out) { contact_##name##_run(x, work, out); return 0; }
 HANDED(gaps)
-HANDED(seen)
+HANDED(quantities)
 HANDED(rings)
 HANDED(terms)
 HANDED(law)
@@ -102,21 +93,34 @@ static int all_finite(const double *values, long count) {
 
 /* --- instances ---------------------------------------------------------------------------------------------------- */
 
+static Run new_run(void) {
+    Run r = {.n = NY, .moving = NY, .surfaces = NZ, .pieces = PIECES, .width = NX, .rows = ROWS, .load = LOAD};
+    r.longest = r.max_step_unobserved = INFINITY, r.watching = NY <= SMALL;
+#if NC
+    r.margins = NM;
+#endif
+    r.kinks = NZ - r.margins - PIECES;
+    return r;
+}
+
+/* How large a model is, with all that its run points to. */
+static size_t model_size(void) {
+    Run r = new_run();
+    return sizeof(Model) + run_create(&r, NULL);
+}
+
 /* Everything that the integrator points to lies in the model. */
 static void connect(Model *m) {
     Run *r = &m->run;
-    r->flow = flow, r->keep = KEEPING ? way_back : NULL, r->surface = surface;
-    r->x = m->at, r->result = m->result, r->work = m->work, r->y = m->y, r->ydot = m->slope, r->fresh = m->fresh;
-    r->kept = m->ended, r->stage = m->stage, r->K = m->K, r->F = m->F, r->Z = m->Z, r->W = m->W, r->P = m->P;
-    r->J = m->J, r->LU = m->LU, r->CLU = m->CLU, r->right = m->right, r->G = m->G, r->probe = m->probe;
-    r->pivots = m->pivots, r->cpivots = m->cpivots, r->side = m->side, r->after = m->after, r->which = m->which;
-    r->size = m->size, r->unsure = m->unsure, r->low = m->low, r->from = m->from, r->to = m->to, r->trace = m->trace;
+    r->flow = flow, r->project = KEEPING ? way_back : NULL, r->surface = surface;
+    r->work = m->work;
+    run_create(r, m->memory);
 #if NC
     Contacts *c = &m->contacts;
     long *of = m->modes;
     c->x = m->x, c->work = m->work, c->room = m->room, c->whole = m->whole, c->point = points;
     c->modes = (Modes){of, of + NC, of + 2 * NC, of + 3 * NC, of + 4 * NC, of + 5 * NC, m->heads, m->heads + 2 * NC};
-    c->gaps = contact_gaps, c->seen = contact_seen, c->rings = contact_rings, c->terms = contact_terms;
+    c->gaps = contact_gaps, c->quantities = contact_quantities, c->rings = contact_rings, c->terms = contact_terms;
     c->law = contact_law, c->places = contact_places, c->shifted = contact_shifted, c->energy = contact_energy;
     c->coordinates = NQ, c->speeds = NU, c->rows = NA, c->held = NHELD, c->velocities = NVELOCITIES, c->points = NC;
     c->gravity = GRAVITY;
@@ -128,14 +132,10 @@ static void connect(Model *m) {
 static void restart(Model *m) {
     static const double start[] = START;
     memcpy(m->x, start, sizeof m->x);
-    memset(&m->run, 0, sizeof m->run);
-    memset(m->size, 0, sizeof m->size);
-    m->tolerance = TOLERANCE, m->is_running = 0, m->has_changed = 1, m->standing = 0, m->latest = -INFINITY;
-    m->run.n = m->run.moving = NY, m->run.surfaces = NZ, m->run.pieces = PIECES, m->run.capacity = CAPACITY, m->run.rows = ROWS;
-    m->run.stride = 1, m->run.patience = 15, m->run.load = LOAD, m->run.longest = m->run.blind = INFINITY;
-    m->run.watching = NY <= SMALL;
+    m->run = new_run();
+    memset(m->memory, 0, run_create(&m->run, NULL));
+    m->tolerance = TOLERANCE, m->is_running = 0, m->has_changed = 1;
 #if NC
-    m->run.margins = NM;
     memset(m->margin_side, 0, sizeof m->margin_side);
     memset(m->modes, 0, sizeof m->modes);
     memset(m->heads, 0, sizeof m->heads);
@@ -144,6 +144,7 @@ static void restart(Model *m) {
     m->contact_events = 0, m->contact_time = -INFINITY;
 #endif
     connect(m);
+    for (long s = 0; s < NZ - PIECES; s++) m->run.direction[s] = -(s < m->run.margins), m->run.ending[s] = 1;
 }
 
 static void free_model(Model *m) {
@@ -154,7 +155,7 @@ static void free_model(Model *m) {
 }
 
 static Model *new_model(void) {
-    Model *m = calloc(1, sizeof(Model));
+    Model *m = calloc(1, model_size());
 #if NC
     if (m) {
         m->room = malloc((size_t)contacts_room(NQ, NU, NA, NC, points) * sizeof(double));
@@ -168,8 +169,8 @@ static Model *new_model(void) {
 
 /* A copy, for a return to it. */
 static int remembered(Model *m, Model **copy) {
-    if (!*copy) *copy = malloc(sizeof(Model));
-    if (*copy) **copy = *m;
+    if (!*copy) *copy = malloc(model_size());
+    if (*copy) memcpy(*copy, m, model_size());
     else m->trouble = "there is no memory for a copy";
     return *copy ? OK : ERROR;
 }
@@ -180,10 +181,10 @@ static void restore(Model *m, const Model *from) {
 #if NC
     double *room = m->room;
     long *whole = m->whole;
-    *m = *from;
+    memcpy(m, from, model_size());
     m->room = room, m->whole = whole;
 #else
-    *m = *from;
+    memcpy(m, from, model_size());
 #endif
     m->environment = environment, m->logger = logger;
     connect(m);
@@ -203,9 +204,9 @@ static double distance(Model *m) {
 }
 
 /* Steps of Newton's method back to the constraints. */
-static int settle(Model *m) {
+static int bring_back(Model *m) {
     double left = 0;
-    for (int k = 0; KEEPING && k < SETTLING; k++) {
+    for (int k = 0; KEEPING && k < RETURNS; k++) {
         left = distance(m);
         if (!isfinite(left)) break;
         memcpy(m->x, m->kept, NY * sizeof(double));
@@ -352,7 +353,7 @@ static int directional(Model *m, const unsigned *unknowns, size_t count, const u
 /* --- contacts ----------------------------------------------------------------------------------------------------- */
 
 #if NC
-/* Whether a margin has fallen through zero since the contacts settled; what was on no side yet may be on one now. */
+/* Whether a margin has fallen through zero since the contacts were resolved; what was on no side yet may be on one now. */
 static int has_met(Model *m) {
     int met = 0;
     indicate(m);
@@ -376,7 +377,7 @@ static void slacken(Model *m) {
 }
 
 /* Impacts at this state, and the modes of the contacts after them. */
-static int settle_contacts(Model *m) {
+static int resolve_contacts(Model *m) {
     static const char *const failures[] = {"", "surfaces are driven into each other", "impacts do not come to an end",
                                            "the motion is not a number at an impact", "there is no memory for an impact"};
     double t = m->x[NY];
@@ -386,7 +387,7 @@ static int settle_contacts(Model *m) {
         return ERROR;
     }
     m->contacts.standing = m->contact_events;
-    int why = contacts_settle(&m->contacts), status = OK;
+    int why = contacts_resolve(&m->contacts), status = OK;
     if (why || !all_finite(m->x, NY)) {
         m->trouble = failures[why ? why : UNKNOWN];
         return ERROR;
@@ -404,8 +405,8 @@ static int settle_contacts(Model *m) {
     return status;
 }
 
-/* The first settling; a start in which surfaces overlap is refused. */
-static int settle_first(Model *m) {
+/* The first time; a start in which surfaces overlap is refused. */
+static int resolve_first(Model *m) {
     double gaps[2 * NC];
     contact_gaps_run(m->x, m->work, gaps);
     for (long k = 0; k < NC; k++)
@@ -413,12 +414,12 @@ static int settle_first(Model *m) {
             m->trouble = "surfaces overlap at the start, or joints are beyond their limits";
             return ERROR;
         }
-    return settle_contacts(m);
+    return resolve_contacts(m);
 }
 #else
 static int has_met(Model *m) { (void)m; return 0; }
-static int settle_contacts(Model *m) { (void)m; return OK; }
-static int settle_first(Model *m) { (void)m; return OK; }
+static int resolve_contacts(Model *m) { (void)m; return OK; }
+static int resolve_first(Model *m) { (void)m; return OK; }
 #endif
 
 /* --- the life of a model ------------------------------------------------------------------------------------------ */
@@ -429,8 +430,8 @@ static void experiment(Model *m, int has_tolerance, double tolerance, double sta
 }
 
 static int end_initialization(Model *m) {
-    if (check_limits(m) || settle(m)) return ERROR;
-    int status = settle_first(m);
+    if (check_limits(m) || bring_back(m)) return ERROR;
+    int status = resolve_first(m);
     if (status > WARNING || derivatives(m)) return ERROR;
     m->is_running = 1;
     return status;
@@ -439,12 +440,12 @@ static int end_initialization(Model *m) {
 /* Whether a state has drifted so far that it should be brought back. */
 static int has_drifted(Model *m) { return KEEPING && distance(m) > SLACK * m->tolerance; }
 
-/* At an event: contacts settle, and a state that has drifted is brought back; whether it has changed. */
+/* At an event: contacts are resolved, and a state that has drifted is brought back; whether it has changed. */
 static int update(Model *m, int *changed) {
     int status = OK, met = has_met(m);
-    if (met) status = settle_contacts(m);
+    if (met) status = resolve_contacts(m);
     *changed = met || has_drifted(m);
-    if (status <= WARNING && has_drifted(m) && settle(m)) status = ERROR;
+    if (status <= WARNING && has_drifted(m) && bring_back(m)) status = ERROR;
     return status;
 }
 
@@ -456,70 +457,28 @@ static int needs_event(Model *m) {
 
 /* --- co-simulation ------------------------------------------------------------------------------------------------ */
 
-static int begin(Model *m) {
+/* Steps from the state and time that the model has now. */
+static void go_on(Model *m) {
     Run *r = &m->run;
-    int changed, status = update(m, &changed);
-    if (status > WARNING) return status;
     r->rtol = m->tolerance, r->atol = m->tolerance / 100, r->stopped = 0;
-    memset(m->side, 0, sizeof m->side);
 #if NC
     r->rtol = fmin(r->rtol, LARGEST_TOLERANCE);
-    memcpy(m->side, m->margin_side, sizeof m->margin_side);
+    memcpy(r->side, m->margin_side, sizeof m->margin_side);
 #endif
-    memcpy(m->at, m->x, sizeof m->x);
+    memcpy(r->x, m->x, sizeof m->x);
     memcpy(r->y, m->x, NY * sizeof(double));
     r->t = m->x[NY];
     steps_begin(r);
     m->has_changed = 0;
+}
+
+/* The same where somebody else has changed the model: it may be on other sides of its surfaces. */
+static int begin(Model *m) {
+    int changed, status = update(m, &changed);
+    if (status > WARNING) return status;
+    memset(m->run.side, 0, NZ * sizeof(long));
+    go_on(m);
     return status;
-}
-
-/* Whether a surface is beyond zero at the end of what was attempted. */
-static int is_beyond(Run *r, double *g) {
-    steps_surfaces(r, g);
-    for (long s = 0; s < r->surfaces; s++)
-        if (r->side[s] && sign(r, s, g[s]) == -r->side[s] && (s >= r->margins || r->side[s] > 0)) return 1;
-    return 0;
-}
-
-/* The step in which forces change from one piece to another is taken just up to there, then a last one, of rounding's
-   length, goes over. A step that is not good enough although it ends there is halved. */
-static void go_over_kink(Model *m) {
-    Run *r = &m->run;
-    double low = r->whole, high = r->whole, g[NZ + 1], t = r->t;
-    for (long k = 0; k < r->crossings; k++)
-        if (r->whole * r->from[k] < low) low = r->whole * r->from[k], high = r->whole * r->to[k];
-    steps_attempt(r, high);
-    int crosses = is_beyond(r, g);
-    if (!crosses) low = high;
-    while (crosses && high - low > LAST_DIGIT * (fabs(t) + high)) {
-        double middle = low + (high - low) / 2;
-        if (middle <= low || middle >= high) break;
-        steps_attempt(r, middle);
-        if (is_beyond(r, g)) high = middle;
-        else low = middle;
-    }
-    if (low > 0) {
-        double part = low;
-        while (steps_attempt(r, part) >= 1 && part > 1e-13 * fmax(1, fabs(t))) part /= 2, r->next = part;
-        steps_accept(r, t + part);
-        if (part < low) return;
-    }
-    if (!crosses) return;
-    double over = fmax(high - low, LAST_DIGIT * fabs(t)); /* a shorter one would change nothing */
-    for (steps_attempt(r, over); !is_beyond(r, g) && over < r->whole; over *= 2) steps_attempt(r, 2 * over);
-    steps_accept(r, r->t + over);
-    for (long s = 0; s < NZ; s++)
-        if (sign(r, s, g[s])) r->side[s] = sign(r, s, g[s]);
-    steps_begin(r);
-}
-
-static int stands_still(Model *m) {
-    double t = m->run.t;
-    m->standing = t - m->latest < 1e-7 * fmax(1e-3, fabs(t)) ? m->standing + 1 : 0, m->latest = t;
-    if (m->standing <= STANDSTILL + 2 * NZ) return 0;
-    m->trouble = "forces jump back and forth without end";
-    return 1;
 }
 
 /* The state of the integrator. */
@@ -528,39 +487,12 @@ static void look_up(Model *m) {
     m->x[NY] = m->run.t;
 }
 
-/* How many of the surfaces that the step crosses end it: margins of contacts do where they fall. */
-static long ending(Run *r) {
-    long left = 0, now[NZ + 1];
-    memcpy(now, r->side, NZ * sizeof(long));
-    for (long k = 0; k < r->crossings; k++) {
-        long s = r->which[k];
-        now[s] = -now[s];
-        if (s < r->margins && now[s] > 0) continue;
-        if (s < r->margins) r->side[s] = 1;
-        r->which[left] = s, r->from[left] = r->from[k], r->to[left++] = r->to[k];
-    }
-    return r->crossings = left;
-}
-
-/* Take the step in which surfaces change their signs: whole, or up to the first that ends it; contacts settle where one of
-   their margins falls. */
-static int go_over(Model *m) {
-    Run *r = &m->run;
-    long falls = 0, before[NZ + 1];
-    if (!ending(r)) {
-        steps_attempt(r, r->whole);
-        steps_accept(r, r->until);
-        memcpy(r->side, r->after, NZ * sizeof(long));
-        return OK;
-    }
-    if (stands_still(m)) return DISCARD;
-    memcpy(before, r->side, NZ * sizeof(long));
-    go_over_kink(m);
-    for (long s = 0; s < r->margins; s++) falls |= before[s] > 0 && r->side[s] < 0;
-    if (!falls) return OK;
+/* A margin of contacts has fallen. */
+static int resolve_here(Model *m) {
     look_up(m);
-    int status = settle_contacts(m);
-    return status > WARNING ? status : begin(m) > WARNING ? ERROR : status;
+    int status = resolve_contacts(m);
+    if (status <= WARNING) go_on(m);
+    return status;
 }
 
 /* On to the time `end`; if that fails, the model is where it came to. */
@@ -574,11 +506,13 @@ static int advance(Model *m, double end) {
     if (m->has_changed && (status = begin(m)) > WARNING) return ERROR;
     while (!failed && r->t < end) {
         int why = steps_integrate(r, end, 1e9);
-        if (why == CROSSING) {
-            int met = go_over(m);
+        if (why == CONTACTS) {
+            int met = resolve_here(m);
             failed = met > WARNING, status = LARGER(met, status);
         } else if (why == STIFF || why == NOT_STIFF) r->method = why == STIFF ? RADAU : RK8, steps_begin(r);
-        else if (why != END && why != GO_ON) failed = 1, m->trouble = "the step became too small";
+        else if (why != END && why != GO_ON) failed = 1, m->trouble = why == ENDLESS        ? "forces jump back and forth without end"
+                                                                             : why == NOT_A_NUMBER ? "the motion is not a number"
+                                                                                                   : "the step became too small";
     }
     if (!m->has_changed) look_up(m);
     return failed ? DISCARD : status;

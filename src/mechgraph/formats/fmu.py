@@ -21,6 +21,7 @@ from ..equations import Equations
 from ..errors import ArgumentError, shown
 from ..kernels.compiler import CompilationFailure, build_portable
 from ..kernels.emit import functions, prelude, text_of
+from ..runtime.build import FOLDER as RUNTIME
 from .c import traced
 from .fmu_description import build_description, described
 from .fmu_model import FmuModel, started
@@ -50,9 +51,9 @@ def export_fmu(equations: Equations, path: str | Path, version: str = "3.0", **a
 def _contents(model: FmuModel, version: str) -> dict[str, str | bytes]:
     """All files of the archive."""
     driver = f"fmi{version[0]}.c"
-    sources = {"steps.c": text_of("steps/steps.c")}
+    sources = {"steps.c": text_of(RUNTIME / "steps/steps.c")}
     if model.contacts is not None:
-        sources["contacts.c"] = text_of("contacts/contacts.c")
+        sources["contacts.c"] = text_of(RUNTIME / "contacts/contacts.c")
     for name in ("fmu.h", driver):
         sources[name] = files(__package__).joinpath(name).read_text(encoding="utf-8")
     text = _model_source(model)

@@ -17,12 +17,12 @@ from ..arguments import listed, named, number
 from ..contract.names import RATE
 from ..equations import Equations
 from ..errors import UnsupportedError
+from ..graph.kinks import pieces
 from ..kernels.flow import Flow
-from ..kernels.kinks import pieces
-from ..kernels.settling import Layout
-from ..model.limits import Fraction, Limit
-from ..studies.contact.machine import expressions, layout
+from ..model.parameter_checks import Fraction, Limit
+from ..runtime.contact_resolver import Layout
 from ..studies.contact.modes import Contacts
+from ..studies.contact.resolution import expressions, layout
 from ..studies.simulation.context import Context
 
 RETURN = 10.0  # 1/s, RATE of fmu.h
@@ -287,7 +287,7 @@ def started(
         equations,
         equations.assemble(start, guess=guess, t=number("t", t), parameters=given),
         float(t),
-        equations.numeric.constants(given),
+        equations.numeric.arguments.parameters(given),
         tuple(asked),
         number("duration", duration, positive=True),
         number("rtol", rtol, positive=True),

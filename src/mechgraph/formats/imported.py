@@ -13,9 +13,9 @@ import numpy as np
 
 from ..errors import ArgumentError, ModelError, blamed, told
 from ..model.bodies import Body
-from ..model.looks import Look
 from ..model.system import System
-from .looks import KINDS, MESHES
+from ..model.visuals import Visual
+from .meshes import KINDS, MESHES
 from .reading import text_of
 
 
@@ -47,9 +47,9 @@ class Imported:
         self.taken = {"limits": False, "friction": False}  # whether they were asked for
         self.passed_over: dict[str, list[str]] = {"limits": [], "friction": []}  # joints
 
-    def look(self, body: str, look: Look) -> None:
+    def look(self, body: str, look: Visual) -> None:
         """How a body is drawn, with what there is of it already."""
-        self.system._looks[body] = (*self.system._looks.get(body, ()), look)
+        self.system._visuals[body] = (*self.system._visuals.get(body, ()), look)
         self.system._snapshot = None
 
     def body(self, name: str, mass: float, com: Any, inertia: np.ndarray) -> Body:

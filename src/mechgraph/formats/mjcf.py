@@ -19,11 +19,11 @@ from ..arguments import choice, file_path, flag
 from ..errors import ModelError, blamed, told
 from ..model.bodies import Marker
 from ..model.contact.surfaces import Plane
-from ..model.looks import Mesh
 from ..model.system import System
+from ..model.visuals import Mesh
 from .grammar import Formula
 from .imported import Imported, hex_color, xml_of
-from .looks import MESHES
+from .meshes import MESHES
 from .mjcf_contacts import MESH, PLANE, Touch, surface_of, touches
 from .reading import ModelFile
 from .spelling import name_text, number_text

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,10 @@ import numpy as np
 from ..arguments import file_path, write_text
 from ..equations import Equations
 from ..errors import ArgumentError, UnsupportedError, shown
-from ..kernels.program import Program, Value
-from ..tables.searches import PICK
-from .c import traced
+from ..graph import Program, trace
+from ..graph.algebra import Algebra, written
+from ..graph.operations import INFIX
+from ..graph.searches import Lookup
 from .fmu_model import FmuModel, Variable, started
 
 WORDS = """
@@ -32,26 +32,26 @@ div integer sample pre edge change delay smooth noEvent sum product size
 RESERVED = {*WORDS.split()}
 INLINE = 120  # letters of an expression that is not given a name of its own
 LOGIC = {
-    "lt": "{0} < {1}", "le": "{0} <= {1}", "eq": "not ({0} < {1} or {0} > {1})",
+    "lt": INFIX["lt"], "le": INFIX["le"], "eq": "not ({0} < {1} or {0} > {1})",
     "ne": "{0} < {1} or {0} > {1}", "and": "{0} and {1}", "or": "{0} or {1}", "not": "not {0}",
 }  # fmt: skip
-CONNECTIVES = ("and", "or", "not")  # whose operands are Boolean
 # Modelica has no equality of Reals, no inverse hyperbolic functions, and no others of C's library
-SPELLED = {
-    "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}",
-    "pow": "{0} ^ {1}", "neg": "-{0}", "fabs": "abs({0})", "fmin": "min({0}, {1})",
-    "fmax": "max({0}, {1})", "fmod": "rem({0}, {1})", "log1p": "log(1.0 + {0})",
-    "expm1": "exp({0}) - 1.0", "hypot": "sqrt({0} ^ 2 + {1} ^ 2)",
+REAL = {
+    **{name: name for name in (
+        "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "exp", "log",
+        "sqrt", "floor", "ceil", "sign",
+    )},
+    **{name: INFIX[name] for name in ("add", "sub", "mul", "div")},
+    "pow": "{0} ^ {1}", "neg": "-{0}", "fabs": "abs", "fmin": "min", "fmax": "max", "fmod": "rem",
+    "log1p": "log(1.0 + {0})", "expm1": "exp({0}) - 1.0", "hypot": "sqrt({0} ^ 2 + {1} ^ 2)",
     "asinh": "sign({0}) * log(abs({0}) + sqrt({0} ^ 2 + 1.0))",
     "acosh": "log({0} + sqrt({0} ^ 2 - 1.0))", "atanh": "0.5 * log((1.0 + {0}) / (1.0 - {0}))",
     "remainder": "{0} - {1} * floor({0} / {1} + 0.5)",
     "copysign": "abs({0}) * (if {1} < 0.0 then -1.0 else 1.0)",
-    "if_else_zero": "if {0} then {1} else 0.0", "erf": "erf_({0})",
+    "if_else_zero": "if {0} then {1} else 0.0", "erf": "erf_",
 }  # fmt: skip
-PLAIN = {
-    "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "exp", "log",
-    "sqrt", "floor", "ceil", "sign",
-}  # fmt: skip
+TRUTHS = {"and": 2, "or": 2, "not": 1, "if_else_zero": 1}  # first operands that are Boolean
+Written = tuple[str, bool]  # a text, and whether it is Boolean
 FUNCTIONS = {  # that Modelica has not
     "search_": """\
 function search_ "how many of the knots are not above x"
@@ -122,11 +122,10 @@ def export_modelica(equations: Equations, path: str | Path, **about: Any) -> Pat
 
 def _text(model: FmuModel, name: str) -> str:
     names = _names(model, name)
-    printer = _Printer(
-        _program(model), [names[v.reference] for v in _known(model)], {*names.values()}
-    )
+    known = [names[v.reference] for v in _known(model)]
+    printer = _Modelica(_program(model), known, {*names.values()})
     rates, results = model.of("derivative"), model.of("output")
-    values = printer.results()
+    values = printer.results
     states = [names[v.reference] for v in model.of("state")]
     rows = [f"der({state}) = {value};" for state, value in zip(states, values, strict=False)]
     rows += [
@@ -218,70 +217,78 @@ def _number(value: float) -> str:
 
 def _program(model: FmuModel) -> Program:
     value = ca.densify(ca.vertcat(model.derivatives, model.observed))
-    made = {"model": ca.Function("model", [model.x], [value], {"cse": True})}
-    return traced("export to Modelica", made)["model"][0]
+    return trace(ca.Function("model", [model.x], [value]))
 
 
-class _Printer:
-    """A program as equations: what is used more than once, or is long, has a name of its own."""
+class _Modelica(Algebra[Written]):
+    """Equations: what is used more than once, or is long, has a name of its own."""
+
+    language, operations = "Modelica", REAL | LOGIC
 
     def __init__(self, program: Program, known: list[str], taken: set[str]) -> None:
-        self.program, self.known, self.taken = program, known, taken
-        uses = Counter(
-            k for v in program.values if v[0] not in ("input", "constant") for k in v[1:]
-        )
-        self.uses = uses + Counter(program.outputs[0])
+        self.tables, self.known, self.taken = program.tables, known, taken
         self.constants: dict[str, tuple[str, str]] = {}  # names and declarations
         self.declared: list[str] = []
         self.lines: list[str] = []
-        self.texts: list[str] = []
-        for number, value in enumerate(program.values):
-            self.texts.append(self._named(number, value))
+        self.results = [_real(value) for value in program.evaluate(self)[0]]
 
     @property
     def before(self) -> list[str]:
         """What is declared before the equations."""
-        written = "\n".join(self.lines + self.results())
-        used = [text for name, text in FUNCTIONS.items() if f"{name}(" in written]
+        text = "\n".join(self.lines + self.results)
+        used = [definition for name, definition in FUNCTIONS.items() if f"{name}(" in text]
         return [
             *"\n".join(used).splitlines(),
             *(text for _, text in self.constants.values()),
             *self.declared,
         ]
 
-    def results(self) -> list[str]:
-        """The values of the program."""
-        return [self._real(k) for k in self.program.outputs[0]]
+    def refusal(self, missing: str) -> Exception:
+        return UnsupportedError(
+            f"export to Modelica: Modelica has no {missing}; export C or an FMU, or write it with "
+            "mg.table, mg.if_else, mg.sin, … instead"
+        )
 
-    def _named(self, number: int, value: Value) -> str:
-        text = self._spelled(value)
-        if value[0] in ("input", "constant") or (self.uses[number] < 2 and len(text) < INLINE):
-            return text
-        name = self._free(f"v{number}")
-        self.declared.append(f"{'Boolean' if value[0] in LOGIC else 'Real'} {name};")
-        self.lines.append(f"{name} = {text};")
-        return name
+    def constant(self, value: float) -> Written:
+        return (self._no_number() if math.isnan(value) else _number(value)), False
+
+    def input(self, argument: int, place: int) -> Written:
+        return self.known[place], False
+
+    def operation(self, name: str, operands: list[Written]) -> Written:
+        truths = TRUTHS.get(name, 0)
+        given = [(_truth if k < truths else _real)(value) for k, value in enumerate(operands)]
+        return written(self.operations[name], given), name in LOGIC
+
+    def shared(self, value: Written, name: str, uses: int) -> Written:
+        text, truth = value
+        if uses < 2 and len(text) < INLINE:
+            return value
+        word = self._free(f"v{len(self.lines)}")
+        self.declared.append(f"{'Boolean' if truth else 'Real'} {word};")
+        self.lines.append(f"{word} = {text};")
+        return word, truth
+
+    def piece(self, name: str, table: Lookup, at: list[Written]) -> Written:
+        given = [_real(value) for value in at]
+        if table.is_pick:
+            return f"(({given[0]} - 1.0) * {table.row}.0 + ({given[1]} - 1.0))", False
+        knots = self._constant(f"{name}_knots", self.tables[name][0])
+        return f"search_({knots}, {given[0]})", False
+
+    def entry(self, name: str, table: Lookup, place: int, piece: Written) -> Written:
+        column, at = self.tables[name][1][:, place - 1], _real(piece)
+        entry = f"entry_({self._constant(f'{name}_{place}', np.nan_to_num(column))}, {at})"
+        there = np.flatnonzero(np.isfinite(column))
+        if len(there) == len(column):
+            return entry, False
+        within = f"{at} > {there[0] - 0.5} and {at} < {there[-1] + 0.5}"
+        return f"(if {within} then {entry} else {self._no_number()})", False
 
     def _free(self, name: str) -> str:
         while name in self.taken:
             name += "_"
         return name
-
-    def _looked_up(self, kind: str, given: list[str]) -> str:
-        """The piece of a table, or what stands in one of its columns there."""
-        name, _, last = kind.rpartition("_")
-        if kind in self.program.tables:
-            picked, (knots, _) = PICK.fullmatch(kind), self.program.tables[kind]
-            if picked:
-                return f"(({given[0]} - 1.0) * {picked[2]}.0 + ({given[1]} - 1.0))"
-            return f"search_({self._constant(f'{kind}_knots', knots)}, {given[0]})"
-        column = self.program.tables[name][1][:, int(last) - 1]
-        entry = f"entry_({self._constant(kind, np.nan_to_num(column))}, {given[0]})"
-        there = np.flatnonzero(np.isfinite(column))
-        if len(there) == len(column):
-            return entry
-        within = f"{given[0]} > {there[0] - 0.5} and {given[0]} < {there[-1] + 0.5}"
-        return f"(if {within} then {entry} else {self._no_number()})"
 
     def _constant(self, what: str, numbers: np.ndarray) -> str:
         """The name of an array of numbers."""
@@ -293,28 +300,6 @@ class _Printer:
             self.constants[what] = name, text
         return self.constants[what][0]
 
-    def _spelled(self, value: Value) -> str:
-        kind, operands = value[0], value[1:]
-        if kind == "input":
-            return self.known[operands[1]]
-        if kind == "constant":
-            return self._no_number() if math.isnan(operands[0]) else _number(operands[0])
-        if kind in PLAIN:
-            return f"{kind}({', '.join(map(self._real, operands))})"
-        if kind in self.program.tables or kind.rpartition("_")[0] in self.program.tables:
-            return self._looked_up(kind, [self._real(k) for k in operands])
-        if kind not in LOGIC and kind not in SPELLED:
-            raise UnsupportedError(
-                f"export to Modelica: Modelica has no function {kind}; export C or an FMU, or "
-                "write it with other functions"
-            )
-        given = [self._real(k) for k in operands]
-        if kind in CONNECTIVES:
-            given = [self._truth(k) for k in operands]
-        elif kind == "if_else_zero":
-            given[0] = self._truth(operands[0])
-        return f"({(LOGIC.get(kind) or SPELLED[kind]).format(*given)})"
-
     def _no_number(self) -> str:
         """What fails where it is asked for, and not before; Modelica has no NaN."""
         line = "parameter Real no_number_ = -1.0;"
@@ -322,13 +307,14 @@ class _Printer:
             self.declared.insert(0, line)
         return "sqrt(no_number_)"
 
-    def _real(self, number: int) -> str:
-        """A value as a number."""
-        text = self.texts[number]
-        logical = self.program.values[number][0] in LOGIC
-        return f"(if {text} then 1.0 else 0.0)" if logical else text
 
-    def _truth(self, number: int) -> str:
-        """A value as a condition."""
-        text = self.texts[number]
-        return text if self.program.values[number][0] in LOGIC else f"(abs({text}) > 0.0)"
+def _real(value: Written) -> str:
+    """A value as a number."""
+    text, truth = value
+    return f"(if {text} then 1.0 else 0.0)" if truth else text
+
+
+def _truth(value: Written) -> str:
+    """A value as a condition."""
+    text, truth = value
+    return text if truth else f"(abs({text}) > 0.0)"

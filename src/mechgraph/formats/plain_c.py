@@ -15,16 +15,14 @@ from dataclasses import replace
 import numpy as np
 
 from ..errors import UnsupportedError
+from ..graph import Program
+from ..graph.operations import OPERATIONS
+from ..graph.program import Data
+from ..kernels.blocks import INFIX
 from ..kernels.emit import functions
-from ..kernels.program import Data, Program
 
 Programs = dict[str, tuple[Program, list[tuple[int, int]]]]
 
-LIBRARY = (
-    "exp", "log", "log1p", "expm1", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
-    "cosh", "tanh", "asinh", "acosh", "atanh", "floor", "ceil", "fabs", "erf", "pow", "atan2",
-    "fmod", "remainder", "hypot", "copysign", "fmin", "fmax",
-)  # fmt: skip
 HELPERS = """\
 static double v_lt(double a, double b) { return a < b ? 1.0 : 0.0; }
 static double v_le(double a, double b) { return a <= b ? 1.0 : 0.0; }
@@ -42,6 +40,10 @@ while (low < high) { \
 const long middle = (low + high) / 2; \
 if (x < knots[middle]) { high = middle; } else { low = middle + 1; } } \
 return (double)low; }"""
+# the other operations are functions of the C library
+LIBRARY = [
+    name for name in OPERATIONS if name not in (*INFIX, "neg") and f" v_{name}(" not in HELPERS
+]
 DEFINED = re.compile(r"static \w+ (\w+)\(")
 PLAIN = (
     (r"\bEACH\((\w+), (.*)\)$", r"static double \1(double x) { return \2; }"),

@@ -17,14 +17,15 @@ from ..errors import ModelError, shown, unknown
 from ..model import kinds
 from ..model.bodies import Marker
 from ..model.contact.surfaces import Surface
+from ..model.fields import ANYTHING, fields_of
 from ..model.joints import Chain
-from ..model.looks import Look
 from ..model.system import System
+from ..model.visuals import Visual
 from ..motion.speeds import joint_chart
 from ..studies.simulation.simulate import simulate
 from ..tables.grid import Grid
 from ..tables.table import Table
-from . import document, looks
+from . import document, meshes
 from .document import Node
 from .grammar import Formula, evaluate
 from .values import Values
@@ -35,7 +36,7 @@ SUFFIXES = (".yaml", ".yml", ".json")
 OPTIONS = [*inspect.signature(simulate).parameters][3:]  # but for what is said elsewhere
 SECTIONS = (
     "mechgraph", "title", "name", "gravity", "plane", "tables", "parameters", "inputs",
-    "bodies", "markers", "placed", "joints", "forces", "constraints", "speeds", "outputs", "looks",
+    "bodies", "markers", "placed", "joints", "forces", "constraints", "speeds", "outputs", "visual",
     "order", "start", "guess", "duration", "options",
 )  # fmt: skip
 ORDERED = (
@@ -113,7 +114,7 @@ class Reading(Values):
             "constraints": lambda name, node: self._element(name, node, kinds.CONSTRAINTS),
             "speeds": lambda name, node: self._said(self.system.speed, name, node),
             "outputs": self._output,
-            "looks": self._looks,
+            "visual": self._visuals,
         }
 
     def _header(self, sections: dict[str, Node]) -> None:
@@ -248,21 +249,21 @@ class Reading(Values):
     def _element(self, name: str, node: Node, known: Mapping[str, type]) -> None:
         given = self._given(node)
         word = self._type(given, known)
-        self._said(getattr(self.system, word), name, node, given, known[word])
+        self._said(getattr(self.system, word), name, node, given)
 
     def _output(self, name: str, node: Node) -> None:
         self.system.output(name, self._formula(node))
 
-    def _looks(self, name: str, node: Node) -> None:
+    def _visuals(self, name: str, node: Node) -> None:
         """How a body is drawn: shapes, and meshes of files."""
         if name != "ground" and name not in self.system.bodies:
             raise ModelError(unknown("body", name, ["ground", *self.system.bodies]))
         if not isinstance(node.value, list):
             raise ModelError(f"must be a list of shapes and meshes, got {shown(node.plain())}")
-        self.system._looks[name] = tuple(self._look(name, item) for item in node.value)
+        self.system._visuals[name] = tuple(self._look(name, item) for item in node.value)
         self.system._snapshot = None
 
-    def _look(self, body: str, node: Node) -> Look:
+    def _look(self, body: str, node: Node) -> Visual:
         given = self._given(node)
         if "mesh" not in given:
             found = self._typed(node)
@@ -270,12 +271,14 @@ class Reading(Values):
                 raise ModelError(f"must be a shape or a mesh, got {shown(node.plain())}")
             return found
         where = {
-            key: self._value("Any", key, given[key])
+            key: self._value(fields_of(Marker)[key], given[key])
             for key in ("at", "orientation")
             if key in given
         }
         place = Marker(body, self.system._known(body), **where)
-        return looks.mesh_of({key: item.plain() for key, item in given.items()}, place, self.folder)
+        return meshes.mesh_of(
+            {key: item.plain() for key, item in given.items()}, place, self.folder
+        )
 
     def _placed(self, name: str, node: Node) -> None:
         given = self._given(node)
@@ -283,11 +286,9 @@ class Reading(Values):
         if (inside[0] is None) == (inside[1] is None):
             raise ModelError("give either file: (the name of a model file) or system: (a model)")
         system = self._inline(inside[0]) if inside[0] is not None else self._beside(inside[1])
+        fields = fields_of(System.place)
         arguments = {
-            key: self._value(
-                "Any" if key in ("parameters", "inputs") else _PLACE.get(key, "Any"), key, item
-            )
-            for key, item in given.items()
+            key: self._value(fields.get(key, ANYTHING), item) for key, item in given.items()
         }
         self.system.place(name, system, **arguments)
 
@@ -394,25 +395,19 @@ class Reading(Values):
         name: str,
         node: Node,
         given: dict[str, Node] | None = None,
-        kind: type | None = None,
     ) -> None:
-        """Say it to the system, with each argument read as its annotation asks."""
+        """Say it to the system, with each argument read as its field asks."""
         if given is None:
             given = self._given(node)
-        signature = inspect.signature(say)
-        hints = {key: str(p.annotation) for key, p in signature.parameters.items()}
-        if kind is not None and len(hints) < 2:  # a kind without a method: its own arguments
-            hints = {
-                key: str(p.annotation) for key, p in inspect.signature(kind).parameters.items()
-            }
+        fields = fields_of(say)
         if "name" in given:
             raise ModelError("the name stands before the colon; leave out name:")
         arguments: dict[str, Any] = {}
         for key, item in given.items():
-            if key not in hints:
-                raise _At(item.line, unknown("argument", key, [k for k in hints if k != "name"]))
+            if key not in fields:
+                raise _At(item.line, unknown("argument", key, [k for k in fields if k != "name"]))
             try:
-                arguments[key] = self._value(hints[key], key, item)
+                arguments[key] = self._value(fields[key], item)
             except _Told:
                 raise
             except ModelError as error:
@@ -470,9 +465,6 @@ class Reading(Values):
                 Formula(formula.text, self.names, formula.arguments)(m)
             except ModelError as error:
                 self.problems += [(line, problem) for problem in error.problems]
-
-
-_PLACE = {"on": "Place", "at": "Vector"}
 
 
 class _At(ModelError):

@@ -22,12 +22,8 @@ from scipy.spatial.transform import Rotation
 from ..arguments import file_path, replacing
 from ..errors import ModelError, UnsupportedError
 from ..model.bodies import Body, Marker
-from ..model.constraints import Coupling
 from ..model.description import Description
-from ..model.forces import JointSpring, Rotor
 from ..model.joints import Fixed, Free, Joint, Prismatic, Revolute, Spherical
-from ..model.rubbing import JointFriction
-from ..model.stops import RigidStop
 from ..motion.topology import Arc, topology
 
 Pose = tuple[np.ndarray, np.ndarray]  # R, p
@@ -43,9 +39,7 @@ class _Tree:
         self.said, self.topology = said, topology(said)
         self._refuse(kinds, closing)
         self.simple = {  # joints of one coordinate
-            arc.joint.name
-            for arc in self.topology.arcs
-            if isinstance(arc.joint.kind, (Revolute, Prismatic))
+            arc.joint.name for arc in self.topology.arcs if len(arc.joint.coordinates) == 1
         }
         self.left_out = self._left_out()
 
@@ -72,23 +66,22 @@ class _Tree:
 
     def _is_written(self, element: Any) -> bool:
         """Whether it is built into a joint of one coordinate, or couples such joints."""
-        if isinstance(element, Coupling):
-            return {*element.coefficients} <= self.simple
-        joint = element.joint if isinstance(element, JointSpring) else None
-        if isinstance(element, (Rotor, RigidStop, JointFriction)):
-            joint = element.coordinate
-        return joint in self.simple
+        coupled, built = element.coupled(), element.joint_properties()
+        if coupled is not None:
+            return {*coupled[0]} <= self.simple
+        return built is not None and built[0] in self.simple
 
     @property
     def couplings(self) -> Iterator[tuple[str, dict[str, float], float]]:
         """Σ c q = constant of joints with one coordinate each."""
         for e in self.said.elements:
-            if isinstance(e, Coupling) and self._is_written(e):
-                values = {key: self.number(c, e.called).item() for key, c in e.coefficients.items()}
+            coupled = e.coupled()
+            if coupled is not None and self._is_written(e):
+                values = {key: self.number(c, e.called).item() for key, c in coupled[0].items()}
                 terms = {key: c for key, c in values.items() if c}
                 if not terms:
                     raise UnsupportedError(f"{e.called}: all of its coefficients are zero")
-                yield e.name, terms, self.number(e.constant, e.called).item()
+                yield e.name, terms, self.number(coupled[1], e.called).item()
 
     def number(self, expression: Any, what: str) -> np.ndarray:
         """An expression of parameters as numbers."""
@@ -124,19 +117,16 @@ class _Tree:
         """Stiffness, damping, rest, armature, limits, friction of a joint with one coordinate."""
         out: dict[str, Any] = {}
         for e in self.said.elements:
-            if isinstance(e, JointSpring) and e.joint == joint:
-                for key in ("stiffness", "damping", "rest"):
-                    out[key] = self.number(getattr(e, key), e.called).ravel()[0]
-            elif isinstance(e, Rotor) and e.coordinate == joint:
-                out["armature"] = self.number(e.inertia, e.called).item()
-            elif isinstance(e, RigidStop) and e.coordinate == joint:
-                out["limits"] = [
-                    self.number(e.law.ends[end], e.called).item() if end in e.law.ends else None
-                    for end in ("low", "high")
-                ]
-            elif isinstance(e, JointFriction) and e.coordinate == joint:
-                out["friction"] = self.number(e.law.coulomb, e.called).item()
+            coordinate, own = e.joint_properties() or ("", {})
+            if coordinate == joint:
+                out |= {key: self._plain(value, e.called) for key, value in own.items()}
         return {key: value for key, value in out.items() if value}
+
+    def _plain(self, value: Any, what: str) -> Any:
+        """A number, or a list of numbers and None."""
+        if isinstance(value, list):
+            return [None if each is None else self._plain(each, what) for each in value]
+        return self.number(value, what).item()
 
     def warn(self, path: Path) -> None:
         if self.left_out:
@@ -311,10 +301,9 @@ def _mjcf_closed(
 ) -> None:
     """A ball is one point of both bodies, a hinge two points of its axis, a fixed joint a frame."""
     kind: Any = joint.kind
-    along = [np.zeros(3)]
-    if isinstance(kind, Revolute):
-        along.append(tree.number(kind.e, f"axis of {joint.name!r}").ravel())
-    word = "weld" if isinstance(kind, Fixed) else "connect"
+    points = kind.common_points() if joint.coordinates else [SX.zeros(3)]
+    along = [tree.number(point, f"axis of {joint.name!r}").ravel() for point in points]
+    word = "connect" if joint.coordinates else "weld"
     for k, offset in enumerate(along, start=1):
         given = {"name": joint.name if k == 1 else f"{joint.name} {k}"}
         for end, marker in (("1", joint.parent), ("2", joint.child)):

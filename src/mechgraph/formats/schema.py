@@ -8,10 +8,11 @@ from typing import Any
 
 from ..model import kinds
 from ..model.contact.friction import Friction
+from ..model.fields import Field, fields_of
 from ..model.system import System
 from ..tables.table import KINDS, OUTSIDE
 from .reading import VERSION
-from .values import typed_values
+from .values import FORMS, typed_values
 
 NUMBER = {"$ref": "#/$defs/number"}
 POINTS = {"type": "array", "items": NUMBER}
@@ -102,29 +103,6 @@ DEFS: dict[str, Any] = {
         "additionalProperties": False,
     },
 }
-# by what stands in an annotation, the first that fits
-HINTS: dict[str, Any] = {
-    "Callable": {"$ref": "#/$defs/formula"},
-    "Sequence[Node]": {
-        "type": "array",
-        "items": {"anyOf": [{"$ref": "#/$defs/place"}, {"$ref": "#/$defs/typed"}]},
-    },
-    "TyreLaw": {"$ref": "#/$defs/typed"},
-    "Law": {"$ref": "#/$defs/formula"},
-    "Sequence[Transition]": {"type": "array", "items": {"$ref": "#/$defs/step"}},
-    "Limits": {"type": ["array", "object", "null"]},
-    "DryFriction": {"type": ["number", "string", "array", "object", "null"]},
-    "Number | Mapping": {"type": ["number", "string", "array", "object", "null"]},
-    "Mapping": {"type": "object", "additionalProperties": NUMBER},
-    "Surface": {"$ref": "#/$defs/typed"},
-    "Friction": {"anyOf": [NUMBER, {"$ref": "#/$defs/friction"}]},
-    "Place": {"$ref": "#/$defs/place"},
-    "Marker": {"$ref": "#/$defs/place"},
-    "Joint": {"type": "string"},
-    "Axis": {"$ref": "#/$defs/axis"},
-    "bool": {"type": ["boolean", "null"]},
-    "str": {"type": ["string", "null"]},
-}
 
 
 def model_schema() -> dict[str, Any]:
@@ -154,7 +132,7 @@ def model_schema() -> dict[str, Any]:
             "constraints": _section(_one_of(_words(kinds.CONSTRAINTS))),
             "speeds": _section(_arguments(System.speed)),
             "outputs": _section({"$ref": "#/$defs/formula"}),
-            "looks": _section(
+            "visual": _section(
                 {"type": "array", "items": {"anyOf": [MESH, {"$ref": "#/$defs/typed"}]}}
             ),
             "order": _section({"type": "array", "items": {"type": "string"}}),
@@ -187,29 +165,26 @@ def _arguments(
     say: Any, word: str | None = None, required: Iterable[str] | None = None
 ) -> dict[str, Any]:
     """A mapping of the arguments of a call."""
-    given = {
-        key: p
-        for key, p in inspect.signature(say).parameters.items()
-        if key not in ("self", "name")
-    }
-    needed = [key for key, p in given.items() if p.default is p.empty]
-    properties = {key: _hinted(key, str(p.annotation)) for key, p in given.items()}
+    given = inspect.signature(say).parameters
+    fields = {key: x for key, x in fields_of(say).items() if key not in ("self", "name")}
+    needed = [key for key in fields if given[key].default is inspect.Parameter.empty]
     typed = {} if word is None else {"type": {"const": word}}
     return {
         "type": "object",
-        "properties": {**typed, **properties},
+        "properties": {**typed, **{key: _schema(field) for key, field in fields.items()}},
         "required": [*typed, *(needed if required is None else required)],
         "additionalProperties": False,
     }
 
 
-def _hinted(key: str, hint: str) -> Any:
-    if "orientation" in key:
-        return {"$ref": "#/$defs/orientation"}
-    found = next((schema for part, schema in HINTS.items() if part in hint), None)
-    anything = [{"$ref": "#/$defs/numbers"}, {"$ref": "#/$defs/typed"}, {"type": "null"}]
-    lists = {"type": "array", "items": {"$ref": "#/$defs/typed"}}
-    return found or {"anyOf": [*anything, lists]}
+def _schema(field: Field) -> dict[str, Any]:
+    """That of an argument."""
+    form = FORMS[field.kind].schema if field.item is None else _list(field.item)
+    return {"anyOf": [form, {"type": "null"}]} if field.optional else form
+
+
+def _list(item: Field) -> dict[str, Any]:
+    return {"type": "array", "items": _schema(item)}
 
 
 def _placed() -> dict[str, Any]:

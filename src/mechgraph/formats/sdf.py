@@ -19,9 +19,9 @@ from ..arguments import file_path, flag, one_of
 from ..errors import ModelError, blamed, shown, unknown
 from ..model.bodies import Marker
 from ..model.contact.surfaces import Box, Cylinder, Sphere
-from ..model.looks import Mesh
 from ..model.system import System
 from ..model.transitions import rot
+from ..model.visuals import Mesh
 from .imported import Imported, found_beside, hex_color, symmetric, xml_of
 
 GRAVITY = (0.0, 0.0, -9.8)  # as SDF says

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -18,11 +17,13 @@ import numpy as np
 from casadi import SX
 
 from ..errors import ModelError, blamed, shown
+from ..graph import trace
+from ..graph.algebra import Algebra, written
+from ..graph.operations import OPERATIONS
+from ..graph.searches import ORIGIN, Lookup
 from ..model.bodies import Body, Marker, marker_on
 from ..model.joints import Joint
-from ..tables.graph import calls, settled
 from ..tables.grid import Grid, grid_of
-from ..tables.searches import COEFFICIENTS, ORIGIN, PICK, PIECE
 from ..tables.table import Table, table_of
 from .grammar import FUNCTIONS, MOTION, WORD
 
@@ -35,37 +36,25 @@ NOTHING: Spelled = ("", ATOM)
 HERE: Spelled = ("here", LOOSE)  # the origin of a table's polynomial
 Tables = dict[str, Table | Grid]  # by name
 
-INFIX: dict[int, tuple[str, int]] = {
-    ca.OP_ADD: (" + ", SUM),
-    ca.OP_SUB: (" - ", SUM),
-    ca.OP_MUL: ("*", PRODUCT),
-    ca.OP_DIV: ("/", PRODUCT),
-    ca.OP_POW: ("^", POWER),
-    ca.OP_CONSTPOW: ("^", POWER),
-    ca.OP_LT: (" < ", COMPARED),
-    ca.OP_LE: (" <= ", COMPARED),
-    ca.OP_EQ: (" == ", COMPARED),
-    ca.OP_NE: (" != ", COMPARED),
-    ca.OP_AND: (" and ", AND),
-    ca.OP_OR: (" or ", OR),
+TIGHT = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT}  # comparisons are the other signs
+INFIX: dict[str, tuple[str, int]] = {
+    each.name: (each.sign, TIGHT.get(each.sign, COMPARED))
+    for each in OPERATIONS.values()
+    if each.sign
+} | {"pow": ("^", POWER), "and": ("and", AND), "or": ("or", OR)}
+PREFIX: dict[str, tuple[str, int]] = {"neg": ("-", SIGNED), "not": ("not ", NOT)}
+CALLED: dict[str, str] = {
+    **{name: name for name in FUNCTIONS if name in OPERATIONS},
+    "fabs": "abs",
+    "fmin": "min",
+    "fmax": "max",
+    "fmod": "mod",
+    "if_else_zero": "if",
 }
-PREFIX: dict[int, tuple[str, int]] = {
-    ca.OP_NEG: ("-", SIGNED),
-    ca.OP_NOT: ("not ", NOT),
-    ca.OP_TWICE: ("2*", PRODUCT),
-    ca.OP_INV: ("1/", PRODUCT),
-}
-CALLED: dict[int, str] = {
-    **{
-        getattr(ca, f"OP_{name.upper()}"): name
-        for name in FUNCTIONS
-        if hasattr(ca, f"OP_{name.upper()}")
-    },
-    ca.OP_FABS: "abs",
-    ca.OP_FMIN: "min",
-    ca.OP_FMAX: "max",
-    ca.OP_FMOD: "mod",
-}
+# of a table over two numbers, by how often it is differentiated
+PARTS: dict[tuple[int, ...], str] = {(0, 0): "inside", (0, 1): "slope_y", (1, 0): "slope_x"}
+# of what a motion answers, where that is no vector
+SHAPES = {"rotation": (3, 3), "coordinate": (1, 1), "speed": (1, 1)}
 RESERVED = {*FUNCTIONS, *MOTION, "pi", "and", "or", "not"}
 
 
@@ -94,8 +83,10 @@ def spelled(expression: SX, names: Mapping[int, str], tables: Tables | None = No
     if foreign:
         raise ModelError(f"it uses {', '.join(map(repr, foreign))}, no symbol of the system")
     texts = [names[symbol.__hash__()] for symbol in symbols]
-    function = ca.Function("f", [ca.vertcat(SX(0, 1), *symbols)], [ca.cse(expression)])
-    return _Spelling(settled(function), texts, {} if tables is None else tables).text()
+    program = trace(ca.Function("f", [ca.vertcat(SX(0, 1), *symbols)], [expression]))
+    spelling = _Spelling(texts, {} if tables is None else tables)
+    ((text, _),) = program.evaluate(spelling)[0]
+    return "".join(f"{each}; " for each in spelling.named) + text
 
 
 def noted(table: Table | Grid, tables: Tables) -> str:
@@ -107,152 +98,114 @@ def noted(table: Table | Grid, tables: Tables) -> str:
     return table.name
 
 
-class _Spelling:
-    def __init__(self, function: ca.Function, names: Sequence[str], tables: Tables) -> None:
-        self.function, self.names, self.tables = function, names, tables
-        self.called = calls(function)
-        self.uses = _uses(function)
+class _Spelling(Algebra[Spelled]):
+    """Operations as the grammar reads them: with as few brackets as it takes."""
+
+    language = "a model file"
+    operations = INFIX | PREFIX | CALLED
+
+    def __init__(self, names: Sequence[str], tables: Tables) -> None:
+        self.names, self.tables = names, tables
         self.named: list[str] = []  # definitions
         used = set(re.findall(r"\w+", " ".join(names)))
         self.letter = next(
             c for c in "abcdefghijk" if not any(re.match(rf"{c}\d+$", w) for w in used)
         )
 
-    def text(self) -> str:
-        f, values = self.function, dict[int, Spelled]()
-        result = ""
-        for k in range(f.n_instructions()):
-            code, source, target = (
-                f.instruction_id(k),
-                f.instruction_input(k),
-                f.instruction_output(k),
-            )
-            if code == ca.OP_OUTPUT:
-                result = values[source[0]][0]
-            elif code == ca.OP_INPUT:
-                values[target[0]] = self.names[source[1]], ATOM
-            elif code == ca.OP_CONST:
-                number = f.instruction_constant(k)
-                values[target[0]] = number_text(number), ATOM if number >= 0 else SIGNED
-            elif code == ca.OP_CALL:
-                given = [values[each][0] for each in source]
-                values |= self._table(self.called[k], given, target)
-            else:
-                value = _operation(code, [values[each] for each in source])
-                values[target[0]] = self._shared(k, value)
-        return "".join(f"{each}; " for each in self.named) + result
+    def refusal(self, missing: str) -> Exception:
+        return ModelError(f"{missing} cannot be written: {self.language} has no such function")
 
-    def _table(
-        self, function: ca.Function, at: list[str], targets: Sequence[int]
-    ) -> dict[int, Spelled]:
-        """A table at x, or at x and y: written about that place itself, what is multiplied with
-        the way from there is nothing, and the first coefficients are the value and the slopes."""
-        table, grid = table_of(function), grid_of(function)
-        terms: dict[int, Spelled] = {PIECE: (at[0], LOOSE), ORIGIN: HERE}
-        if table is not None:
-            name = noted(table, self.tables)
-            word = f"{name}.inside" if table.outside == "repeat" else name
-            terms[COEFFICIENTS] = f"{word}({at[0]})", ATOM
-        elif grid is not None and PICK.fullmatch(function.name()):
-            name, (rows, columns) = noted(grid, self.tables), grid.pieces.shape[2:]
-            terms = {1: (f"{name}.inside({', '.join(at)})", ATOM)}
-            if columns > 1:
-                terms[2] = f"{name}.slope_y({', '.join(at)})", ATOM
-            if rows > 1:
-                terms[1 + columns] = f"{name}.slope_x({', '.join(at)})", ATOM
-        elif grid is None:
-            raise ModelError("a function of CasADi's own, or a table of elsewhere, is no text")
-        return {
-            target: terms.get(place, NOTHING) for place, target in enumerate(targets) if target >= 0
-        }
+    def constant(self, value: float) -> Spelled:
+        return number_text(value), ATOM if value >= 0 else SIGNED
 
-    def _shared(self, k: int, value: Spelled) -> Spelled:
-        if self.uses[k] < 2 or len(value[0]) < 4:
+    def input(self, argument: int, place: int) -> Spelled:
+        return self.names[place], ATOM
+
+    def operation(self, name: str, operands: list[Spelled]) -> Spelled:
+        """The origin of a table's polynomial is x itself, so that x less it is nothing, and so is
+        what is multiplied with that."""
+        if HERE in operands:
+            return NOTHING
+        if NOTHING in operands and name != "add":
+            return NOTHING
+        if NOTHING in operands:
+            return operands[1 - operands.index(NOTHING)]
+        if name in INFIX:
+            return _infix(name, *operands)
+        if name in PREFIX:
+            sign, tight = PREFIX[name]
+            return sign + _in_brackets(operands[0], tight), tight
+        texts = [text for text, _ in operands] + ["0"] * (name == "if_else_zero")
+        return written(CALLED[name], texts), ATOM
+
+    def piece(self, name: str, table: Lookup, at: list[Spelled]) -> Spelled:
+        return ", ".join(text for text, _ in at), LOOSE
+
+    def entry(self, name: str, table: Lookup, place: int, piece: Spelled) -> Spelled:
+        """A table at x, or at x and y: written about that place itself, the coefficients are the
+        value, the slopes, and others that are multiplied with nothing."""
+        if not table.is_pick and place == ORIGIN:
+            return HERE
+        orders, known = table.orders(place), table_of(name) or grid_of(name)
+        if known is None:
+            raise ModelError("a table of elsewhere is no text")
+        word = noted(known, self.tables)
+        if isinstance(known, Grid):
+            part = PARTS.get(orders)
+            return NOTHING if part is None else (f"{word}.{part}({piece[0]})", ATOM)
+        word += ".inside" if known.outside == "repeat" else ""
+        return (f"{word}({piece[0]})", ATOM) if orders == (known.order,) else NOTHING
+
+    def shared(self, value: Spelled, name: str, uses: int) -> Spelled:
+        if uses < 2 or len(value[0]) < 4 or value[1] == LOOSE:  # which are places
             return value
-        name = f"{self.letter}{len(self.named) + 1}"
-        self.named.append(f"{name} = {value[0]}")
-        return name, ATOM
+        word = f"{self.letter}{len(self.named) + 1}"
+        self.named.append(f"{word} = {value[0]}")
+        return word, ATOM
 
 
-def _uses(function: ca.Function) -> Counter[int]:
-    """How often each instruction's value is used."""
-    writer, count = dict[int, int](), Counter[int]()
-    for k in range(function.n_instructions()):
-        code = function.instruction_id(k)
-        if code not in (ca.OP_INPUT, ca.OP_CONST):
-            count.update(writer[register] for register in function.instruction_input(k))
-        if code != ca.OP_OUTPUT:
-            outputs = function.instruction_output(k)
-            writer |= dict.fromkeys(outputs if code == ca.OP_CALL else outputs[:1], k)
-    return count
+def _infix(name: str, a: Spelled, b: Spelled) -> Spelled:
+    """Two operands and a sign; CasADi has x² and 2x as operations of their own, and so has the
+    text."""
+    sign, tight = INFIX[name]
+    if name == "mul" and a == b:
+        return _infix("pow", a, ("2", ATOM))
+    if name == "add" and a == b:
+        return _infix("mul", ("2", ATOM), a)
+    left, right = (tight + 1, SIGNED) if tight == POWER else (tight, tight + 1)
+    between = sign if tight in (PRODUCT, POWER) else f" {sign} "
+    return _in_brackets(a, left) + between + _in_brackets(b, right), tight
 
 
-def _operation(code: int, given: list[Spelled]) -> Spelled:
-    if HERE in given:  # of a table's polynomial: x less x
-        return NOTHING
-    if NOTHING in given and code in (ca.OP_MUL, ca.OP_SQ, ca.OP_TWICE, ca.OP_NEG):
-        return NOTHING
-    if NOTHING in given and code == ca.OP_ADD:
-        return given[1 - given.index(NOTHING)]
-    if code == ca.OP_SQ:
-        return f"{_held(given[0], POWER + 1)}^2", POWER
-    if code == ca.OP_IF_ELSE_ZERO:
-        return f"if({given[0][0]}, {given[1][0]}, 0)", ATOM
-    if code in PREFIX:
-        sign, tight = PREFIX[code]
-        return sign + _held(given[0], tight + (tight == PRODUCT)), tight
-    if code in INFIX:
-        sign, tight = INFIX[code]
-        left, right = (tight + 1, SIGNED) if tight == POWER else (tight, tight + 1)
-        return _held(given[0], left) + sign + _held(given[1], right), tight
-    if code in CALLED:
-        return f"{CALLED[code]}({', '.join(text for text, _ in given)})", ATOM
-    raise ModelError(f"CasADi's operation {code} cannot be written")
-
-
-def _held(value: Spelled, tight: int) -> str:
+def _in_brackets(value: Spelled, tight: int) -> str:
     return value[0] if value[1] >= tight else f"({value[0]})"
 
 
 # --- functions ------------------------------------------------------------------------------------
 
 
-class NotedMotion:
-    """A motion that answers with symbols, and notes the question that each stands for."""
+class RecordedMotion:
+    """A motion that answers the questions of ``grammar.MOTION`` with symbols, and records the text
+    of the question that each stands for."""
 
     def __init__(self, time: SX) -> None:
         self.time = time
         self._asked: dict[str, SX] = {}
         self.texts: dict[int, str] = {}
 
-    def position(self, place: Any, in_frame: Any = None) -> SX:
-        return self._answer("position", (3, 1), place, in_frame)
+    def __getattr__(self, word: str) -> Callable[..., SX]:
+        if word not in MOTION:
+            raise AttributeError(f"a motion in a file has no {word!r}", name=word, obj=self)
 
-    def velocity(self, place: Any, in_frame: Any = None) -> SX:
-        return self._answer("velocity", (3, 1), place, in_frame)
+        def answer(place: Any, in_frame: Any = None) -> SX:
+            return self._answer(word, SHAPES.get(word, (3, 1)), place, in_frame)
 
-    def acceleration(self, place: Any, in_frame: Any = None) -> SX:
-        return self._answer("acceleration", (3, 1), place, in_frame)
-
-    def angular_velocity(self, place: Any, in_frame: Any = None) -> SX:
-        return self._answer("angular_velocity", (3, 1), place, in_frame)
-
-    def angular_acceleration(self, place: Any, in_frame: Any = None) -> SX:
-        return self._answer("angular_acceleration", (3, 1), place, in_frame)
-
-    def rotation(self, place: Any, in_frame: Any = None) -> SX:
-        return self._answer("rotation", (3, 3), place, in_frame)
+        return answer
 
     def axis(self, place: Any, direction: Any, in_frame: Any = None) -> SX:
         if not isinstance(direction, str):
             return self.rotation(place, in_frame) @ SX(ca.DM(list(map(float, direction))))
         return self._answer("axis", (3, 1), place, in_frame, f", {direction}")
-
-    def coordinate(self, name: str) -> SX:
-        return self._answer("coordinate", (1, 1), name)
-
-    def speed(self, name: str) -> SX:
-        return self._answer("speed", (1, 1), name)
 
     def _answer(
         self, word: str, shape: tuple[int, int], place: Any, frame: Any = None, more: str = ""
@@ -292,7 +245,7 @@ def function_text(
             value = function(*symbols)
             known |= {s.__hash__(): n for s, n in zip(symbols, arguments, strict=True)}
         else:
-            m = NotedMotion(time)
+            m = RecordedMotion(time)
             value = function(m)
             known |= m.texts
         return _entries(value, known, tables)

@@ -20,8 +20,8 @@ from ..arguments import file_path, flag, named, number, one_of
 from ..errors import ModelError, blamed, shown, told
 from ..model.bodies import Marker
 from ..model.contact.surfaces import Box, Cylinder, Plane, Sphere, Surface
-from ..model.looks import Mesh
 from ..model.system import System
+from ..model.visuals import Mesh
 from .imported import Imported, found_beside, hex_color, symmetric, xml_of
 
 GRAVITY = (0.0, 0.0, -9.81)

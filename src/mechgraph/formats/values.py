@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -17,20 +17,19 @@ from ..model.bodies import Body, Marker
 from ..model.contact.friction import Friction
 from ..model.described import Described
 from ..model.element import Element
+from ..model.fields import Field, Kind, fields_of
+from ..model.joint_friction import DryFriction
+from ..model.joint_limits import Limits
 from ..model.joints import Joint, JointKind
-from ..model.placed import PlacedFunction
-from ..model.rubbing import DryFriction
 from ..model.speeds import Speed
-from ..model.stops import Limits
+from ..model.subsystem import Unit
+from ..model.subsystem_view import PlacedFunction
 from ..model.system import System
 from ..model.transitions import Transition, ball, move, rot, screw
-from ..model.unit import Unit
 from ..tables.table import Table
 from .document import Node
 from .grammar import Formula, asks_motion, evaluate, words
 
-LAW = ("time", "angle", "rate")  # arguments of a law
-POINT = ("x", "y", "z")  # of a surface's function
 SECTIONS: dict[str, Mapping[str, Any]] = {
     "joints": kinds.JOINTS,
     "forces": kinds.FORCES,
@@ -84,35 +83,48 @@ class Values:
             raise ModelError(f"{unknown('type', word.plain(), known)}.{there}")
         return str(word.value)
 
-    def _value(self, hint: str, key: str, node: Node) -> Any:
-        """An argument, by what its annotation says that it is."""
-        for part, read in _HINTS.items():
-            if part in hint:
-                return read(self, node)
-        if "orientation" in key:
-            return self._orientation(node)
-        return self._any(node)
+    def _value(self, field: Field, node: Node) -> Any:
+        """An argument, by what it is."""
+        if node.value is None and field.optional:
+            return None
+        if field.item is not None:
+            return self._list(field.item, node)
+        if field.kind == "function":
+            return self._formula(node, field.arguments)
+        return FORMS[field.kind].read(self, node)
 
-    def _name(self, node: Node) -> Any:
-        if isinstance(node.value, dict):
-            given = self._given(node)
-            on, called = given.pop("body", None), given.pop("name", None)
-            if on is None or {*given} - {"at", "orientation"}:
-                raise ModelError("a place is a name, or {body: arm, at: […], orientation: …}")
-            arguments = {key: self._value("Any", key, item) for key, item in given.items()}
-            name = str(on.value if called is None else called.value)
-            return Marker(name, self.system._known(on.value), **arguments)
+    def _list(self, item: Field, node: Node) -> list[Any]:
+        if not isinstance(node.value, list):
+            each = FORMS[item.kind].plural
+            raise ModelError(f"must be a list of {each}, got {shown(node.plain())}")
+        return [self._value(item, entry) for entry in node.value]
+
+    def _text(self, node: Node) -> str:
         if not isinstance(node.value, str):
             raise ModelError(f"must be a name, got {shown(node.plain())}")
         return node.value
 
-    def _nodes(self, node: Node) -> Any:
-        """What a rope passes: places, and pulleys with their type."""
-        if not isinstance(node.value, list):
-            raise ModelError(f"must be a list of places and pulleys, got {shown(node.plain())}")
-        typed = (isinstance(each.value, dict) and "type" in each.value for each in node.value)
-        reads = (self._typed if each else self._name for each in typed)
-        return [read(each) for read, each in zip(reads, node.value, strict=True)]
+    def _place(self, node: Node) -> Any:
+        """A name, or a frame on a body."""
+        if not isinstance(node.value, dict):
+            return self._text(node)
+        given, fields = self._given(node), fields_of(Marker)
+        on, called = given.pop("body", None), given.pop("name", None)
+        if on is None or {*given} - {"at", "orientation"}:
+            raise ModelError("a place is a name, or {body: arm, at: […], orientation: …}")
+        arguments = {key: self._value(fields[key], item) for key, item in given.items()}
+        name = str(on.value if called is None else called.value)
+        return Marker(name, self.system._known(on.value), **arguments)
+
+    def _node(self, node: Node) -> Any:
+        """What a rope passes: a place, or a pulley with its type."""
+        typed = isinstance(node.value, dict) and "type" in node.value
+        return self._typed(node) if typed else self._place(node)
+
+    def _flag(self, node: Node) -> Any:
+        if not isinstance(node.value, bool):
+            raise ModelError(f"must be true or false, got {shown(node.plain())}")
+        return node.value
 
     def _axis(self, node: Node) -> Any:
         if isinstance(node.value, str) and AXIS.fullmatch(node.value):
@@ -188,15 +200,12 @@ class Values:
         """A value of a class of mechgraph's that is no element: ``{type: sphere, at: ball, …}``."""
         given, known = self._given(node), typed_values()
         kind = known[self._type(given, known)]
-        hints = {key: str(p.annotation) for key, p in inspect.signature(kind).parameters.items()}
-        arguments: dict[str, Any] = {}
-        for key, item in given.items():
-            if key not in hints:
-                raise ModelError(unknown("argument", key, hints))
-            value = self._value(hints[key], key, item)
-            by_name = "Marker" in hints[key] and "str" not in hints[key]
-            arguments[key] = self.system._place(value) if by_name else value
-        return _made(kind, arguments)
+        fields = fields_of(kind)
+        for key in given:
+            if key not in fields:
+                raise ModelError(unknown("argument", key, fields))
+        made = _made(kind, {key: self._value(fields[key], item) for key, item in given.items()})
+        return made.with_places(self.system._known)
 
     def _friction(self, node: Node) -> Any:
         if not isinstance(node.value, dict):
@@ -223,14 +232,7 @@ class Values:
         read = self._limits if kind is Limits else self._joint_friction
         return {key: read(item) for key, item in node.value.items()}
 
-    def _transitions(self, node: Node) -> list[Transition]:
-        if not isinstance(node.value, list):
-            raise ModelError(
-                "a list of steps such as [{rot: z, coordinate: alpha}, {move: x, by: 0.1}]"
-            )
-        return [self._transition(item) for item in node.value]
-
-    def _transition(self, node: Node) -> Transition:
+    def _step(self, node: Node) -> Transition:
         given = self._given(node)
         word = next((key for key in _STEPS if key in given), None)
         if word is None:
@@ -266,29 +268,46 @@ def _made(kind: Callable[..., Any], arguments: dict[str, Any]) -> Any:
     return kind(**arguments)
 
 
-def _flag(values: Values, node: Node) -> Any:
-    if node.value is not None and not isinstance(node.value, bool):
-        raise ModelError(f"must be true or false, got {shown(node.plain())}")
-    return node.value
+@dataclass(frozen=True)
+class Form:
+    """How a kind of argument stands in a file: how it is read, its schema, and what several of it
+    are called."""
+
+    read: Callable[[Values, Node], Any]
+    schema: Any
+    plural: str = "values"
 
 
-# by what stands in an annotation, the first that fits
-_HINTS: dict[str, Callable[[Values, Node], Any]] = {
-    "Callable[[Motion]": Values._formula,
-    "Callable[[SX": lambda values, node: values._formula(node, POINT),
-    "Sequence[Node]": Values._nodes,
-    "TyreLaw": Values._typed,
-    "Law": lambda values, node: values._formula(node, LAW),
-    "Sequence[Transition]": Values._transitions,
-    "Limits": Values._limits,
-    "DryFriction": Values._joint_friction,
-    "Mapping": Values._number,
-    "Surface": Values._typed,
-    "Friction": Values._friction,
-    "Place": Values._name,
-    "Marker": Values._name,
-    "Joint": Values._name,
-    "Axis": Values._axis,
-    "bool": _flag,
-    "str": Values._name,
+def _ref(name: str) -> dict[str, str]:
+    return {"$ref": f"#/$defs/{name}"}
+
+
+BY_NAME = {"type": "object", "additionalProperties": _ref("number")}
+STEPS = "steps such as [{rot: z, coordinate: alpha}, {move: x, by: 0.1}]"
+ANYTHING_LISTED = {"type": "array", "items": _ref("typed")}
+FORMS: dict[Kind, Form] = {
+    "number": Form(Values._number, _ref("number")),
+    "numbers": Form(Values._number, _ref("numbers")),
+    "by name": Form(Values._number, BY_NAME),
+    "per coordinate": Form(Values._number, {"anyOf": [_ref("numbers"), BY_NAME]}),
+    "law": Form(Values._number_or_formula, _ref("formula")),
+    "function": Form(Values._formula, _ref("formula")),
+    "axis": Form(Values._axis, _ref("axis")),
+    "orientation": Form(Values._orientation, _ref("orientation")),
+    "place": Form(Values._place, _ref("place"), "places"),
+    "joint": Form(Values._text, {"type": "string"}),
+    "coordinate": Form(Values._text, {"type": "string"}),
+    "object": Form(Values._typed, _ref("typed")),
+    "node": Form(Values._node, {"anyOf": [_ref("place"), _ref("typed")]}, "places and pulleys"),
+    "step": Form(Values._step, _ref("step"), STEPS),
+    "text": Form(Values._text, {"type": "string"}),
+    "flag": Form(Values._flag, {"type": "boolean"}),
+    "friction": Form(Values._friction, {"anyOf": [_ref("number"), _ref("friction")]}),
+    "joint friction": Form(
+        Values._joint_friction, {"type": ["number", "string", "array", "object"]}
+    ),
+    "limits": Form(Values._limits, {"type": ["array", "object"]}),
+    "anything": Form(
+        Values._any, {"anyOf": [_ref("numbers"), _ref("typed"), {"type": "null"}, ANYTHING_LISTED]}
+    ),
 }

@@ -18,21 +18,21 @@ from ..model.bodies import Body, Marker
 from ..model.contact.friction import Friction
 from ..model.described import Described, canonical
 from ..model.description import Description
-from ..model.fittings import OPTIONS, fitted
-from ..model.forces import JointSpring
+from ..model.fields import ANYTHING, Field, fields_of
+from ..model.joint_friction import DryFriction
+from ..model.joint_limits import Limits
+from ..model.joint_options import fitted
 from ..model.joints import Chain, Joint
-from ..model.looks import Mesh
-from ..model.rubbing import DryFriction
-from ..model.stops import Limits
+from ..model.subsystem import Unit
 from ..model.transitions import Ball, Directed, Rotation, Screw, Transition, Translation
-from ..model.unit import Unit
+from ..model.visuals import Mesh
 from ..tables.grid import Grid
 from ..tables.table import Table
-from . import document, looks
+from . import document, meshes
 from .grammar import Formula
 from .reading import ORDERED, VERSION, Reading
 from .spelling import Tables, function_text, name_text, noted, spelled
-from .values import LAW, POINT, type_word, typed_values
+from .values import type_word, typed_values
 
 
 class Writing:
@@ -47,11 +47,12 @@ class Writing:
             for key, symbol in symbols.items()
         }
         self.inner = _inner(said)
-        self.springs = {e.joint: e for e in said.forces.values() if isinstance(e, JointSpring)}
+        springs = [e for e in said.forces.values() if e.joint_option == "stiffness"]
+        self.springs = {e._given["joint"]: e for e in springs}
         self.own = {name for e in said.elements for name in e.parameters()}
         parts = {part.name for e in said.elements for part in e.parts()}
-        fittings = (e.name for e in said.elements if type(e) in OPTIONS)
-        self.come_along = {*parts, *(e.name for e in self.springs.values()), *fittings}
+        fittings = (e.name for e in said.elements if e.joint_option)
+        self.come_along = {*parts, *fittings}
 
     def data(self) -> dict[str, Any]:
         said = self.said
@@ -82,7 +83,7 @@ class Writing:
                 for n, v in said.outputs.items()
                 if n not in self.inner["outputs"]
             },
-            "looks": self._looks(),
+            "visual": self._visuals(),
         }
         if self.problems:
             raise ModelError(self.problems)
@@ -90,12 +91,12 @@ class Writing:
         data |= {key: value for key, value in {"tables": tables, **sections}.items() if value}
         return self._ordered(data)
 
-    def _looks(self) -> dict[str, list[Any]]:
+    def _visuals(self) -> dict[str, list[Any]]:
         """How bodies are drawn; meshes that come from no file are told, and left out."""
-        own = {k: v for k, v in self.said.looks.items() if k not in self.inner["bodies"]}
+        own = {k: v for k, v in self.said.visuals.items() if k not in self.inner["bodies"]}
         data = {
             body: [
-                looks.as_data(x, self.folder) if isinstance(x, Mesh) else self._value(x)
+                meshes.as_data(x, self.folder) if isinstance(x, Mesh) else self._value(x)
                 for x in each
             ]
             for body, each in own.items()
@@ -135,9 +136,9 @@ class Writing:
         self, element: Described, without: tuple[str, ...] = ("name",)
     ) -> dict[str, Any]:
         """What it was made with, where that is not what it would be made with anyway."""
-        known = type(element).__signature__.parameters
+        known, fields = type(element).__signature__.parameters, fields_of(type(element))
         return {
-            key: self._value(value, str(known[key].annotation))
+            key: self._value(value, fields[key])
             for key, value in element._given.items()
             if key not in without and canonical(value) != canonical(known[key].default)
         }
@@ -231,13 +232,12 @@ class Writing:
 
     # --- values -----------------------------------------------------------------------------------
 
-    def _value(self, value: Any, hint: str = "") -> Any:
+    def _value(self, value: Any, field: Field = ANYTHING) -> Any:
         for kind, write in _WRITERS.items():
             if isinstance(value, kind):
                 return write(self, value)
         if callable(value):
-            arguments = LAW if "Law" in hint else POINT if "Callable[[SX" in hint else ()
-            return function_text(value, self.names, self.said.time, arguments, self.tables)
+            return function_text(value, self.names, self.said.time, field.arguments, self.tables)
         raise ModelError(f"{shown(value)} cannot be written")
 
     def _expression(self, value: Any) -> Any:

@@ -16,12 +16,13 @@ from itertools import groupby
 
 import numpy as np
 
-from ..tables.searches import PICK
+from ..graph.operations import OPERATIONS
+from ..graph.program import Program
+from ..graph.searches import lookup
 from .compiler import CompilationFailure
-from .program import Program
 from .roll import CONSTANT, INPUT, VALUE, Blocks, Units, rolled, units
 
-INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
+INFIX = {name: OPERATIONS[name].sign for name in ("add", "sub", "mul", "div")}
 SIGNATURE = "const V *restrict x, V *restrict w, V *restrict y"
 TABLES = "const int32_t *restrict t, const double *restrict c, long n"
 
@@ -44,11 +45,18 @@ class TooLong(CompilationFailure):
     """More would be printed than a compiler is given by itself."""
 
 
+class NotInC(CompilationFailure):
+    """A program has operations without a form in C."""
+
+
 def print_blocks(
     name: str, program: Program, shapes: list[tuple[int, int]], limit: int | None = None
 ) -> tuple[list[str], int]:
     """The texts of ``NAME_run`` and of the functions that it calls, and the size of the
     workspace."""
+    missing = program.missing(OPERATIONS)
+    if missing:
+        raise NotInC(f"C has no form of {', '.join(missing)} here")
     code, results = units(program), Results(program, shapes)
     computed = results.computed(code)
     blocks = rolled(code, np.bincount(computed[:, 0], minlength=2 * len(code)))
@@ -313,9 +321,9 @@ def _table(name: str, knots: np.ndarray, columns: np.ndarray) -> str:
     """A table of the model: its data, and what searches it and reads its columns, once in a
     file."""
     lines = [f"#ifndef HAVE_{name}", f"#define HAVE_{name}"]
-    picked = PICK.fullmatch(name)
-    if picked is not None:
-        lines.append(f"EACH2(v_{name}, (x - 1.0) * {picked[2]}.0 + (y - 1.0))")
+    table = lookup(name)
+    if table is not None and table.is_pick:
+        lines.append(f"EACH2(v_{name}, (x - 1.0) * {table.row}.0 + (y - 1.0))")
     else:
         lines.append(f"static const double {name}_knots[] = {{{_listed(knots)}}};")
         lines.append(f"EACH(v_{name}, search({name}_knots, {len(knots)}, x))")

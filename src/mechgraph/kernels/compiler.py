@@ -152,6 +152,13 @@ def target() -> str:
     return os.environ.get("MECHGRAPH_TARGET") or "native"
 
 
+def is_automatic() -> bool:
+    """Whether functions are compiled, and looked for in the cache, as soon as that pays;
+    ``MECHGRAPH_COMPILE=asked`` leaves all to the interpreter but what is told to ``compile``, so
+    that results do not depend on when a compiler is done."""
+    return os.environ.get("MECHGRAPH_COMPILE") != "asked"
+
+
 @functools.cache
 def processor() -> str:
     """The features of the processor that -march=native depends on."""

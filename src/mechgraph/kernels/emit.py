@@ -6,11 +6,11 @@ from __future__ import annotations
 import functools
 import re
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
+from .. import graph
+from ..graph import Program
 from .blocks import print_blocks
-from .program import Program
 
 STACK = 200_000  # bytes of workspace that may lie on the stack
 
@@ -67,19 +67,22 @@ EXPORT int NAME_one(const double *x, double *y) {
 
 INCLUDED = re.compile(r'^#include "(.+)"\n', re.MULTILINE)
 # the files that decide how a program is printed
-EMITTER = ("lanes.h", "rollout.h", "program.py", "roll.py", "blocks.py", "emit.py")
+EMITTER = ("lanes.h", "rollout.h", "roll.py", "blocks.py", "emit.py")
+TRACER = ("operations.py", "searches.py", "algebra.py", "program.py")
 
 
-def text_of(name: str) -> str:
-    """The text of a file beside this one, with what it includes from its folder."""
-    text, folder = files(__package__).joinpath(name).read_text(encoding="utf-8"), Path(name).parent
-    return INCLUDED.sub(lambda found: text_of((folder / found[1]).as_posix()), text)
+def text_of(name: str | Path) -> str:
+    """The text of a file beside this one, or anywhere, with what it includes from its folder."""
+    path = Path(__file__).parent / name
+    text = path.read_text(encoding="utf-8")
+    return INCLUDED.sub(lambda found: text_of(path.parent / found[1]), text)
 
 
 @functools.cache
 def emitter_text() -> str:
     """Everything that decides how a program is printed, as part of the cache's key."""
-    return "".join(text_of(name) for name in EMITTER)
+    paths: list[str | Path] = [Path(graph.__file__).parent / name for name in TRACER]
+    return "".join(map(text_of, [*paths, *EMITTER]))
 
 
 @dataclass(frozen=True)

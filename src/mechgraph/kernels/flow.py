@@ -12,10 +12,10 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from ..graph import trace
 from .compiler import find_compiler, key_of, lanes, load
 from .emit import emit_with, emitter_text
 from .native import share
-from .program import trace
 from .routine import Routine
 
 METHODS = ("rk4", "symplectic", "midpoint")
@@ -70,6 +70,11 @@ class Flow:
             return self.y
         return ca.vertcat(self.projected, self.own, self.work)
 
+    @property
+    def kept_state(self) -> SX | None:
+        """The same; None, if the state may be anywhere."""
+        return None if self.projected is None else self.projected_state
+
     @cached_property
     def slope(self) -> SX:
         """ẏ, taken at the state after the way back, so that what a step's stages leave across the
@@ -82,6 +87,11 @@ class Flow:
         if self.projected is None:
             return slope
         return ca.substitute(slope, ca.vertcat(self.q, self.u), self.projected)
+
+    @cached_property
+    def is_timed(self) -> bool:
+        """Whether the slopes depend on time by themselves."""
+        return bool(ca.depends_on(self.slope, self.t))
 
     def closed(self, told: SX, inputs: SX, own: SX, own_rates: SX) -> Flow:
         """The same with ``inputs`` that depend on the state put in for w, and further states;

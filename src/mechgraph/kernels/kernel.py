@@ -27,11 +27,19 @@ from casadi import SX
 
 from ..arguments import whole
 from ..errors import ArgumentError
-from ..tables.graph import settled
-from .compiler import CompilationFailure, cached, find_compiler, key_of, lanes, load, report
+from ..graph.program import trace, without_table_slopes
+from .compiler import (
+    CompilationFailure,
+    cached,
+    find_compiler,
+    is_automatic,
+    key_of,
+    lanes,
+    load,
+    report,
+)
 from .emit import Printed, emitter_text, printed, with_drivers
 from .native import Native, Single
-from .program import trace
 
 SECONDS_PER_OPERATION = 2e-4  # of compiling, roughly
 SECONDS_OF_LOOKUP = 2e-6  # for each operation, to learn the name under which machine code is cached
@@ -73,7 +81,7 @@ class Kernel:
         names: Sequence[str] = (),
     ) -> None:
         dense = [ca.densify(result) for result in results]
-        self.function = settled(ca.Function(name, list(arguments), dense))
+        self.function = without_table_slopes(ca.Function(name, list(arguments), dense))
         self.blocks = [result.shape for result in dense]
         self.shapes = [block[:count] for block, count in zip(self.blocks, axes, strict=True)]
         self.sizes = [argument.numel() for argument in arguments]
@@ -278,7 +286,7 @@ class _Tier:
     def native(self) -> Native | None:
         """The machine code, None if it is not there; the compiler is started if that has become
         worth while."""
-        if self.ready is None and self._state in ("cold", "looked up"):
+        if self.ready is None and self._state in ("cold", "looked up") and is_automatic():
             self._consider()
         return self.ready
 

@@ -20,9 +20,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .program import Program, Value
+from ..graph.program import LEAVES, Program, Value
 
-LEAVES = ("input", "constant")
 NOTHING, CONSTANT, INPUT, FAR, VALUE = range(5)  # what an operand is; a value may be far back
 
 BLOCK = 800  # operations in a block of straight-line code

@@ -13,11 +13,18 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ..tables.graph import settled
-from .compiler import CompilationFailure, cached, find_compiler, key_of, load, report
+from ..graph.program import trace, without_table_slopes
+from .compiler import (
+    CompilationFailure,
+    cached,
+    find_compiler,
+    is_automatic,
+    key_of,
+    load,
+    report,
+)
 from .emit import emitter_text, routine_text
 from .kernel import AUTOMATIC, SECONDS_PER_OPERATION
-from .program import trace
 
 LARGEST = 300_000  # operations that a compiler in the background takes about a minute for
 LOOKED_UP = 200_000  # operations beyond which it takes long to learn the name of cached code
@@ -33,15 +40,20 @@ class Routine:
     """
 
     def __init__(self, name: str, x: SX, result: SX) -> None:
-        self.function = settled(ca.Function(name, [x], [ca.densify(result)]))
+        self.function = without_table_slopes(ca.Function(name, [x], [ca.densify(result)]))
         self.size = result.numel()
         self.native: Any = None  # the function in machine code, when there is one
         self.workspace = 1
         self.spent = 0.0  # seconds of the runs that it is for
         self._thread: threading.Thread | None = None
         self._failed = find_compiler() is None
-        if not self._failed and self.function.n_instructions() <= LOOKED_UP:
+        if not self._failed and self.operations <= LOOKED_UP and is_automatic():
             self._failed = cached(self._key) is not None and not self.compile()
+
+    @cached_property
+    def operations(self) -> int:
+        """How many it has."""
+        return int(self.function.n_instructions())
 
     @property
     def tier(self) -> str:
@@ -62,15 +74,15 @@ class Routine:
         """Start a compiler in the background, unless that has been done, would take minutes, or
         would take longer than this."""
         ready = self.native is not None or self._thread is not None or self._failed
-        pays = self.function.n_instructions() <= seconds / SECONDS_PER_OPERATION
-        if not ready and pays and self.function.n_instructions() <= LARGEST:
+        pays = self.operations <= seconds / SECONDS_PER_OPERATION
+        if not ready and pays and self.operations <= LARGEST and is_automatic():
             self._thread = threading.Thread(target=self.compile, daemon=True)
             self._thread.start()
 
     @property
     def is_quick_to_compile(self) -> bool:
-        """Whether that takes seconds, not minutes."""
-        return int(self.function.n_instructions()) <= AUTOMATIC
+        """Whether that takes seconds, not minutes, and may be done unasked."""
+        return self.operations <= AUTOMATIC and is_automatic()
 
     def compile(self) -> bool:
         """Compile it now, or wait until it is; False if there is no machine code to be had."""

@@ -13,9 +13,10 @@ A new joint is a class with the two methods ``axial`` and ``rotary``.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -23,16 +24,15 @@ from casadi import SX
 
 from ..errors import ModelError
 from ..vectors import angle_about, axis, normals, scalar
-from .bodies import Body, Marker, marker_on
+from .bodies import Marker, Place, marker_on
 from .constraints import Constraint, Level
 from .element import Action, Wrench
+from .fields import AngleLaw, Axis, Number
 from .joints import Rows
-from .limits import UnitLength
+from .parameter_checks import UnitLength
 
 if TYPE_CHECKING:
     from ..motion.motion import Motion
-
-Law = Callable[[SX, SX, SX], Any]  # of (t, φ, φ̇)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,10 @@ class Acts:
 class AxialJoint(Constraint):
     """The partial joint between the frames ``a`` and ``b``, with ``axis`` in both."""
 
-    def __init__(self, name: str, a: Body | Marker, b: Body | Marker, axis: Any = "z") -> None:
+    drawn_as = "nothing"
+    measures = MappingProxyType({"shift": "m", "angle": "rad"})
+
+    def __init__(self, name: str, a: Place, b: Place, axis: Axis = "z") -> None:
         self.name, self.a, self.b, self.n = name, marker_on(a), marker_on(b), _axis(axis)
         self.limits = [UnitLength("axis", ca.norm_2(self.n))]
 
@@ -113,6 +116,13 @@ class AxialJoint(Constraint):
         return m.velocity(self.b) - m.velocity(self.a) - ca.cross(m.angular_velocity(self.a), arm)
 
     # --- the constraint ---------------------------------------------------------------------------
+
+    def pins(self) -> Sequence[tuple[Marker, SX]]:
+        return ((self.a, self.n),)
+
+    def force_axis(self, m: Motion) -> SX | None:
+        """That of F and M, on the first place."""
+        return m.axis(self.a, self.n)
 
     def places(self) -> Sequence[Marker]:
         return (self.a, self.b)
@@ -167,7 +177,7 @@ class AxialJoint(Constraint):
 
 
 class FixedIdealJoint(AxialJoint):
-    """A revolute joint: ν = 0, M = 0."""
+    """A revolute joint as a constraint, about ``axis`` of both places: ν = 0, M = 0."""
 
     def axial(self, m: Motion) -> Held | Acts:
         return Held(self.shift(m))
@@ -177,7 +187,7 @@ class FixedIdealJoint(AxialJoint):
 
 
 class FreeIdealJoint(AxialJoint):
-    """A cylindrical joint: F = 0, M = 0."""
+    """A cylindrical joint as a constraint, along ``axis`` of both places: F = 0, M = 0."""
 
     def axial(self, m: Motion) -> Held | Acts:
         return Acts.nothing()
@@ -187,18 +197,21 @@ class FreeIdealJoint(AxialJoint):
 
 
 class SpringIdealJoint(FreeIdealJoint):
-    """A revolute joint, elastic along its axis: F = c ν + d ν̇, M = 0."""
+    """A revolute joint as a constraint, elastic along its ``axis``: F = c ν + d ν̇, M = 0.
+
+    stiffness, damping: c and d.
+    """
 
     passive = True
 
     def __init__(
         self,
         name: str,
-        a: Body | Marker,
-        b: Body | Marker,
-        axis: Any = "z",
-        stiffness: Any = 0,
-        damping: Any = 0,
+        a: Place,
+        b: Place,
+        axis: Axis = "z",
+        stiffness: Number = 0,
+        damping: Number = 0,
     ) -> None:
         super().__init__(name, a, b, axis)
         self.stiffness, self.damping = scalar(stiffness, "stiffness"), scalar(damping, "damping")
@@ -211,11 +224,13 @@ class SpringIdealJoint(FreeIdealJoint):
 
 
 class FixedControlledJoint(FixedIdealJoint):
-    """A driven revolute joint: ν = 0, M = f(t, φ, φ̇), which acts on A."""
+    """A driven revolute joint as a constraint, about ``axis`` of both places: ν = 0, and M =
+    f(t, φ, φ̇) acts on A.
 
-    def __init__(
-        self, name: str, a: Body | Marker, b: Body | Marker, law: Law, axis: Any = "z"
-    ) -> None:
+    law: the torque on ``a``, a function of (time, angle, its rate).
+    """
+
+    def __init__(self, name: str, a: Place, b: Place, law: AngleLaw, axis: Axis = "z") -> None:
         super().__init__(name, a, b, axis)
         self.law = _law(law)
 
@@ -225,23 +240,27 @@ class FixedControlledJoint(FixedIdealJoint):
 
 
 class FreeSlideJoint(FreeIdealJoint):
-    """A prismatic joint: F = 0, φ = 0."""
+    """A prismatic joint as a constraint, along ``axis`` of both places: F = 0, φ = 0."""
 
     def rotary(self, m: Motion) -> Held | Acts:
         return Held(self.angle(m, near=0.0))
 
 
 class FixedServoJoint(FixedIdealJoint):
-    """A servo: ν = 0, φ̈ = f(t, φ, φ̇); with ``angle``, φ = angle(t) at position level instead."""
+    """A servo as a constraint, about ``axis`` of both places: ν = 0 and φ̈ = f(t, φ, φ̇), or φ(t).
+
+    law: the angular acceleration f, a function of (time, angle, its rate); or else
+    angle: φ, a number or a function of time, at position level.
+    """
 
     def __init__(
         self,
         name: str,
-        a: Body | Marker,
-        b: Body | Marker,
-        law: Law | None = None,
-        axis: Any = "z",
-        angle: Any = None,
+        a: Place,
+        b: Place,
+        law: AngleLaw | None = None,
+        axis: Axis = "z",
+        angle: Number | None = None,
     ) -> None:
         super().__init__(name, a, b, axis)
         if (law is None) == (angle is None):
@@ -264,7 +283,7 @@ def _axis(value: Any) -> SX:
     return axis(value)
 
 
-def _law(value: Any) -> Law:
+def _law(value: Any) -> AngleLaw:
     if not callable(value):
         raise ModelError(f"law must be a function of (t, angle, rate), got {value!r}")
     return value

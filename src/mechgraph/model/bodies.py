@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 import casadi as ca
 import numpy as np
@@ -16,9 +15,7 @@ from ..errors import ModelError
 from ..vectors import column, composed, matrix3, scalar, shifted, traced
 from ..vectors import orientation as read_orientation
 from .described import Described
-
-Number: TypeAlias = float | SX  # a float, a parameter, or an expression of parameters and time
-Vector: TypeAlias = Sequence[Number] | np.ndarray | SX  # three of them
+from .fields import Field, Number, Orientation, Vector
 
 ORIGIN = (0, 0, 0)
 
@@ -61,6 +58,8 @@ class Body(Described, Massive):
     A body without mass is a frame: it carries joints and markers and no inertia.
     """
 
+    field: ClassVar[Field] = Field("place")
+
     def __init__(
         self,
         name: str,
@@ -88,8 +87,10 @@ class Marker(Described):
     frame.
     """
 
+    field: ClassVar[Field] = Field("place")
+
     def __init__(
-        self, name: str, on: Body | Marker, at: Vector = (0, 0, 0), orientation: Any = None
+        self, name: str, on: Body | Marker, at: Vector = (0, 0, 0), orientation: Orientation = None
     ) -> None:
         if not isinstance(on, (Body, Marker)):
             raise ModelError(f"expected a body or marker of the system, got {on!r}")
@@ -103,7 +104,11 @@ class Marker(Described):
             self.rotation = composed(on.rotation, rotation)
 
 
-def marker_on(place: Body | Marker) -> Marker:
+Place: TypeAlias = Annotated[Body | Marker | str, Field("place")]
+"""A body or a marker; in calls of a system and in files also the name of one."""
+
+
+def marker_on(place: Place) -> Marker:
     """The marker itself, or the frame of a body as a marker."""
     if isinstance(place, Marker):
         return place

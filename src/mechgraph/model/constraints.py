@@ -10,7 +10,7 @@ To add a constraint, write such a class in a new file and list it in ``model/kin
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import casadi as ca
 import numpy as np
@@ -18,10 +18,11 @@ from casadi import SX
 
 from ..errors import ModelError
 from ..vectors import scalar
-from .bodies import Body, Marker, marker_on
+from .bodies import Marker, Place, marker_on
 from .element import Action, Element
-from .joints import Joint, Rows
-from .limits import Limit
+from .fields import ByName, MotionFunction, Number
+from .joints import Coordinate, Joint, Rows, coordinate_name
+from .parameter_checks import Limit
 
 if TYPE_CHECKING:
     from ..motion.motion import Motion
@@ -38,12 +39,6 @@ class Constraint(Element):
     Its multipliers are the efforts that keep them so, and come by themselves: those of the position
     rows, then those of the velocity rows, then those of the acceleration rows.
     """
-
-    _renamed: ClassVar[dict[str, str]] = {
-        "aligned": "orientation_sign",
-        "sought": "initial_points",
-        "dragged": "friction_actions",
-    }
 
     def position(self, m: Motion) -> Rows:
         """Rows φ(q, t)."""
@@ -90,9 +85,12 @@ class Constraint(Element):
 
 
 class Distance(Constraint):
-    """Two points at a fixed (or prescribed) distance: (|r|² − l²) / 2l = 0."""
+    """Two points stay at a distance l: (|r|² − l²) / 2l = 0.
 
-    def __init__(self, name: str, a: Body | Marker, b: Body | Marker, length: Any):
+    length: l, a number or a function of time.
+    """
+
+    def __init__(self, name: str, a: Place, b: Place, length: Number):
         self.name, self.a, self.b = name, marker_on(a), marker_on(b)
         self.length = scalar(length, "length")
         joined = "; to join two points use a spherical joint"
@@ -101,15 +99,21 @@ class Distance(Constraint):
     def places(self) -> Sequence[Marker]:
         return (self.a, self.b)
 
+    def row_unit(self, unit: Callable[[str], str]) -> str:
+        return "m"
+
     def position(self, m: Motion) -> Rows:
         gap = m.position(self.b) - m.position(self.a)
         return [("", (ca.dot(gap, gap) - self.length**2) / (2 * self.length))]
 
 
 class Coupling(Constraint):
-    """Σ c q = constant, for coordinates of joints: gears, belts, differentials."""
+    """Σ c q = constant, for coordinates of joints: gears, belts, differentials.
 
-    def __init__(self, name: str, coefficients: Mapping[str, Any], constant: Any = 0):
+    coefficients: by the names of the coordinates, {"j1": 1.0, "j2": -2.5}.
+    """
+
+    def __init__(self, name: str, coefficients: ByName, constant: Number = 0):
         self.name = name
         if not isinstance(coefficients, Mapping):
             raise ModelError(
@@ -126,6 +130,9 @@ class Coupling(Constraint):
     def joints(self) -> Sequence[str]:
         return tuple(self.coefficients)
 
+    def coupled(self) -> tuple[Mapping[str, SX], SX] | None:
+        return self.coefficients, self.constant
+
     def position(self, m: Motion) -> Rows:
         return [
             (
@@ -138,15 +145,21 @@ class Coupling(Constraint):
 
 
 class Servo(Constraint):
-    """A coordinate as a known function of time; its multiplier is the effort that the drive
-    supplies."""
+    """A ``coordinate`` has a ``value``, a number or a function of time; its multiplier is the
+    effort that the drive supplies.
+    """
 
-    def __init__(self, name: str, coordinate: str | Joint, value: Any):
-        self.name, self.target = name, str(getattr(coordinate, "name", coordinate))
+    is_servo = True
+
+    def __init__(self, name: str, coordinate: Coordinate, value: Number):
+        self.name, self.target = name, coordinate_name(coordinate)
         self.value = scalar(value, "value")
 
     def joints(self) -> Sequence[str]:
         return (self.target,)
+
+    def row_unit(self, unit: Callable[[str], str]) -> str:
+        return unit(self.target)
 
     def position(self, m: Motion) -> Rows:
         return [("", m.coordinate(self.target, near=self.value) - self.value)]
@@ -154,14 +167,19 @@ class Servo(Constraint):
 
 class Expression(Constraint):
     """The user's own rows: exactly one of ``position``, ``velocity``, ``acceleration``, a function
-    of the motion."""
+    of the motion.
+
+    position: must not use velocities.
+    velocity: linear in the speeds or not.
+    acceleration: linear in the accelerations.
+    """
 
     def __init__(
         self,
         name: str,
-        position: Callable[[Motion], Any] | None = None,
-        velocity: Callable[[Motion], Any] | None = None,
-        acceleration: Callable[[Motion], Any] | None = None,
+        position: MotionFunction | None = None,
+        velocity: MotionFunction | None = None,
+        acceleration: MotionFunction | None = None,
     ):
         levels: dict[Level, Any] = {
             "position": position,

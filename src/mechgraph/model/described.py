@@ -8,7 +8,6 @@ without a word of their own, a user's classes, too.
 from __future__ import annotations
 
 import inspect
-import warnings
 from abc import ABCMeta
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import cache
@@ -21,6 +20,7 @@ from casadi import SX
 from scipy.spatial.transform import Rotation
 
 from ..pickling import Picklable
+from .fields import Field, fields_of
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -58,17 +58,18 @@ def _signature(cls: type) -> inspect.Signature:
 class Described(Picklable, metaclass=_Sealing):
     """Base of bodies, markers, joints, forces, constraints, surfaces: a value, made once."""
 
+    field: ClassVar[Field] = Field("object")  # of an argument that is one
     _given: Mapping[str, Any]  # the arguments as given, by name
-    _renamed: ClassVar[dict[str, str]] = {}  # methods that subclasses may know by an earlier word
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        for old, new in cls._renamed.items():
-            if old in cls.__dict__:
-                warnings.warn(
-                    f"{cls.__name__}.{old} is now called {new}", DeprecationWarning, stacklevel=2
-                )
-                setattr(cls, new, cls.__dict__[old])
+    def with_places(self, place: Callable[[Any], Any]) -> Self:
+        """The same with each of its places looked up, where names were given."""
+        fields = fields_of(type(self))
+        found = {
+            key: place(value)
+            for key, value in self._given.items()
+            if fields[key].kind == "place" and isinstance(value, str)
+        }
+        return type(self)(**{**self._given, **found}) if found else self
 
     def __setattr__(self, name: str, value: Any) -> None:
         if "_given" in self.__dict__:

@@ -19,14 +19,14 @@ from .described import Record, canonical
 from .element import Element
 from .forces import Force
 from .joints import Joint
-from .looks import Look
 from .speeds import Speed
+from .visuals import Visual
 
 if TYPE_CHECKING:
     from ..equations import Equations
     from ..motion.motion import Motion
     from ..motion.topology import Topology
-    from .unit import Unit
+    from .subsystem import Unit
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,7 +64,7 @@ class Description(Picklable):
     plane: str | None = None  # "xy", "yz" or "zx", if it moves in a plane
     speeds: Mapping[str, Speed] = field(default_factory=lambda: Record({}))
     # by body, where a file tells it; not part of what was said
-    looks: Mapping[str, tuple[Look, ...]] = field(default_factory=lambda: Record({}))
+    visuals: Mapping[str, tuple[Visual, ...]] = field(default_factory=lambda: Record({}))
     # kept for all who ask; not part of what was said
     derived: dict[Any, Any] = field(init=False, default_factory=dict)
 
@@ -146,7 +146,7 @@ class Description(Picklable):
         counts = (
             f"{len(store)} {kind}"
             for kind, store in vars(self).items()
-            if isinstance(store, Record) and kind not in ("defaults", "looks") and len(store)
+            if isinstance(store, Record) and kind not in ("defaults", "visuals") and len(store)
         )
         return f"<Description of {self.name!r}: {', '.join(counts) or 'nothing yet'}>"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import casadi as ca
 from casadi import SX
@@ -11,9 +11,10 @@ from casadi import SX
 from ..errors import ModelError
 from ..vectors import scalar
 from .element import Action, Effort
+from .fields import Law, Number
 from .forces import Force, evaluate
-from .joints import Joint
-from .limits import Limit
+from .joints import Coordinate, coordinate_name
+from .parameter_checks import Limit
 
 if TYPE_CHECKING:
     from ..motion.motion import Motion
@@ -27,20 +28,26 @@ class Drive(Force):
     within ± ``effort``; with ``speed``, what it gives along the motion falls from ``effort`` at
     standstill to nothing at that speed: at most effort · min(1, max(0, 1 − ẋ/speed)), at least
     −effort · min(1, max(0, 1 + ẋ/speed)).
+
+    value: an effort: a number, an expression, an input, or a function of the motion.
+    position, stiffness, damping: a position to be held, a number or a function of time, by
+        stiffness (position − x) and damping times the rate of that.
+    effort: the largest, either way; without limit if it is not given.
+    speed: at which nothing is left of ``effort`` along the motion; it falls to that on a line.
     """
 
     def __init__(
         self,
         name: str,
-        coordinate: str | Joint,
-        value: Any = 0,
-        position: Any = None,
-        stiffness: Any = 0,
-        damping: Any = 0,
-        effort: Any = None,
-        speed: Any = None,
+        coordinate: Coordinate,
+        value: Law = 0,
+        position: Number | None = None,
+        stiffness: Number = 0,
+        damping: Number = 0,
+        effort: Number | None = None,
+        speed: Number | None = None,
     ) -> None:
-        self.name, self.coordinate = name, str(getattr(coordinate, "name", coordinate))
+        self.name, self.coordinate = name, coordinate_name(coordinate)
         self.value = value if callable(value) else scalar(value, "value")
         self.position = None if position is None else scalar(position, "position")
         self.stiffness, self.damping = scalar(stiffness, "stiffness"), scalar(damping, "damping")

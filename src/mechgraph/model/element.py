@@ -3,18 +3,19 @@ they act."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from casadi import SX
 
 from .bodies import Marker
 from .described import Described
-from .limits import Limit
+from .parameter_checks import Limit
 
 if TYPE_CHECKING:
     from ..motion.motion import Motion
+    from .contact.surfaces import Surface
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +37,7 @@ class Effort:
 
 
 Action = Wrench | Effort
+Drawn = Literal["line", "spring", "nothing"]
 
 
 class Element(Described):
@@ -46,8 +48,14 @@ class Element(Described):
     limits: Sequence[Limit] = ()  # of its numbers
     passive: bool = False  # True if its non-conservative actions only take energy (dampers)
 
+    joint_option: str = ""  # option of a joint that it comes from: "limits", "friction", …
     switched: bool = False  # True if a simulation switches its rows on and off
-    drawn: bool = True  # as a line, if it is between two places
+    idle: str = ""  # what is said of rows that are switched where they hold nothing
+    sticks: bool = False  # True if it is dry friction: it has no slope where it stands
+    is_servo: bool = False  # True if its multiplier is the effort of a drive
+    is_passable: bool = False  # True if what it holds apart may come out on the other side
+    measures: Mapping[str, str] = {}  # methods that measure the motion, and the units of these
+    drawn_as: Drawn = "line"  # between two places
     counts_turns: bool = False  # True if it is a force that asks for angles of its own, with turns
 
     @classmethod
@@ -81,11 +89,53 @@ class Element(Described):
     def spans(self) -> Sequence[tuple[Marker, Marker]]:
         """Pairs of places between which it is drawn; by default its two places, if it has two."""
         places = self.places()
-        return [(places[0], places[1])] if self.drawn and len(places) == 2 else []
+        return [(places[0], places[1])] if self.drawn_as != "nothing" and len(places) == 2 else []
+
+    def surfaces(self) -> Sequence[Surface]:
+        """Surfaces that it holds apart or together."""
+        return ()
+
+    def pins(self) -> Sequence[tuple[Marker, SX]]:
+        """Places that are hinged by it, and their axes there."""
+        return ()
+
+    def force_axis(self, m: Motion) -> SX | None:
+        """The direction along which it has one force F and one torque M."""
+        return None
+
+    def row_unit(self, unit: Callable[[str], str]) -> str:
+        """The unit of its row, from those of coordinates; its multiplier times the row is an
+        energy."""
+        return ""
+
+    def coordinate_ends(self) -> tuple[str, Mapping[str, SX]] | None:
+        """The coordinate that it stops, and where: "low", "high"."""
+        return None
+
+    def coupled(self) -> tuple[Mapping[str, SX], SX] | None:
+        """Coefficients c and the constant, if it states Σ c q = constant."""
+        return None
+
+    def joint_properties(self) -> tuple[str, Mapping[str, Any]] | None:
+        """The coordinate of the joint that it is built into, and what formats for robots say of it
+        there: stiffness, damping, rest, armature, limits, friction."""
+        return None
+
+    def moving(self, m: Motion) -> SX:
+        """At least one where it is known whether it sticks or slides."""
+        return SX(1)
+
+    def reserve(self, m: Motion) -> SX:
+        """How much deeper it could be pressed in before that is half of the way through."""
+        return SX(0, 1)
 
     def parts(self) -> Sequence[Any]:
         """Elements that come along with it."""
         return ()
+
+    def own_coordinates(self) -> Mapping[str, str]:
+        """Coordinates that come along with it, each of a frame without mass: the names of both."""
+        return {}
 
     def rotors(self) -> Sequence[tuple[str, SX]]:
         """Coordinates of joints with an inertia J that turns with each and with nothing else: it

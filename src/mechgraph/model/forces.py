@@ -10,7 +10,7 @@ short name on ``System``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -20,17 +20,20 @@ from ..arguments import choice
 from ..errors import ModelError
 from ..tables.table import Table
 from ..vectors import column, scalar
-from .bodies import Body, Marker, marker_on
-from .element import Action, Effort, Element, Wrench
-from .limits import Limit
+from .bodies import Marker, Place, marker_on
+from .element import Action, Drawn, Effort, Element, Wrench
+from .fields import Law, Number, Numbers
+from .joints import Coordinate, coordinate_name
+from .parameter_checks import Limit
 
 if TYPE_CHECKING:
     from ..motion.motion import Motion
-    from .joints import Joint
 
 
 class Force(Element):
     """Base of all forces."""
+
+    drawn_as: Drawn = "spring"
 
 
 def evaluate(value: Any, m: Motion, size: int, what: str) -> SX:
@@ -57,18 +60,22 @@ def _spring_energy(stiffness: SX | Table, x: SX) -> SX:
 
 class SpringDamper(Force):
     """Spring and damper on the line between two points: F = k (l − length) + c l̇, pulling them
-    together. A table as ``stiffness`` is the spring's force over l − length."""
+    together.
+
+    stiffness: k, or a table (``mg.table``) of the spring's force over l − length.
+    damping, length: c, and the length of the spring without force.
+    """
 
     passive = True
 
     def __init__(
         self,
         name: str,
-        a: Body | Marker,
-        b: Body | Marker,
-        stiffness: Any = 0,
-        damping: Any = 0,
-        length: Any = 0,
+        a: Place,
+        b: Place,
+        stiffness: Number | Table = 0,
+        damping: Number = 0,
+        length: Number = 0,
     ):
         self.name, self.a, self.b = name, marker_on(a), marker_on(b)
         self.stiffness = _stiffness(stiffness, "stiffness")
@@ -117,10 +124,17 @@ class JointSpring(Force):
     table as ``stiffness`` is the effort over x − rest."""
 
     word = "spring and damper"
+    joint_option = "stiffness"
     passive = True
 
     def __init__(
-        self, name: str, joint: str, count: int, stiffness: Any = 0, damping: Any = 0, rest: Any = 0
+        self,
+        name: str,
+        joint: str,
+        count: int,
+        stiffness: Any = 0,
+        damping: Numbers = 0,
+        rest: Numbers = 0,
     ):
         self.name, self.joint = name, joint
         given = stiffness if isinstance(stiffness, (list, tuple)) else [stiffness]
@@ -135,6 +149,10 @@ class JointSpring(Force):
 
     def joints(self) -> Sequence[str]:
         return (self.joint,)
+
+    def joint_properties(self) -> tuple[str, Mapping[str, Any]] | None:
+        laws = {"stiffness": self.stiffness, "damping": self.damping, "rest": self.rest}
+        return self.joint, laws
 
     def potential(self, m: Motion) -> SX:
         if not self.tabled and self.stiffness.is_zero():
@@ -172,8 +190,9 @@ class Rotor(Force):
     motor's rotor times the square of its gear's ratio. It exerts −J ẍ."""
 
     word = "armature"
+    joint_option = "armature"
 
-    def __init__(self, name: str, coordinate: str, inertia: Any) -> None:
+    def __init__(self, name: str, coordinate: str, inertia: Number) -> None:
         self.name, self.coordinate = name, coordinate
         self.inertia = scalar(inertia, "armature")
         self.limits = [Limit("armature", self.inertia, positive=False)]
@@ -183,6 +202,9 @@ class Rotor(Force):
 
     def rotors(self) -> Sequence[tuple[str, SX]]:
         return ((self.coordinate, self.inertia),)
+
+    def joint_properties(self) -> tuple[str, Mapping[str, Any]] | None:
+        return self.coordinate, {"armature": self.inertia}
 
 
 def _each(value: Any, count: int, what: str) -> SX:
@@ -196,10 +218,13 @@ class JointTorque(Force):
     or a function of m.
 
     For a joint with several speeds, name one (``"wrist.first"``) or give one value for each speed.
+
+    joint: the joint, or one of its coordinates ("wrist.first").
+    value: a number, an expression, an input, or a function of the motion; one for each speed.
     """
 
-    def __init__(self, name: str, joint: str | Joint, value: Any):
-        self.name, self.joint, self.value = name, str(getattr(joint, "name", joint)), value
+    def __init__(self, name: str, joint: Coordinate, value: Law):
+        self.name, self.joint, self.value = name, coordinate_name(joint), value
         if not callable(value) and not hasattr(value, "__len__"):
             self.value = scalar(value, "torque")
 
@@ -213,9 +238,13 @@ class JointTorque(Force):
 
 class PointForce(Force):
     """A force at a marker; components in the world (``frame="world"``) or in the marker
-    (``frame="body"``)."""
+    (``frame="body"``).
 
-    def __init__(self, name: str, at: Body | Marker, value: Any, frame: str = "world"):
+    value: three numbers or expressions, or a function of the motion that returns them.
+    frame: "world" for components in the world, "body" for those in the marker or body.
+    """
+
+    def __init__(self, name: str, at: Place, value: Law, frame: str = "world"):
         self.name, self.at = name, marker_on(at)
         self.frame = choice("frame", frame, ("world", "body"), ModelError)
         self.value: Any = value if isinstance(value, Callable) else column(value, 3, "force")  # type: ignore[arg-type]
@@ -232,7 +261,7 @@ class PointForce(Force):
 
 
 class BodyTorque(PointForce):
-    """A free torque on a body."""
+    """A free torque on a body; ``value`` and ``frame`` as for ``force``."""
 
     def nonconservative(self, m: Motion) -> list[Action]:
         return [Wrench(self.at, SX.zeros(3), self._vector(m))]

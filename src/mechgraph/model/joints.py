@@ -21,7 +21,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 import casadi as ca
 from casadi import SX
@@ -29,9 +29,10 @@ from casadi import SX
 from ..arguments import choice
 from ..errors import ModelError
 from ..vectors import angle_about, axis, normals, quaternion_of, scalar, vee
-from .bodies import ORIGIN, Body, Marker, Vector, marker_on
+from .bodies import ORIGIN, Body, Marker, marker_on
 from .described import Described
-from .limits import Limit, NotZero, Perpendicular
+from .fields import Axis, Field, Number, Orientation, Vector
+from .parameter_checks import Limit, NotZero, Perpendicular
 from .transitions import Ball, Rotation, Screw, Transition, Translation
 
 Rows = list[tuple[str, SX]]
@@ -41,7 +42,6 @@ class JointKind(Described):
     """How a joint moves; see the questions at the top of this file."""
 
     # False: no closing equations of its own, so a cut joint of this kind carries its coordinates
-    _renamed: ClassVar[dict[str, str]] = {"aligned": "orientation_sign"}
     closes = True
     limits: Sequence[Limit] = ()  # of its numbers
 
@@ -100,9 +100,9 @@ def _same_axes(R: SX) -> Rows:
 
 
 class Revolute(JointKind):
-    """One rotation about ``axis``."""
+    """One rotation about ``axis``, given in the joint's frame; its coordinate is ``name``."""
 
-    def __init__(self, axis: Any = "z") -> None:
+    def __init__(self, axis: Axis = "z") -> None:
         self.e = _axis(axis)
 
     def transitions(self) -> list[Transition]:
@@ -122,9 +122,9 @@ class Revolute(JointKind):
 
 
 class Prismatic(JointKind):
-    """One translation along ``axis``."""
+    """One translation along ``axis``, given in the joint's frame; its coordinate is ``name``."""
 
-    def __init__(self, axis: Any = "z") -> None:
+    def __init__(self, axis: Axis = "z") -> None:
         self.e = _axis(axis)
 
     def transitions(self) -> list[Transition]:
@@ -141,9 +141,9 @@ class Prismatic(JointKind):
 
 
 class Cylindrical(JointKind):
-    """Rotation (``.angle``) about and translation (``.shift``) along one ``axis``."""
+    """Rotation (``name.angle``) about and translation (``name.shift``) along one ``axis``."""
 
-    def __init__(self, axis: Any = "z") -> None:
+    def __init__(self, axis: Axis = "z") -> None:
         self.e = _axis(axis)
 
     def transitions(self) -> list[Transition]:
@@ -162,7 +162,7 @@ class Cylindrical(JointKind):
 class ScrewJoint(JointKind):
     """Rotation about ``axis`` with ``pitch`` metres of advance for each radian."""
 
-    def __init__(self, pitch: Any, axis: Any = "z") -> None:
+    def __init__(self, pitch: Number, axis: Axis = "z") -> None:
         self.e, self.pitch = _axis(axis), scalar(pitch, "pitch")
         self.limits = [NotZero("pitch", self.pitch, hint="; use a revolute joint")]
 
@@ -189,10 +189,11 @@ class ScrewJoint(JointKind):
 
 
 class Universal(JointKind):
-    """Rotation (``.first``) about ``axis`` of the parent, then (``.second``) about ``second_axis``
-    of the child."""
+    """Rotation (``name.first``) about ``axis`` of the parent, then (``name.second``) about
+    ``second_axis`` of the child, which is perpendicular to it.
+    """
 
-    def __init__(self, axis: Any = "x", second_axis: Any = "y") -> None:
+    def __init__(self, axis: Axis = "x", second_axis: Axis = "y") -> None:
         self.e1, self.e2 = _axis(axis), _axis(second_axis)
         what = "axis and second_axis of a universal joint"
         self.limits = [Perpendicular(what, ca.dot(self.e1, self.e2))]
@@ -218,14 +219,14 @@ class Universal(JointKind):
 
 
 class Planar(JointKind):
-    """Two translations across and a rotation (``.angle``) about the normal ``axis``.
+    """Two translations across and a rotation (``name.angle``) about the normal ``axis``.
 
-    The translations have the names of the axes that they go along: ``.x`` and ``.y`` for the normal
-    z, ``.y`` and ``.z`` for x, ``.z`` and ``.x`` for y (in this order, the other way round for -z,
-    -x, -y), ``.first`` and ``.second`` for a slanted one.
+    The translations are called after the axes that they go along: ``name.x``, ``name.y`` for the
+    normal z, ``name.y``, ``name.z`` for x, ``name.z``, ``name.x`` for y (in this order, the other
+    way round for -z, -x, -y); ``name.first``, ``name.second`` for a slanted one.
     """
 
-    def __init__(self, axis: Any = "z") -> None:
+    def __init__(self, axis: Axis = "z") -> None:
         self.e = _axis(axis)
         names = self._letters()
         self.names = ("first", "second") if names is None else (names[0], names[1])
@@ -258,10 +259,11 @@ def _unit(letter: str) -> SX:
 
 
 class PinInSlot(JointKind):
-    """A pin that slides along a ``slot`` of the parent (``.shift``) and turns in it (``.angle``)
-    about its ``axis``, across the slot."""
+    """A pin that slides (``name.shift``) along a ``slot`` of the parent and turns in it
+    (``name.angle``) about ``axis``, across the slot.
+    """
 
-    def __init__(self, slot: Any = "x", axis: Any = "z") -> None:
+    def __init__(self, slot: Axis = "x", axis: Axis = "z") -> None:
         self.along, self.e = _axis(slot), _axis(axis)
         what = "slot and axis of a pin in a slot"
         self.limits = [Perpendicular(what, ca.dot(self.along, self.e))]
@@ -281,8 +283,9 @@ class PinInSlot(JointKind):
 
 
 class Spherical(JointKind):
-    """Any rotation: quaternion ``.q0`` … ``.q3``, speeds ``.wx``, ``.wy``, ``.wz`` in the child's
-    joint axes."""
+    """Any rotation: a quaternion ``name.q0`` … ``name.q3``, speeds ``name.wx``, ``name.wy``,
+    ``name.wz`` in the child's joint axes.
+    """
 
     def transitions(self) -> list[Transition]:
         return [Ball("")]
@@ -301,8 +304,9 @@ class Spherical(JointKind):
 
 
 class Free(JointKind):
-    """All six freedoms: ``.x``, ``.y``, ``.z`` in the parent's joint axes, then a rotation as in
-    spherical."""
+    """All six freedoms: ``name.x``, ``name.y``, ``name.z`` in the parent's joint axes, then a
+    rotation as in ``spherical``.
+    """
 
     def transitions(self) -> list[Transition]:
         return [*(Translation(letter, axis(letter)) for letter in "xyz"), Ball("")]
@@ -318,7 +322,7 @@ class Free(JointKind):
 
 
 class Fixed(JointKind):
-    """No freedom."""
+    """No freedom: parent and child move as one."""
 
     def transitions(self) -> list[Transition]:
         return []
@@ -372,6 +376,15 @@ class Chain(JointKind):
         return ca.trace(R)
 
 
+def chain_or_kind(transitions: Sequence[Transition] | JointKind) -> JointKind:
+    """The general joint: a chain of transitions from parent to child.
+
+    transitions: a list of ``mg.rot``, ``mg.move``, ``mg.screw`` and ``mg.ball``; or a kind of one's
+        own.
+    """
+    return transitions if isinstance(transitions, JointKind) else Chain(transitions)
+
+
 class Joint(Described):
     """An edge of the graph: the frame ``parent`` and the frame ``child`` joined by a ``kind``.
 
@@ -379,6 +392,8 @@ class Joint(Described):
     on the child. ``cut`` tells the spanning tree: True cuts the joint, False keeps it, None leaves
     the choice.
     """
+
+    field: ClassVar[Field] = Field("joint")
 
     def __init__(
         self,
@@ -389,9 +404,9 @@ class Joint(Described):
         cut: bool | None = None,
         *,
         at: Vector = ORIGIN,
-        orientation: Any = None,
+        orientation: Orientation = None,
         child_at: Vector = ORIGIN,
-        child_orientation: Any = None,
+        child_orientation: Orientation = None,
     ) -> None:
         self.name, self.kind = name, kind
         self.parent = _placed(f"{name}:parent", parent, at, orientation)
@@ -437,6 +452,18 @@ class Joint(Described):
 
     def _full(self, local: list[str], prime: str) -> list[str]:
         return [self.name + prime] if len(local) == 1 else [f"{self.name}.{name}" for name in local]
+
+
+Coordinate: TypeAlias = Annotated[str | Joint, Field("coordinate")]
+"""The name of a joint's coordinate, or a joint."""
+
+JointOrName: TypeAlias = Annotated[Joint | str, Field("joint")]
+"""A joint; in calls of a system and in files also its name."""
+
+
+def coordinate_name(coordinate: Coordinate) -> str:
+    """The name of a coordinate; of a joint, its own, which stands for all that it has."""
+    return str(getattr(coordinate, "name", coordinate))
 
 
 def _placed(name: str, place: Body | Marker, at: Vector, turned: Any) -> Marker:

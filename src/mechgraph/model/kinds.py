@@ -19,6 +19,7 @@ from .contact.rolling import KnifeEdge, Rolling, Sliding
 from .drives import Drive
 from .elements import kinds as machine
 from .forces import BodyTorque, Force, JointTorque, PointForce, SpringDamper
+from .joint_limits import Backlash
 from .joints import (
     Cylindrical,
     Fixed,
@@ -32,7 +33,6 @@ from .joints import (
     Spherical,
     Universal,
 )
-from .stops import Backlash
 
 JOINTS: dict[str, type[JointKind]] = {
     "revolute": Revolute,
@@ -75,6 +75,3 @@ CONSTRAINTS: dict[str, type[Constraint]] = {
     "fixed_servo_joint": FixedServoJoint,
     **machine.CONSTRAINTS,
 }
-
-for _word, _kind in (*FORCES.items(), *CONSTRAINTS.items()):
-    _kind.word = _word

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from casadi import SX
 
 from ..arguments import is_name
 from ..errors import ModelError, blamed, shown
-from ..vectors import NO_NUMBER, has_nan, scalar
+from ..graph.expressions import has_nan
+from ..vectors import NO_NUMBER, scalar
 from .described import Described
+from .fields import MotionFunction
 
 if TYPE_CHECKING:
     from ..motion.motion import Motion
@@ -20,9 +21,7 @@ class Speed(Described):
     """A quantity of the motion, linear in the joints' speeds, that is a variable in the place of
     one of them."""
 
-    def __init__(
-        self, name: str, value: Callable[[Motion], Any], replaces: str | None = None
-    ) -> None:
+    def __init__(self, name: str, value: MotionFunction, replaces: str | None = None) -> None:
         if not callable(value):
             raise ModelError(
                 "it must be a function of the motion, such as "

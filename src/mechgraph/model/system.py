@@ -3,12 +3,12 @@ and computes nothing."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import casadi as ca
 import numpy as np
@@ -16,28 +16,26 @@ from casadi import SX
 
 from .. import door
 from ..arguments import name_of
-from ..errors import ModelError, blamed, unknown
+from ..errors import ModelError, unknown
 from ..pickling import Picklable
 from ..vectors import column, scalar, symbol
-from . import kinds
-from .bodies import Body, Marker, Number, Vector, marker_on
+from .bodies import Body, Marker, Place, marker_on
+from .builder_calls import builder_call, check_answers
 from .constraints import Constraint
-from .described import Record
+from .described import Described, Record
 from .description import Description
 from .element import Element
-from .elements.words import ElementWords
-from .fittings import FITTINGS, fittings, is_pin
-from .forces import Force, JointSpring
-from .joints import Free, Joint, JointKind, Planar
-from .looks import Look
+from .element_methods import ElementMethods
+from .elements.rope import Pulley
+from .fields import ByName, Field, MotionFunction, Number, Orientation, Vector
+from .forces import Force
+from .joint_options import JointOptions, fittings, is_pin
+from .joints import Free, Joint, JointKind, Planar, Prismatic
 from .planar import NORMALS, read_plane
-from .sentences import DEFAULTS, JointOptions, check_answers, sentence
 from .speeds import Speed
-from .stops import Backlash
-from .transitions import Ball
-from .unit import Unit, gravity_told, outer_numbers
+from .subsystem import Unit, gravity_told, outer_numbers
 from .validation import problems, unreached
-from .words import Added, Place
+from .visuals import Visual
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,10 +45,12 @@ if TYPE_CHECKING:
     from ..motion.particles import Particle
     from ..motion.topology import Topology
 
+Added = TypeVar("Added", bound=Force | Constraint)
+
 SHARED = {"body", "joint"}  # kinds whose names the context tells apart
 
 
-class System(ElementWords, Picklable):
+class System(ElementMethods, Picklable):
     """A mechanism: bodies are vertices, joints are edges; forces, constraints, inputs and
     parameters hang on them.
 
@@ -91,7 +91,7 @@ class System(ElementWords, Picklable):
         self._outputs: dict[str, Callable[[Motion], Any]] = {}
         self._units: dict[str, Unit] = {}
         self._speeds: dict[str, Speed] = {}
-        self._looks: dict[str, tuple[Look, ...]] = {}  # by body
+        self._visuals: dict[str, tuple[Visual, ...]] = {}  # by body
         self._names: dict[str, set[str]] = {"ground": {"body"}}  # kinds that have the name
         self._snapshot: Description | None = None
         self.left_out: tuple[str, ...] = ()  # of another program's file that it was read from
@@ -125,7 +125,7 @@ class System(ElementWords, Picklable):
 
     # --- numbers with a name ----------------------------------------------------------------------
 
-    @sentence("parameter")
+    @builder_call("parameter")
     def parameter(self, name: str, value: float) -> SX:
         """A named number that can be changed after derivation; usable in any number of the model.
 
@@ -141,15 +141,15 @@ class System(ElementWords, Picklable):
         self._parameters[name], self._defaults[name] = symbol(name), float(number)
         return self._parameters[name]
 
-    @sentence("input")
+    @builder_call("input")
     def input(self, name: str) -> SX:
         """A named signal from outside, zero unless a study is told otherwise."""
         self._claim(name, "input")
         self._inputs[name] = symbol(name)
         return self._inputs[name]
 
-    @sentence("output")
-    def output(self, name: str, value: Callable[[Motion], Any]) -> None:
+    @builder_call("output")
+    def output(self, name: str, value: MotionFunction) -> None:
         """A quantity of the user's own, a function of the motion; results carry it under
         ``name``."""
         if not callable(value):
@@ -159,10 +159,8 @@ class System(ElementWords, Picklable):
         self._claim(name, "output")
         self._outputs[name] = value
 
-    @sentence("speed")
-    def speed(
-        self, name: str, value: Callable[[Motion], Any], replaces: str | None = None
-    ) -> Speed:
+    @builder_call("speed")
+    def speed(self, name: str, value: MotionFunction, replaces: str | None = None) -> Speed:
         """A speed of the user's own choice (a quasi-velocity), in the place of a joint's speed.
 
         value: a function of the motion, linear in the joints' speeds, such as
@@ -177,7 +175,7 @@ class System(ElementWords, Picklable):
 
     # --- vertices ---------------------------------------------------------------------------------
 
-    @sentence("body")
+    @builder_call("body")
     def body(
         self,
         name: str,
@@ -206,7 +204,7 @@ class System(ElementWords, Picklable):
             inertia = (inertia,) * 3
         return self._add_body(Body(name, mass, com, inertia, inertia_about, allow_unphysical))
 
-    @sentence("body")
+    @builder_call("body")
     def frame(self, name: str) -> Body:
         """A body without mass: an intermediate frame between joints."""
         return self._add_body(Body(name))
@@ -216,9 +214,9 @@ class System(ElementWords, Picklable):
         self._bodies[body.name] = body
         return body
 
-    @sentence("marker")
+    @builder_call("marker")
     def marker(
-        self, name: str, body: Place, at: Vector = (0, 0, 0), orientation: Any = None
+        self, name: str, body: Place, at: Vector = (0, 0, 0), orientation: Orientation = None
     ) -> Marker:
         """A named frame fixed on a body, or on another marker.
 
@@ -236,27 +234,29 @@ class System(ElementWords, Picklable):
         self, name: str, parent: Place, child: Place, kind: JointKind, options: JointOptions
     ) -> Joint:
         """The joint, and what its options hang on it: a spring, stops, …"""
-        given: dict[str, Any] = dict(options)
-        spring = [
-            given.pop(key, DEFAULTS[key]) for key in ("stiffness", "damping", "rest", "backlash")
-        ]
-        built = {option: given.pop(option, None) for option in FITTINGS}
-        floats = is_pin(built) and given.get("cut") is not True
-        if floats and given.get("cut") is False:
+        floats, cut = is_pin(options.friction), options.cut
+        if floats and cut is False:
             raise ModelError(
                 "friction with radius= needs the reaction as a multiplier; leave cut=False out"
             )
-        cut = {"cut": True} if floats else {}
-        joint = Joint(name, self._known(parent), self._known(child), kind, **given | cut)
+        joint = Joint(
+            name,
+            self._known(parent),
+            self._known(child),
+            kind,
+            True if floats else cut,
+            at=options.at,
+            orientation=options.orientation,
+            child_at=options.child_at,
+            child_orientation=options.child_orientation,
+        )
         if joint.parent.body is joint.child.body:
             raise ModelError(f"joins body {joint.child.body.name!r} to itself")
-        unsprung = _is_zero(spring[0]) and _is_zero(spring[1]) and spring[3] is None
-        sprung = None if unsprung else _spring(joint, *spring)
-        hung = [*(() if sprung is None else (sprung,)), *fittings(joint, built)]
+        hung = [*fittings(joint, options)]
         self._claim(name, "joint")
         self._joints[name] = joint
         if floats:
-            self._join(f"{name} loose", parent, child, self._loose, {})
+            self._join(f"{name} loose", parent, child, self._loose, JointOptions())
         for element in hung:
             self.add(element)
         return joint
@@ -270,32 +270,43 @@ class System(ElementWords, Picklable):
         """Hang a force or constraint (of one's own class, too) on the graph."""
         if not isinstance(element, (Force, Constraint)):
             raise ModelError(f"add() takes a Force or a Constraint, got {element!r}")
+        if element.parts() or element.own_coordinates():  # all of them, or nothing
+            trial = copy(self)
+            trial._hang(element)
+            self._adopt(trial)
+        else:
+            self._hang(element)
+        return element
+
+    def _hang(self, element: Force | Constraint) -> None:
         silent = isinstance(element, Force)  # it answers to no name without a colon
         self._claim(getattr(element, "name", None), element.kind(), silent)
-        for name in element.parameters():
-            self._claim(name, "parameter")
         for name, own in element.parameters().items():
+            self._claim(name, "parameter")
             self._parameters[name], self._defaults[name] = own, 0.0
         store: dict[str, Any] = (
             self._constraints if isinstance(element, Constraint) else self._forces
         )
         store[element.name] = element
         for part in element.parts():
-            self.add(part)
-        return element
+            self._hang(part)
+        for coordinate, frame in element.own_coordinates().items():
+            if coordinate not in self._joints:  # a file says them first
+                along = Prismatic((self.plane or "x")[0])
+                self._join(coordinate, self.ground, self.frame(frame), along, JointOptions())
 
     # --- systems inside of this one ---------------------------------------------------------------
 
-    @sentence("place")
+    @builder_call("place")
     def place(
         self,
         name: str,
         system: System | Description,
         at: Vector = (0, 0, 0),
-        orientation: Any = None,
+        orientation: Orientation = None,
         on: Place | None = None,
-        parameters: Mapping[str, Number] | None = None,
-        inputs: Mapping[str, Number] | None = None,
+        parameters: ByName | None = None,
+        inputs: ByName | None = None,
     ) -> Unit:
         """A system as a part of this one, as it is now: its ``arm`` is ``name.arm`` here.
 
@@ -350,8 +361,10 @@ class System(ElementWords, Picklable):
             self.add(element)
         for key, value in unit.outputs.items():
             self.output(unit.called(key), value)
-        self._looks |= {
-            unit.called(body): look for body, look in inside.looks.items() if body in inside.bodies
+        self._visuals |= {
+            unit.called(body): look
+            for body, look in inside.visuals.items()
+            if body in inside.bodies
         }
         return unit
 
@@ -360,43 +373,6 @@ class System(ElementWords, Picklable):
         if isinstance(value, SX):
             return value
         return self.input(name) if value is None else self.parameter(name, value)
-
-    if not TYPE_CHECKING:  # a type checker knows the words of this package only
-
-        def __getattr__(self, word: str) -> Callable[..., Any]:
-            if word in kinds.JOINTS:
-                return lambda *arguments, **options: self._join_kind(
-                    kinds.JOINTS[word], *arguments, **options
-                )
-            if word in kinds.FORCES or word in kinds.CONSTRAINTS:
-                make = {**kinds.FORCES, **kinds.CONSTRAINTS}[word]
-                return lambda *arguments, **options: self._add_kind(make, *arguments, **options)
-            known = [name for name in dir(type(self)) if not name.startswith("_")]
-            raise AttributeError(f"System: {unknown('word', word, known)}")
-
-    def _join_kind(
-        self, make: type[JointKind], name: str, parent: Place, child: Place, **options: Any
-    ) -> Joint:
-        """A joint of a kind that is listed, but has no method: its own arguments go to the kind."""
-        own = {
-            key: options.pop(key) for key in inspect.signature(make).parameters if key in options
-        }
-        with blamed(f"joint {name!r}"):
-            kind = make(**own)
-        return self.joint(name, parent, child, kind, **options)
-
-    def _add_kind(
-        self, make: type[Force | Constraint], name: str, *arguments: Any, **options: Any
-    ) -> Any:
-        """An element of a kind that is listed, but has no method; places may be given by name."""
-        with blamed(f"{make.kind()} {name!r}"):
-            bound = inspect.signature(make).bind(name, *arguments, **options)
-            for key, parameter in inspect.signature(make).parameters.items():
-                if key in bound.arguments and "Marker" in str(parameter.annotation):
-                    bound.arguments[key] = self._place(bound.arguments[key])
-                elif key in bound.arguments:
-                    bound.arguments[key] = self._surface(bound.arguments[key])
-            return self.add(make(*bound.args, **bound.kwargs))
 
     # --- what has been said so far ----------------------------------------------------------------
 
@@ -480,7 +456,7 @@ class System(ElementWords, Picklable):
                 units=Record(self._units),
                 plane=self.plane,
                 speeds=Record(self._speeds),
-                looks=Record(self._looks),
+                visuals=Record(self._visuals),
             )
         return self._snapshot
 
@@ -581,30 +557,24 @@ class System(ElementWords, Picklable):
             raise ModelError(unknown("body or marker", place, known))
         return known[place]
 
-    def _place(self, place: Place) -> Marker:
-        return marker_on(self._known(place))
+    def _argument(self, field: Field, value: Any) -> Any:
+        """An argument of an element, with what is meant where names are given."""
+        if field.kind == "place":
+            return marker_on(self._known(value))
+        if field.kind == "joint":
+            return self._joint(value)
+        if field.item is not None and isinstance(value, (list, tuple)):
+            return [self._argument(field.item, each) for each in value]
+        if field.kind == "node" and not isinstance(value, Pulley):
+            return marker_on(self._known(value))
+        return value.with_places(self._known) if isinstance(value, Described) else value
 
-
-def _spring(
-    joint: Joint, stiffness: Any, damping: Any, rest: Any, play: Any
-) -> JointSpring | Backlash:
-    if any(isinstance(step, Ball) for step in joint.transitions):
-        raise ModelError(
-            "stiffness and damping in a joint need scalar coordinates; use spring_damper or "
-            "body_torque"
-        )
-    if not any(step.moves for step in joint.transitions):
-        raise ModelError("stiffness and damping need a coordinate, and this joint has none")
-    name = f"{joint.name} spring"
-    if play is not None:
-        if len(joint.coordinates) != 1:
-            raise ModelError("backlash= is of a joint with one coordinate; use backlash() for one")
-        return Backlash(name, {joint.coordinates[0]: 1}, play, stiffness, damping, rest)
-    return JointSpring(name, joint.name, len(joint.speeds), stiffness, damping, rest)
-
-
-def _is_zero(value: Any) -> bool:
-    return isinstance(value, (int, float)) and value == 0
+    def _joint(self, joint: str | Joint) -> Joint:
+        """A joint of this system, itself or by name."""
+        name = getattr(joint, "name", joint)
+        if not isinstance(name, str) or name not in self.joints:
+            raise ModelError(unknown("joint", name, self.joints))
+        return self.joints[name]
 
 
 # --- a system to be carried -----------------------------------------------------------------------

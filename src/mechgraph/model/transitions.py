@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import casadi as ca
 from casadi import SX
@@ -34,12 +34,14 @@ from ..vectors import (
     turn,
 )
 from .described import Described
+from .fields import Field
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Transition(Described):
     """One elementary step; ``amount`` is a coordinate's name or an expression."""
 
+    field: ClassVar[Field] = Field("step")
     amount: str | SX
 
     @property

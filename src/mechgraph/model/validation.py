@@ -12,7 +12,7 @@ from casadi import SX
 from ..errors import unknown
 from .description import Description
 from .element import Element
-from .limits import Limits, mass_problems
+from .parameter_checks import ParameterChecks, mass_problems
 from .planar import planar_problems
 
 
@@ -30,7 +30,7 @@ def problems(system: Description) -> Iterator[str]:
     yield from _name_problems(system)
     for element in system.elements:
         yield from _reference_problems(system, element)
-    yield from Limits(system).problems(np.array(list(system.defaults.values())))
+    yield from ParameterChecks(system).problems(np.array(list(system.defaults.values())))
     yield from planar_problems(system)
     yield from _connection_problems(system)
 

@@ -25,13 +25,15 @@ import numpy as np
 from casadi import SX
 
 from ..errors import AssemblyError, UnsupportedError
+from ..functions import on_rows
 from ..model.bodies import Marker, Massive
 from ..model.constraints import Constraint
 from ..model.description import Description
 from ..model.joints import Joint
-from ..model.limits import Check
+from ..model.parameter_checks import Check
+from ..numerics.search import search
 from ..vectors import angular_velocity, symbol
-from .motion import Motion
+from .motion import ChartMotion
 from .variables import Variables, column_of
 from .world import World
 
@@ -68,6 +70,17 @@ class Chart(ABC):
     # the user's own speeds: their indices in u, which are not speeds of joints then
     own_speeds: Mapping[str, int] = {}
     replaced: frozenset[int] = frozenset()
+    has_bodies: bool = True  # False if equations in these coordinates came from no System
+
+    @property
+    def system(self) -> Description:
+        """The description, if it has bodies and joints."""
+        if not self.has_bodies:
+            raise UnsupportedError(
+                f"{self.description.name!r} was written down without a System, so it has no bodies "
+                "and joints"
+            )
+        return self.description
 
     # --- what moves -------------------------------------------------------------------------------
 
@@ -127,9 +140,9 @@ class Chart(ABC):
         return ()
 
     @cached_property
-    def motion(self) -> Motion:
+    def motion(self) -> ChartMotion:
         """The motion as seen from outside."""
-        return Motion(self)
+        return ChartMotion(self)
 
     @cached_property
     def derived(self) -> dict[Any, Any]:
@@ -290,52 +303,52 @@ class Chart(ABC):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Coordinates and speeds of a motion in the world, of one moment or of a batch.
 
-        By search: Gauss–Newton steps on all poses at once, then speeds by least squares.
+        By search on all poses at once, then speeds by least squares.
         """
-        batch = world.position.shape[:-2]
-        times = np.broadcast_to(t, (*batch, 1)).reshape(-1, 1)
-        constants = np.broadcast_to(parameters, (*batch, len(self.symbols.p.elements())))
-        constants = constants.reshape(len(times), -1)
-        moments = zip(world.flat(), times, constants, strict=True)
-        found = [self._search(*moment) for moment in moments]
-        q, u = (np.array(part) for part in zip(*found, strict=True))
-        return q.reshape(*batch, -1), u.reshape(*batch, -1)
+        batch, bodies = world.position.shape[:-2], world.position.shape[-2]
+        count, size = int(np.prod(batch)), self.description.size
+        position, rotation = world.position.reshape(count, -1), world.rotation.reshape(count, -1)
+        moving = np.hstack([x.reshape(count, -1) for x in (world.velocity, world.angular_velocity)])
+        sizes = np.repeat([size, 1.0], [3 * bodies, 9 * bodies])
+        steps, wanted = self.spans(self.variations), np.hstack([position, rotation]) / sizes
+        times = np.broadcast_to(t, (*batch, 1)).reshape(count, 1)
+        constants = np.broadcast_to(parameters, (*batch, self.symbols.p.numel()))
+        constants = constants.reshape(count, self.symbols.p.numel())
+        poses, twists, tangent = self._world_functions
 
-    def _search(self, world: World, t: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        poses, twists = self._world_functions
-        wanted = np.concatenate([world.position.ravel(), world.rotation.ravel()])
-        random, first = np.random.default_rng(0), np.array(self.reference)
+        def rows(q: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            lanes = left[own]
+            found, J = on_rows(poses, q, times[lanes], constants[lanes])
+            return found[..., 0] / sizes - wanted[lanes], J * steps / sizes[:, None]
+
+        def move(q: np.ndarray, step: np.ndarray) -> np.ndarray:
+            (T,) = on_rows(tangent, q)
+            return self.normalized(q + (T @ (steps * step)[..., None])[..., 0])
+
+        q = np.tile(np.array(self.reference), (count, 1))
+        random, left = np.random.default_rng(0), np.arange(count)
         for attempt in range(ATTEMPTS):
-            q = first + (0.3 * attempt) * random.standard_normal(len(first))
-            q, error = self._settled(self.normalized(q), wanted, t, p, poses)
-            if error < FOUND * (1 + np.abs(wanted).max()):
-                moving = np.concatenate([world.velocity.ravel(), world.angular_velocity.ravel()])
-                offset, J = (np.array(x) for x in twists(q, t, p))
-                return q, np.linalg.pinv(J, rcond=1e-12) @ (moving - offset.ravel())
-        raise AssemblyError(
-            "these coordinates cannot take the motion that is given in the world; give a start by "
-            "their own names"
-        )
-
-    def _settled(
-        self, q: np.ndarray, wanted: np.ndarray, t: np.ndarray, p: np.ndarray, poses: ca.Function
-    ) -> tuple[np.ndarray, float]:
-        error = np.inf
-        for _ in range(50):
-            value, J, T = (np.array(x) for x in poses(q, t, p))
-            left = wanted - value.ravel()
-            new = float(np.abs(left).max(initial=0.0))
-            if new >= error and new < 1e-9:
+            first = self.reference + 0.3 * attempt * random.standard_normal(len(self.reference))
+            starts = np.tile(self.normalized(first), (len(left), 1))
+            end = search(rows, move, starts)
+            q[left] = end.x
+            off = np.abs(end.r).max(axis=-1, initial=0.0)
+            left = left[off >= FOUND * (1 + np.abs(wanted[left]).max(axis=-1, initial=0.0))]
+            if not left.size:
                 break
-            error = new
-            step = np.linalg.pinv(J @ T, rcond=1e-10) @ left
-            step *= min(1.0, 0.5 / max(np.abs(step).max(initial=0.0), 1e-300))
-            q = self.normalized(q + T @ step)
-        return q, error
+        if left.size:
+            raise AssemblyError(
+                "these coordinates cannot take the motion that is given in the world; give a start "
+                "by their own names"
+            )
+        offset, J = on_rows(twists, q, times, constants)
+        u = np.linalg.pinv(J, rcond=1e-12) @ (moving[..., None] - offset)
+        return q.reshape(*batch, -1), u.reshape(*batch, len(self.symbols.speeds))
 
     @cached_property
-    def _world_functions(self) -> tuple[ca.Function, ca.Function]:
-        """Poses of all bodies with their slopes, and velocities as offset and matrix over u."""
+    def _world_functions(self) -> tuple[ca.Function, ca.Function, ca.Function]:
+        """Poses of all bodies with their slopes, velocities as offset and matrix over u, and the
+        tangent."""
         s, m = self.symbols, self.motion
         bodies = list(self.description.bodies)
         places = ca.vertcat(SX(0, 1), *(m.position(b) for b in bodies))
@@ -346,12 +359,12 @@ class Chart(ABC):
             *(m.angular_velocity(b) for b in bodies),
         )
         where = ca.vertcat(places, turns)
-        poses = ca.Function(
-            "poses", [s.q, s.t, s.p], [where, ca.jacobian(where, s.q), self.tangent]
-        )
+        slopes = ca.jacobian(where, s.q) @ self.tangent
+        poses = ca.Function("poses", [s.q, s.t, s.p], [where, ca.densify(slopes)])
         rest = ca.substitute(rates, s.u, SX.zeros(s.u.numel()))
-        twists = ca.Function("twists", [s.q, s.t, s.p], [rest, ca.jacobian(rates, s.u)])
-        return poses, twists
+        matrix = ca.densify(ca.jacobian(rates, s.u))
+        twists = ca.Function("twists", [s.q, s.t, s.p], [ca.densify(rest), matrix])
+        return poses, twists, ca.Function("tangent", [s.q], [ca.densify(self.tangent)])
 
     def __repr__(self) -> str:
         s, name = self.symbols, self.description.name

@@ -14,15 +14,16 @@ from casadi import SX
 from ..arguments import is_name
 from ..closures.friction import is_homogeneous
 from ..errors import ModelError, UnsupportedError, blamed
+from ..graph.expressions import has_nan
 from ..model.constraints import LEVELS, Closing, Constraint, Level
 from ..model.element import Action
 from ..model.joints import Joint, Rows
 from ..model.planar import in_plane, independent_rows
-from ..vectors import NO_NUMBER, has_nan, scalar
+from ..vectors import NO_NUMBER, scalar
 from .chart import Chart
 from .levels import Levels
 from .loads import components, fault, generalized, read_actions, split
-from .motion import Motion, at_rest
+from .motion import ChartMotion, Motion, at_rest
 
 ForceTorque = tuple[SX, SX]
 
@@ -137,7 +138,8 @@ class ConstraintRows:
     def rows_of(self, constraint: str) -> list[int]:
         """Indices of the rows of a constraint, by name: position rows, then velocity rows, then
         acceleration rows."""
-        return [index for indices in self.indices[constraint].values() for index in indices]
+        own = self.indices.get(constraint, {})
+        return [index for indices in own.values() for index in indices]
 
     def rows_loading(self, constraint: Constraint) -> list[int]:
         """Indices of the rows of the joints that its friction grows with."""
@@ -175,7 +177,7 @@ class ConstraintRows:
         times λ."""
         out: dict[str, ForceTorque] = {}
         for level, indices in self.indices[constraint.name].items():
-            m = Motion(self.chart, vary=level, through=through)
+            m = ChartMotion(self.chart, vary=level, through=through)
             value = ca.vertcat(*(row for _, row in _stated(constraint, m, level)))
             for body, variation in m.variations.items():
                 wrench = (
@@ -234,18 +236,19 @@ class ConstraintRows:
         return generalized(self.chart, acting)
 
     @cached_property
-    def drag(self) -> SX | None:
-        """The same, where it is not linear in the multipliers; else None."""
+    def drag(self) -> SX:
+        """The same, where it is not linear in the multipliers; else nothing."""
+        nothing = SX(len(self.chart.symbols.speeds), 1)
         if not self.has_friction:
-            return None
+            return nothing
         slopes = ca.jacobian(self._dragging, self.multipliers)
-        return self._dragging if ca.depends_on(slopes, self.multipliers) else None
+        return self._dragging if ca.depends_on(slopes, self.multipliers) else nothing
 
     @cached_property
-    def G(self) -> SX:
+    def directions(self) -> SX:
         """Directions of the constraint forces: A, and the generalized forces of what each
         multiplier drags along in proportion."""
-        if not self.has_friction or self.drag is not None:
+        if not self.has_friction or self.drag.nnz():
             return self.levels.A
         return self.levels.A + ca.jacobian(self._dragging, self.multipliers).T
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import casadi as ca
 from casadi import SX
 
@@ -11,6 +14,16 @@ from ..vectors import scalar
 from .chart import Chart
 from .loads import culprit
 from .rotors import rotor_energy
+
+
+@dataclass(frozen=True)
+class Energies:
+    """Functions that derive T, V, and the powers that change T + V."""
+
+    kinetic: Callable[[], SX]
+    potential: Callable[[], SX]
+    supplied: Callable[[], SX]
+    dissipated: Callable[[], SX]
 
 
 def kinetic(chart: Chart) -> SX:

@@ -11,12 +11,13 @@ import numpy as np
 from casadi import SX
 
 from ..errors import ModelError, blamed, shown
+from ..graph.expressions import has_nan
 from ..model.bodies import marker_on
 from ..model.element import Action, Effort, Element, Wrench
 from ..model.planar import FLAT, pushes_out
-from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, has_nan
+from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION
 from .chart import Chart, Pair
-from .motion import Motion, at_rest
+from .motion import ChartMotion, Motion, at_rest
 
 
 def actions(chart: Chart, conservative: bool = True) -> list[Action]:
@@ -151,7 +152,7 @@ def _cut_joint_effort(chart: Chart, effort: Effort) -> list[Wrench]:
 
 def _unit_wrenches(chart: Chart, joint: str) -> dict[str, SX]:
     """By body: what unit efforts along the speeds of a joint that is cut do to it, in columns."""
-    m = Motion(chart, vary="velocity")
+    m = ChartMotion(chart, vary="velocity")
     speed = m.speed(joint)
     return {
         body: ca.substitute(ca.jacobian(speed, variation), *at_rest(m)).T

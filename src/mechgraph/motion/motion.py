@@ -1,8 +1,5 @@
-"""``Motion``: the motion of a system as seen from outside, the same whatever coordinates a
-formalism uses.
-
-Forces, constraints and outputs are written with it. Vectors are world components unless
-``in_frame=`` is given.
+"""``ChartMotion``: the motion of a system on a chart, as seen from outside: the same whatever
+coordinates a formalism uses.
 
 A motion can be *varied*: then every body that is asked for carries six extra unknowns, a small
 displacement (or twist, or acceleration) of its own. The derivative of a constraint's row with
@@ -24,12 +21,12 @@ from ..errors import ArgumentError, ModelError, shown, unknown
 from ..model.bodies import Body, Marker, marker_on
 from ..model.constraints import Level
 from ..model.joints import Joint
-from ..vectors import NOT_AN_EXPRESSION, angular_velocity, axis
+from ..model.motion import Motion as Motion
+from ..model.motion import Place as Place
+from ..vectors import NOT_AN_EXPRESSION, angular_velocity
 
 if TYPE_CHECKING:
     from .chart import Chart, Frame, Pair
-
-Place = Body | Marker | str
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,13 +40,12 @@ class _Spot:
     rotation: SX
 
 
-class Motion:
-    """Position, velocity, acceleration, rotation of bodies and markers; coordinates and speeds of
-    joints; time."""
+class ChartMotion(Motion):
+    """The motion on a chart, which may be varied at a level."""
 
     def __init__(self, chart: Chart, vary: Level | None = None, through: str | None = None):
         """``through`` names a cut joint: then nothing is varied but what is measured across it."""
-        self._chart, self._through = chart, through
+        self._chart, self._through, self.time = chart, through, chart.symbols.t
         self._vary: Level | None = vary if through is None else None
         self._vary_across = vary
         self._stating: list[str] = []  # speeds of the user's own that are being looked up
@@ -57,33 +53,19 @@ class Motion:
             str, SX
         ] = {}  # by body: displacement (3) and rotation (3) of its frame, in the world
 
-    @property
-    def time(self) -> SX:
-        """Time."""
-        return self._chart.symbols.t
-
     # --- bodies and markers -----------------------------------------------------------------------
 
     def position(self, place: Place, in_frame: Place | None = None) -> SX:
-        """Position of the origin of a marker or body; with ``in_frame``, as seen from that
-        frame."""
         at = self._position(self._locate(place))
         if in_frame is None:
             return at
         return self.rotation(in_frame).T @ (at - self.position(in_frame))
 
     def rotation(self, place: Place, in_frame: Place | None = None) -> SX:
-        """The matrix that turns components in the marker or body into world (or ``in_frame``)
-        components."""
         R = self._rotation(self._locate(place))
         return R if in_frame is None else self.rotation(in_frame).T @ R
 
-    def axis(self, place: Place, direction: Any, in_frame: Place | None = None) -> SX:
-        """A direction fixed in the marker or body (``"x"``, ``"-y"``, three numbers)."""
-        return self.rotation(place, in_frame) @ axis(direction)
-
     def angular_velocity(self, place: Place, in_frame: Place | None = None) -> SX:
-        """Angular velocity; ``in_frame`` turns the components only."""
         spot = self._locate(place)
         omega = self._chart.pose(spot.frame)[0] @ self._chart.twist(spot.frame)[0]
         if self._vary == "velocity":
@@ -91,7 +73,6 @@ class Motion:
         return self._turned(omega, in_frame)
 
     def velocity(self, place: Place, in_frame: Place | None = None) -> SX:
-        """Velocity of the origin; ``in_frame`` turns the components only."""
         spot = self._locate(place)
         R, (omega, v) = self._chart.pose(spot.frame)[0], self._chart.twist(spot.frame)
         out = R @ (v + ca.cross(omega, spot.at))
@@ -100,7 +81,6 @@ class Motion:
         return self._turned(out, in_frame)
 
     def acceleration(self, place: Place, in_frame: Place | None = None) -> SX:
-        """Acceleration of the origin; ``in_frame`` turns the components only."""
         spot = self._locate(place)
         R, omega = self._chart.pose(spot.frame)[0], self._chart.twist(spot.frame)[0]
         epsilon, w = self._chart.acceleration(spot.frame)
@@ -110,7 +90,6 @@ class Motion:
         return self._turned(out, in_frame)
 
     def angular_acceleration(self, place: Place, in_frame: Place | None = None) -> SX:
-        """Angular acceleration; ``in_frame`` turns the components only."""
         spot = self._locate(place)
         out = self._chart.pose(spot.frame)[0] @ self._chart.acceleration(spot.frame)[0]
         if self._vary == "acceleration":
@@ -120,13 +99,6 @@ class Motion:
     # --- joints -----------------------------------------------------------------------------------
 
     def coordinate(self, name: str, near: Any = None) -> SX:
-        """Coordinate(s) of a joint, by the joint's or the coordinate's name; measured, if the joint
-        is cut.
-
-        Angles that are measured come with all their turns if a force or constraint asks for them,
-        else within half a turn of zero; with ``near``, within half a turn of that, which spares
-        counting.
-        """
         if name in self._chart.joint_coordinates and name not in self._chart.counted:
             return self._chart.symbols.q[list(self._chart.joint_coordinates[name])]
         joint, rows = self._cut_joint(name, name, "coordinates")
@@ -152,8 +124,6 @@ class Motion:
         )
 
     def speed(self, name: str) -> SX:
-        """Speed(s) of a joint, by the joint's, coordinate's or speed's name; measured, if the joint
-        is cut."""
         k, chosen = self._chart, self._chart.description.speeds
         if name in chosen and (self._vary or name not in k.own_speeds):
             return self._own_speed(name)
@@ -178,13 +148,7 @@ class Motion:
         finally:
             self._stating.remove(name)
 
-    def relative(self, a: Place, b: Place) -> tuple[SX, SX]:
-        """Pose of b in a: rotation, and position in a's axes."""
-        return self.rotation(b, in_frame=a), self.position(b, in_frame=a)
-
     def across(self, joint: Joint) -> tuple[SX, SX]:
-        """Pose of a cut joint's child frame in its parent frame (in the end of its chain, if it
-        carries one)."""
         if joint.name not in self._chart.chain_end:
             return self.relative(joint.parent, joint.child)
         end = self._end(joint)
@@ -192,12 +156,9 @@ class Motion:
         return R.T @ self.rotation(joint.child), R.T @ (self.position(joint.child) - p)
 
     def chain_end(self, chain: Joint) -> SX:
-        """Position of the end of a constraint's chain (see ``Constraint.chains``), as a point of
-        the body that it is on."""
         return self._position(self._end(chain))
 
     def spot(self, place: Place) -> tuple[Frame, SX]:
-        """The frame of the chart that a body or marker rides on, and where its origin is there."""
         spot = self._locate(place)
         return spot.frame, spot.at
 
@@ -286,11 +247,11 @@ class Motion:
         moving = ca.jacobian(spot.at, t)
         return self.angular_velocity(end) + R @ turning, self.velocity(end) + R @ moving
 
-    def _measuring(self, joint: Joint) -> Motion:
+    def _measuring(self, joint: Joint) -> ChartMotion:
         """The motion that the coordinates of a cut joint are measured in."""
         if self._through != joint.name:
             return self
-        across = Motion(self._chart, self._vary_across)
+        across = ChartMotion(self._chart, self._vary_across)
         across.variations = self.variations
         return across
 
@@ -300,10 +261,10 @@ class Motion:
         quasi = joint.kind.speeds(*self._twist_across(joint))
         if quasi is not None:
             return quasi
-        measured = joint.kind.measure(*Motion(self._chart).across(joint))
+        measured = joint.kind.measure(*ChartMotion(self._chart).across(joint))
         rate = self._chart.rate(measured)
         if self._vary == "velocity":
-            moved = Motion(self._chart, vary="position")
+            moved = ChartMotion(self._chart, vary="position")
             measured = joint.kind.measure(*moved.across(joint))
             for body, variation in moved.variations.items():
                 J = ca.substitute(ca.jacobian(measured, variation), *at_rest(moved))
@@ -318,7 +279,7 @@ def checked_place(place: Any) -> Place:
     return place
 
 
-def at_rest(motion: Motion) -> tuple[SX, SX]:
+def at_rest(motion: ChartMotion) -> tuple[SX, SX]:
     """All variations of a motion, and the zeros to put in their place."""
     symbols = ca.vertcat(SX(0, 1), *motion.variations.values())
     return symbols, SX.zeros(symbols.numel())

@@ -26,7 +26,7 @@ from ..model.bodies import Body, Marker
 from ..model.constraints import Constraint
 from ..model.description import Description
 from ..model.joints import Planar, Rows
-from ..model.limits import Check
+from ..model.parameter_checks import Check
 from ..model.planar import normal
 from ..vectors import shifted
 from .absolute import own_name

@@ -27,7 +27,7 @@ from ..errors import UnsupportedError
 from ..model.constraints import Constraint
 from ..model.description import Description
 from ..model.joints import Rows
-from ..model.limits import Check
+from ..model.parameter_checks import Check
 from .chart import Chart, Frame, Pose, chart_variables
 from .motion import Motion
 from .particles import Particle, check_places, reciprocal, spanned

@@ -18,14 +18,14 @@ from typing import Any
 import casadi as ca
 from casadi import SX
 
-from ..errors import ModelError
+from ..errors import ModelError, UnsupportedError
 from ..model.bodies import marker_on
 from ..model.constraints import Constraint
 from ..model.element import Action, Effort, Wrench
 from ..model.joints import Joint
 from .chart import Chart, Pair
 from .constraint_rows import ConstraintRows, ForceTorque
-from .energy import potential
+from .energy import Energies, kinetic, potential
 from .loads import actions, on_frames, split
 from .rotors import rotor_efforts
 
@@ -221,6 +221,11 @@ class Reactions:
         own += [self.chart.driven_by(frame) for frame, _ in self.chart.driven]
         return tuple(name for name in dict.fromkeys(own) if not self.power_of(name).is_zero())
 
+    @property
+    def powers(self) -> list[SX]:
+        """The power of each of them."""
+        return [self.power_of(name) for name in self.working]
+
     def _power_through(self, frame: Any) -> SX:
         """Power of what drives a frame relative to its parent."""
         omega, v = dict(self.chart.driven)[frame]
@@ -255,6 +260,34 @@ class Reactions:
             R, (omega, v) = chart.pose(frame)[0], chart.twist(frame)
             rate += body.mass * ca.dot(g, R @ (v + ca.cross(omega, body.com)))
         return rate
+
+
+class NoReactions(Reactions):
+    """Of equations that were written down without a ``System``: nothing is known of joints, and
+    nothing has power."""
+
+    working = ()
+
+    def __init__(self, chart: Chart) -> None:
+        self.chart = chart
+
+    @property
+    def powers(self) -> list[SX]:
+        raise UnsupportedError(
+            f"{self.chart.description.name!r}: the work of elements is known of a System only; "
+            "give account=True"
+        )
+
+
+def energies_of(reactions: Reactions) -> Energies:
+    """T and V of what moves, and the powers of what acts."""
+    chart = reactions.chart
+    return Energies(
+        lambda: kinetic(chart),
+        lambda: potential(chart),
+        lambda: reactions.supplied,
+        lambda: reactions.dissipated,
+    )
 
 
 ForceTorqueAt = tuple[SX, SX, SX]

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import casadi as ca
 import numpy as np
-import scipy.linalg
 from casadi import SX
 
+from ..functions import on_rows
 from ..numerics.scales import even_factors, multiplied, usual_lengths
+from ..numerics.search import Move, Rows, finite, lengths, search
 from .chart import Chart
 from .levels import Levels
 
-COUNT, STEPS, SPREAD, TIME = 3, 40, 0.7, 0.37
-ATTEMPTS, MOST_ATTEMPTS = 6, 30  # for all of the states, and for one at all
-STUCK = 6  # steps without progress after which a state is given up
+COUNT, SPREAD, TIME = 3, 0.7, 0.37
+ATTEMPTS, MORE = 6, 24  # states that are tried, and where they have to have signs and none has
 MET = 1e-9  # violation up to which a state meets its constraints
 
 
@@ -27,32 +25,25 @@ class Samples:
         self._chart, s = chart, chart.symbols
         count, total = levels.phi.numel(), levels.psi.numel()
         self._arguments = ca.vertcat(s.q, s.u, s.udot, s.w, s.p, s.t)
-        here = [s.q, s.u, s.p]
-        now = SX(TIME)
-        at = [ca.substitute(x, s.t, now) for x in (levels.phi, levels.psi, levels.A, chart.N)]
-        self._parameters = np.array(s.defaults)
+        rows = levels.phi, levels.psi, levels.A[:count, :], levels.A[:total, :], chart.N
+        now = [ca.densify(ca.substitute(x, s.t, SX(TIME))) for x in rows]
+        self._parameters, self._names = np.array(s.defaults), levels.names
         factors = even_factors(self._usual_lengths(levels.A))
-        at[:3] = map(multiplied, (factors[:count], factors[:total], factors), at[:3])
-        self._rows = ca.Function(
-            "rows", here, [at[0], at[1], at[2][:count, :], at[2][:total, :], at[3]]
-        )
+        each = factors[:count], factors[:total], factors[:count], factors[:total]
+        now[:4] = map(multiplied, each, now[:4])
+        self._rows = ca.Function("rows", [s.q, s.u, s.p], now)
         self._signs = ca.Function(
             "signs", [self._arguments], [SX(0, 1) if signs is None else signs]
         )
         random = np.random.default_rng(0)
-        met: list[np.ndarray] = []
-        others: list[np.ndarray] = []
-        for attempt in range(1, (ATTEMPTS if signs is None else MOST_ATTEMPTS) + 1):
-            state, ok = self._state(random, 1 + (attempt - 1) % ATTEMPTS)
-            (met if ok else others).append(state)
-            if len(met) == COUNT or (met and attempt >= ATTEMPTS):
-                break
-        if not met:  # where rows are more than can be met elsewhere, the reference may meet them
-            state, ok = self._state(random, 0)
-            (met if ok else others).append(state)
-        self.met = bool(met)
-        self._states = (met or others)[:COUNT]
-        self._names = levels.names
+        states, met = self._tried(random, [1 + k for k in range(ATTEMPTS)])
+        rounds = [] if signs is None else [[1 + k % ATTEMPTS for k in range(MORE)]]
+        for spreads in (*rounds, [0]):  # the reference may meet rows that cannot be met elsewhere
+            if not met.any():
+                more = self._tried(random, spreads)
+                states, met = np.concatenate([states, more[0]]), np.concatenate([met, more[1]])
+        self.met = bool(met.any())
+        self._states = list((states[met] if self.met else states)[:COUNT])
 
     def _usual_lengths(self, A: SX) -> np.ndarray:
         """Of the rows, at states that need not meet them."""
@@ -64,77 +55,82 @@ class Samples:
         states[:, n : n + m] = random.standard_normal((COUNT, m))
         return usual_lengths(A, self._arguments, states)
 
-    def unmet(self) -> list[str]:
-        """Names of the rows that are not met at the state that came nearest."""
-        n, m = len(self._chart.symbols.coordinates), len(self._chart.symbols.speeds)
-        found = []
-        for state in self._states:
-            phi, psi = self._rows(state[:n], state[n : n + m], self._parameters)[:2]
-            sizes = np.zeros(len(self._names))
-            sizes[: phi.numel()] = np.abs(np.array(phi)[:, 0])
-            moving = np.abs(np.array(psi)[:, 0])
-            sizes[: len(moving)] = np.maximum(sizes[: len(moving)], moving)
-            found.append(sizes)
-        least = min(found, key=lambda sizes: float(sizes.max(initial=0.0)))
-        return [name for name, size in zip(self._names, least, strict=True) if size > MET]
-
-    def _state(self, random: np.random.Generator, attempt: int) -> tuple[np.ndarray, bool]:
-        s, chart = self._chart.symbols, self._chart
-        spread = SPREAD * attempt / 3
-        q = np.array(chart.reference) + spread * random.standard_normal(len(s.coordinates))
-        u, q = random.standard_normal(len(s.speeds)), chart.normalized(q)
-        q, placed = self._placed(q)
-        u, moving = self._moving(q, u)
-        rest = [random.standard_normal(len(s.speeds)), np.zeros(len(s.inputs)), self._parameters]
-        state = np.concatenate([q, u, *rest, [TIME]])
-        return state, placed and moving and bool((np.array(self._signs(state)) > 0).all())
-
-    def _placed(self, q: np.ndarray) -> tuple[np.ndarray, bool]:
-        """q with φ = 0, by Newton steps of least norm."""
-        none = np.zeros(len(self._chart.symbols.speeds))
-
-        def rows(q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-            phi, _, A, _, N = self._rows(q, none, self._parameters)
-            return np.array(phi)[:, 0], np.array(A), np.array(N)
-
-        return _newton(rows, q, self._chart.normalized)
-
-    def _moving(self, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, bool]:
-        """u with ψ = 0."""
-        unit = np.eye(len(u))
-
-        def rows(u: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-            _, psi, _, A, _ = self._rows(q, u, self._parameters)
-            return np.array(psi)[:, 0], np.array(A), unit
-
-        return _newton(rows, u, lambda u: u)
-
     def lengths(self, expression: SX) -> np.ndarray:
         """The longest that each row of a matrix is at the states; one for rows of zeros."""
         return usual_lengths(expression, self._arguments, np.array(self._states))
+
+    def unmet(self) -> list[str]:
+        """Names of the rows that are not met at the state that came nearest."""
+        n, m = len(self._chart.symbols.coordinates), len(self._chart.symbols.speeds)
+        states = np.array(self._states)
+        phi, psi, *_ = self._values(states[:, :n], states[:, n : n + m])
+        sizes = np.zeros((len(states), len(self._names)))
+        sizes[:, : phi.shape[1]] = np.abs(phi)
+        moving = sizes[:, : psi.shape[1]]
+        np.maximum(moving, np.abs(psi), out=moving)
+        least = sizes[sizes.max(axis=1, initial=0.0).argmin()]
+        return [name for name, size in zip(self._names, least, strict=True) if size > MET]
 
     def of(self, expression: SX) -> list[np.ndarray]:
         """A matrix at each of the states."""
         function = ca.Function("values", [self._arguments], [ca.densify(expression)])
         return [np.array(function(state)) for state in self._states]
 
+    def _tried(
+        self, random: np.random.Generator, spreads: list[int]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Random states, as near to their constraints as they come, and which of them meet them."""
+        s, chart = self._chart.symbols, self._chart
+        kinds = len(s.coordinates), len(s.speeds), len(s.speeds)
+        drawn = [[random.standard_normal(kind) for kind in kinds] for _ in spreads]
+        steps, u, udot = (np.array(part) for part in zip(*drawn, strict=True))
+        q = np.array(chart.reference) + SPREAD / 3 * np.array(spreads)[:, None] * steps
+        q, placed = self._placed(chart.normalized(q))
+        u, moving = self._moving(q, u)
+        given = [*np.zeros(len(s.inputs)), *self._parameters, TIME]
+        states = np.hstack([q, u, udot, np.tile(given, (len(q), 1))])
+        signs = np.array([np.array(self._signs(state)).ravel() for state in states])
+        return states, placed & moving & (signs > 0).all(axis=1)
 
-def _newton(
-    rows: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]],
-    x: np.ndarray,
-    settled: Callable[[np.ndarray], np.ndarray],
-) -> tuple[np.ndarray, bool]:
-    """x with rows of zero, from their values, slopes A, and x' = N u; and whether it was found."""
-    least, stuck = np.inf, 0
-    for _ in range(STEPS):
-        values, A, N = rows(x)
-        left = np.abs(values).max(initial=0.0)
-        if left < MET / 100:
-            return x, True
-        stuck = stuck + 1 if left > 0.9 * least else 0
-        least = min(least, left)
-        if stuck > STUCK or not np.isfinite(values).all() or not np.isfinite(A).all():
-            break
-        step = N @ scipy.linalg.lstsq(A, values, cond=1e-10, lapack_driver="gelsy")[0]
-        x = settled(x - step * min(1.0, 1.0 / max(np.abs(step).max(initial=0.0), 1e-300)))
-    return x, bool(least < MET)
+    def _placed(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """q with φ = 0, and where it was found."""
+        chart, none = self._chart, np.zeros((len(q), len(self._chart.symbols.speeds)))
+
+        def rows(q: np.ndarray, _: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            phi, _, A, _, _ = self._values(q, none[: len(q)])
+            return finite(phi, A)
+
+        def move(q: np.ndarray, step: np.ndarray) -> np.ndarray:
+            N = self._values(q, none[: len(q)])[4]
+            return chart.normalized(q + (N @ step[..., None])[..., 0])
+
+        return _found(rows, move, q)
+
+    def _moving(self, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """u with ψ = 0, and where it was found."""
+
+        def rows(u: np.ndarray, lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            _, psi, _, A, _ = self._values(q[lanes], u)
+            return finite(psi, A)
+
+        return _found(rows, np.add, u)
+
+    def _values(self, q: np.ndarray, u: np.ndarray) -> list[np.ndarray]:
+        """φ, ψ, their slopes along the speeds, and N, at each of some states."""
+        constants = np.tile(self._parameters, (len(q), 1))
+        phi, psi, *matrices = on_rows(self._rows, q, u, constants)
+        return [phi[..., 0], psi[..., 0], *matrices]
+
+
+def _found(rows: Rows, move: Move, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What the search comes to, with rows in scale of their slopes at the starts; and where they
+    are met."""
+    squares = np.mean(np.sum(rows(starts, np.arange(len(starts)))[1] ** 2, axis=-1), axis=0)
+    sizes = lengths(squares, [str(k) for k in range(len(squares))])
+
+    def scaled(x: np.ndarray, lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        r, J = rows(x, lanes)
+        return r / sizes, J / sizes[:, None]
+
+    end = search(scaled, move, starts)
+    return end.x, np.abs(end.r * sizes).max(axis=-1, initial=0.0) < MET

@@ -20,7 +20,7 @@ from casadi import SX
 
 from ..model.constraints import LEVELS, Constraint
 from .chart import Chart
-from .motion import Motion
+from .motion import ChartMotion
 
 Counted = TypeVar("Counted", bound=Chart)
 
@@ -52,7 +52,7 @@ def angles_asked_for(chart: Chart) -> dict[str, tuple[SX, SX]]:
     return m.asked
 
 
-class _Asked(Motion):
+class _Asked(ChartMotion):
     """A motion that remembers which angles it was asked for."""
 
     def __init__(self, chart: Chart) -> None:

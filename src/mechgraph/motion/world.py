@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,13 +23,3 @@ class World:
     angular_velocity: np.ndarray
     carried: Mapping[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
     turns: Mapping[str, np.ndarray] = field(default_factory=dict)
-
-    def flat(self) -> Iterator[World]:
-        """The moments of a batch, one by one: bodies alone."""
-        bodies = self.position.shape[-2]
-        count = int(np.prod(self.position.shape[:-2]))
-        shapes = ((bodies, 3), (bodies, 3, 3), (bodies, 3), (bodies, 3))
-        arrays = (self.position, self.rotation, self.velocity, self.angular_velocity)
-        parts = [a.reshape(count, *shape) for a, shape in zip(arrays, shapes, strict=True)]
-        for moment in zip(*parts, strict=True):
-            yield World(*moment)

@@ -1,1 +1,2 @@
-"""Numbers judged: scales, ranks, what is rounding, and the tolerances that all rooms share."""
+"""Numbers judged: scales, ranks, what is rounding, the tolerances that all rooms share, and the one
+search."""

@@ -12,13 +12,13 @@ signs are, grow with the length of a chain of rotations until everything in it i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import cycle
 
 import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ..tables.graph import rebuilt
+from ..graph.algebra import Expressions
+from ..graph.program import read, rebuilt
 
 ROUNDING = 1e-13  # of the terms that an entry is made of
 # smaller constants are what is left of rotations that cancelled when they were composed; slopes
@@ -54,10 +54,9 @@ def sizes_of_terms(expressions: SX, arguments: SX, residue: float = 0.0) -> SX |
     if that is too much to ask. Constants below the residue are what is left of others, of size
     one."""
     function = ca.Function("f", [arguments], [expressions])
-    count = function.n_instructions()
-    if count > LARGEST:
+    if function.n_instructions() > LARGEST:
         return None
-    wrong = _wrong(function, residue)
+    wrong, count = _wrong(function, residue)
     plain, *trials = (wrong(arguments, each) for each in (1.0, *_factors(count)))
     return ca.densify(ca.sqrt(sum((trial - plain) ** 2 for trial in trials) / TRIALS) / WRONG)
 
@@ -66,8 +65,7 @@ class Tried:
     """A function of numbers that can be evaluated with every operation a little wrong."""
 
     def __init__(self, function: ca.Function) -> None:
-        self._wrong = _wrong(function, RESIDUE, exact=True)
-        self._count = function.n_instructions()
+        self._wrong, self._count = _wrong(function, RESIDUE, exact=True)
 
     def trials(self, *arguments: np.ndarray) -> Iterator[list[np.ndarray]]:
         """All results, as they are, and then a few times with wrong operations: their differences
@@ -81,25 +79,40 @@ def _factors(count: int) -> np.ndarray:
     return np.asarray(1 + WRONG * random.standard_normal((TRIALS, count)))
 
 
-def _wrong(function: ca.Function, residue: float, exact: bool = False) -> ca.Function:
-    """The same where the result of every operation, argument and constant is multiplied by a factor
-    of its own, but for whole numbers, which are what they are. Constants below the residue are what
-    is left of others, of size one; zeros, too, unless they are ``exact``."""
-    factors = SX.sym("factor", function.n_instructions())
-    following = cycle(ca.vertsplit(factors))  # calls have several results
+def _wrong(function: ca.Function, residue: float, exact: bool = False) -> tuple[ca.Function, int]:
+    """A function of the same arguments and of a factor for each operation, and how many these are.
+    Equal operations are wrong on their own: what they leave when they cancel is rounding."""
+    program = read(function, merged=False)
+    factors = SX.sym("factor", len(program.values))
+    arguments = function.sx_in()
+    wrong = rebuilt(function, program, _Wrong(arguments, factors, residue, exact))
+    results = wrong if isinstance(wrong, list) else [wrong]
+    return ca.Function("f", [*arguments, factors], results), factors.numel()
 
-    def change(code: int, value: SX) -> SX:
-        factor = next(following)
-        if code != ca.OP_CONST:
-            return SX.binary(ca.OP_MUL, value, factor)
-        number = abs(float(value))
-        size = (
-            1.0
-            if number < residue and (number or not exact)
-            else 0.0
-            if number.is_integer()
-            else number
-        )
-        return value + size * (factor - 1)
 
-    return ca.Function("f", [*function.sx_in(), factors], rebuilt(function, change))
+class _Wrong(Expressions):
+    """Expressions in which the result of every operation, argument and constant is multiplied by a
+    factor of its own, but for whole numbers, which are what they are. Constants below the residue
+    are what is left of others, of size one; zeros, too, unless they are ``exact``."""
+
+    def __init__(
+        self, arguments: list[SX], factors: SX, residue: float, exact: bool = False
+    ) -> None:
+        super().__init__(arguments)
+        self.factors, self.residue = iter(ca.vertsplit(factors)), residue
+        self.exact = exact
+
+    def input(self, argument: int, place: int) -> SX:
+        return self.shared(super().input(argument, place))
+
+    def constant(self, value: float) -> SX:
+        number, factor = abs(value), next(self.factors)
+        if number < self.residue and (number or not self.exact):
+            return value + (factor - 1)
+        return SX(value) if number.is_integer() else value + number * (factor - 1)
+
+    def shared(self, value: SX, name: str = "", uses: int = 1) -> SX:
+        wrong = SX.binary(ca.OP_MUL, value, next(self.factors))
+        if self.results and value.element_hash() in self.results:  # the first one of a call
+            self.results[wrong.element_hash()] = self.results[value.element_hash()]
+        return wrong

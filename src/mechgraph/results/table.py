@@ -12,7 +12,6 @@ from .. import door
 from ..arguments import listed
 from ..contract.names import RATE, Names, Quantity
 from ..errors import ArgumentError, unknown
-from ..model.constraints import Servo
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -169,7 +168,7 @@ def _states(run: Trajectory) -> Iterator[Column]:
 def _efforts(run: Trajectory) -> Iterator[Column]:
     """What the drives of servos supply: their multipliers."""
     constraints = run._need().system.constraints
-    servos = {name for name, element in constraints.items() if isinstance(element, Servo)}
+    servos = {name for name, element in constraints.items() if element.is_servo}
     return (column for column in _multipliers(run) if column.name in servos)
 
 
@@ -192,7 +191,7 @@ def _reactions(run: Trajectory) -> Iterator[Column]:
     """Force and moment of every joint and of every constraint that acts on a place, world
     components."""
     equations = run._need()
-    if equations.terms.reactions is None:
+    if not equations.terms.chart.has_bodies:
         raise ArgumentError("reactions: these equations did not come from a System")
     units, motion = [*["N"] * 3, *["N m"] * 3], equations.terms.chart.motion
     constraints = equations.system.constraints.items()

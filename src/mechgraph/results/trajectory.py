@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import door
 from ..arguments import file_path, listed, one_of, replacing
-from ..contract.evaluator import searching
+from ..contract.valueless import searching
 from ..errors import ArgumentError, shown, unknown
 from .table import WORK, table, unit_of
 

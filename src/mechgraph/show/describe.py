@@ -18,14 +18,14 @@ from casadi import SX
 
 from ..equations import Equations, derive
 from ..errors import AssemblyError
-from ..model.contact.switched import Switched
 from ..model.description import Description
 from ..model.joints import Joint
 from ..model.kinds import JOINTS
 from ..model.system import System
 from ..model.transitions import Ball, Transition
+from ..motion.constraint_rows import constraint_rows
 from ..motion.topology import Topology
-from ..studies.agreement import random_states
+from ..studies.agreement import states_near
 
 WIDTH = 118
 MATRIX_LIMIT = 12  # bodies; incidence matrices of larger systems are not printed
@@ -183,14 +183,12 @@ def _constraints(equations: Equations) -> Iterator[str]:
 def _switched(system: Description) -> dict[str, str]:
     """What is switched by name, and why it holds nothing at first: contacts that are open, joints
     that do not stick."""
-    laws = ((n, law) for n, law in system.constraints.items() if isinstance(law, Switched))
-    return {name: law.idle for name, law in laws}
+    return {name: law.idle for name, law in system.constraints.items() if law.switched}
 
 
 def _row_names(equations: Equations) -> dict[str, list[str]]:
     """The names of the rows of each cut joint and constraint."""
-    rows = equations.terms.rows
-    assert rows is not None
+    rows = constraint_rows(equations.terms.chart)
     names = {
         owner: [equations.constraints[k] for k in rows.rows_of(owner)] for owner in rows.indices
     }
@@ -217,7 +215,7 @@ def mobility(equations: Equations, guess: Mapping[str, Any] | None = None) -> Mo
     q, u = equations.assemble(guess=guess)
     found = [(equations.mobility(q, u), equations.redundant(q, u))]
     if equations.constraints:
-        near = random_states(equations, GENERIC_STATES, guess=guess, spread=0.2)
+        near = states_near(equations, q, GENERIC_STATES, np.random.default_rng(0), spread=0.2)
         states = zip(near.q, near.u, near.t, strict=True)
         found += [(equations.mobility(q, u, t), equations.redundant(q, u, t)) for q, u, t in states]
     generic, redundant = min(found, key=lambda pair: pair[0])

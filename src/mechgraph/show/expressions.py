@@ -1,120 +1,22 @@
 """From CasADi expressions to SymPy, for people: operation by operation, with shared subexpressions.
 
-``evaluate`` runs a CasADi function on any algebra: on SymPy expressions (``Plain``), on SymPy
-expressions in which what is used more than once gets a name (``Named``), or on sums of products
-(``normal_form.NormalForm``).
+Two algebras of the graph: SymPy expressions (``Plain``), and those in which what is used more than
+once gets a name (``Named``). A third is that of sums of products (``normal_form.NormalForm``).
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from math import factorial, ulp
-from typing import Any, Protocol
+from math import factorial, prod, ulp
+from typing import Any
 
-import casadi as ca
 import sympy as sp
 
 from ..errors import UnsupportedError
-from ..tables.graph import SLOPE, calls
-from ..tables.searches import COEFFICIENTS, PICK, PLAIN, SEARCH
-
-
-class Algebra(Protocol):
-    """The operations on which an expression graph can be evaluated."""
-
-    def constant(self, value: float) -> Any: ...
-
-    def symbol(self, symbol: sp.Symbol) -> Any: ...
-
-    def apply(self, operation: int | Tabled, arguments: list[Any], number: int) -> Any:
-        """The result of operation ``number`` of the function."""
-
-
-def evaluate(
-    function: ca.Function, symbols: Sequence[sp.Symbol], algebra: Algebra
-) -> list[list[Any]]:
-    """The entries (column after column) of every result of a function of one column of
-    ``symbols``."""
-    results: list[list[Any]] = [[None] * function.numel_out(i) for i in range(function.n_out())]
-    registers: dict[int, Any] = {}
-    called = calls(function)
-    for k in range(function.n_instructions()):
-        operation, inputs, outputs = _instruction(function, k)
-        if operation == ca.OP_OUTPUT:
-            results[outputs[0]][outputs[1]] = registers[inputs[0]]
-        elif operation == ca.OP_INPUT:
-            registers[outputs[0]] = algebra.symbol(symbols[inputs[1]])
-        elif operation == ca.OP_CONST:
-            registers[outputs[0]] = algebra.constant(function.instruction_constant(k))
-        elif operation == ca.OP_CALL:
-            values = _call(called[k], [registers[i] for i in inputs], algebra, k, outputs)
-            registers |= values
-        else:
-            registers[outputs[0]] = algebra.apply(operation, [registers[i] for i in inputs], k)
-    return results
-
-
-@dataclass(frozen=True)
-class Tabled:
-    """A table, differentiated so many times by each of its arguments; −1 for its integral."""
-
-    name: str
-    orders: tuple[int, ...]
-
-    def __call__(self, *x: sp.Expr) -> sp.Expr:
-        if len(self.orders) == 1:
-            (order,) = self.orders
-            name = "integral_" * -order + self.name + "'" * order
-        else:
-            by = "".join(letter * order for letter, order in zip("xy", self.orders, strict=True))
-            name = f"{self.name}_{by}" if by else self.name
-        return sp.Function(name)(*x)
-
-
-def _call(
-    function: ca.Function, arguments: list[Any], algebra: Algebra, k: int, targets: list[int]
-) -> dict[int, Any]:
-    """What is used of a call, by registers.
-
-    A table is the same function about whatever origin its polynomial is written. So for people the
-    origin is x itself, and the coefficients there are y, y', y''/2, …. A piece is known by its x.
-    """
-    searched, picked = (kind.fullmatch(function.name()) for kind in (SEARCH, PICK))
-    values: dict[int, Any] = {}
-    for place, target in enumerate(targets):
-        if target < 0:
-            continue
-        if SLOPE.match(function.name()):
-            values[target] = algebra.constant(0.0)
-        elif searched is not None and place < COEFFICIENTS:
-            values[target] = arguments[0]
-        elif searched is not None:
-            power = place - COEFFICIENTS
-            reading = Tabled(searched[3], (int(searched[2]) - PLAIN + power,))
-            values[target] = _share(algebra, reading, arguments, k, factorial(power))
-        elif picked is not None:
-            powers = divmod(place - 1, int(picked[3]))
-            times = factorial(powers[0]) * factorial(powers[1])
-            values[target] = _share(algebra, Tabled(picked[4], powers), arguments, k, times)
-        else:
-            raise UnsupportedError(
-                f"{function.name()}, a function of CasADi's own, cannot be shown"
-            )
-    return values
-
-
-def _share(algebra: Algebra, reading: Tabled, arguments: list[Any], k: int, times: int) -> Any:
-    """One over ``times`` of what a table says."""
-    value = algebra.apply(reading, arguments, k)
-    return algebra.apply(ca.OP_MUL, [value, algebra.constant(1 / times)], k)
-
-
-def _instruction(function: ca.Function, k: int) -> tuple[int, list[int], list[int]]:
-    return function.instruction_id(k), function.instruction_input(k), function.instruction_output(k)
+from ..graph.algebra import Algebra, T
+from ..graph.searches import ORIGIN, Lookup
 
 
 def meant(value: float) -> Fraction:
@@ -136,20 +38,51 @@ def rational(value: Fraction) -> sp.Rational:
     return sp.Rational(value.numerator, value.denominator)
 
 
-# --- on SymPy -------------------------------------------------------------------------------------
+class ForPeople(Algebra[T]):
+    """An algebra in which a table is a function by its name.
+
+    A table is the same function about whatever origin its polynomial is written. So here the origin
+    is x itself, and the coefficients there are y, y', y''/2, …. A piece is known by its x.
+    """
+
+    language = "SymPy"
+
+    def __init__(self, symbols: Sequence[sp.Symbol]) -> None:
+        self.symbols = symbols
+
+    def refusal(self, missing: str) -> Exception:
+        return UnsupportedError(
+            f"{missing}: no SymPy counterpart here; use the CasADi expression itself"
+        )
+
+    def piece(self, name: str, table: Lookup, at: list[T]) -> Any:
+        return at if table.is_pick else at[0]
+
+    def entry(self, name: str, table: Lookup, place: int, piece: Any) -> T:
+        if not table.is_pick and place == ORIGIN:
+            return piece
+        return self.read(table, place, piece if table.is_pick else [piece])
+
+    def read(self, table: Lookup, place: int, at: list[T]) -> T:
+        """A coefficient of a table about the place where it is read."""
+        raise NotImplementedError
 
 
-class Plain:
+class Plain(ForPeople[sp.Expr]):
     """SymPy expressions, as they are."""
+
+    def __init__(self, symbols: Sequence[sp.Symbol]) -> None:
+        super().__init__(symbols)
+        self.operations = OPERATIONS
 
     def constant(self, value: float) -> sp.Expr:
         return rational(meant(value))
 
-    def symbol(self, symbol: sp.Symbol) -> sp.Expr:
-        return symbol
+    def input(self, argument: int, place: int) -> sp.Expr:
+        return self.symbols[place]
 
-    def apply(self, operation: int | Tabled, arguments: list[sp.Expr], number: int) -> sp.Expr:
-        return operate(operation, arguments)
+    def read(self, table: Lookup, place: int, at: list[sp.Expr]) -> sp.Expr:
+        return table_coefficient(table, place, at)
 
 
 class Named(Plain):
@@ -158,45 +91,32 @@ class Named(Plain):
 
     LONG = 16  # operations
 
-    def __init__(self, function: ca.Function, taken: Sequence[str] = ()) -> None:
-        self.uses = uses(function)
+    def __init__(self, symbols: Sequence[sp.Symbol]) -> None:
+        super().__init__(symbols)
         self.definitions: list[tuple[sp.Symbol, sp.Expr]] = []
-        numbered = {name[0] for name in taken if re.fullmatch(r"\w\d+", name)}
+        numbered = {str(s)[0] for s in symbols if re.fullmatch(r"\w\d+", str(s))}
         self.letter = next(letter for letter in "tsxyzk" if letter not in numbered)
 
-    def apply(self, operation: int | Tabled, arguments: list[sp.Expr], number: int) -> sp.Expr:
-        value = operate(operation, arguments)
-        size = value.count_ops()
-        if size < 2 or (self.uses[number] < 2 and size < self.LONG):
+    def shared(self, value: sp.Expr, name: str, uses: int) -> sp.Expr:
+        size = value.count_ops() if isinstance(value, sp.Expr) else 0
+        if size < 2 or (uses < 2 and size < self.LONG):
             return value
-        name = sp.Symbol(f"{self.letter}{len(self.definitions) + 1}", real=True)
-        self.definitions.append((name, value))
-        return name
+        symbol = sp.Symbol(f"{self.letter}{len(self.definitions) + 1}", real=True)
+        self.definitions.append((symbol, value))
+        return symbol
 
 
-def uses(function: ca.Function) -> Counter[int]:
-    """How often the result of each operation is used."""
-    writer: dict[int, int] = {}
-    count: Counter[int] = Counter()
-    for k in range(function.n_instructions()):
-        operation, inputs, outputs = _instruction(function, k)
-        if operation not in (ca.OP_INPUT, ca.OP_CONST):
-            count.update(writer[register] for register in inputs)
-        if operation != ca.OP_OUTPUT:
-            writer |= dict.fromkeys(outputs, k)
-    return count
-
-
-def operate(operation: int | Tabled, arguments: Sequence[sp.Expr]) -> sp.Expr:
-    """One CasADi operation on SymPy expressions."""
-    if isinstance(operation, Tabled):
-        return operation(*arguments)
-    if operation not in OPERATIONS:
-        raise UnsupportedError(
-            f"CasADi's operation {operation} has no SymPy counterpart here; use the CasADi "
-            "expression itself"
-        )
-    return OPERATIONS[operation](*arguments)
+def table_coefficient(table: Lookup, place: int, at: Sequence[sp.Expr]) -> sp.Expr:
+    """What a table says at a place, or a derivative of it over so many factorial: soft'(x) for one
+    number, map_xy(x, y) for two, integral_soft(x) for an integral."""
+    orders = table.orders(place)
+    if table.is_pick:
+        by = "".join(letter * order for letter, order in zip("xy", orders, strict=True))
+        name, powers = f"{table.table}_{by}" if by else table.table, orders
+    else:
+        name = "integral_" * -orders[0] + table.table + "'" * orders[0]
+        powers = (orders[0] - table.order,)
+    return sp.Function(name)(*at) / prod(map(factorial, powers))
 
 
 def _truth(condition: Any) -> sp.Expr:
@@ -211,52 +131,56 @@ def _fmod(a: sp.Expr, b: sp.Expr) -> sp.Expr:
     return a - b * sp.sign(a / b) * sp.floor(sp.Abs(a / b))
 
 
-OPERATIONS: dict[int, Callable[..., sp.Expr]] = {
-    ca.OP_ASSIGN: lambda a: a,
-    ca.OP_ADD: lambda a, b: a + b,
-    ca.OP_SUB: lambda a, b: a - b,
-    ca.OP_MUL: lambda a, b: a * b,
-    ca.OP_DIV: lambda a, b: a / b,
-    ca.OP_NEG: lambda a: -a,
-    ca.OP_INV: lambda a: 1 / a,
-    ca.OP_SQ: lambda a: a**2,
-    ca.OP_TWICE: lambda a: 2 * a,
-    ca.OP_POW: lambda a, b: a**b,
-    ca.OP_CONSTPOW: lambda a, b: a**b,
-    ca.OP_SQRT: sp.sqrt,
-    ca.OP_HYPOT: lambda a, b: sp.sqrt(a**2 + b**2),
-    ca.OP_EXP: sp.exp,
-    ca.OP_EXPM1: lambda a: sp.exp(a) - 1,
-    ca.OP_LOG: sp.log,
-    ca.OP_LOG1P: lambda a: sp.log(1 + a),
-    ca.OP_SIN: sp.sin,
-    ca.OP_COS: sp.cos,
-    ca.OP_TAN: sp.tan,
-    ca.OP_ASIN: sp.asin,
-    ca.OP_ACOS: sp.acos,
-    ca.OP_ATAN: sp.atan,
-    ca.OP_ATAN2: sp.atan2,
-    ca.OP_SINH: sp.sinh,
-    ca.OP_COSH: sp.cosh,
-    ca.OP_TANH: sp.tanh,
-    ca.OP_ASINH: sp.asinh,
-    ca.OP_ACOSH: sp.acosh,
-    ca.OP_ATANH: sp.atanh,
-    ca.OP_ERF: sp.erf,
-    ca.OP_FABS: sp.Abs,
-    ca.OP_SIGN: sp.sign,
-    ca.OP_COPYSIGN: _copysign,
-    ca.OP_FLOOR: sp.floor,
-    ca.OP_CEIL: sp.ceiling,
-    ca.OP_FMOD: _fmod,
-    ca.OP_FMIN: sp.Min,
-    ca.OP_FMAX: sp.Max,
-    ca.OP_LT: lambda a, b: _truth(sp.Lt(a, b)),
-    ca.OP_LE: lambda a, b: _truth(sp.Le(a, b)),
-    ca.OP_EQ: lambda a, b: _truth(sp.Eq(a, b)),
-    ca.OP_NE: lambda a, b: _truth(sp.Ne(a, b)),
-    ca.OP_NOT: lambda a: _truth(sp.Eq(a, 0)),
-    ca.OP_AND: lambda a, b: _truth(sp.And(sp.Ne(a, 0), sp.Ne(b, 0))),
-    ca.OP_OR: lambda a, b: _truth(sp.Or(sp.Ne(a, 0), sp.Ne(b, 0))),
-    ca.OP_IF_ELSE_ZERO: lambda a, b: sp.Piecewise((b, sp.Ne(a, 0)), (0, True)),
+def _remainder(a: sp.Expr, b: sp.Expr) -> sp.Expr:
+    """a − n b with the nearest whole n, of two the even one: where n would be odd there, it is the
+    one below."""
+    n = sp.floor(a / b + sp.Rational(1, 2))
+    tie = sp.And(sp.Eq(n - a / b, sp.Rational(1, 2)), sp.Ne(sp.Mod(n, 2), 0))
+    return a - b * sp.Piecewise((n - 1, tie), (n, True))
+
+
+OPERATIONS: dict[str, Callable[..., sp.Expr]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "div": lambda a, b: a / b,
+    "neg": lambda a: -a,
+    "pow": lambda a, b: a**b,
+    "sqrt": sp.sqrt,
+    "hypot": lambda a, b: sp.sqrt(a**2 + b**2),
+    "exp": sp.exp,
+    "expm1": lambda a: sp.exp(a) - 1,
+    "log": sp.log,
+    "log1p": lambda a: sp.log(1 + a),
+    "sin": sp.sin,
+    "cos": sp.cos,
+    "tan": sp.tan,
+    "asin": sp.asin,
+    "acos": sp.acos,
+    "atan": sp.atan,
+    "atan2": sp.atan2,
+    "sinh": sp.sinh,
+    "cosh": sp.cosh,
+    "tanh": sp.tanh,
+    "asinh": sp.asinh,
+    "acosh": sp.acosh,
+    "atanh": sp.atanh,
+    "erf": sp.erf,
+    "fabs": sp.Abs,
+    "sign": sp.sign,
+    "copysign": _copysign,
+    "floor": sp.floor,
+    "ceil": sp.ceiling,
+    "fmod": _fmod,
+    "remainder": _remainder,
+    "fmin": sp.Min,
+    "fmax": sp.Max,
+    "lt": lambda a, b: _truth(sp.Lt(a, b)),
+    "le": lambda a, b: _truth(sp.Le(a, b)),
+    "eq": lambda a, b: _truth(sp.Eq(a, b)),
+    "ne": lambda a, b: _truth(sp.Ne(a, b)),
+    "not": lambda a: _truth(sp.Eq(a, 0)),
+    "and": lambda a, b: _truth(sp.And(sp.Ne(a, 0), sp.Ne(b, 0))),
+    "or": lambda a, b: _truth(sp.Or(sp.Ne(a, 0), sp.Ne(b, 0))),
+    "if_else_zero": lambda a, b: sp.Piecewise((b, sp.Ne(a, 0)), (0, True)),
 }

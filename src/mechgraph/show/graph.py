@@ -8,6 +8,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+from casadi import SX
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
@@ -15,7 +16,6 @@ from matplotlib.text import Annotation
 from matplotlib.transforms import Bbox, BboxBase
 
 from ..model.element import Element
-from ..model.joints import Free
 from ..model.system import System
 from .palette import INK, MUTED, PAPER, color
 from .plot import plain, save
@@ -35,7 +35,7 @@ def network(system: System) -> nx.Graph:
     for name in ("ground", *system.bodies):
         graph.add_node((BODY, name), kind=BODY)
     for joint in system.joints.values():
-        if not isinstance(joint.kind, Free):  # which holds nothing
+        if joint.kind.closing(SX.eye(3), SX.zeros(3)):  # else it holds nothing
             _join(graph, JOINT, joint.name, {joint.parent.body.name, joint.child.body.name})
     for kind, store in ((CONSTRAINT, system.constraints), (FORCE, system.forces)):
         for element in store.values():

@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import door
 from ..errors import MechgraphError, ModelError, told
-from ..model.looks import Mesh
+from ..model.visuals import Mesh
 
 FINEST = 96  # cells of the grid along the longest side of a mesh, halved until triangles are few
 

@@ -9,16 +9,16 @@ sums of angles, and the shortest one is taken.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from functools import reduce
+from functools import lru_cache, reduce
 from math import gcd, lcm
 from typing import Any
 
-import casadi as ca
 import sympy as sp
 
-from .expressions import Tabled, meant, operate, rational
+from ..graph.searches import Lookup
+from .expressions import OPERATIONS, ForPeople, meant, rational, table_coefficient
 
 # (generator, exponent), by generator; exponents may be negative
 Monomial = tuple[tuple[int, int], ...]
@@ -31,6 +31,7 @@ Waves = dict[tuple[sp.Expr, bool], Fraction]  # (angle, whether it is a sine) �
 ONE: Monomial = ()
 CANCELLED = Fraction(1, 10**13)  # a sum that is smaller, beside its parts, is nothing but rounding
 MOST_ANGLES = 5  # up to which sums without one of them are tried
+CACHED = 10_000  # expressions whose factors and lengths are remembered: many come again
 LARGEST_COMMON_FACTOR = 60  # numbers are factored out if what is left are integers up to this
 # in which parameters (0), speeds (1), waves (2) and the rest (3) are taken out of brackets
 ORDERS = (
@@ -48,11 +49,16 @@ class TooLarge(Exception):
     """The expression has too many terms to be read."""
 
 
-class NormalForm:
+class NormalForm(ForPeople[Terms]):
     """The algebra of sums of products; ``budget`` bounds the work, ``limit`` the number of
     terms."""
 
-    def __init__(self, budget: int = 100_000, limit: int = 400) -> None:
+    operations = OPERATIONS
+
+    def __init__(
+        self, symbols: Sequence[sp.Symbol], budget: int = 100_000, limit: int = 400
+    ) -> None:
+        super().__init__(symbols)
         self.budget, self.limit = budget, limit
         self.generators: list[sp.Expr] = []
         self._index: dict[sp.Expr, int] = {}
@@ -64,17 +70,25 @@ class NormalForm:
     def constant(self, value: float) -> Terms:
         return {ONE: meant(value)} if value else {}
 
+    def input(self, argument: int, place: int) -> Terms:
+        return self.symbol(self.symbols[place])
+
+    def operation(self, name: str, operands: list[Terms]) -> Terms:
+        if name in _RULES:
+            return _RULES[name](self, *operands)
+        return self.symbol(OPERATIONS[name](*map(self.expression, operands)))
+
+    def read(self, table: Lookup, place: int, at: list[Terms]) -> Terms:
+        value = table_coefficient(table, place, [self.expression(x) for x in at])
+        factor, function = value.as_coeff_Mul()
+        return {m: x * Fraction(str(factor)) for m, x in self.symbol(function).items()}
+
     def symbol(self, symbol: sp.Expr) -> Terms:
+        """A generator."""
         if symbol not in self._index:
             self._index[symbol] = len(self.generators)
             self.generators.append(symbol)
         return {((self._index[symbol], 1),): Fraction(1)}
-
-    def apply(self, operation: int | Tabled, arguments: list[Terms], number: int) -> Terms:
-        if not isinstance(operation, Tabled) and operation in _RULES:
-            return _RULES[operation](self, *arguments)
-        operands = [self.expression(argument) for argument in arguments]
-        return self.symbol(operate(operation, operands))
 
     def add(self, a: Terms, b: Terms, sign: int = 1) -> Terms:
         out = dict(a)
@@ -169,9 +183,10 @@ class NormalForm:
         are set."""
         if len(terms) < 2:
             return self._sum(terms)
+        forms = {frozenset(form.items()): form for form in self._forms(terms)}
         ways = (
             self._bracketed(form, order, (parameters, speeds))
-            for form in self._forms(terms)
+            for form in forms.values()
             for order in ORDERS
         )
         return min(ways, key=_length)
@@ -333,6 +348,7 @@ def _brackets(rows: Rows) -> tuple[sp.Expr, sp.Expr]:
     return rational(number), sp.Mul(common, inner)
 
 
+@lru_cache(CACHED)
 def _factored(total: sp.Expr) -> sp.Expr:
     """A short sum as a product if that is shorter: (a + b)² rather than a² + 2 a b + b²."""
     if not 2 < len(total.args) <= 6 or not total.is_polynomial(*total.free_symbols):
@@ -369,22 +385,18 @@ def _common_number(numbers: list[Fraction]) -> Fraction:
     return -common if all(x < 0 for x in numbers) else common
 
 
+@lru_cache(CACHED)
 def _length(expression: sp.Expr) -> int:
     return int(expression.count_ops())
 
 
-_RULES: dict[int, Callable[..., Terms]] = {
-    ca.OP_ASSIGN: lambda self, a: a,
-    ca.OP_ADD: NormalForm.add,
-    ca.OP_SUB: lambda self, a, b: self.add(a, b, -1),
-    ca.OP_NEG: lambda self, a: {m: -x for m, x in a.items()},
-    ca.OP_TWICE: lambda self, a: {m: 2 * x for m, x in a.items()},
-    ca.OP_MUL: NormalForm.multiply,
-    ca.OP_SQ: lambda self, a: self.multiply(a, a),
-    ca.OP_DIV: NormalForm.divide,
-    ca.OP_INV: lambda self, a: self.divide({ONE: Fraction(1)}, a),
-    ca.OP_POW: NormalForm.power,
-    ca.OP_CONSTPOW: NormalForm.power,
-    ca.OP_COS: lambda self, a: self.cos_sin(a)[0],
-    ca.OP_SIN: lambda self, a: self.cos_sin(a)[1],
+_RULES: dict[str, Callable[..., Terms]] = {
+    "add": NormalForm.add,
+    "sub": lambda self, a, b: self.add(a, b, -1),
+    "neg": lambda self, a: {m: -x for m, x in a.items()},
+    "mul": NormalForm.multiply,
+    "div": NormalForm.divide,
+    "pow": NormalForm.power,
+    "cos": lambda self, a: self.cos_sin(a)[0],
+    "sin": lambda self, a: self.cos_sin(a)[1],
 }

@@ -19,7 +19,8 @@ from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
 from ..equations import Equations
-from .expressions import Named, Plain, evaluate
+from ..graph import trace
+from .expressions import Named, Plain
 from .names import latex_name, text_name
 from .normal_form import NormalForm, TooLarge
 
@@ -111,7 +112,7 @@ def _function(equations: Equations, values: Iterable[ca.SX], count: int) -> ca.F
     s = equations.terms.symbols
     arguments = ca.vertcat(s.q, s.u, s.w, s.p, s.t, s.udot)[:count]
     results = [ca.densify(value) for value in values]
-    return ca.Function("readable", [arguments], results, {"cse": True})
+    return ca.Function("readable", [arguments], results)
 
 
 def _matrix(value: ca.SX, entries: Sequence[sp.Expr]) -> sp.Matrix:
@@ -123,9 +124,9 @@ def _normal_form(
     equations: Equations, value: ca.SX, symbols: Mapping[str, sp.Symbol]
 ) -> sp.Matrix | None:
     """The matrix in its shortest normal form; None if that would be too long to read."""
-    algebra, function = NormalForm(), _function(equations, [value], len(symbols))
+    algebra = NormalForm(list(symbols.values()))
     try:
-        (entries,) = evaluate(function, list(symbols.values()), algebra)
+        (entries,) = trace(_function(equations, [value], len(symbols))).evaluate(algebra)
     except TooLarge:
         return None
     keys = [frozenset(entry.items()) for entry in entries]
@@ -151,11 +152,10 @@ def _shared(
     they are small."""
     if not values:
         return {}, ()
-    function = _function(equations, values.values(), len(symbols))
-    small = not simplify and function.n_instructions() < PLAIN_LIMIT
-    algebra = Plain() if small else Named(function, list(symbols))
-    results = evaluate(function, list(symbols.values()), algebra)
-    pairs = zip(values.items(), results, strict=True)
+    program, known = trace(_function(equations, values.values(), len(symbols))), [*symbols.values()]
+    small = not simplify and program.operations < PLAIN_LIMIT
+    algebra = Plain(known) if small else Named(known)
+    pairs = zip(values.items(), program.evaluate(algebra), strict=True)
     matrices = {name: _matrix(value, entries) for (name, value), entries in pairs}
     definitions = tuple(algebra.definitions) if isinstance(algebra, Named) else ()
     return matrices, definitions

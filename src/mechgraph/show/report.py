@@ -87,7 +87,10 @@ def _picture(run: Trajectory) -> str:
 
 
 def _image(figure: Figure) -> str:
-    stream = io.BytesIO()
+    stream, layout = io.BytesIO(), figure.get_layout_engine()
+    if layout is not None:  # once, not again with every drawing
+        layout.execute(figure)
+        figure.set_layout_engine(None)
     figure.savefig(stream, format="png", dpi=130)
     data = base64.b64encode(stream.getvalue()).decode("ascii")
     return f'<img alt="plots" src="data:image/png;base64,{data}">'

@@ -14,8 +14,6 @@ from scipy.spatial.transform import Rotation as Turn
 
 from ..model.bodies import Marker
 from ..model.contact.surfaces import Plane
-from ..model.elements.rope import Rope
-from ..model.forces import Force
 from ..results.trajectory import Trajectory
 from .sample import Sample
 from .solids import Solid, solid, spans, surfaces_on, thickness_of, tint
@@ -152,7 +150,7 @@ def _in_world(
 
 def _links(sample: Sample) -> Iterator[Link]:
     for element, ends in spans(sample):
-        path = ZIGZAG if isinstance(element, Force) and not isinstance(element, Rope) else STRAIGHT
+        path = ZIGZAG if element.drawn_as == "spring" else STRAIGHT
         yield Link(element.name, path, np.stack([sample.positions(end) for end in ends], axis=1))
 
 

@@ -16,13 +16,11 @@ import numpy as np
 from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.spatial.distance import pdist, squareform
 
-from ..model.axial import AxialJoint
 from ..model.bodies import Body, Marker
 from ..model.contact.surfaces import Surface
 from ..model.element import Element
-from ..model.joints import Fixed
-from ..model.looks import Look, Mesh
 from ..model.transitions import Translation
+from ..model.visuals import Mesh, Visual
 from .meshes import Triangles, triangles_of
 from .palette import color
 from .sample import Sample
@@ -89,7 +87,7 @@ def tint(k: int) -> str:
 def solid(sample: Sample, name: str, tint: str, thickness: float) -> Solid:
     """The shapes of a body or of the ground: as it looks, if that is told; where others look like
     something, a mere frame on another body is not seen."""
-    looks = sample.equations.system.looks
+    looks = sample.equations.system.visuals
     if name in looks:
         return _as_it_looks(sample, name, tint, looks[name])
     if looks and _is_mere_frame(sample, name):
@@ -108,9 +106,9 @@ def solid(sample: Sample, name: str, tint: str, thickness: float) -> Solid:
     return Solid(name, tint, (*rods, *joints), boxes, shells)
 
 
-def _as_it_looks(sample: Sample, name: str, tint: str, looks: Sequence[Look]) -> Solid:
+def _as_it_looks(sample: Sample, name: str, tint: str, looks: Sequence[Visual]) -> Solid:
     """The meshes and surfaces that a file tells."""
-    others = sample.equations.system.looks.values()
+    others = sample.equations.system.visuals.values()
     count = sum(isinstance(look, Mesh) for each in others for look in each)
     most = MOST_TRIANGLES // max(count, 1)
     meshes = [triangles_of(look, tint, most) for look in looks if isinstance(look, Mesh)]
@@ -123,7 +121,7 @@ def _as_it_looks(sample: Sample, name: str, tint: str, looks: Sequence[Look]) ->
 def _is_mere_frame(sample: Sample, name: str) -> bool:
     """True for ground, bodies without weight, and those that are fixed on others."""
     system = sample.equations.system
-    fixed = (j.child.body.name for j in system.joints.values() if isinstance(j.kind, Fixed))
+    fixed = (j.child.body.name for j in system.joints.values() if not j.transitions)
     return name == "ground" or system.bodies[name].weightless or name in fixed
 
 
@@ -252,8 +250,8 @@ def surfaces_on(sample: Sample, body: str) -> Iterator[Surface]:
     """Surfaces on a body that roll, slide or touch, each once for every marker that it sits on."""
     known = set()
     for element in sample.equations.system.elements:
-        for surface in (getattr(element, "surface", None), getattr(element, "base", None)):
-            if isinstance(surface, Surface) and surface.marker.body.name == body:
+        for surface in element.surfaces():
+            if surface.marker.body.name == body:
                 key = (type(surface), surface.marker)
                 if key not in known:
                     known.add(key)
@@ -294,9 +292,10 @@ def _pins(sample: Sample, body: str, thickness: float) -> Iterator[Rod]:
         if turns and slides < 3:
             yield _pin(hinge.on_parent, hinge.direction, thickness)
     for element in sample.equations.system.elements:
-        if isinstance(element, AxialJoint) and element.a.body.name == body:
-            axis = sample.constant(element.a.rotation @ element.n)
-            yield _pin(sample.constant(element.a.at), axis, thickness)
+        for place, axis in element.pins():
+            if place.body.name == body:
+                along = sample.constant(place.rotation @ axis)
+                yield _pin(sample.constant(place.at), along, thickness)
 
 
 def _pin(at: np.ndarray, axis: np.ndarray | None, thickness: float) -> Rod:
@@ -334,6 +333,5 @@ def spans(sample: Sample) -> Iterator[tuple[Element, Sequence[Marker]]]:
     """Forces and constraints between two points; what touches or is hinged there is drawn
     otherwise."""
     for element in sample.equations.system.elements:
-        other = isinstance(element, AxialJoint) or hasattr(element, "surface")
-        for ends in () if other else element.spans():
+        for ends in element.spans():
             yield element, ends

@@ -8,20 +8,21 @@ import casadi as ca
 import sympy as sp
 from sympy.printing.latex import LatexPrinter
 
-from ..composition.node import Node
+from ..composition.node import TreeNode
 from ..composition.subsystem import Labelled
-from .expressions import Plain, evaluate
+from ..graph import Program, trace
+from .expressions import Plain
 from .names import latex_name, text_name
 from .normal_form import NormalForm, TooLarge
 from .readable import LONGEST_ENTRY, shortened, text_printer
 
 
-def tree_text(node: Node) -> str:
+def tree_text(node: TreeNode) -> str:
     """The tree, a line for each subsystem."""
     return "\n".join(_lines(node, "", ""))
 
 
-def _lines(node: Node, first: str, rest: str) -> Iterator[str]:
+def _lines(node: TreeNode, first: str, rest: str) -> Iterator[str]:
     rows = f", {len(node.rows)} row{'s' * (len(node.rows) != 1)}" if node.rows else ""
     if node.higher:
         rows += f", {', '.join(node.higher)} of order {node.order}"
@@ -54,23 +55,23 @@ def matrix_sympy(matrix: Labelled, simplify: bool = True) -> sp.Matrix:
         )
     ]  # fmt: skip
     value = ca.densify(matrix.expression)
-    function = ca.Function("matrix", [order], [value], {"cse": True})
-    entries = _normal(function, listed, symbols, matrix) if simplify else None
+    program = trace(ca.Function("matrix", [order], [value]))
+    entries = _normal(program, listed, symbols, matrix) if simplify else None
     if entries is None:
-        (entries,) = evaluate(function, listed, Plain())
+        (entries,) = program.evaluate(Plain(listed))
     rows = value.shape[0]
     return sp.Matrix(*value.shape, lambda i, j: entries[j * rows + i])
 
 
 def _normal(
-    function: ca.Function,
+    program: Program,
     listed: list[sp.Symbol],
     symbols: dict[str, sp.Symbol],
     matrix: Labelled,
 ) -> list[sp.Expr] | None:
-    algebra, s = NormalForm(), matrix.equations.terms.symbols
+    algebra, s = NormalForm(listed), matrix.equations.terms.symbols
     try:
-        (entries,) = evaluate(function, listed, algebra)
+        (entries,) = program.evaluate(algebra)
     except TooLarge:
         return None
     if max(map(len, entries), default=0) > LONGEST_ENTRY:

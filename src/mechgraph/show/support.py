@@ -21,10 +21,10 @@ from ..closures.closure import CLOSURES
 from ..equations import Equations
 from ..errors import ModelError, UnsupportedError
 from ..formalisms import DEFAULT, FORMALISMS, formalism_of
-from ..kernels.stepping import METHODS
 from ..model.kinds import CONSTRAINTS, FORCES, JOINTS
 from ..model.system import System
 from ..model.transitions import move, rot
+from ..runtime.stepper import METHODS
 from ..studies.agreement import Row, agreement
 from ..studies.simulation.events import Event
 from ..studies.simulation.simulate import DRIFT
@@ -228,8 +228,7 @@ def _methods() -> list[str]:
         "### Integrators",
         f"By `method=`. Constraints are kept by `drift=` {drifts}. If none is given, it is "
         "`rk8`, and `radau` where the motion is stiff. `dop853` is another name of `rk8` that does "
-        "not wait for machine code. Without a C compiler SciPy's `DOP853`, `RK45` and `Radau` take "
-        "the places of our own.",
+        "not wait for machine code.",
         _table(head, rows),
     ]
 

@@ -24,7 +24,10 @@ from casadi import SX
 from ..arguments import some_of, whole
 from ..closures.closure import CLOSURES
 from ..closures.numbers import Solution, bordered, solved
-from ..contract.evaluator import coefficient, searching
+from ..contract.accelerations import contradicted, undetermined_message
+from ..contract.coefficients import coefficient
+from ..contract.derive import derive_terms
+from ..contract.valueless import searching
 from ..errors import ArgumentError, AssemblyError, UnsupportedError
 from ..formalisms import DEFAULT, FORMALISMS
 from ..interrupts import remembered_interrupts
@@ -304,30 +307,30 @@ def _refuse_beyond_tables(equations: Equations, at: States) -> None:
 
 def _refuse_faint_rows(equations: Equations, at: States) -> None:
     """A constraint that hardly binds where it holds is known to a few digits only."""
-    for q, u, t in zip(at.q, at.u, at.t, strict=True):
-        row = _faint_row(equations, q, u, float(t))
-        if row is not None:
-            raise ArgumentError(
-                f"no states to compare at: constraint {equations.terms.constraints[row]!r} hardly "
-                "binds anything there (its gradient all but vanishes where it holds)"
-            )
+    faint = np.flatnonzero(_faint_rows(equations, at.q, at.u, at.t).any(axis=0))
+    if len(faint):
+        raise ArgumentError(
+            f"no states to compare at: constraint {equations.terms.constraints[faint[0]]!r} hardly "
+            "binds anything there (its gradient all but vanishes where it holds)"
+        )
 
 
-def _faint_row(equations: Equations, q: np.ndarray, u: np.ndarray, t: float) -> int | None:
-    """The row that is small beside what it is elsewhere, but more than rounding."""
-    elsewhere = moved(equations, q, 0.3 * np.sin(1 + np.arange(len(u))))
+def _faint_rows(equations: Equations, q: np.ndarray, u: np.ndarray, t: np.ndarray) -> np.ndarray:
+    """Which rows, at each state, are small beside what they are elsewhere, but more than
+    rounding."""
+    steps = np.tile(0.3 * np.sin(1 + np.arange(u.shape[-1])), (len(q), 1))
+    elsewhere = moved(equations, q, steps)
     here, there = (
         np.linalg.norm(equations.constraint_jacobian(place, u, t), axis=-1)
         for place in (q, elsewhere)
     )
-    faint = np.flatnonzero((here > 1e-14 * there) & (here < FAINT * there))
-    return int(faint[0]) if len(faint) else None
+    return np.asarray((here > 1e-14 * there) & (here < FAINT * there))
 
 
 def _refuse_contradictions(equations: Equations, held: _Held, values: _Values) -> None:
     """Accelerations that no motion has are a compromise, another one in each set of coordinates."""
     usual = np.maximum(_largest(values.udot), _largest(values.free_udot))
-    name = equations.numeric.contradicted(held.A, held.b, values.udot, usual)
+    name = contradicted(equations.terms, held.A, held.b, values.udot, usual)
     if name is not None:
         raise ArgumentError(
             f"there is nothing to compare: constraints contradict each other in their "
@@ -391,7 +394,7 @@ def _solutions(
         solve = partial(closure.solved, M, f, held.A, held.b)
         yield name, *_determined(equations, at, solve)
     closed = equations.numeric.closed
-    if closed.has_own_way:
+    if equations.terms.S is None and closed.has_own_way:
         out = equations.numeric.evaluate(
             "own way", lambda: ca.vertcat(closed.udot, closed.lam), 1, at.q, at.u, at.t, at.w
         )
@@ -418,9 +421,8 @@ def _minimal(
     own = equations.terms.coefficients
     if not own.keys() >= {"S", "e", "M", "f"}:
         return
-    S, e, M_z, f_z = (
-        coefficient(equations.numeric, name, at.q, at.u, None, at.t, at.w) for name in "SeMf"
-    )
+    state = equations.numeric.arguments(at.q, at.u, at.t, at.w, None)
+    S, e, M_z, f_z = (coefficient(equations.numeric, name, state) for name in "SeMf")
     if np.isfinite(S).all() and np.isfinite(M_z).all():
         udot = (S @ np.linalg.solve(M_z, f_z[..., None]))[..., 0] + e
         yield "minimal", udot, _least_multipliers(udot, M, f, A)
@@ -434,7 +436,8 @@ def _determined(
         solution = solve()
         if (solution.error < UNKNOWN).all():
             return solution.udot, solution.lam
-    raise ArgumentError(equations.numeric.undetermined_message(at.q, at.u, at.t, at.w, None))
+    state = equations.numeric.arguments(at.q, at.u, at.t, at.w, None)
+    raise ArgumentError(undetermined_message(equations.numeric, state))
 
 
 def _least_multipliers(udot: np.ndarray, M: np.ndarray, f: np.ndarray, A: np.ndarray) -> np.ndarray:
@@ -449,7 +452,7 @@ def _compare(
     label = " ".join([formalism, *(f"({value})" for value in options.values())])
     began = clock.perf_counter()
     try:
-        equations = _derived(reference.equations.system, formalism, options)
+        equations = _derived(reference.equations, formalism, options)
     except UnsupportedError as error:
         if asked and not options:
             raise
@@ -460,9 +463,10 @@ def _compare(
         yield Row(label, closure, *errors, seconds)
 
 
-def _derived(system: Description, formalism: str, options: Mapping[str, str]) -> Equations:
-    """Equations with M and f derived, not only promised."""
-    equations = system.equations(formalism, **options)
+def _derived(reference: Equations, formalism: str, options: Mapping[str, str]) -> Equations:
+    """Equations with M and f derived, not only promised; here and now, for it is told how long it
+    takes."""
+    equations = type(reference)(derive_terms(reference.system, formalism, **options))
     if options.get("coefficients") == "probing" and len(equations.speeds) > PROBING_LIMIT:
         raise UnsupportedError(
             f"compared up to {PROBING_LIMIT} speeds only, because it grows with their third power"
@@ -554,44 +558,64 @@ def random_states(
     projected on ψ = 0.
     """
     (seed,) = whole(least=0, seed=seed)
-    random = np.random.default_rng(seed)
     first = assemble(equations, t=0.0, guess=guess)[0]
-    drawn = [_random_state(equations, first, random, spread) for _ in range(count)]
-    q, u, t = (np.array(part) for part in zip(*drawn, strict=True))
+    return states_near(equations, first, count, np.random.default_rng(seed), spread)
+
+
+def states_near(
+    equations: Equations, first: np.ndarray, count: int, random: np.random.Generator, spread: float
+) -> States:
+    """Consistent states around an assembled one, well-conditioned if they are found soon."""
+    q, u = np.tile(first, (count, 1)), np.zeros((count, len(equations.speeds)))
+    t, left, missing = np.zeros(count), np.arange(count), np.ones(count, dtype=bool)
+    for attempt in range(ATTEMPTS):
+        drawn, met = _drawn(equations, first, len(left), 0.7**attempt, spread, random)
+        good = met.copy()
+        good[met] = _well_conditioned(equations, *(x[met] for x in drawn))
+        taken = good | (met & missing[left])
+        for x, new in zip((q, u, t), drawn, strict=True):
+            x[left[taken]] = new[taken]
+        missing[left[taken]] = False
+        left = left[~good]
+        if not left.size:
+            break
+    if missing.any():
+        speeds = random.standard_normal((int(missing.sum()), len(equations.speeds)))
+        q[missing], u[missing], met = _moving(equations, q[missing], speeds, t[missing])
+        if not met.all():
+            raise AssemblyError("no random speeds were found that meet all constraints")
     return States(q, u, t, random.standard_normal((count, len(equations.inputs))))
 
 
-Drawn = tuple[np.ndarray, np.ndarray, float]  # q, u, t
+def _drawn(
+    equations: Equations,
+    first: np.ndarray,
+    count: int,
+    near_to: float,
+    spread: float,
+    random: np.random.Generator,
+) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
+    """States q, u, t at random near to one, and which of them meet the constraints."""
+    n = len(equations.speeds)
+    rows = [(random.uniform(), *random.standard_normal((2, n))) for _ in range(count)]
+    times, steps, u = (np.array(part) for part in zip(*rows, strict=True))
+    t = near_to * times
+    q, met = closed(
+        equations, moved(equations, np.tile(first, (count, 1)), near_to * spread * steps), t
+    )
+    q[met], u[met], moving = _moving(equations, q[met], u[met], t[met])
+    met[met] = moving
+    return (q, u, t), met
 
 
-def _random_state(
-    equations: Equations, first: np.ndarray, random: np.random.Generator, spread: float
-) -> Drawn:
-    """A consistent state, well-conditioned if one is found soon."""
-    found: list[Drawn] = []
-    for attempt in range(ATTEMPTS):
-        near_to = 0.7**attempt
-        t = near_to * float(random.uniform())
-        step = near_to * spread * random.standard_normal(len(equations.speeds))
-        try:
-            q = closed(equations, moved(equations, first, step), t)
-            found.append(_moving(equations, q, t, random))
-        except AssemblyError:
-            continue
-        if _well_conditioned(equations, *found[-1]):
-            return found[-1]
-    return found[0] if found else _moving(equations, first, 0.0, random)
-
-
-def _moving(equations: Equations, q: np.ndarray, t: float, random: np.random.Generator) -> Drawn:
-    """A configuration with random speeds; an error if these cannot meet the constraints."""
-    q, u = q[None], random.standard_normal((1, len(equations.speeds)))
+def _moving(
+    equations: Equations, q: np.ndarray, u: np.ndarray, t: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Configurations with speeds brought to the constraints, and where they meet them."""
     for _ in range(3):  # constraints that are not linear in the speeds need more than one
-        q, u = project(equations, q, u, np.array([t]))
-    left = np.concatenate(violations(equations, q, u, np.array([t]), None), axis=-1)
-    if np.abs(left).max(initial=0.0) > CONSISTENT:
-        raise AssemblyError("no random speeds were found that meet all constraints")
-    return q[0], u[0], t
+        q, u = project(equations, q, u, t)
+    left = np.concatenate(violations(equations, q, u, t, None), axis=-1)
+    return q, u, np.abs(left).max(axis=-1, initial=0.0) <= CONSISTENT
 
 
 def _scales(equations: Equations) -> tuple[np.ndarray, np.ndarray]:
@@ -599,11 +623,16 @@ def _scales(equations: Equations) -> tuple[np.ndarray, np.ndarray]:
     return scales.rows, scales.speeds
 
 
-def _well_conditioned(equations: Equations, q: np.ndarray, u: np.ndarray, t: float) -> bool:
+def _well_conditioned(
+    equations: Equations, q: np.ndarray, u: np.ndarray, t: np.ndarray
+) -> np.ndarray:
+    if not len(q):
+        return np.ones(0, dtype=bool)
     rows = Independent(equations.constraint_jacobian(q, u, t), *_scales(equations))
-    kept = rows.sigma[rows.kept]
+    least = np.where(rows.kept, rows.sigma, np.inf).min(axis=-1, initial=np.inf)
+    rows_fit = least > WELL_CONDITIONED * rows.sigma.max(axis=-1, initial=0.0)
     inertias = np.linalg.eigvalsh(equations.mass_matrix(q, t))
-    parts = inertias / max(inertias.max(initial=0.0), 1e-300)
+    parts = inertias / np.maximum(inertias.max(axis=-1, initial=0.0), 1e-300)[:, None]
     light = (parts > 1e-14) & (parts < WELL_CONDITIONED**2)  # less is none, wherever it is
-    rows_fit = not kept.size or kept.min() > WELL_CONDITIONED * kept.max()
-    return bool(rows_fit and not light.any() and _faint_row(equations, q, u, t) is None)
+    faint = _faint_rows(equations, q, u, t).any(axis=-1)
+    return np.asarray(rows_fit & ~light.any(axis=-1) & ~faint)

@@ -11,6 +11,7 @@ import numpy as np
 from casadi import SX
 
 from ..arguments import numbers, some_of
+from ..contract.state import State
 from ..errors import ArgumentError, UnsupportedError
 from ..formalisms import DEFAULT
 from ..interrupts import remembered_interrupts
@@ -60,7 +61,7 @@ def inverse_dynamics(
         motion, u, udot, t, inputs, parameters = _along(equations, motion, inputs, parameters)
     if u is None or udot is None:
         raise ArgumentError("inverse_dynamics needs a Trajectory, or q, u and udot")
-    if equations.terms.drag is not None:
+    if equations.terms.has_drag:
         raise UnsupportedError(
             "forces grow with constraint forces here, and those of this motion are not known: "
             "leave the constraint out, name inputs along what it blocks, let the force depend on "
@@ -142,12 +143,10 @@ def _expressions(equations: Equations, drives: tuple[str, ...]) -> list[SX]:
     ]
 
 
-def _efforts_of(
-    equations: Equations, drives: tuple[str, ...], udot: Any, arguments: list[np.ndarray]
-) -> np.ndarray:
+def _efforts_of(equations: Equations, drives: tuple[str, ...], udot: Any, at: State) -> np.ndarray:
     """τ of least squares in D τ + Gᵀλ = M u̇ − f, which must be unique and exact; inputs among the
     drives count as zero in f, or are found by Newton's method where f is not linear in them."""
-    q, u, t, w, p = arguments
+    q, u, t, w, p = at
     kernel = equations.numeric.kernel(
         ("drives", drives),
         lambda: _expressions(equations, drives),

@@ -17,7 +17,7 @@ from casadi import SX
 
 from ..arguments import times as read_times
 from ..composition.compose import compose
-from ..composition.seen import Seen
+from ..composition.parts_view import PartsView
 from ..errors import ArgumentError, AssemblyError, UnsupportedError
 from .assembly.assemble import assemble
 
@@ -29,7 +29,7 @@ SAME = 1e-9  # difference of coordinates that tells of no other way to assemble
 FINEST, STEPS = 1000, 300  # parts of the time between two moments, and steps to get over it
 
 
-class Moment(NamedTuple):
+class Instant(NamedTuple):
     """A state of the motion."""
 
     t: float
@@ -70,7 +70,7 @@ def prescribed_motion(
     return (q, u, udot) if np.ndim(t) else (q[0], u[0], udot[0])
 
 
-def _refuse_freedoms(driven: Equations, here: Moment, prescribed: int, parameters: Any) -> None:
+def _refuse_freedoms(driven: Equations, here: Instant, prescribed: int, parameters: Any) -> None:
     left = driven.mobility(here.q, here.u, here.t, parameters)
     if left:
         raise ArgumentError(
@@ -79,14 +79,14 @@ def _refuse_freedoms(driven: Equations, here: Moment, prescribed: int, parameter
         )
 
 
-def _at(driven: Equations, t: float, near: np.ndarray, parameters: Any) -> Moment:
+def _at(driven: Equations, t: float, near: np.ndarray, parameters: Any) -> Instant:
     """The state at a moment that is nearest to these coordinates."""
     guess = dict(zip(driven.coordinates, near, strict=True))
     q, u = assemble(driven, {}, guess=guess, t=t, parameters=parameters)
-    return Moment(t, q, u, driven.accelerations(q, u, t, None, parameters))
+    return Instant(t, q, u, driven.accelerations(q, u, t, None, parameters))
 
 
-def _followed(driven: Equations, start: Moment, t: float, parameters: Any) -> Moment:
+def _followed(driven: Equations, start: Instant, t: float, parameters: Any) -> Instant:
     """The state at a later moment, by steps that are nearly what speeds and accelerations at both
     ends foretell: a longer one may lead to another way in which a loop can be assembled."""
     here, h = start, t - start.t
@@ -110,8 +110,8 @@ def _followed(driven: Equations, start: Moment, t: float, parameters: Any) -> Mo
 
 
 def _step(
-    driven: Equations, here: Moment, t: float, parameters: Any, last: bool
-) -> tuple[Moment | None, bool]:
+    driven: Equations, here: Instant, t: float, parameters: Any, last: bool
+) -> tuple[Instant | None, bool]:
     """The state at the end of a step, if there is one, and whether it was foretold."""
     ahead = _foretold(driven, here, t, parameters)
     try:
@@ -125,16 +125,16 @@ def _step(
     return there, bool(max(off) <= NEAR * way + SAME * np.abs(here.q).max(initial=1.0))
 
 
-def _foretold(driven: Equations, here: Moment, t: float, parameters: Any) -> np.ndarray:
+def _foretold(driven: Equations, here: Instant, t: float, parameters: Any) -> np.ndarray:
     h = t - here.t
     rates = driven.coordinate_rates(here.q, here.u + h / 2 * here.udot, here.t, parameters)
     return driven.terms.chart.normalized(here.q + h * rates)
 
 
-def _row(name: str, value: Any, angular: bool) -> Callable[[Seen], Any]:
+def _row(name: str, value: Any, angular: bool) -> Callable[[PartsView], Any]:
     """The gap between a quantity and its value; of a measured angle up to whole turns."""
 
-    def gap(v: Seen) -> SX:
+    def gap(v: PartsView) -> SX:
         left = v[name] - (value(v["t"]) if callable(value) else value)
         return left - 2 * ca.pi * ca.floor(left / (2 * ca.pi) + 0.5) if angular else left
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import casadi as ca
 import numpy as np
 from scipy.sparse import csc_matrix, diags
 
@@ -16,13 +17,16 @@ if TYPE_CHECKING:
 
 PROJECTED = 1e-13  # violation that needs no further projection
 IDLE = 1e-10  # inertia, relative, of what has none
-FEW = 1  # states whose singular values are found sooner than an expression is derived
+FEW = 8  # states whose singular values are found sooner than an expression is derived
 
 
 def moved(equations: Equations, q: np.ndarray, step: np.ndarray) -> np.ndarray:
     """q displaced by a step along the variations of its coordinates, on its manifold."""
-    chart = equations.terms.chart
-    T = equations.numeric.evaluate("tangent", lambda: chart.tangent, 2, q)
+    chart, numeric = equations.terms.chart, equations.numeric
+    if chart.tangent.is_constant():
+        T = numeric.kept("tangent", lambda: np.array(ca.DM(chart.tangent)))
+    else:
+        T = numeric.evaluate("tangent", lambda: chart.tangent, 2, q)
     return chart.normalized(q + (T @ step[..., None])[..., 0])
 
 
@@ -125,7 +129,8 @@ def _least_step(
     factors = equations.terms.scales.factors[which]
     rows = factors * rows
     if equations.numeric.large:
-        states = equations.numeric.sparse_matrices(q, u, t, None, parameters)[1]
+        at = equations.numeric.arguments(q, u, t, None, parameters)
+        states = equations.numeric.sparse_matrices(at)
         pairs, even = zip(states, rows, strict=True), diags(factors)
         made = [_sparse_step(M, csc_matrix(even @ A[which]), row) for (M, _, A, _), row in pairs]
         return np.array(made)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arguments import earlier_word, number, numbers, one_of, whole
-from ..contract.evaluator import searching
+from ..contract.valueless import refused_or_valueless, searching
 from ..errors import ArgumentError, UnsupportedError, shown
 from ..interrupts import remembered_interrupts
 from ..kernels.compiler import CompilationFailure, report
@@ -137,7 +137,8 @@ def _warn_if_lost(found: Rollouts, w: np.ndarray, p: np.ndarray) -> None:
     t, state = float(found.time[last]), (found.q[i, last], found.u[i, last])
     told = *state, t, inputs, constants
     near = all(np.abs(part).max(initial=0.0) < AWAY for part in state)
-    unanswered = found.equations.numeric.unanswered(*told) if near else None
+    numeric = found.equations.numeric
+    unanswered = refused_or_valueless(numeric, numeric.arguments(*told)) if near else None
     why = unanswered or "it runs away; try a shorter step"
     try:
         with searching():

@@ -7,8 +7,8 @@ with ordinary operations. A search is constant between knots, so its derivatives
 of the table are those of the polynomials: exact, to any order.
 """
 
+from .constructors import spline, table
 from .grid import Grid
-from .said import spline, table
 from .table import Table
 
 __all__ = ["Grid", "Table", "spline", "table"]

@@ -11,9 +11,9 @@ from casadi import SX
 
 from ..arguments import choice
 from ..errors import ModelError
-from .graph import settled
+from ..graph.program import without_table_slopes
+from ..graph.searches import ORIGIN, PIECE, pick_of, search_of
 from .points import inner, label, matrix, points
-from .searches import ORIGIN, PIECE, pick_of, search_of
 from .table import OUTSIDE, Table
 
 GRIDS = ("linear", "hold", "smooth")
@@ -93,7 +93,9 @@ class Grid:
             for j in reversed(range(columns)):
                 part = part * g + c[i * columns + j]
             z = z * h + part
-        return settled(ca.Function("z", [x, y], [z, ca.gradient(z, x), ca.gradient(z, y)]))
+        return without_table_slopes(
+            ca.Function("z", [x, y], [z, ca.gradient(z, x), ca.gradient(z, y)])
+        )
 
     def _search(self, letter: str) -> ca.Function:
         """Where x or y is. The coefficients are not used, but say where an integrator stops."""
@@ -134,9 +136,9 @@ class Grid:
 _KNOWN: dict[str, Grid] = {}  # by the names of their searches and picks
 
 
-def grid_of(function: ca.Function) -> Grid | None:
-    """The table over two numbers that a search or pick is of, if it is known here."""
-    return _KNOWN.get(function.name())
+def grid_of(name: str) -> Grid | None:
+    """The table over two numbers that a search or pick of this name is of, if it is known here."""
+    return _KNOWN.get(name)
 
 
 def _within(at: SX, own: np.ndarray, outside: str) -> SX:

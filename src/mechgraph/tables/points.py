@@ -10,7 +10,7 @@ from scipy.interpolate import CubicSpline, PchipInterpolator
 
 from ..arguments import is_name
 from ..errors import ModelError, shown
-from .searches import horner
+from ..graph.searches import horner
 
 
 def label(name: Any) -> str:

@@ -11,8 +11,8 @@ from casadi import SX
 
 from ..arguments import choice
 from ..errors import ModelError, shown
+from ..graph.searches import horner, polynomial, search_of
 from .points import label, numbers, pieces_of, points
-from .searches import horner, polynomial, search_of
 
 KINDS = ("linear", "hold", "monotone", "smooth")
 OUTSIDE = ("hold", "extend", "repeat", "refuse")
@@ -153,6 +153,6 @@ class Table:
 _KNOWN: dict[str, Table] = {}  # by the names of their searches, which are kept, too
 
 
-def table_of(search: ca.Function) -> Table | None:
-    """The table that a search is of, if it is one over one number, and known here."""
-    return _KNOWN.get(search.name())
+def table_of(name: str) -> Table | None:
+    """The table over one number that a search of this name is of, and known here."""
+    return _KNOWN.get(name)

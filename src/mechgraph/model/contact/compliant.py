@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import casadi as ca
 from casadi import SX
@@ -12,10 +12,11 @@ from casadi import SX
 from ...vectors import scalar
 from ..constraints import Constraint
 from ..element import Action
+from ..fields import Number
 from ..forces import Force
 from ..joints import Rows
-from ..limits import Limit
-from .friction import Friction
+from ..parameter_checks import Limit
+from .friction import Friction, FrictionLaw
 from .pairs import Contact, SurfacePair, surface_pairs
 from .rolling import SurfaceConstraint, SurfaceElement, tangential
 from .surfaces import Surface
@@ -29,6 +30,8 @@ class CompliantContact(SurfaceElement, Force):
 
     N = stiffness δ^exponent (1 + damping δ̇), never less than zero, and ``friction`` in proportion
     to N, both at the point halfway between the two.
+
+    friction: a coefficient, or a law ``mg.Friction``.
     """
 
     passive = True
@@ -38,10 +41,10 @@ class CompliantContact(SurfaceElement, Force):
         name: str,
         surface: Surface,
         base: Surface,
-        stiffness: Any,
-        exponent: Any = 1.5,
-        damping: Any = 0,
-        friction: Any = 0,
+        stiffness: Number,
+        exponent: Number = 1.5,
+        damping: Number = 0,
+        friction: FrictionLaw = 0,
     ) -> None:
         super().__init__(name, surface, base)
         self.stiffness, self.exponent = scalar(stiffness, "stiffness"), scalar(exponent, "exponent")
@@ -52,6 +55,7 @@ class CompliantContact(SurfaceElement, Force):
             Limit("damping", self.damping, positive=False),
             *self.friction.limits,
         ]
+        self.is_passable = any(_size(pair) is not None for pair in self.pairs)
 
     def parts(self) -> Sequence[Constraint]:
         """Rows for points of contact that have no closed form, and so coordinates of their own."""
@@ -64,13 +68,7 @@ class CompliantContact(SurfaceElement, Force):
             for contact in pair.pressing_contacts(m):
                 yield pair, replace(contact, point=contact.middle)
 
-    @property
-    def is_passable(self) -> bool:
-        """Whether its surfaces, pressed in too deep, come out on the other side."""
-        return any(_size(pair) is not None for pair in self.pairs)
-
     def reserve(self, m: Motion) -> SX:
-        """How much deeper they could be pressed in before that is half of the way through."""
         sizes = ((pair, _size(pair)) for pair in self.pairs)
         return ca.vertcat(
             *(pair.contact(m).gap + size / 2 for pair, size in sizes if size is not None)

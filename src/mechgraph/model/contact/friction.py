@@ -10,31 +10,34 @@ k in proportion to the load, and a viscous drag c.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import casadi as ca
 from casadi import SX
 
 from ...vectors import scalar
 from ..described import Described
-from ..limits import Limit
+from ..fields import Field, Number
+from ..parameter_checks import Limit
 
 
 class Friction(Described):
-    """The law of friction of a contact: ``coulomb`` μ, ``static`` μ_s with ``stribeck`` v_S,
-    ``drag`` k, ``viscous`` c."""
+    """The law of friction of a contact: ``coulomb`` μ, ``static_friction`` μ_s with ``stribeck``
+    v_S, ``drag`` k, ``viscous`` c."""
 
     def __init__(
         self,
-        coulomb: Any = 0,
-        static: Any = None,
-        stribeck: Any = 0.01,
-        drag: Any = 0,
-        viscous: Any = 0,
-        regularization: Any = 1e-4,
+        coulomb: Number = 0,
+        static_friction: Number | None = None,
+        stribeck: Number = 0.01,
+        drag: Number = 0,
+        viscous: Number = 0,
+        regularization: Number = 1e-4,
     ) -> None:
         self.coulomb = scalar(coulomb, "coulomb")
-        self.static = self.coulomb if static is None else scalar(static, "static")
+        self.static_friction = (
+            self.coulomb if static_friction is None else scalar(static_friction, "static_friction")
+        )
         self.stribeck = scalar(stribeck, "stribeck")
         self.drag, self.viscous = scalar(drag, "drag"), scalar(viscous, "viscous")
         self.regularization = scalar(regularization, "regularization")
@@ -43,7 +46,7 @@ class Friction(Described):
                 Limit(what, getattr(self, what), positive=False)
                 for what in ("coulomb", "drag", "viscous")
             ),
-            Limit("static minus coulomb", self.static - self.coulomb, positive=False),
+            Limit("static minus coulomb", self.static_friction - self.coulomb, positive=False),
             *(Limit(what, getattr(self, what)) for what in ("stribeck", "regularization")),
         ]
 
@@ -54,7 +57,9 @@ class Friction(Described):
 
     def coefficient(self, speed: SX) -> SX:
         """μ(s)."""
-        return self.coulomb + (self.static - self.coulomb) * ca.exp(-((speed / self.stribeck) ** 2))
+        return self.coulomb + (self.static_friction - self.coulomb) * ca.exp(
+            -((speed / self.stribeck) ** 2)
+        )
 
     def loaded(self, slip: SX) -> SX:
         """The part in proportion to the normal force, for a unit of it."""
@@ -64,3 +69,7 @@ class Friction(Described):
     def unloaded(self, slip: SX) -> SX:
         """The part that does not depend on the normal force."""
         return -self.viscous * slip
+
+
+FrictionLaw: TypeAlias = Annotated[Number | Friction, Field("friction")]
+"""Coulomb's coefficient, or a law ``mg.Friction``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import casadi as ca
 from casadi import SX
@@ -11,8 +11,9 @@ from casadi import SX
 from ...vectors import scalar, symbol
 from ..constraints import Level
 from ..element import Action
+from ..fields import Number
 from ..joints import Rows
-from ..limits import Fraction, Limit
+from ..parameter_checks import Fraction, Limit
 from .pairs import Contact, SurfacePair
 from .rolling import SurfaceConstraint, tangential
 from .surfaces import Surface
@@ -25,20 +26,26 @@ SOFT = 0.5  # part of the regularization below which w is no direction any more
 
 
 class RigidContact(SurfaceConstraint, Switched):
-    """Surfaces that cannot enter each other: they meet with ``restitution`` (Newton's) and
-    ``tangential`` restitution, press, stick or slide with friction (``friction`` μ, ``static`` μ_s
-    to break away), and part again.
+    """Surfaces that cannot enter each other: they meet with restitution, press, stick or slide with
+    friction (μ, and μ_s to break away), and part again.
 
     Each point of contact has two parameters, ``name.touching`` and ``name.sticking`` (0 or 1),
-    which ``simulate`` sets as the motion goes, and ``name.flat`` if it is a ring on a plane. Below
-    the speed ``resting`` it does not rebound. With the slip velocity v and the ``regularization``
-    v₀, sliding friction is
+    which ``simulate`` sets as the motion goes, and ``name.flat`` if it is a ring on a plane. With
+    the slip velocity v and the ``regularization`` v₀, sliding friction is
 
         F = −μ N w/|w|,    w = v + v₀ h,    |w|² = max(w·w + v₀² (1 − h·h), v₀²/4),
 
     where h (``name.heading 1``, ``name.heading 2``, along the tangents) is the unit vector along
     which ``simulate`` finds that slip begins, so that friction is all there from the start; h is
     zero elsewhere, which makes it smooth.
+
+    restitution: Newton's, from 0 to 1.
+    friction, static_friction: Coulomb's coefficients μ and μ_s, of sliding and to break away
+        (``friction`` if not given).
+    rebound_threshold: speed in m/s below which nothing rebounds.
+    regularization: speed in m/s of slip that is taken for none.
+    tangential_restitution: what part of the slip an impact turns back where friction holds it,
+        from 0 to 1.
     """
 
     def __init__(
@@ -46,24 +53,36 @@ class RigidContact(SurfaceConstraint, Switched):
         name: str,
         surface: Surface,
         base: Surface,
-        restitution: Any = 0.0,
-        friction: Any = 0.0,
-        static: Any = None,
-        resting: Any = 1e-5,
-        regularization: Any = 1e-5,
-        tangential: Any = 0.0,
+        restitution: Number = 0.0,
+        friction: Number = 0.0,
+        static_friction: Number | None = None,
+        rebound_threshold: Number = 1e-5,
+        regularization: Number = 1e-5,
+        tangential_restitution: Number = 0.0,
     ) -> None:
         super().__init__(name, surface, base)
         self.restitution = scalar(restitution, "restitution")
         self.friction = scalar(friction, "friction")
-        self.static = self.friction if static is None else scalar(static, "static")
-        self.resting = scalar(resting, "resting")
+        self.static_friction = (
+            self.friction if static_friction is None else scalar(static_friction, "static_friction")
+        )
+        self.rebound_threshold = scalar(rebound_threshold, "rebound_threshold")
         self.regularization = scalar(regularization, "regularization")
-        self.tangential = scalar(tangential, "tangential")
+        self.tangential_restitution = scalar(tangential_restitution, "tangential_restitution")
         self.limits += [
-            *(Fraction(what, getattr(self, what)) for what in ("restitution", "tangential")),
-            *(Limit(what, getattr(self, what), positive=False) for what in ("friction", "resting")),
-            Limit("static minus sliding friction", self.static - self.friction, positive=False),
+            *(
+                Fraction(what, getattr(self, what))
+                for what in ("restitution", "tangential_restitution")
+            ),
+            *(
+                Limit(what, getattr(self, what), positive=False)
+                for what in ("friction", "rebound_threshold")
+            ),
+            Limit(
+                "static minus sliding friction",
+                self.static_friction - self.friction,
+                positive=False,
+            ),
             Limit("regularization", self.regularization),
         ]
         self.switches = [[symbol(name) for name in self.switch_names(pair)] for pair in self.pairs]
@@ -122,7 +141,7 @@ class RigidContact(SurfaceConstraint, Switched):
             for _ in pair.locating_rows(m):
                 next(positions)
             level = tuple(next(positions) for _ in pair.level_rows(m))
-            slip = () if self.static.is_zero() else (next(velocities), next(velocities))
+            slip = () if self.static_friction.is_zero() else (next(velocities), next(velocities))
             found.append(PointRows(gap, slip, level))
         return found
 
@@ -143,7 +162,7 @@ class RigidContact(SurfaceConstraint, Switched):
         return rows
 
     def velocity(self, m: Motion) -> Rows:
-        if self.static.is_zero():
+        if self.static_friction.is_zero():
             return []
         rows: Rows = []
         for pair, contact, touching, sticking in self._switched(m):

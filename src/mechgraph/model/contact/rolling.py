@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import casadi as ca
 from casadi import SX
@@ -11,12 +11,13 @@ from casadi import SX
 from ...arguments import flag
 from ...errors import ModelError
 from ...vectors import axis
-from ..bodies import Body, Marker, marker_on
+from ..bodies import Marker, Place, marker_on
 from ..constraints import Constraint
-from ..element import Action, Element, Wrench
+from ..element import Action, Drawn, Element, Wrench
+from ..fields import Axis
 from ..joints import Joint, Rows
-from ..limits import Limit, UnitLength
-from .friction import Friction
+from ..parameter_checks import Limit, UnitLength
+from .friction import Friction, FrictionLaw
 from .pairs import Contact, SurfacePair, surface_pairs
 from .surfaces import Surface
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 class SurfaceElement(Element):
     """Surfaces that meet, in one or several points: what rolling, sliding and contacts have in
     common."""
+
+    drawn_as: Drawn = "nothing"
 
     def __init__(self, name: str, surface: Surface, base: Surface) -> None:
         self.name, self.surface, self.base = name, surface, base
@@ -40,6 +43,9 @@ class SurfaceElement(Element):
         if len(self.pairs) > 1:
             return super().acts_on(m)
         return self.surface.marker, next(self._contacts(m))[1].point
+
+    def surfaces(self) -> Sequence[Surface]:
+        return (self.surface, self.base)
 
     def _labelled(self, pair: SurfacePair, rows: Rows) -> Rows:
         """Rows of one of several pairs carry its name."""
@@ -81,7 +87,9 @@ class Sliding(SurfaceConstraint):
 
     passive = True
 
-    def __init__(self, name: str, surface: Surface, base: Surface, friction: Any = 0) -> None:
+    def __init__(
+        self, name: str, surface: Surface, base: Surface, friction: FrictionLaw = 0
+    ) -> None:
         super().__init__(name, surface, base)
         self.friction = Friction.of(friction)
         self.limits += self.friction.limits
@@ -121,8 +129,10 @@ class Sliding(SurfaceConstraint):
 
 
 class Rolling(Sliding):
-    """A surface rolls on a base without slipping; with ``spinning=False``, without spinning about
-    the normal either."""
+    """A surface rolls on a base without slipping, and never leaves it.
+
+    spinning: False if it does not spin about the common normal either.
+    """
 
     passive = False
 
@@ -143,9 +153,10 @@ class Rolling(Sliding):
 
 class KnifeEdge(Constraint):
     """A blade at a marker moves along, not across: its velocity along ``across`` (in the marker's
-    axes) is zero."""
+    axes) is zero.
+    """
 
-    def __init__(self, name: str, at: Body | Marker, across: Any = "y") -> None:
+    def __init__(self, name: str, at: Place, across: Axis = "y") -> None:
         self.name, self.at, self.across = name, marker_on(at), axis(across, "across")
         self.limits = [UnitLength("across", ca.norm_2(self.across))]
 

@@ -13,7 +13,7 @@ edges touches others in several points: ``parts`` are the simple surfaces that i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -23,17 +23,19 @@ from casadi import SX
 
 from ...arguments import flag
 from ...errors import ModelError, blamed, shown
-from ...vectors import NO_NUMBER, column, has_nan, scalar
-from ..bodies import Body, Marker, marker_on
+from ...graph.expressions import has_nan
+from ...vectors import NO_NUMBER, column, scalar
+from ..bodies import Body, Marker, Place, marker_on
 from ..described import Described
-from ..limits import Limit
+from ..fields import Number, PointFunction, Vector
+from ..parameter_checks import Limit
 
 
 class Surface(Described):
     """A surface on a body, at a marker; one that is given by name is looked up where the surface is
     used."""
 
-    def __init__(self, at: Body | Marker | str) -> None:
+    def __init__(self, at: Place) -> None:
         if not isinstance(at, (Body, Marker, str)):
             raise ModelError(f"{type(self).__name__} sits on a body or a marker, got {shown(at)}")
         self._at = at
@@ -48,12 +50,6 @@ class Surface(Described):
                 "only; give the body or marker itself"
             )
         return marker_on(self._at)
-
-    def looked_up(self, place: Callable[[str], Body | Marker]) -> Surface:
-        """The same on the place of that name, if it was given by name."""
-        if not isinstance(self._at, str):
-            return self
-        return type(self)(**{**self._given, "at": place(self._at)})
 
     inside: bool = False  # True if what touches it is inside of it
     ring: bool = False  # True if it has no one lowest point where its z axis is upright
@@ -112,7 +108,7 @@ class Plane(Surface):
 class _Round(Surface):
     """Surfaces with a radius; with ``inside``, what touches them is inside of them."""
 
-    def __init__(self, at: Body | Marker | str, radius: Any, inside: bool = False) -> None:
+    def __init__(self, at: Place, radius: Number, inside: bool = False) -> None:
         super().__init__(at)
         self.radius = self._length(radius, "radius")
         self.inside = flag("inside", inside, ModelError)
@@ -141,7 +137,7 @@ class Sphere(_Round):
 class Ellipsoid(Surface):
     """x²/a² + y²/b² + z²/c² = 1."""
 
-    def __init__(self, at: Body | Marker | str, semiaxes: Any) -> None:
+    def __init__(self, at: Place, semiaxes: Vector) -> None:
         super().__init__(at)
         self.semiaxes = ca.vertcat(
             *(
@@ -177,9 +173,7 @@ class Torus(_Round):
 
     ring = True
 
-    def __init__(
-        self, at: Body | Marker | str, radius: Any, tube: Any, inside: bool = False
-    ) -> None:
+    def __init__(self, at: Place, radius: Number, tube: Number, inside: bool = False) -> None:
         super().__init__(at, radius, inside)
         self.tube = self._length(tube, "tube")
 
@@ -204,7 +198,7 @@ class Roller(_Round):
 
     ring = True
 
-    def __init__(self, at: Body | Marker | str, radius: Any, arc: Any) -> None:
+    def __init__(self, at: Place, radius: Number, arc: Number) -> None:
         super().__init__(at, radius)
         self.arc = self._length(arc, "arc")
 
@@ -217,7 +211,7 @@ class Cylinder(_Round):
     for ever (as a base)."""
 
     def __init__(
-        self, at: Body | Marker | str, radius: Any, length: Any = None, inside: bool = False
+        self, at: Place, radius: Number, length: Number | None = None, inside: bool = False
     ) -> None:
         super().__init__(at, radius, inside)
         self.length = None if length is None else self._length(length, "length")
@@ -241,7 +235,7 @@ class Capsule(_Round):
     """A cylinder about z between two half spheres, whose centres are ``length`` apart. It touches
     others with its two ends."""
 
-    def __init__(self, at: Body | Marker | str, radius: Any, length: Any) -> None:
+    def __init__(self, at: Place, radius: Number, length: Number) -> None:
         super().__init__(at, radius)
         self.length = self._length(length, "length")
 
@@ -268,7 +262,7 @@ class Capsule(_Round):
 class Box(Surface):
     """A box of edges ``sides``, which touches with its eight corners."""
 
-    def __init__(self, at: Body | Marker | str, sides: Any) -> None:
+    def __init__(self, at: Place, sides: Vector) -> None:
         super().__init__(at)
         self.sides = ca.vertcat(
             *(self._length(length, "sides") for length in ca.vertsplit(column(sides, 3, "sides")))
@@ -289,9 +283,7 @@ class Implicit(Surface):
     >>> saddle = Implicit(Body("ground"), lambda x, y, z: z - 0.1 * (x**2 - y**2))
     """
 
-    def __init__(
-        self, at: Body | Marker | str, g: Callable[[SX, SX, SX], SX], near: Any = (0, 0, 0)
-    ) -> None:
+    def __init__(self, at: Place, g: PointFunction, near: Vector = (0, 0, 0)) -> None:
         super().__init__(at)
         self.g, self.near = g, column(near, 3, "near")
         if not callable(g):

@@ -59,15 +59,15 @@ class Switched(Constraint):
     """
 
     switched = True
-    idle = "open until it touches"  # what is said of its rows where they hold nothing
+    idle = "open until it touches"
     # what is said of points that are beyond each other at the start
     overlap = "surfaces overlap at the start: {} m; change the start, or use compliant_contact"
     restitution: SX = SX(0)
-    tangential: SX = SX(0)
+    tangential_restitution: SX = SX(0)
     friction: SX = SX(0)
-    static: SX = SX(0)
+    static_friction: SX = SX(0)
     regularization: SX = SX(1)
-    resting: SX = SX(0)
+    rebound_threshold: SX = SX(0)
 
     @abstractmethod
     def point_switches(self) -> list[tuple[str, dict[str, str], list[str]]]:
@@ -91,4 +91,7 @@ class Switched(Constraint):
         return ca.vertcat(*(getattr(self, what) for what in NUMBERS))
 
 
-NUMBERS = ("restitution", "tangential", "friction", "static", "regularization", "resting")
+NUMBERS = (
+    "restitution", "tangential_restitution", "friction", "static_friction", "regularization",
+    "rebound_threshold",
+)  # fmt: skip

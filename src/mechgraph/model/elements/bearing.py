@@ -12,7 +12,7 @@ along the line of the two centres: the contact angle follows from the load (Stri
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
@@ -20,10 +20,11 @@ from casadi import SX
 
 from ...errors import ModelError, shown
 from ...vectors import scalar
-from ..bodies import Body, Marker, marker_on
+from ..bodies import Marker, Place, marker_on
 from ..element import Action
+from ..fields import Number
 from ..forces import Force
-from ..limits import Limit
+from ..parameter_checks import Limit
 from .measure import measured
 
 if TYPE_CHECKING:
@@ -34,29 +35,33 @@ class BallBearing(Force):
     """Balls between the grooves of an ``inner`` and an ``outer`` ring, both about the z axes of
     their places: each presses with stiffness (δ/2)^(3/2) where the grooves squeeze it by δ.
 
-    ``balls`` of ``ball_radius`` run on the circle of ``pitch_radius`` in grooves of radius
-    ``groove``, with the diametral ``clearance`` between ball and both grooves. They have no
-    inertia, do not hinder the rotation, and keep their places ``phase`` + 2πk/n around the axis of
-    the outer ring. ``damping`` makes the force stiffness (δ/2)^(3/2) (1 + damping δ̇), never less
-    than zero.
+    The balls have no inertia, do not hinder the rotation, and keep their places around the axis of
+    the outer ring.
+
+    balls: how many (n), ball k at ``phase`` + 2πk/n.
+    ball_radius, pitch_radius, groove: radii of a ball, of the circle that the balls run on, and
+        of the grooves across.
+    stiffness: Hertz's, of one contact, in N/m^1.5.
+    clearance: diametral, between a ball and both grooves.
+    damping: makes the force stiffness (δ/2)^1.5 (1 + damping δ̇), never less than zero.
     """
 
     passive = True
-    drawn = False
+    drawn_as = "nothing"
 
     def __init__(
         self,
         name: str,
-        inner: Body | Marker,
-        outer: Body | Marker,
-        balls: Any,
-        ball_radius: Any,
-        pitch_radius: Any,
-        groove: Any,
-        stiffness: Any,
-        clearance: Any = 0,
-        damping: Any = 0,
-        phase: Any = 0,
+        inner: Place,
+        outer: Place,
+        balls: int,
+        ball_radius: Number,
+        pitch_radius: Number,
+        groove: Number,
+        stiffness: Number,
+        clearance: Number = 0,
+        damping: Number = 0,
+        phase: Number = 0,
     ) -> None:
         self.name, self.inner, self.outer = name, marker_on(inner), marker_on(outer)
         if not isinstance(balls, (int, np.integer)) or isinstance(balls, bool) or balls < 1:

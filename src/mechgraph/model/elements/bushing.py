@@ -10,10 +10,11 @@ import numpy as np
 from casadi import SX
 
 from ...vectors import column, rotation_vector
-from ..bodies import Body, Marker, marker_on
+from ..bodies import Marker, Place, marker_on
 from ..element import Action, Wrench
+from ..fields import Numbers
 from ..forces import Force
-from ..limits import Limit
+from ..parameter_checks import Limit
 from .measure import measured
 
 if TYPE_CHECKING:
@@ -25,8 +26,11 @@ class Bushing(Force):
     axes of a, are ``preload`` − stiffness x − damping ẋ.
 
     x is the place of b's origin and the rotation vector of b (angle times axis), both in a; ẋ its
-    relative velocity and angular velocity there. ``stiffness`` and ``damping`` are six numbers or
-    symmetric 6x6 matrices.
+    relative velocity and angular velocity there.
+
+    stiffness, damping: six numbers (along x, y, z of a, then about them), or symmetric 6x6
+        matrices.
+    preload: force and torque on b, in the axes of a, where both frames coincide.
     """
 
     passive = True
@@ -34,11 +38,11 @@ class Bushing(Force):
     def __init__(
         self,
         name: str,
-        a: Body | Marker,
-        b: Body | Marker,
-        stiffness: Any,
-        damping: Any = 0,
-        preload: Any = 0,
+        a: Place,
+        b: Place,
+        stiffness: Numbers,
+        damping: Numbers = 0,
+        preload: Numbers = 0,
     ) -> None:
         self.name, self.a, self.b = name, marker_on(a), marker_on(b)
         self.stiffness, self.damping = _six(stiffness, "stiffness"), _six(damping, "damping")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import casadi as ca
@@ -14,7 +14,8 @@ from ...arguments import flag
 from ...errors import ModelError, shown
 from ...vectors import NOT_AN_EXPRESSION, column, scalar
 from ..described import Described
-from ..limits import Limit
+from ..fields import CurveFunction, Number, Vector
+from ..parameter_checks import Limit
 
 SAMPLES = 96  # of a curve, among which a point on it is looked for first
 
@@ -25,9 +26,7 @@ class Curve(Described):
 
     limits: Sequence[Limit] = ()
 
-    def __init__(
-        self, function: Callable[[SX], Any], span: tuple[float, float] = (-np.pi, np.pi)
-    ) -> None:
+    def __init__(self, function: CurveFunction, span: Vector = (-np.pi, np.pi)) -> None:
         if not callable(function):
             raise ModelError(
                 "function must be one of the curve's parameter, such as lambda s: (s, s**2, 0), "
@@ -52,7 +51,7 @@ class Curve(Described):
 class Circle(Curve):
     """radius (cos s, sin s, 0)."""
 
-    def __init__(self, radius: Any) -> None:
+    def __init__(self, radius: Number) -> None:
         self.radius, self.span = scalar(radius, "radius"), (-np.pi, np.pi)
         self.limits = [Limit("radius", self.radius)]
 
@@ -78,7 +77,7 @@ class Cycloid(Circle):
 class Rose(Circle):
     """radius cos(petals s) (cos s, sin s, 0)."""
 
-    def __init__(self, radius: Any, petals: Any) -> None:
+    def __init__(self, radius: Number, petals: Number) -> None:
         super().__init__(radius)
         self.petals = scalar(petals, "petals")
         self.limits = [*self.limits, Limit("petals", self.petals)]
@@ -90,7 +89,7 @@ class Rose(Circle):
 class Helix(Circle):
     """(radius cos s, radius sin s, pitch s), with ``pitch`` in metres for each radian."""
 
-    def __init__(self, radius: Any, pitch: Any) -> None:
+    def __init__(self, radius: Number, pitch: Number) -> None:
         super().__init__(radius)
         self.pitch, self.span = scalar(pitch, "pitch"), (-6 * np.pi, 6 * np.pi)
 

@@ -9,11 +9,12 @@ import casadi as ca
 from casadi import SX
 
 from ...vectors import column, scalar
-from ..bodies import Body, Marker, marker_on
+from ..bodies import Marker, Place, marker_on
 from ..contact.pairs import velocity_at
 from ..element import Action, Wrench
+from ..fields import Number, Numbers, Vector
 from ..forces import Force
-from ..limits import Limit
+from ..parameter_checks import Limit
 from .measure import Measure, measured
 
 if TYPE_CHECKING:
@@ -26,21 +27,23 @@ class Drag(Force):
     """Drag at a place that moves with v through the ``air``, which moves with its place and with
     ``wind`` in the axes of that: −½ density area |v| v − linear v.
 
-    ``area`` is c_d A, one number or one for each axis of the place; ``density`` is that of air.
+    area: c_d A, one number, or one for each axis of the place.
+    density: of the air, or of water.
+    wind: velocity of the air relative to the place ``air``, in the axes of that.
     """
 
     passive = False  # wind gives energy
-    drawn = False
+    drawn_as = "nothing"
 
     def __init__(
         self,
         name: str,
-        at: Body | Marker,
-        area: Any,
-        density: Any = 1.225,
-        linear: Any = 0,
-        wind: Any = (0, 0, 0),
-        air: Any = None,
+        at: Place,
+        area: Numbers,
+        density: Number = 1.225,
+        linear: Number = 0,
+        wind: Vector = (0, 0, 0),
+        air: Place = "ground",
     ) -> None:
         self.name, self.at, self.air = name, marker_on(at), marker_on(air)
         self.area = _some(area, [area] * 3, "area")
@@ -67,21 +70,22 @@ class Propeller(Force):
     speed v along z, the thrust ρD⁴n|n| (c₀ + c₁J) along z and the torque −ρD⁵n|n| (c₀ + c₁J) about
     it, J = v / |n|D.
 
-    ``thrust`` and ``torque`` are c₀, or (c₀, c₁); those of a left-handed propeller have the
-    opposite ``thrust``. ``diameter`` is D, ``density`` ρ.
+    diameter: D.
+    thrust, torque: c₀, or (c₀, c₁); a left-handed propeller has a negative thrust.
+    density: ρ, of the air; ``air`` is what this moves with.
     """
 
-    drawn = False
+    drawn_as = "nothing"
 
     def __init__(
         self,
         name: str,
-        at: Body | Marker,
-        diameter: Any,
-        thrust: Any,
-        torque: Any = 0,
-        density: Any = 1.225,
-        air: Any = None,
+        at: Place,
+        diameter: Number,
+        thrust: Numbers,
+        torque: Numbers = 0,
+        density: Number = 1.225,
+        air: Place = "ground",
     ) -> None:
         self.name, self.at, self.air = name, marker_on(at), marker_on(air)
         self.diameter, self.density = scalar(diameter, "diameter"), scalar(density, "density")
@@ -118,8 +122,13 @@ class HydraulicCylinder(Force):
 
         p₁ = p₀ + β ln((V₁ + oil₁)/(V₁ + A₁x)),    p₂ = p₀ + β ln((V₂ + oil₂)/(V₂ − A₂x)),
 
-    β the ``bulk_modulus``, A₁, A₂ the ``areas``, but never less than zero (the oil cavitates).
-    ``damping`` takes c l̇.
+    but never less than zero (the oil cavitates).
+
+    length: their distance where the chambers hold ``volumes`` of oil under ``pressure``.
+    areas: A₁ of the piston, A₂ of the ring on the side of the rod; 0 if it acts one way only.
+    bulk_modulus: β of the oil, about 1.4e9 Pa.
+    oil: volumes that are pumped in, numbers or functions of time.
+    damping: c of the force c l̇ along the cylinder.
     """
 
     passive = True
@@ -127,15 +136,15 @@ class HydraulicCylinder(Force):
     def __init__(
         self,
         name: str,
-        a: Body | Marker,
-        b: Body | Marker,
-        length: Any,
-        areas: Any,
-        volumes: Any,
-        bulk_modulus: Any,
-        pressure: Any = 0,
-        oil: Any = (0, 0),
-        damping: Any = 0,
+        a: Place,
+        b: Place,
+        length: Number,
+        areas: Vector,
+        volumes: Vector,
+        bulk_modulus: Number,
+        pressure: Number = 0,
+        oil: Vector = (0, 0),
+        damping: Number = 0,
     ) -> None:
         self.name, self.a, self.b = name, marker_on(a), marker_on(b)
         self.length, self.areas = scalar(length, "length"), column(areas, 2, "areas")

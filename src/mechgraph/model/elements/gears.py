@@ -27,10 +27,11 @@ from ...errors import ModelError, shown
 from ...vectors import NOT_AN_EXPRESSION, scalar
 from ..bodies import Marker
 from ..constraints import Constraint
-from ..element import Action, Element, Wrench
+from ..element import Action, Drawn, Element, Wrench
+from ..fields import Number, Vector
 from ..forces import Force
-from ..joints import Joint, Revolute, Rows
-from ..limits import Limit
+from ..joints import Joint, JointOrName, Revolute, Rows
+from ..parameter_checks import Limit
 
 if TYPE_CHECKING:
     from ...motion.motion import Motion
@@ -81,19 +82,19 @@ def involute(x: float) -> float:
 class Gears(Element):
     """Two gears on revolute joints with parallel axes, of the same sense, on one carrier."""
 
-    drawn = False
+    drawn_as: Drawn = "nothing"
 
     def __init__(
         self,
         name: str,
-        pinion: Joint,
-        wheel: Joint,
-        teeth: Any,
-        module: Any,
-        pressure_angle: Any = PRESSURE_ANGLE,
+        pinion: JointOrName,
+        wheel: JointOrName,
+        teeth: Vector,
+        module: float,
+        pressure_angle: float = PRESSURE_ANGLE,
     ) -> None:
-        self.name, self.turning = name, (pinion, wheel)
-        self.pair = GearPair(teeth, module, _distance(pinion, wheel), pressure_angle)
+        self.name, self.turning = name, (_revolute(pinion), _revolute(wheel))
+        self.pair = GearPair(teeth, module, _distance(*self.turning), pressure_angle)
         self.axles = [joint.child for joint in self.turning]
 
     def places(self) -> Sequence[Marker]:
@@ -117,7 +118,10 @@ class Gears(Element):
 
 class RigidGears(Gears, Constraint):
     """Rigid involute teeth without play: n·(v₁ − v₂) = 0 at the pitch point, with n along the base
-    tangent; ``pinion`` and ``wheel`` are revolute joints."""
+    tangent. The ratio is −z₁/z₂.
+
+    pinion, wheel, teeth, module, pressure_angle: as for ``involute_gears``.
+    """
 
     def velocity(self, m: Motion) -> Rows:
         (a, b), (r1, r2) = (m.position(axle) for axle in self.axles), self.pair.base
@@ -137,6 +141,15 @@ class InvoluteGears(Gears, Force):
     ρ the ``rounding``: so the load passes smoothly from tooth to tooth, and the energy is kept. By
     virtual work the lever arms of the force are −∂gap/∂φ, and so its line is the common tangent of
     the circles with these radii, which regularly are the base circles.
+
+    pinion, wheel: revolute joints with parallel axes on one carrier; how far these are apart
+        decides the backlash, which is none at module (z₁ + z₂)/2.
+    teeth: their numbers z₁ and z₂. At zero angles a tooth of the pinion points to a gap of the
+        wheel.
+    module: pitch diameter for each tooth, a length.
+    stiffness, damping: of a pair of teeth that overlaps by δ: stiffness δ (1 + damping δ̇).
+    pressure_angle: of the cutter, in radians; 20° if not given.
+    rounding: of the tips, a radius; 2.5 modules if not given.
     """
 
     passive = True
@@ -144,14 +157,14 @@ class InvoluteGears(Gears, Force):
     def __init__(
         self,
         name: str,
-        pinion: Joint,
-        wheel: Joint,
-        teeth: Any,
-        module: Any,
-        stiffness: Any,
-        damping: Any = 0,
-        pressure_angle: Any = PRESSURE_ANGLE,
-        rounding: Any = None,
+        pinion: JointOrName,
+        wheel: JointOrName,
+        teeth: Vector,
+        module: float,
+        stiffness: Number,
+        damping: Number = 0,
+        pressure_angle: float = PRESSURE_ANGLE,
+        rounding: Number | None = None,
     ) -> None:
         super().__init__(name, pinion, wheel, teeth, module, pressure_angle)
         self.stiffness, self.damping = scalar(stiffness, "stiffness"), scalar(damping, "damping")
@@ -216,10 +229,15 @@ class InvoluteGears(Gears, Force):
         ]
 
 
-def _axis(joint: Joint) -> SX:
+def _revolute(joint: JointOrName) -> Joint:
     if not isinstance(joint, Joint) or not isinstance(joint.kind, Revolute):
         raise ModelError(f"gears sit on revolute joints, got {shown(joint)}")
-    return joint.kind.e
+    return joint
+
+
+def _axis(joint: Joint) -> SX:
+    axis: SX = joint.kind.e  # type: ignore[attr-defined]
+    return axis
 
 
 def _distance(pinion: Joint, wheel: Joint) -> float:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import casadi as ca
 from casadi import SX
 
 from ...errors import ModelError, shown
-from ..bodies import Body, Marker, marker_on
+from ..bodies import Marker, Place, marker_on
 from ..constraints import Constraint
-from ..contact.friction import Friction
+from ..contact.friction import Friction, FrictionLaw
 from ..element import Action, Wrench
 from ..joints import Chain, Joint, Rows
 from ..transitions import move
@@ -26,15 +26,18 @@ class Guide(Constraint):
     on.
 
     s is a coordinate of its own without inertia, ``name.s``; the three multipliers are the force on
-    the point, which therefore is across the curve: λ·r′(s) = 0. ``friction`` (a coefficient or a
-    law ``mg.Friction``) along it goes with |λ|.
+    the point, which therefore is across the curve: λ·r′(s) = 0. Friction along it
+    goes with |λ|.
+
+    curve: one of ``mg.curves``; its parameter is the coordinate ``name.s``.
+    friction: along it, a coefficient or a law ``mg.Friction``.
     """
 
     passive = True
-    drawn = False
+    drawn_as = "nothing"
 
     def __init__(
-        self, name: str, at: Body | Marker, on: Body | Marker, curve: Curve, friction: Any = 0
+        self, name: str, at: Place, on: Place, curve: Curve, friction: FrictionLaw = 0
     ) -> None:
         self.name, self.at, self.on = name, marker_on(at), marker_on(on)
         if not isinstance(curve, Curve):

@@ -7,16 +7,17 @@ has the charge as its coordinate.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from casadi import SX
 
 from ...vectors import scalar
 from ..element import Action, Effort
+from ..fields import Number
 from ..forces import Force
-from ..joints import Joint
-from ..limits import Limit
+from ..joints import Coordinate, coordinate_name
+from ..parameter_checks import Limit
 
 if TYPE_CHECKING:
     from ...motion.motion import Motion
@@ -26,20 +27,24 @@ class DCMotor(Force):
     """A motor with a current i on a ``joint`` with the speed ω: L di/dt = voltage − R i − K ω, and
     the effort K i.
 
-    L is its ``inductance``, R its ``resistance``, K its ``constant``, times the ratio of a gear.
     The charge is the coordinate ``name.charge``, the current its speed ``name.charge'``.
+
+    joint: the joint, or one of its coordinates.
+    voltage: a number, an expression, or an input.
+    constant: K in N m/A, which is K in V s; with a gear, times its ratio.
+    resistance, inductance: R and L.
     """
 
     def __init__(
         self,
         name: str,
-        joint: str | Joint,
-        voltage: Any,
-        constant: Any,
-        resistance: Any,
-        inductance: Any,
+        joint: Coordinate,
+        voltage: Number,
+        constant: Number,
+        resistance: Number,
+        inductance: Number,
     ) -> None:
-        self.name, self.joint = name, str(getattr(joint, "name", joint))
+        self.name, self.joint = name, coordinate_name(joint)
         self.voltage, self.constant = scalar(voltage, "voltage"), scalar(constant, "constant")
         self.resistance = scalar(resistance, "resistance")
         self.inductance = scalar(inductance, "inductance")
@@ -56,6 +61,9 @@ class DCMotor(Force):
 
     def joints(self) -> Sequence[str]:
         return (self.joint, self.charge)
+
+    def own_coordinates(self) -> Mapping[str, str]:
+        return {self.charge: f"{self.name} coil"}
 
     def rotors(self) -> Sequence[tuple[str, SX]]:
         return ((self.charge, self.inductance),)

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import casadi as ca
 from casadi import SX
@@ -26,14 +26,15 @@ from casadi import SX
 from ...arguments import flag
 from ...errors import ModelError
 from ...vectors import scalar, symbol
-from ..bodies import Body, Marker, marker_on
+from ..bodies import Marker, Place, marker_on
 from ..constraints import Level
 from ..contact.switched import PointRows, PointState, Switched
 from ..described import Described
 from ..element import Action
+from ..fields import Field, Number
 from ..forces import Force
 from ..joints import Rows
-from ..limits import Fraction, Limit
+from ..parameter_checks import Fraction, Limit
 from .measure import Measure, measured
 
 if TYPE_CHECKING:
@@ -47,16 +48,16 @@ class Pulley(Described):
     seen from z, or ``clockwise``, and ``turns`` whole turns more than they have to."""
 
     def __init__(
-        self, at: Body | Marker | str, radius: Any, clockwise: bool = False, turns: Any = 0
+        self, at: Place, radius: Number, clockwise: bool = False, turns: Number = 0
     ) -> None:
         self.at, self.radius = at, scalar(radius, "radius")
         self.sense = -1 if flag("clockwise", clockwise, ModelError) else 1
         self.turns = scalar(turns, "turns")
         self.limits = [Limit("radius", self.radius), Limit("turns", self.turns, positive=False)]
 
-    def on(self, place: Body | Marker) -> Pulley:
-        """The same on another place."""
-        return Pulley(**{**self._given, "at": place})
+
+Node: TypeAlias = Annotated[Place | Pulley, Field("node")]
+"""What a rope passes."""
 
 
 class RopePath:
@@ -145,11 +146,22 @@ class Rope(Force):
 
     It pulls with stiffness (l − length) + damping l̇ where it is longer by l − length, and never
     pushes: where the damper would push, there is no force.
+
+    path: the places and pulleys (``mg.Pulley``) that it passes; a pulley at an end is a drum
+        that it is wound on.
     """
 
     passive = True
+    drawn_as = "line"
 
-    def __init__(self, name: str, path: Any, length: Any, stiffness: Any, damping: Any = 0) -> None:
+    def __init__(
+        self,
+        name: str,
+        path: Sequence[Node],
+        length: Number,
+        stiffness: Number,
+        damping: Number = 0,
+    ) -> None:
         self.name, self.path = name, RopePath(name, path)
         self.length, self.stiffness = scalar(length, "length"), scalar(stiffness, "stiffness")
         self.damping = scalar(damping, "damping")
@@ -206,23 +218,34 @@ class RigidRope(Switched):
     """A rope along a ``path`` of places and pulleys that is never longer than ``length``: slack, or
     taut with its multiplier as tension.
 
-    It comes taut with ``restitution`` (Newton's); below the speed ``resting`` it does not rebound.
     The parameter ``name.touching`` is 1 where it is taut; ``simulate`` sets it as the motion goes.
+
+    path: as for ``rope``.
+    restitution: Newton's, from 0 to 1.
+    rebound_threshold: speed in m/s below which nothing rebounds.
     """
 
     overlap = "ropes are too short at the start: {} m; change the start, or use rope"
 
     def __init__(
-        self, name: str, path: Any, length: Any, restitution: Any = 0.0, resting: Any = 1e-5
+        self,
+        name: str,
+        path: Sequence[Node],
+        length: Number,
+        restitution: Number = 0.0,
+        rebound_threshold: Number = 1e-5,
     ) -> None:
         self.name, self.path, self.length = name, RopePath(name, path), scalar(length, "length")
         self.restitution = scalar(restitution, "restitution")
-        self.resting, self.taut = scalar(resting, "resting"), symbol(f"{name}.touching")
+        self.rebound_threshold, self.taut = (
+            scalar(rebound_threshold, "rebound_threshold"),
+            symbol(f"{name}.touching"),
+        )
         self.limits = [
             *self.path.limits,
             Limit("length", self.length),
             Fraction("restitution", self.restitution),
-            Limit("resting", self.resting, positive=False),
+            Limit("rebound_threshold", self.rebound_threshold, positive=False),
         ]
 
     def places(self) -> Sequence[Marker]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -13,9 +13,10 @@ from ...errors import ModelError
 from ...vectors import column, scalar
 from ..constraints import Coupling
 from ..element import Action, Effort
+from ..fields import ByName, Number, Vector
 from ..forces import Force
-from ..joints import Joint
-from ..limits import Limit
+from ..joints import Coordinate, coordinate_name
+from ..parameter_checks import Limit
 
 if TYPE_CHECKING:
     from ...motion.motion import Motion
@@ -23,21 +24,32 @@ if TYPE_CHECKING:
 
 class Belt(Coupling):
     """A belt or chain that neither slips nor stretches, on two pulleys of ``radii`` r₁, r₂: r₁ φ₁ −
-    r₂ φ₂ = 0, or, ``crossed``, r₁ φ₁ + r₂ φ₂ = 0."""
+    r₂ φ₂ = 0, or, ``crossed``, r₁ φ₁ + r₂ φ₂ = 0.
+
+    radii: r₁ and r₂ of the pulleys on the joints ``first`` and ``second``.
+    crossed: True turns the second one the other way.
+    """
 
     def __init__(
-        self, name: str, first: str | Joint, second: str | Joint, radii: Any, crossed: bool = False
+        self,
+        name: str,
+        first: Coordinate,
+        second: Coordinate,
+        radii: Vector,
+        crossed: bool = False,
     ) -> None:
         super().__init__(name, _around(first, second, radii, crossed))
         self.limits = _radii_limits(radii)
 
 
 class RackAndPinion(Coupling):
-    """A rack that moves by x = ``radius`` φ + ``offset`` as its ``pinion`` turns by φ; a negative
-    radius is a rack on the other side."""
+    """The joint ``rack`` moves by x = radius φ + offset as the joint ``pinion`` turns by φ.
+
+    radius: of the pinion's pitch circle; negative for a rack on its other side.
+    """
 
     def __init__(
-        self, name: str, pinion: str | Joint, rack: str | Joint, radius: Any, offset: Any = 0
+        self, name: str, pinion: Coordinate, rack: Coordinate, radius: Number, offset: Number = 0
     ) -> None:
         turn, shift = _two(pinion, rack)
         super().__init__(name, {shift: 1, turn: -scalar(radius, "radius")}, offset)
@@ -48,17 +60,21 @@ class RackAndPinion(Coupling):
 class ElasticCoupling(Force):
     """Coordinates of joints tied by a spring: x = Σ c q − ``constant``, with ``coefficients`` c, is
     pushed back by stiffness x + damping ẋ. A shaft, a gear train, a chain; with play it is
-    ``backlash``."""
+    ``backlash``.
+
+    coefficients: by the names of the coordinates, {"motor": 1.0, "arm": -50.0}.
+    stiffness, damping: along Σ c q.
+    """
 
     passive = True
 
     def __init__(
         self,
         name: str,
-        coefficients: Mapping[str, Any],
-        stiffness: Any,
-        damping: Any = 0,
-        constant: Any = 0,
+        coefficients: ByName,
+        stiffness: Number,
+        damping: Number = 0,
+        constant: Number = 0,
     ) -> None:
         stated = Coupling(name, coefficients, constant)
         self.name, self.coefficients, self.constant = name, stated.coefficients, stated.constant
@@ -99,6 +115,10 @@ class ElasticBelt(Force):
     ``crossed``) its spans pull with pretension ± stiffness e, as long as that is positive.
 
     A span that would push is slack. Both are damped by ``damping`` ė together.
+
+    first, second, radii, crossed: as for ``belt``.
+    damping: of both spans together, along the belt.
+    pretension: tension of both spans where nothing turns them.
     """
 
     passive = True
@@ -106,12 +126,12 @@ class ElasticBelt(Force):
     def __init__(
         self,
         name: str,
-        first: str | Joint,
-        second: str | Joint,
-        radii: Any,
-        stiffness: Any,
-        damping: Any = 0,
-        pretension: Any = 0,
+        first: Coordinate,
+        second: Coordinate,
+        radii: Vector,
+        stiffness: Number,
+        damping: Number = 0,
+        pretension: Number = 0,
         crossed: bool = False,
     ) -> None:
         self.name, around = name, _around(first, second, radii, crossed)
@@ -145,7 +165,7 @@ class ElasticBelt(Force):
 
 def _two(first: Any, second: Any) -> tuple[str, str]:
     """The names of two different coordinates."""
-    names = str(getattr(first, "name", first)), str(getattr(second, "name", second))
+    names = coordinate_name(first), coordinate_name(second)
     if names[0] == names[1]:
         raise ModelError(f"it needs two joints, got {names[0]!r} twice")
     return names

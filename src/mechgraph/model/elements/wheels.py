@@ -12,14 +12,15 @@ from casadi import SX
 from ...errors import ModelError, shown
 from ...vectors import axis as read_axis
 from ...vectors import column, scalar
-from ..bodies import Body, Marker, marker_on
+from ..bodies import Marker, Place, marker_on
 from ..constraints import Constraint
 from ..contact.pairs import velocity_at
 from ..described import Described
 from ..element import Action, Wrench
+from ..fields import Axis, Number, Vector
 from ..forces import Force
 from ..joints import Rows
-from ..limits import Limit, UnitLength
+from ..parameter_checks import Limit, UnitLength
 
 if TYPE_CHECKING:
     from ...motion.motion import Motion
@@ -31,20 +32,21 @@ class OmniWheel(Constraint):
     """A wheel of ``radius`` on the plane z = 0 of the ``floor`` grips along the axes of its rollers
     only: d·v = 0 for its lowest point.
 
-    It turns about its ``axis``. The rollers' axes make the angle ``rollers`` with the rim: 0 for an
-    omni-wheel (d level along the rim), ±π/4 for a Mecanum wheel.
+    axis: that the wheel turns about, in its place.
+    rollers: angle between their axes and the rim: 0 for an omni-wheel (d level along the rim), ±π/4
+        for Mecanum's.
     """
 
-    drawn = False
+    drawn_as = "nothing"
 
     def __init__(
         self,
         name: str,
-        wheel: Body | Marker,
-        radius: Any,
-        axis: Any = "y",
-        rollers: Any = 0,
-        floor: Any = None,
+        wheel: Place,
+        radius: Number,
+        axis: Axis = "y",
+        rollers: Number = 0,
+        floor: Place = "ground",
     ) -> None:
         self.name, self.wheel, self.floor = name, marker_on(wheel), marker_on(floor)
         self.radius, self.axis = scalar(radius, "radius"), read_axis(axis)
@@ -77,7 +79,7 @@ class LinearTyre(TyreLaw):
     """Forces ``longitudinal`` κ along and ``cornering`` tan α across, in newtons for a slip of one,
     together at most ``friction`` times the load."""
 
-    def __init__(self, longitudinal: Any, cornering: Any, friction: Any = 1.0) -> None:
+    def __init__(self, longitudinal: Number, cornering: Number, friction: Number = 1.0) -> None:
         self.longitudinal = scalar(longitudinal, "longitudinal")
         self.cornering = scalar(cornering, "cornering")
         self.friction = scalar(friction, "friction")
@@ -105,7 +107,7 @@ class MagicFormula(TyreLaw):
     paper. Where slips come together, each force is that of σ = √(κ² + tan² α), times its part of σ.
     """
 
-    def __init__(self, lateral: Any = SIDE, longitudinal: Any = BRAKE) -> None:
+    def __init__(self, lateral: Vector = SIDE, longitudinal: Vector = BRAKE) -> None:
         self.lateral = column(lateral, 8, "lateral")
         self.longitudinal = column(longitudinal, 8, "longitudinal")
 
@@ -152,22 +154,27 @@ class Tyre(Force):
 
     With v_s the velocity of the tread at that point and v of the hub along the road, the slips are
     −v_s / √(v² + v₀²) along and across, v₀ the ``regularization``; ``law`` makes forces of them.
+
+    stiffness, damping: of its load, along the road's normal.
+    law: ``mg.LinearTyre(…)`` or ``mg.MagicFormula(…)``: forces for slips and load.
+    axis: that the wheel turns about, in its place.
+    regularization: speed in m/s along the road below which slips are taken as for it.
     """
 
     passive = True
-    drawn = False
+    drawn_as = "nothing"
 
     def __init__(
         self,
         name: str,
-        wheel: Body | Marker,
-        radius: Any,
-        stiffness: Any,
+        wheel: Place,
+        radius: Number,
+        stiffness: Number,
         law: TyreLaw,
-        damping: Any = 0,
-        axis: Any = "y",
-        regularization: Any = 0.1,
-        road: Any = None,
+        damping: Number = 0,
+        axis: Axis = "y",
+        regularization: Number = 0.1,
+        road: Place = "ground",
     ) -> None:
         if not isinstance(law, TyreLaw):
             raise ModelError(

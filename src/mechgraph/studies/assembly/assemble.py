@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...arguments import named, number, one_state
-from ...contract.evaluator import searching
+from ...contract.valueless import searching
 from ...errors import ArgumentError, AssemblyError
 from ...interrupts import remembered_interrupts
 from ...numerics.tolerances import EPSILON, KNOWN

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 def contact_variables(equations: Equations, of: Mapping[str, tuple[int, ...]]) -> list[int]:
     """Indices of their coordinates, or of their speeds."""
-    if equations.terms.rows is None:
-        return []
     constraints = equations.terms.rows.constraints
     chains = [chain for constraint in constraints for chain in constraint.chains()]
     return [index for chain in chains for index in of[chain.name]]
@@ -47,8 +45,6 @@ def with_contact_points(
 
 def _places(equations: Equations, named: Collection[str]) -> dict[Joint, SX]:
     """By chain of a point, where to look for it."""
-    if equations.terms.rows is None:
-        return {}
     motion, taken = equations.terms.chart.motion, set(named)
     return {
         chain: place

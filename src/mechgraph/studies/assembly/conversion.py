@@ -9,6 +9,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from ...contract.state import State
 from ...formalisms import DEFAULT
 from ...motion.speeds import joint_chart
 from ...motion.turns import angles_asked_for
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 def is_jointed(equations: Equations) -> bool:
     """True if the coordinates are those of the joints, or if there are no joints."""
-    if equations.terms.rows is None:
+    if not equations.terms.chart.has_bodies:
         return True
     return equations.terms.chart is joint_chart(equations.system)
 
@@ -30,11 +31,7 @@ def jointed(equations: Equations) -> Equations:
     formalism's."""
     if is_jointed(equations):
         return equations
-    derived = equations.system.derived
-    key = "jointed", equations.closure
-    if key not in derived:
-        derived[key] = equations.system.equations(DEFAULT, equations.closure)
-    return derived[key]
+    return equations.system.equations(DEFAULT, equations.closure)
 
 
 def in_joint_coordinates(equations: Equations, names: Collection[str]) -> Equations | None:
@@ -71,9 +68,8 @@ def convert(
     chart = target.terms.chart
     if chart.joints is source.terms.chart.joints:
         return q, _other_speeds(source, target, q, u, t, parameters)
-    arguments = source.numeric.arguments(q, u, t, None, parameters)
-    world = _world(source, arguments)
-    q_out, u_out = chart.from_world(world, arguments[2], arguments[4])
+    at = source.numeric.arguments(q, u, t, None, parameters)
+    q_out, u_out = chart.from_world(_world(source, at), at.t, at.p)
     own, rates = source.terms.chart, _joint_rates(source, q, u, t, parameters)
     for name in chart.chain_end:
         q_out[..., list(chart.joint_coordinates[name])] = q[..., list(own.joint_coordinates[name])]
@@ -99,10 +95,10 @@ def _joint_rates(
     return equations.numeric.evaluate("joint rates", lambda: chart.joint_rates, 1, *given)
 
 
-def _world(equations: Equations, arguments: list[np.ndarray]) -> World:
+def _world(equations: Equations, at: State) -> World:
     """Poses and twists of all bodies at a state."""
     kernel = equations.numeric.kernel("world", lambda: _world_expressions(equations), [1] * 4)
-    place, turn, velocity, spin = kernel(*arguments)
+    place, turn, velocity, spin = kernel(*at)
     axes = (*place.shape[:-1], len(equations.system.bodies), 3)
     vectors = (array.reshape(axes) for array in (place, velocity, spin))
     position, moving, turning = vectors

@@ -9,15 +9,15 @@ bodies, and rows by their usual slopes, so that nothing depends on units.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
 from casadi import SX
 
+from ...contract.state import State
 from ...errors import AssemblyError
-from ..least_squares import in_order, known, lengths, scattered, settled
+from ...numerics.search import Found, finite, least_step, lengths, normal_by_name, search
 from ..projection import moved
 from .contact_points import contact_variables
 from .contradiction import CLOSER, FEWER, contradiction
@@ -27,18 +27,16 @@ from .requested import Level, kind_of_row
 if TYPE_CHECKING:
     from ...equations import Equations
 
-ENOUGH = 1e-13
-MET = 1e-10  # what may be left of a row
-ATTEMPTS = 40
+Sloped = tuple[np.ndarray, np.ndarray]  # rows, and their slopes
+ENOUGH, MET = 1e-13, 1e-10  # what needs no further step on the way, and what may be left of a row
 SPREADS = (1.0, 0.3, 3.0, 1.0, 0.3, 3.0, 3.0, 1.0)  # of the starts about the guess, in turn
-OTHERS = 8  # starts after which what was found will do
+ROUNDS = (8, 32)  # of starts, until something is found
 BENT, LARGE = 0.3, 1.0  # of a way that is all but straight
 SLIDES, REST = 50, 1e-10  # steps towards the guess, and one that is none
+STEADY = 0.9  # of a step: a shorter one after it foretells where they lead
 EQUAL = 1e-8  # difference of distances, relative, that tells nothing
 UNNAMED = 1e-3  # what the reference configuration weighs beside the guess
-ROUNDING = 2e-15  # of rows: less cannot be told from nothing
 REDUNDANT = 1e-11  # singular values that rounding leaves of redundant rows
-LAST = 3  # steps to the last digit
 SAMPLES = 3  # configurations at which slopes are looked at
 
 
@@ -47,33 +45,35 @@ def positions(
 ) -> np.ndarray:
     """The coordinates; ``first`` is where the search begins."""
     rows = Placing(equations, start, guess, first, context)
-    found: list[np.ndarray] = []
-    ends: list[tuple[np.ndarray, np.ndarray]] = []
-    for attempt, begin in enumerate(_starts(rows, equations.terms.chart.normalized(first))):
-        ends.append(settled(rows, rows.moved, begin, ENOUGH))
-        if rows.met(*ends[-1]):
-            found.append(_nearest(rows, ends[-1][0]))
-        if found and (attempt == OTHERS or (attempt == 0 and _straight(rows, begin, ends[0][0]))):
-            break
-    if not found:
-        raise _failure(rows, start, ends)
-    return _polished(rows, min(found, key=rows.distance))
+    begin = equations.terms.chart.normalized(first)[None]
+    if guess.rows.names:
+        begin = search(rows.with_guess, rows.move, begin).x
+    end = search(rows, rows.move, begin)
+    if rows.met(end).all() and _straight(rows, begin, end.x):
+        return _nearest(rows, end.x)[0]
+    ends, random = [end], np.random.default_rng(0)
+    for count in ROUNDS:
+        ends.append(search(rows, rows.move, _beside(rows, begin[0], count, random)))
+        found = np.concatenate([each.x[rows.met(each)] for each in ends])
+        if len(found):
+            near = _nearest(rows, found)
+            return near[rows.wishes(near)[1].argmin()]
+    raise _failure(rows, start, np.concatenate([each.r for each in ends]))
 
 
-def closed(equations: Equations, near: np.ndarray, t: float) -> np.ndarray:
-    """Coordinates with φ = 0 that least steps lead to from others, wherever that is."""
-    rows = Placing(equations, Level(), Level(), near, {"t": t, "parameters": None})
-    q, left = settled(rows, rows.moved, near, ENOUGH)
-    if not rows.met(q, left):
-        raise AssemblyError("no least steps close the mechanism from there")
-    return q
+def closed(equations: Equations, near: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Coordinates with φ = 0 that least steps lead to from others, wherever that is, at times t;
+    and which were found."""
+    rows = Placing(equations, Level(), Level(), near[0], {"t": t, "parameters": None})
+    end = search(rows, rows.move, near)
+    return end.x, rows.met(end)
 
 
 def weakest(equations: Equations, q: np.ndarray, context: dict[str, Any]) -> tuple[float, str]:
     """How near to a singular position it is: the least singular value of the slopes of φ that is
     no rounding, beside the largest, and the row that is most part of it; one if there are none."""
     rows = Placing(equations, Level(), Level(), q, context)
-    U, sigma, _ = np.linalg.svd(rows(q)[1], full_matrices=False)
+    U, sigma, _ = np.linalg.svd(rows(q[None])[1][0], full_matrices=False)
     kept = np.flatnonzero(sigma > REDUNDANT * sigma.max(initial=0.0))
     if not kept.size:
         return 1.0, ""
@@ -81,26 +81,28 @@ def weakest(equations: Equations, q: np.ndarray, context: dict[str, Any]) -> tup
     return float(sigma[kept[-1]] / sigma[0]), rows.names[row]
 
 
-def _starts(rows: Placing, first: np.ndarray) -> Iterator[np.ndarray]:
-    """Where to begin: at the guess, then at random beside it."""
-    if rows.guess.rows.names:
-        first = settled(rows.with_guess, rows.moved, first, ENOUGH)[0]
-    yield first
-    random, names = np.random.default_rng(0), rows.equations.terms.chart.variations
-    for attempt in range(ATTEMPTS):
-        spread = SPREADS[attempt % len(SPREADS)]
-        moving = rows.unnamed | (attempt % 2 == 1)  # what is guessed stays at every other start
-        yield rows.moved(first, spread * scattered(random, names) * moving)
+def _beside(
+    rows: Placing, first: np.ndarray, count: int, random: np.random.Generator
+) -> np.ndarray:
+    """Where else to begin: at random beside the guess; what is guessed stays at every other
+    start."""
+    names = rows.equations.terms.chart.variations
+    steps = [
+        SPREADS[k % len(SPREADS)] * normal_by_name(random, names) * (rows.unnamed | (k % 2 == 1))
+        for k in range(count)
+    ]
+    return rows.move(np.tile(first, (count, 1)), np.array(steps))
 
 
 def _straight(rows: Placing, begin: np.ndarray, end: np.ndarray) -> bool:
     """True if the first Gauss–Newton step is no large turn and all but leads there, and what is
     not named can make up for what the guess lacks: then nothing else is nearer."""
     residual, J = rows(begin)
-    step = in_order([(J, -residual)], rows.count)
-    aim = rows.moved(begin, step)
-    bent = rows.apart(aim, end) > BENT * rows.apart(aim, begin) + ENOUGH
-    return not bent and np.abs(step).max(initial=0.0) < LARGE and _within_reach(rows, residual, J)
+    step = least_step([(residual, J)])
+    aim = rows.move(begin, step)
+    bent = rows.apart(aim, end) > BENT * rows.apart(aim, begin) + MET
+    small = np.abs(step).max(initial=0.0) < LARGE
+    return bool(not bent and small and _within_reach(rows, residual[0], J[0]))
 
 
 def _within_reach(rows: Placing, residual: np.ndarray, J: np.ndarray) -> bool:
@@ -113,36 +115,39 @@ def _within_reach(rows: Placing, residual: np.ndarray, J: np.ndarray) -> bool:
 
 
 def _nearest(rows: Placing, q: np.ndarray) -> np.ndarray:
-    """Slide along what the constraints leave free."""
-    reach = 1.0
+    """Slide along what the constraints leave free; steps of what is curved shrink evenly, and are
+    made longer by as much as the one before foretells (Anderson's acceleration)."""
+    q, reach, active = q.copy(), np.ones(len(q)), np.arange(len(q))
+    before, way = np.zeros((2, len(q), rows.count))
+    levels, distance = rows.wishes(q, active)
+    least = least_step(levels)
     for _ in range(SLIDES):
-        step = reach * in_order(rows.levels(q), rows.count)
-        trial, left = settled(rows, rows.moved, rows.moved(q, step), ENOUGH)
-        if rows.met(trial, left) and rows.distance(trial) <= (1 + EQUAL) * rows.distance(q):
-            q, reach = trial, min(1.0, 2 * reach)
-        else:
-            reach /= 4
-        if np.linalg.norm(step) < REST:
+        step = reach[active, None] * _ahead(least[active], before[active], way[active])
+        end = search(rows, rows.move, rows.move(q[active], step), ENOUGH)
+        levels, new = rows.wishes(end.x, active)
+        better = rows.met(end) & (new <= (1 + EQUAL) * distance[active])
+        won, lost = active[better], active[~better]
+        q[won], way[won], distance[won] = end.x[better], step[better], new[better]
+        before[won], before[lost] = least[won], 0.0
+        least[won] = least_step(levels)[better]
+        reach[won], reach[lost] = np.minimum(1.0, 2 * reach[won]), reach[lost] / 4
+        active = active[np.linalg.norm(step, axis=-1) >= REST]
+        if not active.size:
             break
-    return q
+    return search(rows, rows.move, q).x
 
 
-def _polished(rows: Placing, q: np.ndarray) -> np.ndarray:
-    """The same to the last digit: near singular positions speeds need every one."""
-    residual, J = rows(q)
-    for _ in range(LAST):
-        trial = rows.moved(q, in_order([(J, -residual)], rows.count))
-        left, slopes = rows(trial)
-        if not np.linalg.norm(left) < np.linalg.norm(residual) > ROUNDING:
-            break
-        q, residual, J = trial, left, slopes
-    return q
+def _ahead(step: np.ndarray, before: np.ndarray, way: np.ndarray) -> np.ndarray:
+    """The step to where it would vanish if it went on changing as it did along the way since the
+    one before; the step itself, unless it has become shorter."""
+    size, last = (np.linalg.norm(x, axis=-1) for x in (step, before))
+    change = step - before
+    part = np.sum(change * step, axis=-1) / np.maximum(np.sum(change**2, axis=-1), 1e-300)
+    return step - np.where(size < STEADY * last, part, 0.0)[:, None] * (way + change)
 
 
-def _failure(
-    rows: Placing, start: Level, ends: list[tuple[np.ndarray, np.ndarray]]
-) -> AssemblyError:
-    best = min((left for _, left in ends), key=lambda left: np.abs(left).max())
+def _failure(rows: Placing, start: Level, left: np.ndarray) -> AssemblyError:
+    best = left[np.abs(left).max(axis=-1).argmin()]
     what = "the start contradicts the constraints" if start else "the mechanism cannot be assembled"
     if np.abs(best).max() < MET:
         return AssemblyError(
@@ -167,6 +172,9 @@ class Placing:
         context: dict[str, Any],
     ) -> None:
         self.equations, self.context = equations, context
+        self._given = equations.numeric.arguments(
+            None, None, context["t"], None, context["parameters"]
+        )
         terms, chart = equations.terms, equations.terms.chart
         self.points = contact_variables(equations, chart.joint_coordinates)
         self.start, self.reference = start, reference
@@ -204,75 +212,75 @@ class Placing:
         slopes."""
         self.sizes = np.ones(1), np.ones(1)
         terms, random = self.equations.terms, np.random.default_rng(0)
-        first = terms.chart.normalized(self.reference)
-        steps = (scattered(random, terms.chart.variations) for _ in range(SAMPLES))
-        found = [self._at(q) for q in (first, *(self.moved(first, step) for step in steps))]
-        must, guess = (
-            np.mean([np.sum(at[k] ** 2, axis=1) for at in found], axis=0) for k in (1, 3)
-        )
-        return lengths(must, self.groups[0]), lengths(guess, self.groups[1])
+        first = np.tile(terms.chart.normalized(self.reference), (1 + SAMPLES, 1))
+        names = terms.chart.variations
+        steps = [np.zeros(self.count), *(normal_by_name(random, names) for _ in range(SAMPLES))]
+        q, found = self._at(self.move(first, np.array(steps)), 0)
+        slopes = self._must(q, found)[1], self._wished(q, found)[1]
+        means = (np.mean(np.sum(each**2, axis=-1), axis=0) for each in slopes)
+        must, guess = map(lengths, means, self.groups)
+        return must, guess
 
-    def _arguments(self, q: np.ndarray) -> list[np.ndarray]:
-        t, parameters = self.context["t"], self.context["parameters"]
-        return self.equations.numeric.arguments(q, None, t, None, parameters)
+    def _arguments(self, q: np.ndarray, lanes: Any) -> State:
+        t = self._given.t
+        return self._given._replace(q=q, t=t[lanes] if t.ndim > 1 else t)
 
-    def _at(self, q: np.ndarray) -> tuple[np.ndarray, ...]:
-        """(residual, J) of what must be met, (gap, slopes) of the guess, and T; rows by their usual
-        slopes, and slopes along usual steps."""
-        eqs = self.equations
-        q = with_turns(eqs, eqs, q, q.copy(), self.context["t"], self.context["parameters"])
-        phi, asked, guessed, phi_slopes, asked_slopes, guess_slopes, T = self._kernel(
-            *self._arguments(q)
-        )
-        must, wished = self.sizes
-        residual = np.concatenate([phi, self.start.gap(q, asked)]) / must
-        J = np.vstack([phi_slopes, self.start.slopes(T, asked_slopes)]) * self.steps
-        J[self.void] = 0  # rounding: these rows hold by themselves
-        gap, slopes = self.guess.gap(q, guessed), self.guess.slopes(T, guess_slopes) * self.steps
-        musts = known(residual, J / must[:, None])
-        return *musts, *known(gap / wished, slopes / wished[:, None], 0.0), T * self.steps
+    def _at(self, q: np.ndarray, lanes: Any) -> tuple[np.ndarray, list[np.ndarray]]:
+        """q, with its turns counted, and the values of the kernel there."""
+        eqs, (_, *given) = self.equations, self._arguments(q, lanes)
+        q = with_turns(eqs, eqs, q, q.copy(), given[1][..., 0], self.context["parameters"])
+        return q, self._kernel(q, *given)
 
-    def __call__(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        residual, J, *_ = self._at(q)
-        return residual, J
+    def _must(self, q: np.ndarray, found: list[np.ndarray]) -> Sloped:
+        """What must be met: rows by their usual slopes, and slopes along usual steps."""
+        phi, asked, _, phi_slopes, asked_slopes, _, T = found
+        residual = np.concatenate([phi, self.start.gap(q, asked)], axis=-1) / self.sizes[0]
+        J = np.concatenate([phi_slopes, self.start.slopes(T, asked_slopes)], axis=-2) * self.steps
+        J[:, self.void] = 0  # rounding: these rows hold by themselves
+        return finite(residual, J / self.sizes[0][:, None])
 
-    def with_guess(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _wished(self, q: np.ndarray, found: list[np.ndarray]) -> Sloped:
+        """The guess, likewise."""
+        gap, slopes = self.guess.gap(q, found[2]), self.guess.slopes(found[6], found[5])
+        return finite(gap / self.sizes[1], slopes * self.steps / self.sizes[1][:, None], 0.0)
+
+    def __call__(self, q: np.ndarray, lanes: Any = 0) -> Sloped:
+        return self._must(*self._at(q, lanes))
+
+    def with_guess(self, q: np.ndarray, lanes: Any) -> Sloped:
         """The guess as if it had to be met, too."""
-        residual, J, gap, slopes, _ = self._at(q)
-        return np.concatenate([residual, gap]), np.vstack([J, slopes])
+        at = self._at(q, lanes)
+        (residual, J), (gap, slopes) = self._must(*at), self._wished(*at)
+        return np.concatenate([residual, gap], axis=-1), np.concatenate([J, slopes], axis=-2)
 
-    def levels(self, q: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    def wishes(self, q: np.ndarray, lanes: Any = 0) -> tuple[list[Sloped], np.ndarray]:
         """What a step should do: meet what must be met; then the guess; then come nearer to the
-        reference configuration."""
-        residual, J, gap, slopes, T = self._at(q)
-        back = (self.reference - q) / self.far, T / self.far[:, None]
-        return [(J, -residual), (slopes, -gap), (back[1][self.others], back[0][self.others])]
-
-    def distance(self, q: np.ndarray) -> float:
-        """From the guess; much less, from the reference configuration; least, of points of
-        contact, which are where bodies make them be."""
-        gap, beside = self._at(q)[2], UNNAMED * (q - self.reference) / self.far
-        parts = gap, beside[self.others], UNNAMED * beside[self.points]
-        return float(np.linalg.norm(np.concatenate(parts)))
+        reference configuration. And how far it is from the guess; much less, from the reference;
+        least, of points of contact, which are where bodies make them be."""
+        q, found = self._at(q, lanes)
+        wished = self._wished(q, found)
+        away, along = (q - self.reference) / self.far, found[6] * self.steps / self.far[:, None]
+        levels = [self._must(q, found), wished, (away[:, self.others], along[:, self.others])]
+        parts = wished[0], UNNAMED * away[:, self.others], UNNAMED**2 * away[:, self.points]
+        return levels, np.linalg.norm(np.concatenate(parts, axis=-1), axis=-1)
 
     def apart(self, q: np.ndarray, other: np.ndarray) -> float:
         """How far two configurations are apart."""
         return float(np.linalg.norm((q - other) / self.far))
 
-    def met(self, q: np.ndarray, residual: np.ndarray) -> bool:
-        """True if nothing is left, and the right way round."""
-        small = np.abs(residual).max(initial=0.0) < MET
-        return bool(small and (self._sides(*self._arguments(q))[0] > 0).all())
+    def met(self, found: Found) -> np.ndarray:
+        """Where nothing is left, and it is the right way round."""
+        small = np.abs(found.r).max(axis=-1, initial=0.0) < MET
+        sides = self._sides(*self._arguments(found.x, np.arange(len(found.x))))[0]
+        return np.asarray(small & (sides > 0).all(axis=-1))
 
-    def moved(self, q: np.ndarray, step: np.ndarray) -> np.ndarray:
+    def move(self, q: np.ndarray, step: np.ndarray) -> np.ndarray:
         """q displaced by so many usual steps along the variations, on its manifold."""
         return moved(self.equations, q, self.steps * step)
 
 
 def _sides(equations: Equations) -> SX:
     """What is positive the right way round, of all constraints."""
-    if equations.terms.rows is None:
-        return SX(0, 1)
     m, constraints = equations.terms.chart.motion, equations.terms.rows.constraints
     return ca.vertcat(
         SX(0, 1), *(side for each in constraints for side in each.orientation_sign(m))

@@ -77,12 +77,12 @@ class Level:
 
     def gap(self, x: np.ndarray, found: np.ndarray) -> np.ndarray:
         """What is left between the variables x and quantities found, and their targets."""
-        given = x[list(self.variables)] - list(self.variables.values())
-        return np.concatenate([given, self.rows.gap(found)])
+        given = x[..., list(self.variables)] - list(self.variables.values())
+        return np.concatenate([given, self.rows.gap(found)], axis=-1)
 
     def slopes(self, T: np.ndarray, slopes: np.ndarray) -> np.ndarray:
         """Of the gap, by those of the variables and of the quantities."""
-        return np.vstack([T[list(self.variables)], slopes])
+        return np.concatenate([T[..., list(self.variables), :], slopes], axis=-2)
 
 
 @dataclass

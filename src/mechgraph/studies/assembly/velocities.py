@@ -6,14 +6,15 @@ depends on units.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
 from casadi import SX
 
+from ...numerics.search import finite, least_step, lengths, normal_by_name
 from ...numerics.tolerances import RANK
-from ..least_squares import evened, in_order, known, scattered
 from .contact_points import contact_variables
 from .contradiction import CLOSER, FEWER, contradiction
 from .requested import Level, kind_of_row
@@ -37,29 +38,35 @@ def velocities(
     first, random = np.zeros(len(equations.speeds)), np.random.default_rng(0)
     for level in (guess, start):
         first[list(level.variables)] = list(level.variables.values())
-    u = _settled(rows, first)
+    u = _searched(rows, first)
     if not rows.met(u):
-        u = _settled(rows, first, NEARLY_SINGULAR)
+        u = _searched(rows, first, NEARLY_SINGULAR)
     for _ in range(ATTEMPTS):
         if rows.met(u):
             return u
-        u = _settled(rows, first + rows.steps * scattered(random, equations.speeds))
+        u = _searched(rows, first + rows.steps * normal_by_name(random, equations.speeds))
     what = "the start contradicts the constraints at velocity level"
     raise contradiction(rows.left(u), 0.0, what, FEWER if start else CLOSER)
 
 
-def _settled(rows: Speeding, u: np.ndarray, tolerance: float = RANK) -> np.ndarray:
+def _searched(rows: Speeding, u: np.ndarray, tolerance: float = RANK) -> np.ndarray:
     """Gauss–Newton steps; one suffices where all rows are linear. Where they are curved, wishes
     along them take a step off them again, and do so slowly less."""
     for k in range(STEPS):
         levels = rows.levels(u)[: 1 if k >= WISHES else None]
-        if not np.isfinite(levels[0][1]).all():
+        if not np.isfinite(levels[0][0]).all():
             break
-        step = in_order(levels, len(u), tolerance)
+        step = least_step(levels, tolerance)
         u = u + rows.steps * step
         if np.abs(step).max(initial=0.0) < ROUNDING * rows.largest(u):
             break
     return u
+
+
+def _even(r: np.ndarray, J: np.ndarray, groups: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """The same rows with slopes of length one, whatever their units are."""
+    sizes = lengths(np.sum(J**2, axis=-1), groups)
+    return r / sizes, J / sizes[:, None]
 
 
 class Speeding:
@@ -101,11 +108,10 @@ class Speeding:
         nearer to rest."""
         *given, (rates, of_rates) = self._at(u)
         must, wished = (
-            evened(lacking, slopes * self.steps, groups)
+            _even(lacking, slopes * self.steps, groups)
             for (lacking, slopes), groups in zip(given, self.groups, strict=True)
         )
-        rest = rates / self.usual, of_rates * self.steps / self.usual[:, None]
-        return [(slopes, -lacking) for lacking, slopes in (must, wished, rest)]
+        return [must, wished, (rates / self.usual, of_rates * self.steps / self.usual[:, None])]
 
     def _at(self, u: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         """What is lacking of what must be met, of the guess, and of rest, with its slopes."""
@@ -117,15 +123,15 @@ class Speeding:
         A = eqs.constraint_jacobian(q, u, t, p)[: self.count]
         psi = eqs.velocity_violation(q, u, t, p)
         residual = np.concatenate([psi, self.start.gap(u, asked)])
-        must = known(residual, np.vstack([A, self.start.slopes(identity, slopes)]))
-        wished = known(
+        must = finite(residual, np.vstack([A, self.start.slopes(identity, slopes)]))
+        wished = finite(
             self.guess.gap(u, guessed), self.guess.slopes(identity, guess_slopes), unknown=0.0
         )
         return [must, wished, (rates[self.bodies], of_rates[self.bodies])]
 
     def left(self, u: np.ndarray) -> dict[str, float]:
         """What is left of the rows that are not met."""
-        lacking, values = self.levels(u)[0][1], self._at(u)[0][0]
+        lacking, values = self.levels(u)[0][0], self._at(u)[0][0]
         rows = zip(self.names, lacking, values, strict=True)
         return {name: value for name, row, value in rows if not abs(row) <= MET * self.largest(u)}
 

@@ -13,6 +13,7 @@ from casadi import SX
 from ...closures.expressions import least_norm
 from ...errors import ModelError
 from ...model.contact.switched import NUMBERS, PointRows, PointState, Switched
+from ...motion.constraint_rows import constraint_rows
 
 if TYPE_CHECKING:
     from ...equations import Equations
@@ -44,8 +45,7 @@ def laws_of(equations: Equations) -> list[Switched]:
 
 def points_of(equations: Equations) -> Iterator[Point]:
     """The points of all of it, with their rows."""
-    rows, m = equations.terms.rows, equations.terms.chart.motion
-    assert rows is not None
+    rows, m = constraint_rows(equations.terms.chart), equations.terms.chart.motion
     for law in laws_of(equations):
         own = law.point_rows(m, rows.indices[law.name])
         for (name, switches, headings), each in zip(law.point_switches(), own, strict=True):
@@ -114,8 +114,7 @@ def approach(equations: Equations, points: list[Point]) -> Kernel:
 
 def _normal(equations: Equations, point: Point, lam: SX) -> SX:
     """The multiplier of its gap, or the load that is known."""
-    rows, m = equations.terms.rows, equations.terms.chart.motion
-    assert rows is not None
+    rows, m = constraint_rows(equations.terms.chart), equations.terms.chart.motion
     load = point.law.load(m, lam[rows.rows_loading(point.law)])
     return lam[point.rows.gap] if load is None else load
 
@@ -125,7 +124,7 @@ def _rounding(equations: Equations, points: list[Point], normal: SX) -> SX:
     load."""
     weights = _weights(equations)
     found = [
-        SURE * point.law.static * load
+        SURE * point.law.static_friction * load
         if point.rows.gap is None
         else FAINT * weights[point.rows.gap]
         for point, load in zip(points, ca.vertsplit(normal), strict=True)
@@ -163,21 +162,16 @@ def stuck_forces(equations: Equations, points: list[Point]) -> list[SX]:
 
 
 def ring_quantities(equations: Equations, points: list[Point]) -> list[SX]:
-    """Of all points: radius of the ring, moment of its pressure, its rise with two derivatives;
-    ones if it is no ring."""
+    """Of all points: radius of the ring, moment of its pressure, its rise; ones if it is no
+    ring."""
     lam = forces(equations, points)
     found = (
-        _ring(equations, state, point, lam)
-        for state, point in zip(_states(equations), points, strict=True)
+        _ring(state, point, lam) for state, point in zip(_states(equations), points, strict=True)
     )
     return ca.horzsplit(ca.horzcat(*found).T)
 
 
-def _ring(equations: Equations, state: PointState, point: Point, lam: SX) -> SX:
-    chart, closed = equations.terms.chart, equations.numeric.closed
+def _ring(state: PointState, point: Point, lam: SX) -> SX:
     if state.rise is None:
-        return SX.ones(5)
-    moment = ca.norm_2(lam[list(point.rows.level)])
-    rate = chart.rate(state.rise)
-    change = chart.rate(rate) + ca.jtimes(rate, chart.symbols.u, closed.udot)
-    return ca.vertcat(state.radius, moment, state.rise, rate, change)
+        return SX.ones(3)
+    return ca.vertcat(state.radius, ca.norm_2(lam[list(point.rows.level)]), state.rise)

@@ -11,6 +11,7 @@ that the others determine by ψ, and those that are said to be constant, whose r
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import casadi as ca
@@ -20,6 +21,7 @@ from casadi import SX
 from ...errors import UnsupportedError
 from ...numerics.rank import rank, weighed_inverse
 from ...numerics.rounding import sizes_of_terms
+from ...numerics.search import search
 from ..projection import moved
 from .held import Held
 
@@ -33,6 +35,7 @@ REACH = 0.5  # the longest step, beside what is near
 DEGREE = 2  # of the rows in y
 
 State = tuple[np.ndarray, np.ndarray]  # (q, u)
+Sloped = tuple[np.ndarray, np.ndarray]  # rows, and their slopes along the free steps
 
 
 class Rows(NamedTuple):
@@ -151,7 +154,7 @@ class Balance:
         them by ψ."""
         A = self.equations.constraint_jacobian(q, u, 0.0, self.given[1])
         chosen: list[int] = []
-        if not A.size or not self.moving or self.equations.terms.rows is None:
+        if not A.size or not self.moving or not self.equations.terms.chart.has_bodies:
             return chosen
         for i in set(self._cyclic(q).tolist()) - self.equations.terms.chart.replaced:
             if rank(A[:, [*chosen, i]]) > len(chosen):
@@ -252,6 +255,24 @@ class Balance:
         x, rate = x * (REACH / max(far, REACH)), u.copy()
         step[self.moves], rate[self.rates] = x[:count], u[self.rates] + x[count:]
         return moved(self.equations, q, step), rate
+
+    def search(self, rows: Callable[[State], Sloped], start: State) -> State:
+        """The state at which some rows vanish, or are least, by the one search."""
+        count = len(start[0])
+
+        def at(states: np.ndarray, _: np.ndarray) -> Sloped:
+            found = [rows((y[:count], y[count:])) for y in states]
+            r, J = (np.array(part) for part in zip(*found, strict=True))
+            return r, J
+
+        def move(states: np.ndarray, steps: np.ndarray) -> np.ndarray:
+            pairs = zip(states, steps, strict=True)
+            return np.array(
+                [np.concatenate(self.moved((y[:count], y[count:]), x)) for y, x in pairs]
+            )
+
+        end = search(at, move, np.concatenate(start)[None]).x[0]
+        return end[:count], end[count:]
 
 
 def inverse(own: np.ndarray) -> np.ndarray:

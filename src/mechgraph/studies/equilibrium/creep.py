@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..least_squares import settled
 from .balance import REACH, Balance, Rows, State, lengths
 
 STEPS = 200
@@ -25,7 +24,6 @@ CORRECTIONS = 8  # of Newton's method in a step
 CONVERGED = 0.01  # the last of them, beside the step
 LOST = 20  # steps that change no force, after which nothing is expected of more (a fall)
 STIFFEST = 1e14  # growth of the drag at which nothing gives way any more
-ON = 1e-13  # violation of constraints that needs no further step
 
 
 class Place(NamedTuple):
@@ -127,4 +125,4 @@ def _moved(place: Place, step: np.ndarray) -> State:
         now, scale = balance(state), balance.scale
         return (now.values / scale)[kept], (now.along / scale[:, None])[kept]
 
-    return settled(rows, balance.moved, state, ON)[0] if kept.any() else state
+    return balance.search(rows, state) if kept.any() else state

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...arguments import named, one_state, some_of
-from ...contract.evaluator import searching
+from ...contract.valueless import searching
 from ...errors import ArgumentError, AssemblyError, UnsupportedError
 from ...interrupts import remembered_interrupts
 from ..assembly.conversion import convert, in_joint_coordinates

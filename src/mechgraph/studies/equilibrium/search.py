@@ -12,15 +12,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ...contract.valueless import refused_or_valueless
 from ...errors import AssemblyError
-from ...model.rubbing import JointFriction
 from ...numerics.rank import pseudoinverse
-from ..least_squares import scattered, settled
+from ...numerics.search import normal_by_name
 from .balance import TOLERANCE, Balance, Rows, State, inverse
 from .creep import crept
 
 SPREADS = (0.0, 0.1, 0.3, 1.0, 3.0)  # of the starts about the guess
-EXACT = 1e-16  # error that no step makes smaller
 LASTING = 1e-8  # tolerance of the rows after a while
 STILL = 1e-9  # speeds that lead nowhere
 
@@ -30,9 +29,9 @@ def found(balance: Balance, start: State) -> State:
     tried: list[State] = []
     for begin in _starts(balance, start):
         balance.weigh(begin)
-        ends = [_settled(balance, begin)]
+        ends = [_searched(balance, begin)]
         if not balance.accelerating:  # which a drag would hold back
-            ends.append(_settled(balance, crept(balance, begin)))
+            ends.append(_searched(balance, crept(balance, begin)))
         good = [end for end in ends if not balance(end).unmet().any()]
         lasting = [end for end in good if not _later(balance, end).unmet(LASTING).any()]
         if lasting:
@@ -45,8 +44,8 @@ def _starts(balance: Balance, start: State) -> Iterator[State]:
     """The guess and states beside it."""
     random, equations = np.random.default_rng(0), balance.equations
     for spread in SPREADS:
-        step = scattered(random, equations.terms.chart.variations)[balance.moves]
-        rates = scattered(random, equations.speeds)[balance.rates]
+        step = normal_by_name(random, equations.terms.chart.variations)[balance.moves]
+        rates = normal_by_name(random, equations.speeds)[balance.rates]
         yield balance.moved(start, spread * np.concatenate([step, rates]))
 
 
@@ -59,7 +58,7 @@ def _distance(start: State, end: State) -> float:
     return float(np.hypot(np.linalg.norm(q), np.linalg.norm(u) / fast))
 
 
-def _settled(balance: Balance, start: State) -> State:
+def _searched(balance: Balance, start: State) -> State:
     """Levenberg–Marquardt steps on all rows, without what y can do."""
 
     def rows(state: State) -> tuple[np.ndarray, np.ndarray]:
@@ -68,7 +67,7 @@ def _settled(balance: Balance, start: State) -> State:
         rest = np.eye(len(own)) - own @ inverse(own)
         return now.values / balance.scale, rest @ (now.along / scale)
 
-    return settled(rows, balance.moved, start, EXACT)[0]
+    return balance.search(rows, start)
 
 
 # --- a while later --------------------------------------------------------------------------------
@@ -114,7 +113,8 @@ def _failure(balance: Balance, tried: list[State]) -> str:
     best = min(tried, key=lambda end: _error(balance, balance(end)))
     rows = balance(best)
     if not np.isfinite(rows.values).all():
-        why = balance.equations.numeric.unanswered(*best, 0.0, *balance.given)
+        numeric = balance.equations.numeric
+        why = refused_or_valueless(numeric, numeric.arguments(*best, 0.0, *balance.given))
         return f"no equilibrium was looked for: at the guess {why or 'there are no forces'}"
     if not rows.unmet().any():
         left = _left(balance, _later(balance, best))
@@ -142,7 +142,7 @@ def _open(balance: Balance) -> str:
 def _rubbing(balance: Balance) -> str:
     """How a joint with dry friction is said to stick."""
     elements = balance.equations.terms.chart.description.elements
-    dry = [each.name for each in elements if isinstance(each, JointFriction)]
+    dry = [each.name for each in elements if each.sticks]
     if balance.moving or not dry:
         return ""
     return (

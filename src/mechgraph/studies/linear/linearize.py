@@ -27,9 +27,9 @@ from casadi import SX
 from scipy.spatial.transform import Rotation
 
 from ...arguments import numbers, one_state, some_of
+from ...contract.accelerations import undetermined, undetermined_message
 from ...errors import ArgumentError
 from ...interrupts import remembered_interrupts
-from ...model.rubbing import JointFriction
 from ...numerics.rank import rank
 from ...numerics.rounding import WRONG, Tried
 from ...numerics.tolerances import RANK, ROUNDING
@@ -129,7 +129,7 @@ def _refuse_standing(equations: Equations, state: State) -> None:
     """Refuse joints with dry friction that stand still and are not said to stick or to slide: what
     holds them has no slope."""
     elements = equations.terms.chart.description.constraints.values()
-    rubbing = [each for each in elements if isinstance(each, JointFriction)]
+    rubbing = [each for each in elements if each.sticks]
     if not rubbing:
         return
 
@@ -169,9 +169,9 @@ def _refuse_unknown(equations: Equations, state: State, now: Variations) -> None
     """Refuse a state at which something has no value or no slope."""
     if all(np.isfinite(part).all() for part in now):
         return
-    q, u, t, _, parameters = state
-    if equations.numeric.undetermined(q, u, t, parameters) is not None:
-        raise ArgumentError(equations.numeric.undetermined_message(*state))
+    numeric, at = equations.numeric, equations.numeric.arguments(*state)
+    if undetermined(numeric, at) is not None:
+        raise ArgumentError(undetermined_message(numeric, at))
     udot = equations.numeric.evaluate("udot", lambda: equations.numeric.closed.udot, 1, *state)
     unknown = [
         name for name, value in zip(equations.speeds, udot, strict=True) if not np.isfinite(value)

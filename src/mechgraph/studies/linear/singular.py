@@ -9,21 +9,22 @@ the constraints are of higher rank.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ...numerics.rank import Independent, null_space, pseudoinverse, rank
+from ...numerics.rank import Independent, null_space, rank
+from ...numerics.search import search
 from ..projection import moved
 from .variational import State
 
 if TYPE_CHECKING:
     from ...equations import Equations
 
-STEP, NEWTON = 1e-3, 20  # of a move that shows whether a freedom is one
+STEP = 1e-3  # of a move that shows whether a freedom is one
 GONE = 0.3  # of the step that is gone where it is one
 HELD = 0.01  # of how a step is held before it is led back
 RISEN = STEP**2  # fraction of the largest singular value that shows a row that was none before
@@ -55,7 +56,7 @@ def warn_if_singular(equations: Equations, state: State) -> None:
     free = null_space(slopes, usual)
     if not free.size:
         return
-    ends = [_end(equations, state.q, direction, T, at) for direction in free.T]
+    ends = list(_ends(equations, state.q, free.T, T, at))
     far = [end.slopes for end in ends if end.holds(free)]
     branches = [there for there in far if _held(there, usual) > rank(slopes, usual)]
     if branches:
@@ -82,16 +83,24 @@ def _slopes(equations: Equations, state: State) -> Slopes:
     return lambda q: kernel(*equations.numeric.arguments(q, *given))
 
 
-def _end(
-    equations: Equations, begin: np.ndarray, direction: np.ndarray, T: np.ndarray, at: Slopes
-) -> End:
+def _ends(
+    equations: Equations, begin: np.ndarray, directions: np.ndarray, T: np.ndarray, at: Slopes
+) -> Iterator[End]:
+    """Where a small step along each of the directions leads, back on the constraints."""
     spans = equations.terms.chart.spans(equations.terms.chart.variations)
-    q = moved(equations, begin, STEP * spans * direction)
-    before = at(q)[1]
-    for _ in range(NEWTON):
-        phi, here, _ = at(q)
-        q = moved(equations, q, -spans * (pseudoinverse(here) @ phi))
-    return End(np.linalg.pinv(T) @ (q - begin) / STEP, at(q)[1], before)
+
+    def rows(q: np.ndarray, _: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        phi, slopes, _ = at(q)
+        return phi, slopes
+
+    def move(q: np.ndarray, step: np.ndarray) -> np.ndarray:
+        return moved(equations, q, spans * step)
+
+    starts = move(np.tile(begin, (len(directions), 1)), STEP * directions)
+    end, before = search(rows, move, starts), at(starts)[1]
+    back = np.linalg.pinv(T)
+    for q, here, slopes in zip(end.x, end.J, before, strict=True):
+        yield End(back @ (q - begin) / STEP, here, slopes)
 
 
 def _warn_of_branches(equations: Equations, free: np.ndarray, slopes: np.ndarray) -> None:

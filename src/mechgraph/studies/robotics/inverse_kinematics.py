@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
@@ -22,11 +22,11 @@ from casadi import SX
 from scipy.spatial.transform import Rotation
 
 from ...arguments import Numbers, flag, named, number
-from ...contract.evaluator import searching
+from ...contract.valueless import searching
 from ...errors import ArgumentError, AssemblyError, shown, unknown
 from ...interrupts import remembered_interrupts
-from ...model.stops import ENDS, CompliantStop, RigidStop
 from ...numerics.rank import pseudoinverse
+from ...numerics.search import damped_step, search
 from ..assembly.conversion import convert, jointed, with_turns
 from ..projection import moved
 from .targets import Target, broadcast, read_targets
@@ -41,12 +41,11 @@ MET = 1e-10  # error of a target, metres or radians, that counts as none
 ENOUGH = 1e-14  # that needs no further step
 CLOSED = 1e-13  # of φ, likewise
 LONGEST = 0.5  # step of a coordinate: beyond, slopes tell little
-STEPS, CLOSING = 200, 20
+CLOSING = 20  # steps
 # rounds of starts; those that bring nothing, after which there is nothing; starts of a round, for
 # each target, and together
 ROUNDS, IDLE, STARTS, MOST = 12, 4, 16, 20_000
 SPREADS = (0.3, 1.0, 3.0)  # of the starts about the guess, in turn
-HOPELESS = 1e8  # damping at which no step is left
 SLOW, STILL = 1e-6, 1e-13  # relative change of r² that leads nowhere, and one that is none
 SAME = 1e-3  # relative difference of r² that tells nothing
 
@@ -149,16 +148,16 @@ def _bounds(equations: Equations, limits: Any, context: dict[str, Any]) -> np.nd
 
 def _stops(equations: Equations, context: dict[str, Any]) -> dict[str, list[float | None]]:
     """Limits of the model's joints, by coordinate."""
-    elements = equations.system.elements
-    found = [stop for stop in elements if isinstance(stop, (RigidStop, CompliantStop))]
+    stops = (element.coordinate_ends() for element in equations.system.elements)
+    found = [stop for stop in stops if stop is not None]
 
     def derive() -> SX:
-        ends = [stop.law.ends.get(end, SX.inf()) for stop in found for end in ENDS]
+        ends = [known.get(end, SX.inf()) for _, known in found for end in ("low", "high")]
         return ca.vertcat(SX(0, 1), *ends)
 
     values = equations.numeric.evaluate("ends of limits", derive, 1, None, **context)
     pairs = [[x if np.isfinite(x) else None for x in pair] for pair in values.reshape(-1, 2)]
-    return {stop.coordinate: pair for stop, pair in zip(found, pairs, strict=True)}
+    return {coordinate: pair for (coordinate, _), pair in zip(found, pairs, strict=True)}
 
 
 def _pair(name: str, pair: Any) -> tuple[float, float]:
@@ -175,31 +174,6 @@ def _pair(name: str, pair: Any) -> tuple[float, float]:
             f"limits of {name!r}: the least, {low:g}, is above the most, {high:g}; swap them"
         )
     return low, high
-
-
-class Tried(NamedTuple):
-    """Errors r of the targets and their slopes, φ and its slopes, at some configurations."""
-
-    q: np.ndarray
-    r: np.ndarray
-    J: np.ndarray
-    phi: np.ndarray
-    A: np.ndarray
-
-    @property
-    def cost(self) -> np.ndarray:
-        """r², infinite where φ = 0 does not hold."""
-        closed = np.abs(self.phi).max(axis=-1, initial=0.0) < MET
-        return np.where(closed, (self.r**2).sum(axis=-1), np.inf)
-
-    def at(self, rows: np.ndarray) -> Tried:
-        """Some of them."""
-        return Tried(*(array[rows] for array in self))
-
-    def put(self, rows: np.ndarray, others: Tried) -> None:
-        """Write others in the place of some."""
-        for array, values in zip(self, others, strict=True):
-            array[rows] = values
 
 
 class Search:
@@ -228,6 +202,7 @@ class Search:
                 ([target.rotation for target in targets], 2, (3, 3)),
             )
         )
+        self.rows = 3 * (len(self.positions) + len(self.rotations))
         key = "inverse kinematics", *((each.place, each.rotation is None) for each in targets)
         self._kernel = equations.numeric.kernel(key, self._expressions, [1, 2, 1, 2, 1, 2])
         # the variation that each limited coordinate is
@@ -256,50 +231,54 @@ class Search:
 
     # --- errors -----------------------------------------------------------------------------------
 
-    def at(self, q: np.ndarray, rows: np.ndarray) -> Tried:
-        """Errors at configurations q of the targets in ``rows`` of the batch."""
-        eqs, t, p = self.equations, self.context["t"], self.context["parameters"]
-        q = with_turns(eqs, eqs, q, q.copy(), t, p)
-        arguments = eqs.numeric.arguments(q, None, t, None, p)
-        phi, A, places, slopes, turned, turns = self._kernel(*arguments)
+    def _values(self, q: np.ndarray) -> list[np.ndarray]:
+        t, p = self.context["t"], self.context["parameters"]
+        return self._kernel(*self.equations.numeric.arguments(q, None, t, None, p))
+
+    def at(self, q: np.ndarray, of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Errors at configurations q of the targets ``of`` the batch, then φ, with their slopes;
+        infinite where φ = 0 does not hold."""
+        phi, A, places, slopes, turned, turns = self._values(q)
         errors, J = [], []
         for n, (k, wanted) in enumerate(self.positions):
             own, weight = slice(3 * n, 3 * n + 3), self.targets[k].weight
-            errors.append(weight * (places[:, own] - wanted[rows]))
+            errors.append(weight * (places[:, own] - wanted[of]))
             J.append(weight * slopes[:, own])
         for n, (k, wanted) in enumerate(self.rotations):
             R = turned[:, 9 * n : 9 * n + 9].reshape(-1, 3, 3)
-            vector, inverse = _logarithm(np.swapaxes(wanted[rows], -1, -2) @ R)
+            vector, inverse = _logarithm(np.swapaxes(wanted[of], -1, -2) @ R)
             weight = self.targets[k].weight
             errors.append(weight * vector)
             J.append(weight * inverse @ turns[:, 3 * n : 3 * n + 3])
-        return Tried(q, np.concatenate(errors, axis=1), np.concatenate(J, axis=1), phi, A)
+        r = np.concatenate([*errors, phi], axis=1)
+        closed = np.abs(phi).max(axis=-1, keepdims=True, initial=0.0) < MET
+        return np.where(closed, r, np.inf), np.concatenate([*J, A], axis=1)
 
     # --- steps ------------------------------------------------------------------------------------
 
     @searching()
     def found(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Configurations that reach the targets, or come nearest; and r²."""
-        rows = np.arange(len(q))
+        every = np.arange(len(q))
         if not self.count:  # nothing to search in
-            return q.copy(), self.at(q, rows).cost
-        best = self._settled(self._closed(self._inside(q), rows), rows)
+            return q.copy(), _cost(self.at(q, every)[0])
+        best, cost = self._searched(self._inside(q), every)
         random, idle = np.random.default_rng(0), np.zeros(len(q), dtype=int)
         for _ in range(ROUNDS):
-            left = np.flatnonzero(~(best.cost < self.enough) & (idle < IDLE))
+            left = np.flatnonzero(~(cost < self.enough) & (idle < IDLE))
             if not left.size:
                 break
             many = max(2, min(STARTS, MOST // len(left)))
-            rows = np.repeat(left, many)
-            starts = self._elsewhere(random, q[rows], best.q[rows])
-            tried = self._settled(self._closed(starts, rows), rows)
-            winners = tried.cost.reshape(-1, many).argmin(axis=1) + many * np.arange(len(left))
-            cost, least = tried.cost[winners], best.cost[left]
-            best.put(left[cost < least], tried.at(winners[cost < least]))
-            idle[left] = np.where(cost < (1 - SAME) * least, 0, idle[left] + 1)
-        left = np.flatnonzero(best.cost >= self.enough)
-        best.put(left, self._settled(best.at(left), left, STILL))
-        return best.q, best.cost
+            of = np.repeat(left, many)
+            ends, costs = self._searched(self._elsewhere(random, q[of], best[of]), of)
+            winners = costs.reshape(-1, many).argmin(axis=1) + many * np.arange(len(left))
+            new, least = costs[winners], cost[left]
+            won = new < least
+            idle[left] = np.where(new < (1 - SAME) * least, 0, idle[left] + 1)
+            best[left[won]], cost[left[won]] = ends[winners[won]], new[won]
+        left = np.flatnonzero(cost >= self.enough)
+        best[left], cost[left] = self._searched(best[left], left, STILL)
+        return best, cost
 
     def _elsewhere(
         self, random: np.random.Generator, q: np.ndarray, best: np.ndarray
@@ -315,41 +294,33 @@ class Search:
         out[near] = moved(self.equations, best[near], 0.1 * step[near])
         return self._inside(out)
 
-    def _settled(self, now: Tried, rows: np.ndarray, slow: float = SLOW) -> Tried:
-        """Steps until nothing comes nearer any more, or only slowly."""
-        damping, active = np.full(len(rows), 1e-3), np.arange(len(rows))
-        active = active[np.isfinite(now.cost)]
-        for _ in range(STEPS):
-            active = active[(now.cost[active] > ENOUGH**2) & (damping[active] < HOPELESS)]
-            if not active.size:
-                break
-            here = now.at(active)
-            step = self._step(here, damping[active])
-            trial = self._closed(self._moved(here.q, step), rows[active])
-            better = trial.cost < here.cost
-            now.put(active[better], trial.at(better))
-            damping[active] *= np.where(better, 0.2, 10.0)
-            still = better & (trial.cost > (1 - slow) * here.cost)
-            reached = np.unique(rows[now.cost < self.enough])  # by another start
-            idle = np.isin(rows[active], reached) & (now.cost[active] >= self.enough)
-            active = active[~(still | idle)]
-        return now
+    def _searched(
+        self, q: np.ndarray, of: np.ndarray, slow: float = SLOW
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Where steps lead, until nothing comes nearer any more, or only slowly; and r² there."""
+        end = search(
+            lambda q, lanes: self.at(q, of[lanes]),
+            lambda q, step: self._closed(self._moved(q, step)),
+            self._closed(q),
+            ENOUGH,
+            step=self._step,
+            slow=slow,
+            rivals=(of, float(np.sqrt(self.enough))),
+        )
+        return end.x, _cost(end.r)
 
-    def _step(self, here: Tried, damping: np.ndarray) -> np.ndarray:
-        """A step towards the targets."""
-        size = np.sqrt(here.cost)
-        least = np.maximum(damping * size, 1e-20)[:, None]
+    def _step(self, q: np.ndarray, r: np.ndarray, J: np.ndarray, mu: np.ndarray) -> np.ndarray:
+        """A step towards the targets, along what φ = 0 and the limits leave free."""
+        r, phi = r[:, : self.rows], r[:, self.rows :]
+        J, A = J[:, : self.rows], J[:, self.rows :]
 
-        def solve(rows: np.ndarray, free: np.ndarray, fixed: np.ndarray) -> np.ndarray:
-            own = here.at(rows)
-            back, Z = _closing(own, free, fixed)
-            J = own.J * free[:, None, :]
-            U, sigma, Vt = np.linalg.svd(J @ Z, full_matrices=False)
-            left = own.r + _apply(own.J, fixed) + _apply(J, back)
-            ahead = sigma / (sigma**2 + least[rows]) * _apply(np.swapaxes(U, -1, -2), left)
-            return np.asarray(back - _apply(np.swapaxes(Vt, -1, -2), ahead))
+        def solve(own: np.ndarray, free: np.ndarray, fixed: np.ndarray) -> np.ndarray:
+            back, Z = _closing(A[own], phi[own], free, fixed)
+            along = J[own] * free[:, None, :]
+            left = r[own] + _apply(J[own], fixed) + _apply(along, back)
+            return back + damped_step(q[own], left, along @ Z, mu[own])
 
-        return self._within(here.q, solve)
+        return self._within(q, solve)
 
     def _within(self, q: np.ndarray, solve: Solve) -> np.ndarray:
         """A step that crosses no limit: what would go beyond goes up to it, and the others are
@@ -378,19 +349,24 @@ class Search:
         """q with coordinates beyond their limits on them."""
         return np.clip(q, *self.bounds)
 
-    def _closed(self, q: np.ndarray, rows: np.ndarray) -> Tried:
+    def _closed(self, q: np.ndarray) -> np.ndarray:
         """Configurations with φ = 0, by least steps; where that fails, φ is left."""
-        place = self.at(q, rows)
-        for _ in range(CLOSING):
-            open_ = np.flatnonzero(np.abs(place.phi).max(axis=-1, initial=0.0) > CLOSED)
-            if not open_.size:
-                break
-            here = place.at(open_)
-            step = self._within(
-                here.q, lambda rows, *held, here=here: _closing(here.at(rows), *held)[0]
-            )
-            place.put(open_, self.at(self._moved(here.q, step), rows[open_]))
-        return place
+        eqs, t, p = self.equations, self.context["t"], self.context["parameters"]
+
+        def rows(q: np.ndarray, _: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            phi, A = self._values(q)[:2]
+            return phi, A
+
+        def step(q: np.ndarray, r: np.ndarray, A: np.ndarray, mu: np.ndarray) -> np.ndarray:
+            def solve(own: np.ndarray, free: np.ndarray, fixed: np.ndarray) -> np.ndarray:
+                left = r[own] + _apply(A[own], fixed)
+                return damped_step(q[own], left, A[own] * free[:, None, :], mu[own])
+
+            return self._within(q, solve)
+
+        if self.equations.terms.phi.numel():
+            q = search(rows, self._moved, q, CLOSED, step=step, steps=CLOSING).x
+        return with_turns(eqs, eqs, q, q.copy(), t, p)
 
     # --- what is not reached ----------------------------------------------------------------------
 
@@ -402,7 +378,7 @@ class Search:
                 "no configuration within the limits meets the constraints; give a guess nearer to "
                 "one, or wider limits"
             )
-        r = np.abs(self.at(q, np.arange(len(q))).r)
+        r = np.abs(self.at(q, np.arange(len(q)))[0])
         residuals: dict[str, float] = {}
         told = []
         kinds = [(k, "position", "m") for k, _ in self.positions]
@@ -423,12 +399,18 @@ class Search:
             )
 
 
-def _closing(here: Tried, free: np.ndarray, fixed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _closing(
+    A: np.ndarray, phi: np.ndarray, free: np.ndarray, fixed: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """The least step of what is free that closes φ = 0, beside what is fixed; and Z."""
-    A = here.A * free[:, None, :]
-    inverse = pseudoinverse(A)
-    back = -_apply(inverse, here.phi + _apply(here.A, fixed))
-    return back, np.eye(A.shape[-1]) - inverse @ A
+    own = A * free[:, None, :]
+    inverse = pseudoinverse(own)
+    back = -_apply(inverse, phi + _apply(A, fixed))
+    return back, np.eye(A.shape[-1]) - inverse @ own
+
+
+def _cost(r: np.ndarray) -> np.ndarray:
+    return np.asarray((r**2).sum(axis=-1))
 
 
 def _turning(R: SX, q: SX) -> SX:

@@ -12,6 +12,7 @@ from casadi import SX
 
 from ...arguments import Numbers, choice, flag
 from ...closures.expressions import solve_tree
+from ...contract.accelerations import undetermined_message
 from ...errors import ArgumentError, UnsupportedError
 from ...motion.motion import Place, checked_place
 from ...motion.rotors import rotor_coriolis, rotor_terms
@@ -143,7 +144,7 @@ class Robotics:
         if udot is None:
             udot = self._equations.accelerations(*given)
         numeric = self._equations.numeric
-        return kernel(*numeric.arguments(*given), numeric.accelerations_given(udot))[0]
+        return kernel(*numeric.arguments(*given), numeric.arguments.accelerations(udot))[0]
 
     def _jacobian(self, place: Place, frame: Axes) -> SX:
         chart = self._equations.terms.chart
@@ -353,7 +354,8 @@ class Robotics:
             raise self._singular(q, t, parameters) from None
 
     def _singular(self, q: Numbers, t: Any, parameters: Any) -> ArgumentError:
-        why = self._equations.numeric.undetermined_message(q, None, t, None, parameters)
+        numeric = self._equations.numeric
+        why = undetermined_message(numeric, numeric.arguments(q, None, t, None, parameters))
         return ArgumentError(f"operational_inertia: {why}")
 
     def manipulability(

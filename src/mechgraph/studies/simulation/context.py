@@ -13,7 +13,7 @@ from casadi import SX
 from ...arguments import named, one_of
 from ...control.controller import Controller, controller
 from ...errors import ArgumentError, ModelError
-from ...tables.graph import refusal
+from ...tables.outside import refusal
 from ...tables.series import in_time
 from ...tables.table import Table
 from ...vectors import scalar
@@ -39,7 +39,7 @@ class Context:
         inputs: Any,
         parameters: Mapping[str, float] | None,
     ) -> Context:
-        constants = equations.numeric.constants(named("parameters", parameters) or None)
+        constants = equations.numeric.arguments.parameters(named("parameters", parameters) or None)
         if constants.ndim > 1:
             raise ArgumentError(
                 "parameters: a run takes one number for each; for many runs at once use rollout"

@@ -5,23 +5,20 @@ from __future__ import annotations
 import warnings
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import casadi as ca
 import numpy as np
 from scipy.ndimage import maximum_filter1d
 
-from ...composition.subsystem import Subsystem
-from ...contract.evaluator import searching
+from ...composition.subsystem import composition
 from ...contract.mobility import lost_rows
-from ...model.contact.compliant import CompliantContact
+from ...contract.valueless import searching
 from ...results.trajectory import Trajectory
 from .context import Context
 from .integrator import IntegrationFailure, Integrator, Problem
 from .loop import InputFailure
 from .recorder import Recorder
-
-if TYPE_CHECKING:
-    from ...equations import Equations
 
 ROUGH = 100  # errors by rounding, in units of the tolerance, up to which nothing is said
 NOTICED = 1e-8  # and relative ones
@@ -64,7 +61,7 @@ def warn_of_rounding(integrator: Integrator, rtol: float) -> None:
 def warn_of_depth(trajectory: Trajectory, integrator: Integrator, recorder: Recorder) -> None:
     """Say so where round things were pressed so deep into each other that they may have passed."""
     forces = recorder.context.equations.terms.chart.description.forces.values()
-    pressed = [f for f in forces if isinstance(f, CompliantContact) and f.is_passable]
+    pressed = [force for force in forces if force.is_passable]
     runs = [trajectory, _along_steps(trajectory, integrator, recorder)] if pressed else []
     for contact in pressed:
         deep = [run.time[run.observe(contact.reserve).min(axis=1) < 0] for run in runs]
@@ -90,17 +87,17 @@ def warn_of_lost_energy(
     runs = [trajectory]
     if not trajectory.modes:
         runs.append(_along_steps(trajectory, integrator, recorder))
-    times = np.concatenate([run.time for run in runs])
+    times, kinetic, potential, supplied, dissipated, rest = _balance(runs)
     parts = np.linspace(times.min(), times.max(), 1 if trajectory.modes else PARTS)
     part = np.searchsorted(parts, times, side="right") - 1
     lost, scale = np.zeros((2, len(parts)))
-    np.maximum.at(lost, part, np.concatenate([np.abs(run.imbalance) for run in runs]))
-    np.maximum.at(scale, part, np.concatenate([_energies(run) for run in runs]))
+    total = kinetic + potential
+    np.maximum.at(lost, part, np.abs(total - total[0] + dissipated - supplied))
+    sizes = np.abs([kinetic, potential - potential[0], supplied, dissipated]).max(axis=0)
+    np.maximum.at(scale, part, sizes)
     promised = min(PROMISED * rtol, np.sqrt(rtol)) * scale.max()
     scale = maximum_filter1d(scale, NEIGHBOURS)
-    rounding = 1e-9 * np.abs(trajectory.energy).max() + _energy_of_rest(
-        trajectory, recorder.context.equations
-    )
+    rounding = 1e-9 * np.abs(total[: len(trajectory)]).max() + rest
     worst = int((lost - np.sqrt(rtol) * scale).argmax())
     if lost[worst] > np.sqrt(rtol) * scale[worst] + promised + rounding:
         warnings.warn(
@@ -122,17 +119,27 @@ def _advice(trajectory: Trajectory, problem: Problem) -> str:
     return "a smaller rtol, or another formalism may help"
 
 
-def _energy_of_rest(trajectory: Trajectory, equations: Equations) -> float:
-    """What speeds have that are taken for none: all that moves, where friction holds the rest."""
-    still = np.full_like(trajectory.u[0], STILL)
-    at = trajectory.time[0], dict(trajectory.parameters)
-    return float(equations.kinetic_energy(trajectory.q[0], still, *at))
-
-
-def _energies(run: Trajectory) -> np.ndarray:
-    """The largest of energies and works, these from where they began."""
-    changes = [x - x[:1] for x in (run.potential, run.supplied, run.dissipated)]
-    return np.abs([run.kinetic, *changes]).max(axis=0)
+@searching()
+def _balance(runs: list[Trajectory]) -> list[np.ndarray]:
+    """Of all rows of runs that begin at the same state: times, T, V, work supplied and dissipated
+    since; and what speeds have that are taken for none: all that moves, where friction holds the
+    rest."""
+    eqs = runs[0].equations
+    assert eqs is not None
+    terms, p = eqs.terms, eqs.numeric.arguments.parameters(runs[0].constants)
+    energies = eqs.numeric.kernel(
+        "energies", lambda: [ca.vertcat(terms.kinetic, terms.potential)], [1]
+    )
+    t, q, u, supplied, dissipated = (
+        np.concatenate([getattr(run, name) for run in runs])
+        for name in ("time", "q", "u", "supplied", "dissipated")
+    )
+    rows = [np.concatenate([x, x[:1]]) for x in (q, u, t)]
+    rows[1][-1] = STILL
+    along = np.concatenate([p, p[:1]]) if p.ndim > 1 else p  # switches of contacts
+    given = eqs.numeric.arguments(rows[0], rows[1], rows[2], None, None)
+    T, V = energies(*given[:4], along)[0].T
+    return [t, T[:-1], V[:-1], supplied - supplied[0], dissipated - dissipated[0], T[-1]]
 
 
 def looked_at(trajectory: Trajectory, integrator: Integrator, recorder: Recorder) -> Trajectory:
@@ -187,10 +194,8 @@ def diagnosis(context: Context, trajectory: Trajectory, failure: IntegrationFail
 
 def _failing(context: Context, q: np.ndarray, u: np.ndarray, t: float) -> list[str]:
     """Of composed equations: what was chosen for a complement, and is none."""
-    composed = context.equations.terms.composed
-    if composed is None:
-        return []
-    level = Subsystem(context.equations, composed.tree).failing(q, u, t, context.parameters)
+    whole = composition(context.equations)
+    level = None if whole is None else whole.failing(q, u, t, context.parameters)
     if level is None:
         return []
     free = ", ".join(map(repr, level.independent))

@@ -45,13 +45,11 @@ class Watch:
         self.found: dict[str, list[float]] = {name: [] for name in events}
         self.stopped = ""
 
-    def meets(self, index: int, direction: int) -> bool:
-        """Whether an event is met by a zero that rises (+1) or falls (−1)."""
-        return list(self.events.values())[index].direction in (0, direction)
-
-    def stops(self, index: int) -> bool:
-        """Whether an event ends the run."""
-        return list(self.events.values())[index].stop
+    @property
+    def answers(self) -> tuple[tuple[int, ...], tuple[bool, ...]]:
+        """In which direction each is met, and which end the run."""
+        every = self.events.values()
+        return tuple(e.direction for e in every), tuple(e.stop for e in every)
 
     def note(self, index: int, moment: float) -> None:
         """An event was met."""

@@ -20,9 +20,10 @@ from casadi import SX
 from ...arguments import number, numbers, one_of
 from ...control.controller import Controller
 from ...errors import ArgumentError, ModelError, blamed, shown, told
+from ...graph.expressions import has_nan
 from ...motion.motion import column
 from ...motion.variables import column_of
-from ...vectors import NO_NUMBER, has_nan
+from ...vectors import NO_NUMBER
 from .integrator import IntegrationFailure
 
 if TYPE_CHECKING:
@@ -68,14 +69,14 @@ class Loop:
     kept: Mapping[str, int]  # further states that are told: their places
     now: dict[str, np.ndarray]  # of a run: what is told, and further states, as they are
 
-    @property
+    @cached_property
     def known_inputs(self) -> SX:
         """w, with numbers still to be told, so that others need no new code."""
         pairs = [(self.inputs[k], self.told[k]) for k in range(self.inputs.numel())]
         known = [own if given.is_constant() else given for given, own in pairs]
         return ca.vertcat(SX(0, 1), *known)
 
-    @property
+    @cached_property
     def known(self) -> SX:
         """What stands for ``told`` in expressions."""
         return ca.vertcat(self.known_inputs, self.told[self.inputs.numel() :, :])

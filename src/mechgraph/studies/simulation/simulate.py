@@ -16,19 +16,18 @@ from tqdm import tqdm
 
 from ...arguments import choice, earlier_word, flag, named, number, one_of
 from ...contract.closed import Account
-from ...contract.evaluator import searching
+from ...contract.valueless import searching
 from ...errors import ArgumentError, SimulationError, UnsupportedError
+from ...graph.kinks import kinks
 from ...interrupts import Interrupts, ending_interrupts, remembered_interrupts, taken
-from ...kernels.kinks import kinks
-from ...kernels.stepping import CROSSING, METHODS, TOO_SMALL
 from ...motion.motion import Motion
 from ...results.trajectory import Trajectory
+from ...runtime.stepper import CONTACTS, EVENT, METHODS, TOO_SMALL
 from ...tables.series import check_covered
 from ..assembly.assemble import assemble
-from ..contact.machine import Machine
 from ..contact.modes import Contacts
+from ..contact.resolution import Resolution
 from .context import Context
-from .crossings import Crossings, Met, Surfaces
 from .diagnosis import (
     diagnosis,
     looked_at,
@@ -45,11 +44,11 @@ from .integrator import (
     JumpingConstraint,
     Problem,
 )
-from .integrators import make_integrator
 from .loop import InputFailure
 from .recorder import Recorder
 from .stabilized import Stabilized
 from .start import check_determined
+from .surfaces import Surfaces
 from .unmet import warn_of_unmet
 
 if TYPE_CHECKING:
@@ -144,7 +143,6 @@ def simulate(
         contacts = (
             Contacts(equations, context) if equations.terms.chart.description.switched else None
         )
-        surfaces = _surfaces(context, watch, contacts)
         problem = Problem(
             motion,
             loop,
@@ -152,23 +150,21 @@ def simulate(
             t,
             *_tolerances(rtol, atol, np.inf if contacts is None else contacts.tolerance),
             *_longest(max_step, motion, context, elapsed[-1]),
-            surfaces.all,
-            surfaces.margins.numel(),
-            surfaces.pieces.numel(),
+            _surfaces(context, watch, contacts),
         )
         integrator = _integrator(equations, _method(method), problem, drift)
         kept = drift in ("projection", STABILIZED)
         further = loop.own_start, np.zeros(motion.work.numel())
         recorder = Recorder(context, t, elapsed, *state, *further, kept)
-        crossings = Crossings(integrator, surfaces, watch)
+        resolution = None
         if contacts is not None:
             contacts.check_start(t, *state)
-            contacts.machine = Machine.of(contacts, problem)
+            resolution = Resolution(contacts, problem)
     began = clock.perf_counter()
     outcome, failure = "finished", None
     try:
         with remembered_interrupts() as interrupts:
-            _run(integrator, recorder, crossings, contacts, progress, interrupts)
+            _run(integrator, recorder, watch, resolution, progress, interrupts)
         if watch.stopped:
             outcome = f"stopped by event {watch.stopped!r}"
     except KeyboardInterrupt:
@@ -242,7 +238,7 @@ def _longest(max_step: Any, motion: Flow, context: Context, duration: float) -> 
     if max_step is not None:
         return (number("max_step", max_step, positive=True),) * 2
     loop, short = context.loop, duration / LEAST_STEPS
-    timed = loop.calls or ca.depends_on(ca.vertcat(motion.slope, loop.inputs), motion.t)
+    timed = loop.calls or motion.is_timed or ca.depends_on(loop.inputs, motion.t)
     blind = np.inf if context.equations.numeric.large else short  # their steps are dear
     return (short, short) if timed else (np.inf, blind)
 
@@ -274,7 +270,7 @@ def _integrator(
     equations: Equations, method: str | None, problem: Problem, drift: str
 ) -> Integrator:
     if drift != STABILIZED or not equations.constraints:
-        return make_integrator(method, problem)
+        return Integrator(method, problem, problem.motion.kept_state)
     if method not in (None, "radau"):
         raise UnsupportedError(
             f"drift={STABILIZED!r} is integrated by 'radau', got method={method!r}; leave it out, "
@@ -289,14 +285,18 @@ def _stabilized(equations: Equations, rate: float) -> SX:
     psi = equations.terms.psi
     held = 2 * rate * psi[:count, :] + rate**2 * equations.terms.phi
     terms = ca.vertcat(held, rate * psi[count:, :], SX.zeros(total - psi.numel()))
-    return equations.numeric.closed.solution(equations.terms.f, equations.terms.b + terms)[0]
+    return equations.numeric.closed.way.accelerations(equations.terms.f, equations.terms.b + terms)
 
 
 def _surfaces(context: Context, watch: Watch, contacts: Contacts | None) -> Surfaces:
     """What the run must not step over without a word."""
-    laws = ca.vertcat(context.loop.inputs, context.loop.own_rates)
-    kinked = ca.vertcat(context.equations.numeric.closed.kinks, kinks(laws))
-    return Surfaces(SX(0, 1) if contacts is None else contacts.margins, kinked, watch.values)
+    loop, closed = context.loop, context.equations.numeric.closed
+    margins = SX(0, 1) if contacts is None else contacts.margins
+    if loop.inputs.is_constant() and not loop.own.numel() and not watch.events:
+        return context.equations.numeric.kept("surfaces", lambda: Surfaces(margins, closed.kinks))
+    laws = ca.vertcat(loop.inputs, loop.own_rates)
+    kinked = ca.vertcat(closed.kinks, kinks(laws))
+    return Surfaces(margins, kinked, watch.values, *watch.answers)
 
 
 # --- the run --------------------------------------------------------------------------------------
@@ -306,17 +306,17 @@ def _surfaces(context: Context, watch: Watch, contacts: Contacts | None) -> Surf
 def _run(
     integrator: Integrator,
     recorder: Recorder,
-    crossings: Crossings,
-    contacts: Contacts | None,
+    watch: Watch,
+    resolution: Resolution | None,
     progress: bool | None,
     interrupts: Interrupts,
 ) -> None:
     """Step by step to the end of the grid, or to the event that ends it."""
-    end, watch = float(recorder.elapsed[-1]), crossings.watch
+    end = float(recorder.elapsed[-1])
     integrator.output(recorder.elapsed[1:])
     integrator.begin(0.0, recorder.last[1], recorder.constants)
-    if contacts is not None:
-        _settle(integrator, recorder, contacts)
+    if resolution is not None:
+        _resolve_contacts(integrator, recorder, resolution)
     with _bar(len(recorder.times) - 1, progress) as bar:
         while integrator.t < end:
             interrupts.check()
@@ -325,19 +325,18 @@ def _run(
             except BaseException:
                 recorder.take(integrator)
                 raise
-            met = crossings.meet() if why == CROSSING else Met.NOTHING
+            for event, moment in integrator.events():
+                watch.note(event, moment)
             bar.update(recorder.take(integrator))
             if why == TOO_SMALL:
                 raise _too_small(integrator, recorder)
-            if met is Met.CONTACTS or (watch.stopped and recorder.last[0] < integrator.now):
+            if why == CONTACTS or (why == EVENT and recorder.last[0] < integrator.now):
                 recorder.keep(np.array([integrator.now]), integrator.y[None])
-            if watch.stopped:
+            if why == EVENT:
                 return
-            if met is Met.KINK:
-                integrator.begin(integrator.t, integrator.y, recorder.constants)
-            if met is Met.CONTACTS and contacts is not None:
-                contacts.count_standstill(integrator.t, integrator.now)
-                _settle(integrator, recorder, contacts)
+            if why == CONTACTS and resolution is not None:
+                resolution.contacts.count_standstill(integrator.t, integrator.now)
+                _resolve_contacts(integrator, recorder, resolution)
 
 
 def _keep_last(integrator: Integrator, recorder: Recorder) -> None:
@@ -370,12 +369,12 @@ def _bar(total: int, progress: bool | None) -> Any:
     return tqdm(total=total, unit="step", delay=1.0, leave=False, disable=shown)
 
 
-def _settle(integrator: Integrator, recorder: Recorder, contacts: Contacts) -> None:
+def _resolve_contacts(integrator: Integrator, recorder: Recorder, resolution: Resolution) -> None:
     """Impacts at the last state, and the modes of the contacts after it; what impacts take of the
     energy is dissipated."""
-    t, y = recorder.last
+    contacts, (t, y) = resolution.contacts, recorder.last
     q, u, own, work = (part[0] for part in recorder.split(y[None]))
-    *after, given = contacts.settle(t, q, u)
+    *after, given = resolution.resolve(t, q, u)
     if len(work) >= 2:
         lost = contacts.energy(t, q, u).sum() - contacts.energy(t, *after).sum() + given
         work[:2] += [given, float(lost)]

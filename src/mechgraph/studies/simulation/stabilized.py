@@ -8,7 +8,7 @@ With multipliers μ that are zero but for errors of integration,
 a differential-algebraic system of index 2 (Gear, Gupta, Leimkuhler, *Automatic integration of
 Euler–Lagrange equations with constraints*, 1985). It is solved by Radau IIA with three stages, of
 order 5, whose last stage is the next state (Hairer, Wanner, *Solving Ordinary Differential
-Equations II*, IV.8 and VI.1).
+Equations II*, IV.8 and VI.1). The stages are found here; all else is as with other runs.
 """
 
 from __future__ import annotations
@@ -18,15 +18,12 @@ from typing import TYPE_CHECKING, Any
 import casadi as ca
 import numpy as np
 from casadi import SX
-from scipy.integrate import OdeSolver
-from scipy.interpolate import BarycentricInterpolator
 from scipy.sparse import bmat, diags
 from scipy.sparse.linalg import splu
 
 from ...contract.closed import entries as entries_of
 from ...contract.solver import sparse_matrix
-from .integrator import Problem
-from .scipy_methods import SciPy
+from .integrator import Integrator, Problem
 
 if TYPE_CHECKING:
     from ...equations import Equations
@@ -44,43 +41,127 @@ RATES = np.linalg.inv(WEIGHTS)  # h ẏ of the stages from their steps
 REAL = 3 + 3 ** (2 / 3) - 3 ** (1 / 3)  # its real eigenvalue
 ERROR = np.array([-13 - 7 * ROOT, -13 + 7 * ROOT, -1]) / 3
 ITERATIONS = 8  # of Newton's method
-SETTLED = 1e-3  # of the tolerance, left by it
+CONVERGED = 1e-3  # of the tolerance, left by it
 ROUNDING = 1e-14  # or of the state
 DENSE = 100  # unknowns up to which matrices are dense, which takes a tenth of the time
 LITTLE = 1e-11  # in its matrix alone: what multipliers of dependent rows are held by
 
 
-class Stabilized(SciPy):
-    """Integrates the stabilized equations; all else is as with SciPy's methods."""
-
-    shown_method = "radau, of index 2"
+class Stabilized(Integrator):
+    """Integrates the stabilized equations."""
 
     def __init__(self, equations: Equations, problem: Problem) -> None:
-        super().__init__("radau", problem)
-        self.residual = Residual(equations, problem)
-        self.normalized = equations.terms.chart.normalized
-        self.power = self._function("rates", problem.motion.rates)
-        self.first_multipliers = self._function("multipliers", equations.numeric.closed.lam)
+        motion, normalized = problem.motion, equations.terms.chart.normalized_expression
+        rest = motion.y[motion.q.numel() :, :]
+        super().__init__("radau", problem, ca.vertcat(normalized(motion.q), rest))
+        self.shown_method = "radau, of index 2"
+        self._residual = Residual(equations, problem)
+        self._rates = problem.routine("rates", motion.rates).function
+        self._lam = problem.routine("multipliers", equations.numeric.closed.lam).function
+        self._count, self._size = self._residual.moving, self._residual.size
+        self._t, self._next = -np.inf, np.zeros(self._size - self._count)
+        self._stepper.give_stages(self._stages)
 
-    def _may_begin(self) -> bool:
-        return True  # without accelerations, too
+    def _beginning(self, t: float, y: np.ndarray) -> np.ndarray:
+        """Multipliers μ = 0 and λ of the accelerations."""
+        lam = np.array(self._lam(self._x(t, y))).ravel()
+        return np.concatenate([np.zeros(self._size - self._count - len(lam)), lam])
 
-    def _new_solver(
-        self, t: float, y: np.ndarray, end: float, first: float | None = None
-    ) -> OdeSolver:
-        solver = IndexTwo(self, t, y, end)
-        solver.h_abs = solver.h_abs if first is None else first
-        return solver
+    def _x(self, t: float, y: np.ndarray) -> np.ndarray:
+        """(y, t, p, what is told) at a moment."""
+        x = self._stepper.arrays["x"].copy()
+        x[: self.problem.size], x[self.problem.size] = y, self.problem.begin + t
+        self.problem.write_signal(x)
+        return x
 
-    def arguments(self, t: float, y: np.ndarray, Y: np.ndarray, rates: np.ndarray) -> list[Any]:
-        """Of the residual at a moment; ``y`` is for inputs that are functions of the state."""
-        self.evaluations += 1
-        # of its own for each stage
-        known = self._x[self.problem.size + 1 :].copy()
-        p, told = np.split(known, [len(self.problem.constants)])
-        now = self.problem.begin + t
-        self.problem.loop.signal(now, y, told)
+    def _arguments(self, t: float, Y: np.ndarray, rates: np.ndarray) -> list[Any]:
+        """Of the residual at a moment."""
+        self._stepper.run.evaluations += 1
+        x = self._x(t, np.concatenate([Y[: self._count], self._y[self._count :]]))
+        now, p, told = np.split(x[self.problem.size :], [1, 1 + len(self.problem.constants)])
         return [Y, rates, now, told, p]
+
+    def _stages(self, h: float) -> float:
+        """Three stages of a step of length h, from guesses, and its error."""
+        run, arrays = self._stepper.run, self._stepper.arrays
+        if run.t != self._t:  # the step that was found last has been taken
+            self._multipliers = self._next
+        self._t, self._y = run.t, arrays["y"].copy()
+        if not run.guessed:  # it begins anew: forces may have jumped
+            self._multipliers = self._beginning(self._t, self._y)
+        Y = np.concatenate([self._y[: self._count], self._multipliers])
+        guess = arrays["Z"].reshape(3, -1)
+        with np.errstate(all="ignore"):
+            steps = self._solve_stages(Y, h, guess[:, : self._count])
+            if steps is None:
+                return np.inf
+            stages = Y + steps
+            guess[:, : self._count], self._next = steps[:, : self._count], stages[-1, self._count :]
+            guess[:, self._count :] = h * WEIGHTS @ self._powers(h, stages)
+            return self._error(Y, h, steps)
+
+    def _powers(self, h: float, stages: np.ndarray) -> np.ndarray:
+        """What adds up to work, at the stages."""
+        states = np.hstack([stages[:, : self._count], np.tile(self._y[self._count :], (3, 1))])
+        moments = self._t + h * NODES
+        found = [self._rates(self._x(t, y)) for t, y in zip(moments, states, strict=True)]
+        return np.array(found).reshape(3, -1)
+
+    def _norm(self, step: np.ndarray) -> float:
+        """Of steps of (q, u), in units of the tolerance."""
+        return self.problem.measured(step, self._y[: self._count])
+
+    def _solved(self, matrix: Any, right: np.ndarray, h: float) -> np.ndarray:
+        """The solution with a matrix whose rows of rates are times h, whose multipliers are over
+        h."""
+        count, size = self._count, self._size
+        stages = len(right) // size
+        rows = np.tile(np.r_[np.full(count, h), np.ones(size - count)], stages)
+        columns = np.tile(np.r_[np.ones(count), np.full(size - count, 1 / h)], stages)
+        held = np.tile(np.r_[np.zeros(count), np.full(size - count, LITTLE)], stages)
+        if isinstance(matrix, np.ndarray):
+            scaled = rows[:, None] * matrix * columns + np.diag(held)
+            return np.asarray(columns * np.linalg.solve(scaled, rows * right))
+        factor = splu((diags(rows) @ matrix @ diags(columns) + diags(held)).tocsc())
+        return np.asarray(columns * factor.solve(rows * right))
+
+    def _solve_stages(self, Y: np.ndarray, h: float, guess: np.ndarray) -> np.ndarray | None:
+        """Steps to the three stages, by Newton's method; None if it does not converge."""
+        before, steps = np.inf, np.zeros((3, self._size))
+        steps[:, : self._count] = guess
+        for _ in range(ITERATIONS):
+            try:
+                change = self._change(Y, h, steps)
+            except (RuntimeError, np.linalg.LinAlgError):  # a singular matrix
+                return None
+            steps = steps + change
+            now = max(self._norm(row[: self._count]) for row in change)
+            if not np.isfinite(now) or now > 2 * before:
+                return None
+            if now < max(CONVERGED, ROUNDING / self.problem.rtol):
+                return steps
+            before = now
+        return None
+
+    def _change(self, Y: np.ndarray, h: float, steps: np.ndarray) -> np.ndarray:
+        """One step of Newton's method for all stages."""
+        rates = RATES @ steps[:, : self._count] / h
+        moments = self._t + h * NODES
+        stages = [self._arguments(moments[k], Y + steps[k], rates[k]) for k in range(3)]
+        slopes = [self._residual.slopes(stage) for stage in stages]
+        parts = [[rate / h * K for rate in RATES[k]] for k, (_, K) in enumerate(slopes)]
+        for k, (J, _) in enumerate(slopes):
+            parts[k][k] = parts[k][k] + J
+        matrix = np.block(parts) if isinstance(J, np.ndarray) else bmat(parts, "csc")
+        left = np.concatenate([self._residual.value(stage) for stage in stages])
+        return self._solved(matrix, -left, h).reshape(steps.shape)
+
+    def _error(self, Y: np.ndarray, h: float, steps: np.ndarray) -> float:
+        """(REAL/h K + J) e = −F at the beginning, with what the stages say of the rates there."""
+        beginning = self._arguments(self._t, Y, -ERROR @ steps[:, : self._count] / h)
+        J, K = self._residual.slopes(beginning)
+        left = self._residual.value(beginning)
+        return self._norm(self._solved(REAL / h * K + J, -left, h)[: self._count])
 
 
 class Residual:
@@ -121,131 +202,3 @@ class Residual:
         found = zip(self._slopes, self._entries(*arguments), strict=True)
         matrices = [sparse_matrix(slope, np.array(values).ravel()) for slope, values in found]
         return matrices if self.size > DENSE else [each.toarray() for each in matrices]
-
-
-class IndexTwo(OdeSolver):  # type: ignore[misc]
-    """Steps of Radau IIA on F = 0, with the interface of SciPy's methods."""
-
-    t: float
-    y: np.ndarray
-    _polynomial: BarycentricInterpolator | None = None
-
-    def __init__(self, run: Stabilized, t: float, y: np.ndarray, end: float) -> None:
-        super().__init__(run._count, t, y, end, vectorized=False)
-        self.run, self.count = run, run.residual.moving
-        multipliers = np.zeros(run.residual.size - self.count)
-        lam = run.first_multipliers(t, y)
-        multipliers[len(multipliers) - len(lam) :] = lam
-        self._multipliers = multipliers
-        self.h_abs, self.max_step = self._first_step(), run.problem.longest
-
-    def _scale(self, y: np.ndarray) -> np.ndarray:
-        problem = self.run.problem
-        return problem.atol + problem.rtol * np.abs(y)
-
-    def _norm(self, step: np.ndarray) -> float:
-        """Of steps of (q, u), in units of the tolerance."""
-        scaled = step / self._scale(self.y[: self.count])
-        return float(np.sqrt(np.mean(scaled**2)))
-
-    def _first_step(self) -> float:
-        scale = self._scale(self.y)
-        size, slope = (np.linalg.norm(x / scale) for x in (self.y, self.fun(self.t, self.y)))
-        return float(0.01 * size / slope) if min(size, slope) > 1e-5 else 1e-6
-
-    def _step_impl(self) -> tuple[bool, str | None]:
-        self._before = self.t, self.y
-        Y = np.concatenate([self.y[: self.count], self._multipliers])
-        rates = self.fun(self.t, self.y)[: self.count]
-        arguments = self.run.arguments(self.t, self.y, Y, rates)
-        J, K = self.run.residual.slopes(arguments)
-        self.h_abs = min(self.h_abs, self.max_step)
-        while self.h_abs > 10 * np.spacing(abs(self.t) + 1e-3):
-            h = min(self.h_abs, self.t_bound - self.t)
-            with np.errstate(all="ignore"):
-                steps = self._settled(Y, h)
-                error = np.inf if steps is None else self._error(Y, J, K, h, steps)
-            factor = 0.9 * max(error, 1e-10) ** -0.25 if np.isfinite(error) else 0.25
-            if error <= 1:
-                assert steps is not None
-                self._take(Y + steps, h)
-                self.h_abs = max(h, self.h_abs if h < self.h_abs else 0) * np.clip(factor, 0.2, 8)
-                return True, None
-            self.h_abs = h * np.clip(factor, 0.1, 0.9)
-        return False, self.TOO_SMALL_STEP
-
-    def _solved(self, matrix: Any, right: np.ndarray, h: float) -> np.ndarray:
-        """The solution with a matrix whose rows of rates are times h, whose multipliers are over
-        h."""
-        count, size = self.count, self.run.residual.size
-        stages = len(right) // size
-        rows = np.tile(np.r_[np.full(count, h), np.ones(size - count)], stages)
-        columns = np.tile(np.r_[np.ones(count), np.full(size - count, 1 / h)], stages)
-        held = np.tile(np.r_[np.zeros(count), np.full(size - count, LITTLE)], stages)
-        if isinstance(matrix, np.ndarray):
-            scaled = rows[:, None] * matrix * columns + np.diag(held)
-            return np.asarray(columns * np.linalg.solve(scaled, rows * right))
-        factor = splu((diags(rows) @ matrix @ diags(columns) + diags(held)).tocsc())
-        return np.asarray(columns * factor.solve(rows * right))
-
-    def _settled(self, Y: np.ndarray, h: float) -> np.ndarray | None:
-        """Steps to the three stages, by Newton's method; None if it does not converge."""
-        size, before = self.run.residual.size, np.inf
-        steps = np.zeros((3, size))
-        if self._polynomial is not None:
-            ahead = self._polynomial(self.t + h * NODES)[:, : self.count]
-            steps[:, : self.count] = ahead - self.y[: self.count]
-        for _ in range(ITERATIONS):
-            try:
-                change = self._change(Y, h, steps)
-            except (RuntimeError, np.linalg.LinAlgError):  # a singular matrix
-                return None
-            steps = steps + change
-            now = max(self._norm(row[: self.count]) for row in change)
-            if not np.isfinite(now) or now > 2 * before:
-                return None
-            if now < max(SETTLED, ROUNDING / self.run.problem.rtol):
-                return steps
-            before = now
-        return None
-
-    def _change(self, Y: np.ndarray, h: float, steps: np.ndarray) -> np.ndarray:
-        """One step of Newton's method for all stages."""
-        rates = RATES @ steps[:, : self.count] / h
-        stages = [self._arguments(Y + steps[k], rates[k], h * NODES[k]) for k in range(3)]
-        slopes = [self.run.residual.slopes(stage) for stage in stages]
-        parts = [[rate / h * K for rate in RATES[k]] for k, (_, K) in enumerate(slopes)]
-        for k, (J, _) in enumerate(slopes):
-            parts[k][k] = parts[k][k] + J
-        matrix = np.block(parts) if isinstance(J, np.ndarray) else bmat(parts, "csc")
-        left = np.concatenate([self.run.residual.value(stage) for stage in stages])
-        return self._solved(matrix, -left, h).reshape(steps.shape)
-
-    def _arguments(self, Y: np.ndarray, rates: np.ndarray, later: float) -> list[Any]:
-        y = np.concatenate([Y[: self.count], self.y[self.count :]])
-        return self.run.arguments(self.t + later, y, Y, rates)
-
-    def _error(self, Y: np.ndarray, J: Any, K: Any, h: float, steps: np.ndarray) -> float:
-        """(REAL/h K + J) e = −F at the beginning, with what the stages say of the rates there."""
-        rates = -ERROR @ steps[:, : self.count] / h
-        left = self.run.residual.value(self._arguments(Y, rates, 0.0))
-        return self._norm(self._solved(REAL / h * K + J, -left, h)[: self.count])
-
-    def _take(self, stages: np.ndarray, h: float) -> None:
-        """The last stage is the next state; work is added up along the stages."""
-        t, y = self._before
-        count, moments = self.count, t + h * NODES
-        states = np.hstack([stages[:, :count], np.tile(y[count:], (3, 1))])
-        if len(y) > count:
-            powers = [self.run.power(*each) for each in zip(moments, states, strict=True)]
-            states[:, count:] += h * WEIGHTS @ np.array(powers)
-        self._polynomial = BarycentricInterpolator([t, *moments], [y, *states])
-        self.t, self.y = t + h, states[-1]
-        coordinates = self.run.problem.motion.q.numel()
-        self.y[:coordinates] = self.run.normalized(self.y[:coordinates])
-        self._multipliers = stages[-1, count:]
-
-    def _dense_output_impl(self) -> Any:
-        polynomial = self._polynomial
-        assert polynomial is not None
-        return lambda moment: polynomial(moment).T

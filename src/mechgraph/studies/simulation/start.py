@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...contract.evaluator import searching
+from ...contract.accelerations import contradicted, undetermined, undetermined_message
+from ...contract.valueless import force_without_value, searching
 from ...errors import ArgumentError
 from .context import Context
 
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
 def check_determined(context: Context, q: np.ndarray, u: np.ndarray, t: float) -> None:
     """Refuse a start where something that moves has no inertia: the accelerations would be any or
     none."""
-    eqs, p = context.equations, context.parameters
+    eqs, p = context.equations, context.parameters or None
     if eqs.constraints:
-        determined = eqs.numeric.undetermined(q, u, t, p) is None
+        determined = undetermined(eqs.numeric, eqs.numeric.arguments(q, u, t, None, p)) is None
     else:
         determined = bool(
             np.isfinite(
@@ -44,7 +45,7 @@ def _check_accelerations(context: Context, q: np.ndarray, u: np.ndarray, t: floa
     A = eqs.constraint_jacobian(q, u, t, p)
     b = eqs.numeric.evaluate("b", lambda: eqs.terms.b, 1, q, u, t, w, p)
     if np.isfinite(udot).all():
-        row = eqs.numeric.contradicted(A, b, udot)
+        row = contradicted(eqs.terms, A, b, udot)
         if row is not None and _level(eqs, row):  # others may be at a singular position
             raise ArgumentError(
                 f"no accelerations meet all constraints at the start: {row!r} is among those that "
@@ -64,10 +65,11 @@ def _why_not_finite(context: Context, q: np.ndarray, u: np.ndarray, t: float) ->
     refused = context.refusal(q, u, t)
     if refused is not None:
         return refused
-    force = eqs.numeric.valueless(*eqs.numeric.arguments(q, u, t, None, p))
+    at = eqs.numeric.arguments(q, u, t, None, p)
+    force = force_without_value(eqs.numeric, at)
     if force is not None:
         return (
             f"{force} has no value at the start (0/0): a spring of length zero, a direction "
             "between two points that coincide; begin a little beside it"
         )
-    return eqs.numeric.undetermined_message(q, u, t, None, p)
+    return undetermined_message(eqs.numeric, at)

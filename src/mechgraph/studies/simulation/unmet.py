@@ -18,7 +18,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ...contract.evaluator import searching
+from ...contract.valueless import searching
 from ...numerics.tolerances import KNOWN
 from ...results.trajectory import Trajectory
 from ..projection import violations
@@ -98,7 +98,7 @@ def _sizes(equations: Equations, run: Trajectory) -> tuple[np.ndarray, np.ndarra
 
 @searching()
 def _contradicted(run: Trajectory) -> Iterator[Unmet]:
-    """The worst of the rows of acceleration level; those of contacts are settled elsewhere."""
+    """The worst of the rows of acceleration level; those of contacts are resolved elsewhere."""
     eqs = run.equations
     assert eqs is not None
     rows = _own_rows(eqs)
@@ -125,8 +125,6 @@ def _own_rows(equations: Equations) -> list[int]:
     """Rows of acceleration level that are not those of contacts."""
     terms = equations.terms
     level = range(terms.psi.numel(), len(equations.constraints))
-    if terms.rows is None or not level:
-        return list(level)
     switched = [each.name for each in terms.rows.constraints if each.switched]
     contacts = {row for name in switched for row in terms.rows.rows_of(name)}
     return [row for row in level if row not in contacts]

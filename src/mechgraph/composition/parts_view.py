@@ -1,0 +1,156 @@
+"""What constraints, forces and outputs of a composition are written with: its variables, and all
+that its parts have names for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import casadi as ca
+from casadi import SX
+
+from ..errors import ModelError, unknown
+from ..motion.motion import Motion, column
+from ..motion.variables import Variables
+from ..vectors import angular_velocity, axis, symbol
+from ..vectors import column as vector
+from .part import DerivedPart
+
+
+class PlacedPart:
+    """A part in its place: its variables are some of the whole's."""
+
+    def __init__(
+        self, key: str, prefix: str, derived: DerivedPart, arguments: Sequence[SX]
+    ) -> None:
+        self.key, self.prefix, self.derived = key, prefix, derived
+        self.arguments = list(arguments)  # q, u, u̇, w, p, t
+
+    def put_in(self, function: ca.Function, multipliers: SX | None = None) -> list[SX]:
+        """The results of a function of the part, in the variables of the whole."""
+        count = len(self.derived.terms.constraints)
+        lam = SX.nan(count) if multipliers is None else multipliers
+        return list(function.call([*self.arguments, lam]))
+
+    def quantity(self, name: str) -> SX:
+        """A quantity that the part has a name for."""
+        function = self.derived.quantity(name)
+        if any(function.which_depends("i6", ["o0"], 1, False)) if function.numel_in(6) else False:
+            raise ModelError(
+                f"{self.prefix}{name} depends on the part's constraint forces, which constraints "
+                "and forces of the whole cannot use"
+            )
+        return self.put_in(function)[0]
+
+
+class PartsView:
+    """Variables and quantities by name: ``v["x"]``, ``v["left.tip"]``, ``v["left.tip'"]``."""
+
+    def __init__(self, symbols: Variables, placed: Sequence[PlacedPart]) -> None:
+        self._symbols, self._placed_parts = symbols, placed
+        self._rates: dict[str, SX] = {}
+        self._qdot: SX | None = None
+        self._outputs: dict[str, SX] = {}
+        self._multipliers: dict[str, SX] = {}
+        self.higher: dict[tuple[str, int], SX] = {}  # u⁽ᵏ⁾ of a speed, k > 1, where asked for
+
+    def moves(self, qdot: SX, rates: dict[str, SX]) -> None:
+        """Say how the coordinates move, and which of their rates are no speeds."""
+        self._qdot = qdot
+        self._rates.update(rates)
+
+    def hold(self, multipliers: dict[str, SX]) -> None:
+        """Say what the constraint forces are, by the names of their rows."""
+        self._multipliers.update(multipliers)
+
+    def multiplier(self, row: str) -> SX:
+        """The constraint force of a row, for forces that grow with it, such as friction."""
+        if row not in self._multipliers:
+            raise ModelError(unknown("constraint", row, self._multipliers))
+        return self._multipliers[row]
+
+    def define(self, name: str, value: SX) -> None:
+        """A quantity of the whole, by its own name."""
+        self._outputs[name] = value
+
+    def __getitem__(self, name: str) -> SX:
+        s = self._symbols
+        if name in (*s.coordinates, *s.speeds, *s.inputs, *s.parameters, "t"):
+            return s[name]
+        if name in self._rates:
+            return self._rates[name]
+        if name.endswith("'") and name[:-1] in s.speeds:
+            return s[name]
+        if (rising := self._higher(name)) is not None:
+            return rising
+        if name in self._outputs:
+            return self._outputs[name]
+        if name.endswith("'") and name[:-1] in self._outputs:
+            return self.rate(self._outputs[name[:-1]])
+        for placed in sorted(self._placed_parts, key=lambda placed: -len(placed.prefix)):
+            inner = name.removeprefix(placed.prefix)
+            if name.startswith(placed.prefix) and inner in placed.derived.names:
+                return placed.quantity(inner)
+        raise ModelError(unknown("name", name, self._known))
+
+    def _higher(self, name: str) -> SX | None:
+        """The second or a higher derivative of a speed."""
+        plain = name.rstrip("'")
+        for k in range(2, len(name) - len(plain) + 1):
+            speed = name[:-k]
+            if speed in self._symbols.speeds:
+                return self.higher.setdefault((speed, k), symbol(name))
+        return None
+
+    @property
+    def _known(self) -> list[str]:
+        s = self._symbols
+        own = [*s.coordinates, *s.speeds, *s.inputs, *s.parameters]
+        parts = (
+            f"{placed.prefix}{name}"
+            for placed in self._placed_parts
+            for name in placed.derived.names.known
+        )
+        return list(dict.fromkeys([*own, *self._outputs, *parts]))
+
+    def rate(self, value: Any) -> SX:
+        """The time derivative of an expression of coordinates and time."""
+        s, value = self._symbols, SX(value)
+        if ca.depends_on(value, ca.vertcat(s.u, s.udot, s.w)):
+            raise ModelError("a rate is taken of coordinates and time only")
+        if self._qdot is None:
+            raise ModelError("rates of coordinates cannot be made of rates of others")
+        rate = ca.jtimes(ca.vec(ca.densify(value)), s.q, self._qdot)
+        rate = rate + ca.jtimes(ca.vec(ca.densify(value)), s.t, SX(1))
+        return ca.reshape(rate, *value.shape)
+
+    def angular_velocity(self, R: SX) -> SX:
+        """ω in the axes of the turned frame, of a rotation matrix of coordinates: Rᵀ Ṙ = ω̃."""
+        return angular_velocity(R, self.rate(R))
+
+    def rotation(self, body: str) -> SX:
+        """R of a rigid body among the parts: its components to the world's."""
+        return ca.reshape(self[f"{body}.rotation"], 3, 3)
+
+    def axis(self, body: str, letter: str) -> SX:
+        """A direction fixed in it, ``"x"``, ``"y"`` or ``"z"``, in the world's components."""
+        return self.rotation(body) @ axis(letter)
+
+    def point(self, body: str, at: Sequence[Any]) -> SX:
+        """A point fixed in it, given from its mass centre in its axes, in the world."""
+        return self[f"{body}.place"] + self.rotation(body) @ vector(at, 3, f"point of {body}")
+
+    def of(self, part: str, quantity: Callable[[Motion], Any]) -> SX:
+        """A quantity of the motion of a part that came from a ``System``, such as
+        ``v.of("left", lambda m: m.axis("wheel", "y"))``."""
+        found = {placed.key: placed for placed in self._placed_parts}
+        if part not in found:
+            raise ModelError(unknown("part", part, found))
+        placed = found[part]
+        terms = placed.derived.terms
+        s = terms.symbols
+        value = column(quantity(terms.chart.motion))
+        return SX(ca.Function("of", [s.q, s.u, s.udot, s.w, s.p, s.t], [value])(*placed.arguments))
+
+    def __repr__(self) -> str:
+        return f"<names: {', '.join(self._known[:20])}>"

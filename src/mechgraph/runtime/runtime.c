@@ -1,0 +1,3 @@
+/* All of the runtime, as one shared library. */
+#include "steps/steps.c"
+#include "contacts/contacts.c"
