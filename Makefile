@@ -41,6 +41,7 @@ lowest:
 # make fuzz HOURS=8, or COUNT=1000; SEED= is the first one
 fuzz: .venv/test
 	$(BIN)/python tests/campaigns/campaign.py --seed $(or $(SEED),0) $(if $(COUNT),--count $(COUNT),--hours $(or $(HOURS),1))
+	$(BIN)/python tests/campaigns/invariance.py --seed $(or $(SEED),0) --count $(or $(COUNT),100)
 
 bench: .venv/bench
 	$(BIN)/python benchmarks/derivation.py

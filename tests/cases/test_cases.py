@@ -615,6 +615,8 @@ def test_the_bicycles_verdict_has_a_margin(whipple, v, verdict):
         assert found.uncertainty < 1e-3 * found.margin
         assert not model.is_stable()
     else:
-        assert found.verdict == "undecided"  # places and heading neither grow nor decay
+        assert found.verdict == "stable"  # places and heading neither grow nor decay
+        assert found.neutral
+        assert not any("rad/s" in name for name in found.neutral)
         assert model.is_stable()
         assert max(np.real(growing)) < 0

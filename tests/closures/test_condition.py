@@ -189,7 +189,7 @@ def test_beside_a_flat_parallelogram_all_ways_agree(off, closure):
 
 
 def test_rank_does_not_depend_on_units():
-    from mechgraph.closures.numbers import rank
+    from mechgraph.numerics.rank import rank
 
     A = np.array([[1.0, 2.0, 0.0], [1e-12, -1e-12, 3e-12], [1e9, 0.0, 0.0]])
     assert rank(A[[0, 2]]) == 2

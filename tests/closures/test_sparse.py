@@ -11,7 +11,7 @@ import mechgraph as mg
 from measure import gap
 from mechgraph.closures import sparse
 from mechgraph.closures.closure import CLOSURES
-from mechgraph.closures.numbers import rank
+from mechgraph.numerics.rank import rank
 
 
 def ladder(n: int, redundant: bool = True) -> mg.System:

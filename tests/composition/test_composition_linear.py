@@ -121,7 +121,12 @@ def test_stability_without_damping_has_its_boundary():
         sweep = mg.SecondOrderSweep(model, [0.0, 2.0, 4.0, 7.0])
         assert sweep.stable.tolist() == [False, False, True, True]
         assert sweep.boundaries() == pytest.approx([3.0], abs=1e-12)
-    assert second(4.0).stability().verdict == "undecided"
+    found = second(4.0).stability()
+    assert found.verdict == "stable"
+    assert found.neutral == ("'x' and 'v' at 1 rad/s",)
+    drifting = second(3.0).stability()
+    assert drifting.verdict == "stable"
+    assert set(drifting.neutral) == {"'x'", "'v'"}
 
 
 def test_the_table_of_modes_tells_modulus_and_phase():

@@ -10,7 +10,8 @@ from scipy.integrate import solve_ivp
 
 import mechgraph as mg
 from mechgraph import cli
-from mechgraph.closures.numbers import Independent, penalty
+from mechgraph.closures.numbers import penalty
+from mechgraph.numerics.rank import Independent
 from motion.test_speeds import mixed, sleigh
 from random_systems import random_loop, random_tree
 

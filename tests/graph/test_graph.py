@@ -28,7 +28,7 @@ from mechgraph.graph.operations import INFIX, OPERATIONS, Operation
 from mechgraph.graph.program import rebuilt, without_table_slopes
 from mechgraph.kernels import Kernel
 from mechgraph.kernels.compiler import find_compiler
-from mechgraph.motion.rounding import is_rounding
+from mechgraph.numerics.rounding import is_rounding
 from mechgraph.show.readable import to_sympy
 
 jax.config.update("jax_enable_x64", True)

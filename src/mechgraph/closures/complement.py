@@ -26,8 +26,10 @@ import numpy as np
 import scipy.linalg
 from casadi import SX
 
+from ..numerics.rank import Independent, null_space, rank
+from ..numerics.scales import multiplied
+from ..numerics.tolerances import RANK
 from .expressions import NOTHING, Proximal
-from .numbers import RANK_TOLERANCE
 
 WELL_HELD = 1e-3  # extra variables are left free unless the rows hold the others this badly
 CANCELLED = 1e-12  # of the largest constant in a row, or of one: rounding
@@ -51,13 +53,16 @@ class Choice:
     """How a complement is made.
 
     free: of ``partition``, the y that stay free; kept: of ``automatic``, how many of the first y
-    are not eliminated as long as others can be; rows: the rows of the core that are independent.
+    are not eliminated as long as others can be; rows: the rows of the core that are independent;
+    factors: what the rows of B are multiplied with, so that they are of one size (all one, if not
+    given).
     """
 
     method: str
     free: tuple[int, ...] = ()
     kept: int = 0
     rows: tuple[int, ...] = ()
+    factors: tuple[float, ...] = ()
 
     def complement(self, B: SX) -> Complement:
         """C and P of B."""
@@ -116,6 +121,7 @@ class Choice:
 
     def eliminated(self, B: SX, right: SX) -> Elimination:
         """[B, right] after the elimination of rows of B with constant entries."""
+        B, right = (multiplied(self.factors, each) for each in (B, right))
         every = range(B.shape[1])
         groups: dict[str, list[Sequence[int]]] = {
             "partition": [[k for k in every if k not in set(self.free)]],
@@ -181,9 +187,9 @@ def _constants(row: SX, total: int) -> list[int]:
     """Columns of B where a row of [B, right] has constant entries, other than what is left where
     they cancelled."""
     entries = zip(row.sparsity().get_col(), row.nonzeros(), strict=True)
-    found = {c: abs(float(entry)) for c, entry in entries if entry.is_constant()}
+    found = {c: abs(float(entry)) for c, entry in entries if c < total and entry.is_constant()}
     least = CANCELLED * max([1.0, *found.values()])
-    return [c for c, size in found.items() if c < total and size > least]
+    return [c for c, size in found.items() if size > least]
 
 
 def _pivot(
@@ -285,7 +291,7 @@ def pivoted(B: SX, right: SX) -> tuple[SX, SX]:
     for k in range(min(total, count)):
         longest, row = _longest(ca.vertcat(R[k:, :], left), total - k)
         if k == 0:
-            least = RANK_TOLERANCE**2 * longest + NOTHING
+            least = RANK**2 * longest + NOTHING
         held = longest > least
         length = ca.sqrt(ca.if_else(held, longest, 1))
         v, factor, pivot = _reflection(row[: total - k], length)
@@ -312,15 +318,11 @@ def _longest(columns: SX, rows: int) -> tuple[SX, SX]:
 # --- on numbers -----------------------------------------------------------------------------------
 
 
-def null_space(A: np.ndarray) -> np.ndarray:
-    """An orthonormal complement of numbers, by singular values."""
-    return np.asarray(scipy.linalg.null_space(A, rcond=RANK_TOLERANCE))
-
-
 def by_pivots(A: np.ndarray) -> np.ndarray:
     """A complement of numbers by QR with pivoting of the columns, A Π = Q (R₁ R₂): those that are
     left over are z, and the others are −R₁⁻¹ R₂ z, with entries that are not large."""
-    R, order = scipy.linalg.qr(A, mode="r", pivoting=True)
+    rows = Independent(A).rows
+    R, order = scipy.linalg.qr(rows, mode="r", pivoting=True)
     held, total = rank(A), A.shape[1]
     C = np.zeros((total, total - held))
     C[order[held:]] = np.eye(total - held)
@@ -329,13 +331,6 @@ def by_pivots(A: np.ndarray) -> np.ndarray:
 
 
 AT_A_STATE = {"svd": null_space, "qr": by_pivots}
-
-
-def rank(B: np.ndarray) -> int:
-    """How many rows are independent, beside the largest of them: what is left of rows that hold by
-    themselves, at states that meet the constraints nearly, is no constraint."""
-    values = np.linalg.svd(B, compute_uv=False)
-    return int((values > RANK_TOLERANCE * values.max(initial=0.0)).sum())
 
 
 def independent_rows(
@@ -357,12 +352,12 @@ def independent_rows(
     return tuple(sorted(found))
 
 
-def free_columns(B: np.ndarray, kept: int) -> tuple[int, ...]:
-    """Columns of B that the rows leave free: the first ``kept`` of them, as far as the others are
-    held well by the rows; by QR with pivoting."""
+def free_columns(B: np.ndarray, kept: int, wanted: int) -> tuple[int, ...]:
+    """Columns of B, of this rank, that the rows leave free: the first ``kept`` of them, as far as
+    the others are held well by the rows; by QR with pivoting."""
     if not B.size:
         return tuple(range(B.shape[1]))
-    wanted, bound, left = rank(B), list[int](), B
+    bound, left = list[int](), B
     for columns, tolerance in ((range(kept, B.shape[1]), WELL_HELD), (range(B.shape[1]), 0.0)):
         candidates = [k for k in columns if k not in bound]
         if not candidates or len(bound) == wanted:

@@ -11,6 +11,8 @@ import numpy as np
 from casadi import SX
 
 from ..errors import UnsupportedError
+from ..numerics.scales import multiplied
+from ..numerics.tolerances import FADING, TINY
 
 # regularization of the solve, relative; its error falls by this factor at each iteration. It must
 # be more than rounding, else a pivot of dependent rows may be nothing: more in single precision
@@ -49,6 +51,22 @@ class Solver(NamedTuple):
     solve: Callable[[SX, SX], tuple[SX, SX]]
     condition: SX
     raw: Callable[[SX, SX], tuple[SX, SX]] | None = None
+
+    def of_rows(self, numbers: np.ndarray) -> Solver:
+        """The same for rows that were multiplied by these numbers before."""
+        if (numbers == 1).all():
+            return self
+        factors = SX(ca.DM(numbers))
+
+        def solution(f: SX, b: SX) -> tuple[SX, SX]:
+            udot, lam = self.solve(f, factors * b)
+            return udot, factors * lam
+
+        def raw(f: SX, b: SX) -> tuple[SX, SX]:
+            udot, lam = self.unchecked(f, factors * b)
+            return udot, factors * lam
+
+        return Solver(solution, self.condition, raw)
 
     def unchecked(self, f: SX, b: SX) -> tuple[SX, SX]:
         """(u̇, λ) for f and b that need not be met."""
@@ -119,13 +137,13 @@ def penalty(M: SX, A: SX, iterations: int = ITERATIONS, proximal: float = PROXIM
     return Solver(solution, factor.condition)
 
 
-def complement(M: SX, A: SX, S: SX, iterations: int = ITERATIONS) -> Solver:
+def complement(M: SX, A: SX, S: SX, factors: np.ndarray, iterations: int = ITERATIONS) -> Solver:
     """u̇ = S z + e with e = −Aᵀ (A Aᵀ)⁺ b, Sᵀ M S z = Sᵀ (f − M e): a complement that is known,
     A S = 0, leaves λ out; λ = (A Aᵀ)⁺ A (M u̇ − f).
 
     u̇ is no number where S is no complement: A S ≠ 0, or more is free than S has columns.
     """
-    scale = _evened(A)
+    scale = _evened(A, factors)
     rows = ca.diag(scale) @ A
     gram, reduced = Proximal(rows @ rows.T, iterations), Factor(S.T @ M @ S)
 
@@ -134,11 +152,12 @@ def complement(M: SX, A: SX, S: SX, iterations: int = ITERATIONS) -> Solver:
         udot = S @ reduced.solve(S.T @ (f - M @ e)) + e
         return udot, scale * gram.solve(rows @ (M @ udot - f))
 
-    return checked(Solver(solution, reduced.condition), M, A)
+    return checked(Solver(solution, reduced.condition), M, A, factors)
 
 
-def checked(solver: Solver, M: SX, A: SX) -> Solver:
-    """The same solver, whose u̇ is no number where A u̇ + b or M u̇ − f − Aᵀλ is left over."""
+def checked(solver: Solver, M: SX, A: SX, factors: np.ndarray) -> Solver:
+    """The same solver, whose u̇ is no number where A u̇ + b, its rows multiplied by these factors, or
+    M u̇ − f − Aᵀλ is left over."""
 
     def solution(f: SX, b: SX) -> tuple[SX, SX]:
         udot, lam = solver.solve(f, b)
@@ -147,7 +166,8 @@ def checked(solver: Solver, M: SX, A: SX) -> Solver:
         # of u̇ that is zero nothing is left but rounding of what the forces would do
         alone = (ca.fabs(f) + ca.fabs(held)) / (masses + LITTLE * ca.sum1(masses) / M.shape[0])
         terms = size @ ca.fabs(udot), size @ (alone + AT_REST), b
-        met = ca.logic_and(met, _vanishes(A @ udot + b, terms))
+        left, *even = (multiplied(factors, x) for x in (A @ udot + b, *terms))
+        met = ca.logic_and(met, _vanishes(left, even))
         udot = SX(udot)
         udot[0] = ca.if_else(met, udot[0], np.nan)
         return udot, lam
@@ -157,22 +177,25 @@ def checked(solver: Solver, M: SX, A: SX) -> Solver:
 
 def _vanishes(rest: SX, terms: Iterable[SX]) -> SX:
     """Whether what is left of a sum is small beside its terms."""
-    return ca.sumsqr(rest) <= LEFT_OVER**2 * sum((ca.sumsqr(x) for x in terms), SX(1e-300))
+    return ca.sumsqr(rest) <= LEFT_OVER**2 * sum((ca.sumsqr(x) for x in terms), SX(TINY))
 
 
-def multipliers_of(M: SX, A: SX, f: SX, udot: SX) -> SX:
+def multipliers_of(M: SX, A: SX, f: SX, udot: SX, factors: np.ndarray | None = None) -> SX:
     """λ in M u̇ = f + Aᵀλ, for accelerations that are known; of dependent rows those of least norm,
     each beside the size of its row."""
-    scale = _evened(A)
+    scale = _evened(A, factors)
     rows = ca.diag(scale) @ A
     return scale * Proximal(rows @ rows.T, ITERATIONS).solve(rows @ (M @ udot - f))
 
 
-def _evened(A: SX) -> SX:
+def _evened(A: SX, factors: np.ndarray | None) -> SX:
     """What to multiply the rows of A with such that they are of length one, whatever their units
-    are; rows of mere rounding stay small."""
-    size = ca.sum2(A * A)
-    return 1 / ca.sqrt(size + 1e-10 * ca.sum1(size) / max(A.shape[0], 1) + NOTHING)
+    are; rows of mere rounding, beside what is usual once they are multiplied by these factors, stay
+    small."""
+    even = SX.ones(A.shape[0]) if factors is None else SX(ca.DM(factors))
+    size = even**2 * ca.sum2(A * A)
+    usual = ca.sum1(size) / max(A.shape[0], 1)
+    return even / ca.sqrt(size + FADING**2 * usual + NOTHING)
 
 
 def balance(M: SX, A: SX) -> SX:
@@ -184,7 +207,7 @@ def balance(M: SX, A: SX) -> SX:
     """
     size = (A * A) @ (1 / ca.diag(M))
     # rows of mere rounding stay small
-    return 1 / ca.sqrt(size + 1e-10 * ca.sum1(size) / A.shape[0] + 1e-300)
+    return 1 / ca.sqrt(size + FADING**2 * ca.sum1(size) / A.shape[0] + TINY)
 
 
 def drag(M: SX, A: SX, G: SX) -> Solver:
@@ -270,7 +293,7 @@ def _per_row(M: SX, A: SX) -> SX:
     """What to give each row of A for the usual inertia along it; rows of mere rounding stay
     small."""
     size = ca.sum2(A * A)
-    return ca.trace(M) / M.shape[0] / (size + 1e-10 * ca.sum1(size) / A.shape[0] + NOTHING)
+    return ca.trace(M) / M.shape[0] / (size + FADING**2 * ca.sum1(size) / A.shape[0] + NOTHING)
 
 
 def _offered(M: SX, A: SX) -> SX:

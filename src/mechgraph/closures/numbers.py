@@ -9,20 +9,16 @@ that still changes tells how well u̇ is known.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-# singular values of A, its rows made of length one, below this fraction of the largest count as
-# zero
-RANK_TOLERANCE = 1e-9
-ROUNDING = 1e-14  # of the largest entry of A: what may be left of entries that cancel
-SMALL = 1e-10  # squared length of a row, beside the usual one, below which it stays small
+from ..numerics.rank import Independent, pseudoinverse
+from ..numerics.scales import Scales
+from ..numerics.tolerances import EPSILON, TINY
+
 REFINEMENTS = 2
 STIFF = 1e3  # α of penalties
-EPSILON = 2.2e-16  # rounding of one operation
-BADLY_KNOWN = 1e-6  # relative error of u̇ that has to be told
 
 Numbers = np.ndarray
 Solve = Callable[[Numbers, Numbers], tuple[Numbers, Numbers]]  # (u̇, ν) of f and r
@@ -41,67 +37,35 @@ class Solution(NamedTuple):
     doubtful: Numbers
 
 
-class Independent:
-    """The independent combinations of the rows of A: D A = U Σ Vᵀ, without what counts as zero.
-
-    D makes rows of length one, whatever their units are; rows of mere rounding stay small.
-    """
-
-    def __init__(self, A: Numbers) -> None:
-        squares = np.einsum("...ij,...ij->...i", A, A)
-        usual = squares.mean(axis=-1, keepdims=True) if A.shape[-2] else squares
-        self.scale = 1 / np.sqrt(squares + SMALL * usual + 1e-300)
-        self.U, self.sigma, self.Vt = np.linalg.svd(self.scale[..., None] * A, full_matrices=False)
-        self.kept = self.sigma > RANK_TOLERANCE * self.sigma.max(axis=-1, keepdims=True, initial=0)
-        self._largest = np.abs(A).max(axis=(-1, -2), initial=0)[..., None]
-
-    @cached_property
-    def inverse(self) -> Numbers:
-        """Inverses of the singular values, zero for those that count as zero."""
-        return np.where(self.kept, 1 / np.where(self.kept, self.sigma, 1), 0)
-
-    @property
-    def rows(self) -> Numbers:
-        """R: orthonormal rows that say the same as A, and rows of zeros for those that are
-        dropped."""
-        return self.Vt * self.kept[..., None]
-
-    def combined(self, b: Numbers) -> Numbers:
-        """Σ⁻¹ Uᵀ D b: the combinations of the entries (or rows) of b that belong to R."""
-        return self.inverse * _apply(_transposed(self.U), self.scale * b)
-
-    def least_norm(self, nu: Numbers) -> Numbers:
-        """The least λ with Aᵀλ = Rᵀν."""
-        if self.kept.all() and self.U.shape[-1] == self.U.shape[-2]:
-            return self.scale * _apply(self.U, self.inverse * nu)
-        left = (self.U / self.scale[..., None]) * self.kept[..., None, :]
-        return _apply(np.linalg.pinv(_transposed(left), rcond=RANK_TOLERANCE), self.inverse * nu)
-
-    def doubtful(self, left: Numbers, size: Numbers) -> Numbers:
-        """The row most part of a combination that is dropped, though it is more than rounding and
-        would change u̇ of that size: A u̇ + b leaves so much of it; −1 if there is none."""
-        lengths = np.linalg.norm(self.U * self.scale[..., None], axis=-2)
-        dropped = ~self.kept & (self.sigma > ROUNDING * self._largest * lengths)
-        change = np.abs(_apply(_transposed(self.U), self.scale * left))
-        doubt = dropped & (change > BADLY_KNOWN * self.sigma * size[..., None])
-        if not doubt.any():
-            return np.full(doubt.shape[:-1], -1)
-        share = (np.abs(self.U) * doubt[..., None, :]).max(axis=-1)
-        return np.where(doubt.any(axis=-1), share.argmax(axis=-1), -1)
-
-
-def rank(A: Numbers, tolerance: float = RANK_TOLERANCE) -> int:
-    """Numerical rank of one Jacobian, by default with the tolerance of the closures."""
-    sigma = Independent(A).sigma
-    return int((sigma > tolerance * sigma.max(initial=0)).sum())
-
-
 def solved(
-    factor: Factor, M: Numbers, f: Numbers, A: Numbers, b: Numbers, G: Numbers | None = None
+    factor: Factor,
+    M: Numbers,
+    f: Numbers,
+    A: Numbers,
+    b: Numbers,
+    G: Numbers | None = None,
+    scales: Scales | None = None,
 ) -> Solution:
-    """(u̇, λ) of M u̇ = f + Gᵀλ, A u̇ + b = 0 by a closure; G is A, unless friction goes with the
-    constraint forces."""
-    chosen, size = Independent(A), _size(M)
+    """(u̇, λ) of M u̇ = f + Gᵀλ, A u̇ + b = 0 by a closure, in the scale of the speeds; G is A,
+    unless friction goes with the constraint forces."""
+    if scales is None:
+        return _solved(factor, M, f, A, b, G, None)
+    C = scales.speeds
+    G = None if G is None else G * C
+    found = _solved(factor, M * C * C[:, None], f * C, A * C, b, G, scales.rows)
+    return found._replace(udot=found.udot * C)
+
+
+def _solved(
+    factor: Factor,
+    M: Numbers,
+    f: Numbers,
+    A: Numbers,
+    b: Numbers,
+    G: Numbers | None,
+    usual: Numbers | None,
+) -> Solution:
+    chosen, size = Independent(A, usual), _size(M)
     M, f, R, r = M / size, f / size[..., 0], chosen.rows, -chosen.combined(b)
     forces = R
     if G is not None:
@@ -112,12 +76,12 @@ def solved(
         left = f + _apply(_transposed(forces), nu) - _apply(M, udot)
         step, more = solve(left, r - _apply(R, udot))
         udot, nu = udot + step, nu + more
-    usual = np.maximum(_largest(udot), least)
-    error = np.maximum(_largest(step) / usual, EPSILON * _answer(solve, M, r))
+    known = np.maximum(_largest(udot), least)
+    error = np.maximum(_largest(step) / known, EPSILON * _answer(solve, M, r))
     lam = chosen.scale * _apply(chosen.U, chosen.inverse * nu)
     lam = lam if G is not None else chosen.least_norm(nu)
-    doubtful = chosen.doubtful(_apply(A, udot) + b, usual)
-    return Solution(udot, lam * size[..., 0], error, usual, doubtful)
+    doubtful = chosen.doubtful(_apply(A, udot) + b, known)
+    return Solution(udot, lam * size[..., 0], error, known, doubtful)
 
 
 def _answer(solve: Solve, M: Numbers, r: Numbers) -> Numbers:
@@ -134,7 +98,7 @@ def _usual(M: Numbers, f: Numbers, r: Numbers) -> Numbers:
     the constraints want."""
     inertia = np.diagonal(M, axis1=-2, axis2=-1)
     alone = np.where(inertia > 0, np.abs(f) / np.where(inertia > 0, inertia, 1), 0)
-    return np.maximum(_largest(alone), _largest(r)) + 1e-300
+    return np.maximum(_largest(alone), _largest(r)) + TINY
 
 
 def bordered(M: Numbers, R: Numbers, forces: Numbers) -> Solve:
@@ -173,14 +137,14 @@ def udwadia_kalaba(M: Numbers, R: Numbers, forces: Numbers) -> Solve:
     inverse = np.linalg.inv(np.linalg.cholesky(M + Rt @ R))  # L⁻¹
     back = _transposed(inverse)
     B = R @ back
-    pseudoinverse = np.linalg.pinv(B, rcond=RANK_TOLERANCE)
+    inverse_of_B = pseudoinverse(B)
 
     def solve(f: Numbers, r: Numbers) -> tuple[Numbers, Numbers]:
         unconstrained = _apply(back, _apply(inverse, f + _apply(Rt, r)))
-        excess = _apply(pseudoinverse, r - _apply(R, unconstrained))
+        excess = _apply(inverse_of_B, r - _apply(R, unconstrained))
         udot = unconstrained + _apply(back, excess)
         # the completion leaves Rᵀ(r − R u̇), which is no force
-        return udot, _apply(_transposed(pseudoinverse), excess)
+        return udot, _apply(_transposed(inverse_of_B), excess)
 
     return solve
 
@@ -223,12 +187,12 @@ def constraint_forces(
     inverse = np.linalg.inv(L)
     scale = Independent(A).scale[..., None]
     B = (scale * A) @ _transposed(inverse)
-    pseudoinverse = np.linalg.pinv(B, rcond=RANK_TOLERANCE)
+    inverse_of_B = pseudoinverse(B)
     unconstrained = _apply(_transposed(inverse), _apply(inverse, f))
     lacking = scale[..., 0] * (_apply(A, unconstrained) + b)
-    ideal = -_apply(L, _apply(pseudoinverse, lacking))
+    ideal = -_apply(L, _apply(inverse_of_B, lacking))
     own = _apply(inverse, nonideal)
-    rest = _apply(L, own - _apply(pseudoinverse, _apply(B, own)))
+    rest = _apply(L, own - _apply(inverse_of_B, _apply(B, own)))
     udot = _apply(_transposed(inverse), _apply(inverse, f + ideal + rest))
     return udot, ideal, rest
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import bmat, csc_matrix, diags, eye
 from scipy.sparse.linalg import SuperLU, splu
 
-from .numbers import EPSILON
+from ..numerics.tolerances import EPSILON
 
 LARGE = 200  # speeds and rows together; below, dense matrices are quicker
 PROXIMAL = 1e-10  # relative to A M⁻¹Aᵀ

@@ -41,7 +41,7 @@ from .higher_order import raise_order
 from .monitors import MONITORS, monitors
 from .naming import listed_parts, names_of, part_input, part_parameter, whole_variables
 from .node import TreeNode
-from .part import PIECES, Part, chosen, constraint_order, derive_part
+from .part import PIECES, Part, chosen, constraint_order, derive_part, pivoting
 from .parts_view import PartsView, PlacedPart
 from .placement import Placement
 from .rows import WithRate, new_rows, rated_rows, raw_order, stacked
@@ -200,17 +200,23 @@ class _Composition:
         s = self.symbols
         start = dict.fromkeys(s.coordinates, 0.0)
         fours: list[list[str]] = []
+        sizes: dict[str, float] = {}
         for placed in self.parts:
             chart = placed.derived.terms.chart
             names = [f"{placed.prefix}{each}" for each in chart.symbols.coordinates]
             start |= dict(zip(names, chart.reference, strict=True))
             fours += [[names[k] for k in four] for four in chart.quaternions]
+            own = [*chart.symbols.coordinates, *chart.variations, *chart.symbols.speeds]
+            spans = chart.spans(own)
+            sizes |= {f"{placed.prefix}{x}": span for x, span in zip(own, spans, strict=True)}
         for each in reference:
             if each not in start:
                 raise ModelError(f"reference: {unknown('coordinate', each, start)}")
             number(f"reference of {each!r}", reference[each])
         n = None if self.n.is_zero() else self.n
-        return PlainChart(self.name, s, self.N, n, list((start | dict(reference)).values()), fours)
+        return PlainChart(
+            self.name, s, self.N, n, list((start | dict(reference)).values()), fours, sizes
+        )
 
     # --- constraints ------------------------------------------------------------------------------
 
@@ -352,8 +358,10 @@ class _Composition:
                 stacklevel=4,
             )
         self.pivoted = complement == "pivoted"
+        self.choice = pivoting(self.levels.A, samples)
         method = "automatic" if self.pivoted else complement
-        choice = chosen(base.B, samples, columns, kept, independent, method)
+        terms = ca.fabs(base.A) @ ca.fabs(base.R)
+        choice = chosen(base.B, samples, columns, kept, independent, method, terms)
         self.tree = replace(base, choice=choice).following(self.levels.b, samples)
 
     # --- terms ------------------------------------------------------------------------------------
@@ -365,7 +373,9 @@ class _Composition:
         M = ca.sparsify(blocks + self.own_M)
         f = ca.densify(ca.vertcat(SX(count, 1), *(p["f"] for p in self.pieces)) + self.own_f)
         tree, A = self.tree, self.levels.A
-        way = PivotedWay(A, M) if self.pivoted else TreeWay(A, M, tree)
+        factors = np.array(self.choice.factors)
+        pivoted = PivotedWay(A, M, factors, self.choice)
+        way = pivoted if self.pivoted else TreeWay(A, M, factors, tree)
         placement = Placement(self.chart, self.levels, every=self.pivoted)
         drag = SX(ca.vertcat(SX(count, 1), *(p["drag"] for p in self.pieces)) + self.drag)
 

@@ -24,9 +24,9 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ..closures.complement import free_columns, rank
-from ..closures.numbers import RANK_TOLERANCE
+from ..closures.complement import free_columns
 from ..errors import ArgumentError, unknown
+from ..numerics.rank import pseudoinverse, rank, typical_rank, weighed_inverse
 from ..results.second_order import SecondOrderModel
 from .node import TreeNode
 
@@ -162,7 +162,7 @@ def _deviations(
     )
     for block, own, columns, rows, kind in orders:
         mine = rows[:, block]
-        wanted = mine.shape[1] - (rank(mine) if mine.size else 0)
+        wanted = mine.shape[1] - rank(mine)
         if len(own) != wanted:
             every = ", ".join(getattr(equations, kind)[:NAMED])
             raise ArgumentError(
@@ -173,7 +173,7 @@ def _deviations(
         out[np.arange(block.start, block.stop)[own], columns] = np.eye(len(own))
         if others:
             known = rows @ out
-            found = -np.linalg.pinv(mine[:, others], rcond=RANK_TOLERANCE) @ known
+            found = -weighed_inverse(mine[:, others]) @ known
             out[np.arange(block.start, block.stop)[others]] = found
     return out
 
@@ -199,10 +199,7 @@ def _accelerations(
     A = scales[:, None] * equations.constraint_jacobian(q, u, t, p)
     b = scales * equations.numeric.evaluate("b", lambda: equations.terms.b, 1, q, u, t, None, p)
     K = np.vstack([f.slope[:, 0], A])
-    lengths = np.linalg.norm(K, axis=1)
-    lengths[lengths == 0] = 1.0
-    right = -np.concatenate([f.value[:, 0], b]) / lengths
-    return np.asarray(np.linalg.lstsq(K / lengths[:, None], right, rcond=RANK_TOLERANCE)[0])
+    return -pseudoinverse(K) @ np.concatenate([f.value[:, 0], b])
 
 
 # --- along the tree -------------------------------------------------------------------------------
@@ -241,15 +238,22 @@ def _projected(
     none = _constant(np.zeros((len(node.extra), 1)), count)
     f = (R.T @ own).plus(_stacked([none, *(g for _, g, _ in below)]))
     B, own_scales = A @ R, scales[list(node.where)]
-    free = _free(node, own_scales[:, None] * B.value, columns, wanted, top)
+    terms = np.linalg.norm(np.abs(A.value) @ np.abs(R.value), axis=1) * own_scales
+    usual = np.where(terms > 0, terms, 1.0)
+    free = _free(node, own_scales[:, None] * B.value, columns, wanted, top, usual)
     C = _complement(node, B, free, own_scales, left)
     return R @ C, C.T @ f, tuple(columns[k] for k in free)
 
 
 def _free(
-    node: TreeNode, B: np.ndarray, columns: Sequence[str], wanted: tuple[str, ...], top: bool
+    node: TreeNode,
+    B: np.ndarray,
+    columns: Sequence[str],
+    wanted: tuple[str, ...],
+    top: bool,
+    usual: np.ndarray,
 ) -> list[int]:
-    """Which columns stay free."""
+    """Which columns stay free, where ``usual`` are the sizes of the terms of the rows."""
     if top:
         missing = [name for name in wanted if name not in columns]
         if missing:
@@ -261,8 +265,8 @@ def _free(
     extra = len(node.extra) if node.children else 0
     first = [k for k, name in enumerate(columns) if name in wanted]
     order = list(dict.fromkeys([*first, *range(len(columns))]))
-    kept = len({*first, *range(extra)})
-    return sorted(order[k] for k in free_columns(B[:, order], kept))
+    kept, bound = len({*first, *range(extra)}), typical_rank(B, usual)
+    return sorted(order[k] for k in free_columns(B[:, order] / usual[:, None], kept, bound))
 
 
 def _of_node(equations: Equations, node: TreeNode, at: Reference) -> tuple[Taylor, Taylor]:
@@ -295,7 +299,7 @@ def _complement(
     C, slopes = np.zeros((total, len(free))), np.zeros((total, len(free), count))
     C[free] = np.eye(len(free))
     if bound:
-        inverse = np.linalg.pinv(value[:, bound], rcond=RANK_TOLERANCE)
+        inverse = weighed_inverse(value[:, bound])
         C[bound] = -inverse @ value[:, free]
         moved = np.einsum("ijk,jl->ilk", slope, C)
         slopes[bound] = -np.einsum("ij,jlk->ilk", inverse, moved)

@@ -23,6 +23,7 @@ from casadi import SX
 
 from ..closures.complement import Choice, Complement
 from ..motion.samples import Samples
+from ..numerics.scales import multiplied
 
 IMPLIED = 1e-7  # of a row, relative, at states that meet the constraints to rounding
 
@@ -210,6 +211,8 @@ class TreeNode:
         A, own = self.A[ignored, :], b[[self.where[k] for k in ignored]]
         e = self.particular(b)
         terms = ca.horzcat(A @ e + own, ca.fabs(A) @ ca.fabs(e) + ca.fabs(own))
+        if self.choice.factors:
+            terms = multiplied([self.choice.factors[k] for k in ignored], terms)
         left, size = np.moveaxis(np.array(samples.of(terms)), -1, 0)
         met = (np.abs(left) <= IMPLIED * (1 + size)).all(axis=0)
         implied = tuple(k for k, holds in zip(ignored, met, strict=True) if holds)

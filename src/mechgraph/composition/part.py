@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -11,12 +11,14 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ..closures.complement import METHODS, Choice, Complement, free_columns, independent_rows, rank
+from ..closures.complement import METHODS, Choice, Complement, free_columns, independent_rows
 from ..contract.names import Names
 from ..contract.terms import Terms
 from ..errors import ArgumentError, ModelError, UnsupportedError, blamed, unknown
 from ..motion.samples import Samples
 from ..motion.variables import Variables
+from ..numerics.rank import typical_rank
+from ..numerics.scales import even_factors
 from .node import TreeNode
 from .tree_closure import TreeClosure
 
@@ -140,7 +142,8 @@ def _with_complement(
         P, left = choice.complement(terms.A).P, choice.complement(terms.A).left
     else:
         A = samples.of(terms.A)[0]
-        rows = independent_rows(A, rank(A))
+        usual = samples.lengths(terms.A)
+        rows = independent_rows(A / usual[:, None], typical_rank(A, usual))
         choice, P, left = Choice("orthonormal", rows=rows), SX(S.shape[0], count), where
         Q, R = ca.qr(ca.densify(terms.A[list(rows), :].T))
         P[:, list(rows)] = Q @ ca.solve(R.T, SX.eye(len(rows)))
@@ -168,23 +171,34 @@ def chosen(
     kept: int,
     independent: Sequence[str] | None = None,
     method: str = "automatic",
+    terms: SX | None = None,
 ) -> Choice:
     """How to make the complement of B, seen at some states; the first ``kept`` columns stay free
-    rather than others."""
+    rather than others. A row is measured by the ``terms`` that its entries are made of."""
     if method not in METHODS:
         raise ArgumentError(unknown("complement", method, METHODS))
+    usual = samples.lengths(B if terms is None else terms)
+    factors = tuple(even_factors(usual).tolist())
     if independent is None and method != "partition":
-        choice = Choice(method, kept=kept)
+        choice = Choice(method, kept=kept, factors=factors)
         found = choice.eliminated(B, SX(B.shape[0], 0))
         core = found.rest[:, : B.shape[1]]
         costs = [_operations(core[k, :]) for k in range(core.shape[0])]
-        whole, left = _typical(samples.of(B), samples.of(core))
-        wanted = rank(whole) - len(found.steps)  # of the core alone all may be rounding
-        return Choice(method, kept=kept, rows=independent_rows(left, wanted, costs))
-    values, _ = _typical(samples.of(B), samples.of(B))
+        held, left = _typical(samples.of(B), samples.of(core), usual)
+        wanted = held - len(found.steps)  # of the core alone all may be rounding
+        return replace(choice, rows=independent_rows(left, wanted, costs))
+    held, values = _typical(samples.of(B), samples.of(B), usual)
+    values = values / usual[:, None]
     if independent is None:
-        return Choice("partition", free_columns(values, kept))
-    return Choice("partition", _named(values, columns, independent))
+        free = free_columns(values, kept, held)
+    else:
+        free = _named(values, columns, independent, held)
+    return Choice("partition", free, factors=factors)
+
+
+def pivoting(A: SX, samples: Samples) -> Choice:
+    """To pivot among all rows of A at every state, once they are of one size."""
+    return Choice("pivoted", factors=tuple(even_factors(samples.lengths(A)).tolist()))
 
 
 def _operations(row: SX) -> int:
@@ -192,30 +206,33 @@ def _operations(row: SX) -> int:
 
 
 def _typical(
-    values: Sequence[np.ndarray], others: Sequence[np.ndarray]
-) -> tuple[np.ndarray, np.ndarray]:
-    """The values of highest rank, and others at the same state."""
+    values: Sequence[np.ndarray], others: Sequence[np.ndarray], usual: np.ndarray
+) -> tuple[int, np.ndarray]:
+    """The highest rank of the values, and others at the same state."""
     if not all(np.isfinite(value).all() for value in (*values, *others)):
         raise ModelError(
             "the constraints have no value at a typical state; give a reference where they do"
         )
-    k = int(np.argmax([rank(value) if value.size else 0 for value in values]))
-    return values[k], others[k]
+    ranks = [typical_rank(value, usual) for value in values]
+    return max(ranks), others[int(np.argmax(ranks))]
 
 
-def _named(B: np.ndarray, columns: Sequence[str], independent: Sequence[str]) -> tuple[int, ...]:
-    """The columns that were asked for, if they do determine the others."""
+def _named(
+    B: np.ndarray, columns: Sequence[str], independent: Sequence[str], bound: int
+) -> tuple[int, ...]:
+    """The columns that were asked for, if they do determine the others, of which there are so
+    many."""
     for label in independent:
         if label not in columns:
             raise ModelError(f"independent: {unknown('free speed', label, columns)}")
-    wanted, held = len(columns) - (rank(B) if B.size else 0), list(dict.fromkeys(independent))
+    wanted, held = len(columns) - bound, list(dict.fromkeys(independent))
     if len(held) != wanted:
         raise ModelError(
             f"{wanted} speeds are independent here, but independent= names {len(held)}"
         )
     free = tuple(columns.index(label) for label in held)
     others = np.delete(B, free, axis=1)
-    if B.size and rank(others) < rank(B):
+    if typical_rank(others, np.ones(len(B))) < bound:
         raise ModelError(
             f"{', '.join(held)} do not determine the other speeds, so that no complement "
             "with these as independent ones exists; choose others, or leave the choice open"

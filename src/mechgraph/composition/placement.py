@@ -12,7 +12,7 @@ from ..closures.complement import Choice
 from ..motion.chart import Chart
 from ..motion.levels import Levels
 from ..motion.samples import Samples
-from .part import chosen
+from .part import chosen, pivoting
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class Placement:
         return self._choice(self.levels.psi.numel())
 
     def _choice(self, count: int) -> Choice:
+        samples, A = Samples(self.chart, self.levels), self.levels.A[:count, :]
         if self.every:
-            return Choice("pivoted")
-        samples = Samples(self.chart, self.levels)
-        return chosen(self.levels.A[:count, :], samples, self.chart.symbols.speeds, 0)
+            return pivoting(A, samples)
+        return chosen(A, samples, self.chart.symbols.speeds, 0)

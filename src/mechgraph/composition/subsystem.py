@@ -14,8 +14,8 @@ from casadi import SX
 from .. import door
 from ..arguments import Numbers, one_of
 from ..closures.complement import AT_A_STATE
-from ..closures.numbers import RANK_TOLERANCE
 from ..errors import UnsupportedError
+from ..numerics.rank import Independent, pseudoinverse
 from ..results.second_order import SecondOrderModel
 from .linear import linearized
 from .node import TreeNode
@@ -225,7 +225,7 @@ class Subsystem:
         b = equations.numeric.evaluate(
             "b along the tree", lambda: self._full_b, 1, q, u, t, inputs, parameters
         )
-        e = -np.linalg.pinv(A, rcond=RANK_TOLERANCE) @ b
+        e = -pseudoinverse(A) @ b
         left = S.T @ (equations.forces(q, u, t, inputs, parameters) - M @ e)
         return np.asarray(S @ np.linalg.solve(S.T @ M @ S, left) + e)
 
@@ -304,8 +304,6 @@ class Subsystem:
 
 def _lost(A: np.ndarray, typical: int) -> np.ndarray:
     """Rows that take part in the combinations that vanish beyond the typical rank."""
-    lengths = np.linalg.norm(A, axis=1, keepdims=True)
-    U, sigma, _ = np.linalg.svd(A / np.where(lengths > 0, lengths, 1.0))
-    weak = [k for k in range(typical) if sigma[k] <= RANK_TOLERANCE * sigma.max(initial=0.0)]
-    part = np.abs(U[:, weak]).max(axis=1, initial=0.0)
+    found = Independent(A)
+    part = np.abs(found.U[:, found.rank : typical]).max(axis=1, initial=0.0)
     return part > 0.1 * part.max(initial=1e-300)

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import casadi as ca
+import numpy as np
 from casadi import SX
 
 from ..closures.complement import Choice, Complement
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from ..contract.closed import Closed
     from ..contract.terms import Terms
 
-PIVOTED = Choice("pivoted")
-
 
 @dataclass(frozen=True, eq=False)
 class ComplementWay(Way):
@@ -29,9 +28,10 @@ class ComplementWay(Way):
 
     A: SX
     M: SX
+    factors: np.ndarray  # that bring the rows of A to one size
 
     def multipliers(self, f: SX, b: SX) -> SX:
-        return multipliers_of(self.M, self.A, f, self.accelerations(f, b))
+        return multipliers_of(self.M, self.A, f, self.accelerations(f, b), self.factors)
 
     def response(self, f: SX, b: SX) -> SX:
         return self.accelerations(f, b)
@@ -77,13 +77,15 @@ class PivotedWay(ComplementWay):
     was chosen elsewhere is in it. Columns of S that rows hold are zero, and stand still by an
     inertia of their own."""
 
+    choice: Choice
+
     def accelerations(self, f: SX, b: SX) -> SX:
-        e, S = -PIVOTED.particular(self.A, b), self.S
+        e, S = -self.choice.particular(self.A, b), self.S
         return ca.densify(S @ self._factor.solve(S.T @ (f - self.M @ e)) + e)
 
     @cached_property
     def _complement(self) -> Complement:
-        return PIVOTED.complement(self.A)
+        return self.choice.complement(self.A)
 
     @property
     def S(self) -> SX:

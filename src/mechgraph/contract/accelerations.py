@@ -8,27 +8,27 @@ from typing import Any
 import casadi as ca
 import numpy as np
 from casadi import SX
+from scipy.sparse import csc_matrix, diags
 
 from ..arguments import numbers
 from ..closures import sparse
 from ..closures.closure import CLOSURES
 from ..closures.expressions import BADLY_CONDITIONED, known
-from ..closures.numbers import BADLY_KNOWN, EPSILON, Solution, bordered, solved
+from ..closures.numbers import Solution, bordered, solved
 from ..closures.numbers import constraint_forces as forces_of
 from ..errors import ArgumentError, UnsupportedError, warn
+from ..numerics.scales import multiplied
+from ..numerics.tolerances import EPSILON, FADING, KNOWN, TINY, UNKNOWN
 from .closed import Closed
 from .evaluator import Evaluator
 from .state import Given, State
 from .terms import Terms
 from .valueless import without_value
 
-CONTRADICTION = 1e-6  # relative error of A u̇ + b = 0 that is no rounding
 NAMED = 6  # speeds in a message
-UNKNOWN = 1e-2  # relative error of u̇ that leaves nothing worth telling
 # least eigenvalue of M + AᵀA, free of units, that counts as none: it is known to one rounding of
 # its largest entries, which are one, so that less leaves a relative error of more than UNKNOWN
 NO_INERTIA = EPSILON / UNKNOWN
-SMALL_ROW = 1e-5  # of A, beside the largest, which may be nothing but rounding if it is smaller
 CLOSED = 1e-13  # relative error of A u̇ + b = 0 up to which a closure inside a kernel is taken
 
 
@@ -63,10 +63,11 @@ def checked(closed: Closed) -> SX:
     badly += (1e-300 * ca.sum1(udot)) ** 2
     if not rows:
         return ca.vertcat(udot, badly)
-    A, b = closed.terms.A[rows, :], closed.terms.b[rows]
+    even = closed.terms.scales.factors[rows]
+    A, b = (multiplied(even, each) for each in (closed.terms.A[rows, :], closed.terms.b[rows]))
     held = sorted(set(A.sparsity().get_col()))
     sizes = ca.sum2(ca.fabs(A)) * ca.norm_inf(udot[held]) + ca.fabs(b)
-    left = ca.fabs(A @ udot + b) / (sizes + SMALL_ROW * ca.norm_inf(sizes) + 1e-300)
+    left = ca.fabs(A @ udot + b) / (sizes + FADING * ca.norm_inf(sizes) + TINY)
     return ca.vertcat(udot, ca.norm_inf(left) + badly)
 
 
@@ -84,7 +85,7 @@ def solve(numeric: Evaluator, given: Given) -> tuple[np.ndarray, np.ndarray]:
     if terms.has_friction:
         factor, G = bordered, _directions(numeric, at)
     try:
-        solution = solved(factor, M, f, A, b, G)
+        solution = solved(factor, M, f, A, b, G, terms.scales)
     except np.linalg.LinAlgError:
         raise ArgumentError(undetermined_message(numeric, at)) from None
     _judge(numeric, at, solution.error)
@@ -119,13 +120,17 @@ def _solve_free(numeric: Evaluator, given: Given) -> tuple[np.ndarray, np.ndarra
 
 def _solve_large(numeric: Evaluator, at: State) -> tuple[np.ndarray, np.ndarray]:
     """``solve`` by sparse elimination."""
-    states = numeric.sparse_matrices(at)
+    states, factors = numeric.sparse_matrices(at), numeric.terms.scales.factors
+    even = diags(factors)
     try:
-        udot, lam, error = zip(*(sparse.solve(*state) for state in states), strict=True)
+        udot, lam, error = zip(
+            *(sparse.solve(M, f, csc_matrix(even @ A), factors * b) for M, f, A, b in states),
+            strict=True,
+        )
     except RuntimeError:
         raise ArgumentError(undetermined_message(numeric, at)) from None
     _judge(numeric, at, np.array(error))
-    return np.reshape(udot, (*at.batch, -1)), np.reshape(lam, (*at.batch, -1))
+    return np.reshape(udot, (*at.batch, -1)), np.reshape(factors * np.array(lam), (*at.batch, -1))
 
 
 def constraint_forces(
@@ -157,7 +162,7 @@ def _judge(numeric: Evaluator, given: Given, error: np.ndarray) -> None:
     A themselves.
     """
     worst = float(np.max(error, initial=0.0))
-    if worst <= BADLY_KNOWN:
+    if worst <= KNOWN:
         return
     at = numeric.read(given)
     inertia, names = _weakest(numeric, at)
@@ -200,10 +205,12 @@ def contradicted(
 ) -> str | None:
     """The row that A u̇ + b = 0 leaves most of, if it is more than rounding and singularity explain;
     ``usual`` is the size of accelerations that may have cancelled."""
+    scales = terms.scales
+    A, b, udot = A * scales.speeds / scales.rows[:, None], b / scales.rows, udot / scales.speeds
     left = np.abs(np.einsum("...ij,...j->...i", A, udot) + b)
     sizes = np.einsum("...ij,...j->...i", np.abs(A), np.abs(udot)) + np.abs(b)
     rounding = CLOSED * np.abs(A).sum(axis=-1) * np.asarray(usual)[..., None]
-    wrong = left > CONTRADICTION * sizes.max(axis=-1, keepdims=True, initial=0.0) + rounding
+    wrong = left > KNOWN * sizes.max(axis=-1, keepdims=True, initial=0.0) + rounding
     return terms.constraints[int(np.argwhere(wrong)[0][-1])] if wrong.any() else None
 
 

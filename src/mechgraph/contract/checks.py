@@ -10,10 +10,10 @@ import numpy as np
 from casadi import SX
 
 from ..arguments import name_of, reserved
-from ..closures.numbers import rank
 from ..errors import ModelError, UnsupportedError
 from ..graph.expressions import has_nan
 from ..motion.samples import Samples
+from ..numerics.rank import rank
 from ..vectors import NO_NUMBER
 
 if TYPE_CHECKING:

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import csc_matrix, diags
 
 from ..arguments import Numbers, one_state
 from ..closures import sparse
-from ..closures.numbers import RANK_TOLERANCE, rank
 from ..errors import ArgumentError
+from ..numerics.rank import Independent, dependent, rank
 from .state import State
 from .valueless import searching, without_value
 
@@ -34,8 +35,8 @@ def mobility(
     if equations.numeric.large:
         dependent, _ = _dependent(equations, at)
         return len(equations.speeds) - int((~dependent).sum())
-    A = _jacobian(equations, at)
-    return len(equations.speeds) - (rank(A) if A.size else 0)
+    A, scales = _jacobian(equations, at), equations.terms.scales
+    return len(equations.speeds) - rank(A, scales.rows, scales.speeds)
 
 
 def redundant(
@@ -66,10 +67,10 @@ def _dependent(equations: Equations, at: State) -> tuple[np.ndarray, np.ndarray]
         ((_, _, large, _),) = equations.numeric.sparse_matrices(at)
         if not np.isfinite(large.data).all():
             _jacobian(equations, at)
-        return np.asarray(sparse.dependent(large)), np.asarray(abs(large).sum(axis=1)).ravel() == 0
-    A = _jacobian(equations, at)
-    ranks = np.array([rank(A[:k]) if k else 0 for k in range(len(A) + 1)])
-    return np.diff(ranks) == 0, np.logical_not(A.any(axis=1))
+        even = csc_matrix(diags(equations.terms.scales.factors) @ large)
+        return np.asarray(sparse.dependent(even)), np.asarray(abs(large).sum(axis=1)).ravel() == 0
+    A, scales = _jacobian(equations, at), equations.terms.scales
+    return dependent(A, scales.rows, scales.speeds), np.logical_not(A.any(axis=1))
 
 
 def _jacobian(equations: Equations, at: State) -> np.ndarray:
@@ -91,12 +92,16 @@ def lost_rows(
 ) -> list[str]:
     """Names of the rows of A that are losing their hold at q: they make up a combination ten times
     weaker than before."""
-    first = equations.constraint_jacobian(q_before, None, t[0], parameters)
-    before = np.linalg.svd(first, compute_uv=False)
-    U, now, _ = np.linalg.svd(equations.constraint_jacobian(q, None, t[1], parameters))
-    last = int((before > RANK_TOLERANCE * before.max(initial=0)).sum()) - 1
-    if last < 0 or now[last] > 0.1 * before[last]:
+    states, scales = ((q_before, t[0]), (q, t[1])), equations.terms.scales
+    before, now = (
+        Independent(
+            equations.constraint_jacobian(q, None, t, parameters), scales.rows, scales.speeds
+        )
+        for q, t in states
+    )
+    last = int(before.rank) - 1
+    if last < 0 or now.sigma[last] > 0.1 * before.sigma[last]:
         return []
-    part = np.abs(U[:, last])
+    part = np.abs(now.U[:, last])
     weak = part > 0.5 * part.max()
     return [name for name, share in zip(equations.constraints, weak, strict=True) if share]

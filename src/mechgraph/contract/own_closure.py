@@ -138,7 +138,9 @@ class KnownComplement(OwnClosure):
         if not terms.constraints:
             return closed.by_closure
         assert terms.S is not None
-        return SolverWay(complement(terms.M, terms.A, terms.S), len(terms.constraints))
+        return SolverWay(
+            complement(terms.M, terms.A, terms.S, terms.scales.factors), len(terms.constraints)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,4 +154,6 @@ class FormalismWay(OwnClosure):
         terms = closed.terms
         if not (terms.constraints and closed.is_default) or closed.massless:
             return closed.by_closure
-        return SolverWay(checked(self.derive(), terms.M, terms.A), len(terms.constraints))
+        return SolverWay(
+            checked(self.derive(), terms.M, terms.A, terms.scales.factors), len(terms.constraints)
+        )

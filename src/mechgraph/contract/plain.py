@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import casadi as ca
@@ -31,7 +31,10 @@ class PlainChart(Chart):
         n: SX | None,
         reference: Sequence[float] | None,
         quaternions: Sequence[Sequence[str]],
+        sizes: Mapping[str, float] | None = None,
     ) -> None:
+        """``sizes`` of coordinates, variations and speeds, by name, where they are known."""
+        self.sizes = dict(sizes or {})
         self.description = _empty(name, symbols)
         self.symbols, self.N, self.n = symbols, N, n
         self._fours = tuple(_indices(symbols, four) for four in quaternions)
@@ -48,6 +51,9 @@ class PlainChart(Chart):
         if len(given) != count or not np.isfinite(np.array(given, dtype=float)).all():
             raise ModelError(f"reference must be {count} finite numbers, got {given!r}")
         return tuple(float(value) for value in given)
+
+    def spans(self, names: Sequence[str]) -> np.ndarray:
+        return np.array([self.sizes.get(name, 1.0) for name in names])
 
     @property
     def quaternions(self) -> tuple[tuple[int, ...], ...]:

@@ -21,6 +21,7 @@ from ..closures.expressions import (
     holding,
     refined,
 )
+from ..numerics.scales import multiplied
 
 if TYPE_CHECKING:
     from .terms import Terms
@@ -36,6 +37,8 @@ def solver(
     proximal: float = PROXIMAL,
 ) -> Solver:
     """(u̇, λ) as a function of f and b; factors are those of all its calls."""
+    factors = terms.scales.factors[: A.shape[0]]
+    A, G = multiplied(factors, A), None if G is None else multiplied(factors, G)
     refine = massless and iterations > 1
     M = completed(terms.M, A) if massless else terms.M
     weights = SX(A.shape[0], 1)
@@ -54,7 +57,8 @@ def solver(
         return udot, scale * lam
 
     found = Solver(solution, made.condition)
-    return refined(found, terms.M, A, A if G is None else G) if refine else found
+    found = refined(found, terms.M, A, A if G is None else G) if refine else found
+    return found.of_rows(factors)
 
 
 def is_massless(terms: Terms) -> bool:

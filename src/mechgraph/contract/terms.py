@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import Any
 
 import casadi as ca
+import numpy as np
 from casadi import SX
 
 from ..arguments import name_of
@@ -32,6 +33,7 @@ from ..motion.levels import Levels
 from ..motion.motion import column
 from ..motion.reactions import NoReactions, Reactions
 from ..motion.variables import Variables
+from ..numerics.scales import Scales, sizes_by_inertia, usual_lengths
 from ..pickling import Picklable
 from ..vectors import NO_NUMBER
 from .checks import check_complement, check_expressions, check_names
@@ -40,6 +42,7 @@ from .plain import PlainChart
 from .written import WrittenRows, column_of, expression, later, matrix, rates
 
 Rows = ConstraintRows | WrittenRows
+STATES = 4  # random ones, at which scales are looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,6 +256,21 @@ class Terms(Picklable):
     def multipliers(self) -> SX:
         """λ, as symbols."""
         return self.rows.multipliers
+
+    @cached_property
+    def scales(self) -> Scales:
+        """How large the speeds and the rows of A usually are: lengths as far as bodies are large,
+        angles one; without bodies, speeds by their inertia."""
+        s, chart, random = self.symbols, self.chart, np.random.default_rng(0)
+        arguments = ca.vertcat(s.q, s.u, s.t, s.p)
+        q, values = chart.scattered(random, STATES), np.array([s.defaults] * STATES)
+        values[1::2] += values[1::2] == 0  # contacts that are open would have no rows
+        moving = random.uniform(-1, 1, (STATES, len(s.speeds) + 1))
+        states = np.hstack([q, moving, values.reshape(STATES, -1)])
+        sizes = chart.spans(s.speeds)
+        if isinstance(chart, PlainChart) and (chart.spans(s.speeds) == 1).all():
+            sizes = sizes_by_inertia(self.M, arguments, states)
+        return Scales(sizes, usual_lengths(self.A, arguments, states, sizes))
 
     @property
     def has_friction(self) -> bool:

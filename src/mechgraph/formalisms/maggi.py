@@ -22,11 +22,11 @@ from casadi import SX
 
 from ..arguments import one_of, some_of
 from ..closures.complement import Choice, free_columns
-from ..closures.numbers import rank
 from ..errors import ArgumentError, UnsupportedError
 from ..motion.chart import Chart
 from ..motion.constraint_rows import ConstraintRows, constraint_rows
 from ..motion.samples import Samples
+from ..numerics.rank import typical_rank
 from . import appell, kane, lagrange
 from .dynamics import Coefficient, Dynamics
 
@@ -90,22 +90,23 @@ def _independent(
             "independent speeds; use another formalism"
         )
     seen = samples.of(rows.levels.A)
-    counts = sorted({len(speeds) - (rank(A) if A.size else 0) for A in seen})
+    usual = samples.lengths(rows.levels.A)
+    counts = sorted({len(speeds) - typical_rank(A, usual) for A in seen})
     if len(counts) > 1:
         raise UnsupportedError(
             f"maggi: there are {counts[0]} independent speeds at some states and {counts[-1]} at "
             "others, so that no choice serves for all; use another formalism"
         )
-    A, freedoms = seen[0], counts[0]
+    A, freedoms = seen[0] / usual[:, None], counts[0]
     if named is None:
-        return tuple(free_columns(A, 0))
+        return tuple(free_columns(A, 0, len(speeds) - freedoms))
     names = some_of("maggi: independent speed", named, speeds)
     free = tuple(speeds.index(name) for name in names)
     if len(free) != freedoms:
         raise ArgumentError(
             f"maggi: there are {freedoms} independent speeds here, got {len(free)} names"
         )
-    if A.size and rank(np.delete(A, free, axis=1)) < len(speeds) - freedoms:
+    if typical_rank(np.delete(A, free, axis=1), np.ones(len(A))) < len(speeds) - freedoms:
         raise ArgumentError(
             f"maggi: {', '.join(map(repr, names))} do not determine the motion: the constraints "
             "tie them to each other; choose other speeds, or leave the choice open"

@@ -15,7 +15,7 @@ from casadi import SX
 
 from ..model.constraints import LEVELS, Level
 from ..model.joints import Rows
-from .rounding import is_rounding
+from ..numerics.rounding import is_rounding
 from .variables import Variables
 
 STATES = 3  # random configurations at which rows are looked at

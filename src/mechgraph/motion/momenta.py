@@ -11,9 +11,9 @@ import numpy as np
 from casadi import SX
 
 from ..closures.expressions import solve_tree
-from ..closures.numbers import RANK_TOLERANCE
 from ..errors import UnsupportedError
 from ..model.description import Description
+from ..numerics.tolerances import RANK
 from .energy import kinetic
 from .speeds import SpeedChart, joint_chart, sampled
 from .tree import TreeChart
@@ -65,7 +65,7 @@ def _refuse_massless(chart: TreeChart, M: SX) -> None:
         weakest = np.abs(directions[:, 0]) > 0.5 * np.abs(directions[:, 0]).max()
         moving = (repr(chart.symbols.speeds[k]) for k in np.flatnonzero(weakest))
         best = max(best, (float(inertias[0]), " and ".join(moving)))
-    if best[0] < RANK_TOLERANCE:
+    if best[0] < RANK:
         raise UnsupportedError(
             f"hamilton: nothing that moves with {best[1] or 'some speeds'} has inertia, so that "
             "its momentum is always zero and does not tell its speed; give it mass, or use another "

@@ -9,6 +9,7 @@ import numpy as np
 from casadi import SX
 
 from ..functions import on_rows
+from ..numerics.scales import even_factors, multiplied, usual_lengths
 from ..numerics.search import Move, Rows, finite, lengths, search
 from .chart import Chart
 from .levels import Levels
@@ -29,11 +30,14 @@ class Samples:
         self._arguments = ca.vertcat(s.q, s.u, s.udot, s.w, s.p, s.t)
         rows = levels.phi, levels.psi, levels.A[:count, :], levels.A[:total, :], chart.N
         now = [ca.densify(ca.substitute(x, s.t, SX(TIME))) for x in rows]
+        self._parameters, self._names = np.array(s.defaults), levels.names
+        factors = even_factors(self._usual_lengths(levels.A))
+        each = factors[:count], factors[:total], factors[:count], factors[:total]
+        now[:4] = map(multiplied, each, now[:4])
         self._rows = ca.Function("rows", [s.q, s.u, s.p], now)
         self._signs = ca.Function(
             "signs", [self._arguments], [SX(0, 1) if signs is None else signs]
         )
-        self._parameters, self._names = np.array(s.defaults), levels.names
         random = np.random.default_rng(0)
         states, met = self._try(random, [1 + k for k in range(ATTEMPTS)])
         rounds: list[list[float]] = (
@@ -47,6 +51,20 @@ class Samples:
                 states, met = np.concatenate([states, more[0]]), np.concatenate([met, more[1]])
         self.met = bool(met.any())
         self._states = list((states[met] if self.met else states)[:COUNT])
+
+    def _usual_lengths(self, A: SX) -> np.ndarray:
+        """Of the rows, at states that need not meet them."""
+        s, random = self._chart.symbols, np.random.default_rng(0)
+        states = np.zeros((COUNT, self._arguments.numel()))
+        states[:, -1], states[:, -1 - len(s.parameters) : -1] = TIME, self._parameters
+        n, m = len(s.coordinates), len(s.speeds)
+        states[:, :n] = self._chart.scattered(random, COUNT)
+        states[:, n : n + m] = random.standard_normal((COUNT, m))
+        return usual_lengths(A, self._arguments, states)
+
+    def lengths(self, expression: SX) -> np.ndarray:
+        """The longest that each row of a matrix is at the states; one for rows of zeros."""
+        return usual_lengths(expression, self._arguments, np.array(self._states))
 
     def unmet(self) -> list[str]:
         """Names of the rows that are not met at the state that came nearest."""

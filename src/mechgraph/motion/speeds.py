@@ -24,7 +24,7 @@ from casadi import SX
 from ..errors import ModelError, unknown
 from ..model.description import Description
 from ..model.speeds import Speed
-from .rounding import is_rounding
+from ..numerics.rounding import is_rounding
 from .topology import topology
 from .tree import TreeChart, TreeFrame, relative, tree_chart
 from .turns import counting

@@ -1,1 +1,2 @@
-"""Numbers: scales, rank, rounding, and the one search."""
+"""Numbers judged: scales, ranks, what is rounding, the tolerances that all rooms share, and the one
+search."""

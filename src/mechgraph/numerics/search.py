@@ -27,6 +27,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .tolerances import RANK
+
 Array = np.ndarray
 Rows = Callable[[Array, Array], tuple[Array, Array]]  # r (n, m), J (n, m, k) at x (n, …) of lanes
 Move = Callable[[Array, Array], Array]  # x ⊕ δ, of n lanes
@@ -35,7 +37,6 @@ Step = Callable[[Array, Array, Array, Array], Array]  # δ from x, r, J and μ, 
 EPSILON = float(np.finfo(float).eps)
 EXACT = 4 * EPSILON  # of |r| for each row, in scale: some operations of size one have gone into it
 SHORT = EPSILON**0.5  # step whose square is rounding
-RANK = 1e-9  # singular values below this fraction count as zero
 STEPS = 200
 FIRST, LEAST, HOPELESS = 1e-3, 1e-20, 1e8  # damping
 

@@ -15,6 +15,7 @@ from ..control.controller import Controller
 from ..control.laws import StateFeedback, gain_of, sampling
 from ..errors import ArgumentError, shown
 from .response import FrequencyResponse, Input, LinearSystem, TimeResponse
+from .stability import Stability, stability_of
 
 ROUNDING = 1e-10  # of the matrix of a linear model, relative
 NOT_CONSTANT = (
@@ -26,19 +27,6 @@ NOT_CONSTANT = (
     "that stay the same with "
     "independent=. A, B, C, D hold at this moment"
 )
-
-
-@dataclass(frozen=True)
-class Stability:
-    """``verdict`` is "stable", "unstable", or "undecided": if ``margin``, the largest real part of
-    an eigenvalue, is nearer to zero than it is known, ``uncertainty``."""
-
-    verdict: str
-    margin: float
-    uncertainty: float
-
-    def __str__(self) -> str:
-        return f"{self.verdict}: the largest rate is {self.margin:+.3g} ± {self.uncertainty:.1g} /s"
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,11 +71,11 @@ class LinearModel:
         return values[order], self.Z @ vectors[:, order]
 
     def stability(self) -> Stability:
-        """Whether deviations grow: the verdict, the largest rate of growth, and how well it is
-        known."""
+        """Whether deviations grow: the verdict, the largest rate of growth, how well it is known,
+        and what neither grows nor fades."""
         if not self.constant:
             raise ArgumentError(NOT_CONSTANT)
-        return stability_of(self.A, self._rounding)
+        return stability_of(self.A, self._rounding, self.states)
 
     @property
     def _rounding(self) -> np.ndarray:
@@ -96,17 +84,17 @@ class LinearModel:
         return own if self.noise is None else own + self.noise
 
     def is_stable(self, tolerance: float | None = None) -> bool:
-        """True if no deviation is seen to grow; ``stability`` tells the margin, and whether that is
-        decided.
+        """True if it is known that no deviation grows: the verdict of ``stability`` is
+        "asymptotically stable" or "stable", so that what is neutral is named there; False if it is
+        "unstable" or "undecided".
 
         tolerance: real parts up to this (relative to the largest eigenvalue) count as none; by
             default what rounding can make of them.
         """
         if tolerance is None:
-            return self.stability().verdict != "unstable"
+            return self.stability().is_stable
         tolerance, values = number("tolerance", tolerance), self.eigenvalues()
-        largest = max(1.0, float(np.abs(values).max(initial=0.0)))
-        return bool((values.real <= tolerance * largest).all())
+        return bool((values.real <= tolerance * np.abs(values).max(initial=0.0)).all())
 
     def response(
         self,
@@ -204,24 +192,6 @@ class LinearModel:
         )
         counts = ", ".join(f"{count} {kind}" for count, kind in sizes)
         return f"<LinearModel: {counts}{axes}{change}>"
-
-
-def stability_of(A: np.ndarray, rounding: np.ndarray) -> Stability:
-    """Whether solutions of x' = A x grow, where each entry of A may be off by ``rounding``."""
-    if not A.size:
-        return Stability("stable", -np.inf, 0.0)
-    values, left, right = scipy.linalg.eig(A, left=True, right=True)
-    # An error E of A moves a simple eigenvalue by yᴴ E x / yᴴ x: far where some coincide.
-    across = np.abs(np.sum(left.conj() * right, axis=0))
-    noise = np.einsum("ik,ij,jk->k", np.abs(left), rounding, np.abs(right))
-    known = noise / np.maximum(across, 1e-300)
-    growing = values.real > known
-    if growing.any():
-        worst = int(np.argmax(np.where(growing, values.real, -np.inf)))
-        return Stability("unstable", float(values.real[worst]), float(known[worst]))
-    worst = int(np.argmax(values.real + known))
-    verdict = "stable" if (values.real < -known).all() else "undecided"
-    return Stability(verdict, float(values.real[worst]), float(known[worst]))
 
 
 def _held(A: np.ndarray, B: np.ndarray, T: float) -> tuple[np.ndarray, np.ndarray]:

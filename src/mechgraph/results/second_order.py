@@ -14,8 +14,10 @@ from scipy.optimize import bisect, brentq, linear_sum_assignment
 from .. import door
 from ..arguments import array_of, listed, number, one_of, whole
 from ..errors import ArgumentError, blamed, shown, unknown
-from .linear_model import LinearModel, Stability, stability_of
+from ..numerics.tolerances import EPSILON
+from .linear_model import LinearModel
 from .response import FrequencyResponse, Input, LinearSystem, TimeResponse
+from .stability import Stability, stability_of
 
 FITTED = 1e-7  # error of a polynomial that is no rounding, relative
 
@@ -93,16 +95,16 @@ class SecondOrderModel:
         return self.modes()[0]
 
     def stability(self) -> Stability:
-        """Whether deviations grow: the verdict, the largest rate of growth, and how well it is
-        known."""
+        """Whether deviations grow: the verdict, the largest rate of growth, how well it is known,
+        and what neither grows nor fades."""
         forces = np.abs(np.hstack([self.K, self.C]))
         rows = np.broadcast_to(forces.max(axis=1, initial=0.0, keepdims=True), forces.shape)
         own = np.vstack([np.abs(self.A[: len(self.P)]), np.abs(np.linalg.inv(self.M)) @ rows])
-        return stability_of(self.A, 4 * np.finfo(float).eps * own)
+        return stability_of(self.A, 4 * EPSILON * own, self.variations)
 
     def is_stable(self) -> bool:
-        """True if no deviation is seen to grow."""
-        return self.stability().verdict != "unstable"
+        """True if it is known that no deviation grows."""
+        return self.stability().is_stable
 
     def ratio(self, above: str, below: str) -> np.ndarray:
         """One coordinate over another in each mode: modulus and phase, as complex numbers."""
@@ -230,7 +232,7 @@ class SecondOrderSweep:
 
     @property
     def stable(self) -> np.ndarray:
-        """For each value, whether no mode is seen to grow."""
+        """For each value, whether it is known that no mode grows."""
         return np.array([model.is_stable() for model in self.models])
 
     def boundaries(self) -> np.ndarray:
@@ -242,8 +244,9 @@ class SecondOrderSweep:
     def _boundary(self, k: int) -> float:
         """The one between two values; where nothing is damped, growth is zero on one side of it,
         and only the verdict changes."""
-        decided = all(each.stability().verdict != "undecided" for each in self.models[k : k + 2])
-        search, quantity = (brentq, self._growth) if decided else (bisect, self._verdict)
+        verdicts = {each.stability().verdict for each in self.models[k : k + 2]}
+        leaves = verdicts == {"asymptotically stable", "unstable"}
+        search, quantity = (brentq, self._growth) if leaves else (bisect, self._verdict)
         return float(search(quantity, *self.values[k : k + 2], xtol=1e-13))
 
     def _growth(self, value: float) -> float:

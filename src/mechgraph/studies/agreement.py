@@ -23,8 +23,8 @@ from casadi import SX
 
 from ..arguments import some_of, whole
 from ..closures.closure import CLOSURES
-from ..closures.numbers import RANK_TOLERANCE, Independent, Solution, bordered, rank, solved
-from ..contract.accelerations import UNKNOWN, contradicted, undetermined_message
+from ..closures.numbers import Solution, bordered, solved
+from ..contract.accelerations import contradicted, undetermined_message
 from ..contract.coefficients import coefficient
 from ..contract.derive import derive_terms
 from ..contract.valueless import searching
@@ -34,6 +34,8 @@ from ..interrupts import remembered_interrupts
 from ..kernels import Kernel
 from ..model.description import Description
 from ..model.system import System
+from ..numerics.rank import Independent, rank
+from ..numerics.tolerances import UNKNOWN
 from .assembly.assemble import assemble
 from .assembly.conversion import convert
 from .assembly.positions import closed
@@ -285,7 +287,7 @@ class _Reference:
         _refuse_beyond_tables(equations, at)
         held = _Held.of(equations, at)
         _refuse_faint_rows(equations, at)
-        redundant = any(rank(each) < len(each) for each in held.A)
+        redundant = any(rank(each, *_scales(equations)) < len(each) for each in held.A)
         values = next(_values(equations, at, held))[1]
         _refuse_contradictions(equations, held, values)
         return _Reference(equations, at, held, values, redundant)
@@ -441,8 +443,7 @@ def _determined(
 def _least_multipliers(udot: np.ndarray, M: np.ndarray, f: np.ndarray, A: np.ndarray) -> np.ndarray:
     """λ of least norm in Aᵀλ = M u̇ − f."""
     left = (M @ udot[..., None])[..., 0] - f
-    inverse = np.linalg.pinv(np.swapaxes(A, -1, -2), rcond=RANK_TOLERANCE)
-    return (inverse @ left[..., None])[..., 0]
+    return Independent(A).multipliers(left)
 
 
 def _compare(
@@ -617,12 +618,17 @@ def _moving(
     return q, u, np.abs(left).max(axis=-1, initial=0.0) <= CONSISTENT
 
 
+def _scales(equations: Equations) -> tuple[np.ndarray, np.ndarray]:
+    scales = equations.terms.scales
+    return scales.rows, scales.speeds
+
+
 def _well_conditioned(
     equations: Equations, q: np.ndarray, u: np.ndarray, t: np.ndarray
 ) -> np.ndarray:
     if not len(q):
         return np.ones(0, dtype=bool)
-    rows = Independent(equations.constraint_jacobian(q, u, t))
+    rows = Independent(equations.constraint_jacobian(q, u, t), *_scales(equations))
     least = np.where(rows.kept, rows.sigma, np.inf).min(axis=-1, initial=np.inf)
     rows_fit = least > WELL_CONDITIONED * rows.sigma.max(axis=-1, initial=0.0)
     inertias = np.linalg.eigvalsh(equations.mass_matrix(q, t))

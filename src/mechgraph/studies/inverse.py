@@ -11,12 +11,12 @@ import numpy as np
 from casadi import SX
 
 from ..arguments import numbers, some_of
-from ..closures.numbers import RANK_TOLERANCE
 from ..contract.state import State
 from ..errors import ArgumentError, UnsupportedError
 from ..formalisms import DEFAULT
 from ..interrupts import remembered_interrupts
-from ..motion.rounding import sizes_of_terms
+from ..numerics.rank import weighed_inverse
+from ..numerics.rounding import sizes_of_terms
 from ..results.trajectory import Trajectory
 from .assembly.conversion import is_jointed
 from .prescribed import prescribed_motion
@@ -215,7 +215,7 @@ def _step(
         lengths[..., 0, : len(drives)],
         len(drives),
     )
-    inverse = np.linalg.pinv(K, rcond=RANK_TOLERANCE)
+    inverse = weighed_inverse(K)
     if (
         np.abs((inverse @ K)[..., :count, :] - np.eye(K.shape[-1])[:count]).max(initial=0.0)
         > TOLERANCE

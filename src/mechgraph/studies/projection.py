@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
-from scipy.sparse import csc_matrix
+from scipy.sparse import csc_matrix, diags
 
 from ..closures import sparse
 from ..closures.closure import CLOSURES
@@ -126,13 +126,16 @@ def _least_step(
 ) -> np.ndarray:
     """The step x with A x = −rows that has the least kinetic energy: the closure, without forces;
     none where something has no value."""
+    factors = equations.terms.scales.factors[which]
+    rows = factors * rows
     if equations.numeric.large:
         at = equations.numeric.arguments(q, u, t, None, parameters)
         states = equations.numeric.sparse_matrices(at)
-        pairs = zip(states, rows, strict=True)
-        return np.array([_sparse_step(M, A[which], row) for (M, _, A, _), row in pairs])
+        pairs, even = zip(states, rows, strict=True), diags(factors)
+        made = [_sparse_step(M, csc_matrix(even @ A[which]), row) for (M, _, A, _), row in pairs]
+        return np.array(made)
     M = equations.mass_matrix(q, t, parameters)
-    A = equations.constraint_jacobian(q, u, t, parameters)[..., which, :]
+    A = equations.constraint_jacobian(q, u, t, parameters)[..., which, :] * factors[:, None]
     known = np.isfinite(rows).all(axis=-1)
     known &= np.isfinite(np.concatenate([M, A], axis=-2)).all(axis=(-1, -2))
     step = np.zeros_like(u)

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...arguments import named, number, one_state
-from ...closures.numbers import BADLY_KNOWN, EPSILON
 from ...contract.valueless import searching
 from ...errors import ArgumentError, AssemblyError
 from ...interrupts import remembered_interrupts
+from ...numerics.tolerances import EPSILON, KNOWN
 from ..projection import project, violations
 from .contact_points import with_contact_points
 from .contradiction import BY_NAME, contradiction
@@ -90,7 +90,7 @@ def _warn_near_singular_positions(
     is the slope of the weakest combination of rows, and of the speeds ε/σ²."""
     sigma, row = weakest(equations, q, context)
     error = min(1.0, EPSILON / sigma**2)
-    if error > BADLY_KNOWN:
+    if error > KNOWN:
         warnings.warn(
             f"the start is so near a singular position, where {row!r} depends on others, that its "
             f"speeds are known to about {error:.0e} only (relative), and accelerations less well; "

@@ -13,7 +13,8 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ...numerics.search import RANK, finite, least_step, lengths, normal_by_name
+from ...numerics.search import finite, least_step, lengths, normal_by_name
+from ...numerics.tolerances import RANK
 from .contact_points import contact_variables
 from .contradiction import CLOSER, FEWER, contradiction
 from .requested import Level, kind_of_row

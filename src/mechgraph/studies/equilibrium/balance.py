@@ -18,9 +18,9 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ...closures.numbers import RANK_TOLERANCE, rank
 from ...errors import UnsupportedError
-from ...motion.rounding import sizes_of_terms
+from ...numerics.rank import rank, weighed_inverse
+from ...numerics.rounding import sizes_of_terms
 from ...numerics.search import search
 from ..projection import moved
 from .held import HeldVariables
@@ -278,7 +278,7 @@ class Balance:
 def inverse(own: np.ndarray) -> np.ndarray:
     """The pseudoinverse, whatever the units of the columns."""
     by = lengths(own)
-    return np.linalg.pinv(own / by, rcond=RANK_TOLERANCE) / by[:, None]
+    return weighed_inverse(own / by) / by[:, None]
 
 
 def lengths(matrix: np.ndarray) -> np.ndarray:

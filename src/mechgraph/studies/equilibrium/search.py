@@ -12,9 +12,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...closures.numbers import RANK_TOLERANCE
 from ...contract.valueless import refused_or_valueless
 from ...errors import AssemblyError
+from ...numerics.rank import pseudoinverse
 from ...numerics.search import normal_by_name
 from .balance import TOLERANCE, Balance, BalanceRows, State, inverse
 from .creep import crept
@@ -101,7 +101,7 @@ def _followed(balance: Balance, q: np.ndarray, u: np.ndarray) -> np.ndarray:
     own, u, p = balance.changing, u.copy(), balance.given[1]
     psi = balance.equations.velocity_violation(q, u, 0.0, p)
     A = balance.equations.constraint_jacobian(q, u, 0.0, p)[: len(psi), own]
-    u[own] -= np.linalg.pinv(A, rcond=RANK_TOLERANCE) @ psi
+    u[own] -= pseudoinverse(A) @ psi
     return u
 
 

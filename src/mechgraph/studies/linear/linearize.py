@@ -27,23 +27,25 @@ from casadi import SX
 from scipy.spatial.transform import Rotation
 
 from ...arguments import numbers, one_state, some_of
-from ...closures.numbers import RANK_TOLERANCE, rank
 from ...contract.accelerations import undetermined, undetermined_message
 from ...errors import ArgumentError
 from ...interrupts import remembered_interrupts
+from ...numerics.rank import rank
+from ...numerics.rounding import WRONG, Tried
+from ...numerics.tolerances import RANK, ROUNDING
 from ...results.linear_model import LinearModel
 from ...results.trajectory import Trajectory
 from ..assembly.assemble import GIVEN, assemble
 from ..assembly.conversion import convert, jointed
 from ..contact.points import approach, points_of
 from .singular import warn_if_singular
-from .variational import OperatingPoint, Variations, expansion, steadied, tilde
+from .variational import OperatingPoint, Variations, steadied, tilde
 
 if TYPE_CHECKING:
     from ...equations import Equations
 
 NOISE_STATES, LAST_DIGITS = 3, 1e-15
-TURN = 1e-10  # how well the rate of a steady turn is known, relative
+LARGEST = 100_000  # operations of the matrices that are tried out
 # A sliding speed is left to the constraints before a turning one, if they hold it at least this
 # well.
 WELL_HELD = 1e-3
@@ -88,16 +90,16 @@ def linearize(
     _refuse_unknown(equations, state, now)
     warn_if_singular(equations, state)
     names = [*own, *measured]
-    chosen = _named(names, now.rows, wanted) if wanted else _chosen(equations, now.rows)
+    even = now.rows * now.sizes
+    chosen = _named(names, even, wanted) if wanted else _chosen(equations, even)
 
     def later(state: OperatingPoint) -> Variations:
         return _variations(equations, seen, measured, state)
 
-    noise = _noise(equations, state, now, later, chosen)
-    now, turning, constant = steadied(equations, state, now, later, chosen)
-    if turning.any():  # which was found by search
-        noise = noise + TURN * np.abs(now.reduced(chosen)).max(initial=0.0)
-    Z, states = expansion(now.rows, chosen), tuple(names[k] for k in chosen)
+    noise = _noise(equations, state, now, later, chosen, seen, measured)
+    now, turning, constant, blurred = steadied(equations, state, now, later, chosen, noise)
+    noise = noise + blurred
+    Z, states = now.expansion(chosen), tuple(names[k] for k in chosen)
     if seen:
         C, D = now.watched @ Z, now.watched_input
         labels = tuple(label for name in seen for label in equations.names.resolve(name).labels)
@@ -187,9 +189,24 @@ def _noise(
     now: Variations,
     at: Callable[[OperatingPoint], Variations],
     chosen: list[int],
+    outputs: tuple[str, ...],
+    measured: tuple[str, ...],
 ) -> np.ndarray:
-    """How much of each entry of A is rounding: what changes of it with the last digits of the
-    state."""
+    """How much of each entry of A is rounding: of the terms that it is made of, found by trying;
+    what changes of it with the last digits of the state, where there are too many operations."""
+    key = ("linearize", outputs, measured)
+    tried = equations.numeric.kept(
+        ("tried", key), lambda: _tried(equations, _expressions_of(equations, outputs, measured))
+    )
+    if tried is not None:
+        arguments = one_state(equations.numeric.arguments(*state))
+        given = (np.ravel(each) for each in arguments)
+        plain, *others = (
+            _read(equations, state, values, len(measured)).reduced(chosen)
+            for values in tried.trials(*given)
+        )
+        sizes = np.abs(np.array(others) - plain).max(axis=0) / WRONG
+        return ROUNDING * sizes
     random, here = np.random.default_rng(0), now.reduced(chosen)
     found = np.zeros_like(here)
     for _ in range(NOISE_STATES):
@@ -239,16 +256,43 @@ def _variations(
     it to the others."""
     kernel = equations.numeric.kernel(
         ("linearize", outputs, measured),
-        lambda: _expressions(equations, outputs, measured),
+        lambda: _expressions_of(equations, outputs, measured),
         [2] * 8,
     )
-    T, drift, N, *rest = kernel(*one_state(equations.numeric.arguments(*state)))
-    flow, by_input, rows, watched, watched_input = rest
+    values = kernel(*one_state(equations.numeric.arguments(*state)))
+    return _read(equations, state, values, len(measured))
+
+
+def _expressions_of(
+    equations: Equations, outputs: tuple[str, ...], measured: tuple[str, ...]
+) -> list[SX]:
+    return equations.numeric.kept(
+        ("linearize", outputs, measured), lambda: _expressions(equations, outputs, measured)
+    )
+
+
+def _tried(equations: Equations, expressions: list[SX]) -> Tried | None:
+    """The matrices with wrong operations; None if there are too many of them."""
+    s = equations.terms.symbols
+    function = ca.Function("matrices", [s.q, s.u, s.t, s.w, s.p], expressions)
+    return Tried(function) if function.n_instructions() <= LARGEST else None
+
+
+def _read(
+    equations: Equations, state: State, values: Sequence[np.ndarray], measured: int
+) -> Variations:
+    T, drift, N, flow, by_input, rows, watched, watched_input = values
     inverse = np.linalg.pinv(T, rcond=1e-12)
-    top = np.hstack([inverse @ drift, inverse @ N, np.zeros((T.shape[1], len(measured)))])
+    top = np.hstack([inverse @ drift, inverse @ N, np.zeros((T.shape[1], measured))])
     none = np.zeros((T.shape[1], by_input.shape[1]))
+    sizes = _sizes(equations, measured)
     found = Variations(
-        np.vstack([top, flow]), np.vstack([none, by_input]), rows, watched, watched_input
+        np.vstack([top, flow]),
+        np.vstack([none, by_input]),
+        _evened(equations, rows, sizes),
+        watched,
+        watched_input,
+        sizes,
     )
     return _seen_by_parent(equations, state, found)
 
@@ -301,9 +345,28 @@ def _seen_by_parent(equations: Equations, state: OperatingPoint, v: Variations) 
         own = [[count + k for k in three]] if chart.replaced.isdisjoint(three) else []
         for block in (list(three), *own):
             T[np.ix_(block, block)], spin[np.ix_(block, block)] = R, cross
-    return Variations(
-        T @ v.flow @ T.T + spin, T @ v.by_input, v.rows @ T.T, v.watched @ T.T, v.watched_input
+    return v._replace(
+        flow=T @ v.flow @ T.T + spin,
+        by_input=T @ v.by_input,
+        rows=v.rows @ T.T,
+        watched=v.watched @ T.T,
     )
+
+
+def _sizes(equations: Equations, measured: int) -> np.ndarray:
+    """Of variations, of speeds, and of what is measured."""
+    terms = equations.terms
+    found = [terms.chart.spans(terms.chart.variations), terms.scales.speeds, np.ones(measured)]
+    return np.concatenate(found)
+
+
+def _evened(equations: Equations, rows: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Rows of φ, of ψ, and of what is measured, each over its usual length."""
+    terms = equations.terms
+    count, total = terms.phi.numel(), terms.psi.numel()
+    ties = np.linalg.norm(rows[count + total :] * sizes, axis=1)
+    usual = [terms.scales.rows[:count], terms.scales.rows[:total], ties]
+    return np.asarray(rows / np.concatenate(usual)[:, None])
 
 
 # --- the manifold ---------------------------------------------------------------------------------
@@ -322,9 +385,8 @@ def _chosen(equations: Equations, rows: np.ndarray) -> list[int]:
     for first, last in ((count, total), (0, count)):
         level = list(range(first, last))
         sliding = [k for k in level if k - first not in turning]
-        for columns, tolerance in ((sliding, WELL_HELD), (level, RANK_TOLERANCE)):
-            least = tolerance * np.abs(rows).max(initial=0.0)
-            found, left = _determined(left, columns, least)
+        for columns, tolerance in ((sliding, WELL_HELD), (level, RANK)):
+            found, left = _determined(left, columns, tolerance)
             dependent += found
     return [k for k in range(total) if k not in set(dependent)]
 
@@ -342,13 +404,13 @@ def _determined(rows: np.ndarray, columns: list[int], least: float) -> tuple[lis
 def _named(names: list[str], rows: np.ndarray, wanted: tuple[str, ...]) -> list[int]:
     """Indices of the wanted variations, which have to be independent and to determine the
     others."""
-    free = len(names) - (rank(rows) if rows.size else 0)
+    free = len(names) - rank(rows)
     if len(wanted) != free:
         raise ArgumentError(
             f"independent: there are {free} independent variations here, got {len(wanted)} names"
         )
     chosen = [names.index(name) for name in wanted]
-    if rows.size and rank(np.delete(rows, chosen, axis=1)) < rank(rows):
+    if rank(np.delete(rows, chosen, axis=1)) < rank(rows):
         raise ArgumentError(
             f"independent: {', '.join(wanted)} do not determine the others here; leave the choice "
             "open"

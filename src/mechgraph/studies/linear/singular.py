@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import casadi as ca
 import numpy as np
-import scipy.linalg
 from casadi import SX
 
-from ...closures.numbers import RANK_TOLERANCE, rank
+from ...numerics.rank import Independent, null_space, rank
 from ...numerics.search import search
 from ..projection import moved
 from .variational import OperatingPoint
@@ -53,16 +52,23 @@ def warn_if_singular(equations: Equations, state: OperatingPoint) -> None:
         return
     at = _slopes(equations, state)
     _, slopes, T = at(state.q)
-    free = scipy.linalg.null_space(slopes, rcond=RANK_TOLERANCE)
+    usual = equations.terms.scales.rows[: len(slopes)]
+    free = null_space(slopes, usual)
     if not free.size:
         return
     ends = list(_ends(equations, state.q, free.T, T, at))
     far = [end.slopes for end in ends if end.holds(free)]
-    branches = [there for there in far if rank(there, RISEN) > rank(slopes)]
+    branches = [there for there in far if _held(there, usual) > rank(slopes, usual)]
     if branches:
         _warn_of_branches(equations, free, branches[0])
     else:
         _warn_if_locked(equations, free, np.array([end.gone for end in ends]))
+
+
+def _held(slopes: np.ndarray, usual: np.ndarray) -> int:
+    """How many motions the rows hold for sure, a step beside a singular position."""
+    sigma = Independent(slopes, usual).sigma
+    return int((sigma > RISEN * sigma.max(initial=0.0)).sum())
 
 
 def _slopes(equations: Equations, state: OperatingPoint) -> Slopes:

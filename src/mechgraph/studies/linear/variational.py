@@ -21,16 +21,16 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import least_squares
 from scipy.spatial.transform import Rotation
 
-from ...closures.numbers import RANK_TOLERANCE
 from ...errors import ArgumentError
+from ...numerics.rank import pseudoinverse
+from ...numerics.tolerances import ROUNDING
 from ...results.linear_model import balanced
 
 if TYPE_CHECKING:
     from ...equations import Equations
 
 CHANGE = 1e-6  # relative change of the coefficients up to which they count as constant
-# seconds after which the coefficients are looked at again, if nothing tells of a shorter time
-LONGEST = 100.0
+TURN = 1e-10  # how well the rate of a steady turn is known, relative: the run's tolerance
 LOOKS = 4000  # evaluations on the way there
 # the part of it after which they are looked at, too: no period fits both
 BETWEEN = 0.38196601125
@@ -56,17 +56,38 @@ class Vector(NamedTuple):
 
 class Variations(NamedTuple):
     """(δs, δu)' = flow (δs, δu) + by_input δw, rows (δs, δu) = 0, δy = watched (δs, δu) +
-    watched_input δw."""
+    watched_input δw; the rows are usually of length one over variations in units of ``sizes``."""
 
     flow: np.ndarray
     by_input: np.ndarray
     rows: np.ndarray
     watched: np.ndarray
     watched_input: np.ndarray
+    sizes: np.ndarray
 
     def reduced(self, independent: list[int]) -> np.ndarray:
         """A: the flow of the independent variations."""
-        return (self.flow @ expansion(self.rows, independent))[independent]
+        return (self.flow @ self.expansion(independent))[independent]
+
+    def expansion(self, independent: list[int]) -> np.ndarray:
+        """Z with (δs, δu) = Z x: ones for the independent variations, the others by the
+        constraints."""
+        count = len(self.sizes)
+        others = [k for k in range(count) if k not in set(independent)]
+        Z = np.zeros((count, len(independent)))
+        Z[independent, range(len(independent))] = 1.0
+        if others:
+            inverse = pseudoinverse(self.rows[:, others], columns=self.sizes[others])
+            Z[others] = -inverse @ self.rows[:, independent]
+        return Z
+
+    def scaled(self, sizes: np.ndarray, rate: float) -> Variations:
+        """The same for variations in units of these sizes, and time in units of 1/rate."""
+        flow = self.flow * sizes / sizes[:, None] / rate
+        rows = self.rows * sizes
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        rows = rows / np.where(lengths > 0, lengths, 1.0)
+        return self._replace(flow=flow, rows=rows, sizes=self.sizes / sizes)
 
     def turned(self, vectors: list[Vector], Omega: np.ndarray, h: float = 0.0) -> Variations:
         """The same for axes that turn with Ω and were those of now a time h ago: T⁻¹ flow T − Ξ,
@@ -76,60 +97,64 @@ class Variations(NamedTuple):
         return self._replace(flow=back @ self.flow @ T - Xi, rows=self.rows @ T)
 
 
-def expansion(rows: np.ndarray, independent: list[int]) -> np.ndarray:
-    """Z with (δs, δu) = Z x: ones for the independent variations, the others by the constraints."""
-    count = rows.shape[1]
-    others = [k for k in range(count) if k not in set(independent)]
-    Z = np.zeros((count, len(independent)))
-    Z[independent, range(len(independent))] = 1.0
-    if others:
-        Z[others] = -np.linalg.pinv(rows[:, others], rcond=RANK_TOLERANCE) @ rows[:, independent]
-    return Z
-
-
 def steadied(
     equations: Equations,
     state: OperatingPoint,
     now: Variations,
     at: Callable[[OperatingPoint], Variations],
     independent: list[int],
-) -> tuple[Variations, np.ndarray, bool]:
+    noise: np.ndarray,
+) -> tuple[Variations, np.ndarray, bool, np.ndarray]:
     """The varied motion for fixed axes, or for axes that turn with Ω if only that makes it
-    constant; Ω; and whether it is."""
-    values = np.linalg.eigvals(now.reduced(independent))
-    h = _moment(equations, state, values)
-    moments, still = (BETWEEN * h, h), np.zeros(3)
-    seen = _later(equations, state, moments, np.abs(values).max(initial=1.0))
+    constant; Ω; whether it is; and how much of its flow may be due to an error of Ω. ``noise`` is
+    what may be rounding of the flow."""
+    none = np.zeros((len(independent), len(independent)))
+    flow, still = now.reduced(independent), np.zeros(3)
+    values = np.linalg.eigvals(np.where(np.abs(flow) > noise, flow, 0.0))
+    rate = _rate(equations, state, values)
+    if not rate:  # nothing moves, and nothing would if it were moved
+        return now, still, True, none
+    h = 1 / max(5 * rate, values.real.max(initial=0.0))
+    moments = (BETWEEN * h, h)
+    seen = _later(equations, state, moments, rate)
     if seen is None:
-        return now, still, False
-    later = [at(there) for there in seen]
+        return now, still, False, none
+    chart = equations.terms.chart
+    sizes = now.sizes.copy()
+    n = len(chart.variations)
+    sizes[n : n + len(equations.speeds)] *= rate
+    here, *later = (v.scaled(sizes, rate) for v in (now, *map(at, seen)))
+    angles = tuple(rate * t for t in moments)
 
-    def constant(vectors: list[Vector], Omega: np.ndarray) -> bool:
-        first = now.turned(vectors, Omega).reduced(independent)
-        turned = (v.turned(vectors, Omega, t) for v, t in zip(later, moments, strict=True))
+    def constant(vectors: list[Vector], turn: np.ndarray) -> bool:
+        first = here.turned(vectors, turn).reduced(independent)
+        turned = (v.turned(vectors, turn, t) for v, t in zip(later, angles, strict=True))
         return all(_same(first, each.reduced(independent)) for each in turned)
 
     if constant([], still):
-        return now, still, True
+        return now, still, True, none
     vectors = _vectors(equations, state)
-    Omega = _turn(now, later[-1], h, vectors, expansion(now.rows, independent))
-    return (
-        (now.turned(vectors, Omega), Omega, True)
-        if constant(vectors, Omega)
-        else (now, still, False)
-    )
+    turn = _turn(here, later[-1], angles[-1], vectors, here.expansion(independent))
+    if not constant(vectors, turn):
+        return now, still, False, none
+    Omega = rate * turn
+    found = now.turned(vectors, Omega)
+    plain, error = found.reduced(independent), TURN * np.linalg.norm(Omega) * np.eye(3)
+    others = (now.turned(vectors, Omega + each).reduced(independent) for each in error)
+    return found, Omega, True, sum((np.abs(other - plain) for other in others), none)
 
 
-def _moment(equations: Equations, state: OperatingPoint, values: np.ndarray) -> float:
-    """A time in which a motion turns a little, goes no further than a metre, and does not run away
-    where it is unstable, by its eigenvalues."""
-    turns = equations.terms.chart.turning
-    weight = np.full(len(state.u), 0.2)
-    weight[turns] = 1.0
+def _rate(equations: Equations, state: OperatingPoint, values: np.ndarray) -> float:
+    """How quickly a motion turns, or goes as far as the bodies are large, or is left where it is
+    disturbed, by its eigenvalues; zero where nothing moves."""
+    weight = 1 / equations.terms.chart.spans(equations.speeds)
     speed = (weight * np.abs(state.u)).max(initial=0.0)
-    change = (weight**2 * np.abs(equations.accelerations(*state))).max(initial=0.0)
-    rate = max(speed, np.sqrt(change), np.abs(values).max(initial=0.0) / 100)
-    return min(1 / max(5 * rate, values.real.max(initial=0.0), 1e-300), LONGEST)
+    change = (weight * np.abs(equations.accelerations(*state))).max(initial=0.0)
+    inertia = np.diagonal(equations.mass_matrix(state.q, state.t, state.parameters))
+    alone = np.abs(equations.forces(*state)) / np.where(inertia > 0, inertia, np.inf)
+    if change <= ROUNDING * (weight * alone).max(initial=0.0):
+        change = 0.0
+    return float(max(speed, np.sqrt(change), np.abs(values).max(initial=0.0) / 100))
 
 
 def _later(
@@ -151,8 +176,9 @@ def _later(
         )
 
     start = np.concatenate(state[:2])
-    known = 1e-12 * np.abs(state.q).max(initial=1.0) * np.ones(len(start))
-    known[n:] *= pace
+    chart = equations.terms.chart
+    far = np.maximum(chart.spans(equations.coordinates), np.abs(state.q))
+    known = 1e-12 * np.concatenate([far, pace * chart.spans(equations.speeds)])
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # what is known badly tells nothing
         try:

@@ -22,10 +22,10 @@ from casadi import SX
 from scipy.spatial.transform import Rotation
 
 from ...arguments import Numbers, flag, named, number
-from ...closures.numbers import RANK_TOLERANCE
 from ...contract.valueless import searching
 from ...errors import ArgumentError, AssemblyError, shown, unknown
 from ...interrupts import remembered_interrupts
+from ...numerics.rank import pseudoinverse
 from ...numerics.search import damped_step, search
 from ..assembly.conversion import convert, jointed, with_turns
 from ..projection import moved
@@ -404,7 +404,7 @@ def _closing(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The least step of what is free that closes φ = 0, beside what is fixed; and Z."""
     own = A * free[:, None, :]
-    inverse = np.linalg.pinv(own, rcond=RANK_TOLERANCE)
+    inverse = pseudoinverse(own)
     back = -_apply(inverse, phi + _apply(A, fixed))
     return back, np.eye(A.shape[-1]) - inverse @ own
 

@@ -12,13 +12,13 @@ from casadi import SX
 
 from ...arguments import Numbers, choice, flag
 from ...closures.expressions import solve_tree
-from ...closures.numbers import Independent
 from ...contract.accelerations import undetermined_message
 from ...errors import ArgumentError, UnsupportedError
 from ...model.motion import Place
 from ...motion.motion import checked_place
 from ...motion.rotors import rotor_coriolis, rotor_terms
 from ...motion.spatial import Columns, centre_of_mass, columns, momentum, rate, total_mass
+from ...numerics.rank import Independent
 
 if TYPE_CHECKING:
     from ...equations import Equations
@@ -290,14 +290,16 @@ class Robotics:
                 "the constraints are not linear in the speeds, so that what they leave depends on "
                 "them; multiply with admissible_speeds(q, u)"
             )
-        held = Independent(eqs.constraint_jacobian(q, u, t, parameters))
+        scales = terms.scales
+        A = eqs.constraint_jacobian(q, u, t, parameters)
+        held = Independent(A, scales.rows, scales.speeds)
         ranks = np.unique(held.kept.sum(axis=-1))
         if len(ranks) != 1:
             raise ArgumentError(
                 "the states of this batch have different numbers of freedoms (some are singular "
                 "positions); ask for them one by one"
             )
-        Vt = np.linalg.svd(held.rows)[2]
+        Vt = np.linalg.svd(held.rows / scales.speeds)[2]
         return np.swapaxes(Vt[..., ranks[0] :, :], -1, -2)
 
     def operational_inertia(

@@ -18,8 +18,8 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ...contract.accelerations import CONTRADICTION
 from ...contract.valueless import searching
+from ...numerics.tolerances import KNOWN
 from ...results.trajectory import Trajectory
 from ..projection import violations
 from .recorder import KEPT
@@ -117,7 +117,7 @@ def _contradicted(run: Trajectory) -> Iterator[Unmet]:
     kernel = eqs.numeric.kernel("acceleration rows", expressions, [1, 1], terms.symbols.udot)
     left, sizes = kernel(*eqs.numeric.arguments(*given), udot)
     largest = sizes.max(axis=1, keepdims=True)
-    allowed = np.broadcast_to(CONTRADICTION * largest + CANCELLED * largest.max(), left.shape)
+    allowed = np.broadcast_to(KNOWN * largest + CANCELLED * largest.max(), left.shape)
     yield from _worst(run, ACCELERATION, [eqs.constraints[k] for k in rows], np.abs(left), allowed)
 
 

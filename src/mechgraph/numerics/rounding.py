@@ -11,6 +11,8 @@ signs are, grow with the length of a chain of rotations until everything in it i
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import casadi as ca
 import numpy as np
 from casadi import SX
@@ -54,31 +56,60 @@ def sizes_of_terms(expressions: SX, arguments: SX, residue: float = 0.0) -> SX |
     function = ca.Function("f", [arguments], [expressions])
     if function.n_instructions() > LARGEST:
         return None
-    # equal operations are wrong on their own: what they leave when they cancel is rounding
-    program, random = read(function, merged=False), np.random.default_rng(0)
+    wrong, count = _wrong(function, residue)
+    plain, *trials = (wrong(arguments, each) for each in (1.0, *_factors(count)))
+    return ca.densify(ca.sqrt(sum((trial - plain) ** 2 for trial in trials) / TRIALS) / WRONG)
+
+
+class Tried:
+    """A function of numbers that can be evaluated with every operation a little wrong."""
+
+    def __init__(self, function: ca.Function) -> None:
+        self._wrong, self._count = _wrong(function, RESIDUE, exact=True)
+
+    def trials(self, *arguments: np.ndarray) -> Iterator[list[np.ndarray]]:
+        """All results, as they are, and then a few times with wrong operations: their differences
+        over ``WRONG`` are the sizes of the terms that they are made of."""
+        for factors in (np.ones(self._count), *_factors(self._count)):
+            yield [np.array(found) for found in self._wrong.call([*arguments, factors])]
+
+
+def _factors(count: int) -> np.ndarray:
+    random = np.random.default_rng(0)
+    return np.asarray(1 + WRONG * random.standard_normal((TRIALS, count)))
+
+
+def _wrong(function: ca.Function, residue: float, exact: bool = False) -> tuple[ca.Function, int]:
+    """A function of the same arguments and of a factor for each operation, and how many these are.
+    Equal operations are wrong on their own: what they leave when they cancel is rounding."""
+    program = read(function, merged=False)
     factors = SX.sym("factor", len(program.values))
-    wrong = rebuilt(function, program, _Wrong([arguments], factors, residue))
-    perturbed = ca.Function("f", [arguments, factors], wrong)
-    trials = 1 + WRONG * random.standard_normal((TRIALS, factors.numel()))
-    plain, *others = (perturbed(arguments, each) for each in (1.0, *trials))
-    return ca.densify(ca.sqrt(sum((other - plain) ** 2 for other in others) / TRIALS) / WRONG)
+    arguments = function.sx_in()
+    wrong = rebuilt(function, program, _Wrong(arguments, factors, residue, exact))
+    results = wrong if isinstance(wrong, list) else [wrong]
+    return ca.Function("f", [*arguments, factors], results), factors.numel()
 
 
 class _Wrong(Expressions):
     """Expressions in which the result of every operation, argument and constant is multiplied by a
-    factor of its own, but for whole numbers, which are what they are."""
+    factor of its own, but for whole numbers, which are what they are. Constants below the residue
+    are what is left of others, of size one; zeros, too, unless they are ``exact``."""
 
-    def __init__(self, arguments: list[SX], factors: SX, residue: float) -> None:
+    def __init__(
+        self, arguments: list[SX], factors: SX, residue: float, exact: bool = False
+    ) -> None:
         super().__init__(arguments)
         self.factors, self.residue = iter(ca.vertsplit(factors)), residue
+        self.exact = exact
 
     def input(self, argument: int, place: int) -> SX:
         return self.shared(super().input(argument, place))
 
     def constant(self, value: float) -> SX:
-        number = abs(value)
-        size = 1.0 if number < self.residue else 0.0 if number.is_integer() else number
-        return value + size * (next(self.factors) - 1)
+        number, factor = abs(value), next(self.factors)
+        if number < self.residue and (number or not self.exact):
+            return value + (factor - 1)
+        return SX(value) if number.is_integer() else value + number * (factor - 1)
 
     def shared(self, value: SX, name: str = "", uses: int = 1) -> SX:
         wrong = SX.binary(ca.OP_MUL, value, next(self.factors))
