@@ -279,7 +279,7 @@ def _tried(equations: Equations, expressions: list[SX]) -> Tried | None:
 
 
 def _read(
-    equations: Equations, state: State, values: Sequence[np.ndarray], measured: int
+    equations: Equations, state: OperatingPoint, values: Sequence[np.ndarray], measured: int
 ) -> Variations:
     T, drift, N, flow, by_input, rows, watched, watched_input = values
     inverse = np.linalg.pinv(T, rcond=1e-12)
