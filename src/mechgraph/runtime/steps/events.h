@@ -58,11 +58,12 @@ static double *attempted(Run *r, double moment) {
 
 /* --- where a surface changes its sign ---------------------------------------------------------------------------------- */
 
-/* The surface at the end of a step to that moment; positive beyond it. */
+/* The surface at the end of a step to that moment; positive beyond it. Where it has no value (0/0 in the zero itself), it is
+   on neither side. */
 static double by_attempt(Run *r, long s, double moment) {
     double value = attempted(r, moment)[s];
-    if (isnan(value) && !r->stopped) r->stopped = NOT_A_NUMBER, r->lost_at = moment;
-    return r->way * value;
+    if (isnan(value)) r->lost_at = moment;
+    return isnan(value) ? 0 : r->way * value;
 }
 
 /* The same by interpolation, which costs little. */
@@ -155,9 +156,10 @@ static void leave_zero(Run *r, long s, double zero, double begin, double end) {
 /* A change of sign about between two moments, near a guess; 0, if there is none before the limit. */
 static int locate(Run *r, long s, double first, double last, long way, double guess, double limit, Crossing *found) {
     double end = NAN, moment, start = r->t;
-    r->way = way;
+    r->way = way, r->lost_at = NAN;
     for (Strides near = strides(guess, last, limit); isnan(end) && next_of(&near, &moment);)
         if (by_attempt(r, s, moment) > r->noise[s]) end = moment;
+    if (isnan(end) && !isnan(r->lost_at) && !r->stopped) r->stopped = NOT_A_NUMBER;
     if (isnan(end) || r->stopped) return 0;
     double begin = begin_of(r, s, guess, first, end);
     *found = (Crossing){s, way, start, start};
