@@ -1427,7 +1427,7 @@ def test_an_input_that_goes_wrong_is_named_with_its_moment(equations):
 
 
 def test_a_tolerance_below_rounding_is_refused_with_what_is_possible(equations):
-    for method in ("cvodes", "rk8", "dop853"):
+    for method in (None, "rk8"):
         with pytest.raises(mg.ArgumentError, match="rtol must be below one and at least 1e-15"):
             equations.simulate(0.1, rtol=1e-16, method=method)
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 import operator
 import os
 import unicodedata
-import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Real
@@ -175,14 +174,6 @@ def listed(what: str, values: Any, error: type[Exception] = ArgumentError) -> li
     except Exception:
         pass
     raise error(f"{what}: expected a list of names, got {shown(values)}")
-
-
-def earlier_word(call: str, old: str, value: Any, new: str, default: Any) -> Any:
-    """The value of an argument that may still be given by an earlier word, with a warning."""
-    if value is None:
-        return default
-    warnings.warn(f"{call}: {old} is now called {new}", DeprecationWarning, stacklevel=3)
-    return value
 
 
 def one_state(arguments: State) -> State:

@@ -1,7 +1,7 @@
 """The same random system said in other units, orders and words: decisions are the same, and numbers
 to rounding.
 
-    python tests/fuzz/invariance.py --seed 0 --count 200
+    python tests/campaigns/invariance.py --seed 0 --count 200
 
 A ``Plan`` is a system in one set of units with its bodies where they are at the start, all axes
 parallel, so that it is assembled where every joint is at zero. A ``Telling`` says it in other units

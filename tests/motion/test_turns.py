@@ -130,7 +130,7 @@ def test_turns_against_a_driven_frame_are_counted():
     system.free("place", system.ground, body)
     system.revolute("spring", frame, body, axis="y", stiffness=1e-3, cut=True)
     omega = np.sqrt(0.01)
-    for method in ("cvodes", "rk8", "dop853"):
+    for method in (None, "rk8"):
         run = system.equations().simulate(
             4.0, {"place.wy": 0.0}, rtol=1e-10, step=4.0, method=method
         )

@@ -80,7 +80,7 @@ def starts(equations: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 @cache
 def reference(equations: Any) -> mg.Trajectory:
-    return equations().simulate(0.5, start(equations), step=0.1, rtol=1e-13, method="cvodes")
+    return equations().simulate(0.5, start(equations), step=0.1, rtol=1e-13)
 
 
 SYSTEMS = [arm, four_bar, top]
@@ -380,7 +380,7 @@ def test_rk45_is_the_method_of_order_five():
 
 
 @pytest.mark.parametrize("equations", SYSTEMS)
-def test_it_agrees_with_cvodes(equations):
+def test_it_agrees_with_a_run(equations):
     run = equations().simulate(0.5, start(equations), step=0.1, method="rk8", rtol=1e-11)
     assert gap(run.q, reference(equations).q) < 1e-9
     assert gap(run.u, reference(equations).u) < 1e-8
@@ -458,7 +458,7 @@ def test_events_are_located():
 def test_other_ways_to_keep_constraints(drift):
     options = {"step": 0.1, "rtol": 1e-10, "drift": drift}
     run = four_bar().simulate(1.0, start(four_bar), method="rk8", **options)
-    other = four_bar().simulate(1.0, start(four_bar), method="cvodes", **options)
+    other = four_bar().simulate(1.0, start(four_bar), **options)
     assert gap(run.q, other.q) < 1e-7
     assert 0 < run.violation.max() < 1e-8
 

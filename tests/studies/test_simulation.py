@@ -485,7 +485,7 @@ def escaping() -> mg.System:
     return s
 
 
-@pytest.mark.parametrize("method", ["cvodes", "rk8", "dop853"])
+@pytest.mark.parametrize("method", [None, "rk8"])
 def test_a_failed_run_keeps_its_motion_and_says_where(method):
     with pytest.raises(mg.SimulationError, match="the run stopped after t = ") as error:
         escaping().equations().simulate(5.0, {"x": 1.0, "x'": 1.0}, method=method)
@@ -541,7 +541,7 @@ def test_a_system_that_time_alone_moves_has_a_run_too():
     assert run.energy == pytest.approx(2.0 * G * np.sin(run.time) + np.cos(run.time) ** 2)
 
 
-@pytest.mark.parametrize("method", ["cvodes", "rk8", "dop853"])
+@pytest.mark.parametrize("method", [None, "rk8"])
 def test_constraints_that_contradict_each_other_on_the_way_stop_the_run(method):
     def slider(*values) -> mg.Equations:
         system = mg.System("slider")
@@ -602,7 +602,7 @@ def test_a_spring_of_no_length_is_named():
 
 
 @pytest.mark.parametrize("step", [5.0, 0.5, 0.01])
-@pytest.mark.parametrize("method", [None, "cvodes", "dop853", "radau"])
+@pytest.mark.parametrize("method", [None, "rk8", "radau"])
 def test_a_run_stops_at_the_first_zero_whatever_the_output(step, method):
     """A quarter of a period of the pendulum, by the elliptic integral."""
     from scipy.special import ellipk

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arguments import earlier_word, number, numbers, one_of, whole
+from ..arguments import number, numbers, one_of, whole
 from ..contract.valueless import refused_or_valueless, searching
 from ..errors import ArgumentError, UnsupportedError, shown
 from ..interrupts import remembered_interrupts
@@ -44,7 +44,6 @@ def rollout(
     parameters: Any = None,
     every: int = 1,
     threads: int = 1,
-    t0: float | None = None,
 ) -> Rollouts:
     """Many trajectories at once with a fixed step, in machine code if there is a compiler.
 
@@ -63,7 +62,7 @@ def rollout(
 
     With constraints, every step ends on them.
     """
-    t = number("t", earlier_word("rollout", "t0", t0, "t", t))
+    t = number("t", t)
     one_of("method", method, METHODS, UnsupportedError)
     if equations.terms.chart.description.switched:
         raise UnsupportedError(

@@ -4,7 +4,6 @@ events and progress."""
 from __future__ import annotations
 
 import time as clock
-import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard
@@ -14,7 +13,7 @@ import numpy as np
 from casadi import SX
 from tqdm import tqdm
 
-from ...arguments import choice, earlier_word, flag, named, number, one_of
+from ...arguments import choice, flag, named, number, one_of
 from ...contract.closed import Account
 from ...contract.valueless import searching
 from ...errors import ArgumentError, SimulationError, UnsupportedError
@@ -61,8 +60,6 @@ DRIFT = ("projection", "baumgarte", STABILIZED, "none")
 FINEST = 1e-15  # relative tolerance that floating-point numbers can still tell
 MOST_ROWS = 10_000_000  # of output that are stored
 LEAST_STEPS = 150  # where they could be too long; stages are nearer than 1/300 of a run then
-# methods that were, and what is used instead
-EARLIER = {"cvodes": None, "cvodes-bdf": "radau", "lsoda": None, "bdf": "radau"}
 NOT_FINITE = "the accelerations are not finite"
 PATIENCE = 0.1  # seconds after which an integrator looks up from its work
 
@@ -86,7 +83,6 @@ def simulate(
     baumgarte: float = 10.0,
     account: Account = True,
     progress: bool | None = None,
-    t0: float | None = None,
 ) -> Trajectory:
     """Motion over ``duration`` seconds from ``start``.
 
@@ -115,12 +111,10 @@ def simulate(
     account: integrate the work that drives supply and friction takes along, so that the energy
         balance can be seen; "elements": that of each force and constraint, too, for ``run.work``.
     progress: True shows a bar, False none; None if it takes long.
-    t0: an earlier name of t.
 
     A run that fails raises ``SimulationError``, which keeps the motion up to there; one that is
     interrupted returns it.
     """
-    t = earlier_word("simulate", "t0", t0, "t", t)
     account = account if _is_elements(account) else flag('account (or "elements")', account)
     progress = choice("progress", progress, (True, False, None))
     elapsed = _grid(duration, step, t)
@@ -257,11 +251,6 @@ def _tolerances(rtol: Any, atol: Any, most: float) -> tuple[float, float]:
 def _method(method: Any) -> str | None:
     if method is None:
         return None
-    if isinstance(method, str) and method in EARLIER:
-        instead = EARLIER[method]
-        said = f"method={instead!r}" if instead else "no method"
-        warnings.warn(f"method {method!r} is gone; give {said}", DeprecationWarning, stacklevel=4)
-        return instead
     one_of("method", method, METHODS, UnsupportedError)
     return str(method)
 
