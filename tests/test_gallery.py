@@ -35,12 +35,21 @@ CHECKED = [
 ]
 
 
-# a tree, a loop, quaternions, rolling, impacts: what differs in machine code
-IN_MACHINE_CODE = ("double_pendulum", "fourbar", "heavy_top", "rolling_disc", "bouncing_ball")
+# a tree, a loop, quaternions, rolling, impacts: what differs in machine code; and long runs, which
+# the interpreter has in the long tail
+PATIENT = ("clock", "involute_gears")
+IN_MACHINE_CODE = (
+    *("double_pendulum", "fourbar", "heavy_top", "rolling_disc", "bouncing_ball"),
+    *PATIENT,
+)
+INTERPRETED = [
+    pytest.param(name, marks=[pytest.mark.slow] * (name in (*LONG, *PATIENT)))
+    for name in gallery.names()
+]
 
 
 @pytest.mark.smoke("double_pendulum", "fourbar")
-@pytest.mark.parametrize("name", CHECKED)
+@pytest.mark.parametrize("name", INTERPRETED)
 def test_own_check(name):
     errors = gallery.load(name).check()
     assert errors
