@@ -17,12 +17,12 @@ test: .venv/test
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n 2 -m "not slow"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 
 # the long tail: every public robot, every figure, the large systems
 slow: .venv/test
 	@$(BIN)/python hatch_build.py
-	$(BIN)/pytest -n 2 -m slow
+	$(BIN)/pytest -n 2 --dist worksteal -m slow
 
 # each room does its work once, from the description to the result: under a minute
 SMOKE = $(shell grep -rl --include="test_*.py" "mark.smoke" tests)
@@ -30,7 +30,7 @@ smoke: .venv/test
 	@$(BIN)/python hatch_build.py
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/pytest -n 2 -m smoke $(SMOKE)
+	$(BIN)/pytest -n 2 --dist worksteal -m smoke $(SMOKE)
 
 # the same with the lowest versions that pyproject.toml allows, in an environment of its own
 lowest:

@@ -37,7 +37,7 @@ CHECKED = [
 
 # a tree, a loop, quaternions, rolling, impacts: what differs in machine code; and long runs, which
 # the interpreter has in the long tail
-PATIENT = ("clock", "involute_gears")
+PATIENT = ("clock", "involute_gears", "wheelset")
 IN_MACHINE_CODE = (
     *("double_pendulum", "fourbar", "heavy_top", "rolling_disc", "bouncing_ball"),
     *PATIENT,

@@ -91,11 +91,11 @@ def lost_rows(
     parameters: Any = None,
 ) -> list[str]:
     """Names of the rows of A that are losing their hold at q: they make up a combination ten times
-    weaker than before."""
+    weaker than before, beside what each of them usually holds."""
     states, scales = ((q_before, t[0]), (q, t[1])), equations.terms.scales
     before, now = (
         Independent(
-            equations.constraint_jacobian(q, None, t, parameters), scales.rows, scales.speeds
+            equations.constraint_jacobian(q, None, t, parameters), scales.rows, scales.speeds, 1.0
         )
         for q, t in states
     )
