@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_cases import BICYCLE, bicycle
 
 import mechgraph as mg
+from cases.test_cases import BICYCLE, bicycle
 from mechgraph.results.stability import stability_of
 
 GRAVITY = 9.81
