@@ -256,8 +256,9 @@ def _weakest(numeric: Evaluator, at: State) -> tuple[float, str]:
 
 
 def _inertias(numeric: Evaluator, at: State) -> Iterator[tuple[float, str]]:
+    units = diags(numeric.terms.scales.speeds)
     for M, _, A, _ in numeric.sparse_matrices(at):
-        inertia, direction = sparse.least_inertia(M, A)
+        inertia, direction = sparse.least_inertia(units @ M @ units, A @ units)
         yield inertia, _moving(numeric.terms.symbols.speeds, direction)
 
 

@@ -261,16 +261,21 @@ class Terms(Picklable):
     def scales(self) -> Scales:
         """How large the speeds and the rows of A usually are: lengths as far as bodies are large,
         angles one; without bodies, speeds by their inertia."""
+        chart, names, (arguments, states) = self.chart, self.symbols.speeds, self.usual_states
+        sizes = chart.spans(names)
+        if isinstance(chart, PlainChart) and (sizes == 1).all():
+            sizes = sizes_by_inertia(self.M, arguments, states)
+        return Scales(sizes, usual_lengths(self.A, arguments, states, sizes))
+
+    @cached_property
+    def usual_states(self) -> tuple[SX, np.ndarray]:
+        """(q, u, t, p), and a few random values of it, one in each row."""
         s, chart, random = self.symbols, self.chart, np.random.default_rng(0)
-        arguments = ca.vertcat(s.q, s.u, s.t, s.p)
         q, values = chart.scattered(random, STATES), np.array([s.defaults] * STATES)
         values[1::2] += values[1::2] == 0  # contacts that are open would have no rows
         moving = random.uniform(-1, 1, (STATES, len(s.speeds) + 1))
         states = np.hstack([q, moving, values.reshape(STATES, -1)])
-        sizes = chart.spans(s.speeds)
-        if isinstance(chart, PlainChart) and (chart.spans(s.speeds) == 1).all():
-            sizes = sizes_by_inertia(self.M, arguments, states)
-        return Scales(sizes, usual_lengths(self.A, arguments, states, sizes))
+        return ca.vertcat(s.q, s.u, s.t, s.p), states
 
     @property
     def has_friction(self) -> bool:

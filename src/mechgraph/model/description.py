@@ -98,13 +98,18 @@ class Description(Picklable):
     @cached_property
     def size(self) -> float:
         """How large the bodies usually are, from their mass centres to their joints, and how long
-        the rods without mass; one metre if nothing tells."""
+        the rods without mass; their radius of gyration where there are none of these; one metre if
+        nothing tells."""
         ends = (end for joint in self.joints.values() for end in (joint.parent, joint.child))
         arms = [ca.norm_2(end.at - end.body.com) for end in ends if end.body is not self.ground]
         rods = [each.length for each in self.constraints.values() if isinstance(each, Distance)]
-        found = self.default_value(ca.vertcat(SX(0, 1), *arms, *rods)).ravel()
-        known = found[np.isfinite(found) & (found > 0)]
-        return float(np.median(known)) if known.size else 1.0
+        turned = [ca.sqrt(ca.trace(b.inertia) / b.mass) for b in self.bodies.values()]
+        for lengths in ([*arms, *rods], turned):
+            found = self.default_value(ca.vertcat(SX(0, 1), *lengths)).ravel()
+            known = found[np.isfinite(found) & (found > 0)]
+            if known.size:
+                return float(np.median(known))
+        return 1.0
 
     def owns(self, body: Body) -> bool:
         """True if a body is one of this system."""
