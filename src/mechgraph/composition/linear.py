@@ -204,7 +204,7 @@ class Along:
         columns = (*node.extra, *(label for part in below for label in part.free))
         R = _diagonal([_constant(np.eye(len(node.extra)), self._count), *(p.S for p in below)])
         none = _constant(np.zeros((len(node.extra), 1)), self._count)
-        A, own = (self._expanded(value) for value in (node.A, node.f - node.M @ node.udot))
+        A, own = (self._expanded(value) for value in (node.A, node.f))
         f = _product(_transposed(R), own) + np.concatenate([none, *(p.f for p in below)], axis=1)
         scales = self._scales[list(node.where)]
         B = scales[:, None] * _product(A, R)
