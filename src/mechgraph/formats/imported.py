@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from ..errors import ArgumentError, ModelError, blamed, told
+from ..errors import ArgumentError, ModelError, blamed, error_text
 from ..model.bodies import Body
 from ..model.system import System
 from ..model.visuals import Visual
@@ -31,7 +31,7 @@ def xml_of(path: Path, what: str) -> str:
         try:
             ElementTree.fromstring(text.encode())
         except (ElementTree.ParseError, ValueError) as error:
-            raise ModelError(f"not {what}: {told(error)}") from None
+            raise ModelError(f"not {what}: {error_text(error)}") from None
     return text
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from .. import door
 from ..arguments import file_path, flag, named, number, one_of
-from ..errors import ModelError, blamed, shown, told
+from ..errors import ModelError, blamed, error_text, shown
 from ..model.bodies import Marker
 from ..model.contact.surfaces import Box, Cylinder, Plane, Sphere, Surface
 from ..model.system import System
@@ -65,7 +65,7 @@ def _parsed(path: Path) -> Any:
         stream = io.BytesIO(_named(text, path.stem))
         return urdf.URDF.load(stream, build_scene_graph=False, load_meshes=False).robot
     except Exception as error:  # whatever a file that others wrote makes of it
-        raise ModelError(f"{path.name}: not a URDF file: {told(error)}") from None
+        raise ModelError(f"{path.name}: not a URDF file: {error_text(error)}") from None
 
 
 def _named(text: str, name: str) -> bytes:
@@ -83,7 +83,7 @@ def _expanded(path: Path) -> str:
     try:
         return str(xacro.process_file(str(path)).toxml())
     except Exception as error:  # whatever a file that others wrote makes of it
-        raise ModelError(f"{path.name}: not a file of xacro's: {told(error)}") from None
+        raise ModelError(f"{path.name}: not a file of xacro's: {error_text(error)}") from None
 
 
 class _Robot(Imported):

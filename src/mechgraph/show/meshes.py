@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from .. import door
-from ..errors import MechgraphError, ModelError, told
+from ..errors import MechgraphError, ModelError, error_text
 from ..model.visuals import Mesh
 
 FINEST = 96  # cells of the grid along the longest side of a mesh, halved until triangles are few
@@ -68,7 +68,7 @@ def _read(file: Path, most: int) -> tuple[np.ndarray, np.ndarray]:
     except MechgraphError:
         raise
     except Exception as error:  # whatever a file that others wrote makes of it
-        raise ModelError(f"{file.name}: no mesh that can be drawn: {told(error)}") from None
+        raise ModelError(f"{file.name}: no mesh that can be drawn: {error_text(error)}") from None
     return coarsened(factor * points, faces, most)
 
 
