@@ -23,9 +23,8 @@ from ..arguments import is_name, listed, named, number
 from ..closures.complement import Choice
 from ..closures.friction import is_homogeneous
 from ..contract.checks import check_expressions
-from ..contract.plain import PlainChart
 from ..contract.terms import Terms, TermsParts
-from ..contract.written import WrittenRows, expression, later
+from ..contract.written import PlainChart, WrittenRows, expression, later
 from ..errors import ModelError, blamed, shown, unknown
 from ..formalisms.dynamics import Dynamics
 from ..graph.expressions import has_nan

@@ -21,7 +21,7 @@ import numpy as np
 from casadi import SX
 
 from ..arguments import name_of
-from ..closures.friction import dragged
+from ..closures.friction import drag_slopes
 from ..errors import ModelError, blamed
 from ..formalisms.dynamics import Coefficient, Dynamics
 from ..graph.expressions import has_nan
@@ -37,9 +37,8 @@ from ..numerics.scales import Scales, sizes_by_inertia, usual_lengths
 from ..pickling import Picklable
 from ..vectors import NO_NUMBER
 from .checks import check_complement, check_expressions, check_names
-from .own_closure import KnownComplement, OwnClosure
-from .plain import PlainChart
-from .written import WrittenRows, column_of, expression, later, matrix, rates
+from .closing import KnownComplement, OwnClosure
+from .written import PlainChart, WrittenRows, column_of, expression, later, matrix, rates
 
 Rows = ConstraintRows | WrittenRows
 STATES = 4  # random ones, at which scales are looked at
@@ -47,7 +46,7 @@ STATES = 4  # random ones, at which scales are looked at
 
 @dataclass(frozen=True, eq=False)
 class TermsParts:
-    """What terms consist of. ``recipe`` is a function and its arguments that make them again, where
+    """The parts of terms. ``recipe`` is a function and its arguments that make them again, where
     a pickle is opened."""
 
     chart: Chart
@@ -176,7 +175,7 @@ class Terms(Picklable):
 
     @property
     def description(self) -> Description:
-        """What these equations came from."""
+        """The description that these equations came from."""
         return self.chart.system
 
     @property
@@ -277,6 +276,15 @@ class Terms(Picklable):
         states = np.hstack([q, moving, values.reshape(STATES, -1)])
         return ca.vertcat(s.q, s.u, s.t, s.p), states
 
+    @cached_property
+    def usual_forces(self) -> np.ndarray:
+        """How large the entries of f usually are, without inputs."""
+        s = self.symbols
+        w = np.zeros((len(s.inputs), STATES))
+        arguments, states = self.usual_states
+        values = np.array(ca.Function("f", [arguments, s.w], [self.f])(states.T, w))
+        return np.asarray(np.median(np.where(np.isfinite(values), np.abs(values), 0.0), axis=1))
+
     @property
     def has_friction(self) -> bool:
         """True if constraint forces drag others along, so that G ≠ A."""
@@ -295,11 +303,11 @@ class Terms(Picklable):
         if not self.has_drag:
             return rows.directions
         forces = self.closure.forces(self)
-        return rows.directions + dragged(rows.drag, rows.multipliers, forces, self.f, self.b).T
+        return rows.directions + drag_slopes(rows.drag, rows.multipliers, forces, self.f, self.b).T
 
     @property
     def constraint_forces(self) -> SX:
-        """What the multipliers are along the speeds, as an expression of them: Gᵀλ in any motion
+        """The multipliers along the speeds, as an expression of them: Gᵀλ in any motion
         of which they are."""
         return self.rows.directions.T @ self.multipliers + self.rows.drag
 

@@ -25,7 +25,7 @@ import numpy as np
 from casadi import SX
 from scipy.linalg import qr
 
-from ..closures.expressions import PROXIMAL, Solver, check_size, multipliers_of
+from ..closures.expressions import Solver, check_size, multipliers_of
 from ..errors import UnsupportedError
 from ..model.constraints import Constraint
 from ..model.joints import Joint
@@ -33,6 +33,7 @@ from ..model.transitions import Ball, Transition, Translation
 from ..motion.constraint_rows import ConstraintRows
 from ..motion.points import PointChart, Rigid
 from ..motion.topology import Arc
+from ..numerics.tolerances import PROXIMAL
 from ..vectors import normals
 
 ROUTES = ("momenta", "forces", "closure")

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from ..arguments import flag
-from ..errors import ArgumentError, ModelError, blamed, told, warn
+from ..errors import ArgumentError, ModelError, blamed, error_text, warn
 from ..model.bodies import Body, Marker
 from ..model.system import System
 from ..model.visuals import Visual
@@ -46,7 +46,7 @@ def xml_of(path: Path, what: str) -> ElementTree.Element:
         try:
             return ElementTree.fromstring(text.encode())
         except (ElementTree.ParseError, ValueError) as error:
-            raise ModelError(f"not {what}: {told(error)}") from None
+            raise ModelError(f"not {what}: {error_text(error)}") from None
 
 
 class Imported:

@@ -13,9 +13,9 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from ..graph.rounding import is_rounding
 from ..model.constraints import LEVELS, Level
 from ..model.joints import Rows
-from ..numerics.rounding import is_rounding
 from .variables import Variables
 
 STATES = 3  # random configurations at which rows are looked at

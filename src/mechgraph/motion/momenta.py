@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ..closures.expressions import solve_tree
+from ..closures.expressions import Factor
 from ..errors import UnsupportedError
 from ..model.description import Description
 from ..numerics.tolerances import RANK
@@ -30,7 +30,8 @@ class MomentumChart(SpeedChart):
         _refuse_massless(base, self.M)
         self.p_0 = ca.substitute(momenta, s.u, SX.zeros(count))
         self.T_0 = ca.substitute(T, s.u, SX.zeros(count))
-        inverse, self._inverse_condition = solve_tree(self.M, SX.eye(count))
+        factor = Factor(self.M)
+        inverse, self._inverse_condition = factor.solve(SX.eye(count)), factor.condition
         names = {f"p_{name.removesuffix(_PRIME)}": k for k, name in enumerate(s.speeds)}
         V, v, W = SX.eye(count), SX(count, 1), SX.eye(count)
         if isinstance(base, SpeedChart):

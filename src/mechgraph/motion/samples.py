@@ -9,7 +9,7 @@ import numpy as np
 from casadi import SX
 
 from ..functions import on_rows
-from ..numerics.scales import even_factors, multiplied, usual_lengths
+from ..numerics.scales import even_factors, multiply_rows, usual_lengths
 from ..numerics.search import Move, Rows, finite, lengths, search
 from .chart import Chart
 from .levels import Levels
@@ -33,7 +33,7 @@ class Samples:
         self._parameters, self._names = np.array(s.defaults), levels.names
         factors = even_factors(self._usual_lengths(levels.A))
         each = factors[:count], factors[:total], factors[:count], factors[:total]
-        now[:4] = map(multiplied, each, now[:4])
+        now[:4] = map(multiply_rows, each, now[:4])
         self._rows = ca.Function("rows", [s.q, s.u, s.p], now)
         self._signs = ca.Function(
             "signs", [self._arguments], [SX(0, 1) if signs is None else signs]

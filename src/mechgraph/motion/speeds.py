@@ -22,9 +22,9 @@ import scipy.linalg
 from casadi import SX
 
 from ..errors import ModelError, unknown
+from ..graph.rounding import is_rounding
 from ..model.description import Description
 from ..model.speeds import Speed
-from ..numerics.rounding import is_rounding
 from .topology import topology
 from .tree import TreeChart, TreeFrame, relative, tree_chart
 from .turns import counting

@@ -114,7 +114,7 @@ class Contacts:
     def margins(self) -> SX:
         """What falls through zero at an event, as expressions in which the switches are parameters;
         so the same ones serve all modes, and all runs."""
-        return self.equations.numeric.kept("margins of contacts", self._margins)
+        return self.equations.numeric.keep("margins of contacts", self._margins)
 
     def _margins(self) -> SX:
         eqs = self.equations

@@ -96,7 +96,7 @@ class Resolution:
     def __init__(self, contacts: Contacts, problem: Problem) -> None:
         equations, first = contacts.equations, problem.size + 1
         places = {name: first + k for k, name in enumerate(equations.parameters)}
-        found = equations.numeric.kept(
+        found = equations.numeric.keep(
             "functions of contacts", lambda: expressions(equations, contacts.points)
         )
         self._routines = [problem.routine(name, value) for name, value in found.items()]
