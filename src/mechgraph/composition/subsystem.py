@@ -16,6 +16,7 @@ from ..arguments import Numbers, one_of
 from ..closures.complement import AT_A_STATE
 from ..errors import UnsupportedError
 from ..numerics.rank import Independent, pseudoinverse
+from ..numerics.tolerances import TINY
 from ..results.second_order import SecondOrderModel
 from .linear import linearized
 from .node import TreeNode
@@ -306,4 +307,4 @@ def _lost(A: np.ndarray, typical: int) -> np.ndarray:
     """Rows that take part in the combinations that vanish beyond the typical rank."""
     found = Independent(A)
     part = np.abs(found.U[:, found.rank : typical]).max(axis=1, initial=0.0)
-    return part > 0.1 * part.max(initial=1e-300)
+    return part > 0.1 * part.max(initial=TINY)
