@@ -33,7 +33,7 @@ from .joint_options import JointOptions, is_pin, option_elements
 from .joints import Free, Joint, JointKind, Planar, Prismatic
 from .planar import NORMALS, read_plane
 from .speeds import Speed
-from .subsystem import Unit, gravity_told, outer_numbers
+from .subsystem import Unit, outer_numbers, warn_of_gravity
 from .validation import problems, unreached
 from .visuals import Visual
 
@@ -329,7 +329,7 @@ class System(ElementMethods, Picklable):
         trial = self.__deepcopy__({})
         frame = trial.marker(f"{name}.ground", self.ground if on is None else on, at, orientation)
         unit = trial._units[name] = trial._placed(f"{name}.", system, frame, parameters, inputs)
-        gravity_told(trial.snapshot(), unit)
+        warn_of_gravity(trial.snapshot(), unit)
         self._adopt(trial)
         return unit
 
