@@ -245,7 +245,7 @@ class Reading(Values):
         """How a body is drawn: shapes, and meshes of files."""
         one_of("body", name, ["ground", *self.system.bodies], ModelError)
         if not isinstance(node.value, list):
-            raise ModelError(f"must be a list of shapes and meshes, got {shown(node.plain())}")
+            raise node.refusal("a list of shapes and meshes")
         self.system._visuals[name] = tuple(self._visual(name, item) for item in node.value)
         self.system._snapshot = None
 
@@ -254,7 +254,7 @@ class Reading(Values):
         if "mesh" not in given:
             found = self._typed(node)
             if not isinstance(found, Surface):
-                raise ModelError(f"must be a shape or a mesh, got {shown(node.plain())}")
+                raise node.refusal("a shape or a mesh")
             return found
         fields, plain = fields_of(Marker), node.plain()
         there = (key for key in ("at", "orientation") if key in given)
@@ -363,7 +363,7 @@ class Reading(Values):
         if not isinstance(value, SX):
             value = SX(value) if isinstance(value, (int, float)) else SX()
         if not value.is_constant() or not value.is_scalar():
-            raise ModelError(f"must be a number, got {shown(node.plain())}")
+            raise node.refusal("a number")
         return float(value)
 
     # --- elements ---------------------------------------------------------------------------------
