@@ -23,16 +23,17 @@ from typing import Any
 import casadi as ca
 import numpy as np
 from casadi import SX
-from scipy.linalg import qr
 
 from ..closures.expressions import PROXIMAL, Solver, check_size, multipliers_of
 from ..errors import UnsupportedError
 from ..model.constraints import Constraint
 from ..model.joints import Joint
+from ..model.planar import pivot_rows
 from ..model.transitions import Ball, Transition, Translation
 from ..motion.constraint_rows import ConstraintRows
 from ..motion.points import PointChart, Rigid
 from ..motion.topology import Arc
+from ..numerics.tolerances import TINY
 from ..vectors import normals
 
 ROUTES = ("momenta", "forces", "closure")
@@ -61,16 +62,14 @@ def _independent(chart: PointChart, A: SX, rows: list[int]) -> list[int]:
     s = chart.symbols
     at = list(chart.reference), np.zeros(s.u.numel()), 0.0, list(s.defaults)
     value = np.array(ca.Function("A", [s.q, s.u, s.t, s.p], [ca.densify(A[rows, :])])(*at))
-    triangle, order = qr(value.T, mode="r", pivoting=True)
-    sizes = np.abs(np.diagonal(triangle))
-    return sorted(rows[k] for k in order[: int((sizes > 1e-9 * sizes.max(initial=0)).sum())])
+    return [rows[k] for k in pivot_rows(value)]
 
 
 def _solver(M: SX, A: SX, P: SX, W: SX | None, tree: list[int]) -> Solver:
     n, rest = M.shape[0], [k for k in range(A.shape[0]) if k not in set(tree)]
     W = SX(P.shape[0], 0) if W is None else W
-    scale = n / (ca.trace(M) + 1e-300)  # momenta in the units of accelerations
-    sizes = 1 / (ca.sqrt(ca.sum2(A * A)) + 1e-100)
+    scale = n / (ca.trace(M) + TINY)  # momenta in the units of accelerations
+    sizes = 1 / ca.sqrt(ca.sum2(A * A) + TINY)
     A_t, A_r = (ca.diag(sizes[k, :]) @ A[k, :] for k in (tree, rest))
     K = ca.blockcat(
         [
@@ -251,7 +250,7 @@ def _through(chart: PointChart, arc: Arc) -> Iterator[tuple[SX, SX, SX]]:
     c = chart.points[arc.outboard][numbers[0]]
     for k in chart.axes:
         yield SX.eye(3)[:, k], none, c
-    if len(numbers) == 2 and chart.layout.plane is None:
+    if len(numbers) == 2 and chart.plane is None:
         edge = taken[numbers[1]] - taken[numbers[0]]
         R = chart.pose(arc.inboard)[0]
         moments: list[Any] = [R @ normal for normal in normals(edge / ca.norm_2(edge))]

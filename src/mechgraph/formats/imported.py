@@ -49,7 +49,8 @@ class Imported:
 
     def look(self, body: str, look: Visual) -> None:
         """How a body is drawn, with what there is of it already."""
-        self.system._visuals[body] = (*self.system._visuals.get(body, ()), look)
+        visuals = self.system._stores["visuals"]
+        visuals[body] = (*visuals.get(body, ()), look)
         self.system._snapshot = None
 
     def body(self, name: str, mass: float, com: Any, inertia: np.ndarray) -> Body:

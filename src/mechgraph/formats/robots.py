@@ -105,7 +105,7 @@ class _Tree:
 
     def axis(self, arc: Arc) -> np.ndarray:
         kind: Any = arc.joint.kind
-        return self.ends(arc)[2] * self.number(kind.e, f"axis of {arc.joint.name!r}").ravel()
+        return self.ends(arc)[2] * self.number(kind.axis, f"axis of {arc.joint.name!r}").ravel()
 
     def inertia(self, body: Body) -> tuple[float, np.ndarray, np.ndarray]:
         what = f"inertia of {body.name!r}"

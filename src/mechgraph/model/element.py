@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+import casadi as ca
 from casadi import SX
 
 from .bodies import Marker
+from .declarations import argument
 from .described import Described
 from .parameter_checks import Limit
 
@@ -37,13 +39,27 @@ class Effort:
 
 
 Action = Wrench | Effort
+
+
+def wrench_pair(
+    m: Motion, a: Marker, b: Marker, force: SX, torque: SX | float = 0, at: SX | None = None
+) -> list[Action]:
+    """A force and a torque on ``b`` at a point of the world (its origin, if not given), and the
+    opposite on ``a`` there."""
+    point = m.position(b) if at is None else at
+    moment = SX(torque) + SX.zeros(3)
+    own = moment if at is None else moment + ca.cross(at - m.position(b), force)
+    back = -moment - ca.cross(point - m.position(a), force)
+    return [Wrench(a, -force, back), Wrench(b, force, own)]
+
+
 Drawn = Literal["line", "spring", "nothing"]
 
 
 class Element(Described):
     """What hangs on the graph of bodies and joints. Nothing acts unless a subclass says so."""
 
-    name: str
+    name: str = argument("str", "text")
     word: ClassVar[str] = ""  # that says it, see ``kinds.py``
     limits: Sequence[Limit] = ()  # of its numbers
     passive: bool = False  # True if its non-conservative actions only take energy (dampers)

@@ -175,7 +175,7 @@ def _friction(joint: Joint, coordinate: str, value: Any) -> Force | Constraint:
         return JointFriction(name, coordinate, law)
     if not isinstance(joint.kind, Revolute):
         raise ModelError("radius= of friction is that of a pin: of a revolute joint")
-    return JointFriction(name, coordinate, law, joint.kind.e)
+    return JointFriction(name, coordinate, law, joint.kind.axis)
 
 
 def is_pin(friction: Any) -> bool:

@@ -13,13 +13,13 @@ import numpy as np
 from casadi import SX
 
 from ..errors import ModelError
+from ..numerics.tolerances import GIVEN
 from .transitions import Directed
 
 if TYPE_CHECKING:
     from .description import Description
 
 
-UNIT = 1e-9  # how far a length or a rotation may be off
 REMEMBERED = 100  # sets of values that were right: runs with contacts come back to the same ones
 
 
@@ -78,7 +78,7 @@ class Perpendicular(Limit):
     """``value``, the product of two unit vectors, must be zero."""
 
     def met(self, value: float) -> bool:
-        return abs(value) <= UNIT
+        return abs(value) <= GIVEN
 
     def problem(self, value: float) -> str:
         return f"{self.what} must be perpendicular{self.hint}"
@@ -89,7 +89,7 @@ class UnitLength(Limit):
     """``value``, the length of an axis, must be one."""
 
     def met(self, value: float) -> bool:
-        return abs(value - 1) <= UNIT
+        return abs(value - 1) <= GIVEN
 
     def problem(self, value: float) -> str:
         return f"{self.what} has length {value:.12g}, not 1{self.hint}"
@@ -162,13 +162,13 @@ def _joint_checks(system: Description) -> Iterator[Check]:
 
 def _axis_problems(numbers: np.ndarray) -> Iterator[str]:
     length = float(np.linalg.norm(numbers))
-    if abs(length - 1) > UNIT:
+    if abs(length - 1) > GIVEN:
         yield f"its axis has length {length:.12g}, not 1, with these values of the parameters"
 
 
 def _rotation_problems(numbers: np.ndarray) -> Iterator[str]:
     R = numbers.reshape(3, 3)
-    if np.abs(R.T @ R - np.eye(3)).max() > UNIT or np.linalg.det(R) < 0:
+    if np.abs(R.T @ R - np.eye(3)).max() > GIVEN or np.linalg.det(R) < 0:
         yield "its orientation is not a rotation with these values of the parameters"
 
 
@@ -191,17 +191,17 @@ def mass_problems(numbers: np.ndarray, allow_unphysical: bool = False) -> Iterat
 
 def _inertia_problems(inertia: np.ndarray) -> Iterator[str]:
     scale = np.abs(inertia).max()
-    if np.abs(inertia - inertia.T).max() > 1e-12 * scale:
+    if np.abs(inertia - inertia.T).max() > GIVEN * scale:
         yield "the inertia matrix is not symmetric"
         return
     a, b, c = np.linalg.eigvalsh(inertia)
-    if a < -1e-9 * scale:
+    if a < -GIVEN * scale:
         yield (
             f"the central inertia has the negative principal value {a:.6g}; check inertia_about "
             "and "
             "the signs"
         )
-    elif a + b < c * (1 - 1e-9):
+    elif a + b < c * (1 - GIVEN):
         yield (
             f"the principal inertias {a:.6g}, {b:.6g}, {c:.6g} break the triangle inequality (no "
             "body has them); check the data or say allow_unphysical=True"

@@ -133,18 +133,12 @@ def _name_problems(system: Description) -> Iterator[str]:
 
 def _reference_problems(system: Description, element: Element) -> Iterator[str]:
     for name in element.joints():
-        known = [
-            *system.joints,
-            *(c for joint in system.joints.values() for c in joint.coordinates),
-        ]
+        known = dict.fromkeys((*system.joints, *system.joint_names))
         if name not in known:
-            problem = unknown("joint or coordinate", name, dict.fromkeys(known))
+            problem = unknown("joint or coordinate", name, known)
             yield f"{element.called}: {problem}"
     for marker in element.places():
-        if (
-            marker.body is not system.ground
-            and system.bodies.get(marker.body.name) is not marker.body
-        ):
+        if not system.owns(marker.body):
             yield f"{element.called}: body {marker.body.name!r} belongs to another system"
 
 

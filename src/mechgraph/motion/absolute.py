@@ -3,13 +3,11 @@ every joint is closed."""
 
 from __future__ import annotations
 
-import casadi as ca
 import numpy as np
-from casadi import SX
 from scipy.spatial.transform import Rotation
 
 from ..model.bodies import Body, Marker
-from ..model.description import Description
+from ..model.description import Description, derived_once
 from ..model.joints import Free, Joint, Planar
 from ..model.planar import NORMALS, normal
 from .chart import Chart
@@ -19,17 +17,15 @@ from .turns import counting
 from .world import World
 
 
+@derived_once
 def absolute_chart(description: Description) -> Chart:
     """The place of the mass centre and the attitude of every body, seven coordinates each; six
     speeds, velocity in world axes and angular velocity in the body's.
 
     In a plane three coordinates and three speeds.
     """
-    if "absolute chart" not in description.derived:
-        kind = AbsoluteChart if description.plane is None else PlanarBodies
-        chart = tree_chart(description, free_bodies(description), kind)
-        description.derived["absolute chart"] = counting(chart)
-    return description.derived["absolute chart"]
+    kind = AbsoluteChart if description.plane is None else PlanarBodies
+    return counting(tree_chart(description, free_bodies(description), kind))
 
 
 def free_bodies(description: Description) -> Topology:
@@ -59,7 +55,8 @@ class AbsoluteChart(TreeChart):
     def from_world(
         self, world: World, t: np.ndarray, parameters: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        arm = (world.rotation @ self._centres(parameters)[..., None])[..., 0]
+        centres = [body.com for body in self.description.bodies.values()]
+        arm = (world.rotation @ self.places_at(centres, parameters)[..., None])[..., 0]
         velocity = world.velocity + np.cross(world.angular_velocity, arm)
         own = self._own(world.position + arm, world.rotation, velocity, world.angular_velocity)
         names = [own_name(self.description, body) for body in self.description.bodies.values()]
@@ -78,15 +75,6 @@ class AbsoluteChart(TreeChart):
         spin = (np.swapaxes(R, -1, -2) @ omega[..., None])[..., 0]
         q = np.concatenate([place, turned.reshape(*place.shape[:-1], 4)], axis=-1)
         return q, np.concatenate([velocity, spin], axis=-1)
-
-    def _centres(self, parameters: np.ndarray) -> np.ndarray:
-        """Mass centres of all bodies, in their frames, with the axes (…, body, 3)."""
-        coms = ca.horzcat(SX(3, 0), *(body.com for body in self.description.bodies.values()))
-        values = ca.Function("centres", [self.symbols.p], [ca.densify(ca.vec(coms))])
-        batch, count = parameters.shape[:-1], parameters.shape[-1]
-        sets = parameters.reshape(int(np.prod(batch)), count)
-        rows = [np.array(values(each)).ravel() for each in sets]
-        return np.array(rows).reshape(*batch, coms.shape[1], 3)
 
 
 class PlanarBodies(AbsoluteChart):

@@ -31,10 +31,12 @@ from ..model.constraints import Constraint
 from ..model.description import Description
 from ..model.joints import Joint
 from ..model.parameter_checks import Check
+from ..numerics.rank import weighed_inverse
 from ..numerics.search import search
+from ..numerics.tolerances import GIVEN
 from ..vectors import angular_velocity, symbol
 from .motion import ChartMotion
-from .variables import Variables, column_of
+from .variables import Variables, named_variables
 from .world import World
 
 Pair = tuple[SX, SX]  # (angular, linear)
@@ -43,7 +45,6 @@ Frame = Hashable  # what a chart calls the frames that bodies ride on
 QuaternionSpeeds = tuple[tuple[int, ...], tuple[int, ...]]  # indices of a unit quaternion, of its ω
 
 ATTEMPTS = 20
-FOUND = 1e-10  # error of a pose up to which the way back has found it
 
 
 class Chart(ABC):
@@ -333,7 +334,7 @@ class Chart(ABC):
             end = search(rows, move, starts)
             q[left] = end.x
             off = np.abs(end.r).max(axis=-1, initial=0.0)
-            left = left[off >= FOUND * (1 + np.abs(wanted[left]).max(axis=-1, initial=0.0))]
+            left = left[off >= GIVEN * (1 + np.abs(wanted[left]).max(axis=-1, initial=0.0))]
             if not left.size:
                 break
         if left.size:
@@ -342,8 +343,10 @@ class Chart(ABC):
                 "by their own names"
             )
         offset, J = on_rows(twists, q, times, constants)
-        u = np.linalg.pinv(J, rcond=1e-12) @ (moving[..., None] - offset)
-        return q.reshape(*batch, -1), u.reshape(*batch, len(self.symbols.speeds))
+        units = np.repeat([size, 1.0], [3 * bodies, 3 * bodies])[:, None]
+        rates = self.spans(self.symbols.speeds)
+        u = weighed_inverse(J * rates / units) @ ((moving[..., None] - offset) / units)
+        return q.reshape(*batch, -1), (u[..., 0] * rates).reshape(*batch, len(rates))
 
     @cached_property
     def _world_functions(self) -> tuple[ca.Function, ca.Function, ca.Function]:
@@ -365,6 +368,14 @@ class Chart(ABC):
         matrix = ca.densify(ca.jacobian(rates, s.u))
         twists = ca.Function("twists", [s.q, s.t, s.p], [ca.densify(rest), matrix])
         return poses, twists, ca.Function("tangent", [s.q], [ca.densify(self.tangent)])
+
+    def places_at(self, places: Sequence[SX], parameters: np.ndarray) -> np.ndarray:
+        """Places on bodies as numbers, for one set of parameters or a batch: axes (…, place, 3)."""
+        s, batch = self.symbols, parameters.shape[:-1]
+        values = ca.Function("places", [s.t, s.p], [ca.densify(ca.horzcat(SX(3, 0), *places).T)])
+        sets = parameters.reshape(int(np.prod(batch)), parameters.shape[-1])
+        (found,) = on_rows(values, np.zeros((len(sets), 1)), sets)
+        return found.reshape(*batch, len(places), 3)
 
     def __repr__(self) -> str:
         s, name = self.symbols, self.description.name
@@ -403,21 +414,35 @@ def _extended(s: Variables, names: list[str]) -> Variables:
     return replace(s, q=q, coordinates=(*s.coordinates, *names))
 
 
+def numbered(joints: Sequence[Joint], kind: str) -> tuple[list[str], dict[str, tuple[int, ...]]]:
+    """Names of the "coordinates" or "speeds" of joints, and where they are, by these names and by
+    those of the joints."""
+    names: list[str] = []
+    index: dict[str, tuple[int, ...]] = {}
+    for joint in joints:
+        own, first = getattr(joint, kind), len(names)
+        index |= {name: (first + k,) for k, name in enumerate(own)}
+        index[joint.name] = tuple(range(first, first + len(own)))
+        names += own
+    return names, index
+
+
+def carried_chains(description: Description, joints: Sequence[Joint]) -> list[Joint]:
+    """Chains that carry their own coordinates: joints that are general chains, and the wandering
+    points of constraints."""
+    constraints = description.constraints.values()
+    return [
+        *(joint for joint in joints if not joint.kind.closes),
+        *(chain for constraint in constraints for chain in constraint.chains()),
+    ]
+
+
 def chart_variables(
     description: Description, coordinates: Sequence[str], speeds: Sequence[str]
 ) -> Variables:
     """The variables of a chart: new coordinates and speeds, the description's inputs, parameters
     and time."""
-    return Variables(
-        q=column_of(coordinates),
-        u=column_of(speeds),
-        udot=column_of([f"{name}'" for name in speeds]),
-        w=ca.vertcat(SX(0, 1), *description.inputs.values()),
-        p=ca.vertcat(SX(0, 1), *description.parameters.values()),
-        t=description.time,
-        coordinates=tuple(coordinates),
-        speeds=tuple(speeds),
-        inputs=tuple(description.inputs),
-        parameters=tuple(description.parameters),
-        defaults=tuple(description.defaults.values()),
+    d = description
+    return named_variables(
+        coordinates, speeds, d.inputs, d.parameters, d.time, tuple(d.defaults.values())
     )

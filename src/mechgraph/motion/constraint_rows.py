@@ -4,7 +4,6 @@ their multipliers exert."""
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +15,7 @@ from ..closures.friction import is_homogeneous
 from ..errors import ModelError, UnsupportedError, blamed
 from ..graph.expressions import has_nan
 from ..model.constraints import LEVELS, Closing, Constraint, Level
+from ..model.description import derived_once
 from ..model.element import Action
 from ..model.joints import Joint, Rows
 from ..model.motion import Motion
@@ -29,12 +29,10 @@ from .motion import ChartMotion, at_rest
 ForceTorque = tuple[SX, SX]
 
 
+@derived_once
 def constraint_rows(chart: Chart) -> ConstraintRows:
     """All constraints on a chart; whatever the formalism, they are the same."""
-    if "rows" not in chart.derived:
-        chart.derived["rows"] = ConstraintRows(chart)
-    rows: ConstraintRows = chart.derived["rows"]
-    return rows
+    return ConstraintRows(chart)
 
 
 class ConstraintRows:
@@ -70,15 +68,11 @@ class ConstraintRows:
             )
             given = [(constraint, rows) for constraint, rows in stated if rows]
             self._check(level, given)
-            out[level] = [(constraint, self._named(constraint, rows)) for constraint, rows in given]
+            out[level] = [
+                (each, [(f"{each.name}: {label}" if label else each.name, x) for label, x in rows])
+                for each, rows in given
+            ]
         return out
-
-    @staticmethod
-    def _named(constraint: Constraint, rows: Rows) -> Rows:
-        return [
-            (f"{constraint.name}: {label}" if label else constraint.name, value)
-            for label, value in rows
-        ]
 
     def _check(self, level: Level, given: list[tuple[Constraint, Rows]]) -> None:
         """Refuse rows that use what has no meaning at their level; all at one look, and one by one
@@ -181,10 +175,8 @@ class ConstraintRows:
             m = ChartMotion(self.chart, vary=level, through=through)
             value = ca.vertcat(*(row for _, row in _stated(constraint, m, level)))
             for body, variation in m.variations.items():
-                wrench = (
-                    ca.substitute(ca.jacobian(value, variation), *at_rest(m)).T
-                    @ self.multipliers[indices]
-                )
+                slopes = ca.substitute(ca.jacobian(value, variation), *at_rest(m))
+                wrench = slopes.T @ self.multipliers[indices]
                 _include(out, body, *in_plane(self.chart.description, wrench[:3], wrench[3:]))
         return out
 
@@ -268,31 +260,20 @@ class ConstraintRows:
     def works(self, constraint: Constraint) -> bool:
         """False if its multipliers do no work: it holds rows that time does not move, homogeneous
         in the speeds."""
-        s, rows = (
-            self.chart.symbols,
-            {level: ca.vertcat(SX(0, 1), *values) for level, values in self._of(constraint)},
-        )
+        s, rows = self.chart.symbols, {level: SX(0, 1) for level in LEVELS}
+        for level, stated in self._rows.items():
+            own = (value for c, each in stated if c is constraint for _, value in each)
+            rows[level] = ca.vertcat(rows[level], *own)
         if ca.depends_on(rows["position"], s.t) or rows["acceleration"].numel():
             return True
         # zeros fold on the way
         at_rest = ca.substitute(rows["velocity"], s.u, SX.zeros(s.u.numel()))
         return bool(ca.depends_on(ca.jacobian(rows["velocity"], s.u), s.u)) or not at_rest.is_zero()
 
-    def _of(self, constraint: Constraint) -> Iterator[tuple[Level, list[SX]]]:
-        for level in LEVELS:
-            yield (
-                level,
-                [value for c, rows in self._rows[level] if c is constraint for _, value in rows],
-            )
-
     def power_of(self, constraint: Constraint) -> SX:
         """Power of its multipliers: of its wrenches on the bodies, and of its efforts along
         coordinates (couplings, servos)."""
-        m, u, rows = (
-            self.chart.motion,
-            self.chart.symbols.u,
-            self.rows_of(constraint.name),
-        )
+        m, u, rows = self.chart.motion, self.chart.symbols.u, self.rows_of(constraint.name)
         total, efforts = SX(0), self.levels.A[rows, :].T @ self.multipliers[rows]
         for body, (force, torque) in self._normal_wrenches(constraint).items():
             v, omega = m.velocity(body), m.angular_velocity(body)

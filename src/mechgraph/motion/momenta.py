@@ -12,7 +12,7 @@ from casadi import SX
 
 from ..closures.expressions import solve_tree
 from ..errors import UnsupportedError
-from ..model.description import Description
+from ..model.description import Description, derived_once
 from ..numerics.tolerances import RANK
 from .energy import kinetic
 from .speeds import SpeedChart, joint_chart, sampled
@@ -46,11 +46,10 @@ class MomentumChart(SpeedChart):
 _PRIME = "'"
 
 
+@derived_once
 def momentum_chart(description: Description) -> MomentumChart:
     """One chart for all who ask."""
-    if "momentum chart" not in description.derived:
-        description.derived["momentum chart"] = MomentumChart(joint_chart(description))
-    return description.derived["momentum chart"]
+    return MomentumChart(joint_chart(description))
 
 
 def _refuse_massless(chart: TreeChart, M: SX) -> None:

@@ -48,9 +48,8 @@ class ChartMotion(Motion):
         self._vary: Level | None = vary if through is None else None
         self._vary_across = vary
         self._stating: list[str] = []  # speeds of the user's own that are being looked up
-        self.variations: dict[
-            str, SX
-        ] = {}  # by body: displacement (3) and rotation (3) of its frame, in the world
+        # by body: displacement (3) and rotation (3) of its frame, in the world
+        self.variations: dict[str, SX] = {}
 
     # --- bodies and markers -----------------------------------------------------------------------
 
@@ -101,26 +100,21 @@ class ChartMotion(Motion):
         if name in self._chart.joint_coordinates and name not in self._chart.counted:
             return self._chart.symbols.q[list(self._chart.joint_coordinates[name])]
         joint, rows = self._cut_joint(name, name, "coordinates")
-        measured, names = (
-            joint.kind.measure(*self._measuring(joint).across(joint)),
-            joint.coordinates,
-        )
-        for row in (row for row in rows if names[row] in joint.angles):
-            measured[row] = self.turned(
-                names[row], measured[row], partial(self.speed, names[row]), near
-            )
-        return measured[rows]
+        x = joint.kind.measure(*self._measuring(joint).across(joint))
+        for row in rows:
+            own = joint.coordinates[row]
+            if own in joint.angles:
+                x[row] = self.turned(own, x[row], partial(self.speed, own), near)
+        return x[rows]
 
     def turned(self, name: str, angle: SX, rate: Callable[[], SX], near: Any = None) -> SX:
         """An angle that is measured up to whole turns only, in the turn that it is in, or near a
         value; see ``turns.py``."""
         if near is None and name in self._chart.counted:
             near = self._chart.symbols.q[self._chart.counted[name]]
-        return (
-            angle
-            if near is None
-            else angle + 2 * ca.pi * ca.floor((near - angle) / (2 * ca.pi) + 0.5)
-        )
+        if near is None:
+            return angle
+        return angle + 2 * ca.pi * ca.floor((near - angle) / (2 * ca.pi) + 0.5)
 
     def speed(self, name: str) -> SX:
         k, chosen = self._chart, self._chart.description.speeds
@@ -169,20 +163,12 @@ class ChartMotion(Motion):
     def _locate(self, place: Place) -> _Spot:
         system = self._chart.description
         if isinstance(place, str):
-            known: dict[str, Body | Marker] = {
-                "ground": system.ground,
-                **system.bodies,
-                **system.markers,
-            }
+            known = system.places
             if place not in known:
                 raise ModelError(unknown("body or marker", place, known))
-            marker = marker_on(known[place])
-        else:
-            marker = marker_on(place)
-        if (
-            marker.body is not system.ground
-            and system.bodies.get(marker.body.name) is not marker.body
-        ):
+            place = known[place]
+        marker = marker_on(place)
+        if not system.owns(marker.body):
             raise ModelError(f"body {marker.body.name!r} belongs to another system")
         return _Spot(marker.body, *self._chart.place(marker))
 
@@ -202,11 +188,9 @@ class ChartMotion(Motion):
 
     def _carried(self, spot: _Spot) -> SX:
         """What the variation of a body adds to the motion of a point that it carries."""
-        variation, origin = (
-            self._variation(spot.body),
-            _Spot(spot.body, *self._chart.place(marker_on(spot.body))),
-        )
-        (R, p), (R_o, p_o) = self._chart.pose(spot.frame), self._chart.pose(origin.frame)
+        variation, chart = self._variation(spot.body), self._chart
+        origin = _Spot(spot.body, *chart.place(marker_on(spot.body)))
+        (R, p), (R_o, p_o) = chart.pose(spot.frame), chart.pose(origin.frame)
         return variation[:3] + ca.cross(variation[3:], p + R @ spot.at - p_o - R_o @ origin.at)
 
     def _turned(self, vector: SX, frame: Place | None) -> SX:

@@ -25,9 +25,9 @@ from casadi import SX
 
 from ..errors import UnsupportedError
 from ..model.bodies import Body
+from ..numerics.tolerances import KNOWN
 
-LEAST = 0.1  # of a sine: points that are nearer to one line or plane are not chosen
-FLAT = 1e-6  # and those that users place are refused
+LEAST = 0.1  # of a sine: points nearer to one line or plane are not chosen; users may go to KNOWN
 
 
 @dataclass(frozen=True)
@@ -144,18 +144,18 @@ def spread(points: Sequence[np.ndarray]) -> float:
 def check_places(body: str, places: Sequence[np.ndarray]) -> None:
     """Refuse points that are no tetrahedron, by name."""
     for i, j in combinations(range(len(places)), 2):
-        if np.allclose(places[i], places[j], rtol=0, atol=FLAT * np.abs(places).max()):
+        if np.allclose(places[i], places[j], rtol=0, atol=KNOWN * np.abs(places).max()):
             raise UnsupportedError(
                 f"points: points {i + 1} and {j + 1} of body {body!r} coincide; place them apart"
             )
     for three in combinations(range(len(places)), 3):
-        if spread([places[k] for k in three]) < FLAT:
+        if spread([places[k] for k in three]) < KNOWN:
             numbers = ", ".join(str(k + 1) for k in three)
             raise UnsupportedError(
                 f"points: points {numbers} of body {body!r} are on one line; place them on a "
                 "tetrahedron"
             )
-    if len(places) > 3 and spread(places) < FLAT:
+    if len(places) > 3 and spread(places) < KNOWN:
         raise UnsupportedError(
             f"points: the four points of body {body!r} are in one plane; place one of them off it"
         )

@@ -21,23 +21,29 @@ from ..errors import ModelError, UnsupportedError, shown
 from ..model.bodies import Body, Marker
 from ..model.description import Description
 from ..model.planar import NORMALS
+from ..numerics.tolerances import GIVEN
 from ..vectors import column, normals, shifted, tidy
 from .absolute import own_name
 from .particles import LEAST, Primary, check_places, spread
-from .topology import Arc, topology
+from .shared_points import Layout
+from .topology import Arc
 
-SAME = 1e-9  # metres, relative: points that are one
 NUMBERS = (0, 1, 3, 2)  # the order in which points are chosen: 1, 2, 4, and 3 is eliminated
 
 
 @dataclass(frozen=True, eq=False)
-class BodyPoints:
+class PrimaryPoints:
     """The points of one body: those taken over from its inboard body, by index with their places
     there; names of the kept ones that are its own."""
 
     primary: Primary
     taken: dict[int, SX]
     names: dict[int, str]
+
+    @property
+    def places(self) -> Sequence[SX]:
+        """All of them in its frame."""
+        return self.primary.places
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +57,8 @@ class _Common:
     numbers: list[int]  # which of its own points they are, where the outboard body's are given
 
 
-class PointLayout:
-    """The points of all bodies along the tree; ``shared`` are the joints that they hold."""
+class PointLayout(Layout[PrimaryPoints]):
+    """The primary points of all bodies along the tree."""
 
     def __init__(
         self,
@@ -61,7 +67,7 @@ class PointLayout:
         places: Mapping[str, Any],
         eliminated: Mapping[str, int],
     ) -> None:
-        self.description, self.tree = description, topology(description)
+        super().__init__(description)
         self.plane = _plane(description) if form == "planar" else None  # the axis across it
         self.count = {"planar": 2, "reduced": 3, "unreduced": 4}[form]  # of points that are kept
         self.total = 3 if form == "planar" else 4
@@ -76,10 +82,6 @@ class PointLayout:
         self.shared = {found.arc.joint.name for found in self._common_of.values()}
         self.bodies = {arc.outboard: self._laid(arc.outboard) for arc in self.tree.arcs}
 
-    def value(self, place: SX) -> np.ndarray:
-        """A place as numbers, parameters at their defaults."""
-        return self.description.default_value(place).ravel()
-
     def normal(self, body: str) -> SX | None:
         """The axis across the plane in a body's frame, if there is a plane."""
         return None if self.plane is None else ca.densify(SX.eye(3)[:, self.plane])
@@ -88,11 +90,10 @@ class PointLayout:
 
     def _common(self, arc: Arc) -> _Common:
         """What a joint of the tree shares; nothing if time moves one of its frames."""
-        joint, ends = arc.joint, (arc.joint.parent, arc.joint.child)
-        near, far = reversed(ends) if arc.reversed else ends
-        points, nothing = joint.kind.common_points(), _Common(arc, [], [], [])
-        if not points or self._driven(near) or self._driven(far):
-            return nothing
+        near, far = self.ends(arc)
+        points = arc.joint.kind.common_points()
+        if not points or self.is_driven(near) or self.is_driven(far):
+            return _Common(arc, [], [], [])
         if arc.outboard in self._given:
             return self._given_common(arc, near, far, points)
         normal = self.normal(arc.outboard)
@@ -118,13 +119,9 @@ class PointLayout:
         inboard = [shifted(near.at, near.rotation, local[k]) for k in held]
         return _Common(arc, inboard, [given[k] for k in held], held)
 
-    def _driven(self, end: Marker) -> bool:
-        places = ca.vertcat(end.at, ca.vec(end.rotation))
-        return bool(ca.depends_on(places, self.description.time))
-
     # --- bodies -----------------------------------------------------------------------------------
 
-    def _laid(self, name: str) -> BodyPoints:
+    def _laid(self, name: str) -> PrimaryPoints:
         taken = self._common_of.get(name)
         places = self._given[name] if name in self._given else self._chosen(name, taken)
         check_places(name, [self.value(place) for place in places])
@@ -141,7 +138,7 @@ class PointLayout:
         body = self.description.bodies[name]
         primary = Primary(body, tuple(places), without, self.normal(name))
         names = {k: self._named(name, k, places[k]) for k in primary.kept if k not in inboard}
-        return BodyPoints(primary, inboard, names)
+        return PrimaryPoints(primary, inboard, names)
 
     @property
     def _order(self) -> Sequence[int]:
@@ -153,9 +150,14 @@ class PointLayout:
     def _named(self, name: str, k: int, place: SX) -> str:
         """After the joint that a point is on, or after the body."""
         for joint, number, at in self._outboard(name):
-            if _same(at, place):
+            if self._is_same(name, at, place):
                 return f"point {joint}" + (f".{number + 1}" if number else "")
         return f"point {own_name(self.description, self.description.bodies[name])}.{k + 1}"
+
+    def _is_same(self, name: str, a: SX, b: SX) -> bool:
+        """True if two places of a body are one, whatever the parameters are."""
+        gap = a - b
+        return gap.is_constant() and np.abs(self.value(gap)).max() < GIVEN * self._size(name)
 
     def _outboard(self, name: str) -> Iterator[tuple[str, int, SX]]:
         """Places of a body that bodies further outboard share: joint, number, place."""
@@ -212,18 +214,12 @@ def _ends(joint: Any, body: Body) -> list[Marker]:
     return [end for end in (joint.parent, joint.child) if end.body is body]
 
 
-def _same(a: SX, b: SX) -> bool:
-    """True if two places are one, whatever the parameters are."""
-    gap = a - b
-    return bool(gap.is_constant()) and bool(np.abs(np.array(ca.DM(gap))).max() < SAME)
-
-
 def _within(point: np.ndarray, hull: list[np.ndarray]) -> bool:
     """True if a point is on the line, plane, … through those of a hull."""
     step = point - hull[0]
     edges = np.array([other - hull[0] for other in hull[1:]]).reshape(-1, 3).T
     inside = edges @ np.linalg.lstsq(edges, step, rcond=None)[0] if edges.size else 0.0
-    return bool(np.linalg.norm(step - inside) < SAME * (1 + np.linalg.norm(step)))
+    return bool(np.linalg.norm(step - inside) <= GIVEN * np.abs([step, *hull]).max())
 
 
 # --- what the user places -------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from ..model.joints import Joint
 from .chart import Chart, Pair
 from .constraint_rows import ConstraintRows, ForceTorque
 from .energy import Energies, kinetic, potential
-from .loads import actions, on_frames, split
+from .loads import actions, needed_wrench, on_frames, split
 from .rotors import rotor_efforts
 
 Loads = dict[Any, Pair]  # by frame: (torque about its origin, force), in its own axes
@@ -151,12 +151,10 @@ class Reactions:
         for j in chart.outboard_frames(frame):
             R_j, p_j = chart.pose(j)
             if j in masses:
-                body, (epsilon, w), omega = masses[j], chart.acceleration(j), chart.twist(j)[0]
-                bend = ca.cross(epsilon, body.com) + ca.cross(omega, ca.cross(omega, body.com))
-                needed = body.mass * (R_j @ (w + bend) - g)
-                spin = body.inertia @ epsilon + ca.cross(omega, body.inertia @ omega)
+                needed, spin = needed_wrench(chart, j, masses[j])
+                needed -= masses[j].mass * g
                 force += needed
-                moment += R_j @ spin + ca.cross(p_j + R_j @ body.com - p, needed)
+                moment += spin + ca.cross(p_j + R_j @ masses[j].com - p, needed)
             if j in self._loads:
                 torque, push = (R_j @ part for part in self._loads[j])
                 force -= push

@@ -11,13 +11,13 @@ from casadi import SX
 from ..functions import on_rows
 from ..numerics.scales import even_factors, multiplied, usual_lengths
 from ..numerics.search import Move, Rows, finite, lengths, search
+from ..numerics.tolerances import GIVEN
 from .chart import Chart
 from .levels import Levels
 
 COUNT, SPREAD, TIME = 3, 0.7, 0.37
 ATTEMPTS, MORE = 6, 24  # states that are tried, and where they have to have signs and none has
-MET = 1e-9  # violation up to which a state meets its constraints
-NEAR = MET**0.5  # of a singular reference: rows that have no slope there grow with the square
+NEAR = GIVEN**0.5  # of a singular reference: rows that have no slope there grow with the square
 
 
 class Samples:
@@ -76,7 +76,7 @@ class Samples:
         moving = sizes[:, : psi.shape[1]]
         np.maximum(moving, np.abs(psi), out=moving)
         least = sizes[sizes.max(axis=1, initial=0.0).argmin()]
-        return [name for name, size in zip(self._names, least, strict=True) if size > MET]
+        return [name for name, size in zip(self._names, least, strict=True) if size > GIVEN]
 
     def of(self, expression: SX) -> list[np.ndarray]:
         """A matrix at each of the states."""
@@ -140,4 +140,4 @@ def _search(rows: Rows, move: Move, starts: np.ndarray) -> tuple[np.ndarray, np.
         return r / sizes, J / sizes[:, None]
 
     end = search(scaled, move, starts)
-    return end.x, np.abs(end.r * sizes).max(axis=-1, initial=0.0) < MET
+    return end.x, np.abs(end.r * sizes).max(axis=-1, initial=0.0) < GIVEN

@@ -24,19 +24,18 @@ from typing import Any
 import casadi as ca
 from casadi import SX
 
+from ..model.description import derived_once
 from ..vectors import traced
 from .chart import Chart, Frame, Pair
+from .loads import needed_wrench
 from .speeds import SpeedChart
 from .tree import TreeChart
 
 
+@derived_once
 def columns(chart: Chart) -> Columns:
     """The columns of a chart's speeds; one for all who ask."""
-    if "columns" not in chart.derived:
-        made = TreeColumns(chart) if isinstance(chart, TreeChart) else Columns(chart)
-        chart.derived["columns"] = made
-    found: Columns = chart.derived["columns"]
-    return found
+    return TreeColumns(chart) if isinstance(chart, TreeChart) else Columns(chart)
 
 
 class Columns:
@@ -69,10 +68,8 @@ class Columns:
         C = SX(count, count)
         for frame, body in self.chart.carried:
             J, Jdot = (part(frame, body.com) for part in (self.jacobian, self.jacobian_rate))
-            omega, inertia = (
-                _moving(self.chart, frame, body.com)[1],
-                _turned(self.chart, frame, body),
-            )
+            omega = _moving(self.chart, frame, body.com)[1]
+            inertia = _turned(self.chart, frame, body)
             E = ca.trace(inertia) / 2 * SX.eye(3) - inertia
             turning = inertia @ Jdot[3:, :] - ca.skew(omega) @ E @ J[3:, :]
             C += body.mass * (J[:3, :].T @ Jdot[:3, :]) + J[3:, :].T @ turning
@@ -82,8 +79,9 @@ class Columns:
     def bias(self) -> SX:
         """What the accelerations at u̇ = 0 need along the speeds, without gravity:
         Σ Jᵀ_v m a + Jᵀ_ω (I ε + ω × I ω)."""
-        wrenches = [_inertial(self.chart, frame, body) for frame, body in self.chart.carried]
-        return self._along(wrenches)
+        return self._along(
+            [needed_wrench(self.chart, frame, body, False) for frame, body in self.chart.carried]
+        )
 
     @cached_property
     def gravity(self) -> SX:
@@ -327,15 +325,6 @@ def _moving(chart: Chart, frame: Frame, at: SX) -> Pair:
 def _turned(chart: Chart, frame: Frame, body: Any) -> SX:
     """Inertia of a body about its mass centre, world axes."""
     return _in_world(chart.pose(frame)[0], body.inertia)
-
-
-def _inertial(chart: Chart, frame: Frame, body: Any) -> Pair:
-    """What a body's acceleration at u̇ = 0 needs: a force at its mass centre, and a moment."""
-    R, omega = chart.pose(frame)[0], chart.twist(frame)[0]
-    epsilon, w = chart.acceleration(frame, moving=False)
-    bend = ca.cross(epsilon, body.com) + ca.cross(omega, ca.cross(omega, body.com))
-    spin = body.inertia @ epsilon + ca.cross(omega, body.inertia @ omega)
-    return R @ (body.mass * (w + bend)), R @ spin
 
 
 # --- one column, one body -------------------------------------------------------------------------

@@ -22,8 +22,9 @@ import scipy.linalg
 from casadi import SX
 
 from ..errors import ModelError, unknown
-from ..model.description import Description
+from ..model.description import Description, derived_once
 from ..model.speeds import Speed
+from ..numerics.rank import dependent, rank, weighed_inverse
 from ..numerics.rounding import is_rounding
 from .topology import topology
 from .tree import TreeChart, TreeFrame, relative, tree_chart
@@ -31,7 +32,6 @@ from .turns import counting
 from .variables import Variables, column_of
 
 STATES = 3  # random configurations at which speeds are seen to determine the motion
-DETERMINED = 1e-9  # what is left of a row beside the others, relative
 BESIDE = (
     "a speed beside those of the system is an extra one of mg.compose(name, [system], speeds=…)"
 )
@@ -116,14 +116,12 @@ class SpeedChart(TreeChart):
         return [found for found in super().fixed_axes if self.replaced.isdisjoint(found[1])]
 
 
+@derived_once
 def joint_chart(description: Description) -> TreeChart:
     """Coordinates of the joints of the spanning tree, and the speeds that the user chose; one chart
     for all who ask."""
-    if "joint chart" not in description.derived:
-        chart = counting(tree_chart(description, topology(description)))
-        made = _with_own_speeds(chart) if description.speeds else chart
-        description.derived["joint chart"] = made
-    return description.derived["joint chart"]
+    chart = counting(tree_chart(description, topology(description)))
+    return _with_own_speeds(chart) if description.speeds else chart
 
 
 def _with_own_speeds(joints: TreeChart) -> SpeedChart:
@@ -212,8 +210,9 @@ def _chosen(chart: TreeChart, rows: SX) -> list[int]:
         *_, order = scipy.linalg.qr(left[np.ix_(rest, free)], mode="economic", pivoting=True)
         taken = sorted(free[k] for k in order[: len(rest)])
         places = {**named, **dict(zip(rest, taken, strict=False))}
-        if len(places) == len(speeds) and _regular(V[:, [places[i] for i in range(len(speeds))]]):
-            found.append([places[i] for i in range(len(speeds))])
+        if len(places) == len(speeds):
+            columns = [places[i] for i in range(len(speeds))]
+            found += [columns] if rank(V[:, columns]) == len(speeds) else []
     if not found:
         raise ModelError(_undetermined(chart, rows, named))
     return found[0]
@@ -241,33 +240,22 @@ def _without(V: np.ndarray, rows: list[int], columns: list[int]) -> np.ndarray:
     """V after the named speeds are eliminated: what the others are left to determine."""
     if not rows:
         return V
-    inverse = np.linalg.pinv(V[np.ix_(rows, columns)], rcond=DETERMINED)
+    inverse = weighed_inverse(V[np.ix_(rows, columns)])
     return np.asarray(V - V[:, columns] @ inverse @ V[rows])
-
-
-def _regular(block: np.ndarray) -> bool:
-    values = np.linalg.svd(_unit_rows(block), compute_uv=False)
-    return bool(values.min(initial=1.0) > DETERMINED)
-
-
-def _unit_rows(matrix: np.ndarray) -> np.ndarray:
-    sizes = np.linalg.norm(matrix, axis=1, keepdims=True)
-    return np.asarray(matrix / np.where(sizes > 0, sizes, 1.0))
 
 
 def _undetermined(chart: TreeChart, rows: SX, named: dict[int, int]) -> list[str]:
     """What to say of speeds that leave something of the motion open."""
     names = list(chart.description.speeds)
-    V = _unit_rows(max(sampled(chart, rows), key=np.linalg.matrix_rank))
-    for i, name in enumerate(names):
+    V = max(sampled(chart, rows), key=rank)
+    for i in np.flatnonzero(dependent(V)):
         if not V[i].any():
-            return [f"speed {name!r}: does not depend on the speed of any joint"]
-        if np.linalg.matrix_rank(V[: i + 1], tol=DETERMINED) <= i:
-            others = ", ".join(map(repr, names[:i])) or "constants"
-            return [
-                f"speed {name!r}: follows from {others}, so that these speeds do not determine the "
-                f"motion; leave it out, or choose another one ({BESIDE})"
-            ]
+            return [f"speed {names[i]!r}: does not depend on the speed of any joint"]
+        others = ", ".join(map(repr, names[:i])) or "constants"
+        return [
+            f"speed {names[i]!r}: follows from {others}, so that these speeds do not determine the "
+            f"motion; leave it out, or choose another one ({BESIDE})"
+        ]
     listed = ", ".join(f"{names[i]!r} for {chart.symbols.speeds[k]!r}" for i, k in named.items())
     return [
         f"speeds: {listed}: without the speeds that are replaced, these do not determine the "

@@ -28,7 +28,7 @@ from ..model.description import Description
 from ..model.joints import Joint
 from ..model.transitions import Transition
 from ..vectors import composed, rotated, shifted, traced
-from .chart import Chart, Pair, Pose, chart_variables
+from .chart import Chart, Pair, Pose, carried_chains, chart_variables, numbered
 from .topology import Arc, Topology
 
 
@@ -259,12 +259,7 @@ class _Walk:
         self.body_frame: dict[str, int] = {"ground": 0}
         self.body_pose: dict[str, tuple[SX, SX]] = {"ground": (SX.eye(3), SX.zeros(3))}
         self.chain_end: dict[str, int] = {}
-        carried = [joint for joint in topology.cut if not joint.kind.closes]
-        carried += [
-            chain
-            for constraint in description.constraints.values()
-            for chain in constraint.chains()
-        ]
+        carried = carried_chains(description, topology.cut)
         self._name_variables([*(arc.joint for arc in topology.arcs), *carried])
         for arc in topology.arcs:
             self._add_arc(arc)
@@ -272,13 +267,8 @@ class _Walk:
             self._add_chain(joint)
 
     def _name_variables(self, joints: list[Joint]) -> None:
-        self.q_index: dict[str, tuple[int, ...]] = {}
-        self.u_index: dict[str, tuple[int, ...]] = {}
-        coordinates: list[str] = []
-        speeds: list[str] = []
-        for joint in joints:
-            _number(self.q_index, joint, joint.coordinates, coordinates)
-            _number(self.u_index, joint, joint.speeds, speeds)
+        coordinates, self.q_index = numbered(joints, "coordinates")
+        speeds, self.u_index = numbered(joints, "speeds")
         self.symbols = chart_variables(self.description, coordinates, speeds)
         self.rates: list[tuple[tuple[int, ...], tuple[int, ...], SX]] = []
         self.reference = [0.0] * len(coordinates)
@@ -388,15 +378,6 @@ class _Walk:
         chart.reference = tuple(self.reference)
         chart.quaternion_speeds = tuple((q, u) for q, u, _ in self.rates if len(q) > len(u))
         return chart
-
-
-def _number(
-    index: dict[str, tuple[int, ...]], joint: Joint, names: list[str], taken: list[str]
-) -> None:
-    first = len(taken)
-    taken.extend(names)
-    index.update({name: (first + k,) for k, name in enumerate(names)})
-    index[joint.name] = tuple(range(first, first + len(names)))
 
 
 def _fixed_frame(parent: int, joint: Joint | None, R: SX, d: SX) -> TreeFrame:

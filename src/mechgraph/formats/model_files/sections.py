@@ -260,7 +260,7 @@ class Reading(Values):
             raise ModelError(unknown("body", name, ["ground", *self.system.bodies]))
         if not isinstance(node.value, list):
             raise ModelError(f"must be a list of shapes and meshes, got {shown(node.plain())}")
-        self.system._visuals[name] = tuple(self._look(name, item) for item in node.value)
+        self.system._stores["visuals"][name] = tuple(self._look(name, item) for item in node.value)
         self.system._snapshot = None
 
     def _look(self, body: str, node: Node) -> Visual:
@@ -320,11 +320,12 @@ class Reading(Values):
             with self._blamed(names, f"order: {section}"):
                 if section not in ORDERED:
                     raise ModelError(unknown("section", section, ORDERED))
-                store: dict[str, Any] = getattr(self.system, f"_{section}")
+                store = self.system._stores[section]
                 wanted = names.plain()
                 if not isinstance(wanted, list) or sorted(map(str, wanted)) != sorted(store):
                     raise ModelError(f"must list all of them: {', '.join(store)}")
-                for each in (store, *([self.system._defaults] if section == "parameters" else ())):
+                defaults = [self.system._stores["defaults"]] if section == "parameters" else []
+                for each in (store, *defaults):
                     entries = {name: each[name] for name in wanted}
                     each.clear()
                     each.update(entries)
