@@ -17,7 +17,7 @@ from .. import gallery
 from ..closures.closure import CLOSURES
 from ..formalisms import DEFAULT, FORMALISMS
 from ..formats.model_files.sections import SUFFIXES
-from ..results.trajectory import ENDINGS
+from ..results.files import ENDINGS
 
 FIGURES = (".png", ".svg", ".pdf", ".jpg", ".jpeg", ".webp", ".eps", ".ps", ".tif", ".tiff")
 PAGES = (".html", ".htm")

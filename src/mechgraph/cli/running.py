@@ -12,8 +12,7 @@ import click
 from .. import gallery
 from ..errors import MechgraphError
 from ..formats.comparison import table_of, times_of
-from ..results.files import load_run
-from ..results.trajectory import Trajectory
+from ..results.trajectory import Trajectory, load_run
 from ..runtime.stepper import METHODS
 from ..show.describe import describe as describe_system
 from ..studies.agreement import agreement

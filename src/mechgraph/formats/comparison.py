@@ -14,9 +14,8 @@ from scipy.interpolate import CubicSpline
 from .. import door
 from ..arguments import file_path, listed, named, number, one_of
 from ..errors import ArgumentError, shown
-from ..results.files import load_run
 from ..results.table import common
-from ..results.trajectory import Trajectory
+from ..results.trajectory import Trajectory, load_run
 from ..tables.constructors import spline
 from ..tables.table import Table
 from .tables import read

@@ -273,7 +273,7 @@ class NoReactions(Reactions):
     def powers(self) -> list[SX]:
         raise UnsupportedError(
             f"{self.chart.description.name!r}: the work of elements is known of a System only; "
-            "give account=True"
+            "give track_work=True"
         )
 
 
