@@ -57,8 +57,8 @@ def solver(chart: PointChart, rows: ConstraintRows, M: SX, route: str) -> Solver
 
 
 def _independent(chart: PointChart, A: SX, rows: list[int]) -> list[int]:
-    """Of rows that hold in the reference configuration those that do not follow from others; in a
-    plane some do."""
+    """Those of some rows that are independent in the reference configuration; in a plane some
+    follow from others."""
     s = chart.symbols
     at = list(chart.reference), np.zeros(s.u.numel()), 0.0, list(s.defaults)
     value = np.array(ca.Function("A", [s.q, s.u, s.t, s.p], [ca.densify(A[rows, :])])(*at))
@@ -154,7 +154,7 @@ def _outboard(chart: PointChart, arc: Arc) -> list[str]:
 
 
 def _own_points(chart: PointChart, body: str) -> Iterator[tuple[list[int], SX]]:
-    """Where the points that are a body's own are among u, and their positions."""
+    """Indices in u of the points that are a body's own, and their positions."""
     for k, name in chart.layout.bodies[body].names.items():
         yield list(chart.joint_speeds[name]), chart.points[body][k]
 
@@ -174,7 +174,7 @@ def _moves(chart: PointChart, arc: Arc) -> Iterator[Move]:
         elif plain and k == len(steps) - 1:
             R, p = child
         else:
-            walked = walked or _walked(chart, joint, *parent)
+            walked = walked or _walk(chart, joint, *parent)
             R, p = walked[k]
         if plain and isinstance(step, Ball):
             R = SX.eye(3)  # any three axes will do, and these cost nothing
@@ -187,7 +187,7 @@ def _slides(steps: Iterable[Transition]) -> bool:
     return all(isinstance(step, Translation) for step in steps)
 
 
-def _walked(chart: PointChart, joint: Joint, R: SX, p: SX) -> list[tuple[SX, SX]]:
+def _walk(chart: PointChart, joint: Joint, R: SX, p: SX) -> list[tuple[SX, SX]]:
     """Frames behind each transition of a joint, by its coordinates, which are measured if they are
     not among q."""
     amounts = iter(ca.vertsplit(chart.motion.coordinate(joint.name)) if joint.coordinates else ())
@@ -218,7 +218,7 @@ def body_motions(chart: PointChart) -> SX:
 
 
 def _body_moves(chart: PointChart) -> list[int]:
-    """Which of three translations and three turns a body may make."""
+    """Those of three translations and three turns that a body may make."""
     return [*chart.axes, *(3 + k for k in chart.turns)]
 
 

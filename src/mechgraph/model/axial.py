@@ -123,7 +123,7 @@ class AxialJoint(Constraint):
     def _relative_velocity(self, m: Motion) -> SX:
         return m.velocity(self.b) - velocity_at(m, self.a, m.position(self.b))
 
-    def _stated(self, law: AngleLaw, m: Motion) -> SX:
+    def _evaluate(self, law: AngleLaw, m: Motion) -> SX:
         """A law at the angle and its rate."""
         return scalar(law(m.time, self.angle(m), self.angle_rate(m)), f"{self.name!r}: law")
 
@@ -133,7 +133,7 @@ class AxialJoint(Constraint):
         return ((self.a, self.axis),)
 
     def force_axis(self, m: Motion) -> SX | None:
-        """That of F and M, on the first place."""
+        """The axis of F and M, on the first place."""
         return self._line(m)
 
     def places(self) -> Sequence[Marker]:
@@ -141,37 +141,37 @@ class AxialJoint(Constraint):
 
     def position(self, m: Motion) -> Rows:
         joined = Cylindrical(self.axis).closing(*m.relative(self.a, self.b))
-        return [*joined, *self._held(m, "position")]
+        return [*joined, *self._held_rows(m, "position")]
 
     def orientation_sign(self, m: Motion) -> Sequence[SX]:
         return (Cylindrical(self.axis).orientation_sign(*m.relative(self.a, self.b)),)
 
     def velocity(self, m: Motion) -> Rows:
-        return self._held(m, "velocity")
+        return self._held_rows(m, "velocity")
 
     def acceleration(self, m: Motion) -> Rows:
-        return self._held(m, "acceleration")
+        return self._held_rows(m, "acceleration")
 
-    def _held(self, m: Motion, level: Level) -> Rows:
+    def _held_rows(self, m: Motion, level: Level) -> Rows:
         completed = (("axial", self.axial(m)), ("rotary", self.rotary(m)))
         return [
             (label, by.row) for label, by in completed if isinstance(by, Held) and by.level == level
         ]
 
-    def _acting(self, m: Motion) -> list[Acts]:
-        """Of F and of M."""
+    def _efforts(self, m: Motion) -> list[Acts]:
+        """The efforts F and M."""
         return [
             by if isinstance(by, Acts) else Acts.nothing() for by in (self.axial(m), self.rotary(m))
         ]
 
     def potential(self, m: Motion) -> SX:
-        return sum((acts.potential for acts in self._acting(m)), SX(0))
+        return sum((acts.potential for acts in self._efforts(m)), SX(0))
 
     def conservative(self, m: Motion) -> list[Action]:
-        return self._pair(m, *(acts.elastic for acts in self._acting(m)))
+        return self._pair(m, *(acts.elastic for acts in self._efforts(m)))
 
     def nonconservative(self, m: Motion) -> list[Action]:
-        return self._pair(m, *(acts.other for acts in self._acting(m)))
+        return self._pair(m, *(acts.other for acts in self._efforts(m)))
 
     def _pair(self, m: Motion, F: SX, M: SX) -> list[Action]:
         """F n and M n at R_B on A, and the opposite on B."""
@@ -227,7 +227,7 @@ class FixedControlledJoint(FixedIdealJoint):
     axis: SX = direction("z", UnitLength)
 
     def rotary(self, m: Motion) -> Held | Acts:
-        return Acts(SX(0), SX(0), self._stated(self.law, m))
+        return Acts(SX(0), SX(0), self._evaluate(self.law, m))
 
 
 class FreeSlideJoint(FreeIdealJoint):
@@ -266,5 +266,5 @@ class FixedServoJoint(FixedIdealJoint):
         if self.given is not None:
             return Held(self.angle(m, near=self.given) - self.given)
         assert self.law is not None
-        wanted = self._stated(self.law, m)
+        wanted = self._evaluate(self.law, m)
         return Held(self.angle_acceleration(m) - wanted, "acceleration")

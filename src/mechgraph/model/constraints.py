@@ -71,7 +71,7 @@ class Constraint(Element):
         return [None] * len(self.chains())
 
     def orientation_sign(self, m: Motion) -> Sequence[SX]:
-        """What is positive the right way round, where the rows also hold another way."""
+        """Expressions, positive the right way round, where the rows also hold another way."""
         return ()
 
     def rows(self, m: Motion, level: Level) -> Rows:

@@ -55,7 +55,7 @@ class Argument:
         return inspect.Parameter(name, kind, default=self.default, annotation=hint)
 
     def read_value(self, given: Any, name: str) -> tuple[Any, list[Any]]:
-        """What the element stores, and its limits, with those that it brings along."""
+        """The value that the element stores, and its limits, with those that it brings along."""
         if given is None and self.default is None:
             return None, []
         value = self.read(given, name)
@@ -79,7 +79,7 @@ class _Sealing(ABCMeta):
 
     @property
     def __signature__(cls) -> inspect.Signature:
-        """That of its constructor, for ``help`` and for the record."""
+        """The signature of its constructor, for ``help`` and for the record."""
         return _signature(cls)
 
     @property
@@ -87,7 +87,7 @@ class _Sealing(ABCMeta):
         """The fields of arguments that are declared; None, if its constructor has them."""
         if cls.__init__ is not Described.__init__:  # type: ignore[misc]
             return None
-        return {name: argument.field for name, argument in _declared(cls).items()}
+        return {name: argument.field for name, argument in _declarations(cls).items()}
 
 
 @cache
@@ -99,7 +99,7 @@ def _signature(cls: type) -> inspect.Signature:
 
 
 @cache
-def _declared(cls: type) -> dict[str, Argument]:
+def _declarations(cls: type) -> dict[str, Argument]:
     """The arguments that a class and its bases declare; one that is declared again moves."""
     found: dict[str, Argument] = {}
     for base in reversed(cls.__mro__):
@@ -111,7 +111,7 @@ def _declared(cls: type) -> dict[str, Argument]:
 @cache
 def _declared_signature(cls: type) -> inspect.Signature:
     """Required arguments first, each in the order of their declaration."""
-    parameters = [argument.parameter(name) for name, argument in _declared(cls).items()]
+    parameters = [argument.parameter(name) for name, argument in _declarations(cls).items()]
     return inspect.Signature(sorted(parameters, key=lambda p: p.default is not p.empty))
 
 
@@ -127,7 +127,7 @@ class Described(Picklable, metaclass=_Sealing):
         bound, declared = _declared_signature(type(self)).bind(*arguments, **options), []
         bound.apply_defaults()
         for name, given in bound.arguments.items():
-            value, limits = _declared(type(self))[name].read_value(given, name)
+            value, limits = _declarations(type(self))[name].read_value(given, name)
             setattr(self, name, value)
             declared += limits
         self.limits = declared
@@ -137,7 +137,7 @@ class Described(Picklable, metaclass=_Sealing):
         """Derive and check further things, once the declared arguments are stored."""
 
     def with_places(self, place: Callable[[Any], Any]) -> Self:
-        """The same with each of its places looked up, where names were given."""
+        """A copy with each of its places looked up, where names were given."""
         fields = fields_of(type(self))
         found = {
             key: place(value)
@@ -178,7 +178,7 @@ class Described(Picklable, metaclass=_Sealing):
     def __repr__(self) -> str:
         parameters = _signature(type(self)).parameters
         listed = ", ".join(
-            f"{name}={_printed(value)}"
+            f"{name}={_print(value)}"
             for name, value in self._given.items()
             if value is not parameters[name].default  # what was said, and nothing else
         )
@@ -204,14 +204,14 @@ class Record(Mapping[Key, Value]):
         return repr(self._entries)
 
 
-def _printed(value: Any) -> str:
+def _print(value: Any) -> str:
     """A value as it was said; another element by its name."""
     if isinstance(value, Described) and hasattr(value, "name"):
         return repr(value.name)
     if isinstance(value, FunctionType):
         return f"<function {value.__name__}>"
     if isinstance(value, (list, tuple)):
-        inner = ", ".join(_printed(item) for item in value)
+        inner = ", ".join(_print(item) for item in value)
         return f"[{inner}]" if isinstance(value, list) else f"({inner})"
     return str(value) if isinstance(value, SX) else repr(value)
 
@@ -236,7 +236,7 @@ def _canonical(value: Any, outer: frozenset[int]) -> Hashable:
         if isinstance(value, kind):
             return read(value, within)
     if hasattr(value, "__dict__") and _compares_by_identity(type(value)):
-        return type(value).__qualname__, _of_mapping(_held(value), within)
+        return type(value).__qualname__, _of_mapping(_attributes(value), within)
     try:
         hash(value)
     except TypeError:
@@ -244,9 +244,9 @@ def _canonical(value: Any, outer: frozenset[int]) -> Hashable:
     return value
 
 
-def _held(value: Any) -> dict[str, Any]:
-    """What an object holds, but not the description that a system keeps of itself: a function may
-    close over the system that it is part of."""
+def _attributes(value: Any) -> dict[str, Any]:
+    """The attributes of an object, but not the description that a system keeps of itself: a
+    function may close over the system that it is part of."""
     return {name: item for name, item in vars(value).items() if name != "_snapshot"}
 
 

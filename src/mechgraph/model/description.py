@@ -113,8 +113,8 @@ class Description(Picklable):
 
     @cached_property
     def size(self) -> float:
-        """How large the bodies usually are, from their mass centres to their joints, and how long
-        the rods without mass; one metre if nothing tells."""
+        """Usual size of the bodies, from their mass centres to their joints, and of the rods
+        without mass; one metre if nothing tells."""
         ends = (end for joint in self.joints.values() for end in (joint.parent, joint.child))
         arms = [ca.norm_2(end.at - end.body.com) for end in ends if end.body is not self.ground]
         rods = [each.length for each in self.constraints.values() if isinstance(each, Distance)]
@@ -167,6 +167,6 @@ class Description(Picklable):
         return f"<Description of {self.name!r}: {', '.join(counts) or 'nothing yet'}>"
 
     def __getstate__(self) -> dict[str, Any]:
-        """What was said, without what was derived from it."""
+        """Everything that was said, without what was derived from it."""
         kept = {k: value for k, value in vars(self).items() if k not in ("_canonical", "size")}
         return {**kept, "derived": {}}

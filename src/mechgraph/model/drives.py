@@ -53,9 +53,9 @@ class Drive(Force):
         return (self.coordinate,)
 
     def nonconservative(self, m: Motion) -> list[Action]:
-        return [Effort(self.coordinate, self._limited(self._wanted(m), m.speed(self.coordinate)))]
+        return [Effort(self.coordinate, self._limit(self._command(m), m.speed(self.coordinate)))]
 
-    def _wanted(self, m: Motion) -> SX:
+    def _command(self, m: Motion) -> SX:
         wanted = evaluate(self.value, m, 1, "value")
         if self.position is None:
             return wanted
@@ -64,14 +64,14 @@ class Drive(Force):
         error = self.stiffness * (self.position - x)
         return wanted + error + self.damping * (rate - m.speed(self.coordinate))
 
-    def _limited(self, wanted: SX, speed: SX) -> SX:
+    def _limit(self, wanted: SX, speed: SX) -> SX:
         if self.effort is None:
             return wanted
-        up, down = self._part(speed), self._part(-speed)
+        up, down = self._share(speed), self._share(-speed)
         return ca.fmax(-self.effort * down, ca.fmin(wanted, self.effort * up))
 
-    def _part(self, speed: SX) -> SX:
-        """Of the effort, what is left at a speed along it."""
+    def _share(self, speed: SX) -> SX:
+        """The part of the effort that is left at a speed along it."""
         if self.speed is None:
             return SX(1)
         return ca.fmin(1, ca.fmax(0, 1 - speed / self.speed))

@@ -1,5 +1,4 @@
-"""What forces and constraints have in common: the places and joints that they refer to, and how
-they act."""
+"""Base of forces and constraints: the places and joints that they refer to, and how they act."""
 
 from __future__ import annotations
 
@@ -57,7 +56,8 @@ Drawn = Literal["line", "spring", "nothing"]
 
 
 class Element(Described):
-    """What hangs on the graph of bodies and joints. Nothing acts unless a subclass says so."""
+    """A force or a constraint on the graph of bodies and joints. Nothing acts unless a subclass
+    says so."""
 
     name: str = argument("str", "text")
     word: ClassVar[str] = ""  # that says it, see ``kinds.py``
@@ -76,7 +76,7 @@ class Element(Described):
 
     @classmethod
     def kind(cls) -> str:
-        """What such elements are called: the word that says them, or the name of their class."""
+        """The name of such elements: the word that says them, or the name of their class."""
         return cls.word or cls.__name__
 
     @property
@@ -86,7 +86,7 @@ class Element(Described):
 
     @property
     def called(self) -> str:
-        """What it is called in messages."""
+        """Its name in messages."""
         return f"{self.said_by} {self.name!r}"
 
     def joints(self) -> Sequence[str]:
@@ -147,7 +147,7 @@ class Element(Described):
         return SX(1)
 
     def reserve(self, m: Motion) -> SX:
-        """How much deeper it could be pressed in before that is half of the way through."""
+        """Depth by which it could be pressed in further before that is half of the way through."""
         return SX(0, 1)
 
     def parts(self) -> Sequence[Any]:
@@ -164,8 +164,8 @@ class Element(Described):
         return ()
 
     def acts_on(self, m: Motion) -> tuple[Marker, SX] | None:
-        """Where its force is seen: on the body of a marker, reduced to a point of the world. By
-        default its last place."""
+        """Place of its force: the body of a marker, and the point of the world that it is reduced
+        to. By default its last place."""
         places = self.places()
         return (places[-1], m.position(places[-1])) if places else None
 

@@ -40,7 +40,7 @@ Rows = list[tuple[str, SX]]
 
 
 class JointKind(Described):
-    """How a joint moves; see the questions at the top of this file."""
+    """A kind of joint; its questions are at the top of this file."""
 
     # False: no closing equations of its own, so a cut joint of this kind carries its coordinates
     closes = True
@@ -61,7 +61,7 @@ class JointKind(Described):
         return []
 
     def closing_of_shared(self, R: SX, r: SX) -> Rows:
-        """What is left of the closing equations where its common points are one."""
+        """Its closing equations beyond those that hold where its common points are one."""
         return []
 
     def closing_rows(self, R: SX, r: SX, shared: bool) -> Rows:
@@ -169,8 +169,8 @@ class ScrewJoint(Cylindrical):
         return [*super().closing(R, r), ("advance", self.pitch * ca.sin(off))]
 
     def _off_thread(self, R: SX, r: SX) -> SX:
-        """How far the advance is from the angle, which is known only up to whole turns: compare by
-        sine and cosine."""
+        """The advance as an angle, less the angle; known up to whole turns, so compared by sine
+        and cosine."""
         return self.measure(R, r) - angle_about(self.axis, R)
 
     def measure(self, R: SX, r: SX) -> SX:
@@ -399,8 +399,8 @@ class Joint(Described):
         child_orientation: Orientation = None,
     ) -> None:
         self.name, self.kind = name, kind
-        self.parent = _placed(f"{name}:parent", parent, at, orientation)
-        self.child = _placed(f"{name}:child", child, child_at, child_orientation)
+        self.parent = _joint_frame(f"{name}:parent", parent, at, orientation)
+        self.child = _joint_frame(f"{name}:child", child, child_at, child_orientation)
         self.cut = choice("cut", cut, (True, False, None), ModelError)
 
     @cached_property
@@ -411,33 +411,32 @@ class Joint(Described):
     def coordinates(self) -> list[str]:
         """Names of the coordinates: the joint's own name if there is only one, else
         ``joint.transition``."""
-        return self._full([name for step in self._moving for name in step.coordinates], "")
+        return self._full([name for step in self._moving_steps for name in step.coordinates], "")
 
     @property
     def speeds(self) -> list[str]:
         """Names of the speeds: those of the coordinates with a prime; ``.wx .wy .wz`` for
         quaternions."""
-        return self._full([name for step in self._moving for name in step.speeds], "'")
+        return self._full([name for step in self._moving_steps for name in step.speeds], "'")
 
     @property
     def angles(self) -> list[str]:
         """Names of the coordinates that can be measured up to whole turns only."""
-        steps = [step for step in self._moving for _ in step.coordinates]
-        return [
-            name
-            for name, step in zip(self.coordinates, steps, strict=True)
-            if isinstance(step, Rotation)
-        ]
+        return [name for name, step in self.steps.items() if isinstance(step, Rotation)]
 
     @property
     def lengths(self) -> list[str]:
         """Names of the coordinates that are lengths."""
-        steps = [step for step in self._moving for _ in step.coordinates]
-        named = zip(self.coordinates, steps, strict=True)
-        return [name for name, step in named if isinstance(step, Translation)]
+        return [name for name, step in self.steps.items() if isinstance(step, Translation)]
 
     @property
-    def _moving(self) -> list[Transition]:
+    def steps(self) -> dict[str, Transition]:
+        """The transition that each coordinate drives."""
+        steps = [step for step in self._moving_steps for _ in step.coordinates]
+        return dict(zip(self.coordinates, steps, strict=True))
+
+    @property
+    def _moving_steps(self) -> list[Transition]:
         return [step for step in self.transitions if step.moves]
 
     def _full(self, local: list[str], prime: str) -> list[str]:
@@ -451,7 +450,7 @@ JointOrName: TypeAlias = Annotated[Joint | str, Field("joint")]
 """A joint; in calls of a system and in files also its name."""
 
 
-def _placed(name: str, place: Body | Marker, at: Vector, turned: Any) -> Marker:
+def _joint_frame(name: str, place: Body | Marker, at: Vector, turned: Any) -> Marker:
     """A frame on a place; the place itself, if nothing is said of it."""
     untouched = turned is None and at is ORIGIN
     return marker_on(place) if untouched else Marker(name, place, at, turned)

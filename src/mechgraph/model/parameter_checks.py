@@ -37,7 +37,7 @@ class Limit:
             raise ModelError(self.problem(float(self.value)))
 
     def problems(self, numbers: np.ndarray) -> Iterator[str]:
-        """The same for the number that parameters make of it."""
+        """Problems of the number that parameters make of it."""
         if not self.met(float(numbers[0])):
             yield self.problem(float(numbers[0]))
 
@@ -46,12 +46,11 @@ class Limit:
         return value > 0 if self.positive else value >= 0
 
     def problem(self, value: float) -> str:
-        """What to say of a value that is not."""
+        """The message on a value that is not."""
         wanted = "be positive" if self.positive else "not be negative"
         return f"{self.what} must {wanted}, got {value:g}{self.hint}"
 
 
-@dataclass(frozen=True, eq=False)
 class Fraction(Limit):
     """``value`` must be from 0 to 1."""
 
@@ -62,7 +61,6 @@ class Fraction(Limit):
         return f"{self.what} must be from 0 to 1, got {value:g}{self.hint}"
 
 
-@dataclass(frozen=True, eq=False)
 class NotZero(Limit):
     """``value`` must not be zero."""
 
@@ -73,7 +71,6 @@ class NotZero(Limit):
         return f"{self.what} is zero{self.hint}"
 
 
-@dataclass(frozen=True, eq=False)
 class Perpendicular(Limit):
     """``value``, the product of two unit vectors, must be zero."""
 
@@ -84,7 +81,6 @@ class Perpendicular(Limit):
         return f"{self.what} must be perpendicular{self.hint}"
 
 
-@dataclass(frozen=True, eq=False)
 class UnitLength(Limit):
     """``value``, the length of an axis, must be one."""
 
@@ -97,8 +93,8 @@ class UnitLength(Limit):
 
 @dataclass(frozen=True, eq=False)
 class Check:
-    """What must hold of some numbers that parameters decide: ``judge`` says what is wrong with
-    them, or nothing."""
+    """A condition on numbers that parameters decide: ``judge`` says what is wrong with them, or
+    nothing."""
 
     culprit: str
     value: SX
@@ -127,7 +123,7 @@ class ParameterChecks:
         return ca.Function("checks", [ca.vertcat(*self.parameters)], values)
 
     def problems(self, parameters: np.ndarray) -> Iterator[str]:
-        """What is wrong with values of the parameters, one set of them or a batch."""
+        """Problems of values of the parameters, one set of them or a batch."""
         known = parameters.tobytes() if parameters.ndim == 1 else None
         if not self.checks or known in self._fine:
             return
@@ -181,7 +177,7 @@ def _body_checks(system: Description) -> Iterator[Check]:
 
 
 def mass_problems(numbers: np.ndarray, allow_unphysical: bool = False) -> Iterator[str]:
-    """What is wrong with a mass and nine numbers of a central inertia."""
+    """Problems of a mass and nine numbers of a central inertia."""
     mass, inertia = numbers[0], numbers[1:].reshape(3, 3)
     if mass < 0 or (mass == 0 and not allow_unphysical):
         yield f"mass must be positive, got {mass:g}; a massless one is made by frame()"

@@ -40,7 +40,7 @@ def normal(system: Description) -> SX:
 
 
 def planar_problems(system: Description) -> Iterator[str]:
-    """What moves, points or lies out of the plane, each with what to do instead."""
+    """Problems of all that moves, points or lies out of the plane, each with what to do instead."""
     if system.plane is None:
         return
     n, size = normal(system), system.size
@@ -70,8 +70,8 @@ def _fix(culprit: str, n: SX) -> str:
 
 
 def _leaves(joint: Joint, n: SX, size: float) -> SX:
-    """What must vanish: heights of its frames beside a size, the angle between their normals, and
-    what its transitions do out of the plane."""
+    """Expressions that must vanish: heights of its frames beside a size, the angle between their
+    normals, and what its transitions do out of the plane."""
     near, far = joint.parent, joint.child
     own = near.rotation.T @ n
     rows = [ca.dot(n, near.at) / size, ca.dot(n, far.at) / size, far.rotation.T @ n - own]
@@ -83,7 +83,7 @@ def _leaves(joint: Joint, n: SX, size: float) -> SX:
 
 
 def independent_rows(system: Description, joint: Joint, shared: bool) -> list[int]:
-    """Which closing rows of a joint say something in the plane, and not the same as others: the
+    """Closing rows of a joint that say something in the plane, and not the same as others: the
     pivots of their slopes along x, y and the angle, at a few poses."""
     n = normal(system)
     own, x = joint.parent.rotation.T @ n, SX.sym("x", 3)

@@ -34,7 +34,7 @@ from .joints import Free, Joint, JointKind, Planar, Prismatic
 from .planar import NORMALS, read_plane
 from .speeds import Speed
 from .subsystem import Unit, gravity_told, outer_numbers
-from .validation import problems, unreached
+from .validation import find_unreached, problems
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,8 +53,8 @@ STORES = (
 )  # fmt: skip
 
 
-class Said(Generic[Kept]):
-    """What has been said of one kind so far, by name."""
+class Contents(Generic[Kept]):
+    """Everything of one kind that has been said so far, by name."""
 
     def __init__(self, meaning: str) -> None:
         self.__doc__ = meaning
@@ -105,7 +105,7 @@ class System(ElementMethods, Picklable):
 
     @property
     def name(self) -> str:
-        """What results and reports call it."""
+        """Its name in results and reports."""
         return self._name
 
     @name.setter
@@ -321,20 +321,20 @@ class System(ElementMethods, Picklable):
         """
         trial = self.__deepcopy__({})
         frame = trial.marker(f"{name}.ground", self.ground if on is None else on, at, orientation)
-        unit = trial._placed(f"{name}.", system, frame, parameters, inputs)
+        unit = trial._place_inside(f"{name}.", system, frame, parameters, inputs)
         trial._stores["units"][name] = unit
         gravity_told(trial.snapshot(), unit)
         self._adopt(trial)
         return unit
 
     def _adopt(self, trial: System) -> None:
-        """What was said to a copy of this system, where nothing went wrong."""
+        """Take over all that was said to a copy of this system, where nothing went wrong."""
         self._names.update(trial._names)
         for kind, store in trial._stores.items():
             self._stores[kind].update(store)
         self._snapshot = None
 
-    def _placed(
+    def _place_inside(
         self, prefix: str, system: Any, ground: Marker, parameters: Any = None, inputs: Any = None
     ) -> Unit:
         inside = system.snapshot() if isinstance(system, System) else system
@@ -358,24 +358,24 @@ class System(ElementMethods, Picklable):
         return unit
 
     def _number_inside(self, name: str, value: SX | float | None) -> SX:
-        """What stands for a parameter or an input of a placed system."""
+        """The symbol or expression for a parameter or an input of a placed system."""
         if isinstance(value, SX):
             return value
         return self.input(name) if value is None else self.parameter(name, value)
 
     # --- what has been said so far ----------------------------------------------------------------
 
-    bodies = Said[Body]("All bodies and frames by name, without ground.")
-    markers = Said[Marker]("All markers by name.")
-    joints = Said[Joint]("All joints by name.")
-    forces = Said[Force]("All forces by name.")
-    constraints = Said[Constraint]("All constraints by name.")
-    parameters = Said[SX]("The symbols of all parameters by name.")
-    defaults = Said[float]("The values of all parameters by name.")
-    inputs = Said[SX]("The symbols of all inputs by name.")
-    outputs = Said[Callable[[Any], Any]]("All outputs by name.")
-    units = Said[Unit]("All systems that are placed inside of this one, by name.")
-    speeds = Said[Speed]("All speeds of the user's own by name.")
+    bodies = Contents[Body]("All bodies and frames by name, without ground.")
+    markers = Contents[Marker]("All markers by name.")
+    joints = Contents[Joint]("All joints by name.")
+    forces = Contents[Force]("All forces by name.")
+    constraints = Contents[Constraint]("All constraints by name.")
+    parameters = Contents[SX]("The symbols of all parameters by name.")
+    defaults = Contents[float]("The values of all parameters by name.")
+    inputs = Contents[SX]("The symbols of all inputs by name.")
+    outputs = Contents[Callable[[Any], Any]]("All outputs by name.")
+    units = Contents[Unit]("All systems that are placed inside of this one, by name.")
+    speeds = Contents[Speed]("All speeds of the user's own by name.")
 
     @property
     def elements(self) -> list[Element]:
@@ -383,7 +383,7 @@ class System(ElementMethods, Picklable):
         return [*self.forces.values(), *self.constraints.values()]
 
     def snapshot(self) -> Description:
-        """What has been said so far, frozen; the same object as long as nothing is added."""
+        """The description so far, frozen; the same object as long as nothing is added."""
         if self._snapshot is None:
             said: dict[str, Any] = {kind: Record(store) for kind, store in self._stores.items()}
             self._snapshot = Description(
@@ -436,7 +436,7 @@ class System(ElementMethods, Picklable):
         return self.snapshot().equations(formalism, closure, **options)
 
     def describe(self) -> str:
-        """What was understood: bodies, tree, loops, coordinates, mobility, redundant
+        """The system as it is understood: bodies, tree, loops, coordinates, mobility, redundant
         constraints."""
         return door.show.describe.describe(self)
 
@@ -539,20 +539,20 @@ def carried(inside: Description, riding: bool) -> Carried:
     if riding:
         mount = unlike("mount", taken)
         s.free(mount, s.ground, s.frame(mount))
-        s._placed("", inside, Marker("ground", s.bodies[mount]))
-        return Carried(freed(s.snapshot()), gravity, (), mount)
+        s._place_inside("", inside, Marker("ground", s.bodies[mount]))
+        return Carried(free_unreached(s.snapshot()), gravity, (), mount)
     place = tuple(unlike(f"place {k}", taken) for k in range(1, 13))
     numbers = [0.0, 0.0, 0.0, *np.eye(3).ravel()]
     symbols = [s.parameter(name, value) for name, value in zip(place, numbers, strict=True)]
     R = ca.reshape(ca.vertcat(*symbols[3:]), 3, 3)
-    s._placed("", inside, Marker("ground", s.ground, symbols[:3], R))
-    return Carried(freed(s.snapshot()), gravity, place, None)
+    s._place_inside("", inside, Marker("ground", s.ground, symbols[:3], R))
+    return Carried(free_unreached(s.snapshot()), gravity, place, None)
 
 
-def freed(description: Description) -> Description:
-    """The same with bodies free that only others hold, from outside."""
+def free_unreached(description: Description) -> Description:
+    """A copy with bodies free that only others hold, from outside."""
     d = description
-    while loose := unreached(d):
+    while loose := find_unreached(d):
         name = unlike(f"{loose[0]} free", {*d.places, *d.joints, *d.defaults, *d.inputs})
         free = Joint(name, d.ground, d.bodies[loose[0]], Free())
         d = replace(d, joints=Record({**d.joints, name: free}))

@@ -142,7 +142,7 @@ def _reference_problems(system: Description, element: Element) -> Iterator[str]:
             yield f"{element.called}: body {marker.body.name!r} belongs to another system"
 
 
-def unreached(system: Description) -> list[str]:
+def find_unreached(system: Description) -> list[str]:
     """Bodies to which no path of joints leads from ground."""
     graph = nx.Graph()
     graph.add_nodes_from(["ground", *system.bodies])
@@ -152,7 +152,7 @@ def unreached(system: Description) -> list[str]:
 
 
 def _connection_problems(system: Description) -> Iterator[str]:
-    loose = unreached(system)
+    loose = find_unreached(system)
     if loose:
         names = ", ".join(repr(name) for name in loose)
         yield (

@@ -13,7 +13,7 @@ from ..model.planar import NORMALS, normal
 from .chart import Chart
 from .topology import Arc, Topology
 from .tree import TreeChart, tree_chart
-from .turns import counting
+from .turns import count_turns
 from .world import World
 
 
@@ -25,7 +25,7 @@ def absolute_chart(description: Description) -> Chart:
     In a plane three coordinates and three speeds.
     """
     kind = AbsoluteChart if description.plane is None else PlanarBodies
-    return counting(tree_chart(description, free_bodies(description), kind))
+    return count_turns(tree_chart(description, free_bodies(description), kind))
 
 
 def free_bodies(description: Description) -> Topology:
@@ -45,7 +45,7 @@ def free_bodies(description: Description) -> Topology:
 
 
 def own_name(description: Description, body: Body) -> str:
-    """What the variables of a body are called after: its name, unless a joint has it, too."""
+    """Name that the variables of a body begin with: its own, unless a joint has it, too."""
     return f"body {body.name}" if body.name in description.joints else body.name
 
 
@@ -58,7 +58,9 @@ class AbsoluteChart(TreeChart):
         centres = [body.com for body in self.description.bodies.values()]
         arm = (world.rotation @ self.places_at(centres, parameters)[..., None])[..., 0]
         velocity = world.velocity + np.cross(world.angular_velocity, arm)
-        own = self._own(world.position + arm, world.rotation, velocity, world.angular_velocity)
+        own = self._body_coordinates(
+            world.position + arm, world.rotation, velocity, world.angular_velocity
+        )
         names = [own_name(self.description, body) for body in self.description.bodies.values()]
         sizes = self.symbols.q.numel(), self.symbols.u.numel()
         indices = self.joint_coordinates, self.joint_speeds
@@ -67,7 +69,7 @@ class AbsoluteChart(TreeChart):
             out[..., [index[name] for name in names]] = values
         return q, u
 
-    def _own(
+    def _body_coordinates(
         self, place: np.ndarray, R: np.ndarray, velocity: np.ndarray, omega: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Coordinates and speeds of bodies, along the last axis."""
@@ -80,7 +82,7 @@ class AbsoluteChart(TreeChart):
 class PlanarBodies(AbsoluteChart):
     """Free bodies in a plane: two coordinates of the mass centre, and the angle."""
 
-    def _own(
+    def _body_coordinates(
         self, place: np.ndarray, R: np.ndarray, velocity: np.ndarray, omega: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         k = "xyz".index(NORMALS[self.description.plane or ""])

@@ -147,8 +147,8 @@ class Chart(ABC):
 
     @cached_property
     def derived(self) -> dict[Any, Any]:
-        """What follows from the description in these coordinates, whatever the formalism: derived
-        once."""
+        """Results that follow from the description in these coordinates, whatever the formalism:
+        derived once."""
         return {}
 
     @cached_property
@@ -175,7 +175,7 @@ class Chart(ABC):
 
     @property
     def checks(self) -> Sequence[Check]:
-        """What values of the parameters must not do to the coordinates."""
+        """Conditions that the coordinates put on values of the parameters."""
         return ()
 
     @property
@@ -190,7 +190,7 @@ class Chart(ABC):
 
     @property
     def condition(self) -> SX:
-        """How badly speeds of joints are known from u, squared."""
+        """Square of the condition of the speeds of joints as functions of u."""
         return SX(0)
 
     @property
@@ -208,7 +208,7 @@ class Chart(ABC):
 
     @property
     def working_speeds(self) -> SX:
-        """What generalized forces along u do work on: u less what it has at rest."""
+        """Speeds along which generalized forces do work: u less what it has at rest."""
         return self.symbols.u
 
     def rate(self, expression: SX) -> SX:
@@ -217,7 +217,7 @@ class Chart(ABC):
         return ca.jtimes(expression, s.q, self.qdot) + ca.jtimes(expression, s.t, SX(1))
 
     def _total_rate(self, expression: SX, moving: bool) -> SX:
-        """The same with u̇."""
+        """Time derivative of a column along the motion, with u̇."""
         rate = self.rate(expression)
         if not moving:
             return rate
@@ -251,8 +251,8 @@ class Chart(ABC):
         )
 
     def spans(self, names: Sequence[str]) -> np.ndarray:
-        """How far coordinates, their variations, or speeds in a second, usually go: lengths as far
-        as bodies are large, all others (angles, quaternions) as far as one."""
+        """Usual ranges of coordinates, their variations, or speeds in a second: of lengths the size
+        of the bodies, of all others (angles, quaternions) one."""
         joints = (*self.description.joints.values(), *self.own_joints)
         lengths = {name for joint in joints for name in joint.lengths}
         long = (name.removesuffix("'") in lengths for name in names)
@@ -285,14 +285,14 @@ class Chart(ABC):
         return q
 
     def normalized_expression(self, q: SX) -> SX:
-        """The same of an expression."""
+        """Coordinates on the manifold, as an expression."""
         q = SX(q)
         for four in map(list, self.quaternions):
             q[four] = q[four] / ca.norm_2(q[four])
         return q
 
     def off_manifold(self, q: np.ndarray) -> np.ndarray:
-        """How far coordinates are off the manifold: norms of quaternions less one, a column
+        """Distance of coordinates from the manifold: norms of quaternions less one, a column
         each."""
         norms = [np.linalg.norm(q[..., list(four)], axis=-1) - 1 for four in self.quaternions]
         return np.stack(norms, axis=-1) if norms else np.zeros((*q.shape[:-1], 0))
@@ -385,9 +385,9 @@ class Chart(ABC):
 
     # --- whole turns ------------------------------------------------------------------------------
 
-    def counting(self, angles: Mapping[str, SX]) -> Self:
-        """The same chart with a coordinate more for each angle, whose rates are given: it counts
-        the angle's turns."""
+    def with_turns(self, angles: Mapping[str, SX]) -> Self:
+        """This chart with a coordinate more for each angle, whose rates are given: it counts the
+        angle's turns."""
         s, first = self.symbols, self.symbols.q.numel()
         counted = {name: first + k for k, name in enumerate(angles)}
         rates = ca.vertcat(*angles.values())
@@ -396,7 +396,7 @@ class Chart(ABC):
         for derived in ("motion", "qdot", "derived", "_world_functions"):
             vars(other).pop(derived, None)
         vars(other).update(
-            symbols=_extended(s, list(angles)),
+            symbols=_extend(s, list(angles)),
             N=ca.vertcat(self.N, ca.jacobian(rates, s.u)),
             n=ca.vertcat(SX(first, 1) if self.n is None else self.n, offsets),
             joint_coordinates={
@@ -409,12 +409,14 @@ class Chart(ABC):
         return other
 
 
-def _extended(s: Variables, names: list[str]) -> Variables:
+def _extend(s: Variables, names: list[str]) -> Variables:
     q = ca.vertcat(s.q, *map(symbol, names))
     return replace(s, q=q, coordinates=(*s.coordinates, *names))
 
 
-def numbered(joints: Sequence[Joint], kind: str) -> tuple[list[str], dict[str, tuple[int, ...]]]:
+def number_variables(
+    joints: Sequence[Joint], kind: str
+) -> tuple[list[str], dict[str, tuple[int, ...]]]:
     """Names of the "coordinates" or "speeds" of joints, and where they are, by these names and by
     those of the joints."""
     names: list[str] = []

@@ -64,7 +64,7 @@ class ConstraintRows:
         m, out = self.chart.motion, {}
         for level in LEVELS:
             stated = (
-                (constraint, _stated(constraint, m, level)) for constraint in self.constraints
+                (constraint, _read_rows(constraint, m, level)) for constraint in self.constraints
             )
             given = [(constraint, rows) for constraint, rows in stated if rows]
             self._check(level, given)
@@ -119,7 +119,7 @@ class ConstraintRows:
 
     @cached_property
     def indices(self) -> dict[str, dict[Level, list[int]]]:
-        """Where the rows of each constraint are among the rows of A, by level."""
+        """Indices of the rows of each constraint among the rows of A, by level."""
         out: dict[str, dict[Level, list[int]]] = {
             constraint.name: {} for constraint in self.constraints
         }
@@ -162,7 +162,7 @@ class ConstraintRows:
             if action.marker.body is not self.chart.description.ground:
                 m, body = self.chart.motion, action.marker.body.name
                 arm = m.position(action.marker) - m.position(body)
-                _include(out, body, action.force, action.torque + ca.cross(arm, action.force))
+                _add_wrench(out, body, action.force, action.torque + ca.cross(arm, action.force))
         return out
 
     def _normal_wrenches(
@@ -173,11 +173,11 @@ class ConstraintRows:
         out: dict[str, ForceTorque] = {}
         for level, indices in self.indices[constraint.name].items():
             m = ChartMotion(self.chart, vary=level, through=through)
-            value = ca.vertcat(*(row for _, row in _stated(constraint, m, level)))
+            value = ca.vertcat(*(row for _, row in _read_rows(constraint, m, level)))
             for body, variation in m.variations.items():
                 slopes = ca.substitute(ca.jacobian(value, variation), *at_rest(m))
                 wrench = slopes.T @ self.multipliers[indices]
-                _include(out, body, *in_plane(self.chart.description, wrench[:3], wrench[3:]))
+                _add_wrench(out, body, *in_plane(self.chart.description, wrench[:3], wrench[3:]))
         return out
 
     # --- what is dragged along with them: friction ------------------------------------------------
@@ -186,10 +186,10 @@ class ConstraintRows:
         """Actions of one constraint in proportion to its multipliers."""
         if constraint.name not in self._friction:
             with blamed(constraint.called):
-                self._friction[constraint.name] = self._dragged(constraint)
+                self._friction[constraint.name] = self._read_friction(constraint)
         return self._friction[constraint.name]
 
-    def _dragged(self, constraint: Constraint) -> list[Action]:
+    def _read_friction(self, constraint: Constraint) -> list[Action]:
         m, lam = self.chart.motion, self.multipliers
         rows = [*self.rows_of(constraint.name), *self.rows_loading(constraint)]
         acting = read_actions("friction_actions", constraint.friction_actions(m, lam[rows]))
@@ -221,7 +221,7 @@ class ConstraintRows:
         return [each.called for each in self.constraints if self.friction_of(each)]
 
     @cached_property
-    def _dragging(self) -> SX:
+    def _friction_forces(self) -> SX:
         """Generalized forces of what the multipliers drag along."""
         acting = [
             action for constraint in self.constraints for action in self.friction_of(constraint)
@@ -230,12 +230,12 @@ class ConstraintRows:
 
     @cached_property
     def drag(self) -> SX:
-        """The same, where it is not linear in the multipliers; else nothing."""
+        """These forces, where they are not linear in the multipliers; else nothing."""
         nothing = SX(len(self.chart.symbols.speeds), 1)
         if not self.has_friction:
             return nothing
-        slopes = ca.jacobian(self._dragging, self.multipliers)
-        return self._dragging if ca.depends_on(slopes, self.multipliers) else nothing
+        slopes = ca.jacobian(self._friction_forces, self.multipliers)
+        return self._friction_forces if ca.depends_on(slopes, self.multipliers) else nothing
 
     @cached_property
     def directions(self) -> SX:
@@ -243,7 +243,7 @@ class ConstraintRows:
         multiplier drags along in proportion."""
         if not self.has_friction or self.drag.nnz():
             return self.levels.A
-        return self.levels.A + ca.jacobian(self._dragging, self.multipliers).T
+        return self.levels.A + ca.jacobian(self._friction_forces, self.multipliers).T
 
     @cached_property
     def wrenches(self) -> dict[str, ForceTorque]:
@@ -252,7 +252,7 @@ class ConstraintRows:
         out: dict[str, ForceTorque] = {}
         for constraint in self.constraints:
             for body, (force, torque) in self.wrenches_of(constraint).items():
-                _include(out, body, force, torque)
+                _add_wrench(out, body, force, torque)
         return out
 
     # --- power ------------------------------------------------------------------------------------
@@ -282,7 +282,7 @@ class ConstraintRows:
         return total + ca.dot(efforts, self.chart.working_speeds)
 
 
-def _stated(constraint: Constraint, m: Motion, level: Level) -> Rows:
+def _read_rows(constraint: Constraint, m: Motion, level: Level) -> Rows:
     """The rows of a constraint at a level, read with care: it may be the user's own."""
     with blamed(constraint.called):
         rows = constraint.rows(m, level)
@@ -301,6 +301,6 @@ def _is_row(row: Any) -> bool:
     return isinstance(row, (list, tuple)) and len(row) == 2 and (row[0] == "" or is_name(row[0]))
 
 
-def _include(wrenches: dict[str, ForceTorque], body: str, force: SX, torque: SX) -> None:
+def _add_wrench(wrenches: dict[str, ForceTorque], body: str, force: SX, torque: SX) -> None:
     old = wrenches.get(body, (SX.zeros(3), SX.zeros(3)))
     wrenches[body] = (old[0] + force, old[1] + torque)

@@ -1,5 +1,5 @@
-"""What the forces of a system do: their actions on the motion, as wrenches on frames or as
-generalized forces."""
+"""Actions of the forces of a system on the motion, as wrenches on frames or as generalized
+forces."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from .motion import ChartMotion, at_rest
 def actions(chart: Chart, conservative: bool = True) -> list[Action]:
     """The actions of all forces and constraints (not of gravity, nor of multipliers), with or
     without conservative parts."""
-    return list(_stated_actions(chart, conservative))
+    return list(_collect_actions(chart, conservative))
 
 
 @derived_once
-def _stated_actions(chart: Chart, conservative: bool) -> list[Action]:
+def _collect_actions(chart: Chart, conservative: bool) -> list[Action]:
     m, out = chart.motion, []
     stated: list[tuple[Element, SX]] = []
     for element in chart.description.elements:
@@ -49,23 +49,25 @@ def _stated_actions(chart: Chart, conservative: bool) -> list[Action]:
 
 
 def read_actions(what: str, acting: Any) -> list[Action]:
-    """What an element states, which may be of the user's own class, as a list."""
+    """The actions that an element states, which may be of the user's own class, as a list."""
     if not isinstance(acting, Iterable):
         raise ModelError(f"{what} must be a list of mg.Wrench and mg.Effort, got {shown(acting)}")
     return list(acting)
 
 
 def components(action: Action, m: Motion) -> SX:
-    """What an action consists of, if it is one."""
+    """Components of an action, if it is one."""
     if isinstance(action, Wrench):
         m.spot(action.marker)  # refuses other systems' bodies
-        return ca.vertcat(_sized(action.force, 3, "force"), _sized(action.torque, 3, "torque"))
+        return ca.vertcat(
+            _check_size(action.force, 3, "force"), _check_size(action.torque, 3, "torque")
+        )
     if isinstance(action, Effort):
-        return _sized(action.values, m.speed(action.joint).numel(), "effort")
+        return _check_size(action.values, m.speed(action.joint).numel(), "effort")
     raise ModelError(f"its actions must be mg.Wrench or mg.Effort, got {action!r}")
 
 
-def _sized(value: Any, size: int, what: str) -> SX:
+def _check_size(value: Any, size: int, what: str) -> SX:
     try:
         column = SX(value)
     except NOT_AN_EXPRESSION:
@@ -106,7 +108,7 @@ def _check(chart: Chart, stated: list[tuple[Element, SX]]) -> None:
 
 
 def fault(chart: Chart, value: SX) -> str | None:
-    """What is wrong with what actions consist of, if anything is."""
+    """Fault of the components of actions, if there is one."""
     symbols = chart.symbols
     if ca.depends_on(value, symbols.udot):
         return "must not use accelerations; give the body more mass or add a constraint"
@@ -145,7 +147,7 @@ def _cut_joint_effort(chart: Chart, effort: Effort) -> list[Wrench]:
 
 @derived_once
 def _unit_wrenches(chart: Chart, joint: str) -> dict[str, SX]:
-    """By body: what unit efforts along the speeds of a joint that is cut do to it, in columns."""
+    """Wrenches by body of unit efforts along the speeds of a joint that is cut, in columns."""
     m = ChartMotion(chart, vary="velocity")
     speed = m.speed(joint)
     return {

@@ -15,7 +15,7 @@ from ..errors import UnsupportedError
 from ..model.description import Description, derived_once
 from ..numerics.tolerances import RANK
 from .energy import kinetic
-from .speeds import SpeedChart, joint_chart, sampled
+from .speeds import SpeedChart, joint_chart, sample
 from .tree import TreeChart
 
 
@@ -57,7 +57,7 @@ def _refuse_massless(chart: TreeChart, M: SX) -> None:
     if not chart.symbols.speeds:
         return
     best: tuple[float, str] = (0.0, "")
-    for values in sampled(chart, M):
+    for values in sample(chart, M):
         size = np.sqrt(np.abs(np.diag(values)))
         unit = values / np.outer(np.where(size > 0, size, 1), np.where(size > 0, size, 1))
         inertias, directions = np.linalg.eigh((unit + unit.T) / 2)

@@ -68,15 +68,15 @@ class ChartMotion(Motion):
         omega = self._chart.pose(spot.frame)[0] @ self._chart.twist(spot.frame)[0]
         if self._vary == "velocity":
             omega = omega + self._variation(spot.body)[3:]
-        return self._turned(omega, in_frame)
+        return self._turn_into(omega, in_frame)
 
     def velocity(self, place: Place, in_frame: Place | None = None) -> SX:
         spot = self._locate(place)
         R, (omega, v) = self._chart.pose(spot.frame)[0], self._chart.twist(spot.frame)
         out = R @ (v + ca.cross(omega, spot.at))
         if self._vary == "velocity":
-            out = out + self._carried(spot)
-        return self._turned(out, in_frame)
+            out = out + self._carry(spot)
+        return self._turn_into(out, in_frame)
 
     def acceleration(self, place: Place, in_frame: Place | None = None) -> SX:
         spot = self._locate(place)
@@ -84,15 +84,15 @@ class ChartMotion(Motion):
         epsilon, w = self._chart.acceleration(spot.frame)
         out = R @ (w + ca.cross(epsilon, spot.at) + ca.cross(omega, ca.cross(omega, spot.at)))
         if self._vary == "acceleration":
-            out = out + self._carried(spot)
-        return self._turned(out, in_frame)
+            out = out + self._carry(spot)
+        return self._turn_into(out, in_frame)
 
     def angular_acceleration(self, place: Place, in_frame: Place | None = None) -> SX:
         spot = self._locate(place)
         out = self._chart.pose(spot.frame)[0] @ self._chart.acceleration(spot.frame)[0]
         if self._vary == "acceleration":
             out = out + self._variation(spot.body)[3:]
-        return self._turned(out, in_frame)
+        return self._turn_into(out, in_frame)
 
     # --- joints -----------------------------------------------------------------------------------
 
@@ -100,7 +100,7 @@ class ChartMotion(Motion):
         if name in self._chart.joint_coordinates and name not in self._chart.counted:
             return self._chart.symbols.q[list(self._chart.joint_coordinates[name])]
         joint, rows = self._cut_joint(name, name, "coordinates")
-        x = joint.kind.measure(*self._measuring(joint).across(joint))
+        x = joint.kind.measure(*self._measuring_motion(joint).across(joint))
         for row in rows:
             own = joint.coordinates[row]
             if own in joint.angles:
@@ -129,7 +129,7 @@ class ChartMotion(Motion):
         joint, rows = self._cut_joint(
             name.removesuffix("'"), name if name in self._cut_speeds else f"{name}'", "speeds"
         )
-        return self._measuring(joint)._measured_speeds(joint)[rows]
+        return self._measuring_motion(joint)._measured_speeds(joint)[rows]
 
     def _own_speed(self, name: str) -> SX:
         """A speed of the user's own, as it was stated: forces along it act where it is seen."""
@@ -175,7 +175,7 @@ class ChartMotion(Motion):
     def _position(self, spot: _Spot) -> SX:
         R, p = self._chart.pose(spot.frame)
         out = p + R @ spot.at
-        return out + self._carried(spot) if self._vary == "position" else out
+        return out + self._carry(spot) if self._vary == "position" else out
 
     def _rotation(self, spot: _Spot) -> SX:
         R = self._chart.pose(spot.frame)[0] @ spot.rotation
@@ -186,14 +186,14 @@ class ChartMotion(Motion):
             return SX.zeros(6)
         return self.variations.setdefault(body.name, SX.sym(f"delta {body.name}", 6))
 
-    def _carried(self, spot: _Spot) -> SX:
-        """What the variation of a body adds to the motion of a point that it carries."""
+    def _carry(self, spot: _Spot) -> SX:
+        """Displacement of a point by the variation of the body that carries it."""
         variation, chart = self._variation(spot.body), self._chart
         origin = _Spot(spot.body, *chart.place(marker_on(spot.body)))
         (R, p), (R_o, p_o) = chart.pose(spot.frame), chart.pose(origin.frame)
         return variation[:3] + ca.cross(variation[3:], p + R @ spot.at - p_o - R_o @ origin.at)
 
-    def _turned(self, vector: SX, frame: Place | None) -> SX:
+    def _turn_into(self, vector: SX, frame: Place | None) -> SX:
         return vector if frame is None else self.rotation(frame).T @ vector
 
     @property
@@ -230,7 +230,7 @@ class ChartMotion(Motion):
         moving = ca.jacobian(spot.at, t)
         return self.angular_velocity(end) + R @ turning, self.velocity(end) + R @ moving
 
-    def _measuring(self, joint: Joint) -> ChartMotion:
+    def _measuring_motion(self, joint: Joint) -> ChartMotion:
         """The motion that the coordinates of a cut joint are measured in."""
         if self._through != joint.name:
             return self

@@ -33,9 +33,9 @@ from ..numerics.tolerances import KNOWN
 from ..vectors import shifted
 from .absolute import own_name
 from .chart import Chart, Frame, Pair
-from .shared_points import Layout, SharedPoints
+from .shared_points import SharedPoints, TreeLayout
 from .topology import Arc
-from .turns import counting
+from .turns import count_turns
 from .world import World
 
 
@@ -46,7 +46,7 @@ def node_chart(description: Description) -> Chart:
         raise UnsupportedError(
             "nodes are for systems in a plane: say so by mg.System(…, plane='xy'), or use 'points'"
         )
-    return counting(NodeChart(description))
+    return count_turns(NodeChart(description))
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class Nodes:
     names: Mapping[int, str]
 
 
-class NodeLayout(Layout[Nodes]):
+class NodeLayout(TreeLayout[Nodes]):
     """The nodes of all bodies along the tree."""
 
     def __init__(self, description: Description) -> None:
@@ -67,7 +67,7 @@ class NodeLayout(Layout[Nodes]):
         self.e1, self.e2 = in_plane_axes(description)
         self._common = {arc.outboard: self._in_common(arc) for arc in self.tree.arcs}
         self.shared = {arc.joint.name for arc in self.tree.arcs if self._common[arc.outboard]}
-        self.bodies = {arc.outboard: self._laid(arc) for arc in self.tree.arcs}
+        self.bodies = {arc.outboard: self._choose_nodes(arc) for arc in self.tree.arcs}
 
     def _in_common(self, arc: Arc) -> list[tuple[SX, SX]]:
         """Places (inboard, outboard) that a joint's bodies have in common, two at the most."""
@@ -86,7 +86,7 @@ class NodeLayout(Layout[Nodes]):
     def _flat(self, x: SX) -> SX:
         return self.e1 * ca.dot(self.e1, x) + self.e2 * ca.dot(self.e2, x)
 
-    def _laid(self, arc: Arc) -> Nodes:
+    def _choose_nodes(self, arc: Arc) -> Nodes:
         name, common = arc.outboard, self._common[arc.outboard]
         body = self.description.bodies[name]
         places = [place for _, place in common]
@@ -98,7 +98,7 @@ class NodeLayout(Layout[Nodes]):
             apart = self._far(places[0], best) > KNOWN * size
             places.append(best if apart else places[0] + size * self.e1)
         taken = {k: place for k, (place, _) in enumerate(common)}
-        own = {k: self._named(name, k, places[k]) for k in range(2) if k not in taken}
+        own = {k: self._name_node(name, k, places[k]) for k in range(2) if k not in taken}
         return Nodes((places[0], places[1]), taken, own)
 
     def _ends(self, body: Body) -> list[SX]:
@@ -120,15 +120,15 @@ class NodeLayout(Layout[Nodes]):
             for number, (place, _) in enumerate(self._common[arc.outboard])
         ]
 
-    def _named(self, name: str, k: int, place: SX) -> str:
+    def _name_node(self, name: str, k: int, place: SX) -> str:
         """After the joint that a node is on, or after the body."""
         on = [joint for joint, at in self._outboard(name) if at is place]
         own = own_name(self.description, self.description.bodies[name])
         return f"node {on[0]}" if on else f"node {own}.{k + 1}"
 
 
-def _judge(layout: Layout[Nodes], laid: Nodes) -> Callable[[np.ndarray], Iterator[str]]:
-    """What is wrong with the edge between the nodes of a body, as numbers."""
+def _judge(layout: TreeLayout[Nodes], laid: Nodes) -> Callable[[np.ndarray], Iterator[str]]:
+    """Judge of the edge between the nodes of a body, as numbers."""
     edge = layout.value(laid.places[1] - laid.places[0])
     return partial(_too_near, KNOWN * float(np.linalg.norm(edge)))
 

@@ -59,7 +59,7 @@ class Primary:
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """Those that secondary particles are between."""
+        """Pairs of points that secondary particles are between."""
         return list(combinations(range(len(self.places)), 2))
 
     @property
@@ -83,7 +83,7 @@ class Primary:
 
     @property
     def masses(self) -> SX:
-        """Of all particles: 1 to 4, then those between 1 and 2, 1 and 3, …, 3 and 4."""
+        """Masses of all particles: 1 to 4, then those between 1 and 2, 1 and 3, …, 3 and 4."""
         M = self.mass_matrix
         own = (2 * M[k, k] - ca.sum2(M[k, :]) for k in range(len(self.places)))
         return ca.vertcat(*own, *(4 * M[i, j] for i, j in self.pairs))
@@ -104,11 +104,11 @@ class Primary:
 
     @property
     def base(self) -> SX:
-        """``spanned`` by the kept points, in the body's frame."""
-        return spanned([self.places[k] for k in self.kept], self.normal)
+        """``edge_columns`` by the kept points, in the body's frame."""
+        return edge_columns([self.places[k] for k in self.kept], self.normal)
 
 
-def spanned(points: Sequence[SX], normal: SX | None = None) -> SX:
+def edge_columns(points: Sequence[SX], normal: SX | None = None) -> SX:
     """Three columns from the edges that lead from the first point to the others: a, b, a × b of
     three points; a, b, c of four; a, n × a, n of two in a plane."""
     edges = [point - points[0] for point in points[1:]]
@@ -131,7 +131,7 @@ def reciprocal(columns: SX) -> SX:
 
 
 def spread(points: Sequence[np.ndarray]) -> float:
-    """How far points are from one place, line or plane: the volume of their edges over the product
+    """Distance of points from one place, line or plane: the volume of their edges over the product
     of the lengths; 1 for right angles, 0 if they coincide or are flat."""
     edges = np.array([point - points[0] for point in points[1:]]).reshape(-1, 3)
     lengths = np.linalg.norm(edges, axis=1)

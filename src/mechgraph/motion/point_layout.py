@@ -1,5 +1,4 @@
-"""Where the primary points of every body are, and which of them are on joints: numbers and places,
-no motion.
+"""Places of the primary points of every body, and which of them are on joints: numbers, no motion.
 
 A joint whose two frames have points in common (``JointKind.common_points``) is shared: its outboard
 body takes these points over from the inboard one. What else a body needs is chosen: places of
@@ -25,7 +24,7 @@ from ..numerics.tolerances import GIVEN
 from ..vectors import column, normals, shifted, tidy
 from .absolute import own_name
 from .particles import LEAST, Primary, check_places, spread
-from .shared_points import Layout
+from .shared_points import TreeLayout
 from .topology import Arc
 
 NUMBERS = (0, 1, 3, 2)  # the order in which points are chosen: 1, 2, 4, and 3 is eliminated
@@ -57,7 +56,7 @@ class _Common:
     numbers: list[int]  # which of its own points they are, where the outboard body's are given
 
 
-class PointLayout(Layout[PrimaryPoints]):
+class PointLayout(TreeLayout[PrimaryPoints]):
     """The primary points of all bodies along the tree."""
 
     def __init__(
@@ -80,7 +79,7 @@ class PointLayout(Layout[PrimaryPoints]):
         common = (self._common(arc) for arc in self.tree.arcs)
         self._common_of = {found.arc.outboard: found for found in common if found.inboard}
         self.shared = {found.arc.joint.name for found in self._common_of.values()}
-        self.bodies = {arc.outboard: self._laid(arc.outboard) for arc in self.tree.arcs}
+        self.bodies = {arc.outboard: self._lay_points(arc.outboard) for arc in self.tree.arcs}
 
     def normal(self, body: str) -> SX | None:
         """The axis across the plane in a body's frame, if there is a plane."""
@@ -89,7 +88,7 @@ class PointLayout(Layout[PrimaryPoints]):
     # --- joints -----------------------------------------------------------------------------------
 
     def _common(self, arc: Arc) -> _Common:
-        """What a joint of the tree shares; nothing if time moves one of its frames."""
+        """Points that a joint of the tree shares; none if time moves one of its frames."""
         near, far = self.ends(arc)
         points = arc.joint.kind.common_points()
         if not points or self.is_driven(near) or self.is_driven(far):
@@ -106,12 +105,11 @@ class PointLayout(Layout[PrimaryPoints]):
         return _Common(arc, inboard, outboard, list(range(len(local))))
 
     def _given_common(self, arc: Arc, near: Marker, far: Marker, points: list[SX]) -> _Common:
-        """Of the points that the user placed, those that the joint holds; none if they are too
-        few."""
+        """Those points that the user placed and the joint holds; none if they are too few."""
         given, hull = self._given[arc.outboard], [self.value(point) for point in points]
         kept = [k for k in range(4) if self.count == 4 or k != self._without(arc.outboard)]
         local = {k: far.rotation.T @ (given[k] - far.at) for k in kept}
-        held = [k for k in kept if _within(self.value(local[k]), hull)]
+        held = [k for k in kept if _is_within(self.value(local[k]), hull)]
         needed = min(len(points), self.count)
         if len(held) < needed:
             return _Common(arc, [], [], [])
@@ -121,9 +119,9 @@ class PointLayout(Layout[PrimaryPoints]):
 
     # --- bodies -----------------------------------------------------------------------------------
 
-    def _laid(self, name: str) -> PrimaryPoints:
+    def _lay_points(self, name: str) -> PrimaryPoints:
         taken = self._common_of.get(name)
-        places = self._given[name] if name in self._given else self._chosen(name, taken)
+        places = self._given[name] if name in self._given else self._choose_places(name, taken)
         check_places(name, [self.value(place) for place in places])
         without = self._without(name) if self.count < self.total else None
         inboard: dict[int, SX] = {}
@@ -137,7 +135,7 @@ class PointLayout(Layout[PrimaryPoints]):
                 )
         body = self.description.bodies[name]
         primary = Primary(body, tuple(places), without, self.normal(name))
-        names = {k: self._named(name, k, places[k]) for k in primary.kept if k not in inboard}
+        names = {k: self._name_point(name, k, places[k]) for k in primary.kept if k not in inboard}
         return PrimaryPoints(primary, inboard, names)
 
     @property
@@ -147,7 +145,7 @@ class PointLayout(Layout[PrimaryPoints]):
     def _without(self, name: str) -> int:
         return self._eliminated.get(name, 2)
 
-    def _named(self, name: str, k: int, place: SX) -> str:
+    def _name_point(self, name: str, k: int, place: SX) -> str:
         """After the joint that a point is on, or after the body."""
         for joint, number, at in self._outboard(name):
             if self._is_same(name, at, place):
@@ -166,7 +164,7 @@ class PointLayout(Layout[PrimaryPoints]):
                 for number, place in enumerate(common.inboard):
                     yield common.arc.joint.name, number, place
 
-    def _chosen(self, name: str, taken: _Common | None) -> list[SX]:
+    def _choose_places(self, name: str, taken: _Common | None) -> list[SX]:
         """Four points far from one plane, those of joints first; numbered 1, 2, 4 and 3."""
         found = [] if taken is None else list(taken.outboard)
         wanted = [place for _, _, place in self._outboard(name)]
@@ -191,7 +189,7 @@ class PointLayout(Layout[PrimaryPoints]):
         return max(along, key=lambda place: round(spread([*before, self.value(place)]), 6))
 
     def _size(self, name: str) -> float:
-        """How large a body is, to one digit: from its mass centre to its joints, or as its inertia
+        """Size of a body, to one digit: from its mass centre to its joints, or as its inertia
         has it; one metre if nothing tells."""
         body = self.description.bodies[name]
         ends = [end for joint in self.description.joints.values() for end in _ends(joint, body)]
@@ -214,7 +212,7 @@ def _ends(joint: Any, body: Body) -> list[Marker]:
     return [end for end in (joint.parent, joint.child) if end.body is body]
 
 
-def _within(point: np.ndarray, hull: list[np.ndarray]) -> bool:
+def _is_within(point: np.ndarray, hull: list[np.ndarray]) -> bool:
     """True if a point is on the line, plane, … through those of a hull."""
     step = point - hull[0]
     edges = np.array([other - hull[0] for other in hull[1:]]).reshape(-1, 3).T

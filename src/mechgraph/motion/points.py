@@ -30,10 +30,10 @@ from ..model.joints import Rows
 from ..model.motion import Motion
 from ..model.parameter_checks import Check
 from .chart import Chart
-from .particles import Particle, check_places, reciprocal, spanned
+from .particles import Particle, check_places, edge_columns, reciprocal
 from .point_layout import PointLayout, PrimaryPoints
 from .shared_points import SharedPoints
-from .turns import counting
+from .turns import count_turns
 
 FORMS = ("reduced", "unreduced", "planar")
 
@@ -53,13 +53,13 @@ def point_chart(
     """
     choice("points: form", form, FORMS, UnsupportedError)
     if places or eliminated:
-        return counting(PointChart(description, form, places or {}, eliminated or {}))
+        return count_turns(PointChart(description, form, places or {}, eliminated or {}))
     return _usual_point_chart(description, form)
 
 
 @derived_once
 def _usual_point_chart(description: Description, form: str) -> Chart:
-    return counting(PointChart(description, form, {}, {}))
+    return count_turns(PointChart(description, form, {}, {}))
 
 
 def particles(description: Description, places: Mapping[str, Any] | None = None) -> list[Particle]:
@@ -92,7 +92,7 @@ class Rigid(Constraint):
 
 
 def _flat(name: str, places: np.ndarray) -> Iterator[str]:
-    """What is wrong with the primary points of a body, as numbers."""
+    """Problems of the primary points of a body, as numbers."""
     try:
         check_places(name, list(places.reshape(-1, 3)))
     except UnsupportedError as error:
@@ -141,7 +141,7 @@ class PointChart(SharedPoints[PrimaryPoints]):
         found |= {k: self._coordinates(own) for k, own in laid.names.items()}
         kept, first = [found[k] for k in primary.kept], primary.kept[0]
         normal = None if self.plane is None else SX.eye(3)[:, self.plane]
-        edges, inverse = spanned(kept, normal), reciprocal(primary.base)
+        edges, inverse = edge_columns(kept, normal), reciprocal(primary.base)
         if primary.eliminated is not None:
             step = places[primary.eliminated] - places[first]
             found[primary.eliminated] = kept[0] + edges @ (inverse @ step)

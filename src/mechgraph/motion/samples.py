@@ -53,7 +53,7 @@ class Samples:
         self._states = list((states[met] if self.met else states)[:COUNT])
 
     def _usual_lengths(self, A: SX) -> np.ndarray:
-        """Of the rows, at states that need not meet them."""
+        """Usual lengths of the rows, at states that need not meet them."""
         s, random = self._chart.symbols, np.random.default_rng(0)
         states = np.zeros((COUNT, self._arguments.numel()))
         states[:, -1], states[:, -1 - len(s.parameters) : -1] = TIME, self._parameters
@@ -130,8 +130,8 @@ class Samples:
 
 
 def _search(rows: Rows, move: Move, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What the search comes to, with rows in scale of their slopes at the starts; and where they
-    are met."""
+    """States that the search comes to, with rows in scale of their slopes at the starts; and where
+    they are met."""
     squares = np.mean(np.sum(rows(starts, np.arange(len(starts)))[1] ** 2, axis=-1), axis=0)
     sizes = lengths(squares, [str(k) for k in range(len(squares))])
 

@@ -1,4 +1,4 @@
-"""What coordinates of points have in common: points on joints that two bodies share, chains that
+"""Base of coordinates of points: points on joints that two bodies share, chains that
 carry their own coordinates, and the way between points and the world."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..model.bodies import Marker
 from ..model.description import Description
 from ..model.joints import Chain, Joint
 from ..model.transitions import move
-from .chart import Chart, Frame, Pose, carried_chains, chart_variables, numbered
+from .chart import Chart, Frame, Pose, carried_chains, chart_variables, number_variables
 from .speeds import joint_chart
 from .topology import Arc, topology
 from .world import World
@@ -36,8 +36,8 @@ class BodyPoints(Protocol):
 Laid = TypeVar("Laid", bound=BodyPoints)
 
 
-class Layout(Generic[Laid]):
-    """Where the points of all bodies are, along the tree; ``shared`` are the joints that they
+class TreeLayout(Generic[Laid]):
+    """Places of the points of all bodies, along the tree; ``shared`` are the joints that they
     hold."""
 
     bodies: Mapping[str, Laid]
@@ -66,7 +66,7 @@ class SharedPoints(Chart, Generic[Laid]):
     come last."""
 
     def __init__(
-        self, layout: Layout[Laid], axes: Sequence[int], speeds: Sequence[str] = ()
+        self, layout: TreeLayout[Laid], axes: Sequence[int], speeds: Sequence[str] = ()
     ) -> None:
         self.description, self.layout, self.axes = layout.description, layout, list(axes)
         self.closed = tuple(self.description.joints.values())
@@ -88,8 +88,8 @@ class SharedPoints(Chart, Generic[Laid]):
 
     def _name_variables(self, further: Sequence[str]) -> None:
         joints = [*self.own_joints, *self._chains]
-        coordinates, self.joint_coordinates = numbered(joints, "coordinates")
-        speeds, index = numbered(joints, "speeds")
+        coordinates, self.joint_coordinates = number_variables(joints, "coordinates")
+        speeds, index = number_variables(joints, "speeds")
         self.joint_speeds = index | {name: (len(speeds) + k,) for k, name in enumerate(further)}
         self.symbols = chart_variables(self.description, coordinates, [*speeds, *further])
         blocks = [SX.eye(len(self.axes) * len(self.own_joints))]
@@ -140,7 +140,7 @@ class SharedPoints(Chart, Generic[Laid]):
         self.chain_end = {**self.chain_end, chain.name: ("chain", chain.name)}
 
     def _reference(self) -> tuple[float, ...]:
-        """Where the joints' reference configuration puts the points."""
+        """Coordinates of the points in the joints' reference configuration."""
         chart = joint_chart(self.description)
         s, m = chart.symbols, chart.motion
         where = [

@@ -23,7 +23,7 @@ from ..bodies import Marker
 from ..declarations import argument, not_negative, number, place, positive
 from ..motion import Motion
 from ..parameter_checks import Limit
-from .measure import ForceAlong, Measure, measured
+from .measure import ForceAlong, Measure, measure
 
 
 def _count(value: Any, what: str) -> int:
@@ -72,7 +72,7 @@ class BallBearing(ForceAlong):
         return ca.vertcat(*(x.value for x in self.along(m)))
 
     def along(self, m: Motion) -> list[Measure]:
-        return measured(m, self.places(), self._squeeze)
+        return measure(m, self.places(), self._squeeze)
 
     def _squeeze(self, p: Sequence[SX], R: Sequence[SX]) -> SX:
         """l − l₀ of each ball, in the axes of the outer ring."""

@@ -17,7 +17,7 @@ from ..element import Action, wrench_pair
 from ..forces import Force
 from ..motion import Motion
 from ..parameter_checks import Limit
-from .measure import measured
+from .measure import measure
 
 
 def _six(value: Any, what: str) -> SX:
@@ -47,7 +47,7 @@ def _matrix(value: Any, what: str) -> SX:
 
 
 def _not_negative(what: str, matrix: SX) -> list[Limit]:
-    """Of each stiffness, or each damping; and both ways the same."""
+    """Limits of a matrix: no negative entry on the diagonal, and symmetric."""
     diagonal = [Limit(what, matrix[k, k], positive=False) for k in range(6)]
     return [*diagonal, _Symmetric(what, ca.norm_inf(ca.vec(matrix - matrix.T)))]
 
@@ -86,7 +86,7 @@ class Bushing(Force):
         return self._energy(R, r)
 
     def conservative(self, m: Motion) -> list[Action]:
-        (energy,) = measured(m, self.places(), self._between)
+        (energy,) = measure(m, self.places(), self._between)
         return energy.actions(SX(-1))
 
     def nonconservative(self, m: Motion) -> list[Action]:

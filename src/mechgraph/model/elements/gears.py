@@ -168,11 +168,11 @@ class InvoluteGears(Gears, Force):
         return ca.dot(SX(self.pair.base), self._angles(m))
 
     def flanks(self, m: Motion) -> Iterator[tuple[int, SX, SX]]:
-        """Of every pair of flanks: side, gap, and the lever arms −∂gap/∂φ."""
+        """Side, gap, and the lever arms −∂gap/∂φ of every pair of flanks."""
         phi, pair, (r1, r2) = self._angles(m), self.pair, self.pair.base
-        lead = self._within(self.lead(m), -pair.pitch / 2)
+        lead = self._wrap(self.lead(m), -pair.pitch / 2)
         for side in (1, -1):
-            enters = self._within(pair.start + side * r1 * phi[0], pair.first)
+            enters = self._wrap(pair.start + side * r1 * phi[0], pair.first)
             for k in range(-1, int(np.ceil(pair.contact_ratio)) + 1):
                 s = enters + k * pair.pitch
                 beyond = ca.fmax(0, s - pair.last) - ca.fmax(0, pair.first - s)
@@ -187,7 +187,7 @@ class InvoluteGears(Gears, Force):
         return [
             wrench
             for side, gap, arms in self.flanks(m)
-            for wrench in self._pressed(m, side, arms, self.stiffness * ca.fmax(0, -gap))
+            for wrench in self._press(m, side, arms, self.stiffness * ca.fmax(0, -gap))
         ]
 
     def nonconservative(self, m: Motion) -> list[Action]:
@@ -197,17 +197,17 @@ class InvoluteGears(Gears, Force):
         wrenches: list[Action] = []
         for side, gap, arms in self.flanks(m):
             damped = ca.fmax(-1, self.damping * ca.dot(arms, rates))  # teeth do not pull
-            wrenches += self._pressed(m, side, arms, self.stiffness * ca.fmax(0, -gap) * damped)
+            wrenches += self._press(m, side, arms, self.stiffness * ca.fmax(0, -gap) * damped)
         return wrenches
 
     def _angles(self, m: Motion) -> SX:
         return ca.vertcat(*(m.coordinate(joint) for joint in self.joints()))
 
-    def _within(self, x: SX, least: float) -> SX:
+    def _wrap(self, x: SX, least: float) -> SX:
         """x by whole pitches, from ``least`` on."""
         return x - self.pair.pitch * ca.floor((x - least) / self.pair.pitch)
 
-    def _pressed(self, m: Motion, side: int, arms: SX, size: SX) -> list[Action]:
+    def _press(self, m: Motion, side: int, arms: SX, size: SX) -> list[Action]:
         """A force on the wheel with these lever arms, and its reaction on the pinion."""
         force = size * self.across(m, side, side * ca.sum1(arms) / self.pair.distance)
         axis = self.axis(m)

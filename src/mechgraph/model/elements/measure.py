@@ -95,7 +95,7 @@ def distance(m: Motion, a: Marker, b: Marker) -> Measure:
     return Measure(length, rate, [Wrench(a, -unit, none), Wrench(b, unit, none)])
 
 
-def measured(m: Motion, places: Sequence[Marker], quantity: Quantity) -> list[Measure]:
+def measure(m: Motion, places: Sequence[Marker], quantity: Quantity) -> list[Measure]:
     """Each component of a quantity of the poses of places."""
     p = [SX.sym("p", 3) for _ in places]
     R = [SX.sym("R", 3, 3) for _ in places]

@@ -36,7 +36,7 @@ from ..fields import Field, Number
 from ..joints import Rows
 from ..motion import Motion
 from ..parameter_checks import Limit
-from .measure import ForceAlong, Measure, measured
+from .measure import ForceAlong, Measure, measure
 
 
 class Pulley(Described):
@@ -53,7 +53,7 @@ class Pulley(Described):
 
 
 Node: TypeAlias = Annotated[Place | Pulley, Field("node")]
-"""What a rope passes."""
+"""A place or a pulley that a rope passes."""
 
 
 class RopePath:
@@ -71,12 +71,12 @@ class RopePath:
         self.limits = [limit for pulley in pulleys for limit in pulley.limits]
 
     def length(self, m: Motion) -> Measure:
-        """How long the rope has to be, with the whole turns on its drums."""
-        (length,) = measured(m, self.places, self._length)
+        """Length that the rope has to have, with the whole turns on its drums."""
+        (length,) = measure(m, self.places, self._length)
         wound = SX(0)
         for k in {0, len(self.nodes) - 1}:
             if isinstance(self.nodes[k], Pulley):
-                (arc,) = measured(m, self.places, partial(self._drum_arc, k))
+                (arc,) = measure(m, self.places, partial(self._drum_arc, k))
                 name = f"{self.name} on drum {k + 1}"
                 whole = m.turned(name, arc.value, partial(getattr, arc, "rate"))
                 wound += self.nodes[k].radius * (whole - arc.value)
@@ -139,7 +139,7 @@ def _marker(node: Any) -> Marker:
 
 
 def rope_path() -> Any:
-    """What a rope passes, as it was given."""
+    """The argument ``path``: places and pulleys."""
     return argument("Sequence[Node]", "list", item=Field("node"))
 
 
@@ -228,7 +228,7 @@ class RigidRope(Switched):
         return {f"{self.name}.touching": self.taut}
 
     def slack(self, m: Motion) -> SX:
-        """By how much it is longer than its way."""
+        """Its length less that of its way."""
         return self.length - self.path.length(m).value
 
     def position(self, m: Motion) -> Rows:

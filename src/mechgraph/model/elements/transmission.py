@@ -31,7 +31,7 @@ from .measure import ForceAlong, Measure, combination
 TIED = "; coordinates that are tied without spring are a coupling"
 
 
-def _crossed(value: Any, what: str = "crossed") -> bool:
+def _read_crossed(value: Any, what: str = "crossed") -> bool:
     return flag(what, value, ModelError)
 
 
@@ -51,8 +51,8 @@ class Belt(Coupling):
         radii: Vector,
         crossed: bool = False,
     ) -> None:
-        sizes, crossed = column(radii, 2, "radii"), _crossed(crossed)
-        super().__init__(name, _around(*_two(first, second), sizes, crossed))
+        sizes, crossed = column(radii, 2, "radii"), _read_crossed(crossed)
+        super().__init__(name, _belt_coefficients(*_two(first, second), sizes, crossed))
         self.limits = [Limit("radii", r) for r in ca.vertsplit(sizes)]
 
 
@@ -115,10 +115,10 @@ class ElasticBelt(ForceAlong):
     stiffness: SX = positive(hint=TIED)
     damping: SX = not_negative(0)
     pretension: SX = not_negative(0)
-    crossed: bool = argument("bool", "flag", _crossed, False)
+    crossed: bool = argument("bool", "flag", _read_crossed, False)
 
     def __post_init__(self) -> None:
-        self.around = _around(self.first, self.second, self.radii, self.crossed)
+        self.around = _belt_coefficients(self.first, self.second, self.radii, self.crossed)
 
     def joints(self) -> Sequence[str]:
         return tuple(self.around)
@@ -127,7 +127,7 @@ class ElasticBelt(ForceAlong):
         return [combination(m, self.around, SX(0))]
 
     def tensions(self, m: Motion) -> tuple[SX, SX]:
-        """Of the span that the first pulley pulls as it turns forward, and of the other one."""
+        """Tension of the span that the first pulley pulls as it turns forward, and of the other."""
         return self._tensions(*self.along(m))
 
     def _tensions(self, x: Measure) -> tuple[SX, SX]:
@@ -151,7 +151,7 @@ def _two(first: Any, second: Any) -> tuple[str, str]:
     return names
 
 
-def _around(first: str, second: str, radii: SX, crossed: bool) -> dict[str, SX]:
+def _belt_coefficients(first: str, second: str, radii: SX, crossed: bool) -> dict[str, SX]:
     """The coefficients of r₁ φ₁ ∓ r₂ φ₂."""
     _two(first, second)
     return {first: radii[0], second: radii[1] if crossed else -radii[1]}

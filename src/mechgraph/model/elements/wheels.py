@@ -55,7 +55,7 @@ class OmniWheel(Constraint):
 
 
 class TyreLaw(Described):
-    """How a tyre pushes for a slip."""
+    """A law of the force of a tyre."""
 
     limits: Sequence[Limit] = ()
 
@@ -109,15 +109,15 @@ class MagicFormula(TyreLaw):
 
     def side(self, angle: Any, load: Any) -> SX:
         """The side force (N) for a slip angle in degrees and a load in newtons."""
-        a, F = self.lateral, _kilo(load)
+        a, F = self.lateral, _kilonewtons(load)
         BCD = a[2] * ca.sin(a[3] * ca.atan(a[4] * F))
-        return self._magic(a, 1.30, BCD, SX(angle), F) * _loaded(F)
+        return self._magic(a, 1.30, BCD, SX(angle), F) * _load_factor(F)
 
     def braking(self, slip: Any, load: Any) -> SX:
         """The force along (N) for a slip in per cent and a load in newtons."""
-        a, F = self.longitudinal, _kilo(load)
+        a, F = self.longitudinal, _kilonewtons(load)
         BCD = (a[2] * F**2 + a[3] * F) / ca.exp(a[4] * F)
-        return self._magic(a, 1.65, BCD, SX(slip), F) * _loaded(F)
+        return self._magic(a, 1.65, BCD, SX(slip), F) * _load_factor(F)
 
     @staticmethod
     def _magic(a: SX, C: float, BCD: SX, x: SX, F: SX) -> SX:
@@ -126,12 +126,12 @@ class MagicFormula(TyreLaw):
         return D * ca.sin(C * ca.atan(Bx - E * (Bx - ca.atan(Bx))))
 
 
-def _kilo(load: Any) -> SX:
+def _kilonewtons(load: Any) -> SX:
     """The load in kilonewtons, and never nothing, where B is 0/0."""
     return SX(load) / 1000 + EPSILON
 
 
-def _loaded(F: SX) -> SX:
+def _load_factor(F: SX) -> SX:
     """One, but zero without load."""
     return 1 - EPSILON / F
 
