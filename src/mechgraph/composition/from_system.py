@@ -27,7 +27,7 @@ from ..model.element import Element
 from ..model.joints import Joint
 from ..model.motion import Motion
 from ..model.subsystem import Unit, is_said_again, refuse_unknown
-from ..model.system import Carried, System, carried, freed, unlike
+from ..model.system import Carried, System, carried, free_unreached, unlike
 from ..model.validation import problems
 from ..motion.chart import Chart, Frame, Pair, Pose
 from ..motion.loads import generalized
@@ -210,7 +210,7 @@ class Whole:
             outputs=Record({}),
             units=Record({}),
         )
-        return freed(rest)
+        return free_unreached(rest)
 
     # --- what is between the parts ----------------------------------------------------------------
 

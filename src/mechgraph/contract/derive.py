@@ -9,7 +9,7 @@ from typing import Any
 from ..arguments import one_of
 from ..errors import UnsupportedError
 from ..formalisms import DEFAULT, FORMALISMS, Dynamics, formalism_of
-from ..model.description import Description
+from ..model.description import Description, derived_once
 from ..motion.chart import Chart
 from ..motion.constraint_rows import ConstraintRows, constraint_rows
 from ..motion.reactions import Reactions, energies_of
@@ -52,10 +52,11 @@ def _closure(dynamics: Dynamics, rows: ConstraintRows) -> OwnClosure:
 
 def _reactions(chart: Chart, dynamics: Dynamics) -> Reactions:
     """Reactions by the formalism's own recursion, or else those that are the same for all."""
-    rows = constraint_rows(chart)
     if dynamics.recursion is not None:
-        return Reactions(chart, rows, dynamics.recursion)
-    if "reactions" not in chart.derived:
-        chart.derived["reactions"] = Reactions(chart, rows)
-    shared: Reactions = chart.derived["reactions"]
-    return shared
+        return Reactions(chart, constraint_rows(chart), dynamics.recursion)
+    return _usual_reactions(chart)
+
+
+@derived_once
+def _usual_reactions(chart: Chart) -> Reactions:
+    return Reactions(chart, constraint_rows(chart))

@@ -11,7 +11,6 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ..motion.loads import culprit
 from ..tables.outside import refusal
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def force_without_value(numeric: Evaluator, at: State) -> str | None:
         with searching():
             found = numeric.build([value], [1])(*at)[0]
         if not np.isfinite(found).all():
-            return culprit(element)
+            return element.called
     return None
 
 

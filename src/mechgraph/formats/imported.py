@@ -68,7 +68,8 @@ class Imported:
 
     def draw(self, body: str, visual: Visual) -> None:
         """Add to how a body is drawn."""
-        self.system._visuals[body] = (*self.system._visuals.get(body, ()), visual)
+        visuals = self.system._stores["visuals"]
+        visuals[body] = (*visuals.get(body, ()), visual)
         self.system._snapshot = None
 
     def body(self, name: str, mass: float, inertia: Any, centre: Pose) -> Body:

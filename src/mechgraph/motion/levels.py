@@ -109,8 +109,8 @@ class Levels:
 
     @property
     def _slopes(self) -> SX:
-        """Of every row; of position rows along speeds on which quaternions keep their norm. Speeds
-        of the user's own, or momenta, bring rounding of their own, and tell of position rows
+        """Slopes of every row; of position rows along speeds on which quaternions keep their norm.
+        Speeds of the user's own, or momenta, bring rounding of their own, and tell of position rows
         alone."""
         s = self._symbols
         if self._tangent is not None:
