@@ -14,8 +14,8 @@ from typing import Any
 from .errors import ArgumentError
 
 
-class _Rooms:
-    """A package; its modules are found by name."""
+class _Room:
+    """A package, whose modules are found by name, or a module with what is in it."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -23,17 +23,12 @@ class _Rooms:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return import_module(f"{self._path}.{name}")
-
-
-class _Module:
-    """A module; what is in it is found by name."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(import_module(self._path), name)
+        room = import_module(self._path)
+        return (
+            import_module(f"{self._path}.{name}")
+            if vars(room).get("__path__")
+            else getattr(room, name)
+        )
 
 
 def library(name: str) -> Any:
@@ -44,8 +39,8 @@ def library(name: str) -> Any:
         raise ArgumentError(f"this needs the package {name}: pip install {name}") from None
 
 
-motion = _Rooms("mechgraph.motion")
-composition = _Rooms("mechgraph.composition")
-equations = _Module("mechgraph.equations")
-show = _Rooms("mechgraph.show")
-formats = _Rooms("mechgraph.formats")
+motion = _Room("mechgraph.motion")
+composition = _Room("mechgraph.composition")
+equations = _Room("mechgraph.equations")
+show = _Room("mechgraph.show")
+formats = _Room("mechgraph.formats")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import casadi as ca
@@ -282,17 +281,9 @@ def undetermined_message(numeric: Evaluator, at: State) -> str:
 
 def _weakest(numeric: Evaluator, at: State) -> tuple[float, str]:
     """The least inertia of any motion, and the speeds of it; inputs have no say."""
-    return min(_inertias(numeric, at))
-
-
-def _inertias(numeric: Evaluator, at: State) -> Iterator[tuple[float, str]]:
-    units = diags(numeric.terms.scales.speeds)
-    for M, _, A, _ in numeric.sparse_matrices(at):
-        inertia, direction = sparse.least_inertia(units @ M @ units, A @ units)
-        yield inertia, _moving(numeric.terms.symbols.speeds, direction)
-
-
-def _moving(speeds: tuple[str, ...], direction: np.ndarray) -> str:
-    """The speeds of a motion that are most part of it."""
-    least = 0.5 * direction.max(initial=0)
-    return " and ".join(repr(speeds[k]) for k in np.flatnonzero(direction > least)[:NAMED])
+    units, names = diags(numeric.terms.scales.speeds), numeric.terms.symbols.speeds
+    states = numeric.sparse_matrices(at)
+    found = (sparse.least_inertia(units @ M @ units, A @ units) for M, _, A, _ in states)
+    inertia, share = min(found, key=lambda pair: pair[0])
+    most = np.flatnonzero(share > 0.5 * share.max(initial=0))[:NAMED]
+    return inertia, " and ".join(repr(names[k]) for k in most)

@@ -9,7 +9,6 @@ from typing import Literal
 import casadi as ca
 from casadi import SX
 
-from ..closures.closure import DEFAULT_CLOSURE
 from ..closures.expressions import ITERATIONS, Solver
 from ..errors import UnsupportedError
 from ..graph.kinks import kinks
@@ -51,11 +50,6 @@ class Closed:
     def has_own_way(self) -> bool:
         """True if the terms are closed in their own way."""
         return self.way is not self.by_closure
-
-    @property
-    def is_default(self) -> bool:
-        """True if no other closure than the usual one is asked for."""
-        return self.closure == DEFAULT_CLOSURE
 
     @cached_property
     def massless(self) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 from casadi import SX
 
 from ..closures import sparse
-from ..closures.closure import CLOSURES
+from ..closures.closure import CLOSURES, DEFAULT_CLOSURE
 from ..closures.expressions import (
     ITERATIONS,
     SINGULAR,
@@ -229,7 +229,7 @@ class FormalismWay(OwnClosure):
 
     def way(self, closed: Closed) -> Way:
         terms = closed.terms
-        if not (terms.constraints and closed.is_default) or closed.massless:
+        if not (terms.constraints and closed.closure == DEFAULT_CLOSURE) or closed.massless:
             return closed.by_closure
         given = terms.M, terms.A, terms.scales.factors, terms.usual_forces
         return SolverWay(checked(self.derive(), *given), len(terms.constraints))
