@@ -61,9 +61,7 @@ def symbol(name: str) -> SX:
 def scalar(value: Any, what: str = "value") -> SX:
     """One finite number or one expression as a 1x1 ``SX``."""
     try:
-        result = (
-            value if isinstance(value, SX) else SX(value) if not isinstance(value, str) else None
-        )
+        result = None if isinstance(value, str) else SX(value)
     except NOT_AN_EXPRESSION:
         result = None
     if result is None or result.shape != (1, 1):
@@ -329,13 +327,9 @@ def _is_turns(value: Any) -> bool:
 
 
 def _length(value: Any) -> int:
-    return (
-        int(value.numel())
-        if isinstance(value, (SX, ca.DM))
-        else len(value)
-        if isinstance(value, Sized)
-        else 0
-    )
+    if isinstance(value, (SX, ca.DM)):
+        return int(value.numel())
+    return len(value) if isinstance(value, Sized) else 0
 
 
 def _unit_quaternion(value: Any, what: str) -> SX:

@@ -13,13 +13,13 @@ from ..arguments import choice
 from ..errors import ModelError
 from ..graph.program import without_table_slopes
 from ..graph.searches import ORIGIN, PIECE, pick_of, search_of
-from .points import inner, label, matrix, points
+from .points import Tabulated, inner, label, matrix, points
 from .table import OUTSIDE, Table
 
 GRIDS = ("linear", "hold", "smooth")
 
 
-class Grid:
+class Grid(Tabulated):
     """z over x and y, on a grid: call it with two numbers or two expressions.
 
     >>> map = Grid([0, 1], [0, 2], [[0, 2], [1, 5]])
@@ -102,15 +102,12 @@ class Grid:
         own = self.x if letter == "x" else self.y
         knots = np.append(own[:-1], np.nextafter(own[-1], np.inf))
         jumps = np.zeros(len(own) + 1) if self.kind == "smooth" else np.arange(len(own) + 1.0)
-        found = search_of(f"{self.name}_{letter}", 0, knots.tobytes(), jumps.tobytes())
-        _KNOWN[found.name()] = self
-        return found
+        name = f"{self.name}_{letter}"
+        return self._noted(search_of(name, 0, knots.tobytes(), jumps.tobytes()))
 
     @property
     def _pick(self) -> ca.Function:
-        found = pick_of(self.name, self.pieces.shape, self.pieces.tobytes())
-        _KNOWN[found.name()] = self
-        return found
+        return self._noted(pick_of(self.name, self.pieces.shape, self.pieces.tobytes()))
 
     def parts(self, x: SX, y: SX) -> list[SX]:
         """z and its slopes along x and y at a place within the grid."""
@@ -123,22 +120,8 @@ class Grid:
         numbers = self.x.tobytes(), self.y.tobytes(), self.z.tobytes()
         return self.kind, self.outside, self.name, *numbers
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Grid) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
     def __repr__(self) -> str:
         return f"<{self.kind} table {self.name!r}: {len(self.x)} by {len(self.y)} points>"
-
-
-_KNOWN: dict[str, Grid] = {}  # by the names of their searches and picks
-
-
-def grid_of(name: str) -> Grid | None:
-    """The table over two numbers that a search or pick of this name is of, if it is known here."""
-    return _KNOWN.get(name)
 
 
 def _within(at: SX, own: np.ndarray, outside: str) -> SX:

@@ -1,16 +1,43 @@
-"""Points as they are given, and the polynomials between them."""
+"""Points as they are given, what is made of them, and the polynomials between them."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
+import casadi as ca
 import numpy as np
 from scipy.interpolate import CubicSpline, PchipInterpolator
 
 from ..arguments import is_name
 from ..errors import ModelError, shown
 from ..graph.searches import horner
+
+
+class Tabulated:
+    """A function that is given by points: equal to another one of the same, and known by the names
+    of its searches."""
+
+    def _key(self) -> tuple[Any, ...]:
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _noted(self, search: ca.Function) -> ca.Function:
+        _KNOWN[search.name()] = self
+        return search
+
+
+_KNOWN: dict[str, Tabulated] = {}  # by the names of their searches and picks, which are kept, too
+
+
+def table_of(name: str) -> Any:
+    """The table that a search or pick of this name is of, if it is known here."""
+    return _KNOWN.get(name)
 
 
 def label(name: Any) -> str:

@@ -12,14 +12,14 @@ from casadi import SX
 from ..arguments import choice
 from ..errors import ModelError, shown
 from ..graph.searches import horner, polynomial, search_of
-from .points import label, numbers, pieces_of, points
+from .points import Tabulated, label, numbers, pieces_of, points
 
 KINDS = ("linear", "hold", "monotone", "smooth")
 OUTSIDE = ("hold", "extend", "repeat", "refuse")
 _STATED = ("x", "y", "kind", "outside", "name", "knots")
 
 
-class Table:
+class Table(Tabulated):
     """y over x, one number over one number: call it with numbers or with expressions.
 
     >>> gas = Table([0, 1, 3], [0, 2, 2])
@@ -124,9 +124,8 @@ class Table:
     @property
     def search(self) -> ca.Function:
         """x → piece, origin, coefficients."""
-        found = search_of(self.name, self.order, self.knots.tobytes(), self.pieces.tobytes())
-        _KNOWN[found.name()] = self
-        return found
+        knots, pieces = self.knots.tobytes(), self.pieces.tobytes()
+        return self._noted(search_of(self.name, self.order, knots, pieces))
 
     def inside(self, x: SX) -> SX:
         """y at an x that is not brought into the period first."""
@@ -139,20 +138,6 @@ class Table:
         numbers = self.x.tobytes(), self.y.tobytes()
         return self.kind, self.outside, self.name, self.order, *numbers
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Table) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
     def __repr__(self) -> str:
         span = f"x from {self.x[0]:.6g} to {self.x[-1]:.6g}"
         return f"<{self.kind} table {self.name!r}: {len(self.x)} points, {span}>"
-
-
-_KNOWN: dict[str, Table] = {}  # by the names of their searches, which are kept, too
-
-
-def table_of(name: str) -> Table | None:
-    """The table over one number that a search of this name is of, and known here."""
-    return _KNOWN.get(name)

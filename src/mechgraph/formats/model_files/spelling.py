@@ -23,8 +23,9 @@ from ...graph.operations import OPERATIONS
 from ...graph.searches import ORIGIN, Lookup
 from ...model.bodies import Body, Marker, marker_on
 from ...model.joints import Joint
-from ...tables.grid import Grid, grid_of
-from ...tables.table import Table, table_of
+from ...tables.grid import Grid
+from ...tables.points import table_of
+from ...tables.table import Table
 from .expressions import (
     ATOM,
     FUNCTIONS,
@@ -150,7 +151,7 @@ class _Spelling(Algebra):
         value, the slopes, and others that are multiplied with nothing."""
         if not table.is_pick and place == ORIGIN:
             return HERE
-        orders, known = table.orders(place), table_of(name) or grid_of(name)
+        orders, known = table.orders(place), table_of(name)
         if known is None:
             raise ModelError("a table of elsewhere is no text")
         word = noted(known, self.tables)
