@@ -26,7 +26,7 @@ from casadi import SX
 
 from ...errors import ArgumentError
 from ...model.contact.switched import NUMBERS
-from ..assembly.assemble import GIVEN
+from ...numerics.tolerances import KNOWN
 from ..simulation.integrator import IntegrationFailure
 from .points import approach, points_of, quantities, ring_quantities, values
 
@@ -185,7 +185,7 @@ class Contacts:
         """Refuse a start in which surfaces overlap, or joints are beyond their limits."""
         told: dict[str, list[str]] = {}
         for point, depth in zip(self.points, -self.approach(t, q, u)[0], strict=True):
-            if depth > GIVEN:
+            if depth > KNOWN:
                 told.setdefault(point.law.overlap, []).append(f"{point.name} by {depth:.3g}")
         if told:
             raise ArgumentError(
