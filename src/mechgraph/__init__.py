@@ -103,11 +103,10 @@ from .model.transitions import Transition, ball, move, rot, screw
 from .motion.chart import Chart
 from .motion.topology import Topology
 from .motion.variables import Variables, variables
-from .results.files import load_run
 from .results.linear_model import LinearModel
 from .results.rollouts import Rollouts
 from .results.second_order import SecondOrderModel, SecondOrderSweep
-from .results.trajectory import Trajectory
+from .results.trajectory import Trajectory, load_run
 from .studies.agreement import Agreement, agreement
 from .studies.simulation.events import Event
 from .tables.constructors import spline, table

@@ -22,9 +22,9 @@ from scipy.spatial.transform import Rotation
 import mechgraph as mg
 from mechgraph.cli import main
 from mechgraph.formats.model_files import model_file
-from mechgraph.show.meshes import coarsened
-from mechgraph.show.picture import Stage
+from mechgraph.show.rasteriser import Stage
 from mechgraph.show.scene import scene_of
+from mechgraph.show.shapes import coarsen
 from pinocchio_models import Twin
 
 URDFS = sorted(
@@ -735,7 +735,7 @@ def test_meshes_of_a_urdf_are_drawn_where_they_are(brick):
     run = robot.equations().simulate(0.1, {"root joint.x": 1.0})
     scene = scene_of(run)
     (mesh,) = (mesh for solid in scene.solids for mesh in solid.meshes)
-    assert (mesh.color, len(mesh.faces)) == ("#cc0000", 12)
+    assert (mesh.colors[0], len(mesh.faces)) == ("#cc0000", 12)
     corners = np.array([[x, y, z] for x in (-0.1, 0) for y in (0, 0.2) for z in (1, 1.6)])
     np.testing.assert_allclose(_sorted(mesh.points), _sorted(corners), atol=1e-15)
     stage = Stage(scene, "brick", 300, 200)
@@ -751,7 +751,7 @@ def _drawn_alike(one, other):
     scenes = [scene_of(each.equations().simulate(0.1)) for each in (one, other)]
     pairs = zip(*([m for x in scene.solids for m in x.meshes] for scene in scenes), strict=True)
     for a, b in pairs:
-        assert a.color == b.color
+        assert a.colors == b.colors
         np.testing.assert_allclose(_sorted(a.points), _sorted(b.points), atol=1e-7)
 
 
@@ -767,7 +767,7 @@ def test_a_fine_mesh_is_drawn_with_few_triangles():
     corner = np.arange(90 * 180).reshape(90, 180)
     a, b, c, d = corner[:-1, :-1], corner[1:, :-1], corner[1:, 1:], corner[:-1, 1:]
     faces = np.stack([a, b, c, a, c, d], axis=-1).reshape(-1, 3)
-    few, kept = coarsened(points.reshape(-1, 3), faces, 2000)
+    few, kept = coarsen(points.reshape(-1, 3), faces, 2000)
     assert 500 < len(kept) <= 2000
     assert kept.max() < len(few)
     assert np.abs(np.linalg.norm(few, axis=1) - 1).max() < 0.05

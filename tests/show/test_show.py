@@ -21,14 +21,13 @@ from mechgraph import gallery
 from mechgraph.formalisms import absolute
 from mechgraph.graph import trace
 from mechgraph.motion.absolute import absolute_chart
-from mechgraph.show import names, picture
+from mechgraph.show import names, rasteriser
 from mechgraph.show.expressions import Plain
 from mechgraph.show.graph import network
 from mechgraph.show.normal_form import NormalForm
 from mechgraph.show.readable import equations_latex, equations_text, to_sympy
 from mechgraph.show.scene import scene_of
-from mechgraph.show.shells import shell_of
-from mechgraph.show.solids import Rod
+from mechgraph.show.shapes import Rod, facets_of
 from mechgraph.studies import agreement as agreement_module
 from mechgraph.studies.agreement import agreement, random_states
 from random_systems import random_tree
@@ -470,8 +469,8 @@ def test_a_body_without_extent_is_the_box_with_its_inertia() -> None:
     inertia = (m * (b**2 + c**2) / 12, m * (a**2 + c**2) / 12, m * (a**2 + b**2) / 12)
     s.free("f", s.ground, s.body("brick", mass=m, inertia=inertia))
     run = s.equations().simulate(1.0, {"f.wx": 1.0}, step=0.5)
-    (box,) = scene_of(run).solids[1].boxes
-    np.testing.assert_allclose(sorted(2 * box.half), [a, b, c], rtol=1e-12)
+    (box,) = scene_of(run).solids[1].meshes
+    np.testing.assert_allclose(sorted(np.ptp(box.points, axis=0)), [a, b, c], rtol=1e-12)
 
 
 def numbers(expression: ca.SX) -> np.ndarray:
@@ -490,10 +489,10 @@ def drawn(make) -> tuple[mg.Surface, np.ndarray, np.ndarray]:
         orientation=[("x", 0.5), ("y", 1)],
     )
     surface = make(turned)
-    shell = shell_of(surface, numbers, "#2f6fed")
+    shell = facets_of(surface, numbers, "#2f6fed")
     assert shell is not None
     R, at = np.array(ca.DM(turned.rotation)), np.array(ca.DM(turned.at)).ravel()
-    return surface, ((shell.points - at) @ R).reshape(-1, 3), (shell.normals @ R).reshape(-1, 3)
+    return surface, (shell.points - at) @ R, shell.normals @ R
 
 
 @pytest.mark.parametrize(
@@ -555,8 +554,8 @@ def test_what_rolls_is_seen_in_its_shape_on_its_floor_and_followed() -> None:
         scene_of(equations.simulate(t, {"f.x'": 4.0, "f.wz": 0.0, "f.wx": 0.0}, step=t / 10))
         for t in (1.0, 10.0)
     )
-    (shell,) = near.solids[1].shells
-    assert (near.solids[1].boxes, near.links, near.solids[0].rods) == ((), (), ())
+    (shell,) = near.solids[1].meshes
+    assert (near.links, near.solids[0].rods) == ((), ())
     assert shell.radius == pytest.approx(1.0)
     assert near.floor == far.floor == 2.0
     assert near.path is None
@@ -573,10 +572,10 @@ def test_boxes_are_drawn_and_hollow_surfaces_are_not() -> None:
     s.slide("bowl", mg.Sphere(ball, 0.1), mg.Sphere(s.ground, 3.1, inside=True))
     s.add(Touching("edge", mg.Box(box, (0.1, 0.2, 0.3)), mg.Plane(s.ground)))
     seen = scene_of(s.equations().simulate(0.1, {"f.wx": 0.1}, step=0.05))
-    (found,) = seen.solids[1].boxes
-    np.testing.assert_allclose(found.half, [0.05, 0.1, 0.15])
-    assert seen.solids[0].shells == ()
-    assert len(seen.solids[2].shells) == 1
+    (found,) = seen.solids[1].meshes
+    np.testing.assert_allclose(np.ptp(found.points, axis=0), [0.1, 0.2, 0.3])
+    assert seen.solids[0].meshes == ()
+    assert len(seen.solids[2].meshes) == 1
 
 
 class Touching(mg.Force):
@@ -679,17 +678,17 @@ def test_view_refuses_what_it_cannot_write(loop_run: mg.Trajectory) -> None:
 
 
 def test_nearer_things_hide_farther_ones() -> None:
-    camera = picture.Camera(np.array([0.0, 0, 10]), np.eye(3), 100.0, np.array([50.0, 50.0]))
+    camera = rasteriser.Camera(np.array([0.0, 0, 10]), np.eye(3), 100.0, np.array([50.0, 50.0]))
     near, far = (
         Rod(np.array([-1.0, 0, z]), np.array([1.0, 0, z]), 0.5, tint)
         for z, tint in ((2.0, "#ff0000"), (0.0, "#00ff00"))
     )
-    light = picture.Light(sky=np.array([0.0, 1, 0]), sun=np.array([0.0, 0, 1]))
+    light = rasteriser.Light(sky=np.array([0.0, 1, 0]), sun=np.array([0.0, 0, 1]))
     images = []
     for order in ((near, far), (far, near)):
-        buffer = picture.Buffer(np.ones((100, 100, 3), dtype=np.float32), camera, light)
+        buffer = rasteriser.Buffer(np.ones((100, 100, 3), dtype=np.float32), camera, light)
         for rod in order:
-            buffer.rod(rod, rod.a, rod.b)
+            buffer.rod(rod)
         images.append(buffer.colors)
     np.testing.assert_array_equal(images[0], images[1])
     red, green, _ = images[0][50, 50]

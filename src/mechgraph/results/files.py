@@ -4,62 +4,67 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arguments import file_path, is_name, named, number
+from ..arguments import file_path, is_name, named, number, replacing
 from ..errors import ArgumentError, shown
-from ..model.description import Description
-from ..model.system import System
-from .table import WORK
-from .trajectory import ENDINGS, FORMAT, Trajectory
+from .table import WORK, WORKS, unit_of
 
+if TYPE_CHECKING:
+    from .trajectory import Trajectory
+
+FORMAT = 1
+ENDINGS = (".npz", ".csv", ".parquet", ".xlsx", ".mat", ".h5")
 KINDS = ("coordinates", "speeds", "inputs", "constraints")
 # the columns of every array: none, one, or a kind of names
-ARRAYS = {"time": "", "q": "coordinates", "u": "speeds", "w": "inputs"}
+STATES = {"time": "", "q": "coordinates", "u": "speeds", "w": "inputs"}
 STORED = {
     **dict.fromkeys(("kinetic", "potential", "power", "violation"), ""),
     "udot": "speeds",
     "multipliers": "constraints",
 }
-WORKS = ("supplied", "dissipated")  # there if they were recorded
 
 
-def load_run(path: str | Path, system: Any = None) -> Trajectory:
-    """Read a saved trajectory; with its ``system`` it can compute everything that a fresh one
-    can."""
-    if not (system is None or isinstance(system, (System, Description))):
-        raise ArgumentError(f"load_run: system must be a System, got {shown(system)}")
+def saved_path(path: Any) -> Path:
+    """Where a trajectory is saved: a name without an ending gets that of the format that keeps it
+    whole; «v1.5» has none."""
     path = file_path(path)
-    if path.suffix.lower() in ENDINGS[1:]:
-        raise ArgumentError(f"{path}: a table, not a run; only .npz keeps a run whole")
-    try:
-        run = _read(path)
-    except OSError as error:
-        raise ArgumentError(f"cannot read {path}: {error.strerror or error}") from None
-    except Exception as error:  # whatever a file that others wrote makes of it
-        raise ArgumentError(
-            f"{path}: not a trajectory saved by mechgraph ({type(error).__name__}: {error})"
-        ) from None
-    if system is None:
-        return run
-    equations = system.equations(run.statistics.get("formalism"))
-    for kind, names in (
-        ("coordinates", equations.coordinates),
-        ("speeds", equations.speeds),
-        ("inputs", equations.inputs),
-    ):
-        if run.columns[kind] != names:
-            raise ArgumentError(
-                f"{path}: its {kind} {run.columns[kind]} are not those of system {system.name!r}"
-            )
-    return replace(run, equations=equations)
+    if path.name.lower() in ENDINGS:
+        raise ArgumentError(f"{path} is an ending without a name; write run{path.name}")
+    ending = path.suffix.lower()
+    if ending in ENDINGS:
+        return path.with_suffix(ending)
+    if ending[1:2].isalpha():
+        raise ArgumentError(f"{path}: a run is saved as {', '.join(ENDINGS)}, not {ending}")
+    return path.with_name(f"{path.name}.npz")
 
 
-def _read(path: Path) -> Trajectory:
+def write(run: Trajectory, path: Path) -> None:
+    """Write a run whole: what it has and what it can compute of itself."""
+    meta = {
+        "format": FORMAT,
+        "name": run.name,
+        "columns": {key: list(value) for key, value in run.columns.items()},
+        "units": {name: unit_of(run, name) for names in run.columns.values() for name in names},
+        "parameters": dict(run.parameters),
+        "outcome": run.outcome,
+        "statistics": dict(run.statistics),
+        "events": {key: list(map(float, value)) for key, value in run.events.items()},
+    }
+    arrays = {name: getattr(run, name) for name in (*STATES, *STORED)}
+    arrays |= run._works if run._accounted else {}
+    arrays |= {key: values for key, values in run.stored.items() if key.startswith(WORK)}
+    arrays |= {f"mode {name}": values for name, values in run.modes.items()}
+    arrays |= {f"state {name}": values for name, values in run.further.items()}
+    with replacing(path) as file:
+        np.savez_compressed(file, meta=np.array(json.dumps(meta)), **arrays)
+
+
+def read(path: Path) -> dict[str, Any]:
+    """What a trajectory is made of."""
     with np.load(path, allow_pickle=False) as file:
         meta = json.loads(str(file["meta"]))
         arrays = {key: file[key] for key in file.files if key != "meta"}
@@ -76,30 +81,30 @@ def _read(path: Path) -> Trajectory:
     )
     works = [*(WORKS if WORKS[0] in arrays else ()), *(k for k in arrays if k.startswith(WORK))]
     stored = {key: arrays[key] for key in (*STORED, *works)}
-    states = {key: arrays[key] for key in ARRAYS}
+    states = {key: arrays[key] for key in STATES}
     for key, array in {**states, **stored, **modes, **further}.items():
-        kind = {**ARRAYS, **STORED}.get(key, "")
+        kind = {**STATES, **STORED}.get(key, "")
         wanted = (states["time"].size, *([len(columns[kind])] if kind else []))
         if array.shape != wanted or array.dtype.kind != "f":
             raise ValueError(f"{key} is no array of {wanted} numbers")
     if not (np.isfinite(states["time"]).all() and (np.diff(states["time"]) >= 0).all()):
         raise ValueError("its times do not go on")
-    return Trajectory(
-        name=meta["name"],
+    return {
+        "name": meta["name"],
         **states,
-        parameters=_numbers(meta["parameters"]),
-        columns=columns,
-        outcome=meta["outcome"],
-        statistics=named("statistics", meta["statistics"]),
-        events={
+        "parameters": _numbers(meta["parameters"]),
+        "columns": columns,
+        "outcome": meta["outcome"],
+        "statistics": named("statistics", meta["statistics"]),
+        "events": {
             key: np.array([number(key, moment) for moment in moments])
             for key, moments in named("events", meta["events"]).items()
         },
-        stored=stored,
-        modes=modes,
-        further=further,
-        units=_texts(meta.get("units", {})),
-    )
+        "stored": stored,
+        "modes": modes,
+        "further": further,
+        "units": _texts(meta.get("units", {})),
+    }
 
 
 def _names(values: Any) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .trajectory import Trajectory
 
 WORK = "work of "  # an element: what is stored under that name
-WORKS = ("supplied", "dissipated")
+WORKS = ("supplied", "dissipated")  # stored if they were recorded
 # one number for each time, by the name of the attribute that has it
 SCALARS = {
     **dict.fromkeys(("kinetic", "potential", "energy", *WORKS), "J"),
@@ -144,22 +144,6 @@ def _stored(run: Trajectory, name: Any) -> Column:
 # --- groups ---------------------------------------------------------------------------------------
 
 
-def _coordinates(run: Trajectory) -> Iterator[Column]:
-    return _array(run, run.columns["coordinates"], run.q)
-
-
-def _speeds(run: Trajectory) -> Iterator[Column]:
-    return _array(run, run.columns["speeds"], run.u)
-
-
-def _inputs(run: Trajectory) -> Iterator[Column]:
-    return _array(run, run.columns["inputs"], run.w)
-
-
-def _multipliers(run: Trajectory) -> Iterator[Column]:
-    return _array(run, run.columns["constraints"], run.multipliers)
-
-
 def _states(run: Trajectory) -> Iterator[Column]:
     """Further states: those of controllers."""
     return (Column(name, "", values) for name, values in run.further.items())
@@ -169,11 +153,11 @@ def _efforts(run: Trajectory) -> Iterator[Column]:
     """What the drives of servos supply: their multipliers."""
     constraints = run._need().system.constraints
     servos = {name for name, element in constraints.items() if element.is_servo}
-    return (column for column in _multipliers(run) if column.name in servos)
+    return (column for column in GROUPS["multipliers"](run) if column.name in servos)
 
 
-def _array(run: Trajectory, names: Sequence[str], values: np.ndarray) -> Iterator[Column]:
-    for name, column in zip(names, values.T, strict=True):
+def _array(run: Trajectory, kind: str, values: np.ndarray) -> Iterator[Column]:
+    for name, column in zip(run.columns[kind], values.T, strict=True):
         yield Column(name, unit_of(run, name), column)
 
 
@@ -212,14 +196,14 @@ def _energies(run: Trajectory) -> Iterator[Column]:
 
 
 GROUPS: Mapping[str, Callable[[Trajectory], Iterator[Column]]] = {
-    "coordinates": _coordinates,
-    "speeds": _speeds,
+    "coordinates": lambda run: _array(run, "coordinates", run.q),
+    "speeds": lambda run: _array(run, "speeds", run.u),
     "accelerations": _accelerations,
-    "inputs": _inputs,
+    "inputs": lambda run: _array(run, "inputs", run.w),
     "outputs": _outputs,
     "states": _states,
     "efforts": _efforts,
-    "multipliers": _multipliers,
+    "multipliers": lambda run: _array(run, "constraints", run.multipliers),
     "reactions": _reactions,
     "energies": _energies,
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,19 +11,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import door
-from ..arguments import file_path, listed, one_of, replacing
+from ..arguments import file_path, listed, one_of
 from ..contract.valueless import searching
 from ..errors import ArgumentError, shown, unknown
-from .table import WORK, table, unit_of
+from ..model.description import Description
+from ..model.system import System
+from ..numerics.tolerances import TINY
+from .files import ENDINGS, read, saved_path, write
+from .table import WORK, WORKS, table
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ..equations import Equations
     from ..formats.comparison import Comparison
-
-FORMAT = 1
-ENDINGS = (".npz", ".csv", ".parquet", ".xlsx", ".mat", ".h5")
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,13 +174,13 @@ class Trajectory:
 
     def work(self, name: str) -> np.ndarray:
         """Work since the start of one force, constraint or driven joint on the motion, negative if
-        it took more than it gave; of a run with ``account="elements"``. What impacts take is not
+        it took more than it gave; of a run with ``track_work="elements"``. What impacts take is not
         in it, but in ``dissipated``."""
         found = [key.removeprefix(WORK) for key in self.stored if key.startswith(WORK)]
         if not found:
             raise ArgumentError(
-                'work: none of elements was recorded; run simulate with account="elements", if any '
-                "of them has power"
+                'work: none of elements was recorded; run simulate with track_work="elements", if '
+                "any of them has power"
             )
         return self.stored[WORK + one_of("element with power", name, found)]
 
@@ -199,13 +199,11 @@ class Trajectory:
 
     @property
     def _works(self) -> dict[str, np.ndarray]:
-        return {
-            kind: self.stored.get(kind, np.zeros(len(self))) for kind in ("supplied", "dissipated")
-        }
+        return {kind: self.stored.get(kind, np.zeros(len(self))) for kind in WORKS}
 
     def _work(self, kind: str) -> np.ndarray:
         if not self._accounted:
-            raise ArgumentError(f"{kind}: no work was recorded; run simulate with account=True")
+            raise ArgumentError(f"{kind}: no work was recorded; run simulate with track_work=True")
         return self._works[kind]
 
     @cached_property
@@ -263,7 +261,7 @@ class Trajectory:
         if not len(self):
             return repr(self)
         e = self.energy
-        scale = max(float(np.ptp(self.kinetic)), float(np.abs(e).max()), 1e-300)
+        scale = max(float(np.ptp(self.kinetic)), float(np.abs(e).max()), TINY)
         lines = [
             repr(self),
             f"  energy      {e[0]:.9g} → {e[-1]:.9g}  (change {e[-1] - e[0]:+.3g}, spread "
@@ -323,35 +321,8 @@ class Trajectory:
             return door.formats.tables.write(self.table(*listed("columns", columns)), path)
         if listed("columns", columns):
             raise ArgumentError(f"{path}: .npz keeps the whole run; columns= goes with a table")
-        with replacing(path) as file:
-            np.savez_compressed(file, meta=np.array(json.dumps(self._meta)), **self._arrays)
+        write(self, path)
         return path
-
-    @property
-    def _meta(self) -> dict[str, Any]:
-        return {
-            "format": FORMAT,
-            "name": self.name,
-            "columns": {key: list(value) for key, value in self.columns.items()},
-            "units": {
-                name: unit_of(self, name) for names in self.columns.values() for name in names
-            },
-            "parameters": dict(self.parameters),
-            "outcome": self.outcome,
-            "statistics": dict(self.statistics),
-            "events": {key: list(map(float, value)) for key, value in self.events.items()},
-        }
-
-    @property
-    def _arrays(self) -> dict[str, Any]:
-        names = ("kinetic", "potential", "power", "violation", "udot", "multipliers")
-        diagnostics = {name: getattr(self, name) for name in names}
-        diagnostics |= self._works if self._accounted else {}
-        diagnostics |= {key: x for key, x in self.stored.items() if key.startswith(WORK)}
-        modes = {f"mode {name}": values for name, values in self.modes.items()}
-        states = {"time": self.time, "q": self.q, "u": self.u, "w": self.w}
-        further = {f"state {name}": values for name, values in self.further.items()}
-        return {**states, **diagnostics, **modes, **further}
 
     def compare(
         self, other: Any, columns: Any = None, *, time: str | None = None, shift: float = 0.0
@@ -386,15 +357,28 @@ class Trajectory:
         return door.show.report.report(self, path)
 
 
-def saved_path(path: Any) -> Path:
-    """Where a trajectory is saved: a name without an ending gets that of the format that keeps it
-    whole; «v1.5» has none."""
+def load_run(path: str | Path, system: Any = None) -> Trajectory:
+    """Read a saved trajectory; with its ``system`` it can compute everything that a fresh one
+    can."""
+    if not (system is None or isinstance(system, (System, Description))):
+        raise ArgumentError(f"load_run: system must be a System, got {shown(system)}")
     path = file_path(path)
-    if path.name.lower() in ENDINGS:
-        raise ArgumentError(f"{path} is an ending without a name; write run{path.name}")
-    ending = path.suffix.lower()
-    if ending in ENDINGS:
-        return path.with_suffix(ending)
-    if ending[1:2].isalpha():
-        raise ArgumentError(f"{path}: a run is saved as {', '.join(ENDINGS)}, not {ending}")
-    return path.with_name(f"{path.name}.npz")
+    if path.suffix.lower() in ENDINGS[1:]:
+        raise ArgumentError(f"{path}: a table, not a run; only .npz keeps a run whole")
+    try:
+        run = Trajectory(**read(path))
+    except OSError as error:
+        raise ArgumentError(f"cannot read {path}: {error.strerror or error}") from None
+    except Exception as error:  # whatever a file that others wrote makes of it
+        raise ArgumentError(
+            f"{path}: not a trajectory saved by mechgraph ({type(error).__name__}: {error})"
+        ) from None
+    if system is None:
+        return run
+    equations = system.equations(run.statistics.get("formalism"))
+    for kind in ("coordinates", "speeds", "inputs"):
+        if run.columns[kind] != getattr(equations, kind):
+            raise ArgumentError(
+                f"{path}: its {kind} {run.columns[kind]} are not those of system {system.name!r}"
+            )
+    return replace(run, equations=equations)

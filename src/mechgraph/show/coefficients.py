@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import casadi as ca
 import sympy as sp
@@ -14,11 +13,13 @@ from .names import latex_name, text_name
 from .readable import (
     Readable,
     aligned,
+    entries,
     latex_definitions,
     latex_matrix,
     latex_printer,
     line,
     shortened,
+    text_definitions,
     text_printer,
     written,
 )
@@ -53,34 +54,28 @@ def coefficients_text(
     """The same as text, entry by entry without those that are zero."""
     readable = coefficients_sympy(equations, names, simplify)
     printer = text_printer(readable.symbols)
-    definitions = [line(str(name), printer.doprint(value)) for name, value in readable.definitions]
-    parts = ["\n".join(["with", *definitions])] if definitions else []
+    parts = [text_definitions(readable, printer)]
     for name in _known(equations, names):
-        lines = [
-            line(label, printer.doprint(entry))
-            for label, entry in _entries(equations, readable, name)
-            if entry != 0
-        ]
+        named = _entries(equations, readable, name)
+        lines = [line(label, printer.doprint(entry)) for label, entry in named]
         parts.append("\n".join(lines or [f"  {name} = 0"]))
-    return "\n".join(parts)
+    return "\n".join(part for part in parts if part)
 
 
 def _entries(equations: Equations, readable: Readable, name: str) -> Iterator[tuple[str, sp.Expr]]:
     """Labels and entries of a quantity, those of a table with all three indices."""
     found = equations.terms.coefficients[name]
-    axes, speeds = found.axes, found.speeds or equations.speeds
-    if axes == 0:
-        yield text_name(name), readable[name][0]
-        return
-    tables = [key for key in readable.matrices if key == name or key.startswith(f"{name}[")]
-    last: Any = _labels(speeds, len(tables)) if axes == 3 else [None]
-    for key, label in zip(tables, last, strict=True):
-        matrix = readable[key]
+    speeds, letter = found.speeds or equations.speeds, text_name(name)
+    if found.axes < 3:
+        matrix = readable[name]
         rows, columns = (_labels(speeds, count) for count in matrix.shape)
-        for i in range(matrix.rows):
-            for j in range(matrix.cols):
-                index = [rows[i], *([columns[j]] if axes > 1 else []), *([label] if label else [])]
-                yield f"{text_name(name)}[{', '.join(index)}]", matrix[i, j]
+        named = entries(letter, matrix, rows, columns if found.axes > 1 else [])
+        yield from named if found.axes else ((letter, entry) for _, entry in named)
+        return
+    tables = [key for key in readable.matrices if key.startswith(f"{name}[")]
+    for key, last in zip(tables, _labels(speeds, len(tables)), strict=True):
+        rows, columns = (_labels(speeds, count) for count in readable[key].shape)
+        yield from entries(letter, readable[key], rows, [f"{column}, {last}" for column in columns])
 
 
 def _labels(speeds: Sequence[str], count: int) -> list[str]:

@@ -18,6 +18,7 @@ from typing import Any
 import sympy as sp
 
 from ..graph.searches import Lookup
+from ..numerics.tolerances import ROUNDING
 from .expressions import OPERATIONS, Plain, meant, rational
 
 # (generator, exponent), by generator; exponents may be negative
@@ -27,9 +28,9 @@ Terms = dict[Monomial, Fraction]
 Form = dict[tuple[Monomial, sp.Expr], Fraction]
 Symbols = frozenset[sp.Symbol]
 NONE: Symbols = frozenset()
-Waves = dict[tuple[sp.Expr, bool], Fraction]  # (angle, whether it is a sine) → amount
+Waves = dict[tuple[sp.Expr, int], Fraction]  # (angle a, k) → amount of cos(a − kπ/2), k = 0 or 1
 ONE: Monomial = ()
-CANCELLED = Fraction(1, 10**13)  # a sum that is smaller, beside its parts, is nothing but rounding
+CANCELLED = Fraction(ROUNDING)  # a smaller sum, beside its parts, is nothing but rounding
 MOST_ANGLES = 5  # up to which sums without one of them are tried
 CACHED = 10_000  # expressions whose factors and lengths are remembered: many come again
 LARGEST_COMMON_FACTOR = 60  # numbers are factored out if what is left are integers up to this
@@ -101,19 +102,8 @@ class NormalForm(Plain):
         out: Terms = {}
         for first, x in a.items():
             for second, y in b.items():
-                self._reduce_into(out, _product(first, second), x * y)
+                _reduce_into(out, _product(first, second), x * y, self._cosine_of)
         return self._checked(out)
-
-    def _reduce_into(self, out: Terms, monomial: Monomial, coefficient: Fraction) -> None:
-        """Add a term, with sin² = 1 − cos²."""
-        for generator, exponent in monomial:
-            if exponent >= 2 and generator in self._cosine_of:
-                rest = _product(monomial, ((generator, -2),))
-                cosines = _product(rest, ((self._cosine_of[generator], 2),))
-                self._reduce_into(out, rest, coefficient)
-                self._reduce_into(out, cosines, -coefficient)
-                return
-        _accumulate(out, monomial, coefficient)
 
     def divide(self, a: Terms, b: Terms) -> Terms:
         if len(b) == 1:
@@ -212,15 +202,7 @@ class NormalForm(Plain):
         """The terms with cos² = 1 − sin²."""
         out: Terms = {}
         for monomial, coefficient in terms.items():
-            pending = [(monomial, coefficient)]
-            while pending:
-                m, x = pending.pop()
-                even = next((g for g, e in m if g in self._sine_of and e >= 2), None)
-                if even is None:
-                    _accumulate(out, m, x)
-                    continue
-                rest = _product(m, ((even, -2),))
-                pending += [(rest, x), (_product(rest, ((self._sine_of[even], 2),)), -x)]
+            _reduce_into(out, monomial, coefficient, self._sine_of)
         return out
 
     def _by_sums(self, terms: Terms, but: int) -> Form:
@@ -238,13 +220,13 @@ class NormalForm(Plain):
 
     def _waves(self, circular: Monomial) -> dict[sp.Expr, Fraction]:
         """A product of waves as a sum: cos a cos b = ½ cos(a + b) + ½ cos(a − b), and so on."""
-        waves: Waves = {(sp.S.Zero, False): Fraction(1)}
+        waves: Waves = {(sp.S.Zero, 0): Fraction(1)}
         for generator, exponent in circular:
             if exponent < 0:
                 return {self._product_of(circular): Fraction(1)}
-            angle, sine = self.generators[generator].args[0], generator in self._cosine_of
+            angle, quarter = self.generators[generator].args[0], int(generator in self._cosine_of)
             for _ in range(exponent):
-                waves = _times_wave(waves, angle, sine)
+                waves = _times_wave(waves, angle, quarter)
         return _as_functions(waves)
 
     def _bracketed(
@@ -277,6 +259,20 @@ class NormalForm(Plain):
         )
 
 
+def _reduce_into(
+    out: Terms, monomial: Monomial, coefficient: Fraction, partner: dict[int, int]
+) -> None:
+    """Add a term with a² = 1 − b² for each generator a that has a partner b."""
+    for generator, exponent in monomial:
+        if exponent >= 2 and generator in partner:
+            rest = _product(monomial, ((generator, -2),))
+            _reduce_into(out, rest, coefficient, partner)
+            other = _product(rest, ((partner[generator], 2),))
+            _reduce_into(out, other, -coefficient, partner)
+            return
+    _accumulate(out, monomial, coefficient)
+
+
 def _accumulate(out: dict[Any, Any], key: object, amount: Fraction) -> None:
     """Add to an entry, and drop it if only rounding is left of a sum that cancels."""
     old = out.get(key, Fraction(0))
@@ -297,28 +293,21 @@ def _product(a: Monomial, b: Monomial) -> Monomial:
 # --- waves ----------------------------------------------------------------------------------------
 
 
-def _times_wave(waves: Waves, b: sp.Expr, sine: bool) -> Waves:
-    """A sum of waves times sin b or cos b."""
+def _times_wave(waves: Waves, b: sp.Expr, m: int) -> Waves:
+    """A sum of waves cos(a − kπ/2) times cos(b − mπ/2), which is ½ cos(a + b − (k + m)π/2) +
+    ½ cos(a − b − (k − m)π/2)."""
     out: Waves = {}
-    half = Fraction(1, 2)
-    for (a, is_sine), x in waves.items():
-        if is_sine and sine:  # sin a sin b = ½ cos(a − b) − ½ cos(a + b)
-            pairs = [(a - b, False, half), (a + b, False, -half)]
-        elif is_sine:  # sin a cos b = ½ sin(a + b) + ½ sin(a − b)
-            pairs = [(a + b, True, half), (a - b, True, half)]
-        elif sine:  # cos a sin b = ½ sin(a + b) − ½ sin(a − b)
-            pairs = [(a + b, True, half), (a - b, True, -half)]
-        else:  # cos a cos b = ½ cos(a + b) + ½ cos(a − b)
-            pairs = [(a + b, False, half), (a - b, False, half)]
-        for angle, kind, factor in pairs:
-            _accumulate(out, (angle, kind), x * factor)
+    for (a, k), x in waves.items():
+        for angle, quarters in ((a + b, k + m), (a - b, k - m)):
+            turned, quarter = divmod(quarters, 2)  # half a turn changes the sign
+            _accumulate(out, (angle, quarter), (-x if turned else x) / 2)
     return out
 
 
 def _as_functions(waves: Waves) -> dict[sp.Expr, Fraction]:
     out: dict[sp.Expr, Fraction] = {}
-    for (angle, sine), x in waves.items():
-        value = sp.sin(angle) if sine else sp.cos(angle)  # SymPy takes the sign of the angle out
+    for (angle, quarter), x in waves.items():
+        value = (sp.cos, sp.sin)[quarter](angle)  # SymPy takes the sign of the angle out
         sign, function = value.as_coeff_Mul()
         if value != 0:
             key = sp.S.One if value.is_number else function

@@ -168,12 +168,15 @@ def equations_text(equations: Equations, simplify: bool = True) -> str:
     """The equations as text, entry by entry; entries that are zero and the lower half of M are left
     out."""
     readable = to_sympy(equations, simplify, _shown(equations))
-    printer = _TextPrinter(readable.symbols)
+    printer = text_printer(readable.symbols)
     parts = [
         f"{equations.terms.name}, by {equations.formalism}:  {_shape(equations)}",
-        _defined(readable, printer),
-        *(_entries(equations, readable, name, printer) for name in readable.matrices),
+        text_definitions(readable, printer),
     ]
+    for name, matrix in readable.matrices.items():
+        named = entries(LETTERS[name], matrix, *_labels(equations, name), symmetric=name == "M")
+        lines = [line(label, printer.doprint(entry)) for label, entry in named]
+        parts.append("\n".join([TITLES[name], *(lines or ["  nothing but zeros"])]))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -195,18 +198,25 @@ def _shape(equations: Equations) -> str:
     return f"M u̇ = f{reaction}{closing}"
 
 
-def _defined(readable: Readable, printer: _TextPrinter) -> str:
+def text_definitions(readable: Readable, printer: StrPrinter) -> str:
+    """A line for each subexpression that has a name."""
     lines = [line(str(name), printer.doprint(value)) for name, value in readable.definitions]
     return "\n".join(["with", *lines]) if lines else ""
 
 
-def _entries(equations: Equations, readable: Readable, name: str, printer: _TextPrinter) -> str:
-    matrix, lines = readable[name], []
-    for i, j, label in _labelled(equations, name, matrix):
-        if matrix[i, j] != 0:
-            entry = f"{LETTERS[name]}[{', '.join(label)}]"
-            lines.append(line(entry, printer.doprint(matrix[i, j])))
-    return "\n".join([TITLES[name], *(lines or ["  nothing but zeros"])])
+def entries(
+    letter: str,
+    matrix: sp.Matrix,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    symmetric: bool = False,
+) -> Iterator[tuple[str, sp.Expr]]:
+    """The entries that are not zero, by their names: M[θ1, θ2]; f[θ1] of what has no columns."""
+    for i in range(matrix.rows):
+        for j in range(i if symmetric else 0, matrix.cols):
+            if matrix[i, j] != 0:
+                index = [rows[i], columns[j]] if columns else [rows[i]]
+                yield f"{letter}[{', '.join(index)}]", matrix[i, j]
 
 
 def line(left: str, right: str) -> str:
@@ -232,17 +242,12 @@ TITLES = {
 LETTERS = {"N": "N", "M": "M", "f": "f", "phi": "φ", "psi": "ψ", "A": "A", "b": "b"}
 
 
-def _labelled(
-    equations: Equations, name: str, matrix: sp.Matrix
-) -> Iterator[tuple[int, int, list[str]]]:
-    """Indices and names of the entries that are shown."""
+def _labels(equations: Equations, name: str) -> tuple[list[str], list[str]]:
+    """Names of the rows and of the columns of a quantity."""
     speeds = [text_name(speed) for speed in equations.speeds]
     coordinates = [text_name(q) for q in equations.coordinates]
-    constraints = list(equations.constraints)
-    rows = {"N": coordinates, "M": speeds, "f": speeds}.get(name, constraints)
-    for i in range(matrix.rows):
-        for j in range(i if name == "M" else 0, matrix.cols):
-            yield i, j, [rows[i], speeds[j]] if name in ("N", "M", "A") else [rows[i]]
+    rows = {"N": coordinates, "M": speeds, "f": speeds}.get(name, [*equations.constraints])
+    return rows, speeds if name in ("N", "M", "A") else []
 
 
 def shortened(expression: sp.Expr) -> sp.Expr:
@@ -339,8 +344,6 @@ def latex_matrix(
     if max(widths, default=0) <= WIDEST_MATRIX:
         yield f"{letter} &= {printer.doprint(matrix)}"
         return
-    for i in range(matrix.rows):
-        for j in range(i if symmetric else 0, matrix.cols):
-            if matrix[i, j] != 0:
-                index = f"{i + 1}" if matrix.cols == 1 else f"{i + 1}, {j + 1}"
-                yield f"{letter}_{{{index}}} &= {printer.doprint(matrix[i, j])}"
+    rows, columns = ([str(k + 1) for k in range(size)] for size in matrix.shape)
+    for name, entry in entries("", matrix, rows, columns if matrix.cols > 1 else [], symmetric):
+        yield f"{letter}_{{{name[1:-1]}}} &= {printer.doprint(entry)}"

@@ -14,11 +14,13 @@ from scipy.spatial.transform import Rotation as Turn
 
 from ..model.bodies import Marker
 from ..model.contact.surfaces import Plane
+from ..numerics.tolerances import GIVEN, TINY
 from ..results.trajectory import Trajectory
 from .sample import Sample
 from .solids import Solid, solid, spans, surfaces_on, thickness_of, tint
 
 MOST_FRAMES = 600
+ELEVATION, AZIMUTH = 0.30, 0.55  # of the first look, in radians
 MOST_TRAILS = 6
 STRAIGHT = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
 ZIGZAG = np.array(
@@ -60,7 +62,7 @@ class Link:
         """The path in the world at one time."""
         a, b = self.ends[row]
         side = np.cross(b - a, [0.31, 0.52, 0.79])
-        side /= max(float(np.linalg.norm(side)), 1e-300)
+        side /= float(np.linalg.norm(side)) + TINY
         return a + thickness * np.outer(self.path[:, 0], side) + np.outer(self.path[:, 2], b - a)
 
 
@@ -184,7 +186,7 @@ def _floor(sample: Sample, up: np.ndarray, lowest: float) -> float:
     heights = []
     for surface in surfaces_on(sample, "ground"):
         normal = sample.constant(surface.marker.rotation)[:, 2]
-        if isinstance(surface, Plane) and float(normal @ up) > 1 - 1e-9:
+        if isinstance(surface, Plane) and float(normal @ up) > 1 - GIVEN:
             heights.append(float(sample.constant(surface.marker.at) @ up))
     return min(heights, default=lowest)
 
@@ -193,7 +195,7 @@ def _path(solids: Sequence[Solid], positions: np.ndarray) -> np.ndarray | None:
     """The middle of all bodies at each time; None if something stands on the ground, or if there is
     no body."""
     ground = solids[0]
-    fixed = ground.rods or ground.boxes or ground.shells or ground.meshes or len(solids) == 1
+    fixed = ground.rods or ground.meshes or len(solids) == 1
     return None if fixed else positions[:, 1:].mean(axis=1)
 
 
@@ -214,7 +216,7 @@ def _across(points: np.ndarray, up: np.ndarray) -> np.ndarray:
     right of who looks along it."""
     flat = points - points.mean(axis=0)
     flat = flat - np.outer(flat @ up, up)
-    upward = 1e9 * max(1.0, float((flat**2).sum())) * np.outer(up, up)  # never the least
+    upward = (float((flat**2).sum()) or 1.0) * np.outer(up, up)  # never the least
     values, vectors = np.linalg.eigh(flat.T @ flat + upward)
     across = vectors[:, int(np.argmin(values))]
     return across if np.cross(up, across) @ [1.0, 0.1, 0.01] > 0 else -across

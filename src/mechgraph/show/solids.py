@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 from scipy.sparse.csgraph import minimum_spanning_tree
@@ -20,11 +19,11 @@ from ..model.bodies import Body, Marker
 from ..model.contact.surfaces import Surface
 from ..model.element import Element
 from ..model.transitions import Translation
-from ..model.visuals import Mesh, Visual
-from .meshes import Triangles, triangles_of
+from ..model.visuals import Mesh
+from ..numerics.tolerances import GIVEN
 from .palette import color
 from .sample import Sample
-from .shells import Shell, edges_of, shell_of
+from .shapes import Facets, Rod, box, facets_of, triangles_of
 
 DARK = "#3d4855"  # joints
 GROUND = "#8b97a4"
@@ -34,49 +33,20 @@ MOST_TRIANGLES = 20_000  # of all meshes of a scene
 SLIM = 0.3  # at most, over the radius of the smallest wheel
 
 
-Drawn = TypeVar("Drawn")
-
-
-@dataclass(frozen=True)
-class Rod:
-    """A rounded rod from a to b; a ball if it has no length."""
-
-    a: np.ndarray
-    b: np.ndarray
-    radius: float
-    color: str
-
-
-@dataclass(frozen=True)
-class BoxSolid:
-    """A box with half edges along the columns of ``axes``."""
-
-    centre: np.ndarray
-    half: np.ndarray
-    axes: np.ndarray
-    color: str
-
-
 @dataclass(frozen=True)
 class Solid:
     """The shapes that ride on a body, in its frame."""
 
     name: str
     color: str
-    rods: tuple[Rod, ...]
-    boxes: tuple[BoxSolid, ...] = ()
-    shells: tuple[Shell, ...] = ()
-    meshes: tuple[Triangles, ...] = ()
+    rods: tuple[Rod, ...] = ()
+    meshes: tuple[Facets, ...] = ()
 
     @property
     def corners(self) -> list[np.ndarray]:
         """Points that all shapes lie between, but for the thickness of rods."""
-        out = [point for rod in self.rods for point in (rod.a, rod.b)]
-        for box in self.boxes:
-            diagonal = box.axes @ box.half
-            out += [box.centre - diagonal, box.centre + diagonal]
-        out += [corner for shell in self.shells for corner in shell.corners]
-        return out + [corner for mesh in self.meshes for corner in mesh.corners]
+        shapes: tuple[Rod | Facets, ...] = (*self.rods, *self.meshes)
+        return [corner for shape in shapes for corner in shape.corners]
 
 
 def tint(k: int) -> str:
@@ -87,35 +57,32 @@ def tint(k: int) -> str:
 def solid(sample: Sample, name: str, tint: str, thickness: float) -> Solid:
     """The shapes of a body or of the ground: as it looks, if that is told; where others look like
     something, a mere frame on another body is not seen."""
-    looks = sample.equations.system.visuals
-    if name in looks:
-        return _as_it_looks(sample, name, tint, looks[name])
-    if looks and _is_mere_frame(sample, name):
-        return Solid(name, tint, ())
+    visuals = sample.equations.system.visuals
+    if name in visuals or (visuals and _is_mere_frame(sample, name)):
+        return Solid(name, tint, meshes=tuple(_visuals(sample, name, tint)))
     joints = (*_pins(sample, name, thickness), *_rails(sample, name, thickness))
-    shells = tuple(_shells(sample, name, tint))
-    boxes = tuple(_boxes(sample, name, tint))
+    meshes = tuple(_surfaces(sample, name, tint))
     if name == "ground":
-        return Solid(name, tint, (*joints, *_anchors(sample, name, thickness)), boxes, shells)
+        return Solid(name, tint, (*joints, *_anchors(sample, name, thickness)), meshes)
     body = sample.equations.system.bodies[name]
-    joints = (*joints, *_particles(sample, name, thickness))
-    if shells or boxes:
+    if meshes:
         rods = _skeleton(sample.points(name), thickness, tint)
     else:
-        rods, boxes = _without_surface(sample, body, tint, thickness)
-    return Solid(name, tint, (*rods, *joints), boxes, shells)
+        rods, meshes = _without_surface(sample, body, tint, thickness)
+    return Solid(name, tint, (*rods, *joints, *_particles(sample, name, thickness)), meshes)
 
 
-def _as_it_looks(sample: Sample, name: str, tint: str, looks: Sequence[Visual]) -> Solid:
+def _visuals(sample: Sample, name: str, tint: str) -> Iterator[Facets]:
     """The meshes and surfaces that a file tells."""
-    others = sample.equations.system.visuals.values()
-    count = sum(isinstance(look, Mesh) for each in others for look in each)
-    most = MOST_TRIANGLES // max(count, 1)
-    meshes = [triangles_of(look, tint, most) for look in looks if isinstance(look, Mesh)]
-    surfaces = [look for look in looks if isinstance(look, Surface)]
-    shells = [shell_of(surface, sample.constant, tint) for surface in surfaces]
-    boxes = [_box(sample, surface, tint) for surface in surfaces]
-    return Solid(name, tint, (), _there(boxes), _there(shells), _there(meshes))
+    visuals = sample.equations.system.visuals
+    count = sum(isinstance(look, Mesh) for each in visuals.values() for look in each)
+    for look in visuals.get(name, ()):
+        if isinstance(look, Mesh):
+            found = triangles_of(look, tint, MOST_TRIANGLES // count)
+        else:
+            found = facets_of(look, sample.constant, tint)
+        if found is not None:
+            yield found
 
 
 def _is_mere_frame(sample: Sample, name: str) -> bool:
@@ -125,13 +92,9 @@ def _is_mere_frame(sample: Sample, name: str) -> bool:
     return name == "ground" or system.bodies[name].weightless or name in fixed
 
 
-def _there(found: Iterable[Drawn | None]) -> tuple[Drawn, ...]:
-    return tuple(each for each in found if each is not None)
-
-
 def _without_surface(
     sample: Sample, body: Body, tint: str, thickness: float
-) -> tuple[list[Rod], tuple[BoxSolid, ...]]:
+) -> tuple[list[Rod], tuple[Facets, ...]]:
     """A body as rods, or as the box with its inertia if its points coincide."""
     far_end = _far_end(sample, body, 0.5 * thickness)
     rods = _skeleton([*sample.points(body.name), *far_end], thickness, tint)
@@ -140,7 +103,7 @@ def _without_surface(
     com = sample.constant(body.com)
     half, axes = _inertia_box(sample, body)
     if not rods and half.any():
-        return [], (BoxSolid(com, np.clip(half, 1.6 * thickness, 20 * thickness), axes, tint),)
+        return [], (box(com, np.clip(half, 1.6 * thickness, 20 * thickness), axes, tint),)
     ball = Rod(com, com, (1.7 if rods else 2.5) * thickness, tint)
     return [*rods, ball], ()
 
@@ -155,7 +118,7 @@ def thickness_of(
     bodies move far (by the ``spread``)."""
     slender = SLENDER * _typical_size(sample, points)
     visible = min(max(slender, 0.012 * spread), 2.5 * slender)
-    wheels = [shell.radius for name in points for shell in _shells(sample, name, GROUND)]
+    wheels = [mesh.radius for name in points for mesh in _surfaces(sample, name, GROUND)]
     return min([visible, *(SLIM * radius for radius in wheels)])
 
 
@@ -239,7 +202,7 @@ def _particles(sample: Sample, body: str, thickness: float) -> list[Rod]:
     return [
         Rod(at, at, size, LIGHT if mass < 0 else HEAVY)
         for at, size, mass in zip(places, sizes, masses, strict=True)
-        if abs(mass) > 1e-9 * largest
+        if abs(mass) > GIVEN * largest
     ]
 
 
@@ -258,26 +221,11 @@ def surfaces_on(sample: Sample, body: str) -> Iterator[Surface]:
                     yield surface
 
 
-def _shells(sample: Sample, body: str, tint: str) -> Iterator[Shell]:
+def _surfaces(sample: Sample, body: str, tint: str) -> Iterator[Facets]:
     for surface in surfaces_on(sample, body):
-        shell = shell_of(surface, sample.constant, tint)
-        if shell is not None:
-            yield shell
-
-
-def _boxes(sample: Sample, body: str, tint: str) -> Iterator[BoxSolid]:
-    for surface in surfaces_on(sample, body):
-        box = _box(sample, surface, tint)
-        if box is not None:
-            yield box
-
-
-def _box(sample: Sample, surface: Surface, tint: str) -> BoxSolid | None:
-    edges = edges_of(surface, sample.constant)
-    if edges is None:
-        return None
-    at, axes = surface.marker.at, sample.constant(surface.marker.rotation)
-    return BoxSolid(sample.constant(at), edges / 2, axes, tint)
+        found = facets_of(surface, sample.constant, tint)
+        if found is not None:
+            yield found
 
 
 # --- joints ---------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import base64
 import html
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,8 @@ import numpy as np
 from ..arguments import file_path, is_name, number, write_text
 from ..errors import ArgumentError, shown
 from ..results.trajectory import Trajectory
-from .meshes import Triangles
-from .picture import AZIMUTH, ELEVATION, animation
-from .scene import Link, Scene, Trail, scene_of
-from .shells import Shell
-from .solids import BoxSolid, Rod, Solid
+from .rasteriser import animation
+from .scene import AZIMUTH, ELEVATION, Scene, scene_of
 
 TEMPLATE = Path(__file__).with_name("view.html")
 
@@ -103,92 +100,36 @@ def script_json(value: Any) -> str:
 
 
 def _data(scene: Scene, title: str, note: str, speed: float) -> dict[str, Any]:
-    """The data that the script of the page reads."""
+    """The scene as the script of the page reads it: with one array for all poses."""
     poses = np.concatenate([scene.positions, scene.quaternions], axis=-1)
+    names = (field.name for field in fields(scene) if field.name not in ("positions", "rotations"))
     return {
+        **{name: _plain(getattr(scene, name)) for name in names},
         "title": title,
         "subtitle": note,
         "speed": speed,
-        "time": [round(float(t), 6) for t in scene.time],
-        "solids": [_solid(solid) for solid in scene.solids],
         "poses": _packed(poses),
-        "trails": [_trail(trail) for trail in scene.trails],
-        "links": [_link(link) for link in scene.links],
-        "up": _numbers(scene.up),
-        "floor": scene.floor,
-        "centre": _numbers(scene.centre),
-        "radius": scene.radius,
-        "path": None if scene.path is None else _packed(scene.path),
-        "across": _numbers(scene.across),
-        "thickness": scene.thickness,
         "azimuth": AZIMUTH,
         "elevation": ELEVATION,
     }
 
 
-def _solid(solid: Solid) -> dict[str, Any]:
-    return {
-        "name": solid.name,
-        "color": solid.color,
-        "rods": [_rod(rod) for rod in solid.rods],
-        "boxes": [_box(box) for box in solid.boxes],
-        "shells": [_shell(shell) for shell in solid.shells],
-        "meshes": [_mesh(mesh) for mesh in solid.meshes],
-    }
-
-
-def _rod(rod: Rod) -> dict[str, Any]:
-    return {
-        "a": _numbers(rod.a),
-        "b": _numbers(rod.b),
-        "radius": float(rod.radius),
-        "color": rod.color,
-    }
-
-
-def _box(box: BoxSolid) -> dict[str, Any]:
-    return {
-        "centre": _numbers(box.centre),
-        "half": _numbers(box.half),
-        "axes": [_numbers(axis) for axis in box.axes.T],
-        "color": box.color,
-    }
-
-
-def _shell(shell: Shell) -> dict[str, Any]:
-    rows, columns = shell.points.shape[:2]
-    chosen = [[shell.tone(i, j) for j in range(columns - 1)] for i in range(rows - 1)]
-    return {
-        "rows": rows,
-        "columns": columns,
-        "points": _packed(shell.points),
-        "normals": _packed(shell.normals),
-        "tones": shell.tones,
-        "chosen": chosen,
-    }
-
-
-def _mesh(mesh: Triangles) -> dict[str, Any]:
-    return {
-        "points": _packed(mesh.points),
-        "faces": base64.b64encode(mesh.faces.astype("<u2").tobytes()).decode("ascii"),
-        "color": mesh.color,
-    }
-
-
-def _trail(trail: Trail) -> dict[str, Any]:
-    return {"name": trail.name, "color": trail.color, "points": _packed(trail.points)}
-
-
-def _link(link: Link) -> dict[str, Any]:
-    path = [_numbers(point) for point in link.path]
-    return {"name": link.name, "path": path, "ends": _packed(link.ends)}
-
-
-def _numbers(vector: np.ndarray) -> list[float]:
-    return [float(f"{x:.7g}") for x in vector]
+def _plain(value: Any) -> Any:
+    """What JSON has: objects by their fields, vectors as numbers, larger arrays packed."""
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, np.ndarray):
+        return (
+            [float(f"{x:.9g}") for x in value]
+            if value.dtype.kind == "f" and value.ndim < 2
+            else _packed(value)
+        )
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    return value
 
 
 def _packed(values: np.ndarray) -> str:
-    """Single-precision numbers as base64."""
-    return base64.b64encode(np.ascontiguousarray(values, dtype="<f4").tobytes()).decode("ascii")
+    """Single-precision numbers, or whole ones of two bytes, as base64."""
+    kind = "<f4" if values.dtype.kind == "f" else "<u2"
+    return base64.b64encode(np.ascontiguousarray(values, dtype=kind).tobytes()).decode("ascii")

@@ -1,10 +1,10 @@
-"""Moving pictures without a browser: rods, boxes and shells are drawn pixel by pixel into a depth
-buffer, and the frames are written as a GIF."""
+"""Moving pictures without a browser: rods and faces are drawn pixel by pixel into a depth buffer,
+and the frames are written as a GIF."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -12,25 +12,21 @@ from pathlib import Path
 import numpy as np
 from matplotlib import font_manager
 from PIL import Image, ImageDraw, ImageFont
-from scipy.spatial import ConvexHull
 
 from ..arguments import number, replacing, whole
 from ..errors import ArgumentError, shown
-from .meshes import Triangles
+from ..numerics.tolerances import EPSILON, SMOOTH
 from .palette import INK, MUTED, PAPER
-from .scene import Scene
-from .shells import Shell
-from .solids import BoxSolid, Rod, Solid
+from .scene import AZIMUTH, ELEVATION, Scene
+from .shapes import Facets, Rod
+from .solids import Solid
 
-SMOOTH = 2  # pixels are computed this many times finer and averaged
+FINER = 2  # pixels are computed this many times finer and averaged
 MOST_FRAMES = 240
 LINK = "#7a8794"
-COARSE, LARGEST_SIDE = (
-    1.5,
-    1200,
-)  # sizes of triangles that are drawn together; pixels of the largest
+COARSE = 1.5  # of sizes of triangles that are drawn together
+LARGEST_SIDE = 1200  # pixels of a triangle
 ANGLE = 0.54  # of view, from top to bottom
-ELEVATION, AZIMUTH = 0.30, 0.55
 
 
 @dataclass(frozen=True)
@@ -127,11 +123,11 @@ class Stage:
 
     def __init__(self, scene: Scene, title: str, width: int, height: int) -> None:
         self.scene, self.title, self.size = scene, title, (width, height)
-        self.camera = camera_of(scene, SMOOTH * width, SMOOTH * height)
+        self.camera = camera_of(scene, FINER * width, FINER * height)
         self.aside = np.cross(scene.up, scene.across)
         light = scene.up + 0.45 * scene.across + 0.55 * self.aside
         self.light = light / np.linalg.norm(light)
-        self.ground = self._grid(Image.new("RGB", (SMOOTH * width, SMOOTH * height), PAPER))
+        self.ground = self._grid(Image.new("RGB", (FINER * width, FINER * height), PAPER))
         font = font_manager.findfont("DejaVu Sans")
         self.title_font = ImageFont.truetype(font, round(height / 28))
         self.time_font = ImageFont.truetype(font, round(height / 34))
@@ -142,28 +138,32 @@ class Stage:
         axes = self.camera.axes
         light = Light(axes @ self.scene.up, axes @ self.light)
         buffer = Buffer(np.asarray(under, dtype=np.float32) / 255, self.camera, light)
-        for solid, R, p in self._solids(row):
-            for rod in solid.rods:
-                buffer.rod(rod, p + R @ rod.a, p + R @ rod.b)
-            for box in solid.boxes:
-                buffer.box(box, p + R @ box.centre, R @ box.axes)
-            for shell in solid.shells:
-                buffer.shell(shell, p + shell.points @ R.T, shell.normals @ R.T)
-            for mesh in solid.meshes:
-                buffer.mesh(mesh, p + mesh.points @ R.T)
-        for a, b in self._link_pieces(row):
-            buffer.rod(Rod(a, b, 0.3 * self.scene.thickness, LINK), a, b)
+        for rod in self._rods(row):
+            buffer.rod(rod)
+        for mesh in self._meshes(row):
+            buffer.mesh(mesh)
         image = Image.fromarray((np.clip(buffer.colors, 0, 1) * 255).astype(np.uint8))
         return self._caption(image.resize(self.size, Image.Resampling.BOX), row)
 
-    def _solids(self, row: int) -> Iterator[tuple[Solid, np.ndarray, np.ndarray]]:
-        """Every solid with its rotation and position at one time."""
+    def _rods(self, row: int) -> Iterator[Rod]:
+        """The rods of all solids and links in the world at one time."""
+        scene = self.scene
+        for solid, R, p in self._placed(row):
+            for rod in solid.rods:
+                yield replace(rod, a=p + R @ rod.a, b=p + R @ rod.b)
+        for link in scene.links:
+            for a, b in pairwise(link.points(row, scene.thickness)):
+                yield Rod(a, b, 0.3 * scene.thickness, LINK)
+
+    def _meshes(self, row: int) -> Iterator[Facets]:
+        """The faces of all solids in the world at one time."""
+        for solid, R, p in self._placed(row):
+            for mesh in solid.meshes:
+                yield replace(mesh, points=p + mesh.points @ R.T, normals=mesh.normals @ R.T)
+
+    def _placed(self, row: int) -> Iterator[tuple[Solid, np.ndarray, np.ndarray]]:
         scene = self.scene
         yield from zip(scene.solids, scene.rotations[row], scene.positions[row], strict=True)
-
-    def _link_pieces(self, row: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        for link in self.scene.links:
-            yield from pairwise(link.points(row, self.scene.thickness))
 
     def _caption(self, image: Image.Image, row: int) -> Image.Image:
         draw, margin = ImageDraw.Draw(image), self.size[1] // 32
@@ -196,27 +196,17 @@ class Stage:
         for k in np.flatnonzero((depth[:-1] > 0) & (depth[1:] > 0) & (shade[:-1] < 1)):
             grey = round(253 - 66 * (1 - shade[k]) ** 1.2)
             ends = [tuple(pixels[k]), tuple(pixels[k + 1])]
-            draw.line(ends, fill=(grey - 3, grey, grey + 2), width=SMOOTH)
+            draw.line(ends, fill=(grey - 3, grey, grey + 2), width=FINER)
 
     def _shadows(self, image: Image.Image, row: int) -> Image.Image:
         mask = Image.new("L", image.size, 0)
         draw = ImageDraw.Draw(mask)
-        for solid, R, p in self._solids(row):
-            for rod in solid.rods:
-                self._rod_shadow(draw, np.array([p + R @ rod.a, p + R @ rod.b]), rod.radius)
-            for box in solid.boxes:
-                for _, corners in faces(box, p + R @ box.centre, R @ box.axes):
-                    self._fill_shadow(draw, self._shadow_pixels(corners))
-            for shell in solid.shells:
-                pixels = self._shadow_pixels((p + shell.points @ R.T).reshape(-1, 3))
-                outline = ConvexHull(pixels, qhull_options="QJ").vertices
-                self._fill_shadow(draw, pixels[outline])
-            for mesh in solid.meshes:
-                pixels = self._shadow_pixels(p + mesh.points @ R.T)
-                for corners in pixels[mesh.faces]:
-                    self._fill_shadow(draw, corners)
-        for piece in self._link_pieces(row):
-            self._rod_shadow(draw, np.array(piece), 0.3 * self.scene.thickness)
+        for rod in self._rods(row):
+            self._rod_shadow(draw, np.array([rod.a, rod.b]), rod.radius)
+        for mesh in self._meshes(row):
+            pixels, _ = self.camera.project(self._on_ground(mesh.points))
+            for corners in pixels[mesh.faces].tolist():
+                draw.polygon([tuple(corner) for corner in corners], fill=255)
         image.paste((206, 213, 222), mask=mask)
         return image
 
@@ -226,13 +216,6 @@ class Stage:
         draw.line([tuple(p) for p in pixels], fill=255, width=max(1, round(2 * size * 0.8)))
         for x, y in pixels:
             draw.ellipse([x - size, y - 0.6 * size, x + size, y + 0.6 * size], fill=255)
-
-    @staticmethod
-    def _fill_shadow(draw: ImageDraw.ImageDraw, pixels: np.ndarray) -> None:
-        draw.polygon([tuple(pixel) for pixel in pixels], fill=255)
-
-    def _shadow_pixels(self, points: np.ndarray) -> np.ndarray:
-        return self.camera.project(self._on_ground(points))[0]
 
     def _on_ground(self, points: np.ndarray) -> np.ndarray:
         """Where the light throws points."""
@@ -250,7 +233,7 @@ class Stage:
             for k in np.flatnonzero(age[:-1] < 1):
                 mixed = 1 - (1 - tint) * (1 - age[k]) * 0.85
                 fill = tuple(int(v) for v in mixed * 255)
-                draw.line([tuple(pixels[k]), tuple(pixels[k + 1])], fill=fill, width=2 * SMOOTH)
+                draw.line([tuple(pixels[k]), tuple(pixels[k + 1])], fill=fill, width=2 * FINER)
         return image
 
 
@@ -258,17 +241,6 @@ def grid_step(radius: float) -> float:
     """1, 2 or 5 times a power of ten, somewhat below 0.6 of the radius."""
     power = 10 ** np.floor(np.log10(radius))
     return float(max(s * power for s in (0.5, 1, 2, 5) if s * power < 0.6 * radius))
-
-
-def faces(
-    box: BoxSolid, centre: np.ndarray, axes: np.ndarray
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Outward normal and four corners of each face."""
-    for k in range(3):
-        u, v = (box.half[j] * axes[:, j] for j in ((k + 1) % 3, (k + 2) % 3))
-        for normal in (-axes[:, k], axes[:, k]):
-            middle = centre + box.half[k] * normal
-            yield normal, np.array([middle - u - v, middle + u - v, middle + u + v, middle - u + v])
 
 
 @dataclass(frozen=True)
@@ -297,10 +269,10 @@ class Buffer:
         self.colors, self.camera, self.light = colors.copy(), camera, light
         self.depths: np.ndarray = np.full(colors.shape[:2], np.inf, dtype=np.float32)
 
-    def rod(self, rod: Rod, a: np.ndarray, b: np.ndarray) -> None:
-        """Draw a capsule from a to b: in the picture a thick line with round ends, its normals
-        those of a round bar."""
-        (pa, pb), (za, zb) = self.camera.project(np.array([a, b]))
+    def rod(self, rod: Rod) -> None:
+        """Draw a capsule: in the picture a thick line with round ends, its normals those of a round
+        bar."""
+        (pa, pb), (za, zb) = self.camera.project(np.array([rod.a, rod.b]))
         if min(za, zb) <= rod.radius:
             return
         ra, rb = (self.camera.focal * rod.radius / z for z in (za, zb))
@@ -308,7 +280,7 @@ class Buffer:
         x, y = self._pixels(window)
         x, y = x - float(pa[0]), y - float(pa[1])
         dx, dy = float(pb[0] - pa[0]), float(pb[1] - pa[1])
-        along = np.clip((x * dx + y * dy) / max(dx * dx + dy * dy, 1e-9), 0, 1)
+        along = np.clip((x * dx + y * dy) / (dx * dx + dy * dy + SMOOTH), 0, 1)
         r = float(ra) + along * float(rb - ra)
         nx, ny = (x - along * dx) / r, (y - along * dy) / r
         rise = 1 - nx**2 - ny**2
@@ -316,33 +288,38 @@ class Buffer:
         depth = float(za) + along * float(zb - za) - h * float(rod.radius)
         self._put(window, rise > 0, depth, (nx, -ny, h), _rgb(rod.color))
 
-    def box(self, box: BoxSolid, centre: np.ndarray, axes: np.ndarray) -> None:
-        """Draw the faces of a box that look at the eye."""
-        for normal, corners in faces(box, centre, axes):
-            if (self.camera.eye - corners[0]) @ normal > 0:
-                self._face(corners, np.tile(normal, (4, 1)), _rgb(box.color))
+    def mesh(self, mesh: Facets) -> None:
+        """Draw faces between points in the world."""
+        at = np.column_stack(self.camera.project(mesh.points))[mesh.faces]  # x, y, depth
+        tints = np.array([_rgb(color) for color in mesh.colors])[mesh.tones]
+        draw = self._smooth if len(mesh.normals) else self._triangles
+        draw(mesh, at, at[..., 2].min(axis=1) > 0, tints)
 
-    def shell(self, shell: Shell, points: np.ndarray, normals: np.ndarray) -> None:
-        """Draw the quads of a shell that look at the eye."""
-        tones = [_rgb(tone) for tone in shell.tones]
-        facing = ((self.camera.eye - points) * normals).sum(axis=-1) > 0
-        visible = facing[:-1, :-1] | facing[1:, :-1] | facing[:-1, 1:] | facing[1:, 1:]
-        for i, j in np.argwhere(visible).tolist():
-            quad = [i, i + 1, i + 1, i], [j, j, j + 1, j + 1]
-            self._face(points[quad], normals[quad], tones[shell.tone(i, j)])
+    def _smooth(self, mesh: Facets, at: np.ndarray, ahead: np.ndarray, tints: np.ndarray) -> None:
+        """Draw the faces that look at the eye, each with depth and normals that change linearly
+        over its pixels."""
+        facing = ((self.camera.eye - mesh.points) * mesh.normals).sum(axis=-1) > 0
+        seen = facing[mesh.faces].any(axis=1) & ahead
+        pixels, depths = np.split(at[seen], [2], axis=-1)
+        values = [depths, (mesh.normals @ self.camera.axes.T)[mesh.faces[seen]]]
+        places = np.concatenate([pixels, np.ones_like(depths)], axis=-1)
+        slopes = np.linalg.pinv(places) @ np.concatenate(values, axis=-1)
+        for face in zip(pixels, slopes, tints[seen], strict=True):
+            self._face(*face)
 
-    def mesh(self, mesh: Triangles, points: np.ndarray) -> None:
+    def _triangles(
+        self, mesh: Facets, at: np.ndarray, ahead: np.ndarray, tints: np.ndarray
+    ) -> None:
         """Draw triangles, those of about one size at once: each is a grid of dots that are finer
         than pixels."""
-        pixels, depths = self.camera.project(points)
-        corners = points[mesh.faces]
+        corners = mesh.points[mesh.faces]
         normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
         length = np.linalg.norm(normals, axis=1)
-        seen = (depths[mesh.faces].min(axis=1) > 0) & (length > 0)
+        seen = ahead & (length > 0)
         normals = normals[seen] / length[seen, None]
         towards = np.sign(((self.camera.eye - corners[seen, 0]) * normals).sum(axis=1))
-        tones = self.light.on((towards[:, None] * normals) @ self.camera.axes.T, _rgb(mesh.color))
-        at = _longest_first(np.column_stack([pixels, depths])[mesh.faces[seen]])
+        tones = self.light.on((towards[:, None] * normals) @ self.camera.axes.T, tints[seen])
+        at = _longest_first(at[seen])
         sizes = _sizes(at)
         for size in np.unique(sizes, axis=0):
             own = (sizes == size).all(axis=1)
@@ -362,11 +339,8 @@ class Buffer:
         first = depth <= nearest[place]
         self.colors.reshape(-1, 3)[place[first]] = tones[owners[first]]
 
-    def _face(self, corners: np.ndarray, normals: np.ndarray, tint: np.ndarray) -> None:
-        """Draw a quad; depth and normals change linearly over its pixels."""
-        pixels, depths = self.camera.project(corners)
-        if depths.min() <= 0:
-            return
+    def _face(self, pixels: np.ndarray, slopes: np.ndarray, tint: np.ndarray) -> None:
+        """Draw a polygon; slopes are of depth and normals over x, y and 1."""
         window = self._window(pixels)
         x, y = self._pixels(window)
         following = np.roll(pixels, -1, axis=0)
@@ -375,8 +349,6 @@ class Buffer:
             for p, q in zip(pixels, following, strict=True)
         ]
         inside = np.all([s >= 0 for s in sides], axis=0) | np.all([s <= 0 for s in sides], axis=0)
-        values = np.column_stack([depths, normals @ self.camera.axes.T])
-        slopes = np.linalg.lstsq(np.column_stack([pixels, np.ones(4)]), values, rcond=None)[0]
         depth, *normal = (a * x + b * y + c for a, b, c in slopes.T)
         self._put(window, inside, depth, normal, tint)
 
@@ -420,7 +392,7 @@ def _sizes(triangles: np.ndarray) -> np.ndarray:
     a, b, c = (triangles[:, k, :2] for k in range(3))
     base = np.linalg.norm(b - a, axis=1)
     area = np.abs((b - a)[:, 0] * (c - a)[:, 1] - (b - a)[:, 1] * (c - a)[:, 0])
-    wanted = 1.3 * np.column_stack([base, area / np.maximum(base, 1e-9)])
+    wanted = 1.3 * np.column_stack([base, area / (base + EPSILON)])
     coarse = np.log(np.clip(wanted, 1, LARGEST_SIDE)) / np.log(COARSE)
     return np.ceil(COARSE ** np.ceil(coarse)).astype(int)
 
