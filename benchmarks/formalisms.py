@@ -24,7 +24,7 @@ import mechgraph as mg
 from derivation import table, versions
 from mechgraph import gallery
 from mechgraph.studies.agreement import random_states
-from mechgraph.studies.assembly.conversion import convert
+from mechgraph.studies.assembly.change_of_coordinates import convert
 
 PAGE = Path(__file__).parents[1] / "docs" / "formalisms" / "README.md"
 MARKS = {name: (f"<!-- begin {name} -->", f"<!-- end {name} -->") for name in ("counts", "times")}

@@ -15,7 +15,7 @@ from mechgraph.errors import ArgumentError, UnsupportedError
 from mechgraph.formalisms import dynamics
 from mechgraph.kernels import Kernel
 from mechgraph.studies.agreement import random_states
-from mechgraph.studies.assembly.conversion import convert
+from mechgraph.studies.assembly.change_of_coordinates import convert
 from mechgraph.studies.projection import project
 
 JOINT = ["newton-euler", "appell", "lagrange", "kane"]

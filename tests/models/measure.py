@@ -14,7 +14,7 @@ import numpy as np
 
 import mechgraph as mg
 from mechgraph.formalisms import formalism_of
-from mechgraph.studies.assembly.conversion import convert
+from mechgraph.studies.assembly.change_of_coordinates import convert
 from random_systems import State
 
 # the same M and f; Maggi's are those of the form that he is given, and his own is the closing

@@ -14,7 +14,7 @@ import mechgraph as mg
 from measure import gap
 from mechgraph import cli, gallery
 from mechgraph.runtime.stepper import METHODS
-from mechgraph.studies.assembly.conversion import convert
+from mechgraph.studies.assembly.change_of_coordinates import convert
 
 SYSTEMS = (
     "double_pendulum",

@@ -17,7 +17,7 @@ from mechgraph.motion.particles import Primary
 from mechgraph.show.scene import scene_of
 from mechgraph.show.solids import HEAVY, LIGHT
 from mechgraph.studies.agreement import random_states
-from mechgraph.studies.assembly.conversion import convert
+from mechgraph.studies.assembly.change_of_coordinates import convert
 from mechgraph.studies.simulation import stabilized
 from motion.test_loops import loop
 from random_systems import JOINT_NAMES, random_state, random_tree

@@ -13,7 +13,7 @@ from scipy.integrate import simpson
 from scipy.spatial.transform import Rotation
 
 import mechgraph as mg
-from mechgraph.studies.assembly.conversion import convert
+from mechgraph.studies.assembly.change_of_coordinates import convert
 from pinocchio_models import ROBOTS, Twin, random_model, robot_model
 
 AXES = {"world": pin.LOCAL_WORLD_ALIGNED, "body": pin.LOCAL}

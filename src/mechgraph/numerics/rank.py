@@ -138,9 +138,9 @@ def pseudoinverse(
     return Independent(A, rows, columns, fading).pseudoinverse
 
 
-def weighed_inverse(A: Numbers) -> Numbers:
+def weighed_inverse(A: Numbers, tolerance: float = RANK) -> Numbers:
     """The pseudoinverse of a matrix whose rows and columns are weighed as they are meant."""
-    return np.asarray(np.linalg.pinv(A, rcond=RANK))
+    return np.asarray(np.linalg.pinv(A, rcond=tolerance))
 
 
 def dependent(A: Matrix, rows: Numbers | None = None, columns: Numbers | float = 1.0) -> Numbers:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,10 +13,9 @@ from ..arguments import array_of, number
 from ..control.controller import Controller
 from ..control.laws import StateFeedback, gain_of, sampling
 from ..errors import ArgumentError, shown
-from .response import FrequencyResponse, Input, LinearSystem, TimeResponse
-from .stability import Stability, stability_of
+from ..numerics.tolerances import EPSILON, MET
+from .response import LinearDynamics, LinearSystem
 
-ROUNDING = 1e-10  # of the matrix of a linear model, relative
 NOT_CONSTANT = (
     "this linear model changes along the motion, so its eigenvalues would tell nothing; take an "
     "equilibrium or a steady motion "
@@ -30,7 +28,7 @@ NOT_CONSTANT = (
 
 
 @dataclass(frozen=True, eq=False)
-class LinearModel:
+class LinearModel(LinearDynamics):
     """x' = A x + B w, y = C x + D w about a state: deviations of the named states, inputs and
     outputs.
 
@@ -57,70 +55,21 @@ class LinearModel:
     w: np.ndarray = field(default_factory=lambda: np.zeros(0))  # inputs there
     noise: np.ndarray | None = None  # how much of each entry of A was seen to be rounding
 
-    def eigenvalues(self) -> np.ndarray:
-        """Eigenvalues of A, the most unstable first."""
-        return self.modes()[0]
-
-    def modes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Eigenvalues, the most unstable first, and for each a column with the motion of all
-        ``variations``."""
-        if not self.constant:
-            raise ArgumentError(NOT_CONSTANT)
-        values, vectors = np.linalg.eig(self.A)
-        order = np.argsort(-values.real, kind="stable")
-        return values[order], self.Z @ vectors[:, order]
-
-    def stability(self) -> Stability:
-        """Whether deviations grow: the verdict, the largest rate of growth, how well it is known,
-        and what neither grows nor fades."""
-        if not self.constant:
-            raise ArgumentError(NOT_CONSTANT)
-        return stability_of(self.A, self._rounding, self.states)
-
-    @property
-    def _rounding(self) -> np.ndarray:
-        """How much of each entry of A may be rounding."""
-        own = 4 * np.finfo(float).eps * np.abs(self.A)
-        return own if self.noise is None else own + self.noise
-
-    def is_stable(self, tolerance: float | None = None) -> bool:
-        """True if it is known that no deviation grows: the verdict of ``stability`` is
-        "asymptotically stable" or "stable", so that what is neutral is named there; False if it is
-        "unstable" or "undecided".
-
-        tolerance: real parts up to this (relative to the largest eigenvalue) count as none; by
-            default what rounding can make of them.
-        """
-        if tolerance is None:
-            return self.stability().is_stable
-        tolerance, values = number("tolerance", tolerance), self.eigenvalues()
-        return bool((values.real <= tolerance * np.abs(values).max(initial=0.0)).all())
-
-    def response(
-        self,
-        times: np.ndarray | Sequence[float],
-        start: Mapping[str, float] | None = None,
-        inputs: Mapping[str, Input] | None = None,
-    ) -> TimeResponse:
-        """States and outputs at these times, from deviations of states by name and with inputs by
-        name, numbers or functions of time: x(t) = e^(At) x₀ + ∫ e^(A(t−τ)) B w(τ) dτ. What a
-        function does for a shorter time than between these times may be missed."""
-        return self._system.in_time(times, start, inputs)
-
-    def frequency_response(self, omega: np.ndarray | Sequence[float]) -> FrequencyResponse:
-        """States and outputs for unit inputs e^(iωt), y = C (iω − A)⁻¹ B + D, for each ω
-        (rad/s)."""
-        return self._system.in_frequency(omega)
-
     @property
     def _system(self) -> LinearSystem:
-        if not self.constant:
-            raise ArgumentError(NOT_CONSTANT)
+        self._refuse_change()
         seen = [k for k, name in enumerate(self.outputs) if name not in self.states]
         C = np.vstack([np.eye(len(self.A)), self.C[seen]])
         D = np.vstack([np.zeros_like(self.B), self.D[seen]])
         names = (*self.states, *(self.outputs[k] for k in seen))
-        return LinearSystem(self.A, self.B, C, D, self.states, self.inputs, names)
+        own = 4 * EPSILON * np.abs(self.A)
+        rounding = own if self.noise is None else own + self.noise
+        states, inputs = self.states, self.inputs
+        return LinearSystem(self.A, self.B, C, D, states, inputs, names, rounding, self.Z)
+
+    def _refuse_change(self) -> None:
+        if not self.constant:
+            raise ArgumentError(NOT_CONSTANT)
 
     def lqr(self, Q: Any, R: Any, rate: float | None = None) -> Controller:
         """The state feedback w = w₀ − K (x − x₀) that makes ∫ (xᵀQx + wᵀRw) dt of the deviations
@@ -135,8 +84,7 @@ class LinearModel:
 
     def lqr_gain(self, Q: Any, R: Any, rate: float | None = None) -> np.ndarray:
         """K of ``lqr``: R⁻¹BᵀP, with P of Riccati's equation."""
-        if not self.constant:
-            raise ArgumentError(NOT_CONSTANT)
+        self._refuse_change()
         Q, R, A, B = _weights("Q", self.states, Q), _weights("R", self.inputs, R), self.A, self.B
         period = None if rate is None else 1 / number("rate", rate, positive=True)
         if not self.inputs and self.states:
@@ -217,7 +165,7 @@ def _weights(what: str, names: tuple[str, ...], given: Any) -> np.ndarray:
 def balanced(A: np.ndarray, *others: np.ndarray) -> list[np.ndarray]:
     """A, and others with it, in units of the states that make its rows and columns alike; rounding
     in A does not count."""
-    clean = np.where(np.abs(A) > ROUNDING * np.abs(A).max(initial=0.0), A, 0.0)
+    clean = np.where(np.abs(A) > MET * np.abs(A).max(initial=0.0), A, 0.0)
     units = (
         scipy.linalg.matrix_balance(clean, permute=False, separate=True)[1][0]
         if A.size

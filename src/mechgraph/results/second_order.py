@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,17 +13,16 @@ from scipy.optimize import bisect, brentq, linear_sum_assignment
 
 from .. import door
 from ..arguments import array_of, listed, number, one_of, whole
-from ..errors import ArgumentError, blamed, shown, unknown
-from ..numerics.tolerances import EPSILON
+from ..errors import ArgumentError, blamed, shown
+from ..numerics.tolerances import EPSILON, GIVEN, KNOWN, ROUNDING
 from .linear_model import LinearModel
-from .response import FrequencyResponse, Input, LinearSystem, TimeResponse
-from .stability import Stability, stability_of
+from .response import LinearDynamics, LinearSystem
 
-FITTED = 1e-7  # error of a polynomial that is no rounding, relative
+MATRICES = ("M", "C", "K", "E", "P", "Q", "udot")
 
 
 @dataclass(frozen=True, eq=False)
-class SecondOrderModel:
+class SecondOrderModel(LinearDynamics):
     """M δu̇ + C δu + K δq = E δw,  δq' = P δq + Q δu, about a reference motion.
 
     Deviations of the named independent ``coordinates`` and ``speeds``; ``udot`` are all
@@ -59,85 +58,39 @@ class SecondOrderModel:
         """The equations of some variables alone, where the others do not act on them."""
         q = [_index("coordinate", name, self.coordinates) for name in coordinates]
         u = [_index("speed", name, self.speeds) for name in speeds]
-        others = [k for k in range(len(self.coordinates)) if k not in q]
-        rest = [k for k in range(len(self.speeds)) if k not in u]
-        coupling = [
-            self.M[np.ix_(u, rest)], self.C[np.ix_(u, rest)], self.K[np.ix_(u, others)],
-            self.P[np.ix_(q, others)], self.Q[np.ix_(q, rest)],
-        ]  # fmt: skip
-        size = max(np.abs(x).max(initial=0.0) for x in (self.M, self.C, self.K))
-        if max(np.abs(x).max(initial=0.0) for x in coupling) > 1e-8 * size:
+        parts, coupled = dict[str, Any](), False
+        for group in ({"M": (u, u), "C": (u, u), "K": (u, q)}, {"P": (q, q), "Q": (q, u)}):
+            size = max(np.abs(getattr(self, name)).max(initial=0.0) for name in group)
+            for name, (rows, columns) in group.items():
+                matrix = getattr(self, name)[rows]
+                parts[name] = matrix[:, columns]
+                others = np.abs(np.delete(matrix, columns, axis=1)).max(initial=0.0)
+                coupled |= others > GIVEN * size
+        if coupled:
             raise ArgumentError(
                 f"{', '.join((*coordinates, *speeds))} do not move by themselves: others act on "
                 "them; name these as well"
             )
-        return replace(
-            self,
-            M=self.M[np.ix_(u, u)],
-            C=self.C[np.ix_(u, u)],
-            K=self.K[np.ix_(u, q)],
-            E=self.E[u],
-            P=self.P[np.ix_(q, q)],
-            Q=self.Q[np.ix_(q, u)],
-            coordinates=tuple(coordinates),
-            speeds=tuple(speeds),
-        )
-
-    def modes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Eigenvalues, the most unstable first, and for each a column with the motion of the
-        coordinates, then the speeds."""
-        values, vectors = np.linalg.eig(self.A)
-        order = np.argsort(-values.real, kind="stable")
-        return values[order], vectors[:, order]
-
-    def eigenvalues(self) -> np.ndarray:
-        """Eigenvalues, the most unstable first."""
-        return self.modes()[0]
-
-    def stability(self) -> Stability:
-        """Whether deviations grow: the verdict, the largest rate of growth, how well it is known,
-        and what neither grows nor fades."""
-        forces = np.abs(np.hstack([self.K, self.C]))
-        rows = np.broadcast_to(forces.max(axis=1, initial=0.0, keepdims=True), forces.shape)
-        own = np.vstack([np.abs(self.A[: len(self.P)]), np.abs(np.linalg.inv(self.M)) @ rows])
-        return stability_of(self.A, 4 * EPSILON * own, self.variations)
-
-    def is_stable(self) -> bool:
-        """True if it is known that no deviation grows."""
-        return self.stability().is_stable
+        parts |= {"coordinates": tuple(coordinates), "speeds": tuple(speeds)}
+        return replace(self, **parts, E=self.E[u])
 
     def ratio(self, above: str, below: str) -> np.ndarray:
         """One coordinate over another in each mode: modulus and phase, as complex numbers."""
-        vectors = self.modes()[1]
-        rows = (vectors[_index("coordinate", name, self.coordinates)] for name in (above, below))
-        upper, lower = rows
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(upper / lower)
+        return _ratio(self.modes()[1], above, below, self.coordinates)
 
     @property
     def variations(self) -> tuple[str, ...]:
         """Names of the rows of a mode: coordinates, then speeds."""
         return (*self.coordinates, *self.speeds)
 
-    def response(
-        self,
-        times: np.ndarray | Sequence[float],
-        start: Mapping[str, float] | None = None,
-        inputs: Mapping[str, Input] | None = None,
-    ) -> TimeResponse:
-        """(δq, δu) at these times, from deviations by name and with inputs by name, numbers or
-        functions of time: x(t) = e^(At) x₀ + ∫ e^(A(t−τ)) B w(τ) dτ. What a function does for a
-        shorter time than between these times may be missed."""
-        return self._system.in_time(times, start, inputs)
-
-    def frequency_response(self, omega: np.ndarray | Sequence[float]) -> FrequencyResponse:
-        """(δq, δu) for unit inputs e^(iωt): (iω − A)⁻¹ B, for each ω (rad/s)."""
-        return self._system.in_frequency(omega)
-
     @property
     def _system(self) -> LinearSystem:
         names, none = self.variations, np.zeros((len(self.A), len(self.inputs)))
-        return LinearSystem(self.A, self.B, np.eye(len(self.A)), none, names, self.inputs, names)
+        one, forces = np.eye(len(self.A)), np.abs(np.hstack([self.K, self.C]))
+        rows = np.broadcast_to(forces.max(axis=1, initial=0.0, keepdims=True), forces.shape)
+        own = np.vstack([np.abs(self.A[: len(self.P)]), np.abs(np.linalg.inv(self.M)) @ rows])
+        rounding = 4 * EPSILON * own
+        return LinearSystem(self.A, self.B, one, none, names, self.inputs, names, rounding, one)
 
     def show(self) -> str:
         """A table of the modes: eigenvalue, frequency, damping, and modulus and phase of every
@@ -157,9 +110,14 @@ def _growing(values: Any) -> np.ndarray:
 
 
 def _index(kind: str, name: str, known: Sequence[str]) -> int:
-    if name not in known:
-        raise ArgumentError(unknown(kind, name, known))
-    return known.index(name)
+    return known.index(one_of(kind, name, known))
+
+
+def _ratio(shapes: np.ndarray, above: str, below: str, known: Sequence[str]) -> np.ndarray:
+    """One coordinate over another: rows of shapes, of one model or of many."""
+    upper, lower = (_index("coordinate", name, known) for name in (above, below))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(shapes[..., upper, :] / shapes[..., lower, :])
 
 
 # --- against a parameter --------------------------------------------------------------------------
@@ -225,10 +183,7 @@ class SecondOrderSweep:
 
     def ratio(self, above: str, below: str) -> np.ndarray:
         """One coordinate over another in every mode: modulus and phase, as complex numbers."""
-        known = self.models[0].variations
-        rows = [_index("coordinate", name, known) for name in (above, below)]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(self.modes[1][:, rows[0]] / self.modes[1][:, rows[1]])
+        return _ratio(self.modes[1], above, below, self.models[0].variations)
 
     @property
     def stable(self) -> np.ndarray:
@@ -247,7 +202,9 @@ class SecondOrderSweep:
         verdicts = {each.stability().verdict for each in self.models[k : k + 2]}
         leaves = verdicts == {"asymptotically stable", "unstable"}
         search, quantity = (brentq, self._growth) if leaves else (bisect, self._verdict)
-        return float(search(quantity, *self.values[k : k + 2], xtol=1e-13))
+        return float(
+            search(quantity, *self.values[k : k + 2], xtol=EPSILON * np.abs(self.values).max())
+        )
 
     def _growth(self, value: float) -> float:
         return float(self._made(value).eigenvalues().real.max())
@@ -258,8 +215,8 @@ class SecondOrderSweep:
     def polynomial(self, name: str, degree: int = 2) -> np.ndarray:
         """Coefficients of a matrix, "M", "C", "K", "E", over the parameter, lowest power first; an
         error if it is no polynomial of that degree."""
-        known = ("M", "C", "K", "E", "P", "Q", "A", "B", "udot")
-        one_of("matrix", name, [each for each in known if hasattr(self.models[0], each)])
+        known = [each for each in (*MATRICES, "A", "B") if hasattr(self.models[0], each)]
+        one_of("matrix", name, known)
         (degree,) = whole(0, degree=degree)
         if len(self.values) < degree + 2:
             raise ArgumentError(
@@ -271,11 +228,17 @@ class SecondOrderSweep:
         flat = matrices.reshape(len(matrices), -1)
         found = np.linalg.lstsq(powers, flat, rcond=None)[0]
         error = np.abs(powers @ found - flat).max(initial=0.0)
-        if error > FITTED * max(1.0, np.abs(flat).max(initial=0.0)):
+        if error > KNOWN * np.abs(flat).max(initial=0.0) + ROUNDING * self._largest:
             raise ArgumentError(
                 f"{name} is no polynomial of degree {degree}: the error is {error:.2g}"
             )
         return found.reshape(degree + 1, *matrices.shape[1:])
+
+    @property
+    def _largest(self) -> float:
+        """The largest entry of all matrices: where one has nothing but rounding, it is of this."""
+        matrices = (getattr(model, name, 0) for model in self.models for name in (*MATRICES, "A"))
+        return float(max(np.abs(matrix).max(initial=0.0) for matrix in matrices))
 
     def at(self, value: float, degree: int = 2) -> SecondOrderModel:
         """The model for any value of the parameter, from the polynomials of its matrices: so few
@@ -286,15 +249,14 @@ class SecondOrderSweep:
         (degree,) = whole(0, degree=degree)
         powers = number("value", value) ** np.arange(degree + 1)
         matrices: dict[str, Any] = {
-            name: np.tensordot(powers, self._polynomials(degree)[name], 1)
-            for name in ("M", "C", "K", "E", "P", "Q", "udot")
+            name: np.tensordot(powers, coefficients, 1)
+            for name, coefficients in self._polynomials(degree).items()
         }
         return replace(first, **matrices)
 
     def _polynomials(self, degree: int) -> dict[str, np.ndarray]:
         if degree not in self._fitted:
-            names = ("M", "C", "K", "E", "P", "Q", "udot")
-            self._fitted[degree] = {name: self.polynomial(name, degree) for name in names}
+            self._fitted[degree] = {name: self.polynomial(name, degree) for name in MATRICES}
         return self._fitted[degree]
 
     # --- looking at it ----------------------------------------------------------------------------

@@ -34,30 +34,22 @@ from ..interrupts import remembered_interrupts
 from ..kernels import Kernel
 from ..model.description import Description
 from ..model.system import System
-from ..numerics.rank import Independent, rank
-from ..numerics.tolerances import UNKNOWN
+from ..numerics.rank import Independent, rank, weighed_inverse
+from ..numerics.tolerances import FADING, GIVEN, KNOWN, MET, ROUNDING, TINY, UNKNOWN, WELL_HELD
 from .assembly.assemble import assemble
-from .assembly.conversion import convert
-from .assembly.positions import closed
+from .assembly.change_of_coordinates import convert
+from .assembly.nearest import closed
 from .projection import moved, project, violations
 from .simulation.context import Context
 
 if TYPE_CHECKING:
     from ..equations import Equations
 
-# relative; accelerations and reactions carry the condition of M and A as well
-TOLERANCES = (
-    1e-11,
-    1e-11,
-    1e-9,
-    1e-9,
-)
-# states nearer to a singular position than this ratio of singular values of A are not compared
-WELL_CONDITIONED = 1e-3
-CONSISTENT = 1e-10  # violation of a constraint up to which states are compared
+# relative, of M, f, accelerations and reactions: sums over some ten bodies; the latter two carry
+# the condition of M and A as well, which WELL_HELD bounds
+TOLERANCES = (10 * MET, 10 * MET, GIVEN, GIVEN)
+CONSISTENT = GIVEN / 10  # violation of a constraint up to which states are compared
 ATTEMPTS = 12
-FAINT = 1e-5  # rows of A, beside what they are elsewhere: what they bind is badly known
-HEAVY = 1e-8  # inertia, relative: what has less is not asked how it would move if it were free
 PROBING_LIMIT = 10  # speeds; probing evaluates the energy of accelerations about n³/2 times
 OWN_WAYS = ("minimal", "its own")
 VARIANTS: Mapping[str, Sequence[Mapping[str, str]]] = {
@@ -324,7 +316,7 @@ def _faint_rows(equations: Equations, q: np.ndarray, u: np.ndarray, t: np.ndarra
         np.linalg.norm(equations.constraint_jacobian(place, u, t), axis=-1)
         for place in (q, elsewhere)
     )
-    return np.asarray((here > 1e-14 * there) & (here < FAINT * there))
+    return np.asarray((here > ROUNDING * there) & (here < FADING * there))
 
 
 def _refuse_contradictions(equations: Equations, held: _Held, values: _Values) -> None:
@@ -366,7 +358,7 @@ def _values(equations: Equations, at: States, held: _Held) -> Iterator[tuple[str
         forces = np.concatenate([udot, multipliers], axis=-1)
         return _consequences(equations)(*arguments, forces)
 
-    inverse = np.linalg.pinv(M, rcond=HEAVY, hermitian=True)
+    inverse = weighed_inverse(M)
     free = (inverse @ f[..., None])[..., 0]
     free_bodies = consequences(free, np.zeros_like(held.b))[1]
     for closure, udot, multipliers in _solutions(equations, at, held, M, f):
@@ -630,9 +622,9 @@ def _well_conditioned(
         return np.ones(0, dtype=bool)
     rows = Independent(equations.constraint_jacobian(q, u, t), *_scales(equations))
     least = np.where(rows.kept, rows.sigma, np.inf).min(axis=-1, initial=np.inf)
-    rows_fit = least > WELL_CONDITIONED * rows.sigma.max(axis=-1, initial=0.0)
+    rows_fit = least > WELL_HELD * rows.sigma.max(axis=-1, initial=0.0)
     inertias = np.linalg.eigvalsh(equations.mass_matrix(q, t))
-    parts = inertias / np.maximum(inertias.max(axis=-1, initial=0.0), 1e-300)[:, None]
-    light = (parts > 1e-14) & (parts < WELL_CONDITIONED**2)  # less is none, wherever it is
+    parts = inertias / np.maximum(inertias.max(axis=-1, initial=0.0), TINY)[:, None]
+    light = (parts > ROUNDING) & (parts < KNOWN)  # less is none, wherever it is
     faint = _faint_rows(equations, q, u, t).any(axis=-1)
     return np.asarray(rows_fit & ~light.any(axis=-1) & ~faint)

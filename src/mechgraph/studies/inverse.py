@@ -17,17 +17,18 @@ from ..formalisms import DEFAULT
 from ..graph.rounding import sizes_of_terms
 from ..interrupts import remembered_interrupts
 from ..numerics.rank import weighed_inverse
+from ..numerics.tolerances import GIVEN, ROUNDING
 from ..results.trajectory import Trajectory
-from .assembly.conversion import is_jointed
+from .assembly.change_of_coordinates import is_jointed
 from .prescribed import prescribed_motion
 
 if TYPE_CHECKING:
     from ..equations import Equations
 
-TOLERANCE = (
-    1e-8  # error of the accelerations, and of the balance of forces, relative to what makes them up
-)
-NEWTON, CONVERGED = 60, 1e-13
+# of the accelerations, and of the balance of forces, relative to what makes them up: both are made
+# of numbers with ten digits
+TOLERANCE = 10 * GIVEN
+NEWTON, CONVERGED = 60, 10 * ROUNDING
 
 
 @remembered_interrupts()

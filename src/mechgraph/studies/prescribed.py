@@ -19,13 +19,13 @@ from ..arguments import times as read_times
 from ..composition.compose import compose
 from ..composition.parts_view import PartsView
 from ..errors import ArgumentError, AssemblyError, UnsupportedError
+from ..numerics.tolerances import GIVEN
 from .assembly.assemble import assemble
 
 if TYPE_CHECKING:
     from ..equations import Equations
 
 NEAR = 0.1  # of a step: how far from what was foretold it may end
-SAME = 1e-9  # difference of coordinates that tells of no other way to assemble
 FINEST, STEPS = 1000, 300  # parts of the time between two moments, and steps to get over it
 
 
@@ -93,7 +93,7 @@ def _followed(driven: Equations, start: Instant, t: float, parameters: Any) -> I
     for _ in range(STEPS):
         if here.t == t:
             return here
-        end = t if abs(t - here.t) <= abs(h) * (1 + 1e-9) else here.t + h
+        end = t if abs(t - here.t) <= abs(h) * (1 + GIVEN) else here.t + h
         last = abs(h) < abs(t - start.t) / FINEST
         there, near = _step(driven, here, end, parameters, last)
         if there is not None and (near or last):
@@ -122,7 +122,7 @@ def _step(
         return None, False
     back = _foretold(driven, there, here.t, parameters)
     *off, way = map(np.linalg.norm, (there.q - ahead, here.q - back, there.q - here.q))
-    return there, bool(max(off) <= NEAR * way + SAME * np.abs(here.q).max(initial=1.0))
+    return there, bool(max(off) <= NEAR * way + GIVEN * np.abs(here.q).max(initial=1.0))
 
 
 def _foretold(driven: Equations, here: Instant, t: float, parameters: Any) -> np.ndarray:

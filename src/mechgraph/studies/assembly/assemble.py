@@ -17,19 +17,17 @@ from ...arguments import named, number, one_state
 from ...contract.valueless import searching
 from ...errors import ArgumentError, AssemblyError
 from ...interrupts import remembered_interrupts
-from ...numerics.tolerances import EPSILON, KNOWN
+from ...numerics.tolerances import EPSILON, GIVEN, KNOWN, MET
 from ..projection import project, violations
+from .change_of_coordinates import convert, in_joint_coordinates, with_turns
 from .contact_points import with_contact_points
-from .contradiction import BY_NAME, contradiction
-from .conversion import convert, in_joint_coordinates, with_turns
-from .positions import MET, positions, weakest
-from .requested import Level, Requested, check_quaternions, read_start
-from .velocities import velocities
+from .named_values import GivenValues, StartValues, check_quaternions, read_start
+from .nearest import PositionRows, VelocityRows, contradiction, solve, weakest
 
 if TYPE_CHECKING:
     from ...equations import Equations
 
-GIVEN = 1e-6  # violation of a state given in numbers that is taken for rounding
+BY_NAME = "assemble(guess=dict(zip(eqs.coordinates, q))) finds the nearest that does not"
 
 
 @remembered_interrupts()
@@ -74,10 +72,12 @@ def _assembled(
     q = _positions(equations, asked, guessed, {*start, *guess}, context)
     q = with_turns(equations, equations, q, q, **context)
     levels = guessed.velocities, asked.velocities
+    first = _with_values(np.zeros(len(equations.speeds)), *levels)
     # rest is u = 0 unless the user chose other speeds
     if _independent(equations, *levels) and not equations.terms.chart.replaced:
-        return q, _with_values(np.zeros(len(equations.speeds)), *levels)
-    u = velocities(equations, asked.velocities, guessed.velocities, q, context)
+        return q, first
+    rows = VelocityRows(equations, q, first, context, asked.velocities, guessed.velocities)
+    u = solve(rows, first)
     if u.any():
         _warn_near_singular_positions(equations, q, context)
     return q, u
@@ -111,8 +111,8 @@ def _nearby(equations: Equations, start: Any, guess: Any, context: dict[str, Any
 
 def _positions(
     equations: Equations,
-    asked: Requested,
-    guessed: Requested,
+    asked: StartValues,
+    guessed: StartValues,
     names: set[str],
     context: dict[str, Any],
 ) -> np.ndarray:
@@ -122,19 +122,19 @@ def _positions(
     first = _with_values(np.array(chart.reference), guess, start)
     first = with_contact_points(equations, first, names, context)
     unit = chart.normalized(first)
-    if _independent(equations, start, guess) and np.abs(unit - first).max(initial=0.0) < MET:
+    if _independent(equations, start, guess) and np.abs(unit - first).max(initial=0.0) < GIVEN:
         return unit
-    return positions(equations, start, guess, first, context)
+    return solve(PositionRows(equations, first, context, start, guess), unit)
 
 
-def _with_values(x: np.ndarray, *levels: Level) -> np.ndarray:
+def _with_values(x: np.ndarray, *levels: GivenValues) -> np.ndarray:
     """x with the values of variables that are given, later ones first."""
     for level in levels:
         x[list(level.variables)] = list(level.variables.values())
     return x
 
 
-def _independent(equations: Equations, *levels: Level) -> bool:
+def _independent(equations: Equations, *levels: GivenValues) -> bool:
     """True if nothing couples the variables: what is named stands, and the rest stays as it is."""
     return not equations.constraints and not any(level.rows.names for level in levels)
 
@@ -155,12 +155,17 @@ def _given(
     check_quaternions(equations, dict(enumerate(q)))
     q = with_turns(equations, equations, q, q.copy(), t, parameters)
     rows = np.concatenate(violations(equations, q, u, np.array(t), parameters))
-    if not np.abs(rows).max(initial=0.0) <= GIVEN:
-        positions = equations.constraints[: equations.terms.phi.numel()]
-        names = [*positions, *(f"rate of {name}" for name in equations.constraints)]
-        residuals = dict(zip(names, rows, strict=False))
-        raise contradiction(
-            residuals, GIVEN, "the given start (q, u) contradicts the constraints", BY_NAME
-        )
+    if not np.abs(rows).max(initial=0.0) <= MET:  # then it is worth a look in scale
+        _refuse_contradiction(equations, q, u, {"t": t, "parameters": parameters})
     q, u = project(equations, q[None], u[None], np.array([t]), parameters)
     return q[0], u[0]
+
+
+def _refuse_contradiction(
+    equations: Equations, q: np.ndarray, u: np.ndarray, context: dict[str, Any]
+) -> None:
+    places, speeds = PositionRows(equations, q, context), VelocityRows(equations, q, u, context)
+    left = places.left(places(q[None])[0][0], KNOWN)
+    left |= speeds.left(speeds(u[None])[0][0], KNOWN * max(1.0, 1 / speeds.pace))
+    if left:
+        raise contradiction(left, "the given start (q, u) contradicts the constraints", BY_NAME)

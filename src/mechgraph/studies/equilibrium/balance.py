@@ -22,15 +22,13 @@ from ...errors import UnsupportedError
 from ...graph.rounding import sizes_of_terms
 from ...numerics.rank import rank, weighed_inverse
 from ...numerics.search import search
+from ...numerics.tolerances import MET, ROUNDING
 from ..projection import moved
 from .held import HeldVariables
 
 if TYPE_CHECKING:
     from ...equations import Equations
 
-# what may be left of a row, in proportion to its slopes and to the constraint forces in it
-TOLERANCE = 1e-12
-ROUNDING = 2e-14  # what counts as nothing beside the largest row
 REACH = 0.5  # the longest step, beside what is near
 DEGREE = 2  # of the rows in y
 
@@ -48,7 +46,7 @@ class BalanceRows(NamedTuple):
     size: np.ndarray
     noise: np.ndarray
 
-    def unmet(self, tolerance: float = TOLERANCE) -> np.ndarray:
+    def unmet(self, tolerance: float = MET) -> np.ndarray:
         """Which rows are not zero, but for rounding."""
         return ~(np.abs(self.values) <= tolerance * self.size + 10 * self.noise)
 
@@ -91,6 +89,7 @@ class Balance:
     def _find_lengths(self) -> None:
         """Which variations slide, and which coordinates they move."""
         chart = self.equations.terms.chart
+        self.size, self.spans = chart.description.size, chart.spans(self.equations.speeds)
         self.slides = ~np.isin(np.arange(self.count), chart.turning)
         moved = np.array(ca.DM(chart.tangent.sparsity(), 1)) != 0
         self.places = moved[:, self.slides].any(axis=1)
@@ -168,7 +167,7 @@ class Balance:
         u, y = random.uniform(-1, 1, n), random.uniform(-1, 1, self._unknowns)
         slopes = np.abs(self._evaluated(self._kernel, (q, u), y)[1][:, : self.count])
         largest = slopes.max(axis=0, initial=0.0)
-        return np.flatnonzero(largest <= TOLERANCE * slopes.max(initial=0.0))
+        return np.flatnonzero(largest <= MET * slopes.max(initial=0.0))
 
     # --- at a state -------------------------------------------------------------------------------
 
@@ -217,23 +216,28 @@ class Balance:
         multipliers)."""
         n, m = len(u), len(self.equations.constraints)
         kinds = np.split(np.abs(y), np.cumsum([n, m, n])[: 3 if self.moving else 1])
-        along = [self._lengths(self.begin), np.maximum(1.0, np.abs(u))]
+        along = [self._lengths(self.begin), np.maximum(self.spans, np.abs(u))]
         along += [np.full(len(kind), kind.max(initial=0.0)) for kind in kinds]
         return np.abs(slopes * np.concatenate(along)).max(axis=1, initial=0.0)
 
     def _lengths(self, q: np.ndarray) -> np.ndarray:
-        """One for variations that turn; for those that slide the largest length, if it is
-        larger."""
-        long = np.abs(q[self.places]).max(initial=1.0)
+        """One for variations that turn; for those that slide the largest length, or the size of
+        the bodies."""
+        long = np.abs(q[self.places]).max(initial=self.size)
         return np.where(self.slides, long, 1.0)
 
     def _noise(self, u: np.ndarray, size: np.ndarray) -> np.ndarray:
         """What counts as nothing beside the largest force, or row of a constraint; beside one, too,
         since all rows may be nothing but rounding (of constraints that hold by themselves)."""
-        fast = max(1.0, np.abs(u).max(initial=0.0))
+        fast = max(1.0, self.pace(u))
         force = size[~self.rate & self.forces].max(initial=0.0)
         row = size[~self.rate & ~self.forces].max(initial=1.0)
         return ROUNDING * np.where(self.forces, force, row) * np.where(self.rate, fast, 1.0)
+
+    def pace(self, u: np.ndarray, a: float | np.ndarray = 0.0, own: Any = slice(None)) -> float:
+        """How often in a second such speeds, or accelerations, lead as far as is usual."""
+        speed = np.abs(u / self.spans[own]).max(initial=0.0)
+        return float(max(speed, np.sqrt(np.abs(a / self.spans[own]).max(initial=0.0))))
 
     @property
     def _unknowns(self) -> int:
@@ -250,7 +254,7 @@ class Balance:
         (q, u), count, step = state, len(self.moves), np.zeros(self.count)
         far = max(
             np.abs(x[:count] / self.reach(q)).max(initial=0.0),
-            np.abs(x[count:]).max(initial=0.0) / (1 + np.abs(u).max(initial=0.0)),
+            self.pace(x[count:], own=self.rates) / (1 + self.pace(u)),
         )
         x, rate = x * (REACH / max(far, REACH)), u.copy()
         step[self.moves], rate[self.rates] = x[:count], u[self.rates] + x[count:]

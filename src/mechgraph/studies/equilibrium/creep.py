@@ -15,15 +15,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...numerics.rank import weighed_inverse
+from ...numerics.tolerances import GIVEN, MET, ROUNDING, TINY
 from .balance import REACH, Balance, BalanceRows, State, lengths
 
 STEPS = 200
 FIRST = 0.1  # length of the first step
-SHORT = 1e-10  # of the last one
 CORRECTIONS = 8  # of Newton's method in a step
 CONVERGED = 0.01  # the last of them, beside the step
 LOST = 20  # steps that change no force, after which nothing is expected of more (a fall)
-STIFFEST = 1e14  # growth of the drag at which nothing gives way any more
+STIFFEST = 1 / ROUNDING  # growth of the drag at which nothing gives way any more
 
 
 class Place(NamedTuple):
@@ -49,7 +50,7 @@ class Place(NamedTuple):
 def crept(balance: Balance, state: State) -> State:
     """The state to which it creeps, or as far as it gets."""
     here = _place(balance, state)
-    drag = first = max(float(np.abs(here.forces).max(initial=0.0)), 1e-300) / FIRST
+    drag = first = max(float(np.abs(here.forces).max(initial=0.0)), TINY) / FIRST
     lost = 0
     for _ in range(STEPS):
         if drag > STIFFEST * first:
@@ -58,9 +59,9 @@ def crept(balance: Balance, state: State) -> State:
         if there is None:
             drag *= 4
             continue
-        lost = lost + 1 if np.allclose(here.forces, there.forces, rtol=1e-9, atol=0.0) else 0
+        lost = lost + 1 if np.allclose(here.forces, there.forces, rtol=GIVEN, atol=0.0) else 0
         here, drag = there, drag / 4
-        if length < SHORT or lost == LOST:
+        if length < MET or lost == LOST:
             break
     return here.state
 
@@ -72,7 +73,7 @@ def _place(balance: Balance, state: State) -> Place:
     given = q, None, 0.0, None, parameters
     N = equations.numeric.evaluate("N", lambda: equations.terms.N, 2, *given)
     A = equations.constraint_jacobian(q, u, 0.0, parameters)
-    return Place(balance, state, balance(state), (np.linalg.pinv(N) @ T)[:, balance.moves], A)
+    return Place(balance, state, balance(state), (weighed_inverse(N) @ T)[:, balance.moves], A)
 
 
 def _after(here: Place, drag: float) -> tuple[Place | None, float]:
@@ -111,7 +112,7 @@ def _step(K: np.ndarray, place: Place, dragged: np.ndarray) -> np.ndarray | None
     if not (np.isfinite(K).all() and np.isfinite(right).all()):
         return None
     by = lengths(K)
-    step = (np.linalg.lstsq(K / by, right, rcond=1e-14)[0] / by)[: place.D.shape[1]]
+    step = (weighed_inverse(K / by, ROUNDING) @ right / by)[: place.D.shape[1]]
     far = np.abs(step / place.balance.reach(place.state[0])).max(initial=0.0)
     return step if far <= REACH else None
 

@@ -12,7 +12,7 @@ from ...arguments import named, one_state, some_of
 from ...contract.valueless import searching
 from ...errors import ArgumentError, AssemblyError, UnsupportedError
 from ...interrupts import remembered_interrupts
-from ..assembly.conversion import convert, in_joint_coordinates
+from ..assembly.change_of_coordinates import convert, in_joint_coordinates
 from ..contact.modes import Contacts
 from ..simulation.context import Context
 from .balance import Balance

@@ -12,7 +12,7 @@ import numpy as np
 from ...arguments import named, one_state
 from ...errors import ArgumentError
 from ..assembly.assemble import assemble
-from ..assembly.requested import check_quaternions
+from ..assembly.named_values import check_quaternions
 
 if TYPE_CHECKING:
     from ...equations import Equations

@@ -16,12 +16,13 @@ from ...contract.valueless import refused_or_valueless
 from ...errors import AssemblyError
 from ...numerics.rank import pseudoinverse
 from ...numerics.search import normal_by_name
-from .balance import TOLERANCE, Balance, BalanceRows, State, inverse
+from ...numerics.tolerances import GIVEN, MET
+from .balance import Balance, BalanceRows, State, inverse
 from .creep import crept
 
 SPREADS = (0.0, 0.1, 0.3, 1.0, 3.0)  # of the starts about the guess
-LASTING = 1e-8  # tolerance of the rows after a while
-STILL = 1e-9  # speeds that lead nowhere
+WHILE, STEPS = 0.1, 10  # how far the fastest coordinate moves meanwhile, and in how many steps
+LASTING = (WHILE / STEPS) ** 4  # tolerance of the rows after it: the order of the method
 
 
 def found(balance: Balance, start: State) -> State:
@@ -35,7 +36,7 @@ def found(balance: Balance, start: State) -> State:
         good = [end for end in ends if not balance(end).unmet().any()]
         lasting = [end for end in good if not _later(balance, end).unmet(LASTING).any()]
         if lasting:
-            return min(lasting, key=lambda end: _distance(start, end))
+            return min(lasting, key=lambda end: _distance(balance, start, end))
         tried += ends
     raise AssemblyError(_failure(balance, tried))
 
@@ -49,13 +50,10 @@ def _starts(balance: Balance, start: State) -> Iterator[State]:
         yield balance.moved(start, spread * np.concatenate([step, rates]))
 
 
-def _distance(start: State, end: State) -> float:
+def _distance(balance: Balance, start: State, end: State) -> float:
     """Between states, with speeds in proportion to their size."""
-    (q, u), fast = (
-        (b - a for a, b in zip(start, end, strict=True)),
-        np.abs(start[1]).max(initial=1.0),
-    )
-    return float(np.hypot(np.linalg.norm(q), np.linalg.norm(u) / fast))
+    q, u = (b - a for a, b in zip(start, end, strict=True))
+    return float(np.hypot(np.linalg.norm(q), np.linalg.norm(u) / max(1.0, balance.pace(start[1]))))
 
 
 def _search(balance: Balance, start: State) -> State:
@@ -77,10 +75,10 @@ def _later(balance: Balance, state: State) -> BalanceRows:
     """The rows after the fastest coordinate has moved by a tenth (Runge–Kutta): what is steady for
     an instant only does not meet them."""
     (q, u), a = state, balance.accelerations(state)
-    fast = max(np.abs(u).max(initial=0.0), np.sqrt(np.abs(a).max(initial=0.0)))
-    if fast >= STILL:
-        for _ in range(10):
-            h = 0.01 / fast
+    fast = balance.pace(u, a)
+    if fast > GIVEN:
+        h = WHILE / STEPS / fast
+        for _ in range(STEPS):
             k1 = _rates(balance, q, u)
             k2 = _rates(balance, q + h / 2 * k1, u + h / 2 * a)
             k3 = _rates(balance, q + h / 2 * k2, u + h / 2 * a)
@@ -164,6 +162,6 @@ def _left(balance: Balance, rows: BalanceRows) -> str:
     if not balance.forces[worst]:
         return f"{name!r} is not met (by {left:.3g})"
     slopes = np.concatenate([rows.along[worst], rows.own[worst]])
-    alone = np.abs(slopes).max(initial=0.0) <= TOLERANCE * left
+    alone = np.abs(slopes).max(initial=0.0) <= MET * left
     why = ", and nothing that may move has an influence on it" if alone else ""
     return f"{name!r} still changes (unbalanced by {left:.3g}{why})"

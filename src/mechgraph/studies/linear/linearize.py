@@ -31,12 +31,12 @@ from ...contract.accelerations import undetermined_message, undetermined_speeds
 from ...errors import ArgumentError
 from ...graph.rounding import WRONG, Tried
 from ...interrupts import remembered_interrupts
-from ...numerics.rank import rank
-from ...numerics.tolerances import RANK, ROUNDING
+from ...numerics.rank import rank, weighed_inverse
+from ...numerics.tolerances import EPSILON, KNOWN, RANK, ROUNDING, WELL_HELD
 from ...results.linear_model import LinearModel
 from ...results.trajectory import Trajectory
-from ..assembly.assemble import GIVEN, assemble
-from ..assembly.conversion import convert, jointed
+from ..assembly.assemble import assemble
+from ..assembly.change_of_coordinates import convert, jointed
 from ..contact.points import approach, points_of
 from .singular import warn_if_singular
 from .variational import OperatingPoint, Variations, steadied, tilde
@@ -44,11 +44,8 @@ from .variational import OperatingPoint, Variations, steadied, tilde
 if TYPE_CHECKING:
     from ...equations import Equations
 
-NOISE_STATES, LAST_DIGITS = 3, 1e-15
+NOISE_STATES, LAST_DIGITS = 3, 4 * EPSILON
 LARGEST = 100_000  # operations of the matrices that are tried out
-# A sliding speed is left to the constraints before a turning one, if they hold it at least this
-# well.
-WELL_HELD = 1e-3
 
 
 def linearize(
@@ -158,7 +155,7 @@ def _refuse_touching(equations: Equations, state: OperatingPoint) -> None:
     known = approach(equations, points)(*arguments)
     for point, gap, rate in zip(points, *known, strict=True):
         name = point.switches.get("touching")
-        if name and not values[name] and max(gap, rate) <= GIVEN:
+        if name and not values[name] and max(gap, rate) <= KNOWN:
             raise ArgumentError(
                 f"no linear model here: {point.name!r} touches, and counts as open; say that it is "
                 f"closed, parameters={{{name!r}: 1}}, or take a state in which it does not touch"
@@ -282,7 +279,7 @@ def _read(
     equations: Equations, state: OperatingPoint, values: Sequence[np.ndarray], measured: int
 ) -> Variations:
     T, drift, N, flow, by_input, rows, watched, watched_input = values
-    inverse = np.linalg.pinv(T, rcond=1e-12)
+    inverse = weighed_inverse(T)
     top = np.hstack([inverse @ drift, inverse @ N, np.zeros((T.shape[1], measured))])
     none = np.zeros((T.shape[1], by_input.shape[1]))
     sizes = _sizes(equations, measured)

@@ -16,18 +16,19 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ...numerics.rank import Independent, null_space, rank
+from ...numerics.rank import Independent, null_space, rank, weighed_inverse
 from ...numerics.search import search
+from ...numerics.tolerances import KNOWN
 from ..projection import moved
 from .variational import OperatingPoint
 
 if TYPE_CHECKING:
     from ...equations import Equations
 
-STEP = 1e-3  # of a move that shows whether a freedom is one
+STEP = KNOWN**0.5  # of a move that shows whether a freedom is one
 GONE = 0.3  # of the step that is gone where it is one
 HELD = 0.01  # of how a step is held before it is led back
-RISEN = STEP**2  # fraction of the largest singular value that shows a row that was none before
+RISEN = KNOWN  # STEP²: fraction of the largest singular value that shows a row that was none before
 
 Slopes = Callable[[np.ndarray], list[np.ndarray]]  # φ, ∂φ/∂q T and T at a position
 
@@ -98,7 +99,7 @@ def _ends(
 
     starts = move(np.tile(begin, (len(directions), 1)), STEP * directions)
     end, before = search(rows, move, starts), at(starts)[1]
-    back = np.linalg.pinv(T)
+    back = weighed_inverse(T)
     for q, here, slopes in zip(end.x, end.J, before, strict=True):
         yield End(back @ (q - begin) / STEP, here, slopes)
 

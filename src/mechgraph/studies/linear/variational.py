@@ -22,15 +22,14 @@ from scipy.optimize import least_squares
 from scipy.spatial.transform import Rotation
 
 from ...errors import ArgumentError
-from ...numerics.rank import pseudoinverse
-from ...numerics.tolerances import ROUNDING
+from ...numerics.rank import pseudoinverse, weighed_inverse
+from ...numerics.tolerances import EPSILON, GIVEN, KNOWN, MET, ROUNDING
 from ...results.linear_model import balanced
 
 if TYPE_CHECKING:
     from ...equations import Equations
 
-CHANGE = 1e-6  # relative change of the coefficients up to which they count as constant
-TURN = 1e-10  # how well the rate of a steady turn is known, relative: the run's tolerance
+TURN = GIVEN / 10  # how well the rate of a steady turn is known, relative: the run's tolerance
 LOOKS = 4000  # evaluations on the way there
 # the part of it after which they are looked at, too: no period fits both
 BETWEEN = 0.38196601125
@@ -178,12 +177,12 @@ def _later(
     start = np.concatenate(state[:2])
     chart = equations.terms.chart
     far = np.maximum(chart.spans(equations.coordinates), np.abs(state.q))
-    known = 1e-12 * np.concatenate([far, pace * chart.spans(equations.speeds)])
+    known = MET * np.concatenate([far, pace * chart.spans(equations.speeds)])
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # what is known badly tells nothing
         try:
             run = solve_ivp(
-                rates, (0, moments[-1]), start, "DOP853", moments, rtol=1e-10, atol=known
+                rates, (0, moments[-1]), start, "DOP853", moments, rtol=TURN, atol=known
             )
         except (_Unknown, ArgumentError, Warning):
             return None
@@ -202,11 +201,11 @@ def _same(A: np.ndarray, B: np.ndarray) -> bool:
     others."""
     A, B = balanced(A, B)
     sizes, used = np.abs(A) + np.abs(B), list(range(len(A)))
-    noise = 1e-3 * CHANGE * sizes.max(initial=0.0)
+    noise = GIVEN * sizes.max(initial=0.0)
     while unused := [k for k in used if sizes[used, k].max() <= noise]:
         used = [k for k in used if k not in unused]
     own = (sizes.sum(axis=0) + sizes.sum(axis=1))[used]
-    allowed = CHANGE * np.sqrt(np.outer(own, own)) + noise
+    allowed = KNOWN * np.sqrt(np.outer(own, own)) + noise
     return bool((np.abs(A - B)[np.ix_(used, used)] <= allowed).all())
 
 
@@ -224,7 +223,8 @@ def _turn(
         )
 
     flow = now.flow @ Z
-    return least_squares(difference, np.zeros(3), xtol=1e-15, ftol=1e-15, gtol=1e-15, max_nfev=8).x
+    exact = {"xtol": EPSILON, "ftol": EPSILON, "gtol": EPSILON}
+    return least_squares(difference, np.zeros(3), max_nfev=8, **exact).x
 
 
 def _turned_by(angle: np.ndarray, vectors: list[Vector], count: int) -> np.ndarray:
@@ -252,7 +252,7 @@ def _vectors(equations: Equations, state: OperatingPoint) -> list[Vector]:
     for key in dict.fromkeys(key for key, _ in columns):
         own = [i for i, (other, _) in enumerate(columns) if other == key]
         D, places = axes[:, own], [columns[i][1] for i in own]
-        inverse = np.linalg.pinv(D)
+        inverse = weighed_inverse(D)
         vectors += [Vector([first + k for k in places], D, inverse) for first in (0, count)]
     return vectors
 

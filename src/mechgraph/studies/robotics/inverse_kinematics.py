@@ -27,7 +27,9 @@ from ...errors import ArgumentError, AssemblyError, shown, unknown
 from ...interrupts import remembered_interrupts
 from ...numerics.rank import pseudoinverse
 from ...numerics.search import damped_step, search
-from ..assembly.conversion import convert, jointed, with_turns
+from ...numerics.tolerances import EPSILON, GIVEN, KNOWN, ROUNDING, TINY
+from ..assembly.change_of_coordinates import convert, jointed, with_turns
+from ..assembly.nearest import PositionRows
 from ..projection import moved
 from .targets import Target, broadcast, read_targets
 
@@ -37,17 +39,15 @@ if TYPE_CHECKING:
 # a step for some rows, from which of the variations are free, and what the others are fixed at
 Solve = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
-MET = 1e-10  # error of a target, metres or radians, that counts as none
-ENOUGH = 1e-14  # that needs no further step
-CLOSED = 1e-13  # of φ, likewise
+MET = GIVEN / 10  # error of a target, beside the size of the bodies or a radian, that is none
 LONGEST = 0.5  # step of a coordinate: beyond, slopes tell little
 CLOSING = 20  # steps
 # rounds of starts; those that bring nothing, after which there is nothing; starts of a round, for
 # each target, and together
 ROUNDS, IDLE, STARTS, MOST = 12, 4, 16, 20_000
 SPREADS = (0.3, 1.0, 3.0)  # of the starts about the guess, in turn
-SLOW, STILL = 1e-6, 1e-13  # relative change of r² that leads nowhere, and one that is none
-SAME = 1e-3  # relative difference of r² that tells nothing
+SLOW, STILL = KNOWN, 10 * ROUNDING  # relative change of r² that leads nowhere, and one that is none
+SAME = KNOWN**0.5  # relative difference of r² that tells nothing
 
 
 @remembered_interrupts()
@@ -83,9 +83,9 @@ def inverse_kinematics(
     if 0 in batch:
         return np.zeros((*batch, len(equations.coordinates)))
     context = {"t": t, "parameters": parameters}
-    search = Search(own, wanted, _bounds(own, limits, context), batch, context)
     size = int(np.prod(batch)), first.shape[-1]
     starts = np.broadcast_to(first, (*batch, first.shape[-1])).reshape(size)
+    search = Search(own, wanted, _bounds(own, limits, context), batch, starts[0], context)
     q, errors = search.found(starts)
     if not flag("nearest", nearest) or not np.isfinite(errors).all():
         search.check(q, errors)
@@ -185,12 +185,12 @@ class Search:
         targets: list[Target],
         bounds: np.ndarray,
         batch: tuple[int, ...],
+        first: np.ndarray,
         context: dict[str, Any],
     ) -> None:
         self.equations, self.targets, self.context = equations, targets, context
         self.bounds, self.batch, count = bounds, batch, int(np.prod(batch))
         self.count = equations.terms.chart.tangent.shape[1]
-        self.enough = (MET * min(target.weight for target in targets)) ** 2
         self.positions, self.rotations = (
             [
                 (k, np.broadcast_to(value, (*batch, *value.shape[-axes:])).reshape(count, *shape))
@@ -202,7 +202,12 @@ class Search:
                 ([target.rotation for target in targets], 2, (3, 3)),
             )
         )
-        self.rows = 3 * (len(self.positions) + len(self.rotations))
+        kinds = [(k, equations.system.size) for k, _ in self.positions]
+        kinds += [(k, 1.0) for k, _ in self.rotations]
+        self.none = MET * np.repeat([targets[k].weight * size for k, size in kinds], 3)
+        self.rows, self.usual = len(self.none), np.ones(equations.terms.phi.numel())
+        if self.usual.size:
+            self.usual = PositionRows(equations, first, context).sizes[0]
         key = "inverse kinematics", *((each.place, each.rotation is None) for each in targets)
         self._kernel = equations.numeric.kernel(key, self._expressions, [1, 2, 1, 2, 1, 2])
         # the variation that each limited coordinate is
@@ -229,6 +234,10 @@ class Search:
             ca.vertcat(SX(0, T.shape[1]), *turns),
         ]
 
+    def _in_scale(self, phi: np.ndarray, A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """φ and its slopes, over what those usually are."""
+        return phi / self.usual, A / self.usual[:, None]
+
     # --- errors -----------------------------------------------------------------------------------
 
     def _values(self, q: np.ndarray) -> list[np.ndarray]:
@@ -239,6 +248,7 @@ class Search:
         """Errors at configurations q of the targets ``of`` the batch, then φ, with their slopes;
         infinite where φ = 0 does not hold."""
         phi, A, places, slopes, turned, turns = self._values(q)
+        phi, A = self._in_scale(phi, A)
         errors, J = [], []
         for n, (k, wanted) in enumerate(self.positions):
             own, weight = slice(3 * n, 3 * n + 3), self.targets[k].weight
@@ -251,8 +261,13 @@ class Search:
             errors.append(weight * vector)
             J.append(weight * inverse @ turns[:, 3 * n : 3 * n + 3])
         r = np.concatenate([*errors, phi], axis=1)
-        closed = np.abs(phi).max(axis=-1, keepdims=True, initial=0.0) < MET
+        closed = np.abs(phi).max(axis=-1, keepdims=True, initial=0.0) <= GIVEN
         return np.where(closed, r, np.inf), np.concatenate([*J, A], axis=1)
+
+    def _cost(self, r: np.ndarray) -> np.ndarray:
+        """r²; none where every target is reached."""
+        reached = (np.abs(r[:, : self.rows]) <= self.none).all(axis=-1)
+        return np.where(reached & np.isfinite(r).all(axis=-1), 0.0, (r**2).sum(axis=-1))
 
     # --- steps ------------------------------------------------------------------------------------
 
@@ -261,11 +276,11 @@ class Search:
         """Configurations that reach the targets, or come nearest; and r²."""
         every = np.arange(len(q))
         if not self.count:  # nothing to search in
-            return q.copy(), _cost(self.at(q, every)[0])
+            return q.copy(), self._cost(self.at(q, every)[0])
         best, cost = self._search(self._inside(q), every)
         random, idle = np.random.default_rng(0), np.zeros(len(q), dtype=int)
         for _ in range(ROUNDS):
-            left = np.flatnonzero(~(cost < self.enough) & (idle < IDLE))
+            left = np.flatnonzero(~(cost == 0) & (idle < IDLE))
             if not left.size:
                 break
             many = max(2, min(STARTS, MOST // len(left)))
@@ -276,7 +291,7 @@ class Search:
             won = new < least
             idle[left] = np.where(new < (1 - SAME) * least, 0, idle[left] + 1)
             best[left[won]], cost[left[won]] = ends[winners[won]], new[won]
-        left = np.flatnonzero(cost >= self.enough)
+        left = np.flatnonzero(cost > 0)
         best[left], cost[left] = self._search(best[left], left, STILL)
         return best, cost
 
@@ -302,12 +317,12 @@ class Search:
             lambda q, lanes: self.at(q, of[lanes]),
             lambda q, step: self._closed(self._moved(q, step)),
             self._closed(q),
-            ENOUGH,
+            ROUNDING,
             step=self._step,
             slow=slow,
-            rivals=(of, float(np.sqrt(self.enough))),
+            rivals=(of, float(self.none.min())),
         )
-        return end.x, _cost(end.r)
+        return end.x, self._cost(end.r)
 
     def _step(self, q: np.ndarray, r: np.ndarray, J: np.ndarray, mu: np.ndarray) -> np.ndarray:
         """A step towards the targets, along what φ = 0 and the limits leave free."""
@@ -340,7 +355,7 @@ class Search:
             if not rows.size:
                 break
         longest = np.abs(step).max(axis=-1, keepdims=True, initial=0.0)
-        return np.asarray(step * np.minimum(1.0, LONGEST / np.maximum(longest, 1e-300)))
+        return np.asarray(step * np.minimum(1.0, LONGEST / np.maximum(longest, TINY)))
 
     def _moved(self, q: np.ndarray, step: np.ndarray) -> np.ndarray:
         return self._inside(moved(self.equations, q, step))
@@ -354,8 +369,7 @@ class Search:
         eqs, t, p = self.equations, self.context["t"], self.context["parameters"]
 
         def rows(q: np.ndarray, _: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            phi, A = self._values(q)[:2]
-            return phi, A
+            return self._in_scale(*self._values(q)[:2])
 
         def step(q: np.ndarray, r: np.ndarray, A: np.ndarray, mu: np.ndarray) -> np.ndarray:
             def solve(own: np.ndarray, free: np.ndarray, fixed: np.ndarray) -> np.ndarray:
@@ -365,7 +379,7 @@ class Search:
             return self._within(q, solve)
 
         if self.equations.terms.phi.numel():
-            q = search(rows, self._moved, q, CLOSED, step=step, steps=CLOSING).x
+            q = search(rows, self._moved, q, 10 * ROUNDING, step=step, steps=CLOSING).x
         return with_turns(eqs, eqs, q, q.copy(), t, p)
 
     # --- what is not reached ----------------------------------------------------------------------
@@ -385,9 +399,10 @@ class Search:
         kinds += [(k, "rotation", "rad") for k, _ in self.rotations]
         for n, (k, what, unit) in enumerate(kinds):
             target = self.targets[k]
-            off = np.linalg.norm(r[:, 3 * n : 3 * n + 3], axis=1) / target.weight
+            own = slice(3 * n, 3 * n + 3)
+            off = np.linalg.norm(r[:, own], axis=1) / target.weight
             worst = int(off.argmax())
-            if off[worst] > MET:
+            if (r[:, own] > self.none[own]).any():
                 residuals[f"{target.name}: {what}"] = float(off[worst])
                 which = f" {worst} of the batch" if self.batch else ""
                 told.append(f"{target.name!r}: {what}{which} by {off[worst]:.6g} {unit}")
@@ -409,10 +424,6 @@ def _closing(
     return back, np.eye(A.shape[-1]) - inverse @ own
 
 
-def _cost(r: np.ndarray) -> np.ndarray:
-    return np.asarray((r**2).sum(axis=-1))
-
-
 def _turning(R: SX, q: SX) -> SX:
     """Slopes of the turn of a rotation, in its own axes: Rᵀ dR = δ̃."""
     x, y, z = ca.horzsplit(R)
@@ -425,7 +436,7 @@ def _logarithm(R: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     G = 1 + ½ẽ + (1/θ² − cot(θ/2)/2θ) ẽ²."""
     e = Rotation.from_matrix(R).as_rotvec()
     theta = np.linalg.norm(e, axis=-1)[:, None, None]
-    small = theta < 1e-3
+    small = theta < EPSILON ** (1 / 6)  # there θ⁴, the next term, is what cancels beyond, ε/θ²
     safe = np.where(small, 1.0, theta)
     factor = np.where(small, 1 / 12 + theta**2 / 720, 1 / safe**2 - 0.5 / (safe * np.tan(safe / 2)))
     tilde = np.cross(np.eye(3), e[:, None, :])  # its rows are those of ẽ

@@ -18,7 +18,8 @@ from ...model.motion import Place
 from ...motion.motion import checked_place
 from ...motion.rotors import rotor_coriolis, rotor_terms
 from ...motion.spatial import Columns, centre_of_mass, columns, momentum, rate, total_mass
-from ...numerics.rank import Independent
+from ...numerics.rank import Independent, weighed_inverse
+from ...numerics.tolerances import MET
 
 if TYPE_CHECKING:
     from ...equations import Equations
@@ -27,7 +28,6 @@ Axes = Literal["world", "body"]
 Part = Literal["pose", "position", "rotation"]
 
 PARTS = {"pose": slice(0, 6), "position": slice(0, 3), "rotation": slice(3, 6)}
-SINGULAR = 1e-12  # of what a place gives way, beside the most it does: directions it cannot move in
 
 
 class Robotics:
@@ -326,7 +326,7 @@ class Robotics:
             way = self._constrained_mobility(*given)
         else:
             way = self._mobility(*given)
-        return np.linalg.pinv(way[..., rows, rows], rcond=SINGULAR, hermitian=True)
+        return weighed_inverse(way[..., rows, rows], MET)
 
     def _mobility(
         self, place: Place, q: Numbers, t: Any, parameters: Any, frame: Axes

@@ -14,6 +14,7 @@ from ...arguments import number, numbers
 from ...errors import ArgumentError, ModelError, shown
 from ...model.motion import Place
 from ...motion.motion import checked_place
+from ...numerics.tolerances import KNOWN
 from ...vectors import orientation
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def _rotation(name: str, value: Any) -> np.ndarray:
     if array.ndim > 1 and array.shape[-1:] == (4,):
         return np.asarray(_quaternions(name, array))
     if array.ndim > 2 and array.shape[-2:] == (3, 3):
-        wrong = np.abs(array @ np.swapaxes(array, -1, -2) - np.eye(3)).max(initial=0.0) > 1e-6
+        wrong = np.abs(array @ np.swapaxes(array, -1, -2) - np.eye(3)).max(initial=0.0) > KNOWN
         if wrong or not (np.linalg.det(array) > 0).all():
             raise ArgumentError(f"target {name!r}: rotation: some matrices are no rotations")
         return array
@@ -102,7 +103,7 @@ def _rotation(name: str, value: Any) -> np.ndarray:
 
 def _quaternions(name: str, array: np.ndarray) -> np.ndarray:
     norms = np.linalg.norm(array, axis=-1)
-    if not np.allclose(norms, 1.0, atol=1e-6):
+    if not np.allclose(norms, 1.0, atol=KNOWN):
         raise ArgumentError(f"target {name!r}: rotation: some quaternions are not of norm one")
     flat = np.roll(array.reshape(-1, 4), -1, axis=-1)  # SciPy has the scalar last
     return np.asarray(Rotation.from_quat(flat).as_matrix().reshape(*array.shape[:-1], 3, 3))

@@ -13,16 +13,15 @@ from casadi import SX
 
 from ...errors import ArgumentError, shown
 from ...model.joints import Joint
+from ...numerics.tolerances import KNOWN
 
 if TYPE_CHECKING:
     from ...contract.names import Quantity
     from ...equations import Equations
 
-UNIT = 1e-6  # how far the norm of a quaternion may be from one
-
 
 @dataclass
-class RequestedRows:
+class RowsOfQuantities:
     """Quantities that are to have values: one row for each number."""
 
     names: list[str] = field(default_factory=list)
@@ -52,20 +51,20 @@ class RequestedRows:
 
 
 @dataclass
-class Level:
+class GivenValues:
     """What is given of positions, or of velocities: values of variables by index, and rows for what
     is no variable."""
 
     variables: dict[int, float] = field(default_factory=dict)
-    rows: RequestedRows = field(default_factory=RequestedRows)
+    rows: RowsOfQuantities = field(default_factory=RowsOfQuantities)
 
     def __bool__(self) -> bool:
         return bool(self.variables or self.rows.names)
 
-    def without(self, indices: Collection[int]) -> Level:
+    def without(self, indices: Collection[int]) -> GivenValues:
         """The same, but for some variables."""
         kept = {index: value for index, value in self.variables.items() if index not in indices}
-        return Level(kept, self.rows)
+        return GivenValues(kept, self.rows)
 
     def names(self, variables: Sequence[str]) -> list[str]:
         """One for each number that is given."""
@@ -86,11 +85,11 @@ class Level:
 
 
 @dataclass
-class Requested:
+class StartValues:
     """What a start or a guess gives."""
 
-    positions: Level = field(default_factory=Level)
-    velocities: Level = field(default_factory=Level)
+    positions: GivenValues = field(default_factory=GivenValues)
+    velocities: GivenValues = field(default_factory=GivenValues)
 
 
 def kind_of_row(name: str) -> str:
@@ -100,9 +99,9 @@ def kind_of_row(name: str) -> str:
     return f"{owner}{colon}{label.partition(' ')[0]}" if owner else name
 
 
-def read_start(equations: Equations, start: Mapping[str, Any], what: str = "start") -> Requested:
+def read_start(equations: Equations, start: Mapping[str, Any], what: str = "start") -> StartValues:
     """Sort the named values; every unknown name and wrong count is reported at once."""
-    requested, problems = Requested(), []
+    requested, problems = StartValues(), []
     for name, value in start.items():
         try:
             _read_one(equations, requested, str(name), _values(name, value))
@@ -127,7 +126,7 @@ def _values(name: str, value: Any) -> np.ndarray:
     return values.astype(float)
 
 
-def _read_one(equations: Equations, requested: Requested, name: str, values: np.ndarray) -> None:
+def _read_one(equations: Equations, requested: StartValues, name: str, values: np.ndarray) -> None:
     chart = equations.terms.chart
     own = chart.joint_coordinates.get(name, ())
     body = name.removeprefix("body ") in chart.description.bodies and name not in chart.counted
@@ -152,7 +151,7 @@ def _read_one(equations: Equations, requested: Requested, name: str, values: np.
 
 
 def _read_rows(
-    equations: Equations, requested: Requested, quantity: Quantity, values: np.ndarray
+    equations: Equations, requested: StartValues, quantity: Quantity, values: np.ndarray
 ) -> None:
     """A quantity that is no variable: rows at the level that it belongs to."""
     s, chart = equations.terms.symbols, equations.terms.chart
@@ -175,7 +174,7 @@ def _read_rows(
             rows.add(name, quantity.value[k], target, angular[k], group)
 
 
-def _turn_round(joint: Joint, rows: RequestedRows) -> None:
+def _turn_round(joint: Joint, rows: RowsOfQuantities) -> None:
     """Give quaternions a non-negative scalar part, as a joint that is closed measures them."""
     names = iter(joint.coordinates)
     for step in joint.transitions:
@@ -194,6 +193,6 @@ def check_quaternions(
         if not set(four) <= set(given):
             continue
         norm = float(np.linalg.norm([given[index] for index in four]))
-        if abs(norm - 1) > UNIT:
+        if abs(norm - 1) > KNOWN:
             name = equations.coordinates[four[0]]
             raise ArgumentError(f"{what}: the quaternion {name!r} … has norm {norm:.6g}, not 1")
