@@ -20,15 +20,18 @@ from ..equations import Equations
 from ..errors import ArgumentError, UnsupportedError, shown
 from ..graph import trace
 from ..graph.operations import OPERATIONS
+from ..numerics.tolerances import GIVEN, KNOWN
 from .arrays import on_arrays
 from .exported import Exported, casadi_function, exported, frames, symbols
 from .plain_c import Programs, in_precision, in_single, plain_functions
 
-PRECISIONS = ("double", "float")
-TOLERANCE = {"double": 1e-10, "float": 1e-4}  # of the reference values, relative
-DOUBTFUL = 1e-3  # relative errors of rounding in single precision that are told
+DTYPES: dict[str, Any] = {"double": np.float64, "float": np.float32}
+PRECISIONS = tuple(DTYPES)
+DOUBTFUL = KNOWN**0.5  # relative error that is told in single precision: half as many digits
+TOLERANCE = {"double": GIVEN / 10, "float": DOUBTFUL / 10}  # of the reference values, relative
 STEPPING = ("accelerations", "coordinate_rates", "projected")  # what a step is made of
-SETTLED = {"double": "1e-7", "float": "1e-4"}  # a Newton step so small that the next is rounding
+# a Newton step so small that the next is rounding
+SETTLED = {name: float(np.finfo(kind).eps) ** 0.5 for name, kind in DTYPES.items()}
 NEWTON = 6
 Functions = Mapping[str, Callable[..., Any]]
 STEP_LENGTH, RUNAWAY = 0.001, 1e3  # of the step in the test; a state that is of no use
@@ -122,7 +125,7 @@ class _CModel:
         return _reference(
             self.equations,
             self.made,
-            np.dtype({"double": float, "float": np.float32}[self.precision]),
+            np.dtype(DTYPES[self.precision]),
         )
 
     def in_precision(self, text: str) -> str:
@@ -174,7 +177,7 @@ def _header(model: _CModel) -> str:
         "SIZES": "\n".join(f"#define {name.upper()}_{k} {n}" for k, n in model.sizes.items()),
         "PROTOTYPES": "\n\n".join(_declarations(model)),
     }
-    return re.sub("|".join(values), lambda found: values[found[0]], HEADER)
+    return _filled(HEADER, values)
 
 
 def _declarations(model: _CModel) -> list[str]:
@@ -220,6 +223,10 @@ PROTOTYPES
 
 #endif
 """
+
+
+def _filled(template: str, values: Mapping[str, str]) -> str:
+    return re.sub("|".join(values), lambda found: values[found[0]], template)
 
 
 def _comment(text: str) -> str:
@@ -347,8 +354,8 @@ def _step(model: _CModel) -> str:
     )
     sizes = {"NQ": str(nq), "NU": str(nu), "NY": str(nq + nu), "NEWTON": str(NEWTON)}
     values = sizes | {"NAME": model.name, "PROTOTYPE": _step_prototype(model.name)}
-    values |= {"SETTLED": SETTLED[model.precision]}
-    return re.sub("|".join(values), lambda found: values[found[0]], text)
+    values |= {"SETTLED": repr(SETTLED[model.precision])}
+    return _filled(text, values)
 
 
 # --- the test -------------------------------------------------------------------------------------
@@ -360,7 +367,7 @@ TEST = """\
 
 static int check(const char *name, int size, const double *out, const double *expected,
                  double tolerance) {
-    double scale = 1e-6, worst = 0.0; /* smaller numbers are noise */
+    double scale = NOISE, worst = 0.0; /* smaller numbers are noise */
     int wrong = 0;
     for (int i = 0; i < size; i++) { scale = fmax(scale, fabs(expected[i])); }
     for (int i = 0; i < size; i++) {
@@ -392,12 +399,12 @@ def _test(model: _CModel) -> str:
     calls = [_call(model, key) for key in model.made]
     values = {
         "NAME": model.name,
+        "NOISE": repr(KNOWN),
         "ARRAYS": "\n".join(arrays),
         "TIME": repr(float(model.reference["t"])),
         "CALLS": "\n".join([*calls, *_step_call(model)]),
     }
-    text = re.sub("|".join(values), lambda found: values[found[0]], TEST)
-    return model.in_precision(text).replace("WORST", "(double)worst")
+    return model.in_precision(_filled(TEST, values)).replace("WORST", "(double)worst")
 
 
 def _call(model: _CModel, key: str) -> str:
@@ -444,7 +451,7 @@ def _stepped(model: _CModel, made: Functions) -> np.ndarray:
     k3 = slope(y + h / 2 * k2, s["t"] + h / 2)
     y = y + h / 6 * (k1 + 2 * k2 + 2 * k3 + slope(y + h * k3, s["t"] + h))
     given = s["t"] + h, s["w"], s["p"]
-    return _kept(made, y, nq, given, NEWTON, float(SETTLED[model.precision]))
+    return _kept(made, y, nq, given, NEWTON, SETTLED[model.precision])
 
 
 def _kept(
@@ -537,7 +544,7 @@ def _relative(found: np.ndarray, exact: np.ndarray) -> float:
     """An error beside the largest number; none where there is none to compare with."""
     if not np.abs(exact).max(initial=0.0) < float(np.finfo(np.float32).max):
         return 0.0
-    scale = max(1e-6, np.abs(exact).max(initial=0.0))
+    scale = max(KNOWN, np.abs(exact).max(initial=0.0))
     return float(np.abs(found - exact).max(initial=0.0) / scale)
 
 

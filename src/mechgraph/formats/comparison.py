@@ -14,6 +14,7 @@ from scipy.interpolate import CubicSpline
 from .. import door
 from ..arguments import file_path, listed, named, number, one_of
 from ..errors import ArgumentError, shown
+from ..numerics.tolerances import GIVEN
 from ..results.table import common
 from ..results.trajectory import Trajectory, load_run
 from ..tables.constructors import spline
@@ -291,7 +292,7 @@ def unwound(angles: np.ndarray) -> np.ndarray:
     as they are."""
     there = np.isfinite(angles)
     known = angles[there]
-    if known.size == 0 or np.ptp(known) > 2 * np.pi * (1 + 1e-9):
+    if known.size == 0 or np.ptp(known) > 2 * np.pi * (1 + GIVEN):
         return angles
     out = angles.copy()
     out[there] = np.unwrap(known)

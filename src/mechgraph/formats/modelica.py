@@ -18,6 +18,7 @@ from ..graph import Program, trace
 from ..graph.algebra import Text, written
 from ..graph.operations import INFIX
 from ..graph.searches import Lookup
+from ..numerics.tolerances import EPSILON
 from .fmu_model import FmuModel, Variable, started
 
 WORDS = """
@@ -95,13 +96,13 @@ algorithm
   value := near;
   term := near;
   n := 1.0;
-  while abs(term) > 1e-17 * abs(value) loop
+  while abs(term) > ROUNDING * abs(value) loop
     n := n + 2.0;
     term := term * 2.0 * near ^ 2 / n;
     value := value + term;
   end while;
   value := 2.0 / sqrt(3.141592653589793) * exp(-near ^ 2) * value;
-end erf_;""",
+end erf_;""".replace("ROUNDING", repr(EPSILON / 10)),
 }
 
 
