@@ -23,7 +23,7 @@ from ..gallery import Example
 from ..results.table import is_column
 from ..results.trajectory import Trajectory
 from ..studies.simulation.context import is_law
-from .group import of_the_command_line
+from .group import usage_errors
 from .options import formalism_option, json_option, model_argument, set_option
 
 
@@ -42,7 +42,7 @@ def load(model: str, **reading: Any) -> Example:
         )
     if not os.path.isfile(model):
         raise click.UsageError(f"{model}: no such file")
-    with of_the_command_line() if reading else nullcontext():
+    with usage_errors() if reading else nullcontext():
         return gallery.load_file(model, **reading)
 
 
@@ -53,14 +53,14 @@ def guess_of(example: Example) -> dict[str, Any]:
 
 def check_names(equations: Equations, names: Iterable[str]) -> None:
     """Refuse what nothing in the model is called, before anything is computed."""
-    with of_the_command_line():
+    with usage_errors():
         for name in names:
             equations.names.resolve(name)
 
 
 @dataclass
 class Settings:
-    """What ``--set`` says: parameters, inputs and starting values."""
+    """Parameters, inputs and starting values that ``--set`` gives."""
 
     parameters: dict[str, float] = field(default_factory=dict)
     inputs: dict[str, float] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class Study:
 
     @cached_property
     def settings(self) -> Settings:
-        """What ``--set`` says."""
+        """The changes, read."""
         equations, read = self.equations, Settings()
         for setting in self.changes:
             name, equals, text = setting.rpartition("=")

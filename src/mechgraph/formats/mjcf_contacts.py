@@ -87,7 +87,7 @@ def impedance(solimp: np.ndarray, r: float) -> float:
 
 
 def touches(model: Any) -> Iterator[Touch]:
-    """What touches planes, as MuJoCo finds it where every plane is felt from anywhere."""
+    """Geoms that touch planes, as MuJoCo finds them where every plane is felt from anywhere."""
     mujoco = door.library("mujoco")
     felt = deepcopy(model)
     planes = model.geom_type == PLANE

@@ -71,7 +71,7 @@ def _format(path: Path) -> Format:
 # --- headers --------------------------------------------------------------------------------------
 
 
-def _headed(table: pd.DataFrame) -> pd.DataFrame:
+def _with_headers(table: pd.DataFrame) -> pd.DataFrame:
     """The table with times as its first column and units in all headers."""
     units = {"time": "s", **table.attrs.get("units", {})}
     flat = table.reset_index()
@@ -105,7 +105,7 @@ def _with_units(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _write_csv(table: pd.DataFrame, path: Path) -> None:
-    _headed(table).to_csv(path, index=False)  # digits enough to get the same numbers back
+    _with_headers(table).to_csv(path, index=False)  # digits enough to get the same numbers back
 
 
 def _read_csv(path: Path) -> pd.DataFrame:
@@ -135,7 +135,7 @@ def _next_line(file: TextIO) -> str:
 
 
 def _separator(head: str, first: str) -> str:
-    """What divides the header and the first row into as many columns."""
+    """The separator that divides the header and the first row into as many columns."""
     for each in SEPARATORS:
         sizes = {len(row) for row in csv.reader([head, first], delimiter=each)}
         if len(sizes) == 1 and sizes != {1}:
@@ -154,7 +154,7 @@ def _numbers(column: pd.Series, decimal: str) -> pd.Series:
 
 
 def _write_parquet(table: pd.DataFrame, path: Path) -> None:
-    _headed(table).to_parquet(path, index=False)
+    _with_headers(table).to_parquet(path, index=False)
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
@@ -167,7 +167,7 @@ def _write_xlsx(table: pd.DataFrame, path: Path) -> None:
             f"a sheet holds {LIMITS[0]:,} rows and {LIMITS[1]:,} columns, this table has "
             f"{table.shape[0]:,} and {table.shape[1]:,}; save it as .parquet or .csv"
         )
-    _headed(table).to_excel(path, index=False, sheet_name="run")
+    _with_headers(table).to_excel(path, index=False, sheet_name="run")
 
 
 def _read_xlsx(path: Path) -> pd.DataFrame:
