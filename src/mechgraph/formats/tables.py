@@ -104,10 +104,6 @@ def _with_units(table: pd.DataFrame) -> pd.DataFrame:
 # --- formats --------------------------------------------------------------------------------------
 
 
-def _write_csv(table: pd.DataFrame, path: Path) -> None:
-    _with_headers(table).to_csv(path, index=False)  # digits enough to get the same numbers back
-
-
 def _read_csv(path: Path) -> pd.DataFrame:
     """Columns between commas, semicolons (then perhaps with decimal commas) or tabs; lines that
     begin with #, and what stands behind one after the header, are comments."""
@@ -153,14 +149,6 @@ def _numbers(column: pd.Series, decimal: str) -> pd.Series:
     return pandas.Series(values, column.index, float)
 
 
-def _write_parquet(table: pd.DataFrame, path: Path) -> None:
-    _with_headers(table).to_parquet(path, index=False)
-
-
-def _read_parquet(path: Path) -> pd.DataFrame:
-    return door.library("pandas").read_parquet(path)
-
-
 def _write_xlsx(table: pd.DataFrame, path: Path) -> None:
     if any(size > most for size, most in zip(table.shape, LIMITS, strict=True)):
         raise ArgumentError(
@@ -168,10 +156,6 @@ def _write_xlsx(table: pd.DataFrame, path: Path) -> None:
             f"{table.shape[0]:,} and {table.shape[1]:,}; save it as .parquet or .csv"
         )
     _with_headers(table).to_excel(path, index=False, sheet_name="run")
-
-
-def _read_xlsx(path: Path) -> pd.DataFrame:
-    return door.library("pandas").read_excel(path)
 
 
 def _arrays(table: pd.DataFrame) -> dict[str, Any]:
@@ -183,14 +167,6 @@ def _arrays(table: pd.DataFrame) -> dict[str, Any]:
         "names": np.array(names, dtype=object),
         "units": np.array([units.get(name, "") for name in names], dtype=object),
     }
-
-
-def _write_mat(table: pd.DataFrame, path: Path) -> None:
-    scipy.io.savemat(path, _arrays(table), do_compression=True, oned_as="column")
-
-
-def _read_mat(path: Path) -> pd.DataFrame:
-    return _from_arrays(scipy.io.loadmat(path, chars_as_strings=True))
 
 
 def _write_h5(table: pd.DataFrame, path: Path) -> None:
@@ -233,9 +209,20 @@ def _texts(values: Any) -> Iterator[str]:
 
 
 FORMATS: Mapping[str, Format] = {
-    ".csv": Format(_write_csv, _read_csv),
-    ".parquet": Format(_write_parquet, _read_parquet, "pyarrow"),
-    ".xlsx": Format(_write_xlsx, _read_xlsx, "openpyxl"),
-    ".mat": Format(_write_mat, _read_mat),
+    ".csv": Format(  # with digits enough to get the same numbers back
+        lambda table, path: _with_headers(table).to_csv(path, index=False), _read_csv
+    ),
+    ".parquet": Format(
+        lambda table, path: _with_headers(table).to_parquet(path, index=False),
+        lambda path: door.library("pandas").read_parquet(path),
+        "pyarrow",
+    ),
+    ".xlsx": Format(_write_xlsx, lambda path: door.library("pandas").read_excel(path), "openpyxl"),
+    ".mat": Format(
+        lambda table, path: scipy.io.savemat(
+            path, _arrays(table), do_compression=True, oned_as="column"
+        ),
+        lambda path: _from_arrays(scipy.io.loadmat(path, chars_as_strings=True)),
+    ),
     ".h5": Format(_write_h5, _read_h5, "h5py"),
 }
