@@ -107,7 +107,7 @@ def functions() -> Iterator[ast.FunctionDef]:
 
 def body_lines(function: ast.FunctionDef) -> int:
     first = function.body[1:] if ast.get_docstring(function) else function.body
-    return first[-1].end_lineno - first[0].lineno + 1 if first else 0
+    return (first[-1].end_lineno or 0) - first[0].lineno + 1 if first else 0
 
 
 def rows() -> Iterator[tuple[str, object]]:

@@ -17,9 +17,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import catalogue
 import mechgraph as mg
+import notebooks
+import support
 from mechgraph import cli
-from mechgraph.show import catalogue, notebook, support
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -60,8 +62,8 @@ def test_notebooks_are_what_their_pages_say():
     prints."""
     for path in (ROOT / "docs").glob("*.ipynb"):
         page = path.with_suffix(".md").read_text()
-        assert path.read_text() == notebook.notebook(page), (
-            f"python -m mechgraph.show.notebook docs/{path.stem}.md > docs/{path.name}"
+        assert path.read_text() == notebooks.notebook(page), (
+            f"python docs/notebooks.py docs/{path.stem}.md > docs/{path.name}"
         )
         cells = json.loads(path.read_text())["cells"]
         code = [cell for cell in cells if cell["cell_type"] == "code"]
@@ -236,14 +238,14 @@ def test_math_survives_markdown(page):
 @pytest.mark.slow
 def test_support_page_is_what_the_code_says():
     assert (ROOT / "docs" / "support.md").read_text() == support.page(), (
-        "python -m mechgraph.show.support > docs/support.md"
+        "python docs/support.py > docs/support.md"
     )
 
 
 @pytest.mark.slow
 def test_gallery_page_is_what_the_gallery_says():
     assert (ROOT / "docs" / "gallery.md").read_text() == catalogue.page(), (
-        "python -m mechgraph.show.catalogue > docs/gallery.md"
+        "python docs/catalogue.py > docs/gallery.md"
     )
 
 

@@ -38,7 +38,7 @@ from typing import Any
 
 from . import door
 from .arguments import file_path, named, number, one_of
-from .errors import ArgumentError, MechgraphError, ModelError, shown, told
+from .errors import ArgumentError, MechgraphError, ModelError, error_text, shown
 from .formats.mjcf import read_mjcf
 from .formats.model_files import model_file
 from .formats.model_files.sections import SUFFIXES, ModelFile
@@ -299,7 +299,7 @@ class _Own:
         frames = traceback.extract_tb(error.__traceback__)
         own = [f.lineno for f in frames if Path(f.filename).resolve() == self.path.resolve()]
         where = f"{self.path}, line {own[-1]}" if own else str(self.path)
-        return f"{where}: {told(error)}"
+        return f"{where}: {error_text(error)}"
 
 
 @contextmanager

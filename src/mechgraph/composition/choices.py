@@ -33,7 +33,7 @@ def choose(
     factors = tuple(even_factors(usual).tolist())
     if independent is None and method != "partition":
         choice = Choice(method, kept=kept, factors=factors)
-        found = choice.eliminated(B, SX(B.shape[0], 0))
+        found = choice.eliminate(B, SX(B.shape[0], 0))
         core = found.rest[:, : B.shape[1]]
         costs = [_operations(core[k, :]) for k in range(core.shape[0])]
         held, left = _typical(samples.of(B), samples.of(core), usual)

@@ -23,9 +23,8 @@ from ..arguments import is_name, listed, named, number
 from ..closures.complement import Choice
 from ..closures.friction import is_homogeneous
 from ..contract.checks import check_expressions
-from ..contract.plain import PlainChart
 from ..contract.terms import Terms, TermsParts
-from ..contract.written import WrittenRows, expression, later
+from ..contract.written import PlainChart, WrittenRows, expression, later
 from ..errors import ModelError, blamed, shown, unknown
 from ..formalisms.dynamics import Dynamics
 from ..graph.expressions import has_nan
@@ -82,6 +81,7 @@ def compose(
     speeds: names of extra ones; or by name a function that they are equal to, or None.
     constraints: functions of what is seen, ``lambda v: v["left.x"] - v["right.x"]``, that stay
         zero; of coordinates, speeds, or accelerations (``v["left.x''"]``), which tells their order.
+        Several are a list, or a mapping of labels.
     forces: by the name of a speed, or of any velocity such as ``"left.tip'"``: a force along it, a
         number or a function; it may be affine in accelerations, and may grow with constraint forces
         (``v.multiplier("guide: 1")``), as friction does.
@@ -213,23 +213,21 @@ class _Composition:
             self.own_outputs[name] = self._value(f"output {name!r}", stated)
             self.seen.define(name, self.own_outputs[name])
 
-    def constrain(self, constraints: Mapping[str, Stated]) -> None:
+    def constrain(self, constraints: Mapping[str, Any]) -> None:
         """Read the new rows, find their orders, and put all rows in order."""
-        rated: dict[str, Any] = {
-            key: each for key, each in constraints.items() if isinstance(each, WithRate)
-        }
-        constraints = {key: each for key, each in constraints.items() if key not in rated}
         for name in constraints:
             if name in self.definitions:
                 raise ModelError(f"{name!r} is a constraint and an extra speed with a value")
-        stated = (
-            (name, self._value(f"constraint {name!r}", each, higher=True))
-            for name, each in (self.definitions | dict(constraints)).items()
-        )
-        seen = self.seen
-        self.own, self.high = new_rows(self.symbols, self._rate, list(stated), seen.higher)
+        stated, rated = list[tuple[str, SX]](), list[tuple[str, SX, SX]]()
+        for name, each in (self.definitions | dict(constraints)).items():
+            if isinstance(each, WithRate):
+                rates = dict(self._rows(name, each.rate))
+                rated += [(row, value, rates[row]) for row, value in self._rows(name, each.value)]
+            else:
+                stated += self._rows(name, each)
+        self.own, self.high = new_rows(self.symbols, self._rate, stated, self.seen.higher)
         if rated:
-            self.own = stacked([self.own, self._rated(rated)]).levels
+            self.own = stacked([self.own, rated_rows(self.symbols, self._rate, rated)]).levels
         count = self.symbols.u.numel()
         self.stack = stacked([self.own, *(placed.levels(count) for placed in self.parts)])
         self.levels, self.own_lam = self.stack.levels, column_of(self.own.names)
@@ -237,13 +235,26 @@ class _Composition:
         self.lam = every[self.stack.order, :]
         self.seen.hold({row: self.lam[k] for k, row in enumerate(self.levels.names)})
 
-    def _rated(self, rows: Mapping[str, WithRate]) -> Levels:
-        """Rows that are stated with their rates."""
-        read = {
-            key: (self._value(f"constraint {key!r}", x.value), self._value(key, x.rate))
-            for key, x in rows.items()
-        }
-        return rated_rows(self.symbols, self._rate, read)
+    def _rows(self, name: str, stated: Any) -> list[tuple[str, SX]]:
+        """Rows of a constraint by name: one, or several, with numbers or with labels of their
+        own."""
+        labels: list[str] = []
+
+        def column(v: PartsView) -> Any:
+            found = stated(v) if callable(stated) else stated
+            if not isinstance(found, Mapping):
+                return found
+            labels.extend(found)
+            return list(found.values())
+
+        value = self._value(f"constraint {name!r}", column, higher=True)
+        if value.numel() == 1 and not labels:
+            return [(name, value)]
+        numbered = labels or map(str, range(1, value.numel() + 1))
+        return [
+            (f"{name}: {label}", row)
+            for label, row in zip(numbered, ca.vertsplit(value), strict=True)
+        ]
 
     def _rate(self, value: SX) -> SX:
         s = self.symbols

@@ -27,7 +27,7 @@ from ..model.element import Element
 from ..model.joints import Joint
 from ..model.motion import Motion
 from ..model.subsystem import Unit, is_said_again, refuse_unknown
-from ..model.system import Carried, System, carried, freed, unlike
+from ..model.system import Carried, System, carried, free_unreached, unlike
 from ..model.validation import problems
 from ..motion.chart import Chart, Frame, Pair, Pose
 from ..motion.loads import generalized
@@ -35,6 +35,7 @@ from ..motion.motion import ChartMotion, column
 from ..motion.rotors import spins
 from ..motion.variables import Variables
 from ..vectors import quaternion_of, vee
+from .naming import listed_parts
 from .part import Part, PlacedPart
 from .parts_view import PartsView
 from .rows import WithRate
@@ -81,6 +82,8 @@ class Whole:
         own = [e for e in description.elements if e.name not in within]
         self.own_elements = [e for e in own if self._stays(e)]
         self.acting = [e for e in own if not self._stays(e)]
+        known = description.constraints
+        self.holding = [known[e.name] for e in self.acting if e.name in known]
         self._refuse()
 
     def _across(self, *places: Marker) -> bool:
@@ -118,9 +121,9 @@ class Whole:
                         f"composition: parameter {name!r} of {unit.name!r} changes in time, and "
                         "parts have constants; use equations()"
                     )
+        wandering = {constraint.name for constraint in self.holding if constraint.chains()}
         for element in self.acting:
-            constraint = element if isinstance(element, Constraint) else None
-            if element.switched or (constraint is not None and constraint.chains()):
+            if element.switched or element.name in wandering:
                 raise UnsupportedError(
                     f"composition: {element.called} acts between parts, and what switches or "
                     "wanders cannot; use equations()"
@@ -207,7 +210,7 @@ class Whole:
             outputs=Record({}),
             units=Record({}),
         )
-        return freed(rest)
+        return free_unreached(rest)
 
     # --- what is between the parts ----------------------------------------------------------------
 
@@ -235,53 +238,45 @@ class Whole:
     def _rows(self) -> Iterator[tuple[str, Any]]:
         for name, own in self.carried.items():
             if own.mount is not None:
-                yield from self._mounted(name, own)
+                yield f"{name}.ground", self._mounted(name, own)
         for joint in self.between:
-            yield from self._closing(joint)
-        for element in self.acting:
-            if isinstance(element, Constraint):
-                yield element.name, self._asked(_rows_of(element))
+            yield joint.name, partial(self._closing, joint)
+        for element in self.holding:
+            yield element.name, self._asked(partial(_rows_of, element))
 
-    def _closing(self, joint: Joint) -> Iterator[tuple[str, Callable[[PartsView], SX]]]:
-        """The rows of a joint, by the names that they have elsewhere."""
-        labels = [label for label, _ in joint.kind.closing(SX.sym("R", 3, 3), SX.sym("r", 3))]
-        for k, label in enumerate(labels):
-            yield f"{joint.name}: {label}", self._seen(_row(joint, k))
+    def _closing(self, joint: Joint, v: PartsView) -> dict[str, SX]:
+        """The rows of a joint, by the labels that they have elsewhere."""
+        rows = joint.kind.closing(*self.chart(v).motion.across(joint))
+        return {label: self.numbered(row, v) for label, row in rows}
 
-    def _mounted(self, name: str, own: Carried) -> Iterator[tuple[str, Any]]:
+    def _mounted(self, name: str, own: Carried) -> WithRate:
         """A unit's frame stays in its place: p = p_G and G = R, with the rates v = v_G and
         ω = Rᵀω_G, which are solved for the speeds of the frame."""
         ground, joint = self.units[name].ground, own.description.joints[str(own.mount)]
         at, speeds = ([f"{name}.{x}" for x in names] for names in (joint.coordinates, joint.speeds))
 
-        def shifted(v: PartsView, k: int) -> SX:
-            return v[at[k]] - self.numbered(self.chart(v).motion.position(ground)[k], v)
-
-        def turned(v: PartsView, k: int) -> SX:
-            R = self.chart(v).pose(_mount(name))[0]
-            return self.numbered(vee(self.chart(v).motion.rotation(ground).T @ R)[k], v)
-
-        def turning(v: PartsView, k: int) -> SX:
+        def place(v: PartsView) -> dict[str, SX]:
             R, m = self.chart(v).pose(_mount(name))[0], self.chart(v).motion
-            return v[speeds[3 + k]] - self.numbered((R.T @ m.angular_velocity(ground))[k], v)
+            given = ca.vertcat(m.position(ground), -vee(m.rotation(ground).T @ R))
+            own = ca.vertcat(*(v[x] for x in at[:3]), SX(3, 1))
+            return _six_rows(own - self.numbered(given, v))
 
-        for k, letter in enumerate("xyz"):
-            yield f"{name}.ground: position {letter}", partial(shifted, k=k)
-        for k, letter in enumerate("xyz"):
-            row = WithRate(partial(turned, k=k), partial(turning, k=k))
-            yield f"{name}.ground: rotation {letter}", row
+        def motion(v: PartsView) -> dict[str, SX]:
+            R, m = self.chart(v).pose(_mount(name))[0], self.chart(v).motion
+            given = ca.vertcat(m.velocity(ground), R.T @ m.angular_velocity(ground))
+            return _six_rows(ca.vertcat(*(v[x] for x in speeds)) - self.numbered(given, v))
+
+        return WithRate(place, motion)
 
     def _forces(self) -> dict[str, Callable[[PartsView], SX]]:
         """By virtual power, along every speed of the whole."""
         if not self.acting:
             return {}
-        made = {key: part.terms.symbols.speeds for key, part in self.parts.items()}
-        names = [
-            f"{'' if key == self.itself else f'{key}.'}{speed}"
-            for key, speeds in made.items()
-            for speed in speeds
-        ]
-        return {name: self._effort(name) for name in names}
+        return {
+            f"{prefix}{speed}": self._effort(f"{prefix}{speed}")
+            for _, prefix, part in listed_parts(self.parts)
+            for speed in part.terms.symbols.speeds
+        }
 
     def _effort(self, name: str) -> Callable[[PartsView], SX]:
         return lambda v: self.chart(v).efforts[v.symbols.speeds.index(name)]
@@ -365,7 +360,13 @@ class PartsChart(Chart):
         for element in self.whole.acting:
             with blamed(element.called):
                 acting += [*element.conservative(m), *element.nonconservative(m)]
-                _refuse_friction(element, m)
+        for element in self.whole.holding:
+            count = len(_rows_of(element, m))
+            if element.friction_actions(m, SX.sym("lambda", count)):
+                raise UnsupportedError(
+                    f"composition: {element.called} drags friction along between parts; use "
+                    "equations()"
+                )
         turning = spins(self, self.whole.acting)
         inertial = (J * D.T * (D @ self.symbols.udot + c) for J, _, D, c in turning)
         return self.whole.numbered(generalized(self, acting) - sum(inertial, SX(0)), self.symbols)
@@ -448,25 +449,13 @@ def _at_reference(part: Part, body: str) -> tuple[np.ndarray, np.ndarray]:
     return np.array(values[0]), np.array(values[1]).ravel()
 
 
-def _row(joint: Joint, k: int) -> Callable[[Motion], SX]:
-    return lambda m: joint.kind.closing(*m.across(joint))[k][1]
+def _six_rows(values: SX) -> dict[str, SX]:
+    labels = (f"{what} {x}" for what in ("position", "rotation") for x in "xyz")
+    return dict(zip(labels, ca.vertsplit(values), strict=True))
 
 
-def _rows_of(constraint: Constraint) -> Callable[[Motion], list[SX]]:
-    def rows(m: Motion) -> list[SX]:
-        return [row for level in LEVELS for _, row in constraint.rows(m, level)]
-
-    return rows
-
-
-def _refuse_friction(element: Element, m: Motion) -> None:
-    if not isinstance(element, Constraint):
-        return
-    count = len(_rows_of(element)(m))
-    if element.friction_actions(m, SX.sym("lambda", count)):
-        raise UnsupportedError(
-            f"composition: {element.called} drags friction along between parts; use equations()"
-        )
+def _rows_of(constraint: Constraint, m: Motion) -> list[SX]:
+    return [row for level in LEVELS for _, row in constraint.rows(m, level)]
 
 
 def _uses(element: Element, inputs: Mapping[str, SX]) -> bool:
@@ -482,8 +471,6 @@ def _uses(element: Element, inputs: Mapping[str, SX]) -> bool:
 def _symbols(value: Any) -> Iterator[SX]:
     if isinstance(value, SX):
         yield from ca.symvar(value)
-    elif isinstance(value, (list, tuple)):
-        for item in value:
+    elif isinstance(value, (list, tuple, Mapping)):
+        for item in value.values() if isinstance(value, Mapping) else value:
             yield from _symbols(item)
-    elif isinstance(value, Mapping):
-        yield from _symbols(list(value.values()))

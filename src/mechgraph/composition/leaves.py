@@ -16,9 +16,8 @@ import casadi as ca
 from casadi import SX
 
 from ..arguments import flag, listed, named, number
-from ..contract.plain import PlainChart
 from ..contract.terms import Terms
-from ..contract.written import expression
+from ..contract.written import PlainChart, expression
 from ..contract.written import rates as read_rates
 from ..errors import ModelError, blamed, shown
 from ..model.bodies import read_inertia

@@ -23,7 +23,7 @@ from casadi import SX
 
 from ..closures.complement import Choice, Complement
 from ..motion.samples import Samples
-from ..numerics.scales import multiplied
+from ..numerics.scales import multiply_rows
 from ..numerics.tolerances import KNOWN
 
 DATA = ("A", "M", "f")  # what a node is given
@@ -150,7 +150,7 @@ class TreeNode:
         """False if numbers of the whole have changed the B of a part in such a way that the choice
         that was made for it is none here."""
         none = SX(self.B.shape[0], 0)
-        return self.choice.eliminated(self.B, none).left == self.complement.left
+        return self.choice.eliminate(self.B, none).left == self.complement.left
 
     def expanded(self, z: SX) -> SX:
         """S z, level by level, which costs less than S."""
@@ -184,7 +184,7 @@ class TreeNode:
         e = Particular(self, b).e
         terms = ca.horzcat(A @ e + own, ca.fabs(A) @ ca.fabs(e) + ca.fabs(own))
         if self.choice.factors:
-            terms = multiplied([self.choice.factors[k] for k in ignored], terms)
+            terms = multiply_rows([self.choice.factors[k] for k in ignored], terms)
         left, size = np.moveaxis(np.array(samples.of(terms)), -1, 0)
         met = (np.abs(left) <= KNOWN * (1 + size)).all(axis=0)
         made = replace(self, implied=tuple(np.array(ignored)[met].tolist()))

@@ -61,17 +61,14 @@ def new_rows(
     it depends on."""
     rows: dict[Level, Rows] = {level: [] for level in LEVELS}
     high: list[HigherRow] = []
-    for name, value in stated:
-        count = value.numel()
-        names = [name] if count == 1 else [f"{name}: {k + 1}" for k in range(count)]
-        for row, each in zip(names, ca.vertsplit(value), strict=True):
-            if ca.depends_on(each, symbols.w):
-                raise ModelError(f"constraint {row!r} must not depend on inputs")
-            found = _read(symbols, higher, row, each)
-            if found.k > 1 or not found.affine:
-                high.append(found)
-            else:
-                rows[_level(symbols, row, each)].append((row, each))
+    for row, value in stated:
+        if ca.depends_on(value, symbols.w):
+            raise ModelError(f"constraint {row!r} must not depend on inputs")
+        found = _read(symbols, higher, row, value)
+        if found.k > 1 or not found.affine:
+            high.append(found)
+        else:
+            rows[_level(symbols, row, value)].append((row, value))
     levels = Levels(symbols, rate, rows)
     for k, row in enumerate(levels.names):
         if not ca.sparsify(levels.A[k, :]).nnz():
@@ -102,10 +99,13 @@ class WithRate:
     rate: Any
 
 
-def rated_rows(s: Variables, rate: Callable[[SX], SX], rows: Mapping[str, tuple[SX, SX]]) -> Levels:
-    """Position rows φ whose rates ψ are given, by name."""
-    phi, psi = (ca.vertcat(*values) for values in zip(*rows.values(), strict=True))
-    return Levels.known(tuple(rows), phi, psi, ca.jacobian(psi, s.u), rate(psi))
+def rated_rows(
+    s: Variables, rate: Callable[[SX], SX], rows: Sequence[tuple[str, SX, SX]]
+) -> Levels:
+    """Position rows φ whose rates ψ are given: (name, φ, ψ) of each."""
+    names, *values = zip(*rows, strict=True)
+    phi, psi = (ca.vertcat(*each) for each in values)
+    return Levels.known(names, phi, psi, ca.jacobian(psi, s.u), rate(psi))
 
 
 def raw_order(levels: Levels) -> int:

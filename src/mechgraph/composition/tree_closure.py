@@ -14,7 +14,7 @@ from casadi import SX
 
 from ..closures.complement import Choice, Complement
 from ..closures.expressions import Factor, multipliers_of
-from ..contract.own_closure import Forces, OwnClosure, Way
+from ..contract.closing import Forces, OwnClosure, Way
 from ..motion.chart import Chart
 from ..motion.levels import Levels
 from ..motion.samples import Samples

@@ -10,13 +10,13 @@ import casadi as ca
 from casadi import SX
 
 from ..closures.closure import DEFAULT_CLOSURE
-from ..closures.expressions import ITERATIONS, PROXIMAL, Solver
+from ..closures.expressions import ITERATIONS, Solver
 from ..errors import UnsupportedError
 from ..graph.kinks import kinks
 from ..kernels import flow
 from ..kernels.routine import Routine
-from .own_closure import SolverWay, Way, free
-from .solver import is_massless, solver
+from ..numerics.tolerances import PROXIMAL
+from .closing import SolverWay, Way, free, is_massless, solver
 from .terms import Terms
 
 TrackWork = bool | Literal["elements"]
@@ -102,7 +102,7 @@ class Closed:
 
     @cached_property
     def element_rates(self) -> SX:
-        """The same, whether it is zero or not, and the power of each element in
+        """``work_rates``, whether it is zero or not, and the power of each element in
         ``terms.working``."""
         terms = self.terms
         rates = ca.vertcat(terms.supplied, terms.dissipated, *terms.reactions.powers)
@@ -171,7 +171,7 @@ class Closed:
 
     @property
     def routines(self) -> list[Routine]:
-        """What runs have called."""
+        """Functions that runs have called."""
         return [routine for made in self._flows.values() for routine in made.routines.values()]
 
 

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from ..arguments import flag
-from ..errors import ArgumentError, ModelError, blamed, told, warn
+from ..errors import ArgumentError, ModelError, blamed, error_text, warn
 from ..model.bodies import Body, Marker
 from ..model.system import System
 from ..model.visuals import Visual
@@ -46,7 +46,7 @@ def xml_of(path: Path, what: str) -> ElementTree.Element:
         try:
             return ElementTree.fromstring(text.encode())
         except (ElementTree.ParseError, ValueError) as error:
-            raise ModelError(f"not {what}: {told(error)}") from None
+            raise ModelError(f"not {what}: {error_text(error)}") from None
 
 
 class Imported:
@@ -68,7 +68,8 @@ class Imported:
 
     def draw(self, body: str, visual: Visual) -> None:
         """Add to how a body is drawn."""
-        self.system._visuals[body] = (*self.system._visuals.get(body, ()), visual)
+        visuals = self.system._stores["visuals"]
+        visuals[body] = (*visuals.get(body, ()), visual)
         self.system._snapshot = None
 
     def body(self, name: str, mass: float, inertia: Any, centre: Pose) -> Body:

@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 
 from .. import door
 from ..arguments import choice, file_path
-from ..errors import ModelError, blamed, told
+from ..errors import ModelError, blamed, error_text
 from ..model.bodies import Marker
 from ..model.contact.surfaces import Plane
 from ..model.system import System
@@ -86,7 +86,7 @@ def _compile(path: Path) -> Any:
     try:
         return mujoco.MjModel.from_xml_path(str(path))
     except Exception as error:  # whatever a file that others wrote makes of it
-        raise ModelError(f"{path.name}: not a model of MuJoCo's: {told(error)}") from None
+        raise ModelError(f"{path.name}: not a model of MuJoCo's: {error_text(error)}") from None
 
 
 class _MjcfRobot(Imported):

@@ -162,7 +162,7 @@ class _RobotFile:
     def axis(self, arc: Arc) -> str:
         """The joint's axis, from inboard to outboard."""
         kind: Any = arc.joint.kind
-        e = self.number(kind.e, f"axis of {arc.joint.name!r}").ravel()
+        e = self.number(kind.axis, f"axis of {arc.joint.name!r}").ravel()
         return _text(-e if arc.reversed else e)
 
     def inertia(self, body: Body) -> tuple[float, Pose, np.ndarray]:

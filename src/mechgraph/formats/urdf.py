@@ -19,7 +19,7 @@ from scipy.spatial.transform import Rotation
 
 from .. import door
 from ..arguments import file_path, flag, named, number, one_of
-from ..errors import ModelError, blamed, shown, told
+from ..errors import ModelError, blamed, error_text, shown
 from ..model.contact.surfaces import Plane, Surface
 from ..model.system import System
 from .imported import Pose, hex_color, xml_of
@@ -79,7 +79,7 @@ def _expanded(path: Path) -> str:
     try:
         return str(xacro.process_file(str(path)).toxml())
     except Exception as error:  # whatever a file that others wrote makes of it
-        raise ModelError(f"{path.name}: not a file of xacro's: {told(error)}") from None
+        raise ModelError(f"{path.name}: not a file of xacro's: {error_text(error)}") from None
 
 
 class _UrdfRobot(XmlRobot):

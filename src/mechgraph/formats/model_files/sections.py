@@ -246,7 +246,8 @@ class Reading(Values):
         one_of("body", name, ["ground", *self.system.bodies], ModelError)
         if not isinstance(node.value, list):
             raise node.refusal("a list of shapes and meshes")
-        self.system._visuals[name] = tuple(self._visual(name, item) for item in node.value)
+        visuals = tuple(self._visual(name, item) for item in node.value)
+        self.system._stores["visuals"][name] = visuals
         self.system._snapshot = None
 
     def _visual(self, body: str, node: Node) -> Visual:
@@ -299,11 +300,12 @@ class Reading(Values):
         for section, names in (self._mapping(node, "order") or {}).items():
             with self._blamed(names, f"order: {section}"):
                 one_of("section", section, ORDERED, ModelError)
-                store: dict[str, Any] = getattr(self.system, f"_{section}")
+                store = self.system._stores[section]
                 wanted = names.plain()
                 if not isinstance(wanted, list) or sorted(map(str, wanted)) != sorted(store):
                     raise ModelError(f"must list all of them: {', '.join(store)}")
-                for each in (store, *([self.system._defaults] if section == "parameters" else ())):
+                defaults = [self.system._stores["defaults"]] if section == "parameters" else []
+                for each in (store, *defaults):
                     entries = {name: each[name] for name in wanted}
                     each.clear()
                     each.update(entries)

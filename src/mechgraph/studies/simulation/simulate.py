@@ -18,7 +18,7 @@ from ...contract.closed import TrackWork
 from ...contract.valueless import searching
 from ...errors import ArgumentError, SimulationError, UnsupportedError
 from ...graph.kinks import kinks
-from ...interrupts import Interrupts, ending_interrupts, remembered_interrupts, taken
+from ...interrupts import Interrupts, acknowledge, ending_interrupts, remembered_interrupts
 from ...model.motion import Motion
 from ...results.trajectory import Trajectory
 from ...runtime.stepper import CONTACTS, EVENT, METHODS, TOO_SMALL
@@ -167,7 +167,7 @@ def simulate(
         if watch.stopped:
             outcome = f"stopped by event {watch.stopped!r}"
     except KeyboardInterrupt:
-        taken()
+        acknowledge()
         outcome = "interrupted"
         _keep_last(integrator, recorder)
     except IntegrationFailure as met:
@@ -287,7 +287,7 @@ def _surfaces(context: Context, watch: Watch, contacts: Contacts | None) -> Surf
     loop, closed = context.loop, context.equations.numeric.closed
     margins = SX(0, 1) if contacts is None else contacts.margins
     if loop.inputs.is_constant() and not loop.own.numel() and not watch.events:
-        return context.equations.numeric.kept("surfaces", lambda: Surfaces(margins, closed.kinks))
+        return context.equations.numeric.keep("surfaces", lambda: Surfaces(margins, closed.kinks))
     laws = ca.vertcat(loop.inputs, loop.own_rates)
     kinked = ca.vertcat(closed.kinks, kinks(laws))
     return Surfaces(margins, kinked, watch.values, *watch.answers)

@@ -1,6 +1,6 @@
 """A page of the documentation as a Jupyter notebook: its text, its code, and what the code prints.
 
-    python -m mechgraph.show.notebook docs/the-same-disc.md > docs/the-same-disc.ipynb
+    python docs/notebooks.py docs/the-same-disc.md > docs/the-same-disc.ipynb
 
 The page is the source; a notebook is made from it and never edited, so that they cannot drift.
 """

@@ -1,4 +1,4 @@
-"""A table of what works with what, found by trying it: ``python -m mechgraph.show.support`` prints
+"""A table of what works with what, found by trying it: ``python docs/support.py`` prints
 the page ``docs/support.md``.
 
 Every cell is the outcome of a small model that is built, derived and evaluated here; nothing is
@@ -17,17 +17,17 @@ from typing import Any
 
 import numpy as np
 
-from ..closures.closure import CLOSURES
-from ..equations import Equations
-from ..errors import ModelError, UnsupportedError
-from ..formalisms import DEFAULT, FORMALISMS, formalism_of
-from ..model.kinds import CONSTRAINTS, FORCES, JOINTS
-from ..model.system import System
-from ..model.transitions import move, rot
-from ..runtime.stepper import METHODS
-from ..studies.agreement import Row, agreement
-from ..studies.simulation.events import Event
-from ..studies.simulation.simulate import STABILIZATIONS
+from mechgraph.closures.closure import CLOSURES
+from mechgraph.equations import Equations
+from mechgraph.errors import ModelError, UnsupportedError
+from mechgraph.formalisms import DEFAULT, FORMALISMS, formalism_of
+from mechgraph.model.kinds import CONSTRAINTS, FORCES, JOINTS
+from mechgraph.model.system import System
+from mechgraph.model.transitions import move, rot
+from mechgraph.runtime.stepper import METHODS
+from mechgraph.studies.agreement import Row, agreement
+from mechgraph.studies.simulation.events import Event
+from mechgraph.studies.simulation.simulate import STABILIZATIONS
 
 YES, NO = "yes", "–"
 CHAIN = "joint"  # the general chain of transitions, which has no class of its own in JOINTS
@@ -44,7 +44,7 @@ def page() -> str:
 
 _HEAD = """# What works with what
 
-This page is printed by `python -m mechgraph.show.support`, which tries every combination; a test \
+This page is printed by `python docs/support.py`, which tries every combination; a test \
 compares the two. A dash
 is an `UnsupportedError` that names what is supported."""
 

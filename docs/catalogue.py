@@ -1,9 +1,9 @@
-"""The gallery as a page: ``python -m mechgraph.show.catalogue`` prints ``docs/gallery.md`` from the
+"""The gallery as a page: ``python docs/catalogue.py`` prints ``docs/gallery.md`` from the
 gallery's files."""
 
 from __future__ import annotations
 
-from ..gallery import Example, load, names
+from mechgraph.gallery import Example, load, names
 
 HEAD = """# Gallery
 
@@ -11,7 +11,7 @@ Example systems, one readable file each. Every file builds its system, says wher
 from, and has a check of its own
 against what is known from elsewhere. `mechgraph.gallery.load(name)` reads one; run as a script, \
 a file describes its system
-and runs its check. This page is printed by `python -m mechgraph.show.catalogue`; a test compares \
+and runs its check. This page is printed by `python docs/catalogue.py`; a test compares \
 the two.
 
 Mobility is the number of independent speeds at the start; where it exceeds speeds less rows, rows \
